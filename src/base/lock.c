@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/lock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* A pthread call on a lock of ours fails only when the program is wrong. */
+static void must(int r)
+{
+	if (r != 0) {
+		fprintf(stderr, "zfuse: lock misused: error %d\n", r);
+		abort();
+	}
+}
+
+#ifdef ZF_DEBUG_LOCKS
+static _Thread_local unsigned int held[ZF_RANK_COUNT];
+
+static const char *const rank_names[ZF_RANK_COUNT] = {
+	[ZF_RANK_COMMIT] = "commit", [ZF_RANK_INODE] = "inode", [ZF_RANK_JOIN] = "join",
+	[ZF_RANK_FS] = "fs",	     [ZF_RANK_BLOCKS] = "blocks", [ZF_RANK_TREE] = "tree",
+	[ZF_RANK_ALLOC] = "alloc",   [ZF_RANK_CACHE] = "cache", [ZF_RANK_TRANS] = "trans",
+	[ZF_RANK_DEV] = "dev",
+};
+
+static void check_outside(enum zf_rank rank, enum zf_rank from)
+{
+	for (unsigned int r = from; r < ZF_RANK_COUNT; r++) {
+		if (held[r] == 0)
+			continue;
+		fprintf(stderr, "zfuse: lock order broken: '%s' wanted while '%s' is held\n",
+			rank_names[rank], rank_names[r]);
+		abort();
+	}
+}
+
+void zf_rank_enter(enum zf_rank rank)
+{
+	/* Several inode locks may be held; of every other rank only one. */
+	check_outside(rank, rank == ZF_RANK_INODE ? rank + 1 : rank);
+	held[rank]++;
+}
+
+void zf_rank_leave(enum zf_rank rank)
+{
+	if (held[rank] == 0) {
+		fprintf(stderr, "zfuse: lock '%s' released but not held\n", rank_names[rank]);
+		abort();
+	}
+	held[rank]--;
+}
+
+void zf_lock_assert_outside(enum zf_rank rank)
+{
+	check_outside(rank, rank);
+}
+
+/* A try never waits, so it cannot deadlock and may break the order. */
+static void rank_enter_try(enum zf_rank rank)
+{
+	held[rank]++;
+}
+#else
+void zf_rank_enter(enum zf_rank rank)
+{
+	(void)rank;
+}
+
+void zf_rank_leave(enum zf_rank rank)
+{
+	(void)rank;
+}
+
+void zf_lock_assert_outside(enum zf_rank rank)
+{
+	(void)rank;
+}
+
+static void rank_enter_try(enum zf_rank rank)
+{
+	(void)rank;
+}
+#endif
+
+void zf_mutex_init(struct zf_mutex *mutex, enum zf_rank rank)
+{
+	must(pthread_mutex_init(&mutex->m, NULL));
+	mutex->rank = rank;
+}
+
+void zf_mutex_deinit(struct zf_mutex *mutex)
+{
+	must(pthread_mutex_destroy(&mutex->m));
+}
+
+void zf_mutex_lock(struct zf_mutex *mutex)
+{
+	zf_rank_enter(mutex->rank);
+	must(pthread_mutex_lock(&mutex->m));
+}
+
+bool zf_mutex_trylock(struct zf_mutex *mutex)
+{
+	int r = pthread_mutex_trylock(&mutex->m);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	rank_enter_try(mutex->rank);
+	return true;
+}
+
+void zf_mutex_unlock(struct zf_mutex *mutex)
+{
+	must(pthread_mutex_unlock(&mutex->m));
+	zf_rank_leave(mutex->rank);
+}
+
+void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank)
+{
+	pthread_rwlockattr_t attr;
+
+	must(pthread_rwlockattr_init(&attr));
+	must(pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP));
+	must(pthread_rwlock_init(&rwlock->l, &attr));
+	must(pthread_rwlockattr_destroy(&attr));
+	rwlock->rank = rank;
+}
+
+void zf_rwlock_deinit(struct zf_rwlock *rwlock)
+{
+	must(pthread_rwlock_destroy(&rwlock->l));
+}
+
+void zf_rwlock_rdlock(struct zf_rwlock *rwlock)
+{
+	zf_rank_enter(rwlock->rank);
+	must(pthread_rwlock_rdlock(&rwlock->l));
+}
+
+void zf_rwlock_wrlock(struct zf_rwlock *rwlock)
+{
+	zf_rank_enter(rwlock->rank);
+	must(pthread_rwlock_wrlock(&rwlock->l));
+}
+
+bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock)
+{
+	int r = pthread_rwlock_tryrdlock(&rwlock->l);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	rank_enter_try(rwlock->rank);
+	return true;
+}
+
+bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock)
+{
+	int r = pthread_rwlock_trywrlock(&rwlock->l);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	rank_enter_try(rwlock->rank);
+	return true;
+}
+
+void zf_rwlock_unlock(struct zf_rwlock *rwlock)
+{
+	must(pthread_rwlock_unlock(&rwlock->l));
+	zf_rank_leave(rwlock->rank);
+}
+
+void zf_cond_init(struct zf_cond *cond)
+{
+	pthread_condattr_t attr;
+
+	must(pthread_condattr_init(&attr));
+	must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+	must(pthread_cond_init(&cond->c, &attr));
+	must(pthread_condattr_destroy(&attr));
+}
+
+void zf_cond_deinit(struct zf_cond *cond)
+{
+	must(pthread_cond_destroy(&cond->c));
+}
+
+void zf_cond_wait(struct zf_cond *cond, struct zf_mutex *mutex)
+{
+	must(pthread_cond_wait(&cond->c, &mutex->m));
+}
+
+bool zf_cond_wait_ms(struct zf_cond *cond, struct zf_mutex *mutex, uint64_t timeout_ms)
+{
+	struct timespec until;
+	int r;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(timeout_ms / 1000);
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	r = pthread_cond_timedwait(&cond->c, &mutex->m, &until);
+	if (r == ETIMEDOUT)
+		return false;
+	must(r);
+	return true;
+}
+
+void zf_cond_signal(struct zf_cond *cond)
+{
+	must(pthread_cond_signal(&cond->c));
+}
+
+void zf_cond_broadcast(struct zf_cond *cond)
+{
+	must(pthread_cond_broadcast(&cond->c));
+}

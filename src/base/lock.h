@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranked locks: the locking order is code.
+ *
+ * Every lock has a rank, and a thread takes locks in ascending rank only. Debug builds (-Ddebug_locks)
+ * keep the ranks that a thread holds and abort, naming both, when the order is broken, when a
+ * lock is released that is not held, and when zf_lock_assert_none() finds one held across I/O.
+ * Several inode locks may be held at once (ZF_RANK_INODE), taken in ascending inode number.
+ */
+#ifndef ZF_BASE_LOCK_H
+#define ZF_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Outermost first. docs/locking.md tells what each protects. */
+enum zf_rank {
+	ZF_RANK_COMMIT,	 /* one commit at a time */
+	ZF_RANK_INODE,	 /* one inode: its attributes and extent map, several in inode order */
+	ZF_RANK_JOIN,	 /* a transaction handle: not a lock, but waits like one */
+	ZF_RANK_FS,	 /* inode table, dirty lists, orphan table */
+	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */
+	ZF_RANK_TREE,	 /* one B-tree in memory */
+	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
+	ZF_RANK_CACHE,	 /* node cache */
+	ZF_RANK_TRANS,	 /* transaction state */
+	ZF_RANK_DEV,	 /* device queues */
+	ZF_RANK_COUNT,
+};
+
+struct zf_mutex {
+	pthread_mutex_t m;
+	enum zf_rank rank;
+};
+
+struct zf_rwlock {
+	pthread_rwlock_t l;
+	enum zf_rank rank;
+};
+
+struct zf_cond {
+	pthread_cond_t c;
+};
+
+void zf_mutex_init(struct zf_mutex *mutex, enum zf_rank rank);
+void zf_mutex_deinit(struct zf_mutex *mutex);
+void zf_mutex_lock(struct zf_mutex *mutex);
+bool zf_mutex_trylock(struct zf_mutex *mutex);
+void zf_mutex_unlock(struct zf_mutex *mutex);
+
+/* Writers are preferred, so that a stream of readers cannot starve them: no recursive reading. */
+void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank);
+void zf_rwlock_deinit(struct zf_rwlock *rwlock);
+void zf_rwlock_rdlock(struct zf_rwlock *rwlock);
+void zf_rwlock_wrlock(struct zf_rwlock *rwlock);
+bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock);
+bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock);
+void zf_rwlock_unlock(struct zf_rwlock *rwlock);
+
+void zf_cond_init(struct zf_cond *cond);
+void zf_cond_deinit(struct zf_cond *cond);
+void zf_cond_wait(struct zf_cond *cond, struct zf_mutex *mutex);
+/* Returns false on timeout. */
+bool zf_cond_wait_ms(struct zf_cond *cond, struct zf_mutex *mutex, uint64_t timeout_ms);
+void zf_cond_signal(struct zf_cond *cond);
+void zf_cond_broadcast(struct zf_cond *cond);
+
+/* For things that wait like a lock but are none (joining a transaction): debug builds only. */
+void zf_rank_enter(enum zf_rank rank);
+void zf_rank_leave(enum zf_rank rank);
+
+/* Aborts in debug builds when this thread holds a lock of this rank or an inner one. */
+void zf_lock_assert_outside(enum zf_rank rank);
+
+#endif

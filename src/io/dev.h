@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A zoned device: one asynchronous interface for every backend.
+ *
+ * What it is. A device is an array of zones of equal size. A sequential zone is written only at
+ * its write pointer, up to its *capacity* (which may be below the zone size), and is taken back as
+ * a whole by a reset. A conventional zone may be written anywhere. Addresses are bytes from the
+ * start of the device; every address and length is a multiple of ZF_BLOCK_SIZE.
+ *
+ * How it is used. The caller fills a struct zf_io, which it owns and keeps alive until io->done
+ * was called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no lock
+ * of the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the device does
+ * the polling, and done() runs on that thread; it must not wait for another completion. Without
+ * it (tests, tools) whoever waits polls: that is what makes a run repeatable from a seed.
+ *
+ * Ordering. Appends to one zone may be in flight together and land in any order; where one landed is
+ * known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
+ * zone) may be in flight together too if they were submitted in pointer order by one caller.
+ * A flush covers exactly the writes that completed before it was submitted.
+ *
+ * Durability. A write or append with `fua` is durable when it completes. Without it, it is durable
+ * once a flush that was submitted after its completion has completed (if geometry.volatile_cache).
+ *
+ * Errors. After a failed write or append the zone's pointer is unknown: report the zone again.
+ * -EINVAL: the request breaks a rule that the geometry states (alignment, append limit).
+ * -EIO: not at the write pointer, or the medium failed. -ENOSPC: the zone is full, or the request
+ * crosses its capacity. -EOVERFLOW: too many active zones. -EROFS: zone read-only. -ENXIO: offline.
+ *
+ * Read next: io/zone_rules.h (the state machine that every emulation enforces), io/image.h.
+ */
+#ifndef ZF_IO_DEV_H
+#define ZF_IO_DEV_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+
+struct zf_dev;
+
+enum zf_io_op {
+	ZF_IO_READ,
+	ZF_IO_WRITE,  /* at the write pointer of a sequential zone; anywhere in a conventional one */
+	ZF_IO_APPEND, /* to the zone that starts at addr; completes with the address in addr */
+	ZF_IO_ZEROES, /* like WRITE of `len` zero bytes, without a buffer */
+	ZF_IO_RESET,  /* the zone that starts at addr */
+	ZF_IO_FINISH, /* the zone that starts at addr: its pointer moves to the end */
+	ZF_IO_FLUSH,
+	ZF_IO_OP_COUNT,
+};
+
+/* The most segments of one request. */
+#define ZF_IO_IOV_MAX 512
+
+struct zf_io {
+	enum zf_io_op op;
+	bool fua;		  /* WRITE and APPEND: durable when completed */
+	uint64_t addr;		  /* bytes; see the operations above */
+	uint64_t len;		  /* bytes; sum of the segments. 0 for RESET, FINISH, FLUSH */
+	const struct iovec *iov;  /* kept by the caller until done; base and length block-aligned */
+	unsigned int iovcnt;
+	void (*done)(struct zf_io *io);
+	int result;		  /* set before done is called: 0 or -errno */
+
+	/* Private to the device from submit to done. */
+	struct zf_io *next;
+	atomic_bool completed;
+	union {
+		uint64_t u64;
+		void *ptr;
+	} backend;
+};
+
+enum zf_zone_type {
+	ZF_ZONE_CONVENTIONAL,
+	ZF_ZONE_SEQUENTIAL,
+};
+
+/* The conditions of ZBC, ZAC and ZNS, under the names that libzbd and nvme-cli print. */
+enum zf_zone_cond {
+	ZF_ZONE_NOT_WP,	  /* nw: conventional, no pointer */
+	ZF_ZONE_EMPTY,	  /* em */
+	ZF_ZONE_IMP_OPEN, /* oi */
+	ZF_ZONE_EXP_OPEN, /* oe */
+	ZF_ZONE_CLOSED,	  /* cl */
+	ZF_ZONE_FULL,	  /* fu */
+	ZF_ZONE_READONLY, /* ro */
+	ZF_ZONE_OFFLINE,  /* ol */
+};
+
+struct zf_zone_info {
+	uint64_t start;	       /* bytes */
+	uint64_t capacity;     /* bytes that can be written, <= zone size */
+	uint64_t wp;	       /* bytes from the start of the *device*; conventional: start */
+	uint64_t reset_count;  /* resets so far where the device counts them, else 0 */
+	enum zf_zone_type type;
+	enum zf_zone_cond cond;
+};
+
+struct zf_geometry {
+	uint64_t zone_size;	/* bytes, a multiple of ZF_BLOCK_SIZE */
+	uint64_t zone_capacity; /* bytes, the largest of any zone */
+	uint32_t zone_count;
+	uint32_t conventional;	/* how many zones, from zone 0 on, are conventional */
+	uint32_t max_open;	/* zones, 0: no limit */
+	uint32_t max_active;	/* zones, 0: no limit */
+	uint32_t append_limit;	/* bytes of one append */
+	bool volatile_cache;	/* a flush means something */
+	bool rotational;
+	/*
+	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower
+	 * bound only, to be raised with zf_dev_raise_pointer() before the zone is written.
+	 */
+	bool pointers_are_lower_bounds;
+};
+
+/* Since open. Bytes and counts of what completed without error. */
+struct zf_dev_stats {
+	uint64_t reads, read_bytes;
+	uint64_t appends, append_bytes;
+	uint64_t writes, write_bytes; /* writes at the pointer, zeroes included */
+	uint64_t fua_writes;	      /* how many of the appends and writes were FUA */
+	uint64_t flushes, resets, finishes;
+	uint64_t errors;
+};
+
+/* ---- life ---- */
+
+/* Waits for everything in flight, stops the thread, closes. Takes NULL. */
+void zf_dev_close(struct zf_dev *dev);
+
+const struct zf_geometry *zf_dev_geometry(const struct zf_dev *dev);
+
+/* "image", "memory", ... and the path or name that the device was opened with. */
+const char *zf_dev_kind(const struct zf_dev *dev);
+const char *zf_dev_path(const struct zf_dev *dev);
+
+/* Completions are from now on delivered by a thread of the device. Returns 0 or -errno. */
+int zf_dev_start_thread(struct zf_dev *dev);
+bool zf_dev_is_threaded(const struct zf_dev *dev);
+
+/* ---- requests ---- */
+
+/* Never fails: errors come by done(), never from inside this call. */
+void zf_dev_submit(struct zf_dev *dev, struct zf_io *io);
+
+/*
+ * Without a thread: delivers what has completed; with `wait`, waits for at least one completion
+ * if anything is in flight. Returns how many were delivered (0 when nothing is in flight).
+ */
+unsigned int zf_dev_poll(struct zf_dev *dev, bool wait);
+
+/* Submits and waits. io->done is set by this call. Returns io->result. Not for done() callbacks. */
+int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
+
+/*
+ * Reads without a hand-over to another thread. Any thread, any time. Reading above the write
+ * pointer gives zeroes on emulated devices and is not an error there.
+ */
+int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
+
+/* One request each, waited for: mkfs, superblock and tests. */
+int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
+int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);
+int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no);
+int zf_dev_flush(struct zf_dev *dev);
+
+/*
+ * Waits for progress: with a thread, zf_cond_wait(); without one, drops the mutex, polls for a
+ * completion, and takes it again. So `while (!done) zf_dev_wait_progress(...)` is right in both.
+ */
+void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mutex *mutex);
+
+/* ---- zones ---- */
+
+/* Fills zones[0..count) from zone `first` on. Returns 0 or -errno. */
+int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_zone_info *zones);
+
+/*
+ * Only after an unclean stop of the host (geometry.pointers_are_lower_bounds), before anything is
+ * written: bytes below `wp` (an address in the zone or its end) are in use. A no-op if not above
+ * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
+ */
+int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+
+/* ---- observation ---- */
+
+void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats);
+
+/*
+ * Sees every command as it completes (result and final address included), on the thread that
+ * delivers it, before io->done. Reads by zf_dev_read() are not shown. NULL turns it off.
+ */
+void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const struct zf_io *io),
+			 void *arg);
+
+const char *zf_zone_cond_name(enum zf_zone_cond cond);	/* "empty", "implicit-open", ... */
+const char *zf_zone_cond_short(enum zf_zone_cond cond); /* "em", "oi", ... as zbd prints them */
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of a zoned device as a state machine without I/O: the image, the memory device and the
+ * simulator all enforce the same rules because they all ask this module (P6).
+ *
+ *                 write, append                 pointer reaches capacity, finish
+ *      EMPTY ---------------------> IMP_OPEN -----------------------------------> FULL
+ *        ^                          |     ^                                         |
+ *        |          another zone is |     | write, append                           |
+ *        |       opened at max_open v     |                                         |
+ *        |                          CLOSED                                          |
+ *        +--------------------------------- reset <---------------------------------+
+ *
+ * Open: IMP_OPEN. Active: IMP_OPEN or CLOSED. At max_open, opening a zone closes another implicitly
+ * open one, as devices do; at max_active it fails with -EOVERFLOW. READONLY and OFFLINE are
+ * entered by test hooks only. Not thread-safe: the device calls it under its own lock.
+ */
+#ifndef ZF_IO_ZONE_RULES_H
+#define ZF_IO_ZONE_RULES_H
+
+#include "io/dev.h"
+
+struct zf_zone_state {
+	uint64_t wp; /* bytes from the zone's start */
+	uint64_t reset_count;
+	enum zf_zone_cond cond;
+};
+
+struct zf_zone_rules {
+	struct zf_geometry geometry;
+	struct zf_zone_state *zones;
+	uint32_t open_count, active_count;
+	uint32_t close_next; /* where the search for a zone to close implicitly goes on */
+};
+
+int zf_zone_rules_init(struct zf_zone_rules *rules, const struct zf_geometry *geometry);
+void zf_zone_rules_deinit(struct zf_zone_rules *rules);
+
+/* After the zones' states were filled in from elsewhere: counts open and active ones. */
+void zf_zone_rules_recount(struct zf_zone_rules *rules);
+
+/*
+ * Checks a WRITE, ZEROES, APPEND, RESET or FINISH against every rule and, if it is allowed,
+ * applies it to the state: the pointer moves past it. For an append *ret_addr is where it lands;
+ * for the others it is the request's address. Returns 0 or the errors that dev.h lists.
+ */
+int zf_zone_rules_apply(struct zf_zone_rules *rules, const struct zf_io *io, uint64_t *ret_addr);
+
+/* Bounds and alignment of a read. */
+int zf_zone_rules_check_read(const struct zf_zone_rules *rules, uint64_t addr, uint64_t len);
+
+void zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+			  struct zf_zone_info *ret_info);
+
+/* See zf_dev_raise_pointer(). */
+int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t wp);
+
+/* 0, or -EINVAL with a message that says which number is wrong and what it may be. */
+int zf_geometry_check(const struct zf_geometry *geometry, const struct zf_report *report);
+
+#endif

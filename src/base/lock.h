@@ -16,8 +16,8 @@
 
 /* Outermost first. docs/locking.md tells what each protects. */
 enum zf_rank {
-	ZF_RANK_COMMIT,	 /* one commit at a time */
 	ZF_RANK_INODE,	 /* one inode: its attributes and extent map, several in inode order */
+	ZF_RANK_COMMIT,	 /* one commit at a time */
 	ZF_RANK_JOIN,	 /* a transaction handle: not a lock, but waits like one */
 	ZF_RANK_FS,	 /* inode table, dirty lists, orphan table */
 	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */

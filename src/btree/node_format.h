@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A B-tree node as it lies on disk and in memory (node_size bytes, 16 KiB by default).
+ *
+ *      leaf      | header | item 0 | item 1 | ... |  free  | ... | value 1 | value 0 |
+ *      internal  | header | child 0 | child 1 | ...                    free          |
+ *
+ * Item headers grow up, values grow down from the end, in the same order and without gaps: value i ends
+ * where value i-1 begins. Free bytes are zero. A child's key is the first key of that child (child 0
+ * of the leftmost path: ZF_KEY_MIN not required; keys only bound from below).
+ */
+#ifndef ZF_BTREE_NODE_FORMAT_H
+#define ZF_BTREE_NODE_FORMAT_H
+
+#include "base/le.h"
+#include "superblock/super_format.h"
+
+#define ZF_NODE_MAGIC "ZFND"
+
+struct zf_disk_key {
+	struct zf_le64 objectid;
+	uint8_t type;
+	struct zf_le64 offset;
+};
+
+struct zf_disk_node_header {
+	struct zf_le64 csum;	   /* XXH3 of bytes 8..node_size: torn or rotten node */
+	uint8_t magic[4];	   /* not a node */
+	uint8_t level;		   /* 0: leaf; pointer into another level */
+	uint8_t reserved_a[3];
+	uint8_t fsid[16];	   /* node of another filesystem */
+	struct zf_le64 address[2]; /* own addresses: misdirected write or read */
+	struct zf_le64 generation; /* of the transaction that wrote it: stale node */
+	struct zf_le64 owner;	   /* tree id: pointer into another tree */
+	struct zf_le32 count;	   /* items or children */
+	uint8_t reserved_b[4];
+};
+
+struct zf_disk_child {
+	struct zf_disk_key key;
+	uint8_t reserved[7];
+	struct zf_disk_node_ptr ptr;
+};
+
+struct zf_disk_item {
+	struct zf_disk_key key;
+	uint8_t reserved[3];
+	struct zf_le16 offset; /* of the value, bytes from the start of the node */
+	struct zf_le16 size;   /* bytes */
+};
+
+_Static_assert(sizeof(struct zf_disk_key) == 17, "on disk");
+_Static_assert(sizeof(struct zf_disk_node_header) == 72, "on disk");
+_Static_assert(sizeof(struct zf_disk_child) == 56, "on disk");
+_Static_assert(sizeof(struct zf_disk_item) == 24, "on disk");
+
+#endif

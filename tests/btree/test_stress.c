@@ -19,7 +19,7 @@
 
 #define WRITERS 3
 #define READERS 3
-#define COMMITS 60
+#define COMMITS 300
 #define KEYS	1500 /* of each writer */
 #define KEEP	50   /* every KEEPth key is never deleted: readers must always find it */
 

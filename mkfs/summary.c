@@ -39,8 +39,8 @@ static void print_zones(const struct zf_geometry *g)
 
 	size_to_text(g->zone_size, size, sizeof(size));
 	size_to_text(g->zone_capacity, capacity, sizeof(capacity));
-	snprintf(line, sizeof(line), "%" PRIu32 " of %s, %s to be written in each", g->zone_count,
-		 size, capacity);
+	snprintf(line, sizeof(line), "%" PRIu32 " of %s, capacity %s", g->zone_count, size,
+		 capacity);
 	print_line("zones", line);
 	snprintf(line, sizeof(line), "%" PRIu32, g->conventional);
 	print_line("conventional", g->conventional ? line : "none");

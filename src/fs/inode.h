@@ -214,14 +214,6 @@ int zf_orphan_run(struct zf_fs *fs);
  */
 int zf_orphan_recover(struct zf_fs *fs);
 
-/* ---- the nodes that zone items do not count (system_nodes.c) ---- */
-
-/* At mount: tells the allocator where the nodes of the root and zone trees are, and how many. */
-int zf_fs_load_system_nodes(struct zf_forest *forest, struct zf_alloc *alloc);
-
-/* Tells the allocator how many they are. */
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
-
 /* ---- mkfs (root.c) ---- */
 
 /*

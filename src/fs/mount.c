@@ -16,6 +16,7 @@
 #include "fs/background.h"
 #include "fs/inode.h"
 #include "txn/root_format.h"
+#include "txn/system_nodes.h"
 
 #define CACHE_DEFAULT  (UINT64_C(64) << 20)
 #define DIRTY_DEFAULT  (UINT64_C(64) << 20)
@@ -157,7 +158,7 @@ static int load_state(struct zf_fs *fs)
 	if (r == 0)
 		r = load_zones(fs);
 	if (r == 0)
-		r = zf_fs_load_system_nodes(fs->forest, fs->alloc);
+		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
 	return r;
 }
 

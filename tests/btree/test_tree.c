@@ -389,6 +389,46 @@ static void a_node_freed_before_it_was_written_is_a_hole(void **state)
 	rig_check(&rig);
 }
 
+/* The running root is then an old leaf, yet the frozen tree is still the whole of it. */
+static void a_root_that_collapses_after_the_freeze_is_not_sealed(void **state)
+{
+	struct zf_key from = key_of((NODE_SIZE - 72) / (24 + VALUE)); /* behind the first leaf */
+	struct zf_key to = ZF_KEY_MAX;
+	struct zf_node_ptr root;
+	uint8_t level;
+
+	assert_int_equal(put(ITEMS - 1, 99), 0);
+	rig_freeze(&rig);
+	assert_int_equal(
+		zf_tree_delete_range(rig.forest, rig_writer(&rig), ZF_TREE_FS, &from, &to, 10000),
+		0);
+	zf_tree_get_root(rig.forest, ZF_TREE_FS, &root, &level);
+	assert_int_equal(level, 0);
+	assert_true(root.generation < rig.frozen.generation);
+	rig_seal(&rig, ZF_TREE_FS);
+	rig_seal(&rig, ZF_TREE_SUMMARY);
+	rig_seal_root(&rig);
+	rig_write(&rig);
+	rig_clean(&rig);
+	assert_int_equal(get(ITEMS - 1), -ENOENT);
+	rig_reopen(&rig);
+	assert_int_equal(get(ITEMS - 1), 99);
+}
+
+static void a_cache_of_one_node_suffices(void **state)
+{
+	rig.options.cache_bytes = 1;
+	rig_reopen(&rig);
+	for (uint64_t n = 0; n < ITEMS; n += 50)
+		assert_int_equal(get(n), n % 256);
+	for (uint64_t n = 500; n < 700; n++) {
+		assert_int_equal(delete (n), 0);
+		rig_commit(&rig);
+		assert_int_equal(get(n + 1), (n + 1) % 256);
+	}
+	rig_check(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +447,8 @@ int main(void)
 		ONE(deleting_a_range_does_not_read_the_leaves_in_it),
 		ONE(deleting_everything_leaves_one_empty_leaf),
 		TWO(dirty_nodes_are_found_by_both_addresses_until_clean),
+		ONE(a_root_that_collapses_after_the_freeze_is_not_sealed),
+		ONE(a_cache_of_one_node_suffices),
 		ONE(a_node_freed_before_it_was_written_is_a_hole),
 	};
 

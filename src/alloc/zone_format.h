@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The zone tree's items: (zone number, ZF_KEY_ZONE, 0) -> struct zf_disk_zone. */
+#ifndef ZF_ALLOC_ZONE_FORMAT_H
+#define ZF_ALLOC_ZONE_FORMAT_H
+
+#include "base/le.h"
+
+#define ZF_KEY_ZONE 1u
+
+/* What a zone is for, from its first write to its reset. */
+enum zf_role {
+	ZF_ROLE_NONE = 0,      /* empty, or nothing known to be in it */
+	ZF_ROLE_SUPER = 1,     /* zones 0 and 1 */
+	ZF_ROLE_META = 2,      /* nodes */
+	ZF_ROLE_LOG = 3,       /* the intent log */
+	ZF_ROLE_HOT = 4,       /* data as it comes */
+	ZF_ROLE_COLD = 5,      /* data that survived a reclaim */
+	ZF_ROLE_OVERWRITE = 6, /* conventional zones written in place */
+	ZF_ROLE_COUNT,
+};
+
+struct zf_disk_zone {
+	uint8_t role;
+	uint8_t reserved_a[7];
+	struct zf_le64 pointer; /* bytes from the zone's start: a lower bound for the device's */
+	struct zf_le64
+		live; /* bytes that extents or nodes (not those of the root and zone trees) name */
+	struct zf_le64 reset_generation;   /* of the superblock that allowed the last reset */
+	struct zf_le64 reset_count;	   /* the device's, when it counts: a stale zone */
+	struct zf_le64 emptied_generation; /* the transaction in which live became 0; 0: not so */
+	struct zf_le64 write_generation;   /* of the newest data in it: its age, for reclaim */
+	uint8_t reserved_b[8];
+};
+
+_Static_assert(sizeof(struct zf_disk_zone) == 64, "on disk");
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The filesystem: every operation that a user can ask for, without FUSE.
+ *
+ * A filesystem is mounted on a device and then takes operations from any number of threads. Files are named
+ * by inode number, directories' entries by name. Numbers are never reused, so a number that
+ * is gone gives -ESTALE.
+ *
+ * Kernel references. lookup, make and link count one reference to the inode that they return;
+ * forget takes them back. An inode without a name lives on until its last reference is gone; what a crash
+ * leaves is deleted by the next mount.
+ *
+ * Waiting. With ctx->may_wait false an operation that would have to wait for a commit, for room, for dirty data
+ * or for the device returns -EAGAIN having changed nothing: the caller hands it to a thread that may
+ * wait. (Reading a B-tree node that is not cached is the exception: it happens on the spot.)
+ *
+ * Without threads (options->threads false) nothing happens behind the caller's back: commits and data flushes
+ * happen in zf_fs_step(), in fsync and syncfs, and where an operation needs them. One seed, one history.
+ *
+ * Errors are those of the Linux calls of the same name; -EIO and -EUCLEAN for the device's faults;
+ * -EROFS on a read-only mount or after a failed commit.
+ *
+ * Read next: fs/inode.h, then fs/data.h.
+ */
+#ifndef ZF_FS_FS_H
+#define ZF_FS_FS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/report.h"
+#include "fs/fs_format.h"
+#include "io/dev.h"
+
+struct zf_fs;
+
+/* ---- mounting ---- */
+
+struct zf_mount_options {
+	bool read_only;
+	bool threads;		 /* background commits, flushes, tidying */
+	uint64_t generation;	 /* mount this superblock record, read-only; 0: the newest */
+	uint64_t cache_bytes;	 /* of clean nodes; 0: 64 MiB */
+	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
+	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	/* Nanoseconds since 1970; NULL: the system's clock. */
+	int64_t (*now_ns)(void *arg);
+	void *now_arg;
+};
+
+/*
+ * The device stays the caller's and outlives the filesystem. -ENODEV: no zfuse filesystem;
+ * -EPROTONOSUPPORT: unknown format; -EUCLEAN: damaged beyond mounting; each reported in words.
+ */
+int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
+		const struct zf_report *report, struct zf_fs **ret_fs);
+
+/* Flushes, commits, and frees in any case. An error means that the last commit failed. */
+int zf_fs_unmount(struct zf_fs *fs);
+
+/* Frees everything and writes nothing: what a crash leaves. Takes NULL. Threads are stopped. */
+void zf_fs_abandon(struct zf_fs *fs);
+
+/* One round of background work, without threads: flush, land, commit, tidy. */
+int zf_fs_step(struct zf_fs *fs);
+
+/* ---- who asks ---- */
+
+struct zf_ctx {
+	uid_t uid;
+	gid_t gid;
+	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
+	bool may_wait;	/* see above */
+};
+
+struct zf_time {
+	int64_t seconds;
+	uint32_t nanoseconds;
+};
+
+struct zf_attr {
+	uint64_t ino;
+	uint64_t generation;
+	uint64_t size;	 /* bytes */
+	uint64_t blocks; /* of 512 bytes */
+	uint64_t rdev;
+	uint32_t mode, nlink, uid, gid, flags;
+	struct zf_time atime, mtime, ctime, btime;
+};
+
+/* ---- names ---- */
+
+int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		 struct zf_attr *ret_attr);
+void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);
+
+/*
+ * A file, directory, symbolic link (target), device (rdev), fifo or socket, by mode's type. The group and setgid
+ * come from a setgid parent. `target` is NULL but for symbolic links.
+ */
+int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr);
+int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
+	       const char *name, struct zf_attr *ret_attr);
+int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
+int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
+/* flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE; others -EINVAL. */
+int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		 uint64_t new_parent, const char *new_name, unsigned int flags);
+/* At most `size` bytes, not terminated; returns the length or -errno. */
+ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf, size_t size);
+
+struct zf_dirent {
+	uint64_t ino;
+	uint64_t cookie; /* give it to the next call to go on behind this entry */
+	uint8_t type;	 /* DT_* */
+	uint8_t name_len;
+	char name[ZF_NAME_MAX + 1]; /* terminated */
+};
+/*
+ * The entries behind `cookie` (0: from the start), "." and ".." first (cookies 1 and 2), at most `max`.
+ * Cookies are stable: an entry that exists during the whole listing is seen exactly once, whatever is
+ * made or removed meanwhile. Returns how many, 0 at the end, or -errno.
+ */
+int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
+		  struct zf_dirent *entries, unsigned int max);
+
+/* ---- attributes ---- */
+
+int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, struct zf_attr *ret_attr);
+
+enum zf_set {
+	ZF_SET_MODE = 1 << 0,
+	ZF_SET_UID = 1 << 1,
+	ZF_SET_GID = 1 << 2,
+	ZF_SET_SIZE = 1 << 3,
+	ZF_SET_ATIME = 1 << 4, /* to the given time */
+	ZF_SET_MTIME = 1 << 5,
+	ZF_SET_CTIME = 1 << 6,
+	ZF_SET_ATIME_NOW = 1 << 7,
+	ZF_SET_MTIME_NOW = 1 << 8,
+	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid, and setgid if group-executable */
+};
+struct zf_setattr {
+	unsigned int valid; /* enum zf_set */
+	uint32_t mode, uid, gid;
+	uint64_t size;
+	struct zf_time atime, mtime, ctime;
+};
+int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		  const struct zf_setattr *set, struct zf_attr *ret_attr);
+
+/* flags: XATTR_CREATE, XATTR_REPLACE. -ENODATA: no such attribute. */
+int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+		   const void *value, size_t len, int flags);
+/* With size 0 the length only; -ERANGE if `size` is too small. */
+ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+		       void *value, size_t size);
+ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
+			size_t size);
+int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);
+
+/* ---- data ---- */
+
+/* Returns bytes read: less than asked for only at the end of the file. */
+ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
+		   size_t len);
+
+enum zf_write_flags {
+	ZF_WRITE_APPEND = 1 << 0,	/* at the end of the file, wherever that is now */
+	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */
+	ZF_WRITE_KILL_SUIDGID = 1 << 2,
+	ZF_WRITE_CACHE = 1 << 3,	/* from the kernel's page cache: times are the kernel's */
+};
+ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		    const void *buf, size_t len, unsigned int flags);
+
+int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
+int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
+
+/* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */
+int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, int whence,
+	       uint64_t *ret_offset);
+
+/* What stands where: for `zfusectl file`. Extents as the tree has them, after a flush of the file. */
+struct zf_extent_info {
+	uint64_t offset, len; /* in the file */
+	uint64_t address;     /* on the device; 0 where type has none */
+	uint64_t generation;
+	uint8_t type;	      /* enum zf_extent_type */
+	uint8_t flags;
+};
+int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		  struct zf_extent_info *extents, unsigned int max);
+
+/* ---- the whole ---- */
+
+struct zf_statfs {
+	uint64_t block_size;
+	uint64_t blocks, blocks_free, blocks_available; /* of block_size */
+	uint64_t files, files_free;
+	uint32_t name_max;
+	uint64_t fsid;
+};
+int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
+
+bool zf_fs_is_read_only(struct zf_fs *fs);
+
+/* For tools, tests and the checker; see the modules' headers. They belong to the fs. */
+struct zf_dev *zf_fs_dev(struct zf_fs *fs);
+struct zf_alloc *zf_fs_alloc(struct zf_fs *fs);
+struct zf_forest *zf_fs_forest(struct zf_fs *fs);
+struct zf_txn *zf_fs_txn(struct zf_fs *fs);
+struct zf_ring *zf_fs_ring(struct zf_fs *fs);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The items of the fs, summary and share trees as they lie on disk.
+ *
+ *   fs tree          key (objectid, type, offset)                value
+ *     inode          (ino, INODE, 0)                             struct zf_disk_inode
+ *     name of it     (ino, REF, hash(parent, name))              one or more struct zf_disk_ref + name
+ *     attribute      (ino, XATTR, hash(name))                    one or more struct zf_disk_xattr + name [+ value]
+ *     its value      (ino, XATTR_VALUE, id << 16 | chunk)        bytes, when too long to stand in the entry
+ *     entry by name  (dir, DIR_NAME, hash(name))                 one or more struct zf_disk_dirent + name
+ *     entry by age   (dir, DIR_COOKIE, cookie)                   one struct zf_disk_dirent + name
+ *     extent         (ino, EXTENT, file offset)                  struct zf_disk_extent [+ inline bytes]
+ *     orphan         (ZF_INO_ORPHANS, ORPHAN, ino)               empty
+ *     intent         (ZF_INO_INTENTS, INTENT, number)            struct zf_disk_intent
+ *   summary tree
+ *     summary        (address, SUMMARY, 0)                       struct zf_disk_summary + checksums
+ *
+ * Where several entries share a hash they stand in one item, one behind the other. A name longer than what the
+ * item then allows is refused with -ENOSPC (names are hashed with a secret seed: nobody can provoke it).
+ *
+ * A directory has exactly one ref, whose parent is what ".." names. The root's is to itself, without a name and
+ * with cookie 0. A directory's size is the sum over its entries of sizeof(struct zf_disk_dirent) + name_len, so
+ * it is 0 if and only if the directory is empty; its nlink is 2 + its subdirectories.
+ *
+ * A symbolic link's target (`size` bytes) stands in inline extents, one behind the other, each but the last
+ * of zf_node_value_max() - sizeof(struct zf_disk_extent) bytes: with small nodes one item does not hold 4095.
+ */
+#ifndef ZF_FS_FS_FORMAT_H
+#define ZF_FS_FS_FORMAT_H
+
+#include "base/le.h"
+
+#define ZF_INO_ROOT    1u
+/* Objectids that are no inode: below any that mkfs or a user makes. */
+#define ZF_INO_ORPHANS 2u
+#define ZF_INO_INTENTS 3u
+#define ZF_INO_FIRST   256u
+
+enum zf_fs_key {
+	ZF_KEY_INODE = 1,
+	ZF_KEY_REF = 2,
+	ZF_KEY_XATTR = 3,
+	ZF_KEY_XATTR_VALUE = 4,
+	ZF_KEY_DIR_NAME = 5,
+	ZF_KEY_DIR_COOKIE = 6,
+	ZF_KEY_EXTENT = 7,
+	ZF_KEY_ORPHAN = 8,
+	ZF_KEY_INTENT = 9,
+	ZF_KEY_SUMMARY = 10,
+	ZF_KEY_SHARE = 11,
+};
+
+#define ZF_COOKIE_FIRST 3u /* "." and ".." have 1 and 2, and no item */
+
+#define ZF_NAME_MAX	   255u
+#define ZF_SYMLINK_MAX	   4095u
+#define ZF_LINK_MAX	   UINT32_C(65000)	/* names of a file, as ext4; directories: no limit */
+#define ZF_FILE_SIZE_MAX   INT64_MAX		/* bytes: 2^63-1 */
+#define ZF_XATTR_VALUE_MAX 65536u
+#define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
+#define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item */
+
+struct zf_disk_time {
+	struct zf_le64 seconds; /* signed, since 1970 */
+	struct zf_le32 nanoseconds;
+};
+
+struct zf_disk_inode {
+	struct zf_le64 generation; /* transaction that made it */
+	struct zf_le64 change;	   /* transaction that last changed it */
+	struct zf_le64 size;
+	struct zf_le64 bytes;	   /* allocated to it, for st_blocks */
+	struct zf_le64 rdev;
+	struct zf_le32 mode;
+	struct zf_le32 nlink;
+	struct zf_le32 uid;
+	struct zf_le32 gid;
+	struct zf_le32 project;
+	struct zf_le32 flags;	   /* FS_*_FL */
+	struct zf_disk_time atime, mtime, ctime, btime;
+	struct zf_le64 next_cookie; /* directories: of the next entry, >= 3 */
+	struct zf_le64 tree;	   /* the tree it belongs to: room for snapshots; ZF_TREE_FS */
+	uint8_t reserved[32];
+};
+
+struct zf_disk_ref {
+	struct zf_le64 parent;
+	struct zf_le64 cookie; /* of the entry in the parent */
+	struct zf_le16 name_len;
+};
+
+struct zf_disk_dirent {
+	struct zf_le64 ino;
+	struct zf_le64 tree;   /* ZF_TREE_FS; room for snapshots */
+	struct zf_le64 cookie;
+	uint8_t type;	       /* DT_* */
+	uint8_t reserved;
+	struct zf_le16 name_len;
+};
+
+struct zf_disk_xattr {
+	struct zf_le32 value_len;
+	struct zf_le32 value_id; /* 0: the value follows the name */
+	struct zf_le16 name_len; /* with its prefix, as the user gives it */
+	uint8_t reserved[2];
+};
+
+enum zf_extent_type {
+	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: at offset 0, the only extent */
+	ZF_EXTENT_DATA = 2,   /* on the device */
+	ZF_EXTENT_ZERO = 3,   /* written as zeroes, no device blocks, space reserved */
+};
+
+#define ZF_EXTENT_SHARED    0x01u /* may be shared: the share tree knows */
+#define ZF_EXTENT_OVERWRITE 0x02u /* in an overwritable zone: no checksums */
+
+struct zf_disk_extent {
+	uint8_t type;
+	uint8_t flags;
+	uint8_t compression; /* 0: none */
+	uint8_t encryption;  /* 0: none */
+	uint8_t reserved_a[4];
+	struct zf_le64 generation; /* transaction that first inserted it */
+	struct zf_le64 device;	   /* index; 0 */
+	struct zf_le64 address;	   /* bytes on the device; 0 for INLINE and ZERO */
+	struct zf_le64 disk_len;   /* bytes on the device */
+	struct zf_le64 memory_len; /* bytes when unpacked */
+	struct zf_le64 offset;	   /* of this extent's first byte in the unpacked ones */
+	struct zf_le64 len;	   /* bytes of the file that it stands for */
+};
+
+/* INLINE: len bytes follow, disk_len = memory_len = len, offset 0. DATA: disk_len = memory_len = len, offset
+ * 0, all block multiples, until there is compression. ZERO: disk_len 0. */
+
+enum zf_intent_type {
+	ZF_INTENT_TRUNCATE = 1, /* drop the extents of `ino` in [from, to) */
+	ZF_INTENT_REFLINK = 2,
+};
+
+struct zf_disk_intent {
+	uint8_t type;
+	uint8_t reserved_a[7];
+	struct zf_le64 ino;
+	struct zf_le64 from, to; /* file offsets */
+	struct zf_le64 source_ino, source_from;
+	uint8_t reserved_b[16];
+};
+
+/* What one piece of an append wrote: `count` checksums (zf_le64) follow, one a block. */
+struct zf_disk_summary {
+	struct zf_le64 tree;
+	struct zf_le64 ino;
+	struct zf_le64 offset;	   /* in the file, bytes */
+	struct zf_le64 generation; /* transaction that inserted it */
+	struct zf_le32 count;	   /* blocks */
+	uint8_t reserved[4];
+};
+
+struct zf_disk_share {
+	struct zf_le64 tree;
+	struct zf_le64 ino;
+	struct zf_le64 offset;
+	struct zf_le64 len;
+};
+
+_Static_assert(sizeof(struct zf_disk_inode) == 8 * 5 + 4 * 6 + 12 * 4 + 8 * 2 + 32, "on disk");
+_Static_assert(sizeof(struct zf_disk_ref) == 18, "on disk");
+_Static_assert(sizeof(struct zf_disk_dirent) == 28, "on disk");
+_Static_assert(sizeof(struct zf_disk_xattr) == 12, "on disk");
+_Static_assert(sizeof(struct zf_disk_extent) == 64, "on disk");
+_Static_assert(sizeof(struct zf_disk_intent) == 64, "on disk");
+_Static_assert(sizeof(struct zf_disk_summary) == 40, "on disk");
+
+#endif

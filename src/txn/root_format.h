@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The root tree's items: (tree id, ZF_KEY_ROOT, 0) -> struct zf_disk_root. */
+#ifndef ZF_TXN_ROOT_FORMAT_H
+#define ZF_TXN_ROOT_FORMAT_H
+
+#include "superblock/super_format.h"
+
+#define ZF_KEY_ROOT 1u
+
+struct zf_disk_root {
+	struct zf_disk_node_ptr ptr;
+	uint8_t level;
+	uint8_t reserved[31];
+};
+
+_Static_assert(sizeof(struct zf_disk_root) == 64, "on disk");
+
+#endif

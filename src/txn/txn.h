@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transactions: what makes several tree edits one, and the commit that makes them durable.
+ *
+ * An operation joins the running transaction, edits the trees through trans->writer, and leaves.
+ * It never holds a join across I/O of its own or while it waits for another thread (a missing
+ * node is read inside the tree calls; that is the one exception). Lock order: inode locks, then
+ * (inside the join call) the commit lock, then the join.
+ *
+ *      running N --zf_txn_freeze--> frozen N --zf_txn_write--> written --superblock--> durable N
+ *                                   running N+1 ...
+ *
+ * Freeze holds back joins, waits for those there are, snapshots the counters and starts N+1: it
+ * takes no longer however much is dirty. Everything after it runs beside new operations.
+ *
+ * Order of a commit, and why:
+ *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
+ *   2. the node stream is written, in address order, holes as zeroes;
+ *   3. flush, if the device has a volatile cache: data landed before the freeze is covered too;
+ *   4. the superblock, with FUA:  *** the commit point ***
+ *   5. what N freed is released: zones emptied long enough ago are reset.
+ * A failure in 1 to 4 turns the filesystem read-only for good (zf_txn_error): the durable state is
+ * the previous superblock's, and nothing is reset any more.
+ *
+ * With or without threads: whoever needs a commit runs it, under the commit lock; those who come
+ * meanwhile find their generation durable when they get the lock (group commit).
+ */
+#ifndef ZF_TXN_TXN_H
+#define ZF_TXN_TXN_H
+
+#include "alloc/alloc.h"
+#include "btree/tree.h"
+#include "superblock/ring.h"
+
+struct zf_txn;
+
+struct zf_txn_options {
+	uint64_t dirty_bytes_max; /* of nodes; a join beyond it commits first */
+};
+
+/* All four outlive the txn. `super` is the committed superblock; the txn keeps its own copy. */
+int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
+	       struct zf_forest *forest, const struct zf_super *super,
+	       const struct zf_txn_options *options, const struct zf_report *report,
+	       struct zf_txn **ret_txn);
+void zf_txn_free(struct zf_txn *txn); /* drops what is not committed; takes NULL */
+
+/* The filesystem's counters that travel in the superblock; changed inside a join only. */
+struct zf_counters {
+	_Atomic uint64_t next_ino;
+	_Atomic uint64_t inode_count;
+	_Atomic uint64_t next_intent;
+};
+struct zf_counters *zf_txn_counters(struct zf_txn *txn);
+
+/* ---- operations ---- */
+
+/* A join; lives on the caller's stack. */
+struct zf_trans {
+	struct zf_txn *txn;
+	struct zf_writer *writer;
+	uint64_t generation; /* durable when zf_txn_durable() reaches it */
+	unsigned int nodes;  /* set aside for this join */
+};
+
+/*
+ * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
+ * delete_range counts its max_nodes). If the metadata zones or the dirty bound have no room for
+ * them, commits first, several times if that helps. -ENOSPC when it does not; -EROFS after a failed
+ * commit or on a read-only mount. With may_wait false, -EAGAIN instead of committing or waiting for
+ * a freeze.
+ */
+int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+		  bool may_wait, struct zf_trans *ret_trans);
+void zf_trans_leave(struct zf_trans *trans);
+
+/*
+ * An edit failed after another one of the same operation was made: the trees are inconsistent with
+ * each other, and this transaction must never be committed. Read-only from now on.
+ */
+void zf_trans_abort(struct zf_trans *trans, int error, const char *what);
+
+/*
+ * Like zf_alloc_reserve(), but commits and resets as long as that may give space back. -EAGAIN with
+ * may_wait false. Caller holds no join.
+ */
+int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
+		   uint64_t items, bool may_wait);
+
+/* ---- commit ---- */
+
+/* Everything done before this call is durable when it returns 0. Caller holds no join. */
+int zf_txn_sync(struct zf_txn *txn);
+/* One commit, even of nothing if `force`. */
+int zf_txn_commit(struct zf_txn *txn, bool force);
+/* The next commit says that there is nothing to recover (unmount). */
+void zf_txn_set_clean(struct zf_txn *txn, bool clean);
+
+uint64_t zf_txn_running(struct zf_txn *txn); /* generation */
+uint64_t zf_txn_durable(struct zf_txn *txn); /* generation */
+int zf_txn_error(struct zf_txn *txn);	     /* 0, or why it is read-only */
+bool zf_txn_is_dirty(struct zf_txn *txn);    /* anything to commit */
+
+/*
+ * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
+ * in order under the commit lock. After a freeze, write and finish must follow.
+ */
+int zf_txn_freeze(struct zf_txn *txn);
+int zf_txn_write(struct zf_txn *txn);
+int zf_txn_finish(struct zf_txn *txn);
+
+/*
+ * Housekeeping of space, by the background thread or a test's step: drops summary entries of
+ * emptied zones, resets zones that may be reset, empties metadata zones. Does one thing and returns
+ * ZF_TIDY_DID when there may be more, ZF_TIDY_EMPTIED when it emptied a metadata zone (which the
+ * next commits give back), 0 when there is nothing to do, or -errno.
+ */
+enum zf_tidy {
+	ZF_TIDY_DID = 1,
+	ZF_TIDY_EMPTIED = 2,
+};
+int zf_txn_tidy(struct zf_txn *txn, bool urgent);
+
+/* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
+void zf_txn_pause(struct zf_txn *txn);
+void zf_txn_resume(struct zf_txn *txn);
+
+struct zf_txn_stats {
+	uint64_t commits, commit_ns, commit_ns_max, freeze_ns_max, nodes_written, holes_written;
+};
+void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats);
+
+#endif

@@ -25,6 +25,7 @@ enum zf_rank {
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
 	ZF_RANK_CACHE,	 /* node cache */
+	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
 	ZF_RANK_COUNT,
 };

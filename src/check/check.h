@@ -3,25 +3,24 @@
  * The checker: walks everything that a superblock names and verifies what a transaction promises.
  *
  * It trusts nothing but the superblock record handed in, and shares no state with a mounted
- * filesystem: it reads nodes from the device itself, every copy of them, and recounts everything. So it
- * says the same of a device whether it is mounted or not; on a mounted one the caller keeps commits
- * and resets away meanwhile (zf_txn_pause()), because the durable state is what is checked.
+ * filesystem: it reads nodes from the device itself, every copy of them, and recounts everything.
+ * So it says the same of a device whether it is mounted or not; on a mounted one the caller keeps
+ * commits and resets away meanwhile (zf_txn_pause()), because the durable state is what is checked.
  *
  * What it verifies, in this order (one file each):
  *   geometry of the superblock against the device                                   check.c
  *   every node of the five trees: fields, checksums, both copies, key order,
  *       generations; none is named twice                                            walk.c
- *   every item's fields                                                             check.c, item_check.h
- *   inodes: size and extents, bytes, attributes' values, orphans and intents        inode.c, xattr.c
- *   names: entries by hash, entries by cookie and references agree; link counts;
- *       all directories hang below the root, without cycles                         names.c
- *   data: no byte is named twice unless shared; the summary covers every extent
- *       and agrees with it; on request, every checksum                              space.c, verify.c
- *   zones: live bytes, pointers, roles                                              zone.c
+ *   every item's fields                                                             check.c,
+ * item_check.h inodes: size and extents, bytes, attributes' values, orphans and intents inode.c,
+ * xattr.c names: entries by hash, entries by cookie and references agree; link counts; all
+ * directories hang below the root, without cycles                         names.c data: no byte is
+ * named twice unless shared; the summary covers every extent and agrees with it; on request, every
+ * checksum                              space.c, verify.c zones: live bytes, pointers, roles zone.c
  *
- * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is not
- * entered again, and data is read once. Memory: about 50 bytes an inode, 40 a name, 40 an extent, one bit
- * a block of metadata zones.
+ * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is
+ * not entered again, and data is read once. Memory: about 50 bytes an inode, 40 a name, 40 an
+ * extent, one bit a block of metadata zones.
  *
  * Each violation is one message of level ERROR. Where part of a tree cannot be read, what can only
  * be judged from all of it is skipped, and a warning says so.

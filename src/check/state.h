@@ -11,6 +11,7 @@
 #include "check/check.h"
 #include "check/vector.h"
 #include "fs/fs_format.h"
+#include "fs/item_check.h"
 
 /* A zone: what the device, the zone tree and the recount say. */
 struct zf_check_zone {
@@ -79,19 +80,16 @@ struct zf_check {
 	struct zf_vector orphans; /* uint64_t, ascending */
 	struct zf_vector intents; /* struct zf_check_intent */
 	struct zf_vector claims;  /* struct zf_check_claim */
-	uint64_t inode_items;
+
+	void *data_buf; /* verify.c */
 };
 
-/* "corrupt <what> at <address>: ...", counted. */
+/*
+ * "corrupt <what> at <address>: <field> has <value>, expected <range>", counted. The address of an
+ * inode is its number, so is a zone's.
+ */
 #define zf_check_corrupt(check, what, address, ...)                                                \
 	((void)zf_report_corrupt(&(check)->report, what, address, __VA_ARGS__))
-
-/*
- * The same on one line for what has no single place on the device: "corrupt inode 300: <field> has
- * <value>, expected <range>".
- */
-void zf_check_error(struct zf_check *check, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* ---- walk.c ---- */
 
@@ -112,10 +110,14 @@ void zf_check_zones(struct zf_check *check);	 /* zone.c: recount against items a
 
 /* ---- helpers of theirs ---- */
 
+/* check.c: what zf_item_check() must know. */
+struct zf_item_check zf_check_item_limits(struct zf_check *check);
+
 /* inode.c */
 struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino);
 
-/* zone.c: 0, or 1 if [address, address + len) is not block-aligned within the capacity of one zone. */
+/* zone.c: 0, or 1 if [address, address + len) is not block-aligned within the capacity of one zone.
+ */
 int zf_check_place(struct zf_check *check, uint64_t address, uint64_t len);
 
 /* verify.c: compares data with its checksums. */
@@ -123,10 +125,17 @@ int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, 
 		    uint64_t len, const struct zf_le64 *csums);
 
 /* xattr.c: the values of one inode's attributes that stand apart. */
+struct zf_check_xattr_value {
+	uint32_t id;
+	uint32_t len;	 /* as the entry says */
+	uint32_t chunks; /* seen so far */
+	uint64_t seen;	 /* bytes of them */
+};
+
 struct zf_check_xattrs {
 	uint64_t ino;
-	struct zf_vector values; /* private */
-	bool sorted;
+	struct zf_vector values; /* struct zf_check_xattr_value */
+	bool sorted;		 /* all entries were seen */
 };
 int zf_check_xattr_entry(struct zf_check *check, struct zf_check_xattrs *xattrs, uint32_t value_id,
 			 uint32_t value_len);

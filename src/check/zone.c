@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/disk_fields.h"
 #include "check/state.h"
 
 #define REPORT_CHUNK 1024u
@@ -13,7 +14,8 @@ int zf_check_place(struct zf_check *check, uint64_t address, uint64_t len)
 	uint64_t zone_no = address / check->geometry->zone_size;
 	uint64_t in_zone = address % check->geometry->zone_size;
 
-	if (!zf_is_aligned(address, ZF_BLOCK_SIZE) || !zf_is_aligned(len, ZF_BLOCK_SIZE) || len == 0)
+	if (!zf_is_aligned(address, ZF_BLOCK_SIZE) || !zf_is_aligned(len, ZF_BLOCK_SIZE) ||
+	    len == 0)
 		return 1;
 	if (zone_no < ZF_SUPER_ZONES || zone_no >= check->geometry->zone_count)
 		return 1;
@@ -27,8 +29,8 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 {
 	zone->conventional = info->type == ZF_ZONE_CONVENTIONAL;
 	zone->capacity = info->capacity;
-	zone->wp = zone->conventional || info->cond == ZF_ZONE_FULL ? info->capacity :
-								       info->wp - info->start;
+	zone->wp = zone->conventional || info->cond == ZF_ZONE_FULL ? info->capacity
+								    : info->wp - info->start;
 	zone->device_resets = info->reset_count;
 }
 
@@ -56,40 +58,44 @@ static void check_item_generations(struct zf_check *check, uint64_t zone_no,
 	uint64_t emptied = zf_le64_get(disk->emptied_generation);
 
 	if (zf_le64_get(disk->reset_generation) > newest)
-		zf_check_error(check, "zone %" PRIu64 ": reset_generation has %" PRIu64
-			       ", expected at most %" PRIu64, zone_no,
-			       zf_le64_get(disk->reset_generation), newest);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "reset_generation has %" PRIu64 ", expected at most %" PRIu64,
+				 zf_le64_get(disk->reset_generation), newest);
 	if (zf_le64_get(disk->write_generation) > newest)
-		zf_check_error(check, "zone %" PRIu64 ": write_generation has %" PRIu64
-			       ", expected at most %" PRIu64, zone_no,
-			       zf_le64_get(disk->write_generation), newest);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "write_generation has %" PRIu64 ", expected at most %" PRIu64,
+				 zf_le64_get(disk->write_generation), newest);
 	if (emptied > newest)
-		zf_check_error(check, "zone %" PRIu64 ": emptied_generation has %" PRIu64
-			       ", expected at most %" PRIu64, zone_no, emptied, newest);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "emptied_generation has %" PRIu64 ", expected at most %" PRIu64,
+				 emptied, newest);
 	else if (emptied && zf_le64_get(disk->live))
-		zf_check_error(check, "zone %" PRIu64 ": emptied_generation has %" PRIu64
-			       ", expected 0 while %" PRIu64 " bytes are live", zone_no, emptied,
-			       zf_le64_get(disk->live));
+		zf_check_corrupt(check, "zone", zone_no,
+				 "emptied_generation has %" PRIu64 ", expected 0 while %" PRIu64
+				 " bytes are live",
+				 emptied, zf_le64_get(disk->live));
 }
 
 static void check_item(struct zf_check *check, uint64_t zone_no, const struct zf_disk_zone *disk)
 {
 	const struct zf_check_zone *zone = &check->zones[zone_no];
-	const struct zf_field *field = zf_fields_check_zero(&zf_zone_fields, disk);
+	const struct zf_field *field = zf_fields_check_zero(&zf_disk_zone_fields, disk);
 
 	if (field)
-		zf_check_error(check, "zone %" PRIu64 ": %s has bits set, expected 0", zone_no,
-			       field->name);
-	if (zone->role >= ZF_ROLE_COUNT || (zone->role == ZF_ROLE_SUPER) != (zone_no < ZF_SUPER_ZONES))
-		zf_check_error(check, "zone %" PRIu64 ": role has %u, expected %s", zone_no, zone->role,
-			       zone_no < ZF_SUPER_ZONES ? "1 (superblock)" : "0 or 2 to 6");
+		zf_check_corrupt(check, "zone", zone_no, "%s has bits set, expected 0",
+				 field->name);
+	if (zone->role >= ZF_ROLE_COUNT ||
+	    (zone->role == ZF_ROLE_SUPER) != (zone_no < ZF_SUPER_ZONES))
+		zf_check_corrupt(check, "zone", zone_no, "role has %u, expected %s", zone->role,
+				 zone_no < ZF_SUPER_ZONES ? "1 (superblock)" : "0 or 2 to 6");
 	if (zone->pointer > zone->capacity || !zf_is_aligned(zone->pointer, ZF_BLOCK_SIZE))
-		zf_check_error(check, "zone %" PRIu64 ": pointer has %" PRIu64
-			       ", expected whole blocks up to %" PRIu64, zone_no, zone->pointer,
-			       zone->capacity);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "pointer has %" PRIu64 ", expected whole blocks up to %" PRIu64,
+				 zone->pointer, zone->capacity);
 	if (zone->role == ZF_ROLE_NONE && (zone->pointer || zone->live))
-		zf_check_error(check, "zone %" PRIu64 ": role has 0, expected one for %" PRIu64
-			       " written bytes", zone_no, zone->pointer);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has 0, expected one for %" PRIu64 " written bytes",
+				 zone->pointer);
 	check_item_generations(check, zone_no, disk);
 }
 
@@ -102,9 +108,11 @@ static int load_item(struct zf_check *check, void *arg, const struct zf_key *key
 	(void)arg;
 	if (key->type != ZF_KEY_ZONE || key->offset != 0 ||
 	    key->objectid >= check->geometry->zone_count || len != sizeof(disk)) {
-		zf_check_error(check, "zone tree: item has key (%" PRIu64 " %u %" PRIu64
-			       ") and %zu bytes, expected (zone %u 0) and %zu", key->objectid, key->type,
-			       key->offset, len, ZF_KEY_ZONE, sizeof(disk));
+		zf_check_corrupt(check, "zone tree item", key->objectid,
+				 "key has (%" PRIu64 " %u %" PRIu64
+				 ") and %zu bytes, expected (zone %u 0) and %zu",
+				 key->objectid, key->type, key->offset, len, ZF_KEY_ZONE,
+				 sizeof(disk));
 		return 0;
 	}
 	memcpy(&disk, value, sizeof(disk));
@@ -127,7 +135,8 @@ int zf_check_load_zones(struct zf_check *check)
 		return -ENOMEM;
 	r = read_report(check);
 	if (r < 0)
-		zf_report(&check->report, ZF_REPORT_WARNING, "cannot report zones: %s", strerror(-r));
+		zf_report(&check->report, ZF_REPORT_WARNING, "cannot report zones: %s",
+			  strerror(-r));
 	return r;
 }
 
@@ -141,8 +150,12 @@ int zf_check_zone_tree(struct zf_check *check)
 static const char *role_name(uint8_t role)
 {
 	static const char *const names[ZF_ROLE_COUNT] = {
-		[ZF_ROLE_NONE] = "none", [ZF_ROLE_SUPER] = "super", [ZF_ROLE_META] = "meta",
-		[ZF_ROLE_LOG] = "log",	 [ZF_ROLE_HOT] = "hot",	    [ZF_ROLE_COLD] = "cold",
+		[ZF_ROLE_NONE] = "none",
+		[ZF_ROLE_SUPER] = "super",
+		[ZF_ROLE_META] = "meta",
+		[ZF_ROLE_LOG] = "log",
+		[ZF_ROLE_HOT] = "hot",
+		[ZF_ROLE_COLD] = "cold",
 		[ZF_ROLE_OVERWRITE] = "overwrite",
 	};
 
@@ -158,17 +171,20 @@ static bool may_hold_data(uint8_t role)
 static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
 {
 	if (zone->node_end && zone->role != ZF_ROLE_META)
-		zf_check_error(check, "zone %u: role has %u (%s), expected 2 (meta) for %" PRIu64
-			       " bytes of nodes", zone_no, zone->role, role_name(zone->role),
-			       zone->node_bytes + zone->system_bytes);
+		zf_check_corrupt(
+			check, "zone", zone_no,
+			"role has %u (%s), expected 2 (meta) for %" PRIu64 " bytes of nodes",
+			zone->role, role_name(zone->role), zone->node_bytes + zone->system_bytes);
 	if (zone->data_end && !may_hold_data(zone->role))
-		zf_check_error(check, "zone %u: role has %u (%s), expected one for %" PRIu64
-			       " bytes of data", zone_no, zone->role, role_name(zone->role),
-			       zone->data_bytes);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has %u (%s), expected one for %" PRIu64 " bytes of data",
+				 zone->role, role_name(zone->role), zone->data_bytes);
 }
 
-/* What a commit's tail holds lies behind the pointer that the freeze noted: the superblock tells. */
-static uint64_t node_limit(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
+/* What a commit's tail holds lies behind the pointer that the freeze noted: the superblock tells.
+ */
+static uint64_t node_limit(struct zf_check *check, uint32_t zone_no,
+			   const struct zf_check_zone *zone)
 {
 	const struct zf_super *super = check->super;
 	uint64_t limit = zone->pointer;
@@ -187,21 +203,26 @@ static void check_pointers(struct zf_check *check, uint32_t zone_no,
 	uint64_t end = zf_max_u64(zone->data_end, zone->node_end);
 
 	if (zone->data_end > zone->pointer)
-		zf_check_error(check, "zone %u: pointer has %" PRIu64
-			       ", expected at least %" PRIu64 ", where its data ends", zone_no,
-			       zone->pointer, zone->data_end);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "pointer has %" PRIu64 ", expected at least %" PRIu64
+				 ", where its data ends",
+				 zone->pointer, zone->data_end);
 	if (zone->node_end > limit)
-		zf_check_error(check, "zone %u: pointer has %" PRIu64
-			       ", expected at least %" PRIu64 ", where its nodes end", zone_no, limit,
-			       zone->node_end);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "pointer has %" PRIu64 ", expected at least %" PRIu64
+				 ", where its nodes end",
+				 limit, zone->node_end);
 	/* After an unclean stop of the host the device may have forgotten how far it was. */
 	if (end > zone->wp && !check->geometry->pointers_are_lower_bounds)
-		zf_check_error(check, "zone %u: the device's write pointer has %" PRIu64
-			       ", expected at least %" PRIu64, zone_no, zone->wp, end);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "the device's write pointer has %" PRIu64
+				 ", expected at least %" PRIu64,
+				 zone->wp, end);
 	if (end && zone->reset_count && zone->device_resets &&
 	    zone->reset_count != zone->device_resets)
-		zf_check_error(check, "zone %u: reset_count has %" PRIu64 ", expected %" PRIu64
-			       ", the device's", zone_no, zone->reset_count, zone->device_resets);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "reset_count has %" PRIu64 ", expected %" PRIu64 ", the device's",
+				 zone->reset_count, zone->device_resets);
 }
 
 void zf_check_zones(struct zf_check *check)
@@ -225,7 +246,8 @@ void zf_check_zones(struct zf_check *check)
 		check_role(check, z, zone);
 		check_pointers(check, z, zone);
 		if (exact && live != zone->live)
-			zf_check_error(check, "zone %u: live has %" PRIu64 ", expected %" PRIu64
-				       " by recount", z, zone->live, live);
+			zf_check_corrupt(check, "zone", z,
+					 "live has %" PRIu64 ", expected %" PRIu64 " by recount",
+					 zone->live, live);
 	}
 }

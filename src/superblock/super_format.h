@@ -2,7 +2,7 @@
 /*
  * A superblock record as it lies on disk: one block, appended to the ring (superblock/ring.h).
  *
- * Every field's comment names what it is for or which fault it defends against. Bytes 0..47, and
+ * Every field's comment names what it is for or which fault it defends against. Bytes 0..63, and
  * that the record is one block whose XXH3 stands at its start, are the same in every version of the
  * format to come: so an old program can tell a newer filesystem from a damaged one.
  */

@@ -27,7 +27,7 @@ struct zf_item_check zf_check_item_limits(struct zf_check *check)
 		.value_max = zf_node_value_max(check->shape.node_size),
 		.dir_hash_seed = check->super->dir_hash_seed,
 		.generation_max = check->super->generation,
-		.device_bytes = check->geometry->zone_size * check->geometry->zone_count,
+		.device_bytes = check->geometry->zone_size * check->super->zone_count,
 	};
 }
 
@@ -73,7 +73,9 @@ static int check_super(struct zf_check *check)
 	const struct zf_geometry *geometry = check->geometry;
 
 	check_number(check, "zone_size", super->zone_size, geometry->zone_size);
-	check_number(check, "zone_count", super->zone_count, geometry->zone_count);
+	/* The device may have grown. */
+	if (geometry->zone_count < super->zone_count)
+		check_number(check, "zone_count", super->zone_count, geometry->zone_count);
 	check_number(check, "zone_capacity", super->zone_capacity, geometry->zone_capacity);
 	check_number(check, "conventional", super->conventional, geometry->conventional);
 	check_streams(check);
@@ -81,7 +83,7 @@ static int check_super(struct zf_check *check)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "root.generation has %" PRIu64 ", expected 1 to %" PRIu64,
 				 super->root.generation, super->generation);
-	return super->zone_size != geometry->zone_size || super->zone_count != geometry->zone_count;
+	return super->zone_size != geometry->zone_size || super->zone_count > geometry->zone_count;
 }
 
 /* ---- the root tree ---- */
@@ -169,7 +171,7 @@ static int check_all(struct zf_check *check)
 
 static void deinit(struct zf_check *check)
 {
-	for (uint32_t z = 0; check->zones && z < check->geometry->zone_count; z++)
+	for (uint32_t z = 0; check->zones && z < check->super->zone_count; z++)
 		free(check->zones[z].node_map);
 	free(check->zones);
 	free(check->data_buf);

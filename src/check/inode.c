@@ -65,9 +65,9 @@ struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino)
 	return zf_vector_find(&check->inodes, &key, cmp_inode);
 }
 
-static uint64_t name_hash(const void *name, size_t len)
+static uint32_t name_hash(const void *name, size_t len)
 {
-	return zf_hash64(name, len) >> 8;
+	return (uint32_t)zf_hash64(name, len);
 }
 
 /* ---- one item ---- */

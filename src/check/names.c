@@ -45,8 +45,7 @@ static void check_entry(struct zf_check *check, const struct zf_check_name *entr
 		zf_check_corrupt(check, "directory", entry->parent,
 				 "entry at cookie %" PRIu64 " has type %u, expected %u, inode "
 				 "%" PRIu64 "'s",
-				 entry->cookie, (unsigned int)entry->type, IFTODT(inode->mode),
-				 entry->ino);
+				 entry->cookie, entry->type, IFTODT(inode->mode), entry->ino);
 }
 
 static void lacks_entry(struct zf_check *check, const struct zf_check_name *ref)

@@ -41,8 +41,8 @@ struct zf_check_inode {
 /* A name, as a reference or a directory entry tells it. */
 struct zf_check_name {
 	uint64_t ino, parent, cookie;
-	uint64_t name_hash : 56;
-	uint64_t type : 8; /* DT_* of an entry; 0 for references */
+	uint32_t name_hash;
+	uint8_t type; /* DT_* of an entry; 0 for references */
 };
 
 /* Bytes of the device that an extent names. */

@@ -17,7 +17,7 @@ int zf_check_place(struct zf_check *check, uint64_t address, uint64_t len)
 	if (!zf_is_aligned(address, ZF_BLOCK_SIZE) || !zf_is_aligned(len, ZF_BLOCK_SIZE) ||
 	    len == 0)
 		return 1;
-	if (zone_no < ZF_SUPER_ZONES || zone_no >= check->geometry->zone_count)
+	if (zone_no < ZF_SUPER_ZONES || zone_no >= check->super->zone_count)
 		return 1;
 	return in_zone > check->zones[zone_no].capacity ||
 	       len > check->zones[zone_no].capacity - in_zone;
@@ -37,7 +37,7 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 static int read_report(struct zf_check *check)
 {
 	struct zf_zone_info *info = malloc(REPORT_CHUNK * sizeof(*info));
-	uint32_t count = check->geometry->zone_count;
+	uint32_t count = check->super->zone_count;
 	int r = info ? 0 : -ENOMEM;
 
 	for (uint32_t first = 0; first < count && r == 0; first += REPORT_CHUNK) {
@@ -107,7 +107,7 @@ static int load_item(struct zf_check *check, void *arg, const struct zf_key *key
 
 	(void)arg;
 	if (key->type != ZF_KEY_ZONE || key->offset != 0 ||
-	    key->objectid >= check->geometry->zone_count || len != sizeof(disk)) {
+	    key->objectid >= check->super->zone_count || len != sizeof(disk)) {
 		zf_check_corrupt(check, "zone tree item", key->objectid,
 				 "key has (%" PRIu64 " %u %" PRIu64
 				 ") and %zu bytes, expected (zone %u 0) and %zu",
@@ -130,7 +130,7 @@ int zf_check_load_zones(struct zf_check *check)
 {
 	int r;
 
-	check->zones = calloc(check->geometry->zone_count, sizeof(*check->zones));
+	check->zones = calloc(check->super->zone_count, sizeof(*check->zones));
 	if (!check->zones)
 		return -ENOMEM;
 	r = read_report(check);
@@ -239,10 +239,12 @@ void zf_check_zones(struct zf_check *check)
 	if (!exact)
 		zf_report(&check->report, ZF_REPORT_WARNING,
 			  "live bytes were not compared: part of a tree cannot be read");
-	for (uint32_t z = ZF_SUPER_ZONES; z < check->geometry->zone_count; z++) {
+	for (uint32_t z = ZF_SUPER_ZONES; z < check->super->zone_count; z++) {
 		const struct zf_check_zone *zone = &check->zones[z];
 		uint64_t live = zone->data_bytes + zone->node_bytes;
 
+		if (!zone->has_item)
+			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);
 		check_pointers(check, z, zone);
 		if (exact && live != zone->live)

@@ -46,6 +46,7 @@ struct zf_zone {
 	uint64_t write_generation;
 	uint32_t capacity;	/* blocks */
 	uint32_t pointer;	/* blocks from the start: what is written or promised to a writer */
+	uint32_t written;	/* blocks from the start: what is known to be written */
 	uint32_t live;		/* blocks that extents, or nodes of the fs, summary, share trees name */
 	uint32_t system_live;	/* blocks of root and zone tree nodes; recounted by a mount */
 	uint32_t pending;	/* blocks of appends whose extents are not inserted yet */
@@ -122,6 +123,11 @@ struct zf_append_grant {
 	uint32_t zone_no;
 	uint64_t zone_start; /* where the append is addressed to */
 	uint64_t len;	     /* bytes, <= what was wanted, >= one block */
+	/*
+	 * 0: append to zone_start. In a conventional zone, which takes no appends, the address to
+	 * write to.
+	 */
+	uint64_t address;
 };
 
 /*
@@ -154,13 +160,17 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
 
 /* ---- nodes ---- */
 
+/* `system`: a node of the root or zone tree, which zone items do not count. */
+
 /* The next slot of the running transaction's stream, in each copy. -ENOSPC. */
-int zf_alloc_node(struct zf_alloc *alloc, uint64_t ret_address[ZF_COPIES_MAX]);
-/* The running transaction no longer uses the node. `system`: of the root or zone tree. */
+int zf_alloc_node(struct zf_alloc *alloc, bool system, uint64_t ret_address[ZF_COPIES_MAX]);
+/* The trees no longer use the node. */
 void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX], bool system);
 
-/* Nodes that the running transaction can still allocate, the tail of its commit set aside. */
+/* Nodes that the running transaction can still allocate, the longest tail of its commit set aside. */
 uint64_t zf_alloc_nodes_left(struct zf_alloc *alloc);
+/* The longest tail that a commit can need: every node of the zone and root trees. Before any join. */
+void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
 
 /* ---- commit ---- */
 
@@ -189,19 +199,21 @@ struct zf_alloc_frozen {
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* ... for the superblock */
 };
 
-/* An upper bound of the zones that the next freeze will find changed: for sizing the tail. */
-uint32_t zf_alloc_dirty_zones(struct zf_alloc *alloc);
-
 /*
- * Called with all joins drained. Reserves a tail of `tail_nodes` slots at the end of the stream, takes the
- * snapshot, and lets transaction running+1 begin behind the tail. -ENOSPC, -ENOMEM: nothing changed.
+ * Called with all joins drained. Reserves the tail at the end of the stream (`path_nodes` for each zone
+ * item that changed, but never more than the tail's maximum), takes the snapshot, and lets
+ * transaction running+1 begin behind it. -ENOSPC, -ENOMEM: nothing is frozen.
  */
-int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int tail_nodes, struct zf_alloc_frozen **ret_frozen);
+int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes, struct zf_alloc_frozen **ret_frozen);
 /* A slot of the tail, for the commit's writer; -ENOSPC when the bound was wrong. */
 int zf_alloc_tail_node(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen,
 		       uint64_t ret_address[ZF_COPIES_MAX]);
-/* The superblock of `generation` is durable. Frees `frozen`. */
-void zf_alloc_committed(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen);
+/* The superblock of frozen->generation is durable. */
+void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
+void zf_alloc_frozen_free(struct zf_alloc_frozen *frozen); /* takes NULL */
+
+/* The zone's item is to be written by the next commit, changed or not: moves its leaf. */
+void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no);
 
 /*
  * The next zone that has been empty for long enough (see above) and still has summary entries: the caller
@@ -217,11 +229,14 @@ void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no);
 int zf_alloc_next_reset(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
 
+/* Zones that commits and resets alone would give back: is it worth trying before -ENOSPC? */
+uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
+
 /*
  * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live nodes
- * which is not a stream's and not older than needed. -ENOENT: none worth it.
+ * that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
  */
-int zf_alloc_meta_victim(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 
 /* A zone whose pointer must be read again (pointer_unknown, nothing in flight). -ENOENT. */
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no);

@@ -19,12 +19,12 @@ enum zf_rank {
 	ZF_RANK_INODE,	 /* one inode: its attributes and extent map, several in inode order */
 	ZF_RANK_COMMIT,	 /* one commit at a time */
 	ZF_RANK_JOIN,	 /* a transaction handle: not a lock, but waits like one */
+	ZF_RANK_TRANS,	 /* transaction state */
 	ZF_RANK_FS,	 /* inode table, dirty lists, orphan table */
 	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
 	ZF_RANK_CACHE,	 /* node cache */
-	ZF_RANK_TRANS,	 /* transaction state */
 	ZF_RANK_DEV,	 /* device queues */
 	ZF_RANK_COUNT,
 };

@@ -132,7 +132,8 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
  * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the checker, fills
  * in the checksums bottom-up (also in running copies of their parents), and returns the pointer to the
  * tree's root as of that generation, which the caller names in the root tree or superblock.
- * Frozen roots are remembered by zf_forest_freeze(), called with all joins drained.
+ * Frozen roots are remembered by zf_forest_freeze(), called with all joins drained; but the root and
+ * zone trees, which only the commit edits, after the freeze, are sealed as they are now.
  */
 void zf_forest_freeze(struct zf_forest *forest, uint64_t generation);
 int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id tree, uint64_t generation,

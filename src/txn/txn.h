@@ -114,6 +114,10 @@ int zf_txn_finish(struct zf_txn *txn);
  */
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
+/* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
+void zf_txn_pause(struct zf_txn *txn);
+void zf_txn_resume(struct zf_txn *txn);
+
 struct zf_txn_stats {
 	uint64_t commits, commit_ns, commit_ns_max, freeze_ns_max, nodes_written, holes_written;
 };

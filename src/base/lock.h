@@ -16,6 +16,7 @@
 
 /* Outermost first. docs/locking.md tells what each protects. */
 enum zf_rank {
+	ZF_RANK_DAEMON,	 /* the daemon's lists; nothing is called with it held */
 	ZF_RANK_INODE,	 /* one inode: its attributes and extent map, several in inode order */
 	ZF_RANK_COMMIT,	 /* one commit at a time */
 	ZF_RANK_JOIN,	 /* a transaction handle: not a lock, but waits like one */

@@ -88,7 +88,7 @@ int zf_control_read_message(int fd, size_t size_max, struct json_object **ret_me
 	struct json_tokener *tokener;
 	struct json_object *message;
 	_zf_free_ char *line = NULL;
-	size_t len;
+	size_t len = 0;
 	int r = read_line(fd, size_max, &line, &len);
 
 	if (r < 0)

@@ -3,23 +3,24 @@
  * Space: which zone is for what, where the next node and the next append go, how much is left,
  * and when a zone may be reset.
  *
- * What it knows. One struct zf_zone a zone: its pointer, its live bytes, its role. The table in memory
- * is the truth of the running transaction; the zone tree holds it as of the last commit. Live bytes
- * change inside a transaction only (the caller holds a join), so a freeze sees exact numbers.
+ * What it knows. One struct zf_zone a zone: its pointer, its live bytes, its role. The table in
+ * memory is the truth of the running transaction; the zone tree holds it as of the last commit.
+ * Live bytes change inside a transaction only (the caller holds a join), so a freeze sees exact
+ * numbers.
  *
  * The life of a zone, and the function at each edge:
  *
  *      EMPTY --zf_alloc_append_begin, zf_alloc_node--> open stream of one role
  *      open stream --its capacity is used up--> written
- *      written --the last live byte goes (zf_alloc_live_sub, node freed) in transaction N--> emptied
- *      emptied --N+1 is durable (N, when space is short), and no summary entry, reader or
- *                append is left: zf_alloc_next_reset--> reset --> EMPTY
+ *      written --the last live byte goes (zf_alloc_live_sub, node freed) in transaction N-->
+ * emptied emptied --N+1 is durable (N, when space is short), and no summary entry, reader or append
+ * is left: zf_alloc_next_reset--> reset --> EMPTY
  *
  * Locking. One mutex (ZF_RANK_ALLOC) inside; no call does I/O or waits, but for those that say so.
  *
- * Reservations. Nothing is promised that is not there: a writer reserves data blocks and the worst-case
- * metadata for recording them before it answers. Empty zones that metadata, log and reclaim need are
- * never given to data. See zf_alloc_reserve().
+ * Reservations. Nothing is promised that is not there: a writer reserves data blocks and the
+ * worst-case metadata for recording them before it answers. Empty zones that metadata, log and
+ * reclaim need are never given to data. See zf_alloc_reserve().
  */
 #ifndef ZF_ALLOC_ALLOC_H
 #define ZF_ALLOC_ALLOC_H
@@ -33,7 +34,7 @@
 
 /* May the summary tree hold entries of a zone? It must not, durably, when the zone is reset. */
 enum zf_summary_state {
-	ZF_SUMMARY_NONE,    /* none, in the last durable superblock too */
+	ZF_SUMMARY_NONE, /* none, in the last durable superblock too */
 	ZF_SUMMARY_PRESENT,
 	ZF_SUMMARY_DROPPED, /* by the running transaction */
 	ZF_SUMMARY_FROZEN,  /* by the transaction that is being committed */
@@ -44,19 +45,19 @@ struct zf_zone {
 	uint64_t emptied_generation;
 	uint64_t reset_generation;
 	uint64_t write_generation;
-	uint32_t capacity;	/* blocks */
-	uint32_t pointer;	/* blocks from the start: what is written or promised to a writer */
-	uint32_t written;	/* blocks from the start: what is known to be written */
-	uint32_t live;		/* blocks that extents, or nodes of the fs, summary, share trees name */
-	uint32_t system_live;	/* blocks of root and zone tree nodes; recounted by a mount */
-	uint32_t pending;	/* blocks of appends whose extents are not inserted yet */
-	uint32_t readers;	/* reads under way that looked up an address in it */
+	uint32_t capacity; /* blocks */
+	uint32_t pointer;  /* blocks from the start: what is written or promised to a writer */
+	uint32_t written;  /* blocks from the start: what is known to be written */
+	uint32_t live;	   /* blocks that extents, or nodes of the fs, summary, share trees name */
+	uint32_t system_live; /* blocks of root and zone tree nodes; recounted by a mount */
+	uint32_t pending;     /* blocks of appends whose extents are not inserted yet */
+	uint32_t readers;     /* reads under way that looked up an address in it */
 	uint32_t reset_count;
-	uint8_t role;		/* enum zf_role */
-	bool dirty;		/* its item in the zone tree is out of date */
-	bool pointer_unknown;	/* a write failed: to be reported again before the next one */
-	bool unusable;		/* read-only or offline */
-	uint8_t summary;	/* enum zf_summary_state */
+	uint8_t role;	      /* enum zf_role */
+	bool dirty;	      /* its item in the zone tree is out of date */
+	bool pointer_unknown; /* a write failed: to be reported again before the next one */
+	bool unusable;	      /* read-only or offline */
+	uint8_t summary;      /* enum zf_summary_state */
 	bool resetting;
 };
 
@@ -76,8 +77,8 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 /* The mount found a live node of the root or zone tree here (they are not in the items' live). */
 int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX]);
 /*
- * All is loaded: `committed` is the generation of the superblock, `running` the one that now begins.
- * Chooses the streams to go on with.
+ * All is loaded: `committed` is the generation of the superblock, `running` the one that now
+ * begins. Chooses the streams to go on with.
  */
 int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running);
 
@@ -94,25 +95,27 @@ static inline uint32_t zf_zone_of(const struct zf_geometry *geometry, uint64_t a
 
 enum zf_reserve_class {
 	ZF_RESERVE_NORMAL,
-	ZF_RESERVE_FREEING, /* unlink, truncate, punch: may use what others may not, so it works when full */
+	ZF_RESERVE_FREEING, /* unlink, truncate, punch: may use what others may not, so it works
+			       when full */
 	ZF_RESERVE_SYSTEM,  /* the commit and reclaim themselves */
 };
 
 /*
- * Sets aside `data_blocks` of data and room for `items` new tree items (each with the worst-case share of
- * its leaf), for as long as they are not recorded in the trees. -ENOSPC when they are not there, even
- * though a commit might free some: the caller (txn) commits and tries again before a user sees it.
+ * Sets aside `data_blocks` of data and room for `items` new tree items (each with the worst-case
+ * share of its leaf), for as long as they are not recorded in the trees. -ENOSPC when they are not
+ * there, even though a commit might free some: the caller (txn) commits and tries again before a
+ * user sees it.
  */
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
 		     uint64_t items);
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 struct zf_space {
-	uint64_t total;	      /* bytes of the zones that can hold data or metadata */
-	uint64_t live;	      /* bytes named by extents and nodes */
-	uint64_t unusable;    /* written - live: comes back by resets */
-	uint64_t reserved;    /* promised and kept back */
-	uint64_t available;   /* what a user can still write now */
+	uint64_t total;	    /* bytes of the zones that can hold data or metadata */
+	uint64_t live;	    /* bytes named by extents and nodes */
+	uint64_t unusable;  /* written - live: comes back by resets */
+	uint64_t reserved;  /* promised and kept back */
+	uint64_t available; /* what a user can still write now */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 
@@ -131,9 +134,9 @@ struct zf_append_grant {
 };
 
 /*
- * Room for one append of at most `want` bytes (and the device's append limit) in a stream of `role` (HOT
- * or COLD). Uses up that much of the caller's reservation of data. -ENOSPC: no zone to be
- * had; -EAGAIN: only until an append in flight completes or a transaction commits.
+ * Room for one append of at most `want` bytes (and the device's append limit) in a stream of `role`
+ * (HOT or COLD). Uses up that much of the caller's reservation of data. -ENOSPC: no zone to be had;
+ * -EAGAIN: only until an append in flight completes or a transaction commits.
  */
 int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
 			  struct zf_append_grant *ret_grant);
@@ -167,9 +170,11 @@ int zf_alloc_node(struct zf_alloc *alloc, bool system, uint64_t ret_address[ZF_C
 /* The trees no longer use the node. */
 void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX], bool system);
 
-/* Nodes that the running transaction can still allocate, the longest tail of its commit set aside. */
+/* Nodes that the running transaction can still allocate, the longest tail of its commit set aside.
+ */
 uint64_t zf_alloc_nodes_left(struct zf_alloc *alloc);
-/* The longest tail that a commit can need: every node of the zone and root trees. Before any join. */
+/* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
+ */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
 
 /* ---- commit ---- */
@@ -177,7 +182,8 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
 /* One piece of a transaction's metadata stream in one copy, within one zone; bytes. */
 struct zf_meta_run {
 	uint32_t zone_no;
-	uint64_t from, to; /* addresses; [to of the last slot, zone's end) is filled with zeroes if to is the end */
+	uint64_t from, to; /* addresses; [to of the last slot, zone's end) is filled with zeroes if
+			      to is the end */
 };
 
 /* A zone item as of the freeze. */
@@ -190,21 +196,23 @@ struct zf_zone_snapshot {
 struct zf_alloc_frozen {
 	uint64_t generation;
 	unsigned int run_count[ZF_COPIES_MAX];
-	struct zf_meta_run *runs[ZF_COPIES_MAX]; /* ascending in time: to be written in this order */
+	struct zf_meta_run
+		*runs[ZF_COPIES_MAX]; /* ascending in time: to be written in this order */
 	uint32_t zone_count;
 	struct zf_zone_snapshot *zones; /* the items that changed, by zone number */
 	unsigned int tail_used, tail_count;
-	uint64_t (*tail)[ZF_COPIES_MAX]; /* the slots reserved for the commit's own edits */
+	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots reserved for the commit's own edits */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* the stream's place after this transaction ... */
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* ... for the superblock */
 };
 
 /*
- * Called with all joins drained. Reserves the tail at the end of the stream (`path_nodes` for each zone
- * item that changed, but never more than the tail's maximum), takes the snapshot, and lets
+ * Called with all joins drained. Reserves the tail at the end of the stream (`path_nodes` for each
+ * zone item that changed, but never more than the tail's maximum), takes the snapshot, and lets
  * transaction running+1 begin behind it. -ENOSPC, -ENOMEM: nothing is frozen.
  */
-int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes, struct zf_alloc_frozen **ret_frozen);
+int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
+		    struct zf_alloc_frozen **ret_frozen);
 /* A slot of the tail, for the commit's writer; -ENOSPC when the bound was wrong. */
 int zf_alloc_tail_node(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen,
 		       uint64_t ret_address[ZF_COPIES_MAX]);
@@ -216,8 +224,8 @@ void zf_alloc_frozen_free(struct zf_alloc_frozen *frozen); /* takes NULL */
 void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no);
 
 /*
- * The next zone that has been empty for long enough (see above) and still has summary entries: the caller
- * drops them in the running transaction and calls zf_alloc_summary_dropped() there. -ENOENT.
+ * The next zone that has been empty for long enough (see above) and still has summary entries: the
+ * caller drops them in the running transaction and calls zf_alloc_summary_dropped() there. -ENOENT.
  */
 int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no);
@@ -233,14 +241,14 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
 uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
 
 /*
- * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live nodes
- * that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
+ * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live
+ * nodes that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
  */
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 
 /* A zone whose pointer must be read again (pointer_unknown, nothing in flight). -ENOENT. */
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no);
-void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_zone_info *info);
-
+void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
+			    const struct zf_zone_info *info);
 
 #endif

@@ -16,7 +16,8 @@
 
 /* Outermost first. docs/locking.md tells what each protects. */
 enum zf_rank {
-	ZF_RANK_DAEMON,	 /* the daemon's lists; nothing is called with it held */
+	ZF_RANK_DAEMON,	 /* the daemon's lists and its gate */
+	ZF_RANK_RENAME,	 /* moving a directory to another parent */
 	ZF_RANK_INODE,	 /* one inode: its attributes and extent map, several in inode order */
 	ZF_RANK_COMMIT,	 /* one commit at a time */
 	ZF_RANK_JOIN,	 /* a transaction handle: not a lock, but waits like one */
@@ -26,6 +27,7 @@ enum zf_rank {
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
 	ZF_RANK_CACHE,	 /* node cache */
+	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
 	ZF_RANK_COUNT,
 };

@@ -26,6 +26,21 @@ static inline int zf_key_cmp(const struct zf_key *a, const struct zf_key *b)
 	return 0;
 }
 
+/* The keys right after and right before. Not for ZF_KEY_MAX and ZF_KEY_MIN respectively. */
+static inline struct zf_key zf_key_next(struct zf_key key)
+{
+	if (++key.offset == 0 && ++key.type == 0)
+		key.objectid++;
+	return key;
+}
+
+static inline struct zf_key zf_key_prev(struct zf_key key)
+{
+	if (key.offset-- == 0 && key.type-- == 0)
+		key.objectid--;
+	return key;
+}
+
 /* The trees. Written as `owner` into every node. */
 enum zf_tree_id {
 	ZF_TREE_ROOT = 1,    /* where the other trees' roots are */

@@ -27,11 +27,14 @@ struct zf_node_expect {
 	struct zf_node_ptr ptr;
 	enum zf_tree_id owner;
 	uint8_t level;
-	struct zf_key first_key; /* the parent's key for it; compared if check_first_key */
-	bool check_first_key;
+	struct zf_key first_key; /* the parent's key for it: no key is below; if check_first_key */
+	struct zf_key next_key;	 /* the parent's next key: every key is below; if check_next_key */
+	bool check_first_key;	 /* false for roots only: only a root may be an empty leaf */
+	bool check_next_key;
 };
 
-/* The largest value of an item: four of them, with headers, fit a leaf, so one split always suffices. */
+/* The largest value of an item: four of them, with headers, fit a leaf, so one split always
+ * suffices. */
 static inline uint32_t zf_node_value_max(uint32_t node_size)
 {
 	return (node_size - (uint32_t)sizeof(struct zf_disk_node_header)) / 4 -
@@ -47,10 +50,87 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 		  const struct zf_node_expect *expect, bool check_csum,
 		  const struct zf_report *report);
 
-/* Like zf_node_check() for a block found by scanning a zone: is this a whole, valid node at `address`? */
+/* The part of zf_node_check() that depends on the parent: the first and last key, and emptiness. */
+int zf_node_check_bounds(const void *node, const struct zf_node_expect *expect,
+			 const struct zf_report *report);
+
+/* Like zf_node_check() for a block found by scanning a zone: is this a whole, valid node at
+ * `address`? */
 bool zf_node_is_valid_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
 			 unsigned int copy);
 
+/* XXH3 of bytes 8..node_size, never 0: a pointer with csum 0 waits for its child to be sealed. */
 uint64_t zf_node_csum(const void *node, uint32_t node_size);
+
+/* ---- reading; the node was checked, or made here ---- */
+
+static inline const struct zf_disk_node_header *zf_node_header(const void *node)
+{
+	return node;
+}
+
+static inline unsigned int zf_node_count(const void *node)
+{
+	return zf_le32_get(zf_node_header(node)->count);
+}
+
+static inline uint8_t zf_node_level(const void *node)
+{
+	return zf_node_header(node)->level;
+}
+
+static inline uint64_t zf_node_generation(const void *node)
+{
+	return zf_le64_get(zf_node_header(node)->generation);
+}
+
+static inline uint64_t zf_node_owner(const void *node)
+{
+	return zf_le64_get(zf_node_header(node)->owner);
+}
+
+struct zf_key zf_node_key(const void *node, unsigned int slot);
+
+/* The first slot whose key is >= *key (the count if none); true if it is equal. */
+bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *ret_slot);
+
+/* The child to descend into: the last one whose key is <= *key, else the first. */
+unsigned int zf_node_search_child(const void *node, const struct zf_key *key);
+
+/* A leaf's value; the pointer is into the node. */
+const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len);
+
+struct zf_node_ptr zf_node_child(const void *node, unsigned int slot);
+
+/* Bytes of a node that entries can use, and bytes that they do use: headers and values. */
+uint32_t zf_node_capacity(uint32_t node_size);
+uint32_t zf_node_used(const void *node, uint32_t node_size);
+/* Of the entries [first, first + n). */
+uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n);
+unsigned int zf_node_children_max(uint32_t node_size);
+
+/* ---- editing; the caller has made sure of room ---- */
+
+void zf_node_init(void *node, const struct zf_node_shape *shape, enum zf_tree_id owner,
+		  uint8_t level, const uint64_t address[ZF_COPIES_MAX], uint64_t generation);
+/* Makes dst the same node as src elsewhere, later. src's csum field is not read. */
+void zf_node_copy(void *dst, const void *src, const struct zf_node_shape *shape,
+		  const uint64_t address[ZF_COPIES_MAX], uint64_t generation);
+void zf_node_set_csum(void *node, uint64_t csum);
+
+void zf_node_insert_item(void *node, uint32_t node_size, unsigned int slot,
+			 const struct zf_key *key, const void *value, size_t len);
+void zf_node_set_value(void *node, uint32_t node_size, unsigned int slot, const void *value,
+		       size_t len);
+void zf_node_insert_child(void *node, unsigned int slot, const struct zf_key *key,
+			  const struct zf_node_ptr *ptr);
+void zf_node_set_key(void *node, unsigned int slot, const struct zf_key *key);
+void zf_node_set_child(void *node, unsigned int slot, const struct zf_node_ptr *ptr);
+void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned int n);
+
+/* Moves the entries from slot `first` on to `right`, which is empty and of the same level. */
+void zf_node_move_tail(void *node, void *right, uint32_t node_size, unsigned int first);
+/* Copies all entries of src into the node, before or behind its own. */
+void zf_node_absorb(void *node, const void *src, uint32_t node_size, bool before);
 
 #endif

@@ -15,10 +15,7 @@
 #include "base/le.h"
 #include "superblock/super_format.h"
 
-#define ZF_NODE_MAGIC	  "ZFND"
-#define ZF_NODE_SIZE_MIN  4096u
-#define ZF_NODE_SIZE_MAX  32768u /* so that an offset in a node fits 16 bits */
-#define ZF_TREE_LEVEL_MAX 12 /* levels 0..11: more than 2^64 bytes of items at the least fan-out */
+#define ZF_NODE_MAGIC "ZFND"
 
 struct zf_disk_key {
 	struct zf_le64 objectid;

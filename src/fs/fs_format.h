@@ -15,7 +15,15 @@
  *   summary tree
  *     summary        (address, SUMMARY, 0)                       struct zf_disk_summary + checksums
  *
- * Where several entries share a hash they stand in one item, one behind the other.
+ * Where several entries share a hash they stand in one item, one behind the other. A name longer than what the
+ * item then allows is refused with -ENOSPC (names are hashed with a secret seed: nobody can provoke it).
+ *
+ * A directory has exactly one ref, whose parent is what ".." names. The root's is to itself, without a name and
+ * with cookie 0. A directory's size is the sum over its entries of sizeof(struct zf_disk_dirent) + name_len, so
+ * it is 0 if and only if the directory is empty; its nlink is 2 + its subdirectories.
+ *
+ * A symbolic link's target (`size` bytes) stands in inline extents, one behind the other, each but the last
+ * of zf_node_value_max() - sizeof(struct zf_disk_extent) bytes: with small nodes one item does not hold 4095.
  */
 #ifndef ZF_FS_FS_FORMAT_H
 #define ZF_FS_FS_FORMAT_H
@@ -42,9 +50,11 @@ enum zf_fs_key {
 	ZF_KEY_SHARE = 11,
 };
 
+#define ZF_COOKIE_FIRST 3u /* "." and ".." have 1 and 2, and no item */
+
 #define ZF_NAME_MAX	   255u
 #define ZF_SYMLINK_MAX	   4095u
-#define ZF_LINK_MAX	   UINT32_C(65000)	/* as ext4; well below what a hash chain could need */
+#define ZF_LINK_MAX	   UINT32_C(65000)	/* names of a file, as ext4; directories: no limit */
 #define ZF_FILE_SIZE_MAX   INT64_MAX		/* bytes: 2^63-1 */
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
@@ -96,7 +106,7 @@ struct zf_disk_xattr {
 };
 
 enum zf_extent_type {
-	ZF_EXTENT_INLINE = 1, /* the bytes follow; at file offset 0, the only extent */
+	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: at offset 0, the only extent */
 	ZF_EXTENT_DATA = 2,   /* on the device */
 	ZF_EXTENT_ZERO = 3,   /* written as zeroes, no device blocks, space reserved */
 };

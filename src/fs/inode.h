@@ -3,25 +3,37 @@
  * Inodes in memory, and struct zf_fs, which the files of src/fs/ share.
  *
  * Life. zf_inode_get() finds an inode in the table or loads it from the fs tree, and counts a use;
- * zf_inode_put() gives it back. Unused clean inodes stay in the table up to a bound and are then dropped:
- * kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
- * keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
+ * zf_inode_put() gives it back. Unused clean inodes stay in the table up to a bound and are then
+ * dropped: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do
+ * not keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
+ *
+ *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
+ * deleted |                                                          |
+ *                          +--failed--> DEAD --last put--> freed         read-only: DEAD, left to
+ * the next mount
+ *
+ * Doomed inodes wait on fs->doomed for zf_orphan_run(): the background's, or, without threads, that
+ * of the put itself. So a put or forget on a request's queue never waits for a large deletion.
  *
  * Size and times. item.* is what users see now. disk_size is the size as far as its bytes are in
- * the trees (or are holes): what zf_inode_store() writes, so that a crash never shows a size whose data did
- * not land. Data on its way to the device moves disk_size up as it lands (fs/data.h).
- * Attribute changes by an operation are stored by that operation's transaction at once; times that a
- * write or read changed are stored with the next extents, or by the flush (item_dirty).
+ * the trees (or are holes): what zf_inode_store() writes, so that a crash never shows a size whose
+ * data did not land. Data on its way to the device moves disk_size up as it lands (fs/data.h).
+ * Attribute changes by an operation are stored by that operation's transaction at once; times that
+ * a write or read changed are stored with the next extents, or by the flush (item_dirty).
  *
- * Locking. inode->lock protects item, disk_size, item_dirty, and the inode's items in the tree: exclusive to
- * change, shared to read. Several are locked in ascending ino (zf_inode_lock_pair, ...). fs->lock
- * protects the tables. inode->data has a lock of its own (fs/data.h).
+ * Locking. inode->lock protects item, disk_size, item_dirty, and the inode's items in the tree:
+ * exclusive to change, shared to read. Several are locked in ascending ino (zf_inode_lock_many).
+ * The table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
+ * kernel references; fs->lock protects the lists that all share. inode->data has a lock of its own
+ * (fs/data.h). zf_inode_put() and zf_fs_forget() may delete and so take joins: no lock and no join
+ * is held around them.
  */
 #ifndef ZF_FS_INODE_H
 #define ZF_FS_INODE_H
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
+#include <stdatomic.h>
 
 #include "alloc/alloc.h"
 #include "btree/tree.h"
@@ -35,6 +47,20 @@ struct zf_inode_item {
 	struct zf_time atime, mtime, ctime, btime;
 };
 
+enum zf_inode_state {
+	ZF_INODE_LOADING, /* its item is being read by whoever made it */
+	ZF_INODE_LIVE,
+	ZF_INODE_DOOMED, /* without names and users: no get finds it any more */
+	ZF_INODE_DEAD,	 /* could not be loaded, made or deleted: freed by the last put */
+};
+
+/* Extended attributes that an inode is known not to have, so that nobody looks again and again. */
+enum zf_absent {
+	ZF_ABSENT_CAPABILITY = 1 << 0,	/* security.capability: asked for by every write */
+	ZF_ABSENT_ACL_ACCESS = 1 << 1,	/* by every chmod */
+	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: by everything made in it */
+};
+
 struct zf_inode {
 	uint64_t ino;
 	struct zf_fs *fs;
@@ -45,24 +71,51 @@ struct zf_inode {
 	bool item_dirty; /* item differs from what the tree holds (times, size) */
 	struct zf_data data;
 
-	/* Under fs->lock. */
-	unsigned int uses;
+	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
+	 * exclusive. */
+	atomic_uint absent;
+	atomic_uint uses; /* falls to 0 under the shard's lock only */
+
+	/* Under the shard's lock. */
+	enum zf_inode_state state;
+	int load_error; /* when DEAD */
+	bool unlinked;	/* item.nlink is 0 */
+	bool idle;	/* on the shard's idle list */
 	RB_ENTRY(zf_inode) table_link;
-	TAILQ_ENTRY(zf_inode) idle_link; /* when uses == 0 */
+	TAILQ_ENTRY(zf_inode) idle_link;
+
+	/* Under fs->lock. */
 	TAILQ_ENTRY(zf_inode) dirty_link;
 	bool on_dirty_list;
-};
-
-/* Kernel references to one inode, kept apart so that the inode itself may leave memory. */
-struct zf_kernel_ref {
-	uint64_t ino;
-	uint64_t count;
-	RB_ENTRY(zf_kernel_ref) link;
+	TAILQ_ENTRY(zf_inode) doomed_link;
 };
 
 RB_HEAD(zf_inode_table, zf_inode);
-RB_HEAD(zf_kernel_ref_table, zf_kernel_ref);
 TAILQ_HEAD(zf_inode_list, zf_inode);
+
+/*
+ * Kernel references, kept apart so that the inode itself may leave memory: 16 bytes each, in an
+ * open hash table of 2^n slots, at most three quarters full.
+ */
+struct zf_kernel_ref {
+	uint64_t ino; /* 0: free slot */
+	uint64_t count;
+};
+struct zf_kernel_refs {
+	struct zf_kernel_ref *slots;
+	size_t slot_count, used;
+};
+
+#define ZF_INODE_SHARDS 64u
+
+struct zf_inode_shard {
+	struct zf_mutex lock;  /* ZF_RANK_FS */
+	struct zf_cond loaded; /* an inode left LOADING */
+	struct zf_inode_table inodes;
+	struct zf_inode_list idle; /* oldest first */
+	unsigned int idle_count;
+	struct zf_kernel_refs kernel_refs;
+};
 
 struct zf_background; /* the threads; fs/background.c */
 
@@ -77,12 +130,14 @@ struct zf_fs {
 	struct zf_report report;
 	bool read_only;
 
-	struct zf_mutex lock; /* ZF_RANK_FS */
-	struct zf_inode_table inodes;
-	struct zf_inode_list idle; /* oldest first */
-	unsigned int idle_count;
-	struct zf_inode_list dirty; /* inodes with dirty data or item_dirty, oldest first */
-	struct zf_kernel_ref_table kernel_refs;
+	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
+	/* Held while a directory gets another parent: keeps ancestors what they are.
+	 * ZF_RANK_RENAME. */
+	struct zf_mutex rename_lock;
+
+	struct zf_mutex lock;	     /* ZF_RANK_FS */
+	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
+	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
@@ -90,43 +145,90 @@ struct zf_fs {
 
 /* ---- the table (inode.c) ---- */
 
+/* The shards, the lists and the locks of struct zf_fs above; the rest of *fs is the caller's. */
+void zf_inode_table_init(struct zf_fs *fs);
+/* Frees every inode, used or not, writes nothing (unmount has done it before). */
+void zf_inode_table_deinit(struct zf_fs *fs);
+
 /* -ESTALE if there is no such inode; -EUCLEAN if its item is damaged. */
 int zf_inode_get(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode);
 /* One more use of an inode that the caller has. */
 struct zf_inode *zf_inode_ref(struct zf_inode *inode);
-/* The last put of an inode with nlink 0 and without kernel references deletes it. Takes NULL. */
+/* The last put of an inode with nlink 0 and without kernel references dooms it. Takes NULL. */
 void zf_inode_put(struct zf_inode *inode);
 /*
- * A new inode in the table, used and locked exclusively; its item is the caller's to store in `trans`.
+ * A new inode in the table, with a number of its own, used and locked exclusively. Of its item,
+ * generation, mode and times are set; the caller sets the rest and stores it with
+ * zf_inode_store_new(), or calls zf_inode_new_failed(), unlocks and puts.
  */
-int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode, struct zf_inode **ret_inode);
+int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode,
+		 struct zf_inode **ret_inode);
+void zf_inode_new_failed(struct zf_inode *inode);
 
-void zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
+/* One more kernel reference. -ENOMEM. */
+int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
+/* The kernel is gone (unmount): takes back every reference; inodes without a name are doomed. */
+void zf_inode_forget_all(struct zf_fs *fs);
 
-/* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds inode->lock. */
+/* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
+ * inode->lock. */
 void zf_inode_mark_dirty(struct zf_inode *inode);
 
-/* Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears item_dirty. */
+/* Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
+ * item_dirty. */
 int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans);
+/* The same for a new inode: -EUCLEAN if its number is taken in the tree. */
+int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);
 
 void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
-/* Locks exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
-void zf_inode_lock_many(struct zf_inode **inodes, unsigned int count);
-void zf_inode_unlock_many(struct zf_inode **inodes, unsigned int count);
+/* Tells the allocator how many nodes the root and zone trees have (mount.c). */
+int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
+
+/* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
+void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
+void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
+
+/* ---- attributes that writes change (attr.c, xattr.c) ---- */
+
+/*
+ * What Linux does to a file whose content or owner changes: setuid goes, setgid too if the group
+ * may execute. In memory: returns whether the mode changed, so that the caller stores the item.
+ * Lock held exclusively.
+ */
+bool zf_inode_kill_suidgid(struct zf_inode *inode);
 
 /* ---- orphans (orphan.c) ---- */
 
-/* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_delete() does. One edit. */
+/* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
+ * edit. */
 int zf_orphan_add(struct zf_inode *inode, struct zf_trans *trans);
 /*
- * Deletes all of an inode without names or users, in as many transactions as it takes: its extents, attributes,
- * item and orphan entry. Caller holds its only use, no lock and no join.
+ * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
+ * transactions as it takes. No lock and no join held. Returns how many were deleted; those that
+ * there is no room or memory to delete now stay on the list.
  */
-int zf_orphan_delete(struct zf_fs *fs, uint64_t ino);
-/* At mount: deletes every orphan and finishes every intent. */
+int zf_orphan_run(struct zf_fs *fs);
+/*
+ * At mount: deletes every orphan and finishes every intent. What is damaged is reported and left.
+ * Fails only if the filesystem as a whole does.
+ */
 int zf_orphan_recover(struct zf_fs *fs);
+
+/* ---- mount.c ---- */
+
+/* Tells the allocator how many nodes the root and zone trees have. */
+int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
+
+/* ---- mkfs (root.c) ---- */
+
+/*
+ * Makes the root directory in an empty fs tree: inode ZF_INO_ROOT, mode 0755, owned by uid and gid,
+ * its own parent. Two inserts. inode_count counts it: 1.
+ */
+int zf_fs_make_root(struct zf_forest *forest, struct zf_writer *writer, uint64_t dir_hash_seed,
+		    struct zf_time now, uid_t uid, gid_t gid);
 
 #endif

@@ -8,15 +8,16 @@
  * start of the device; every address and length is a multiple of ZF_BLOCK_SIZE.
  *
  * How it is used. The caller fills a struct zf_io, which it owns and keeps alive until io->done
- * was called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no lock
- * of the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the device does
- * the polling, and done() runs on that thread; it must not wait for another completion. Without
- * it (tests, tools) whoever waits polls: that is what makes a run repeatable from a seed.
+ * was called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no
+ * lock of the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the
+ * device does the polling, and done() runs on that thread; it must not wait for another completion.
+ * Without it (tests, tools) whoever waits polls: that is what makes a run repeatable from a seed.
  *
- * Ordering. Appends to one zone may be in flight together and land in any order; where one landed is
- * known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
+ * Ordering. Appends to one zone may be in flight together and land in any order; where one landed
+ * is known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
  * zone) may be in flight together too if they were submitted in pointer order by one caller.
- * A flush covers exactly the writes that completed before it was submitted.
+ * A flush covers exactly the writes that completed before it was submitted. Nothing else may be in
+ * flight in a zone while it is reset or finished: such a write may fail (-EIO) or take part.
  *
  * Durability. A write or append with `fua` is durable when it completes. Without it, it is durable
  * once a flush that was submitted after its completion has completed (if geometry.volatile_cache).
@@ -43,7 +44,7 @@ struct zf_dev;
 
 enum zf_io_op {
 	ZF_IO_READ,
-	ZF_IO_WRITE,  /* at the write pointer of a sequential zone; anywhere in a conventional one */
+	ZF_IO_WRITE, /* at the write pointer of a sequential zone; anywhere in a conventional one */
 	ZF_IO_APPEND, /* to the zone that starts at addr; completes with the address in addr */
 	ZF_IO_ZEROES, /* like WRITE of `len` zero bytes, without a buffer */
 	ZF_IO_RESET,  /* the zone that starts at addr */
@@ -57,13 +58,13 @@ enum zf_io_op {
 
 struct zf_io {
 	enum zf_io_op op;
-	bool fua;		  /* WRITE and APPEND: durable when completed */
-	uint64_t addr;		  /* bytes; see the operations above */
-	uint64_t len;		  /* bytes; sum of the segments. 0 for RESET, FINISH, FLUSH */
-	const struct iovec *iov;  /* kept by the caller until done; base and length block-aligned */
+	bool fua;		 /* WRITE and APPEND: durable when completed */
+	uint64_t addr;		 /* bytes; see the operations above */
+	uint64_t len;		 /* bytes; sum of the segments. 0 for RESET, FINISH, FLUSH */
+	const struct iovec *iov; /* kept by the caller until done; base and length block-aligned */
 	unsigned int iovcnt;
 	void (*done)(struct zf_io *io);
-	int result;		  /* set before done is called: 0 or -errno */
+	int result; /* set before done is called: 0 or -errno */
 
 	/* Private to the device from submit to done. */
 	struct zf_io *next;
@@ -92,10 +93,10 @@ enum zf_zone_cond {
 };
 
 struct zf_zone_info {
-	uint64_t start;	       /* bytes */
-	uint64_t capacity;     /* bytes that can be written, <= zone size */
-	uint64_t wp;	       /* bytes from the start of the *device*; conventional: start */
-	uint64_t reset_count;  /* resets so far where the device counts them, else 0 */
+	uint64_t start;	      /* bytes */
+	uint64_t capacity;    /* bytes that can be written, <= zone size */
+	uint64_t wp;	      /* bytes from the start of the *device*; conventional: start */
+	uint64_t reset_count; /* resets so far where the device counts them, else 0 */
 	enum zf_zone_type type;
 	enum zf_zone_cond cond;
 };
@@ -104,11 +105,11 @@ struct zf_geometry {
 	uint64_t zone_size;	/* bytes, a multiple of ZF_BLOCK_SIZE */
 	uint64_t zone_capacity; /* bytes, the largest of any zone */
 	uint32_t zone_count;
-	uint32_t conventional;	/* how many zones, from zone 0 on, are conventional */
-	uint32_t max_open;	/* zones, 0: no limit */
-	uint32_t max_active;	/* zones, 0: no limit */
-	uint32_t append_limit;	/* bytes of one append */
-	bool volatile_cache;	/* a flush means something */
+	uint32_t conventional; /* how many zones, from zone 0 on, are conventional */
+	uint32_t max_open;     /* zones, 0: no limit */
+	uint32_t max_active;   /* zones, 0: no limit */
+	uint32_t append_limit; /* bytes of one append */
+	bool volatile_cache;   /* a flush means something */
 	bool rotational;
 	/*
 	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower
@@ -158,7 +159,8 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 
 /*
  * Reads without a hand-over to another thread. Any thread, any time. Reading above the write
- * pointer gives zeroes on emulated devices and is not an error there.
+ * pointer is not an error on emulated devices, but what it gives is anybody's guess: zeroes, or
+ * what the zone held before its last reset.
  */
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
@@ -193,7 +195,8 @@ void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats);
 
 /*
  * Sees every command as it completes (result and final address included), on the thread that
- * delivers it, before io->done. Reads by zf_dev_read() are not shown. NULL turns it off.
+ * delivers it, before io->done. Reads by zf_dev_read() are not shown. NULL turns it off. Not
+ * while anything is in flight.
  */
 void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const struct zf_io *io),
 			 void *arg);

@@ -14,19 +14,24 @@ struct zf_dev_ops {
 	void (*submit)(struct zf_dev *dev, struct zf_io *io);
 
 	/*
-	 * Calls zf_dev_complete() for what has completed; with `wait`, blocks for at least one if
-	 * any is in flight. One thread at a time (the framework serialises it).
+	 * Calls zf_dev_complete() for what has completed; with `wait`, blocks until something has
+	 * or wake() was called. The framework lets one thread in at a time, and only its own
+	 * thread waits while nothing is in flight.
 	 */
-	unsigned int (*poll)(struct zf_dev *dev, bool wait);
+	void (*poll)(struct zf_dev *dev, bool wait);
 
-	/* Makes a poll(wait) that is blocked return. Any thread. */
+	/* Makes the poll(wait) that is blocked, or the next one, return. Any thread. */
 	void (*wake)(struct zf_dev *dev);
 
-	int (*read)(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
-	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_zone_info *zones);
+	int (*read)(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
+		    unsigned int iovcnt);
+	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count,
+		      struct zf_zone_info *zones);
 	int (*raise_pointer)(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 	void (*close)(struct zf_dev *dev); /* frees the backend's struct */
 };
+
+#define ZF_DEV_STATS (sizeof(struct zf_dev_stats) / sizeof(uint64_t))
 
 /* Embedded first in the backend's struct; the backend fills ops, path and geometry. */
 struct zf_dev {
@@ -41,19 +46,20 @@ struct zf_dev {
 	atomic_bool stopping;
 	struct zf_mutex lock; /* ZF_RANK_DEV: protects nothing but `progress` */
 	struct zf_cond progress;
-	struct zf_mutex poll_lock;
-	atomic_uint in_flight;
-	_Atomic uint64_t stats[sizeof(struct zf_dev_stats) / sizeof(uint64_t)];
+	struct zf_mutex poll_lock; /* ZF_RANK_POLL: held in ops->poll, protects the next two */
+	struct zf_io *finished, **finished_tail;
+	atomic_uint in_flight; /* submitted and not yet handed back by the backend */
+	_Atomic uint64_t stats[ZF_DEV_STATS];
 	void (*record)(void *arg, const struct zf_io *io);
 	void *record_arg;
 };
 
-/* Called by every backend when it has filled its part, and at the end of its close(). */
-void zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *path,
-		 const struct zf_geometry *geometry, const struct zf_report *report);
+/* Called by every backend before it fills the rest, and at the end of its close(). 0 or -ENOMEM. */
+int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *path,
+		const struct zf_geometry *geometry, const struct zf_report *report);
 void zf_dev_deinit(struct zf_dev *dev);
 
-/* Hands a finished request back: counts it, shows it to the recorder, calls io->done. */
+/* Hands a finished request back. Only from within ops->poll. */
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result);
 
 #endif

@@ -3,12 +3,13 @@
  * The image backend: an emulated zoned device in one regular file or plain block device.
  *
  * Device byte N is file byte N. Geometry and zone table lie in a trailer behind the last zone
- * (io/image_format.h), mapped shared: they survive kill -9 of the process as they are. A reset is made
- * durable in the trailer, with its count, before the zone's first new write is submitted. After
- * an unclean stop of the host (another boot id, not marked clean) the pointers are lower bounds.
+ * (io/image_format.h), mapped shared: they survive kill -9 of the process as they are. A reset is
+ * made durable in the trailer, with its count, before the zone's first new write is submitted.
+ * After an unclean stop of the host (another boot id, not marked clean) the pointers are lower
+ * bounds.
  *
- * I/O is O_DIRECT through io_uring where the host's filesystem allows it, buffered otherwise (the trailer
- * notes nothing of it); FUA is RWF_DSYNC; a reset punches the zone out of the file.
+ * I/O is O_DIRECT through io_uring where the host's filesystem allows it, buffered otherwise (the
+ * trailer notes nothing of it); FUA is RWF_DSYNC; a reset punches the zone out of the file.
  *
  * Exclusive: the device holds flock(LOCK_EX) on the description that does the I/O (and O_EXCL on
  * block devices) until it is closed; opening waits for the last owner, then says who holds it.
@@ -19,13 +20,14 @@
 #include "io/dev.h"
 
 struct zf_image_options {
-	bool read_only;	      /* never writes, not even the trailer; takes a shared lock */
-	uint32_t lock_wait_ms; /* how long to wait for the last owner; 10000 for mount, mkfs, check */
+	bool read_only;	       /* never writes, not even the trailer; takes a shared lock */
+	uint32_t lock_wait_ms; /* how long to wait for the last owner; 10000 for mount, mkfs, check
+				*/
 };
 
 /*
- * Creates (or lays anew) an emulated device of geometry->zone_count zones in `path`; the file is made
- * sparse, with every zone empty. A block device must be large enough. With `force` unset an
+ * Creates (or lays anew) an emulated device of geometry->zone_count zones in `path`; the file is
+ * made sparse, with every zone empty. A block device must be large enough. With `force` unset an
  * existing non-empty file is refused with -EEXIST. Messages go to the report.
  */
 int zf_image_create(const char *path, const struct zf_geometry *geometry, bool force,

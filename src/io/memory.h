@@ -2,10 +2,10 @@
 /*
  * The memory backend: a zoned device in RAM, for tests and for measuring the filesystem's own cost.
  *
- * With a seed, every poll delivers one request picked at random among those in flight, and an append
- * gets its address when it is picked: so appends land, and complete, in any order, and the same
- * seed gives the same order. Without a seed requests complete in the order of submission.
- * The contents outlive the device in a struct zf_memory, so that tests can reopen them.
+ * With a seed, every poll delivers one request picked at random among those in flight, and an
+ * append gets its address when it is picked: so appends land, and complete, in any order, and the
+ * same seed gives the same order. Without a seed requests complete in the order of submission. The
+ * contents outlive the device in a struct zf_memory, so that tests can reopen them.
  */
 #ifndef ZF_IO_MEMORY_H
 #define ZF_IO_MEMORY_H

@@ -39,6 +39,9 @@ void zf_zone_rules_deinit(struct zf_zone_rules *rules);
 /* After the zones' states were filled in from elsewhere: counts open and active ones. */
 void zf_zone_rules_recount(struct zf_zone_rules *rules);
 
+/* What closing the device and opening it again does: open zones are closed. Recounts. */
+void zf_zone_rules_power_cycle(struct zf_zone_rules *rules);
+
 /*
  * Checks a WRITE, ZEROES, APPEND, RESET or FINISH against every rule and, if it is allowed,
  * applies it to the state: the pointer moves past it. For an append *ret_addr is where it lands;
@@ -46,7 +49,10 @@ void zf_zone_rules_recount(struct zf_zone_rules *rules);
  */
 int zf_zone_rules_apply(struct zf_zone_rules *rules, const struct zf_io *io, uint64_t *ret_addr);
 
-/* Bounds and alignment of a read. */
+/* The segments of a request: block-aligned, not too many, `len` bytes in all. 0 or -EINVAL. */
+int zf_zone_rules_check_iov(const struct iovec *iov, unsigned int iovcnt, uint64_t len);
+
+/* Bounds and alignment of a read. Looks at the geometry only: needs no lock. */
 int zf_zone_rules_check_read(const struct zf_zone_rules *rules, uint64_t addr, uint64_t len);
 
 void zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,

@@ -2,24 +2,38 @@
 /*
  * The superblock ring: zones 0 and 1 as a log of records, the newest of which is the filesystem.
  *
- * A sequential zone cannot be rewritten in place, so every commit appends one record with FUA. When the
- * zone is full, the *other* zone is reset and written: a crash between the two leaves the full
- * zone with its last record. Each zone is empty, in use or full; what the nine combinations mean:
+ * A sequential zone cannot be rewritten in place, so every commit appends one record with FUA. When
+ * the zone is full, the *other* zone is reset and written: a crash between the two leaves the full
+ * zone with its last record. Each zone is empty, in use or full. In all nine combinations the
+ * record of the greatest generation wins; where it is, and where the next one goes:
  *
- *      zone 0 \ zone 1   empty              in use                full
- *      empty             no filesystem      zone 1's last         zone 1's last
- *      in use            zone 0's last      both: the newer *)    zone 0's last, if newer
- *      full              zone 0's last      zone 1's last,        the newer of the last ones
- *                                           if newer
+ *      zone 0   zone 1    newest record                   next record
+ *      empty    empty     none: no filesystem             zone 0
+ *      in use   empty     zone 0's last                   zone 0
+ *      full     empty     zone 0's last                   zone 1
+ *      empty    in use    zone 1's last                   zone 1
+ *      empty    full      zone 1's last                   zone 0
+ *      full     in use    zone 1's last                   zone 1
+ *      in use   full      zone 0's last                   zone 0
+ *      full     full      the greater of the last ones    the other zone, after its reset
+ *      in use   in use    the greater of the last ones    behind it *)
  *
- *      *) never made by zfuse (it resets a zone only when the other one is full), but possible after a
- *      torn reset or a device's finish: the greater generation wins, and a report says so.
+ *      *) never made by zfuse, which resets a zone only when the other is full.
+ *      Nor are, after a device's own finish, a full zone with the greater generation beside one in
+ *      use: the full one wins, and the other is reset for the next record.
  *
- * On conventional zones, which have no pointer, the records are found by their generations.
+ * A conventional zone has no pointer and needs no reset. Its first ZF_RING_CONVENTIONAL_SLOTS
+ * blocks are the slots; the record of the greatest generation tells where the pointer would be, and
+ * behind it lie older records, or zeroes. Such a zone is full when its greatest record is in the
+ * last slot. The rest is as above.
  *
  * A torn newest record (power cut while it was written) is stepped over automatically only when
- * everything that the older record needs still stands, which only the caller can judge: the ring hands
- * out candidates, newest first, and the caller says which one it takes.
+ * everything that the older record needs still stands, which only the caller can judge:
+ * zf_ring_newest() says how many slots it stepped over, and the caller says whether it takes the
+ * record (or an older one, by its generation). A whole record of an unknown format is never
+ * stepped over.
+ *
+ * Not thread-safe: one caller at a time (the commit lock).
  */
 #ifndef ZF_SUPERBLOCK_RING_H
 #define ZF_SUPERBLOCK_RING_H
@@ -27,53 +41,78 @@
 #include "io/dev.h"
 #include "superblock/super.h"
 
+/* Enough to never wear a zone out, few enough to read them all when a device is opened. */
+#define ZF_RING_CONVENTIONAL_SLOTS 1024u
+
 enum zf_ring_state {
 	ZF_RING_EMPTY,
 	ZF_RING_IN_USE,
 	ZF_RING_FULL,
 };
 
-/* One block of the ring below the pointer, as found. */
+/*
+ * One slot of the ring, as found. Its status: 0; -EUCLEAN: damaged; -ENOENT: no record; -ENODATA:
+ * zeroes; -EIO: unreadable; -EPROTONOSUPPORT: a whole record, but of an unknown format;
+ * -ESTALE: another filesystem's.
+ */
 struct zf_ring_record {
 	uint64_t address;
-	int status;		/* of zf_super_decode(): 0, -EUCLEAN, -ENOENT, -EPROTONOSUPPORT */
-	struct zf_super super;	/* valid if status is 0 */
+	uint64_t generation; /* if the checksum is right, else 0 */
+	int status;
+	struct zf_super super; /* valid if status is 0 */
 };
 
 struct zf_ring;
 
 /*
- * Reads the ring. -ENODEV: both zones hold no record: not a zfuse device. Otherwise 0, even if
- * the newest record is damaged. `dev` outlives the ring.
+ * Finds the newest record, reading no more than it takes; pointers that are lower bounds are
+ * raised past the last record. -ENODEV: no slot holds anything like a record: not a zfuse device.
+ * Otherwise 0, even if every record is damaged. `dev` outlives the ring.
  */
 int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring);
 void zf_ring_close(struct zf_ring *ring); /* takes NULL */
 
-/* For mkfs: resets both zones; the first zf_ring_write() starts in zone 0. */
+/*
+ * For mkfs: empties both zones, that of the newest record last, so that a crash in between leaves
+ * the old filesystem or none; the first zf_ring_write() starts in zone 0.
+ */
 int zf_ring_format(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring);
 
 enum zf_ring_state zf_ring_zone_state(const struct zf_ring *ring, unsigned int zone);
 
 /*
- * Every record slot below the pointers, newest position first; damaged ones in their place. The
- * first valid one is what a mount takes; `ret_stepped_over` counts the damaged slots that are
- * newer than it (0: nothing to guard). The array belongs to the ring.
+ * The newest valid record, which is what a mount takes. `ret_stepped_over` counts the damaged
+ * slots that are newer than it (0: nothing to guard). -EUCLEAN: there are records, but no valid
+ * one; -EPROTONOSUPPORT: the newest whole record is of an unknown format; both are reported.
  */
-const struct zf_ring_record *zf_ring_records(const struct zf_ring *ring, unsigned int *ret_count);
 int zf_ring_newest(const struct zf_ring *ring, const struct zf_super **ret_super,
 		   unsigned int *ret_stepped_over);
 
-/* The record of one generation (`-o generation=N`), or -ENOENT. */
-int zf_ring_find(const struct zf_ring *ring, uint64_t generation, const struct zf_super **ret_super);
+/* The next candidate: the newest valid record that is older than `generation`, or -ENOENT. */
+int zf_ring_older(struct zf_ring *ring, uint64_t generation, struct zf_super *ret_super);
 
-/* The greatest generation that any readable record carries: new ones go past it. */
+/* The record of one generation (`-o generation=N`), or -ENOENT. */
+int zf_ring_find(struct zf_ring *ring, uint64_t generation, struct zf_super *ret_super);
+
+/*
+ * Reads every written slot, newest position first, damaged ones in their place, and shows it to
+ * visit() until that returns something else than 0, which is then returned.
+ */
+int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_ring_record *record),
+		 void *arg);
+
+/*
+ * The greatest generation that a record met on the way to the newest carries, or that a damaged
+ * one may have carried: new ones go past it, so that no two transactions ever share one.
+ */
 uint64_t zf_ring_highest_generation(const struct zf_ring *ring);
 
 /*
- * THE COMMIT POINT. Writes a record with FUA at the ring's pointer, switching zones when it is full;
- * sets super->address. When it returns 0, the transaction super->generation is durable.
- * On an error nothing is known about the record: the caller turns read-only.
- * One caller at a time (the commit lock).
+ * THE COMMIT POINT. Writes a record with FUA at the ring's pointer, switching zones when it is
+ * full; sets super->address. super->generation is above zf_ring_highest_generation(). When it
+ * returns 0, the transaction super->generation is durable. -EUCLEAN: zf_super_check() refuses the
+ * values. On an error nothing is known about the record: the caller turns read-only. (A write after
+ * that would first ask the device where the pointer is.)
  */
 int zf_ring_write(struct zf_ring *ring, struct zf_super *super);
 

@@ -2,7 +2,8 @@
 /*
  * The superblock in memory, and its translation to and from a record.
  *
- * A record is decoded once, here, with every field checked; the rest of zfuse sees this struct only.
+ * A record is decoded once, here, with every field checked; the rest of zfuse sees this struct
+ * only.
  */
 #ifndef ZF_SUPERBLOCK_SUPER_H
 #define ZF_SUPERBLOCK_SUPER_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/report.h"
+#include "io/dev.h"
 #include "superblock/super_format.h"
 
 #define ZF_COPIES_MAX 2
@@ -40,11 +42,14 @@ struct zf_super {
 	bool clean;
 	uint64_t next_ino, inode_count, next_intent;
 	uint64_t op_number, log_sequence, log_epoch;
-	uint32_t log_zone[2];
+	uint32_t log_zone[2]; /* ZF_SUPER_NO_ZONE: none */
 	uint64_t log_zone_resets[2];
 	uint32_t meta_zone[ZF_COPIES_MAX];
-	uint64_t meta_pointer[ZF_COPIES_MAX];
+	uint64_t meta_pointer[ZF_COPIES_MAX]; /* addresses */
 };
+
+/* Every field of a record, for the dump and for the test of docs/format.md. */
+extern const struct zf_fields zf_super_fields;
 
 /* Fills the record, checksum included. The caller has set super->address. */
 void zf_super_encode(const struct zf_super *super, struct zf_disk_super *ret_disk);
@@ -56,5 +61,32 @@ void zf_super_encode(const struct zf_super *super, struct zf_disk_super *ret_dis
  */
 int zf_super_decode(const struct zf_disk_super *disk, uint64_t address,
 		    const struct zf_report *report, struct zf_super *ret_super);
+
+/*
+ * The part of a record that every version of the format has: enough to say that it is a whole
+ * record, at its own place, and which. 0, -ENOENT or -EUCLEAN as above.
+ */
+struct zf_super_head {
+	uint8_t fsid[16];
+	uint64_t generation;
+};
+int zf_super_decode_head(const struct zf_disk_super *disk, uint64_t address,
+			 const struct zf_report *report, struct zf_super_head *ret_head);
+
+/*
+ * The values alone, as decode checks them and as a writer must keep them: what is written passes
+ * here first. 0 or -EUCLEAN.
+ */
+int zf_super_check(const struct zf_super *super, const struct zf_report *report);
+
+/*
+ * Is this the device that the superblock describes? -EUCLEAN, with both numbers in the message,
+ * if not. A device with more zones than the filesystem uses is right.
+ */
+int zf_super_check_geometry(const struct zf_super *super, const struct zf_geometry *geometry,
+			    const struct zf_report *report);
+
+/* At most ZF_SUPER_LABEL_SIZE - 1 bytes of UTF-8 without control characters, zero-padded. */
+bool zf_super_label_is_valid(const char label[ZF_SUPER_LABEL_SIZE]);
 
 #endif

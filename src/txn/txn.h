@@ -10,8 +10,8 @@
  *      running N --zf_txn_freeze--> frozen N --zf_txn_write--> written --superblock--> durable N
  *                                   running N+1 ...
  *
- * Freeze holds back joins, waits for those there are, snapshots the counters and starts N+1: it takes
- * no longer however much is dirty. Everything after it runs beside new operations.
+ * Freeze holds back joins, waits for those there are, snapshots the counters and starts N+1: it
+ * takes no longer however much is dirty. Everything after it runs beside new operations.
  *
  * Order of a commit, and why:
  *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
@@ -19,8 +19,8 @@
  *   3. flush, if the device has a volatile cache: data landed before the freeze is covered too;
  *   4. the superblock, with FUA:  *** the commit point ***
  *   5. what N freed is released: zones emptied long enough ago are reset.
- * A failure in 1 to 4 turns the filesystem read-only for good (zf_txn_error): the durable state is the
- * previous superblock's, and nothing is reset any more.
+ * A failure in 1 to 4 turns the filesystem read-only for good (zf_txn_error): the durable state is
+ * the previous superblock's, and nothing is reset any more.
  *
  * With or without threads: whoever needs a commit runs it, under the commit lock; those who come
  * meanwhile find their generation durable when they get the lock (group commit).
@@ -64,13 +64,14 @@ struct zf_trans {
 };
 
 /*
- * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a delete_range
- * counts its max_nodes). If the metadata zones or the dirty bound have no room for them, commits first,
- * several times if that helps. -ENOSPC when it does not; -EROFS after a failed commit or on a
- * read-only mount. With may_wait false, -EAGAIN instead of committing or waiting for a freeze.
+ * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
+ * delete_range counts its max_nodes). If the metadata zones or the dirty bound have no room for
+ * them, commits first, several times if that helps. -ENOSPC when it does not; -EROFS after a failed
+ * commit or on a read-only mount. With may_wait false, -EAGAIN instead of committing or waiting for
+ * a freeze.
  */
-int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items, bool may_wait,
-		  struct zf_trans *ret_trans);
+int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
 /*
@@ -109,9 +110,15 @@ int zf_txn_write(struct zf_txn *txn);
 int zf_txn_finish(struct zf_txn *txn);
 
 /*
- * Housekeeping of space, by the background thread or a test's step: drops summary entries of emptied zones,
- * resets zones that may be reset, empties metadata zones. Returns 1 when it did something.
+ * Housekeeping of space, by the background thread or a test's step: drops summary entries of
+ * emptied zones, resets zones that may be reset, empties metadata zones. Does one thing and returns
+ * ZF_TIDY_DID when there may be more, ZF_TIDY_EMPTIED when it emptied a metadata zone (which the
+ * next commits give back), 0 when there is nothing to do, or -errno.
  */
+enum zf_tidy {
+	ZF_TIDY_DID = 1,
+	ZF_TIDY_EMPTIED = 2,
+};
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */

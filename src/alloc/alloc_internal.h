@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/alloc/ share. Everything here is under alloc->lock. */
+#ifndef ZF_ALLOC_ALLOC_INTERNAL_H
+#define ZF_ALLOC_ALLOC_INTERNAL_H
+
+#include "alloc/alloc.h"
+#include "base/bits.h"
+
+#define NO_ZONE UINT32_MAX
+
+/* Zones that are never given to data: see zf_alloc_reserve(). */
+#define KEPT_FOR_LOG	 2u
+#define KEPT_FOR_RECLAIM 3u
+
+/*
+ * What one new item may cost in its leaf: the largest of a data block's items is an extent (24 + 64
+ * bytes); twice that, because a leaf may be half empty after a split, and some for the levels
+ * above.
+ */
+#define ITEM_BYTES 192u
+
+/* A growing list of runs: where one copy of the running transaction's nodes go. */
+struct runs {
+	struct zf_meta_run *runs;
+	unsigned int count, room;
+};
+
+struct zf_alloc {
+	struct zf_dev *dev;
+	const struct zf_geometry *geometry;
+	const struct zf_report *report;
+	uint32_t node_blocks;
+	uint8_t copies;
+	bool counts_resets;  /* the device tells how often each zone was reset */
+	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
+
+	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
+	struct zf_zone *zones;
+	uint32_t zone_count;
+	uint32_t empty_count;	     /* zones that a stream can open */
+	uint32_t active_count;	     /* zones partly written: 0 < pointer < capacity */
+	uint32_t search_next;	     /* where the search for an empty zone goes on */
+	uint64_t running, committed; /* generations */
+
+	uint32_t meta_zone[ZF_COPIES_MAX]; /* the streams' zones; NO_ZONE: to be opened */
+	struct runs meta_runs[ZF_COPIES_MAX];
+	uint32_t data_zone[ZF_ROLE_COUNT]; /* of HOT and COLD */
+	unsigned int tail_max;
+
+	uint64_t reserved_blocks, reserved_items;
+};
+
+static inline bool zone_is_empty(const struct zf_zone *zone)
+{
+	return zone->role == ZF_ROLE_NONE && zone->pointer == 0 && !zone->unusable &&
+	       !zone->pointer_unknown && !zone->resetting;
+}
+
+static inline bool zone_is_active(const struct zf_zone *zone)
+{
+	return zone->pointer > 0 && zone->pointer < zone->capacity;
+}
+
+static inline bool zone_is_conventional(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return zone_no < alloc->geometry->conventional;
+}
+
+bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* Moves the pointer, keeping the counts of empty and active zones right. */
+void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
+
+/*
+ * A zone for a stream of `role`: one of that role that was left partly written, or else an empty
+ * one if more than `keep_empty` are there and the active limit allows. -ENOSPC, -EAGAIN.
+ */
+int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
+			      uint32_t *ret_zone_no);
+
+/* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
+void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
+
+/* Empty zones that accepted data will need: nobody else may take them. */
+uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
+
+void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Data: room for appends, and the count of live bytes. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "alloc/alloc_internal.h"
+
+int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
+			  struct zf_append_grant *ret_grant)
+{
+	uint32_t *stream = &alloc->data_zone[role];
+	uint64_t blocks = want >> ZF_BLOCK_SHIFT;
+	uint64_t limit = alloc->geometry->append_limit >> ZF_BLOCK_SHIFT;
+	uint64_t start;
+	struct zf_zone *zone;
+	int r;
+
+	assert(role == ZF_ROLE_HOT || role == ZF_ROLE_COLD);
+	assert(blocks > 0 && zf_is_aligned(want, ZF_BLOCK_SIZE));
+	zf_mutex_lock(&alloc->lock);
+	if (*stream == NO_ZONE) {
+		/* The room was reserved, so nobody else has taken it. */
+		r = zf_alloc_open_zone_locked(alloc, role, 0, stream);
+		if (r < 0) {
+			zf_mutex_unlock(&alloc->lock);
+			return r;
+		}
+	}
+	zone = &alloc->zones[*stream];
+	if (blocks > limit)
+		blocks = limit;
+	if (blocks > zone->capacity - zone->pointer)
+		blocks = zone->capacity - zone->pointer;
+	start = *stream * alloc->geometry->zone_size;
+	*ret_grant = (struct zf_append_grant){
+		.zone_no = *stream,
+		.zone_start = start,
+		.len = blocks << ZF_BLOCK_SHIFT,
+	};
+	if (zone_is_conventional(alloc, *stream))
+		ret_grant->address = start + ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT);
+	zone->pending += (uint32_t)blocks;
+	zone->summary = ZF_SUMMARY_PRESENT;
+	zf_alloc_set_pointer_locked(alloc, *stream, zone->pointer + (uint32_t)blocks);
+	assert(alloc->reserved_blocks >= blocks);
+	alloc->reserved_blocks -= blocks;
+	if (zone->pointer == zone->capacity)
+		*stream = NO_ZONE;
+	zf_mutex_unlock(&alloc->lock);
+	return 0;
+}
+
+void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result)
+{
+	struct zf_zone *zone = &alloc->zones[grant->zone_no];
+	uint32_t blocks = (uint32_t)(grant->len >> ZF_BLOCK_SHIFT);
+
+	zf_mutex_lock(&alloc->lock);
+	assert(zone->pending >= blocks);
+	zone->pending -= blocks;
+	if (result < 0) {
+		zone->pointer_unknown = true;
+		if (alloc->data_zone[zone->role] == grant->zone_no)
+			alloc->data_zone[zone->role] = NO_ZONE;
+	}
+	zf_alloc_note_emptied_locked(alloc, grant->zone_no, alloc->running);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	const struct zf_geometry *geometry = alloc->geometry;
+	uint64_t zone_no = address / geometry->zone_size;
+	uint64_t offset = address % geometry->zone_size;
+	uint64_t pointer;
+	uint8_t role;
+
+	if (!zf_is_aligned(address, ZF_BLOCK_SIZE) || !zf_is_aligned(len, ZF_BLOCK_SIZE) ||
+	    len == 0)
+		return zf_report_corrupt(alloc->report, "extent", address,
+					 "length has %" PRIu64 ", expected whole blocks", len);
+	if (zone_no < 2 || zone_no >= alloc->zone_count)
+		return zf_report_corrupt(alloc->report, "extent", address,
+					 "zone has %" PRIu64 ", expected 2 to %u", zone_no,
+					 alloc->zone_count - 1);
+	zf_mutex_lock(&alloc->lock);
+	pointer = (uint64_t)alloc->zones[zone_no].pointer << ZF_BLOCK_SHIFT;
+	role = alloc->zones[zone_no].role;
+	zf_mutex_unlock(&alloc->lock);
+	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE)
+		return zf_report_corrupt(alloc->report, "extent", address,
+					 "zone has role %u, expected one for data", role);
+	if (offset >= pointer || len > pointer - offset)
+		return zf_report_corrupt(alloc->report, "extent", address,
+					 "end has %" PRIu64
+					 ", expected at most the pointer, %" PRIu64,
+					 offset + len, pointer);
+	return 0;
+}
+
+void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	uint32_t zone_no = zf_zone_of(alloc->geometry, address);
+	struct zf_zone *zone = &alloc->zones[zone_no];
+	uint64_t end = (address % alloc->geometry->zone_size + len) >> ZF_BLOCK_SHIFT;
+
+	zf_mutex_lock(&alloc->lock);
+	zone->live += (uint32_t)(len >> ZF_BLOCK_SHIFT);
+	assert(zone->live <= zone->pointer && end <= zone->pointer);
+	if (end > zone->written)
+		zone->written = (uint32_t)end;
+	zone->emptied_generation = 0;
+	zone->write_generation = alloc->running;
+	zf_alloc_dirty_locked(alloc, zone_no);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	uint32_t zone_no = zf_zone_of(alloc->geometry, address);
+	struct zf_zone *zone = &alloc->zones[zone_no];
+	uint32_t blocks = (uint32_t)(len >> ZF_BLOCK_SHIFT);
+
+	zf_mutex_lock(&alloc->lock);
+	/* A hostile image may name bytes twice; its count must not wrap. */
+	zone->live -= blocks < zone->live ? blocks : zone->live;
+	zf_alloc_dirty_locked(alloc, zone_no);
+	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+void zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zf_zone_of(alloc->geometry, address)].readers++;
+	zf_mutex_unlock(&alloc->lock);
+}
+
+void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address)
+{
+	struct zf_zone *zone = &alloc->zones[zf_zone_of(alloc->geometry, address)];
+
+	zf_mutex_lock(&alloc->lock);
+	assert(zone->readers > 0);
+	zone->readers--;
+	zf_mutex_unlock(&alloc->lock);
+}

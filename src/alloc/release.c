@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Getting zones back. Nothing may be reset that the last durable superblock, or the one before it,
+ * still needs:
+ *
+ *   - a zone that transaction N emptied stays until N+1 is durable, so that a torn superblock N+1
+ * can be stepped over; when space is short, until N is durable;
+ *   - until a durable superblock's summary tree has no entry of it, or a later mount would take
+ *     old entries for the new data's;
+ *   - until no append is in flight to it and no read that looked up an address in it is.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "alloc/alloc_internal.h"
+
+static bool holds_nothing(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zone_no >= 2 && zone->pointer > 0 && zone->live == 0 && zone->system_live == 0 &&
+	       zone->pending == 0 && !zone->resetting && !zone->unusable &&
+	       !zf_alloc_is_stream_locked(alloc, zone_no);
+}
+
+void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+
+	if (holds_nothing(alloc, zone_no) && zone->emptied_generation == 0) {
+		zone->emptied_generation = generation;
+		zf_alloc_dirty_locked(alloc, zone_no);
+	}
+}
+
+void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_mutex_lock(&alloc->lock);
+	if (zone_no < alloc->zone_count)
+		zf_alloc_dirty_locked(alloc, zone_no);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	int r = -ENOENT;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+
+		/* A reader may still want the checksums. */
+		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
+		    holds_nothing(alloc, z)) {
+			*ret_zone_no = z;
+			r = 0;
+		}
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].summary = ZF_SUMMARY_DROPPED;
+	zf_mutex_unlock(&alloc->lock);
+}
+
+static bool may_reset(const struct zf_alloc *alloc, uint32_t zone_no, bool urgent)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return holds_nothing(alloc, zone_no) && zone->readers == 0 &&
+	       zone->summary == ZF_SUMMARY_NONE && zone->emptied_generation != 0 &&
+	       zone->emptied_generation + (urgent ? 0 : 1) <= alloc->committed;
+}
+
+int zf_alloc_next_reset(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
+{
+	int r = -ENOENT;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
+		if (!may_reset(alloc, z, urgent))
+			continue;
+		alloc->zones[z].resetting = true;
+		*ret_zone_no = z;
+		r = 0;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+
+	zf_mutex_lock(&alloc->lock);
+	assert(zone->resetting);
+	zone->resetting = false;
+	if (result < 0) {
+		zone->pointer_unknown = true;
+	} else {
+		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
+		zone->role = ZF_ROLE_NONE;
+		zone->written = 0;
+		zone->emptied_generation = 0;
+		zone->reset_generation = alloc->committed;
+		zone->reset_count++;
+		zone->pointer_unknown = false;
+		alloc->empty_count++;
+	}
+	zf_mutex_unlock(&alloc->lock);
+}
+
+uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
+{
+	uint32_t n = 0;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		n += holds_nothing(alloc, z);
+	zf_mutex_unlock(&alloc->lock);
+	return n;
+}
+
+/*
+ * Emptying a metadata zone pays when it gives back more than it costs. In peace that is left until
+ * dead nodes take more room than live ones, by four zones, or until few empty zones are left.
+ */
+int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
+{
+	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
+	uint64_t live = 0, written = 0, per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+		uint32_t used = zone->live + zone->system_live;
+
+		coming += holds_nothing(alloc, z);
+		if (zone->role != ZF_ROLE_META || used == 0)
+			continue;
+		live += used;
+		written += zone->pointer;
+		if (zf_alloc_is_stream_locked(alloc, z) || zone->resetting)
+			continue;
+		if (used < best_live && used <= zone->capacity - zone->capacity / 4) {
+			best_live = used;
+			best = z;
+		}
+	}
+	watermark = zf_alloc_claimed_zones_locked(alloc) + alloc->copies + KEPT_FOR_LOG +
+		    KEPT_FOR_RECLAIM;
+	if (!urgent && alloc->empty_count + coming > watermark && written < 2 * live + 4 * per_zone)
+		best = NO_ZONE;
+	zf_mutex_unlock(&alloc->lock);
+	if (best == NO_ZONE)
+		return -ENOENT;
+	*ret_zone_no = best;
+	return 0;
+}
+
+int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	int r = -ENOENT;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
+		if (!alloc->zones[z].pointer_unknown || alloc->zones[z].pending)
+			continue;
+		*ret_zone_no = z;
+		r = 0;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
+			    const struct zf_zone_info *info)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+	uint32_t pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
+
+	zf_mutex_lock(&alloc->lock);
+	zone->pointer_unknown = false;
+	if (info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE) {
+		zone->unusable = true;
+		pointer = zone->pointer;
+	}
+	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
+		pointer = zone->capacity;
+	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
+	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_mutex_unlock(&alloc->lock);
+}

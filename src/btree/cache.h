@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The node cache of a forest: verified nodes by (address[0], generation), which no two nodes share.
+ *
+ * A node is dirty from the moment it gets its address until its transaction is durable; dirty nodes
+ * stay. Clean nodes that nobody references are evicted by CLOCK when there are more than the bound.
+ *
+ * Lifetime. The cache itself holds one reference to each node in it; zf_cache_get() gives
+ * another. The last zf_cnode_put() frees. So a node that was evicted or removed stays
+ * intact for whoever still looks at it.
+ *
+ * Locking. Shards, each with a mutex (ZF_RANK_CACHE), held for a few instructions and never two at
+ * once. Node bytes are protected by the tree's lock (btree/forest.h), not here.
+ */
+#ifndef ZF_BTREE_CACHE_H
+#define ZF_BTREE_CACHE_H
+
+#include <bsd/sys/queue.h>
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "btree/node.h"
+
+struct zf_cnode {
+	/* Constant while the node is in the cache. */
+	void *data; /* node_size bytes, block-aligned */
+	uint64_t address[ZF_COPIES_MAX];
+	uint64_t generation;
+	enum zf_tree_id owner;
+	uint8_t level;
+
+	/*
+	 * The lock of the shard of address[0]. Whoever may edit the node (its generation is the
+	 * writer's, under the tree's write lock) may read `dirty` without: it changes only
+	 * when the node's transaction, no longer the running one, becomes durable.
+	 */
+	bool dirty;
+	bool accessed;
+	LIST_ENTRY(zf_cnode) by_address;
+	TAILQ_ENTRY(zf_cnode) clock; /* clean nodes only */
+
+	/* The lock of the shard of address[1]; dirty nodes with two copies only. */
+	LIST_ENTRY(zf_cnode) by_second;
+
+	/* The tree's write lock while the node is running; the committing thread's when it is
+	 * frozen. */
+	TAILQ_ENTRY(zf_cnode) dirty_link;
+	uint64_t csum; /* 0 until sealed; of dirty nodes only */
+
+	atomic_uint refs;
+};
+
+LIST_HEAD(zf_cnode_list, zf_cnode);
+TAILQ_HEAD(zf_cnode_queue, zf_cnode);
+
+struct zf_cache_shard {
+	struct zf_mutex lock;
+	struct zf_cnode_list *by_address, *by_second;
+	struct zf_cnode_queue clock; /* the hand is at the head */
+	size_t clean;
+	uint64_t hits;
+} __attribute__((aligned(64)));
+
+struct zf_cache {
+	uint32_t node_size;
+	unsigned int shard_count; /* powers of two, both */
+	size_t buckets;		  /* of each shard */
+	size_t clean_max;	  /* of each shard */
+	struct zf_cache_shard *shards;
+	_Atomic uint64_t nodes, nodes_dirty;
+};
+
+int zf_cache_init(struct zf_cache *cache, uint32_t node_size, uint64_t bytes);
+void zf_cache_deinit(struct zf_cache *cache); /* nobody holds references any more */
+
+/* A node with bytes not yet set, outside the cache, with one reference. NULL: no memory. */
+struct zf_cnode *zf_cnode_new(uint32_t node_size);
+void zf_cnode_put(struct zf_cnode *node); /* takes NULL */
+
+/* With a reference, or NULL. */
+struct zf_cnode *zf_cache_get(struct zf_cache *cache, uint64_t address, uint64_t generation);
+
+/* Consumes the caller's reference; returns, with one, what is in the cache now: node, or its twin.
+ */
+struct zf_cnode *zf_cache_insert_clean(struct zf_cache *cache, struct zf_cnode *node);
+/* The caller keeps its reference. */
+void zf_cache_insert_dirty(struct zf_cache *cache, struct zf_cnode *node);
+/* Takes a dirty node out, never to be written. */
+void zf_cache_remove_dirty(struct zf_cache *cache, struct zf_cnode *node);
+void zf_cache_make_clean(struct zf_cache *cache, struct zf_cnode *node);
+/* The dirty node of at most this generation at `address` in copy `copy`, without a reference. */
+struct zf_cnode *zf_cache_find_dirty(struct zf_cache *cache, uint64_t address, unsigned int copy,
+				     uint64_t generation);
+uint64_t zf_cache_hits(struct zf_cache *cache);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The insides of a forest, shared by the files of this directory.
+ *
+ * What one call does. Under the tree's lock it descends through cached nodes. When one is missing
+ * it returns -EAGAIN with the node noted in a struct zf_fetch; the caller drops the lock, lets
+ * zf_fetch_run() read the node, and starts over. Nodes read are held until the call ends, so every
+ * round gets further. A call changes nothing before it has all nodes it needs: a modification is
+ *
+ *      find the path  ->  decide what changes  ->  reserve new nodes  ->  apply, which cannot fail
+ *
+ * under one hold of the write lock. So a failed or restarted call has changed nothing, and there is
+ * no state between the old tree and the new one.
+ *
+ * Generations. A dirty node of the writer's own generation is edited in place. Any other is frozen
+ * or on the device: it is copied, its bytes never change again, with one exception:
+ * zf_forest_seal() fills in child checksums of frozen nodes, under the tree's write lock.
+ */
+#ifndef ZF_BTREE_FOREST_H
+#define ZF_BTREE_FOREST_H
+
+#include "btree/cache.h"
+#include "btree/tree.h"
+
+struct zf_tree {
+	struct zf_rwlock lock; /* ZF_RANK_TREE */
+
+	/* The lock's. */
+	struct zf_node_ptr root; /* address 0: unknown tree */
+	uint8_t level;
+	uint64_t changed; /* the generation whose writer changed the root last */
+	struct zf_node_ptr frozen_root;
+	uint8_t frozen_level;
+	uint64_t frozen; /* generations up to this one are frozen */
+	struct zf_cnode_queue running[ZF_TREE_LEVEL_MAX]; /* dirty nodes above `frozen` */
+
+	/* The committing thread's: dirty nodes up to `frozen`. */
+	struct zf_cnode_queue freezing[ZF_TREE_LEVEL_MAX];
+
+	atomic_uchar height; /* level + 1, for who does not want the lock */
+};
+
+struct zf_forest {
+	struct zf_dev *dev;
+	struct zf_node_shape shape;
+	struct zf_report report;
+	struct zf_cache cache;
+	struct zf_tree trees[ZF_TREE_COUNT];
+	_Atomic uint64_t misses, copied, splits, merges;
+};
+
+static inline struct zf_tree *zf_forest_tree(struct zf_forest *forest, enum zf_tree_id id)
+{
+	return &forest->trees[id];
+}
+
+static inline void zf_forest_count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* The tree's root changes on behalf of `generation`. With the write lock held. */
+void zf_tree_replace_root_locked(struct zf_tree *tree, const struct zf_node_ptr *ptr, uint8_t level,
+				 uint64_t generation);
+
+/* ---- missing nodes ---- */
+
+#define ZF_FETCH_HELD                                                                              \
+	32 /* more than any one round of a call needs: a path and two siblings a level */
+
+struct zf_fetch {
+	struct zf_node_expect want;   /* set with -EAGAIN */
+	struct zf_node_expect failed; /* what failed to read, if failures > 0 */
+	unsigned int failures;
+	int error;
+	unsigned int held_count; /* of reads in all; the last ZF_FETCH_HELD are held */
+	struct zf_cnode *held[ZF_FETCH_HELD];
+	char messages[ZF_COPIES_MAX][320]; /* of the last failure */
+};
+
+void zf_fetch_init(struct zf_fetch *fetch);
+void zf_fetch_deinit(struct zf_fetch *fetch);
+
+/*
+ * Reads the wanted node, no lock held. 0: look again. A node that does not verify may just be
+ * stale, its zone reset since we saw the pointer. It is an error (-EUCLEAN, -EIO, reported) only if
+ * the same pointer is still wanted after two failures.
+ */
+int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch);
+
+/* ---- descending; with the tree's lock held ---- */
+
+/* The tree's root, with a reference. -EAGAIN: missing. -EUCLEAN. */
+int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+			   struct zf_cnode **ret_node);
+
+/* A leaf and the keys that separate it from its neighbours. */
+struct zf_leaf {
+	struct zf_cnode *node;
+	struct zf_key first, next;
+	bool has_first, has_next; /* false at the tree's ends */
+};
+
+/* The leaf that holds *key if any does; the caller puts leaf.node. */
+int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
+			   struct zf_fetch *fetch, struct zf_leaf *ret_leaf);
+
+/* All nodes from the root (level `top`) to some level, and the child slots taken. */
+struct zf_path {
+	uint8_t top, bottom; /* levels of the root and of the lowest node; none while node[top] is
+				NULL */
+	struct zf_cnode *node[ZF_TREE_LEVEL_MAX];
+	unsigned int slot[ZF_TREE_LEVEL_MAX];  /* where the path leaves the node; not at `bottom` */
+	struct zf_key next[ZF_TREE_LEVEL_MAX]; /* every key of the node is below */
+	bool has_next[ZF_TREE_LEVEL_MAX];
+};
+
+void zf_path_init(struct zf_path *path);
+void zf_path_release(struct zf_path *path);
+
+/*
+ * Fills path from the root to `level` (or, if the tree is lower, to its root), with the nodes'
+ * keys checked against their parents': what is going to be edited must be sound even if two
+ * pointers of a forged image lead to one node. A filled path may be extended downwards.
+ */
+int zf_path_find_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
+			uint8_t level, struct zf_fetch *fetch, struct zf_path *path);
+
+/* The node beside path->node[level], with a reference; if !wait only from the cache (-ENOENT). */
+int zf_path_sibling_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_path *path,
+			   uint8_t level, unsigned int slot, bool wait, struct zf_fetch *fetch,
+			   struct zf_cnode **ret_node);
+
+/* ---- editing; with the tree's write lock held ---- */
+
+struct zf_edit {
+	struct zf_forest *forest;
+	struct zf_writer *writer;
+	enum zf_tree_id id;
+	struct zf_tree *tree;
+	struct zf_fetch *fetch;
+	struct zf_path path;
+	struct zf_cnode *spare[2 * ZF_TREE_LEVEL_MAX + 1]; /* reserved, with addresses */
+	unsigned int spare_count, spare_next;
+};
+
+/*
+ * Runs step(edit, arg) under the write lock until it returns something else than -EAGAIN, fetching
+ * what it misses.
+ */
+typedef int zf_edit_step(struct zf_edit *edit, void *arg);
+int zf_edit_run(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id id,
+		zf_edit_step *step, void *arg);
+
+/* May the node be edited in place? */
+bool zf_edit_owns(const struct zf_edit *edit, const struct zf_cnode *node);
+/* How many nodes of the path, from the root down to `level`, have to be copied. */
+unsigned int zf_edit_copies(const struct zf_edit *edit, uint8_t level);
+/* Takes n nodes from the writer. -ENOSPC, -ENOMEM: and nothing is reserved. */
+int zf_edit_reserve(struct zf_edit *edit, unsigned int n);
+/* A reserved node becomes a dirty one of the tree: empty, or a copy of src. With a reference. */
+struct zf_cnode *zf_edit_new_node(struct zf_edit *edit, uint8_t level, const struct zf_cnode *src);
+/* Copies what must be copied of the path from the root down to `level`. */
+void zf_edit_copy_path(struct zf_edit *edit, uint8_t level);
+/* The node left the running tree. */
+void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr);
+
+/* The pointer to a node that is not sealed. */
+static inline struct zf_node_ptr zf_cnode_pending_ptr(const struct zf_cnode *node)
+{
+	return (struct zf_node_ptr){
+		.address = {node->address[0], node->address[1]},
+		.generation = node->generation,
+	};
+}
+
+#endif

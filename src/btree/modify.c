@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Insert, set, update, create, relocate. Deleting is in remove.c. */
+#include <assert.h>
+#include <errno.h>
+
+#include "btree/forest.h"
+
+enum put_mode {
+	PUT_INSERT,
+	PUT_SET,
+	PUT_UPDATE,
+};
+
+struct put {
+	enum put_mode mode;
+	const struct zf_key *key;
+	const void *value;
+	size_t len;
+	unsigned int slot; /* in the leaf */
+	bool found;
+};
+
+static int create_step(struct zf_edit *edit, void *arg)
+{
+	struct zf_cnode *root;
+	struct zf_node_ptr ptr;
+	int r;
+
+	r = zf_edit_reserve(edit, 1);
+	if (r < 0)
+		return r;
+	root = zf_edit_new_node(edit, 0, NULL);
+	ptr = zf_cnode_pending_ptr(root);
+	zf_tree_replace_root_locked(edit->tree, &ptr, 0, edit->writer->generation);
+	zf_cnode_put(root);
+	return 0;
+}
+
+int zf_tree_create(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id id)
+{
+	struct zf_edit edit = {
+		.forest = forest,
+		.writer = writer,
+		.id = id,
+		.tree = zf_forest_tree(forest, id),
+	};
+	int r;
+
+	zf_rwlock_wrlock(&edit.tree->lock);
+	assert(edit.tree->root.address[0] == 0);
+	r = create_step(&edit, NULL);
+	zf_rwlock_unlock(&edit.tree->lock);
+	return r;
+}
+
+/* The bytes that entry i will take in a full leaf, the new item counted as if it were there. */
+static uint32_t future_size(const void *leaf, uint32_t node_size, const struct put *put,
+			    unsigned int i)
+{
+	if (i == put->slot)
+		return (uint32_t)(sizeof(struct zf_disk_item) + put->len);
+	if (i > put->slot && !put->found)
+		i--;
+	return zf_node_used_by(leaf, node_size, i, 1);
+}
+
+/*
+ * How many of the future items stay on the left. Half of the bytes, but everything when the new
+ * item comes last: ascending keys then fill every leaf. Either half fits: no item is larger than a
+ * quarter of a leaf.
+ */
+static unsigned int choose_leaf_split(const void *leaf, uint32_t node_size, const struct put *put)
+{
+	unsigned int count = zf_node_count(leaf) + !put->found, keep = 0;
+	uint32_t total = 0, left = 0;
+
+	if (put->slot == count - 1 && !put->found)
+		return put->slot;
+	for (unsigned int i = 0; i < count; i++)
+		total += future_size(leaf, node_size, put, i);
+	while (left < total / 2 && keep < count - 1)
+		left += future_size(leaf, node_size, put, keep++);
+	return keep;
+}
+
+static void put_item(struct zf_cnode *leaf, uint32_t node_size, const struct put *put,
+		     unsigned int slot)
+{
+	if (put->found)
+		zf_node_set_value(leaf->data, node_size, slot, put->value, put->len);
+	else
+		zf_node_insert_item(leaf->data, node_size, slot, put->key, put->value, put->len);
+}
+
+/* Splits the path's leaf and puts the item. Returns the new right neighbour. */
+static struct zf_cnode *split_leaf(struct zf_edit *edit, const struct put *put)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct zf_cnode *leaf = edit->path.node[0], *right = zf_edit_new_node(edit, 0, NULL);
+	unsigned int keep = choose_leaf_split(leaf->data, node_size, put);
+	bool to_left = put->slot < keep;
+
+	zf_forest_count(&edit->forest->splits);
+	zf_node_move_tail(leaf->data, right->data, node_size,
+			  to_left && !put->found ? keep - 1 : keep);
+	if (to_left)
+		put_item(leaf, node_size, put, put->slot);
+	else
+		put_item(right, node_size, put, put->slot - keep);
+	return right;
+}
+
+/* Splits a full internal node and inserts child behind the path's slot. */
+static struct zf_cnode *split_internal(struct zf_edit *edit, uint8_t level,
+				       const struct zf_key *key, const struct zf_node_ptr *child)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct zf_cnode *node = edit->path.node[level];
+	struct zf_cnode *right = zf_edit_new_node(edit, level, NULL);
+	unsigned int count = zf_node_count(node->data), at = edit->path.slot[level] + 1;
+	unsigned int keep = at == count ? count : count / 2;
+
+	zf_forest_count(&edit->forest->splits);
+	zf_node_move_tail(node->data, right->data, node_size, keep);
+	if (at < keep)
+		zf_node_insert_child(node->data, at, key, child);
+	else
+		zf_node_insert_child(right->data, at - keep, key, child);
+	return right;
+}
+
+static void grow_root(struct zf_edit *edit, const struct zf_key *key,
+		      const struct zf_node_ptr *right)
+{
+	struct zf_cnode *old = edit->path.node[edit->path.top];
+	struct zf_cnode *root = zf_edit_new_node(edit, (uint8_t)(old->level + 1), NULL);
+	struct zf_key first = zf_node_key(old->data, 0);
+	struct zf_node_ptr ptr = zf_cnode_pending_ptr(old);
+
+	zf_node_insert_child(root->data, 0, &first, &ptr);
+	zf_node_insert_child(root->data, 1, key, right);
+	ptr = zf_cnode_pending_ptr(root);
+	zf_tree_replace_root_locked(edit->tree, &ptr, root->level, edit->writer->generation);
+	zf_cnode_put(root);
+}
+
+/* Tells the levels above of the right half of a split, splitting them in turn. */
+static void insert_upwards(struct zf_edit *edit, struct zf_cnode *right)
+{
+	unsigned int max = zf_node_children_max(edit->forest->shape.node_size);
+
+	for (uint8_t level = 1; right; level++) {
+		struct zf_key key = zf_node_key(right->data, 0);
+		struct zf_node_ptr ptr = zf_cnode_pending_ptr(right);
+		struct zf_cnode *above = NULL;
+
+		if (level > edit->path.top) {
+			grow_root(edit, &key, &ptr);
+		} else if (zf_node_count(edit->path.node[level]->data) < max) {
+			zf_node_insert_child(edit->path.node[level]->data,
+					     edit->path.slot[level] + 1, &key, &ptr);
+		} else {
+			above = split_internal(edit, level, &key, &ptr);
+		}
+		zf_cnode_put(right);
+		right = above;
+	}
+}
+
+/* A key below all others lowers the bounds on its way: no key is below its parent's. */
+static void lower_keys(struct zf_edit *edit, const struct zf_key *key)
+{
+	for (uint8_t level = edit->path.top; level > 0; level--) {
+		void *node = edit->path.node[level]->data;
+		struct zf_key first = zf_node_key(node, edit->path.slot[level]);
+
+		if (zf_key_cmp(key, &first) < 0)
+			zf_node_set_key(node, edit->path.slot[level], key);
+	}
+}
+
+/* How many nodes have to split, the leaf included; one more than there are levels: a new root. */
+static unsigned int count_splits(const struct zf_edit *edit, const struct put *put)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	const void *leaf = edit->path.node[0]->data;
+	uint32_t used = zf_node_used(leaf, node_size) + (uint32_t)put->len;
+	unsigned int splits = 1;
+
+	if (put->found)
+		used -= zf_node_used_by(leaf, node_size, put->slot, 1);
+	if (used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size))
+		return 0;
+	while (splits <= edit->path.top &&
+	       zf_node_count(edit->path.node[splits]->data) == zf_node_children_max(node_size))
+		splits++;
+	return splits > edit->path.top ? splits + 1 : splits;
+}
+
+static int put_step(struct zf_edit *edit, void *arg)
+{
+	struct put *put = arg;
+	unsigned int splits;
+	int r;
+
+	r = zf_path_find_locked(edit->forest, edit->id, put->key, 0, edit->fetch, &edit->path);
+	if (r < 0)
+		return r;
+	put->found = zf_node_search(edit->path.node[0]->data, put->key, &put->slot);
+	if (put->found && put->mode == PUT_INSERT)
+		return -EEXIST;
+	if (!put->found && put->mode == PUT_UPDATE)
+		return -ENOENT;
+	splits = count_splits(edit, put);
+	if (splits > edit->path.top + 1u && edit->path.top + 1 == ZF_TREE_LEVEL_MAX)
+		return -ENOSPC;
+	r = zf_edit_reserve(edit, zf_edit_copies(edit, 0) + splits);
+	if (r < 0)
+		return r;
+
+	zf_edit_copy_path(edit, 0);
+	lower_keys(edit, put->key);
+	if (splits > 0)
+		insert_upwards(edit, split_leaf(edit, put));
+	else
+		put_item(edit->path.node[0], edit->forest->shape.node_size, put, put->slot);
+	return 0;
+}
+
+static int run_put(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id id,
+		   struct put *put)
+{
+	if (put->len > zf_node_value_max(forest->shape.node_size))
+		return -EINVAL;
+	return zf_edit_run(forest, writer, id, put_step, put);
+}
+
+int zf_tree_insert(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
+		   const struct zf_key *key, const void *value, size_t len)
+{
+	struct put put = {.mode = PUT_INSERT, .key = key, .value = value, .len = len};
+
+	return run_put(forest, writer, tree, &put);
+}
+
+int zf_tree_set(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
+		const struct zf_key *key, const void *value, size_t len)
+{
+	struct put put = {.mode = PUT_SET, .key = key, .value = value, .len = len};
+
+	return run_put(forest, writer, tree, &put);
+}
+
+int zf_tree_update(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
+		   const struct zf_key *key, const void *value, size_t len)
+{
+	struct put put = {.mode = PUT_UPDATE, .key = key, .value = value, .len = len};
+
+	return run_put(forest, writer, tree, &put);
+}
+
+struct relocation {
+	uint8_t level;
+	const struct zf_key *first_key;
+	uint64_t address;
+};
+
+static int relocate_step(struct zf_edit *edit, void *arg)
+{
+	const struct relocation *relocation = arg;
+	const struct zf_cnode *node;
+	int r;
+
+	r = zf_path_find_locked(edit->forest, edit->id, relocation->first_key, relocation->level,
+				edit->fetch, &edit->path);
+	if (r < 0)
+		return r;
+	if (edit->path.bottom != relocation->level)
+		return 1;
+	node = edit->path.node[relocation->level];
+	if ((node->address[0] != relocation->address && node->address[1] != relocation->address) ||
+	    zf_edit_owns(edit, node))
+		return 1;
+	r = zf_edit_reserve(edit, zf_edit_copies(edit, relocation->level));
+	if (r < 0)
+		return r;
+	zf_edit_copy_path(edit, relocation->level);
+	return 0;
+}
+
+int zf_tree_relocate(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
+		     uint8_t level, const struct zf_key *first_key, uint64_t address)
+{
+	struct relocation relocation = {.level = level, .first_key = first_key, .address = address};
+
+	return zf_edit_run(forest, writer, tree, relocate_step, &relocation);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "btree/node.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define HEADER_SIZE ((uint32_t)sizeof(struct zf_disk_node_header))
+
+static struct zf_disk_item *items_of(void *node)
+{
+	return (void *)((char *)node + HEADER_SIZE);
+}
+
+static const struct zf_disk_item *items_of_const(const void *node)
+{
+	return (const void *)((const char *)node + HEADER_SIZE);
+}
+
+static struct zf_disk_child *children_of(void *node)
+{
+	return (void *)((char *)node + HEADER_SIZE);
+}
+
+static const struct zf_disk_child *children_of_const(const void *node)
+{
+	return (const void *)((const char *)node + HEADER_SIZE);
+}
+
+static void set_count(void *node, unsigned int count)
+{
+	((struct zf_disk_node_header *)node)->count = zf_le32_from(count);
+}
+
+/* Both kinds of entries begin with their key. */
+static inline size_t entry_size(const void *node)
+{
+	return zf_node_level(node) == 0 ? sizeof(struct zf_disk_item)
+					: sizeof(struct zf_disk_child);
+}
+
+static inline struct zf_key key_get(const struct zf_disk_key *disk)
+{
+	return ZF_KEY(zf_le64_get(disk->objectid), disk->type, zf_le64_get(disk->offset));
+}
+
+static inline void key_put(struct zf_disk_key *disk, const struct zf_key *key)
+{
+	disk->objectid = zf_le64_from(key->objectid);
+	disk->type = key->type;
+	disk->offset = zf_le64_from(key->offset);
+}
+
+static struct zf_disk_node_ptr ptr_put(const struct zf_node_ptr *ptr)
+{
+	return (struct zf_disk_node_ptr){
+		.address = {zf_le64_from(ptr->address[0]), zf_le64_from(ptr->address[1])},
+		.generation = zf_le64_from(ptr->generation),
+		.csum = zf_le64_from(ptr->csum),
+	};
+}
+
+/* Where the values of a leaf begin: free space ends there. */
+static uint32_t values_start(const void *node, uint32_t node_size)
+{
+	unsigned int count = zf_node_count(node);
+
+	return count > 0 ? zf_le16_get(items_of_const(node)[count - 1].offset) : node_size;
+}
+
+/* Where the value of `slot` ends, or would end if it were inserted. */
+static uint32_t value_end(const void *node, uint32_t node_size, unsigned int slot)
+{
+	return slot > 0 ? zf_le16_get(items_of_const(node)[slot - 1].offset) : node_size;
+}
+
+static void shift_offsets(struct zf_disk_item *item, unsigned int n, int32_t by)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		int32_t offset = (int32_t)zf_le16_get(item[i].offset) + by;
+
+		item[i].offset = zf_le16_from((uint16_t)offset);
+	}
+}
+
+uint64_t zf_node_csum(const void *node, uint32_t node_size)
+{
+	uint64_t csum = zf_hash64((const char *)node + 8, node_size - 8);
+
+	return csum != 0 ? csum : 1;
+}
+
+struct zf_key zf_node_key(const void *node, unsigned int slot)
+{
+	const char *entries = (const char *)node + HEADER_SIZE;
+
+	return key_get((const void *)(entries + slot * entry_size(node)));
+}
+
+bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *ret_slot)
+{
+	const char *entries = (const char *)node + HEADER_SIZE;
+	size_t size = entry_size(node);
+	unsigned int low = 0, high = zf_node_count(node);
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+		struct zf_key at = key_get((const void *)(entries + middle * size));
+		int c = zf_key_cmp(&at, key);
+
+		if (c == 0) {
+			*ret_slot = middle;
+			return true;
+		}
+		if (c < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_slot = low;
+	return false;
+}
+
+unsigned int zf_node_search_child(const void *node, const struct zf_key *key)
+{
+	unsigned int slot;
+
+	if (zf_node_search(node, key, &slot) || slot == 0)
+		return slot;
+	return slot - 1;
+}
+
+const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len)
+{
+	const struct zf_disk_item *item = items_of_const(node) + slot;
+
+	*ret_len = zf_le16_get(item->size);
+	return (const char *)node + zf_le16_get(item->offset);
+}
+
+struct zf_node_ptr zf_node_child(const void *node, unsigned int slot)
+{
+	const struct zf_disk_node_ptr *disk = &children_of_const(node)[slot].ptr;
+
+	return (struct zf_node_ptr){
+		.address = {zf_le64_get(disk->address[0]), zf_le64_get(disk->address[1])},
+		.generation = zf_le64_get(disk->generation),
+		.csum = zf_le64_get(disk->csum),
+	};
+}
+
+uint32_t zf_node_capacity(uint32_t node_size)
+{
+	return node_size - HEADER_SIZE;
+}
+
+uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n)
+{
+	uint32_t used = n * (uint32_t)entry_size(node);
+
+	if (zf_node_level(node) == 0 && n > 0)
+		used += value_end(node, node_size, first) - value_end(node, node_size, first + n);
+	return used;
+}
+
+uint32_t zf_node_used(const void *node, uint32_t node_size)
+{
+	return zf_node_used_by(node, node_size, 0, zf_node_count(node));
+}
+
+unsigned int zf_node_children_max(uint32_t node_size)
+{
+	return zf_node_capacity(node_size) / (uint32_t)sizeof(struct zf_disk_child);
+}
+
+static void set_identity(struct zf_disk_node_header *header, const uint64_t address[ZF_COPIES_MAX],
+			 uint64_t generation)
+{
+	header->csum = zf_le64_from(0);
+	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++)
+		header->address[i] = zf_le64_from(address[i]);
+	header->generation = zf_le64_from(generation);
+}
+
+void zf_node_init(void *node, const struct zf_node_shape *shape, enum zf_tree_id owner,
+		  uint8_t level, const uint64_t address[ZF_COPIES_MAX], uint64_t generation)
+{
+	struct zf_disk_node_header *header = node;
+
+	memset(node, 0, shape->node_size);
+	memcpy(header->magic, ZF_NODE_MAGIC, sizeof(header->magic));
+	memcpy(header->fsid, shape->fsid, sizeof(header->fsid));
+	header->level = level;
+	header->owner = zf_le64_from(owner);
+	set_identity(header, address, generation);
+}
+
+void zf_node_copy(void *dst, const void *src, const struct zf_node_shape *shape,
+		  const uint64_t address[ZF_COPIES_MAX], uint64_t generation)
+{
+	size_t skip = sizeof(((struct zf_disk_node_header *)0)->csum);
+
+	/* The commit may be writing the csum of a frozen src at this moment. */
+	memcpy((char *)dst + skip, (const char *)src + skip, shape->node_size - skip);
+	set_identity(dst, address, generation);
+}
+
+void zf_node_set_csum(void *node, uint64_t csum)
+{
+	((struct zf_disk_node_header *)node)->csum = zf_le64_from(csum);
+}
+
+void zf_node_insert_item(void *node, uint32_t node_size, unsigned int slot,
+			 const struct zf_key *key, const void *value, size_t len)
+{
+	struct zf_disk_item *item = items_of(node) + slot;
+	unsigned int count = zf_node_count(node);
+	uint32_t start = values_start(node, node_size), end = value_end(node, node_size, slot);
+	char *bytes = node;
+
+	assert(slot <= count && len <= UINT16_MAX);
+	assert(zf_node_used(node, node_size) + sizeof(*item) + len <= zf_node_capacity(node_size));
+	memmove(bytes + start - len, bytes + start, end - start);
+	shift_offsets(item, count - slot, -(int32_t)len);
+	memmove(item + 1, item, (count - slot) * sizeof(*item));
+	*item = (struct zf_disk_item){
+		.offset = zf_le16_from((uint16_t)(end - len)),
+		.size = zf_le16_from((uint16_t)len),
+	};
+	key_put(&item->key, key);
+	if (len > 0)
+		memcpy(bytes + end - len, value, len);
+	set_count(node, count + 1);
+}
+
+void zf_node_set_value(void *node, uint32_t node_size, unsigned int slot, const void *value,
+		       size_t len)
+{
+	struct zf_disk_item *item = items_of(node) + slot;
+	struct zf_key key = key_get(&item->key);
+
+	if (zf_le16_get(item->size) == len) {
+		if (len > 0)
+			memcpy((char *)node + zf_le16_get(item->offset), value, len);
+		return;
+	}
+	zf_node_remove(node, node_size, slot, 1);
+	zf_node_insert_item(node, node_size, slot, &key, value, len);
+}
+
+void zf_node_insert_child(void *node, unsigned int slot, const struct zf_key *key,
+			  const struct zf_node_ptr *ptr)
+{
+	struct zf_disk_child *child = children_of(node) + slot;
+	unsigned int count = zf_node_count(node);
+
+	assert(slot <= count);
+	memmove(child + 1, child, (count - slot) * sizeof(*child));
+	*child = (struct zf_disk_child){.ptr = ptr_put(ptr)};
+	key_put(&child->key, key);
+	set_count(node, count + 1);
+}
+
+void zf_node_set_key(void *node, unsigned int slot, const struct zf_key *key)
+{
+	key_put(&children_of(node)[slot].key, key);
+}
+
+void zf_node_set_child(void *node, unsigned int slot, const struct zf_node_ptr *ptr)
+{
+	children_of(node)[slot].ptr = ptr_put(ptr);
+}
+
+void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned int n)
+{
+	unsigned int count = zf_node_count(node), behind = count - first - n;
+	size_t size = entry_size(node);
+	char *bytes = node, *entry = bytes + HEADER_SIZE + first * size;
+
+	assert(first + n <= count);
+	if (n > 0 && zf_node_level(node) == 0) {
+		uint32_t start = values_start(node, node_size);
+		uint32_t low = value_end(node, node_size, first + n);
+		uint32_t cut = value_end(node, node_size, first) - low;
+
+		memmove(bytes + start + cut, bytes + start, low - start);
+		memset(bytes + start, 0, cut);
+		shift_offsets(items_of(node) + first + n, behind, (int32_t)cut);
+	}
+	memmove(entry, entry + n * size, behind * size);
+	memset(entry + behind * size, 0, n * size);
+	set_count(node, count - n);
+}
+
+void zf_node_move_tail(void *node, void *right, uint32_t node_size, unsigned int first)
+{
+	unsigned int n = zf_node_count(node) - first;
+	size_t size = entry_size(node);
+	char *to = (char *)right + HEADER_SIZE;
+
+	assert(zf_node_count(right) == 0 && zf_node_level(right) == zf_node_level(node));
+	memcpy(to, (char *)node + HEADER_SIZE + first * size, n * size);
+	if (zf_node_level(node) == 0) {
+		uint32_t start = values_start(node, node_size);
+		uint32_t end = value_end(node, node_size, first), by = node_size - end;
+
+		memcpy((char *)right + start + by, (char *)node + start, end - start);
+		shift_offsets(items_of(right), n, (int32_t)by);
+	}
+	set_count(right, n);
+	zf_node_remove(node, node_size, first, n);
+}
+
+void zf_node_absorb(void *node, const void *src, uint32_t node_size, bool before)
+{
+	unsigned int count = zf_node_count(node), n = zf_node_count(src);
+	unsigned int at = before ? 0 : count;
+	size_t size = entry_size(node);
+	char *bytes = node, *entries = bytes + HEADER_SIZE;
+
+	assert(zf_node_level(src) == zf_node_level(node));
+	assert(zf_node_used(node, node_size) + zf_node_used(src, node_size) <=
+	       zf_node_capacity(node_size));
+	if (zf_node_level(node) == 0) {
+		uint32_t start = values_start(node, node_size);
+		uint32_t from = values_start(src, node_size), len = node_size - from;
+		uint32_t end = before ? node_size : start;
+
+		memmove(bytes + start - len, bytes + start, end - start);
+		memcpy(bytes + end - len, (const char *)src + from, len);
+		shift_offsets(items_of(node) + at, count - at, -(int32_t)len);
+	}
+	memmove(entries + (at + n) * size, entries + at * size, (count - at) * size);
+	memcpy(entries + at * size, (const char *)src + HEADER_SIZE, n * size);
+	if (zf_node_level(node) == 0 && !before)
+		shift_offsets(items_of(node) + at, n,
+			      (int32_t)value_end(node, node_size, at) - (int32_t)node_size);
+	set_count(node, count + n);
+}

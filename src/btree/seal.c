@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a commit needs. Called by one thread, the committing one.
+ *
+ *      freeze(N)   running dirty nodes -> freezing. Writers of N + 1 copy them from now on.
+ *      seal(N)     bottom-up: checksum into the node, then into the parents' pointers
+ *      (write)     zf_forest_dirty_node()
+ *      clean(N)    the nodes may leave the cache
+ *
+ * A node of N can have two parents: the frozen one and, if that was copied meanwhile, its running
+ * copy. Copied after the frozen parent was filled in, the copy has the checksum; copied before, it
+ * has 0 and is patched at the end of seal(). Both happen under the tree's write lock, as copying
+ * does, so there is no third case; a split or merge only moves the pointer to another running node.
+ * So when clean() lets a node go, every pointer to it can verify what will be read back.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "btree/forest.h"
+
+uint64_t zf_forest_dirty_bytes(struct zf_forest *forest)
+{
+	return forest->cache.nodes_dirty * forest->shape.node_size;
+}
+
+void zf_forest_freeze(struct zf_forest *forest, uint64_t generation)
+{
+	for (unsigned int i = 0; i < ZF_TREE_COUNT; i++) {
+		struct zf_tree *tree = &forest->trees[i];
+
+		zf_rwlock_wrlock(&tree->lock);
+		assert(tree->changed <= generation);
+		tree->frozen = generation;
+		tree->frozen_root = tree->root;
+		tree->frozen_level = tree->level;
+		for (unsigned int l = 0; l < ZF_TREE_LEVEL_MAX; l++)
+			TAILQ_CONCAT(&tree->freezing[l], &tree->running[l], dirty_link);
+		zf_rwlock_unlock(&tree->lock);
+	}
+}
+
+/* With the tree's write lock held. Pending pointers are to dirty nodes, and those are cached. */
+static void fill_in(struct zf_forest *forest, struct zf_node_ptr *ptr, uint64_t generation)
+{
+	struct zf_cnode *node;
+
+	if (ptr->csum != 0 || ptr->generation > generation || ptr->address[0] == 0)
+		return;
+	node = zf_cache_get(&forest->cache, ptr->address[0], ptr->generation);
+	assert(node && node->csum != 0);
+	ptr->csum = node->csum;
+	zf_cnode_put(node);
+}
+
+static void fill_in_children(struct zf_forest *forest, struct zf_cnode *node, uint64_t generation)
+{
+	unsigned int count = zf_node_count(node->data);
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct zf_node_ptr ptr = zf_node_child(node->data, i);
+
+		if (ptr.csum != 0)
+			continue;
+		fill_in(forest, &ptr, generation);
+		zf_node_set_child(node->data, i, &ptr);
+	}
+}
+
+static int seal_node(struct zf_forest *forest, struct zf_tree *tree, struct zf_cnode *node,
+		     uint64_t generation)
+{
+	const struct zf_node_expect expect = {
+		.ptr = zf_cnode_pending_ptr(node),
+		.owner = node->owner,
+		.level = node->level,
+	};
+	int r;
+
+	if (node->level > 0) {
+		zf_rwlock_wrlock(&tree->lock);
+		fill_in_children(forest, node, generation);
+		zf_rwlock_unlock(&tree->lock);
+	}
+	r = zf_node_check(&forest->shape, node->data, &expect, false, &forest->report);
+	if (r < 0)
+		return r;
+	node->csum = zf_node_csum(node->data, forest->shape.node_size);
+	zf_node_set_csum(node->data, node->csum);
+	return 0;
+}
+
+static void patch_running_locked(struct zf_forest *forest, struct zf_tree *tree,
+				 uint64_t generation)
+{
+	struct zf_cnode *node;
+
+	for (unsigned int l = 1; l < ZF_TREE_LEVEL_MAX; l++) {
+		TAILQ_FOREACH (node, &tree->running[l], dirty_link)
+			fill_in_children(forest, node, generation);
+	}
+	fill_in(forest, &tree->root, generation);
+	fill_in(forest, &tree->frozen_root, generation);
+}
+
+int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id id, uint64_t generation,
+		   struct zf_node_ptr *ret_root, uint8_t *ret_level)
+{
+	struct zf_tree *tree = zf_forest_tree(forest, id);
+	struct zf_cnode *node;
+	int r;
+
+	assert(tree->frozen == generation);
+	for (unsigned int l = 0; l < ZF_TREE_LEVEL_MAX; l++) {
+		TAILQ_FOREACH (node, &tree->freezing[l], dirty_link) {
+			r = seal_node(forest, tree, node, generation);
+			if (r < 0)
+				return r;
+		}
+	}
+	zf_rwlock_wrlock(&tree->lock);
+	/* The commit's own edits come after the freeze and belong to it all the same. */
+	if (tree->changed <= generation) {
+		tree->frozen_root = tree->root;
+		tree->frozen_level = tree->level;
+	}
+	patch_running_locked(forest, tree, generation);
+	*ret_root = tree->frozen_root;
+	*ret_level = tree->frozen_level;
+	zf_rwlock_unlock(&tree->lock);
+	return 0;
+}
+
+const void *zf_forest_dirty_node(struct zf_forest *forest, uint64_t address, unsigned int copy,
+				 uint64_t generation)
+{
+	struct zf_cnode *node = zf_cache_find_dirty(&forest->cache, address, copy, generation);
+
+	return node ? node->data : NULL;
+}
+
+void zf_forest_clean(struct zf_forest *forest, uint64_t generation)
+{
+	struct zf_cnode *node;
+
+	for (unsigned int i = 0; i < ZF_TREE_COUNT; i++) {
+		struct zf_tree *tree = &forest->trees[i];
+
+		assert(tree->frozen == generation);
+		for (unsigned int l = 0; l < ZF_TREE_LEVEL_MAX; l++) {
+			while ((node = TAILQ_FIRST(&tree->freezing[l]))) {
+				assert(node->csum != 0);
+				TAILQ_REMOVE(&tree->freezing[l], node, dirty_link);
+				zf_cache_make_clean(&forest->cache, node);
+			}
+		}
+	}
+}

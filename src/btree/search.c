@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "btree/forest.h"
+
+struct result {
+	void *buf;
+	size_t size;
+	size_t *ret_len;
+};
+
+static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct result *result)
+{
+	size_t len;
+	const void *value = zf_node_value(leaf->data, slot, &len);
+
+	if (result->size > 0)
+		memcpy(result->buf, value, zf_min_u64(len, result->size));
+	if (result->ret_len)
+		*result->ret_len = len;
+}
+
+static int lookup_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
+			 struct zf_fetch *fetch, const struct result *result)
+{
+	struct zf_leaf leaf;
+	unsigned int slot;
+	int r;
+
+	r = zf_descend_leaf_locked(forest, id, key, fetch, &leaf);
+	if (r < 0)
+		return r;
+	if (zf_node_search(leaf.node->data, key, &slot))
+		copy_value(leaf.node, slot, result);
+	else
+		r = -ENOENT;
+	zf_cnode_put(leaf.node);
+	return r;
+}
+
+/*
+ * Leaves other than an empty root hold at least one item, so the neighbour has the answer. The
+ * loops make no use of that: their cursors go one way only, and so end on any image.
+ */
+static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
+			    struct zf_fetch *fetch, const struct result *result)
+{
+	struct zf_key cursor = *key;
+	struct zf_leaf leaf;
+	unsigned int slot;
+	bool found;
+	int r;
+
+	for (;;) {
+		r = zf_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
+		if (r < 0)
+			return r;
+		zf_node_search(leaf.node->data, &cursor, &slot);
+		found = slot < zf_node_count(leaf.node->data);
+		if (found) {
+			*key = zf_node_key(leaf.node->data, slot);
+			copy_value(leaf.node, slot, result);
+		}
+		zf_cnode_put(leaf.node);
+		if (found)
+			return 0;
+		if (!leaf.has_next || zf_key_cmp(&leaf.next, &cursor) <= 0)
+			return -ENOENT;
+		cursor = leaf.next;
+	}
+}
+
+static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
+			    struct zf_fetch *fetch, const struct result *result)
+{
+	struct zf_key cursor = *key;
+	struct zf_leaf leaf;
+	unsigned int slot;
+	bool found;
+	int r;
+
+	for (;;) {
+		r = zf_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
+		if (r < 0)
+			return r;
+		if (!zf_node_search(leaf.node->data, &cursor, &slot))
+			slot--; /* wraps if even the first key is above */
+		found = slot < zf_node_count(leaf.node->data);
+		if (found) {
+			*key = zf_node_key(leaf.node->data, slot);
+			copy_value(leaf.node, slot, result);
+		}
+		zf_cnode_put(leaf.node);
+		if (found)
+			return 0;
+		if (!leaf.has_first || zf_key_cmp(&leaf.first, &cursor) > 0)
+			return -ENOENT;
+		cursor = zf_key_prev(leaf.first);
+	}
+}
+
+typedef int lookup_fn(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
+		      struct zf_fetch *fetch, const struct result *result);
+
+static int run_lookup(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
+		      const struct result *result, lookup_fn *lookup)
+{
+	struct zf_tree *tree = zf_forest_tree(forest, id);
+	struct zf_fetch fetch;
+	int r;
+
+	zf_fetch_init(&fetch);
+	do {
+		zf_rwlock_rdlock(&tree->lock);
+		r = lookup(forest, id, key, &fetch, result);
+		zf_rwlock_unlock(&tree->lock);
+	} while (r == -EAGAIN && (r = zf_fetch_run(forest, &fetch)) == 0);
+	zf_fetch_deinit(&fetch);
+	return r;
+}
+
+static int lookup_exact_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
+			       struct zf_fetch *fetch, const struct result *result)
+{
+	return lookup_locked(forest, id, key, fetch, result);
+}
+
+int zf_tree_lookup(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *key,
+		   void *buf, size_t size, size_t *ret_len)
+{
+	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
+	struct zf_key exact = *key;
+
+	return run_lookup(forest, tree, &exact, &result, lookup_exact_locked);
+}
+
+int zf_tree_lookup_ge(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
+		      size_t size, size_t *ret_len)
+{
+	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
+
+	return run_lookup(forest, tree, key, &result, lookup_ge_locked);
+}
+
+int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
+		      size_t size, size_t *ret_len)
+{
+	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
+
+	return run_lookup(forest, tree, key, &result, lookup_le_locked);
+}
+
+struct scan {
+	struct zf_key cursor; /* items below were seen */
+	const struct zf_key *to;
+	zf_tree_scan_fn *fn;
+	void *arg;
+	bool done;
+	int result; /* of fn, which may well return -EAGAIN */
+};
+
+/* One leaf. */
+static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+		       struct scan *scan)
+{
+	struct zf_leaf leaf;
+	unsigned int slot, end;
+	int r;
+
+	r = zf_descend_leaf_locked(forest, id, &scan->cursor, fetch, &leaf);
+	if (r < 0)
+		return r;
+	zf_node_search(leaf.node->data, &scan->cursor, &slot);
+	end = zf_node_count(leaf.node->data);
+	if (leaf.has_next) /* in order, even if a forged leaf reaches beyond */
+		zf_node_search(leaf.node->data, &leaf.next, &end);
+	for (; slot < end && !scan->done; slot++) {
+		struct zf_key key = zf_node_key(leaf.node->data, slot);
+		size_t len;
+		const void *value = zf_node_value(leaf.node->data, slot, &len);
+
+		scan->done = zf_key_cmp(&key, scan->to) > 0;
+		if (!scan->done)
+			scan->result = scan->fn(scan->arg, &key, value, len);
+		scan->done |= scan->result != 0;
+	}
+	zf_cnode_put(leaf.node);
+	if (!leaf.has_next || zf_key_cmp(&leaf.next, scan->to) > 0 ||
+	    zf_key_cmp(&leaf.next, &scan->cursor) <= 0)
+		scan->done = true;
+	else
+		scan->cursor = leaf.next;
+	return 0;
+}
+
+int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *from,
+		 const struct zf_key *to, zf_tree_scan_fn *fn, void *arg)
+{
+	struct zf_tree *tree = zf_forest_tree(forest, id);
+	struct scan scan = {.cursor = *from, .to = to, .fn = fn, .arg = arg};
+	struct zf_fetch fetch;
+	int r = 0;
+
+	if (zf_key_cmp(from, to) > 0)
+		return 0;
+	zf_fetch_init(&fetch);
+	while (r == 0 && !scan.done) {
+		zf_rwlock_rdlock(&tree->lock);
+		r = scan_locked(forest, id, &fetch, &scan);
+		zf_rwlock_unlock(&tree->lock);
+		if (r == -EAGAIN)
+			r = zf_fetch_run(forest, &fetch);
+	}
+	zf_fetch_deinit(&fetch);
+	return r < 0 ? r : scan.result;
+}

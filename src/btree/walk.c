@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "btree/forest.h"
+
+struct walk {
+	struct zf_forest *forest;
+	zf_tree_walk_fn *fn;
+	void *arg;
+	void *buf[ZF_TREE_LEVEL_MAX]; /* allocated when a level first needs one */
+};
+
+/* The cached node if there is one (it may be dirty, and then is nowhere else), or a private copy.
+ */
+static int load(struct walk *walk, const struct zf_node_expect *expect, struct zf_cnode **ret_node,
+		const void **ret_data)
+{
+	struct zf_forest *forest = walk->forest;
+	struct zf_cnode *node =
+		zf_cache_get(&forest->cache, expect->ptr.address[0], expect->ptr.generation);
+	void **buf = &walk->buf[expect->level];
+	int r;
+
+	if (node && node->owner == expect->owner && node->level == expect->level) {
+		r = zf_node_check_bounds(node->data, expect, &forest->report);
+		if (r < 0) {
+			zf_cnode_put(node);
+			return r;
+		}
+		*ret_node = node;
+		*ret_data = node->data;
+		return 0;
+	}
+	zf_cnode_put(node);
+	if (!*buf)
+		*buf = aligned_alloc(ZF_BLOCK_SIZE, forest->shape.node_size);
+	if (!*buf)
+		return -ENOMEM;
+	r = zf_forest_read_node(forest, expect, *buf);
+	if (r < 0)
+		return r;
+	*ret_node = NULL;
+	*ret_data = *buf;
+	return 0;
+}
+
+/*
+ * Recursion ends: the level falls with each call. And it ends soon, even if a forged tree names a
+ * node from many places: siblings' bounds are disjoint, so the node fits only one of them.
+ */
+static int visit(struct walk *walk, const struct zf_node_expect *expect)
+{
+	struct zf_cnode *node;
+	const void *data;
+	unsigned int count;
+	int r;
+
+	r = load(walk, expect, &node, &data);
+	if (r < 0)
+		return walk->fn(walk->arg, expect, NULL, r);
+	r = walk->fn(walk->arg, expect, data, 0);
+	count = expect->level > 0 ? zf_node_count(data) : 0;
+	for (unsigned int i = 0; i < count && r == 0; i++) {
+		struct zf_node_expect child = {
+			.ptr = zf_node_child(data, i),
+			.owner = expect->owner,
+			.level = (uint8_t)(expect->level - 1),
+			.first_key = zf_node_key(data, i),
+			.check_first_key = true,
+			.next_key = expect->next_key,
+			.check_next_key = expect->check_next_key,
+		};
+
+		if (i + 1 < count) {
+			child.next_key = zf_node_key(data, i + 1);
+			child.check_next_key = true;
+		}
+		r = visit(walk, &child);
+	}
+	zf_cnode_put(node);
+	return r;
+}
+
+int zf_tree_walk(struct zf_forest *forest, enum zf_tree_id id, zf_tree_walk_fn *fn, void *arg)
+{
+	struct walk walk = {.forest = forest, .fn = fn, .arg = arg};
+	struct zf_node_expect root = {.owner = id};
+	int r;
+
+	zf_tree_get_root(forest, id, &root.ptr, &root.level);
+	if (root.level >= ZF_TREE_LEVEL_MAX) {
+		r = zf_report_corrupt(&forest->report, "root of tree", root.ptr.address[0],
+				      "level has %u, expected below %u", root.level,
+				      ZF_TREE_LEVEL_MAX);
+		return fn(arg, &root, NULL, r);
+	}
+	r = visit(&walk, &root);
+	for (unsigned int i = 0; i < ZF_TREE_LEVEL_MAX; i++)
+		free(walk.buf[i]);
+	return r;
+}

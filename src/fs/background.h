@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads of a mounted filesystem: one lands and flushes data, one commits and tidies. */
+#ifndef ZF_FS_BACKGROUND_H
+#define ZF_FS_BACKGROUND_H
+
+struct zf_fs;
+
+int zf_background_start(struct zf_fs *fs);
+/* Waits for what the threads are doing. Does nothing if they were not started. */
+void zf_background_stop(struct zf_fs *fs);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "alloc/alloc.h"
+#include "base/bits.h"
+#include "btree/tree.h"
+#include "fs/inode.h"
+#include "superblock/ring.h"
+#include "txn/txn.h"
+
+/* ---- may it be formatted? ---- */
+
+static uint32_t node_size_of(const struct zf_format_options *options)
+{
+	return options->node_size ? options->node_size : ZF_FORMAT_NODE_SIZE_DEFAULT;
+}
+
+static uint8_t copies_of(const struct zf_format_options *options)
+{
+	return options->metadata_copies ? options->metadata_copies : 1;
+}
+
+/* Superblock 1, metadata 1 a copy, log 2 while it switches, data 1, reclaimed data 1. */
+static uint32_t zones_active(uint8_t copies)
+{
+	return 5u + copies;
+}
+
+static int refuse(const struct zf_report *report, const char *what, uint64_t value,
+		  const char *relation, uint64_t bound)
+{
+	zf_report(report, ZF_REPORT_ERROR, "%s is %" PRIu64 ", but must be %s %" PRIu64, what,
+		  value, relation, bound);
+	return -EINVAL;
+}
+
+int zf_format_check(struct zf_dev *dev, const struct zf_format_options *options,
+		    const struct zf_report *report)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(dev);
+	uint32_t node_size = node_size_of(options);
+	uint8_t copies = copies_of(options);
+
+	if (node_size < ZF_NODE_SIZE_MIN || node_size > ZF_NODE_SIZE_MAX ||
+	    (node_size & (node_size - 1)) != 0) {
+		zf_report(report, ZF_REPORT_ERROR,
+			  "node size is %u, but must be a power of two from %u to %u", node_size,
+			  ZF_NODE_SIZE_MIN, ZF_NODE_SIZE_MAX);
+		return -EINVAL;
+	}
+	if (copies > ZF_COPIES_MAX)
+		return refuse(report, "number of metadata copies", copies, "at most",
+			      ZF_COPIES_MAX);
+	if (geometry->zone_count < ZF_FORMAT_ZONES_MIN)
+		return refuse(report, "number of zones", geometry->zone_count, "at least",
+			      ZF_FORMAT_ZONES_MIN);
+	if (geometry->zone_capacity < (uint64_t)node_size * ZF_FORMAT_NODES_A_ZONE_MIN)
+		return refuse(report, "zone capacity in bytes", geometry->zone_capacity, "at least",
+			      (uint64_t)node_size * ZF_FORMAT_NODES_A_ZONE_MIN);
+	if (geometry->max_active && geometry->max_active < zones_active(copies))
+		return refuse(report, "the device's limit of active zones", geometry->max_active,
+			      "at least", zones_active(copies));
+	if (geometry->max_open && geometry->max_open < zones_active(copies))
+		return refuse(report, "the device's limit of open zones", geometry->max_open,
+			      "at least", zones_active(copies));
+	return 0;
+}
+
+/* ---- formatting ---- */
+
+static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(dev);
+
+	for (uint32_t z = geometry->conventional > 2 ? geometry->conventional : 2;
+	     z < geometry->zone_count; z++) {
+		struct zf_zone_info info;
+		int r = zf_dev_report(dev, z, 1, &info);
+
+		if (r == 0 && info.cond != ZF_ZONE_EMPTY && info.cond != ZF_ZONE_OFFLINE &&
+		    info.cond != ZF_ZONE_READONLY)
+			r = zf_dev_reset(dev, z);
+		if (r < 0) {
+			zf_report(report, ZF_REPORT_ERROR, "resetting zone %u failed: %s", z,
+				  strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void fill_super(struct zf_dev *dev, const struct zf_format_options *options,
+		       struct zf_super *super)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(dev);
+
+	*super = (struct zf_super){
+		.zone_size = geometry->zone_size,
+		.zone_capacity = geometry->zone_capacity,
+		.zone_count = geometry->zone_count,
+		.conventional = geometry->conventional,
+		.node_size = node_size_of(options),
+		.metadata_copies = copies_of(options),
+		.dir_hash_seed = options->dir_hash_seed,
+		.mkfs_time = (uint64_t)(options->now_ns / 1000000000),
+		.next_ino = ZF_INO_FIRST,
+		.inode_count = 1,
+		.next_intent = 1,
+		.log_zone = {UINT32_MAX, UINT32_MAX},
+		.meta_zone = {UINT32_MAX, UINT32_MAX},
+	};
+	memcpy(super->fsid, options->fsid, sizeof(super->fsid));
+	memcpy(super->label, options->label, sizeof(super->label));
+	memcpy(super->log_secret, options->log_secret, sizeof(super->log_secret));
+}
+
+/* Nodes of the first transaction; those of the root and zone trees are not counted in zone items.
+ */
+struct format_writer {
+	struct zf_writer writer;
+	struct zf_alloc *alloc;
+	bool system;
+};
+
+static int format_alloc(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX])
+{
+	struct format_writer *w = ZF_CONTAINER_OF(writer, struct format_writer, writer);
+
+	return zf_alloc_node(w->alloc, w->system, ret_address);
+}
+
+static void format_free(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
+			uint64_t node_generation, enum zf_tree_id owner)
+{
+	struct format_writer *w = ZF_CONTAINER_OF(writer, struct format_writer, writer);
+
+	zf_alloc_node_free(w->alloc, address, w->system);
+}
+
+static int make_zone_items(struct zf_forest *forest, struct zf_writer *writer, uint32_t zone_count)
+{
+	int r = 0;
+
+	for (uint32_t z = 0; z < zone_count && r == 0; z++) {
+		struct zf_key key = ZF_KEY(z, ZF_KEY_ZONE, 0);
+		struct zf_disk_zone item = {.role = z < 2 ? ZF_ROLE_SUPER : ZF_ROLE_NONE};
+
+		r = zf_tree_insert(forest, writer, ZF_TREE_ZONE, &key, &item, sizeof(item));
+	}
+	return r;
+}
+
+static int make_trees(struct zf_alloc *alloc, struct zf_forest *forest,
+		      const struct zf_super *super, const struct zf_format_options *options)
+{
+	static const enum zf_tree_id user_trees[] = {ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE};
+	struct format_writer system = {
+		.writer = {.generation = 1, .alloc = format_alloc, .free = format_free},
+		.alloc = alloc,
+		.system = true,
+	};
+	struct format_writer user = system;
+	struct zf_time now = {
+		.seconds = options->now_ns / 1000000000,
+		.nanoseconds = (uint32_t)(options->now_ns % 1000000000),
+	};
+	int r = zf_tree_create(forest, &system.writer, ZF_TREE_ROOT);
+
+	user.system = false;
+	if (r == 0)
+		r = zf_tree_create(forest, &system.writer, ZF_TREE_ZONE);
+	if (r == 0)
+		r = make_zone_items(forest, &system.writer, super->zone_count);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(user_trees) && r == 0; i++)
+		r = zf_tree_create(forest, &user.writer, user_trees[i]);
+	if (r == 0)
+		r = zf_fs_make_root(forest, &user.writer, super->dir_hash_seed, now,
+				    options->root_uid, options->root_gid);
+	return r;
+}
+
+static int first_commit(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
+			struct zf_forest *forest, const struct zf_super *super,
+			const struct zf_report *report)
+{
+	struct zf_txn_options options = {.dirty_bytes_max = UINT64_MAX};
+	struct zf_txn *txn;
+	int r = zf_fs_set_tail_max(forest, alloc);
+
+	if (r == 0)
+		r = zf_txn_new(dev, ring, alloc, forest, super, &options, report, &txn);
+	if (r < 0)
+		return r;
+	zf_txn_set_clean(txn, true);
+	r = zf_txn_commit(txn, true);
+	zf_txn_free(txn);
+	return r;
+}
+
+int zf_fs_format(struct zf_dev *dev, const struct zf_format_options *options,
+		 const struct zf_report *report)
+{
+	struct zf_forest_options forest_options = {.cache_bytes = UINT64_C(16) << 20};
+	struct zf_ring *ring = NULL;
+	struct zf_alloc *alloc = NULL;
+	struct zf_forest *forest = NULL;
+	struct zf_super super;
+	int r = zf_format_check(dev, options, report);
+
+	if (r < 0)
+		return r;
+	fill_super(dev, options, &super);
+	forest_options.shape = (struct zf_node_shape){.node_size = super.node_size,
+						      .copies = super.metadata_copies};
+	memcpy(forest_options.shape.fsid, super.fsid, sizeof(super.fsid));
+
+	/* The old superblocks first: half formatted must not look like the old filesystem. */
+	r = zf_ring_format(dev, report, &ring);
+	if (r == 0)
+		r = reset_zones(dev, report);
+	if (r == 0)
+		r = zf_alloc_new(dev, &super, report, &alloc);
+	if (r == 0)
+		r = zf_alloc_start(alloc, 0, 1);
+	if (r == 0)
+		r = zf_forest_new(dev, &forest_options, report, &forest);
+	if (r == 0)
+		r = make_trees(alloc, forest, &super, options);
+	if (r == 0)
+		r = first_commit(dev, ring, alloc, forest, &super, report);
+	zf_forest_free(forest);
+	zf_alloc_free(alloc);
+	zf_ring_close(ring);
+	return r;
+}

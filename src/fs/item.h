@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Items in memory and on disk: encoding, and the hashes that their keys hold.
+ *
+ * Decoding trusts nothing: the caller has passed the bytes through zf_item_check()
+ * (fs/item_check.h), which knows every field's range.
+ */
+#ifndef ZF_FS_ITEM_H
+#define ZF_FS_ITEM_H
+
+#include "fs/fs_format.h"
+#include "fs/inode.h"
+
+void zf_item_encode_inode(const struct zf_inode_item *item, struct zf_disk_inode *ret_disk);
+void zf_item_decode_inode(const struct zf_disk_inode *disk, struct zf_inode_item *ret_item);
+
+/* The key offsets of a name in a directory, of an inode's name, and of an attribute. */
+uint64_t zf_item_hash_name(uint64_t seed, const char *name, size_t len);
+uint64_t zf_item_hash_ref(uint64_t seed, uint64_t parent, const char *name, size_t len);
+
+#endif

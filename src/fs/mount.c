@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mounting: from a device to a struct zf_fs, and back.
+ *
+ * A mount reads the newest superblock, the root tree, the whole zone tree and one zone report;
+ * nothing else. Then, if it may write, it finishes what the last mount left behind (orphans,
+ * intents).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "fs/background.h"
+#include "fs/inode.h"
+#include "txn/root_format.h"
+
+#define CACHE_DEFAULT  (UINT64_C(64) << 20)
+#define DIRTY_DEFAULT  (UINT64_C(64) << 20)
+#define COMMIT_DEFAULT 5000u
+
+/* ---- what the superblock says against what the device is ---- */
+
+static int check_number(const struct zf_fs *fs, const char *what, uint64_t device, uint64_t super,
+			bool ok)
+{
+	if (ok)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "this filesystem was made on another device: %s is %" PRIu64 " here, but %" PRIu64
+		  " in the superblock",
+		  what, device, super);
+	return -EUCLEAN;
+}
+
+static int check_geometry(const struct zf_fs *fs)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
+	const struct zf_super *super = &fs->super;
+	int r = check_number(fs, "the zone size", geometry->zone_size, super->zone_size,
+			     geometry->zone_size == super->zone_size);
+
+	if (r == 0)
+		r = check_number(fs, "the zone capacity", geometry->zone_capacity,
+				 super->zone_capacity,
+				 geometry->zone_capacity == super->zone_capacity);
+	if (r == 0)
+		r = check_number(fs, "the number of zones", geometry->zone_count, super->zone_count,
+				 geometry->zone_count >= super->zone_count);
+	if (r == 0)
+		r = check_number(fs, "the number of conventional zones", geometry->conventional,
+				 super->conventional,
+				 geometry->conventional == super->conventional);
+	return r;
+}
+
+static int check_features(struct zf_fs *fs)
+{
+	uint64_t unknown = fs->super.compat_ro & ~ZF_COMPAT_RO_KNOWN;
+
+	if (!unknown || fs->read_only)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "the filesystem has features (0x%" PRIx64
+		  ") that this version can only read: mount it read-only (-o ro)",
+		  unknown);
+	return -EPROTONOSUPPORT;
+}
+
+/* ---- loading ---- */
+
+static int load_root(struct zf_fs *fs, enum zf_tree_id tree)
+{
+	struct zf_key key = ZF_KEY(tree, ZF_KEY_ROOT, 0);
+	struct zf_disk_root disk;
+	struct zf_node_ptr ptr;
+	size_t len;
+	int r = zf_tree_lookup(fs->forest, ZF_TREE_ROOT, &key, &disk, sizeof(disk), &len);
+
+	if (r == -ENOENT || (r == 0 && len != sizeof(disk)))
+		return zf_report_corrupt(&fs->report, "root tree", fs->super.root.address[0],
+					 "root of tree %u has no item, expected one", tree);
+	if (r < 0)
+		return r;
+	ptr.address[0] = zf_le64_get(disk.ptr.address[0]);
+	ptr.address[1] = zf_le64_get(disk.ptr.address[1]);
+	ptr.generation = zf_le64_get(disk.ptr.generation);
+	ptr.csum = zf_le64_get(disk.ptr.csum);
+	if (disk.level >= ZF_TREE_LEVEL_MAX)
+		return zf_report_corrupt(&fs->report, "root item", ptr.address[0],
+					 "level has %u, expected below %u", disk.level,
+					 ZF_TREE_LEVEL_MAX);
+	zf_tree_set_root(fs->forest, tree, &ptr, disk.level);
+	return 0;
+}
+
+static int load_trees(struct zf_fs *fs)
+{
+	struct zf_forest_options options = {
+		.shape = {.node_size = fs->super.node_size, .copies = fs->super.metadata_copies},
+		.cache_bytes = fs->options.cache_bytes,
+	};
+	int r;
+
+	memcpy(options.shape.fsid, fs->super.fsid, sizeof(fs->super.fsid));
+	r = zf_forest_new(fs->dev, &options, &fs->report, &fs->forest);
+	if (r < 0)
+		return r;
+	zf_tree_set_root(fs->forest, ZF_TREE_ROOT, &fs->super.root, fs->super.root_level);
+	for (enum zf_tree_id tree = ZF_TREE_FS; tree < ZF_TREE_COUNT && r == 0; tree++)
+		r = load_root(fs, tree);
+	return r;
+}
+
+struct zone_loader {
+	struct zf_fs *fs;
+	uint32_t expected;
+};
+
+static int load_zone_item(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct zone_loader *loader = arg;
+
+	if (key->objectid != loader->expected || key->type != ZF_KEY_ZONE || key->offset != 0)
+		return zf_report_corrupt(&loader->fs->report, "zone tree", key->objectid,
+					 "key has another form, expected zone %u",
+					 loader->expected);
+	return zf_alloc_load(loader->fs->alloc, loader->expected++, value, len);
+}
+
+static int load_zones(struct zf_fs *fs)
+{
+	struct zone_loader loader = {.fs = fs};
+	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
+	int r = zf_alloc_new(fs->dev, &fs->super, &fs->report, &fs->alloc);
+
+	if (r == 0)
+		r = zf_tree_scan(fs->forest, ZF_TREE_ZONE, &from, &to, load_zone_item, &loader);
+	if (r == 0 && loader.expected != fs->super.zone_count)
+		r = zf_report_corrupt(&fs->report, "zone tree", 0, "items have %u, expected %u",
+				      loader.expected, fs->super.zone_count);
+	return r;
+}
+
+/* ---- the nodes that zone items do not count ---- */
+
+struct system_nodes {
+	struct zf_alloc *alloc; /* NULL: only count them */
+	unsigned int count;
+};
+
+static int visit_system_node(void *arg, const struct zf_node_expect *expect, const void *node,
+			     int error)
+{
+	struct system_nodes *nodes = arg;
+
+	if (error < 0)
+		return error;
+	nodes->count++;
+	return nodes->alloc ? zf_alloc_load_system_node(nodes->alloc, expect->ptr.address) : 0;
+}
+
+static int walk_system_nodes(struct zf_forest *forest, struct system_nodes *nodes)
+{
+	int r = zf_tree_walk(forest, ZF_TREE_ROOT, visit_system_node, nodes);
+
+	if (r == 0)
+		r = zf_tree_walk(forest, ZF_TREE_ZONE, visit_system_node, nodes);
+	return r;
+}
+
+int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc)
+{
+	struct system_nodes nodes = {0};
+	int r = walk_system_nodes(forest, &nodes);
+
+	if (r == 0)
+		zf_alloc_set_tail_max(alloc, nodes.count);
+	return r;
+}
+
+/* ---- which superblock ---- */
+
+static int load_state(struct zf_fs *fs)
+{
+	struct system_nodes nodes = {0};
+	int r = check_geometry(fs);
+
+	if (r == 0)
+		r = check_features(fs);
+	if (r == 0)
+		r = load_trees(fs);
+	if (r == 0)
+		r = load_zones(fs);
+	nodes.alloc = fs->alloc;
+	if (r == 0)
+		r = walk_system_nodes(fs->forest, &nodes);
+	if (r == 0)
+		zf_alloc_set_tail_max(fs->alloc, nodes.count);
+	return r;
+}
+
+/*
+ * A newer record is damaged: a power cut tore it, and this one stands if the device still has all
+ * that it names, which load_state() has found so; or the medium failed, and newer zones may have
+ * been reset since. Nothing that was answered as durable is lost only in the first case.
+ */
+static void tell_step_back(struct zf_fs *fs, unsigned int stepped_over)
+{
+	zf_report(&fs->report, ZF_REPORT_WARNING,
+		  "%u superblock record%s newer than generation %" PRIu64
+		  " %s damaged (a power cut while it was written); all that this one needs still "
+		  "stands",
+		  stepped_over, stepped_over == 1 ? "" : "s", fs->super.generation,
+		  stepped_over == 1 ? "is" : "are");
+}
+
+static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
+{
+	const struct zf_super *newest;
+	int r;
+
+	*ret_stepped_over = 0;
+	if (!fs->options.generation) {
+		r = zf_ring_newest(fs->ring, &newest, ret_stepped_over);
+		if (r == 0)
+			fs->super = *newest;
+		return r;
+	}
+	r = zf_ring_find(fs->ring, fs->options.generation, &fs->super);
+	if (r == -ENOENT)
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "there is no superblock of generation %" PRIu64
+			  "; `zfusectl super` lists those there are",
+			  fs->options.generation);
+	return r;
+}
+
+static int load(struct zf_fs *fs)
+{
+	struct zf_txn_options options = {0};
+	unsigned int stepped_over;
+	uint64_t running;
+	int r = zf_ring_open(fs->dev, &fs->report, &fs->ring);
+
+	if (r == 0)
+		r = choose_super(fs, &stepped_over);
+	if (r == 0)
+		r = load_state(fs);
+	if (r < 0)
+		return r;
+	if (stepped_over > 1 && !fs->read_only) {
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "the newest %u superblock records are damaged: mount read-only (-o ro) "
+			  "or choose "
+			  "one with -o generation=N (`zfusectl super` lists them)",
+			  stepped_over);
+		return -EUCLEAN;
+	}
+	if (stepped_over)
+		tell_step_back(fs, stepped_over);
+	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 1;
+	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
+	if (r < 0)
+		return r;
+	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
+	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
+		       &fs->txn);
+	/* Nothing is reset before a commit of our own when a record was stepped over. */
+	if (r == 0 && stepped_over && !fs->read_only)
+		r = zf_txn_commit(fs->txn, true);
+	return r;
+}
+
+/* ---- mount and unmount ---- */
+
+static void free_fs(struct zf_fs *fs)
+{
+	zf_inode_table_deinit(fs);
+	zf_flush_deinit(fs);
+	zf_txn_free(fs->txn);
+	zf_alloc_free(fs->alloc);
+	zf_forest_free(fs->forest);
+	zf_ring_close(fs->ring);
+	zf_mutex_deinit(&fs->lock);
+	free(fs);
+}
+
+static void set_defaults(struct zf_mount_options *options)
+{
+	if (!options->cache_bytes)
+		options->cache_bytes = CACHE_DEFAULT;
+	if (!options->dirty_bytes)
+		options->dirty_bytes = DIRTY_DEFAULT;
+	if (!options->commit_ms)
+		options->commit_ms = COMMIT_DEFAULT;
+}
+
+static int recover(struct zf_fs *fs)
+{
+	int r = zf_orphan_recover(fs);
+
+	if (r < 0)
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "finishing what the last mount left failed: %s", strerror(-r));
+	return r;
+}
+
+int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
+		const struct zf_report *report, struct zf_fs **ret_fs)
+{
+	struct zf_fs *fs = calloc(1, sizeof(*fs));
+	int r;
+
+	if (!fs)
+		return -ENOMEM;
+	fs->dev = dev;
+	fs->options = *options;
+	set_defaults(&fs->options);
+	fs->read_only = options->read_only || options->generation;
+	if (report)
+		fs->report = *report;
+	zf_mutex_init(&fs->lock, ZF_RANK_FS);
+	zf_inode_table_init(fs);
+	r = zf_flush_init(fs);
+	if (r == 0)
+		r = load(fs);
+	if (r == 0 && !fs->read_only)
+		r = recover(fs);
+	if (r == 0 && options->threads && !fs->read_only)
+		r = zf_background_start(fs);
+	if (r < 0) {
+		free_fs(fs);
+		return r;
+	}
+	*ret_fs = fs;
+	return 0;
+}
+
+void zf_fs_abandon(struct zf_fs *fs)
+{
+	if (!fs)
+		return;
+	zf_background_stop(fs);
+	free_fs(fs);
+}
+
+int zf_fs_unmount(struct zf_fs *fs)
+{
+	int r = 0;
+
+	zf_background_stop(fs);
+	if (!fs->read_only) {
+		r = zf_data_flush_all(fs, true);
+		if (r == 0)
+			zf_orphan_run(fs);
+		zf_txn_set_clean(fs->txn, r == 0);
+		if (zf_txn_error(fs->txn))
+			r = zf_txn_error(fs->txn);
+		else {
+			int committed = zf_txn_commit(fs->txn,
+						      !fs->super.clean || zf_txn_is_dirty(fs->txn));
+
+			r = committed < 0 ? committed : r;
+		}
+	}
+	free_fs(fs);
+	return r;
+}
+
+bool zf_fs_is_read_only(struct zf_fs *fs)
+{
+	return fs->read_only || zf_txn_error(fs->txn) != 0;
+}
+
+struct zf_time zf_fs_now(struct zf_fs *fs)
+{
+	struct timespec ts;
+	int64_t ns;
+
+	if (fs->options.now_ns) {
+		ns = fs->options.now_ns(fs->options.now_arg);
+		return (struct zf_time){ns / 1000000000, (uint32_t)(ns % 1000000000)};
+	}
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
+}
+
+struct zf_dev *zf_fs_dev(struct zf_fs *fs)
+{
+	return fs->dev;
+}
+
+struct zf_alloc *zf_fs_alloc(struct zf_fs *fs)
+{
+	return fs->alloc;
+}
+
+struct zf_forest *zf_fs_forest(struct zf_fs *fs)
+{
+	return fs->forest;
+}
+
+struct zf_txn *zf_fs_txn(struct zf_fs *fs)
+{
+	return fs->txn;
+}
+
+struct zf_ring *zf_fs_ring(struct zf_fs *fs)
+{
+	return fs->ring;
+}

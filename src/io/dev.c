@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all backends share. A request's way:
+ *
+ *     zf_dev_submit -> ops->submit ... ops->poll -> zf_dev_complete -> deliver -> io->done
+ *
+ * ops->poll runs under poll_lock and only collects; what it has collected is delivered after the
+ * lock was dropped. So a done() may submit, and may take any lock of its own.
+ */
+#include "io/dev.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dev_ops.h"
+#include "io/zone_rules.h"
+
+/* ---- life ---- */
+
+int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *path,
+		const struct zf_geometry *geometry, const struct zf_report *report)
+{
+	char *copy = strdup(path);
+
+	if (!copy)
+		return -ENOMEM;
+	*dev = (struct zf_dev){.ops = ops, .path = copy, .geometry = *geometry};
+	if (report)
+		dev->report = *report;
+	dev->finished_tail = &dev->finished;
+	zf_mutex_init(&dev->lock, ZF_RANK_DEV);
+	zf_mutex_init(&dev->poll_lock, ZF_RANK_POLL);
+	zf_cond_init(&dev->progress);
+	return 0;
+}
+
+void zf_dev_deinit(struct zf_dev *dev)
+{
+	zf_cond_deinit(&dev->progress);
+	zf_mutex_deinit(&dev->poll_lock);
+	zf_mutex_deinit(&dev->lock);
+	free(dev->path);
+}
+
+const struct zf_geometry *zf_dev_geometry(const struct zf_dev *dev)
+{
+	return &dev->geometry;
+}
+
+const char *zf_dev_kind(const struct zf_dev *dev)
+{
+	return dev->ops->kind;
+}
+
+const char *zf_dev_path(const struct zf_dev *dev)
+{
+	return dev->path;
+}
+
+bool zf_dev_is_threaded(const struct zf_dev *dev)
+{
+	return dev->threaded;
+}
+
+/* ---- observation ---- */
+
+#define STAT(field) (offsetof(struct zf_dev_stats, field) / sizeof(uint64_t))
+
+static void count(struct zf_dev *dev, size_t stat, uint64_t n)
+{
+	atomic_fetch_add_explicit(&dev->stats[stat], n, memory_order_relaxed);
+}
+
+static void count_completion(struct zf_dev *dev, const struct zf_io *io)
+{
+	if (io->result < 0) {
+		count(dev, STAT(errors), 1);
+		return;
+	}
+	switch (io->op) {
+	case ZF_IO_READ:
+		count(dev, STAT(reads), 1);
+		count(dev, STAT(read_bytes), io->len);
+		break;
+	case ZF_IO_APPEND:
+		count(dev, STAT(appends), 1);
+		count(dev, STAT(append_bytes), io->len);
+		count(dev, STAT(fua_writes), io->fua);
+		break;
+	case ZF_IO_WRITE:
+	case ZF_IO_ZEROES:
+		count(dev, STAT(writes), 1);
+		count(dev, STAT(write_bytes), io->len);
+		count(dev, STAT(fua_writes), io->fua);
+		break;
+	case ZF_IO_RESET:
+		count(dev, STAT(resets), 1);
+		break;
+	case ZF_IO_FINISH:
+		count(dev, STAT(finishes), 1);
+		break;
+	case ZF_IO_FLUSH:
+		count(dev, STAT(flushes), 1);
+		break;
+	case ZF_IO_OP_COUNT:
+		break;
+	}
+}
+
+void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats)
+{
+	uint64_t stats[ZF_DEV_STATS];
+
+	_Static_assert(sizeof(stats) == sizeof(*ret_stats), "zf_dev_stats is all uint64_t");
+	for (size_t i = 0; i < ZF_DEV_STATS; i++)
+		stats[i] = atomic_load_explicit(&dev->stats[i], memory_order_relaxed);
+	memcpy(ret_stats, stats, sizeof(stats));
+}
+
+void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const struct zf_io *io),
+			 void *arg)
+{
+	dev->record = record;
+	dev->record_arg = arg;
+}
+
+static const struct {
+	const char *name, *abbreviation;
+} cond_names[] = {
+	[ZF_ZONE_NOT_WP] = {"not-write-pointer", "nw"},
+	[ZF_ZONE_EMPTY] = {"empty", "em"},
+	[ZF_ZONE_IMP_OPEN] = {"implicit-open", "oi"},
+	[ZF_ZONE_EXP_OPEN] = {"explicit-open", "oe"},
+	[ZF_ZONE_CLOSED] = {"closed", "cl"},
+	[ZF_ZONE_FULL] = {"full", "fu"},
+	[ZF_ZONE_READONLY] = {"read-only", "ro"},
+	[ZF_ZONE_OFFLINE] = {"offline", "ol"},
+};
+
+const char *zf_zone_cond_name(enum zf_zone_cond cond)
+{
+	return cond_names[cond].name;
+}
+
+const char *zf_zone_cond_short(enum zf_zone_cond cond)
+{
+	return cond_names[cond].abbreviation;
+}
+
+/* ---- completion ---- */
+
+void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
+{
+	io->result = result;
+	io->next = NULL;
+	*dev->finished_tail = io;
+	dev->finished_tail = &io->next;
+	atomic_fetch_sub(&dev->in_flight, 1);
+}
+
+/* Who waits in zf_dev_run() has left `done` empty: it needs the device's own lock and condition. */
+static void deliver(struct zf_dev *dev, struct zf_io *io)
+{
+	count_completion(dev, io);
+	if (dev->record)
+		dev->record(dev->record_arg, io);
+	if (io->done) {
+		io->done(io);
+		return;
+	}
+	zf_mutex_lock(&dev->lock);
+	atomic_store(&io->completed, true);
+	zf_cond_broadcast(&dev->progress);
+	zf_mutex_unlock(&dev->lock);
+}
+
+static unsigned int collect_and_deliver(struct zf_dev *dev, bool wait)
+{
+	struct zf_io *io, *next;
+	unsigned int n = 0;
+
+	zf_mutex_lock(&dev->poll_lock);
+	if (dev->threaded || atomic_load(&dev->in_flight) > 0)
+		dev->ops->poll(dev, wait);
+	io = dev->finished;
+	dev->finished = NULL;
+	dev->finished_tail = &dev->finished;
+	zf_mutex_unlock(&dev->poll_lock);
+
+	for (; io; io = next) {
+		next = io->next;
+		deliver(dev, io);
+		n++;
+	}
+	return n;
+}
+
+unsigned int zf_dev_poll(struct zf_dev *dev, bool wait)
+{
+	assert(!dev->threaded);
+	return collect_and_deliver(dev, wait);
+}
+
+static void *thread_main(void *arg)
+{
+	struct zf_dev *dev = arg;
+
+	while (!atomic_load(&dev->stopping) || atomic_load(&dev->in_flight) > 0)
+		collect_and_deliver(dev, true);
+	return NULL;
+}
+
+int zf_dev_start_thread(struct zf_dev *dev)
+{
+	sigset_t all, old;
+	int r;
+
+	assert(!dev->threaded && atomic_load(&dev->in_flight) == 0);
+	dev->threaded = true;
+	/* Signals belong to whoever runs the filesystem, not to a thread that it does not know. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&dev->thread, NULL, thread_main, dev);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r != 0) {
+		dev->threaded = false;
+		return -r;
+	}
+	pthread_setname_np(dev->thread, "zfuse-io");
+	return 0;
+}
+
+void zf_dev_close(struct zf_dev *dev)
+{
+	if (!dev)
+		return;
+	if (dev->threaded) {
+		atomic_store(&dev->stopping, true);
+		dev->ops->wake(dev);
+		pthread_join(dev->thread, NULL);
+	} else {
+		while (atomic_load(&dev->in_flight) > 0)
+			collect_and_deliver(dev, true);
+	}
+	dev->ops->close(dev);
+}
+
+/* ---- requests ---- */
+
+static void submit(struct zf_dev *dev, struct zf_io *io)
+{
+	io->result = 0;
+	io->next = NULL;
+	atomic_fetch_add(&dev->in_flight, 1);
+	dev->ops->submit(dev, io);
+}
+
+void zf_dev_submit(struct zf_dev *dev, struct zf_io *io)
+{
+	assert(io->done);
+	submit(dev, io);
+}
+
+int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
+{
+	io->done = NULL;
+	atomic_store(&io->completed, false);
+	submit(dev, io);
+	if (dev->threaded) {
+		zf_mutex_lock(&dev->lock);
+		while (!atomic_load(&io->completed))
+			zf_cond_wait(&dev->progress, &dev->lock);
+		zf_mutex_unlock(&dev->lock);
+	} else {
+		while (!atomic_load(&io->completed))
+			collect_and_deliver(dev, true);
+	}
+	return io->result;
+}
+
+int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
+{
+	uint64_t len = 0;
+	int r;
+
+	for (unsigned int i = 0; i < iovcnt; i++)
+		len += iov[i].iov_len;
+	r = zf_zone_rules_check_iov(iov, iovcnt, len);
+	if (r == 0)
+		r = dev->ops->read(dev, addr, iov, iovcnt);
+	if (r < 0) {
+		count(dev, STAT(errors), 1);
+		return r;
+	}
+	count(dev, STAT(reads), 1);
+	count(dev, STAT(read_bytes), len);
+	return 0;
+}
+
+int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = len};
+
+	return zf_dev_read(dev, addr, &iov, 1);
+}
+
+int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+	struct zf_io io = {
+		.op = ZF_IO_WRITE,
+		.fua = fua,
+		.addr = addr,
+		.len = len,
+		.iov = &iov,
+		.iovcnt = 1,
+	};
+
+	return zf_dev_run(dev, &io);
+}
+
+static int run_on_zone(struct zf_dev *dev, enum zf_io_op op, uint32_t zone_no)
+{
+	struct zf_io io = {.op = op, .addr = zone_no * dev->geometry.zone_size};
+
+	return zf_dev_run(dev, &io);
+}
+
+int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no)
+{
+	return run_on_zone(dev, ZF_IO_RESET, zone_no);
+}
+
+int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no)
+{
+	return run_on_zone(dev, ZF_IO_FINISH, zone_no);
+}
+
+int zf_dev_flush(struct zf_dev *dev)
+{
+	struct zf_io io = {.op = ZF_IO_FLUSH};
+
+	return zf_dev_run(dev, &io);
+}
+
+void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mutex *mutex)
+{
+	if (dev->threaded) {
+		zf_cond_wait(cond, mutex);
+		return;
+	}
+	zf_mutex_unlock(mutex);
+	collect_and_deliver(dev, true);
+	zf_mutex_lock(mutex);
+}
+
+/* ---- zones ---- */
+
+int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
+		  struct zf_zone_info *zones)
+{
+	if (first > dev->geometry.zone_count || zone_count > dev->geometry.zone_count - first)
+		return -EINVAL;
+	return dev->ops->report(dev, first, zone_count, zones);
+}
+
+int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	return dev->ops->raise_pointer(dev, zone_no, wp);
+}

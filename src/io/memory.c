@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "io/dev_ops.h"
+#include "io/zone_rules.h"
+
+struct zf_memory {
+	struct zf_zone_rules rules; /* protected by the open device's lock */
+	uint8_t *bytes;
+	uint64_t size;
+	bool open;
+};
+
+struct memory_dev {
+	struct zf_dev dev;
+	struct zf_memory *memory;
+
+	struct zf_mutex lock; /* ZF_RANK_DEV: the rules and everything below */
+	struct zf_cond submitted;
+	struct zf_io *queue, **queue_tail;
+	unsigned int queued;
+	bool sleeping, woken;
+	bool shuffle;
+	uint64_t random;
+};
+
+static struct memory_dev *memory_of(struct zf_dev *dev)
+{
+	return ZF_CONTAINER_OF(dev, struct memory_dev, dev);
+}
+
+/* ---- contents ---- */
+
+int zf_memory_new(const struct zf_geometry *geometry, struct zf_memory **ret_memory)
+{
+	_zf_free_ struct zf_memory *memory = calloc(1, sizeof(*memory));
+	void *bytes;
+	int r;
+
+	if (!memory)
+		return -ENOMEM;
+	r = zf_geometry_check(geometry, NULL);
+	if (r < 0)
+		return r;
+	memory->size = geometry->zone_count * geometry->zone_size;
+	bytes = mmap(NULL, memory->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	memory->bytes = bytes;
+	r = zf_zone_rules_init(&memory->rules, geometry);
+	if (r < 0) {
+		munmap(bytes, memory->size);
+		return r;
+	}
+	*ret_memory = zf_steal_ptr(&memory);
+	return 0;
+}
+
+void zf_memory_free(struct zf_memory *memory)
+{
+	if (!memory)
+		return;
+	assert(!memory->open);
+	zf_zone_rules_deinit(&memory->rules);
+	munmap(memory->bytes, memory->size);
+	free(memory);
+}
+
+void *zf_memory_zone(struct zf_memory *memory, uint32_t zone_no)
+{
+	return memory->bytes + zone_no * memory->rules.geometry.zone_size;
+}
+
+static void copy_in(struct zf_memory *memory, uint64_t addr, const struct zf_io *io)
+{
+	for (unsigned int i = 0; i < io->iovcnt; i++) {
+		memcpy(memory->bytes + addr, io->iov[i].iov_base, io->iov[i].iov_len);
+		addr += io->iov[i].iov_len;
+	}
+}
+
+static int copy_out(struct zf_memory *memory, uint64_t addr, const struct iovec *iov,
+		    unsigned int iovcnt)
+{
+	uint64_t len = 0;
+	int r;
+
+	for (unsigned int i = 0; i < iovcnt; i++)
+		len += iov[i].iov_len;
+	r = zf_zone_rules_check_read(&memory->rules, addr, len);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < iovcnt; i++) {
+		memcpy(iov[i].iov_base, memory->bytes + addr, iov[i].iov_len);
+		addr += iov[i].iov_len;
+	}
+	return 0;
+}
+
+static int execute_change(struct memory_dev *md, struct zf_io *io)
+{
+	struct zf_memory *memory = md->memory;
+	uint64_t zone_size = memory->rules.geometry.zone_size;
+	uint64_t addr;
+	int r;
+
+	zf_mutex_lock(&md->lock);
+	r = zf_zone_rules_apply(&memory->rules, io, &addr);
+	zf_mutex_unlock(&md->lock);
+	if (r < 0)
+		return r;
+	io->addr = addr;
+	if (io->op == ZF_IO_RESET) /* gives zeroes from now on, and the memory back */
+		madvise(memory->bytes + addr, zone_size, MADV_DONTNEED);
+	else if (io->op == ZF_IO_ZEROES)
+		memset(memory->bytes + addr, 0, io->len);
+	else if (io->op != ZF_IO_FINISH)
+		copy_in(memory, addr, io);
+	return 0;
+}
+
+static int execute(struct memory_dev *md, struct zf_io *io)
+{
+	int r;
+
+	switch (io->op) {
+	case ZF_IO_FLUSH:
+		return 0;
+	case ZF_IO_READ:
+		r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
+		return r < 0 ? r : copy_out(md->memory, io->addr, io->iov, io->iovcnt);
+	default:
+		return execute_change(md, io);
+	}
+}
+
+/* ---- the device ---- */
+
+/* xorshift64* (Vigna, 2016) */
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1du;
+}
+
+static void memory_submit(struct zf_dev *dev, struct zf_io *io)
+{
+	struct memory_dev *md = memory_of(dev);
+
+	zf_mutex_lock(&md->lock);
+	*md->queue_tail = io;
+	md->queue_tail = &io->next;
+	md->queued++;
+	if (md->sleeping)
+		zf_cond_signal(&md->submitted);
+	zf_mutex_unlock(&md->lock);
+}
+
+static void memory_wake(struct zf_dev *dev)
+{
+	struct memory_dev *md = memory_of(dev);
+
+	zf_mutex_lock(&md->lock);
+	md->woken = true;
+	zf_cond_signal(&md->submitted);
+	zf_mutex_unlock(&md->lock);
+}
+
+static struct zf_io *take_all_locked(struct memory_dev *md)
+{
+	struct zf_io *io = md->queue;
+
+	md->queue = NULL;
+	md->queue_tail = &md->queue;
+	md->queued = 0;
+	return io;
+}
+
+static struct zf_io *take_random_locked(struct memory_dev *md)
+{
+	uint64_t pick = next_random(&md->random) % md->queued;
+	struct zf_io **link = &md->queue;
+	struct zf_io *io;
+
+	while (pick-- > 0)
+		link = &(*link)->next;
+	io = *link;
+	*link = io->next;
+	if (!*link)
+		md->queue_tail = link;
+	md->queued--;
+	io->next = NULL;
+	return io;
+}
+
+static void memory_poll(struct zf_dev *dev, bool wait)
+{
+	struct memory_dev *md = memory_of(dev);
+	struct zf_io *io = NULL, *next;
+
+	zf_mutex_lock(&md->lock);
+	while (wait && !md->woken && md->queued == 0) {
+		md->sleeping = true;
+		zf_cond_wait(&md->submitted, &md->lock);
+		md->sleeping = false;
+	}
+	md->woken = false;
+	if (md->queued > 0)
+		io = md->shuffle ? take_random_locked(md) : take_all_locked(md);
+	zf_mutex_unlock(&md->lock);
+
+	for (; io; io = next) {
+		next = io->next;
+		zf_dev_complete(dev, io, execute(md, io));
+	}
+}
+
+static int memory_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
+		       unsigned int iovcnt)
+{
+	return copy_out(memory_of(dev)->memory, addr, iov, iovcnt);
+}
+
+static int memory_report(struct zf_dev *dev, uint32_t first, uint32_t count,
+			 struct zf_zone_info *zones)
+{
+	struct memory_dev *md = memory_of(dev);
+
+	zf_mutex_lock(&md->lock);
+	for (uint32_t i = 0; i < count; i++)
+		zf_zone_rules_report(&md->memory->rules, first + i, &zones[i]);
+	zf_mutex_unlock(&md->lock);
+	return 0;
+}
+
+static int memory_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	struct memory_dev *md = memory_of(dev);
+	int r;
+
+	zf_mutex_lock(&md->lock);
+	r = zf_zone_rules_raise(&md->memory->rules, zone_no, wp);
+	zf_mutex_unlock(&md->lock);
+	return r;
+}
+
+static void memory_close(struct zf_dev *dev)
+{
+	struct memory_dev *md = memory_of(dev);
+
+	md->memory->open = false;
+	zf_cond_deinit(&md->submitted);
+	zf_mutex_deinit(&md->lock);
+	zf_dev_deinit(&md->dev);
+	free(md);
+}
+
+static const struct zf_dev_ops memory_ops = {
+	.kind = "memory",
+	.submit = memory_submit,
+	.poll = memory_poll,
+	.wake = memory_wake,
+	.read = memory_read,
+	.report = memory_report,
+	.raise_pointer = memory_raise_pointer,
+	.close = memory_close,
+};
+
+int zf_memory_open(struct zf_memory *memory, const struct zf_memory_options *options,
+		   const struct zf_report *report, struct zf_dev **ret_dev)
+{
+	_zf_free_ struct memory_dev *md = calloc(1, sizeof(*md));
+	int r;
+
+	assert(!memory->open);
+	if (!md)
+		return -ENOMEM;
+	r = zf_dev_init(&md->dev, &memory_ops, "memory", &memory->rules.geometry, report);
+	if (r < 0)
+		return r;
+	md->memory = memory;
+	md->queue_tail = &md->queue;
+	md->shuffle = options && options->seed != 0;
+	md->random = options ? options->seed : 0;
+	zf_mutex_init(&md->lock, ZF_RANK_DEV);
+	zf_cond_init(&md->submitted);
+	zf_zone_rules_power_cycle(&memory->rules);
+	memory->open = true;
+	*ret_dev = &zf_steal_ptr(&md)->dev;
+	return 0;
+}

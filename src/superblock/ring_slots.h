@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slots of one ring zone: where they are, how far they are written, what each holds. Private to
+ * the ring, which decides what two zones of slots mean.
+ */
+#ifndef ZF_SUPERBLOCK_RING_SLOTS_H
+#define ZF_SUPERBLOCK_RING_SLOTS_H
+
+#include <errno.h>
+
+#include "superblock/ring.h"
+
+#define ZF_RING_NO_SLOT UINT32_MAX
+
+struct zf_ring_zone {
+	struct zf_dev *dev;
+	unsigned int zone_no;
+	uint64_t start; /* address */
+	enum zf_zone_type type;
+	enum zf_zone_cond cond;
+	uint32_t count;	   /* slots that the zone has */
+	uint32_t next;	   /* the slot to write next; count: full */
+	uint32_t readable; /* slots from here on hold nothing, and some devices fail reads there */
+
+	/* Set by zf_ring_zone_locate(). */
+	uint32_t last;		  /* the slot of the newest whole record, or ZF_RING_NO_SLOT */
+	uint64_t last_generation; /* its generation */
+	uint64_t highest;	  /* the greatest generation of any readable record that was met */
+	bool has_record;	  /* some slot that was met holds a record, whole or damaged */
+
+	/* The slots that were read last. */
+	void *buf;
+	uint32_t buf_first, buf_count;
+	uint64_t buf_unreadable; /* one bit a slot */
+};
+
+int zf_ring_zone_init(struct zf_ring_zone *zone, struct zf_dev *dev, unsigned int zone_no);
+void zf_ring_zone_deinit(struct zf_ring_zone *zone);
+
+/* Asks the device where the pointer of a sequential zone is. */
+int zf_ring_zone_refresh(struct zf_ring_zone *zone);
+
+/*
+ * Finds the pointer (in a conventional zone, or past a lower bound) and the newest whole record.
+ * Damaged records stay between that and `next`.
+ */
+int zf_ring_zone_locate(struct zf_ring_zone *zone, bool pointer_is_lower_bound);
+
+/* What a slot holds. Damage is the record's status, not an error of the call. */
+void zf_ring_zone_read(struct zf_ring_zone *zone, uint32_t slot, const struct zf_report *report,
+		       struct zf_ring_record *ret_record);
+
+/* Makes every slot empty, durably once the device is flushed. */
+int zf_ring_zone_erase(struct zf_ring_zone *zone);
+
+/* Writes the next slot with FUA. On an error zf_ring_zone_refresh() comes before any other write.
+ */
+int zf_ring_zone_write(struct zf_ring_zone *zone, const struct zf_disk_super *disk);
+
+/* A whole record, be its format known or not: it is never stepped over. */
+static inline bool zf_ring_record_is_whole(const struct zf_ring_record *record)
+{
+	return record->status == 0 || record->status == -EPROTONOSUPPORT;
+}
+
+static inline uint64_t zf_ring_zone_address(const struct zf_ring_zone *zone, uint32_t slot)
+{
+	return zone->start + (uint64_t)slot * ZF_SUPER_SIZE;
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* The values that a superblock may have, whoever made it: the border between disk and program. */
+#include "superblock/super.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define WHAT "superblock"
+
+/* The length of the UTF-8 sequence at p (RFC 3629), or 0 if it is none. */
+static size_t utf8_length(const uint8_t *p, size_t available)
+{
+	size_t len = p[0] < 0x80   ? 1
+		     : p[0] < 0xc2 ? 0
+		     : p[0] < 0xe0 ? 2
+		     : p[0] < 0xf0 ? 3
+		     : p[0] < 0xf5 ? 4
+				   : 0;
+
+	if (len > available)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+bool zf_super_label_is_valid(const char label[ZF_SUPER_LABEL_SIZE])
+{
+	const uint8_t *p = (const uint8_t *)label;
+	size_t used = strnlen(label, ZF_SUPER_LABEL_SIZE);
+
+	if (used == ZF_SUPER_LABEL_SIZE)
+		return false;
+	for (size_t i = used; i < ZF_SUPER_LABEL_SIZE; i++)
+		if (p[i] != 0)
+			return false;
+	for (size_t i = 0; i < used;) {
+		size_t len = utf8_length(p + i, used - i);
+		/* A label is printed to terminals: no escape sequences (C0, DEL and C1). */
+		bool control = p[i] < 0x20 || p[i] == 0x7f || (p[i] == 0xc2 && p[i + 1] < 0xa0);
+
+		if (len == 0 || control)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+/* One field against its bounds, both included. */
+static int check_range(const struct zf_super *super, const struct zf_report *report,
+		       const char *field, uint64_t value, uint64_t min, uint64_t max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	return zf_report_corrupt(report, WHAT, super->address,
+				 "%s has %" PRIu64 ", expected %" PRIu64 " to %" PRIu64, field,
+				 value, min, max);
+}
+
+static int check_multiple(const struct zf_super *super, const struct zf_report *report,
+			  const char *field, uint64_t value, uint64_t unit)
+{
+	if (zf_is_aligned(value, unit))
+		return 0;
+	return zf_report_corrupt(report, WHAT, super->address,
+				 "%s has %" PRIu64 ", expected a multiple of %" PRIu64, field,
+				 value, unit);
+}
+
+static int check_identity(const struct zf_super *super, const struct zf_report *report)
+{
+	static const uint8_t none[16];
+	int r;
+
+	if (memcmp(super->fsid, none, sizeof(none)) == 0)
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "fsid has no bit set, expected a UUID");
+	if (!zf_super_label_is_valid(super->label))
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "label has bytes that are no text, expected UTF-8 of at "
+					 "most %u bytes without control characters",
+					 ZF_SUPER_LABEL_SIZE - 1);
+	r = check_range(super, report, "generation", super->generation, 1, ZF_SUPER_COUNTER_MAX);
+	if (r < 0)
+		return r;
+	return check_range(super, report, "mkfs_time", super->mkfs_time, 0, INT64_MAX);
+}
+
+static int check_shape(const struct zf_super *super, const struct zf_report *report)
+{
+	const struct {
+		const char *field;
+		uint64_t value, min, max, unit;
+	} fields[] = {
+		{"zone_count", super->zone_count, ZF_ZONE_COUNT_MIN, UINT32_MAX - 1, 1},
+		{"zone_size", super->zone_size, ZF_BLOCK_SIZE,
+		 super->zone_count ? INT64_MAX / super->zone_count : 0, ZF_BLOCK_SIZE},
+		{"zone_capacity", super->zone_capacity, ZF_BLOCK_SIZE, super->zone_size,
+		 ZF_BLOCK_SIZE},
+		{"conventional", super->conventional, 0, super->zone_count, 1},
+		{"node_size", super->node_size, ZF_NODE_SIZE_MIN,
+		 zf_min_u64(ZF_NODE_SIZE_MAX, super->zone_capacity), ZF_NODE_SIZE_MIN},
+		{"metadata_copies", super->metadata_copies, 1, ZF_COPIES_MAX, 1},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(fields); i++) {
+		int r = check_range(super, report, fields[i].field, fields[i].value, fields[i].min,
+				    fields[i].max);
+
+		if (r == 0)
+			r = check_multiple(super, report, fields[i].field, fields[i].value,
+					   fields[i].unit);
+		if (r < 0)
+			return r;
+	}
+	if ((super->node_size & (super->node_size - 1)) != 0)
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "node_size has %" PRIu32 ", expected a power of two",
+					 super->node_size);
+	return 0;
+}
+
+/* Is [address, address + len) inside what a zone of the filesystem, not of the ring, can hold? */
+static int check_in_zone(const struct zf_super *super, const struct zf_report *report,
+			 const char *field, uint64_t address, uint64_t len)
+{
+	uint64_t zone_no = address / super->zone_size;
+
+	if (zf_is_aligned(address, ZF_BLOCK_SIZE) && zone_no >= ZF_SUPER_ZONES &&
+	    zone_no < super->zone_count && address % super->zone_size + len <= super->zone_capacity)
+		return 0;
+	return zf_report_corrupt(report, WHAT, super->address,
+				 "%s has %" PRIu64 ", expected a block in zones %u to %" PRIu32,
+				 field, address, ZF_SUPER_ZONES, super->zone_count - 1);
+}
+
+static int check_root(const struct zf_super *super, const struct zf_report *report)
+{
+	const struct zf_node_ptr *root = &super->root;
+	int r;
+
+	for (unsigned int i = 0; i < super->metadata_copies; i++) {
+		r = check_in_zone(super, report, "root.address", root->address[i],
+				  super->node_size);
+		if (r < 0)
+			return r;
+	}
+	if (super->metadata_copies == 1 && root->address[1] != 0)
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "root.address[1] has %" PRIu64
+					 ", expected 0 with one copy",
+					 root->address[1]);
+	/* Two copies in one zone would be lost together. */
+	if (super->metadata_copies == 2 &&
+	    root->address[0] / super->zone_size == root->address[1] / super->zone_size)
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "root.address[1] has %" PRIu64
+					 ", expected another zone than root.address[0]",
+					 root->address[1]);
+	r = check_range(super, report, "root.generation", root->generation, 1, super->generation);
+	if (r < 0)
+		return r;
+	return check_range(super, report, "root_level", super->root_level, 0,
+			   ZF_TREE_LEVEL_MAX - 1);
+}
+
+static int check_counters(const struct zf_super *super, const struct zf_report *report)
+{
+	const struct {
+		const char *field;
+		uint64_t value, max;
+	} fields[] = {
+		{"next_ino", super->next_ino, ZF_SUPER_COUNTER_MAX},
+		{"inode_count", super->inode_count, super->next_ino},
+		{"next_intent", super->next_intent, ZF_SUPER_COUNTER_MAX},
+		{"op_number", super->op_number, ZF_SUPER_COUNTER_MAX},
+		{"log_sequence", super->log_sequence, ZF_SUPER_COUNTER_MAX},
+		{"log_epoch", super->log_epoch, ZF_SUPER_COUNTER_MAX},
+		{"log_zone_resets[0]", super->log_zone_resets[0], ZF_SUPER_COUNTER_MAX},
+		{"log_zone_resets[1]", super->log_zone_resets[1], ZF_SUPER_COUNTER_MAX},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(fields); i++) {
+		int r = check_range(super, report, fields[i].field, fields[i].value, 0,
+				    fields[i].max);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Each zone that the superblock names has one role, so no two are the same. */
+static int check_zones(const struct zf_super *super, const struct zf_report *report)
+{
+	const struct {
+		const char *field;
+		uint32_t zone_no;
+		bool may_be_set;
+	} zones[] = {
+		{"log_zone[0]", super->log_zone[0], true},
+		{"log_zone[1]", super->log_zone[1], true},
+		{"meta_zone[0]", super->meta_zone[0], true},
+		{"meta_zone[1]", super->meta_zone[1], super->metadata_copies == 2},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(zones); i++) {
+		uint32_t zone_no = zones[i].zone_no;
+
+		if (zone_no == ZF_SUPER_NO_ZONE)
+			continue;
+		if (!zones[i].may_be_set || zone_no < ZF_SUPER_ZONES ||
+		    zone_no >= super->zone_count)
+			return zf_report_corrupt(report, WHAT, super->address,
+						 "%s has %" PRIu32 ", expected %" PRIu32
+						 " (none) or a zone of the filesystem",
+						 zones[i].field, zone_no, ZF_SUPER_NO_ZONE);
+		for (unsigned int k = 0; k < i; k++)
+			if (zones[k].zone_no == zone_no)
+				return zf_report_corrupt(report, WHAT, super->address,
+							 "%s has %" PRIu32
+							 ", expected another zone than %s",
+							 zones[i].field, zone_no, zones[k].field);
+	}
+	return 0;
+}
+
+static int check_meta_pointers(const struct zf_super *super, const struct zf_report *report)
+{
+	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
+		uint64_t pointer = super->meta_pointer[i];
+		uint64_t start = super->meta_zone[i] * super->zone_size;
+
+		if (super->meta_zone[i] == ZF_SUPER_NO_ZONE && pointer == 0)
+			continue;
+		if (super->meta_zone[i] != ZF_SUPER_NO_ZONE && pointer >= start &&
+		    pointer - start <= super->zone_capacity &&
+		    zf_is_aligned(pointer, ZF_BLOCK_SIZE))
+			continue;
+		return zf_report_corrupt(report, WHAT, super->address,
+					 "meta_pointer[%u] has %" PRIu64
+					 ", expected a block of meta_zone[%u], or 0 without one",
+					 i, pointer, i);
+	}
+	return 0;
+}
+
+int zf_super_check(const struct zf_super *super, const struct zf_report *report)
+{
+	static int (*const checks[])(const struct zf_super *, const struct zf_report *) = {
+		check_identity, check_shape, check_root,
+		check_counters, check_zones, check_meta_pointers,
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(checks); i++) {
+		int r = checks[i](super, report);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int zf_super_check_geometry(const struct zf_super *super, const struct zf_geometry *geometry,
+			    const struct zf_report *report)
+{
+	const struct {
+		const char *field;
+		uint64_t here, expected;
+		bool more_is_right;
+	} fields[] = {
+		{"zone_size", geometry->zone_size, super->zone_size, false},
+		{"zone_capacity", geometry->zone_capacity, super->zone_capacity, false},
+		{"zone_count", geometry->zone_count, super->zone_count, true},
+		{"conventional", geometry->conventional, super->conventional, true},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(fields); i++) {
+		if (fields[i].here == fields[i].expected ||
+		    (fields[i].more_is_right && fields[i].here > fields[i].expected))
+			continue;
+		zf_report(report, ZF_REPORT_ERROR,
+			  "the filesystem was made on a device with %s %" PRIu64
+			  ", this one has %" PRIu64 ": another or a truncated device",
+			  fields[i].field, fields[i].expected, fields[i].here);
+		return -EUCLEAN;
+	}
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* The commit: freeze, write, and the superblock. txn.h tells the order and why. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "txn/root_format.h"
+#include "txn/txn_internal.h"
+
+/* Trees whose roots the root tree names, in the order in which they are sealed. */
+static const enum zf_tree_id named_trees[] = {ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE,
+					      ZF_TREE_ZONE};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- freeze ---- */
+
+int zf_txn_freeze(struct zf_txn *txn)
+{
+	uint64_t began = now_ns(), took;
+	int r;
+
+	zf_mutex_lock(&txn->lock);
+	assert(!txn->freezing && !txn->frozen);
+	if (txn->error) {
+		zf_mutex_unlock(&txn->lock);
+		return -EROFS;
+	}
+	txn->freezing = true;
+	while (txn->joins > 0)
+		zf_cond_wait(&txn->changed, &txn->lock);
+	zf_mutex_unlock(&txn->lock);
+
+	/* No join is held and none begins: this thread alone sees the running transaction. */
+	r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
+	if (r == 0) {
+		zf_forest_freeze(txn->forest, txn->writer.generation);
+		txn->frozen_counters[0] = txn->counters.next_ino;
+		txn->frozen_counters[1] = txn->counters.inode_count;
+		txn->frozen_counters[2] = txn->counters.next_intent;
+		txn->writer.generation++;
+		atomic_store_explicit(&txn->dirty, false, memory_order_relaxed);
+	}
+
+	zf_mutex_lock(&txn->lock);
+	txn->freezing = false;
+	txn->running = txn->writer.generation;
+	took = now_ns() - began;
+	txn->stats.freeze_ns_max = zf_max_u64(txn->stats.freeze_ns_max, took);
+	zf_cond_broadcast(&txn->changed);
+	zf_mutex_unlock(&txn->lock);
+	if (r < 0)
+		zf_txn_fail(txn, r, "freezing a transaction");
+	return r;
+}
+
+/* ---- the commit's own edits, in the tail ---- */
+
+struct tail_writer {
+	struct zf_writer writer;
+	struct zf_txn *txn;
+};
+
+static int tail_alloc(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX])
+{
+	struct zf_txn *txn = ZF_CONTAINER_OF(writer, struct tail_writer, writer)->txn;
+
+	return zf_alloc_tail_node(txn->alloc, txn->frozen, ret_address);
+}
+
+static void tail_free(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
+		      uint64_t node_generation, enum zf_tree_id owner)
+{
+	struct zf_txn *txn = ZF_CONTAINER_OF(writer, struct tail_writer, writer)->txn;
+
+	zf_alloc_node_free(txn->alloc, address, true);
+}
+
+static int write_zone_items(struct zf_txn *txn, struct zf_writer *writer)
+{
+	for (uint32_t i = 0; i < txn->frozen->zone_count; i++) {
+		const struct zf_zone_snapshot *shot = &txn->frozen->zones[i];
+		struct zf_key key = ZF_KEY(shot->zone_no, ZF_KEY_ZONE, 0);
+		int r = zf_tree_update(txn->forest, writer, ZF_TREE_ZONE, &key, &shot->item,
+				       sizeof(shot->item));
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static struct zf_disk_node_ptr encode_ptr(const struct zf_node_ptr *ptr)
+{
+	return (struct zf_disk_node_ptr){
+		.address = {zf_le64_from(ptr->address[0]), zf_le64_from(ptr->address[1])},
+		.generation = zf_le64_from(ptr->generation),
+		.csum = zf_le64_from(ptr->csum),
+	};
+}
+
+static int seal_trees(struct zf_txn *txn, struct zf_writer *writer)
+{
+	uint64_t generation = txn->frozen->generation;
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(named_trees); i++) {
+		struct zf_key key = ZF_KEY(named_trees[i], ZF_KEY_ROOT, 0);
+		struct zf_disk_root disk = {0};
+		struct zf_node_ptr ptr;
+		int r = zf_forest_seal(txn->forest, named_trees[i], generation, &ptr, &disk.level);
+
+		if (r < 0)
+			return r;
+		disk.ptr = encode_ptr(&ptr);
+		r = zf_tree_set(txn->forest, writer, ZF_TREE_ROOT, &key, &disk, sizeof(disk));
+		if (r < 0)
+			return r;
+	}
+	return zf_forest_seal(txn->forest, ZF_TREE_ROOT, generation, &txn->super.root,
+			      &txn->super.root_level);
+}
+
+int zf_txn_write(struct zf_txn *txn)
+{
+	struct tail_writer tail = {
+		.writer = {.generation = txn->frozen->generation,
+			   .alloc = tail_alloc,
+			   .free = tail_free},
+		.txn = txn,
+	};
+	int r = write_zone_items(txn, &tail.writer);
+
+	if (r == 0)
+		r = seal_trees(txn, &tail.writer);
+	if (r == 0)
+		r = zf_txn_write_stream(txn);
+	if (r == 0 && zf_dev_geometry(txn->dev)->volatile_cache)
+		r = zf_dev_flush(txn->dev);
+	if (r < 0)
+		zf_txn_fail(txn, r, "writing a transaction");
+	return r;
+}
+
+/* ---- the commit point ---- */
+
+static void fill_super(struct zf_txn *txn)
+{
+	struct zf_super *super = &txn->super;
+
+	super->generation = txn->frozen->generation;
+	super->clean = txn->clean;
+	super->next_ino = txn->frozen_counters[0];
+	super->inode_count = txn->frozen_counters[1];
+	super->next_intent = txn->frozen_counters[2];
+	memcpy(super->meta_zone, txn->frozen->meta_zone, sizeof(super->meta_zone));
+	memcpy(super->meta_pointer, txn->frozen->meta_pointer, sizeof(super->meta_pointer));
+}
+
+int zf_txn_finish(struct zf_txn *txn)
+{
+	uint64_t generation = txn->frozen->generation;
+	int r;
+
+	fill_super(txn);
+	r = zf_ring_write(txn->ring, &txn->super); /* *** the commit point *** */
+	if (r < 0) {
+		zf_txn_fail(txn, r, "writing the superblock");
+		return r;
+	}
+	zf_alloc_committed(txn->alloc, txn->frozen);
+	zf_forest_clean(txn->forest, generation);
+	zf_alloc_frozen_free(txn->frozen);
+	txn->frozen = NULL;
+	zf_mutex_lock(&txn->lock);
+	txn->durable = generation;
+	txn->stats.commits++;
+	zf_mutex_unlock(&txn->lock);
+	return 0;
+}
+
+static int commit_locked(struct zf_txn *txn)
+{
+	uint64_t began = now_ns(), took;
+	int r = zf_txn_freeze(txn);
+
+	if (r == 0)
+		r = zf_txn_write(txn);
+	if (r == 0)
+		r = zf_txn_finish(txn);
+	took = now_ns() - began;
+	zf_mutex_lock(&txn->lock);
+	txn->stats.commit_ns += took;
+	txn->stats.commit_ns_max = zf_max_u64(txn->stats.commit_ns_max, took);
+	zf_mutex_unlock(&txn->lock);
+	return r;
+}
+
+int zf_txn_commit(struct zf_txn *txn, bool force)
+{
+	int r;
+
+	zf_mutex_lock(&txn->commit_lock);
+	r = zf_txn_error(txn) ? -EROFS : 0;
+	if (r == 0 && (force || zf_txn_is_dirty(txn)))
+		r = commit_locked(txn);
+	zf_mutex_unlock(&txn->commit_lock);
+	return r;
+}
+
+int zf_txn_sync(struct zf_txn *txn)
+{
+	uint64_t wanted = zf_txn_running(txn);
+	int r = 0;
+
+	if (!zf_txn_is_dirty(txn))
+		wanted--; /* nothing in the running one yet, but one before it may be on its way */
+	zf_mutex_lock(&txn->commit_lock);
+	if (zf_txn_error(txn))
+		r = -EROFS;
+	else if (zf_txn_durable(txn) < wanted && zf_txn_is_dirty(txn))
+		r = commit_locked(txn);
+	zf_mutex_unlock(&txn->commit_lock);
+	return r;
+}
+
+void zf_txn_set_clean(struct zf_txn *txn, bool clean)
+{
+	zf_mutex_lock(&txn->commit_lock);
+	txn->clean = clean;
+	zf_mutex_unlock(&txn->commit_lock);
+}
+
+void zf_txn_pause(struct zf_txn *txn)
+{
+	zf_mutex_lock(&txn->commit_lock);
+}
+
+void zf_txn_resume(struct zf_txn *txn)
+{
+	zf_mutex_unlock(&txn->commit_lock);
+}

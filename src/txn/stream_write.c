@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The node stream of a frozen transaction on its way to the device: one gapless ascending run per
+ * zone and copy, in large vectored writes straight from the nodes' buffers, holes from a block of
+ * zeroes. Several writes are in flight, submitted in pointer order.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "txn/txn_internal.h"
+
+#define WRITE_MAX (UINT64_C(1) << 20)
+#define IN_FLIGHT 8u
+
+static const uint8_t zeroes[ZF_NODE_SIZE_MAX] __attribute__((aligned(ZF_BLOCK_SIZE)));
+
+struct chunk {
+	struct zf_io io;
+	struct stream *stream;
+	struct iovec iov[ZF_IO_IOV_MAX];
+	bool busy;
+};
+
+struct stream {
+	struct zf_txn *txn;
+	unsigned int copy;
+	struct zf_mutex lock; /* ZF_RANK_DEV: the fields below and chunk->busy */
+	struct zf_cond done;
+	struct chunk *chunks; /* IN_FLIGHT of them, used in turn */
+	unsigned int next;
+	int error;
+	uint64_t nodes, holes;
+};
+
+static void chunk_done(struct zf_io *io)
+{
+	struct chunk *chunk = ZF_CONTAINER_OF(io, struct chunk, io);
+	struct stream *stream = chunk->stream;
+
+	zf_mutex_lock(&stream->lock);
+	chunk->busy = false;
+	if (io->result < 0 && stream->error == 0)
+		stream->error = io->result;
+	zf_cond_broadcast(&stream->done);
+	zf_mutex_unlock(&stream->lock);
+}
+
+static void wait_for(struct stream *stream, struct chunk *chunk)
+{
+	zf_mutex_lock(&stream->lock);
+	while (chunk->busy)
+		zf_dev_wait_progress(stream->txn->dev, &stream->done, &stream->lock);
+	zf_mutex_unlock(&stream->lock);
+}
+
+/* Gathers nodes and holes from *at on until the chunk is full or the run ends. */
+static void fill_chunk(struct stream *stream, struct chunk *chunk, uint64_t *at, uint64_t to)
+{
+	struct zf_txn *txn = stream->txn;
+	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
+
+	chunk->io = (struct zf_io){
+		.op = ZF_IO_WRITE, .addr = *at, .iov = chunk->iov, .done = chunk_done};
+	while (*at < to && chunk->io.iovcnt < ZF_IO_IOV_MAX &&
+	       chunk->io.len + node_size <= WRITE_MAX) {
+		uint64_t len = zf_min_u64(node_size, to - *at);
+		const void *node = NULL;
+
+		if (len == node_size)
+			node = zf_forest_dirty_node(txn->forest, *at, stream->copy,
+						    txn->frozen->generation);
+		stream->nodes += node != NULL;
+		stream->holes += node == NULL;
+		chunk->iov[chunk->io.iovcnt++] = (struct iovec){
+			.iov_base = node ? (void *)(uintptr_t)node : (void *)(uintptr_t)zeroes,
+			.iov_len = len,
+		};
+		chunk->io.len += len;
+		*at += len;
+	}
+}
+
+static void write_run(struct stream *stream, const struct zf_meta_run *run)
+{
+	for (uint64_t at = run->from; at < run->to;) {
+		struct chunk *chunk = &stream->chunks[stream->next++ % IN_FLIGHT];
+
+		wait_for(stream, chunk);
+		fill_chunk(stream, chunk, &at, run->to);
+		chunk->busy = true;
+		zf_dev_submit(stream->txn->dev, &chunk->io);
+	}
+}
+
+static int write_copy(struct zf_txn *txn, unsigned int copy)
+{
+	_zf_free_ struct chunk *chunks = calloc(IN_FLIGHT, sizeof(*chunks));
+	struct stream stream = {.txn = txn, .copy = copy, .chunks = chunks};
+
+	if (!chunks)
+		return -ENOMEM;
+	zf_mutex_init(&stream.lock, ZF_RANK_DEV);
+	zf_cond_init(&stream.done);
+	for (unsigned int i = 0; i < IN_FLIGHT; i++)
+		chunks[i].stream = &stream;
+	for (unsigned int i = 0; i < txn->frozen->run_count[copy] && stream.error == 0; i++)
+		write_run(&stream, &txn->frozen->runs[copy][i]);
+	for (unsigned int i = 0; i < IN_FLIGHT; i++)
+		wait_for(&stream, &chunks[i]);
+	zf_cond_deinit(&stream.done);
+	zf_mutex_deinit(&stream.lock);
+	zf_mutex_lock(&txn->lock);
+	txn->stats.nodes_written += stream.nodes;
+	txn->stats.holes_written += stream.holes;
+	zf_mutex_unlock(&txn->lock);
+	return stream.error;
+}
+
+int zf_txn_write_stream(struct zf_txn *txn)
+{
+	unsigned int copies = txn->super.metadata_copies, written = 0;
+	int error = 0;
+
+	for (unsigned int c = 0; c < copies; c++) {
+		int r = write_copy(txn, c);
+
+		if (r == 0)
+			written++;
+		else
+			error = r;
+	}
+	if (error && written)
+		zf_report(txn->report, ZF_REPORT_ERROR,
+			  "metadata of generation %" PRIu64
+			  " has one copy only: writing the other failed",
+			  txn->frozen->generation);
+	return written ? 0 : error;
+}

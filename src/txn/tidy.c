@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Getting zones back into use: dropping their summary, emptying metadata zones, resetting. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "alloc/zone_format.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "txn/txn_internal.h"
+
+/* Nodes that one transaction may touch while it drops a zone's summary entries. */
+#define DROP_NODES 8u
+/* How much of a metadata zone is read at once. */
+#define SCAN_BYTES (UINT64_C(1) << 20)
+
+static uint64_t zone_start(struct zf_txn *txn, uint32_t zone_no)
+{
+	return zone_no * zf_dev_geometry(txn->dev)->zone_size;
+}
+
+/* ---- resets ---- */
+
+static int reset_one(struct zf_txn *txn, bool urgent)
+{
+	uint32_t zone_no;
+	int r;
+
+	/* The commit lock: a paused check must not see zones vanish. */
+	zf_mutex_lock(&txn->commit_lock);
+	r = zf_txn_error(txn) ? -ENOENT : zf_alloc_next_reset(txn->alloc, urgent, &zone_no);
+	if (r == 0) {
+		if (zone_no >= zf_dev_geometry(txn->dev)->conventional)
+			r = zf_dev_reset(txn->dev, zone_no);
+		zf_alloc_reset_done(txn->alloc, zone_no, r);
+		r = 0;
+	}
+	zf_mutex_unlock(&txn->commit_lock);
+	return r == 0 ? ZF_TIDY_DID : 0;
+}
+
+static int report_one(struct zf_txn *txn)
+{
+	struct zf_zone_info info;
+	uint32_t zone_no;
+
+	if (zf_alloc_next_unknown(txn->alloc, &zone_no) < 0)
+		return 0;
+	if (zf_dev_report(txn->dev, zone_no, 1, &info) < 0)
+		return 0;
+	zf_alloc_pointer_known(txn->alloc, zone_no, &info);
+	return ZF_TIDY_DID;
+}
+
+/* ---- summary entries of emptied zones ---- */
+
+static int drop_summary(struct zf_txn *txn)
+{
+	struct zf_key from = {0}, to = ZF_KEY_MAX;
+	uint32_t zone_no;
+	int r;
+
+	if (zf_alloc_next_unsummarise(txn->alloc, &zone_no) < 0)
+		return 0;
+	from.objectid = zone_start(txn, zone_no);
+	to.objectid = zone_start(txn, zone_no + 1) - 1;
+	do {
+		struct zf_trans trans;
+
+		r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, DROP_NODES, true, &trans);
+		if (r < 0)
+			return r;
+		r = zf_tree_delete_range(txn->forest, trans.writer, ZF_TREE_SUMMARY, &from, &to,
+					 DROP_NODES);
+		if (r == 0)
+			zf_alloc_summary_dropped(txn->alloc, zone_no);
+		zf_trans_leave(&trans);
+	} while (r > 0);
+	return r < 0 ? r : ZF_TIDY_DID;
+}
+
+/* ---- metadata zones ---- */
+
+static int move_node(struct zf_txn *txn, const struct zf_disk_node_header *header, uint64_t address)
+{
+	enum zf_tree_id tree = (enum zf_tree_id)zf_le64_get(header->owner);
+	const struct zf_disk_key *disk =
+		(const void *)(header + 1); /* item or child: the key is first */
+	struct zf_key key = {0};
+	struct zf_trans trans;
+	int r;
+
+	if (zf_le32_get(header->count) > 0)
+		key = ZF_KEY(zf_le64_get(disk->objectid), disk->type, zf_le64_get(disk->offset));
+	/* The root tree is written by every commit anyway, the zone tree's leaf by one that needs
+	 * it. */
+	if (tree == ZF_TREE_ZONE)
+		zf_alloc_touch_zone(txn->alloc, (uint32_t)key.objectid);
+	if (tree == ZF_TREE_ZONE || tree == ZF_TREE_ROOT)
+		return 0;
+	r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, 1, true, &trans);
+	if (r < 0)
+		return r;
+	r = zf_tree_relocate(txn->forest, trans.writer, tree, header->level, &key, address);
+	zf_trans_leave(&trans);
+	return r < 0 ? r : 0;
+}
+
+/* Moves every node of [at, at+len) that is still live out of the zone. */
+static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint64_t len)
+{
+	const struct zf_node_shape *shape = zf_forest_shape(txn->forest);
+
+	for (uint64_t o = 0; o + shape->node_size <= len;) {
+		bool found = false;
+		int r;
+
+		for (unsigned int c = 0; c < shape->copies && !found; c++)
+			found = zf_node_is_valid_at(shape, buf + o, at + o, c);
+		if (!found) {
+			o += ZF_BLOCK_SIZE;
+			continue;
+		}
+		r = move_node(
+			txn, (const void *)(buf + o),
+			zf_le64_get(((const struct zf_disk_node_header *)(const void *)(buf + o))
+					    ->address[0]));
+		if (r < 0)
+			return r;
+		o += shape->node_size;
+	}
+	return 0;
+}
+
+static int empty_meta_zone(struct zf_txn *txn, bool urgent)
+{
+	_zf_free_ uint8_t *buf = NULL;
+	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
+	struct zf_zone zone;
+	uint64_t start, end;
+	uint32_t zone_no;
+	int r = 0;
+
+	if (zf_alloc_meta_victim(txn->alloc, urgent, &zone_no) < 0)
+		return 0;
+	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
+	if (!buf)
+		return -ENOMEM;
+	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
+	start = zone_start(txn, zone_no);
+	end = start + ((uint64_t)zone.pointer << ZF_BLOCK_SHIFT);
+	/* Chunks overlap by a node, so that none is cut in two. */
+	for (uint64_t at = start; at < end && r == 0; at += SCAN_BYTES) {
+		uint64_t len = zf_min_u64(SCAN_BYTES + node_size - ZF_BLOCK_SIZE, end - at);
+
+		r = zf_dev_read_buf(txn->dev, at, buf, len);
+		if (r == 0)
+			r = scan_chunk(txn, buf, at, len);
+	}
+	if (r < 0)
+		return r;
+	/* What moved out becomes free with the commits that follow. */
+	r = zf_txn_commit(txn, true);
+	return r < 0 ? r : ZF_TIDY_EMPTIED;
+}
+
+int zf_txn_tidy(struct zf_txn *txn, bool urgent)
+{
+	int r = report_one(txn);
+
+	if (r == 0)
+		r = reset_one(txn, urgent);
+	if (r == 0)
+		r = drop_summary(txn);
+	if (r == 0)
+		r = empty_meta_zone(txn, urgent);
+	return r;
+}

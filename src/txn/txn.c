@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* The running transaction: joining, leaving, and waiting for room. */
+#include "txn/txn_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+/* A join asks for at most this many rounds of commit and tidy before it gives up. */
+#define ROUNDS_MAX 8u
+
+/* Kept for removals when everything else gets -ENOSPC, and for the commit and reclaim themselves.
+ */
+#define JOINS_KEPT_FOR_FREEING 24u
+#define JOINS_KEPT_FOR_SYSTEM  4u
+
+/* ---- life ---- */
+
+static int stream_alloc(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX])
+{
+	struct zf_txn *txn = ZF_CONTAINER_OF(writer, struct zf_txn, writer);
+
+	atomic_store_explicit(&txn->dirty, true, memory_order_relaxed);
+	return zf_alloc_node(txn->alloc, false, ret_address);
+}
+
+static void stream_free(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
+			uint64_t node_generation, enum zf_tree_id owner)
+{
+	struct zf_txn *txn = ZF_CONTAINER_OF(writer, struct zf_txn, writer);
+
+	atomic_store_explicit(&txn->dirty, true, memory_order_relaxed);
+	zf_alloc_node_free(txn->alloc, address, false);
+}
+
+int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
+	       struct zf_forest *forest, const struct zf_super *super,
+	       const struct zf_txn_options *options, const struct zf_report *report,
+	       struct zf_txn **ret_txn)
+{
+	struct zf_txn *txn = calloc(1, sizeof(*txn));
+	struct zf_node_ptr root;
+	uint8_t level = 0;
+
+	if (!txn)
+		return -ENOMEM;
+	txn->dev = dev;
+	txn->ring = ring;
+	txn->alloc = alloc;
+	txn->forest = forest;
+	txn->report = report;
+	txn->options = *options;
+	txn->super = *super;
+	zf_mutex_init(&txn->lock, ZF_RANK_TRANS);
+	zf_mutex_init(&txn->commit_lock, ZF_RANK_COMMIT);
+	zf_cond_init(&txn->changed);
+	txn->counters.next_ino = super->next_ino;
+	txn->counters.inode_count = super->inode_count;
+	txn->counters.next_intent = super->next_intent;
+	txn->durable = super->generation;
+	/* Past every generation that the ring has seen: no node of a lost one can pass for a new
+	 * one. */
+	txn->running = zf_max_u64(zf_ring_highest_generation(ring), super->generation) + 1;
+	txn->writer = (struct zf_writer){
+		.generation = txn->running, .alloc = stream_alloc, .free = stream_free};
+	zf_tree_get_root(forest, ZF_TREE_ZONE, &root, &level);
+	txn->path_nodes = level + 1u;
+	*ret_txn = txn;
+	return 0;
+}
+
+void zf_txn_free(struct zf_txn *txn)
+{
+	if (!txn)
+		return;
+	assert(txn->joins == 0);
+	zf_alloc_frozen_free(txn->frozen);
+	zf_cond_deinit(&txn->changed);
+	zf_mutex_deinit(&txn->commit_lock);
+	zf_mutex_deinit(&txn->lock);
+	free(txn);
+}
+
+struct zf_counters *zf_txn_counters(struct zf_txn *txn)
+{
+	return &txn->counters;
+}
+
+void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
+{
+	bool first;
+
+	zf_mutex_lock(&txn->lock);
+	first = txn->error == 0;
+	if (first)
+		txn->error = error;
+	zf_mutex_unlock(&txn->lock);
+	if (first)
+		zf_report(txn->report, ZF_REPORT_ERROR,
+			  "%s failed: %s; the filesystem is read-only from now on, "
+			  "as of its last commit (generation %" PRIu64 ")",
+			  what, strerror(-error), zf_txn_durable(txn));
+}
+
+int zf_txn_error(struct zf_txn *txn)
+{
+	int r;
+
+	zf_mutex_lock(&txn->lock);
+	r = txn->error;
+	zf_mutex_unlock(&txn->lock);
+	return r;
+}
+
+uint64_t zf_txn_running(struct zf_txn *txn)
+{
+	uint64_t r;
+
+	zf_mutex_lock(&txn->lock);
+	r = txn->running;
+	zf_mutex_unlock(&txn->lock);
+	return r;
+}
+
+uint64_t zf_txn_durable(struct zf_txn *txn)
+{
+	uint64_t r;
+
+	zf_mutex_lock(&txn->lock);
+	r = txn->durable;
+	zf_mutex_unlock(&txn->lock);
+	return r;
+}
+
+bool zf_txn_is_dirty(struct zf_txn *txn)
+{
+	return atomic_load_explicit(&txn->dirty, memory_order_relaxed);
+}
+
+void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
+{
+	zf_mutex_lock(&txn->lock);
+	*ret_stats = txn->stats;
+	zf_mutex_unlock(&txn->lock);
+}
+
+/* ---- room ---- */
+
+static unsigned int nodes_kept(const struct zf_txn *txn, enum zf_reserve_class class,
+			       unsigned int worst)
+{
+	switch (class) {
+	case ZF_RESERVE_NORMAL:
+		return JOINS_KEPT_FOR_FREEING * worst;
+	case ZF_RESERVE_FREEING:
+		return JOINS_KEPT_FOR_SYSTEM * worst;
+	case ZF_RESERVE_SYSTEM:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * One round of getting space back: a commit makes what was freed reusable, tidying resets it.
+ * Returns whether trying again may help.
+ */
+static bool make_room(struct zf_txn *txn, unsigned int round)
+{
+	bool worth = zf_alloc_emptied_zones(txn->alloc) > 0 || zf_txn_is_dirty(txn);
+	int did;
+
+	if (zf_txn_commit(txn, worth) < 0)
+		return false;
+	do {
+		did = zf_txn_tidy(txn, true);
+		worth |= did > 0;
+	} while (did == ZF_TIDY_DID);
+	return worth && round < ROUNDS_MAX;
+}
+
+/* 0: joined; 1: no room without a commit; -EAGAIN, -EROFS. */
+static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+		    bool may_wait, struct zf_trans *ret_trans)
+{
+	unsigned int worst = zf_forest_worst_nodes(txn->forest);
+	unsigned int need = items * worst;
+	int r = 0;
+
+	zf_mutex_lock(&txn->lock);
+	while (txn->freezing && may_wait)
+		zf_cond_wait(&txn->changed, &txn->lock);
+	if (txn->error)
+		r = -EROFS;
+	else if (txn->freezing)
+		r = -EAGAIN;
+	else if (zf_alloc_nodes_left(txn->alloc) <
+		 txn->nodes_set_aside + need + nodes_kept(txn, class, worst))
+		r = 1;
+	if (r == 0) {
+		txn->joins++;
+		txn->nodes_set_aside += need;
+		*ret_trans = (struct zf_trans){
+			.txn = txn,
+			.writer = &txn->writer,
+			.generation = txn->running,
+			.nodes = need,
+		};
+	}
+	zf_mutex_unlock(&txn->lock);
+	if (r == 0)
+		zf_rank_enter(ZF_RANK_JOIN);
+	return r;
+}
+
+int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+		  bool may_wait, struct zf_trans *ret_trans)
+{
+	/* Too much dirty metadata: a commit first, but for those who are part of getting rid of it.
+	 */
+	if (class == ZF_RESERVE_NORMAL &&
+	    zf_forest_dirty_bytes(txn->forest) > txn->options.dirty_bytes_max) {
+		int r = may_wait ? zf_txn_commit(txn, false) : -EAGAIN;
+
+		if (r < 0)
+			return r;
+	}
+	for (unsigned int round = 0;; round++) {
+		int r = try_join(txn, class, items, may_wait, ret_trans);
+
+		if (r <= 0)
+			return r;
+		if (!may_wait)
+			return -EAGAIN;
+		if (class == ZF_RESERVE_SYSTEM || !make_room(txn, round))
+			return -ENOSPC;
+	}
+}
+
+void zf_trans_leave(struct zf_trans *trans)
+{
+	struct zf_txn *txn = trans->txn;
+
+	zf_mutex_lock(&txn->lock);
+	assert(txn->joins > 0 && txn->nodes_set_aside >= trans->nodes);
+	txn->joins--;
+	txn->nodes_set_aside -= trans->nodes;
+	if (txn->freezing && txn->joins == 0)
+		zf_cond_broadcast(&txn->changed);
+	zf_mutex_unlock(&txn->lock);
+	zf_rank_leave(ZF_RANK_JOIN);
+	trans->txn = NULL;
+}
+
+void zf_trans_abort(struct zf_trans *trans, int error, const char *what)
+{
+	zf_txn_fail(trans->txn, error, what);
+}
+
+int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
+		   uint64_t items, bool may_wait)
+{
+	for (unsigned int round = 0;; round++) {
+		int r = zf_alloc_reserve(txn->alloc, class, data_blocks, items);
+
+		if (r != -ENOSPC)
+			return r;
+		if (zf_txn_error(txn))
+			return -EROFS;
+		if (!may_wait)
+			return -EAGAIN;
+		if (!make_room(txn, round))
+			return -ENOSPC;
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/txn/ share. */
+#ifndef ZF_TXN_TXN_INTERNAL_H
+#define ZF_TXN_TXN_INTERNAL_H
+
+#include "txn/txn.h"
+
+struct zf_txn {
+	struct zf_dev *dev;
+	struct zf_ring *ring;
+	struct zf_alloc *alloc;
+	struct zf_forest *forest;
+	const struct zf_report *report;
+	struct zf_txn_options options;
+	struct zf_counters counters;
+	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; never changes */
+
+	/* The running transaction's; `generation` changes only while no join is held. */
+	struct zf_writer writer;
+	_Atomic bool dirty; /* a node was copied in the running transaction */
+
+	struct zf_mutex lock;	/* ZF_RANK_TRANS */
+	struct zf_cond changed; /* a freeze ended, or a join left */
+	bool freezing;
+	unsigned int joins;
+	uint64_t nodes_set_aside; /* for the joins there are */
+	uint64_t running, durable;
+	int error;
+	struct zf_txn_stats stats;
+
+	/* Everything below belongs to the holder of commit_lock. */
+	struct zf_mutex commit_lock; /* ZF_RANK_COMMIT */
+	struct zf_super super;	     /* the next record; the committed one between commits */
+	bool clean;
+	struct zf_alloc_frozen *frozen;
+	uint64_t frozen_counters[3];
+};
+
+/* Writes the frozen transaction's node stream; every copy that can be written. (stream_write.c) */
+int zf_txn_write_stream(struct zf_txn *txn);
+
+/* The filesystem turns read-only; says so once. */
+void zf_txn_fail(struct zf_txn *txn, int error, const char *what);
+
+#endif

@@ -184,6 +184,9 @@ static int add_session_options(struct zf_daemon *daemon)
 	snprintf(fsname, sizeof(fsname), "fsname=%s", daemon->device);
 	snprintf(depth, sizeof(depth), "io_uring_q_depth=%u", daemon->uring_depth);
 	r = fuse_opt_add_opt(&opts, "default_permissions");
+	/* As with any disk that root mounts; libfuse would forbid both. */
+	if (r == 0 && geteuid() == 0)
+		r = fuse_opt_add_opt(&opts, "dev,suid");
 	if (r == 0)
 		r = fuse_opt_add_opt(&opts, "subtype=zfuse");
 	if (r == 0)
@@ -200,7 +203,7 @@ static int add_session_options(struct zf_daemon *daemon)
 		r = fuse_opt_add_opt(&opts, "io_uring");
 	if (r == 0 && daemon->uring)
 		r = fuse_opt_add_opt(&opts, depth);
-	/* Ours first: an fsname of the user's is to win. */
+	/* Ours first: what the user said is to win. */
 	if (r == 0)
 		r = fuse_opt_insert_arg(args, 1, opts);
 	return r == 0 ? fuse_opt_insert_arg(args, 1, "-o") : r;

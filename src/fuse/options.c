@@ -205,15 +205,9 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 
 	*ret_options = (struct zf_options){.fuse = args};
-	/*
-	 * What root mounts is for everybody, as with any disk: the kernel checks permissions.
-	 * Devices and setuid programs too, unless an option that comes later says otherwise.
-	 */
-	if (geteuid() == 0) {
+	/* What root mounts is for everybody, as with any disk: the kernel checks permissions. */
+	if (geteuid() == 0)
 		ret_options->allow_other = 1;
-		if (fuse_opt_insert_arg(&ret_options->fuse, 1, "-odev,suid") < 0)
-			return -EINVAL;
-	}
 	if (fuse_opt_parse(&ret_options->fuse, ret_options, templates, process) < 0)
 		return -EINVAL;
 	if (ret_options->help || ret_options->version)

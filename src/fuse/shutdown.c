@@ -31,11 +31,11 @@ struct zf_shutdown {
 /* Somebody who may not unmount may have it done by the setuid program that mounted it for him. */
 static int run_fusermount(const char *flags, const char *mountpoint)
 {
-	char *const argv[] = {"fusermount3", (char *)flags, "--", (char *)mountpoint, NULL};
+	const char *const argv[] = {"fusermount3", flags, "--", mountpoint, NULL};
 	int status;
 	pid_t pid;
 
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0)
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
 		return -EPERM;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

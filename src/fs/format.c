@@ -10,6 +10,7 @@
 #include "btree/tree.h"
 #include "fs/inode.h"
 #include "superblock/ring.h"
+#include "txn/system_nodes.h"
 #include "txn/txn.h"
 
 static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
@@ -129,7 +130,7 @@ static int first_commit(struct zf_dev *dev, struct zf_ring *ring, struct zf_allo
 {
 	struct zf_txn_options options = {.dirty_bytes_max = UINT64_MAX};
 	struct zf_txn *txn;
-	int r = zf_fs_set_tail_max(forest, alloc);
+	int r = zf_system_nodes_count(forest, alloc, false);
 
 	if (r == 0)
 		r = zf_txn_new(dev, ring, alloc, forest, super, &options, report, &txn);

@@ -217,11 +217,6 @@ int zf_orphan_run(struct zf_fs *fs);
  */
 int zf_orphan_recover(struct zf_fs *fs);
 
-/* ---- mount.c ---- */
-
-/* Tells the allocator how many nodes the root and zone trees have. */
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
-
 /* ---- mkfs (root.c) ---- */
 
 /*

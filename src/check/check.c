@@ -41,30 +41,6 @@ static void check_number(struct zf_check *check, const char *field, uint64_t has
 				 has, device);
 }
 
-static void check_streams(struct zf_check *check)
-{
-	const struct zf_super *super = check->super;
-
-	for (unsigned int c = 0; c < super->metadata_copies; c++) {
-		uint64_t start = super->meta_zone[c] * super->zone_size;
-
-		if (super->meta_zone[c] == UINT32_MAX)
-			continue;
-		if (super->meta_zone[c] < ZF_SUPER_ZONES ||
-		    super->meta_zone[c] >= super->zone_count)
-			zf_check_corrupt(check, "superblock", super->address,
-					 "meta_zone[%u] has %u, expected %u to %u", c,
-					 super->meta_zone[c], ZF_SUPER_ZONES,
-					 super->zone_count - 1);
-		else if (super->meta_pointer[c] < start ||
-			 super->meta_pointer[c] > start + super->zone_size)
-			zf_check_corrupt(check, "superblock", super->address,
-					 "meta_pointer[%u] has %" PRIu64
-					 ", expected an address in zone %u",
-					 c, super->meta_pointer[c], super->meta_zone[c]);
-	}
-}
-
 /* Returns 1 if the device is not the one that the superblock describes: nothing more can be
  * checked. */
 static int check_super(struct zf_check *check)
@@ -78,7 +54,6 @@ static int check_super(struct zf_check *check)
 		check_number(check, "zone_count", super->zone_count, geometry->zone_count);
 	check_number(check, "zone_capacity", super->zone_capacity, geometry->zone_capacity);
 	check_number(check, "conventional", super->conventional, geometry->conventional);
-	check_streams(check);
 	if (super->root.generation == 0 || super->root.generation > super->generation)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "root.generation has %" PRIu64 ", expected 1 to %" PRIu64,

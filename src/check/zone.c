@@ -191,8 +191,7 @@ static uint64_t node_limit(struct zf_check *check, uint32_t zone_no,
 
 	for (unsigned int c = 0; c < super->metadata_copies; c++)
 		if (super->meta_zone[c] == zone_no)
-			limit = zf_max_u64(limit, super->meta_pointer[c] -
-							  zone_no * check->geometry->zone_size);
+			limit = zf_max_u64(limit, super->meta_pointer[c]);
 	return limit;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fsck.zfuse: what fsck(8) runs: `zfusectl check` with the exit statuses of fsck(8). It only looks: a
- * zoned filesystem that copies on write has nothing that a repair in place could mend.
+ * fsck.zfuse: what fsck(8) runs: `zfusectl check` with the exit statuses of fsck(8). It only looks:
+ * a zoned filesystem that copies on write has nothing that a repair in place could mend.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -41,7 +41,8 @@ static const struct {
 	{"zones", zf_text_zones, NULL, false, "the zones: role, condition, write pointer, space"},
 	{"tree", zf_text_tree, NULL, false, "all nodes of a tree (--tree, default fs)"},
 	{"node", zf_text_node, "ADDRESS", true, "the node at a device address"},
-	{"file", zf_text_file, "PATH", false, "where a file's data lies (DEVICE: give the PATH in it)"},
+	{"file", zf_text_file, "PATH", false,
+	 "where a file's data lies (DEVICE: give the PATH in it)"},
 	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, available"},
 	{"stats", zf_text_values, NULL, false, "counters since the mount"},
 	{"check", zf_text_check, NULL, false, "verify everything (--data: the data too)"},
@@ -217,8 +218,8 @@ static void add_from_daemon(const struct zf_target *target, const char *command,
 static int print(const struct request *request, struct json_object *result)
 {
 	if (request->format == FORMAT_JSON)
-		puts(json_object_to_json_string_ext(result, JSON_C_TO_STRING_PRETTY |
-								    JSON_C_TO_STRING_NOSLASHESCAPE));
+		puts(json_object_to_json_string_ext(
+			result, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	else if (request->format == FORMAT_DOT)
 		zf_text_tree_dot(result, stdout);
 	else

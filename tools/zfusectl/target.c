@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ctl/ctl.h"
 #include "ctl/json.h"
@@ -38,7 +39,8 @@ static int open_image(const char *path, const struct zf_report *report, struct z
 	return zf_image_open(path, &options, report, ret_dev);
 }
 
-/* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it. */
+/* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it.
+ */
 static int choose(struct zf_target *target, const struct stat *st, bool any_file)
 {
 	if (S_ISDIR(st->st_mode) || any_file) {
@@ -122,7 +124,8 @@ void zf_target_close(struct zf_target *target)
 }
 
 static int run_on_device(struct zf_target *target, const struct zf_report_command *command,
-			 struct json_object *args, struct json_object **ret_result, char **ret_message)
+			 struct json_object *args, struct json_object **ret_result,
+			 char **ret_message)
 {
 	struct json_object *result = NULL;
 	int r = 0;

@@ -19,8 +19,8 @@ struct zf_target {
 };
 
 /*
- * `path` is a directory of a mounted filesystem (any file of it, if `any_file`), an image, or a block
- * device. Waits up to 10 s for a device that somebody else has open. Errors are reported.
+ * `path` is a directory of a mounted filesystem (any file of it, if `any_file`), an image, or a
+ * block device. Waits up to 10 s for a device that somebody else has open. Errors are reported.
  */
 int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
 		   struct zf_target *ret_target);

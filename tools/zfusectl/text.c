@@ -60,7 +60,7 @@ void zf_text_inline(struct json_object *value, FILE *out)
 	}
 	if (!json_object_is_type(value, json_type_array)) {
 		fputs(json_object_is_type(value, json_type_null) ? "-"
-								  : json_object_get_string(value),
+								 : json_object_get_string(value),
 		      out);
 		return;
 	}
@@ -105,7 +105,7 @@ void zf_text_values(struct json_object *result, FILE *out)
 static void print_records(struct json_object *records, FILE *out)
 {
 	static const struct zf_table_column columns[] = {
-		{"", false},	   {"ADDRESS", true}, {"GENERATION", true}, {"STATUS", false},
+		{"", false},	  {"ADDRESS", true}, {"GENERATION", true}, {"STATUS", false},
 		{"CLEAN", false}, {"INODES", true},  {"ROOT", true},
 	};
 	struct zf_table table;
@@ -156,8 +156,9 @@ static void add_size(struct zf_table *table, struct json_object *object, const c
 void zf_text_zones(struct json_object *result, FILE *out)
 {
 	static const struct zf_table_column columns[] = {
-		{"ZONE", true}, {"START", true}, {"ROLE", false}, {"", false},	   {"CONDITION", false},
-		{"WP", true},	{"LIVE", true},	 {"UNUSABLE", true}, {"CAPACITY", true}, {"RESETS", true},
+		{"ZONE", true},	      {"START", true},	{"ROLE", false}, {"", false},
+		{"CONDITION", false}, {"WP", true},	{"LIVE", true},	 {"UNUSABLE", true},
+		{"CAPACITY", true},   {"RESETS", true},
 	};
 	struct json_object *zones = zf_text_member(result, "zones");
 	struct zf_table table;
@@ -200,7 +201,8 @@ void zf_text_df(struct json_object *result, FILE *out)
 		{"reserved", "promised, or kept back"},
 		{"available", "can be written now"},
 	};
-	static const struct zf_table_column columns[] = {{NULL, false}, {NULL, true}, {NULL, true}, {NULL, false}};
+	static const struct zf_table_column columns[] = {
+		{NULL, false}, {NULL, true}, {NULL, true}, {NULL, false}};
 	struct zf_table table;
 
 	zf_table_init(&table, columns, 4);
@@ -221,14 +223,16 @@ void zf_text_df(struct json_object *result, FILE *out)
 void zf_text_file(struct json_object *result, FILE *out)
 {
 	static const struct zf_table_column columns[] = {
-		{"OFFSET", true}, {"LENGTH", true},    {"TYPE", false},
-		{"ADDRESS", true}, {"ZONE", true}, {"GENERATION", true},
+		{"OFFSET", true},  {"LENGTH", true}, {"TYPE", false},
+		{"ADDRESS", true}, {"ZONE", true},   {"GENERATION", true},
 	};
 	struct json_object *extents = zf_text_member(result, "extents");
 	struct zf_table table;
 
-	fprintf(out, "inode %" PRIu64 ", mode %" PRIo64 ", %" PRIu64 " bytes, %" PRIu64
-		" blocks of 512\n", zf_text_u64(result, "ino"), zf_text_u64(result, "mode"),
+	fprintf(out,
+		"inode %" PRIu64 ", mode %" PRIo64 ", %" PRIu64 " bytes, %" PRIu64
+		" blocks of 512\n",
+		zf_text_u64(result, "ino"), zf_text_u64(result, "mode"),
 		zf_text_u64(result, "size"), zf_text_u64(result, "blocks"));
 	zf_table_init(&table, columns, 6);
 	for (size_t i = 0; i < json_object_array_length(extents); i++) {
@@ -267,11 +271,13 @@ void zf_text_check(struct json_object *result, FILE *out)
 	}
 	if (dropped)
 		fprintf(out, "... and %" PRIu64 " more messages\n", dropped);
-	fprintf(out, "generation %" PRIu64 ": %" PRIu64 " nodes, %" PRIu64 " inodes, %" PRIu64
+	fprintf(out,
+		"generation %" PRIu64 ": %" PRIu64 " nodes, %" PRIu64 " inodes, %" PRIu64
 		" names, %" PRIu64 " extents, %s of data (%s verified)\n",
 		zf_text_u64(result, "generation"), zf_text_u64(result, "nodes"),
 		zf_text_u64(result, "inodes"), zf_text_u64(result, "names"),
-		zf_text_u64(result, "extents"), zf_text_size(zf_text_u64(result, "data_bytes"), data),
+		zf_text_u64(result, "extents"),
+		zf_text_size(zf_text_u64(result, "data_bytes"), data),
 		zf_text_size(zf_text_u64(result, "verified_bytes"), verified));
 	if (errors)
 		fprintf(out, "%" PRIu64 " error%s\n", errors, errors == 1 ? "" : "s");

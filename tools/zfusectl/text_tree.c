@@ -104,8 +104,8 @@ void zf_text_tree_dot(struct json_object *result, FILE *out)
 		struct json_object *header = zf_text_member(node, "header");
 		uint64_t address = first_address(node);
 
-		fprintf(out, "\tn%" PRIu64 " [label=\"%" PRIu64 "\\nlevel %" PRIu64, address, address,
-			zf_text_u64(node, "level"));
+		fprintf(out, "\tn%" PRIu64 " [label=\"%" PRIu64 "\\nlevel %" PRIu64, address,
+			address, zf_text_u64(node, "level"));
 		if (header)
 			fprintf(out, ", generation %" PRIu64 "\\n%" PRIu64 " %s\"];\n",
 				zf_text_u64(header, "generation"), zf_text_u64(header, "count"),

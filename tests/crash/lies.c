@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "explore.h"
+#include "base/bits.h"
 #include "io/dev_ops.h"
 
 static const struct zf_dev_ops *honest;

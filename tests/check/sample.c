@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
 #include "fs/format.h"
 #include "superblock/ring.h"
 
@@ -198,4 +202,42 @@ void sample_print_messages(void)
 {
 	for (unsigned int i = 0; i < message_count; i++)
 		fprintf(stderr, "    %s\n", messages[i]);
+}
+
+void sample_expect(struct sample *sample, bool data, const char *a, const char *b)
+{
+	struct zf_check_counts counts;
+
+	sample_check(sample, data, &counts);
+	if (counts.errors > 0 && sample_said(a, b))
+		return;
+	print_error("expected a line with \"%s\" and \"%s\", but the checker said:\n", a, b);
+	sample_print_messages();
+	fail();
+}
+
+int sample_setup(void **state)
+{
+	struct sample *sample = calloc(1, sizeof(*sample));
+
+	assert_non_null(sample);
+	sample_make(sample, &(struct sample_options){0});
+	*state = sample;
+	return 0;
+}
+
+int sample_teardown(void **state)
+{
+	sample_free(*state);
+	free(*state);
+	return 0;
+}
+
+struct zf_key sample_key(struct sample *sample, uint64_t ino, uint8_t type)
+{
+	struct zf_key key = ZF_KEY(ino, type, 0);
+	bool found = forge_find(&sample->forge, ZF_TREE_FS, &key);
+
+	assert_true(found && key.objectid == ino && key.type == type);
+	return key;
 }

@@ -12,12 +12,12 @@
 #define SAMPLE_MANY	   300u
 
 /*
- * /file (data, also named /dir/hard; a short and a long attribute), /other (data), /small (inline), /sym, /fifo,
- * /dir/sub/deep, /many/0 ... /many/299 (so that the fs tree has more than one level).
+ * /file (data, also named /dir/hard; a short and a long attribute), /other (data), /small (inline),
+ * /sym, /fifo, /dir/sub/deep, /many/0 ... /many/299 (so that the fs tree has more than one level).
  */
 struct sample {
 	struct zf_memory *memory;
-	struct forge forge; /* of the newest superblock */
+	struct forge forge;					      /* of the newest superblock */
 	uint64_t file, other, small, sym, fifo, dir, sub, deep, many; /* inode numbers */
 };
 
@@ -38,5 +38,15 @@ void sample_check(struct sample *sample, bool data, struct zf_check_counts *ret_
 /* Did the last check say a line that holds both? */
 bool sample_said(const char *a, const char *b);
 void sample_print_messages(void);
+
+/* Checks, and fails the test unless there are errors and one line holds both. */
+void sample_expect(struct sample *sample, bool data, const char *a, const char *b);
+
+/* For cmocka: a sample of its own for each test, with default options. */
+int sample_setup(void **state);
+int sample_teardown(void **state);
+
+/* The key of the first item of this type that the inode has; it must have one. */
+struct zf_key sample_key(struct sample *sample, uint64_t ino, uint8_t type);
 
 #endif

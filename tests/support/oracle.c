@@ -352,11 +352,9 @@ static bool is_below(struct oracle *oracle, const struct oracle_inode *below,
 		     const struct oracle_inode *above)
 {
 	while (below != above) {
-		if (below->ino == ZF_INO_ROOT)
+		if (below->ino == ZF_INO_ROOT || below->nlink == 0)
 			return false;
 		below = oracle_find(oracle, below->parent);
-		if (!below)
-			return false;
 	}
 	return true;
 }

@@ -184,9 +184,6 @@ void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr); /
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
-/* Tells the allocator how many nodes the root and zone trees have (mount.c). */
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
-
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
 void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "io/dev_ops.h"
 #include "io/zone_rules.h"
 
@@ -304,8 +305,18 @@ int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len)
 {
 	struct iovec iov = {.iov_base = buf, .iov_len = len};
+	int r;
 
-	return zf_dev_read(dev, addr, &iov, 1);
+	if (zf_is_aligned((uintptr_t)buf, ZF_BLOCK_SIZE) || !zf_is_aligned(len, ZF_BLOCK_SIZE))
+		return zf_dev_read(dev, addr, &iov, 1);
+	iov.iov_base = aligned_alloc(ZF_BLOCK_SIZE, len);
+	if (!iov.iov_base)
+		return -ENOMEM;
+	r = zf_dev_read(dev, addr, &iov, 1);
+	if (r == 0)
+		memcpy(buf, iov.iov_base, len);
+	free(iov.iov_base);
+	return r;
 }
 
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua)

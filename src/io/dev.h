@@ -163,6 +163,7 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
  * what the zone held before its last reset.
  */
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+/* The same into one buffer, of whatever alignment. */
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
 
 /* One request each, waited for: mkfs, superblock and tests. */

@@ -238,8 +238,9 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 int zf_image_open(const char *path, const struct zf_image_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	enum zf_image_file_mode mode =
-		options->read_only ? ZF_IMAGE_FILE_READ : ZF_IMAGE_FILE_WRITE;
+	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
+				       : options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED
+							    : ZF_IMAGE_FILE_WRITE;
 	struct zf_image_trailer trailer;
 	struct zf_image_file file;
 	int r;

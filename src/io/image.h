@@ -21,6 +21,7 @@
 
 struct zf_image_options {
 	bool read_only;	       /* never writes, not even the trailer; takes a shared lock */
+	bool unclaimed;	       /* a block device is left for a fuseblk mount to claim */
 	uint32_t lock_wait_ms; /* how long to wait for the last owner; 10000 for mount, mkfs, check
 				*/
 };

@@ -134,10 +134,6 @@ static void find_newest(struct zf_ring *ring)
 	zf_ring_zone_read(zone, zone->last, &ring->report, &record);
 	ring->newest_status = record.status;
 	ring->newest = record.super;
-	if (ring->stepped_over > 0)
-		zf_report(&ring->report, ZF_REPORT_WARNING,
-			  "%u superblock records newer than generation %" PRIu64 " are damaged",
-			  ring->stepped_over, zone->last_generation);
 }
 
 int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring)

@@ -92,7 +92,7 @@ struct zf_disk_super {
 	struct zf_le32 log_zone[2];	   /* current, next; UINT32_MAX: none */
 	struct zf_le64 log_zone_resets[2]; /* the reset counts that they had */
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
-	struct zf_le64 meta_pointer[2];	   /* address: where the stream stood after this commit */
+	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
 	uint8_t reserved_c[ZF_SUPER_SIZE - 368];
 };

@@ -50,11 +50,12 @@ struct test {
 	struct model model, frozen, committed;
 	enum commit_step next;
 	uint32_t versions;
-	unsigned int grow; /* percent of insertions among modifications */
+	unsigned int grow;	/* percent of insertions among modifications */
+	unsigned int low, high; /* items at which that changes */
 };
 
 static uint64_t seed;
-static unsigned int rounds = 6000;
+static unsigned int rounds = 60000;
 
 static void make_value(const struct item *item, uint8_t *buf)
 {
@@ -129,7 +130,7 @@ static struct item random_item(struct test *t, const struct zf_key *key)
 	else if (zf_rng_chance(&t->rng, 10))
 		item.len = (uint32_t)zf_rng_below(&t->rng, max + 1);
 	else
-		item.len = (uint32_t)zf_rng_below(&t->rng, 60);
+		item.len = (uint32_t)zf_rng_below(&t->rng, 200);
 	return item;
 }
 
@@ -151,9 +152,9 @@ static void maybe_fail_allocation(struct test *t)
 
 static void do_put(struct test *t)
 {
-	unsigned int kind = (unsigned int)zf_rng_below(&t->rng, 3);
-	struct zf_key key =
-		kind == 0 || zf_rng_chance(&t->rng, t->grow) ? random_key(t) : key_in_use(t);
+	unsigned int kind =
+		zf_rng_chance(&t->rng, 70) ? 0 : 1 + (unsigned int)zf_rng_below(&t->rng, 2);
+	struct zf_key key = kind == 0 || zf_rng_chance(&t->rng, 60) ? random_key(t) : key_in_use(t);
 	struct item item = random_item(t, &key);
 	struct zf_writer *writer = rig_writer(&t->rig);
 	uint8_t value[NODE_SIZE];
@@ -212,8 +213,8 @@ static void do_delete_range(struct test *t)
 	}
 	first = find(&t->model, from, &equal);
 	end = find(&t->model, to, &equal) + equal;
-	if (!zf_rng_chance(&t->rng, 20) && end - first > 300) {
-		end = first + 300;
+	if (!zf_rng_chance(&t->rng, 5) && end - first > 100) {
+		end = first + 100;
 		*to = t->model.items[end - 1].key;
 	}
 	do {
@@ -388,9 +389,9 @@ static void do_modification(struct test *t)
 {
 	unsigned int dice = (unsigned int)zf_rng_below(&t->rng, 1000);
 
-	if (dice < 8)
+	if (dice < 2)
 		do_delete_range(t);
-	else if (dice < 30)
+	else if (dice < 20)
 		do_relocate(t);
 	else if (zf_rng_chance(&t->rng, t->grow))
 		do_put(t);
@@ -398,23 +399,34 @@ static void do_modification(struct test *t)
 		do_delete(t);
 }
 
+/* Up to a tree of three levels and down again, now and then to nothing. */
+static void set_mood(struct test *t)
+{
+	if (t->model.count >= t->high) {
+		t->grow = 5;
+		t->low = zf_rng_chance(&t->rng, 30) ? 0 : 500;
+	} else if (t->model.count <= t->low) {
+		t->grow = 97;
+		t->high = 1000 + (unsigned int)zf_rng_below(&t->rng, ITEMS_MAX - 1000);
+	}
+}
+
 static void do_round(struct test *t)
 {
-	unsigned int dice = (unsigned int)zf_rng_below(&t->rng, 1000);
+	unsigned int dice = (unsigned int)zf_rng_below(&t->rng, 10000);
 
+	set_mood(t);
 	if (dice < 1)
 		do_reopen(t);
-	else if (dice < 3)
-		t->grow = zf_rng_chance(&t->rng, 70) ? 80 : 15;
-	else if (dice < 6)
+	else if (dice < 16)
 		check_all(t);
-	else if (dice < 26)
+	else if (dice < 200)
 		do_commit_step(t);
-	else if (dice < 46)
-		do_scan(t);
 	else if (dice < 250)
+		do_scan(t);
+	else if (dice < 2000)
 		do_lookup(t);
-	else if (dice < 400)
+	else if (dice < 3500)
 		do_lookup_near(t);
 	else
 		do_modification(t);
@@ -428,7 +440,8 @@ static void run(uint64_t run_seed, const struct rig_options *options)
 	rig_init(&t->rig, options);
 	t->rig.verbose = true;
 	zf_rng_seed(&t->rng, run_seed);
-	t->grow = 80;
+	t->grow = 97;
+	t->high = 3000;
 	for (unsigned int i = 0; i < rounds; i++)
 		do_round(t);
 	do_reopen(t);

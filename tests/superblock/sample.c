@@ -49,7 +49,7 @@ struct zf_super sample_super(uint64_t generation)
 		.log_zone = {4, 5},
 		.log_zone_resets = {11, 12},
 		.meta_zone = {2, 3},
-		.meta_pointer = {2 * ZONE_SIZE + 8192, 3 * ZONE_SIZE + 12288},
+		.meta_pointer = {8192, 12288},
 	};
 
 	for (uint8_t i = 0; i < 16; i++)

@@ -62,6 +62,26 @@ static void a_ring_that_stays_open_goes_round_too(void **state)
 	sample_disk_free(&disk);
 }
 
+static void a_record_is_found_as_soon_as_it_is_written(void **state)
+{
+	for (uint32_t conventional = 0; conventional <= 2; conventional++) {
+		const struct zf_geometry geometry = sample_geometry(conventional);
+		struct sample_disk disk;
+		struct zf_super super;
+		uint64_t address;
+
+		sample_disk_new(&disk, &geometry);
+		format(&disk);
+		for (uint64_t generation = 1; generation <= 3 * SAMPLE_SLOTS; generation++) {
+			assert_int_equal(zf_ring_find(disk.ring, generation, &super), -ENOENT);
+			assert_int_equal(sample_commit(&disk, generation, &address), 0);
+			assert_int_equal(zf_ring_find(disk.ring, generation, &super), 0);
+			assert_int_equal(super.address, address);
+		}
+		sample_disk_free(&disk);
+	}
+}
+
 static void what_is_read_is_what_was_written(void **state)
 {
 	const struct zf_geometry geometry = sample_geometry(0);
@@ -289,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_newest_is_found_each_time_around),
 		cmocka_unit_test(a_ring_that_stays_open_goes_round_too),
+		cmocka_unit_test(a_record_is_found_as_soon_as_it_is_written),
 		cmocka_unit_test(what_is_read_is_what_was_written),
 		cmocka_unit_test(every_record_is_one_fua_write),
 		cmocka_unit_test(mkfs_leaves_no_record_of_the_old_filesystem),

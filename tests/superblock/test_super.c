@@ -192,9 +192,9 @@ static const struct wrong wrongs[] = {
 	{"meta_zone", 0, 1, -EUCLEAN},
 	{"meta_zone", 0, 5, -EUCLEAN}, /* a log zone */
 	{"meta_zone", 1, 2, -EUCLEAN},
-	{"meta_pointer", 0, 0, -EUCLEAN},
-	{"meta_pointer", 0, 2 * 32768 + 100, -EUCLEAN},
-	{"meta_pointer", 1, 3 * 32768 + 16384 + 4096, -EUCLEAN},
+	{"meta_pointer", 0, 100, -EUCLEAN},
+	{"meta_pointer", 1, 16384 + 4096, -EUCLEAN}, /* beyond the capacity */
+	{"meta_zone", 1, UINT32_MAX, -EUCLEAN},	     /* a pointer without a zone */
 };
 
 static unsigned int element_size(const struct zf_field *field)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory. */
+/*
+ * The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory,
+ * there also with a recorder: then nothing is carried out on the calling thread, all goes through
+ * the ring.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,6 +46,7 @@ static const struct zf_geometry geometry = {
 };
 
 static const char *directory;
+static bool through_ring;
 static char path[256];
 static struct zf_dev *dev;
 
@@ -59,10 +64,19 @@ static const struct zf_image_options no_wait = {};
 static const struct zf_image_options patient = {.lock_wait_ms = 10000};
 static const struct zf_image_options reading = {.read_only = true};
 
+static void record_nothing(void *arg, const struct zf_io *io)
+{
+}
+
 static int open_image(const struct zf_image_options *options)
 {
+	int r;
+
 	messages[0] = '\0';
-	return zf_image_open(path, options, &report, &dev);
+	r = zf_image_open(path, options, &report, &dev);
+	if (r == 0 && through_ring)
+		zf_dev_set_recorder(dev, record_nothing, NULL);
+	return r;
 }
 
 static void close_image(void)
@@ -187,18 +201,50 @@ static void contents_pointers_and_reset_counts_outlive_the_device(void **state)
 	assert_int_equal(run_write(dev, ZONE_SIZE + 3 * BLOCK, BLOCK, 1, false), 0);
 }
 
-static void a_reset_gives_the_space_back_to_the_host(void **state)
+static uint64_t bytes_on_host(void)
 {
-	struct stat before, after;
+	struct stat st;
 
-	assert_int_equal(run_write(dev, ZONE_SIZE, CAPACITY, 1, false), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, ZONES * ZONE_SIZE + 3 * BLOCK);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void a_reset_gives_the_space_back_but_for_two_warm_zones(void **state)
+{
+	uint64_t before;
+
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(run_write(dev, i * ZONE_SIZE, CAPACITY, i, false), 0);
 	assert_int_equal(zf_dev_flush(dev), 0);
-	assert_int_equal(stat(path, &before), 0);
+	before = bytes_on_host();
 	assert_int_equal(zf_dev_reset(dev, 1), 0);
-	assert_int_equal(stat(path, &after), 0);
-	assert_int_equal(before.st_size, after.st_size);
-	assert_true((uint64_t)(before.st_blocks - after.st_blocks) * 512 >= CAPACITY);
-	assert_true(device_holds_zeroes(dev, ZONE_SIZE, CAPACITY));
+	assert_int_equal(zf_dev_reset(dev, 2), 0);
+	assert_true(bytes_on_host() + CAPACITY > before);
+	assert_int_equal(zf_dev_reset(dev, 3), 0);
+	assert_true(bytes_on_host() + CAPACITY <= before);
+	assert_true(device_holds_zeroes(dev, 3 * ZONE_SIZE, CAPACITY));
+	assert_true(zone_of(dev, 1).warm);
+	assert_true(zone_of(dev, 2).warm);
+	assert_false(zone_of(dev, 3).warm);
+}
+
+static void a_warm_zone_stays_so_until_it_is_written(void **state)
+{
+	assert_int_equal(run_write(dev, ZONE_SIZE, CAPACITY, 1, false), 0);
+	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, false), 0);
+	assert_int_equal(zf_dev_reset(dev, 1), 0);
+	assert_int_equal(zf_dev_reset(dev, 2), 0);
+	assert_true(zone_of(dev, 1).warm);
+	assert_false(zone_of(dev, 2).warm); /* hardly written: not worth its space */
+	reopen();
+	assert_true(zone_of(dev, 1).warm);
+	assert_false(zone_of(dev, 2).warm);
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 3, false), 0);
+	assert_false(zone_of(dev, 1).warm);
+	assert_true(device_holds(dev, ZONE_SIZE, BLOCK, 3));
+	reopen();
+	assert_false(zone_of(dev, 1).warm);
 }
 
 /* ---- many in flight ---- */
@@ -308,6 +354,41 @@ static void many_threads_submit_while_a_thread_completes(void **state)
 	while (atomic_load(&done_count) < MANY)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	check_all();
+}
+
+static atomic_uint failures;
+
+static void *runner(void *arg)
+{
+	uint64_t zone_no = 1 + (uintptr_t)arg % 2;
+
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t tag = 100 * (uintptr_t)arg + i, addr = 0;
+
+		if (run_append(dev, zone_no * ZONE_SIZE, BLOCK, tag, &addr) < 0 ||
+		    !device_holds(dev, addr, BLOCK, tag) || (i % 8 == 0 && zf_dev_flush(dev) < 0))
+			atomic_fetch_add(&failures, 1);
+	}
+	return NULL;
+}
+
+static void many_threads_run_requests_of_their_own(void **state)
+{
+	pthread_t threads[SUBMITTERS];
+	struct zf_dev_stats stats;
+
+	atomic_store(&failures, 0);
+	assert_int_equal(zf_dev_start_thread(dev), 0);
+	for (uintptr_t i = 0; i < SUBMITTERS; i++)
+		pthread_create(&threads[i], NULL, runner, (void *)i);
+	for (unsigned int i = 0; i < SUBMITTERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&failures), 0);
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + SUBMITTERS / 2 * 40 * BLOCK);
+	assert_int_equal(zf_dev_reset(dev, 1), 0);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.appends, SUBMITTERS * 40);
+	assert_int_equal(stats.flushes, SUBMITTERS * 5);
 }
 
 static void an_idle_thread_sleeps_and_is_stopped(void **state)
@@ -893,16 +974,21 @@ static void a_wrong_geometry_text_is_refused_with_a_reason(void **state)
 
 int main(void)
 {
-	static const char *const directories[] = {"/dev/shm", "."};
+	static const struct {
+		const char *directory;
+		bool through_ring;
+	} settings[] = {{"/dev/shm", false}, {".", false}, {".", true}};
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_written_is_read),
 		TEST(device_byte_n_is_file_byte_n),
 		TEST(zeroes_overwrite_a_conventional_zone),
 		TEST(the_rules_of_zones_are_enforced),
 		TEST(contents_pointers_and_reset_counts_outlive_the_device),
-		TEST(a_reset_gives_the_space_back_to_the_host),
+		TEST(a_reset_gives_the_space_back_but_for_two_warm_zones),
+		TEST(a_warm_zone_stays_so_until_it_is_written),
 		TEST(appends_in_flight_all_get_their_own_address),
 		TEST(many_threads_submit_while_a_thread_completes),
+		TEST(many_threads_run_requests_of_their_own),
 		TEST(an_idle_thread_sleeps_and_is_stopped),
 		TEST(a_reset_and_a_write_of_one_zone_exclude_each_other),
 		TEST(nothing_that_completed_is_lost_by_kill_9),
@@ -931,9 +1017,10 @@ int main(void)
 	};
 	int failed = 0;
 
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(directories); i++) {
-		directory = directories[i];
-		print_message("in %s\n", directory);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(settings); i++) {
+		directory = settings[i].directory;
+		through_ring = settings[i].through_ring;
+		print_message("in %s%s\n", directory, through_ring ? ", all through the ring" : "");
 		failed += cmocka_run_group_tests(tests, NULL, NULL);
 	}
 	return failed;

@@ -20,8 +20,8 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	assert(blocks > 0 && zf_is_aligned(want, ZF_BLOCK_SIZE));
 	zf_mutex_lock(&alloc->lock);
 	if (*stream == NO_ZONE) {
-		/* The room was reserved: what is kept here is for the commit that must follow. */
-		r = zf_alloc_open_zone_locked(alloc, role, alloc->copies, stream);
+		/* The room was reserved, so nobody else has taken it. */
+		r = zf_alloc_open_zone_locked(alloc, role, 0, stream);
 		if (r < 0) {
 			zf_mutex_unlock(&alloc->lock);
 			return r;

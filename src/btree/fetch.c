@@ -12,6 +12,7 @@ void zf_fetch_init(struct zf_fetch *fetch)
 {
 	fetch->failures = 0;
 	fetch->held_count = 0;
+	fetch->dispense = false;
 }
 
 void zf_fetch_deinit(struct zf_fetch *fetch)
@@ -151,6 +152,7 @@ int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch)
 	r = read_captured(forest, fetch, node->data);
 	if (r < 0) {
 		zf_cnode_put(node);
+		fetch->dispense |= fetch->dispensable;
 		fetch->error = r;
 		fetch->failed = fetch->want;
 		fetch->failures++;

@@ -10,67 +10,8 @@
 #include "btree/tree.h"
 #include "fs/inode.h"
 #include "superblock/ring.h"
+#include "txn/system_nodes.h"
 #include "txn/txn.h"
-
-/* ---- may it be formatted? ---- */
-
-static uint32_t node_size_of(const struct zf_format_options *options)
-{
-	return options->node_size ? options->node_size : ZF_FORMAT_NODE_SIZE_DEFAULT;
-}
-
-static uint8_t copies_of(const struct zf_format_options *options)
-{
-	return options->metadata_copies ? options->metadata_copies : 1;
-}
-
-/* Superblock 1, metadata 1 a copy, log 2 while it switches, data 1, reclaimed data 1. */
-static uint32_t zones_active(uint8_t copies)
-{
-	return 5u + copies;
-}
-
-static int refuse(const struct zf_report *report, const char *what, uint64_t value,
-		  const char *relation, uint64_t bound)
-{
-	zf_report(report, ZF_REPORT_ERROR, "%s is %" PRIu64 ", but must be %s %" PRIu64, what,
-		  value, relation, bound);
-	return -EINVAL;
-}
-
-int zf_format_check(struct zf_dev *dev, const struct zf_format_options *options,
-		    const struct zf_report *report)
-{
-	const struct zf_geometry *geometry = zf_dev_geometry(dev);
-	uint32_t node_size = node_size_of(options);
-	uint8_t copies = copies_of(options);
-
-	if (node_size < ZF_NODE_SIZE_MIN || node_size > ZF_NODE_SIZE_MAX ||
-	    (node_size & (node_size - 1)) != 0) {
-		zf_report(report, ZF_REPORT_ERROR,
-			  "node size is %u, but must be a power of two from %u to %u", node_size,
-			  ZF_NODE_SIZE_MIN, ZF_NODE_SIZE_MAX);
-		return -EINVAL;
-	}
-	if (copies > ZF_COPIES_MAX)
-		return refuse(report, "number of metadata copies", copies, "at most",
-			      ZF_COPIES_MAX);
-	if (geometry->zone_count < ZF_FORMAT_ZONES_MIN)
-		return refuse(report, "number of zones", geometry->zone_count, "at least",
-			      ZF_FORMAT_ZONES_MIN);
-	if (geometry->zone_capacity < (uint64_t)node_size * ZF_FORMAT_NODES_A_ZONE_MIN)
-		return refuse(report, "zone capacity in bytes", geometry->zone_capacity, "at least",
-			      (uint64_t)node_size * ZF_FORMAT_NODES_A_ZONE_MIN);
-	if (geometry->max_active && geometry->max_active < zones_active(copies))
-		return refuse(report, "the device's limit of active zones", geometry->max_active,
-			      "at least", zones_active(copies));
-	if (geometry->max_open && geometry->max_open < zones_active(copies))
-		return refuse(report, "the device's limit of open zones", geometry->max_open,
-			      "at least", zones_active(copies));
-	return 0;
-}
-
-/* ---- formatting ---- */
 
 static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
 {
@@ -94,7 +35,7 @@ static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
 }
 
 static void fill_super(struct zf_dev *dev, const struct zf_format_options *options,
-		       struct zf_super *super)
+		       const struct zf_format_plan *plan, struct zf_super *super)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(dev);
 
@@ -103,8 +44,8 @@ static void fill_super(struct zf_dev *dev, const struct zf_format_options *optio
 		.zone_capacity = geometry->zone_capacity,
 		.zone_count = geometry->zone_count,
 		.conventional = geometry->conventional,
-		.node_size = node_size_of(options),
-		.metadata_copies = copies_of(options),
+		.node_size = plan->node_size,
+		.metadata_copies = plan->metadata_copies,
 		.dir_hash_seed = options->dir_hash_seed,
 		.mkfs_time = (uint64_t)(options->now_ns / 1000000000),
 		.next_ino = ZF_INO_FIRST,
@@ -189,7 +130,7 @@ static int first_commit(struct zf_dev *dev, struct zf_ring *ring, struct zf_allo
 {
 	struct zf_txn_options options = {.dirty_bytes_max = UINT64_MAX};
 	struct zf_txn *txn;
-	int r = zf_fs_set_tail_max(forest, alloc);
+	int r = zf_system_nodes_count(forest, alloc, false);
 
 	if (r == 0)
 		r = zf_txn_new(dev, ring, alloc, forest, super, &options, report, &txn);
@@ -208,12 +149,13 @@ int zf_fs_format(struct zf_dev *dev, const struct zf_format_options *options,
 	struct zf_ring *ring = NULL;
 	struct zf_alloc *alloc = NULL;
 	struct zf_forest *forest = NULL;
+	struct zf_format_plan plan;
 	struct zf_super super;
-	int r = zf_format_check(dev, options, report);
+	int r = zf_format_check(zf_dev_geometry(dev), options, report, &plan);
 
 	if (r < 0)
 		return r;
-	fill_super(dev, options, &super);
+	fill_super(dev, options, &plan, &super);
 	forest_options.shape = (struct zf_node_shape){.node_size = super.node_size,
 						      .copies = super.metadata_copies};
 	memcpy(forest_options.shape.fsid, super.fsid, sizeof(super.fsid));

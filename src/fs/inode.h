@@ -64,6 +64,7 @@ enum zf_absent {
 struct zf_inode {
 	uint64_t ino;
 	struct zf_fs *fs;
+	uint32_t type; /* S_IFMT of item.mode: never changes, so it needs no lock */
 
 	struct zf_rwlock lock;
 	struct zf_inode_item item;
@@ -187,9 +188,6 @@ void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr); /
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
-/* Tells the allocator how many nodes the root and zone trees have (mount.c). */
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
-
 #define ZF_INODE_LOCKS_MAX 4u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
@@ -222,11 +220,6 @@ int zf_orphan_run(struct zf_fs *fs);
  * Fails only if the filesystem as a whole does.
  */
 int zf_orphan_recover(struct zf_fs *fs);
-
-/* ---- mount.c ---- */
-
-/* Tells the allocator how many nodes the root and zone trees have. */
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc);
 
 /* ---- mkfs (root.c) ---- */
 

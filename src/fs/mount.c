@@ -16,6 +16,7 @@
 #include "fs/background.h"
 #include "fs/inode.h"
 #include "txn/root_format.h"
+#include "txn/system_nodes.h"
 
 #define CACHE_DEFAULT  (UINT64_C(64) << 20)
 #define DIRTY_DEFAULT  (UINT64_C(64) << 20)
@@ -144,48 +145,10 @@ static int load_zones(struct zf_fs *fs)
 	return r;
 }
 
-/* ---- the nodes that zone items do not count ---- */
-
-struct system_nodes {
-	struct zf_alloc *alloc; /* NULL: only count them */
-	unsigned int count;
-};
-
-static int visit_system_node(void *arg, const struct zf_node_expect *expect, const void *node,
-			     int error)
-{
-	struct system_nodes *nodes = arg;
-
-	if (error < 0)
-		return error;
-	nodes->count++;
-	return nodes->alloc ? zf_alloc_load_system_node(nodes->alloc, expect->ptr.address) : 0;
-}
-
-static int walk_system_nodes(struct zf_forest *forest, struct system_nodes *nodes)
-{
-	int r = zf_tree_walk(forest, ZF_TREE_ROOT, visit_system_node, nodes);
-
-	if (r == 0)
-		r = zf_tree_walk(forest, ZF_TREE_ZONE, visit_system_node, nodes);
-	return r;
-}
-
-int zf_fs_set_tail_max(struct zf_forest *forest, struct zf_alloc *alloc)
-{
-	struct system_nodes nodes = {0};
-	int r = walk_system_nodes(forest, &nodes);
-
-	if (r == 0)
-		zf_alloc_set_tail_max(alloc, nodes.count);
-	return r;
-}
-
 /* ---- which superblock ---- */
 
 static int load_state(struct zf_fs *fs)
 {
-	struct system_nodes nodes = {0};
 	int r = check_geometry(fs);
 
 	if (r == 0)
@@ -194,11 +157,8 @@ static int load_state(struct zf_fs *fs)
 		r = load_trees(fs);
 	if (r == 0)
 		r = load_zones(fs);
-	nodes.alloc = fs->alloc;
 	if (r == 0)
-		r = walk_system_nodes(fs->forest, &nodes);
-	if (r == 0)
-		zf_alloc_set_tail_max(fs->alloc, nodes.count);
+		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
 	return r;
 }
 

@@ -3,13 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
-
-/* Keeps every block number of a zone within 32 bits, as the image's zone table needs it. */
-#define ZONE_SIZE_MAX ((uint64_t)ZF_BLOCK_SIZE << 31)
 
 int zf_zone_rules_init(struct zf_zone_rules *rules, const struct zf_geometry *geometry)
 {
@@ -300,35 +296,5 @@ int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t 
 		set_cond(rules, zone, ZF_ZONE_FULL);
 	else if (zone->cond == ZF_ZONE_EMPTY)
 		set_cond(rules, zone, ZF_ZONE_CLOSED);
-	return 0;
-}
-
-static int wrong(const struct zf_report *report, const char *name, uint64_t value,
-		 const char *expected)
-{
-	zf_report(report, ZF_REPORT_ERROR, "geometry: %s is %" PRIu64 ", expected %s", name, value,
-		  expected);
-	return -EINVAL;
-}
-
-int zf_geometry_check(const struct zf_geometry *g, const struct zf_report *report)
-{
-	if (g->zone_size == 0 || !zf_is_aligned(g->zone_size, ZF_BLOCK_SIZE) ||
-	    g->zone_size > ZONE_SIZE_MAX)
-		return wrong(report, "zone size", g->zone_size, "a multiple of 4096 up to 8 TiB");
-	if (g->zone_capacity == 0 || !zf_is_aligned(g->zone_capacity, ZF_BLOCK_SIZE) ||
-	    g->zone_capacity > g->zone_size)
-		return wrong(report, "zone capacity", g->zone_capacity,
-			     "a multiple of 4096 up to the zone size");
-	if (g->zone_count == 0 || g->zone_count > INT64_MAX / 2 / g->zone_size)
-		return wrong(report, "number of zones", g->zone_count,
-			     "at least 1, and 4 EiB in all at most");
-	if (g->conventional > g->zone_count)
-		return wrong(report, "number of conventional zones", g->conventional,
-			     "no more than there are zones");
-	if (g->max_open && g->max_active && g->max_open > g->max_active)
-		return wrong(report, "max open zones", g->max_open, "no more than the active ones");
-	if (g->append_limit == 0 || !zf_is_aligned(g->append_limit, ZF_BLOCK_SIZE))
-		return wrong(report, "append limit", g->append_limit, "a multiple of 4096");
 	return 0;
 }

@@ -134,10 +134,6 @@ static void find_newest(struct zf_ring *ring)
 	zf_ring_zone_read(zone, zone->last, &ring->report, &record);
 	ring->newest_status = record.status;
 	ring->newest = record.super;
-	if (ring->stepped_over > 0)
-		zf_report(&ring->report, ZF_REPORT_WARNING,
-			  "%u superblock records newer than generation %" PRIu64 " are damaged",
-			  ring->stepped_over, zone->last_generation);
 }
 
 int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring)
@@ -239,17 +235,22 @@ static int show(const struct walk *walk, struct zf_ring_zone *zone, uint32_t slo
 	return walk->visit(walk->arg, &record);
 }
 
-static int walk_zone(const struct walk *walk, struct zf_ring_zone *zone)
+/* Slots [first, end), the last one first. */
+static int walk_slots(const struct walk *walk, struct zf_ring_zone *zone, uint32_t first,
+		      uint32_t end)
 {
 	int r = 0;
 
-	for (uint32_t slot = zone->next; r == 0 && slot-- > 0;)
-		r = show(walk, zone, slot);
-	if (zone->type == ZF_ZONE_SEQUENTIAL)
-		return r;
-	for (uint32_t slot = zone->count; r == 0 && slot-- > zone->next;)
-		r = show(walk, zone, slot);
+	while (r == 0 && end-- > first)
+		r = show(walk, zone, end);
 	return r;
+}
+
+/* Behind the pointer of a conventional zone lie records from the last time around. */
+static int walk_behind(const struct walk *walk, struct zf_ring_zone *zone)
+{
+	return zone->type == ZF_ZONE_CONVENTIONAL ? walk_slots(walk, zone, zone->next, zone->count)
+						  : 0;
 }
 
 int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_ring_record *record),
@@ -260,9 +261,15 @@ int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_r
 		.arg = arg,
 		.newest = ring->newest_status == 0 ? &ring->newest : NULL,
 	};
-	int r = walk_zone(&walk, &ring->zones[ring->current]);
+	struct zf_ring_zone *current = &ring->zones[ring->current];
+	struct zf_ring_zone *before = &ring->zones[other(ring->current)];
+	int r = walk_slots(&walk, current, 0, current->next);
 
-	return r != 0 ? r : walk_zone(&walk, &ring->zones[other(ring->current)]);
+	if (r == 0)
+		r = walk_slots(&walk, before, 0, before->next);
+	if (r == 0)
+		r = walk_behind(&walk, before);
+	return r != 0 ? r : walk_behind(&walk, current);
 }
 
 struct search {

@@ -45,7 +45,7 @@ struct zf_super {
 	uint32_t log_zone[2]; /* ZF_SUPER_NO_ZONE: none */
 	uint64_t log_zone_resets[2];
 	uint32_t meta_zone[ZF_COPIES_MAX];
-	uint64_t meta_pointer[ZF_COPIES_MAX]; /* addresses */
+	uint64_t meta_pointer[ZF_COPIES_MAX]; /* bytes from the zone's start */
 };
 
 /* Every field of a record, for the dump and for the test of docs/format.md. */

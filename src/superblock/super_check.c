@@ -235,18 +235,14 @@ static int check_meta_pointers(const struct zf_super *super, const struct zf_rep
 {
 	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
 		uint64_t pointer = super->meta_pointer[i];
-		uint64_t start = super->meta_zone[i] * super->zone_size;
+		uint64_t max = super->meta_zone[i] == ZF_SUPER_NO_ZONE ? 0 : super->zone_capacity;
 
-		if (super->meta_zone[i] == ZF_SUPER_NO_ZONE && pointer == 0)
-			continue;
-		if (super->meta_zone[i] != ZF_SUPER_NO_ZONE && pointer >= start &&
-		    pointer - start <= super->zone_capacity &&
-		    zf_is_aligned(pointer, ZF_BLOCK_SIZE))
+		if (pointer <= max && zf_is_aligned(pointer, ZF_BLOCK_SIZE))
 			continue;
 		return zf_report_corrupt(report, WHAT, super->address,
 					 "meta_pointer[%u] has %" PRIu64
-					 ", expected a block of meta_zone[%u], or 0 without one",
-					 i, pointer, i);
+					 ", expected a multiple of 4096 up to %" PRIu64,
+					 i, pointer, max);
 	}
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * A superblock record as it lies on disk: one block, appended to the ring (superblock/ring.h).
  *
- * Every field's comment names what it is for or which fault it defends against. Bytes 0..47, and
+ * Every field's comment names what it is for or which fault it defends against. Bytes 0..63, and
  * that the record is one block whose XXH3 stands at its start, are the same in every version of the
  * format to come: so an old program can tell a newer filesystem from a damaged one.
  */
@@ -92,7 +92,7 @@ struct zf_disk_super {
 	struct zf_le32 log_zone[2];	   /* current, next; UINT32_MAX: none */
 	struct zf_le64 log_zone_resets[2]; /* the reset counts that they had */
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
-	struct zf_le64 meta_pointer[2];	   /* address: where the stream stood after this commit */
+	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
 	uint8_t reserved_c[ZF_SUPER_SIZE - 368];
 };

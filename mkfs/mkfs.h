@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of mkfs.zfuse share: the command line, what a device holds, what is printed. */
+#ifndef ZF_MKFS_MKFS_H
+#define ZF_MKFS_MKFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/format.h"
+
+#define MKFS_NAME "mkfs.zfuse"
+
+/* The last owner may be writing its last commit; mount and check wait as long. */
+#define MKFS_LOCK_WAIT_MS 10000u
+
+enum mkfs_exit {
+	MKFS_OK = 0,
+	MKFS_FAILED = 1,
+	MKFS_USAGE = 2,
+};
+
+struct mkfs_args {
+	const char *device;
+	const char *image; /* the geometry of an emulated device to be made, or NULL */
+	bool force, dry_run, quiet, json;
+	bool has_fsid;
+	uint8_t fsid[16];
+	char label[ZF_SUPER_LABEL_SIZE];
+	uint32_t node_size;
+	uint8_t metadata_copies;
+};
+
+/* Returns false when the program is to end at once with *ret_exit: told, shown, or refused. */
+bool mkfs_parse_args(int argc, char **argv, struct mkfs_args *ret_args, enum mkfs_exit *ret_exit);
+
+/* Prints "mkfs.zfuse: error: ..." to stderr. */
+void mkfs_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * What of the device would be lost: a filesystem, a partition table, data. Looks without changing a
+ * byte. Returns 1 and a text of what was found, 0 if there is nothing, or -errno, reported.
+ */
+int mkfs_probe(const struct mkfs_args *args, const struct zf_report *report, char *ret_found,
+	       size_t size);
+
+struct mkfs_result {
+	const struct mkfs_args *args;
+	const struct zf_geometry *geometry;
+	const struct zf_format_options *options;
+	const struct zf_format_plan *plan;
+	const char *replaced; /* what was, or would be, lost; "" if nothing */
+};
+
+void mkfs_print_text(const struct mkfs_result *result);
+int mkfs_print_json(const struct mkfs_result *result);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a device would be lost. */
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uuid.h>
+
+#include "io/image.h"
+#include "mkfs.h"
+#include "superblock/ring.h"
+
+/* ---- ours, which libblkid does not know ---- */
+
+static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
+{
+	const struct zf_super *super;
+	unsigned int stepped_over;
+	char fsid[37];
+
+	if (zf_ring_newest(ring, &super, &stepped_over) < 0) {
+		snprintf(found, size, "a damaged or newer zfuse filesystem");
+		return;
+	}
+	uuid_unparse_lower(super->fsid, fsid);
+	snprintf(found, size, "a zfuse filesystem%s%s%s with UUID %s", super->label[0] ? " '" : "",
+		 super->label, super->label[0] ? "'" : "", fsid);
+}
+
+/* Returns 1 if a zone is written. A conventional zone tells nothing: libblkid has looked there. */
+static int find_written_zones(struct zf_dev *dev, char *found, size_t size)
+{
+	uint32_t zone_count = zf_dev_geometry(dev)->zone_count, written = 0;
+
+	for (uint32_t zone_no = 0; zone_no < zone_count; zone_no++) {
+		struct zf_zone_info info;
+		int r = zf_dev_report(dev, zone_no, 1, &info);
+
+		if (r < 0)
+			return r;
+		written += info.type == ZF_ZONE_SEQUENTIAL && info.cond != ZF_ZONE_EMPTY;
+	}
+	if (written == 0)
+		return 0;
+	snprintf(found, size, "%" PRIu32 " zone%s with data", written, written == 1 ? "" : "s");
+	return 1;
+}
+
+static int probe_zoned(struct zf_dev *dev, char *found, size_t size)
+{
+	struct zf_ring *ring;
+	int r;
+
+	r = zf_ring_open(dev, NULL, &ring);
+	if (r == -ENODEV)
+		return find_written_zones(dev, found, size);
+	if (r < 0)
+		return r;
+	describe_zfuse(ring, found, size);
+	zf_ring_close(ring);
+	return 1;
+}
+
+/* ---- others' ---- */
+
+static int describe_signature(blkid_probe probe, char *found, size_t size)
+{
+	const char *type;
+
+	if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) == 0)
+		snprintf(found, size, "a signature of %s", type);
+	else if (blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL) == 0)
+		snprintf(found, size, "a partition table (%s)", type);
+	else
+		return 0;
+	return 1;
+}
+
+static int probe_signature(const char *path, char *found, size_t size)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(path);
+	int r;
+
+	if (!probe)
+		return -errno;
+	blkid_probe_enable_superblocks(probe, 1);
+	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE);
+	blkid_probe_enable_partitions(probe, 1);
+	/* 1: nothing, -2: more than one, which contradict each other; else an error of reading. */
+	r = blkid_do_safeprobe(probe);
+	if (r == 0) {
+		r = describe_signature(probe, found, size);
+	} else if (r == 1) {
+		r = 0;
+	} else if (r == -2) {
+		snprintf(found, size, "signatures of several filesystems");
+		r = 1;
+	} else {
+		r = -EIO;
+	}
+	blkid_free_probe(probe);
+	return r;
+}
+
+/* ---- both ---- */
+
+/* Keeps quiet about a path that is no image: that is an answer here, not an error. */
+struct last_message {
+	char text[512];
+};
+
+static void keep(void *arg, enum zf_report_level level, const char *message)
+{
+	struct last_message *last = arg;
+
+	if (level == ZF_REPORT_ERROR)
+		snprintf(last->text, sizeof(last->text), "%s", message);
+}
+
+static int probe_image(const char *path, const struct zf_report *report, char *found, size_t size)
+{
+	const struct zf_image_options options = {
+		.read_only = true,
+		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
+	};
+	struct last_message last = {""};
+	const struct zf_report kept = {.fn = keep, .arg = &last};
+	struct zf_dev *dev;
+	int r;
+
+	r = zf_image_open(path, &options, &kept, &dev);
+	if (r == -ENODEV || r == -EUCLEAN)
+		return 0;
+	if (r < 0) {
+		zf_report(report, ZF_REPORT_ERROR, "%s", last.text);
+		return r;
+	}
+	r = probe_zoned(dev, found, size);
+	if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "%s: its zones cannot be read: %s", path,
+			  strerror(-r));
+	zf_dev_close(dev);
+	return r;
+}
+
+int mkfs_probe(const struct mkfs_args *args, const struct zf_report *report, char *ret_found,
+	       size_t size)
+{
+	const char *path = args->device;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0 && errno == ENOENT && args->image)
+		return 0;
+	r = probe_image(path, report, ret_found, size);
+	if (r != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
+		return r;
+	r = probe_signature(path, ret_found, size);
+	if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", path,
+			  strerror(-r));
+	/* A new image takes the file as a whole. */
+	if (r == 0 && args->image && S_ISREG(st.st_mode)) {
+		snprintf(ret_found, size, "%" PRIu64 " bytes", (uint64_t)st.st_size);
+		r = 1;
+	}
+	return r;
+}

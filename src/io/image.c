@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/image.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/image_device.h"
+#include "io/image_file.h"
+
+int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error)
+{
+	zf_report(&image->dev.report, ZF_REPORT_ERROR, "%s: %s at %" PRIu64 ": %s", image->dev.path,
+		  what, address, strerror(-error));
+	return -EIO;
+}
+
+/* ---- what goes past the ring ---- */
+
+static int read_exactly(struct zf_image *image, uint64_t addr, void *buf, uint64_t len)
+{
+	while (len > 0) {
+		ssize_t n = pread(image->fd, buf, len, (off_t)addr);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return zf_image_host_error(image, "read", addr, n < 0 ? -errno : -EIO);
+		buf = (char *)buf + n;
+		addr += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
+		      unsigned int iovcnt)
+{
+	struct zf_image *image = zf_image_of(dev);
+	uint64_t len = 0;
+	int r;
+
+	for (unsigned int i = 0; i < iovcnt; i++)
+		len += iov[i].iov_len;
+	r = zf_zone_rules_check_read(&image->rules, addr, len);
+	if (r < 0)
+		return r;
+	if (preadv(image->fd, iov, (int)iovcnt, (off_t)addr) == (ssize_t)len)
+		return 0;
+	/* Interrupted, short or failed: once more, segment by segment. */
+	for (unsigned int i = 0; i < iovcnt; i++) {
+		r = read_exactly(image, addr, iov[i].iov_base, iov[i].iov_len);
+		if (r < 0)
+			return r;
+		addr += iov[i].iov_len;
+	}
+	return 0;
+}
+
+static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
+			struct zf_zone_info *zones)
+{
+	struct zf_image *image = zf_image_of(dev);
+
+	zf_mutex_lock(&image->lock);
+	for (uint32_t i = 0; i < count; i++)
+		zf_zone_rules_report(&image->rules, first + i, &zones[i]);
+	zf_mutex_unlock(&image->lock);
+	return 0;
+}
+
+static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	struct zf_image *image = zf_image_of(dev);
+	int r;
+
+	zf_mutex_lock(&image->lock);
+	r = zf_zone_rules_raise(&image->rules, zone_no, wp);
+	if (r == 0)
+		zf_image_trailer_store_zone(&image->trailer, zone_no, &image->rules.zones[zone_no]);
+	zf_mutex_unlock(&image->lock);
+	return r;
+}
+
+/* ---- life ---- */
+
+/*
+ * The zone table must be durable before the mark that calls it exact. An image that was opened with
+ * lower bounds and never written keeps saying so.
+ */
+static void mark_clean(struct zf_image *image)
+{
+	int r = fdatasync(image->fd);
+
+	if (r == 0 && !image->raise_first) {
+		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_CLEAN);
+		r = fdatasync(image->fd);
+	}
+	if (r < 0)
+		zf_image_host_error(image, "closing", image->trailer.table_offset, -errno);
+}
+
+static void image_free(struct zf_image *image)
+{
+	zf_mutex_deinit(&image->lock);
+	zf_zone_rules_deinit(&image->rules);
+	zf_image_trailer_unmap(&image->trailer);
+	free(image->busy);
+	free(image->zero_chunk);
+	if (image->fd >= 0)
+		close(image->fd);
+	zf_dev_deinit(&image->dev);
+	free(image);
+}
+
+static void image_close(struct zf_dev *dev)
+{
+	struct zf_image *image = zf_image_of(dev);
+
+	io_uring_queue_exit(&image->ring);
+	if (!image->read_only)
+		mark_clean(image);
+	image_free(image);
+}
+
+static const struct zf_dev_ops image_ops = {
+	.kind = "image",
+	.submit = zf_image_submit,
+	.poll = zf_image_poll,
+	.wake = zf_image_wake,
+	.read = image_read,
+	.report = image_report,
+	.raise_pointer = image_raise_pointer,
+	.close = image_close,
+};
+
+static int report_no_trailer(const char *path, const struct zf_image_file *file,
+			     const struct zf_report *report)
+{
+	uint64_t noted = zf_image_file_noted_size(file);
+
+	if (noted != 0 && noted != file->size)
+		return zf_report_corrupt(report, "image", 0,
+					 "the size of %s has %" PRIu64 ", expected %" PRIu64 "%s",
+					 path, file->size, noted,
+					 file->size < noted ? ": it was truncated" : "");
+	zf_report(report, ZF_REPORT_ERROR,
+		  "%s: not a zoned image, or truncated: no trailer at its end "
+		  "(mkfs.zfuse makes one)",
+		  path);
+	return -ENODEV;
+}
+
+static int load_trailer(struct zf_image *image, const struct zf_image_file *file,
+			const struct zf_image_trailer *trailer, const struct zf_report *report)
+{
+	bool lower_bounds;
+	int r;
+
+	image->trailer = *trailer;
+	r = zf_image_trailer_map(&image->trailer, file->fd, !image->read_only);
+	if (r < 0)
+		return r;
+	r = zf_zone_rules_init(&image->rules, &trailer->geometry);
+	if (r < 0)
+		return r;
+	zf_image_trailer_load(&image->trailer, &image->rules, report, &lower_bounds);
+	image->dev.geometry.pointers_are_lower_bounds = lower_bounds;
+	image->raise_first = lower_bounds;
+	if (image->read_only)
+		return 0;
+	/* Durable before the first write: without it, a crash of the host would look clean. */
+	zf_image_trailer_store_use(&image->trailer,
+				   lower_bounds ? ZF_IMAGE_UNKNOWN : ZF_IMAGE_IN_USE);
+	return fdatasync(file->fd) < 0 ? -errno : 0;
+}
+
+static int allocate(struct zf_image *image)
+{
+	image->busy = calloc(image->dev.geometry.zone_count, sizeof(*image->busy));
+	image->zero_chunk = aligned_alloc(ZF_BLOCK_SIZE, ZF_IMAGE_ZERO_CHUNK);
+	if (!image->busy || !image->zero_chunk)
+		return -ENOMEM;
+	memset(image->zero_chunk, 0, ZF_IMAGE_ZERO_CHUNK);
+	for (unsigned int i = 0; i < ZF_IMAGE_ZERO_CHUNKS; i++)
+		image->zeroes[i] = (struct iovec){image->zero_chunk, ZF_IMAGE_ZERO_CHUNK};
+	zf_image_init_commands(image);
+	return 0;
+}
+
+static int start_ring(struct zf_image *image, const struct zf_report *report)
+{
+	int r = io_uring_queue_init(ZF_IMAGE_RING_ENTRIES, &image->ring, 0);
+
+	if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR,
+			  "io_uring is not available (see sysctl kernel.io_uring_disabled, or the "
+			  "container's seccomp profile): %s",
+			  strerror(-r));
+	return r;
+}
+
+/* Owns `file` from here on, whatever happens. */
+static int image_new(const char *path, const struct zf_image_file *file, bool read_only,
+		     const struct zf_image_trailer *trailer, const struct zf_report *report,
+		     struct zf_dev **ret_dev)
+{
+	struct zf_image *image = calloc(1, sizeof(*image));
+	int r = -ENOMEM;
+
+	if (image)
+		r = zf_dev_init(&image->dev, &image_ops, path, &trailer->geometry, report);
+	if (r < 0) {
+		free(image);
+		close(file->fd);
+		return r;
+	}
+	zf_mutex_init(&image->lock, ZF_RANK_DEV);
+	image->fd = file->fd;
+	image->read_only = read_only;
+	r = allocate(image);
+	if (r == 0)
+		r = load_trailer(image, file, trailer, report);
+	if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be opened: %s", path, strerror(-r));
+	if (r == 0)
+		r = start_ring(image, report);
+	if (r < 0) {
+		image_free(image);
+		return r;
+	}
+	*ret_dev = &image->dev;
+	return 0;
+}
+
+int zf_image_open(const char *path, const struct zf_image_options *options,
+		  const struct zf_report *report, struct zf_dev **ret_dev)
+{
+	enum zf_image_file_mode mode =
+		options->read_only ? ZF_IMAGE_FILE_READ : ZF_IMAGE_FILE_WRITE;
+	struct zf_image_trailer trailer;
+	struct zf_image_file file;
+	int r;
+
+	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
+	if (r < 0)
+		return r;
+	r = zf_image_trailer_read(file.fd, file.size, report, &trailer);
+	if (r == 0)
+		return image_new(path, &file, options->read_only, &trailer, report, ret_dev);
+	if (r == -ENODEV)
+		r = report_no_trailer(path, &file, report);
+	else if (r != -EUCLEAN)
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be read: %s", path, strerror(-r));
+	close(file.fd);
+	return r;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The device over an image: shared by its life (image.c) and its requests (image_ring.c) only. */
+#ifndef ZF_IO_IMAGE_DEVICE_H
+#define ZF_IO_IMAGE_DEVICE_H
+
+#include <liburing.h>
+
+#include "base/bits.h"
+#include "io/dev_ops.h"
+#include "io/image_trailer.h"
+#include "io/zone_rules.h"
+
+#define ZF_IMAGE_IN_FLIGHT_MAX 256
+/* One for every command, and no-ops that wake the poller on top. */
+#define ZF_IMAGE_RING_ENTRIES 512
+
+/* Zeroes are written from one buffer, named again and again in a vector. */
+#define ZF_IMAGE_ZERO_CHUNK  ((uint64_t)64 * 1024)
+#define ZF_IMAGE_ZERO_CHUNKS 64
+
+enum zf_image_step {
+	STEP_TRANSFER,
+	STEP_FLUSH,
+	STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
+	STEP_RESET_PUNCH, /* its space goes back to the host */
+	STEP_RESULT,	  /* decided already */
+};
+
+struct zf_image_command {
+	struct zf_io *io;
+	enum zf_image_step step;
+	int result;		     /* STEP_RESULT */
+	uint64_t done;		     /* STEP_TRANSFER: bytes so far */
+	struct zf_zone_state before; /* STEP_RESET_*: what a failed one goes back to */
+	struct iovec *rest;	     /* what a short transfer has left, else NULL */
+	unsigned int rest_count;
+	struct iovec last_zeroes; /* the last, smaller piece of ZEROES */
+	struct zf_image_command *next_free;
+};
+
+/* What is going on in a zone that must not meet a reset. */
+struct zf_image_zone_busy {
+	uint32_t writes;
+	bool resetting;
+};
+
+struct zf_image {
+	struct zf_dev dev;
+	int fd;
+	bool read_only;
+
+	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
+	struct io_uring ring;
+	struct zf_zone_rules rules;
+	struct zf_image_trailer trailer;
+	struct zf_image_zone_busy *busy;
+	struct zf_image_command commands[ZF_IMAGE_IN_FLIGHT_MAX];
+	struct zf_image_command *free_commands;
+	struct zf_io *waiting, **waiting_tail;
+	bool raise_first; /* pointers are lower bounds, and nothing was written yet */
+
+	void *zero_chunk;
+	struct iovec zeroes[ZF_IMAGE_ZERO_CHUNKS];
+};
+
+static inline struct zf_image *zf_image_of(struct zf_dev *dev)
+{
+	return ZF_CONTAINER_OF(dev, struct zf_image, dev);
+}
+
+/* Makes any error of the host -EIO, and says what it was. */
+int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error);
+
+/* Fills the pool of commands. */
+void zf_image_init_commands(struct zf_image *image);
+
+/* struct zf_dev_ops */
+void zf_image_submit(struct zf_dev *dev, struct zf_io *io);
+void zf_image_poll(struct zf_dev *dev, bool wait);
+void zf_image_wake(struct zf_dev *dev);
+
+#endif

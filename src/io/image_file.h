@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening and locking the file or block device under an image: what create and open share. */
+#ifndef ZF_IO_IMAGE_FILE_H
+#define ZF_IO_IMAGE_FILE_H
+
+#include "io/image.h"
+
+struct zf_image_file {
+	int fd;
+	uint64_t size; /* bytes */
+	bool is_block_device;
+	bool created; /* by this call */
+};
+
+enum zf_image_file_mode {
+	ZF_IMAGE_FILE_READ,   /* shared lock */
+	ZF_IMAGE_FILE_WRITE,  /* exclusive lock, O_EXCL on a block device */
+	ZF_IMAGE_FILE_CREATE, /* the same; makes the file if there is none */
+};
+
+/* Every failure comes with a message. `direct`: O_DIRECT where the host's filesystem allows it. */
+int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool direct,
+		       uint32_t lock_wait_ms, const struct zf_report *report,
+		       struct zf_image_file *ret_file);
+
+/*
+ * The size that the file was made with, kept beside its contents (where the host's filesystem has
+ * extended attributes): what is left of a truncated image does not know that it was one. 0:
+ * unknown.
+ */
+void zf_image_file_note_size(const struct zf_image_file *file, uint64_t size);
+uint64_t zf_image_file_noted_size(const struct zf_image_file *file);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trailer of an image, as it lies in the file. All integers little-endian.
+ *
+ *     0                         table                     state    header
+ *     | zone 0 | zone 1 | ...    | zone table, 32 B a zone | 4 KiB | ... | 4 KiB |
+ *                                zone_size * zone_count                          image_size
+ *
+ * The header is the last block, where it is found without knowing anything, and is written once. In
+ * a file the state block lies directly before it; on a block device that is larger than needed a
+ * gap remains. Table and state change while the image is in use, through a shared mapping: the
+ * kernel keeps what was stored when the process is killed, at whichever instruction that was.
+ * So every change that must be atomic ends in one aligned 8-byte store.
+ *
+ * A zone has two slots, and its slot in use is the valid one with the higher reset count:
+ *
+ *     slot 0: reset_count (even) | word        slot 1: reset_count (odd) | word
+ *     word:   bits 0-31 pointer in blocks, 32-39 condition + 1, 40-63 check of all the rest
+ *
+ * Moving the pointer is one store of the word. A reset makes the *other* slot: word := 0, then the
+ * count, then the new word, which is the instant at which the zone is empty.
+ *
+ * A word of 0 is a slot that does not count (yet). Any other word whose check fails is damage:
+ * whether that slot was the newer one is unknown, so the zone's state is too. The zone then gets
+ * pointer 0 and a count that it never had, and every pointer of the device is treated as a lower
+ * bound.
+ */
+#ifndef ZF_IO_IMAGE_FORMAT_H
+#define ZF_IO_IMAGE_FORMAT_H
+
+#include <stddef.h>
+
+#include "base/le.h"
+
+#define ZF_IMAGE_MAGIC	     "ZFUSEIMG"
+#define ZF_IMAGE_STATE_MAGIC "ZFUSESTA"
+#define ZF_IMAGE_VERSION     1
+
+#define ZF_IMAGE_ROTATIONAL  1u
+
+struct zf_image_header {
+	uint8_t magic[8];	 /* not an image at all */
+	struct zf_le64 checksum; /* damage: XXH3 of the block from `version` on */
+	struct zf_le32 version;	 /* a later layout */
+	struct zf_le32 flags;	 /* ZF_IMAGE_ROTATIONAL */
+	uint8_t uuid[16]; /* seeds the other checks: an older image's table in the same place */
+	struct zf_le64 image_size; /* truncated, or grown: bytes from 0 to the end of this block */
+	struct zf_le64 table_offset; /* bytes: zone_size * zone_count */
+	struct zf_le64 zone_size;
+	struct zf_le64 zone_capacity;
+	struct zf_le32 zone_count;
+	struct zf_le32 conventional;
+	struct zf_le32 max_open;
+	struct zf_le32 max_active;
+	struct zf_le32 append_limit;
+	uint8_t reserved[4096 - 92]; /* zero */
+};
+
+enum zf_image_use {
+	ZF_IMAGE_CLEAN = 1,   /* closed; every pointer is exact */
+	ZF_IMAGE_IN_USE = 2,  /* exact as long as the host has not restarted since */
+	ZF_IMAGE_UNKNOWN = 3, /* the host has restarted, and nobody raised the pointers since */
+};
+
+struct zf_image_state {
+	uint8_t magic[8];
+	struct zf_le64 checksum;     /* torn: XXH3 of the block from `boot_id` on, seeded. A bad one
+					counts as UNKNOWN */
+	uint8_t boot_id[16];	     /* of the host that uses it or used it last */
+	struct zf_le32 use;	     /* enum zf_image_use */
+	uint8_t reserved[4096 - 36]; /* zero */
+};
+
+struct zf_image_slot {
+	struct zf_le64 reset_count;
+	struct zf_le64 word;
+};
+
+struct zf_image_zone {
+	struct zf_image_slot slots[2];
+};
+
+_Static_assert(sizeof(struct zf_image_header) == 4096, "one block");
+_Static_assert(offsetof(struct zf_image_header, version) == 16, "checksummed from here");
+_Static_assert(offsetof(struct zf_image_header, image_size) == 40, "no padding");
+_Static_assert(offsetof(struct zf_image_header, reserved) == 92, "no padding");
+_Static_assert(sizeof(struct zf_image_state) == 4096, "one block");
+_Static_assert(offsetof(struct zf_image_state, boot_id) == 16, "checksummed from here");
+_Static_assert(sizeof(struct zf_image_zone) == 32, "never across a sector");
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests to an image become io_uring operations.
+ *
+ * A request takes a `command` from a fixed pool, or waits in a queue until one is free. When it
+ * starts, under the lock, the zone rules decide, an append gets its address, and the new pointer is
+ * stored in the mapped trailer: so the pointer on record is never behind what may have been
+ * written, also when the process is killed with the I/O in flight. Most requests are one operation;
+ * a reset is two (make the trailer durable, punch the zone out), zeroes and short transfers are
+ * as many as it takes. A request that is refused travels as a no-op, so that its error comes
+ * the same way as everything else.
+ *
+ * Any thread submits (under the lock); one at a time reaps (under the framework's poll lock).
+ */
+#include "io/image_device.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REAP_BATCH 64
+
+void zf_image_init_commands(struct zf_image *image)
+{
+	for (unsigned int i = 0; i < ZF_IMAGE_IN_FLIGHT_MAX; i++) {
+		image->commands[i].next_free = image->free_commands;
+		image->free_commands = &image->commands[i];
+	}
+	image->waiting_tail = &image->waiting;
+}
+
+static uint32_t zone_of(const struct zf_image *image, const struct zf_io *io)
+{
+	return (uint32_t)(io->addr / image->dev.geometry.zone_size);
+}
+
+/* ---- operations on the ring ---- */
+
+static struct io_uring_sqe *get_sqe_locked(struct zf_image *image, struct zf_image_command *command)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&image->ring);
+
+	/* There are more entries than commands, and push_locked() leaves none behind. */
+	assert(sqe);
+	io_uring_sqe_set_data(sqe, command);
+	return sqe;
+}
+
+/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
+static void push_locked(struct zf_image *image)
+{
+	while (io_uring_sq_ready(&image->ring) > 0) {
+		int r = io_uring_submit(&image->ring);
+
+		assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
+		if (r < 0)
+			sched_yield();
+	}
+}
+
+static void prepare_transfer(struct zf_image *image, struct zf_image_command *command,
+			     struct io_uring_sqe *sqe)
+{
+	const struct zf_io *io = command->io;
+	const struct iovec *iov = command->rest ? command->rest : io->iov;
+	unsigned int iovcnt = command->rest ? command->rest_count : io->iovcnt;
+	uint64_t left = io->len - command->done;
+
+	if (io->op == ZF_IO_ZEROES && left >= ZF_IMAGE_ZERO_CHUNK) {
+		iov = image->zeroes;
+		iovcnt = (unsigned int)zf_min_u64(left / ZF_IMAGE_ZERO_CHUNK, ZF_IMAGE_ZERO_CHUNKS);
+	} else if (io->op == ZF_IO_ZEROES) {
+		command->last_zeroes = (struct iovec){image->zero_chunk, left};
+		iov = &command->last_zeroes;
+		iovcnt = 1;
+	}
+	if (io->op == ZF_IO_READ)
+		io_uring_prep_readv(sqe, image->fd, iov, iovcnt, io->addr + command->done);
+	else
+		io_uring_prep_writev2(sqe, image->fd, iov, iovcnt, io->addr + command->done,
+				      io->fua ? RWF_DSYNC : 0);
+}
+
+static void prepare_trailer_sync(struct zf_image *image, uint32_t zone_no, struct io_uring_sqe *sqe)
+{
+	io_uring_prep_fsync(sqe, image->fd, IORING_FSYNC_DATASYNC);
+	sqe->off = zf_image_trailer_zone_block(&image->trailer, zone_no);
+	sqe->len = ZF_BLOCK_SIZE;
+}
+
+static void launch_locked(struct zf_image *image, struct zf_image_command *command)
+{
+	struct io_uring_sqe *sqe = get_sqe_locked(image, command);
+	const struct zf_io *io = command->io;
+
+	switch (command->step) {
+	case STEP_TRANSFER:
+		prepare_transfer(image, command, sqe);
+		break;
+	case STEP_FLUSH:
+		io_uring_prep_fsync(sqe, image->fd, IORING_FSYNC_DATASYNC);
+		break;
+	case STEP_RESET_SYNC:
+		prepare_trailer_sync(image, zone_of(image, io), sqe);
+		break;
+	case STEP_RESET_PUNCH:
+		io_uring_prep_fallocate(sqe, image->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					(off_t)io->addr, (off_t)image->dev.geometry.zone_size);
+		break;
+	case STEP_RESULT:
+		io_uring_prep_nop(sqe);
+		break;
+	}
+	/* The prep functions of older liburing clear the data. */
+	io_uring_sqe_set_data(sqe, command);
+}
+
+/* ---- starting a request ---- */
+
+static bool is_write(const struct zf_io *io)
+{
+	return io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND || io->op == ZF_IO_ZEROES;
+}
+
+static int start_read(struct zf_image *image, struct zf_image_command *command)
+{
+	const struct zf_io *io = command->io;
+	int r;
+
+	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
+	if (r == 0)
+		r = zf_zone_rules_check_read(&image->rules, io->addr, io->len);
+	command->step = STEP_TRANSFER;
+	return r;
+}
+
+/*
+ * A device leaves open which of two commands on one zone goes first. Here a reset punches the zone
+ * out while later writes could already be on their way, so the later one fails.
+ */
+static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
+{
+	const struct zf_image_zone_busy *busy = &image->busy[zone_of(image, io)];
+
+	return busy->resetting || (!is_write(io) && busy->writes > 0);
+}
+
+static int start_change_locked(struct zf_image *image, struct zf_image_command *command)
+{
+	struct zf_io *io = command->io;
+	struct zf_zone_state *zone;
+	uint32_t zone_no;
+	uint64_t addr;
+	int r;
+
+	if (image->read_only)
+		return -EROFS;
+	if (io->addr / image->dev.geometry.zone_size >= image->dev.geometry.zone_count)
+		return -EINVAL;
+	if (is_in_the_way(image, io))
+		return -EIO;
+	zone_no = zone_of(image, io);
+	zone = &image->rules.zones[zone_no];
+	command->before = *zone;
+	r = zf_zone_rules_apply(&image->rules, io, &addr);
+	if (r < 0)
+		return r;
+	/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
+	if (image->raise_first)
+		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
+	image->raise_first = false;
+	zf_image_trailer_store_zone(&image->trailer, zone_no, zone);
+
+	io->addr = addr;
+	image->busy[zone_no].writes += is_write(io);
+	image->busy[zone_no].resetting = io->op == ZF_IO_RESET;
+	if (is_write(io))
+		command->step = STEP_TRANSFER;
+	else if (io->op == ZF_IO_RESET)
+		command->step = STEP_RESET_SYNC;
+	else
+		command->step = STEP_RESULT;
+	return 0;
+}
+
+static void start_locked(struct zf_image *image, struct zf_io *io)
+{
+	struct zf_image_command *command = image->free_commands;
+	int r;
+
+	image->free_commands = command->next_free;
+	*command = (struct zf_image_command){.io = io};
+	switch (io->op) {
+	case ZF_IO_READ:
+		r = start_read(image, command);
+		break;
+	case ZF_IO_FLUSH:
+		command->step = STEP_FLUSH;
+		r = 0;
+		break;
+	default:
+		r = start_change_locked(image, command);
+	}
+	if (r < 0) {
+		command->step = STEP_RESULT;
+		command->result = r;
+	}
+	launch_locked(image, command);
+}
+
+void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
+{
+	struct zf_image *image = zf_image_of(dev);
+
+	zf_mutex_lock(&image->lock);
+	if (image->free_commands && !image->waiting) {
+		start_locked(image, io);
+		push_locked(image);
+	} else {
+		*image->waiting_tail = io;
+		image->waiting_tail = &io->next;
+	}
+	zf_mutex_unlock(&image->lock);
+}
+
+static void start_waiting_locked(struct zf_image *image)
+{
+	while (image->waiting && image->free_commands) {
+		struct zf_io *io = image->waiting;
+
+		image->waiting = io->next;
+		if (!image->waiting)
+			image->waiting_tail = &image->waiting;
+		io->next = NULL;
+		start_locked(image, io);
+	}
+}
+
+/* ---- completions ---- */
+
+/* What is left of the request's segments after command->done bytes. */
+static int set_rest(struct zf_image_command *command)
+{
+	const struct zf_io *io = command->io;
+	uint64_t skip = command->done;
+	unsigned int first = 0;
+	struct iovec *rest;
+
+	if (io->op == ZF_IO_ZEROES)
+		return 0;
+	rest = command->rest ? command->rest : calloc(io->iovcnt, sizeof(*rest));
+	if (!rest)
+		return -ENOMEM;
+	while (skip >= io->iov[first].iov_len)
+		skip -= io->iov[first++].iov_len;
+	command->rest = rest;
+	command->rest_count = io->iovcnt - first;
+	memcpy(rest, io->iov + first, command->rest_count * sizeof(*rest));
+	rest[0].iov_base = (char *)rest[0].iov_base + skip;
+	rest[0].iov_len -= skip;
+	return 0;
+}
+
+/* Returns 1 when there is more to transfer. */
+static int transferred(struct zf_image *image, struct zf_image_command *command, int res)
+{
+	const struct zf_io *io = command->io;
+	const char *what = io->op == ZF_IO_READ ? "read" : "write";
+
+	if (res < 0)
+		return zf_image_host_error(image, what, io->addr, res);
+	/* Part of a block does not count: direct I/O could not go on from there. */
+	res -= res % (int)ZF_BLOCK_SIZE;
+	if (res == 0)
+		return zf_image_host_error(image, what, io->addr, -EIO);
+	command->done += (uint64_t)res;
+	if (command->done == io->len)
+		return 0;
+	return set_rest(command) < 0 ? -EIO : 1;
+}
+
+static int reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res)
+{
+	uint32_t zone_no = zone_of(image, command->io);
+	struct zf_zone_state *zone = &image->rules.zones[zone_no];
+
+	if (res >= 0) {
+		command->step = STEP_RESET_PUNCH;
+		return 1;
+	}
+	zf_image_trailer_revoke_reset(&image->trailer, zone_no, zone->reset_count);
+	*zone = command->before;
+	zf_zone_rules_recount(&image->rules);
+	return zf_image_host_error(image, "reset", command->io->addr, res);
+}
+
+/* Returns the request's result, or 1 when another operation has to follow. */
+static int advance_locked(struct zf_image *image, struct zf_image_command *command, int res)
+{
+	switch (command->step) {
+	case STEP_TRANSFER:
+		return transferred(image, command, res);
+	case STEP_FLUSH:
+		return res < 0 ? zf_image_host_error(image, "flush", 0, res) : 0;
+	case STEP_RESET_SYNC:
+		return reset_synced_locked(image, command, res);
+	case STEP_RESET_PUNCH:
+		return 0; /* a host that cannot punch keeps the space, and nothing else is lost */
+	case STEP_RESULT:
+		return command->result;
+	}
+	return -EIO;
+}
+
+static void finish_locked(struct zf_image *image, struct zf_image_command *command, int result)
+{
+	struct zf_io *io = command->io;
+
+	if (io->op != ZF_IO_READ && command->step != STEP_RESULT && command->step != STEP_FLUSH) {
+		struct zf_image_zone_busy *busy = &image->busy[zone_of(image, io)];
+
+		busy->writes -= is_write(io);
+		busy->resetting = false;
+	}
+	free(command->rest);
+	command->next_free = image->free_commands;
+	image->free_commands = command;
+	zf_dev_complete(&image->dev, io, result);
+}
+
+/*
+ * When a thread ends, the kernel cancels what it has submitted and not begun. Every step may be
+ * repeated, and this time it belongs to the poller.
+ */
+static bool is_to_be_repeated(int res)
+{
+	return res == -ECANCELED || res == -EINTR || res == -EAGAIN;
+}
+
+static void reaped_locked(struct zf_image *image, struct zf_image_command *command, int res)
+{
+	int r = is_to_be_repeated(res) ? 1 : advance_locked(image, command, res);
+
+	if (r > 0)
+		launch_locked(image, command);
+	else
+		finish_locked(image, command, r);
+}
+
+/* Returns true if something was handed back, or somebody wants the poller to return. */
+static bool reap(struct zf_image *image)
+{
+	struct io_uring_cqe *cqes[REAP_BATCH];
+	unsigned int n = io_uring_peek_batch_cqe(&image->ring, cqes, REAP_BATCH);
+	bool woken = false;
+
+	if (n == 0)
+		return false;
+	zf_mutex_lock(&image->lock);
+	for (unsigned int i = 0; i < n; i++) {
+		struct zf_image_command *command = io_uring_cqe_get_data(cqes[i]);
+
+		if (command)
+			reaped_locked(image, command, cqes[i]->res);
+		else
+			woken = true;
+	}
+	io_uring_cq_advance(&image->ring, n);
+	start_waiting_locked(image);
+	push_locked(image);
+	zf_mutex_unlock(&image->lock);
+	return woken || image->dev.finished;
+}
+
+void zf_image_poll(struct zf_dev *dev, bool wait)
+{
+	struct zf_image *image = zf_image_of(dev);
+	struct io_uring_cqe *cqe;
+
+	while (!reap(image) && wait)
+		io_uring_wait_cqe(&image->ring, &cqe);
+}
+
+void zf_image_wake(struct zf_dev *dev)
+{
+	struct zf_image *image = zf_image_of(dev);
+
+	zf_mutex_lock(&image->lock);
+	io_uring_prep_nop(get_sqe_locked(image, NULL));
+	push_locked(image);
+	zf_mutex_unlock(&image->lock);
+}

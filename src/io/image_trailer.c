@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/image_trailer.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+/* No zone is reset this often, so a count raised by it is one that the zone never had. */
+#define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
+
+#define WORD_COND_SHIFT	     32
+#define WORD_CHECK_SHIFT     40
+#define WORD_CHECKED	     (((uint64_t)1 << WORD_CHECK_SHIFT) - 1)
+
+/* ---- file access ---- */
+
+/* The descriptor may be O_DIRECT: buffers, offsets and lengths are whole blocks. */
+static int read_blocks(int fd, void *buf, uint64_t len, uint64_t offset)
+{
+	while (len > 0) {
+		ssize_t n = pread(fd, buf, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		buf = (char *)buf + n;
+		offset += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int write_blocks(int fd, const void *buf, uint64_t len, uint64_t offset)
+{
+	while (len > 0) {
+		ssize_t n = pwrite(fd, buf, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buf = (const char *)buf + n;
+		offset += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static void read_boot_id(uint8_t *ret_boot_id)
+{
+	char text[UUID_STR_LEN] = "";
+	uuid_t parsed;
+	_zf_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	/* All zeroes is no boot's id: such an image is exact only after it was closed cleanly. */
+	memset(ret_boot_id, 0, sizeof(parsed));
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) != sizeof(text) - 1)
+		return;
+	if (uuid_parse(text, parsed) == 0)
+		memcpy(ret_boot_id, parsed, sizeof(parsed));
+}
+
+/* ---- layout ---- */
+
+static void place(struct zf_image_trailer *trailer)
+{
+	const struct zf_geometry *g = &trailer->geometry;
+
+	trailer->table_offset = g->zone_size * g->zone_count;
+	trailer->table_size =
+		zf_align_up((uint64_t)g->zone_count * sizeof(struct zf_image_zone), ZF_BLOCK_SIZE);
+	trailer->state_offset = trailer->table_offset + trailer->table_size;
+}
+
+int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_geometry *geometry,
+			    uint64_t image_size)
+{
+	uint64_t needed;
+
+	*trailer = (struct zf_image_trailer){.geometry = *geometry};
+	place(trailer);
+	needed = trailer->state_offset + 2 * ZF_BLOCK_SIZE;
+	trailer->image_size = image_size ? zf_align_down(image_size, ZF_BLOCK_SIZE) : needed;
+	return trailer->image_size < needed ? -ENOSPC : 0;
+}
+
+/* ---- zone table ---- */
+
+static uint64_t check_of(const struct zf_image_trailer *trailer, uint32_t zone_no,
+			 uint64_t reset_count, uint64_t word)
+{
+	struct zf_le64 covered[3] = {zf_le64_from(zone_no), zf_le64_from(reset_count),
+				     zf_le64_from(word & WORD_CHECKED)};
+
+	return zf_hash64_seed(covered, sizeof(covered), trailer->seed) << WORD_CHECK_SHIFT;
+}
+
+static uint64_t word_of(const struct zf_image_trailer *trailer, uint32_t zone_no,
+			const struct zf_zone_state *zone)
+{
+	uint64_t word = zone->wp >> ZF_BLOCK_SHIFT;
+
+	word |= ((uint64_t)zone->cond + 1) << WORD_COND_SHIFT;
+	return word | check_of(trailer, zone_no, zone->reset_count, word);
+}
+
+/* One aligned store: neither a kill nor the kernel writing the page back sees half of it. */
+static void store(struct zf_le64 *le, uint64_t v)
+{
+	atomic_store_explicit((_Atomic uint64_t *)(void *)le, htole64(v), memory_order_release);
+}
+
+void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				 const struct zf_zone_state *zone)
+{
+	struct zf_image_slot *slot = &trailer->table[zone_no].slots[zone->reset_count & 1];
+
+	if (zf_le64_get(slot->reset_count) != zone->reset_count) {
+		store(&slot->word, 0);
+		store(&slot->reset_count, zone->reset_count);
+	}
+	store(&slot->word, word_of(trailer, zone_no, zone));
+}
+
+void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
+				   uint64_t reset_count)
+{
+	store(&trailer->table[zone_no].slots[reset_count & 1].word, 0);
+}
+
+static bool zone_is_plausible(const struct zf_geometry *g, uint32_t zone_no,
+			      const struct zf_zone_state *zone)
+{
+	switch (zone->cond) {
+	case ZF_ZONE_NOT_WP:
+		return zone_no < g->conventional && zone->wp == 0;
+	case ZF_ZONE_EMPTY:
+		return zone_no >= g->conventional && zone->wp == 0;
+	case ZF_ZONE_FULL:
+		return zone_no >= g->conventional && zone->wp == g->zone_capacity;
+	case ZF_ZONE_IMP_OPEN:
+	case ZF_ZONE_EXP_OPEN:
+	case ZF_ZONE_CLOSED:
+		return zone_no >= g->conventional && zone->wp < g->zone_capacity;
+	case ZF_ZONE_READONLY:
+	case ZF_ZONE_OFFLINE:
+		return zone->wp <= g->zone_capacity;
+	}
+	return false;
+}
+
+enum slot_is {
+	SLOT_BLANK, /* never used, or killed in the middle of a reset: the other one counts */
+	SLOT_VALID,
+	SLOT_DAMAGED,
+};
+
+static enum slot_is load_slot(const struct zf_image_trailer *trailer, uint32_t zone_no,
+			      unsigned int index, struct zf_zone_state *ret_zone)
+{
+	const struct zf_image_slot *slot = &trailer->table[zone_no].slots[index];
+	uint64_t reset_count = zf_le64_get(slot->reset_count);
+	uint64_t word = zf_le64_get(slot->word);
+	struct zf_zone_state zone = {
+		.wp = (word & UINT32_MAX) << ZF_BLOCK_SHIFT,
+		.reset_count = reset_count,
+		.cond = (enum zf_zone_cond)((word >> WORD_COND_SHIFT & 0xff) - 1),
+	};
+
+	if (word == 0)
+		return SLOT_BLANK;
+	if ((reset_count & 1) != index ||
+	    (word & ~WORD_CHECKED) != check_of(trailer, zone_no, reset_count, word) ||
+	    !zone_is_plausible(&trailer->geometry, zone_no, &zone))
+		return SLOT_DAMAGED;
+	*ret_zone = zone;
+	return SLOT_VALID;
+}
+
+/* A damaged slot may have been the newer one, so the other one is not to be trusted either. */
+static bool load_zone(const struct zf_image_trailer *trailer, uint32_t zone_no,
+		      struct zf_zone_state *ret_zone)
+{
+	struct zf_zone_state zones[2];
+	enum slot_is is[2] = {load_slot(trailer, zone_no, 0, &zones[0]),
+			      load_slot(trailer, zone_no, 1, &zones[1])};
+	unsigned int newer;
+
+	if (is[0] == SLOT_DAMAGED || is[1] == SLOT_DAMAGED ||
+	    (is[0] == SLOT_BLANK && is[1] == SLOT_BLANK))
+		return false;
+	if (is[0] == SLOT_VALID && is[1] == SLOT_VALID)
+		newer = zones[1].reset_count > zones[0].reset_count;
+	else
+		newer = is[1] == SLOT_VALID;
+	*ret_zone = zones[newer];
+	return true;
+}
+
+/* ---- state ---- */
+
+static uint64_t state_checksum(const struct zf_image_trailer *trailer)
+{
+	size_t from = offsetof(struct zf_image_state, boot_id);
+
+	return zf_hash64_seed((const char *)trailer->state + from, ZF_BLOCK_SIZE - from,
+			      trailer->seed);
+}
+
+void zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use)
+{
+	struct zf_image_state *state = trailer->state;
+
+	/* Killed in between, it has a bad checksum, which counts as UNKNOWN: slower, never wrong.
+	 */
+	memset(state, 0, sizeof(*state));
+	memcpy(state->magic, ZF_IMAGE_STATE_MAGIC, sizeof(state->magic));
+	memcpy(state->boot_id, trailer->boot_id, sizeof(state->boot_id));
+	state->use = zf_le32_from(use);
+	state->checksum = zf_le64_from(state_checksum(trailer));
+}
+
+static bool pointers_are_exact(const struct zf_image_trailer *trailer)
+{
+	static const uint8_t no_boot[sizeof(trailer->boot_id)];
+	const struct zf_image_state *state = trailer->state;
+
+	if (memcmp(state->magic, ZF_IMAGE_STATE_MAGIC, sizeof(state->magic)) != 0 ||
+	    zf_le64_get(state->checksum) != state_checksum(trailer))
+		return false;
+	switch (zf_le32_get(state->use)) {
+	case ZF_IMAGE_CLEAN:
+		return true;
+	case ZF_IMAGE_IN_USE:
+		return memcmp(state->boot_id, trailer->boot_id, sizeof(state->boot_id)) == 0 &&
+		       memcmp(state->boot_id, no_boot, sizeof(state->boot_id)) != 0;
+	default:
+		return false;
+	}
+}
+
+/* A zone without a valid slot: see the end of the comment in io/image_format.h. */
+static void replace_zone(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+			 uint32_t zone_no, uint64_t highest_count)
+{
+	struct zf_zone_state *zone = &rules->zones[zone_no];
+
+	*zone = (struct zf_zone_state){
+		.cond = zone_no < trailer->geometry.conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
+		.reset_count = highest_count + RESETS_NEVER_REACHED,
+	};
+	store(&trailer->table[zone_no].slots[0].word, 0);
+	store(&trailer->table[zone_no].slots[1].word, 0);
+	zf_image_trailer_store_zone(trailer, zone_no, zone);
+}
+
+void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+			   const struct zf_report *report, bool *ret_lower_bounds)
+{
+	uint32_t zone_count = trailer->geometry.zone_count;
+	uint64_t highest_count = 0;
+	uint32_t bad = 0;
+
+	for (uint32_t i = 0; i < zone_count; i++) {
+		if (load_zone(trailer, i, &rules->zones[i]))
+			highest_count = zf_max_u64(highest_count, rules->zones[i].reset_count);
+		else
+			bad++;
+	}
+	for (uint32_t i = 0; bad > 0 && i < zone_count; i++) {
+		if (load_zone(trailer, i, &rules->zones[i]))
+			continue;
+		zf_report(report, ZF_REPORT_WARNING,
+			  "image: the table's entry of zone %" PRIu32
+			  " does not verify; its pointer has to be found again",
+			  i);
+		replace_zone(trailer, rules, i, highest_count);
+	}
+	*ret_lower_bounds = bad > 0 || !pointers_are_exact(trailer);
+	zf_zone_rules_power_cycle(rules);
+}
+
+uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uint32_t zone_no)
+{
+	return trailer->table_offset +
+	       zf_align_down((uint64_t)zone_no * sizeof(struct zf_image_zone), ZF_BLOCK_SIZE);
+}
+
+/* ---- mapping ---- */
+
+static int map_shared(struct zf_image_trailer *trailer, int fd)
+{
+	/* A page may be larger than a block: the mapping begins where a page does. */
+	uint64_t from = zf_align_down(trailer->table_offset, (uint64_t)sysconf(_SC_PAGESIZE));
+	void *map;
+
+	trailer->map_size = trailer->state_offset + ZF_BLOCK_SIZE - from;
+	map = mmap(NULL, trailer->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		   (off_t)from);
+	if (map == MAP_FAILED)
+		return -errno;
+	trailer->map = map;
+	trailer->table = (void *)((char *)map + (trailer->table_offset - from));
+	return 0;
+}
+
+int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable)
+{
+	uint64_t size = trailer->table_size + ZF_BLOCK_SIZE;
+	_zf_free_ void *buf = aligned_alloc(ZF_BLOCK_SIZE, size);
+	int r;
+
+	if (!buf)
+		return -ENOMEM;
+	/* Read first even if it is to be mapped: a bad sector must be an error and not a signal. */
+	r = read_blocks(fd, buf, size, trailer->table_offset);
+	if (r < 0)
+		return r;
+	if (writable) {
+		r = map_shared(trailer, fd);
+		if (r < 0)
+			return r;
+	} else {
+		trailer->table = zf_steal_ptr(&buf);
+	}
+	trailer->state = (void *)((char *)trailer->table + trailer->table_size);
+	read_boot_id(trailer->boot_id);
+	return 0;
+}
+
+void zf_image_trailer_unmap(struct zf_image_trailer *trailer)
+{
+	if (trailer->map)
+		munmap(trailer->map, trailer->map_size);
+	else
+		free(trailer->table);
+	trailer->map = NULL;
+	trailer->table = NULL;
+	trailer->state = NULL;
+}
+
+/* ---- header ---- */
+
+static uint64_t header_checksum(const struct zf_image_header *header)
+{
+	size_t from = offsetof(struct zf_image_header, version);
+
+	return zf_hash64((const char *)header + from, sizeof(*header) - from);
+}
+
+static uint64_t seed_of(const uint8_t *uuid)
+{
+	return zf_hash64(uuid, sizeof(uuid_t));
+}
+
+static void header_encode(const struct zf_image_trailer *trailer, const uint8_t *uuid,
+			  struct zf_image_header *header)
+{
+	const struct zf_geometry *g = &trailer->geometry;
+
+	memset(header, 0, sizeof(*header));
+	memcpy(header->magic, ZF_IMAGE_MAGIC, sizeof(header->magic));
+	memcpy(header->uuid, uuid, sizeof(header->uuid));
+	header->version = zf_le32_from(ZF_IMAGE_VERSION);
+	header->flags = zf_le32_from(g->rotational ? ZF_IMAGE_ROTATIONAL : 0);
+	header->image_size = zf_le64_from(trailer->image_size);
+	header->table_offset = zf_le64_from(trailer->table_offset);
+	header->zone_size = zf_le64_from(g->zone_size);
+	header->zone_capacity = zf_le64_from(g->zone_capacity);
+	header->zone_count = zf_le32_from(g->zone_count);
+	header->conventional = zf_le32_from(g->conventional);
+	header->max_open = zf_le32_from(g->max_open);
+	header->max_active = zf_le32_from(g->max_active);
+	header->append_limit = zf_le32_from(g->append_limit);
+	header->checksum = zf_le64_from(header_checksum(header));
+}
+
+static void header_decode(const struct zf_image_header *header, struct zf_image_trailer *trailer)
+{
+	trailer->geometry = (struct zf_geometry){
+		.zone_size = zf_le64_get(header->zone_size),
+		.zone_capacity = zf_le64_get(header->zone_capacity),
+		.zone_count = zf_le32_get(header->zone_count),
+		.conventional = zf_le32_get(header->conventional),
+		.max_open = zf_le32_get(header->max_open),
+		.max_active = zf_le32_get(header->max_active),
+		.append_limit = zf_le32_get(header->append_limit),
+		.rotational = zf_le32_get(header->flags) & ZF_IMAGE_ROTATIONAL,
+		/* The host's page cache and its disk's cache: a flush always means something. */
+		.volatile_cache = true,
+	};
+	trailer->image_size = zf_le64_get(header->image_size);
+	trailer->seed = seed_of(header->uuid);
+}
+
+static int header_check(const struct zf_image_header *header, uint64_t address, uint64_t file_size,
+			const struct zf_report *report)
+{
+	static const uint8_t zeroes[sizeof(header->reserved)];
+	const char *what = "image header";
+
+	if (zf_le64_get(header->checksum) != header_checksum(header))
+		return zf_report_corrupt(report, what, address,
+					 "checksum has %016" PRIx64 ", expected %016" PRIx64,
+					 zf_le64_get(header->checksum), header_checksum(header));
+	if (zf_le32_get(header->version) != ZF_IMAGE_VERSION)
+		return zf_report_corrupt(report, what, address,
+					 "version has %" PRIu32 ", expected %d",
+					 zf_le32_get(header->version), ZF_IMAGE_VERSION);
+	if (zf_le32_get(header->flags) & ~ZF_IMAGE_ROTATIONAL)
+		return zf_report_corrupt(report, what, address,
+					 "flags has %" PRIx32 ", expected no more than %x",
+					 zf_le32_get(header->flags), ZF_IMAGE_ROTATIONAL);
+	if (memcmp(header->reserved, zeroes, sizeof(zeroes)) != 0)
+		return zf_report_corrupt(report, what, address,
+					 "reserved bytes are set, expected zeroes");
+	if (zf_le64_get(header->image_size) != file_size)
+		return zf_report_corrupt(report, what, address,
+					 "image size has %" PRIu64 ", expected %" PRIu64
+					 ", as the file is long",
+					 zf_le64_get(header->image_size), file_size);
+	return 0;
+}
+
+int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
+			  struct zf_image_trailer *ret_trailer)
+{
+	uint64_t address = zf_align_down(file_size, ZF_BLOCK_SIZE) - ZF_BLOCK_SIZE;
+	_zf_free_ struct zf_image_header *header = NULL;
+	struct zf_image_trailer trailer = {};
+	int r;
+
+	if (file_size < ZF_BLOCK_SIZE)
+		return -ENODEV;
+	header = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*header));
+	if (!header)
+		return -ENOMEM;
+	r = read_blocks(fd, header, sizeof(*header), address);
+	if (r < 0)
+		return r;
+	if (memcmp(header->magic, ZF_IMAGE_MAGIC, sizeof(header->magic)) != 0)
+		return -ENODEV;
+	r = header_check(header, address, zf_align_down(file_size, ZF_BLOCK_SIZE), report);
+	if (r < 0)
+		return r;
+	header_decode(header, &trailer);
+	if (zf_geometry_check(&trailer.geometry, report) < 0)
+		return zf_report_corrupt(report, "image header", address,
+					 "geometry has a value out of range");
+	place(&trailer);
+	if (zf_le64_get(header->table_offset) != trailer.table_offset ||
+	    trailer.state_offset + ZF_BLOCK_SIZE > address)
+		return zf_report_corrupt(report, "image header", address,
+					 "table offset has %" PRIu64 ", expected %" PRIu64
+					 " and room for it",
+					 zf_le64_get(header->table_offset), trailer.table_offset);
+	*ret_trailer = trailer;
+	return 0;
+}
+
+int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd)
+{
+	struct zf_image_trailer t = *trailer;
+	uint64_t size = t.table_size + ZF_BLOCK_SIZE;
+	_zf_free_ uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, size);
+	_zf_free_ struct zf_image_header *header = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*header));
+	uuid_t uuid;
+	int r;
+
+	if (!buf || !header)
+		return -ENOMEM;
+	uuid_generate(uuid);
+	t.seed = seed_of(uuid);
+	memset(buf, 0, size);
+	t.table = (void *)buf;
+	t.state = (void *)(buf + t.table_size);
+	for (uint32_t i = 0; i < t.geometry.zone_count; i++) {
+		struct zf_zone_state zone = {
+			.cond = i < t.geometry.conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
+		};
+
+		zf_image_trailer_store_zone(&t, i, &zone);
+	}
+	read_boot_id(t.boot_id);
+	zf_image_trailer_store_use(&t, ZF_IMAGE_CLEAN);
+	header_encode(&t, uuid, header);
+
+	r = write_blocks(fd, buf, size, t.table_offset);
+	if (r < 0)
+		return r;
+	if (fsync(fd) < 0)
+		return -errno;
+	r = write_blocks(fd, header, sizeof(*header), t.image_size - sizeof(*header));
+	if (r < 0)
+		return r;
+	return fsync(fd) < 0 ? -errno : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trailer of an image in memory: the checked header, and the mapped zone table and state.
+ * Format and reasons: io/image_format.h. Not thread-safe; the image calls it under its lock.
+ */
+#ifndef ZF_IO_IMAGE_TRAILER_H
+#define ZF_IO_IMAGE_TRAILER_H
+
+#include "io/image_format.h"
+#include "io/zone_rules.h"
+
+struct zf_image_trailer {
+	struct zf_geometry geometry;
+	uint64_t image_size, table_offset, table_size, state_offset;
+	uint64_t seed;
+	uint8_t boot_id[16];
+
+	/* Mapped shared when writable, private memory when read-only. */
+	void *map;
+	uint64_t map_size;
+	struct zf_image_zone *table;
+	struct zf_image_state *state;
+};
+
+/* Lays out a trailer for a file (image_size 0: as small as possible) or a device of that size. */
+int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_geometry *geometry,
+			    uint64_t image_size);
+
+/* Writes a laid-out trailer to the file, header last, and makes it durable. Every zone is empty. */
+int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd);
+
+/*
+ * Reads and checks the header in the last block of the file. -ENODEV: no header there (no message);
+ * -EUCLEAN: one that does not verify.
+ */
+int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
+			  struct zf_image_trailer *ret_trailer);
+
+int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable);
+void zf_image_trailer_unmap(struct zf_image_trailer *trailer);
+
+/*
+ * Fills the rules' zones from the table and decides whether pointers are lower bounds only. Zones
+ * with no valid slot are reported as warnings; in a writable map they get a fresh slot.
+ */
+void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+			   const struct zf_report *report, bool *ret_lower_bounds);
+
+/* Stores the zone's condition, pointer and reset count, atomically against a kill. */
+void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				 const struct zf_zone_state *zone);
+
+/* Takes a reset back that could not be made durable: the slot of before is in use again. */
+void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
+				   uint64_t reset_count);
+
+void zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use);
+
+/* The block of the file that holds the zone's entry. */
+uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uint32_t zone_no);
+
+#endif

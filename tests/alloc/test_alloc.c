@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* The allocator on a memory device: streams, freezes, releases, limits, reservations. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "alloc/alloc.h"
+#include "base/bits.h"
+#include "io/memory.h"
+
+#define ZONES	  32u
+#define ZONE_SIZE (64u * 1024)
+#define CAPACITY                                                                                   \
+	(56u * 1024) /* 14 blocks, below the size: a node of 4 blocks leaves 2 at the end */
+#define NODE_SIZE 16384u
+
+struct world {
+	struct zf_memory *memory;
+	struct zf_dev *dev;
+	struct zf_alloc *alloc;
+};
+
+static void open_world(struct world *world, uint32_t max_active, uint8_t copies)
+{
+	struct zf_geometry geometry = {
+		.zone_size = ZONE_SIZE,
+		.zone_capacity = CAPACITY,
+		.zone_count = ZONES,
+		.max_active = max_active,
+		.max_open = max_active,
+		.append_limit = 16 * 1024,
+	};
+	struct zf_memory_options options = {0};
+	struct zf_super super = {
+		.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = copies};
+
+	assert_int_equal(zf_memory_new(&geometry, &world->memory), 0);
+	assert_int_equal(zf_memory_open(world->memory, &options, NULL, &world->dev), 0);
+	assert_int_equal(zf_alloc_new(world->dev, &super, NULL, &world->alloc), 0);
+	assert_int_equal(zf_alloc_start(world->alloc, 0, 1), 0);
+	zf_alloc_set_tail_max(world->alloc, 2);
+}
+
+static void close_world(struct world *world)
+{
+	zf_alloc_free(world->alloc);
+	zf_dev_close(world->dev);
+	zf_memory_free(world->memory);
+}
+
+static struct zf_zone zone(struct world *world, uint32_t zone_no)
+{
+	struct zf_zone z;
+
+	zf_alloc_get_zone(world->alloc, zone_no, &z);
+	return z;
+}
+
+static void commit(struct world *world)
+{
+	struct zf_alloc_frozen *frozen;
+
+	assert_int_equal(zf_alloc_freeze(world->alloc, 1, &frozen), 0);
+	zf_alloc_committed(world->alloc, frozen);
+	zf_alloc_frozen_free(frozen);
+}
+
+/* Appends one block, in its own grant, and counts it live. */
+static uint64_t append_block(struct world *world)
+{
+	struct zf_append_grant grant;
+	uint64_t address;
+
+	assert_int_equal(zf_alloc_reserve(world->alloc, ZF_RESERVE_NORMAL, 1, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(world->alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
+			 0);
+	address = grant.zone_start +
+		  ((uint64_t)(zone(world, grant.zone_no).pointer - 1) << ZF_BLOCK_SHIFT);
+	zf_alloc_live_add(world->alloc, address, ZF_BLOCK_SIZE);
+	zf_alloc_append_end(world->alloc, &grant, 0);
+	return address;
+}
+
+static void nodes_follow_each_other_and_the_end_of_a_zone_is_filled(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX], first;
+	struct zf_alloc_frozen *frozen;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	first = address[0];
+	assert_int_equal(first % ZONE_SIZE, 0);
+	for (unsigned int i = 1; i < 3; i++) {
+		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+		assert_int_equal(address[0], first + i * NODE_SIZE);
+	}
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_not_equal(address[0] / ZONE_SIZE, first / ZONE_SIZE);
+
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	assert_int_equal(frozen->run_count[0], 2);
+	assert_int_equal(frozen->runs[0][0].from, first);
+	assert_int_equal(frozen->runs[0][0].to, first + CAPACITY);
+	assert_int_equal(frozen->runs[0][1].from, address[0]);
+	assert_int_equal(frozen->runs[0][1].to, address[0] + (1 + frozen->tail_count) * NODE_SIZE);
+	zf_alloc_committed(w.alloc, frozen);
+	zf_alloc_frozen_free(frozen);
+	close_world(&w);
+}
+
+static void the_next_transaction_begins_where_the_tail_ends(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+	struct zf_alloc_frozen *frozen, *next;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	assert_true(frozen->tail_count >= 1);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &next), 0);
+	/* One node and a tail of two fill the zone but for two blocks, which are zero-filled by the
+	 * next. */
+	assert_int_equal(frozen->run_count[0], 1);
+	assert_int_equal(frozen->runs[0][0].to, address[0] + (1 + frozen->tail_count) * NODE_SIZE);
+	assert_int_equal(next->runs[0][0].from, frozen->runs[0][0].to);
+	assert_int_equal(next->generation, frozen->generation + 1);
+	zf_alloc_frozen_free(frozen);
+	zf_alloc_frozen_free(next);
+	close_world(&w);
+}
+
+static void two_copies_take_a_slot_each_in_zones_of_their_own(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+
+	open_world(&w, 0, 2);
+	for (unsigned int i = 0; i < 7; i++) {
+		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+		assert_int_not_equal(address[0] / ZONE_SIZE, address[1] / ZONE_SIZE);
+		assert_int_equal(zone(&w, (uint32_t)(address[1] / ZONE_SIZE)).role, ZF_ROLE_META);
+	}
+	close_world(&w);
+}
+
+static void a_zone_is_reset_only_when_the_commit_after_the_emptying_one_is_durable(void **state)
+{
+	struct world w;
+	uint64_t addresses[14];
+	uint32_t zone_no, found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	zone_no = (uint32_t)(addresses[0] / ZONE_SIZE);
+	commit(&w); /* 1: all live */
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	assert_int_equal(found, zone_no);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	zf_alloc_summary_dropped(w.alloc, zone_no);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	commit(&w); /* 2: emptied it */
+	assert_int_equal(zf_alloc_next_reset(w.alloc, false, &found), -ENOENT);
+	commit(&w); /* 3 */
+	assert_int_equal(zf_alloc_next_reset(w.alloc, false, &found), 0);
+	assert_int_equal(found, zone_no);
+	zf_alloc_reset_done(w.alloc, zone_no, 0);
+	assert_int_equal(zone(&w, zone_no).role, ZF_ROLE_NONE);
+	close_world(&w);
+}
+
+static void when_space_is_short_the_emptying_commit_is_enough(void **state)
+{
+	struct world w;
+	uint64_t addresses[14];
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	commit(&w);
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	zf_alloc_summary_dropped(w.alloc, (uint32_t)(addresses[0] / ZONE_SIZE));
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
+	close_world(&w);
+}
+
+static void a_reader_keeps_its_zone_from_being_reset(void **state)
+{
+	struct world w;
+	uint64_t addresses[14];
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	zf_alloc_read_begin(w.alloc, addresses[3]);
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
+	zf_alloc_read_end(w.alloc, addresses[3]);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	close_world(&w);
+}
+
+static void a_zone_with_an_append_under_way_is_not_reset(void **state)
+{
+	struct world w;
+	struct zf_append_grant grant;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0), 0);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grant), 0);
+	assert_int_equal(grant.len, 2 * ZF_BLOCK_SIZE); /* what was left of the capacity */
+	commit(&w);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
+	close_world(&w);
+}
+
+static void an_append_is_cut_at_the_append_limit_and_at_the_capacity(void **state)
+{
+	struct world w;
+	struct zf_append_grant grant;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 1 << 20, &grant), 0);
+	assert_int_equal(grant.len, 16384);
+	close_world(&w);
+}
+
+static void data_never_takes_the_zones_that_metadata_log_and_reclaim_need(void **state)
+{
+	struct world w;
+	struct zf_append_grant grant;
+	uint64_t blocks = 0;
+	uint32_t empty = 0;
+
+	open_world(&w, 0, 1);
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
+				 0);
+		zf_alloc_append_end(w.alloc, &grant, 0);
+		blocks++;
+	}
+	for (uint32_t z = 2; z < ZONES; z++)
+		empty += zone(&w, z).role == ZF_ROLE_NONE;
+	assert_int_equal(empty, 1 + 2 + 3);
+	assert_int_equal(blocks, (ZONES - 2 - empty) * 14);
+	close_world(&w);
+}
+
+static void what_was_reserved_can_be_written_though_metadata_grows_meanwhile(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+	struct zf_append_grant grant;
+	uint64_t reserved = 0;
+
+	open_world(&w, 0, 1);
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0)
+		reserved++;
+	while (zf_alloc_node(w.alloc, false, address) == 0)
+		;
+	for (uint64_t i = 0; i < reserved; i++) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
+				 0);
+		zf_alloc_append_end(w.alloc, &grant, 0);
+	}
+	close_world(&w);
+}
+
+static void no_more_zones_are_active_than_the_device_allows(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+	struct zf_append_grant grant;
+
+	open_world(&w, 3, 1); /* the ring's, metadata's, and one more */
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant),
+			 -EAGAIN);
+	close_world(&w);
+}
+
+static void a_failed_append_moves_the_stream_to_another_zone(void **state)
+{
+	struct world w;
+	struct zf_append_grant first, second;
+	struct zf_zone_info info;
+	uint32_t unknown;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &first), 0);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &unknown), -ENOENT);
+	zf_alloc_append_end(w.alloc, &first, -EIO);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &second), 0);
+	assert_int_not_equal(second.zone_no, first.zone_no);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &unknown), 0);
+	assert_int_equal(unknown, first.zone_no);
+	assert_int_equal(zf_dev_report(w.dev, unknown, 1, &info), 0);
+	zf_alloc_pointer_known(w.alloc, unknown, &info);
+	assert_int_equal(zone(&w, unknown).pointer, 0);
+	close_world(&w);
+}
+
+static void a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze(void **state)
+{
+	struct world w;
+	struct zf_alloc_frozen *frozen;
+	uint64_t address;
+	bool seen = false;
+
+	open_world(&w, 0, 1);
+	address = append_block(&w);
+	append_block(&w);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	zf_alloc_live_sub(w.alloc, address, ZF_BLOCK_SIZE); /* the next transaction's */
+	for (uint32_t i = 0; i < frozen->zone_count; i++) {
+		const struct zf_zone_snapshot *shot = &frozen->zones[i];
+
+		if (shot->zone_no != address / ZONE_SIZE)
+			continue;
+		seen = true;
+		assert_int_equal(zf_le64_get(shot->item.live), 2 * ZF_BLOCK_SIZE);
+		assert_int_equal(zf_le64_get(shot->item.pointer), 2 * ZF_BLOCK_SIZE);
+		assert_int_equal(shot->item.role, ZF_ROLE_HOT);
+	}
+	assert_true(seen);
+	zf_alloc_frozen_free(frozen);
+	close_world(&w);
+}
+
+static void a_damaged_zone_item_is_refused(void **state)
+{
+	struct world w;
+	struct zf_disk_zone item = {.role = ZF_ROLE_HOT};
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item) - 1), -EUCLEAN);
+	item.role = ZF_ROLE_COUNT;
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.role = ZF_ROLE_SUPER;
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.role = ZF_ROLE_HOT;
+	item.pointer = zf_le64_from(CAPACITY + ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.pointer = zf_le64_from(ZF_BLOCK_SIZE);
+	item.live = zf_le64_from(2 * ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.live = zf_le64_from(ZF_BLOCK_SIZE);
+	/* The device's pointer is behind live bytes: they are gone. */
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.live = zf_le64_from(0);
+	item.reserved_b[7] = 1;
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
+	item.reserved_b[7] = 0;
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_follow_each_other_and_the_end_of_a_zone_is_filled),
+		cmocka_unit_test(the_next_transaction_begins_where_the_tail_ends),
+		cmocka_unit_test(two_copies_take_a_slot_each_in_zones_of_their_own),
+		cmocka_unit_test(
+			a_zone_is_reset_only_when_the_commit_after_the_emptying_one_is_durable),
+		cmocka_unit_test(when_space_is_short_the_emptying_commit_is_enough),
+		cmocka_unit_test(a_reader_keeps_its_zone_from_being_reset),
+		cmocka_unit_test(a_zone_with_an_append_under_way_is_not_reset),
+		cmocka_unit_test(an_append_is_cut_at_the_append_limit_and_at_the_capacity),
+		cmocka_unit_test(data_never_takes_the_zones_that_metadata_log_and_reclaim_need),
+		cmocka_unit_test(what_was_reserved_can_be_written_though_metadata_grows_meanwhile),
+		cmocka_unit_test(no_more_zones_are_active_than_the_device_allows),
+		cmocka_unit_test(a_failed_append_moves_the_stream_to_another_zone),
+		cmocka_unit_test(a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze),
+		cmocka_unit_test(a_damaged_zone_item_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

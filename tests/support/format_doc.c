@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/format_doc.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "dump.h"
+
+#define LINE_MAX_BYTES 4096
+
+struct doc {
+	FILE *file;
+	const char *path;
+	unsigned int line_no;
+	char line[LINE_MAX_BYTES];
+};
+
+static bool next_line(struct doc *doc)
+{
+	if (!fgets(doc->line, sizeof(doc->line), doc->file))
+		return false;
+	doc->line[strcspn(doc->line, "\n")] = '\0';
+	doc->line_no++;
+	return true;
+}
+
+/* Goes to the line behind the heading of the struct's section. */
+static void open_section(struct doc *doc, const char *path, const struct zf_fields *fields)
+{
+	char name[128];
+
+	*doc = (struct doc){.path = path, .file = fopen(path, "r")};
+	if (!doc->file)
+		fail_msg("%s: cannot be opened", path);
+	snprintf(name, sizeof(name), "`struct %s`", fields->name);
+	while (next_line(doc))
+		if (doc->line[0] == '#' && strstr(doc->line, name))
+			return;
+	fail_msg("%s: no heading names %s", path, name);
+}
+
+/* The next row of a table whose first cell is a number; false at the end of the section. */
+static bool next_row(struct doc *doc)
+{
+	while (next_line(doc) && doc->line[0] != '#')
+		if (doc->line[0] == '|' &&
+		    isdigit((unsigned char)doc->line[1 + strspn(doc->line + 1, " ")]))
+			return true;
+	return false;
+}
+
+/* "| a | b |" becomes "a", "b", ... */
+static unsigned int split_row(char *line, char *cells[], unsigned int max)
+{
+	unsigned int count = 0;
+	char *save = NULL;
+
+	for (char *cell = strtok_r(line, "|", &save); cell && count < max;
+	     cell = strtok_r(NULL, "|", &save)) {
+		size_t len;
+
+		cell += strspn(cell, " `");
+		for (len = strlen(cell); len > 0 && strchr(" `", cell[len - 1]); len--)
+			cell[len - 1] = '\0';
+		cells[count++] = cell;
+	}
+	return count;
+}
+
+static void check_row(struct doc *doc, const struct zf_field *field)
+{
+	char line[LINE_MAX_BYTES], type[32], *cells[5];
+
+	strcpy(line, doc->line);
+	if (split_row(line, cells, 5) != 5)
+		fail_msg("%s:%u: not offset, size, type, field, meaning", doc->path, doc->line_no);
+	zf_field_type_to_text(field, type, sizeof(type));
+	if (strtoul(cells[0], NULL, 10) != field->offset ||
+	    strtoul(cells[1], NULL, 10) != field->size || strcmp(cells[2], type) != 0 ||
+	    strcmp(cells[3], field->name) != 0)
+		fail_msg("%s:%u: has \"%s\", expected | %u | %u | %s | `%s` |", doc->path,
+			 doc->line_no, doc->line, field->offset, field->size, type, field->name);
+	if (cells[4][0] == '\0')
+		fail_msg("%s:%u: says nothing about %s", doc->path, doc->line_no, field->name);
+}
+
+void zf_format_doc_check(const char *path, const struct zf_fields *fields)
+{
+	struct doc doc;
+
+	open_section(&doc, path, fields);
+	for (unsigned int i = 0; i < fields->count; i++) {
+		if (!next_row(&doc))
+			fail_msg("%s:%u: the table of %s ends before %s", path, doc.line_no,
+				 fields->name, fields->field[i].name);
+		check_row(&doc, &fields->field[i]);
+	}
+	if (next_row(&doc))
+		fail_msg("%s:%u: a row that %s does not have", path, doc.line_no, fields->name);
+	fclose(doc.file);
+}
+
+static char *make_example(const struct zf_fields *fields, const void *data)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	zf_dump_annotated(out, fields, data);
+	fclose(out);
+	return text;
+}
+
+static void check_example_lines(struct doc *doc, char *expected)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(expected, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (!next_line(doc) || strcmp(doc->line, line) != 0)
+			fail_msg("%s:%u: has \"%s\", expected \"%s\"", doc->path, doc->line_no,
+				 doc->line, line);
+	if (!next_line(doc) || strncmp(doc->line, "```", 3) != 0)
+		fail_msg("%s:%u: the example goes on", doc->path, doc->line_no);
+}
+
+void zf_format_doc_check_example(const char *path, const struct zf_fields *fields, const void *data)
+{
+	char *expected = make_example(fields, data);
+	struct doc doc;
+
+	if (getenv("ZF_PRINT_EXAMPLE"))
+		fputs(expected, stdout);
+	open_section(&doc, path, fields);
+	do {
+		if (!next_line(&doc) || doc.line[0] == '#')
+			fail_msg("%s:%u: no example of %s", path, doc.line_no, fields->name);
+	} while (strncmp(doc.line, "```", 3) != 0);
+	check_example_lines(&doc, expected);
+	fclose(doc.file);
+	free(expected);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds docs/format.md to the tables of fields (base/fields.h).
+ *
+ * The section of a struct starts at a heading that names it: "## ... `struct zf_disk_thing`". In it
+ * is one table whose rows are
+ *
+ *      | offset | size | type | `field` | what it is for |
+ *
+ * in the order of the struct, with nothing left out, and optionally a worked example: the first
+ * fenced block, which is the output of zf_dump_annotated() for a record that the test makes.
+ */
+#ifndef ZF_TESTS_FORMAT_DOC_H
+#define ZF_TESTS_FORMAT_DOC_H
+
+#include "base/fields.h"
+
+/* Fails the running cmocka test, naming the first line that differs. */
+void zf_format_doc_check(const char *path, const struct zf_fields *fields);
+
+/* Likewise; with ZF_PRINT_EXAMPLE in the environment the right text is printed, to be pasted. */
+void zf_format_doc_check_example(const char *path, const struct zf_fields *fields,
+				 const void *data);
+
+#endif

@@ -14,9 +14,9 @@
 struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
 {
 	struct zf_append *append;
-	size_t size = sizeof(*append) + capacity * (sizeof(append->blocks[0]) + sizeof(append->csums[0]) +
-						    sizeof(append->iov[0]) +
-						    sizeof(append->segments[0]));
+	size_t size =
+		sizeof(*append) + capacity * (sizeof(append->blocks[0]) + sizeof(append->csums[0]) +
+					      sizeof(append->iov[0]) + sizeof(append->segments[0]));
 	uint8_t *at;
 
 	append = malloc(size);

@@ -32,7 +32,7 @@ struct zf_append {
 	struct zf_append_grant grant;
 	bool granted;
 	bool retried;
-	bool looked_at; /* its unfinished segments count as held */
+	bool looked_at;		/* its unfinished segments count as held */
 	atomic_uint unfinished; /* the device, and the checksums */
 	int error;		/* that kept it from being submitted */
 	unsigned int count, capacity, segment_count;
@@ -46,14 +46,15 @@ struct zf_append {
 struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity);
 /* Unused: without blocks. */
 void zf_append_free(struct zf_append *append);
-/* Nothing of it is in flight as a block any more: gives back room, reservations, buffers and uses. */
+/* Nothing of it is in flight as a block any more: gives back room, reservations, buffers and uses.
+ */
 void zf_append_end(struct zf_append *append);
 
 /* Last in the line for room in a zone. */
 void zf_append_enqueue(struct zf_append *append);
 /*
- * Submits what waits, as far as zones have room. 0, or -EAGAIN: something waits for an append in flight
- * or a commit.
+ * Submits what waits, as far as zones have room. 0, or -EAGAIN: something waits for an append in
+ * flight or a commit.
  */
 int zf_append_submit_waiting(struct zf_fs *fs);
 /* The device failed it: once more, in another zone. False: that was the second time, or no room. */

@@ -29,12 +29,12 @@ RB_GENERATE(zf_block_tree, zf_block, link, compare)
 
 static void *map_bytes(size_t size)
 {
-	void *bytes =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (bytes == MAP_FAILED)
 		return NULL;
-	/* Fewer page faults, where the mapping happens to hold a whole huge page; else of no use. */
+	/* Fewer page faults, where the mapping happens to hold a whole huge page; else of no use.
+	 */
 	if (size >= SLAB_BLOCKS_MAX * ZF_BLOCK_SIZE)
 		madvise(bytes, size, MADV_HUGEPAGE);
 	return bytes;
@@ -208,6 +208,7 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	block->landed_end = flight ? flight->landed_end : bytes_within(size, block->index);
 	block->landed_end_next = bytes_within(size, block->index);
 	RB_INSERT(zf_block_tree, &data->dirty, block);
+	data->blocks++;
 	data->ready += !block->blocked;
 	join_age(data, block);
 }
@@ -236,6 +237,7 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 
 	assert(block->state == ZF_BLOCK_FLIGHT);
 	RB_REMOVE(zf_block_tree, &data->flight, block);
+	data->blocks--;
 	TAILQ_REMOVE(&data->age, block, age_link);
 	block->state = ZF_BLOCK_GONE;
 	if (above) {
@@ -254,6 +256,7 @@ void zf_block_fail_locked(struct zf_data *data, struct zf_block *block)
 	block->failed = true;
 	block->blocked = false;
 	data->failed++;
+	data->blocks++;
 	RB_INSERT(zf_block_tree, &data->dirty, block);
 }
 
@@ -261,6 +264,7 @@ void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->state == ZF_BLOCK_DIRTY);
 	RB_REMOVE(zf_block_tree, &data->dirty, block);
+	data->blocks--;
 	if (block->failed) {
 		data->failed--;
 	} else {

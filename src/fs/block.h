@@ -8,8 +8,8 @@
  *                            +-----------------------+
  *                              (failed: only to be read)
  *
- * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and the dirty one is
- * `blocked` until the other has landed.
+ * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and
+ * the dirty one is `blocked` until the other has landed.
  *
  * Functions ending in _locked want data->lock. Each moves the counters of struct zf_data along.
  */
@@ -38,8 +38,8 @@ struct zf_block {
 	uint64_t seq;	       /* data->next_seq when it became dirty */
 	uint64_t born_ms;      /* monotonic; when it became dirty */
 	/*
-	 * How much of the block is right on the device: bytes from its start (fs/size.h). And what it will be
-	 * when the version in flight below this one lands.
+	 * How much of the block is right on the device: bytes from its start (fs/size.h). And what
+	 * it will be when the version in flight below this one lands.
 	 */
 	uint32_t landed_end, landed_end_next;
 	enum zf_block_state state;

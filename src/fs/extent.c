@@ -98,8 +98,7 @@ static int scan_item(void *arg, const struct zf_key *key, const void *value, siz
 
 	if (r < 0)
 		return r;
-	return scan->fn(scan->arg, &extent,
-			(const uint8_t *)value + sizeof(struct zf_disk_extent));
+	return scan->fn(scan->arg, &extent, (const uint8_t *)value + sizeof(struct zf_disk_extent));
 }
 
 int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,

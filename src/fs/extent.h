@@ -2,8 +2,8 @@
 /*
  * The extent map of one inode: extents as they are in the fs tree, decoded and checked.
  *
- * Extents do not overlap. INLINE stands for block 0, however many bytes it has; the others are whole
- * blocks. What no extent covers is a hole. Callers hold inode->lock, exclusively for edits.
+ * Extents do not overlap. INLINE stands for block 0, however many bytes it has; the others are
+ * whole blocks. What no extent covers is a hole. Callers hold inode->lock, exclusively for edits.
  */
 #ifndef ZF_FS_EXTENT_H
 #define ZF_FS_EXTENT_H
@@ -72,15 +72,19 @@ void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *ino
 #define ZF_EXTENT_PUT_EDITS 8u
 
 /*
- * Puts a DATA extent in the place of whatever its range held, or as much of its head as the bound on edits
- * allows: *ret_len bytes. Merges it with its neighbours where they are adjacent on the device too.
+ * Puts a DATA extent in the place of whatever its range held, or as much of its head as the bound
+ * on edits allows: *ret_len bytes. Merges it with its neighbours where they are adjacent on the
+ * device too.
  */
-int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t *ret_len);
-/* `len` bytes of content as the INLINE extent, in the place of what block 0 held. At most 8 edits. */
+int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+		  uint64_t *ret_len);
+/* `len` bytes of content as the INLINE extent, in the place of what block 0 held. At most 8 edits.
+ */
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 /* Shortens an INLINE extent to `len` bytes, if there is one and it is longer. One edit. */
 int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len);
 /* See zf_data_drop_extents(). */
-int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to, unsigned int max_edits);
+int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
+		   unsigned int max_edits);
 
 #endif

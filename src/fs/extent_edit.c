@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Editing the extent map. A change is planned first, then made: errors of the plan leave all as it was. */
+/* Editing the extent map. A change is planned first, then made: errors of the plan leave all as it
+ * was. */
 #include <assert.h>
 #include <errno.h>
 
@@ -57,13 +58,13 @@ static int set(struct zf_extent_editor *editor, const struct zf_extent *extent)
 					      &key, &disk, sizeof(disk)));
 }
 
-static int delete(struct zf_extent_editor *editor, uint64_t offset)
+static int delete (struct zf_extent_editor *editor, uint64_t offset)
 {
 	struct zf_inode *inode = inode_of(editor);
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, offset);
 
-	return count_edit(editor, zf_tree_delete(inode->fs->forest, editor->trans->writer,
-						 ZF_TREE_FS, &key));
+	return count_edit(
+		editor, zf_tree_delete(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key));
 }
 
 /* ---- what the counts say ---- */
@@ -115,7 +116,8 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 }
 
 /* The extent that begins before `offset`, nearest to it. -ENOENT. */
-static int find_before(struct zf_extent_editor *editor, uint64_t offset, struct zf_extent *ret_extent)
+static int find_before(struct zf_extent_editor *editor, uint64_t offset,
+		       struct zf_extent *ret_extent)
 {
 	int r = offset == 0 ? -ENOENT : zf_extent_find(&editor->reader, offset - 1, ret_extent);
 
@@ -151,9 +153,9 @@ struct put {
 	struct zf_extent extent; /* to go in */
 	struct zf_extent before; /* begins before it; len 0: none */
 	struct zf_extent old[REPLACED_MAX + 2];
-	unsigned int replaced;	  /* how many of old[] begin in the range ... */
-	bool has_neighbour;	  /* ... and old[replaced] right behind it */
-	struct zf_extent rest;	  /* of the last one replaced, behind the range; len 0: none */
+	unsigned int replaced; /* how many of old[] begin in the range ... */
+	bool has_neighbour;    /* ... and old[replaced] right behind it */
+	struct zf_extent rest; /* of the last one replaced, behind the range; len 0: none */
 };
 
 static int plan_put(struct zf_extent_editor *editor, struct put *put)
@@ -211,7 +213,7 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 	if (put->before.len > 0 && put->before.type != ZF_EXTENT_INLINE)
 		left = cut(&put->before, 0, whole.offset);
 	if (put->has_neighbour && can_merge(editor, &whole, &put->old[put->replaced])) {
-		r = delete(editor, put->old[put->replaced].offset);
+		r = delete (editor, put->old[put->replaced].offset);
 		whole.len += put->old[put->replaced].len;
 	}
 	if (r == 0 && left.len > 0 && can_merge(editor, &left, &whole)) {
@@ -224,7 +226,7 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 	}
 	for (unsigned int i = 0; r == 0 && i < put->replaced; i++)
 		if (merged || put->old[i].offset != whole.offset)
-			r = delete(editor, put->old[i].offset);
+			r = delete (editor, put->old[i].offset);
 	if (r == 0)
 		r = set(editor, &whole);
 	if (r == 0 && put->rest.len > 0)
@@ -232,7 +234,8 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 	return r;
 }
 
-int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t *ret_len)
+int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+		  uint64_t *ret_len)
 {
 	struct put put = {.extent = *extent};
 	int r = plan_put(editor, &put);
@@ -268,8 +271,8 @@ static int count_dropped(struct zf_extent_editor *editor, const struct extents *
 	struct zf_extent left[DROPPED_MAX];
 	struct extents still = {.max = DROPPED_MAX, .at = left};
 	unsigned int next = 0;
-	int r = collect_from(editor, planned->at[0].offset,
-			     planned->at[planned->count - 1].offset, &still);
+	int r = collect_from(editor, planned->at[0].offset, planned->at[planned->count - 1].offset,
+			     &still);
 
 	if (r < 0)
 		return r;
@@ -312,7 +315,7 @@ static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *ex
 	struct zf_extent right = cut(extent, to, UINT64_MAX);
 	int r;
 
-	r = left.len > 0 ? set(editor, &left) : delete(editor, extent->offset);
+	r = left.len > 0 ? set(editor, &left) : delete (editor, extent->offset);
 	if (r == 0 && right.len > 0)
 		r = set(editor, &right);
 	if (r == 0)
@@ -320,7 +323,8 @@ static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *ex
 	return r;
 }
 
-int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to, unsigned int max_edits)
+int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
+		   unsigned int max_edits)
 {
 	struct zf_extent at[DROPPED_MAX], before, *last;
 	struct extents extents = {.max = DROPPED_MAX, .at = at};
@@ -407,7 +411,7 @@ int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len)
 	if (extent.type != ZF_EXTENT_INLINE || extent.offset > 0 || extent.len <= len)
 		return 0;
 	if (len == 0)
-		return delete(editor, 0);
+		return delete (editor, 0);
 	r = zf_tree_lookup(inode->fs->forest, ZF_TREE_FS, &key, value, sizeof(value), NULL);
 	if (r < 0)
 		return r;

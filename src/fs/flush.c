@@ -203,7 +203,7 @@ static int take_error(struct zf_inode *inode)
 	zf_rwlock_wrlock(&inode->lock);
 	zf_mutex_lock(&data->lock);
 	data->error = 0;
-	RB_FOREACH_SAFE(block, zf_block_tree, &data->dirty, next) {
+	RB_FOREACH_SAFE (block, zf_block_tree, &data->dirty, next) {
 		if (!block->failed)
 			continue;
 		zf_block_remove_dirty_locked(data, block);
@@ -260,7 +260,7 @@ static int snapshot_dirty(struct zf_fs *fs, struct inodes *ret_inodes)
 	size_t room = 0;
 
 	zf_mutex_lock(&fs->lock);
-	TAILQ_FOREACH(inode, &fs->dirty, dirty_link)
+	TAILQ_FOREACH (inode, &fs->dirty, dirty_link)
 		room++;
 	zf_mutex_unlock(&fs->lock);
 	inodes.at = malloc((room + 1) * sizeof(*inodes.at));
@@ -268,7 +268,7 @@ static int snapshot_dirty(struct zf_fs *fs, struct inodes *ret_inodes)
 		return -ENOMEM;
 	/* What joined the list since then stands at its end, and is newer than this call. */
 	zf_mutex_lock(&fs->lock);
-	TAILQ_FOREACH(inode, &fs->dirty, dirty_link) {
+	TAILQ_FOREACH (inode, &fs->dirty, dirty_link) {
 		if (inodes.count == room)
 			break;
 		inodes.at[inodes.count++] = zf_inode_ref(inode);

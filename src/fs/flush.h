@@ -12,8 +12,8 @@ struct zf_fs;
 struct zf_inode;
 
 /*
- * Room for `blocks` more in memory; waits for others to land, or returns -EAGAIN. No lock and no join
- * held. More than the bound on its own is let in when nothing else is there.
+ * Room for `blocks` more in memory; waits for others to land, or returns -EAGAIN. No lock and no
+ * join held. More than the bound on its own is let in when nothing else is there.
  */
 int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait);
 /* The same in any case, for the few blocks that an operation needs besides. */
@@ -29,9 +29,9 @@ void zf_flush_run_eager(struct zf_fs *fs);
 int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 
 /*
- * Locks the inode exclusively and joins the running transaction, to record what was accepted earlier: so it
- * may use what is kept for freeing. The lock is not held while a commit is waited for, unless commits
- * come in between again and again.
+ * Locks the inode exclusively and joins the running transaction, to record what was accepted
+ * earlier: so it may use what is kept for freeing. The lock is not held while a commit is waited
+ * for, unless commits come in between again and again.
  */
 int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans);
 /* Takes the inode off the list of dirty ones if it is clean, and unlocks it. No join held. */

@@ -15,7 +15,8 @@
 
 uint32_t zf_data_inline_max(struct zf_fs *fs)
 {
-	uint32_t room = zf_node_value_max(fs->super.node_size) - (uint32_t)sizeof(struct zf_disk_extent);
+	uint32_t room =
+		zf_node_value_max(fs->super.node_size) - (uint32_t)sizeof(struct zf_disk_extent);
 
 	return room < ZF_INLINE_MAX ? room : ZF_INLINE_MAX;
 }

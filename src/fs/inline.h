@@ -6,8 +6,8 @@
 struct zf_inode;
 
 /*
- * If block 0 is all that is dirty of a small file: stores it, in a transaction of its own. Returns 0,
- * done or not to be done; -errno: the block has failed. No lock held.
+ * If block 0 is all that is dirty of a small file: stores it, in a transaction of its own. Returns
+ * 0, done or not to be done; -errno: the block has failed. No lock held.
  */
 int zf_inline_flush(struct zf_inode *inode);
 

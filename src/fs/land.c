@@ -15,7 +15,8 @@
 
 /*
  * Tree edits of one join: several small pieces together, but no more than a small device's metadata
- * zones can always take. A piece costs its extents and a summary entry; the inode's item comes last.
+ * zones can always take. A piece costs its extents and a summary entry; the inode's item comes
+ * last.
  */
 #define LAND_EDITS  32u
 #define PIECE_EDITS (ZF_EXTENT_PUT_EDITS + 1u)
@@ -28,8 +29,8 @@ struct run {
 };
 
 /*
- * When this block has landed, is the file whole on the device up to its end? Not if a newer version,
- * still in memory, goes further than it does.
+ * When this block has landed, is the file whole on the device up to its end? Not if a newer
+ * version, still in memory, goes further than it does.
  */
 static bool is_whole_when_landed(struct zf_data *data, const struct zf_block *block)
 {
@@ -93,7 +94,8 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 
 	zf_mutex_lock(&inode->data.lock);
 	for (unsigned int i = 0; i < count; i++)
-		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i], true);
+		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i],
+					     true);
 	zf_size_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading: under the inode's lock it is settled where every byte comes from; then the lock is dropped
- * and the device is read. What was looked up stays readable: the zones are held against a reset
- * (zf_alloc_read_begin), and nothing is overwritten in place.
+ * Reading: under the inode's lock it is settled where every byte comes from; then the lock is
+ * dropped and the device is read. What was looked up stays readable: the zones are held against a
+ * reset (zf_alloc_read_begin), and nothing is overwritten in place.
  */
 #include "fs/read.h"
 
@@ -211,7 +211,8 @@ struct transfer {
 	struct zf_block *bounce; /* chain: where the caller's buffer does not do */
 };
 
-static int transfer_init(struct transfer *transfer, const struct round *round, const struct run *run)
+static int transfer_init(struct transfer *transfer, const struct round *round,
+			 const struct run *run)
 {
 	struct zf_flush *flush = &round->reader.inode->fs->flush;
 	struct zf_block *bounce;
@@ -282,14 +283,20 @@ static int fetch(struct round *round)
 
 /* ---- reading ---- */
 
-int zf_read_stored(struct zf_inode *inode, uint64_t index, uint8_t *bytes)
+int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)
 {
 	struct round round;
 	int r;
 
 	round_init(&round, inode, index << ZF_BLOCK_SHIFT, (index + 1) << ZF_BLOCK_SHIFT, bytes);
 	r = look_up_stored(&round);
-	return r < 0 ? r : fetch(&round);
+	if (r < 0)
+		return r;
+	if (round.source[0] > FROM_DONE && !may_wait) {
+		zf_alloc_read_end(inode->fs->alloc, round.source[0]);
+		return -EAGAIN;
+	}
+	return fetch(&round);
 }
 
 /* The size counts as of this round: 0 behind the end. */

@@ -24,8 +24,8 @@ void zf_size_advance_locked(struct zf_inode *inode)
 	uint64_t whole = inode->item.size;
 
 	if (frontier)
-		whole = zf_min_u64(whole, (frontier->index << ZF_BLOCK_SHIFT) +
-						  frontier->landed_end);
+		whole = zf_min_u64(whole,
+				   (frontier->index << ZF_BLOCK_SHIFT) + frontier->landed_end);
 	inode->disk_size = zf_max_u64(inode->disk_size, whole);
 }
 

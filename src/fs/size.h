@@ -3,9 +3,10 @@
  * inode->disk_size: how far the file in the trees is whole.
  *
  * The first block at or behind disk_size that is in memory and not right on the device is the
- * frontier. disk_size goes up to it (and into it, as far as the version that landed last reaches); what lies behind it may
- * not enter the tree yet, or a crash would show a size over a gap that is no hole, or extents behind
- * the end. Blocks that failed are no frontier: their loss was, or will be, told by fsync.
+ * frontier. disk_size goes up to it (and into it, as far as the version that landed last reaches);
+ * what lies behind it may not enter the tree yet, or a crash would show a size over a gap that is
+ * no hole, or extents behind the end. Blocks that failed are no frontier: their loss was, or will
+ * be, told by fsync.
  *
  * Callers hold inode->lock exclusively and data->lock.
  */

@@ -39,8 +39,9 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 	r = zf_tree_insert(fs->forest, trans->writer, ZF_TREE_SUMMARY, &key, value,
 			   sizeof(*disk) + count * sizeof(*disk_csums));
 	if (r == -EEXIST)
-		return zf_report_corrupt(&fs->report, "summary", address,
-					 "an entry is there, expected none for what was not written");
+		return zf_report_corrupt(
+			&fs->report, "summary", address,
+			"an entry is there, expected none for what was not written");
 	return r;
 }
 
@@ -76,8 +77,7 @@ int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned
 {
 	struct zf_forest *forest = reader->inode->fs->forest;
 	uint64_t end = address + ((uint64_t)count << ZF_BLOCK_SHIFT);
-	struct fetch fetch = {
-		.reader = reader, .address = address, .end = end, .csums = ret_csums};
+	struct fetch fetch = {.reader = reader, .address = address, .end = end, .csums = ret_csums};
 	struct zf_key key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
 	uint8_t value[VALUE_MAX];
 	size_t len;

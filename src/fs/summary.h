@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summary tree: what was written where, and its checksums. Entries do not overlap; each stands for a
- * run of blocks that lie together in a file and on the device.
+ * The summary tree: what was written where, and its checksums. Entries do not overlap; each stands
+ * for a run of blocks that lie together in a file and on the device.
  */
 #ifndef ZF_FS_SUMMARY_H
 #define ZF_FS_SUMMARY_H
@@ -20,8 +20,8 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 		      uint64_t address, const uint64_t *csums, unsigned int count);
 
 /*
- * The checksums of `count` blocks at `address`, which an extent names: so they must be there, or -EUCLEAN.
- * Holds as long as what keeps that extent in the tree (the inode's lock).
+ * The checksums of `count` blocks at `address`, which an extent names: so they must be there, or
+ * -EUCLEAN. Holds as long as what keeps that extent in the tree (the inode's lock).
  */
 int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
 		     uint64_t *ret_csums);

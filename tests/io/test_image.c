@@ -672,6 +672,8 @@ static void a_truncated_or_grown_image_is_refused(void **state)
 					 IMAGE_SIZE + BLOCK};
 
 	close_image();
+	if (getxattr(path, "user.zfuse.image-size", NULL, 0) < 0)
+		skip(); /* without attributes, what is left does not know that it was an image */
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(sizes); i++) {
 		assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
 		assert_int_equal(open_image(&no_wait), -EUCLEAN);

@@ -102,6 +102,9 @@ void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);
  */
 int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr);
+/* A regular file without a name (O_TMPFILE), which zf_fs_link() may give one. `parent` as for make. */
+int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
+		  struct zf_attr *ret_attr);
 int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
 	       const char *name, struct zf_attr *ret_attr);
 int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);

@@ -145,7 +145,7 @@ struct zf_fs {
 
 /* ---- the table (inode.c) ---- */
 
-/* The shards, the lists and the locks of struct zf_fs above; the rest of *fs is the caller's. */
+/* The shards, the lists and rename_lock; the rest of *fs is the caller's. */
 void zf_inode_table_init(struct zf_fs *fs);
 /* Frees every inode, used or not, writes nothing (unmount has done it before). */
 void zf_inode_table_deinit(struct zf_fs *fs);
@@ -158,12 +158,15 @@ struct zf_inode *zf_inode_ref(struct zf_inode *inode);
 void zf_inode_put(struct zf_inode *inode);
 /*
  * A new inode in the table, with a number of its own, used and locked exclusively. Of its item,
- * generation, mode and times are set; the caller sets the rest and stores it with
- * zf_inode_store_new(), or calls zf_inode_new_failed(), unlocks and puts.
+ * generation and mode are set; the caller sets the rest and stores it with zf_inode_store_new(), or
+ * buries it, unlocks and puts.
  */
 int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode,
 		 struct zf_inode **ret_inode);
-void zf_inode_new_failed(struct zf_inode *inode);
+/* It is not in the tree (any more): no get finds it, and the last put frees it. */
+void zf_inode_bury(struct zf_inode *inode);
+/* item.nlink became 0, or is no longer 0. Lock held exclusively. */
+void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
 
 /* One more kernel reference. -ENOMEM. */
 int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
@@ -184,6 +187,7 @@ void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr); /
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
+#define ZF_INODE_LOCKS_MAX 4u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
 void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
@@ -202,6 +206,8 @@ bool zf_inode_kill_suidgid(struct zf_inode *inode);
 /* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
  * edit. */
 int zf_orphan_add(struct zf_inode *inode, struct zf_trans *trans);
+/* It gets a name again (linkat of an O_TMPFILE). One edit. */
+int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
 /*
  * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
  * transactions as it takes. No lock and no join held. Returns how many were deleted; those that

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/inode_item.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "fs/item.h"
+#include "fs/item_check.h"
+
+/* Only an orphan may be without names: deleting anything else would leave entries that lead
+ * nowhere. */
+static int check_orphan(struct zf_inode *inode)
+{
+	struct zf_key key = ZF_KEY(ZF_INO_ORPHANS, ZF_KEY_ORPHAN, inode->ino);
+	int r = zf_tree_lookup(inode->fs->forest, ZF_TREE_FS, &key, NULL, 0, NULL);
+
+	if (r == -ENOENT)
+		return zf_report_corrupt(&inode->fs->report, "inode", inode->ino,
+					 "nlink has 0, expected at least 1: it is no orphan");
+	return r;
+}
+
+int zf_inode_item_load(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+	size_t len;
+	int r;
+
+	if (inode->ino != ZF_INO_ROOT && inode->ino < ZF_INO_FIRST)
+		return -ESTALE;
+	r = zf_tree_lookup(fs->forest, ZF_TREE_FS, &key, &disk, sizeof(disk), &len);
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	r = zf_fs_check_item(fs, &key, &disk, len);
+	if (r < 0)
+		return r;
+	zf_item_decode_inode(&disk, &inode->item);
+	inode->disk_size = inode->item.size;
+	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
+}
+
+static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)
+{
+	struct zf_inode_item item;
+
+	inode->item.change = trans->generation;
+	item = inode->item;
+	if (S_ISREG(item.mode))
+		item.size = inode->disk_size;
+	zf_item_encode_inode(&item, ret_disk);
+}
+
+int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans)
+{
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+	int r;
+
+	encode(inode, trans, &disk);
+	r = zf_tree_update(inode->fs->forest, trans->writer, ZF_TREE_FS, &key, &disk, sizeof(disk));
+	if (r == -ENOENT)
+		return zf_report_corrupt(&inode->fs->report, "inode", inode->ino,
+					 "the fs tree has no item, expected one");
+	if (r == 0)
+		inode->item_dirty = false;
+	return r;
+}
+
+int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)
+{
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+	int r;
+
+	encode(inode, trans, &disk);
+	r = zf_tree_insert(inode->fs->forest, trans->writer, ZF_TREE_FS, &key, &disk, sizeof(disk));
+	if (r == -EEXIST)
+		return zf_report_corrupt(&inode->fs->report, "superblock", inode->fs->super.address,
+					 "next_ino has %" PRIu64 ", expected more than any inode's",
+					 inode->ino);
+	return r;
+}
+
+void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr)
+{
+	const struct zf_inode_item *item = &inode->item;
+
+	*ret_attr = (struct zf_attr){
+		.ino = inode->ino,
+		.generation = item->generation,
+		.size = item->size,
+		.blocks = (item->bytes + 511) / 512,
+		.rdev = item->rdev,
+		.mode = item->mode,
+		.nlink = item->nlink,
+		.uid = item->uid,
+		.gid = item->gid,
+		.flags = item->flags,
+		.atime = item->atime,
+		.mtime = item->mtime,
+		.ctime = item->ctime,
+		.btime = item->btime,
+	};
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/op.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
+#define WAITS_MAX 4u
+
+int zf_op_check_writable(const struct zf_op *op)
+{
+	/* After a failed commit the join says the same. */
+	return op->fs->read_only ? -EROFS : 0;
+}
+
+int zf_op_get(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode)
+{
+	struct zf_inode *inode;
+	int r;
+
+	assert(op->inode_count < ZF_OP_INODES && !op->locked);
+	r = zf_inode_get(op->fs, ino, &inode);
+	if (r < 0)
+		return r;
+	op->inodes[op->inode_count++] = inode;
+	*ret_inode = inode;
+	return 0;
+}
+
+void zf_op_lock(struct zf_op *op)
+{
+	assert(!op->locked);
+	zf_inode_lock_many(op->inodes, op->inode_count);
+	op->locked = true;
+}
+
+void zf_op_adopt(struct zf_op *op, struct zf_inode *inode)
+{
+	assert(op->inode_count < ZF_OP_INODES && op->locked);
+	op->inodes[op->inode_count++] = inode;
+}
+
+int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items)
+{
+	bool wait = op->ctx->may_wait && op->waits >= WAITS_MAX;
+	int r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
+
+	if (r == -EAGAIN && op->ctx->may_wait) {
+		op->class = class;
+		op->items = items;
+		return ZF_OP_WAIT_ROOM;
+	}
+	if (r < 0)
+		return r;
+	op->edits = 0;
+	op->unlinked_ino = 0;
+	op->now = zf_fs_now(op->fs);
+	op->saved_count = op->inode_count;
+	for (unsigned int i = 0; i < op->inode_count; i++)
+		op->saved[i] = op->inodes[i]->item;
+	return 0;
+}
+
+int zf_op_edit(struct zf_op *op, int result)
+{
+	if (result == 0)
+		op->edits++;
+	return result;
+}
+
+int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len)
+{
+	return zf_op_edit(
+		op, zf_tree_insert(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len));
+}
+
+int zf_op_set(struct zf_op *op, const struct zf_key *key, const void *value, size_t len)
+{
+	return zf_op_edit(
+		op, zf_tree_set(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len));
+}
+
+int zf_op_delete(struct zf_op *op, const struct zf_key *key)
+{
+	return zf_op_edit(op, zf_tree_delete(op->fs->forest, op->trans.writer, ZF_TREE_FS, key));
+}
+
+int zf_op_store(struct zf_op *op, struct zf_inode *inode)
+{
+	return zf_op_edit(op, zf_inode_store(inode, &op->trans));
+}
+
+int zf_op_leave(struct zf_op *op, int result, const char *what)
+{
+	if (result < 0) {
+		for (unsigned int i = 0; i < op->saved_count; i++)
+			op->inodes[i]->item = op->saved[i];
+		if (op->edits > 0)
+			zf_trans_abort(&op->trans, result, what);
+	}
+	zf_trans_leave(&op->trans);
+	return result;
+}
+
+static void release(struct zf_op *op)
+{
+	if (op->locked)
+		zf_inode_unlock_many(op->inodes, op->inode_count);
+	if (op->rename_locked)
+		zf_mutex_unlock(&op->fs->rename_lock);
+	op->locked = op->rename_locked = false;
+	while (op->inode_count > 0)
+		zf_inode_put(op->inodes[--op->inode_count]);
+}
+
+/* Joins and leaves, for what the join does to make room: commits, and here also deletions. */
+static int wait_for_room(struct zf_op *op)
+{
+	int r;
+
+	op->waits++;
+	r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
+	if (r == -ENOSPC && zf_orphan_run(op->fs) > 0)
+		r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
+	if (r == 0)
+		zf_trans_leave(&op->trans);
+	return r;
+}
+
+static int wait_for_flush(struct zf_op *op)
+{
+	struct zf_inode *inode;
+	int r = zf_inode_get(op->fs, op->flush_ino, &inode);
+
+	if (r == -ESTALE)
+		return 0;
+	if (r < 0)
+		return r;
+	r = zf_data_flush(inode, true);
+	zf_inode_put(inode);
+	op->flushed_ino = op->flush_ino;
+	return r;
+}
+
+bool zf_op_again(struct zf_op *op, int *result)
+{
+	int r = *result;
+
+	release(op);
+	if (r == ZF_OP_WAIT_ROOM)
+		r = wait_for_room(op);
+	else if (r == ZF_OP_WAIT_FLUSH)
+		r = op->ctx->may_wait ? wait_for_flush(op) : -EAGAIN;
+	else if (r == ZF_OP_CHANGED)
+		r = 0;
+	else {
+		/* Without kernel references nothing but its dirty data keeps it: away with that. */
+		if (r == 0 && op->unlinked_ino)
+			zf_fs_forget(op->fs, op->unlinked_ino, 0);
+		return false;
+	}
+	if (r == 0)
+		return true;
+	*result = r;
+	return false;
+}

@@ -38,6 +38,12 @@ static int get_node(struct zf_forest *forest, enum zf_tree_id id, const struct z
 	return 0;
 }
 
+static void want_root(struct zf_fetch *fetch, enum zf_tree_id id, const struct zf_tree *tree)
+{
+	fetch->want = (struct zf_node_expect){.ptr = tree->root, .owner = id, .level = tree->level};
+	fetch->dispensable = false;
+}
+
 int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
 			   struct zf_cnode **ret_node)
 {
@@ -50,11 +56,11 @@ int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct 
 					 ZF_TREE_LEVEL_MAX);
 	r = get_node(forest, id, &tree->root, tree->level, ret_node);
 	if (r == -EAGAIN)
-		fetch->want = (struct zf_node_expect){
-			.ptr = tree->root, .owner = id, .level = tree->level};
+		want_root(fetch, id, tree);
 	return r;
 }
 
+/* What the parent says of its child in `slot`, to be read by zf_fetch_run(). */
 static void want_child(struct zf_fetch *fetch, enum zf_tree_id id, const struct zf_cnode *parent,
 		       unsigned int slot, const struct zf_key *next)
 {
@@ -68,6 +74,7 @@ static void want_child(struct zf_fetch *fetch, enum zf_tree_id id, const struct 
 	};
 	if (next)
 		fetch->want.next_key = *next;
+	fetch->dispensable = false;
 }
 
 /* next: bound of the parent's keys, or NULL. */
@@ -93,7 +100,7 @@ static int get_child(struct zf_forest *forest, enum zf_tree_id id, const struct 
 int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
 			   struct zf_fetch *fetch, struct zf_leaf *leaf)
 {
-	struct zf_cnode *node, *child;
+	struct zf_cnode *node, *child = NULL;
 	int r;
 
 	leaf->has_first = leaf->has_next = false;
@@ -159,7 +166,7 @@ static int get_checked_child(struct zf_forest *forest, enum zf_tree_id id,
 			     const struct zf_path *path, uint8_t level, unsigned int slot,
 			     struct zf_fetch *fetch, struct zf_cnode **ret_node)
 {
-	struct zf_cnode *child;
+	struct zf_cnode *child = NULL;
 	int r;
 
 	r = get_child(forest, id, path->node[level + 1], slot,
@@ -223,5 +230,10 @@ int zf_path_sibling_locked(struct zf_forest *forest, enum zf_tree_id id, struct 
 {
 	int r = get_checked_child(forest, id, path, level, slot, fetch, ret_node);
 
-	return r == -EAGAIN && !wait ? -ENOENT : r;
+	if (r != -EAGAIN)
+		return r;
+	if (!wait || fetch->dispense)
+		return -ENOENT;
+	fetch->dispensable = true;
+	return -EAGAIN;
 }

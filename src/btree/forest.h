@@ -59,6 +59,10 @@ static inline void zf_forest_count(_Atomic uint64_t *counter)
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
+/* 0, or -EUCLEAN, reported: an address of the pointer is not of a node on this device. */
+int zf_forest_check_address(struct zf_forest *forest, const struct zf_node_ptr *ptr,
+			    const struct zf_report *report);
+
 /* The tree's root changes on behalf of `generation`. With the write lock held. */
 void zf_tree_replace_root_locked(struct zf_tree *tree, const struct zf_node_ptr *ptr, uint8_t level,
 				 uint64_t generation);
@@ -73,6 +77,8 @@ struct zf_fetch {
 	struct zf_node_expect failed; /* what failed to read, if failures > 0 */
 	unsigned int failures;
 	int error;
+	bool dispensable;	 /* with want: the call can do without, if it cannot be read */
+	bool dispense;		 /* and now has to */
 	unsigned int held_count; /* of reads in all; the last ZF_FETCH_HELD are held */
 	struct zf_cnode *held[ZF_FETCH_HELD];
 	char messages[ZF_COPIES_MAX][320]; /* of the last failure */
@@ -126,7 +132,10 @@ void zf_path_release(struct zf_path *path);
 int zf_path_find_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
 			uint8_t level, struct zf_fetch *fetch, struct zf_path *path);
 
-/* The node beside path->node[level], with a reference; if !wait only from the cache (-ENOENT). */
+/*
+ * The node beside path->node[level], with a reference. -ENOENT: !wait and it is not in the cache,
+ * or it cannot be read: being tidy is no reason to fail.
+ */
 int zf_path_sibling_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_path *path,
 			   uint8_t level, unsigned int slot, bool wait, struct zf_fetch *fetch,
 			   struct zf_cnode **ret_node);

@@ -9,12 +9,15 @@
  *
  * Locking. Each tree has a reader-writer lock (ZF_RANK_TREE), taken inside these calls and never
  * held across I/O: when a node is missing from the cache the lock is dropped, the node read and
- * verified, and the search starts over. Every call is atomic with regard to the others on that tree.
+ * verified, and the search starts over. Every call is atomic with regard to the others on that tree,
+ * but for zf_tree_scan() and zf_tree_delete_range(), which are sequences of atomic steps.
  * Values are copied out, so nothing is held when a call returns. That an operation made of several
  * calls is atomic towards the commit is the transaction's business (txn/trans.h).
  *
  * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer has no
- * address left. A failed modification leaves the tree valid, though possibly with nodes copied.
+ * address left. A failed modification has changed nothing (a delete_range: a part). Forged images
+ * never crash or hang a call; but they may name a node twice, and then it is freed twice: a
+ * writer checks what it is told to free.
  *
  * Read next: btree/node_format.h, btree/node.h, btree/cache.h.
  */
@@ -107,8 +110,9 @@ int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
 		   const struct zf_key *key);
 /*
  * Deletes the keys in [from, to], whole leaves by unlinking them from their parents (without
- * reading them where their parent tells enough), touching at most about `max_nodes` nodes.
- * Returns 0 when all are gone, 1 when there are more.
+ * reading them where their parent tells enough). Stops once it has allocated or freed `max_nodes`
+ * nodes; it allocates at most max_nodes + zf_forest_worst_nodes().
+ * Returns 0 when all are gone, 1 when there may be more: call again.
  */
 int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 			 const struct zf_key *from, const struct zf_key *to, unsigned int max_nodes);
@@ -120,7 +124,10 @@ int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enu
 int zf_tree_relocate(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		     uint8_t level, const struct zf_key *first_key, uint64_t address);
 
-/* The most nodes that one insert, set, update or delete of one item can allocate now, in any tree. */
+/*
+ * The most nodes that one insert, set, update, delete or relocate can allocate, in any tree: now,
+ * and still after some hundred other operations (the proof is at the definition).
+ */
 unsigned int zf_forest_worst_nodes(struct zf_forest *forest);
 
 /* ---- commit ---- */
@@ -134,6 +141,7 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
  * tree's root as of that generation, which the caller names in the root tree or superblock.
  * Frozen roots are remembered by zf_forest_freeze(), called with all joins drained; but the root and
  * zone trees, which only the commit edits, after the freeze, are sealed as they are now.
+ * All trees are sealed before zf_forest_clean(), and cleaned before the next freeze.
  */
 void zf_forest_freeze(struct zf_forest *forest, uint64_t generation);
 int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id tree, uint64_t generation,

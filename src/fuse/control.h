@@ -3,7 +3,7 @@
  * The daemon's end of the control socket (ctl/ctl.h): a thread that answers one request after the
  * other, so that a tool can see into a running filesystem.
  *
- * Besides the commands of tools/report/ it answers:
+ * Besides the commands of ctl/report.h it answers:
  *   "daemon"    {"pid", "version", "device", "mountpoint", "transport": "io_uring" | "dev-fuse",
  *               "writeback", "read_only"}
  *   "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent; and

@@ -44,16 +44,19 @@ static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char 
 
 static int check_mountpoint(struct zf_daemon *daemon)
 {
-	struct stat st;
+	struct statx stx;
 
 	daemon->mountpoint = realpath(daemon->options.mountpoint, NULL);
-	if (!daemon->mountpoint || stat(daemon->mountpoint, &st) < 0) {
+	/* Really asked, not from the kernel's cache: a dead daemon's mount still has its
+	 * attributes. */
+	if (!daemon->mountpoint ||
+	    statx(AT_FDCWD, daemon->mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: %s%s",
 			  daemon->options.mountpoint, strerror(errno),
 			  errno == ENOTCONN ? " (a daemon died here: umount it first)" : "");
 		return ZF_EXIT_MOUNT;
 	}
-	if (!S_ISDIR(st.st_mode)) {
+	if (!S_ISDIR(stx.stx_mode)) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: not a directory",
 			  daemon->mountpoint);
 		return ZF_EXIT_MOUNT;
@@ -131,6 +134,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 {
 	const struct zf_image_options image_options = {
 		.read_only = daemon->options.read_only,
+		.unclaimed = daemon->block_device,
 		.lock_wait_ms = DEVICE_WAIT_MS,
 	};
 	const struct zf_mount_options mount_options = {

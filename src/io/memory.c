@@ -187,6 +187,25 @@ static struct zf_io *take_all_locked(struct memory_dev *md)
 	return io;
 }
 
+static bool is_write_at_pointer(const struct zf_io *io)
+{
+	return io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES;
+}
+
+/* Writes at the pointer of one zone keep their order: in place of a later one comes the first. */
+static struct zf_io **first_of_zone(struct memory_dev *md, struct zf_io **picked)
+{
+	uint64_t zone_size = md->dev.geometry.zone_size;
+	struct zf_io **link = &md->queue;
+
+	if (!is_write_at_pointer(*picked))
+		return picked;
+	while (!is_write_at_pointer(*link) ||
+	       (*link)->addr / zone_size != (*picked)->addr / zone_size)
+		link = &(*link)->next;
+	return link;
+}
+
 static struct zf_io *take_random_locked(struct memory_dev *md)
 {
 	uint64_t pick = next_random(&md->random) % md->queued;
@@ -195,6 +214,7 @@ static struct zf_io *take_random_locked(struct memory_dev *md)
 
 	while (pick-- > 0)
 		link = &(*link)->next;
+	link = first_of_zone(md, link);
 	io = *link;
 	*link = io->next;
 	if (!*link)

@@ -323,7 +323,7 @@ static int mark_live(void *arg, const struct zf_node_expect *expect, const void 
 	return 0;
 }
 
-static void set_roots(struct rig *rig)
+void rig_set_roots(struct rig *rig)
 {
 	zf_tree_set_root(rig->forest, ZF_TREE_ROOT, &rig->committed, rig->committed_level);
 	for (enum zf_tree_id id = ZF_TREE_FS; id <= ZF_TREE_SUMMARY; id++) {
@@ -345,7 +345,7 @@ void rig_reopen(struct rig *rig)
 
 	zf_forest_free(rig->forest);
 	open_forest(rig);
-	set_roots(rig);
+	rig_set_roots(rig);
 	rig->running.generation++; /* never seen before, whatever was lost */
 	rig->writer.writer.generation = rig->running.generation;
 	rig->running.count = 0;

@@ -87,6 +87,9 @@ void rig_commit(struct rig *rig); /* all of them */
 /* Drops the forest and everything not committed, and opens the committed state. */
 void rig_reopen(struct rig *rig);
 
+/* Makes the committed trees known to a new forest. */
+void rig_set_roots(struct rig *rig);
+
 /* Walks all trees: exactly the live addresses are found. */
 void rig_check(struct rig *rig);
 

@@ -248,6 +248,24 @@ static void with_a_seed_the_order_is_shuffled_and_repeats(void **state)
 	assert_int_not_equal(a, c);
 }
 
+static void with_a_seed_writes_at_the_pointer_keep_their_order(void **state)
+{
+	struct one all[MANY];
+
+	reopen(7);
+	append_many(all);
+	for (uint64_t i = 0; i < MANY; i++) {
+		all[i].io.op = i % 4 ? ZF_IO_WRITE : ZF_IO_ZEROES;
+		all[i].io.addr = (1 + i % 2) * ZONE_SIZE + i / 2 * BLOCK;
+	}
+	while (zf_dev_poll(dev, true) > 0)
+		;
+	assert_int_equal(completed_count, MANY);
+	assert_true(out_of_order);
+	for (uint64_t i = 0; i < MANY; i++)
+		free(all[i].buf);
+}
+
 static void polling_an_idle_device_returns_at_once(void **state)
 {
 	assert_int_equal(zf_dev_poll(dev, true), 0);
@@ -420,6 +438,7 @@ int main(void)
 		TEST(statistics_count_what_completed_well),
 		TEST(without_a_seed_appends_complete_in_order),
 		TEST(with_a_seed_the_order_is_shuffled_and_repeats),
+		TEST(with_a_seed_writes_at_the_pointer_keep_their_order),
 		TEST(polling_an_idle_device_returns_at_once),
 		TEST(closing_waits_for_what_is_in_flight),
 		TEST(a_completion_may_submit),

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mount.fuse.zfuse: what mount(8) runs for `mount -t fuse.zfuse DEVICE DIR` and for a line in fstab:
+ * mount.fuse.zfuse: what mount(8) runs for `mount -t fuse.zfuse DEVICE DIR` and for a line in
+ * fstab:
  *
  *      mount.fuse.zfuse DEVICE DIR [-sfnvr] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]
  *
- * It becomes the daemon, which it looks for beside itself, then where it was installed, then in PATH.
+ * It becomes the daemon, which it looks for beside itself, then where it was installed, then in
+ * PATH.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -63,7 +65,7 @@ static int parse(int argc, char **argv, struct request *ret_request)
 	return 0;
 }
 
-static void run_daemon(char *const argv[])
+static void run_daemon(char *const *argv)
 {
 	char self[PATH_MAX], path[PATH_MAX + 16];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -80,7 +82,7 @@ static void run_daemon(char *const argv[])
 int main(int argc, char **argv)
 {
 	struct request request = {.options = NULL};
-	char *args[9] = {"zfuse"};
+	const char *args[9] = {"zfuse"};
 	unsigned int count = 1;
 
 	if (parse(argc, argv, &request) < 0)
@@ -90,13 +92,13 @@ int main(int argc, char **argv)
 		args[count++] = "-osloppy";
 	if (request.options) {
 		args[count++] = "-o";
-		args[count++] = (char *)request.options;
+		args[count++] = request.options;
 	}
 	if (request.read_only)
 		args[count++] = "-r";
 	args[count++] = "--";
-	args[count++] = (char *)request.device;
-	args[count++] = (char *)request.mountpoint;
+	args[count++] = request.device;
+	args[count++] = request.mountpoint;
 
 	if (request.verbose) {
 		for (unsigned int i = 0; i < count; i++)
@@ -105,7 +107,7 @@ int main(int argc, char **argv)
 	}
 	if (request.fake)
 		return ZF_EXIT_OK;
-	run_daemon(args);
+	run_daemon((char *const *)args);
 	fprintf(stderr, "mount.fuse.zfuse: cannot run zfuse: %s\n", strerror(errno));
 	return ZF_EXIT_SYSTEM;
 }

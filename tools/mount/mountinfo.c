@@ -45,7 +45,8 @@ static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 	const char *rest = strstr(line, " - ");
 	unsigned int major_no, minor_no;
 
-	if (!rest || sscanf(line, "%*d %*d %u:%u %*s %ms", &major_no, &minor_no, &mountpoint) != 3 ||
+	if (!rest ||
+	    sscanf(line, "%*d %*d %u:%u %*s %ms", &major_no, &minor_no, &mountpoint) != 3 ||
 	    sscanf(rest, " - %ms %ms", &type, &source) != 2)
 		return 0;
 	if (strcmp(type, "fuse.zfuse") != 0 && strcmp(type, "fuseblk.zfuse") != 0)

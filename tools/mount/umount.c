@@ -4,9 +4,9 @@
  *
  *      umount.fuse.zfuse DIR [-flnrv] [-N NAMESPACE] [-t TYPE]
  *
- * The kernel lets go of a FUSE mount at once, while the daemon still has its last commit to do. So this unmounts, then
- * waits until the daemon has let go of the device, and fails if the commit failed: when umount is back, everything is
- * safe, and the device may be taken away (P1).
+ * The kernel lets go of a FUSE mount at once, while the daemon still has its last commit to do. So
+ * this unmounts, then waits until the daemon has let go of the device, and fails if the commit
+ * failed: when umount is back, everything is safe, and the device may be taken away (P1).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +120,8 @@ static int unmount(const struct request *request, const char *mountpoint)
 
 /* ---- waiting ---- */
 
-/* The daemon serves on although this mount is gone: there is another one, perhaps in another namespace. */
+/* The daemon serves on although this mount is gone: there is another one, perhaps in another
+ * namespace. */
 static bool is_still_serving(dev_t st_dev)
 {
 	_zf_close_ int fd = -1;
@@ -156,7 +157,15 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	return r;
 }
 
-/* Without a control socket: the daemon holds the device locked until its last commit is done. */
+/* Without a control socket: is there a daemon at all? */
+static bool is_locked(const struct zf_mountinfo *mount)
+{
+	_zf_close_ int fd = open(mount->source, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Then the daemon holds the device locked until its last commit is done. */
 static int wait_for_lock(const struct zf_mountinfo *mount)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -167,7 +176,7 @@ static int wait_for_lock(const struct zf_mountinfo *mount)
 		return -errno;
 	}
 	for (unsigned int i = 0; i < LOCK_WAIT_S * 100; i++) {
-		if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		nanosleep(&pause, NULL);
 	}
@@ -194,8 +203,11 @@ static int run(const struct request *request, const struct zf_mountinfo *mount)
 	_zf_close_ int fd = -1;
 	bool waits = zf_control_connect_dev(mount->st_dev, &fd) == 0 &&
 		     zf_control_send(fd, "wait", NULL) == 0;
-	int r = unmount(request, mount->mountpoint);
+	int r;
 
+	if (!waits && !is_locked(mount))
+		complain(mount->mountpoint, "its daemon died");
+	r = unmount(request, mount->mountpoint);
 	if (r == -EBUSY && request->read_only)
 		return remount_read_only(mount->mountpoint);
 	if (r < 0) {

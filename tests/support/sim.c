@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/sim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "io/dev_ops.h"
+#include "support/sim_impl.h"
+
+struct sim_dev {
+	struct zf_dev dev;
+	struct zf_sim *sim;
+};
+
+static struct zf_sim *sim_of(struct zf_dev *dev)
+{
+	return ZF_CONTAINER_OF(dev, struct sim_dev, dev)->sim;
+}
+
+/* ---- life ---- */
+
+static struct zf_sim *sim_new(const struct zf_geometry *geometry)
+{
+	struct zf_sim *sim = sim_alloc(sizeof(*sim));
+
+	if (zf_zone_rules_init(&sim->rules, geometry) < 0)
+		abort();
+	sim->zones = sim_alloc(geometry->zone_count * sizeof(*sim->zones));
+	sim->dead_tail = &sim->dead;
+	return sim;
+}
+
+struct zf_sim *zf_sim_new(const struct zf_geometry *geometry, uint64_t seed)
+{
+	struct zf_sim *sim;
+
+	assert(zf_geometry_check(geometry, NULL) == 0);
+	sim = sim_new(geometry);
+	for (uint32_t i = 0; i < geometry->zone_count; i++)
+		sim->zones[i] = sim_zone_new((uint32_t)(geometry->zone_size / ZF_BLOCK_SIZE));
+	zf_rng_seed(&sim->rng, seed);
+	return sim;
+}
+
+struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
+{
+	const struct zf_geometry *g = &sim->rules.geometry;
+	struct zf_sim *clone = sim_new(g);
+
+	memcpy(clone->rules.zones, sim->rules.zones, g->zone_count * sizeof(*sim->rules.zones));
+	zf_zone_rules_recount(&clone->rules);
+	for (uint32_t i = 0; i < g->zone_count; i++)
+		clone->zones[i] = sim_zone_ref(sim->zones[i]);
+	clone->rng = sim->rng;
+	clone->clock = sim->clock;
+	clone->flushed = sim->flushed;
+	clone->lower_bounds = sim->lower_bounds;
+	clone->commands = sim->commands;
+	clone->flight_count = clone->flight_room = sim->flight_count;
+	clone->flight = sim_alloc(sim->flight_count * sizeof(*clone->flight) + 1);
+	for (uint32_t i = 0; i < sim->flight_count; i++) {
+		clone->flight[i] = sim->flight[i];
+		clone->flight[i].io = NULL;
+		clone->flight[i].command->refs++;
+	}
+	return clone;
+}
+
+void zf_sim_free(struct zf_sim *sim)
+{
+	if (!sim)
+		return;
+	assert(!sim->dev);
+	for (uint32_t i = 0; i < sim->flight_count; i++)
+		sim_command_unref(sim->flight[i].command);
+	for (uint32_t i = 0; i < sim->rules.geometry.zone_count; i++)
+		sim_zone_unref(sim->zones[i]);
+	zf_zone_rules_deinit(&sim->rules);
+	free(sim->flight);
+	free(sim->faults);
+	free(sim->zones);
+	free(sim);
+}
+
+/* ---- knobs ---- */
+
+uint64_t zf_sim_commands(const struct zf_sim *sim)
+{
+	return sim->commands;
+}
+
+void zf_sim_set_cut(struct zf_sim *sim, uint64_t n)
+{
+	sim->cut_at = n;
+}
+
+bool zf_sim_is_cut(const struct zf_sim *sim)
+{
+	return sim->is_cut;
+}
+
+void zf_sim_observe(struct zf_sim *sim, void (*fn)(void *arg, const struct zf_sim *sim), void *arg)
+{
+	sim->observe = fn;
+	sim->observe_arg = arg;
+}
+
+void zf_sim_add_fault(struct zf_sim *sim, const struct zf_sim_fault *fault)
+{
+	assert(fault->nth > 0 && (fault->error < 0 || fault->kills_zone));
+	sim->faults = realloc(sim->faults, (sim->fault_count + 1) * sizeof(*fault));
+	if (!sim->faults)
+		abort();
+	sim->faults[sim->fault_count++] = *fault;
+}
+
+unsigned int zf_sim_faults_left(const struct zf_sim *sim)
+{
+	return sim->fault_count;
+}
+
+void zf_sim_set_zone_cond(struct zf_sim *sim, uint32_t zone_no, enum zf_zone_cond cond)
+{
+	sim->rules.zones[zone_no].cond = cond;
+	zf_zone_rules_recount(&sim->rules);
+}
+
+static const struct sim_slot *slot_at(const struct zf_sim *sim, uint64_t addr)
+{
+	uint64_t zone_size = sim->rules.geometry.zone_size;
+
+	return &sim->zones[addr / zone_size]->slots[addr % zone_size / ZF_BLOCK_SIZE];
+}
+
+static struct sim_slot *own_slot_at(struct zf_sim *sim, uint64_t addr)
+{
+	uint64_t zone_size = sim->rules.geometry.zone_size;
+	struct sim_zone *zone = sim_zone_own(&sim->zones[addr / zone_size]);
+
+	return &zone->slots[addr % zone_size / ZF_BLOCK_SIZE];
+}
+
+void zf_sim_peek(const struct zf_sim *sim, uint64_t addr, void *ret_block)
+{
+	const struct sim_block *block = sim_slot_read(slot_at(sim, addr));
+
+	if (block)
+		memcpy(ret_block, block->bytes, ZF_BLOCK_SIZE);
+	else
+		memset(ret_block, 0, ZF_BLOCK_SIZE);
+}
+
+void zf_sim_poke(struct zf_sim *sim, uint64_t addr, const void *block)
+{
+	struct sim_block *b = sim_block_new(block);
+
+	sim_slot_settle(own_slot_at(sim, addr), b);
+	sim_block_unref(b);
+}
+
+/* Takes the first fault that strikes now out of the list. Every one that matches is counted down.
+ */
+static bool strike(struct zf_sim *sim, enum zf_io_op op, struct zf_sim_fault *ret_fault)
+{
+	bool struck = false;
+
+	for (unsigned int i = 0; i < sim->fault_count; i++) {
+		struct zf_sim_fault *fault = &sim->faults[i];
+
+		if (fault->op != ZF_SIM_ANY_OP && fault->op != op)
+			continue;
+		if (fault->nth > 1) {
+			fault->nth--;
+		} else if (!struck) {
+			struck = true;
+			*ret_fault = *fault;
+			sim->faults[i--] = sim->faults[--sim->fault_count];
+		}
+	}
+	return struck;
+}
+
+/* ---- submission ---- */
+
+void sim_command_unref(struct sim_command *command)
+{
+	if (--command->refs > 0)
+		return;
+	for (uint32_t i = 0; i < command->block_count; i++)
+		sim_block_unref(command->blocks[i]);
+	free(command);
+}
+
+/* Zeroes are one block of the command's own, so that versions tell commands apart by their blocks.
+ */
+static void take_blocks(struct sim_command *command, const struct zf_io *io)
+{
+	static const uint8_t zeroes[ZF_BLOCK_SIZE];
+	struct sim_block *zero;
+	uint32_t n = 0;
+
+	if (io->op == ZF_IO_ZEROES) {
+		zero = sim_block_new(zeroes);
+		while (n < command->block_count)
+			command->blocks[n++] = sim_block_ref(zero);
+		sim_block_unref(zero);
+		return;
+	}
+	for (unsigned int i = 0; i < io->iovcnt; i++) {
+		const char *from = io->iov[i].iov_base;
+
+		for (size_t at = 0; at < io->iov[i].iov_len; at += ZF_BLOCK_SIZE)
+			command->blocks[n++] = sim_block_new(from + at);
+	}
+}
+
+static int check_request(const struct zf_io *io)
+{
+	switch (io->op) {
+	case ZF_IO_READ:
+	case ZF_IO_WRITE:
+	case ZF_IO_APPEND:
+		return zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
+	default:
+		return 0;
+	}
+}
+
+static struct sim_command *command_new(struct zf_sim *sim, const struct zf_io *io)
+{
+	int refused = check_request(io);
+	uint32_t block_count = 0;
+	struct sim_command *command;
+
+	if (refused == 0 && sim_is_write(io->op))
+		block_count = (uint32_t)(io->len / ZF_BLOCK_SIZE);
+	command = sim_alloc(sizeof(*command) + block_count * sizeof(command->blocks[0]));
+	command->refs = 1;
+	command->op = io->op;
+	command->fua = io->fua;
+	command->addr = io->addr;
+	command->len = io->len;
+	command->submitted = sim->clock;
+	command->refused = refused;
+	command->block_count = block_count;
+	if (block_count > 0)
+		take_blocks(command, io);
+	return command;
+}
+
+static void kill_zone(struct zf_sim *sim, uint64_t addr, const struct zf_sim_fault *fault)
+{
+	uint64_t zone_no = addr / sim->rules.geometry.zone_size;
+
+	if (fault->kills_zone && zone_no < sim->rules.geometry.zone_count)
+		zf_sim_set_zone_cond(sim, (uint32_t)zone_no, fault->zone_cond);
+}
+
+static void apply_fault(struct zf_sim *sim, struct sim_command *command)
+{
+	struct zf_sim_fault fault;
+
+	if (!strike(sim, command->op, &fault))
+		return;
+	if (command->op != ZF_IO_FLUSH)
+		kill_zone(sim, command->addr, &fault);
+	if (fault.error < 0 && command->refused == 0) {
+		command->refused = fault.error;
+		command->moves_pointer = fault.moves_pointer && sim_is_write(command->op);
+	}
+}
+
+static void add_flight(struct zf_sim *sim, struct sim_command *command, struct zf_io *io)
+{
+	if (sim->flight_count == sim->flight_room) {
+		sim->flight_room = sim->flight_room * 2 + 16;
+		sim->flight = realloc(sim->flight, sim->flight_room * sizeof(*sim->flight));
+		if (!sim->flight)
+			abort();
+	}
+	sim->flight[sim->flight_count++] = (struct sim_flight){.command = command, .io = io};
+}
+
+static void add_dead(struct zf_sim *sim, struct zf_io *io)
+{
+	io->next = NULL;
+	*sim->dead_tail = io;
+	sim->dead_tail = &io->next;
+}
+
+/* What is in flight stays, for zf_sim_crash() to decide on; who waits for it is told -EIO. */
+static void cut(struct zf_sim *sim)
+{
+	sim->is_cut = true;
+	for (uint32_t i = 0; i < sim->flight_count; i++) {
+		add_dead(sim, sim->flight[i].io);
+		sim->flight[i].io = NULL;
+	}
+}
+
+static void sim_submit(struct zf_dev *dev, struct zf_io *io)
+{
+	struct zf_sim *sim = sim_of(dev);
+	struct sim_command *command;
+
+	if (sim->is_cut) {
+		add_dead(sim, io);
+		return;
+	}
+	command = command_new(sim, io);
+	apply_fault(sim, command);
+	add_flight(sim, command, io);
+	if (io->op == ZF_IO_READ)
+		return;
+	sim->commands++;
+	if (sim->observe)
+		sim->observe(sim->observe_arg, sim);
+	if (sim->commands == sim->cut_at)
+		cut(sim);
+}
+
+/* ---- carrying out ---- */
+
+static void land_block(struct zf_sim *sim, uint64_t addr, struct sim_block *block)
+{
+	bool keep = addr / sim->rules.geometry.zone_size < sim->rules.geometry.conventional;
+
+	sim_slot_write(own_slot_at(sim, addr), block, keep, sim->flushed);
+}
+
+static void land(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+{
+	for (uint32_t i = 0; i < command->block_count; i++)
+		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, command->blocks[i]);
+}
+
+/* The pointer has moved, the write has failed: garbage, which no flush will ever make durable. */
+static void land_garbage(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+{
+	for (uint32_t i = 0; i < command->block_count; i++) {
+		uint8_t bytes[ZF_BLOCK_SIZE];
+		struct sim_block *garbage;
+
+		zf_rng_fill(&sim->rng, bytes, sizeof(bytes));
+		garbage = sim_block_new(bytes);
+		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, garbage);
+		sim_block_unref(garbage);
+	}
+}
+
+static void forget_slot(struct sim_slot *slot)
+{
+	if (slot->now)
+		sim_slot_set_old(slot, slot->now->block);
+	sim_slot_settle(slot, NULL);
+}
+
+/*
+ * The first change after a cut of the host: whoever makes it has raised the pointers as far as
+ * it needs, and what lies above them is from now on as good as a former life's.
+ */
+static void accept_pointers(struct zf_sim *sim)
+{
+	const struct zf_geometry *g = &sim->rules.geometry;
+
+	for (uint32_t i = g->conventional; i < g->zone_count; i++) {
+		uint64_t wp = sim->rules.zones[i].wp;
+		struct sim_zone *zone = sim_zone_own(&sim->zones[i]);
+
+		zone->floor = zf_min_u64(zone->floor, wp);
+		for (uint32_t b = (uint32_t)(wp / ZF_BLOCK_SIZE); b < zone->slot_count; b++)
+			forget_slot(&zone->slots[b]);
+	}
+	sim->lower_bounds = false;
+}
+
+static void begin_new_life(struct zf_sim *sim, uint32_t zone_no)
+{
+	struct sim_zone *zone = sim_zone_own(&sim->zones[zone_no]);
+
+	zone->floor = 0;
+	for (uint32_t i = 0; i < zone->slot_count; i++)
+		forget_slot(&zone->slots[i]);
+}
+
+static void execute_change(struct zf_sim *sim, struct sim_flight *f)
+{
+	const struct sim_command *command = f->command;
+	/* The segments were checked at submission and may be gone by now. */
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)ZF_BLOCK_SIZE, .iov_len = command->len};
+	struct zf_io io = {
+		.op = command->op,
+		.addr = command->addr,
+		.len = command->len,
+		.iov = &iov,
+		.iovcnt = 1,
+	};
+	uint32_t zone_no = (uint32_t)(command->addr / sim->rules.geometry.zone_size);
+	int r;
+
+	if (sim->lower_bounds)
+		accept_pointers(sim);
+	r = zf_zone_rules_apply(&sim->rules, &io, &f->addr);
+	if (command->refused < 0) {
+		if (r == 0)
+			land_garbage(sim, f->addr, command);
+		f->result = command->refused;
+		return;
+	}
+	f->result = r;
+	if (r < 0)
+		return;
+	if (sim_is_write(command->op))
+		land(sim, f->addr, command);
+	else if (command->op == ZF_IO_RESET)
+		begin_new_life(sim, zone_no);
+	else
+		sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
+}
+
+static void execute_one(struct zf_sim *sim, struct sim_flight *f)
+{
+	f->executed = true;
+	f->addr = f->command->addr;
+	if (f->command->refused < 0 && !f->command->moves_pointer)
+		f->result = f->command->refused;
+	else if (f->command->op != ZF_IO_READ && f->command->op != ZF_IO_FLUSH)
+		execute_change(sim, f);
+}
+
+static bool is_write_at_pointer(const struct sim_command *command)
+{
+	return command->op == ZF_IO_WRITE || command->op == ZF_IO_ZEROES;
+}
+
+void sim_execute(struct zf_sim *sim, uint32_t i)
+{
+	const struct sim_command *command = sim->flight[i].command;
+	uint64_t zone_size = sim->rules.geometry.zone_size;
+
+	for (uint32_t j = 0; j < i && is_write_at_pointer(command); j++) {
+		const struct sim_command *earlier = sim->flight[j].command;
+
+		if (!sim->flight[j].executed && is_write_at_pointer(earlier) &&
+		    earlier->addr / zone_size == command->addr / zone_size)
+			execute_one(sim, &sim->flight[j]);
+	}
+	if (!sim->flight[i].executed)
+		execute_one(sim, &sim->flight[i]);
+}
+
+/* ---- completing ---- */
+
+/* The device may fetch the data at any time until it completes: it must not have changed. */
+static void check_buffers(const struct sim_flight *f)
+{
+	const struct zf_io *io = f->io;
+	uint32_t n = 0;
+
+	if (f->command->block_count == 0 || io->op == ZF_IO_ZEROES)
+		return;
+	for (unsigned int i = 0; i < io->iovcnt; i++) {
+		const char *now = io->iov[i].iov_base;
+
+		for (size_t at = 0; at < io->iov[i].iov_len; at += ZF_BLOCK_SIZE) {
+			if (memcmp(now + at, f->command->blocks[n++]->bytes, ZF_BLOCK_SIZE) == 0)
+				continue;
+			fprintf(stderr, "sim: the buffer of a write changed while in flight\n");
+			abort();
+		}
+	}
+}
+
+static int read_blocks(const struct zf_sim *sim, uint64_t addr, const struct iovec *iov,
+		       unsigned int iovcnt, uint64_t len)
+{
+	uint64_t zone_size = sim->rules.geometry.zone_size;
+	int r;
+
+	r = zf_zone_rules_check_read(&sim->rules, addr, len);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < iovcnt; i++) {
+		char *to = iov[i].iov_base;
+
+		for (size_t at = 0; at < iov[i].iov_len; at += ZF_BLOCK_SIZE) {
+			if (sim->rules.zones[addr / zone_size].cond == ZF_ZONE_OFFLINE)
+				return -ENXIO;
+			zf_sim_peek(sim, addr, to + at);
+			addr += ZF_BLOCK_SIZE;
+		}
+	}
+	return 0;
+}
+
+static void complete_write(struct zf_sim *sim, const struct sim_flight *f)
+{
+	bool durable = f->command->fua || !sim->rules.geometry.volatile_cache;
+	uint64_t stamp = durable ? SIM_STAMP_DURABLE : sim->clock;
+
+	for (uint32_t i = 0; i < f->command->block_count; i++)
+		sim_slot_complete(own_slot_at(sim, f->addr + i * (uint64_t)ZF_BLOCK_SIZE),
+				  f->command->blocks[i], stamp);
+}
+
+static void complete(struct zf_sim *sim, struct sim_flight *f)
+{
+	const struct sim_command *command = f->command;
+
+	sim->clock++;
+	check_buffers(f);
+	if (f->result < 0)
+		return;
+	f->io->addr = f->addr;
+	if (command->op == ZF_IO_READ)
+		f->result =
+			read_blocks(sim, command->addr, f->io->iov, f->io->iovcnt, command->len);
+	else if (command->op == ZF_IO_FLUSH)
+		sim->flushed = zf_max_u64(sim->flushed, command->submitted);
+	else if (sim_is_write(command->op))
+		complete_write(sim, f);
+}
+
+static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
+{
+	while (sim->dead) {
+		struct zf_io *io = sim->dead;
+
+		sim->dead = io->next;
+		zf_dev_complete(dev, io, -EIO);
+	}
+	sim->dead_tail = &sim->dead;
+}
+
+static void sim_poll(struct zf_dev *dev, bool wait)
+{
+	struct zf_sim *sim = sim_of(dev);
+	struct sim_flight f;
+	uint32_t i;
+
+	assert(!dev->threaded);
+	tell_dead(sim, dev);
+	if (sim->is_cut || sim->flight_count == 0)
+		return;
+	i = (uint32_t)zf_rng_below(&sim->rng, sim->flight_count);
+	sim_execute(sim, i);
+	f = sim->flight[i];
+	sim->flight_count--;
+	memmove(&sim->flight[i], &sim->flight[i + 1], (sim->flight_count - i) * sizeof(f));
+	complete(sim, &f);
+	sim_command_unref(f.command);
+	zf_dev_complete(dev, f.io, f.result);
+}
+
+/* ---- the other operations ---- */
+
+static void sim_wake(struct zf_dev *dev)
+{
+	assert(!"the simulator has no thread");
+}
+
+static int sim_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
+{
+	struct zf_sim *sim = sim_of(dev);
+	struct zf_sim_fault fault;
+	uint64_t len = 0;
+
+	if (sim->is_cut)
+		return -EIO;
+	for (unsigned int i = 0; i < iovcnt; i++)
+		len += iov[i].iov_len;
+	if (strike(sim, ZF_IO_READ, &fault)) {
+		kill_zone(sim, addr, &fault);
+		if (fault.error < 0)
+			return fault.error;
+	}
+	return read_blocks(sim, addr, iov, iovcnt, len);
+}
+
+static int sim_report(struct zf_dev *dev, uint32_t first, uint32_t count,
+		      struct zf_zone_info *zones)
+{
+	struct zf_sim *sim = sim_of(dev);
+
+	if (sim->is_cut)
+		return -EIO;
+	for (uint32_t i = 0; i < count; i++)
+		zf_zone_rules_report(&sim->rules, first + i, &zones[i]);
+	return 0;
+}
+
+static int sim_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	struct zf_sim *sim = sim_of(dev);
+
+	if (sim->is_cut)
+		return -EIO;
+	return zf_zone_rules_raise(&sim->rules, zone_no, wp);
+}
+
+static void sim_close(struct zf_dev *dev)
+{
+	struct sim_dev *sd = ZF_CONTAINER_OF(dev, struct sim_dev, dev);
+
+	sd->sim->dev = NULL;
+	zf_dev_deinit(dev);
+	free(sd);
+}
+
+static const struct zf_dev_ops sim_ops = {
+	.kind = "sim",
+	.submit = sim_submit,
+	.poll = sim_poll,
+	.wake = sim_wake,
+	.read = sim_read,
+	.report = sim_report,
+	.raise_pointer = sim_raise_pointer,
+	.close = sim_close,
+};
+
+int zf_sim_open(struct zf_sim *sim, const struct zf_report *report, struct zf_dev **ret_dev)
+{
+	struct sim_dev *sd;
+	int r;
+
+	assert(!sim->dev && !sim->is_cut && sim->flight_count == 0);
+	sd = sim_alloc(sizeof(*sd));
+	r = zf_dev_init(&sd->dev, &sim_ops, "sim", &sim->rules.geometry, report);
+	if (r < 0) {
+		free(sd);
+		return r;
+	}
+	sd->dev.geometry.pointers_are_lower_bounds = sim->lower_bounds;
+	sd->sim = sim;
+	sim->dev = sd;
+	zf_zone_rules_power_cycle(&sim->rules);
+	*ret_dev = &sd->dev;
+	return 0;
+}

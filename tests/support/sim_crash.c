@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* The cut: which of the states that the fault model in sim.h allows is found afterwards. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "support/sim_impl.h"
+
+#define SECTOR 512
+
+/*
+ * Left to chance block by block, the extremes would never be seen: a long zone that is wholly
+ * there, or wholly gone. So each zone first draws how it is treated.
+ */
+enum mood {
+	MOOD_ALL,  /* everything made it */
+	MOOD_NONE, /* only what had to */
+	MOOD_DICE,
+	MOOD_COUNT,
+};
+
+static enum mood draw_mood(struct zf_rng *rng)
+{
+	return (enum mood)zf_rng_below(rng, MOOD_COUNT);
+}
+
+/* ---- what was in flight ---- */
+
+static uint32_t *shuffled(struct zf_rng *rng, uint32_t n)
+{
+	uint32_t *order = sim_alloc(n * sizeof(*order) + 1);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t j = (uint32_t)zf_rng_below(rng, i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	return order;
+}
+
+static void execute_some(struct zf_sim *sim, struct zf_rng *rng)
+{
+	uint32_t *order = shuffled(rng, sim->flight_count);
+	enum mood mood = draw_mood(rng);
+
+	for (uint32_t i = 0; i < sim->flight_count; i++) {
+		if (mood == MOOD_ALL || (mood == MOOD_DICE && zf_rng_chance(rng, 50)))
+			sim_execute(sim, order[i]);
+	}
+	for (uint32_t i = 0; i < sim->flight_count; i++)
+		sim_command_unref(sim->flight[i].command);
+	sim->flight_count = 0;
+	free(order);
+}
+
+/* ---- one block ---- */
+
+static struct sim_block *garbage(struct zf_rng *rng)
+{
+	uint8_t bytes[ZF_BLOCK_SIZE];
+
+	zf_rng_fill(rng, bytes, sizeof(bytes));
+	return sim_block_new(bytes);
+}
+
+/* A reference; what a block below the pointer may hold when it was not durable. */
+static struct sim_block *draw_loss(struct zf_rng *rng, struct sim_block *written,
+				   struct sim_block *old)
+{
+	switch (zf_rng_below(rng, 4)) {
+	case 0:
+		return old ? sim_block_ref(old) : sim_block_zero();
+	case 1:
+		return garbage(rng);
+	case 2:
+		return sim_block_zero();
+	default:
+		return written ? sim_block_ref(written) : sim_block_zero();
+	}
+}
+
+static struct sim_block *tear(struct zf_rng *rng, struct sim_block *a, struct sim_block *b)
+{
+	struct sim_block *torn = sim_block_new(a->bytes);
+
+	for (size_t at = 0; at < ZF_BLOCK_SIZE; at += SECTOR) {
+		if (zf_rng_chance(rng, 50))
+			memcpy(torn->bytes + at, b->bytes + at, SECTOR);
+	}
+	return torn;
+}
+
+static struct sim_block *draw_block(struct zf_rng *rng, const struct sim_slot *slot)
+{
+	struct sim_block *written = slot->now ? slot->now->block : NULL;
+	struct sim_block *loss = draw_loss(rng, written, slot->old);
+	struct sim_block *torn;
+
+	if (!written || zf_rng_chance(rng, 75))
+		return loss;
+	torn = tear(rng, written, loss);
+	sim_block_unref(loss);
+	return torn;
+}
+
+/* ---- a sequential zone ---- */
+
+static bool is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
+{
+	return slot->now && slot->now->stamp <= sim->flushed;
+}
+
+/* In blocks: where the pointer survives at least. */
+static uint32_t lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
+{
+	uint32_t lowest = (uint32_t)(zone->floor / ZF_BLOCK_SIZE);
+
+	for (uint32_t i = wp; i > lowest; i--) {
+		if (is_durable(sim, &zone->slots[i - 1]))
+			return i;
+	}
+	return lowest;
+}
+
+static uint32_t draw_pointer(struct zf_rng *rng, enum mood mood, uint32_t lowest, uint32_t wp)
+{
+	switch (mood) {
+	case MOOD_ALL:
+		return wp;
+	case MOOD_NONE:
+		return lowest;
+	default:
+		return lowest + (uint32_t)zf_rng_below(rng, wp - lowest + 1);
+	}
+}
+
+static void settle_slot(const struct zf_sim *sim, struct zf_rng *rng, enum mood mood,
+			struct sim_slot *slot)
+{
+	struct sim_block *block;
+
+	if (is_durable(sim, slot))
+		return;
+	if (mood == MOOD_ALL && slot->now)
+		block = sim_block_ref(slot->now->block);
+	else
+		block = draw_block(rng, slot);
+	sim_slot_settle(slot, block);
+	sim_block_unref(block);
+}
+
+/* Above the pointer: what was lost may still be seen there, or what was there before it. */
+static void lose_slot(struct zf_rng *rng, struct sim_slot *slot)
+{
+	if (slot->now && zf_rng_chance(rng, 50))
+		sim_slot_set_old(slot, slot->now->block);
+	sim_slot_settle(slot, NULL);
+}
+
+/*
+ * In blocks: where writing has come to. After a cut of the host the pointer in the rules is only a
+ * bound of it, until somebody writes.
+ */
+static uint32_t highest_pointer(const struct zf_sim *sim, uint32_t zone_no)
+{
+	const struct sim_zone *zone = sim->zones[zone_no];
+	uint32_t wp = (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE);
+
+	for (uint32_t i = zone->slot_count; sim->lower_bounds && i > wp; i--) {
+		if (zone->slots[i - 1].now)
+			return i;
+	}
+	return wp;
+}
+
+static bool is_settled(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
+{
+	for (uint32_t i = 0; i < wp; i++) {
+		if (!is_durable(sim, &zone->slots[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Returns what is left below the pointer, in blocks. */
+static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no, uint32_t wp,
+			    bool may_shrink)
+{
+	enum mood mood = draw_mood(rng);
+	struct sim_zone *zone;
+	uint32_t pointer;
+
+	if (is_settled(sim, sim->zones[zone_no], wp))
+		return wp;
+	zone = sim_zone_own(&sim->zones[zone_no]);
+	pointer =
+		draw_pointer(rng, may_shrink ? mood : MOOD_ALL, lowest_pointer(sim, zone, wp), wp);
+	for (uint32_t i = 0; i < pointer; i++)
+		settle_slot(sim, rng, mood, &zone->slots[i]);
+	for (uint32_t i = pointer; i < zone->slot_count; i++)
+		lose_slot(rng, &zone->slots[i]);
+	zone->floor = pointer * (uint64_t)ZF_BLOCK_SIZE;
+	return pointer;
+}
+
+static void set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
+{
+	struct zf_zone_state *state = &sim->rules.zones[zone_no];
+
+	state->wp = pointer * (uint64_t)ZF_BLOCK_SIZE;
+	if (state->cond == ZF_ZONE_READONLY || state->cond == ZF_ZONE_OFFLINE)
+		return;
+	if (pointer == 0)
+		state->cond = ZF_ZONE_EMPTY;
+	else if (state->wp == sim->rules.geometry.zone_capacity)
+		state->cond = ZF_ZONE_FULL;
+	else
+		state->cond = ZF_ZONE_CLOSED;
+	zf_zone_rules_recount(&sim->rules);
+}
+
+static void crash_sequential(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no,
+			     enum zf_sim_cut cut)
+{
+	const struct zf_zone_rules *rules = &sim->rules;
+	uint32_t wp = highest_pointer(sim, zone_no), pointer;
+	/* No device comes back with more active zones than it allows. */
+	bool may_shrink = rules->zones[zone_no].cond != ZF_ZONE_FULL ||
+			  rules->geometry.max_active == 0 ||
+			  rules->active_count < rules->geometry.max_active;
+
+	if (wp == 0)
+		return;
+	pointer = settle_zone(sim, rng, zone_no, wp, may_shrink);
+	if (cut == ZF_SIM_CUT_HOST)
+		pointer = draw_pointer(rng, draw_mood(rng), 0, wp);
+	set_pointer(sim, zone_no, pointer);
+}
+
+/* ---- a conventional zone ---- */
+
+/* The versions that may come back: down to the first durable one, or to what was there before any.
+ */
+static uint32_t candidates(const struct zf_sim *sim, const struct sim_slot *slot,
+			   struct sim_block *base, struct sim_block **ret_blocks, uint32_t room)
+{
+	uint32_t n = 0;
+
+	for (const struct sim_version *v = slot->now; v; v = v->before) {
+		ret_blocks[n++] = v->block;
+		if (v->stamp <= sim->flushed || n == room)
+			return n;
+	}
+	ret_blocks[n++] = base;
+	return n;
+}
+
+#define CANDIDATES 16
+
+static struct sim_block *draw_version(const struct zf_sim *sim, struct zf_rng *rng, enum mood mood,
+				      const struct sim_slot *slot)
+{
+	struct sim_block *zero = sim_block_zero();
+	struct sim_block *blocks[CANDIDATES + 1];
+	uint32_t n = candidates(sim, slot, zero, blocks, CANDIDATES);
+	struct sim_block *a = blocks[zf_rng_below(rng, n)], *b = blocks[zf_rng_below(rng, n)];
+	struct sim_block *drawn;
+
+	if (mood == MOOD_ALL)
+		drawn = sim_block_ref(blocks[0]);
+	else if (mood == MOOD_NONE)
+		drawn = sim_block_ref(blocks[n - 1]);
+	else
+		drawn = zf_rng_chance(rng, 50) ? sim_block_ref(a) : tear(rng, a, b);
+	sim_block_unref(zero);
+	return drawn;
+}
+
+static void crash_conventional(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no)
+{
+	enum mood mood = draw_mood(rng);
+
+	for (uint32_t i = 0; i < sim->zones[zone_no]->slot_count; i++) {
+		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
+		struct sim_block *block;
+
+		if (!slot->now || is_durable(sim, slot))
+			continue;
+		block = draw_version(sim, rng, mood, slot);
+		sim_slot_settle(&sim_zone_own(&sim->zones[zone_no])->slots[i], block);
+		sim_block_unref(block);
+	}
+}
+
+/* ---- the cut ---- */
+
+void zf_sim_crash(struct zf_sim *sim, uint64_t seed, enum zf_sim_cut cut)
+{
+	const struct zf_geometry *g = &sim->rules.geometry;
+	struct zf_rng rng;
+
+	assert(!sim->dev);
+	zf_rng_seed(&rng, seed);
+	execute_some(sim, &rng);
+	for (uint32_t i = 0; i < g->zone_count; i++) {
+		if (i < g->conventional)
+			crash_conventional(sim, &rng, i);
+		else
+			crash_sequential(sim, &rng, i, cut);
+	}
+	zf_zone_rules_power_cycle(&sim->rules);
+	sim->flushed = sim->clock;
+	sim->lower_bounds = sim->lower_bounds || cut == ZF_SIM_CUT_HOST;
+	sim->is_cut = false;
+	sim->cut_at = 0;
+	sim->fault_count = 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulator's inside, shared by the running device (sim.c) and the cut (sim_crash.c). */
+#ifndef ZF_TESTS_SIM_IMPL_H
+#define ZF_TESTS_SIM_IMPL_H
+
+#include "io/zone_rules.h"
+#include "support/rng.h"
+#include "support/sim.h"
+#include "support/sim_store.h"
+
+/* What was submitted; never changed, shared with clones. */
+struct sim_command {
+	uint32_t refs;
+	enum zf_io_op op;
+	bool fua;
+	uint64_t addr, len;
+	uint64_t submitted; /* on the simulator's clock: a flush covers what completed up to then */
+	int refused;	    /* decided at submission, by a fault or the request itself; or 0 */
+	bool moves_pointer;
+	uint32_t block_count;
+	struct sim_block *blocks[];
+};
+
+/* A command in flight. `io` is NULL in clones and after a cut. */
+struct sim_flight {
+	struct sim_command *command;
+	struct zf_io *io;
+	bool executed;
+	int result;
+	uint64_t addr; /* where it landed */
+};
+
+struct sim_dev;
+
+struct zf_sim {
+	struct zf_zone_rules rules;
+	struct sim_zone **zones;
+	struct zf_rng rng;
+	uint64_t clock, flushed; /* completions so far; those up to `flushed` are durable */
+	bool lower_bounds;	 /* since a cut of the host, until something is written */
+
+	struct sim_flight *flight; /* in order of submission */
+	uint32_t flight_count, flight_room;
+
+	uint64_t commands, cut_at;
+	bool is_cut;
+	struct zf_io *dead, **dead_tail; /* caught by the cut, still to be told */
+
+	struct zf_sim_fault *faults;
+	unsigned int fault_count;
+	void (*observe)(void *arg, const struct zf_sim *sim);
+	void *observe_arg;
+	struct sim_dev *dev;
+};
+
+static inline bool sim_is_write(enum zf_io_op op)
+{
+	return op == ZF_IO_WRITE || op == ZF_IO_APPEND || op == ZF_IO_ZEROES;
+}
+
+void sim_command_unref(struct sim_command *command);
+
+/*
+ * Carries out flight[i], and before it those that the device may not overtake: earlier writes at
+ * the pointer of the same zone.
+ */
+void sim_execute(struct zf_sim *sim, uint32_t i);
+
+#endif

@@ -94,7 +94,7 @@ static void set_xattr(struct zf_fs *fs, uint64_t ino, const char *name, size_t l
 	free(value);
 }
 
-static void populate(struct sample *sample, struct zf_fs *fs)
+void sample_populate(struct sample *sample, struct zf_fs *fs)
 {
 	struct zf_attr attr;
 	int r;
@@ -152,7 +152,7 @@ void sample_make(struct sample *sample, const struct sample_options *options)
 	assert(r == 0);
 	zf_dev_close(dev);
 	fs = sample_mount(sample);
-	populate(sample, fs);
+	sample_populate(sample, fs);
 	sample_unmount(sample, fs);
 }
 

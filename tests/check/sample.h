@@ -29,6 +29,9 @@ struct sample_options {
 void sample_make(struct sample *sample, const struct sample_options *options);
 void sample_free(struct sample *sample);
 
+/* Makes the files in an empty filesystem. */
+void sample_populate(struct sample *sample, struct zf_fs *fs);
+
 /* Opens the device and mounts; the caller unmounts with sample_unmount(). */
 struct zf_fs *sample_mount(struct sample *sample);
 void sample_unmount(struct sample *sample, struct zf_fs *fs);

@@ -96,10 +96,12 @@ static void a_node_outside_the_device(void **state)
 {
 	struct sample *sample = *state;
 	uint8_t *parent = node_at(sample, 1);
-	struct zf_node_ptr ptr = zf_node_child(parent, 0);
+	/* The last one: /file's inode, by which the node is found again, is below another. */
+	unsigned int last = zf_node_count(parent) - 1;
+	struct zf_node_ptr ptr = zf_node_child(parent, last);
 
 	ptr.address[0] = UINT64_C(1) << 40;
-	zf_node_set_child(parent, 0, &ptr);
+	zf_node_set_child(parent, last, &ptr);
 	seal_at(sample, 1);
 	sample_expect(sample, false, "corrupt node at 1099511627776", "expected a place within");
 }

@@ -160,27 +160,30 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 /*
  * The device's pointer against the item's. Ahead: a crash lost the transaction that knew; what lies
  * between is garbage. Behind: the zone was reset after this transaction (fine, if nothing in it was
- * live), or the pointer is a lower bound after the host stopped.
+ * live), or the pointer is a lower bound after the host stopped: then the summary may still have
+ * entries of what nobody names any more, and writing there again would meet them.
  */
 static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer, uint32_t live,
 			uint32_t resets)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 	uint64_t start = zone_no * alloc->geometry->zone_size;
+	bool lower_bound = alloc->geometry->pointers_are_lower_bounds, was_reset;
 
 	if (zone_is_conventional(alloc, zone_no)) {
 		zone->pointer = pointer;
 		return 0;
 	}
-	if (live == 0 || zone->unusable)
+	was_reset = alloc->counts_resets && zone->reset_count != resets;
+	if (zone->unusable || (live == 0 && (was_reset || !lower_bound)))
 		return 0;
-	if (alloc->counts_resets && zone->reset_count != resets)
+	if (was_reset)
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "reset count has %u, expected %u: it was reset since",
 					 zone->reset_count, resets);
 	if (zone->pointer >= pointer)
 		return 0;
-	if (!alloc->geometry->pointers_are_lower_bounds)
+	if (!lower_bound)
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "write pointer has %u blocks, expected at least %u",
 					 zone->pointer, pointer);

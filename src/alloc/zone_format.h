@@ -3,6 +3,7 @@
 #ifndef ZF_ALLOC_ZONE_FORMAT_H
 #define ZF_ALLOC_ZONE_FORMAT_H
 
+#include "base/fields.h"
 #include "base/le.h"
 
 #define ZF_KEY_ZONE 1u
@@ -33,5 +34,18 @@ struct zf_disk_zone {
 };
 
 _Static_assert(sizeof(struct zf_disk_zone) == 64, "on disk");
+
+#define ZF_DISK_ZONE_FIELDS(F, T)                                                                  \
+	F(T, role, 0, 1, U8)                                                                       \
+	F(T, reserved_a, 1, 7, ZERO)                                                               \
+	F(T, pointer, 8, 8, U64)                                                                   \
+	F(T, live, 16, 8, U64)                                                                     \
+	F(T, reset_generation, 24, 8, U64)                                                         \
+	F(T, reset_count, 32, 8, U64)                                                              \
+	F(T, emptied_generation, 40, 8, U64)                                                       \
+	F(T, write_generation, 48, 8, U64)                                                         \
+	F(T, reserved_b, 56, 8, ZERO)
+
+ZF_FIELDS_ASSERT(struct zf_disk_zone, ZF_DISK_ZONE_FIELDS);
 
 #endif

@@ -19,6 +19,7 @@ static void must(int r)
 static _Thread_local unsigned int held[ZF_RANK_COUNT];
 
 static const char *const rank_names[ZF_RANK_COUNT] = {
+	[ZF_RANK_DAEMON] = "daemon",
 	[ZF_RANK_RENAME] = "rename", [ZF_RANK_INODE] = "inode", [ZF_RANK_COMMIT] = "commit",
 	[ZF_RANK_JOIN] = "join",     [ZF_RANK_TRANS] = "trans", [ZF_RANK_FS] = "fs",
 	[ZF_RANK_BLOCKS] = "blocks", [ZF_RANK_TREE] = "tree",	[ZF_RANK_ALLOC] = "alloc",
@@ -114,8 +115,9 @@ bool zf_mutex_trylock(struct zf_mutex *mutex)
 
 void zf_mutex_unlock(struct zf_mutex *mutex)
 {
-	must(pthread_mutex_unlock(&mutex->m));
+	/* Whoever gets it next may free it: nothing of it is touched after the unlock. */
 	zf_rank_leave(mutex->rank);
+	must(pthread_mutex_unlock(&mutex->m));
 }
 
 void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank)
@@ -170,8 +172,8 @@ bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock)
 
 void zf_rwlock_unlock(struct zf_rwlock *rwlock)
 {
-	must(pthread_rwlock_unlock(&rwlock->l));
 	zf_rank_leave(rwlock->rank);
+	must(pthread_rwlock_unlock(&rwlock->l));
 }
 
 void zf_cond_init(struct zf_cond *cond)

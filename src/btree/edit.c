@@ -83,10 +83,9 @@ int zf_edit_reserve(struct zf_edit *edit, unsigned int n)
 		int r = node ? edit->writer->alloc(edit->writer, node->address) : -ENOMEM;
 
 		if (r < 0) {
-			assert(r != -EAGAIN);
 			zf_cnode_put(node);
 			drop_spare(edit);
-			return r;
+			return r == -ENOMEM ? r : -ENOSPC; /* -EAGAIN has a meaning here */
 		}
 		node->generation = edit->writer->generation;
 		node->owner = edit->id;
@@ -157,7 +156,9 @@ void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr)
 	struct zf_cache *cache = &edit->forest->cache;
 	struct zf_cnode *node;
 
-	edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);
+	/* A pointer that was never followed may say anything; no writer has given it out then. */
+	if (zf_forest_check_address(edit->forest, ptr, &edit->forest->report) == 0)
+		edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);
 	if (ptr->generation != edit->writer->generation)
 		return; /* frozen: still to be written; clean: ages out of the cache */
 	node = zf_cache_get(cache, ptr->address[0], ptr->generation);

@@ -54,4 +54,18 @@ _Static_assert(sizeof(struct zf_disk_node_header) == 72, "on disk");
 _Static_assert(sizeof(struct zf_disk_child) == 56, "on disk");
 _Static_assert(sizeof(struct zf_disk_item) == 24, "on disk");
 
+#define ZF_DISK_NODE_HEADER_FIELDS(F, T)                                                           \
+	F(T, csum, 0, 8, HEX64)                                                                    \
+	F(T, magic, 8, 4, TEXT)                                                                    \
+	F(T, level, 12, 1, U8)                                                                     \
+	F(T, reserved_a, 13, 3, ZERO)                                                              \
+	F(T, fsid, 16, 16, UUID)                                                                   \
+	F(T, address, 32, 16, U64)                                                                 \
+	F(T, generation, 48, 8, U64)                                                               \
+	F(T, owner, 56, 8, U64)                                                                    \
+	F(T, count, 64, 4, U32)                                                                    \
+	F(T, reserved_b, 68, 4, ZERO)
+
+ZF_FIELDS_ASSERT(struct zf_disk_node_header, ZF_DISK_NODE_HEADER_FIELDS);
+
 #endif

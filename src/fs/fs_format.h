@@ -28,6 +28,7 @@
 #ifndef ZF_FS_FS_FORMAT_H
 #define ZF_FS_FS_FORMAT_H
 
+#include "base/fields.h"
 #include "base/le.h"
 
 #define ZF_INO_ROOT    1u
@@ -171,5 +172,95 @@ _Static_assert(sizeof(struct zf_disk_xattr) == 12, "on disk");
 _Static_assert(sizeof(struct zf_disk_extent) == 64, "on disk");
 _Static_assert(sizeof(struct zf_disk_intent) == 64, "on disk");
 _Static_assert(sizeof(struct zf_disk_summary) == 40, "on disk");
+
+#define ZF_DISK_INODE_FIELDS(F, T)                                                                 \
+	F(T, generation, 0, 8, U64)                                                                \
+	F(T, change, 8, 8, U64)                                                                    \
+	F(T, size, 16, 8, U64)                                                                     \
+	F(T, bytes, 24, 8, U64)                                                                    \
+	F(T, rdev, 32, 8, U64)                                                                     \
+	F(T, mode, 40, 4, U32)                                                                     \
+	F(T, nlink, 44, 4, U32)                                                                    \
+	F(T, uid, 48, 4, U32)                                                                      \
+	F(T, gid, 52, 4, U32)                                                                      \
+	F(T, project, 56, 4, U32)                                                                  \
+	F(T, flags, 60, 4, U32)                                                                    \
+	F(T, atime.seconds, 64, 8, U64)                                                            \
+	F(T, atime.nanoseconds, 72, 4, U32)                                                        \
+	F(T, mtime.seconds, 76, 8, U64)                                                            \
+	F(T, mtime.nanoseconds, 84, 4, U32)                                                        \
+	F(T, ctime.seconds, 88, 8, U64)                                                            \
+	F(T, ctime.nanoseconds, 96, 4, U32)                                                        \
+	F(T, btime.seconds, 100, 8, U64)                                                           \
+	F(T, btime.nanoseconds, 108, 4, U32)                                                       \
+	F(T, next_cookie, 112, 8, U64)                                                             \
+	F(T, tree, 120, 8, U64)                                                                    \
+	F(T, reserved, 128, 32, ZERO)
+
+#define ZF_DISK_REF_FIELDS(F, T)                                                                   \
+	F(T, parent, 0, 8, U64)                                                                    \
+	F(T, cookie, 8, 8, U64)                                                                    \
+	F(T, name_len, 16, 2, U16)
+
+#define ZF_DISK_DIRENT_FIELDS(F, T)                                                                \
+	F(T, ino, 0, 8, U64)                                                                       \
+	F(T, tree, 8, 8, U64)                                                                      \
+	F(T, cookie, 16, 8, U64)                                                                   \
+	F(T, type, 24, 1, U8)                                                                      \
+	F(T, reserved, 25, 1, ZERO)                                                                \
+	F(T, name_len, 26, 2, U16)
+
+#define ZF_DISK_XATTR_FIELDS(F, T)                                                                 \
+	F(T, value_len, 0, 4, U32)                                                                 \
+	F(T, value_id, 4, 4, U32)                                                                  \
+	F(T, name_len, 8, 2, U16)                                                                  \
+	F(T, reserved, 10, 2, ZERO)
+
+#define ZF_DISK_EXTENT_FIELDS(F, T)                                                                \
+	F(T, type, 0, 1, U8)                                                                       \
+	F(T, flags, 1, 1, U8)                                                                      \
+	F(T, compression, 2, 1, U8)                                                                \
+	F(T, encryption, 3, 1, U8)                                                                 \
+	F(T, reserved_a, 4, 4, ZERO)                                                               \
+	F(T, generation, 8, 8, U64)                                                                \
+	F(T, device, 16, 8, U64)                                                                   \
+	F(T, address, 24, 8, U64)                                                                  \
+	F(T, disk_len, 32, 8, U64)                                                                 \
+	F(T, memory_len, 40, 8, U64)                                                               \
+	F(T, offset, 48, 8, U64)                                                                   \
+	F(T, len, 56, 8, U64)
+
+#define ZF_DISK_INTENT_FIELDS(F, T)                                                                \
+	F(T, type, 0, 1, U8)                                                                       \
+	F(T, reserved_a, 1, 7, ZERO)                                                               \
+	F(T, ino, 8, 8, U64)                                                                       \
+	F(T, from, 16, 8, U64)                                                                     \
+	F(T, to, 24, 8, U64)                                                                       \
+	F(T, source_ino, 32, 8, U64)                                                               \
+	F(T, source_from, 40, 8, U64)                                                              \
+	F(T, reserved_b, 48, 16, ZERO)
+
+#define ZF_DISK_SUMMARY_FIELDS(F, T)                                                               \
+	F(T, tree, 0, 8, U64)                                                                      \
+	F(T, ino, 8, 8, U64)                                                                       \
+	F(T, offset, 16, 8, U64)                                                                   \
+	F(T, generation, 24, 8, U64)                                                               \
+	F(T, count, 32, 4, U32)                                                                    \
+	F(T, reserved, 36, 4, ZERO)
+
+#define ZF_DISK_SHARE_FIELDS(F, T)                                                                 \
+	F(T, tree, 0, 8, U64)                                                                      \
+	F(T, ino, 8, 8, U64)                                                                       \
+	F(T, offset, 16, 8, U64)                                                                   \
+	F(T, len, 24, 8, U64)
+
+ZF_FIELDS_ASSERT(struct zf_disk_inode, ZF_DISK_INODE_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_ref, ZF_DISK_REF_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_dirent, ZF_DISK_DIRENT_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_xattr, ZF_DISK_XATTR_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_extent, ZF_DISK_EXTENT_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_intent, ZF_DISK_INTENT_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_summary, ZF_DISK_SUMMARY_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_share, ZF_DISK_SHARE_FIELDS);
 
 #endif

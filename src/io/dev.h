@@ -99,6 +99,7 @@ struct zf_zone_info {
 	uint64_t reset_count; /* resets so far where the device counts them, else 0 */
 	enum zf_zone_type type;
 	enum zf_zone_cond cond;
+	bool warm; /* empty, but its space is written already: durable writes cost least here */
 };
 
 struct zf_geometry {
@@ -154,7 +155,10 @@ void zf_dev_submit(struct zf_dev *dev, struct zf_io *io);
  */
 unsigned int zf_dev_poll(struct zf_dev *dev, bool wait);
 
-/* Submits and waits. io->done is set by this call. Returns io->result. Not for done() callbacks. */
+/*
+ * Carries out and waits: on this very thread where the backend can, so that nobody else has to be
+ * woken. io->done is set by this call. Returns io->result. Not for done() callbacks.
+ */
 int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 
 /*
@@ -163,6 +167,7 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
  * what the zone held before its last reset.
  */
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+/* The same into one buffer, of whatever alignment. */
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
 
 /* One request each, waited for: mkfs, superblock and tests. */

@@ -23,6 +23,12 @@ struct zf_dev_ops {
 	/* Makes the poll(wait) that is blocked, or the next one, return. Any thread. */
 	void (*wake)(struct zf_dev *dev);
 
+	/*
+	 * May be NULL. Carries the request out on the calling thread, which will wait for it
+	 * anyway, and returns its result; or 1: not this one, submit it.
+	 */
+	int (*run)(struct zf_dev *dev, struct zf_io *io);
+
 	int (*read)(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
 		    unsigned int iovcnt);
 	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count,

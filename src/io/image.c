@@ -17,47 +17,7 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 	return -EIO;
 }
 
-/* ---- what goes past the ring ---- */
-
-static int read_exactly(struct zf_image *image, uint64_t addr, void *buf, uint64_t len)
-{
-	while (len > 0) {
-		ssize_t n = pread(image->fd, buf, len, (off_t)addr);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return zf_image_host_error(image, "read", addr, n < 0 ? -errno : -EIO);
-		buf = (char *)buf + n;
-		addr += (uint64_t)n;
-		len -= (uint64_t)n;
-	}
-	return 0;
-}
-
-static int image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
-		      unsigned int iovcnt)
-{
-	struct zf_image *image = zf_image_of(dev);
-	uint64_t len = 0;
-	int r;
-
-	for (unsigned int i = 0; i < iovcnt; i++)
-		len += iov[i].iov_len;
-	r = zf_zone_rules_check_read(&image->rules, addr, len);
-	if (r < 0)
-		return r;
-	if (preadv(image->fd, iov, (int)iovcnt, (off_t)addr) == (ssize_t)len)
-		return 0;
-	/* Interrupted, short or failed: once more, segment by segment. */
-	for (unsigned int i = 0; i < iovcnt; i++) {
-		r = read_exactly(image, addr, iov[i].iov_base, iov[i].iov_len);
-		if (r < 0)
-			return r;
-		addr += iov[i].iov_len;
-	}
-	return 0;
-}
+/* ---- zones ---- */
 
 static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 			struct zf_zone_info *zones)
@@ -65,8 +25,10 @@ static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	struct zf_image *image = zf_image_of(dev);
 
 	zf_mutex_lock(&image->lock);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		zf_zone_rules_report(&image->rules, first + i, &zones[i]);
+		zones[i].warm = image->busy[first + i].warm;
+	}
 	zf_mutex_unlock(&image->lock);
 	return 0;
 }
@@ -130,7 +92,8 @@ static const struct zf_dev_ops image_ops = {
 	.submit = zf_image_submit,
 	.poll = zf_image_poll,
 	.wake = zf_image_wake,
-	.read = image_read,
+	.run = zf_image_run,
+	.read = zf_image_read,
 	.report = image_report,
 	.raise_pointer = image_raise_pointer,
 	.close = image_close,
@@ -190,6 +153,15 @@ static int allocate(struct zf_image *image)
 	return 0;
 }
 
+/* tmpfs and some others have no I/O without blocking, and say so to whoever asks for it. */
+static bool host_blocks(int fd)
+{
+	_Alignas(ZF_BLOCK_SIZE) uint8_t block[ZF_BLOCK_SIZE];
+	struct iovec iov = {.iov_base = block, .iov_len = sizeof(block)};
+
+	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP;
+}
+
 static int start_ring(struct zf_image *image, const struct zf_report *report)
 {
 	int r = io_uring_queue_init(ZF_IMAGE_RING_ENTRIES, &image->ring, 0);
@@ -223,6 +195,11 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	r = allocate(image);
 	if (r == 0)
 		r = load_trailer(image, file, trailer, report);
+	if (r == 0 && !file->is_block_device) {
+		image->runs_here = true;
+		image->host_blocks = host_blocks(file->fd);
+		zf_image_find_warm(image);
+	}
 	if (r < 0)
 		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be opened: %s", path, strerror(-r));
 	if (r == 0)
@@ -238,8 +215,9 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 int zf_image_open(const char *path, const struct zf_image_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	enum zf_image_file_mode mode =
-		options->read_only ? ZF_IMAGE_FILE_READ : ZF_IMAGE_FILE_WRITE;
+	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
+				       : options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED
+							    : ZF_IMAGE_FILE_WRITE;
 	struct zf_image_trailer trailer;
 	struct zf_image_file file;
 	int r;

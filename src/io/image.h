@@ -8,8 +8,10 @@
  * After an unclean stop of the host (another boot id, not marked clean) the pointers are lower
  * bounds.
  *
- * I/O is O_DIRECT through io_uring where the host's filesystem allows it, buffered otherwise (the
- * trailer notes nothing of it); FUA is RWF_DSYNC; a reset punches the zone out of the file.
+ * I/O is O_DIRECT through io_uring where the host's filesystem allows it, buffered otherwise; FUA
+ * is RWF_DSYNC. What somebody waits for (zf_dev_run) is done on his own thread, past the ring. A
+ * reset punches the zone out of the file, but for up to two zones that are kept written, because a
+ * durable write into a hole costs twice one into written space: zf_zone_info.warm tells which.
  *
  * Exclusive: the device holds flock(LOCK_EX) on the description that does the I/O (and O_EXCL on
  * block devices) until it is closed; opening waits for the last owner, then says who holds it.
@@ -21,8 +23,8 @@
 
 struct zf_image_options {
 	bool read_only;	       /* never writes, not even the trailer; takes a shared lock */
-	uint32_t lock_wait_ms; /* how long to wait for the last owner; 10000 for mount, mkfs, check
-				*/
+	bool unclaimed;	       /* a block device is left for a fuseblk mount to claim */
+	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
 };
 
 /*

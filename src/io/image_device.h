@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The device over an image: shared by its life (image.c) and its requests (image_ring.c) only. */
+/* The device over an image: what the files of the backend share. Life: image.c. */
 #ifndef ZF_IO_IMAGE_DEVICE_H
 #define ZF_IO_IMAGE_DEVICE_H
 
@@ -9,6 +9,9 @@
 #include "io/dev_ops.h"
 #include "io/image_trailer.h"
 #include "io/zone_rules.h"
+
+/* Enough for the log's next zone while one is being filled. */
+#define ZF_IMAGE_WARM_MAX      2
 
 #define ZF_IMAGE_IN_FLIGHT_MAX 256
 /* One for every command, and no-ops that wake the poller on top. */
@@ -23,13 +26,14 @@ enum zf_image_step {
 	STEP_FLUSH,
 	STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
 	STEP_RESET_PUNCH, /* its space goes back to the host */
-	STEP_RESULT,	  /* decided already */
+	STEP_DONE,	  /* carried out already: only the result travels */
+	STEP_REFUSED,	  /* the same, and it never began */
 };
 
 struct zf_image_command {
 	struct zf_io *io;
 	enum zf_image_step step;
-	int result;		     /* STEP_RESULT */
+	int result;		     /* STEP_DONE, STEP_REFUSED */
 	uint64_t done;		     /* STEP_TRANSFER: bytes so far */
 	struct zf_zone_state before; /* STEP_RESET_*: what a failed one goes back to */
 	struct iovec *rest;	     /* what a short transfer has left, else NULL */
@@ -38,16 +42,18 @@ struct zf_image_command {
 	struct zf_image_command *next_free;
 };
 
-/* What is going on in a zone that must not meet a reset. */
 struct zf_image_zone_busy {
-	uint32_t writes;
+	uint32_t writes; /* in flight: must not meet a reset */
 	bool resetting;
+	bool warm; /* see image_zones.c */
 };
 
 struct zf_image {
 	struct zf_dev dev;
 	int fd;
 	bool read_only;
+	bool runs_here;	  /* zf_dev_run() carries out what it can on its own thread */
+	bool host_blocks; /* submitting does too: see image_ring.c */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
 	struct io_uring ring;
@@ -57,6 +63,7 @@ struct zf_image {
 	struct zf_image_command commands[ZF_IMAGE_IN_FLIGHT_MAX];
 	struct zf_image_command *free_commands;
 	struct zf_io *waiting, **waiting_tail;
+	uint32_t warm_count;
 	bool raise_first; /* pointers are lower bounds, and nothing was written yet */
 
 	void *zero_chunk;
@@ -71,7 +78,34 @@ static inline struct zf_image *zf_image_of(struct zf_dev *dev)
 /* Makes any error of the host -EIO, and says what it was. */
 int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error);
 
-/* Fills the pool of commands. */
+static inline uint32_t zf_image_zone_of(const struct zf_image *image, const struct zf_io *io)
+{
+	return (uint32_t)(io->addr / image->dev.geometry.zone_size);
+}
+
+/* ---- image_zones.c ---- */
+
+/* Decides on command->io, assigns its address, sets the first step. */
+void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *command);
+void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command);
+
+/* STEP_RESET_SYNC has given `res`. Returns the reset's result, or 1: the next step is set. */
+int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res);
+
+/* At open: empty zones that the last owner left warm. */
+void zf_image_find_warm(struct zf_image *image);
+
+/* ---- image_here.c: on the calling thread, without a lock ---- */
+
+bool zf_image_can_carry_out_here(const struct zf_image_command *command);
+int zf_image_carry_out_here(struct zf_image *image, const struct zf_io *io);
+
+/* struct zf_dev_ops */
+int zf_image_run(struct zf_dev *dev, struct zf_io *io);
+int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+
+/* ---- image_ring.c ---- */
+
 void zf_image_init_commands(struct zf_image *image);
 
 /* struct zf_dev_ops */

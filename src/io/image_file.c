@@ -113,7 +113,8 @@ static int open_flags(const char *path, enum zf_image_file_mode mode)
 
 	flags |= mode == ZF_IMAGE_FILE_READ ? O_RDONLY : O_RDWR;
 	/* Without O_CREAT, O_EXCL on a block device means: nobody else's, and not mounted. */
-	if (stat(path, &st) == 0 && S_ISBLK(st.st_mode) && mode != ZF_IMAGE_FILE_READ)
+	if (stat(path, &st) == 0 && S_ISBLK(st.st_mode) &&
+	    (mode == ZF_IMAGE_FILE_WRITE || mode == ZF_IMAGE_FILE_CREATE))
 		flags |= O_EXCL;
 	return flags;
 }
@@ -144,6 +145,18 @@ static int open_path(const char *path, enum zf_image_file_mode mode, uint64_t un
 			return fail(report, path, -errno, "cannot be read");
 		return fail(report, path, -errno, "cannot be opened for writing");
 	}
+}
+
+/* Under our lock, so that those who keep to it do not come between this and the mount. */
+static int check_unclaimed(const char *path, uint64_t until_ms, const struct zf_report *report)
+{
+	bool created;
+	int fd = open_path(path, ZF_IMAGE_FILE_WRITE, until_ms, report, &created);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 static int read_size(struct zf_image_file *file, const char *path, const struct zf_report *report)
@@ -199,6 +212,8 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 	if (fd < 0)
 		return fd;
 	r = lock_file(fd, path, mode != ZF_IMAGE_FILE_READ, until_ms, report);
+	if (r == 0 && mode == ZF_IMAGE_FILE_WRITE_UNCLAIMED)
+		r = check_unclaimed(path, until_ms, report);
 	if (r < 0)
 		return r;
 	file.fd = fd;

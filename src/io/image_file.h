@@ -16,6 +16,11 @@ enum zf_image_file_mode {
 	ZF_IMAGE_FILE_READ,   /* shared lock */
 	ZF_IMAGE_FILE_WRITE,  /* exclusive lock, O_EXCL on a block device */
 	ZF_IMAGE_FILE_CREATE, /* the same; makes the file if there is none */
+	/*
+	 * Exclusive lock; of a block device only checks that nobody has claimed it. For a fuseblk
+	 * mount, which claims it itself, as O_EXCL would.
+	 */
+	ZF_IMAGE_FILE_WRITE_UNCLAIMED,
 };
 
 /* Every failure comes with a message. `direct`: O_DIRECT where the host's filesystem allows it. */

@@ -2,13 +2,11 @@
 /*
  * Requests to an image become io_uring operations.
  *
- * A request takes a `command` from a fixed pool, or waits in a queue until one is free. When it
- * starts, under the lock, the zone rules decide, an append gets its address, and the new pointer is
- * stored in the mapped trailer: so the pointer on record is never behind what may have been
- * written, also when the process is killed with the I/O in flight. Most requests are one operation;
- * a reset is two (make the trailer durable, punch the zone out), zeroes and short transfers are
- * as many as it takes. A request that is refused travels as a no-op, so that its error comes
- * the same way as everything else.
+ * A request takes a `command` from a fixed pool, or waits in a queue until one is free. It begins
+ * under the lock (image_zones.c), which says what its first step is. Most requests are one
+ * operation; a reset is two (make the trailer durable, punch the zone out), zeroes and short
+ * transfers are as many as it takes. What is decided already travels as a no-op, so that it comes
+ * back the same way as everything else.
  *
  * Any thread submits (under the lock); one at a time reaps (under the framework's poll lock).
  */
@@ -30,11 +28,6 @@ void zf_image_init_commands(struct zf_image *image)
 		image->free_commands = &image->commands[i];
 	}
 	image->waiting_tail = &image->waiting;
-}
-
-static uint32_t zone_of(const struct zf_image *image, const struct zf_io *io)
-{
-	return (uint32_t)(io->addr / image->dev.geometry.zone_size);
 }
 
 /* ---- operations on the ring ---- */
@@ -104,13 +97,14 @@ static void launch_locked(struct zf_image *image, struct zf_image_command *comma
 		io_uring_prep_fsync(sqe, image->fd, IORING_FSYNC_DATASYNC);
 		break;
 	case STEP_RESET_SYNC:
-		prepare_trailer_sync(image, zone_of(image, io), sqe);
+		prepare_trailer_sync(image, zf_image_zone_of(image, io), sqe);
 		break;
 	case STEP_RESET_PUNCH:
 		io_uring_prep_fallocate(sqe, image->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					(off_t)io->addr, (off_t)image->dev.geometry.zone_size);
 		break;
-	case STEP_RESULT:
+	case STEP_DONE:
+	case STEP_REFUSED:
 		io_uring_prep_nop(sqe);
 		break;
 	}
@@ -118,97 +112,34 @@ static void launch_locked(struct zf_image *image, struct zf_image_command *comma
 	io_uring_sqe_set_data(sqe, command);
 }
 
-/* ---- starting a request ---- */
+/* ---- submission ---- */
 
-static bool is_write(const struct zf_io *io)
-{
-	return io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND || io->op == ZF_IO_ZEROES;
-}
-
-static int start_read(struct zf_image *image, struct zf_image_command *command)
-{
-	const struct zf_io *io = command->io;
-	int r;
-
-	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
-	if (r == 0)
-		r = zf_zone_rules_check_read(&image->rules, io->addr, io->len);
-	command->step = STEP_TRANSFER;
-	return r;
-}
-
-/*
- * A device leaves open which of two commands on one zone goes first. Here a reset punches the zone
- * out while later writes could already be on their way, so the later one fails.
- */
-static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
-{
-	const struct zf_image_zone_busy *busy = &image->busy[zone_of(image, io)];
-
-	return busy->resetting || (!is_write(io) && busy->writes > 0);
-}
-
-static int start_change_locked(struct zf_image *image, struct zf_image_command *command)
-{
-	struct zf_io *io = command->io;
-	struct zf_zone_state *zone;
-	uint32_t zone_no;
-	uint64_t addr;
-	int r;
-
-	if (image->read_only)
-		return -EROFS;
-	if (io->addr / image->dev.geometry.zone_size >= image->dev.geometry.zone_count)
-		return -EINVAL;
-	if (is_in_the_way(image, io))
-		return -EIO;
-	zone_no = zone_of(image, io);
-	zone = &image->rules.zones[zone_no];
-	command->before = *zone;
-	r = zf_zone_rules_apply(&image->rules, io, &addr);
-	if (r < 0)
-		return r;
-	/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
-	if (image->raise_first)
-		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
-	image->raise_first = false;
-	zf_image_trailer_store_zone(&image->trailer, zone_no, zone);
-
-	io->addr = addr;
-	image->busy[zone_no].writes += is_write(io);
-	image->busy[zone_no].resetting = io->op == ZF_IO_RESET;
-	if (is_write(io))
-		command->step = STEP_TRANSFER;
-	else if (io->op == ZF_IO_RESET)
-		command->step = STEP_RESET_SYNC;
-	else
-		command->step = STEP_RESULT;
-	return 0;
-}
-
-static void start_locked(struct zf_image *image, struct zf_io *io)
+static struct zf_image_command *start_locked(struct zf_image *image, struct zf_io *io)
 {
 	struct zf_image_command *command = image->free_commands;
-	int r;
 
 	image->free_commands = command->next_free;
 	*command = (struct zf_image_command){.io = io};
-	switch (io->op) {
-	case ZF_IO_READ:
-		r = start_read(image, command);
-		break;
-	case ZF_IO_FLUSH:
-		command->step = STEP_FLUSH;
-		r = 0;
-		break;
-	default:
-		r = start_change_locked(image, command);
-	}
-	if (r < 0) {
-		command->step = STEP_RESULT;
-		command->result = r;
+	zf_image_begin_locked(image, command);
+	return command;
+}
+
+/*
+ * Where the host cannot do I/O without blocking (tmpfs), the kernel would wake a worker for each
+ * request, which takes many times longer than the copying that it then does.
+ */
+static void submit_locked(struct zf_image *image, struct zf_io *io)
+{
+	struct zf_image_command *command = start_locked(image, io);
+
+	if (image->host_blocks && zf_image_can_carry_out_here(command)) {
+		zf_mutex_unlock(&image->lock);
+		command->result = zf_image_carry_out_here(image, io);
+		zf_mutex_lock(&image->lock);
+		command->step = STEP_DONE;
 	}
 	launch_locked(image, command);
+	push_locked(image);
 }
 
 void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
@@ -217,8 +148,7 @@ void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
 
 	zf_mutex_lock(&image->lock);
 	if (image->free_commands && !image->waiting) {
-		start_locked(image, io);
-		push_locked(image);
+		submit_locked(image, io);
 	} else {
 		*image->waiting_tail = io;
 		image->waiting_tail = &io->next;
@@ -235,7 +165,7 @@ static void start_waiting_locked(struct zf_image *image)
 		if (!image->waiting)
 			image->waiting_tail = &image->waiting;
 		io->next = NULL;
-		start_locked(image, io);
+		launch_locked(image, start_locked(image, io));
 	}
 }
 
@@ -282,21 +212,6 @@ static int transferred(struct zf_image *image, struct zf_image_command *command,
 	return set_rest(command) < 0 ? -EIO : 1;
 }
 
-static int reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res)
-{
-	uint32_t zone_no = zone_of(image, command->io);
-	struct zf_zone_state *zone = &image->rules.zones[zone_no];
-
-	if (res >= 0) {
-		command->step = STEP_RESET_PUNCH;
-		return 1;
-	}
-	zf_image_trailer_revoke_reset(&image->trailer, zone_no, zone->reset_count);
-	*zone = command->before;
-	zf_zone_rules_recount(&image->rules);
-	return zf_image_host_error(image, "reset", command->io->addr, res);
-}
-
 /* Returns the request's result, or 1 when another operation has to follow. */
 static int advance_locked(struct zf_image *image, struct zf_image_command *command, int res)
 {
@@ -306,10 +221,11 @@ static int advance_locked(struct zf_image *image, struct zf_image_command *comma
 	case STEP_FLUSH:
 		return res < 0 ? zf_image_host_error(image, "flush", 0, res) : 0;
 	case STEP_RESET_SYNC:
-		return reset_synced_locked(image, command, res);
+		return zf_image_reset_synced_locked(image, command, res);
 	case STEP_RESET_PUNCH:
 		return 0; /* a host that cannot punch keeps the space, and nothing else is lost */
-	case STEP_RESULT:
+	case STEP_DONE:
+	case STEP_REFUSED:
 		return command->result;
 	}
 	return -EIO;
@@ -319,12 +235,7 @@ static void finish_locked(struct zf_image *image, struct zf_image_command *comma
 {
 	struct zf_io *io = command->io;
 
-	if (io->op != ZF_IO_READ && command->step != STEP_RESULT && command->step != STEP_FLUSH) {
-		struct zf_image_zone_busy *busy = &image->busy[zone_of(image, io)];
-
-		busy->writes -= is_write(io);
-		busy->resetting = false;
-	}
+	zf_image_end_locked(image, command);
 	free(command->rest);
 	command->next_free = image->free_commands;
 	image->free_commands = command;

@@ -15,4 +15,13 @@ struct zf_disk_root {
 
 _Static_assert(sizeof(struct zf_disk_root) == 64, "on disk");
 
+#define ZF_DISK_ROOT_FIELDS(F, T)                                                                  \
+	F(T, ptr.address, 0, 16, U64)                                                              \
+	F(T, ptr.generation, 16, 8, U64)                                                           \
+	F(T, ptr.csum, 24, 8, HEX64)                                                               \
+	F(T, level, 32, 1, U8)                                                                     \
+	F(T, reserved, 33, 31, ZERO)
+
+ZF_FIELDS_ASSERT(struct zf_disk_root, ZF_DISK_ROOT_FIELDS);
+
 #endif

@@ -43,7 +43,7 @@ struct image {
 };
 
 static struct image image;
-static uint64_t seed;
+static uint64_t seed, device_size;
 static unsigned int rounds = 1500;
 
 static struct zf_key key_of(uint64_t n)
@@ -89,6 +89,7 @@ static int make_image(void **state)
 	uint8_t value[200];
 
 	rig_init(&image.rig, &options);
+	device_size = (uint64_t)options.zone_count * options.zone_blocks * ZF_BLOCK_SIZE;
 	memset(value, 5, sizeof(value));
 	for (uint64_t n = 0; n < ITEMS; n++) {
 		struct zf_key key = key_of(n * 7 % ITEMS);
@@ -157,6 +158,8 @@ static void cross_link(struct zf_rng *rng, unsigned int i)
 							     rng, zf_node_count(place->original)));
 	else
 		ptr = image.places[zf_rng_below(rng, image.count)].ptr;
+	if (zf_rng_chance(rng, 10))
+		ptr.address[0] = zf_rng_next(rng) << 12;
 	zf_node_set_child(place->bytes, slot, &ptr);
 }
 
@@ -192,12 +195,14 @@ static void forge(struct zf_rng *rng)
 	}
 }
 
-/* A writer that believes everything: its own robustness is not what is tested here. */
+/* A writer that is told to free nodes twice, but never any outside the device. */
 static uint64_t next_address;
 
 static int alloc_anywhere(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX])
 {
-	ret_address[0] = next_address += NODE_SIZE;
+	ret_address[0] = next_address;
+	next_address += NODE_SIZE;
+	assert_true(next_address <= device_size);
 	ret_address[1] = 0;
 	return 0;
 }
@@ -205,6 +210,7 @@ static int alloc_anywhere(struct zf_writer *writer, uint64_t ret_address[ZF_COPI
 static void free_anything(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
 			  uint64_t generation, enum zf_tree_id owner)
 {
+	assert_true(address[0] < device_size && address[1] == 0);
 }
 
 static void assert_result(int r)
@@ -301,6 +307,7 @@ static void use_forged_tree(struct zf_rng *rng)
 	struct zf_forest *forest;
 	unsigned int i;
 
+	next_address = device_size / 2; /* far above the image's nodes */
 	/* Nothing dirty is written and read again here, so it has to stay. */
 	options.cache_bytes = (uint64_t)NODE_SIZE * (zf_rng_chance(rng, 50) ? 1 : 1000) * 8;
 	assert_int_equal(zf_forest_new(image.rig.dev, &options, NULL, &forest), 0);
@@ -318,7 +325,6 @@ static void forged_nodes_are_survived(void **state)
 	struct zf_rng rng;
 
 	zf_rng_seed(&rng, seed);
-	next_address = UINT64_C(1) << 40;
 	for (unsigned int i = 0; i < rounds; i++) {
 		forge(&rng);
 		use_forged_tree(&rng);

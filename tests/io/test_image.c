@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory. */
+/*
+ * The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory,
+ * there also with a recorder: then nothing is carried out on the calling thread, all goes through
+ * the ring.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -42,6 +47,7 @@ static const struct zf_geometry geometry = {
 };
 
 static const char *directory;
+static bool through_ring;
 static char path[256];
 static struct zf_dev *dev;
 
@@ -59,10 +65,19 @@ static const struct zf_image_options no_wait = {};
 static const struct zf_image_options patient = {.lock_wait_ms = 10000};
 static const struct zf_image_options reading = {.read_only = true};
 
+static void record_nothing(void *arg, const struct zf_io *io)
+{
+}
+
 static int open_image(const struct zf_image_options *options)
 {
+	int r;
+
 	messages[0] = '\0';
-	return zf_image_open(path, options, &report, &dev);
+	r = zf_image_open(path, options, &report, &dev);
+	if (r == 0 && through_ring)
+		zf_dev_set_recorder(dev, record_nothing, NULL);
+	return r;
 }
 
 static void close_image(void)
@@ -187,18 +202,50 @@ static void contents_pointers_and_reset_counts_outlive_the_device(void **state)
 	assert_int_equal(run_write(dev, ZONE_SIZE + 3 * BLOCK, BLOCK, 1, false), 0);
 }
 
-static void a_reset_gives_the_space_back_to_the_host(void **state)
+static uint64_t bytes_on_host(void)
 {
-	struct stat before, after;
+	struct stat st;
 
-	assert_int_equal(run_write(dev, ZONE_SIZE, CAPACITY, 1, false), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, ZONES * ZONE_SIZE + 3 * BLOCK);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void a_reset_gives_the_space_back_but_for_two_warm_zones(void **state)
+{
+	uint64_t before;
+
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(run_write(dev, i * ZONE_SIZE, CAPACITY, i, false), 0);
 	assert_int_equal(zf_dev_flush(dev), 0);
-	assert_int_equal(stat(path, &before), 0);
+	before = bytes_on_host();
 	assert_int_equal(zf_dev_reset(dev, 1), 0);
-	assert_int_equal(stat(path, &after), 0);
-	assert_int_equal(before.st_size, after.st_size);
-	assert_true((uint64_t)(before.st_blocks - after.st_blocks) * 512 >= CAPACITY);
-	assert_true(device_holds_zeroes(dev, ZONE_SIZE, CAPACITY));
+	assert_int_equal(zf_dev_reset(dev, 2), 0);
+	assert_true(bytes_on_host() + CAPACITY > before);
+	assert_int_equal(zf_dev_reset(dev, 3), 0);
+	assert_true(bytes_on_host() + CAPACITY <= before);
+	assert_true(device_holds_zeroes(dev, 3 * ZONE_SIZE, CAPACITY));
+	assert_true(zone_of(dev, 1).warm);
+	assert_true(zone_of(dev, 2).warm);
+	assert_false(zone_of(dev, 3).warm);
+}
+
+static void a_warm_zone_stays_so_until_it_is_written(void **state)
+{
+	assert_int_equal(run_write(dev, ZONE_SIZE, CAPACITY, 1, false), 0);
+	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, false), 0);
+	assert_int_equal(zf_dev_reset(dev, 1), 0);
+	assert_int_equal(zf_dev_reset(dev, 2), 0);
+	assert_true(zone_of(dev, 1).warm);
+	assert_false(zone_of(dev, 2).warm); /* hardly written: not worth its space */
+	reopen();
+	assert_true(zone_of(dev, 1).warm);
+	assert_false(zone_of(dev, 2).warm);
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 3, false), 0);
+	assert_false(zone_of(dev, 1).warm);
+	assert_true(device_holds(dev, ZONE_SIZE, BLOCK, 3));
+	reopen();
+	assert_false(zone_of(dev, 1).warm);
 }
 
 /* ---- many in flight ---- */
@@ -308,6 +355,41 @@ static void many_threads_submit_while_a_thread_completes(void **state)
 	while (atomic_load(&done_count) < MANY)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	check_all();
+}
+
+static atomic_uint failures;
+
+static void *runner(void *arg)
+{
+	uint64_t zone_no = 1 + (uintptr_t)arg % 2;
+
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t tag = 100 * (uintptr_t)arg + i, addr = 0;
+
+		if (run_append(dev, zone_no * ZONE_SIZE, BLOCK, tag, &addr) < 0 ||
+		    !device_holds(dev, addr, BLOCK, tag) || (i % 8 == 0 && zf_dev_flush(dev) < 0))
+			atomic_fetch_add(&failures, 1);
+	}
+	return NULL;
+}
+
+static void many_threads_run_requests_of_their_own(void **state)
+{
+	pthread_t threads[SUBMITTERS];
+	struct zf_dev_stats stats;
+
+	atomic_store(&failures, 0);
+	assert_int_equal(zf_dev_start_thread(dev), 0);
+	for (uintptr_t i = 0; i < SUBMITTERS; i++)
+		pthread_create(&threads[i], NULL, runner, (void *)i);
+	for (unsigned int i = 0; i < SUBMITTERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&failures), 0);
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + SUBMITTERS / 2 * 40 * BLOCK);
+	assert_int_equal(zf_dev_reset(dev, 1), 0);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.appends, SUBMITTERS * 40);
+	assert_int_equal(stats.flushes, SUBMITTERS * 5);
 }
 
 static void an_idle_thread_sleeps_and_is_stopped(void **state)
@@ -437,8 +519,7 @@ static void nothing_that_completed_is_lost_by_kill_9(void **state)
 
 /* ---- unclean stop of the host ---- */
 
-/* As if the host had crashed while the image was in use, with the trailer as it is now. */
-static void fake_host_crash(enum zf_image_use use)
+static struct zf_image_trailer map_trailer(void)
 {
 	struct zf_image_trailer trailer;
 	struct stat st;
@@ -448,10 +529,43 @@ static void fake_host_crash(enum zf_image_use use)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(zf_image_trailer_read(fd, (uint64_t)st.st_size, NULL, &trailer), 0);
 	assert_int_equal(zf_image_trailer_map(&trailer, fd, true), 0);
+	close(fd);
+	return trailer;
+}
+
+/* As if the host had crashed while the image was in use, with the trailer as it is now. */
+static void fake_host_crash(enum zf_image_use use)
+{
+	struct zf_image_trailer trailer = map_trailer();
+
 	trailer.boot_id[0] ^= 1;
 	zf_image_trailer_store_use(&trailer, use);
 	zf_image_trailer_unmap(&trailer);
-	close(fd);
+}
+
+/* Killed between any two of the stores that a reset makes, the zone is as before the reset. */
+static void a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was(void **state)
+{
+	for (uint64_t count = 0; count < 4; count++) {
+		struct zf_image_trailer trailer;
+		struct zf_image_slot *next;
+
+		assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, count, false), 0);
+		assert_int_equal(zone_of(dev, 1).reset_count, count);
+		close_image();
+		trailer = map_trailer();
+		next = &trailer.table[1].slots[(count + 1) & 1];
+		next->word = zf_le64_from(0);
+		if (count & 2)
+			next->reset_count = zf_le64_from(count + 1);
+		zf_image_trailer_unmap(&trailer);
+		assert_int_equal(open_image(&no_wait), 0);
+		assert_string_equal(messages, "");
+		assert_false(zf_dev_geometry(dev)->pointers_are_lower_bounds);
+		assert_int_equal(zone_of(dev, 1).reset_count, count);
+		assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + 3 * BLOCK);
+		assert_int_equal(zf_dev_reset(dev, 1), 0);
+	}
 }
 
 static void after_a_host_crash_pointers_are_lower_bounds(void **state)
@@ -558,6 +672,8 @@ static void a_truncated_or_grown_image_is_refused(void **state)
 					 IMAGE_SIZE + BLOCK};
 
 	close_image();
+	if (getxattr(path, "user.zfuse.image-size", NULL, 0) < 0)
+		skip(); /* without attributes, what is left does not know that it was an image */
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(sizes); i++) {
 		assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
 		assert_int_equal(open_image(&no_wait), -EUCLEAN);
@@ -893,19 +1009,25 @@ static void a_wrong_geometry_text_is_refused_with_a_reason(void **state)
 
 int main(void)
 {
-	static const char *const directories[] = {"/dev/shm", "."};
+	static const struct {
+		const char *directory;
+		bool through_ring;
+	} settings[] = {{"/dev/shm", false}, {".", false}, {".", true}};
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_written_is_read),
 		TEST(device_byte_n_is_file_byte_n),
 		TEST(zeroes_overwrite_a_conventional_zone),
 		TEST(the_rules_of_zones_are_enforced),
 		TEST(contents_pointers_and_reset_counts_outlive_the_device),
-		TEST(a_reset_gives_the_space_back_to_the_host),
+		TEST(a_reset_gives_the_space_back_but_for_two_warm_zones),
+		TEST(a_warm_zone_stays_so_until_it_is_written),
 		TEST(appends_in_flight_all_get_their_own_address),
 		TEST(many_threads_submit_while_a_thread_completes),
+		TEST(many_threads_run_requests_of_their_own),
 		TEST(an_idle_thread_sleeps_and_is_stopped),
 		TEST(a_reset_and_a_write_of_one_zone_exclude_each_other),
 		TEST(nothing_that_completed_is_lost_by_kill_9),
+		TEST(a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was),
 		TEST(after_a_host_crash_pointers_are_lower_bounds),
 		TEST(lower_bounds_stay_until_somebody_writes),
 		TEST(a_cleanly_closed_image_may_change_hosts),
@@ -931,9 +1053,10 @@ int main(void)
 	};
 	int failed = 0;
 
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(directories); i++) {
-		directory = directories[i];
-		print_message("in %s\n", directory);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(settings); i++) {
+		directory = settings[i].directory;
+		through_ring = settings[i].through_ring;
+		print_message("in %s%s\n", directory, through_ring ? ", all through the ring" : "");
 		failed += cmocka_run_group_tests(tests, NULL, NULL);
 	}
 	return failed;

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/disk_fields.h"
+#include "check/state.h"
+#include "txn/root_format.h"
+
+/* Every violation passes here once, so this is where they are counted. */
+static void count_and_forward(void *arg, enum zf_report_level level, const char *message)
+{
+	struct zf_check *check = arg;
+
+	if (level == ZF_REPORT_ERROR)
+		check->counts.errors++;
+	zf_report(check->outer, level, "%s", message);
+}
+
+struct zf_item_check zf_check_item_limits(struct zf_check *check)
+{
+	return (struct zf_item_check){
+		.report = &check->report,
+		.value_max = zf_node_value_max(check->shape.node_size),
+		.dir_hash_seed = check->super->dir_hash_seed,
+		.generation_max = check->super->generation,
+		.device_bytes = check->geometry->zone_size * check->super->zone_count,
+	};
+}
+
+/* ---- the superblock ---- */
+
+static void check_number(struct zf_check *check, const char *field, uint64_t has, uint64_t device)
+{
+	if (has != device)
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "%s has %" PRIu64 ", expected %" PRIu64 ", the device's", field,
+				 has, device);
+}
+
+/* Returns 1 if the device is not the one that the superblock describes: nothing more can be
+ * checked. */
+static int check_super(struct zf_check *check)
+{
+	const struct zf_super *super = check->super;
+	const struct zf_geometry *geometry = check->geometry;
+
+	check_number(check, "zone_size", super->zone_size, geometry->zone_size);
+	/* The device may have grown. */
+	if (geometry->zone_count < super->zone_count)
+		check_number(check, "zone_count", super->zone_count, geometry->zone_count);
+	check_number(check, "zone_capacity", super->zone_capacity, geometry->zone_capacity);
+	check_number(check, "conventional", super->conventional, geometry->conventional);
+	if (super->root.generation == 0 || super->root.generation > super->generation)
+		zf_check_corrupt(check, "superblock", super->address,
+				 "root.generation has %" PRIu64 ", expected 1 to %" PRIu64,
+				 super->root.generation, super->generation);
+	return super->zone_size != geometry->zone_size || super->zone_count > geometry->zone_count;
+}
+
+/* ---- the root tree ---- */
+
+static int take_root(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
+		     size_t len)
+{
+	struct zf_disk_root disk;
+	const struct zf_field *field;
+
+	(void)arg;
+	if (key->type != ZF_KEY_ROOT || key->offset != 0 || key->objectid <= ZF_TREE_ROOT ||
+	    key->objectid >= ZF_TREE_COUNT || len != sizeof(disk)) {
+		zf_check_corrupt(check, "root item", key->objectid,
+				 "key has (%" PRIu64 " %u %" PRIu64
+				 ") and %zu bytes, expected (tree %u 0) and %zu",
+				 key->objectid, key->type, key->offset, len, ZF_KEY_ROOT,
+				 sizeof(disk));
+		return 0;
+	}
+	memcpy(&disk, value, sizeof(disk));
+	field = zf_fields_check_zero(&zf_disk_root_fields, &disk);
+	if (field)
+		zf_check_corrupt(check, "root item", key->objectid, "%s has bits set, expected 0",
+				 field->name);
+	check->trees[key->objectid].level = disk.level;
+	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
+		check->trees[key->objectid].ptr.address[c] = zf_le64_get(disk.ptr.address[c]);
+	check->trees[key->objectid].ptr.generation = zf_le64_get(disk.ptr.generation);
+	check->trees[key->objectid].ptr.csum = zf_le64_get(disk.ptr.csum);
+	check->trees[key->objectid].found = true;
+	if (disk.level >= ZF_TREE_LEVEL_MAX) {
+		zf_check_corrupt(check, "root item", key->objectid,
+				 "level has %u, expected below %u", disk.level, ZF_TREE_LEVEL_MAX);
+		check->trees[key->objectid].found = false;
+	}
+	if (check->trees[key->objectid].ptr.generation > check->super->generation)
+		zf_check_corrupt(check, "root item", key->objectid,
+				 "generation has %" PRIu64 ", expected at most %" PRIu64,
+				 check->trees[key->objectid].ptr.generation,
+				 check->super->generation);
+	return 0;
+}
+
+static int check_roots(struct zf_check *check)
+{
+	int r;
+
+	check->trees[ZF_TREE_ROOT].ptr = check->super->root;
+	check->trees[ZF_TREE_ROOT].level = check->super->root_level;
+	check->trees[ZF_TREE_ROOT].found = check->super->root_level < ZF_TREE_LEVEL_MAX;
+	r = zf_check_walk_tree(check, ZF_TREE_ROOT, take_root, NULL);
+	if (r < 0)
+		return r;
+	for (unsigned int tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT; tree++)
+		if (!check->trees[tree].found && !check->trees[ZF_TREE_ROOT].lost)
+			zf_check_corrupt(check, "root tree", check->super->root.address[0],
+					 "tree %u has no root, expected one", tree);
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static int check_all(struct zf_check *check)
+{
+	int r;
+
+	if (check_super(check) != 0)
+		return 0;
+	r = zf_check_load_zones(check);
+	if (r == 0)
+		r = check_roots(check);
+	if (r == 0)
+		r = zf_check_zone_tree(check);
+	if (r == 0)
+		r = zf_check_inodes(check);
+	if (r == 0)
+		r = zf_check_names(check);
+	if (r == 0)
+		r = zf_check_space(check);
+	if (r == 0)
+		zf_check_zones(check);
+	return r;
+}
+
+static void deinit(struct zf_check *check)
+{
+	for (uint32_t z = 0; check->zones && z < check->super->zone_count; z++)
+		free(check->zones[z].node_map);
+	free(check->zones);
+	free(check->data_buf);
+	zf_vector_deinit(&check->inodes);
+	zf_vector_deinit(&check->refs);
+	zf_vector_deinit(&check->entries);
+	zf_vector_deinit(&check->orphans);
+	zf_vector_deinit(&check->intents);
+	zf_vector_deinit(&check->claims);
+}
+
+int zf_check_run(struct zf_dev *dev, const struct zf_super *super,
+		 const struct zf_check_options *options, const struct zf_report *report,
+		 struct zf_check_counts *ret_counts)
+{
+	struct zf_check check = {
+		.dev = dev,
+		.geometry = zf_dev_geometry(dev),
+		.super = super,
+		.options = options,
+		.outer = report,
+		.shape = {.node_size = super->node_size, .copies = super->metadata_copies},
+		.inodes = ZF_VECTOR(struct zf_check_inode),
+		.refs = ZF_VECTOR(struct zf_check_name),
+		.entries = ZF_VECTOR(struct zf_check_name),
+		.orphans = ZF_VECTOR(uint64_t),
+		.intents = ZF_VECTOR(struct zf_check_intent),
+		.claims = ZF_VECTOR(struct zf_check_claim),
+	};
+	int r;
+
+	check.report = (struct zf_report){.fn = count_and_forward, .arg = &check};
+	memcpy(check.shape.fsid, super->fsid, sizeof(check.shape.fsid));
+	r = check_all(&check);
+	deinit(&check);
+	if (r < 0)
+		return r;
+	*ret_counts = check.counts;
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checker: walks everything that a superblock names and verifies what a transaction promises.
+ *
+ * It trusts nothing but the superblock record handed in, and shares no state with a mounted
+ * filesystem: it reads nodes from the device itself, every copy of them, and recounts everything.
+ * So it says the same of a device whether it is mounted or not; on a mounted one the caller keeps
+ * commits and resets away meanwhile (zf_txn_pause()), because the durable state is what is checked.
+ *
+ * What it verifies, in this order (one file each):
+ *   geometry of the superblock against the device                                   check.c
+ *   every node of the five trees: fields, checksums, both copies, key order,
+ *       generations; none is named twice                                            walk.c
+ *   every item's fields                                                             check.c,
+ * item_check.h inodes: size and extents, bytes, attributes' values, orphans and intents inode.c,
+ * xattr.c names: entries by hash, entries by cookie and references agree; link counts; all
+ * directories hang below the root, without cycles                         names.c data: no byte is
+ * named twice unless shared; the summary covers every extent and agrees with it; on request, every
+ * checksum                              space.c, verify.c zones: live bytes, pointers, roles zone.c
+ *
+ * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is
+ * not entered again, and data is read once. Memory: about 50 bytes an inode, 40 a name, 40 an
+ * extent, one bit a block of metadata zones.
+ *
+ * Each violation is one message of level ERROR. Where part of a tree cannot be read, what can only
+ * be judged from all of it is skipped, and a warning says so.
+ */
+#ifndef ZF_CHECK_CHECK_H
+#define ZF_CHECK_CHECK_H
+
+#include "io/dev.h"
+#include "superblock/super.h"
+
+struct zf_check_options {
+	bool data; /* read all data and compare the checksums */
+};
+
+struct zf_check_counts {
+	uint64_t errors;
+	uint64_t nodes, inodes, names, extents;
+	uint64_t data_bytes;	 /* on the device, named by extents */
+	uint64_t verified_bytes; /* of them, compared with their checksums */
+};
+
+/*
+ * Checks the state that `super` names. Returns 0 when the check was carried out, whatever it
+ * found: ret_counts->errors tells. -ENOMEM, or -errno of the device's zone report.
+ */
+int zf_check_run(struct zf_dev *dev, const struct zf_super *super,
+		 const struct zf_check_options *options, const struct zf_report *report,
+		 struct zf_check_counts *ret_counts);
+
+#endif

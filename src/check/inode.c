@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fs tree, in key order: all items of one inode stand together, so most of what belongs to it
+ * is judged when its last item was seen. What needs other inodes goes into tables (names.c,
+ * space.c).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "check/state.h"
+
+/* The inode whose items are passing by. */
+struct file {
+	struct zf_item_check item_check;
+	uint64_t ino; /* 0: none yet */
+	bool has_inode, has_items;
+	uint64_t size, bytes, next_cookie;
+	uint32_t mode, nlink;
+
+	uint32_t refs, subdirs;
+	uint64_t parent;
+
+	/* Directories: entries by name are pushed to check->entries, then compared by cookie. */
+	size_t first_entry, next_entry;
+	bool entries_sorted;
+
+	uint64_t extents_end;  /* behind the last extent so far; file offset */
+	uint64_t data_end;     /* behind the last DATA extent */
+	uint64_t last_data;    /* offset of the last DATA extent; valid if data_end */
+	uint64_t inline_bytes; /* all INLINE extents, contiguous from 0 */
+	bool has_blocks;       /* an extent that is not INLINE */
+	uint64_t extent_bytes; /* recount of `bytes` */
+
+	struct zf_check_xattrs xattrs;
+};
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int cmp_inode(const void *a, const void *b)
+{
+	const struct zf_check_inode *x = a, *y = b;
+
+	return cmp_u64(&x->ino, &y->ino);
+}
+
+static int cmp_cookie(const void *a, const void *b)
+{
+	const struct zf_check_name *x = a, *y = b;
+
+	return cmp_u64(&x->cookie, &y->cookie);
+}
+
+struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino)
+{
+	const struct zf_check_inode key = {.ino = ino};
+
+	return zf_vector_find(&check->inodes, &key, cmp_inode);
+}
+
+static uint32_t name_hash(const void *name, size_t len)
+{
+	return (uint32_t)zf_hash64(name, len);
+}
+
+/* ---- one item ---- */
+
+static void take_inode(struct zf_check *check, struct file *file, const void *value)
+{
+	struct zf_disk_inode disk;
+
+	memcpy(&disk, value, sizeof(disk));
+	file->has_inode = true;
+	file->size = zf_le64_get(disk.size);
+	file->bytes = zf_le64_get(disk.bytes);
+	file->next_cookie = zf_le64_get(disk.next_cookie);
+	file->mode = zf_le32_get(disk.mode);
+	file->nlink = zf_le32_get(disk.nlink);
+	check->counts.inodes++;
+	if (file->ino >= check->super->next_ino)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "ino has %" PRIu64 ", expected below %" PRIu64
+				 ", the superblock's next_ino",
+				 file->ino, check->super->next_ino);
+}
+
+static int take_refs(struct zf_check *check, struct file *file, const char *value, size_t len)
+{
+	struct zf_disk_ref disk;
+
+	for (size_t at = 0; at < len; at += sizeof(disk) + zf_le16_get(disk.name_len)) {
+		struct zf_check_name ref = {.ino = file->ino};
+		int r;
+
+		memcpy(&disk, value + at, sizeof(disk));
+		ref.parent = zf_le64_get(disk.parent);
+		ref.cookie = zf_le64_get(disk.cookie);
+		ref.name_hash = name_hash(value + at + sizeof(disk), zf_le16_get(disk.name_len));
+		file->parent = ref.parent;
+		file->refs++;
+		/* The root's only reference is to itself, and no entry stands behind it. */
+		r = file->ino == ZF_INO_ROOT ? 0 : zf_vector_push(&check->refs, &ref);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int take_xattrs(struct zf_check *check, struct file *file, const char *value, size_t len)
+{
+	struct zf_disk_xattr disk;
+	size_t at = 0;
+
+	while (at < len) {
+		int r;
+
+		memcpy(&disk, value + at, sizeof(disk));
+		at += sizeof(disk) + zf_le16_get(disk.name_len);
+		if (zf_le32_get(disk.value_id) == 0) {
+			at += zf_le32_get(disk.value_len);
+			continue;
+		}
+		r = zf_check_xattr_entry(check, &file->xattrs, zf_le32_get(disk.value_id),
+					 zf_le32_get(disk.value_len));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static struct zf_check_name decode_dirent(const struct file *file, const char *value,
+					  size_t *ret_size)
+{
+	struct zf_disk_dirent disk;
+	struct zf_check_name name = {.parent = file->ino};
+
+	memcpy(&disk, value, sizeof(disk));
+	name.ino = zf_le64_get(disk.ino);
+	name.cookie = zf_le64_get(disk.cookie);
+	name.type = disk.type;
+	name.name_hash = name_hash(value + sizeof(disk), zf_le16_get(disk.name_len));
+	*ret_size = sizeof(disk) + zf_le16_get(disk.name_len);
+	return name;
+}
+
+static int take_dir_names(struct zf_check *check, struct file *file, const char *value, size_t len)
+{
+	size_t size;
+
+	for (size_t at = 0; at < len; at += size) {
+		struct zf_check_name name = decode_dirent(file, value + at, &size);
+		int r = zf_vector_push(&check->entries, &name);
+
+		if (r < 0)
+			return r;
+		file->subdirs += name.type == DT_DIR;
+		check->counts.names++;
+		if (name.cookie >= file->next_cookie)
+			zf_check_corrupt(check, "directory", file->ino,
+					 "next_cookie has %" PRIu64 ", expected above %" PRIu64,
+					 file->next_cookie, name.cookie);
+	}
+	return 0;
+}
+
+static void lacks_cookie(struct zf_check *check, const struct zf_check_name *name)
+{
+	zf_check_corrupt(check, "directory", name->parent,
+			 "entry of inode %" PRIu64 " has no entry by age, expected one at cookie "
+			 "%" PRIu64,
+			 name->ino, name->cookie);
+}
+
+static void sort_entries(struct zf_check *check, struct file *file)
+{
+	if (!file->entries_sorted)
+		zf_vector_sort(&check->entries, file->first_entry, cmp_cookie);
+	file->entries_sorted = true;
+}
+
+/* The entries by age come in the order of their cookies: a merge with the sorted entries by name.
+ */
+static void take_dir_cookie(struct zf_check *check, struct file *file, const char *value)
+{
+	size_t size;
+	struct zf_check_name age = decode_dirent(file, value, &size);
+	const struct zf_check_name *name = NULL;
+
+	sort_entries(check, file);
+	while (file->next_entry < check->entries.count) {
+		name = zf_vector_at(&check->entries, file->next_entry);
+		if (name->cookie >= age.cookie)
+			break;
+		lacks_cookie(check, name);
+		file->next_entry++;
+		name = NULL;
+	}
+	if (!name || name->cookie != age.cookie) {
+		zf_check_corrupt(check, "directory", file->ino,
+				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
+				 ", expected an entry by name with it",
+				 age.cookie, age.ino);
+		return;
+	}
+	file->next_entry++;
+	if (name->ino != age.ino || name->type != age.type || name->name_hash != age.name_hash)
+		zf_check_corrupt(check, "directory", file->ino,
+				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
+				 ", expected inode, type and name of the entry by name, inode "
+				 "%" PRIu64,
+				 age.cookie, age.ino, name->ino);
+}
+
+static int claim_extent(struct zf_check *check, const struct file *file, uint64_t offset,
+			const struct zf_disk_extent *disk)
+{
+	struct zf_check_claim claim = {
+		.address = zf_le64_get(disk->address),
+		.ino = file->ino,
+		.offset = offset,
+		.blocks = (uint32_t)(zf_le64_get(disk->len) >> ZF_BLOCK_SHIFT),
+		.flags = disk->flags,
+	};
+
+	if (zf_check_place(check, claim.address, zf_le64_get(disk->len)) != 0) {
+		zf_check_corrupt(check, "extent of inode", file->ino,
+				 "address has %" PRIu64
+				 ", expected a place within one zone for %" PRIu64
+				 " bytes (key offset %" PRIu64 ")",
+				 claim.address, zf_le64_get(disk->len), offset);
+		return 0;
+	}
+	return zf_vector_push(&check->claims, &claim);
+}
+
+static int take_extent(struct zf_check *check, struct file *file, uint64_t offset,
+		       const void *value)
+{
+	struct zf_disk_extent disk;
+	uint64_t len;
+
+	memcpy(&disk, value, sizeof(disk));
+	len = zf_le64_get(disk.len);
+	check->counts.extents++;
+	if (offset < file->extents_end)
+		zf_check_corrupt(check, "extent of inode", file->ino,
+				 "key offset has %" PRIu64 ", expected at least %" PRIu64
+				 ", where the extent before ends",
+				 offset, file->extents_end);
+	file->extents_end = offset + len;
+	if (disk.type == ZF_EXTENT_INLINE) {
+		if (offset != file->inline_bytes)
+			zf_check_corrupt(check, "extent of inode", file->ino,
+					 "key offset has %" PRIu64 ", expected %" PRIu64
+					 " for inline bytes",
+					 offset, file->inline_bytes);
+		file->inline_bytes = offset + len;
+		return 0;
+	}
+	file->has_blocks = true;
+	if (disk.type != ZF_EXTENT_DATA)
+		return 0;
+	file->extent_bytes += len;
+	file->last_data = offset;
+	file->data_end = offset + len;
+	return claim_extent(check, file, offset, &disk);
+}
+
+/* ---- the end of an inode ---- */
+
+static bool intent_covers(struct zf_check *check, uint64_t ino, uint64_t offset)
+{
+	ZF_VECTOR_FOREACH(&check->intents, struct zf_check_intent, intent)
+	if (intent->ino == ino && offset >= intent->from && offset < intent->to)
+		return true;
+	return false;
+}
+
+static void end_extents(struct zf_check *check, const struct file *file)
+{
+	if (!S_ISREG(file->mode) && !S_ISLNK(file->mode) && file->extents_end)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "mode has %#o, expected a file or symbolic link for its extents",
+				 file->mode);
+	if (file->inline_bytes && file->has_blocks)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "extents have inline bytes and blocks, expected one of the two");
+	if (file->inline_bytes > file->size)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "size has %" PRIu64 ", expected at least %" PRIu64
+				 ", its inline bytes",
+				 file->size, file->inline_bytes);
+	if (S_ISLNK(file->mode) && file->inline_bytes != file->size)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "size has %" PRIu64 ", expected %" PRIu64 ", its target's",
+				 file->size, file->inline_bytes);
+	if (file->data_end > zf_align_up(file->size, ZF_BLOCK_SIZE) && file->nlink > 0 &&
+	    !intent_covers(check, file->ino, file->data_end - 1))
+		zf_check_corrupt(check, "inode", file->ino,
+				 "size has %" PRIu64 ", expected at least %" PRIu64
+				 " for the extent at %" PRIu64,
+				 file->size, file->data_end - ZF_BLOCK_SIZE + 1, file->last_data);
+	if (S_ISREG(file->mode) && file->bytes != file->extent_bytes)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "bytes has %" PRIu64 ", expected %" PRIu64 " by its extents",
+				 file->bytes, file->extent_bytes);
+}
+
+static void end_directory(struct zf_check *check, struct file *file)
+{
+	size_t entries = check->entries.count - file->first_entry;
+	uint32_t expected = file->nlink ? 2 + file->subdirs : 0;
+
+	if (entries && !S_ISDIR(file->mode))
+		zf_check_corrupt(check, "inode", file->ino,
+				 "mode has %#o, expected a directory for its %zu entries",
+				 file->mode, entries);
+	sort_entries(check, file);
+	for (; file->next_entry < check->entries.count; file->next_entry++)
+		lacks_cookie(check, zf_vector_at(&check->entries, file->next_entry));
+	if (!S_ISDIR(file->mode))
+		return;
+	if (file->nlink != expected)
+		zf_check_corrupt(check, "directory", file->ino, "nlink has %u, expected %u",
+				 file->nlink, expected);
+	if (file->nlink == 0 && entries)
+		zf_check_corrupt(check, "directory", file->ino,
+				 "nlink has 0, expected at least 2 for its %zu entries", entries);
+	if (file->refs != (file->nlink ? 1u : 0u))
+		zf_check_corrupt(check, "directory", file->ino,
+				 "names has %u, expected %u by its nlink", file->refs,
+				 file->nlink ? 1u : 0u);
+}
+
+static void end_links(struct zf_check *check, const struct file *file)
+{
+	bool orphan = zf_vector_find(&check->orphans, &file->ino, cmp_u64) != NULL;
+
+	if (!S_ISDIR(file->mode) && file->nlink != file->refs)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "nlink has %u, expected %u by its names", file->nlink, file->refs);
+	if (file->nlink == 0 && !orphan)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "nlink has 0, expected an orphan's item");
+	if (file->nlink > 0 && orphan)
+		zf_check_corrupt(check, "inode", file->ino, "nlink has %u, expected 0 of an orphan",
+				 file->nlink);
+}
+
+static int end_file(struct zf_check *check, struct file *file)
+{
+	const struct zf_check_inode inode = {
+		.ino = file->ino,
+		.parent = file->parent,
+		.mode = file->mode,
+		.nlink = file->nlink,
+	};
+
+	if (file->ino == 0 || !file->has_items)
+		return 0;
+	zf_check_xattr_end(check, &file->xattrs);
+	if (!file->has_inode) {
+		zf_check_corrupt(check, "inode", file->ino,
+				 "items are there, expected its inode item too");
+		return 0;
+	}
+	end_extents(check, file);
+	end_directory(check, file);
+	end_links(check, file);
+	return zf_vector_push(&check->inodes, &inode);
+}
+
+static void begin_file(struct zf_check *check, struct file *file, uint64_t ino)
+{
+	struct zf_vector values = file->xattrs.values;
+
+	values.count = 0;
+	*file = (struct file){
+		.item_check = file->item_check,
+		.ino = ino,
+		.first_entry = check->entries.count,
+		.next_entry = check->entries.count,
+		.xattrs = {.ino = ino, .values = values},
+	};
+}
+
+/* ---- orphans and intents; their objectids come before all inodes but the root's ---- */
+
+static int take_intent(struct zf_check *check, uint64_t number, const void *value)
+{
+	struct zf_disk_intent disk;
+	struct zf_check_intent intent;
+
+	memcpy(&disk, value, sizeof(disk));
+	intent.ino = zf_le64_get(disk.ino);
+	intent.from = zf_le64_get(disk.from);
+	intent.to = zf_le64_get(disk.to);
+	if (number >= check->super->next_intent)
+		zf_check_corrupt(check, "intent", number,
+				 "number has %" PRIu64 ", expected below %" PRIu64
+				 ", the superblock's next_intent",
+				 number, check->super->next_intent);
+	return zf_vector_push(&check->intents, &intent);
+}
+
+static int take_item(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
+		     size_t len)
+{
+	struct file *file = arg;
+	int r = 0;
+
+	if (key->objectid != file->ino) {
+		r = end_file(check, file);
+		if (r < 0)
+			return r;
+		begin_file(check, file, key->objectid);
+	}
+	if (zf_item_check(&file->item_check, ZF_TREE_FS, key, value, len) < 0)
+		return 0;
+	file->has_items |= key->type != ZF_KEY_ORPHAN && key->type != ZF_KEY_INTENT;
+	switch (key->type) {
+	case ZF_KEY_INODE:
+		take_inode(check, file, value);
+		return 0;
+	case ZF_KEY_REF:
+		return take_refs(check, file, value, len);
+	case ZF_KEY_XATTR:
+		return take_xattrs(check, file, value, len);
+	case ZF_KEY_XATTR_VALUE:
+		zf_check_xattr_chunk(check, &file->xattrs, key->offset, len);
+		return 0;
+	case ZF_KEY_DIR_NAME:
+		return take_dir_names(check, file, value, len);
+	case ZF_KEY_DIR_COOKIE:
+		take_dir_cookie(check, file, value);
+		return 0;
+	case ZF_KEY_EXTENT:
+		return take_extent(check, file, key->offset, value);
+	case ZF_KEY_ORPHAN:
+		return zf_vector_push(&check->orphans, &key->offset);
+	case ZF_KEY_INTENT:
+		return take_intent(check, key->offset, value);
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static void check_owners(struct zf_check *check)
+{
+	ZF_VECTOR_FOREACH(&check->orphans, uint64_t, ino)
+	if (!zf_check_find_inode(check, *ino))
+		zf_check_corrupt(check, "orphan", *ino,
+				 "ino has %" PRIu64 ", expected an inode that exists", *ino);
+	ZF_VECTOR_FOREACH(&check->intents, struct zf_check_intent, intent)
+	if (!zf_check_find_inode(check, intent->ino))
+		zf_check_corrupt(check, "intent", intent->ino,
+				 "ino has %" PRIu64 ", expected an inode that exists", intent->ino);
+	if (check->super->inode_count != check->inodes.count)
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "inode_count has %" PRIu64 ", expected %zu by recount",
+				 check->super->inode_count, check->inodes.count);
+	if (!zf_check_find_inode(check, ZF_INO_ROOT))
+		zf_check_corrupt(check, "inode", ZF_INO_ROOT,
+				 "item is missing, expected the root "
+				 "directory's");
+}
+
+int zf_check_inodes(struct zf_check *check)
+{
+	struct file file = {
+		.item_check = zf_check_item_limits(check),
+		.xattrs = {.values = ZF_VECTOR(struct zf_check_xattr_value)},
+	};
+	int r = zf_check_walk_tree(check, ZF_TREE_FS, take_item, &file);
+
+	if (r == 0)
+		r = end_file(check, &file);
+	zf_vector_deinit(&file.xattrs.values);
+	if (r < 0)
+		return r;
+	if (check->trees[ZF_TREE_FS].lost)
+		zf_report(&check->report, ZF_REPORT_WARNING,
+			  "names and link counts were not compared: part of the fs tree cannot be "
+			  "read");
+	else
+		check_owners(check);
+	return 0;
+}

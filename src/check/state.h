@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/check/ share: the tables that one run fills and compares. */
+#ifndef ZF_CHECK_STATE_H
+#define ZF_CHECK_STATE_H
+
+#include <inttypes.h>
+
+#include "alloc/zone_format.h"
+#include "base/bits.h"
+#include "btree/node.h"
+#include "check/check.h"
+#include "check/vector.h"
+#include "fs/fs_format.h"
+#include "fs/item_check.h"
+
+/* A zone: what the device, the zone tree and the recount say. */
+struct zf_check_zone {
+	bool has_item;
+	uint8_t role;	  /* of the item, as all up to the blank line; NONE without one */
+	uint64_t pointer; /* bytes from the zone's start */
+	uint64_t live;
+	uint64_t reset_count;
+
+	uint64_t wp, capacity; /* of the device; bytes from the zone's start */
+	uint64_t device_resets;
+	bool conventional;
+
+	uint64_t node_bytes, system_bytes; /* recounted */
+	uint64_t data_bytes;
+	uint64_t node_end, data_end; /* behind the last live byte; from the zone's start */
+	uint8_t *node_map;	     /* a bit a block: nodes; NULL while there is none */
+};
+
+struct zf_check_inode {
+	uint64_t ino;
+	uint64_t parent; /* a directory's; 0: no reference was found */
+	uint32_t mode, nlink;
+	uint32_t walk; /* see names.c */
+};
+
+/* A name, as a reference or a directory entry tells it. */
+struct zf_check_name {
+	uint64_t ino, parent, cookie;
+	uint32_t name_hash;
+	uint8_t type; /* DT_* of an entry; 0 for references */
+};
+
+/* Bytes of the device that an extent names. */
+struct zf_check_claim {
+	uint64_t address, ino, offset;
+	uint32_t blocks, covered; /* covered: by the summary, counted from the start */
+	uint8_t flags;
+};
+
+struct zf_check_intent {
+	uint64_t ino, from, to;
+};
+
+struct zf_check {
+	struct zf_dev *dev;
+	const struct zf_geometry *geometry;
+	const struct zf_super *super;
+	const struct zf_check_options *options;
+	const struct zf_report *outer;
+	struct zf_report report; /* counts errors and hands on to `outer` */
+	struct zf_check_counts counts;
+	struct zf_node_shape shape;
+
+	struct zf_check_zone *zones;
+	struct {
+		struct zf_node_ptr ptr;
+		uint8_t level;
+		bool found;
+		bool lost; /* part of it could not be read */
+	} trees[ZF_TREE_COUNT];
+
+	struct zf_vector inodes;  /* struct zf_check_inode, by ino */
+	struct zf_vector refs;	  /* struct zf_check_name, by ino at first */
+	struct zf_vector entries; /* struct zf_check_name */
+	struct zf_vector orphans; /* uint64_t, ascending */
+	struct zf_vector intents; /* struct zf_check_intent */
+	struct zf_vector claims;  /* struct zf_check_claim */
+
+	void *data_buf; /* verify.c */
+};
+
+/*
+ * "corrupt <what> at <address>: <field> has <value>, expected <range>", counted. The address of an
+ * inode is its number, so is a zone's.
+ */
+#define zf_check_corrupt(check, what, address, ...)                                                \
+	((void)zf_report_corrupt(&(check)->report, what, address, __VA_ARGS__))
+
+/* ---- walk.c ---- */
+
+/* Called for each item of a tree, in key order. Negative results end the walk and the check. */
+typedef int zf_check_item_fn(struct zf_check *check, void *arg, const struct zf_key *key,
+			     const void *value, size_t len);
+int zf_check_walk_tree(struct zf_check *check, enum zf_tree_id tree, zf_check_item_fn *fn,
+		       void *arg);
+
+/* ---- the parts, in the order in which zf_check_run() calls them ---- */
+
+int zf_check_load_zones(struct zf_check *check); /* zone.c: the device's report */
+int zf_check_zone_tree(struct zf_check *check);	 /* zone.c */
+int zf_check_inodes(struct zf_check *check);	 /* inode.c: the fs tree */
+int zf_check_names(struct zf_check *check);	 /* names.c */
+int zf_check_space(struct zf_check *check);	 /* space.c: extents, summary and share tree */
+void zf_check_zones(struct zf_check *check);	 /* zone.c: recount against items and device */
+
+/* ---- helpers of theirs ---- */
+
+/* check.c: what zf_item_check() must know. */
+struct zf_item_check zf_check_item_limits(struct zf_check *check);
+
+/* inode.c */
+struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino);
+
+/* zone.c: 0, or 1 if [address, address + len) is not block-aligned within the capacity of one zone.
+ */
+int zf_check_place(struct zf_check *check, uint64_t address, uint64_t len);
+
+/* verify.c: compares data with its checksums. */
+int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, uint64_t address,
+		    uint64_t len, const struct zf_le64 *csums);
+
+/* xattr.c: the values of one inode's attributes that stand apart. */
+struct zf_check_xattr_value {
+	uint32_t id;
+	uint32_t len;	 /* as the entry says */
+	uint32_t chunks; /* seen so far */
+	uint64_t seen;	 /* bytes of them */
+};
+
+struct zf_check_xattrs {
+	uint64_t ino;
+	struct zf_vector values; /* struct zf_check_xattr_value */
+	bool sorted;		 /* all entries were seen */
+};
+int zf_check_xattr_entry(struct zf_check *check, struct zf_check_xattrs *xattrs, uint32_t value_id,
+			 uint32_t value_len);
+void zf_check_xattr_chunk(struct zf_check *check, struct zf_check_xattrs *xattrs, uint64_t offset,
+			  size_t len);
+void zf_check_xattr_end(struct zf_check *check, struct zf_check_xattrs *xattrs);
+
+#endif

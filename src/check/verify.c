@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads data and compares it with its checksums (P4). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "check/state.h"
+
+#define CHUNK ((uint64_t)1 << 20)
+
+static void bad_block(struct zf_check *check, const struct zf_check_claim *claim, uint64_t address,
+		      uint64_t has, uint64_t expected)
+{
+	zf_check_corrupt(check, "data", address,
+			 "checksum has %016" PRIx64 ", expected %016" PRIx64 " (inode %" PRIu64
+			 ", offset %" PRIu64 ")",
+			 has, expected, claim->ino, claim->offset + (address - claim->address));
+}
+
+static void verify_chunk(struct zf_check *check, const struct zf_check_claim *claim,
+			 uint64_t address, uint64_t len, const struct zf_le64 *csums,
+			 const uint8_t *buf)
+{
+	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE) {
+		uint64_t expected = zf_le64_get(csums[at >> ZF_BLOCK_SHIFT]);
+		uint64_t has = zf_hash64(buf + at, ZF_BLOCK_SIZE);
+
+		if (has != expected)
+			bad_block(check, claim, address + at, has, expected);
+	}
+	check->counts.verified_bytes += len;
+}
+
+int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, uint64_t address,
+		    uint64_t len, const struct zf_le64 *csums)
+{
+	if (!check->data_buf)
+		check->data_buf = aligned_alloc(ZF_BLOCK_SIZE, CHUNK);
+	if (!check->data_buf)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < len; at += CHUNK) {
+		uint64_t n = zf_min_u64(CHUNK, len - at);
+		int r = zf_dev_read_buf(check->dev, address + at, check->data_buf, n);
+
+		if (r < 0)
+			zf_check_corrupt(check, "data", address + at,
+					 "reading %" PRIu64 " bytes failed: %s (inode %" PRIu64
+					 ", offset %" PRIu64 ")",
+					 n, strerror(-r), claim->ino,
+					 claim->offset + (address + at - claim->address));
+		else
+			verify_chunk(check, claim, address + at, n, csums + (at >> ZF_BLOCK_SHIFT),
+				     check->data_buf);
+	}
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking a running daemon: what it and the programs that ask it share.
+ *
+ * A mounted filesystem has one socket, whose path follows from the st_dev that stat() gives for
+ * anything in the mount; so a program needs nothing but a path in the mount. Its directory belongs
+ * to the daemon's user and has mode 0700, the socket 0600. The kernel never gives a device number
+ * to two mounts at once, but gives it again later: a socket that nobody listens on is a leftover of
+ * a daemon that was killed.
+ *
+ * One connection carries one request and its answer, each a JSON object followed by a newline:
+ *
+ *     {"command": "zones", "args": {"first": 0}}
+ *     {"result": ...}   or   {"error": {"errno": 22, "message": "..."}}
+ *
+ * Errors travel with the numbers of the daemon's kernel, which is the client's. A connection that
+ * ends without an answer means that the daemon died: -ECONNRESET.
+ *
+ * Commands are of two kinds. Those of a table that is handed to the server: they know the
+ * filesystem, not the daemon, so that a program which opens a device itself can run the same code.
+ * And those that only the daemon can answer (fuse/control.h): "daemon", "requests", "wait".
+ *
+ * Read next: fuse/control.h, the server.
+ */
+#ifndef ZF_CTL_CTL_H
+#define ZF_CTL_CTL_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct zf_fs;
+
+struct zf_control_command {
+	const char *name;
+	/*
+	 * `args` is the request's object, NULL if it has none; it comes from outside: check it.
+	 * Returns 0 and a new reference in *ret_result (which may be NULL for JSON null), or -errno
+	 * and either nothing or a JSON string that tells a person more. Runs on a thread that may
+	 * wait.
+	 */
+	int (*run)(struct zf_fs *fs, struct json_object *args, struct json_object **ret_result);
+};
+
+/* A table of commands ends with a name of NULL. This one is all of tools/report/, which the daemon
+ * serves. */
+extern const struct zf_control_command zf_report_commands[];
+
+/* ---- where the socket is ---- */
+
+#define ZF_CONTROL_PATH_MAX 108 /* sun_path */
+
+/*
+ * The socket of the mount `st_dev` whose daemon runs as `uid`: /run/zfuse/MAJOR:MINOR.sock for
+ * root, the same below $XDG_RUNTIME_DIR (of this process; /run/user/UID if that is another user's)
+ * for others. -ENAMETOOLONG.
+ */
+int zf_control_path(dev_t st_dev, uid_t uid, char ret_path[ZF_CONTROL_PATH_MAX]);
+
+/* ---- client ---- */
+
+/*
+ * Connects to the daemon that serves `path`, a mountpoint or anything in it: root's, then this
+ * user's. Returns a descriptor. -ENOTCONN: no daemon of ours serves it. -EACCES: another user's.
+ */
+int zf_control_connect(const char *path, int *ret_fd);
+int zf_control_connect_dev(dev_t st_dev, int *ret_fd);
+
+/* Sends a request; `args` may be NULL and stays the caller's. */
+int zf_control_send(int fd, const char *command, struct json_object *args);
+/*
+ * Waits for the answer. An error of the daemon's is returned as it was there; if ret_message is not
+ * NULL, it gets what the daemon said about it (to be freed; NULL if nothing).
+ */
+int zf_control_receive(int fd, struct json_object **ret_result, char **ret_message);
+
+/* connect, send, receive, close. */
+int zf_control_call(const char *path, const char *command, struct json_object *args,
+		    struct json_object **ret_result, char **ret_message);
+
+/* ---- both ends ---- */
+
+/* One object and its newline. 0 or -errno. */
+int zf_control_write_message(int fd, struct json_object *message);
+/* -ECONNRESET at the end of the connection, -EBADMSG if it is no JSON object, -EMSGSIZE. */
+int zf_control_read_message(int fd, size_t size_max, struct json_object **ret_message);
+
+#define ZF_CONTROL_REQUEST_MAX ((size_t)64 << 10)
+#define ZF_CONTROL_ANSWER_MAX  ((size_t)1 << 30)
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "ctl/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/json.h"
+#include "fs/inode.h"
+#include "txn/txn.h"
+
+static const struct zf_report_command commands[] = {
+	{"super", ZF_NEED_RING, true, zf_report_super},
+	{"zones", ZF_NEED_SUPER, true, zf_report_zones},
+	{"tree", ZF_NEED_SUPER, true, zf_report_tree},
+	{"node", ZF_NEED_SUPER, true, zf_report_node},
+	{"file", ZF_NEED_FS, false, zf_report_file},
+	{"df", ZF_NEED_FS, false, zf_report_df},
+	{"stats", ZF_NEED_MOUNT, false, zf_report_stats},
+	{"check", ZF_NEED_SUPER, true, zf_report_check},
+	{"status", ZF_NEED_SUPER, false, zf_report_status},
+	{"sync", ZF_NEED_MOUNT, false, zf_report_sync},
+};
+
+const struct zf_report_command *zf_report_find(const char *name)
+{
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+int zf_report_run(const struct zf_report_command *command, const struct zf_report_source *source,
+		  struct json_object *args, struct json_object **ret_result)
+{
+	if (command->need != ZF_NEED_RING && !source->super)
+		return zf_json_fail(ret_result, -EUCLEAN, "no superblock record is valid");
+	if (command->need == ZF_NEED_MOUNT && !source->mounted)
+		return zf_json_fail(ret_result, -ENOTCONN, "the filesystem is not mounted");
+	return command->run(source, args, ret_result);
+}
+
+/* ---- on a mounted filesystem ---- */
+
+static int run_mounted(struct zf_fs *fs, const char *name, struct json_object *args,
+		       struct json_object **ret_result)
+{
+	const struct zf_report_command *command = zf_report_find(name);
+	struct zf_report_source source = {
+		.dev = zf_fs_dev(fs),
+		.ring = zf_fs_ring(fs),
+		.fs = fs,
+		.mounted = true,
+	};
+	int r;
+
+	if (!command->durable) {
+		source.super = &fs->super;
+		return zf_report_run(command, &source, args, ret_result);
+	}
+	zf_txn_pause(zf_fs_txn(fs));
+	r = zf_ring_newest(source.ring, &source.super, &source.stepped_over);
+	if (r < 0)
+		source.super = NULL;
+	r = zf_report_run(command, &source, args, ret_result);
+	zf_txn_resume(zf_fs_txn(fs));
+	return r;
+}
+
+#define MOUNTED(name)                                                                              \
+	static int run_##name(struct zf_fs *fs, struct json_object *args,                          \
+			      struct json_object **ret_result)                                     \
+	{                                                                                          \
+		return run_mounted(fs, #name, args, ret_result);                                   \
+	}
+
+MOUNTED(super)
+MOUNTED(zones)
+MOUNTED(tree)
+MOUNTED(node)
+MOUNTED(file)
+MOUNTED(df)
+MOUNTED(stats)
+MOUNTED(check)
+MOUNTED(status)
+MOUNTED(sync)
+
+const struct zf_control_command zf_report_commands[] = {
+	{"super", run_super},	{"zones", run_zones}, {"tree", run_tree},   {"node", run_node},
+	{"file", run_file},	{"df", run_df},	      {"stats", run_stats}, {"check", run_check},
+	{"status", run_status}, {"sync", run_sync},   {NULL, NULL},
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands that look into a filesystem, mounted or not: each makes a JSON object from a source.
+ *
+ * The daemon runs them on the filesystem that it serves (zf_report_commands, ctl/ctl.h); zfusectl
+ * runs the same code on a device that it opened read-only, and prints the object, as text or as it
+ * is.
+ *
+ * What they show of trees, superblocks and checks is the durable state, the newest superblock's. So
+ * on a mounted filesystem commits and resets are paused while such a command runs (`durable`),
+ * which writers may notice.
+ */
+#ifndef ZF_CTL_REPORT_H
+#define ZF_CTL_REPORT_H
+
+#include <json-c/json.h>
+
+#include "btree/tree.h"
+#include "fs/fs.h"
+#include "superblock/ring.h"
+
+/* What a command looks at. Everything belongs to the caller. */
+struct zf_report_source {
+	struct zf_dev *dev;
+	struct zf_ring *ring;
+	/* The newest valid one, NULL if there is none; mounted and not `durable`: the mounted one.
+	 */
+	const struct zf_super *super;
+	unsigned int stepped_over;	/* damaged slots newer than it */
+	struct zf_fs *fs;		/* NULL: neither mounted nor mountable, or not needed */
+	bool mounted;			/* fs is a running daemon's */
+	const struct zf_report *report; /* may be NULL */
+};
+
+enum zf_report_need {
+	ZF_NEED_RING,  /* nothing but the device and its ring */
+	ZF_NEED_SUPER, /* a valid superblock */
+	ZF_NEED_FS,    /* fs, be it mounted for this command only, read-only */
+	ZF_NEED_MOUNT, /* a running daemon */
+};
+
+struct zf_report_command {
+	const char *name;
+	enum zf_report_need need;
+	bool durable; /* looks at the durable state: commits must not change it meanwhile */
+	/* As zf_control_command.run: 0 and a new reference, or -errno and perhaps a JSON string. */
+	int (*run)(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+};
+
+/* NULL if there is no such command. */
+const struct zf_report_command *zf_report_find(const char *name);
+
+/* Runs a command after checking that the source has what it needs. */
+int zf_report_run(const struct zf_report_command *command, const struct zf_report_source *source,
+		  struct json_object *args, struct json_object **ret_result);
+
+/* ---- the commands, one file each ---- */
+
+/* Every record of the ring, and which one wins, why. */
+int zf_report_super(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result);
+/* One entry a zone: what the device and the allocator (unmounted: the zone tree) say. */
+int zf_report_zones(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result);
+/* {"tree": "root" | "fs" | "summary" | "share" | "zone"}: all its nodes, parents first. */
+int zf_report_tree(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+/* {"address": N}: the node there, valid or not. */
+int zf_report_node(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+/* {"ino": N} or {"path": "/a/b"}, from the filesystem's root: what stands where. */
+int zf_report_file(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+int zf_report_df(const struct zf_report_source *source, struct json_object *args,
+		 struct json_object **ret_result);
+/* Since the mount. The daemon's "requests" belong to it too: zfusectl puts them together. */
+int zf_report_stats(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result);
+/* {"data": bool}: messages, counts, "errors". */
+int zf_report_check(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result);
+int zf_report_status(const struct zf_report_source *source, struct json_object *args,
+		     struct json_object **ret_result);
+/* Makes everything durable. */
+int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+
+/* ---- helpers of theirs ---- */
+
+/* "data", "meta", ... */
+const char *zf_report_role_name(uint8_t role);
+const char *zf_report_tree_name(uint64_t tree);
+const char *zf_report_key_type_name(uint64_t tree, uint8_t type);
+
+/* A forest over the durable state. Trees whose root cannot be found are left out of *ret_trees (a
+ * mask). */
+int zf_report_open_forest(const struct zf_report_source *source, const struct zf_report *report,
+			  struct zf_forest **ret_forest, unsigned int *ret_trees);
+
+/* The value of an item by its fields; of any bytes, checked or not. */
+struct json_object *zf_report_item_value(enum zf_tree_id tree, const struct zf_key *key,
+					 const void *value, size_t len);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/json.h"
+#include "ctl/report.h"
+
+#define EXTENTS_A_CALL 64u
+#define COMPONENT_MAX  ZF_NAME_MAX
+
+static const struct zf_ctx superuser = {.may_wait = true};
+
+/* The inode at a path from the root, component by component; symbolic links are not followed. */
+static int find_path(struct zf_fs *fs, const char *path, uint64_t *ret_ino)
+{
+	uint64_t ino = ZF_INO_ROOT;
+
+	for (;;) {
+		char name[COMPONENT_MAX + 1];
+		struct zf_attr attr;
+		size_t len;
+		int r;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (len == 0)
+			break;
+		if (len > COMPONENT_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len;
+		if (strcmp(name, ".") == 0)
+			continue;
+		r = zf_fs_lookup(fs, &superuser, ino, name, &attr);
+		if (r < 0)
+			return r;
+		ino = attr.ino;
+		/* A look only: no kernel holds it. */
+		zf_fs_forget(fs, ino, 1);
+	}
+	*ret_ino = ino;
+	return 0;
+}
+
+static struct json_object *extent_object(const struct zf_extent_info *info, uint64_t zone_size)
+{
+	static const char *const types[] = {
+		[ZF_EXTENT_INLINE] = "inline",
+		[ZF_EXTENT_DATA] = "data",
+		[ZF_EXTENT_ZERO] = "zero",
+	};
+	struct json_object *object = json_object_new_object();
+
+	zf_json_add_u64(object, "offset", info->offset);
+	zf_json_add_u64(object, "length", info->len);
+	zf_json_add_text(object, "type",
+			 info->type < ZF_ARRAY_SIZE(types) && types[info->type] ? types[info->type]
+										: "unknown");
+	if (info->address) {
+		zf_json_add_u64(object, "address", info->address);
+		zf_json_add_u64(object, "zone", info->address / zone_size);
+	}
+	zf_json_add_bool(object, "shared", info->flags & ZF_EXTENT_SHARED);
+	zf_json_add_bool(object, "overwrite", info->flags & ZF_EXTENT_OVERWRITE);
+	zf_json_add_u64(object, "generation", info->generation);
+	return object;
+}
+
+static int add_extents(const struct zf_report_source *source, uint64_t ino,
+		       struct json_object *array)
+{
+	struct zf_extent_info extents[EXTENTS_A_CALL];
+	uint64_t offset = 0;
+	int n;
+
+	do {
+		n = zf_fs_extents(source->fs, &superuser, ino, offset, extents, EXTENTS_A_CALL);
+		for (int i = 0; i < n; i++)
+			zf_json_push(array, extent_object(&extents[i], source->super->zone_size));
+		if (n > 0)
+			offset = extents[n - 1].offset + extents[n - 1].len;
+	} while (n == (int)EXTENTS_A_CALL);
+	return n < 0 ? n : 0;
+}
+
+static int find_file(const struct zf_report_source *source, struct json_object *args,
+		     uint64_t *ret_ino)
+{
+	const char *path = NULL;
+	uint64_t ino = 0;
+	int r = zf_json_get_u64(args, "ino", &ino);
+
+	if (r == 0)
+		r = zf_json_get_text(args, "path", &path);
+	if (r < 0 || (!ino && !path))
+		return -EINVAL;
+	if (path)
+		return find_path(source->fs, path, ret_ino);
+	*ret_ino = ino;
+	return 0;
+}
+
+int zf_report_file(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result)
+{
+	struct json_object *result, *extents;
+	struct zf_attr attr;
+	uint64_t ino;
+	int r = find_file(source, args, &ino);
+
+	if (r == 0)
+		r = zf_fs_getattr(source->fs, &superuser, ino, &attr);
+	if (r < 0)
+		return r;
+	result = json_object_new_object();
+	extents = json_object_new_array();
+	zf_json_add_u64(result, "ino", ino);
+	zf_json_add_u64(result, "mode", attr.mode);
+	zf_json_add_u64(result, "size", attr.size);
+	zf_json_add_u64(result, "blocks", attr.blocks);
+	r = add_extents(source, ino, extents);
+	zf_json_add(result, "extents", extents);
+	if (r == 0 && !result)
+		r = -ENOMEM;
+	if (r < 0) {
+		json_object_put(result);
+		return r;
+	}
+	*ret_result = result;
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "ctl/json.h"
+#include "ctl/report.h"
+#include "txn/txn.h"
+
+static struct json_object *device_object(struct zf_dev *dev)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_dev_stats stats;
+
+	zf_dev_get_stats(dev, &stats);
+	zf_json_add_u64(object, "reads", stats.reads);
+	zf_json_add_u64(object, "read_bytes", stats.read_bytes);
+	zf_json_add_u64(object, "appends", stats.appends);
+	zf_json_add_u64(object, "append_bytes", stats.append_bytes);
+	zf_json_add_u64(object, "writes", stats.writes);
+	zf_json_add_u64(object, "write_bytes", stats.write_bytes);
+	zf_json_add_u64(object, "fua_writes", stats.fua_writes);
+	zf_json_add_u64(object, "flushes", stats.flushes);
+	zf_json_add_u64(object, "resets", stats.resets);
+	zf_json_add_u64(object, "finishes", stats.finishes);
+	zf_json_add_u64(object, "errors", stats.errors);
+	return object;
+}
+
+static struct json_object *commits_object(struct zf_txn *txn)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_txn_stats stats;
+
+	zf_txn_get_stats(txn, &stats);
+	zf_json_add_u64(object, "count", stats.commits);
+	zf_json_add_u64(object, "total_ns", stats.commit_ns);
+	zf_json_add_u64(object, "longest_ns", stats.commit_ns_max);
+	zf_json_add_u64(object, "longest_freeze_ns", stats.freeze_ns_max);
+	zf_json_add_u64(object, "nodes_written", stats.nodes_written);
+	zf_json_add_u64(object, "holes_written", stats.holes_written);
+	return object;
+}
+
+static struct json_object *cache_object(struct zf_forest *forest)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_forest_stats stats;
+
+	zf_forest_get_stats(forest, &stats);
+	zf_json_add_u64(object, "hits", stats.cache_hits);
+	zf_json_add_u64(object, "misses", stats.cache_misses);
+	zf_json_add_u64(object, "nodes", stats.nodes_cached);
+	zf_json_add_u64(object, "dirty_nodes", stats.nodes_dirty);
+	zf_json_add_u64(object, "nodes_copied", stats.nodes_copied);
+	zf_json_add_u64(object, "splits", stats.splits);
+	zf_json_add_u64(object, "merges", stats.merges);
+	return object;
+}
+
+int zf_report_stats(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result)
+{
+	struct json_object *result = json_object_new_object();
+
+	(void)args;
+	if (!result)
+		return -ENOMEM;
+	zf_json_add(result, "device", device_object(source->dev));
+	zf_json_add(result, "commits", commits_object(zf_fs_txn(source->fs)));
+	zf_json_add(result, "cache", cache_object(zf_fs_forest(source->fs)));
+	*ret_result = result;
+	return 0;
+}

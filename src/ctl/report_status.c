@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "ctl/json.h"
+#include "ctl/report.h"
+#include "txn/txn.h"
+
+static void add_mount(struct json_object *result, struct zf_fs *fs)
+{
+	struct zf_txn *txn = zf_fs_txn(fs);
+	int error = zf_txn_error(txn);
+
+	zf_json_add_bool(result, "read_only", zf_fs_is_read_only(fs));
+	if (error)
+		zf_json_add_text(result, "error", strerror(-error));
+	zf_json_add_u64(result, "durable_generation", zf_txn_durable(txn));
+	zf_json_add_u64(result, "running_generation", zf_txn_running(txn));
+	zf_json_add_bool(result, "dirty", zf_txn_is_dirty(txn));
+}
+
+int zf_report_status(const struct zf_report_source *source, struct json_object *args,
+		     struct json_object **ret_result)
+{
+	const struct zf_super *super = source->super;
+	struct json_object *result = json_object_new_object();
+
+	(void)args;
+	if (!result)
+		return -ENOMEM;
+	zf_json_add_bool(result, "mounted", source->mounted);
+	zf_json_add_text(result, "label", super->label);
+	zf_json_add_uuid(result, "uuid", super->fsid);
+	zf_json_add_text(result, "device", zf_dev_path(source->dev));
+	zf_json_add_text(result, "device_kind", zf_dev_kind(source->dev));
+	zf_json_add_u64(result, "zone_count", super->zone_count);
+	zf_json_add_u64(result, "zone_size", super->zone_size);
+	zf_json_add_u64(result, "node_size", super->node_size);
+	zf_json_add_u64(result, "metadata_copies", super->metadata_copies);
+	if (source->mounted) {
+		add_mount(result, source->fs);
+	} else {
+		zf_json_add_u64(result, "durable_generation", super->generation);
+		zf_json_add_bool(result, "clean", super->clean);
+		zf_json_add_u64(result, "stepped_over", source->stepped_over);
+	}
+	*ret_result = result;
+	return 0;
+}
+
+int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result)
+{
+	const struct zf_ctx superuser = {.may_wait = true};
+	struct json_object *result;
+	int r = zf_fs_syncfs(source->fs, &superuser);
+
+	(void)args;
+	if (r < 0)
+		return r;
+	result = json_object_new_object();
+	zf_json_add_u64(result, "durable_generation", zf_txn_durable(zf_fs_txn(source->fs)));
+	*ret_result = result;
+	return result ? 0 : -ENOMEM;
+}

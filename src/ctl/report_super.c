@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ctl/json.h"
+#include "ctl/report.h"
+
+static const char *status_name(int status)
+{
+	switch (status) {
+	case 0:
+		return "valid";
+	case -EUCLEAN:
+		return "damaged";
+	case -ENOENT:
+		return "no record";
+	case -ENODATA:
+		return "zeroes";
+	case -EIO:
+		return "unreadable";
+	case -EPROTONOSUPPORT:
+		return "unknown format";
+	case -ESTALE:
+		return "other filesystem";
+	default:
+		return "error";
+	}
+}
+
+static const char *state_name(enum zf_ring_state state)
+{
+	static const char *const names[] = {
+		[ZF_RING_EMPTY] = "empty",
+		[ZF_RING_IN_USE] = "in use",
+		[ZF_RING_FULL] = "full",
+	};
+
+	return names[state];
+}
+
+/* ---- one line a record ---- */
+
+struct records {
+	const struct zf_report_source *source;
+	struct json_object *array;
+};
+
+static int add_record(void *arg, const struct zf_ring_record *record)
+{
+	struct records *records = arg;
+	const struct zf_super *winner = records->source->super;
+	struct json_object *object = json_object_new_object();
+
+	zf_json_add_u64(object, "address", record->address);
+	zf_json_add_u64(object, "generation", record->generation);
+	zf_json_add_text(object, "status", status_name(record->status));
+	zf_json_add_bool(object, "wins", winner && winner->address == record->address);
+	if (record->status == 0) {
+		zf_json_add_bool(object, "clean", record->super.clean);
+		zf_json_add_u64(object, "inode_count", record->super.inode_count);
+		zf_json_add_u64(object, "root", record->super.root.address[0]);
+	}
+	zf_json_push(records->array, object);
+	return 0;
+}
+
+/* ---- the winner ---- */
+
+/* Its own bytes, not what was decoded from them. The secret that keys the log stays out of reports.
+ */
+static struct json_object *winner_fields(const struct zf_report_source *source)
+{
+	struct zf_disk_super *disk = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*disk));
+	struct json_object *object = NULL;
+
+	if (disk &&
+	    zf_dev_read_buf(source->dev, source->super->address, disk, sizeof(*disk)) == 0) {
+		object = zf_json_fields(&zf_super_fields, disk);
+		if (object)
+			json_object_object_del(object, "log_secret");
+	}
+	free(disk);
+	return object;
+}
+
+static void add_reason(struct json_object *object, const struct zf_report_source *source)
+{
+	char text[160];
+
+	if (!source->super)
+		snprintf(text, sizeof(text), "no record is valid");
+	else if (source->stepped_over == 0)
+		snprintf(text, sizeof(text), "the newest record, at %" PRIu64 ", is valid",
+			 source->super->address);
+	else
+		snprintf(text, sizeof(text),
+			 "the newest valid record, at %" PRIu64 "; %u newer slot%s damaged",
+			 source->super->address, source->stepped_over,
+			 source->stepped_over == 1 ? " is" : "s are");
+	zf_json_add_text(object, "reason", text);
+}
+
+int zf_report_super(const struct zf_report_source *source, struct json_object *args,
+		    struct json_object **ret_result)
+{
+	struct json_object *result = json_object_new_object();
+	struct json_object *zones = json_object_new_array();
+	struct records records = {.source = source, .array = json_object_new_array()};
+	int r;
+
+	(void)args;
+	for (unsigned int zone = 0; zone < ZF_SUPER_ZONES; zone++)
+		zf_json_push(zones, json_object_new_string(
+					    state_name(zf_ring_zone_state(source->ring, zone))));
+	zf_json_add(result, "zones", zones);
+	r = zf_ring_walk(source->ring, add_record, &records);
+	zf_json_add(result, "records", records.array);
+	zf_json_add_u64(result, "stepped_over", source->stepped_over);
+	add_reason(result, source);
+	zf_json_add(result, "newest", source->super ? winner_fields(source) : NULL);
+	if (r < 0) {
+		json_object_put(result);
+		return zf_json_fail(ret_result, r, "the superblock ring cannot be read");
+	}
+	*ret_result = result;
+	return result ? 0 : -ENOMEM;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "fuse/status.h"
+
+static int tell_fd = -1;
+
+static _Noreturn void wait_for_child(int fd, pid_t child)
+{
+	uint8_t told;
+	ssize_t n;
+	int status;
+
+	do
+		n = read(fd, &told, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(told);
+	/* It died without a word; of what, its own exit may tell. */
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status)) {
+		fprintf(stderr, "zfuse: killed by signal %d before the mount was ready\n",
+			WTERMSIG(status));
+		_exit(ZF_EXIT_MOUNT);
+	}
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : ZF_EXIT_MOUNT);
+}
+
+int zf_background_enter(void)
+{
+	int fds[2];
+	pid_t child;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	child = fork();
+	if (child < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return -errno;
+	}
+	if (child > 0) {
+		close(fds[1]);
+		wait_for_child(fds[0], child);
+	}
+	close(fds[0]);
+	tell_fd = fds[1];
+	setsid();
+	/* Whatever directory it was started in can be unmounted. */
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+void zf_background_tell(int status)
+{
+	uint8_t byte = (uint8_t)status;
+	_zf_close_ int null_fd = -1;
+	int fd = zf_steal_fd(&tell_fd);
+
+	if (fd < 0)
+		return;
+	/* First let go of the terminal: the parent's end may close a pipe that somebody reads to
+	 * the end. */
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd >= 0) {
+		dup2(null_fd, STDIN_FILENO);
+		dup2(null_fd, STDOUT_FILENO);
+		dup2(null_fd, STDERR_FILENO);
+	}
+	while (write(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	close(fd);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse/workers.h"
+
+/* Of a queue's slots, how many are kept for requests that need not wait. */
+#define SLOTS_KEPT 2
+/* Requests read from /dev/fuse have no slots: what is parked costs memory only. */
+#define PARKED_MAX_DEV_FUSE 256
+
+static bool may_park(const struct zf_daemon *daemon, struct zf_call *call)
+{
+	unsigned int parked = atomic_load_explicit(&call->thread->parked, memory_order_relaxed);
+
+	if (!fuse_req_is_uring(call->req))
+		return parked < PARKED_MAX_DEV_FUSE;
+	return parked + SLOTS_KEPT < daemon->uring_depth;
+}
+
+static size_t string_size(const char *string)
+{
+	return string ? strlen(string) + 1 : 0;
+}
+
+static void *copy_behind(char **end, const void *from, size_t size)
+{
+	void *to = *end;
+
+	if (!from)
+		return NULL;
+	memcpy(to, from, size);
+	*end += size;
+	return to;
+}
+
+/* A copy that outlives the handler; NULL: no memory. */
+static struct zf_call *copy_call(const struct zf_call *call)
+{
+	size_t name_size = string_size(call->name), other_size = string_size(call->other_name);
+	size_t data_size = call->data ? call->size : 0;
+	bool stays = fuse_req_is_uring(call->req);
+	struct zf_call *copy =
+		malloc(sizeof(*copy) + (stays ? 0 : name_size + other_size + data_size));
+	char *end = (char *)(copy + 1);
+
+	if (!copy)
+		return NULL;
+	*copy = *call;
+	if (!stays) {
+		copy->name = copy_behind(&end, call->name, name_size);
+		copy->other_name = copy_behind(&end, call->other_name, other_size);
+		copy->data = copy_behind(&end, call->data, data_size);
+	}
+	return copy;
+}
+
+static bool park(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_call *copy;
+
+	if (!may_park(daemon, call))
+		return false;
+	copy = copy_call(call);
+	if (!copy)
+		return false;
+	atomic_fetch_add_explicit(&call->thread->parked, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&call->thread->waited, 1, memory_order_relaxed);
+	zf_workers_run(daemon->workers, copy);
+	return true;
+}
+
+/* To its reply, waiting for whatever it takes. */
+static void run_waiting(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r;
+
+	call->ctx.may_wait = true;
+	r = call->run(daemon, call);
+	if (r < 0)
+		fuse_reply_err(call->req, -r);
+}
+
+void zf_call_dispatch(struct zf_call *call)
+{
+	struct zf_daemon *daemon = fuse_req_userdata(call->req);
+	const struct fuse_ctx *ctx = fuse_req_ctx(call->req);
+	int r = -ENOMEM;
+
+	call->ctx = (struct zf_ctx){.uid = ctx->uid, .gid = ctx->gid, .umask = ctx->umask};
+	call->thread = zf_thread_self();
+	if (fuse_req_is_uring(call->req) &&
+	    !atomic_load_explicit(&daemon->uring_used, memory_order_relaxed))
+		atomic_store_explicit(&daemon->uring_used, true, memory_order_relaxed);
+	if (call->thread) {
+		atomic_fetch_add_explicit(&call->thread->requests[call->kind], 1,
+					  memory_order_relaxed);
+		r = call->run(daemon, call);
+	}
+	if (r == 0)
+		return;
+	if (r != -EAGAIN)
+		fuse_reply_err(call->req, -r);
+	else if (!park(daemon, call))
+		run_waiting(daemon, call);
+}
+
+void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_thread *thread = call->thread;
+
+	run_waiting(daemon, call);
+	atomic_fetch_sub_explicit(&thread->parked, 1, memory_order_relaxed);
+	free(call);
+}
+
+int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf)
+{
+	struct zf_thread *thread = zf_thread_self();
+	size_t payload_size;
+
+	/* A name would lie in the same buffer. */
+	if (fuse_req_is_uring(call->req) && !call->name) {
+		if (fuse_req_get_payload(call->req, ret_buf, &payload_size, NULL) < 0)
+			return -EINVAL;
+		return size <= payload_size ? 0 : -EINVAL;
+	}
+	if (size > ZF_SCRATCH_SIZE)
+		return -EINVAL;
+	*ret_buf = thread ? zf_thread_scratch(thread) : NULL;
+	return *ret_buf ? 0 : -ENOMEM;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One request of the kernel's, decoded.
+ *
+ * A handler fills a struct zf_call on its stack, from what libfuse gives it, and dispatches it. The
+ * call's run() asks src/fs/ and replies, on the thread that brought the request: waking another one
+ * costs more than anything else here. Only when src/fs/ says -EAGAIN, that it would have to wait,
+ * is the call copied and handed to a worker, who runs the same function again with may_wait set.
+ *
+ *      handler --zf_call_dispatch--> run --> replied
+ *                                     |
+ *                                  -EAGAIN --parked--> a worker: run --> replied
+ *
+ * What a call points to: over io_uring, the payload of a request stays where it is until the reply,
+ * so nothing is copied; read from /dev/fuse it is in a buffer that the thread reads its next
+ * request into, so names and data are copied with the call.
+ *
+ * How many may be parked. The kernel has a number of slots for each processor
+ * (daemon->uring_depth), and a parked request keeps its slot: when only a few are left, the next
+ * request waits where it is, so that there is always a slot for one that need not wait, and never
+ * more memory in parked calls than that.
+ */
+#ifndef ZF_FUSE_CALL_H
+#define ZF_FUSE_CALL_H
+
+#include <bsd/sys/queue.h>
+
+#include "fuse/daemon.h"
+#include "fuse/thread.h"
+
+struct zf_call {
+	fuse_req_t req;
+	enum zf_request kind;
+	/* 0 when it has replied, -errno when it has not and this is the reply. */
+	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
+
+	struct zf_ctx ctx;
+	uint64_t ino, other_ino;
+	const char *name, *other_name;
+	const void *data;
+	size_t size; /* of data, or of what is asked for */
+	uint64_t offset;
+	unsigned int flags;
+	mode_t mode;
+	uint64_t rdev;
+	struct zf_setattr set;
+	struct fuse_file_info fi;
+
+	/* Of a parked call. */
+	struct zf_thread *thread; /* that brought it */
+	STAILQ_ENTRY(zf_call) link;
+};
+
+STAILQ_HEAD(zf_call_list, zf_call);
+
+/* Runs a call that the caller made, here or by a worker. Replies in any case. */
+void zf_call_dispatch(struct zf_call *call);
+
+/* A worker's part: runs a parked call to its reply, and frees it. */
+void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call);
+
+/*
+ * Where to put an answer of up to `size` bytes: the request's own buffer over io_uring (then the
+ * reply copies nothing), this thread's scratch otherwise. Valid until the reply. -ENOMEM; -EINVAL
+ * if it is too large.
+ */
+int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf);
+
+#endif

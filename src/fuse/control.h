@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's end of the control socket (ctl/ctl.h): a thread that answers one request after the
+ * other, so that a tool can see into a running filesystem.
+ *
+ * Besides the commands of ctl/report.h it answers:
+ *   "daemon"    {"pid", "version", "device", "mountpoint", "transport": "io_uring" | "dev-fuse",
+ *               "writeback", "read_only"}
+ *   "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent; and
+ * "waited": how many of them a worker had to wait for "wait"      answered when the daemon has let
+ * go of the device: null if the last commit worked, else its error (umount.fuse.zfuse waits with
+ * it)
+ *
+ * The thread's first act is to stat() the mount: when that returns, the mount works and its device
+ * number, which names the socket, is known (zf_daemon_ready).
+ */
+#ifndef ZF_FUSE_CONTROL_H
+#define ZF_FUSE_CONTROL_H
+
+#include "ctl/ctl.h"
+
+struct zf_control;
+struct zf_daemon;
+
+int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control);
+/*
+ * The loop has ended: requests that have come are answered, later ones refused. To be called before
+ * the filesystem is unmounted. Takes NULL.
+ */
+void zf_control_stop(struct zf_control *control);
+/* The device is free: tells those who wait, and frees. Takes NULL. */
+void zf_control_finish(struct zf_control *control, int error);
+
+#endif

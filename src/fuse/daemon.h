@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon: what its parts share.
+ *
+ *      main.c      from the command line to the mount, and back down to the last commit
+ *      ops*.c      decode a request, call src/fs/, reply
+ *      call.h      one request, and how it comes to be run again by a thread that may wait
+ *      control.c   the control socket
+ *      shutdown.c  signals
+ *
+ * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)
+ * for what must; the filesystem's and the device's own; one for the control socket; one for
+ * signals. Handlers hold no lock of the daemon's while they call src/fs/.
+ */
+#ifndef ZF_FUSE_DAEMON_H
+#define ZF_FUSE_DAEMON_H
+
+#define FUSE_USE_VERSION 318
+
+#include <fuse_lowlevel.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/lock.h"
+#include "fs/fs.h"
+#include "fuse/options.h"
+
+struct zf_daemon {
+	struct zf_options options;
+	char *device;	   /* absolute */
+	char *mountpoint;  /* absolute */
+	bool block_device; /* mounted as fuseblk: the kernel waits for DESTROY, and sends SYNCFS */
+	bool uring;	   /* asked for; what came of it: uring_used */
+	unsigned int uring_depth; /* requests in a queue of the kernel's */
+	atomic_bool uring_used;	  /* a request has come this way */
+
+	struct zf_report report;
+	struct zf_dev *dev;
+	/* NULL when unmounted; then only what was still on its way comes, which is FORGETs: they
+	 * hold the gate. */
+	struct zf_fs *fs;
+	struct zf_rwlock gate;
+	int fs_error; /* of the unmount: the last commit's */
+	struct fuse_session *session;
+	atomic_bool mounted;  /* in the kernel */
+	_Atomic dev_t st_dev; /* of the mount; 0 until it has answered its first request */
+
+	struct zf_workers *workers;
+	struct zf_control *control;
+	struct zf_shutdown *shutdown;
+};
+
+extern const struct fuse_lowlevel_ops zf_ops;
+
+/*
+ * The end: no more requests by the control socket, the last commit, and the device is free. Once;
+ * later calls do nothing. From main(), or earlier by a fuseblk mount's DESTROY.
+ */
+void zf_daemon_close(struct zf_daemon *daemon);
+
+/*
+ * The mount has answered its first request, so it works: whoever started the daemon may go on. From
+ * the thread of the control socket.
+ */
+void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon from its command line to its end:
+ *
+ *      options, cheap checks          on the user's terminal
+ *      fork                           the parent waits for zf_daemon_ready(), or an exit status
+ *      signals are blocked            before any thread starts
+ *      device, filesystem             replays and commits what a crash left
+ *      session, mount                 the kernel begins to send requests
+ *      loop                           until the kernel ends the connection
+ *      zf_daemon_close()              the last commit
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "fuse/background.h"
+#include "fuse/control.h"
+#include "fuse/daemon.h"
+#include "fuse/log.h"
+#include "fuse/shutdown.h"
+#include "fuse/status.h"
+#include "fuse/thread.h"
+#include "fuse/workers.h"
+#include "io/image.h"
+
+#define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
+
+static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
+{
+	zf_report(&daemon->report, ZF_REPORT_ERROR, "%s: %s", what, strerror(-error));
+	return status;
+}
+
+/* ---- before the fork ---- */
+
+static int check_mountpoint(struct zf_daemon *daemon)
+{
+	struct statx stx;
+
+	daemon->mountpoint = realpath(daemon->options.mountpoint, NULL);
+	/* Really asked, not from the kernel's cache: a dead daemon's mount still has its
+	 * attributes. */
+	if (!daemon->mountpoint ||
+	    statx(AT_FDCWD, daemon->mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) < 0) {
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: %s%s",
+			  daemon->options.mountpoint, strerror(errno),
+			  errno == ENOTCONN ? " (a daemon died here: umount it first)" : "");
+		return ZF_EXIT_MOUNT;
+	}
+	if (!S_ISDIR(stx.stx_mode)) {
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: not a directory",
+			  daemon->mountpoint);
+		return ZF_EXIT_MOUNT;
+	}
+	return ZF_EXIT_OK;
+}
+
+static int check_device(struct zf_daemon *daemon)
+{
+	struct stat st;
+
+	daemon->device = realpath(daemon->options.device, NULL);
+	if (!daemon->device || stat(daemon->device, &st) < 0)
+		return fail(daemon, ZF_EXIT_MOUNT, daemon->options.device, -errno);
+	/* fuseblk: umount(2) waits for us, and sync(2) reaches us. Only root may mount that. */
+	daemon->block_device = S_ISBLK(st.st_mode) && geteuid() == 0;
+	return ZF_EXIT_OK;
+}
+
+static int check_fuse(const struct zf_daemon *daemon)
+{
+	_zf_close_ int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		return ZF_EXIT_OK;
+	zf_report(&daemon->report, ZF_REPORT_ERROR, "/dev/fuse: %s%s", strerror(errno),
+		  errno == ENOENT || errno == ENODEV ? " (is the kernel module fuse loaded?)" : "");
+	return ZF_EXIT_SYSTEM;
+}
+
+static int choose_transport(struct zf_daemon *daemon)
+{
+	static const char parameter[] = "/sys/module/fuse/parameters/enable_uring";
+	enum zf_transport transport = daemon->options.transport;
+	_zf_close_ int fd = open(parameter, O_RDONLY | O_CLOEXEC);
+	bool known = fd >= 0, enabled;
+	char value = 'N';
+	int processors = get_nprocs_conf();
+
+	enabled = known && read(fd, &value, 1) == 1 && (value == 'Y' || value == '1');
+	/* Each slot of each processor's queue holds a buffer of a whole request, used or not. */
+	daemon->uring_depth = processors <= 8 ? 32 : processors <= 32 ? 16 : 8;
+	daemon->uring = enabled && transport != ZF_TRANSPORT_DEV_FUSE;
+	if (transport == ZF_TRANSPORT_DEV_FUSE || enabled)
+		return ZF_EXIT_OK;
+	if (known)
+		zf_report(&daemon->report,
+			  transport == ZF_TRANSPORT_URING ? ZF_REPORT_ERROR : ZF_REPORT_INFO,
+			  "FUSE over io_uring, which is faster, is off in this kernel: root "
+			  "turns it on with 'echo Y >%s', or for good with 'options fuse "
+			  "enable_uring=Y' in /etc/modprobe.d",
+			  parameter);
+	else if (transport == ZF_TRANSPORT_URING)
+		zf_report(&daemon->report, ZF_REPORT_ERROR,
+			  "this kernel has no FUSE over io_uring (Linux 6.14 and later do)");
+	return transport == ZF_TRANSPORT_URING ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
+}
+
+static int check(struct zf_daemon *daemon)
+{
+	int status = check_mountpoint(daemon);
+
+	if (status == ZF_EXIT_OK)
+		status = check_device(daemon);
+	if (status == ZF_EXIT_OK)
+		status = check_fuse(daemon);
+	if (status == ZF_EXIT_OK)
+		status = choose_transport(daemon);
+	return status;
+}
+
+/* ---- device and filesystem ---- */
+
+static int open_filesystem(struct zf_daemon *daemon)
+{
+	const struct zf_image_options image_options = {
+		.read_only = daemon->options.read_only,
+		.unclaimed = daemon->block_device,
+		.lock_wait_ms = DEVICE_WAIT_MS,
+	};
+	const struct zf_mount_options mount_options = {
+		.read_only = daemon->options.read_only,
+		.threads = true,
+		.generation = daemon->options.generation,
+		.cache_bytes = daemon->options.cache_bytes,
+		.dirty_bytes = daemon->options.dirty_bytes,
+		.commit_ms = daemon->options.commit_ms,
+	};
+	int r = zf_image_open(daemon->device, &image_options, &daemon->report, &daemon->dev);
+
+	if (r < 0)
+		return ZF_EXIT_MOUNT;
+	r = zf_dev_start_thread(daemon->dev);
+	if (r < 0)
+		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
+	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &daemon->fs);
+	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
+}
+
+void zf_daemon_close(struct zf_daemon *daemon)
+{
+	struct zf_fs *fs = daemon->fs;
+
+	zf_control_stop(daemon->control);
+	zf_rwlock_wrlock(&daemon->gate);
+	daemon->fs = NULL;
+	zf_rwlock_unlock(&daemon->gate);
+	if (fs)
+		daemon->fs_error = zf_fs_unmount(fs);
+	zf_dev_close(daemon->dev);
+	daemon->dev = NULL;
+	if (daemon->fs_error < 0)
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s: the last commit failed: %s",
+			  daemon->device, strerror(-daemon->fs_error));
+	zf_control_finish(daemon->control, daemon->fs_error);
+	daemon->control = NULL;
+}
+
+/* ---- session ---- */
+
+/* What libfuse is to know beyond what the user said. */
+static int add_session_options(struct zf_daemon *daemon)
+{
+	struct fuse_args *args = &daemon->options.fuse;
+	_zf_free_ char *opts = NULL;
+	char fsname[PATH_MAX + 8], depth[32];
+	int r;
+
+	snprintf(fsname, sizeof(fsname), "fsname=%s", daemon->device);
+	snprintf(depth, sizeof(depth), "io_uring_q_depth=%u", daemon->uring_depth);
+	r = fuse_opt_add_opt(&opts, "default_permissions");
+	/* As with any disk that root mounts; libfuse would forbid both. */
+	if (r == 0 && geteuid() == 0)
+		r = fuse_opt_add_opt(&opts, "dev,suid");
+	if (r == 0)
+		r = fuse_opt_add_opt(&opts, "subtype=zfuse");
+	if (r == 0)
+		r = fuse_opt_add_opt_escaped(&opts, fsname);
+	if (r == 0 && daemon->options.allow_other)
+		r = fuse_opt_add_opt(&opts, "allow_other");
+	if (r == 0 && (daemon->options.read_only || zf_fs_is_read_only(daemon->fs)))
+		r = fuse_opt_add_opt(&opts, "ro");
+	if (r == 0 && daemon->block_device)
+		r = fuse_opt_add_opt(&opts, "blkdev,blksize=4096");
+	if (r == 0 && daemon->options.debug)
+		r = fuse_opt_add_opt(&opts, "debug");
+	if (r == 0 && daemon->uring)
+		r = fuse_opt_add_opt(&opts, "io_uring");
+	if (r == 0 && daemon->uring)
+		r = fuse_opt_add_opt(&opts, depth);
+	/* Ours first: what the user said is to win. */
+	if (r == 0)
+		r = fuse_opt_insert_arg(args, 1, opts);
+	return r == 0 ? fuse_opt_insert_arg(args, 1, "-o") : r;
+}
+
+static int open_session(struct zf_daemon *daemon)
+{
+	/* libfuse says itself what is wrong. */
+	if (add_session_options(daemon) < 0)
+		return fail(daemon, ZF_EXIT_SYSTEM, "options", -ENOMEM);
+	daemon->session = fuse_session_new(&daemon->options.fuse, &zf_ops, sizeof(zf_ops), daemon);
+	if (!daemon->session)
+		return ZF_EXIT_USAGE;
+	if (fuse_session_mount(daemon->session, daemon->mountpoint) != 0)
+		return ZF_EXIT_MOUNT;
+	atomic_store(&daemon->mounted, true);
+	return ZF_EXIT_OK;
+}
+
+/*
+ * How many threads read /dev/fuse. On few processors one is quickest: nobody is woken on another
+ * one, and no request waits long, for what must wait goes to a worker. Beside io_uring little comes
+ * this way.
+ */
+static unsigned int reader_count(const struct zf_daemon *daemon)
+{
+	int processors = get_nprocs();
+
+	if (daemon->uring || processors <= 2)
+		return 1;
+	return processors > 16 ? 8 : (unsigned int)processors / 2;
+}
+
+static int loop(struct zf_daemon *daemon)
+{
+	unsigned int readers = reader_count(daemon);
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int r;
+
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_max_threads(config, readers);
+	/* A queue of its own for each: answers go to the reader's own descriptor. */
+	fuse_loop_cfg_set_clone_fd(config, readers > 1);
+	r = fuse_session_loop_mt(daemon->session, config);
+	fuse_loop_cfg_destroy(config);
+	return r;
+}
+
+void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
+{
+	atomic_store(&daemon->st_dev, st_dev);
+	zf_shutdown_ready(daemon->shutdown);
+	if (daemon->options.foreground)
+		return;
+	zf_log_to_syslog();
+	zf_background_tell(ZF_EXIT_OK);
+}
+
+static int serve(struct zf_daemon *daemon)
+{
+	int r = zf_workers_new(daemon, &daemon->workers);
+
+	if (r == 0)
+		r = zf_control_start(daemon, &daemon->control);
+	if (r < 0)
+		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
+	r = loop(daemon);
+	if (r != 0) {
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "the connection to the kernel: %s",
+			  strerror(r < 0 ? -r : r));
+		return ZF_EXIT_MOUNT;
+	}
+	return ZF_EXIT_OK;
+}
+
+/* ---- life ---- */
+
+static int run(struct zf_daemon *daemon)
+{
+	int status = open_filesystem(daemon);
+
+	if (status == ZF_EXIT_OK)
+		status = open_session(daemon);
+	if (status == ZF_EXIT_OK)
+		status = serve(daemon);
+
+	/* Nothing but the last commit is left to do, which no signal shall cut short. */
+	zf_shutdown_stop(daemon->shutdown);
+	zf_workers_free(daemon->workers);
+	if (daemon->session)
+		fuse_session_unmount(daemon->session);
+	zf_daemon_close(daemon);
+	if (daemon->session)
+		fuse_session_destroy(daemon->session);
+	return daemon->fs_error < 0 ? ZF_EXIT_MOUNT : status;
+}
+
+static int start(struct zf_daemon *daemon)
+{
+	int status = check(daemon), r;
+
+	if (status != ZF_EXIT_OK)
+		return status;
+	if (!daemon->options.foreground) {
+		r = zf_background_enter();
+		if (r < 0)
+			return fail(daemon, ZF_EXIT_SYSTEM, "cannot fork", r);
+	}
+	/*
+	 * Memory for the daemon's I/O must not be had by writing out pages of its own mount. Needs
+	 * a capability that a user's mount does not have, and then goes without.
+	 */
+	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+	zf_threads_init();
+	zf_rwlock_init(&daemon->gate, ZF_RANK_DAEMON);
+	r = zf_shutdown_start(daemon, &daemon->shutdown);
+	status = r < 0 ? fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r) : run(daemon);
+	zf_rwlock_deinit(&daemon->gate);
+	zf_threads_deinit();
+	zf_background_tell(status);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct zf_daemon daemon = {0};
+	int status = ZF_EXIT_OK;
+
+	zf_log_init(&daemon.report);
+	if (zf_options_parse(argc, argv, &daemon.options) < 0)
+		status = ZF_EXIT_USAGE;
+	else if (daemon.options.help)
+		zf_options_usage();
+	else if (daemon.options.version)
+		printf("zfuse %s\n", ZF_VERSION);
+	else
+		status = start(&daemon);
+	zf_options_deinit(&daemon.options);
+	free(daemon.device);
+	free(daemon.mountpoint);
+	return status;
+}

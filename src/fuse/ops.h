@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The handlers, one for each kind of request, and what they share.
+ *
+ * Nobody but this kernel changes the disk, so what it has been told once stays true: names (those
+ * that do not exist as well), attributes, contents of directories and targets of links are its to
+ * keep for ever.
+ *
+ * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
+ *   FLUSH                ENOSYS: never sent again; close() still writes the kernel's dirty pages
+ * first RELEASE              answered by libfuse: an open file is no object of ours OPENDIR,
+ * RELEASEDIR  ENOSYS: never sent again, and directories stay in the kernel's cache ACCESS never
+ * sent: the kernel checks permissions (default_permissions) GETLK, SETLK, FLOCK  the kernel locks
+ * by itself
+ */
+#ifndef ZF_FUSE_OPS_H
+#define ZF_FUSE_OPS_H
+
+#include "fuse/call.h"
+
+#define ZF_FOREVER_S 1e9
+
+/* In fi->fh of an open file. */
+#define ZF_FH_DIRECT UINT64_C(1) /* opened with O_DIRECT, and so with FOPEN_DIRECT_IO */
+
+void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
+void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void zf_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
+void zf_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void zf_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
+void zf_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
+void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		  const char *new_name, unsigned int flags);
+void zf_op_readlink(fuse_req_t req, fuse_ino_t ino);
+void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		  struct fuse_file_info *fi);
+
+void zf_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		   struct fuse_file_info *fi);
+void zf_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *fi);
+
+void zf_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_op_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi);
+void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
+		   struct fuse_file_info *fi);
+void zf_op_statfs(fuse_req_t req, fuse_ino_t ino);
+void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+		    size_t size, int flags);
+void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
+void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
+void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
+
+void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		struct fuse_file_info *fi);
+void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+		 struct fuse_file_info *fi);
+void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
+void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
+void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino);
+void zf_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+		 struct fuse_file_info *fi);
+
+/* ---- shared ---- */
+
+void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
+void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
+
+/* What the kernel may do with a file that is opened with these flags. */
+void zf_file_set_up(struct fuse_file_info *fi);
+/* What O_TRUNC does at open; attr as it is then. */
+int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
+		     struct zf_attr *ret_attr);
+
+#endif

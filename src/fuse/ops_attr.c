@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes, extended attributes, statfs. */
+#include "fuse/ops.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+static struct timespec to_timespec(struct zf_time time)
+{
+	return (struct timespec){.tv_sec = time.seconds, .tv_nsec = time.nanoseconds};
+}
+
+static struct zf_time from_timespec(struct timespec time)
+{
+	return (struct zf_time){.seconds = time.tv_sec, .nanoseconds = (uint32_t)time.tv_nsec};
+}
+
+void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
+{
+	*ret_stat = (struct stat){
+		.st_ino = attr->ino,
+		.st_mode = attr->mode,
+		.st_nlink = attr->nlink,
+		.st_uid = attr->uid,
+		.st_gid = attr->gid,
+		.st_rdev = attr->rdev,
+		.st_size = (off_t)attr->size,
+		.st_blocks = (blkcnt_t)attr->blocks,
+		.st_blksize = 4096,
+		.st_atim = to_timespec(attr->atime),
+		.st_mtim = to_timespec(attr->mtime),
+		.st_ctim = to_timespec(attr->ctime),
+	};
+}
+
+void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry)
+{
+	*ret_entry = (struct fuse_entry_param){
+		.ino = attr->ino,
+		/* Numbers are never used again, so no generation is needed to tell two files apart.
+		 */
+		.generation = 0,
+		.attr_timeout = ZF_FOREVER_S,
+		.entry_timeout = ZF_FOREVER_S,
+	};
+	zf_attr_to_stat(attr, &ret_entry->attr);
+}
+
+static int reply_attr(struct zf_call *call, const struct zf_attr *attr)
+{
+	struct stat st;
+
+	zf_attr_to_stat(attr, &st);
+	fuse_reply_attr(call->req, &st, ZF_FOREVER_S);
+	return 0;
+}
+
+/* ---- getattr, statx ---- */
+
+static int run_getattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
+
+	return r < 0 ? r : reply_attr(call, &attr);
+}
+
+void zf_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_GETATTR, .run = run_getattr, .ino = ino};
+
+	(void)fi;
+	zf_call_dispatch(&call);
+}
+
+static struct statx_timestamp to_statx_time(struct zf_time time)
+{
+	return (struct statx_timestamp){.tv_sec = time.seconds, .tv_nsec = time.nanoseconds};
+}
+
+static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct statx stx;
+	struct zf_attr attr;
+	int r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
+
+	if (r < 0)
+		return r;
+	stx = (struct statx){
+		.stx_mask = STATX_BASIC_STATS | STATX_BTIME,
+		.stx_blksize = 4096,
+		.stx_nlink = attr.nlink,
+		.stx_uid = attr.uid,
+		.stx_gid = attr.gid,
+		.stx_mode = (uint16_t)attr.mode,
+		.stx_ino = attr.ino,
+		.stx_size = attr.size,
+		.stx_blocks = attr.blocks,
+		.stx_atime = to_statx_time(attr.atime),
+		.stx_btime = to_statx_time(attr.btime),
+		.stx_ctime = to_statx_time(attr.ctime),
+		.stx_mtime = to_statx_time(attr.mtime),
+		.stx_rdev_major = major(attr.rdev),
+		.stx_rdev_minor = minor(attr.rdev),
+	};
+	fuse_reply_statx(call->req, 0, &stx, ZF_FOREVER_S);
+	return 0;
+}
+
+void zf_op_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi)
+{
+	struct zf_call call = {.req = req, .kind = ZF_REQUEST_STATX, .run = run_statx, .ino = ino};
+
+	(void)flags;
+	(void)mask;
+	(void)fi;
+	zf_call_dispatch(&call);
+}
+
+/* ---- setattr ---- */
+
+static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = zf_fs_setattr(daemon->fs, &call->ctx, call->ino, &call->set, &attr);
+
+	return r < 0 ? r : reply_attr(call, &attr);
+}
+
+void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
+		   struct fuse_file_info *fi)
+{
+	static const struct {
+		int from;
+		unsigned int to;
+	} bits[] = {
+		{FUSE_SET_ATTR_MODE, ZF_SET_MODE},
+		{FUSE_SET_ATTR_UID, ZF_SET_UID},
+		{FUSE_SET_ATTR_GID, ZF_SET_GID},
+		{FUSE_SET_ATTR_SIZE, ZF_SET_SIZE},
+		{FUSE_SET_ATTR_CTIME, ZF_SET_CTIME},
+		/* With KILLPRIV_V2 the kernel leaves it to us to drop them when the owner changes.
+		 */
+		{FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID, ZF_SET_KILL_SUIDGID},
+		/* FATTR_KILL_SUIDGID: a truncation by somebody without CAP_FSETID. */
+		{FUSE_SET_ATTR_KILL_SUID, ZF_SET_KILL_SUIDGID},
+	};
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_SETATTR, .run = run_setattr, .ino = ino};
+
+	(void)fi;
+	for (unsigned int i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+		if (valid & bits[i].from)
+			call.set.valid |= bits[i].to;
+	}
+	/* "Now" comes with the plain bit: the kernel's clock and ours are the same, but ours is
+	 * finer. */
+	if (valid & FUSE_SET_ATTR_ATIME_NOW)
+		call.set.valid |= ZF_SET_ATIME_NOW;
+	else if (valid & FUSE_SET_ATTR_ATIME)
+		call.set.valid |= ZF_SET_ATIME;
+	if (valid & FUSE_SET_ATTR_MTIME_NOW)
+		call.set.valid |= ZF_SET_MTIME_NOW;
+	else if (valid & FUSE_SET_ATTR_MTIME)
+		call.set.valid |= ZF_SET_MTIME;
+	call.set.mode = attr->st_mode;
+	call.set.uid = attr->st_uid;
+	call.set.gid = attr->st_gid;
+	call.set.size = (uint64_t)attr->st_size;
+	call.set.atime = from_timespec(attr->st_atim);
+	call.set.mtime = from_timespec(attr->st_mtim);
+	call.set.ctime = from_timespec(attr->st_ctim);
+	zf_call_dispatch(&call);
+}
+
+/* ---- statfs ---- */
+
+static int run_statfs(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_statfs fs;
+	struct statvfs st;
+	int r = zf_fs_statfs(daemon->fs, &fs);
+
+	if (r < 0)
+		return r;
+	st = (struct statvfs){
+		.f_bsize = fs.block_size,
+		.f_frsize = fs.block_size,
+		.f_blocks = fs.blocks,
+		.f_bfree = fs.blocks_free,
+		.f_bavail = fs.blocks_available,
+		.f_files = fs.files,
+		.f_ffree = fs.files_free,
+		.f_favail = fs.files_free,
+		.f_fsid = fs.fsid,
+		.f_namemax = fs.name_max,
+	};
+	fuse_reply_statfs(call->req, &st);
+	return 0;
+}
+
+void zf_op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_STATFS, .run = run_statfs, .ino = ino};
+
+	zf_call_dispatch(&call);
+}
+
+/* ---- extended attributes ---- */
+
+static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_setxattr(daemon->fs, &call->ctx, call->ino, call->name, call->data,
+			       call->size, (int)call->flags);
+
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
+void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+		    size_t size, int flags)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_SETXATTR,
+		.run = run_setxattr,
+		.ino = ino,
+		.name = name,
+		.data = value,
+		.size = size,
+		.flags = (unsigned int)flags,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int reply_xattr(struct zf_call *call, ssize_t len, const char *buf)
+{
+	if (len < 0)
+		return (int)len;
+	if (call->size == 0)
+		fuse_reply_xattr(call->req, (size_t)len);
+	else
+		fuse_reply_buf(call->req, buf, (size_t)len);
+	return 0;
+}
+
+static int run_getxattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	char *buf;
+	int r = zf_call_buffer(call, call->size, &buf);
+
+	return r < 0 ? r
+		     : reply_xattr(call,
+				   zf_fs_getxattr(daemon->fs, &call->ctx, call->ino, call->name,
+						  buf, call->size),
+				   buf);
+}
+
+void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_GETXATTR,
+		.run = run_getxattr,
+		.ino = ino,
+		.name = name,
+		.size = size,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_listxattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	char *buf;
+	int r = zf_call_buffer(call, call->size, &buf);
+
+	return r < 0 ? r
+		     : reply_xattr(
+			       call,
+			       zf_fs_listxattr(daemon->fs, &call->ctx, call->ino, buf, call->size),
+			       buf);
+}
+
+void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_LISTXATTR,
+		.run = run_listxattr,
+		.ino = ino,
+		.size = size,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_removexattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name);
+
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
+void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_REMOVEXATTR,
+		.run = run_removexattr,
+		.ino = ino,
+		.name = name,
+	};
+
+	zf_call_dispatch(&call);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Files: open, read, write, sync, seek. */
+#include "fuse/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* ---- open ---- */
+
+void zf_file_set_up(struct fuse_file_info *fi)
+{
+	/* Nobody else writes: what the kernel has cached of the file is right. */
+	fi->keep_cache = 1;
+	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
+	 * pages. */
+	fi->noflush = 1;
+	if (fi->flags & O_DIRECT) {
+		fi->fh |= ZF_FH_DIRECT;
+		fi->direct_io = 1;
+		fi->parallel_direct_writes = 1;
+	}
+}
+
+int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
+		     struct zf_attr *ret_attr)
+{
+	struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = 0};
+
+	if (call->fi.kill_suidgid)
+		set.valid |= ZF_SET_KILL_SUIDGID;
+	return zf_fs_setattr(daemon->fs, &call->ctx, ino, &set, ret_attr);
+}
+
+static int run_open(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r;
+
+	if (call->fi.flags & O_TRUNC) {
+		r = zf_file_truncate(daemon, call, call->ino, &attr);
+		if (r < 0)
+			return r;
+	}
+	zf_file_set_up(&call->fi);
+	fuse_reply_open(call->req, &call->fi);
+	return 0;
+}
+
+void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_OPEN, .run = run_open, .ino = ino, .fi = *fi};
+
+	zf_call_dispatch(&call);
+}
+
+/* ---- read, write ---- */
+
+static int run_read(struct zf_daemon *daemon, struct zf_call *call)
+{
+	ssize_t len;
+	char *buf;
+	int r = zf_call_buffer(call, call->size, &buf);
+
+	if (r < 0)
+		return r;
+	len = zf_fs_read(daemon->fs, &call->ctx, call->ino, call->offset, buf, call->size);
+	if (len < 0)
+		return (int)len;
+	fuse_reply_buf(call->req, buf, (size_t)len);
+	return 0;
+}
+
+void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_READ,
+		.run = run_read,
+		.ino = ino,
+		.size = size,
+		.offset = (uint64_t)offset,
+	};
+
+	(void)fi;
+	zf_call_dispatch(&call);
+}
+
+/*
+ * A write that must be durable when it is answered. Where the kernel caches the file it sends an
+ * FSYNC behind the WRITE, and doing the work twice would help nobody; where it does not
+ * (FOPEN_DIRECT_IO), it relies on the flags of the WRITE.
+ */
+static bool is_durable_write(const struct fuse_file_info *fi)
+{
+	return !fi->writepage && (fi->fh & ZF_FH_DIRECT) && (fi->flags & O_DSYNC);
+}
+
+static int run_write(struct zf_daemon *daemon, struct zf_call *call)
+{
+	ssize_t len = zf_fs_write(daemon->fs, &call->ctx, call->ino, call->offset, call->data,
+				  call->size, call->flags);
+
+	if (len < 0)
+		return (int)len;
+	fuse_reply_write(call->req, (size_t)len);
+	return 0;
+}
+
+void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+		 struct fuse_file_info *fi)
+{
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_WRITE,
+		.run = run_write,
+		.ino = ino,
+		.data = buf,
+		.size = size,
+		.offset = (uint64_t)offset,
+	};
+
+	if (is_durable_write(fi))
+		call.flags |= ZF_WRITE_DSYNC;
+	if (fi->kill_suidgid)
+		call.flags |= ZF_WRITE_KILL_SUIDGID;
+	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.
+	 */
+	if (fi->writepage && daemon->options.writeback)
+		call.flags |= ZF_WRITE_CACHE;
+	zf_call_dispatch(&call);
+}
+
+/* ---- sync ---- */
+
+static int run_fsync(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, call->flags != 0);
+
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
+static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int data_only)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = kind,
+		.run = run_fsync,
+		.ino = ino,
+		.flags = data_only != 0,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
+{
+	(void)fi;
+	sync_inode(req, ZF_REQUEST_FSYNC, ino, data_only);
+}
+
+void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
+{
+	(void)fi;
+	sync_inode(req, ZF_REQUEST_FSYNCDIR, ino, data_only);
+}
+
+static int run_syncfs(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_syncfs(daemon->fs, &call->ctx);
+
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
+void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_SYNCFS, .run = run_syncfs, .ino = ino};
+
+	zf_call_dispatch(&call);
+}
+
+/* ---- seek ---- */
+
+static int run_lseek(struct zf_daemon *daemon, struct zf_call *call)
+{
+	uint64_t offset;
+	int r;
+
+	/*
+	 * The kernel asks without writing its dirty pages first: under the writeback cache we would
+	 * call data that we have not seen a hole. ENOSYS, and it takes every file for one piece of
+	 * data.
+	 */
+	if (daemon->options.writeback)
+		return -ENOSYS;
+	r = zf_fs_seek(daemon->fs, &call->ctx, call->ino, call->offset, (int)call->flags, &offset);
+	if (r == 0)
+		fuse_reply_lseek(call->req, (off_t)offset);
+	return r;
+}
+
+void zf_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+		 struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_LSEEK,
+		.run = run_lseek,
+		.ino = ino,
+		.offset = (uint64_t)offset,
+		.flags = (unsigned int)whence,
+	};
+
+	(void)fi;
+	zf_call_dispatch(&call);
+}

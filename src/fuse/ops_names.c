@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* Names: looking up, making, linking, removing, renaming. */
+#include "fuse/ops.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The kernel counts a reference to what it is told about: if it was not told, it has none. */
+static int reply_entry(struct zf_daemon *daemon, struct zf_call *call, const struct zf_attr *attr)
+{
+	struct fuse_entry_param entry;
+
+	zf_attr_to_entry(attr, &entry);
+	if (fuse_reply_entry(call->req, &entry) < 0)
+		zf_fs_forget(daemon->fs, attr->ino, 1);
+	return 0;
+}
+
+static int reply_done(struct zf_call *call, int r)
+{
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
+/* ---- lookup, forget ---- */
+
+static int run_lookup(struct zf_daemon *daemon, struct zf_call *call)
+{
+	/* That there is no such name is worth remembering as well. */
+	static const struct fuse_entry_param absent = {.entry_timeout = ZF_FOREVER_S};
+	struct zf_attr attr;
+	int r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, &attr);
+
+	if (r == -ENOENT) {
+		fuse_reply_entry(call->req, &absent);
+		return 0;
+	}
+	return r < 0 ? r : reply_entry(daemon, call, &attr);
+}
+
+void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_LOOKUP,
+		.run = run_lookup,
+		.ino = parent,
+		.name = name,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_forget(struct zf_daemon *daemon, struct zf_call *call)
+{
+	const struct fuse_forget_data *forgets = call->data;
+
+	/* They have no answer, so the kernel does not wait for them when it unmounts. */
+	zf_rwlock_rdlock(&daemon->gate);
+	for (size_t i = 0; daemon->fs && i < call->size / sizeof(*forgets); i++)
+		zf_fs_forget(daemon->fs, forgets[i].ino, forgets[i].nlookup);
+	zf_rwlock_unlock(&daemon->gate);
+	fuse_reply_none(call->req);
+	return 0;
+}
+
+void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_FORGET,
+		.run = run_forget,
+		.data = forgets,
+		.size = count * sizeof(*forgets),
+	};
+
+	zf_call_dispatch(&call);
+}
+
+void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+{
+	struct fuse_forget_data forget = {.ino = ino, .nlookup = count};
+
+	zf_op_forget_multi(req, 1, &forget);
+}
+
+/* ---- making ---- */
+
+static int make(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr *ret_attr)
+{
+	return zf_fs_make(daemon->fs, &call->ctx, call->ino, call->name, call->mode, call->rdev,
+			  call->other_name, ret_attr);
+}
+
+static int run_make(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = make(daemon, call, &attr);
+
+	return r < 0 ? r : reply_entry(daemon, call, &attr);
+}
+
+void zf_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_MKNOD,
+		.run = run_make,
+		.ino = parent,
+		.name = name,
+		.mode = mode,
+		.rdev = rdev,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+void zf_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_MKDIR,
+		.run = run_make,
+		.ino = parent,
+		.name = name,
+		.mode = mode | S_IFDIR,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+void zf_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_SYMLINK,
+		.run = run_make,
+		.ino = parent,
+		.name = name,
+		.other_name = target,
+		.mode = 0777 | S_IFLNK,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_create(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct fuse_entry_param entry;
+	struct zf_attr attr;
+	int r = make(daemon, call, &attr);
+
+	/* Somebody was quicker; without O_EXCL that is as good. */
+	if (r == -EEXIST && !(call->fi.flags & O_EXCL)) {
+		r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, &attr);
+		if (r == 0 && (call->fi.flags & O_TRUNC) && S_ISREG(attr.mode)) {
+			r = zf_file_truncate(daemon, call, attr.ino, &attr);
+			if (r < 0)
+				zf_fs_forget(daemon->fs, attr.ino, 1);
+		}
+	}
+	if (r < 0)
+		return r;
+	zf_attr_to_entry(&attr, &entry);
+	zf_file_set_up(&call->fi);
+	if (fuse_reply_create(call->req, &entry, &call->fi) < 0)
+		zf_fs_forget(daemon->fs, attr.ino, 1);
+	return 0;
+}
+
+void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		  struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_CREATE,
+		.run = run_create,
+		.ino = parent,
+		.name = name,
+		.mode = mode | S_IFREG,
+		.fi = *fi,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_link(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = zf_fs_link(daemon->fs, &call->ctx, call->ino, call->other_ino, call->name, &attr);
+
+	return r < 0 ? r : reply_entry(daemon, call, &attr);
+}
+
+void zf_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_LINK,
+		.run = run_link,
+		.ino = ino,
+		.other_ino = parent,
+		.name = name,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+/* ---- removing, renaming ---- */
+
+static int run_unlink(struct zf_daemon *daemon, struct zf_call *call)
+{
+	return reply_done(call, zf_fs_unlink(daemon->fs, &call->ctx, call->ino, call->name));
+}
+
+void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_UNLINK,
+		.run = run_unlink,
+		.ino = parent,
+		.name = name,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_rmdir(struct zf_daemon *daemon, struct zf_call *call)
+{
+	return reply_done(call, zf_fs_rmdir(daemon->fs, &call->ctx, call->ino, call->name));
+}
+
+void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_RMDIR,
+		.run = run_rmdir,
+		.ino = parent,
+		.name = name,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
+{
+	return reply_done(call, zf_fs_rename(daemon->fs, &call->ctx, call->ino, call->name,
+					     call->other_ino, call->other_name, call->flags));
+}
+
+void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		  const char *new_name, unsigned int flags)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_RENAME,
+		.run = run_rename,
+		.ino = parent,
+		.name = name,
+		.other_ino = new_parent,
+		.other_name = new_name,
+		.flags = flags,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+/* ---- readlink ---- */
+
+static int run_readlink(struct zf_daemon *daemon, struct zf_call *call)
+{
+	ssize_t len;
+	char *buf;
+	int r = zf_call_buffer(call, ZF_SYMLINK_MAX + 1, &buf);
+
+	if (r < 0)
+		return r;
+	len = zf_fs_readlink(daemon->fs, &call->ctx, call->ino, buf, ZF_SYMLINK_MAX);
+	if (len < 0)
+		return (int)len;
+	buf[len] = '\0';
+	fuse_reply_readlink(call->req, buf);
+	return 0;
+}
+
+void zf_op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_READLINK, .run = run_readlink, .ino = ino};
+
+	zf_call_dispatch(&call);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	KEY_READ_ONLY,
+	KEY_DROP, /* known to mount(8), of no use to a daemon */
+};
+
+#define FLAG(template, field)                                                                      \
+	{                                                                                          \
+		template, offsetof(struct zf_options, field), 1                                    \
+	}
+#define VALUE(template, field)                                                                     \
+	{                                                                                          \
+		template, offsetof(struct zf_options, text.field), 0                               \
+	}
+
+static const struct fuse_opt templates[] = {
+	FLAG("-f", foreground),
+	FLAG("-d", debug),
+	FLAG("debug", debug),
+	FLAG("-h", help),
+	FLAG("--help", help),
+	FLAG("-V", version),
+	FLAG("--version", version),
+	FLAG("allow_other", allow_other),
+	FLAG("sloppy", sloppy),
+
+	VALUE("commit=%s", commit),
+	VALUE("cache=%s", cache),
+	VALUE("dirty=%s", dirty),
+	VALUE("generation=%s", generation),
+	VALUE("writeback=%s", writeback),
+	VALUE("io_uring=%s", io_uring),
+
+	FUSE_OPT_KEY("ro", KEY_READ_ONLY),
+	FUSE_OPT_KEY("-r", KEY_READ_ONLY),
+	FUSE_OPT_KEY("rw", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("suid", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("nosuid", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("dev", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("nodev", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("exec", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("noexec", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("async", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("sync", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("dirsync", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("noatime", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("nodiratime", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("symfollow", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("nosymfollow", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("context=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("fscontext=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("defcontext=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("rootcontext=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("fsname=", FUSE_OPT_KEY_KEEP),
+
+	/* Always so. */
+	FUSE_OPT_KEY("default_permissions", KEY_DROP),
+	FUSE_OPT_KEY("subtype=zfuse", KEY_DROP),
+	/* Access times are not kept: FUSE leaves them to daemons, and writing on every read is no
+	   use. */
+	FUSE_OPT_KEY("relatime", KEY_DROP),
+	FUSE_OPT_KEY("norelatime", KEY_DROP),
+	FUSE_OPT_KEY("strictatime", KEY_DROP),
+	FUSE_OPT_KEY("nostrictatime", KEY_DROP),
+	FUSE_OPT_KEY("lazytime", KEY_DROP),
+	FUSE_OPT_KEY("nolazytime", KEY_DROP),
+	/* What fstab may say to mount(8), which passes some of it on. */
+	FUSE_OPT_KEY("defaults", KEY_DROP),
+	FUSE_OPT_KEY("auto", KEY_DROP),
+	FUSE_OPT_KEY("noauto", KEY_DROP),
+	FUSE_OPT_KEY("nofail", KEY_DROP),
+	FUSE_OPT_KEY("_netdev", KEY_DROP),
+	FUSE_OPT_KEY("user", KEY_DROP),
+	FUSE_OPT_KEY("user=", KEY_DROP),
+	FUSE_OPT_KEY("nouser", KEY_DROP),
+	FUSE_OPT_KEY("users", KEY_DROP),
+	FUSE_OPT_KEY("nousers", KEY_DROP),
+	FUSE_OPT_KEY("owner", KEY_DROP),
+	FUSE_OPT_KEY("group", KEY_DROP),
+	FUSE_OPT_KEY("comment=", KEY_DROP),
+	FUSE_OPT_END,
+};
+
+static void complain(const char *what, const char *value, const char *allowed)
+{
+	fprintf(stderr, "zfuse: %s '%s'%s%s\nTry 'zfuse --help'.\n", what, value,
+		allowed ? ": " : "", allowed ? allowed : "");
+}
+
+static int set_string(char **field, const char *value)
+{
+	*field = strdup(value);
+	return *field ? 0 : -1;
+}
+
+static int process(void *data, const char *arg, int key, struct fuse_args *outargs)
+{
+	struct zf_options *options = data;
+
+	(void)outargs;
+	switch (key) {
+	case KEY_READ_ONLY:
+		options->read_only = 1;
+		return 0;
+	case KEY_DROP:
+		return 0;
+	case FUSE_OPT_KEY_NONOPT:
+		if (!options->device)
+			return set_string(&options->device, arg);
+		if (!options->mountpoint)
+			return set_string(&options->mountpoint, arg);
+		complain("too many arguments at", arg, NULL);
+		return -1;
+	case FUSE_OPT_KEY_OPT:
+		if (strncmp(arg, "x-", 2) == 0 || options->sloppy)
+			return 0;
+		complain("unknown option", arg, NULL);
+		return -1;
+	}
+	return 1;
+}
+
+/* A number with one of the given suffixes, each 1024 times the one before; at least 1. */
+static int parse_number(const char *text, const char *suffixes, uint64_t max, uint64_t *ret_number)
+{
+	const char *suffix;
+	unsigned int shift = 0;
+	uint64_t number;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno != 0)
+		return -EINVAL;
+	if (*end != '\0') {
+		suffix = strchr(suffixes, *end);
+		if (!suffix || end[1] != '\0')
+			return -EINVAL;
+		shift = 10 * (unsigned int)(suffix - suffixes + 1);
+	}
+	if (number == 0 || number > max >> shift)
+		return -EINVAL;
+	*ret_number = number << shift;
+	return 0;
+}
+
+static int parse_value(const char *name, const char *text, const char *suffixes, uint64_t max,
+		       const char *allowed, uint64_t *number)
+{
+	if (!text || parse_number(text, suffixes, max, number) == 0)
+		return 0;
+	complain(name, text, allowed);
+	return -EINVAL;
+}
+
+static int parse_values(struct zf_options *options)
+{
+	const char *io_uring = options->text.io_uring ? options->text.io_uring : "auto";
+	const char *writeback = options->text.writeback ? options->text.writeback : "off";
+	uint64_t commit_s = 0;
+
+	if (parse_value("bad value of commit:", options->text.commit, "", 3600,
+			"seconds, 1 to 3600", &commit_s) < 0 ||
+	    parse_value("bad value of cache:", options->text.cache, "KMGT", UINT64_C(1) << 50,
+			"bytes, or with K, M, G, T", &options->cache_bytes) < 0 ||
+	    parse_value("bad value of dirty:", options->text.dirty, "KMGT", UINT64_C(1) << 50,
+			"bytes, or with K, M, G, T", &options->dirty_bytes) < 0 ||
+	    parse_value("bad value of generation:", options->text.generation, "", UINT64_MAX,
+			"the number of a superblock record", &options->generation) < 0)
+		return -EINVAL;
+	options->commit_ms = commit_s * 1000;
+
+	if (strcmp(io_uring, "auto") == 0) {
+		options->transport = ZF_TRANSPORT_AUTO;
+	} else if (strcmp(io_uring, "on") == 0) {
+		options->transport = ZF_TRANSPORT_URING;
+	} else if (strcmp(io_uring, "off") == 0) {
+		options->transport = ZF_TRANSPORT_DEV_FUSE;
+	} else {
+		complain("bad value of io_uring:", io_uring, "on, off, or auto");
+		return -EINVAL;
+	}
+
+	if (strcmp(writeback, "on") != 0 && strcmp(writeback, "off") != 0) {
+		complain("bad value of writeback:", writeback, "on or off");
+		return -EINVAL;
+	}
+	options->writeback = strcmp(writeback, "on") == 0;
+	return 0;
+}
+
+int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+
+	*ret_options = (struct zf_options){.fuse = args};
+	/* What root mounts is for everybody, as with any disk: the kernel checks permissions. */
+	if (geteuid() == 0)
+		ret_options->allow_other = 1;
+	if (fuse_opt_parse(&ret_options->fuse, ret_options, templates, process) < 0)
+		return -EINVAL;
+	if (ret_options->help || ret_options->version)
+		return 0;
+	if (!ret_options->device || !ret_options->mountpoint) {
+		fprintf(stderr, "zfuse: which device, and where?\nTry 'zfuse --help'.\n");
+		return -EINVAL;
+	}
+	if (parse_values(ret_options) < 0)
+		return -EINVAL;
+	if (ret_options->debug)
+		ret_options->foreground = 1;
+	if (ret_options->generation != 0)
+		ret_options->read_only = 1;
+	return 0;
+}
+
+void zf_options_deinit(struct zf_options *options)
+{
+	fuse_opt_free_args(&options->fuse);
+	free(options->device);
+	free(options->mountpoint);
+	free(options->text.commit);
+	free(options->text.cache);
+	free(options->text.dirty);
+	free(options->text.generation);
+	free(options->text.writeback);
+	free(options->text.io_uring);
+}
+
+void zf_options_usage(void)
+{
+	printf("usage: zfuse DEVICE MOUNTPOINT [-f] [-d] [-o OPTION[,OPTION...]]\n"
+	       "\n"
+	       "Mounts the zfuse filesystem on DEVICE: an image, or a zoned block device.\n"
+	       "\n"
+	       "  -f                    stay in the foreground\n"
+	       "  -d                    the same, and show every request\n"
+	       "  -o ro                 read-only\n"
+	       "  -o generation=N       an older superblock record, read-only\n"
+	       "  -o commit=SECONDS     between commits (default 5)\n"
+	       "  -o cache=SIZE         of metadata that is kept in memory (default 64M)\n"
+	       "  -o dirty=SIZE         of data that is not on the device yet (default 64M)\n"
+	       "  -o writeback=on|off   let the kernel collect writes (default off)\n"
+	       "  -o io_uring=on|off|auto\n"
+	       "                        how to talk to the kernel (default auto)\n"
+	       "  -o allow_other        let other users in (always, if root mounts)\n"
+	       "\n"
+	       "Exit status: 0 mounted, 1 wrong usage, 2 system error, 32 the mount failed.\n"
+	       "See zfuse(8).\n");
+}

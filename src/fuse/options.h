@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of the daemon: zfuse DEVICE MOUNTPOINT [-f] [-d] [-o OPTIONS]. */
+#ifndef ZF_FUSE_OPTIONS_H
+#define ZF_FUSE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <fuse_opt.h>
+
+enum zf_transport {
+	ZF_TRANSPORT_AUTO, /* io_uring if the kernel offers it */
+	ZF_TRANSPORT_URING,
+	ZF_TRANSPORT_DEV_FUSE,
+};
+
+struct zf_options {
+	char *device;	  /* as given */
+	char *mountpoint; /* as given */
+	int foreground, debug, help, version;
+	int read_only;
+	int allow_other;
+	int sloppy; /* mount -s: options that nobody knows are no error */
+	bool writeback;
+	enum zf_transport transport;
+	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
+
+	/* The options that are libfuse's and the kernel's, which are known to be good. */
+	struct fuse_args fuse;
+
+	/* Values as they were given, until they are checked. */
+	struct {
+		char *commit, *cache, *dirty, *generation, *writeback, *io_uring;
+	} text;
+};
+
+/* 0, or -EINVAL after it told the user on stderr what is wrong. */
+int zf_options_parse(int argc, char **argv, struct zf_options *ret_options);
+void zf_options_deinit(struct zf_options *options);
+
+void zf_options_usage(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/shutdown.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "fuse/background.h"
+#include "fuse/daemon.h"
+#include "fuse/status.h"
+
+struct zf_shutdown {
+	struct zf_daemon *daemon;
+	pthread_t thread;
+	int signal_fd, stop_fd;
+	atomic_bool ready;
+};
+
+/* Somebody who may not unmount may have it done by the setuid program that mounted it for him. */
+static int run_fusermount(const char *flags, const char *mountpoint)
+{
+	const char *const argv[] = {"fusermount3", flags, "--", mountpoint, NULL};
+	int status;
+	pid_t pid;
+
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
+		return -EPERM;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+}
+
+static int unmount(const char *mountpoint, bool detach)
+{
+	if (umount2(mountpoint, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0)
+		return 0;
+	if (errno == EPERM)
+		return run_fusermount(detach ? "-quz" : "-qu", mountpoint);
+	return -errno;
+}
+
+/* What the kernel has not written yet. Through the mount, so only if that is still the one at its
+ * place. */
+static int sync_mount(const struct zf_daemon *daemon)
+{
+	_zf_close_ int fd = open(daemon->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev != atomic_load(&daemon->st_dev))
+		return -EINVAL;
+	return syncfs(fd) < 0 ? -errno : 0;
+}
+
+static void shut_down(struct zf_daemon *daemon, uint32_t signal_no)
+{
+	int r = sync_mount(daemon);
+
+	if (r < 0)
+		zf_report(&daemon->report, ZF_REPORT_WARNING,
+			  "%s is not to be synced before the unmount: %s", daemon->mountpoint,
+			  strerror(-r));
+	if (r == -EINVAL)
+		return;
+	r = unmount(daemon->mountpoint, false);
+	if (r == -EBUSY) {
+		r = unmount(daemon->mountpoint, true);
+		if (r == 0)
+			zf_report(&daemon->report, ZF_REPORT_WARNING,
+				  "signal %u: %s is in use; detached, and served until its last "
+				  "user is gone",
+				  signal_no, daemon->mountpoint);
+	}
+	if (r < 0)
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "signal %u: cannot unmount %s: %s",
+			  signal_no, daemon->mountpoint, strerror(-r));
+}
+
+static void *handle_signals(void *arg)
+{
+	struct zf_shutdown *shutdown = arg;
+	struct pollfd fds[] = {
+		{.fd = shutdown->stop_fd, .events = POLLIN},
+		{.fd = shutdown->signal_fd, .events = POLLIN},
+	};
+	struct signalfd_siginfo info;
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[0].revents)
+			return NULL;
+		if (read(shutdown->signal_fd, &info, sizeof(info)) != sizeof(info))
+			continue;
+		if (atomic_load(&shutdown->ready)) {
+			shut_down(shutdown->daemon, info.ssi_signo);
+			continue;
+		}
+		/* Nobody can have used it yet: what is left behind is what a crash leaves. */
+		if (atomic_load(&shutdown->daemon->mounted))
+			unmount(shutdown->daemon->mountpoint, true);
+		zf_report(&shutdown->daemon->report, ZF_REPORT_ERROR,
+			  "signal %u before the mount was ready", info.ssi_signo);
+		zf_background_tell(ZF_EXIT_MOUNT);
+		_exit(ZF_EXIT_MOUNT);
+	}
+}
+
+int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdown)
+{
+	struct zf_shutdown *shutdown = calloc(1, sizeof(*shutdown));
+	sigset_t signals;
+	int r;
+
+	if (!shutdown)
+		return -ENOMEM;
+	shutdown->daemon = daemon;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+
+	shutdown->stop_fd = eventfd(0, EFD_CLOEXEC);
+	shutdown->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	r = shutdown->stop_fd < 0 || shutdown->signal_fd < 0
+		    ? errno
+		    : pthread_create(&shutdown->thread, NULL, handle_signals, shutdown);
+	if (r != 0) {
+		zf_cleanup_close(&shutdown->stop_fd);
+		zf_cleanup_close(&shutdown->signal_fd);
+		free(shutdown);
+		return -r;
+	}
+	*ret_shutdown = shutdown;
+	return 0;
+}
+
+void zf_shutdown_ready(struct zf_shutdown *shutdown)
+{
+	atomic_store(&shutdown->ready, true);
+}
+
+void zf_shutdown_stop(struct zf_shutdown *shutdown)
+{
+	if (!shutdown)
+		return;
+	eventfd_write(shutdown->stop_fd, 1);
+	pthread_join(shutdown->thread, NULL);
+	close(shutdown->stop_fd);
+	close(shutdown->signal_fd);
+	free(shutdown);
+}

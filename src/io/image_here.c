@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests to an image carried out on the calling thread: no ring, nobody else to wake. Not on
+ * block devices, where the kernel makes two commands of a synchronous durable write: FUA, and a
+ * flush.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "io/image_device.h"
+
+static int transfer_segment(struct zf_image *image, const struct zf_io *io, uint64_t addr,
+			    struct iovec segment)
+{
+	bool reads = io->op == ZF_IO_READ;
+
+	while (segment.iov_len > 0) {
+		ssize_t n = reads ? preadv2(image->fd, &segment, 1, (off_t)addr, 0)
+				  : pwritev2(image->fd, &segment, 1, (off_t)addr,
+					     io->fua ? RWF_DSYNC : 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return zf_image_host_error(image, reads ? "read" : "write", addr,
+						   n < 0 ? -errno : -EIO);
+		segment.iov_base = (char *)segment.iov_base + n;
+		segment.iov_len -= (size_t)n;
+		addr += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int transfer(struct zf_image *image, const struct zf_io *io)
+{
+	uint64_t addr = io->addr;
+	ssize_t n;
+	int r;
+
+	n = io->op == ZF_IO_READ ? preadv2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr, 0)
+				 : pwritev2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr,
+					    io->fua ? RWF_DSYNC : 0);
+	if (n == (ssize_t)io->len)
+		return 0;
+	/* Interrupted, short or failed: once more, segment by segment. */
+	for (unsigned int i = 0; i < io->iovcnt; i++) {
+		r = transfer_segment(image, io, addr, io->iov[i]);
+		if (r < 0)
+			return r;
+		addr += io->iov[i].iov_len;
+	}
+	return 0;
+}
+
+bool zf_image_can_carry_out_here(const struct zf_image_command *command)
+{
+	return (command->step == STEP_TRANSFER && command->io->op != ZF_IO_ZEROES) ||
+	       command->step == STEP_FLUSH;
+}
+
+int zf_image_carry_out_here(struct zf_image *image, const struct zf_io *io)
+{
+	if (io->op != ZF_IO_FLUSH)
+		return transfer(image, io);
+	if (fdatasync(image->fd) < 0)
+		return zf_image_host_error(image, "flush", 0, -errno);
+	return 0;
+}
+
+int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
+{
+	struct zf_image *image = zf_image_of(dev);
+	struct zf_io io = {.op = ZF_IO_READ, .addr = addr, .iov = iov, .iovcnt = iovcnt};
+	int r;
+
+	for (unsigned int i = 0; i < iovcnt; i++)
+		io.len += iov[i].iov_len;
+	r = zf_zone_rules_check_read(&image->rules, addr, io.len);
+	return r < 0 ? r : transfer(image, &io);
+}
+
+int zf_image_run(struct zf_dev *dev, struct zf_io *io)
+{
+	struct zf_image *image = zf_image_of(dev);
+	struct zf_image_command command = {.io = io};
+	int r;
+
+	if (!image->runs_here || (io->op != ZF_IO_READ && io->op != ZF_IO_WRITE &&
+				  io->op != ZF_IO_APPEND && io->op != ZF_IO_FLUSH))
+		return 1;
+	zf_mutex_lock(&image->lock);
+	if (image->waiting) { /* writes at the pointer must not overtake those */
+		zf_mutex_unlock(&image->lock);
+		return 1;
+	}
+	zf_image_begin_locked(image, &command);
+	zf_mutex_unlock(&image->lock);
+	if (command.step == STEP_REFUSED)
+		return command.result;
+
+	r = zf_image_carry_out_here(image, io);
+
+	zf_mutex_lock(&image->lock);
+	zf_image_end_locked(image, &command);
+	zf_mutex_unlock(&image->lock);
+	return r;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a request means for the zones of an image: beginning and ending it, under the lock.
+ *
+ * When a request begins, the zone rules decide, an append gets its address, and the new pointer is
+ * stored in the mapped trailer: so the pointer on record is never behind what may have been
+ * written, also when the process is killed with the I/O in flight.
+ *
+ * A few zones stay warm when they are reset: not punched out, so that they keep their space. A
+ * durable write into a hole costs the host's filesystem a journal commit, about as much again as
+ * the write.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "io/image_device.h"
+
+static bool is_write(const struct zf_io *io)
+{
+	return io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND || io->op == ZF_IO_ZEROES;
+}
+
+/* ---- warm zones ---- */
+
+static void set_warm_locked(struct zf_image *image, uint32_t zone_no, bool warm)
+{
+	image->warm_count += warm;
+	image->warm_count -= image->busy[zone_no].warm;
+	image->busy[zone_no].warm = warm;
+}
+
+/* Little would be left to gain from a zone that was hardly written. */
+static bool is_worth_keeping(const struct zf_image *image, const struct zf_zone_state *before)
+{
+	return image->warm_count < ZF_IMAGE_WARM_MAX &&
+	       before->wp >= image->dev.geometry.zone_capacity / 2;
+}
+
+void zf_image_find_warm(struct zf_image *image)
+{
+	const struct zf_geometry *g = &image->dev.geometry;
+	uint64_t zone_no = g->conventional;
+
+	while (zone_no < g->zone_count && image->warm_count < ZF_IMAGE_WARM_MAX) {
+		off_t from = (off_t)(zone_no * g->zone_size), data;
+
+		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY) {
+			zone_no++;
+			continue;
+		}
+		data = lseek(image->fd, from, SEEK_DATA);
+		if (data < 0)
+			return;
+		if (data == from)
+			set_warm_locked(image, (uint32_t)zone_no, true);
+		zone_no = data == from ? zone_no + 1 : (uint64_t)data / g->zone_size;
+	}
+}
+
+/* ---- beginning ---- */
+
+static int begin_read(struct zf_image *image, struct zf_image_command *command)
+{
+	const struct zf_io *io = command->io;
+	int r;
+
+	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
+	if (r == 0)
+		r = zf_zone_rules_check_read(&image->rules, io->addr, io->len);
+	command->step = STEP_TRANSFER;
+	return r;
+}
+
+/*
+ * A device leaves open which of two commands on one zone goes first. Here a reset punches the zone
+ * out while later writes could already be on their way, so the later one fails.
+ */
+static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
+{
+	const struct zf_image_zone_busy *busy = &image->busy[zf_image_zone_of(image, io)];
+
+	return busy->resetting || (!is_write(io) && busy->writes > 0);
+}
+
+static int begin_change_locked(struct zf_image *image, struct zf_image_command *command)
+{
+	struct zf_io *io = command->io;
+	struct zf_zone_state *zone;
+	uint32_t zone_no;
+	uint64_t addr;
+	int r;
+
+	if (image->read_only)
+		return -EROFS;
+	if (io->addr / image->dev.geometry.zone_size >= image->dev.geometry.zone_count)
+		return -EINVAL;
+	if (is_in_the_way(image, io))
+		return -EIO;
+	zone_no = zf_image_zone_of(image, io);
+	zone = &image->rules.zones[zone_no];
+	command->before = *zone;
+	r = zf_zone_rules_apply(&image->rules, io, &addr);
+	if (r < 0)
+		return r;
+	/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
+	if (image->raise_first)
+		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
+	image->raise_first = false;
+	zf_image_trailer_store_zone(&image->trailer, zone_no, zone);
+
+	io->addr = addr;
+	image->busy[zone_no].writes += is_write(io);
+	image->busy[zone_no].resetting = io->op == ZF_IO_RESET;
+	set_warm_locked(image, zone_no, false);
+	if (is_write(io))
+		command->step = STEP_TRANSFER;
+	else if (io->op == ZF_IO_RESET)
+		command->step = STEP_RESET_SYNC;
+	else
+		command->step = STEP_DONE;
+	return 0;
+}
+
+void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *command)
+{
+	int r = 0;
+
+	switch (command->io->op) {
+	case ZF_IO_READ:
+		r = begin_read(image, command);
+		break;
+	case ZF_IO_FLUSH:
+		command->step = STEP_FLUSH;
+		break;
+	default:
+		r = begin_change_locked(image, command);
+	}
+	if (r < 0) {
+		command->step = STEP_REFUSED;
+		command->result = r;
+	}
+}
+
+/* ---- ending ---- */
+
+int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res)
+{
+	uint32_t zone_no = zf_image_zone_of(image, command->io);
+	struct zf_zone_state *zone = &image->rules.zones[zone_no];
+
+	if (res >= 0 && is_worth_keeping(image, &command->before)) {
+		set_warm_locked(image, zone_no, true);
+		return 0;
+	}
+	if (res >= 0) {
+		command->step = STEP_RESET_PUNCH;
+		return 1;
+	}
+	zf_image_trailer_revoke_reset(&image->trailer, zone_no, zone->reset_count);
+	*zone = command->before;
+	zf_zone_rules_recount(&image->rules);
+	return zf_image_host_error(image, "reset", command->io->addr, res);
+}
+
+void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command)
+{
+	const struct zf_io *io = command->io;
+	struct zf_image_zone_busy *busy;
+
+	if (command->step == STEP_REFUSED || io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
+		return;
+	busy = &image->busy[zf_image_zone_of(image, io)];
+	busy->writes -= is_write(io);
+	busy->resetting = false;
+}

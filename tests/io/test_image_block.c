@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* The image backend on a block device: a loop device. Skipped (77) where none can be had. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/bits.h"
+#include "io/image.h"
+#include "io_util.h"
+
+#define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
+#define ZONE_SIZE (256 * BLOCK)
+#define ZONES	  12u
+#define FILE_SIZE (16 * ZONE_SIZE) /* larger than needed: the header lies at the device's end */
+
+static const struct zf_geometry geometry = {
+	.zone_size = ZONE_SIZE,
+	.zone_capacity = ZONE_SIZE,
+	.zone_count = ZONES,
+	.append_limit = 32 * BLOCK,
+};
+
+static const struct zf_image_options no_wait = {};
+static char backing[64], path[64], messages[2048];
+static int loop_fd = -1;
+static struct zf_dev *dev;
+
+static void keep_message(void *arg, enum zf_report_level level, const char *message)
+{
+	size_t used = strlen(messages);
+
+	snprintf(messages + used, sizeof(messages) - used, "%s\n", message);
+}
+
+static const struct zf_report report = {.fn = keep_message};
+
+static int attach(void)
+{
+	struct loop_config config = {.info = {.lo_flags = LO_FLAGS_AUTOCLEAR}};
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), number;
+
+	if (control < 0)
+		return -errno;
+	number = ioctl(control, LOOP_CTL_GET_FREE);
+	close(control);
+	if (number < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/dev/loop%d", number);
+	loop_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (loop_fd < 0)
+		return -errno;
+	config.fd = (uint32_t)open(backing, O_RDWR | O_CLOEXEC);
+	number = ioctl(loop_fd, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
+	close((int)config.fd);
+	return number;
+}
+
+static int setup(void **state)
+{
+	int fd;
+
+	snprintf(backing, sizeof(backing), "zfuse-loop-%d.img", getpid());
+	fd = open(backing, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0 || ftruncate(fd, FILE_SIZE) < 0)
+		return -1;
+	close(fd);
+	messages[0] = '\0';
+	return attach();
+}
+
+static int teardown(void **state)
+{
+	zf_dev_close(dev);
+	dev = NULL;
+	close(loop_fd); /* the last one detaches it */
+	unlink(backing);
+	return 0;
+}
+
+static void create_and_open(void)
+{
+	assert_int_equal(zf_image_create(path, &geometry, false, &no_wait, &report), 0);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), 0);
+	assert_string_equal(messages, "");
+}
+
+static void a_block_device_carries_an_image(void **state)
+{
+	uint64_t addr = 0;
+
+	create_and_open();
+	assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, 1, true), 0);
+	assert_int_equal(run_append(dev, ZONE_SIZE, BLOCK, 2, &addr), 0);
+	assert_int_equal(run_zeroes(dev, ZONE_SIZE + 4 * BLOCK, 20 * BLOCK), 0);
+	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, ZONE_SIZE, 3, false), 0);
+	assert_int_equal(zf_dev_reset(dev, 2), 0);
+	assert_int_equal(zf_dev_flush(dev), 0);
+	zf_dev_close(dev);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), 0);
+	assert_true(device_holds(dev, ZONE_SIZE, 3 * BLOCK, 1));
+	assert_true(device_holds(dev, addr, BLOCK, 2));
+	assert_true(device_holds_zeroes(dev, ZONE_SIZE + 4 * BLOCK, 20 * BLOCK));
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + 24 * BLOCK);
+	assert_int_equal(zone_of(dev, 2).cond, ZF_ZONE_EMPTY);
+	assert_int_equal(zone_of(dev, 2).reset_count, 1);
+}
+
+static void it_is_nobody_elses_while_it_is_open(void **state)
+{
+	struct zf_dev *second = NULL;
+
+	create_and_open();
+	assert_int_equal(open(path, O_RDWR | O_EXCL), -1);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &second), -EBUSY);
+	assert_non_null(strstr(messages, "in use"));
+	assert_int_equal(zf_image_create(path, &geometry, true, &no_wait, &report), -EBUSY);
+}
+
+static void creating_refuses_a_device_with_something_on_it(void **state)
+{
+	void *block = blocks_new(BLOCK, 5);
+
+	assert_int_equal(pwrite(loop_fd, block, BLOCK, 65536), BLOCK);
+	assert_int_equal(fsync(loop_fd), 0);
+	free(block);
+	assert_int_equal(zf_image_create(path, &geometry, false, &no_wait, &report), -EEXIST);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), -ENODEV);
+	messages[0] = '\0';
+	assert_int_equal(zf_image_create(path, &geometry, true, &no_wait, &report), 0);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), 0);
+	assert_true(device_holds_zeroes(dev, 65536, BLOCK));
+}
+
+static void creating_refuses_a_device_that_is_too_small(void **state)
+{
+	struct zf_geometry larger = geometry;
+
+	larger.zone_count = 16;
+	assert_int_equal(zf_image_create(path, &larger, false, &no_wait, &report), -ENOSPC);
+	assert_non_null(strstr(messages, "too small: it has 16777216 bytes"));
+	assert_non_null(strstr(messages, "need 16789504"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_block_device_carries_an_image),
+		TEST(it_is_nobody_elses_while_it_is_open),
+		TEST(creating_refuses_a_device_with_something_on_it),
+		TEST(creating_refuses_a_device_that_is_too_small),
+	};
+	int r = setup(NULL);
+
+	teardown(NULL);
+	if (r != 0) {
+		fprintf(stderr, "no loop device can be had: %s\n", strerror(-r));
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Running operations on the real filesystem, and comparing the answers with the oracle's. */
+#include "support/workload.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "txn/txn.h"
+
+void workload_init(struct workload *workload, uint64_t seed, const struct workload_profile *profile)
+{
+	*workload = (struct workload){.profile = profile};
+	zf_rng_seed(&workload->rng, seed);
+	workload->oracle = oracle_new(false, WORKLOAD_EPOCH_NS);
+	workload->buf = malloc(WORKLOAD_IO_MAX);
+	workload->expected = malloc(WORKLOAD_IO_MAX);
+	assert(workload->buf && workload->expected);
+}
+
+void workload_deinit(struct workload *workload)
+{
+	oracle_free(workload->oracle);
+	free(workload->buf);
+	free(workload->expected);
+}
+
+int64_t workload_now(void *workload)
+{
+	return workload_time(((struct workload *)workload)->number);
+}
+
+/* ---- running ---- */
+
+static struct zf_ctx ctx_of(const struct zf_op *op, bool may_wait)
+{
+	return (struct zf_ctx){
+		.uid = op->uid, .gid = op->gid, .umask = op->umask, .may_wait = may_wait};
+}
+
+static void wrong(struct workload *w, const char *what, uint64_t at)
+{
+	snprintf(w->wrong, sizeof(w->wrong), "%s at %" PRIu64, what, at);
+}
+
+static int64_t run_read(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
+	ssize_t r = zf_fs_read(w->fs, ctx, op->ino, op->offset, w->buf, op->len);
+	size_t good;
+
+	if (r <= 0 || !inode)
+		return r;
+	good = oracle_data_check(&inode->data, op->offset, w->buf, (size_t)r);
+	if (good < (size_t)r)
+		wrong(w, "a byte is not what was written", op->offset + good);
+	return r;
+}
+
+static int64_t run_write(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
+	uint64_t offset = op->offset;
+
+	if (inode && (op->flags & ZF_WRITE_APPEND))
+		offset = inode->data.size;
+	oracle_fill(op->number, offset, w->buf, op->len);
+	return zf_fs_write(w->fs, ctx, op->ino, op->offset, w->buf, op->len, op->flags);
+}
+
+static bool is_known_entry(struct workload *w, const struct oracle_inode *dir,
+			   const struct zf_dirent *dirent)
+{
+	const struct oracle_entry *entry;
+
+	if (dirent->cookie <= 2)
+		return dirent->type == DT_DIR &&
+		       dirent->ino == (dirent->cookie == 1 ? dir->ino : dir->parent);
+	entry = oracle_entry(dir, dirent->name);
+	return entry && entry->ino == dirent->ino && dirent->name_len == strlen(dirent->name) &&
+	       dirent->type == IFTODT(oracle_find(w->oracle, entry->ino)->mode);
+}
+
+/* In pieces; entries that are right, and as many as there are, are all of them: cookies ascend. */
+static int64_t run_readdir(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct oracle_inode *dir = oracle_find(w->oracle, op->ino);
+	struct zf_dirent entries[20];
+	uint64_t cookie = 0;
+	int64_t count = 0;
+
+	for (;;) {
+		int n = zf_fs_readdir(w->fs, ctx, op->ino, cookie, entries, (unsigned int)op->len);
+
+		if (n <= 0)
+			return n < 0 ? n : count;
+		for (int i = 0; i < n; i++) {
+			if (entries[i].cookie <= cookie || !is_known_entry(w, dir, &entries[i]))
+				wrong(w, "an entry is not what was made", entries[i].cookie);
+			cookie = entries[i].cookie;
+		}
+		count += n;
+	}
+}
+
+static int64_t run_readlink(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
+	ssize_t r = zf_fs_readlink(w->fs, ctx, op->ino, (char *)w->buf, WORKLOAD_IO_MAX);
+
+	if (r > 0 && inode->target && memcmp(w->buf, inode->target, (size_t)r) != 0)
+		wrong(w, "the link's target differs", 0);
+	return r;
+}
+
+static int64_t run_getxattr(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
+	ssize_t r = zf_fs_getxattr(w->fs, ctx, op->ino, op->name, w->buf, op->len);
+
+	for (unsigned int i = 0; r > 0 && op->len > 0 && i < inode->xattr_count; i++) {
+		if (strcmp(inode->xattrs[i].name, op->name) != 0)
+			continue;
+		oracle_fill(inode->xattrs[i].write, 0, w->expected, inode->xattrs[i].len);
+		if (memcmp(w->buf, w->expected, inode->xattrs[i].len) != 0)
+			wrong(w, "the attribute's value differs", 0);
+	}
+	return r;
+}
+
+static int64_t run_seek(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	uint64_t found;
+	int r = zf_fs_seek(w->fs, ctx, op->ino, op->offset, (int)op->flags, &found);
+
+	return r < 0 ? r : (int64_t)found;
+}
+
+static int64_t run_commit_step(struct workload *w, enum zf_op_kind kind)
+{
+	struct zf_txn *txn = zf_fs_txn(w->fs);
+	int r;
+
+	switch (kind) {
+	case OP_FREEZE:
+		r = zf_txn_freeze(txn);
+		w->commit = r < 0 ? COMMIT_NONE : COMMIT_FROZEN;
+		return r;
+	case OP_COMMIT_WRITE:
+		r = zf_txn_write(txn);
+		w->commit = r < 0 ? COMMIT_NONE : COMMIT_WRITTEN;
+		return r;
+	default:
+		w->commit = COMMIT_NONE;
+		return zf_txn_finish(txn);
+	}
+}
+
+int workload_finish_commit(struct workload *workload)
+{
+	int64_t r = 0;
+
+	if (workload->commit == COMMIT_FROZEN)
+		r = run_commit_step(workload, OP_COMMIT_WRITE);
+	if (workload->commit == COMMIT_WRITTEN)
+		r = run_commit_step(workload, OP_COMMIT_FINISH);
+	return (int)r;
+}
+
+/* Gives back the kernel reference that the call has counted, unless the operation keeps it. */
+static int64_t release(struct workload *w, const struct zf_op *op, int r)
+{
+	if (r == 0 && !op->hold)
+		zf_fs_forget(w->fs, op->attr.ino, 1);
+	return r;
+}
+
+static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
+{
+	const struct zf_ctx ctx = ctx_of(op, may_wait);
+	struct zf_fs *fs = w->fs;
+	int r;
+
+	switch (op->kind) {
+	case OP_LOOKUP:
+		return release(w, op, zf_fs_lookup(fs, &ctx, op->dir, op->name, &op->attr));
+	case OP_FORGET:
+		zf_fs_forget(fs, op->ino, 1);
+		return 0;
+	case OP_MAKE:
+		r = zf_fs_make(fs, &ctx, op->dir, op->name, op->mode | op->umask, op->rdev,
+			       op->target, &op->attr);
+		return release(w, op, r);
+	case OP_LINK:
+		r = zf_fs_link(fs, &ctx, op->ino, op->dir, op->name, &op->attr);
+		return release(w, op, r);
+	case OP_UNLINK:
+		return zf_fs_unlink(fs, &ctx, op->dir, op->name);
+	case OP_RMDIR:
+		return zf_fs_rmdir(fs, &ctx, op->dir, op->name);
+	case OP_RENAME:
+		return zf_fs_rename(fs, &ctx, op->dir, op->name, op->dir2, op->name2, op->flags);
+	case OP_READLINK:
+		return run_readlink(w, &ctx, op);
+	case OP_READDIR:
+		return run_readdir(w, &ctx, op);
+	case OP_SETATTR:
+		return zf_fs_setattr(fs, &ctx, op->ino, &op->set, &op->attr);
+	case OP_SETXATTR:
+		oracle_fill(op->number, 0, w->buf, op->len);
+		return zf_fs_setxattr(fs, &ctx, op->ino, op->name, w->buf, op->len, (int)op->flags);
+	case OP_GETXATTR:
+		return run_getxattr(w, &ctx, op);
+	case OP_REMOVEXATTR:
+		return zf_fs_removexattr(fs, &ctx, op->ino, op->name);
+	case OP_READ:
+		return run_read(w, &ctx, op);
+	case OP_WRITE:
+		return run_write(w, &ctx, op);
+	case OP_SEEK:
+		return run_seek(w, &ctx, op);
+	case OP_FSYNC:
+		return zf_fs_fsync(fs, &ctx, op->ino, op->flags);
+	case OP_SYNCFS:
+		return zf_fs_syncfs(fs, &ctx);
+	case OP_STEP:
+		r = zf_fs_step(fs);
+		return r < 0 ? r : 0;
+	default:
+		return run_commit_step(w, op->kind);
+	}
+}
+
+void workload_run(struct workload *workload, struct zf_op *op)
+{
+	workload->wrong[0] = '\0';
+	op->result = run_once(workload, op, op->may_wait);
+	if (op->result == -EAGAIN && !op->may_wait) {
+		int r = workload_finish_commit(workload);
+
+		op->result = r < 0 ? r : run_once(workload, op, true);
+	}
+	if (workload->verbose)
+		workload_print(stderr, op);
+}
+
+/* ---- comparing ---- */
+
+static bool complain(const struct workload *w, const struct zf_op *op, const char *what)
+{
+	fprintf(stderr, "%s: ", what);
+	workload_print(stderr, op);
+	return false;
+}
+
+static bool has_attr(const struct zf_op *op)
+{
+	return op->kind == OP_LOOKUP || op->kind == OP_MAKE || op->kind == OP_LINK ||
+	       op->kind == OP_SETATTR;
+}
+
+/* The attributes that the operation returned; and of what it touched, those of now. */
+static const char *check_attrs(struct workload *w, const struct zf_op *op)
+{
+	const struct zf_ctx ctx = ctx_of(op, true);
+	const struct oracle_inode *inode;
+	struct zf_attr attr;
+	const char *what = NULL;
+
+	if (op->result < 0)
+		return NULL;
+	if (has_attr(op)) {
+		inode = oracle_find(w->oracle, op->attr.ino);
+		/* A lookup's or link's own reference may have been the last one. */
+		if (inode)
+			what = workload_compare_attr(inode, &op->attr);
+	}
+	inode = oracle_find(w->oracle, op->ino ? op->ino : op->dir);
+	if (what || !inode)
+		return what;
+	if (zf_fs_getattr(w->fs, &ctx, inode->ino, &attr) < 0)
+		return "getattr fails";
+	return workload_compare_attr(inode, &attr);
+}
+
+static bool may_lack_space(const struct workload *w, const struct zf_op *op)
+{
+	switch (op->kind) {
+	case OP_MAKE:
+	case OP_LINK:
+	case OP_RENAME:
+	case OP_SETXATTR:
+	case OP_WRITE:
+		return w->profile->nospace;
+	case OP_SETATTR:
+		return w->profile->nospace && op->set.size > 0; /* P5: to nothing, always */
+	default:
+		return false;
+	}
+}
+
+bool workload_check(struct workload *workload, const struct zf_op *op)
+{
+	char text[96];
+	const char *what;
+	int64_t expected;
+
+	if (op->result == -ENOSPC && may_lack_space(workload, op)) {
+		workload->nospace++;
+		return true;
+	}
+	expected = oracle_apply(workload->oracle, op);
+	workload->done[op->kind] += op->result >= 0;
+	workload->failed[op->kind] += op->result < 0;
+	if (expected != op->result) {
+		snprintf(text, sizeof(text), "the oracle says %" PRId64 " (%s)", expected,
+			 expected < 0 ? strerrorname_np((int)-expected) : "done");
+		return complain(workload, op, text);
+	}
+	if (workload->wrong[0])
+		return complain(workload, op, workload->wrong);
+	what = check_attrs(workload, op);
+	return what ? complain(workload, op, what) : true;
+}
+
+void workload_remounted(struct workload *workload, struct zf_fs *fs)
+{
+	oracle_forget_all(workload->oracle);
+	workload->fs = fs;
+	workload->commit = COMMIT_NONE;
+}
+
+/* ---- printing ---- */
+
+static const char *const op_names[OP_KIND_COUNT] = {
+	[OP_LOOKUP] = "lookup",
+	[OP_FORGET] = "forget",
+	[OP_MAKE] = "make",
+	[OP_LINK] = "link",
+	[OP_UNLINK] = "unlink",
+	[OP_RMDIR] = "rmdir",
+	[OP_RENAME] = "rename",
+	[OP_READLINK] = "readlink",
+	[OP_READDIR] = "readdir",
+	[OP_SETATTR] = "setattr",
+	[OP_SETXATTR] = "setxattr",
+	[OP_GETXATTR] = "getxattr",
+	[OP_REMOVEXATTR] = "removexattr",
+	[OP_READ] = "read",
+	[OP_WRITE] = "write",
+	[OP_SEEK] = "seek",
+	[OP_FSYNC] = "fsync",
+	[OP_SYNCFS] = "syncfs",
+	[OP_STEP] = "step",
+	[OP_FREEZE] = "freeze",
+	[OP_COMMIT_WRITE] = "commit-write",
+	[OP_COMMIT_FINISH] = "commit-finish",
+};
+
+const char *workload_op_name(enum zf_op_kind kind)
+{
+	return op_names[kind];
+}
+
+void workload_print(FILE *out, const struct zf_op *op)
+{
+	fprintf(out, "op %u: %s", op->number, op_names[op->kind]);
+	if (op->name && !op->dir)
+		fprintf(out, " %.20s", op->name);
+	if (op->dir)
+		fprintf(out, " %" PRIu64 "/%.20s", op->dir, op->name);
+	if (op->dir2)
+		fprintf(out, " to %" PRIu64 "/%.20s", op->dir2, op->name2);
+	if (op->ino)
+		fprintf(out, " inode %" PRIu64, op->ino);
+	if (op->mode)
+		fprintf(out, " mode 0%o", op->mode);
+	if (op->offset || op->len)
+		fprintf(out, " [%" PRIu64 ", +%" PRIu64 ")", op->offset, op->len);
+	if (op->set.valid)
+		fprintf(out, " valid 0x%x", op->set.valid);
+	if (op->set.valid & ZF_SET_SIZE)
+		fprintf(out, " size %" PRIu64, op->set.size);
+	if (op->flags)
+		fprintf(out, " flags 0x%x", op->flags);
+	fprintf(out, " -> %" PRId64, op->result);
+	if (op->result < 0 && op->result > -4096)
+		fprintf(out, " %s", strerrorname_np((int)-op->result));
+	if (op->kind == OP_MAKE && op->result == 0)
+		fprintf(out, " inode %" PRIu64, op->attr.ino);
+	fprintf(out, "\n");
+}

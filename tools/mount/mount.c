@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mount.fuse.zfuse: what mount(8) runs for `mount -t fuse.zfuse DEVICE DIR` and for a line in
+ * fstab:
+ *
+ *      mount.fuse.zfuse DEVICE DIR [-sfnvr] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]
+ *
+ * It becomes the daemon, which it looks for beside itself, then where it was installed, then in
+ * PATH.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuse/status.h"
+
+struct request {
+	const char *device, *mountpoint, *options;
+	bool sloppy, fake, read_only, verbose;
+};
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: mount.fuse.zfuse DEVICE MOUNTPOINT [-sfnvr] [-o OPTIONS]\n");
+	return ZF_EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct request *ret_request)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "sfnvrN:t:o:")) != -1) {
+		switch (c) {
+		case 's':
+			ret_request->sloppy = true;
+			break;
+		case 'f':
+			ret_request->fake = true;
+			break;
+		case 'r':
+			ret_request->read_only = true;
+			break;
+		case 'v':
+			ret_request->verbose = true;
+			break;
+		case 'o':
+			ret_request->options = optarg;
+			break;
+		case 'n': /* there is no mtab to leave alone */
+		case 'N': /* mount(8) is in the namespace already */
+		case 't': /* this is the program for the type */
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (argc - optind != 2)
+		return -EINVAL;
+	ret_request->device = argv[optind];
+	ret_request->mountpoint = argv[optind + 1];
+	return 0;
+}
+
+static void run_daemon(char *const *argv)
+{
+	char self[PATH_MAX], path[PATH_MAX + 16];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (len > 0) {
+		self[len] = '\0';
+		snprintf(path, sizeof(path), "%s/zfuse", dirname(self));
+		execv(path, argv);
+	}
+	execv(ZF_DAEMON, argv);
+	execvp("zfuse", argv);
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = {.options = NULL};
+	const char *args[9] = {"zfuse"};
+	unsigned int count = 1;
+
+	if (parse(argc, argv, &request) < 0)
+		return usage();
+	/* First, for it holds for the options behind it. */
+	if (request.sloppy)
+		args[count++] = "-osloppy";
+	if (request.options) {
+		args[count++] = "-o";
+		args[count++] = request.options;
+	}
+	if (request.read_only)
+		args[count++] = "-r";
+	args[count++] = "--";
+	args[count++] = request.device;
+	args[count++] = request.mountpoint;
+
+	if (request.verbose) {
+		for (unsigned int i = 0; i < count; i++)
+			printf("%s%c", args[i], i + 1 < count ? ' ' : '\n');
+		fflush(stdout);
+	}
+	if (request.fake)
+		return ZF_EXIT_OK;
+	run_daemon((char *const *)args);
+	fprintf(stderr, "mount.fuse.zfuse: cannot run zfuse: %s\n", strerror(errno));
+	return ZF_EXIT_SYSTEM;
+}

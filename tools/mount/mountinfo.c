@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/mountinfo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+
+static void cleanup_fclose(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+/* Blanks and the like are written as three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		unsigned int value;
+
+		if (sscanf(from, "\\%3o", &value) == 1) {
+			*to = (char)value;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/*
+ *      36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+ *            (1)        (2)                         (3)  (4)
+ *
+ * Returns 1 if it is one of ours; 0 if not, or if the line is none that we understand.
+ */
+static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
+{
+	_zf_free_ char *mountpoint = NULL, *type = NULL, *source = NULL;
+	const char *rest = strstr(line, " - ");
+	unsigned int major_no, minor_no;
+
+	if (!rest ||
+	    sscanf(line, "%*d %*d %u:%u %*s %ms", &major_no, &minor_no, &mountpoint) != 3 ||
+	    sscanf(rest, " - %ms %ms", &type, &source) != 2)
+		return 0;
+	if (strcmp(type, "fuse.zfuse") != 0 && strcmp(type, "fuseblk.zfuse") != 0)
+		return 0;
+	unescape(mountpoint);
+	unescape(source);
+	ret_mount->st_dev = makedev(major_no, minor_no);
+	ret_mount->mountpoint = zf_steal_ptr(&mountpoint);
+	ret_mount->source = zf_steal_ptr(&source);
+	return 1;
+}
+
+/* Calls `want` for every mount of ours; keeps the last one that it takes. 1 if there was one. */
+static int search(bool (*want)(const struct zf_mountinfo *mount, const void *arg), const void *arg,
+		  struct zf_mountinfo *ret_mount)
+{
+	__attribute__((cleanup(cleanup_fclose))) FILE *file = fopen("/proc/self/mountinfo", "re");
+	struct zf_mountinfo mount;
+	_zf_free_ char *line = NULL;
+	size_t size = 0;
+	int found = 0;
+
+	if (!file)
+		return -errno;
+	while (getline(&line, &size, file) >= 0) {
+		if (parse_line(line, &mount) == 0)
+			continue;
+		if (!want(&mount, arg)) {
+			zf_mountinfo_deinit(&mount);
+			continue;
+		}
+		/* Later lines are mounted over earlier ones. */
+		if (found)
+			zf_mountinfo_deinit(ret_mount);
+		*ret_mount = mount;
+		found = 1;
+	}
+	return found;
+}
+
+static bool is_at(const struct zf_mountinfo *mount, const void *path)
+{
+	return strcmp(mount->mountpoint, path) == 0;
+}
+
+static bool is_of(const struct zf_mountinfo *mount, const void *st_dev)
+{
+	return mount->st_dev == *(const dev_t *)st_dev;
+}
+
+int zf_mountinfo_find(const char *path, struct zf_mountinfo *ret_mount)
+{
+	_zf_free_ char *real = realpath(path, NULL);
+	int r = search(is_at, real ? real : path, ret_mount);
+
+	return r < 0 ? r : r == 1 ? 0 : -ENOENT;
+}
+
+void zf_mountinfo_deinit(struct zf_mountinfo *mount)
+{
+	free(mount->mountpoint);
+	free(mount->source);
+}
+
+bool zf_mountinfo_exists(dev_t st_dev)
+{
+	struct zf_mountinfo mount;
+
+	if (search(is_of, &st_dev, &mount) != 1)
+		return false;
+	zf_mountinfo_deinit(&mount);
+	return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc/self/mountinfo says about zfuse mounts, without asking the mounts themselves. */
+#ifndef ZF_TOOLS_MOUNT_MOUNTINFO_H
+#define ZF_TOOLS_MOUNT_MOUNTINFO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct zf_mountinfo {
+	dev_t st_dev;
+	char *mountpoint, *source;
+};
+
+/* The zfuse mount that is uppermost at `path`. -ENOENT: there is none. */
+int zf_mountinfo_find(const char *path, struct zf_mountinfo *ret_mount);
+void zf_mountinfo_deinit(struct zf_mountinfo *mount);
+
+/* Is this filesystem mounted anywhere in this namespace? */
+bool zf_mountinfo_exists(dev_t st_dev);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * umount.fuse.zfuse: what umount(8) runs for a mount of type fuse.zfuse:
+ *
+ *      umount.fuse.zfuse DIR [-flnrv] [-N NAMESPACE] [-t TYPE]
+ *
+ * The kernel lets go of a FUSE mount at once, while the daemon still has its last commit to do. So
+ * this unmounts, then waits until the daemon has let go of the device, and fails if the commit
+ * failed: when umount is back, everything is safe, and the device may be taken away (P1).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "ctl/ctl.h"
+#include "fuse/status.h"
+#include "mount/mountinfo.h"
+
+/* After so long without a word from the daemon: is the mount still in use elsewhere? */
+#define ASK_AFTER_MS 3000
+#define LOCK_WAIT_S  120
+
+struct request {
+	const char *directory, *namespace;
+	bool force, lazy, read_only, verbose;
+};
+
+static void complain(const char *what, const char *why)
+{
+	fprintf(stderr, "umount: %s: %s\n", what, why);
+}
+
+static int parse(int argc, char **argv, struct request *ret_request)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "flnrvN:t:")) != -1) {
+		switch (c) {
+		case 'f':
+			ret_request->force = true;
+			break;
+		case 'l':
+			ret_request->lazy = true;
+			break;
+		case 'r':
+			ret_request->read_only = true;
+			break;
+		case 'v':
+			ret_request->verbose = true;
+			break;
+		case 'N':
+			ret_request->namespace = optarg;
+			break;
+		case 'n': /* there is no mtab to leave alone */
+		case 't': /* this is the program for the type */
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (argc - optind != 1)
+		return -EINVAL;
+	ret_request->directory = argv[optind];
+	return 0;
+}
+
+/* A process id, or a file that stands for the namespace. */
+static int enter_namespace(const char *namespace)
+{
+	char path[64];
+	_zf_close_ int fd = -1;
+
+	if (namespace[0] >= '0' && namespace[0] <= '9') {
+		snprintf(path, sizeof(path), "/proc/%s/ns/mnt", namespace);
+		namespace = path;
+	}
+	fd = open(namespace, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || setns(fd, CLONE_NEWNS) < 0 ? -errno : 0;
+}
+
+/* ---- unmounting ---- */
+
+static int run_fusermount(const struct request *request, const char *mountpoint)
+{
+	const char *const argv[] = {"fusermount3", request->lazy ? "-uz" : "-u", "--", mountpoint,
+				    NULL};
+	int status;
+	pid_t pid;
+
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
+		return -EPERM;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+}
+
+static int unmount(const struct request *request, const char *mountpoint)
+{
+	int flags = UMOUNT_NOFOLLOW | (request->force ? MNT_FORCE : 0) |
+		    (request->lazy ? MNT_DETACH : 0);
+
+	if (umount2(mountpoint, flags) == 0)
+		return 0;
+	if (errno == EPERM && geteuid() != 0)
+		return run_fusermount(request, mountpoint);
+	return -errno;
+}
+
+/* ---- waiting ---- */
+
+/* The daemon serves on although this mount is gone: there is another one, perhaps in another
+ * namespace. */
+static bool is_still_serving(dev_t st_dev)
+{
+	_zf_close_ int fd = -1;
+
+	return zf_control_connect_dev(st_dev, &fd) == 0;
+}
+
+/* `fd`: a "wait" was sent on it while the mount was there. */
+static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct json_object *result = NULL;
+	_zf_free_ char *message = NULL;
+	int r;
+
+	while (poll(&pfd, 1, ASK_AFTER_MS) <= 0) {
+		if (is_still_serving(mount->st_dev)) {
+			complain(mount->mountpoint,
+				 "still mounted elsewhere: its daemon goes on, nothing was waited "
+				 "for");
+			return 0;
+		}
+	}
+	r = zf_control_receive(fd, &result, &message);
+	if (r == 0) {
+		json_object_put(result);
+		return 0;
+	}
+	fprintf(stderr, "umount: %s: unmounted, but %s: %s\n", mount->mountpoint,
+		r == -ECONNRESET ? "the daemon died before its last commit"
+				 : "the last commit failed",
+		message ? message : strerror(-r));
+	return r;
+}
+
+/* Without a control socket: is there a daemon at all? */
+static bool is_locked(const struct zf_mountinfo *mount)
+{
+	_zf_close_ int fd = open(mount->source, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Then the daemon holds the device locked until its last commit is done. */
+static int wait_for_lock(const struct zf_mountinfo *mount)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	_zf_close_ int fd = open(mount->source, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		complain(mount->source, "cannot tell when its daemon is done");
+		return -errno;
+	}
+	for (unsigned int i = 0; i < LOCK_WAIT_S * 100; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	complain(mount->source, "its daemon is not done yet");
+	return -ETIMEDOUT;
+}
+
+/* ---- all of it ---- */
+
+static int remount_read_only(const char *mountpoint)
+{
+	if (mount(NULL, mountpoint, NULL, MS_REMOUNT | MS_RDONLY, NULL) < 0) {
+		int r = -errno;
+
+		complain(mountpoint, strerror(errno));
+		return r;
+	}
+	complain(mountpoint, "in use: remounted read-only");
+	return 0;
+}
+
+static int run(const struct request *request, const struct zf_mountinfo *mount)
+{
+	_zf_close_ int fd = -1;
+	bool waits = zf_control_connect_dev(mount->st_dev, &fd) == 0 &&
+		     zf_control_send(fd, "wait", NULL) == 0;
+	int r;
+
+	if (!waits && !is_locked(mount))
+		complain(mount->mountpoint, "its daemon died");
+	r = unmount(request, mount->mountpoint);
+	if (r == -EBUSY && request->read_only)
+		return remount_read_only(mount->mountpoint);
+	if (r < 0) {
+		complain(mount->mountpoint, r == -EBUSY ? "target is busy." : strerror(-r));
+		return r;
+	}
+	if (request->verbose)
+		printf("%s: unmounted\n", mount->mountpoint);
+	/* A detached mount lives until its last user is gone, who may be the caller. */
+	if (request->lazy || zf_mountinfo_exists(mount->st_dev))
+		return 0;
+	return waits ? wait_for_daemon(fd, mount) : wait_for_lock(mount);
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = {0};
+	struct zf_mountinfo mount;
+	int r;
+
+	if (parse(argc, argv, &request) < 0) {
+		fprintf(stderr, "usage: umount.fuse.zfuse DIRECTORY [-flnrv] [-N NAMESPACE]\n");
+		return ZF_EXIT_USAGE;
+	}
+	if (request.namespace) {
+		r = enter_namespace(request.namespace);
+		if (r < 0) {
+			complain(request.namespace, strerror(-r));
+			return ZF_EXIT_SYSTEM;
+		}
+	}
+	r = zf_mountinfo_find(request.directory, &mount);
+	if (r < 0) {
+		complain(request.directory, r == -ENOENT ? "not mounted" : strerror(-r));
+		return ZF_EXIT_MOUNT;
+	}
+	r = run(&request, &mount);
+	zf_mountinfo_deinit(&mount);
+	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/ctl.h"
+#include "ctl/json.h"
+#include "io/image.h"
+
+#define LOCK_WAIT_MS 10000u
+
+static int fail(const struct zf_report *report, const char *path, int error, const char *what)
+{
+	zf_report(report, ZF_REPORT_ERROR, "%s: %s%s%s", path, what ? what : "",
+		  what && error ? ": " : "", error ? strerror(-error) : "");
+	return error;
+}
+
+/* ---- which of the two it is ---- */
+
+static bool has_daemon(const char *path)
+{
+	int fd, r = zf_control_connect(path, &fd);
+
+	if (r == 0)
+		close(fd);
+	/* Another user's daemon: asking it will say so. */
+	return r == 0 || r == -EACCES;
+}
+
+static int open_image(const char *path, const struct zf_report *report, struct zf_dev **ret_dev)
+{
+	const struct zf_image_options options = {.read_only = true, .lock_wait_ms = LOCK_WAIT_MS};
+
+	return zf_image_open(path, &options, report, ret_dev);
+}
+
+/* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it.
+ */
+static int choose(struct zf_target *target, const struct stat *st, bool any_file)
+{
+	if (S_ISDIR(st->st_mode) || any_file) {
+		target->mounted = has_daemon(target->path);
+		if (target->mounted)
+			return 0;
+	}
+	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) {
+		bool inside = !S_ISBLK(st->st_mode) && has_daemon(target->path);
+		int r = open_image(target->path, inside ? NULL : target->report, &target->dev);
+
+		target->mounted = inside && r == -ENODEV;
+		return target->mounted ? 0 : r;
+	}
+	return fail(target->report, target->path, -ENOTCONN,
+		    S_ISDIR(st->st_mode) ? "no zfuse filesystem is mounted there"
+					 : "neither a device nor in a mounted zfuse filesystem");
+}
+
+/* ---- a device ---- */
+
+static int open_ring(struct zf_target *target)
+{
+	int r = zf_ring_open(target->dev, target->report, &target->ring);
+
+	if (r < 0)
+		return fail(target->report, target->path, r,
+			    r == -ENODEV ? "there is no zfuse filesystem on it"
+					 : "its superblocks cannot be read");
+	target->source = (struct zf_report_source){
+		.dev = target->dev,
+		.ring = target->ring,
+		.report = target->report,
+	};
+	/* That none is valid is a finding, which the command tells. */
+	if (zf_ring_newest(target->ring, &target->source.super, &target->source.stepped_over) < 0)
+		target->source.super = NULL;
+	return 0;
+}
+
+static int mount_read_only(struct zf_target *target)
+{
+	const struct zf_mount_options options = {.read_only = true};
+	int r = zf_fs_mount(target->dev, &options, target->report, &target->fs);
+
+	if (r < 0)
+		return fail(target->report, target->path, r, "it cannot be mounted");
+	target->source.fs = target->fs;
+	return 0;
+}
+
+/* ---- what the commands use ---- */
+
+int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
+		   struct zf_target *ret_target)
+{
+	struct zf_target target = {.path = path, .report = report};
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return fail(report, path, -errno, NULL);
+	target.ino = st.st_ino;
+	r = choose(&target, &st, any_file);
+	if (r == 0 && !target.mounted)
+		r = open_ring(&target);
+	if (r < 0) {
+		zf_target_close(&target);
+		return r;
+	}
+	*ret_target = target;
+	return 0;
+}
+
+void zf_target_close(struct zf_target *target)
+{
+	zf_fs_abandon(target->fs);
+	zf_ring_close(target->ring);
+	zf_dev_close(target->dev);
+	*target = (struct zf_target){0};
+}
+
+static int run_on_device(struct zf_target *target, const struct zf_report_command *command,
+			 struct json_object *args, struct json_object **ret_result,
+			 char **ret_message)
+{
+	struct json_object *result = NULL;
+	int r = 0;
+
+	*ret_message = NULL;
+	if (command->need == ZF_NEED_FS && !target->fs && target->source.super)
+		r = mount_read_only(target);
+	if (r < 0)
+		return r;
+	r = zf_report_run(command, &target->source, args, &result);
+	if (r == 0) {
+		*ret_result = result;
+		return 0;
+	}
+	*ret_message = strdup(result ? json_object_get_string(result) : strerror(-r));
+	json_object_put(result);
+	return r;
+}
+
+int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
+		  struct json_object *args, struct json_object **ret_result)
+{
+	char *message = NULL;
+	int r;
+
+	if (!target->mounted) {
+		r = run_on_device(target, command, args, ret_result, &message);
+	} else {
+		r = zf_control_call(target->path, command->name, args, ret_result, &message);
+		if (r < 0 && !message)
+			message = strdup(strerror(-r));
+	}
+	if (r < 0 && message)
+		zf_report(target->report, ZF_REPORT_ERROR, "%s: %s", target->path, message);
+	free(message);
+	return r;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command is run on: a running daemon, or a device that nobody has mounted. */
+#ifndef ZF_TOOLS_TARGET_H
+#define ZF_TOOLS_TARGET_H
+
+#include "ctl/report.h"
+
+struct zf_target {
+	const char *path;
+	const struct zf_report *report;
+	bool mounted; /* a daemon answers for `path` */
+	uint64_t ino; /* of `path`, if mounted */
+
+	/* Not mounted: the device, open read-only. */
+	struct zf_dev *dev;
+	struct zf_ring *ring;
+	struct zf_fs *fs;
+	struct zf_report_source source;
+};
+
+/*
+ * `path` is a directory of a mounted filesystem (any file of it, if `any_file`), an image, or a
+ * block device. Waits up to 10 s for a device that somebody else has open. Errors are reported.
+ */
+int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
+		   struct zf_target *ret_target);
+void zf_target_close(struct zf_target *target);
+
+/* Runs a command there, mounting the device read-only if it needs that. Errors are reported. */
+int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
+		  struct json_object *args, struct json_object **ret_result);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "table.h"
+
+struct json_object *zf_text_member(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	if (object && json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, key, &value);
+	return value;
+}
+
+uint64_t zf_text_u64(struct json_object *object, const char *key)
+{
+	return json_object_get_uint64(zf_text_member(object, key));
+}
+
+const char *zf_text_string(struct json_object *object, const char *key)
+{
+	const char *text = json_object_get_string(zf_text_member(object, key));
+
+	return text ? text : "";
+}
+
+const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX])
+{
+	static const char units[] = "\0KMGTPE";
+	unsigned int unit = 0;
+	double value = (double)bytes;
+
+	while (value >= 1024 && units[unit + 1]) {
+		value /= 1024;
+		unit++;
+	}
+	if (value == (double)(uint64_t)value)
+		snprintf(buf, ZF_TEXT_SIZE_MAX, "%.0f%.1s", value, &units[unit]);
+	else
+		snprintf(buf, ZF_TEXT_SIZE_MAX, "%.1f%.1s", value, &units[unit]);
+	return buf;
+}
+
+void zf_text_inline(struct json_object *value, FILE *out)
+{
+	bool first = true;
+
+	if (json_object_is_type(value, json_type_object)) {
+		json_object_object_foreach(value, key, member)
+		{
+			fprintf(out, "%s%s ", first ? "" : ", ", key);
+			zf_text_inline(member, out);
+			first = false;
+		}
+		return;
+	}
+	if (!json_object_is_type(value, json_type_array)) {
+		fputs(json_object_is_type(value, json_type_null) ? "-"
+								 : json_object_get_string(value),
+		      out);
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(value); i++) {
+		fputs(i ? " " : "[", out);
+		zf_text_inline(json_object_array_get_idx(value, i), out);
+	}
+	fputs(json_object_array_length(value) ? "]" : "[]", out);
+}
+
+/* ---- any object ---- */
+
+static void add_values(struct zf_table *table, const char *prefix, struct json_object *object)
+{
+	json_object_object_foreach(object, key, value)
+	{
+		char name[256];
+
+		snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] ? "." : "", key);
+		if (json_object_is_type(value, json_type_object)) {
+			add_values(table, name, value);
+			continue;
+		}
+		zf_table_add(table, "%s", name);
+		zf_table_add(table, "%s", value ? json_object_get_string(value) : "-");
+	}
+}
+
+void zf_text_values(struct json_object *result, FILE *out)
+{
+	static const struct zf_table_column columns[] = {{NULL, false}, {NULL, false}};
+	struct zf_table table;
+
+	zf_table_init(&table, columns, 2);
+	add_values(&table, "", result);
+	zf_table_print(&table, out);
+	zf_table_deinit(&table);
+}
+
+/* ---- the ring ---- */
+
+static void print_records(struct json_object *records, FILE *out)
+{
+	static const struct zf_table_column columns[] = {
+		{"", false},	  {"ADDRESS", true}, {"GENERATION", true}, {"STATUS", false},
+		{"CLEAN", false}, {"INODES", true},  {"ROOT", true},
+	};
+	struct zf_table table;
+
+	zf_table_init(&table, columns, 7);
+	for (size_t i = 0; i < json_object_array_length(records); i++) {
+		struct json_object *record = json_object_array_get_idx(records, i);
+
+		zf_table_add(&table, "%s",
+			     json_object_get_boolean(zf_text_member(record, "wins")) ? "*" : " ");
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(record, "address"));
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(record, "generation"));
+		zf_table_add(&table, "%s", zf_text_string(record, "status"));
+		zf_table_add(&table, "%s", zf_text_string(record, "clean"));
+		zf_table_add(&table, "%s", zf_text_string(record, "inode_count"));
+		zf_table_add(&table, "%s", zf_text_string(record, "root"));
+	}
+	zf_table_print(&table, out);
+	zf_table_deinit(&table);
+}
+
+void zf_text_super(struct json_object *result, FILE *out)
+{
+	struct json_object *zones = zf_text_member(result, "zones");
+	struct json_object *newest = zf_text_member(result, "newest");
+
+	for (size_t i = 0; i < json_object_array_length(zones); i++)
+		fprintf(out, "zone %zu: %s\n", i,
+			json_object_get_string(json_object_array_get_idx(zones, i)));
+	fputc('\n', out);
+	print_records(zf_text_member(result, "records"), out);
+	fprintf(out, "\n* %s\n", zf_text_string(result, "reason"));
+	if (newest) {
+		fputc('\n', out);
+		zf_text_values(newest, out);
+	}
+}
+
+/* ---- zones and space ---- */
+
+static void add_size(struct zf_table *table, struct json_object *object, const char *key)
+{
+	char buf[ZF_TEXT_SIZE_MAX];
+
+	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, key), buf));
+}
+
+void zf_text_zones(struct json_object *result, FILE *out)
+{
+	static const struct zf_table_column columns[] = {
+		{"ZONE", true},	      {"START", true},	{"ROLE", false}, {"", false},
+		{"CONDITION", false}, {"WP", true},	{"LIVE", true},	 {"UNUSABLE", true},
+		{"CAPACITY", true},   {"RESETS", true},
+	};
+	struct json_object *zones = zf_text_member(result, "zones");
+	struct zf_table table;
+
+	zf_table_init(&table, columns, 10);
+	for (size_t i = 0; i < json_object_array_length(zones); i++) {
+		struct json_object *zone = json_object_array_get_idx(zones, i);
+
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "zone"));
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "start"));
+		zf_table_add(&table, "%s", zf_text_string(zone, "role"));
+		zf_table_add(&table, "%s", zf_text_string(zone, "condition"));
+		zf_table_add(&table, "%s", zf_text_string(zone, "condition_name"));
+		add_size(&table, zone, "write_pointer");
+		add_size(&table, zone, "live");
+		add_size(&table, zone, "unusable");
+		add_size(&table, zone, "capacity");
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "resets"));
+	}
+	zf_table_print(&table, out);
+	zf_table_deinit(&table);
+}
+
+static void print_roles(struct json_object *roles, FILE *out)
+{
+	fputs("zones:", out);
+	json_object_object_foreach(roles, role, count)
+		fprintf(out, " %s %s", json_object_get_string(count), role);
+	fputc('\n', out);
+}
+
+void zf_text_df(struct json_object *result, FILE *out)
+{
+	static const struct {
+		const char *key, *note;
+	} lines[] = {
+		{"total", "in zones for data and metadata"},
+		{"live", "named by files and metadata"},
+		{"unusable", "written, no longer named: comes back when zones are reset"},
+		{"reserved", "promised, or kept back"},
+		{"available", "can be written now"},
+	};
+	static const struct zf_table_column columns[] = {
+		{NULL, false}, {NULL, true}, {NULL, true}, {NULL, false}};
+	struct zf_table table;
+
+	zf_table_init(&table, columns, 4);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		zf_table_add(&table, "%s", lines[i].key);
+		add_size(&table, result, lines[i].key);
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(result, lines[i].key));
+		zf_table_add(&table, "%s", lines[i].note);
+	}
+	zf_table_print(&table, out);
+	zf_table_deinit(&table);
+	fprintf(out, "inodes: %" PRIu64 "\n", zf_text_u64(result, "files"));
+	print_roles(zf_text_member(result, "zones"), out);
+}
+
+/* ---- files ---- */
+
+void zf_text_file(struct json_object *result, FILE *out)
+{
+	static const struct zf_table_column columns[] = {
+		{"OFFSET", true},  {"LENGTH", true}, {"TYPE", false},
+		{"ADDRESS", true}, {"ZONE", true},   {"GENERATION", true},
+	};
+	struct json_object *extents = zf_text_member(result, "extents");
+	struct zf_table table;
+
+	fprintf(out,
+		"inode %" PRIu64 ", mode %" PRIo64 ", %" PRIu64 " bytes, %" PRIu64
+		" blocks of 512\n",
+		zf_text_u64(result, "ino"), zf_text_u64(result, "mode"),
+		zf_text_u64(result, "size"), zf_text_u64(result, "blocks"));
+	zf_table_init(&table, columns, 6);
+	for (size_t i = 0; i < json_object_array_length(extents); i++) {
+		struct json_object *extent = json_object_array_get_idx(extents, i);
+		bool shared = json_object_get_boolean(zf_text_member(extent, "shared"));
+		bool overwrite = json_object_get_boolean(zf_text_member(extent, "overwrite"));
+
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "offset"));
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "length"));
+		zf_table_add(&table, "%s%s%s", zf_text_string(extent, "type"),
+			     shared ? ",shared" : "", overwrite ? ",overwrite" : "");
+		zf_table_add(&table, "%s", zf_text_string(extent, "address"));
+		zf_table_add(&table, "%s", zf_text_string(extent, "zone"));
+		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "generation"));
+	}
+	if (json_object_array_length(extents))
+		zf_table_print(&table, out);
+	zf_table_deinit(&table);
+}
+
+/* ---- check ---- */
+
+void zf_text_check(struct json_object *result, FILE *out)
+{
+	struct json_object *messages = zf_text_member(result, "messages");
+	uint64_t errors = zf_text_u64(result, "errors");
+	uint64_t dropped = zf_text_u64(result, "messages_dropped");
+	char data[ZF_TEXT_SIZE_MAX], verified[ZF_TEXT_SIZE_MAX];
+
+	for (size_t i = 0; i < json_object_array_length(messages); i++) {
+		struct json_object *message = json_object_array_get_idx(messages, i);
+		const char *level = zf_text_string(message, "level");
+
+		fprintf(out, "%s%s%s\n", strcmp(level, "error") == 0 ? "" : level,
+			strcmp(level, "error") == 0 ? "" : ": ", zf_text_string(message, "text"));
+	}
+	if (dropped)
+		fprintf(out, "... and %" PRIu64 " more messages\n", dropped);
+	fprintf(out,
+		"generation %" PRIu64 ": %" PRIu64 " nodes, %" PRIu64 " inodes, %" PRIu64
+		" names, %" PRIu64 " extents, %s of data (%s verified)\n",
+		zf_text_u64(result, "generation"), zf_text_u64(result, "nodes"),
+		zf_text_u64(result, "inodes"), zf_text_u64(result, "names"),
+		zf_text_u64(result, "extents"),
+		zf_text_size(zf_text_u64(result, "data_bytes"), data),
+		zf_text_size(zf_text_u64(result, "verified_bytes"), verified));
+	if (errors)
+		fprintf(out, "%" PRIu64 " error%s\n", errors, errors == 1 ? "" : "s");
+	else
+		fputs("no errors\n", out);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "text.h"
+
+static uint64_t first_address(struct json_object *object)
+{
+	struct json_object *address = zf_text_member(object, "address");
+
+	if (json_object_is_type(address, json_type_array))
+		address = json_object_array_get_idx(address, 0);
+	return json_object_get_uint64(address);
+}
+
+static void print_key(struct json_object *key, const char *type, FILE *out)
+{
+	fprintf(out, "(%" PRIu64 " %s %" PRIu64 ")", zf_text_u64(key, "objectid"), type,
+		zf_text_u64(key, "offset"));
+}
+
+static void print_items(struct json_object *items, unsigned int indent, FILE *out)
+{
+	for (size_t i = 0; i < json_object_array_length(items); i++) {
+		struct json_object *item = json_object_array_get_idx(items, i);
+
+		fprintf(out, "%*s", (int)indent, "");
+		print_key(zf_text_member(item, "key"), zf_text_string(item, "type"), out);
+		fprintf(out, " %" PRIu64 " bytes: ", zf_text_u64(item, "size"));
+		zf_text_inline(zf_text_member(item, "value"), out);
+		fputc('\n', out);
+	}
+}
+
+static void print_children(struct json_object *children, unsigned int indent, FILE *out)
+{
+	for (size_t i = 0; i < json_object_array_length(children); i++) {
+		struct json_object *child = json_object_array_get_idx(children, i);
+		struct json_object *key = zf_text_member(child, "key");
+
+		fprintf(out, "%*s", (int)indent, "");
+		print_key(key, zf_text_string(key, "type"), out);
+		fprintf(out, " -> %" PRIu64 ", generation %" PRIu64 "\n", first_address(child),
+			zf_text_u64(child, "generation"));
+	}
+}
+
+/* Internal nodes of a tree stand above their children anyway. */
+static void print_node(struct json_object *node, unsigned int indent, bool with_children, FILE *out)
+{
+	struct json_object *header = zf_text_member(node, "header");
+	struct json_object *children = zf_text_member(node, "children");
+	const char *error = zf_text_string(node, "error");
+
+	fprintf(out, "%*snode %" PRIu64, (int)indent, "", first_address(node));
+	if (error[0]) {
+		fprintf(out, ": %s\n", error);
+		return;
+	}
+	fprintf(out, ": tree %s, level %" PRIu64 ", generation %" PRIu64 ", %" PRIu64 " %s\n",
+		zf_text_string(node, "tree"), zf_text_u64(header, "level"),
+		zf_text_u64(header, "generation"), zf_text_u64(header, "count"),
+		children ? "children" : "items");
+	if (children && with_children)
+		print_children(children, indent + 2, out);
+	if (!children)
+		print_items(zf_text_member(node, "items"), indent + 2, out);
+}
+
+void zf_text_tree(struct json_object *result, FILE *out)
+{
+	struct json_object *nodes = zf_text_member(result, "nodes");
+	uint64_t top = 0;
+
+	for (size_t i = 0; i < json_object_array_length(nodes); i++) {
+		struct json_object *node = json_object_array_get_idx(nodes, i);
+		uint64_t level = zf_text_u64(node, "level");
+
+		if (i == 0)
+			top = level;
+		print_node(node, (unsigned int)(2 * (top - level)), false, out);
+	}
+}
+
+void zf_text_node(struct json_object *result, FILE *out)
+{
+	if (json_object_get_boolean(zf_text_member(result, "valid"))) {
+		print_node(result, 0, true, out);
+		return;
+	}
+	fprintf(out, "node %" PRIu64 ": not valid; read as a node's header it says:\n",
+		first_address(result));
+	zf_text_values(zf_text_member(result, "header"), out);
+}
+
+void zf_text_tree_dot(struct json_object *result, FILE *out)
+{
+	struct json_object *nodes = zf_text_member(result, "nodes");
+
+	fprintf(out, "digraph \"%s\" {\n\tnode [shape=box];\n", zf_text_string(result, "tree"));
+	for (size_t i = 0; i < json_object_array_length(nodes); i++) {
+		struct json_object *node = json_object_array_get_idx(nodes, i);
+		struct json_object *children = zf_text_member(node, "children");
+		struct json_object *header = zf_text_member(node, "header");
+		uint64_t address = first_address(node);
+
+		fprintf(out, "\tn%" PRIu64 " [label=\"%" PRIu64 "\\nlevel %" PRIu64, address,
+			address, zf_text_u64(node, "level"));
+		if (header)
+			fprintf(out, ", generation %" PRIu64 "\\n%" PRIu64 " %s\"];\n",
+				zf_text_u64(header, "generation"), zf_text_u64(header, "count"),
+				children ? "children" : "items");
+		else
+			fputs("\\nunreadable\", color=red];\n", out);
+		for (size_t c = 0; children && c < json_object_array_length(children); c++)
+			fprintf(out, "\tn%" PRIu64 " -> n%" PRIu64 ";\n", address,
+				first_address(json_object_array_get_idx(children, c)));
+	}
+	fputs("}\n", out);
+}

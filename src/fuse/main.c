@@ -53,7 +53,9 @@ static int check_mountpoint(struct zf_daemon *daemon)
 	    statx(AT_FDCWD, daemon->mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: %s%s",
 			  daemon->options.mountpoint, strerror(errno),
-			  errno == ENOTCONN ? " (a daemon died here: umount it first)" : "");
+			  errno == ENOTCONN || errno == ECONNABORTED
+				  ? " (a daemon died here: umount it first)"
+				  : "");
 		return ZF_EXIT_MOUNT;
 	}
 	if (!S_ISDIR(stx.stx_mode)) {

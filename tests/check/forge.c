@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/check/forge.h"
+#include "forge.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -155,6 +155,11 @@ static int open_filesystem(struct zf_daemon *daemon)
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
 	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &daemon->fs);
+	if (r < 0)
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s cannot be mounted: %s",
+			  daemon->device,
+			  r == -ENODEV ? "no zfuse filesystem on it (mkfs.zfuse makes one)"
+				       : strerror(-r));
 	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
 }
 

@@ -34,6 +34,9 @@ daemons=() # their process ids; ours to kill
 
 # ---- results ----
 
+# After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
+recover() { clear_mounts; }
+
 # it CLAIM CHECK [ARGUMENT...]
 it() {
 	local claim=$1 status
@@ -50,8 +53,7 @@ it() {
 		failures=$((failures + 1))
 		echo "not ok $tests - $claim"
 		sed 's/^/# /' "$top/out"
-		# The next one starts from nothing.
-		clear_mounts
+		recover
 	fi
 	return 0
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/disk_fields.h"
 #include "check/state.h"
 
 #define REPORT_CHUNK 1024u

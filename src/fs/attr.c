@@ -10,8 +10,9 @@
 #include "fs/acl.h"
 #include "fs/op.h"
 
-#define SET_OWNER    (ZF_SET_UID | ZF_SET_GID)
-#define SET_NON_SIZE (ZF_SET_MODE | SET_OWNER)
+#define SET_OWNER  (ZF_SET_UID | ZF_SET_GID)
+#define SET_ATIMES (ZF_SET_ATIME | ZF_SET_ATIME_NOW)
+#define SET_MTIMES (ZF_SET_MTIME | ZF_SET_MTIME_NOW)
 
 int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  struct zf_attr *ret_attr)
@@ -67,23 +68,9 @@ static int check_set(const struct zf_setattr *set)
 
 static int check_type(const struct zf_inode *inode, const struct zf_setattr *set)
 {
-	if (!(set->valid & ZF_SET_SIZE) || S_ISREG(inode->item.mode))
+	if (!(set->valid & ZF_SET_SIZE) || inode->type == S_IFREG)
 		return 0;
-	return S_ISDIR(inode->item.mode) ? -EISDIR : -EINVAL;
-}
-
-static void apply_times(struct zf_inode_item *item, const struct zf_setattr *set,
-			struct zf_time now)
-{
-	if (set->valid & ZF_SET_ATIME_NOW)
-		item->atime = now;
-	else if (set->valid & ZF_SET_ATIME)
-		item->atime = set->atime;
-	if (set->valid & ZF_SET_MTIME)
-		item->mtime = set->mtime;
-	if (set->valid & (ZF_SET_MTIME_NOW | ZF_SET_SIZE) && !(set->valid & ZF_SET_MTIME))
-		item->mtime = now;
-	item->ctime = set->valid & ZF_SET_CTIME ? set->ctime : now;
+	return inode->type == S_IFDIR ? -EISDIR : -EINVAL;
 }
 
 /* Everything but the size. */
@@ -99,7 +86,11 @@ static void apply(struct zf_inode *inode, const struct zf_setattr *set, struct z
 		item->uid = set->uid;
 	if (set->valid & ZF_SET_GID)
 		item->gid = set->gid;
-	apply_times(item, set, now);
+	if (set->valid & SET_ATIMES)
+		item->atime = set->valid & ZF_SET_ATIME_NOW ? now : set->atime;
+	if (set->valid & SET_MTIMES)
+		item->mtime = set->valid & ZF_SET_MTIME_NOW ? now : set->mtime;
+	item->ctime = set->valid & ZF_SET_CTIME ? set->ctime : now;
 }
 
 static int set_once(struct zf_op *op, uint64_t ino, const struct zf_setattr *set,
@@ -130,22 +121,6 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_setattr *set
 	return zf_op_leave(op, r, "setting attributes");
 }
 
-/* The size, and the times that change with it: in transactions of its own. Inode locked. */
-static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, const struct zf_setattr *set)
-{
-	struct zf_inode_item before = inode->item;
-	int r;
-
-	apply(inode, set, zf_fs_now(inode->fs));
-	r = zf_data_set_size(inode, ctx, set->size);
-	if (r < 0) {
-		before.size = inode->item.size;
-		before.bytes = inode->item.bytes;
-		inode->item = before;
-	}
-	return r;
-}
-
 static int set_attributes(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 			  const struct zf_setattr *set, struct zf_attr *ret_attr)
 {
@@ -158,30 +133,42 @@ static int set_attributes(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t i
 	return r;
 }
 
-/* Everything, one after the other: what takes privileges away comes first. */
-static int set_all(struct zf_inode *inode, const struct zf_ctx *ctx, const struct zf_setattr *set,
-		   struct zf_attr *ret_attr)
+static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size,
+		    struct zf_attr *ret_attr)
 {
-	struct zf_setattr rest = *set;
-	int r = 0;
+	int r;
 
-	if (set->valid & (SET_OWNER | ZF_SET_SIZE) && !S_ISDIR(inode->item.mode))
-		r = zf_xattr_drop_capability(inode, ctx);
-	if (r < 0)
-		return r;
-	if (!(set->valid & ZF_SET_SIZE))
-		return set_attributes(inode->fs, ctx, inode->ino, set, ret_attr);
-	if (set->valid & SET_NON_SIZE) {
-		rest.valid &= ~(unsigned int)ZF_SET_SIZE;
-		r = set_attributes(inode->fs, ctx, inode->ino, &rest, ret_attr);
-		rest.valid = set->valid & ~(unsigned int)SET_NON_SIZE;
-	}
-	if (r < 0)
-		return r;
 	zf_rwlock_wrlock(&inode->lock);
-	r = set_size(inode, ctx, &rest);
+	r = zf_data_set_size(inode, ctx, size);
 	zf_inode_to_attr(inode, ret_attr);
 	zf_rwlock_unlock(&inode->lock);
+	return r;
+}
+
+/*
+ * One after the other, each as often as one likes, since the whole may end with -EAGAIN and be made
+ * again: what takes privileges away before the content changes, and given times after that, which
+ * sets its own.
+ */
+static int set_in_turn(struct zf_inode *inode, const struct zf_ctx *ctx,
+		       const struct zf_setattr *set, struct zf_attr *ret_attr)
+{
+	const unsigned int last = SET_ATIMES | SET_MTIMES | ZF_SET_CTIME;
+	struct zf_setattr part = *set;
+	int r = 0;
+
+	if (set->valid & (SET_OWNER | ZF_SET_SIZE) && inode->type != S_IFDIR)
+		r = zf_xattr_drop_capability(inode, ctx);
+	if (r < 0 || !(set->valid & ZF_SET_SIZE))
+		return r < 0 ? r : set_attributes(inode->fs, ctx, inode->ino, set, ret_attr);
+	part.valid = set->valid & ~(last | ZF_SET_SIZE);
+	if (part.valid)
+		r = set_attributes(inode->fs, ctx, inode->ino, &part, ret_attr);
+	if (r == 0)
+		r = set_size(inode, ctx, set->size, ret_attr);
+	part.valid = set->valid & last;
+	if (r == 0 && part.valid)
+		r = set_attributes(inode->fs, ctx, inode->ino, &part, ret_attr);
 	return r;
 }
 
@@ -202,7 +189,7 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		return r;
 	r = check_type(inode, set);
 	if (r == 0)
-		r = set_all(inode, ctx, set, ret_attr);
+		r = set_in_turn(inode, ctx, set, ret_attr);
 	zf_inode_put(inode);
 	return r;
 }

@@ -5,37 +5,51 @@
  *      write --copy--> dirty block --flush: append--> in flight --completion: address known-->
  *      landed --zf_data_land: extents, summary and size inserted in one transaction--> in the tree
  *
- * A dirty block is one block of one inode in a buffer of its own. A flush takes runs of dirty blocks, makes
- * appends of up to the append limit, and computes checksums while they are in flight. At most one
- * append is in flight per block: a rewrite meanwhile makes a new dirty buffer, which waits until the first has
- * landed. Each block in flight carries the ticket of its append; landing inserts only the blocks that
- * still hold it; truncate, punch and the like revoke tickets. Nothing in flight belongs to a transaction.
+ * A dirty block is one block of one inode in a buffer of its own. A flush packs dirty blocks, of
+ * one inode or of many, into appends of up to the append limit, and computes their checksums while
+ * they are in flight. At most one append is in flight per block: a rewrite meanwhile makes a new
+ * dirty buffer, which waits until the first has landed. Each block in flight is the ticket of its
+ * append; landing inserts only those that still hold; truncate, punch and the like revoke tickets.
+ * Nothing in flight belongs to a transaction.
  *
- * Where the device splits or reorders appends, extents are made from the addresses in the completions. Extents
- * adjacent both in the file and on the device are merged into one (up to ZF_EXTENT_MAX).
+ * Extents are made from the address in the completion. Extents adjacent both in the file and on the
+ * device are merged into one (up to ZF_EXTENT_MAX).
  *
- * Small files. A file of at most zf_data_inline_max() bytes lives inline in its extent item; it is written by
- * the flush's transaction, without an append.
+ * What a crash shows. Blocks land in any order, but beyond disk_size they enter the tree in the
+ * order of the file (fs/size.h): so the size in the tree never covers bytes that did not land, and
+ * no extent lies behind it. Blocks that have to wait for an earlier one keep their append
+ * unfinished ("held").
  *
- * A failed append is retried once in another zone; if that fails too the error is kept and reported once by the
- * next fsync of the file, and the data stays readable from memory until then.
+ * Small files. A file of at most zf_data_inline_max() bytes is stored by the flush's transaction in
+ * its extent item, without an append. When it grows, that item goes on standing for block 0 until
+ * the block is written again.
  *
- * Reading takes dirty and in-flight blocks from memory, everything else from the device, each block verified
- * against its checksum in the summary tree (P4).
+ * A failed append is retried once in another zone; if that fails too the error is kept and reported
+ * once by the next fsync of the file, and until then the data stays readable from memory (as long
+ * as such data takes no more than half of the room for dirty data).
  *
- * Space. A write reserves its data blocks and the tree items that will record them before it copies anything; the
- * reservation lives with the dirty block. So a write that was answered cannot fail later for space (P5).
+ * Reading takes dirty and in-flight blocks from memory, everything else from the device, each block
+ * verified against its checksum in the summary tree (P4).
  *
- * Locking. data->lock (ZF_RANK_BLOCKS) protects the blocks of one inode; it is taken inside inode->lock, which
- * protects the extents. flush->lock (ZF_RANK_FS) protects the shared counters and lists. Completions (on the device's
- * thread) only put the append on flush->done and signal; landing happens on a thread that may wait
- * for a commit: the flusher's, or one that waits in fsync.
+ * Space. A write reserves its data blocks and the tree items that will record them before it copies
+ * anything; the reservation lives with the dirty block. So a write that was answered cannot fail
+ * later for space (P5).
+ *
+ * Locking. data->lock (ZF_RANK_BLOCKS) protects the blocks of one inode; it is taken inside
+ * inode->lock, which protects the extents. Blocks become dirty, land and are revoked with
+ * inode->lock held exclusively; a flush, which takes dirty blocks into flight, holds data->lock
+ * only. flush->lock is innermost (ZF_RANK_DEV), so that completions (on the device's thread) can
+ * queue their append and signal; landing happens on a thread that may wait for a commit: the
+ * flusher's, or one that waits in fsync.
+ *
+ * Read next: fs/block.h, fs/append.h, fs/extent.h.
  */
 #ifndef ZF_FS_DATA_H
 #define ZF_FS_DATA_H
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,70 +63,123 @@ struct zf_fs;
 struct zf_inode;
 struct zf_extent_info;
 
-struct zf_block;  /* one dirty or in-flight block; data.c */
-struct zf_append; /* one append in flight; flush.c */
+struct zf_block;  /* one dirty or in-flight block; block.h */
+struct zf_append; /* one append; append.h */
+struct zf_slab;
 
 RB_HEAD(zf_block_tree, zf_block);
+TAILQ_HEAD(zf_block_list, zf_block);
 STAILQ_HEAD(zf_append_list, zf_append);
+STAILQ_HEAD(zf_data_list, zf_data);
 
 /* Embedded in every inode. */
 struct zf_data {
-	struct zf_mutex lock; /* ZF_RANK_BLOCKS */
-	struct zf_block_tree blocks; /* by block index */
-	uint64_t dirty_blocks, flight_blocks;
-	int error; /* of a failed append: reported by the next fsync, once */
+	struct zf_mutex lock;	     /* ZF_RANK_BLOCKS; the next group */
+	struct zf_block_tree dirty;  /* by block index: the newest bytes of a block */
+	struct zf_block_tree flight; /* by block index: on their way; older than a dirty block of
+					the same index */
+	struct zf_block_list
+		age; /* all but the failed ones, in the order in which they became dirty */
+	uint64_t next_seq;
+	uint32_t blocks; /* in the two trees */
+	uint32_t ready;	 /* dirty blocks that a flush may take */
+	uint32_t failed; /* dirty blocks whose append failed: kept to be read */
+	uint32_t held;	 /* segments of appends that wait for an earlier block of this file */
+	int error;	 /* of a failed append: reported by the next fsync, once */
+
+	/* Under inode->lock. */
+	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
+			      fs/tail.h */
+	bool dropping;	 /* extents behind item.size are still to be dropped: the file must not grow
+			    ... */
+	uint64_t intent; /* ... and this intent says so */
+	uint64_t run_end; /* file offset behind the last write ... */
+	uint64_t run_len; /* ... and how many bytes before it were written one behind the other */
+
+	/* Under flush->lock. */
+	bool eager; /* on flush->eager */
+	STAILQ_ENTRY(zf_data) eager_link;
 };
 
 /* Embedded in struct zf_fs. */
 struct zf_flush {
-	struct zf_mutex lock; /* ZF_RANK_FS */
-	struct zf_cond progress; /* something landed, or room for dirty data came free */
-	uint64_t dirty_bytes, flight_bytes; /* of all inodes; dirty_bytes is bounded by the mount options */
-	struct zf_append_list done; /* completed, not landed */
-	struct zf_block *free_blocks; /* pool of buffers */
+	_Atomic uint64_t
+		used_bytes; /* of all inodes' blocks in memory: bounded by the mount options */
+	_Atomic uint64_t flight_bytes; /* of those, what flushes have taken */
+	_Atomic uint64_t failed_bytes; /* of those, what could not be written */
+	uint32_t limit_blocks;	       /* of one append */
+	atomic_bool wanted;	       /* the flusher is to start everything */
+
+	struct zf_mutex lock;	 /* ZF_RANK_DEV; the rest */
+	struct zf_cond progress; /* goes with events */
+	uint64_t
+		events; /* counts all that somebody may be waiting for: completed, landed, wanted */
+	struct zf_append_list waiting; /* for room in a zone, in order */
+	unsigned int submitted;	       /* appends on the device */
+	struct zf_append_list done;    /* completed, to be landed */
+	unsigned int landing;	       /* appends that some thread lands now */
+	struct zf_append_list held;    /* landed in part */
+	uint64_t let_go;	       /* counts when held ones were looked at again */
+	struct zf_data_list
+		eager; /* inodes with whole appends' worth of dirty blocks; hold a use */
+	struct zf_slab *slabs;
+	struct zf_block *free_blocks;
 	uint64_t pool_blocks;
 };
 
 int zf_flush_init(struct zf_fs *fs);
-void zf_flush_deinit(struct zf_fs *fs); /* drops whatever is dirty */
+/* Waits for what the device is doing and drops whatever is dirty. The inodes may be gone already.
+ */
+void zf_flush_deinit(struct zf_fs *fs);
 void zf_data_init(struct zf_data *data);
-void zf_data_deinit(struct zf_data *data);
+void zf_data_deinit(struct zf_data *data); /* with the inode; the blocks stay the flush's */
 
 uint32_t zf_data_inline_max(struct zf_fs *fs);
 
 /* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
 ssize_t zf_data_read(struct zf_inode *inode, uint64_t offset, void *buf, size_t len);
-ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, const void *buf,
-		      size_t len, unsigned int flags);
+ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+		      const void *buf, size_t len, unsigned int flags);
 
 /*
- * Sets the size: inode locked exclusively by the caller (item.size and disk_size are set here). Shrinking drops dirty
- * blocks, revokes tickets, zeroes the rest of the last block, and drops extents in as many transactions as it takes, behind a
- * persistent intent when it takes more than one: so the caller holds no join. The item is stored here.
+ * Sets the size, mtime and ctime, and stores the item: inode locked exclusively by the caller, who
+ * holds no join. Shrinking drops dirty blocks, revokes tickets and drops extents in as many
+ * transactions as it takes, behind a persistent intent when it takes more than one. Growing makes
+ * sure that what lies behind the old end reads as zeroes. On an error nothing has changed, unless
+ * the filesystem is read-only now.
  */
 int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 
-/* Drops extents of [from, to) in one transaction, at most about `max_items`: 0 all gone, 1 more to do. */
+/*
+ * Drops extents of [from, to), block multiples, in one transaction, with at most `max_items` (>= 6)
+ * tree edits: 0 all gone, 1 more to do. item.bytes follows; storing it is the caller's. Inode
+ * locked exclusively.
+ */
 int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
 			 unsigned int max_items);
 
-/* Forgets everything dirty or in flight (the inode is being deleted). */
+/* Forgets everything dirty or in flight: the inode is being deleted. Locked exclusively, or the
+ * only use. */
 void zf_data_discard(struct zf_inode *inode);
 
 /*
- * Starts appends for the inode's dirty blocks (inline data: stores it). With `wait`, returns when all
- * that was dirty at the call has landed, with its error if one failed (cleared). No lock held.
+ * Starts appends for the inode's dirty blocks (inline data, or an item without data: stores it).
+ * With `wait`, returns when all that was dirty at the call is in the trees, the item included, with
+ * its error if one failed (cleared). No lock held.
  */
 int zf_data_flush(struct zf_inode *inode, bool wait);
 
 /* Starts appends for every dirty inode, and with `wait` lands all of them. */
 int zf_data_flush_all(struct zf_fs *fs, bool wait);
 
-/* Inserts the extents of what has completed. Returns how many appends it landed. */
+/* Inserts the extents of what has completed. Returns how many appends made progress. No lock held.
+ */
 unsigned int zf_data_land(struct zf_fs *fs);
 
 /* Is anything of this inode not in the trees yet? (rename over a file, P2) */
 bool zf_data_is_dirty(struct zf_inode *inode);
+/* Bytes in blocks that item.bytes does not count yet, at most: for st_blocks. */
+uint64_t zf_data_unlanded_bytes(struct zf_inode *inode);
 
 int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
 int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,

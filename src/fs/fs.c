@@ -17,9 +17,8 @@ static int get_file(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode)
 
 	if (r < 0)
 		return r;
-	/* The type of an inode never changes: no lock. */
-	if (!S_ISREG(inode->item.mode)) {
-		r = S_ISDIR(inode->item.mode) ? -EISDIR : -EINVAL;
+	if (inode->type != S_IFREG) {
+		r = inode->type == S_IFDIR ? -EISDIR : -EINVAL;
 		zf_inode_put(inode);
 		return r;
 	}

@@ -57,6 +57,7 @@ enum zf_fs_key {
 #define ZF_SYMLINK_MAX	   4095u
 #define ZF_LINK_MAX	   UINT32_C(65000)	/* names of a file, as ext4; directories: no limit */
 #define ZF_FILE_SIZE_MAX   INT64_MAX		/* bytes: 2^63-1 */
+#define ZF_FILE_END_MAX	   (UINT64_C(1) << 63) /* bytes: the end of its last block */
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
 #define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "fs/inode_item.h"
 #include "fs/kernel_refs.h"
@@ -282,6 +283,7 @@ int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode, struct z
 	/* Nobody knows the number yet: a try cannot fail, and may come after the join. */
 	locked = zf_rwlock_trywrlock(&inode->lock);
 	assert(locked);
+	inode->type = mode & S_IFMT;
 	inode->item = (struct zf_inode_item){
 		.generation = trans->generation,
 		.mode = (uint32_t)mode,
@@ -312,6 +314,18 @@ int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino)
 	return r;
 }
 
+/*
+ * Nobody can ask for its data any more: it need not be written first to be deleted then. But if an
+ * operation is just at it, this does not wait: the flush writes it, and then it is deleted.
+ */
+static void discard(struct zf_inode *inode)
+{
+	if (inode->fs->read_only || !zf_rwlock_trywrlock(&inode->lock))
+		return;
+	zf_data_discard(inode);
+	zf_rwlock_unlock(&inode->lock);
+}
+
 void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count)
 {
 	struct zf_inode_shard *shard = shard_of(fs, ino);
@@ -327,9 +341,7 @@ void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count)
 	zf_mutex_unlock(&shard->lock);
 	if (!orphan)
 		return;
-	/* Nobody can ask for its data any more: do not write it first to delete it then. */
-	if (!fs->read_only)
-		zf_data_discard(orphan);
+	discard(orphan);
 	zf_inode_put(orphan);
 }
 
@@ -361,8 +373,7 @@ void zf_inode_forget_all(struct zf_fs *fs)
 		zf_mutex_unlock(&shard->lock);
 		while ((inode = next_unlinked(shard, next))) {
 			next = inode->ino + 1;
-			if (!fs->read_only)
-				zf_data_discard(inode);
+			discard(inode);
 			zf_inode_put(inode);
 		}
 	}

@@ -64,6 +64,7 @@ enum zf_absent {
 struct zf_inode {
 	uint64_t ino;
 	struct zf_fs *fs;
+	uint32_t type; /* S_IFMT of item.mode: never changes, so it needs no lock */
 
 	struct zf_rwlock lock;
 	struct zf_inode_item item;

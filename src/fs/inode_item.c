@@ -38,6 +38,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	if (r < 0)
 		return r;
 	zf_item_decode_inode(&disk, &inode->item);
+	inode->type = inode->item.mode & S_IFMT;
 	inode->disk_size = inode->item.size;
 	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
 }

@@ -11,9 +11,6 @@
 #include "fs/inode.h"
 #include "fs/item.h"
 
-/* Offsets and cookies travel through off_t. */
-#define FILE_END_MAX (UINT64_C(1) << 63)
-
 struct item {
 	const struct zf_item_check *check;
 	const char *what;
@@ -163,7 +160,7 @@ static int check_inode(const struct item *item)
 		FIELD(struct zf_disk_inode, generation, 1, item->check->generation_max),
 		FIELD(struct zf_disk_inode, change, 1, item->check->generation_max),
 		FIELD(struct zf_disk_inode, size, 0, ZF_FILE_SIZE_MAX),
-		FIELD(struct zf_disk_inode, bytes, 0, FILE_END_MAX),
+		FIELD(struct zf_disk_inode, bytes, 0, ZF_FILE_END_MAX),
 		FIELD(struct zf_disk_inode, project, 0, 0),
 		FIELD(struct zf_disk_inode, flags, 0, 0),
 		FIELD(struct zf_disk_inode, atime.nanoseconds, 0, 999999999),
@@ -501,13 +498,13 @@ static int check_extent_range(const struct item *item, const struct zf_disk_exte
 	r = check_aligned(item, "len", len);
 	if (r < 0)
 		return r;
-	r = check_range(item, "key offset", from, 0, FILE_END_MAX - ZF_BLOCK_SIZE);
+	r = check_range(item, "key offset", from, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE);
 	if (r < 0)
 		return r;
 	r = check_range(item, "len", len, ZF_BLOCK_SIZE,
 			extent->type == ZF_EXTENT_DATA
-				? zf_min_u64(ZF_EXTENT_MAX, FILE_END_MAX - from)
-				: FILE_END_MAX - from);
+				? zf_min_u64(ZF_EXTENT_MAX, ZF_FILE_END_MAX - from)
+				: ZF_FILE_END_MAX - from);
 	return r < 0 ? r : check_equal(item, "length", item->len, sizeof(*extent));
 }
 
@@ -557,7 +554,7 @@ static int check_intent(const struct item *item)
 	static const struct field fields[] = {
 		FIELD(struct zf_disk_intent, type, ZF_INTENT_TRUNCATE, ZF_INTENT_REFLINK),
 		FIELD(struct zf_disk_intent, ino, ZF_INO_FIRST, UINT64_MAX),
-		FIELD(struct zf_disk_intent, to, 0, UINT64_MAX),
+		FIELD(struct zf_disk_intent, to, 0, ZF_FILE_END_MAX),
 	};
 	static const struct field no_source[] = {
 		FIELD(struct zf_disk_intent, source_ino, 0, 0),
@@ -581,6 +578,10 @@ static int check_intent(const struct item *item)
 			return r;
 	}
 	r = check_range(item, "from", zf_le64_get(intent->from), 0, zf_le64_get(intent->to));
+	if (r == 0)
+		r = check_aligned(item, "from", zf_le64_get(intent->from));
+	if (r == 0)
+		r = check_aligned(item, "to", zf_le64_get(intent->to));
 	if (r < 0)
 		return r;
 	r = ZERO_BYTES(item, item->value, struct zf_disk_intent, reserved_a);
@@ -603,7 +604,7 @@ static int check_summary(const struct item *item)
 	const struct field fields[] = {
 		FIELD(struct zf_disk_summary, tree, ZF_TREE_FS, ZF_TREE_FS),
 		FIELD(struct zf_disk_summary, ino, ZF_INO_FIRST, UINT64_MAX),
-		FIELD(struct zf_disk_summary, offset, 0, FILE_END_MAX - ZF_BLOCK_SIZE),
+		FIELD(struct zf_disk_summary, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
 		FIELD(struct zf_disk_summary, generation, 1, item->check->generation_max),
 		FIELD(struct zf_disk_summary, count, 1,
 		      (item->check->device_bytes - item->key->objectid) / ZF_BLOCK_SIZE),
@@ -637,7 +638,7 @@ static int check_share(const struct item *item)
 	static const struct field fields[] = {
 		FIELD(struct zf_disk_share, tree, ZF_TREE_FS, ZF_TREE_FS),
 		FIELD(struct zf_disk_share, ino, ZF_INO_FIRST, UINT64_MAX),
-		FIELD(struct zf_disk_share, offset, 0, FILE_END_MAX - ZF_BLOCK_SIZE),
+		FIELD(struct zf_disk_share, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
 		FIELD(struct zf_disk_share, len, ZF_BLOCK_SIZE, ZF_EXTENT_MAX),
 	};
 	int r = check_device_address(item);

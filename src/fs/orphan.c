@@ -69,7 +69,7 @@ static int delete_some(struct zf_inode *inode, struct zf_trans *trans)
 	int r = 0;
 
 	if (S_ISREG(inode->item.mode))
-		r = zf_data_drop_extents(inode, trans, 0, UINT64_MAX, DROP_EXTENTS);
+		r = zf_data_drop_extents(inode, trans, 0, ZF_FILE_END_MAX, DROP_EXTENTS);
 	if (r == 0)
 		r = zf_tree_delete_range(inode->fs->forest, trans->writer, ZF_TREE_FS, &from, &to,
 					 DROP_NODES);

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/append.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "fs/inode.h"
+
+/* ---- life ---- */
+
+struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
+{
+	struct zf_append *append;
+	size_t size =
+		sizeof(*append) + capacity * (sizeof(append->blocks[0]) + sizeof(append->csums[0]) +
+					      sizeof(append->iov[0]) + sizeof(append->segments[0]));
+	uint8_t *at;
+
+	append = malloc(size);
+	if (!append)
+		return NULL;
+	*append = (struct zf_append){.fs = fs, .capacity = capacity};
+	at = (uint8_t *)(append + 1);
+	append->csums = (uint64_t *)(void *)at;
+	at += capacity * sizeof(append->csums[0]);
+	append->blocks = (struct zf_block **)(void *)at;
+	at += capacity * sizeof(append->blocks[0]);
+	append->iov = (struct iovec *)(void *)at;
+	at += capacity * sizeof(append->iov[0]);
+	append->segments = (struct zf_segment *)(void *)at;
+	return append;
+}
+
+void zf_append_free(struct zf_append *append)
+{
+	assert(!append || append->count == 0);
+	free(append);
+}
+
+/* The blocks that are still the append's, as a chain. */
+static struct zf_block *chain_blocks(struct zf_append *append, unsigned int *ret_count)
+{
+	struct zf_block *chain = NULL;
+	unsigned int count = 0;
+
+	for (unsigned int i = append->count; i-- > 0;) {
+		struct zf_block *block = append->blocks[i];
+
+		if (!block)
+			continue;
+		block->next = chain;
+		chain = block;
+		count++;
+	}
+	*ret_count = count;
+	return chain;
+}
+
+void zf_append_end(struct zf_append *append)
+{
+	struct zf_fs *fs = append->fs;
+	unsigned int count;
+	struct zf_block *chain = chain_blocks(append, &count);
+
+	if (append->granted)
+		zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
+	zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
+			   (uint64_t)append->count * ZF_BLOCK_ITEMS);
+	zf_pool_give(&fs->flush, chain);
+	atomic_fetch_sub(&fs->flush.flight_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
+	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
+	for (unsigned int i = 0; i < append->segment_count; i++)
+		zf_inode_put(append->segments[i].inode);
+	free(append);
+}
+
+/* ---- to the device ---- */
+
+void zf_append_enqueue(struct zf_append *append)
+{
+	struct zf_flush *flush = &append->fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	STAILQ_INSERT_TAIL(&flush->waiting, append, link);
+	zf_mutex_unlock(&flush->lock);
+}
+
+static void enqueue_first(struct zf_append *append)
+{
+	struct zf_flush *flush = &append->fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	STAILQ_INSERT_HEAD(&flush->waiting, append, link);
+	zf_mutex_unlock(&flush->lock);
+}
+
+static struct zf_append *take_waiting(struct zf_fs *fs)
+{
+	struct zf_append *append;
+
+	zf_mutex_lock(&fs->flush.lock);
+	append = STAILQ_FIRST(&fs->flush.waiting);
+	if (append)
+		STAILQ_REMOVE_HEAD(&fs->flush.waiting, link);
+	zf_mutex_unlock(&fs->flush.lock);
+	return append;
+}
+
+static void to_done(struct zf_append *append, bool was_submitted)
+{
+	struct zf_flush *flush = &append->fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	STAILQ_INSERT_TAIL(&flush->done, append, link);
+	flush->submitted -= was_submitted;
+	flush->events++;
+	zf_cond_broadcast(&flush->progress);
+	zf_mutex_unlock(&flush->lock);
+}
+
+/* Both the device and the checksums have to be ready; whoever is last hands the append on. */
+static void finish_part(struct zf_append *append)
+{
+	if (atomic_fetch_sub(&append->unfinished, 1) == 1)
+		to_done(append, true);
+}
+
+static void append_completed(struct zf_io *io)
+{
+	finish_part(ZF_CONTAINER_OF(io, struct zf_append, io));
+}
+
+/* Moves the blocks from `keep` on to an append of their own: the zone had no room for all. */
+static struct zf_append *split(struct zf_append *append, unsigned int keep)
+{
+	struct zf_append *rest = zf_append_new(append->fs, append->count - keep);
+
+	if (!rest)
+		return NULL;
+	rest->count = append->count - keep;
+	rest->retried = append->retried;
+	memcpy(rest->blocks, append->blocks + keep, rest->count * sizeof(rest->blocks[0]));
+	for (unsigned int i = 0; i < append->segment_count; i++) {
+		struct zf_segment *segment = &append->segments[i];
+		unsigned int end = segment->first + segment->count;
+		struct zf_segment part = *segment;
+
+		if (end <= keep)
+			continue;
+		part.first = segment->first > keep ? segment->first - keep : 0;
+		part.count = end - keep - part.first;
+		if (segment->first < keep) {
+			segment->count = keep - segment->first;
+			zf_inode_ref(part.inode);
+		}
+		rest->segments[rest->segment_count++] = part;
+	}
+	while (append->segments[append->segment_count - 1].first >= keep)
+		append->segment_count--;
+	append->count = keep;
+	return rest;
+}
+
+static unsigned int fill_iov(struct zf_append *append)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < append->count; i++) {
+		uint8_t *bytes = append->blocks[i]->bytes;
+		struct iovec *last = n ? &append->iov[n - 1] : NULL;
+
+		if (last && (uint8_t *)last->iov_base + last->iov_len == bytes)
+			last->iov_len += ZF_BLOCK_SIZE;
+		else
+			append->iov[n++] = (struct iovec){bytes, ZF_BLOCK_SIZE};
+	}
+	return n;
+}
+
+static void submit(struct zf_append *append)
+{
+	struct zf_fs *fs = append->fs;
+
+	append->io = (struct zf_io){
+		.op = append->grant.address ? ZF_IO_WRITE : ZF_IO_APPEND,
+		.addr = append->grant.address ? append->grant.address : append->grant.zone_start,
+		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
+		.iov = append->iov,
+		.iovcnt = fill_iov(append),
+		.done = append_completed,
+	};
+	atomic_store(&append->unfinished, 2);
+	zf_mutex_lock(&fs->flush.lock);
+	fs->flush.submitted++;
+	zf_mutex_unlock(&fs->flush.lock);
+	zf_dev_submit(fs->dev, &append->io);
+	/* The buffers do not change while they are in flight: this time costs nobody anything. */
+	for (unsigned int i = 0; i < append->count; i++)
+		append->csums[i] = zf_hash64(append->blocks[i]->bytes, ZF_BLOCK_SIZE);
+	finish_part(append);
+}
+
+static void fail(struct zf_append *append, int error)
+{
+	append->error = error;
+	append->retried = true;
+	to_done(append, false);
+}
+
+int zf_append_submit_waiting(struct zf_fs *fs)
+{
+	struct zf_append *append, *rest;
+
+	while ((append = take_waiting(fs))) {
+		uint64_t want = (uint64_t)append->count << ZF_BLOCK_SHIFT;
+		int r = zf_alloc_append_begin(fs->alloc, ZF_ROLE_HOT, want, &append->grant);
+
+		if (r < 0) {
+			enqueue_first(append);
+			return -EAGAIN;
+		}
+		append->granted = true;
+		if (append->grant.len < want) {
+			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
+			if (!rest) {
+				append->io.result = -ENOMEM;
+				fail(append, -ENOMEM);
+				continue;
+			}
+			enqueue_first(rest);
+		}
+		submit(append);
+	}
+	return 0;
+}
+
+bool zf_append_retry(struct zf_append *append)
+{
+	struct zf_fs *fs = append->fs;
+
+	if (append->retried)
+		return false;
+	/* What the first try had reserved is lost with its zone. */
+	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0) < 0)
+		return false;
+	zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
+	append->granted = false;
+	append->retried = true;
+	enqueue_first(append);
+	return true;
+}
+
+void zf_append_give_up_waiting(struct zf_fs *fs, int error)
+{
+	struct zf_append *append = take_waiting(fs);
+
+	if (append)
+		fail(append, error);
+}
+
+/* ---- from the device ---- */
+
+struct zf_append *zf_append_take_done(struct zf_fs *fs, uint64_t *ret_let_go)
+{
+	struct zf_append *append;
+
+	zf_mutex_lock(&fs->flush.lock);
+	append = STAILQ_FIRST(&fs->flush.done);
+	if (append) {
+		STAILQ_REMOVE_HEAD(&fs->flush.done, link);
+		fs->flush.landing++;
+		*ret_let_go = fs->flush.let_go;
+	}
+	zf_mutex_unlock(&fs->flush.lock);
+	return append;
+}
+
+void zf_append_landed(struct zf_fs *fs, struct zf_append *append, uint64_t let_go)
+{
+	struct zf_flush *flush = &fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	/* What it waits for may have landed since it was looked at. */
+	if (append && flush->let_go != let_go)
+		STAILQ_INSERT_TAIL(&flush->done, append, link);
+	else if (append)
+		STAILQ_INSERT_TAIL(&flush->held, append, link);
+	flush->landing--;
+	flush->events++;
+	zf_cond_broadcast(&flush->progress);
+	zf_mutex_unlock(&flush->lock);
+}
+
+void zf_append_retry_held(struct zf_fs *fs)
+{
+	struct zf_flush *flush = &fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	flush->let_go++;
+	if (!STAILQ_EMPTY(&flush->held)) {
+		STAILQ_CONCAT(&flush->done, &flush->held);
+		flush->events++;
+		zf_cond_broadcast(&flush->progress);
+	}
+	zf_mutex_unlock(&flush->lock);
+}
+
+/* ---- waiting ---- */
+
+uint64_t zf_flush_events(struct zf_fs *fs)
+{
+	uint64_t events;
+
+	zf_mutex_lock(&fs->flush.lock);
+	events = fs->flush.events;
+	zf_mutex_unlock(&fs->flush.lock);
+	return events;
+}
+
+void zf_flush_event(struct zf_fs *fs)
+{
+	zf_mutex_lock(&fs->flush.lock);
+	fs->flush.events++;
+	zf_cond_broadcast(&fs->flush.progress);
+	zf_mutex_unlock(&fs->flush.lock);
+}
+
+void zf_flush_wait(struct zf_fs *fs, uint64_t seen)
+{
+	struct zf_flush *flush = &fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	while (flush->events == seen && (zf_dev_is_threaded(fs->dev) || flush->submitted > 0))
+		zf_dev_wait_progress(fs->dev, &flush->progress, &flush->lock);
+	zf_mutex_unlock(&flush->lock);
+}
+
+/* Is something under way that will make an event? */
+static bool is_moving(struct zf_fs *fs)
+{
+	bool r;
+
+	zf_mutex_lock(&fs->flush.lock);
+	r = fs->flush.submitted > 0 || fs->flush.landing > 0 || !STAILQ_EMPTY(&fs->flush.done);
+	zf_mutex_unlock(&fs->flush.lock);
+	return r;
+}
+
+/* Every append ended and zones are still wanting: only commits and resets can help. */
+static void make_room(struct zf_fs *fs)
+{
+	for (unsigned int round = 0; round < 4; round++) {
+		int r = zf_txn_commit(fs->txn, true);
+
+		while (r >= 0 && (r = zf_txn_tidy(fs->txn, true)) == ZF_TIDY_DID)
+			;
+		if (r < 0)
+			break;
+		if (zf_append_submit_waiting(fs) == 0)
+			return;
+	}
+	if (!is_moving(fs))
+		zf_append_give_up_waiting(fs, zf_txn_error(fs->txn) ? -EROFS : -ENOSPC);
+}
+
+void zf_flush_progress(struct zf_fs *fs, uint64_t seen)
+{
+	if (zf_data_land(fs) > 0)
+		return;
+	if (zf_append_submit_waiting(fs) == -EAGAIN && !is_moving(fs)) {
+		make_room(fs);
+		return;
+	}
+	zf_flush_wait(fs, seen);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes on behind the operations' backs.
+ *
+ * The flusher lands what has completed, packs what is dirty into appends (whole ones at once, the
+ * rest when it is old or much), and frees room when zones are wanting. The committer, every
+ * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
+ * waiting for data; then it gets zones back and deletes what has no name.
+ */
+#include "fs/background.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fs/append.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+
+/* While there is something to commit, how often it is looked whether it is much. */
+#define LOOK_MS 100u
+
+struct zf_background {
+	struct zf_fs *fs;
+	pthread_t flusher, committer;
+	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
+	struct zf_mutex lock;	    /* ZF_RANK_DEV: for `stop` only */
+	struct zf_cond stop;
+};
+
+static uint64_t now_ms(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- the flusher ---- */
+
+static void flush_aged(struct zf_fs *fs)
+{
+	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
+
+	/* Errors are kept by the inodes, for their fsync. */
+	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
+}
+
+static void *flusher(void *arg)
+{
+	struct zf_background *background = arg;
+	struct zf_fs *fs = background->fs;
+
+	while (!atomic_load(&background->stopping)) {
+		uint64_t seen = zf_flush_events(fs);
+
+		zf_flush_run_eager(fs);
+		if (atomic_exchange(&fs->flush.wanted, false))
+			(void)zf_data_flush_all(fs, false);
+		if (atomic_exchange(&background->aged, false))
+			flush_aged(fs);
+		zf_flush_progress(fs, seen);
+	}
+	return NULL;
+}
+
+/* ---- the committer ---- */
+
+static void tidy(struct zf_background *background)
+{
+	struct zf_fs *fs = background->fs;
+
+	while (!atomic_load(&background->stopping) && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
+		;
+}
+
+static void commit(struct zf_background *background)
+{
+	struct zf_fs *fs = background->fs;
+
+	atomic_store(&background->aged, true);
+	zf_flush_event(fs);
+	/* A failure has turned the filesystem read-only, and was reported. */
+	if (zf_txn_commit(fs->txn, false) == 0)
+		tidy(background);
+	zf_orphan_run(fs);
+}
+
+static bool is_much(struct zf_fs *fs)
+{
+	return zf_forest_dirty_bytes(fs->forest) > fs->options.cache_bytes / 4;
+}
+
+/* Returns false when it is time to stop. */
+static bool wait_ms(struct zf_background *background, uint64_t ms)
+{
+	bool stopping;
+
+	zf_mutex_lock(&background->lock);
+	if (!atomic_load(&background->stopping))
+		zf_cond_wait_ms(&background->stop, &background->lock, ms);
+	stopping = atomic_load(&background->stopping);
+	zf_mutex_unlock(&background->lock);
+	return !stopping;
+}
+
+static void *committer(void *arg)
+{
+	struct zf_background *background = arg;
+	struct zf_fs *fs = background->fs;
+	uint64_t interval = fs->options.commit_ms, due = now_ms(CLOCK_MONOTONIC) + interval;
+
+	for (;;) {
+		uint64_t now = now_ms(CLOCK_MONOTONIC), left = due > now ? due - now : 0;
+
+		if (left > 0 && !is_much(fs)) {
+			if (zf_txn_is_dirty(fs->txn))
+				left = zf_min_u64(left, LOOK_MS);
+			if (!wait_ms(background, left))
+				return NULL;
+			continue;
+		}
+		commit(background);
+		due = now_ms(CLOCK_MONOTONIC) + interval;
+	}
+}
+
+/* ---- life ---- */
+
+static int start_thread(pthread_t *thread, void *(*main)(void *), void *arg, const char *name)
+{
+	int r = pthread_create(thread, NULL, main, arg);
+
+	if (r == 0)
+		pthread_setname_np(*thread, name);
+	return -r;
+}
+
+static void stop_all(struct zf_background *background)
+{
+	zf_mutex_lock(&background->lock);
+	atomic_store(&background->stopping, true);
+	zf_cond_broadcast(&background->stop);
+	zf_mutex_unlock(&background->lock);
+	zf_flush_event(background->fs);
+}
+
+static void free_background(struct zf_background *background)
+{
+	zf_cond_deinit(&background->stop);
+	zf_mutex_deinit(&background->lock);
+	free(background);
+}
+
+static int start_threads(struct zf_background *background)
+{
+	int r = start_thread(&background->flusher, flusher, background, "zfuse-flush");
+
+	if (r < 0)
+		return r;
+	r = start_thread(&background->committer, committer, background, "zfuse-commit");
+	if (r < 0) {
+		stop_all(background);
+		pthread_join(background->flusher, NULL);
+	}
+	return r;
+}
+
+int zf_background_start(struct zf_fs *fs)
+{
+	struct zf_background *background = calloc(1, sizeof(*background));
+	sigset_t all, old;
+	int r;
+
+	if (!background)
+		return -ENOMEM;
+	background->fs = fs;
+	zf_mutex_init(&background->lock, ZF_RANK_DEV);
+	zf_cond_init(&background->stop);
+	/* Signals belong to whoever runs the filesystem. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = start_threads(background);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r < 0) {
+		free_background(background);
+		return r;
+	}
+	fs->background = background;
+	return 0;
+}
+
+void zf_background_stop(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	stop_all(background);
+	pthread_join(background->flusher, NULL);
+	pthread_join(background->committer, NULL);
+	fs->background = NULL;
+	free_background(background);
+}
+
+/* ---- without threads ---- */
+
+/*
+ * Half of what is in flight completes, so that commits meet appends in every state; with nothing
+ * else going on, a few steps finish everything.
+ */
+static void land_half(struct zf_fs *fs)
+{
+	unsigned int polls;
+
+	zf_mutex_lock(&fs->flush.lock);
+	polls = (fs->flush.submitted + 1) / 2;
+	zf_mutex_unlock(&fs->flush.lock);
+	while (polls-- > 0)
+		zf_dev_poll(fs->dev, true);
+	zf_data_land(fs);
+	zf_append_submit_waiting(fs);
+}
+
+int zf_fs_step(struct zf_fs *fs)
+{
+	int r;
+
+	if (fs->read_only)
+		return 0;
+	(void)zf_data_flush_all(fs, false);
+	land_half(fs);
+	zf_orphan_run(fs);
+	r = zf_txn_commit(fs->txn, false);
+	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
+		;
+	return r;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks of file data in memory, and the pool that they come from.
+ *
+ *                 write                flush                     landed, revoked
+ *      (pool) -----------> DIRTY ----------------> FLIGHT ------------------------> GONE --> (pool)
+ *                            ^      append failed    |           its append ends
+ *                            +-----------------------+
+ *                              (failed: only to be read)
+ *
+ * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and
+ * the dirty one is `blocked` until the other has landed.
+ *
+ * Functions ending in _locked want data->lock. Each moves the counters of struct zf_data along.
+ */
+#ifndef ZF_FS_BLOCK_H
+#define ZF_FS_BLOCK_H
+
+#include "base/bits.h"
+#include "fs/data.h"
+
+/* What one dirty block may add to the trees: a new extent, the rest of a split one, a summary. */
+#define ZF_BLOCK_ITEMS 3u
+
+enum zf_block_state {
+	ZF_BLOCK_POOL,
+	ZF_BLOCK_DIRTY,
+	ZF_BLOCK_FLIGHT,
+	ZF_BLOCK_GONE, /* only its append still has it */
+};
+
+struct zf_block {
+	RB_ENTRY(zf_block) link;
+	TAILQ_ENTRY(zf_block) age_link;
+	struct zf_block *next; /* in the pool, and in chains taken from it */
+	uint8_t *bytes;	       /* ZF_BLOCK_SIZE, aligned to it */
+	uint64_t index;	       /* in the file */
+	uint64_t seq;	       /* data->next_seq when it became dirty */
+	uint64_t born_ms;      /* monotonic; when it became dirty */
+	/*
+	 * How much of the block is right on the device: bytes from its start (fs/size.h). And what
+	 * it will be when the version in flight below this one lands.
+	 */
+	uint32_t landed_end, landed_end_next;
+	enum zf_block_state state;
+	bool blocked; /* a version in flight is to land first */
+	bool failed;  /* holds no reservation, is not in data->age, and no flush takes it */
+};
+
+RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
+
+/* ---- the pool ---- */
+
+/* A chain of `count` blocks, or NULL. */
+struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count);
+void zf_pool_give(struct zf_flush *flush, struct zf_block *chain); /* takes NULL */
+void zf_pool_deinit(struct zf_flush *flush);
+
+/* ---- one inode's blocks ---- */
+
+struct zf_block *zf_block_dirty_locked(struct zf_data *data, uint64_t index);
+struct zf_block *zf_block_flight_locked(struct zf_data *data, uint64_t index);
+/* The version that a reader sees, or NULL. */
+struct zf_block *zf_block_newest_locked(struct zf_data *data, uint64_t index);
+/* The first block at or behind `index`, of the newest versions. */
+struct zf_block *zf_block_next_locked(struct zf_data *data, uint64_t index);
+
+/*
+ * block->index and bytes are set. `size` is the file's before the write that made it; stored bytes
+ * up to there are taken to be right.
+ */
+void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, uint64_t size);
+/* A failed block was written again: it is ready once more, with the writer's reservation. */
+void zf_block_revive_locked(struct zf_data *data, struct zf_block *block);
+void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* DIRTY -> FLIGHT */
+/* FLIGHT -> GONE; `landed`: into the tree. A version above it becomes ready. */
+void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
+/* FLIGHT -> DIRTY and failed. There is no version above it. */
+void zf_block_fail_locked(struct zf_data *data, struct zf_block *block);
+/* Takes a dirty block out: it is the caller's. */
+void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block);
+
+#endif

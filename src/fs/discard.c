@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/discard.h"
+
+#include "fs/append.h"
+#include "fs/block.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+#include "fs/land.h"
+
+void zf_discard_blocks(struct zf_inode *inode, uint64_t index)
+{
+	struct zf_fs *fs = inode->fs;
+	struct zf_data *data = &inode->data;
+	struct zf_block key = {.index = index}, *block, *next, *chain = NULL;
+	unsigned int count = 0, failed = 0;
+
+	zf_mutex_lock(&data->lock);
+	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block; block = next) {
+		next = RB_NEXT(zf_block_tree, &data->flight, block);
+		zf_block_leave_flight_locked(data, block, false);
+	}
+	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block; block = next) {
+		next = RB_NEXT(zf_block_tree, &data->dirty, block);
+		failed += block->failed;
+		count++;
+		zf_block_remove_dirty_locked(data, block);
+		block->next = chain;
+		chain = block;
+	}
+	zf_mutex_unlock(&data->lock);
+	zf_pool_give(&fs->flush, chain);
+	zf_alloc_unreserve(fs->alloc, count - failed, (uint64_t)(count - failed) * ZF_BLOCK_ITEMS);
+	atomic_fetch_sub(&fs->flush.failed_bytes, (uint64_t)failed << ZF_BLOCK_SHIFT);
+	zf_flush_release(fs, count);
+	zf_land_let_go(inode);
+	if (count > 0)
+		zf_flush_event(fs);
+}
+
+void zf_data_discard(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	bool off;
+
+	zf_discard_blocks(inode, 0);
+	inode->item_dirty = false;
+	zf_mutex_lock(&fs->lock);
+	off = inode->on_dirty_list;
+	if (off)
+		TAILQ_REMOVE(&fs->dirty, inode, dirty_link);
+	inode->on_dirty_list = false;
+	zf_mutex_unlock(&fs->lock);
+	/* Not the last one: the caller has a use. */
+	if (off)
+		zf_inode_put(inode);
+}

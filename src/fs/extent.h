@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The extent map of one inode: extents as they are in the fs tree, decoded and checked.
+ *
+ * Extents do not overlap. INLINE stands for block 0, however many bytes it has; the others are
+ * whole blocks. What no extent covers is a hole. Callers hold inode->lock, exclusively for edits.
+ */
+#ifndef ZF_FS_EXTENT_H
+#define ZF_FS_EXTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "fs/fs_format.h"
+#include "fs/item_check.h"
+
+struct zf_inode;
+struct zf_trans;
+
+struct zf_extent {
+	uint64_t offset, len; /* in the file, bytes */
+	uint64_t address;     /* DATA */
+	uint64_t generation;
+	enum zf_extent_type type;
+	uint8_t flags;
+};
+
+/* Behind the last byte of the file that the extent stands for. */
+static inline uint64_t zf_extent_end(const struct zf_extent *extent)
+{
+	uint64_t end = extent->offset + extent->len;
+
+	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
+}
+
+/* ---- looking ---- */
+
+/* Filled before any lock of the trees is held; good for one operation. */
+struct zf_extent_reader {
+	struct zf_inode *inode;
+	struct zf_item_check check;
+};
+void zf_extent_reader_init(struct zf_extent_reader *reader, struct zf_inode *inode);
+
+/* The extent that covers `offset`, or else the first one behind it. -ENOENT. */
+int zf_extent_find(struct zf_extent_reader *reader, uint64_t offset, struct zf_extent *ret_extent);
+
+/*
+ * Calls fn for each extent that begins in [from, to], in order; `bytes` is an INLINE one's content.
+ * As zf_tree_scan(): what holds for its callback holds for this one.
+ */
+typedef int zf_extent_scan_fn(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
+int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
+		   zf_extent_scan_fn *fn, void *arg);
+
+/* ---- editing ---- */
+
+/* One transaction's edits of one inode's map; item.bytes and the zones' live counts follow them. */
+struct zf_extent_editor {
+	struct zf_extent_reader reader;
+	struct zf_trans *trans;
+	unsigned int edits; /* tree edits made so far ... */
+	unsigned int began; /* ... and when the change that is being made began */
+	bool torn;	    /* an edit failed after another of the same change: abort */
+};
+void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
+			   struct zf_trans *trans);
+
+/* The most tree edits of one zf_extent_put(). */
+#define ZF_EXTENT_PUT_EDITS 8u
+
+/*
+ * Puts a DATA extent in the place of whatever its range held, or as much of its head as the bound
+ * on edits allows: *ret_len bytes. Merges it with its neighbours where they are adjacent on the
+ * device too.
+ */
+int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+		  uint64_t *ret_len);
+/* `len` bytes of content as the INLINE extent, in the place of what block 0 held. At most 8 edits.
+ */
+int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
+/* Shortens an INLINE extent to `len` bytes, if there is one and it is longer. One edit. */
+int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len);
+/* See zf_data_drop_extents(). */
+int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
+		   unsigned int max_edits);
+
+#endif

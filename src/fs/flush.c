@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* From dirty blocks to appends; and waiting until they have landed. */
+#include "fs/flush.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/append.h"
+#include "fs/extent.h"
+#include "fs/inline.h"
+#include "fs/inode.h"
+
+/* ---- packing ---- */
+
+/* The append that is being packed. */
+struct packer {
+	struct zf_fs *fs;
+	struct zf_append *append; /* NULL: none begun */
+};
+
+static void pack_submit(struct packer *packer)
+{
+	if (!packer->append)
+		return;
+	if (packer->append->count > 0)
+		zf_append_enqueue(packer->append);
+	else
+		zf_append_free(packer->append);
+	packer->append = NULL;
+	/* If zones have no room now: whoever lands the next append goes on. */
+	zf_append_submit_waiting(packer->fs);
+}
+
+/* Moves ready blocks from *from on into the append, until it is full. Returns how many. */
+static unsigned int pack_blocks(struct zf_append *append, struct zf_inode *inode, uint64_t *from)
+{
+	struct zf_data *data = &inode->data;
+	struct zf_block key = {.index = *from}, *block, *next;
+	unsigned int first = append->count, count;
+
+	zf_mutex_lock(&data->lock);
+	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key);
+	     block && data->ready > 0 && append->count < append->capacity; block = next) {
+		next = RB_NEXT(zf_block_tree, &data->dirty, block);
+		*from = block->index + 1;
+		if (block->blocked || block->failed)
+			continue;
+		zf_block_take_off_locked(data, block);
+		append->blocks[append->count++] = block;
+	}
+	zf_mutex_unlock(&data->lock);
+	count = append->count - first;
+	if (count == 0)
+		return 0;
+	append->segments[append->segment_count++] =
+		(struct zf_segment){.inode = zf_inode_ref(inode), .first = first, .count = count};
+	atomic_fetch_add(&append->fs->flush.flight_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
+	return count;
+}
+
+/* `whole`: only what fills appends. */
+static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
+{
+	struct zf_data *data = &inode->data;
+	uint32_t limit = packer->fs->flush.limit_blocks, ready;
+	uint64_t from = 0;
+
+	for (;;) {
+		zf_mutex_lock(&data->lock);
+		ready = data->ready;
+		zf_mutex_unlock(&data->lock);
+		if (ready == 0 || (whole && ready < limit))
+			return 0;
+		if (!packer->append)
+			packer->append = zf_append_new(packer->fs, limit);
+		if (!packer->append)
+			return -ENOMEM;
+		if (pack_blocks(packer->append, inode, &from) == 0)
+			return 0;
+		if (packer->append->count == packer->append->capacity)
+			pack_submit(packer);
+	}
+}
+
+static int start(struct packer *packer, struct zf_inode *inode)
+{
+	int r = zf_inline_flush(inode);
+
+	return r < 0 ? r : pack_inode(packer, inode, false);
+}
+
+/* ---- joining and settling ---- */
+
+static int join(struct zf_txn *txn, unsigned int items, bool may_wait, struct zf_trans *ret_trans)
+{
+	int r = zf_trans_join(txn, ZF_RESERVE_NORMAL, items, may_wait, ret_trans);
+
+	if (r == -ENOSPC)
+		r = zf_trans_join(txn, ZF_RESERVE_FREEING, items, may_wait, ret_trans);
+	return r;
+}
+
+int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans)
+{
+	struct zf_txn *txn = inode->fs->txn;
+	int r;
+
+	for (unsigned int attempt = 0; attempt < 4; attempt++) {
+		zf_rwlock_wrlock(&inode->lock);
+		r = join(txn, items, false, ret_trans);
+		if (r == 0)
+			return 0;
+		zf_rwlock_unlock(&inode->lock);
+		if (r == -EAGAIN)
+			r = join(txn, items, true, ret_trans);
+		if (r < 0)
+			return r;
+		zf_trans_leave(ret_trans);
+	}
+	zf_rwlock_wrlock(&inode->lock);
+	r = join(txn, items, true, ret_trans);
+	if (r < 0)
+		zf_rwlock_unlock(&inode->lock);
+	return r;
+}
+
+static bool has_blocks(struct zf_data *data)
+{
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = !RB_EMPTY(&data->dirty) || !RB_EMPTY(&data->flight);
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+void zf_data_unlock(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	bool off = false;
+
+	if (!inode->item_dirty && !has_blocks(&inode->data)) {
+		zf_mutex_lock(&fs->lock);
+		off = inode->on_dirty_list;
+		if (off)
+			TAILQ_REMOVE(&fs->dirty, inode, dirty_link);
+		inode->on_dirty_list = false;
+		zf_mutex_unlock(&fs->lock);
+	}
+	zf_rwlock_unlock(&inode->lock);
+	if (off)
+		zf_inode_put(inode);
+}
+
+static int store_item(struct zf_inode *inode)
+{
+	struct zf_trans trans;
+	bool dirty;
+	int r;
+
+	zf_rwlock_rdlock(&inode->lock);
+	dirty = inode->item_dirty;
+	zf_rwlock_unlock(&inode->lock);
+	if (!dirty)
+		return 0;
+	r = zf_data_join(inode, 1, &trans);
+	if (r < 0)
+		return r;
+	if (inode->item_dirty)
+		r = zf_inode_store(inode, &trans);
+	zf_trans_leave(&trans);
+	zf_data_unlock(inode);
+	return r;
+}
+
+/* ---- one inode ---- */
+
+static bool has_landed(struct zf_data *data, uint64_t seq)
+{
+	const struct zf_block *oldest;
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	oldest = TAILQ_FIRST(&data->age);
+	r = !oldest || oldest->seq >= seq;
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+/* The error of an append that failed; with it, what could not be written is forgotten. */
+static int take_error(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	struct zf_block *block, *next, *chain = NULL;
+	unsigned int count = 0;
+	int error;
+
+	zf_mutex_lock(&data->lock);
+	error = data->error;
+	zf_mutex_unlock(&data->lock);
+	if (!error)
+		return 0;
+	zf_rwlock_wrlock(&inode->lock);
+	zf_mutex_lock(&data->lock);
+	data->error = 0;
+	RB_FOREACH_SAFE (block, zf_block_tree, &data->dirty, next) {
+		if (!block->failed)
+			continue;
+		zf_block_remove_dirty_locked(data, block);
+		block->next = chain;
+		chain = block;
+		count++;
+	}
+	zf_mutex_unlock(&data->lock);
+	zf_pool_give(&inode->fs->flush, chain);
+	atomic_fetch_sub(&inode->fs->flush.failed_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
+	zf_flush_release(inode->fs, count);
+	zf_data_unlock(inode);
+	return error;
+}
+
+int zf_data_flush(struct zf_inode *inode, bool wait)
+{
+	struct zf_data *data = &inode->data;
+	struct packer packer = {.fs = inode->fs};
+	uint64_t seq, seen;
+	int r;
+
+	zf_mutex_lock(&data->lock);
+	seq = data->next_seq;
+	zf_mutex_unlock(&data->lock);
+	for (;;) {
+		seen = zf_flush_events(inode->fs);
+		r = start(&packer, inode);
+		pack_submit(&packer);
+		if (r < 0)
+			return r;
+		if (!wait || has_landed(data, seq))
+			break;
+		zf_flush_progress(inode->fs, seen);
+	}
+	if (wait)
+		r = take_error(inode);
+	if (r == 0 && (wait || !has_blocks(data)))
+		r = store_item(inode);
+	return r;
+}
+
+/* ---- many ---- */
+
+struct inodes {
+	struct zf_inode **at;
+	size_t count;
+};
+
+static int snapshot_dirty(struct zf_fs *fs, struct inodes *ret_inodes)
+{
+	struct inodes inodes = {0};
+	struct zf_inode *inode;
+	size_t room = 0;
+
+	zf_mutex_lock(&fs->lock);
+	TAILQ_FOREACH (inode, &fs->dirty, dirty_link)
+		room++;
+	zf_mutex_unlock(&fs->lock);
+	inodes.at = malloc((room + 1) * sizeof(*inodes.at));
+	if (!inodes.at)
+		return -ENOMEM;
+	/* What joined the list since then stands at its end, and is newer than this call. */
+	zf_mutex_lock(&fs->lock);
+	TAILQ_FOREACH (inode, &fs->dirty, dirty_link) {
+		if (inodes.count == room)
+			break;
+		inodes.at[inodes.count++] = zf_inode_ref(inode);
+	}
+	zf_mutex_unlock(&fs->lock);
+	*ret_inodes = inodes;
+	return 0;
+}
+
+static bool is_younger(struct zf_data *data, uint64_t born_ms)
+{
+	const struct zf_block *oldest;
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	oldest = TAILQ_FIRST(&data->age);
+	r = oldest && oldest->born_ms > born_ms;
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+static int flush_many(struct zf_fs *fs, bool wait, uint64_t born_ms)
+{
+	struct packer packer = {.fs = fs};
+	struct inodes inodes;
+	int r = snapshot_dirty(fs, &inodes), first = 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < inodes.count; i++) {
+		struct zf_inode *inode = inodes.at[i];
+
+		if (is_younger(&inode->data, born_ms))
+			continue;
+		r = start(&packer, inode);
+		if (r == 0 && !has_blocks(&inode->data))
+			r = store_item(inode);
+		first = first ? first : r;
+	}
+	pack_submit(&packer);
+	for (size_t i = 0; i < inodes.count; i++) {
+		r = wait ? zf_data_flush(inodes.at[i], true) : 0;
+		first = first ? first : r;
+		zf_inode_put(inodes.at[i]);
+	}
+	free(inodes.at);
+	return first;
+}
+
+int zf_data_flush_all(struct zf_fs *fs, bool wait)
+{
+	return flush_many(fs, wait, UINT64_MAX);
+}
+
+int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms)
+{
+	return flush_many(fs, false, born_ms);
+}
+
+/* ---- whole appends at once ---- */
+
+void zf_flush_want_eager(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	struct zf_flush *flush = &fs->flush;
+	struct zf_data *data = &inode->data;
+
+	if (!fs->background)
+		return;
+	zf_mutex_lock(&flush->lock);
+	if (!data->eager) {
+		data->eager = true;
+		zf_inode_ref(inode);
+		STAILQ_INSERT_TAIL(&flush->eager, data, eager_link);
+		flush->events++;
+		zf_cond_broadcast(&flush->progress);
+	}
+	zf_mutex_unlock(&flush->lock);
+}
+
+static struct zf_inode *take_eager(struct zf_fs *fs)
+{
+	struct zf_flush *flush = &fs->flush;
+	struct zf_data *data;
+
+	zf_mutex_lock(&flush->lock);
+	data = STAILQ_FIRST(&flush->eager);
+	if (data) {
+		STAILQ_REMOVE_HEAD(&flush->eager, eager_link);
+		data->eager = false;
+	}
+	zf_mutex_unlock(&flush->lock);
+	return data ? ZF_CONTAINER_OF(data, struct zf_inode, data) : NULL;
+}
+
+void zf_flush_run_eager(struct zf_fs *fs)
+{
+	struct packer packer = {.fs = fs};
+	struct zf_inode *inode;
+
+	while ((inode = take_eager(fs))) {
+		/* Without memory now: the next round of aged data takes it along. */
+		(void)pack_inode(&packer, inode, true);
+		pack_submit(&packer);
+		zf_inode_put(inode);
+	}
+}
+
+/* ---- the bound ---- */
+
+static bool try_admit(struct zf_fs *fs, uint64_t bytes)
+{
+	uint64_t used = atomic_load(&fs->flush.used_bytes);
+
+	do {
+		if (used > 0 && used + bytes > fs->options.dirty_bytes)
+			return false;
+	} while (!atomic_compare_exchange_weak(&fs->flush.used_bytes, &used, used + bytes));
+	return true;
+}
+
+static void want_all(struct zf_fs *fs)
+{
+	if (!atomic_exchange(&fs->flush.wanted, true))
+		zf_flush_event(fs);
+}
+
+int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
+{
+	uint64_t bytes = (uint64_t)blocks << ZF_BLOCK_SHIFT, seen;
+
+	while (!try_admit(fs, bytes)) {
+		if (zf_txn_error(fs->txn))
+			return -EROFS;
+		if (fs->background)
+			want_all(fs);
+		if (!may_wait)
+			return -EAGAIN;
+		seen = zf_flush_events(fs);
+		if (!fs->background) {
+			zf_data_flush_all(fs, false);
+			zf_flush_progress(fs, seen);
+		} else if (!try_admit(fs, bytes)) {
+			want_all(fs);
+			zf_flush_wait(fs, seen);
+		} else {
+			break;
+		}
+	}
+	return 0;
+}
+
+void zf_flush_admit_always(struct zf_fs *fs, unsigned int blocks)
+{
+	atomic_fetch_add(&fs->flush.used_bytes, (uint64_t)blocks << ZF_BLOCK_SHIFT);
+}
+
+void zf_flush_release(struct zf_fs *fs, unsigned int blocks)
+{
+	if (blocks > 0)
+		atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)blocks << ZF_BLOCK_SHIFT);
+}
+
+void zf_flush_check(struct zf_fs *fs)
+{
+	uint64_t used, flight;
+
+	if (!fs->background)
+		return;
+	used = atomic_load_explicit(&fs->flush.used_bytes, memory_order_relaxed);
+	flight = atomic_load_explicit(&fs->flush.flight_bytes, memory_order_relaxed);
+	if (used > flight && used - flight > fs->options.dirty_bytes / 4 &&
+	    !atomic_load_explicit(&fs->flush.wanted, memory_order_relaxed))
+		want_all(fs);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/inline.h"
+
+#include <errno.h>
+
+#include "fs/append.h"
+#include "fs/extent.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+#include "fs/land.h"
+#include "fs/size.h"
+
+/* What zf_extent_put_inline() takes, and the item. */
+#define INLINE_EDITS 9u
+
+uint32_t zf_data_inline_max(struct zf_fs *fs)
+{
+	uint32_t room =
+		zf_node_value_max(fs->super.node_size) - (uint32_t)sizeof(struct zf_disk_extent);
+
+	return room < ZF_INLINE_MAX ? room : ZF_INLINE_MAX;
+}
+
+static struct zf_block *only_block_locked(struct zf_data *data)
+{
+	struct zf_block *block = RB_MIN(zf_block_tree, &data->dirty);
+
+	if (data->ready != 1 || block->index != 0 || block->failed || block->blocked ||
+	    RB_NEXT(zf_block_tree, &data->dirty, block) || !RB_EMPTY(&data->flight))
+		return NULL;
+	return block;
+}
+
+static bool looks_small(struct zf_data *data)
+{
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = only_block_locked(data) != NULL;
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+/* In flight, as it were: no append takes it, and fsync knows that it has not landed. */
+static struct zf_block *take_block(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	struct zf_block *block = NULL;
+
+	zf_mutex_lock(&data->lock);
+	if (inode->item.size > 0 && inode->item.size <= zf_data_inline_max(inode->fs))
+		block = only_block_locked(data);
+	if (block)
+		zf_block_take_off_locked(data, block);
+	zf_mutex_unlock(&data->lock);
+	return block;
+}
+
+static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *block)
+{
+	struct zf_extent_editor editor;
+	int r;
+
+	zf_extent_editor_init(&editor, inode, trans);
+	r = zf_extent_put_inline(&editor, block->bytes, inode->item.size);
+	if (r == 0) {
+		zf_mutex_lock(&inode->data.lock);
+		zf_block_leave_flight_locked(&inode->data, block, true);
+		zf_size_advance_locked(inode);
+		zf_mutex_unlock(&inode->data.lock);
+		block->next = NULL;
+		zf_pool_give(&inode->fs->flush, block);
+		zf_flush_release(inode->fs, 1);
+		r = zf_inode_store(inode, trans);
+		editor.torn = r < 0;
+	} else if (!zf_land_fail_block(inode, block, r)) {
+		zf_pool_give(&inode->fs->flush, block);
+		zf_flush_release(inode->fs, 1);
+	}
+	if (editor.torn)
+		zf_trans_abort(trans, r, "storing a small file");
+	return r;
+}
+
+int zf_inline_flush(struct zf_inode *inode)
+{
+	struct zf_block *block;
+	struct zf_trans trans;
+	int r;
+
+	if (!looks_small(&inode->data))
+		return 0;
+	zf_rwlock_rdlock(&inode->lock);
+	r = inode->item.size <= zf_data_inline_max(inode->fs);
+	zf_rwlock_unlock(&inode->lock);
+	if (!r)
+		return 0;
+	r = zf_data_join(inode, INLINE_EDITS, &trans);
+	if (r < 0)
+		return r;
+	block = take_block(inode);
+	if (block)
+		r = put(inode, &trans, block);
+	zf_trans_leave(&trans);
+	if (block) {
+		zf_alloc_unreserve(inode->fs->alloc, 1, ZF_BLOCK_ITEMS);
+		zf_flush_event(inode->fs);
+	}
+	zf_data_unlock(inode);
+	return r;
+}

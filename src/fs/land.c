@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/land.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fs/append.h"
+#include "fs/extent.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+#include "fs/size.h"
+#include "fs/summary.h"
+
+/*
+ * Tree edits of one join: several small pieces together, but no more than a small device's metadata
+ * zones can always take. A piece costs its extents and a summary entry; the inode's item comes
+ * last.
+ */
+#define LAND_EDITS  32u
+#define PIECE_EDITS (ZF_EXTENT_PUT_EDITS + 1u)
+
+/* ---- what may land ---- */
+
+/* Blocks of an append that lie together in the file and on the device. */
+struct run {
+	unsigned int first, count; /* of append->blocks */
+};
+
+/*
+ * When this block has landed, is the file whole on the device up to its end? Not if a newer
+ * version, still in memory, goes further than it does.
+ */
+static bool is_whole_when_landed(struct zf_data *data, const struct zf_block *block)
+{
+	const struct zf_block *above = zf_block_dirty_locked(data, block->index);
+
+	return !above || above->landed_end_next == ZF_BLOCK_SIZE;
+}
+
+enum look {
+	LOOK_FINISHED, /* every block has landed or was revoked */
+	LOOK_HELD,     /* one has to wait for an earlier block of the file */
+	LOOK_RUN,
+};
+
+static enum look next_run_locked(struct zf_append *append, struct zf_segment *segment,
+				 struct run *ret_run)
+{
+	struct zf_data *data = &segment->inode->data;
+	unsigned int end = segment->first + segment->count, i = segment->first;
+	struct zf_block *block;
+
+	while (i < end && append->blocks[i]->state != ZF_BLOCK_FLIGHT)
+		i++;
+	if (i == end)
+		return LOOK_FINISHED;
+	if (!zf_size_may_land_locked(segment->inode, append->blocks[i]->index))
+		return LOOK_HELD;
+	*ret_run = (struct run){.first = i};
+	do {
+		block = append->blocks[i++];
+		ret_run->count++;
+	} while (i < end && append->blocks[i]->state == ZF_BLOCK_FLIGHT &&
+		 append->blocks[i]->index == block->index + 1 && is_whole_when_landed(data, block));
+	return LOOK_RUN;
+}
+
+static enum look next_run(struct zf_append *append, struct zf_segment *segment, struct run *ret_run)
+{
+	struct zf_data *data = &segment->inode->data;
+	enum look look;
+
+	zf_mutex_lock(&data->lock);
+	look = next_run_locked(append, segment, ret_run);
+	zf_mutex_unlock(&data->lock);
+	return look;
+}
+
+/* ---- into the trees ---- */
+
+struct landing {
+	struct zf_append *append;
+	struct zf_segment *segment;
+	struct zf_trans *trans;
+	struct zf_extent_editor editor;
+	bool changed; /* something landed: the item is to be stored */
+};
+
+static void retire(struct landing *landing, unsigned int first, unsigned int count)
+{
+	struct zf_inode *inode = landing->segment->inode;
+
+	zf_mutex_lock(&inode->data.lock);
+	for (unsigned int i = 0; i < count; i++)
+		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i],
+					     true);
+	zf_size_advance_locked(inode);
+	zf_mutex_unlock(&inode->data.lock);
+}
+
+/* The run, or its head. */
+static int land_run(struct landing *landing, const struct run *run)
+{
+	struct zf_append *append = landing->append;
+	struct zf_inode *inode = landing->segment->inode;
+	unsigned int count = run->count, most = zf_summary_blocks_max(inode->fs);
+	struct zf_extent extent = {
+		.offset = append->blocks[run->first]->index << ZF_BLOCK_SHIFT,
+		.address = append->io.addr + ((uint64_t)run->first << ZF_BLOCK_SHIFT),
+		.generation = landing->trans->generation,
+		.type = ZF_EXTENT_DATA,
+	};
+	uint64_t len;
+	int r;
+
+	extent.len = (uint64_t)(count < most ? count : most) << ZF_BLOCK_SHIFT;
+	r = zf_extent_put(&landing->editor, &extent, &len);
+	if (r < 0)
+		return r;
+	count = (unsigned int)(len >> ZF_BLOCK_SHIFT);
+	r = zf_summary_insert(inode->fs, landing->trans, inode->ino, extent.offset, extent.address,
+			      append->csums + run->first, count);
+	if (r < 0) {
+		landing->editor.torn = true;
+		return r;
+	}
+	landing->editor.edits++;
+	retire(landing, run->first, count);
+	landing->changed = true;
+	return 0;
+}
+
+/* As much as one join allows. Inode locked, joined. */
+static int land_some(struct landing *landing, struct run *run)
+{
+	int r = 0, stored = 0;
+
+	do {
+		r = land_run(landing, run);
+	} while (r == 0 && landing->editor.edits + PIECE_EDITS < LAND_EDITS &&
+		 next_run(landing->append, landing->segment, run) == LOOK_RUN);
+	if (landing->changed && !landing->editor.torn) {
+		stored = zf_inode_store(landing->segment->inode, landing->trans);
+		landing->editor.torn = stored < 0;
+	}
+	r = r < 0 ? r : stored;
+	if (landing->editor.torn)
+		zf_trans_abort(landing->trans, r, "recording file data");
+	return r;
+}
+
+/* ---- failure ---- */
+
+bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error)
+{
+	struct zf_flush *flush = &inode->fs->flush;
+	struct zf_data *data = &inode->data;
+	bool first, keep;
+
+	zf_mutex_lock(&data->lock);
+	first = data->error == 0;
+	data->error = error;
+	keep = !zf_block_dirty_locked(data, block->index) &&
+	       atomic_load(&flush->failed_bytes) < inode->fs->options.dirty_bytes / 2;
+	if (keep)
+		zf_block_fail_locked(data, block);
+	else
+		zf_block_leave_flight_locked(data, block, false);
+	block->next = NULL;
+	zf_mutex_unlock(&data->lock);
+	if (keep)
+		atomic_fetch_add(&flush->failed_bytes, ZF_BLOCK_SIZE);
+	if (first)
+		zf_report(&inode->fs->report, ZF_REPORT_ERROR,
+			  "data of inode %" PRIu64 " at offset %" PRIu64
+			  " could not be written: %s; the next fsync of the file says so too",
+			  inode->ino, block->index << ZF_BLOCK_SHIFT, strerror(-error));
+	return keep;
+}
+
+static void fail_segment(struct zf_append *append, struct zf_segment *segment, int error)
+{
+	struct zf_inode *inode = segment->inode;
+
+	zf_rwlock_wrlock(&inode->lock);
+	for (unsigned int i = segment->first; i < segment->first + segment->count; i++) {
+		struct zf_block *block = append->blocks[i];
+
+		if (block && block->state == ZF_BLOCK_FLIGHT &&
+		    zf_land_fail_block(inode, block, error))
+			append->blocks[i] = NULL;
+	}
+	zf_data_unlock(inode);
+}
+
+/* ---- one segment, one append ---- */
+
+void zf_land_let_go(struct zf_inode *inode)
+{
+	bool held;
+
+	zf_mutex_lock(&inode->data.lock);
+	held = inode->data.held > 0;
+	zf_mutex_unlock(&inode->data.lock);
+	if (held)
+		zf_append_retry_held(inode->fs);
+}
+
+/* Is there something to land? Without a join: most that are held stay so. */
+static enum look look(struct zf_append *append, struct zf_segment *segment)
+{
+	struct run run;
+	enum look look;
+
+	zf_rwlock_rdlock(&segment->inode->lock);
+	look = next_run(append, segment, &run);
+	zf_rwlock_unlock(&segment->inode->lock);
+	return look;
+}
+
+/* Returns whether something landed. */
+static bool land_segment(struct zf_append *append, struct zf_segment *segment)
+{
+	struct zf_inode *inode = segment->inode;
+	bool any = false;
+	enum look seen;
+
+	while ((seen = look(append, segment)) == LOOK_RUN) {
+		struct landing landing = {.append = append, .segment = segment};
+		struct zf_trans trans;
+		struct run run;
+		int r = zf_data_join(inode, LAND_EDITS, &trans);
+
+		if (r == 0) {
+			landing.trans = &trans;
+			zf_extent_editor_init(&landing.editor, inode, &trans);
+			if (next_run(append, segment, &run) == LOOK_RUN)
+				r = land_some(&landing, &run);
+			zf_trans_leave(&trans);
+			zf_data_unlock(inode);
+		}
+		any |= landing.changed;
+		if (r < 0) {
+			fail_segment(append, segment, r);
+			any = true;
+			break;
+		}
+	}
+	segment->finished = seen != LOOK_HELD;
+	if (any)
+		zf_land_let_go(inode);
+	return any;
+}
+
+static void count_held(struct zf_segment *segment, int n)
+{
+	struct zf_data *data = &segment->inode->data;
+
+	zf_mutex_lock(&data->lock);
+	data->held += (uint32_t)n;
+	zf_mutex_unlock(&data->lock);
+}
+
+static bool fail_append(struct zf_append *append)
+{
+	if (append->granted && zf_append_retry(append))
+		return false;
+	for (unsigned int i = 0; i < append->segment_count; i++) {
+		fail_segment(append, &append->segments[i],
+			     append->error ? append->error : append->io.result);
+		zf_land_let_go(append->segments[i].inode);
+	}
+	return true;
+}
+
+/*
+ * A segment counts as held from before it is looked at: whoever lands what it waits for at the same
+ * time then knows that somebody waits.
+ */
+static bool land_segments(struct zf_append *append, bool *ret_finished)
+{
+	bool any = false;
+
+	*ret_finished = true;
+	for (unsigned int i = 0; i < append->segment_count; i++) {
+		struct zf_segment *segment = &append->segments[i];
+
+		if (segment->finished)
+			continue;
+		if (!append->looked_at)
+			count_held(segment, 1);
+		any |= land_segment(append, segment);
+		if (segment->finished)
+			count_held(segment, -1);
+		else
+			*ret_finished = false;
+	}
+	append->looked_at = true;
+	return any;
+}
+
+/* Returns whether it made progress. */
+static bool land_append(struct zf_append *append, uint64_t let_go)
+{
+	struct zf_fs *fs = append->fs;
+	bool any, finished;
+
+	if (append->error || append->io.result < 0) {
+		if (fail_append(append))
+			zf_append_end(append);
+		zf_append_landed(fs, NULL, let_go);
+		return true;
+	}
+	any = land_segments(append, &finished);
+	if (finished)
+		zf_append_end(append);
+	zf_append_landed(fs, finished ? NULL : append, let_go);
+	return any || finished;
+}
+
+unsigned int zf_data_land(struct zf_fs *fs)
+{
+	struct zf_append *append;
+	unsigned int n = 0;
+	uint64_t let_go;
+
+	while ((append = zf_append_take_done(fs, &let_go)))
+		n += land_append(append, let_go);
+	if (n > 0)
+		zf_append_submit_waiting(fs);
+	return n;
+}

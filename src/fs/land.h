@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* From completed appends to extents: zf_data_land() in fs/data.h, and what becomes of what failed.
+ */
+#ifndef ZF_FS_LAND_H
+#define ZF_FS_LAND_H
+
+#include <stdbool.h>
+
+struct zf_block;
+struct zf_inode;
+
+/*
+ * A block in flight could not be written or recorded. It stays to be read until the next fsync,
+ * unless it was written again or there is too much of that: then it is the caller's (false). Inode
+ * locked exclusively.
+ */
+bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error);
+
+/* Blocks of this file landed or are gone: those that were held because of them are looked at again.
+ */
+void zf_land_let_go(struct zf_inode *inode);
+
+#endif

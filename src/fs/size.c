@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/size.h"
+
+#include "fs/block.h"
+#include "fs/inode.h"
+
+static struct zf_block *frontier_locked(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	uint64_t index = inode->disk_size >> ZF_BLOCK_SHIFT;
+	struct zf_block *block;
+
+	while ((block = zf_block_next_locked(data, index))) {
+		if (!block->failed && block->landed_end < ZF_BLOCK_SIZE)
+			return block;
+		index = block->index + 1;
+	}
+	return NULL;
+}
+
+void zf_size_advance_locked(struct zf_inode *inode)
+{
+	struct zf_block *frontier = frontier_locked(inode);
+	uint64_t whole = inode->item.size;
+
+	if (frontier)
+		whole = zf_min_u64(whole,
+				   (frontier->index << ZF_BLOCK_SHIFT) + frontier->landed_end);
+	inode->disk_size = zf_max_u64(inode->disk_size, whole);
+}
+
+bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index)
+{
+	struct zf_block *frontier;
+
+	if (index < inode->disk_size >> ZF_BLOCK_SHIFT)
+		return true;
+	frontier = frontier_locked(inode);
+	return !frontier || index <= frontier->index;
+}
+
+static void clamp(struct zf_block *block, uint32_t bytes)
+{
+	if (!block)
+		return;
+	block->landed_end = (uint32_t)zf_min_u64(block->landed_end, bytes);
+	block->landed_end_next = (uint32_t)zf_min_u64(block->landed_end_next, bytes);
+}
+
+void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size)
+{
+	uint32_t bytes = size % ZF_BLOCK_SIZE;
+
+	inode->item.size = size;
+	inode->disk_size = zf_min_u64(inode->disk_size, size);
+	if (bytes) {
+		clamp(zf_block_dirty_locked(&inode->data, size >> ZF_BLOCK_SHIFT), bytes);
+		clamp(zf_block_flight_locked(&inode->data, size >> ZF_BLOCK_SHIFT), bytes);
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/summary.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "fs/extent.h"
+#include "fs/inode.h"
+
+#define VALUE_MAX (ZF_NODE_SIZE_MAX / 4)
+
+unsigned int zf_summary_blocks_max(struct zf_fs *fs)
+{
+	return (unsigned int)((zf_node_value_max(fs->super.node_size) -
+			       sizeof(struct zf_disk_summary)) /
+			      sizeof(struct zf_le64));
+}
+
+int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, uint64_t offset,
+		      uint64_t address, const uint64_t *csums, unsigned int count)
+{
+	uint8_t value[VALUE_MAX];
+	struct zf_disk_summary *disk = (struct zf_disk_summary *)value;
+	struct zf_le64 *disk_csums = (struct zf_le64 *)(disk + 1);
+	struct zf_key key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
+	int r;
+
+	assert(count > 0 && count <= zf_summary_blocks_max(fs));
+	*disk = (struct zf_disk_summary){
+		.tree = zf_le64_from(ZF_TREE_FS),
+		.ino = zf_le64_from(ino),
+		.offset = zf_le64_from(offset),
+		.generation = zf_le64_from(trans->generation),
+		.count = zf_le32_from(count),
+	};
+	for (unsigned int i = 0; i < count; i++)
+		disk_csums[i] = zf_le64_from(csums[i]);
+	r = zf_tree_insert(fs->forest, trans->writer, ZF_TREE_SUMMARY, &key, value,
+			   sizeof(*disk) + count * sizeof(*disk_csums));
+	if (r == -EEXIST)
+		return zf_report_corrupt(
+			&fs->report, "summary", address,
+			"an entry is there, expected none for what was not written");
+	return r;
+}
+
+struct fetch {
+	struct zf_extent_reader *reader;
+	uint64_t address, end; /* found up to `address` */
+	uint64_t *csums;       /* of the block at `address` */
+};
+
+static int take(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct fetch *fetch = arg;
+	const struct zf_disk_summary *disk = value;
+	const struct zf_le64 *csums = (const struct zf_le64 *)(disk + 1);
+	uint64_t count, i;
+	int r = zf_item_check(&fetch->reader->check, ZF_TREE_SUMMARY, key, value, len);
+
+	if (r < 0)
+		return r;
+	if (key->objectid > fetch->address)
+		return 1; /* a gap */
+	count = zf_le32_get(disk->count);
+	i = (fetch->address - key->objectid) >> ZF_BLOCK_SHIFT;
+	for (; i < count && fetch->address < fetch->end; i++) {
+		*fetch->csums++ = zf_le64_get(csums[i]);
+		fetch->address += ZF_BLOCK_SIZE;
+	}
+	return fetch->address == fetch->end;
+}
+
+int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
+		     uint64_t *ret_csums)
+{
+	struct zf_forest *forest = reader->inode->fs->forest;
+	uint64_t end = address + ((uint64_t)count << ZF_BLOCK_SHIFT);
+	struct fetch fetch = {.reader = reader, .address = address, .end = end, .csums = ret_csums};
+	struct zf_key key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
+	uint8_t value[VALUE_MAX];
+	size_t len;
+	int r;
+
+	/* Most often one entry has them all. */
+	r = zf_tree_lookup_le(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
+	if (r == 0)
+		r = take(&fetch, &key, value, len);
+	if (r == 0 && fetch.address < end) {
+		struct zf_key from = ZF_KEY(fetch.address, ZF_KEY_SUMMARY, 0);
+		struct zf_key to = ZF_KEY(end - 1, ZF_KEY_SUMMARY, 0);
+
+		r = zf_tree_scan(forest, ZF_TREE_SUMMARY, &from, &to, take, &fetch);
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (fetch.address < end)
+		return zf_report_corrupt(&reader->inode->fs->report, "data", fetch.address,
+					 "inode %" PRIu64 " has no checksum for it, expected one",
+					 reader->inode->ino);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The summary tree: what was written where, and its checksums. Entries do not overlap; each stands
+ * for a run of blocks that lie together in a file and on the device.
+ */
+#ifndef ZF_FS_SUMMARY_H
+#define ZF_FS_SUMMARY_H
+
+#include <stdint.h>
+
+struct zf_extent_reader;
+struct zf_fs;
+struct zf_trans;
+
+/* Blocks that one entry can stand for. */
+unsigned int zf_summary_blocks_max(struct zf_fs *fs);
+
+/* `count` blocks of `ino` from `offset` on were written at `address`. One tree edit. */
+int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, uint64_t offset,
+		      uint64_t address, const uint64_t *csums, unsigned int count);
+
+/*
+ * The checksums of `count` blocks at `address`, which an extent names: so they must be there, or
+ * -EUCLEAN. Holds as long as what keeps that extent in the tree (the inode's lock).
+ */
+int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
+		     uint64_t *ret_csums);
+
+#endif

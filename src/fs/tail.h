@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What lies behind the end of a file in its last block.
+ *
+ * Truncation leaves the block on the device as it is: nobody reads behind the end. But when the
+ * file grows again, those bytes must be zeroes (P3). Then a block with other bytes is made dirty
+ * with zeroes in their place; and as the frontier (fs/size.h) it keeps the size in the trees where
+ * it was until it has landed.
+ */
+#ifndef ZF_FS_TAIL_H
+#define ZF_FS_TAIL_H
+
+#include <stdbool.h>
+
+struct zf_inode;
+
+/*
+ * Before the file grows, other than by a write that begins in its last block. -EAGAIN: the device
+ * would have to be read. Inode locked exclusively.
+ */
+int zf_tail_settle(struct zf_inode *inode, bool may_wait);
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing: reserve, copy, answer. Whole blocks are copied before the inode is locked and put into
+ * place under the lock by pointers; all that can fail is done before anything is changed.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "fs/block.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+#include "fs/read.h"
+#include "fs/truncate.h"
+
+/* One round: 1 MiB, wherever it begins. */
+#define ROUND_BYTES  (UINT64_C(1) << 20)
+#define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
+
+/* A request on a queue that must not wait tries for the inode's lock this often. */
+#define LOCK_TRIES 32u
+
+struct write {
+	struct zf_inode *inode;
+	const struct zf_ctx *ctx;
+	unsigned int flags;
+
+	/* This round. */
+	uint64_t offset;
+	const uint8_t *buf;
+	size_t len;
+	unsigned int reserved;		      /* blocks: reservation, room in memory and buffers */
+	struct zf_block *chain;		      /* buffers not yet used */
+	uint64_t first;			      /* block of the file */
+	unsigned int count;		      /* blocks that the write touches */
+	struct zf_block *block[ROUND_BLOCKS]; /* the new bytes; NULL: taken into the inode */
+};
+
+/* ---- what is written of a block ---- */
+
+struct part {
+	uint32_t from, to; /* bytes within the block */
+};
+
+static struct part part_of(const struct write *write, unsigned int i)
+{
+	uint64_t start = (write->first + i) << ZF_BLOCK_SHIFT;
+	uint64_t from = zf_max_u64(write->offset, start);
+	uint64_t to = zf_min_u64(write->offset + write->len, start + ZF_BLOCK_SIZE);
+
+	return (struct part){(uint32_t)(from - start), (uint32_t)(to - start)};
+}
+
+static bool is_partial(struct part part)
+{
+	return part.to - part.from < ZF_BLOCK_SIZE;
+}
+
+/* Bytes of the block that the file has, before the write. */
+static uint32_t old_bytes(const struct write *write, unsigned int i)
+{
+	uint64_t start = (write->first + i) << ZF_BLOCK_SHIFT, size = write->inode->item.size;
+
+	return size > start ? (uint32_t)zf_min_u64(size - start, ZF_BLOCK_SIZE) : 0;
+}
+
+/* ---- reserving ---- */
+
+static int reserve(struct zf_fs *fs, unsigned int blocks, bool may_wait)
+{
+	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks,
+			       (uint64_t)blocks * ZF_BLOCK_ITEMS, may_wait);
+
+	if (r != -ENOSPC || !may_wait)
+		return r;
+	/* What is dirty has reserved the worst; landed, it takes what it takes. */
+	r = zf_data_flush_all(fs, true);
+	zf_orphan_run(fs);
+	if (r < 0)
+		return -ENOSPC;
+	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS,
+			      may_wait);
+}
+
+static void give_back(struct write *write, unsigned int blocks)
+{
+	struct zf_fs *fs = write->inode->fs;
+
+	if (blocks > 0)
+		zf_alloc_unreserve(fs->alloc, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS);
+	zf_flush_release(fs, blocks);
+}
+
+/* Everything that the round can need; an append may begin anywhere in a block. */
+static int begin_round(struct write *write)
+{
+	struct zf_fs *fs = write->inode->fs;
+	uint64_t end = write->offset + write->len;
+	int r;
+
+	write->reserved = write->flags & ZF_WRITE_APPEND
+				  ? (unsigned int)(write->len / ZF_BLOCK_SIZE + 2)
+				  : (unsigned int)(((end - 1) >> ZF_BLOCK_SHIFT) -
+						   (write->offset >> ZF_BLOCK_SHIFT) + 1);
+	r = zf_flush_admit(fs, write->reserved, write->ctx->may_wait);
+	if (r < 0)
+		return r;
+	r = reserve(fs, write->reserved, write->ctx->may_wait);
+	if (r < 0) {
+		zf_flush_release(fs, write->reserved);
+		return r;
+	}
+	write->chain = zf_pool_take(&fs->flush, write->reserved);
+	if (!write->chain) {
+		give_back(write, write->reserved);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- copying ---- */
+
+static void copy(struct write *write)
+{
+	write->first = write->offset >> ZF_BLOCK_SHIFT;
+	write->count = (unsigned int)(((write->offset + write->len - 1) >> ZF_BLOCK_SHIFT) -
+				      write->first + 1);
+	for (unsigned int i = 0; i < write->count; i++) {
+		struct zf_block *block = write->chain;
+		struct part part = part_of(write, i);
+		uint64_t start = (write->first + i) << ZF_BLOCK_SHIFT;
+
+		write->chain = block->next;
+		block->next = NULL;
+		block->index = write->first + i;
+		memcpy(block->bytes + part.from, write->buf + (start + part.from - write->offset),
+		       part.to - part.from);
+		write->block[i] = block;
+	}
+}
+
+/* Around the written part: what was there, up to the old end of the file, and zeroes. */
+static void fill_base(struct write *write, unsigned int i, const uint8_t *base)
+{
+	uint8_t *bytes = write->block[i]->bytes;
+	struct part part = part_of(write, i);
+	uint32_t old = old_bytes(write, i);
+	uint32_t head = base ? (uint32_t)zf_min_u64(part.from, old) : 0;
+	uint32_t tail = base && old > part.to ? old : part.to;
+
+	if (head > 0)
+		memcpy(bytes, base, head);
+	memset(bytes + head, 0, part.from - head);
+	if (tail > part.to)
+		memcpy(bytes + part.to, base + part.to, tail - part.to);
+	memset(bytes + tail, 0, ZF_BLOCK_SIZE - tail);
+}
+
+static bool is_in_memory(struct write *write, unsigned int i)
+{
+	struct zf_data *data = &write->inode->data;
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = zf_block_newest_locked(data, write->first + i) != NULL;
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+/*
+ * Completes a partly written block from what is stored. One that is in memory waits for place(),
+ * where it stands still.
+ */
+static int base_on_stored(struct write *write, unsigned int i)
+{
+	struct zf_flush *flush = &write->inode->fs->flush;
+	struct part part = part_of(write, i);
+	uint32_t old = old_bytes(write, i);
+	struct zf_block *stored;
+	int r;
+
+	if (is_in_memory(write, i))
+		return 0;
+	if (old == 0 || (part.from == 0 && part.to >= old)) {
+		fill_base(write, i, NULL);
+		return 0;
+	}
+	stored = zf_pool_take(flush, 1);
+	if (!stored)
+		return -ENOMEM;
+	r = zf_read_stored(write->inode, write->first + i, write->ctx->may_wait, stored->bytes);
+	if (r == 0)
+		fill_base(write, i, stored->bytes);
+	zf_pool_give(flush, stored);
+	return r;
+}
+
+static int base_partial_blocks(struct write *write)
+{
+	unsigned int last = write->count - 1;
+	int r = 0;
+
+	if (is_partial(part_of(write, 0)))
+		r = base_on_stored(write, 0);
+	if (r == 0 && last > 0 && is_partial(part_of(write, last)))
+		r = base_on_stored(write, last);
+	return r;
+}
+
+/* ---- into the inode ---- */
+
+/* Onto a dirty version. Returns whether that took the reservation. */
+static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf_block *dirty)
+{
+	struct zf_block *block = write->block[i];
+	struct part part = part_of(write, i);
+	uint8_t *bytes = dirty->bytes;
+	bool failed = dirty->failed;
+
+	if (is_partial(part)) {
+		memcpy(bytes + part.from, block->bytes + part.from, part.to - part.from);
+	} else {
+		dirty->bytes = block->bytes;
+		block->bytes = bytes;
+	}
+	block->next = write->chain;
+	write->chain = block;
+	if (failed) {
+		zf_block_revive_locked(&write->inode->data, dirty);
+		atomic_fetch_sub(&write->inode->fs->flush.failed_bytes, ZF_BLOCK_SIZE);
+		/* It has its room in memory already. */
+		zf_flush_release(write->inode->fs, 1);
+	}
+	return failed;
+}
+
+/* Returns how many blocks kept their reservation. */
+static unsigned int place(struct write *write)
+{
+	struct zf_data *data = &write->inode->data;
+	unsigned int used = 0;
+
+	zf_mutex_lock(&data->lock);
+	for (unsigned int i = 0; i < write->count; i++) {
+		struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
+		struct zf_block *flight;
+
+		if (dirty) {
+			used += place_on_dirty_locked(write, i, dirty);
+			continue;
+		}
+		flight = zf_block_flight_locked(data, write->first + i);
+		if (flight && is_partial(part_of(write, i)))
+			fill_base(write, i, flight->bytes);
+		zf_block_make_dirty_locked(data, write->block[i], write->inode->item.size);
+		used++;
+	}
+	zf_mutex_unlock(&data->lock);
+	return used;
+}
+
+static void update_item(struct write *write)
+{
+	struct zf_inode *inode = write->inode;
+	uint64_t end = write->offset + write->len;
+
+	if (end > inode->item.size) {
+		inode->item.size = end;
+		inode->data.tail_is_zero = true;
+	}
+	if (!(write->flags & ZF_WRITE_CACHE)) {
+		inode->item.mtime = zf_fs_now(inode->fs);
+		inode->item.ctime = inode->item.mtime;
+	}
+	if (write->flags & ZF_WRITE_KILL_SUIDGID)
+		zf_inode_kill_suidgid(inode);
+	inode->item_dirty = true;
+	if (!inode->on_dirty_list)
+		zf_inode_mark_dirty(inode);
+}
+
+/* Returns whether another append's worth was written one behind the other. */
+static bool follow_run(struct write *write)
+{
+	struct zf_data *data = &write->inode->data;
+	uint64_t limit = (uint64_t)write->inode->fs->flush.limit_blocks << ZF_BLOCK_SHIFT, before;
+
+	if (write->offset != data->run_end)
+		data->run_len = 0;
+	before = data->run_len;
+	data->run_len += write->len;
+	data->run_end = write->offset + write->len;
+	return data->run_len / limit > before / limit;
+}
+
+/* Inode locked exclusively. On success *ret_used blocks have kept their reservation. */
+static int write_locked(struct write *write, unsigned int *ret_used)
+{
+	struct zf_inode *inode = write->inode;
+	int r = 0;
+
+	if (write->flags & ZF_WRITE_APPEND) {
+		write->offset = inode->item.size;
+		if (write->len > ZF_FILE_SIZE_MAX - write->offset)
+			return -EFBIG;
+		copy(write);
+	}
+	/* A write that begins in the last block brings its own zeroes. */
+	if (write->offset + write->len > inode->item.size &&
+	    (inode->data.dropping || write->first > inode->item.size >> ZF_BLOCK_SHIFT))
+		r = zf_truncate_before_growth(inode, write->ctx->may_wait);
+	if (r == 0)
+		r = base_partial_blocks(write);
+	if (r < 0)
+		return r;
+	*ret_used = place(write);
+	update_item(write);
+	return 0;
+}
+
+static bool lock(struct zf_inode *inode, bool may_wait)
+{
+	if (may_wait) {
+		zf_rwlock_wrlock(&inode->lock);
+		return true;
+	}
+	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
+		if (zf_rwlock_trywrlock(&inode->lock))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+/* Buffers that the inode did not take. */
+static void free_blocks(struct write *write, bool placed)
+{
+	struct zf_flush *flush = &write->inode->fs->flush;
+
+	for (unsigned int i = 0; !placed && i < write->count; i++)
+		zf_pool_give(flush, write->block[i]);
+	zf_pool_give(flush, write->chain);
+}
+
+static int write_round(struct write *write)
+{
+	struct zf_inode *inode = write->inode;
+	unsigned int used = 0;
+	bool run = false;
+	int r = begin_round(write);
+
+	if (r < 0)
+		return r;
+	write->count = 0;
+	if (!(write->flags & ZF_WRITE_APPEND))
+		copy(write);
+	if (lock(inode, write->ctx->may_wait)) {
+		r = write_locked(write, &used);
+		if (r == 0)
+			run = follow_run(write);
+		zf_rwlock_unlock(&inode->lock);
+	} else {
+		r = -EAGAIN;
+	}
+	free_blocks(write, r == 0);
+	give_back(write, write->reserved - used);
+	if (run)
+		zf_flush_want_eager(inode);
+	zf_flush_check(inode->fs);
+	return r;
+}
+
+static int make_durable(struct zf_inode *inode)
+{
+	int r = zf_data_flush(inode, true);
+
+	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
+}
+
+/* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
+ */
+static size_t round_len(uint64_t offset, size_t left)
+{
+	uint64_t end = zf_align_down(offset + ROUND_BYTES, ZF_BLOCK_SIZE);
+
+	return (size_t)(left <= ROUND_BYTES ? left : end - offset);
+}
+
+ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+		      const void *buf, size_t len, unsigned int flags)
+{
+	struct write write = {.inode = inode, .ctx = ctx, .flags = flags, .offset = offset};
+	size_t done = 0;
+	int r = 0;
+
+	if (len == 0)
+		return 0;
+	if (!(flags & ZF_WRITE_APPEND) && offset >= ZF_FILE_SIZE_MAX)
+		return -EFBIG;
+	if (!(flags & ZF_WRITE_APPEND))
+		len = (size_t)zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
+	if ((flags & ZF_WRITE_DSYNC) && !ctx->may_wait)
+		return -EAGAIN;
+	if (zf_txn_error(inode->fs->txn))
+		return -EROFS;
+	while (done < len && r == 0) {
+		write.buf = (const uint8_t *)buf + done;
+		write.len = round_len(write.offset, len - done);
+		r = write_round(&write);
+		if (r == 0) {
+			done += write.len;
+			write.offset += write.len;
+		}
+	}
+	if (done == 0)
+		return r;
+	if (flags & ZF_WRITE_DSYNC) {
+		r = make_durable(inode);
+		if (r < 0)
+			return r;
+	}
+	return (ssize_t)done;
+}

@@ -289,7 +289,7 @@ static void end_extents(struct zf_check *check, const struct file *file)
 		zf_check_corrupt(check, "inode", file->ino,
 				 "mode has %#o, expected a file or symbolic link for its extents",
 				 file->mode);
-	if (file->inline_bytes && file->has_blocks)
+	if (file->inline_bytes && file->has_blocks && !S_ISREG(file->mode))
 		zf_check_corrupt(check, "inode", file->ino,
 				 "extents have inline bytes and blocks, expected one of the two");
 	if (file->inline_bytes > file->size)

@@ -116,7 +116,7 @@ static void insert_intent(struct sample *sample, uint64_t number, uint64_t ino)
 {
 	struct zf_disk_intent intent = {.type = ZF_INTENT_TRUNCATE,
 					.ino = zf_le64_from(ino),
-					.to = zf_le64_from(UINT64_MAX)};
+					.to = zf_le64_from(UINT64_C(1) << 62)};
 
 	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, number),
 		     &intent, sizeof(intent));

@@ -217,7 +217,7 @@ static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)
 	if (setup->nospace)
 		t->profile.size_max = 1 * MIB;
 	zf_rng_seed(&t->rng, run_seed);
-	workload_init(&t->workload, zf_rng_next(&t->rng), &t->profile);
+	workload_init(&t->workload, zf_rng_next(&t->rng) + (uint64_t)(setup - setups), &t->profile);
 	t->workload.verbose = verbose;
 	make_filesystem(t);
 	mount(t);

@@ -31,33 +31,43 @@ static void print_line(FILE *out, unsigned int offset, const uint8_t *p, unsigne
 	print_note(out, 3 * (LINE - len), note);
 }
 
-static void print_bytes(FILE *out, const struct zf_field *field, const uint8_t *p, const char *note)
+void zf_dump_bytes_at(FILE *out, unsigned int base, const char *note, const void *data,
+		      unsigned int len)
 {
-	for (unsigned int done = 0; done < field->size; done += LINE) {
-		unsigned int left = field->size - done;
+	const uint8_t *p = data;
+
+	for (unsigned int done = 0; done < len; done += LINE) {
+		unsigned int left = len - done;
 		const char *line_note = done ? "" : note;
 
 		if (left > 2 * LINE && all_zero(p + done, left)) {
-			int n = fprintf(out, "%04x  00 * %u", field->offset + done, left);
+			int n = fprintf(out, "%04x  00 * %u", base + done, left);
 
 			print_note(out, 5 + 3 * LINE - (unsigned int)n, line_note);
 			return;
 		}
-		print_line(out, field->offset + done, p + done, left < LINE ? left : LINE,
-			   line_note);
+		print_line(out, base + done, p + done, left < LINE ? left : LINE, line_note);
+	}
+}
+
+void zf_dump_annotated_at(FILE *out, unsigned int base, const char *prefix,
+			  const struct zf_fields *fields, const void *data)
+{
+	for (unsigned int i = 0; i < fields->count; i++) {
+		const struct zf_field *field = &fields->field[i];
+		char value[VALUE_MAX], note[VALUE_MAX + 128];
+
+		zf_field_value_to_text(field, data, value, sizeof(value));
+		snprintf(note, sizeof(note), "%s%s%s%s", prefix, field->name, value[0] ? " " : "",
+			 value);
+		zf_dump_bytes_at(out, base + field->offset, note,
+				 (const uint8_t *)data + field->offset, field->size);
 	}
 }
 
 void zf_dump_annotated(FILE *out, const struct zf_fields *fields, const void *data)
 {
-	for (unsigned int i = 0; i < fields->count; i++) {
-		const struct zf_field *field = &fields->field[i];
-		char value[VALUE_MAX], note[VALUE_MAX + 64];
-
-		zf_field_value_to_text(field, data, value, sizeof(value));
-		snprintf(note, sizeof(note), "%s%s%s", field->name, value[0] ? " " : "", value);
-		print_bytes(out, field, (const uint8_t *)data + field->offset, note);
-	}
+	zf_dump_annotated_at(out, 0, "", fields, data);
 }
 
 void zf_dump_values(FILE *out, const struct zf_fields *fields, const void *data)

@@ -219,6 +219,17 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	return r;
 }
 
+/* The item was written before the commit's own nodes got their places behind its pointer. */
+static void raise_to_node(struct zf_alloc *alloc, uint32_t zone_no, uint64_t address)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+	uint64_t offset = address % alloc->geometry->zone_size;
+	uint32_t end = (uint32_t)(offset >> ZF_BLOCK_SHIFT) + alloc->node_blocks;
+
+	if (alloc->geometry->pointers_are_lower_bounds && zone->pointer < end)
+		zone->pointer = end;
+}
+
 int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX])
 {
 	int r = 0;
@@ -231,8 +242,10 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
 			r = zf_report_corrupt(alloc->report, "node", address[c],
 					      "address has zone %u, expected 2 to %u", zone_no,
 					      alloc->zone_count - 1);
-		else
+		else {
 			alloc->zones[zone_no].system_live += alloc->node_blocks;
+			raise_to_node(alloc, zone_no, address[c]);
+		}
 	}
 	zf_mutex_unlock(&alloc->lock);
 	return r;

@@ -33,8 +33,6 @@ struct zf_disk_zone {
 	uint8_t reserved_b[8];
 };
 
-_Static_assert(sizeof(struct zf_disk_zone) == 64, "on disk");
-
 #define ZF_DISK_ZONE_FIELDS(F, T)                                                                  \
 	F(T, role, 0, 1, U8)                                                                       \
 	F(T, reserved_a, 1, 7, ZERO)                                                               \
@@ -47,5 +45,7 @@ _Static_assert(sizeof(struct zf_disk_zone) == 64, "on disk");
 	F(T, reserved_b, 56, 8, ZERO)
 
 ZF_FIELDS_ASSERT(struct zf_disk_zone, ZF_DISK_ZONE_FIELDS);
+
+extern const struct zf_fields zf_disk_zone_fields;
 
 #endif

@@ -5,13 +5,14 @@
  *      leaf      | header | item 0 | item 1 | ... |  free  | ... | value 1 | value 0 |
  *      internal  | header | child 0 | child 1 | ...                    free          |
  *
- * Item headers grow up, values grow down from the end, in the same order and without gaps: value i ends
- * where value i-1 begins. Free bytes are zero. A child's key is the first key of that child (child 0
- * of the leftmost path: ZF_KEY_MIN not required; keys only bound from below).
+ * Item headers grow up, values grow down from the end, in the same order and without gaps: value i
+ * ends where value i-1 begins. Free bytes are zero. A child's key is the first key of that child
+ * (child 0 of the leftmost path: ZF_KEY_MIN not required; keys only bound from below).
  */
 #ifndef ZF_BTREE_NODE_FORMAT_H
 #define ZF_BTREE_NODE_FORMAT_H
 
+#include "base/fields.h"
 #include "base/le.h"
 #include "superblock/super_format.h"
 
@@ -24,9 +25,9 @@ struct zf_disk_key {
 };
 
 struct zf_disk_node_header {
-	struct zf_le64 csum;	   /* XXH3 of bytes 8..node_size: torn or rotten node */
-	uint8_t magic[4];	   /* not a node */
-	uint8_t level;		   /* 0: leaf; pointer into another level */
+	struct zf_le64 csum; /* XXH3 of bytes 8..node_size: torn or rotten node */
+	uint8_t magic[4];    /* not a node */
+	uint8_t level;	     /* 0: leaf; pointer into another level */
 	uint8_t reserved_a[3];
 	uint8_t fsid[16];	   /* node of another filesystem */
 	struct zf_le64 address[2]; /* own addresses: misdirected write or read */
@@ -49,11 +50,6 @@ struct zf_disk_item {
 	struct zf_le16 size;   /* bytes */
 };
 
-_Static_assert(sizeof(struct zf_disk_key) == 17, "on disk");
-_Static_assert(sizeof(struct zf_disk_node_header) == 72, "on disk");
-_Static_assert(sizeof(struct zf_disk_child) == 56, "on disk");
-_Static_assert(sizeof(struct zf_disk_item) == 24, "on disk");
-
 #define ZF_DISK_NODE_HEADER_FIELDS(F, T)                                                           \
 	F(T, csum, 0, 8, HEX64)                                                                    \
 	F(T, magic, 8, 4, TEXT)                                                                    \
@@ -66,6 +62,36 @@ _Static_assert(sizeof(struct zf_disk_item) == 24, "on disk");
 	F(T, count, 64, 4, U32)                                                                    \
 	F(T, reserved_b, 68, 4, ZERO)
 
+#define ZF_DISK_KEY_FIELDS(F, T)                                                                   \
+	F(T, objectid, 0, 8, U64)                                                                  \
+	F(T, type, 8, 1, U8)                                                                       \
+	F(T, offset, 9, 8, U64)
+
+#define ZF_DISK_CHILD_FIELDS(F, T)                                                                 \
+	F(T, key.objectid, 0, 8, U64)                                                              \
+	F(T, key.type, 8, 1, U8)                                                                   \
+	F(T, key.offset, 9, 8, U64)                                                                \
+	F(T, reserved, 17, 7, ZERO)                                                                \
+	F(T, ptr.address, 24, 16, U64)                                                             \
+	F(T, ptr.generation, 40, 8, U64)                                                           \
+	F(T, ptr.csum, 48, 8, HEX64)
+
+#define ZF_DISK_ITEM_FIELDS(F, T)                                                                  \
+	F(T, key.objectid, 0, 8, U64)                                                              \
+	F(T, key.type, 8, 1, U8)                                                                   \
+	F(T, key.offset, 9, 8, U64)                                                                \
+	F(T, reserved, 17, 3, ZERO)                                                                \
+	F(T, offset, 20, 2, U16)                                                                   \
+	F(T, size, 22, 2, U16)
+
 ZF_FIELDS_ASSERT(struct zf_disk_node_header, ZF_DISK_NODE_HEADER_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_key, ZF_DISK_KEY_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_child, ZF_DISK_CHILD_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_item, ZF_DISK_ITEM_FIELDS);
+
+extern const struct zf_fields zf_disk_node_header_fields;
+extern const struct zf_fields zf_disk_key_fields;
+extern const struct zf_fields zf_disk_child_fields;
+extern const struct zf_fields zf_disk_item_fields;
 
 #endif

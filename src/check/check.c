@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/disk_fields.h"
 #include "check/state.h"
 #include "txn/root_format.h"
 

@@ -173,7 +173,7 @@ static int walk_node(struct walk *walk, const struct zf_node_expect *expect)
 	if (r < 0)
 		return r;
 	if (!*buf)
-		*buf = malloc(check->shape.node_size);
+		*buf = aligned_alloc(ZF_BLOCK_SIZE, check->shape.node_size);
 	if (!*buf)
 		return -ENOMEM;
 	if (r > 0 || read_node(walk, expect, *buf) != 0) {
@@ -199,7 +199,7 @@ int zf_check_walk_tree(struct zf_check *check, enum zf_tree_id tree, zf_check_it
 		check->trees[tree].lost = true;
 		return 0;
 	}
-	walk.other = malloc(check->shape.node_size);
+	walk.other = aligned_alloc(ZF_BLOCK_SIZE, check->shape.node_size);
 	r = walk.other ? walk_node(&walk, &expect) : -ENOMEM;
 	free(walk.other);
 	for (unsigned int level = 0; level < ZF_TREE_LEVEL_MAX; level++)

@@ -43,7 +43,7 @@ struct zf_control_command {
 	int (*run)(struct zf_fs *fs, struct json_object *args, struct json_object **ret_result);
 };
 
-/* A table of commands ends with a name of NULL. This one is all of tools/report/, which the daemon
+/* A table of commands ends with a name of NULL. This one is that of ctl/report.h, which the daemon
  * serves. */
 extern const struct zf_control_command zf_report_commands[];
 

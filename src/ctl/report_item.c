@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "alloc/zone_format.h"
-#include "check/disk_fields.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "txn/root_format.h"

@@ -44,7 +44,8 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	zf_json_add_u64(result, "unusable", space.unusable);
 	zf_json_add_u64(result, "reserved", space.reserved);
 	zf_json_add_u64(result, "available", space.available);
-	zf_json_add_u64(result, "files", statfs.files);
+	zf_json_add_u64(result, "inodes", statfs.files - statfs.files_free);
+	zf_json_add_u64(result, "inodes_max", statfs.files);
 	zf_json_add(result, "zones", count_roles(alloc));
 	*ret_result = result;
 	return 0;

@@ -165,13 +165,9 @@ struct zf_disk_share {
 	struct zf_le64 len;
 };
 
-_Static_assert(sizeof(struct zf_disk_inode) == 8 * 5 + 4 * 6 + 12 * 4 + 8 * 2 + 32, "on disk");
-_Static_assert(sizeof(struct zf_disk_ref) == 18, "on disk");
-_Static_assert(sizeof(struct zf_disk_dirent) == 28, "on disk");
-_Static_assert(sizeof(struct zf_disk_xattr) == 12, "on disk");
-_Static_assert(sizeof(struct zf_disk_extent) == 64, "on disk");
-_Static_assert(sizeof(struct zf_disk_intent) == 64, "on disk");
-_Static_assert(sizeof(struct zf_disk_summary) == 40, "on disk");
+#define ZF_DISK_TIME_FIELDS(F, T)                                                                  \
+	F(T, seconds, 0, 8, U64)                                                                   \
+	F(T, nanoseconds, 8, 4, U32)
 
 #define ZF_DISK_INODE_FIELDS(F, T)                                                                 \
 	F(T, generation, 0, 8, U64)                                                                \
@@ -254,6 +250,7 @@ _Static_assert(sizeof(struct zf_disk_summary) == 40, "on disk");
 	F(T, offset, 16, 8, U64)                                                                   \
 	F(T, len, 24, 8, U64)
 
+ZF_FIELDS_ASSERT(struct zf_disk_time, ZF_DISK_TIME_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_inode, ZF_DISK_INODE_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_ref, ZF_DISK_REF_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_dirent, ZF_DISK_DIRENT_FIELDS);
@@ -262,5 +259,15 @@ ZF_FIELDS_ASSERT(struct zf_disk_extent, ZF_DISK_EXTENT_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_intent, ZF_DISK_INTENT_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_summary, ZF_DISK_SUMMARY_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_share, ZF_DISK_SHARE_FIELDS);
+
+extern const struct zf_fields zf_disk_time_fields;
+extern const struct zf_fields zf_disk_inode_fields;
+extern const struct zf_fields zf_disk_ref_fields;
+extern const struct zf_fields zf_disk_dirent_fields;
+extern const struct zf_fields zf_disk_xattr_fields;
+extern const struct zf_fields zf_disk_extent_fields;
+extern const struct zf_fields zf_disk_intent_fields;
+extern const struct zf_fields zf_disk_summary_fields;
+extern const struct zf_fields zf_disk_share_fields;
 
 #endif

@@ -4,7 +4,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- setuid and setgid ---- */
+
+/*
+ * The kernel leaves it to us to drop them on a write or truncation (KILLPRIV_V2), but goes on with
+ * the mode that it knows. So it is told, before the answer: its user must not see the old mode
+ * after it.
+ */
+static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+
+	return zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr) == 0 &&
+	       (attr.mode & (S_ISUID | S_ISGID)) != 0;
+}
+
+static void forget_mode(struct zf_daemon *daemon, uint64_t ino)
+{
+	/* Attributes only: -1 means no pages. */
+	fuse_lowlevel_notify_inval_inode(daemon->session, ino, -1, 0);
+}
 
 /* ---- open ---- */
 
@@ -26,10 +48,14 @@ int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t in
 		     struct zf_attr *ret_attr)
 {
 	struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = 0};
+	int r;
 
 	if (call->fi.kill_suidgid)
 		set.valid |= ZF_SET_KILL_SUIDGID;
-	return zf_fs_setattr(daemon->fs, &call->ctx, ino, &set, ret_attr);
+	r = zf_fs_setattr(daemon->fs, &call->ctx, ino, &set, ret_attr);
+	if (r == 0 && call->fi.kill_suidgid)
+		forget_mode(daemon, ino);
+	return r;
 }
 
 static int run_open(struct zf_daemon *daemon, struct zf_call *call)
@@ -100,11 +126,14 @@ static bool is_durable_write(const struct fuse_file_info *fi)
 
 static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 {
+	bool loses_suidgid = (call->flags & ZF_WRITE_KILL_SUIDGID) && has_suidgid(daemon, call);
 	ssize_t len = zf_fs_write(daemon->fs, &call->ctx, call->ino, call->offset, call->data,
 				  call->size, call->flags);
 
 	if (len < 0)
 		return (int)len;
+	if (loses_suidgid)
+		forget_mode(daemon, call->ino);
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }

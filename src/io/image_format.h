@@ -28,8 +28,7 @@
 #ifndef ZF_IO_IMAGE_FORMAT_H
 #define ZF_IO_IMAGE_FORMAT_H
 
-#include <stddef.h>
-
+#include "base/fields.h"
 #include "base/le.h"
 
 #define ZF_IMAGE_MAGIC	     "ZFUSEIMG"
@@ -80,12 +79,41 @@ struct zf_image_zone {
 	struct zf_image_slot slots[2];
 };
 
-_Static_assert(sizeof(struct zf_image_header) == 4096, "one block");
-_Static_assert(offsetof(struct zf_image_header, version) == 16, "checksummed from here");
-_Static_assert(offsetof(struct zf_image_header, image_size) == 40, "no padding");
-_Static_assert(offsetof(struct zf_image_header, reserved) == 92, "no padding");
-_Static_assert(sizeof(struct zf_image_state) == 4096, "one block");
-_Static_assert(offsetof(struct zf_image_state, boot_id) == 16, "checksummed from here");
+#define ZF_IMAGE_HEADER_FIELDS(F, T)                                                               \
+	F(T, magic, 0, 8, TEXT)                                                                    \
+	F(T, checksum, 8, 8, HEX64)                                                                \
+	F(T, version, 16, 4, U32)                                                                  \
+	F(T, flags, 20, 4, U32)                                                                    \
+	F(T, uuid, 24, 16, UUID)                                                                   \
+	F(T, image_size, 40, 8, U64)                                                               \
+	F(T, table_offset, 48, 8, U64)                                                             \
+	F(T, zone_size, 56, 8, U64)                                                                \
+	F(T, zone_capacity, 64, 8, U64)                                                            \
+	F(T, zone_count, 72, 4, U32)                                                               \
+	F(T, conventional, 76, 4, U32)                                                             \
+	F(T, max_open, 80, 4, U32)                                                                 \
+	F(T, max_active, 84, 4, U32)                                                               \
+	F(T, append_limit, 88, 4, U32)                                                             \
+	F(T, reserved, 92, 4004, ZERO)
+
+#define ZF_IMAGE_STATE_FIELDS(F, T)                                                                \
+	F(T, magic, 0, 8, TEXT)                                                                    \
+	F(T, checksum, 8, 8, HEX64)                                                                \
+	F(T, boot_id, 16, 16, UUID)                                                                \
+	F(T, use, 32, 4, U32)                                                                      \
+	F(T, reserved, 36, 4060, ZERO)
+
+#define ZF_IMAGE_SLOT_FIELDS(F, T)                                                                 \
+	F(T, reset_count, 0, 8, U64)                                                               \
+	F(T, word, 8, 8, HEX64)
+
+ZF_FIELDS_ASSERT(struct zf_image_header, ZF_IMAGE_HEADER_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_image_state, ZF_IMAGE_STATE_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_image_slot, ZF_IMAGE_SLOT_FIELDS);
 _Static_assert(sizeof(struct zf_image_zone) == 32, "never across a sector");
+
+extern const struct zf_fields zf_image_header_fields;
+extern const struct zf_fields zf_image_state_fields;
+extern const struct zf_fields zf_image_slot_fields;
 
 #endif

@@ -10,6 +10,8 @@
 #define WHAT "superblock"
 
 ZF_FIELDS_DEFINE(zf_super_fields, struct zf_disk_super, ZF_DISK_SUPER_FIELDS, "zf_disk_super");
+ZF_FIELDS_DEFINE(zf_disk_node_ptr_fields, struct zf_disk_node_ptr, ZF_DISK_NODE_PTR_FIELDS,
+		 "zf_disk_node_ptr");
 
 static uint64_t record_csum(const struct zf_disk_super *disk)
 {

@@ -50,6 +50,7 @@ struct zf_super {
 
 /* Every field of a record, for the dump and for the test of docs/format.md. */
 extern const struct zf_fields zf_super_fields;
+extern const struct zf_fields zf_disk_node_ptr_fields;
 
 /* Fills the record, checksum included. The caller has set super->address. */
 void zf_super_encode(const struct zf_super *super, struct zf_disk_super *ret_disk);

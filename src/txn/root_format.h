@@ -13,8 +13,6 @@ struct zf_disk_root {
 	uint8_t reserved[31];
 };
 
-_Static_assert(sizeof(struct zf_disk_root) == 64, "on disk");
-
 #define ZF_DISK_ROOT_FIELDS(F, T)                                                                  \
 	F(T, ptr.address, 0, 16, U64)                                                              \
 	F(T, ptr.generation, 16, 8, U64)                                                           \
@@ -23,5 +21,7 @@ _Static_assert(sizeof(struct zf_disk_root) == 64, "on disk");
 	F(T, reserved, 33, 31, ZERO)
 
 ZF_FIELDS_ASSERT(struct zf_disk_root, ZF_DISK_ROOT_FIELDS);
+
+extern const struct zf_fields zf_disk_root_fields;
 
 #endif

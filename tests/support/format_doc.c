@@ -30,19 +30,24 @@ static bool next_line(struct doc *doc)
 	return true;
 }
 
-/* Goes to the line behind the heading of the struct's section. */
-static void open_section(struct doc *doc, const char *path, const struct zf_fields *fields)
+/* Goes to the line behind the heading that has `text` in it. */
+static void open_section(struct doc *doc, const char *path, const char *text)
 {
-	char name[128];
-
 	*doc = (struct doc){.path = path, .file = fopen(path, "r")};
 	if (!doc->file)
 		fail_msg("%s: cannot be opened", path);
-	snprintf(name, sizeof(name), "`struct %s`", fields->name);
 	while (next_line(doc))
-		if (doc->line[0] == '#' && strstr(doc->line, name))
+		if (doc->line[0] == '#' && strstr(doc->line, text))
 			return;
-	fail_msg("%s: no heading names %s", path, name);
+	fail_msg("%s: no heading names %s", path, text);
+}
+
+static void open_struct_section(struct doc *doc, const char *path, const struct zf_fields *fields)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "`struct %s`", fields->name);
+	open_section(doc, path, text);
 }
 
 /* The next row of a table whose first cell is a number; false at the end of the section. */
@@ -94,7 +99,7 @@ void zf_format_doc_check(const char *path, const struct zf_fields *fields)
 {
 	struct doc doc;
 
-	open_section(&doc, path, fields);
+	open_struct_section(&doc, path, fields);
 	for (unsigned int i = 0; i < fields->count; i++) {
 		if (!next_row(&doc))
 			fail_msg("%s:%u: the table of %s ends before %s", path, doc.line_no,
@@ -130,19 +135,49 @@ static void check_example_lines(struct doc *doc, char *expected)
 		fail_msg("%s:%u: the example goes on", doc->path, doc->line_no);
 }
 
+static void check_block(struct doc *doc, const char *what, const char *expected)
+{
+	char *text = strdup(expected);
+
+	assert_non_null(text);
+	if (getenv("ZF_PRINT_EXAMPLE"))
+		fputs(expected, stdout);
+	do {
+		if (!next_line(doc) || doc->line[0] == '#')
+			fail_msg("%s:%u: no example of %s", doc->path, doc->line_no, what);
+	} while (strncmp(doc->line, "```", 3) != 0);
+	check_example_lines(doc, text);
+	fclose(doc->file);
+	free(text);
+}
+
+void zf_format_doc_check_block(const char *path, const char *heading, const char *expected)
+{
+	struct doc doc;
+
+	open_section(&doc, path, heading);
+	check_block(&doc, heading, expected);
+}
+
 void zf_format_doc_check_example(const char *path, const struct zf_fields *fields, const void *data)
 {
 	char *expected = make_example(fields, data);
 	struct doc doc;
 
-	if (getenv("ZF_PRINT_EXAMPLE"))
-		fputs(expected, stdout);
-	open_section(&doc, path, fields);
+	open_struct_section(&doc, path, fields);
+	check_block(&doc, fields->name, expected);
+	free(expected);
+}
+
+void zf_format_doc_check_line(const char *path, const char *heading, const char *start)
+{
+	struct doc doc;
+
+	open_section(&doc, path, heading);
 	do {
 		if (!next_line(&doc) || doc.line[0] == '#')
-			fail_msg("%s:%u: no example of %s", path, doc.line_no, fields->name);
-	} while (strncmp(doc.line, "```", 3) != 0);
-	check_example_lines(&doc, expected);
+			fail_msg("%s:%u: no line under \"%s\" starts with \"%s\"", path,
+				 doc.line_no, heading, start);
+	} while (strncmp(doc.line, start, strlen(start)) != 0);
 	fclose(doc.file);
-	free(expected);
 }

@@ -22,4 +22,13 @@ void zf_format_doc_check(const char *path, const struct zf_fields *fields);
 void zf_format_doc_check_example(const char *path, const struct zf_fields *fields,
 				 const void *data);
 
+/*
+ * The first fenced block below the heading that has `heading` in it is `expected`; with
+ * ZF_PRINT_EXAMPLE likewise.
+ */
+void zf_format_doc_check_block(const char *path, const char *heading, const char *expected);
+
+/* A line below that heading starts so: a row of a table that is no struct's. */
+void zf_format_doc_check_line(const char *path, const char *heading, const char *start);
+
 #endif

@@ -53,7 +53,10 @@ void zf_text_inline(struct json_object *value, FILE *out)
 		json_object_object_foreach(value, key, member)
 		{
 			fprintf(out, "%s%s ", first ? "" : ", ", key);
-			zf_text_inline(member, out);
+			if (strcmp(key, "mode") == 0)
+				fprintf(out, "%#" PRIo64, json_object_get_uint64(member));
+			else
+				zf_text_inline(member, out);
 			first = false;
 		}
 		return;
@@ -214,7 +217,8 @@ void zf_text_df(struct json_object *result, FILE *out)
 	}
 	zf_table_print(&table, out);
 	zf_table_deinit(&table);
-	fprintf(out, "inodes: %" PRIu64 "\n", zf_text_u64(result, "files"));
+	fprintf(out, "inodes: %" PRIu64 " of at most %" PRIu64 "\n", zf_text_u64(result, "inodes"),
+		zf_text_u64(result, "inodes_max"));
 	print_roles(zf_text_member(result, "zones"), out);
 }
 

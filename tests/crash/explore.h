@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The crash explorer: a workload on the simulator, the power cut at every command of it, and what
+ * is found afterwards judged by the oracle.
+ *
+ *      record: operations run on the simulator; at each command a clone of it is kept (struct cut)
+ *      explore: clone --zf_sim_crash--> mount (recovery) --> checker, oracle
+ *                                         +--> cuts of the recovery's own commands, and once more
+ *
+ * What is right after a cut. Let K be the last change that is to be seen (every operation has a
+ * time of its own, and leaves it on something that has a name), or the last that was acknowledged
+ * as durable, whichever is later. Then P1  everything acknowledged is there: K is at least that,
+ * and files that were synced have their bytes; P2  the names are the result of all operations up to
+ * K and of none behind it; P3  every byte of a file is one that a write put there: the last that
+ * was made durable, or a later one up to K's successor; or zero where nothing was; P4  nothing that
+ * is read fails.
+ */
+#ifndef ZF_TESTS_EXPLORE_H
+#define ZF_TESTS_EXPLORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "support/sim.h"
+#include "support/workload.h"
+
+/* Bugs planted to see whether they are found: what the filesystem is told is not what is done. */
+enum lie {
+	LIE_NONE,
+	LIE_FLUSH, /* flushes do nothing: the superblock is durable before what it names */
+	LIE_FUA, /* FUA is ignored: zones are reset before the superblock that frees them is durable
+		  */
+	LIE_ACK, /* an fsync counts as answered when it begins */
+	LIE_COUNT,
+};
+
+struct zf_dev;
+
+/* Makes the device lie from now on. */
+void lie_begin(struct zf_dev *dev, enum lie lie);
+
+/* ---- recording ---- */
+
+struct cut {
+	struct zf_sim *sim;
+	uint32_t op; /* index of the operation that ran */
+};
+
+struct record_options {
+	uint64_t seed;
+	unsigned int ops;
+	enum lie lie;
+};
+
+struct record {
+	struct record_options options;
+	struct workload workload;
+	struct zf_op *ops;
+	uint32_t count; /* of ops run; ops[count] is running */
+	struct cut *cuts;
+	uint32_t cut_count, cut_room;
+	struct zf_sim *end; /* when all was done */
+};
+
+/* False: the workload itself went wrong, with messages. */
+bool record_run(struct record *record, const struct record_options *options);
+void record_free(struct record *record);
+
+/* ---- judging (judge.c) ---- */
+
+struct judgement {
+	bool host; /* the host's power was cut: what the device says of pointers is a lower bound */
+	bool full; /* the checker compares all data with its checksums */
+	bool go_on; /* write, unmount and mount again afterwards */
+	/* If set: sees every command of the mount's recovery. */
+	void (*observe)(void *arg, const struct zf_sim *sim);
+	void *observe_arg;
+};
+
+/* The simulator after a crash, at the cut of operation `op`. False: a promise is broken. */
+bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
+	   const struct judgement *judgement);
+
+/* ---- exploring (explore.c) ---- */
+
+struct tally {
+	uint64_t records, cuts, nested, failures;
+};
+
+/* One state after a cut, by numbers alone. */
+struct cut_name {
+	uint64_t seed; /* of the record */
+	uint32_t cut, variant;
+	uint32_t nested, nested_variant; /* of the recovery's commands; nested 0: none */
+};
+
+/* As `scripts/crash --repeat` takes it. */
+void cut_name_print(FILE *out, const struct cut_name *name);
+bool cut_name_parse(const char *text, struct cut_name *ret_name);
+
+/*
+ * Records the workload of the seed and judges its cuts, `variants` of each, until tally->cuts
+ * reaches `most`. Failures are printed with the line that repeats them; the first one ends it.
+ */
+bool explore(const struct record_options *options, unsigned int variants, uint64_t most,
+	     struct tally *tally);
+bool explore_one(const struct record_options *options, const struct cut_name *name);
+
+extern const struct zf_report explore_report; /* prints if explore_verbose */
+extern bool explore_verbose;
+
+#endif

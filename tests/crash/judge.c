@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* What may be found after a cut, and what may not. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "check/check.h"
+#include "explore.h"
+#include "superblock/ring.h"
+
+#define KIB UINT64_C(1024)
+
+/* ---- the oracle after a cut ---- */
+
+static bool is_sync(const struct zf_op *op)
+{
+	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS ||
+	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC));
+}
+
+/* Changes names or attributes: what P2 orders. */
+static bool is_change(const struct zf_op *op)
+{
+	switch (op->kind) {
+	case OP_MAKE:
+	case OP_LINK:
+	case OP_UNLINK:
+	case OP_RMDIR:
+	case OP_RENAME:
+	case OP_SETATTR:
+	case OP_SETXATTR:
+	case OP_REMOVEXATTR:
+		return op->result >= 0;
+	default:
+		return false;
+	}
+}
+
+static bool was_answered(const struct record *record, uint32_t index, uint32_t cut_op)
+{
+	if (record->options.lie == LIE_ACK)
+		return index <= cut_op;
+	return index < cut_op;
+}
+
+/* The number of the last operation that is acknowledged as durable. */
+static uint32_t durable_at(const struct record *record, uint32_t cut_op)
+{
+	uint32_t frozen = 0, durable = 0;
+
+	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
+		const struct zf_op *op = &record->ops[i];
+
+		if (!was_answered(record, i, cut_op) || op->result < 0)
+			continue;
+		if (op->kind == OP_FREEZE)
+			frozen = op->number;
+		if (op->kind == OP_COMMIT_FINISH)
+			durable = frozen;
+		if (is_sync(op))
+			durable = op->number;
+	}
+	return durable;
+}
+
+static void apply_if_seen(const struct record *record, struct oracle *oracle, uint32_t index,
+			  uint32_t cut_op)
+{
+	struct zf_op op = record->ops[index];
+
+	if (op.result < 0)
+		return;
+	if (is_sync(&op) && !was_answered(record, index, cut_op)) {
+		if (op.kind != OP_WRITE)
+			return;
+		op.flags &= ~(unsigned int)ZF_WRITE_DSYNC;
+	}
+	oracle_apply(oracle, &op);
+}
+
+/* The state after the operations up to number `seen`, and writes up to the next change. */
+static struct oracle *oracle_after(const struct record *record, uint32_t cut_op, uint32_t seen)
+{
+	struct oracle *oracle = oracle_new(true, WORKLOAD_EPOCH_NS);
+
+	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
+		const struct zf_op *op = &record->ops[i];
+
+		if (op->number > seen && is_change(op))
+			break;
+		apply_if_seen(record, oracle, i, cut_op);
+	}
+	oracle_forget_all(oracle);
+	return oracle;
+}
+
+/* ---- the steps ---- */
+
+static bool complain(const char *what, int value)
+{
+	fprintf(stderr, "%s (%d)\n", what, value);
+	return false;
+}
+
+static bool check(struct zf_dev *dev, bool full)
+{
+	const struct zf_check_options options = {.data = full};
+	const struct zf_super *super;
+	struct zf_check_counts counts = {0};
+	struct zf_ring *ring;
+	unsigned int stepped_over;
+	int r = zf_ring_open(dev, &explore_report, &ring);
+
+	if (r < 0)
+		return complain("the ring cannot be opened", r);
+	r = zf_ring_newest(ring, &super, &stepped_over);
+	if (r == 0)
+		r = zf_check_run(dev, super, &options, &explore_report, &counts);
+	zf_ring_close(ring);
+	if (r < 0)
+		return complain("the checker cannot run", r);
+	return counts.errors == 0 || complain("the checker found errors", (int)counts.errors);
+}
+
+static int64_t late(void *arg)
+{
+	return workload_time(*(const uint32_t *)arg);
+}
+
+static int mount(const struct record *record, struct zf_dev *dev, uint32_t *clock,
+		 struct zf_fs **ret_fs)
+{
+	const struct zf_mount_options options = {
+		.cache_bytes = 256 * KIB,
+		.dirty_bytes = 256 * KIB,
+		.now_ns = late,
+		.now_arg = clock,
+	};
+
+	*clock = record->workload.number;
+	return zf_fs_mount(dev, &options, &explore_report, ret_fs);
+}
+
+static bool compare(const struct record *record, uint32_t cut_op, struct zf_fs *fs)
+{
+	uint32_t durable = durable_at(record, cut_op), seen;
+	struct oracle *oracle;
+	bool ok;
+	int r = workload_newest(fs, &seen);
+
+	if (r < 0)
+		return complain("the tree cannot be read", r);
+	if (explore_verbose)
+		fprintf(stderr, "seen: up to operation %u; durable: %u; cut in %u\n", seen, durable,
+			record->ops[cut_op].number);
+	oracle = oracle_after(record, cut_op, seen > durable ? seen : durable);
+	ok = workload_compare(fs, oracle);
+	oracle_free(oracle);
+	return ok;
+}
+
+/* What was recovered can be written to, and survives an unmount. */
+static bool write_something(struct zf_fs *fs)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+	static uint8_t bytes[20000];
+	struct zf_attr attr;
+	int r = zf_fs_make(fs, &ctx, ZF_INO_ROOT, "after the crash", S_IFREG | 0600, 0, NULL,
+			   &attr);
+
+	oracle_fill(UINT32_MAX, 0, bytes, sizeof(bytes));
+	if (r == 0 &&
+	    zf_fs_write(fs, &ctx, attr.ino, 0, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		r = -EIO;
+	return r == 0 || complain("writing after the recovery fails", r);
+}
+
+static bool take_away(struct zf_fs *fs)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+	static uint8_t bytes[20000], expected[sizeof(bytes)];
+	struct zf_attr attr;
+	int r = zf_fs_lookup(fs, &ctx, ZF_INO_ROOT, "after the crash", &attr);
+
+	oracle_fill(UINT32_MAX, 0, expected, sizeof(expected));
+	if (r == 0 &&
+	    (zf_fs_read(fs, &ctx, attr.ino, 0, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes) ||
+	     memcmp(bytes, expected, sizeof(bytes)) != 0))
+		r = -EIO;
+	return r == 0 || complain("what was written after the recovery is lost", r);
+}
+
+static bool judge_again(const struct record *record, struct zf_dev *dev, uint32_t *clock)
+{
+	struct zf_fs *fs;
+	bool ok;
+	int r = mount(record, dev, clock, &fs);
+
+	if (r < 0)
+		return complain("the second mount fails", r);
+	ok = take_away(fs);
+	zf_fs_abandon(fs);
+	return ok && check(dev, true);
+}
+
+static bool judge_mounted(const struct record *record, uint32_t cut_op, struct zf_dev *dev,
+			  struct zf_fs *fs, uint32_t *clock, const struct judgement *judgement)
+{
+	bool ok = compare(record, cut_op, fs);
+	int r;
+
+	if (!ok || !judgement->go_on) {
+		zf_fs_abandon(fs);
+		return ok && check(dev, judgement->full);
+	}
+	ok = write_something(fs);
+	r = zf_fs_unmount(fs);
+	if (r < 0)
+		return complain("the unmount after the recovery fails", r);
+	return ok && judge_again(record, dev, clock);
+}
+
+bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
+	   const struct judgement *judgement)
+{
+	struct zf_dev *dev;
+	struct zf_fs *fs;
+	uint32_t clock;
+	bool ok = true;
+	int r;
+
+	if (zf_sim_open(sim, &explore_report, &dev) < 0)
+		return complain("the device cannot be opened", 0);
+	/* With pointers that may lie below what is written, a check must wait for the mount. */
+	ok = judgement->host || check(dev, judgement->full);
+	if (ok) {
+		zf_sim_observe(sim, judgement->observe, judgement->observe_arg);
+		r = mount(record, dev, &clock, &fs);
+		zf_sim_observe(sim, NULL, NULL);
+		ok = r < 0 ? complain("mounting fails", r)
+			   : judge_mounted(record, op, dev, fs, &clock, judgement);
+	}
+	zf_dev_close(dev);
+	return ok;
+}

@@ -1,0 +1,214 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# What the tests of mounted filesystems share: a directory of their own, images, mounts, results in TAP, and
+# leaving nothing behind, however they end. Source it:
+#
+#     . "$(dirname "$0")/lib.sh"
+#     says_hello() { echo hello >"$mnt/a" && [[ $(<"$mnt/a") == hello ]]; }
+#     new_image && start
+#     it "says hello" says_hello
+#     finish
+#
+# A check is a function that fails, and says why on stderr, if the claim does not hold. The environment names the programs:
+# ZFUSE, MKFS_ZFUSE, ZFUSECTL, FSCK_ZFUSE, MOUNT_ZFUSE, UMOUNT_ZFUSE (tests/mount/meson.build).
+set -uo pipefail
+export LC_ALL=C
+
+: "${ZFUSE:?}" "${MKFS_ZFUSE:?}" "${UMOUNT_ZFUSE:?}"
+
+skip_all() { echo "1..0 # SKIP $*"; exit 77; }
+
+[[ $(id -u) -eq 0 ]] || skip_all "mounting needs root"
+[[ -c /dev/fuse ]] || skip_all "there is no /dev/fuse"
+
+top=$(mktemp -d "${TMPDIR:-/tmp}/zfuse-test.XXXXXX") || exit 1
+img=$top/disk.img
+mnt=$top/mnt
+mkdir "$mnt" && chmod 755 "$top"
+log=$top/log # of the daemon, while it runs in the foreground
+mount_options=
+tests=0
+failures=0
+daemons=() # their process ids; ours to kill
+
+# ---- results ----
+
+# After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
+recover() { clear_mounts; }
+
+# it CLAIM CHECK [ARGUMENT...]
+it() {
+	local claim=$1 status
+	shift
+	tests=$((tests + 1))
+	# In this shell, so that a check may note what it started.
+	"$@" >"$top/out" 2>&1
+	status=$?
+	if [[ $status -eq 0 ]]; then
+		echo "ok $tests - $claim"
+	elif [[ $status -eq 77 ]]; then
+		echo "ok $tests - $claim # SKIP $(tail -n1 "$top/out")"
+	else
+		failures=$((failures + 1))
+		echo "not ok $tests - $claim"
+		sed 's/^/# /' "$top/out"
+		recover
+	fi
+	return 0
+}
+
+finish() {
+	echo "1..$tests"
+	[[ $failures -eq 0 ]]
+	exit
+}
+
+# Of a whole script: nothing after it would mean anything.
+bail() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+# same WHAT EXPECTED ACTUAL
+same() {
+	[[ $2 == "$3" ]] || { echo "$1: expected '$2', not '$3'" >&2; return 1; }
+}
+
+# contains TEXT PART
+contains() {
+	[[ $1 == *"$2"* ]] || { echo "'$2' is not in: $1" >&2; return 1; }
+}
+
+# within SECONDS COMMAND...: try until it works.
+within() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		((SECONDS < until)) || { echo "not in time: $*" >&2; return 1; }
+		sleep 0.05
+	done
+}
+
+# ---- images and mounts ----
+
+# new_image [GEOMETRY]: makes $img anew.
+new_image() {
+	rm -f "$img"
+	"$MKFS_ZFUSE" --image "${1:-size=1G,zone-size=16M}" "$img" >"$top/mkfs.out" 2>&1 ||
+		{ cat "$top/mkfs.out" >&2; return 1; }
+}
+
+# start [OPTION]...: mounts $img at $mnt in the background, with $mount_options.
+start() {
+	local options
+	options=$(IFS=,; echo "$*")
+	options=${mount_options}${mount_options:+${options:+,}}$options
+	"$ZFUSE" "$img" "$mnt" ${options:+-o "$options"} || return
+	note_daemon "$mnt"
+}
+
+# start_foreground [OPTION]...: the same, in the foreground, so that its log and exit status can be seen.
+start_foreground() {
+	local options
+	options=$(IFS=,; echo "$*")
+	options=${mount_options}${mount_options:+${options:+,}}$options
+	"$ZFUSE" "$img" "$mnt" -f ${options:+-o "$options"} >"$log" 2>&1 &
+	pid=$!
+	daemons+=("$pid")
+	within 20 answers "$mnt"
+}
+
+# Its control socket is the last thing that a mount sets up.
+answers() { mountpoint -q "$1" && ask "$1" daemon; }
+
+# note_daemon MOUNTPOINT: sets pid.
+note_daemon() {
+	pid=$(ask "$1" daemon | jq_get pid) && daemons+=("$pid")
+}
+
+# ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in; prints the answer.
+ask() {
+	python3 - "$@" <<'PYTHON'
+import json, os, socket, sys
+st = os.stat(sys.argv[1])
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(30)
+s.connect("/run/zfuse/%d:%d.sock" % (os.major(st.st_dev), os.minor(st.st_dev)))
+request = {"command": sys.argv[2]}
+if len(sys.argv) > 3:
+    request["args"] = json.loads(sys.argv[3])
+s.sendall(json.dumps(request).encode() + b"\n")
+answer = b""
+while not answer.endswith(b"\n"):
+    part = s.recv(65536)
+    if not part:
+        sys.exit("the connection ended without an answer")
+    answer += part
+print(answer.decode(), end="")
+PYTHON
+}
+
+# jq_get KEY: that of the result in an answer on stdin.
+jq_get() { python3 -c 'import json, sys; print(json.load(sys.stdin)["result"][sys.argv[1]])' "$1"; }
+
+# stop: unmounts $mnt as umount(8) would, and says whether the last commit worked.
+stop() { "$UMOUNT_ZFUSE" "$mnt"; }
+
+# is_gone PID: it has ended, reaped or not.
+is_gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
+
+remount() { stop && start "$@"; }
+
+# check_image: everything on the unmounted device fits together.
+check_image() {
+	[[ -n ${FSCK_ZFUSE:-} ]] || return 0
+	"$FSCK_ZFUSE" -n "$img" >"$top/fsck.out" 2>&1 || { cat "$top/fsck.out" >&2; return 1; }
+}
+
+# use_transport io_uring|dev-fuse: for the mounts that follow; skips the script where the kernel has none.
+use_transport() {
+	local param=/sys/module/fuse/parameters/enable_uring
+	case $1 in
+	dev-fuse) mount_options+=${mount_options:+,}io_uring=off ;;
+	io_uring)
+		[[ -e $param ]] || skip_all "this kernel has no FUSE over io_uring"
+		[[ $(<"$param") == Y ]] || echo Y 2>/dev/null >"$param" ||
+			skip_all "FUSE over io_uring cannot be turned on"
+		mount_options+=${mount_options:+,}io_uring=on
+		;;
+	esac
+}
+
+# ---- the end ----
+
+# detach [TYPE]: mounts below $top, innermost first; lazily, even if a daemon hangs.
+detach() {
+	local m
+	while read -r m; do
+		umount -i -l "$m" 2>/dev/null
+	done < <(awk -v top="$top/" -v type="${1:-.}" 'index($5, top) == 1 && $0 ~ type { print $5 }' \
+		/proc/self/mountinfo | tac)
+}
+
+clear_mounts() {
+	local p
+	cd /
+	exec 8>&- 9>&-
+	detach 'fuse(blk)?[.]zfuse'
+	for p in ${daemons[@]+"${daemons[@]}"}; do
+		# Numbers are used again: only one that still runs the daemon is ours.
+		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
+		within 20 is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
+	done
+	daemons=()
+}
+
+clean_up() {
+	clear_mounts
+	detach
+	[[ -z ${loop:-} ]] || losetup -d "$loop" 2>/dev/null
+	rm -rf "$top"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP

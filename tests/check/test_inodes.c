@@ -229,8 +229,8 @@ static void blocks_of_a_symbolic_link(void **state)
 		.len = zf_le64_from(ZF_BLOCK_SIZE),
 	};
 
-	forge_insert(&sample->forge, ZF_TREE_FS,
-		     ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE), &zero, sizeof(zero));
+	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE),
+		     &zero, sizeof(zero));
 	sample_expect(sample, false, "extents have blocks", "target in inline bytes");
 }
 

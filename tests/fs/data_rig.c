@@ -53,6 +53,7 @@ static void mount_rig(struct data_rig *rig)
 	const struct zf_mount_options options = {
 		.threads = rig->options.threads,
 		.dirty_bytes = rig->options.dirty_bytes,
+		.cache_bytes = rig->options.cache_bytes,
 		.commit_ms = rig->options.commit_ms,
 		.now_ns = rig->options.threads ? NULL : now,
 		.now_arg = rig,

@@ -28,6 +28,7 @@ struct data_rig_options {
 	uint32_t append_limit; /* bytes, 0: 256 KiB */
 	uint32_t node_size;
 	uint64_t dirty_bytes;
+	uint64_t cache_bytes;
 	uint64_t commit_ms;
 	uint32_t max_active;
 };

@@ -267,7 +267,8 @@ static int take_extent(struct zf_check *check, struct file *file, uint64_t offse
 	file->has_blocks = true;
 	if (file->inline_bytes && offset < ZF_BLOCK_SIZE)
 		zf_check_corrupt(check, "extent of inode", file->ino,
-				 "key offset has %" PRIu64 ", expected at least %u behind inline bytes",
+				 "key offset has %" PRIu64
+				 ", expected at least %u behind inline bytes",
 				 offset, ZF_BLOCK_SIZE);
 	if (disk.type != ZF_EXTENT_DATA)
 		return 0;

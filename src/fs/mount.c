@@ -337,6 +337,7 @@ int zf_fs_unmount(struct zf_fs *fs)
 
 	zf_background_stop(fs);
 	if (!fs->read_only) {
+		zf_inode_forget_all(fs);
 		r = zf_data_flush_all(fs, true);
 		if (r == 0)
 			zf_orphan_run(fs);
@@ -366,7 +367,10 @@ struct zf_time zf_fs_now(struct zf_fs *fs)
 
 	if (fs->options.now_ns) {
 		ns = fs->options.now_ns(fs->options.now_arg);
-		return (struct zf_time){ns / 1000000000, (uint32_t)(ns % 1000000000)};
+		/* Before 1970 both are negative, but the nanoseconds always count forward. */
+		ts.tv_sec = ns / 1000000000 - (ns % 1000000000 < 0);
+		ts.tv_nsec = ns - ts.tv_sec * 1000000000;
+		return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
 	}
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};

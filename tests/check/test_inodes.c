@@ -116,7 +116,7 @@ static void insert_intent(struct sample *sample, uint64_t number, uint64_t ino)
 {
 	struct zf_disk_intent intent = {.type = ZF_INTENT_TRUNCATE,
 					.ino = zf_le64_from(ino),
-					.to = zf_le64_from(UINT64_MAX)};
+					.to = zf_le64_from(UINT64_C(1) << 62)};
 
 	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, number),
 		     &intent, sizeof(intent));
@@ -229,8 +229,8 @@ static void blocks_of_a_symbolic_link(void **state)
 		.len = zf_le64_from(ZF_BLOCK_SIZE),
 	};
 
-	forge_insert(&sample->forge, ZF_TREE_FS,
-		     ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE), &zero, sizeof(zero));
+	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE),
+		     &zero, sizeof(zero));
 	sample_expect(sample, false, "extents have blocks", "target in inline bytes");
 }
 

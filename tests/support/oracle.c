@@ -375,9 +375,12 @@ static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
 			    const struct oracle_inode *dir, const struct oracle_inode *source,
 			    const struct oracle_inode *dir2, const struct oracle_inode *target)
 {
+	/* A directory that was removed is below no other any more. */
+	if (dir2->nlink == 0)
+		return -ENOENT;
 	if (makes_loop(oracle, op, dir, source, dir2, target))
 		return -EINVAL;
-	if (dir2->nlink == 0 || (!target && (op->flags & RENAME_EXCHANGE)))
+	if (!target && (op->flags & RENAME_EXCHANGE))
 		return -ENOENT;
 	if (target && (op->flags & RENAME_NOREPLACE))
 		return -EEXIST;

@@ -29,11 +29,11 @@ int zf_txn_freeze(struct zf_txn *txn)
 	int r;
 
 	zf_mutex_lock(&txn->lock);
-	assert(!txn->freezing && !txn->frozen);
 	if (txn->error) {
 		zf_mutex_unlock(&txn->lock);
 		return -EROFS;
 	}
+	assert(!txn->freezing && !txn->frozen);
 	txn->freezing = true;
 	while (txn->joins > 0)
 		zf_cond_wait(&txn->changed, &txn->lock);

@@ -265,6 +265,11 @@ static int take_extent(struct zf_check *check, struct file *file, uint64_t offse
 		return 0;
 	}
 	file->has_blocks = true;
+	if (file->inline_bytes && offset < ZF_BLOCK_SIZE)
+		zf_check_corrupt(check, "extent of inode", file->ino,
+				 "key offset has %" PRIu64
+				 ", expected at least %u behind inline bytes",
+				 offset, ZF_BLOCK_SIZE);
 	if (disk.type != ZF_EXTENT_DATA)
 		return 0;
 	file->extent_bytes += len;
@@ -289,9 +294,9 @@ static void end_extents(struct zf_check *check, const struct file *file)
 		zf_check_corrupt(check, "inode", file->ino,
 				 "mode has %#o, expected a file or symbolic link for its extents",
 				 file->mode);
-	if (file->inline_bytes && file->has_blocks)
+	if (S_ISLNK(file->mode) && file->has_blocks)
 		zf_check_corrupt(check, "inode", file->ino,
-				 "extents have inline bytes and blocks, expected one of the two");
+				 "extents have blocks, expected a link's target in inline bytes");
 	if (file->inline_bytes > file->size)
 		zf_check_corrupt(check, "inode", file->ino,
 				 "size has %" PRIu64 ", expected at least %" PRIu64

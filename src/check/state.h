@@ -67,6 +67,7 @@ struct zf_check {
 	struct zf_node_shape shape;
 
 	struct zf_check_zone *zones;
+	bool counts_resets; /* the device does: for some zone it is not 0 */
 	struct {
 		struct zf_node_ptr ptr;
 		uint8_t level;

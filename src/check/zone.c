@@ -43,8 +43,10 @@ static int read_report(struct zf_check *check)
 		uint32_t n = (uint32_t)zf_min_u64(REPORT_CHUNK, count - first);
 
 		r = zf_dev_report(check->dev, first, n, info);
-		for (uint32_t i = 0; i < n && r == 0; i++)
+		for (uint32_t i = 0; i < n && r == 0; i++) {
 			set_from_report(&check->zones[first + i], &info[i]);
+			check->counts_resets |= info[i].reset_count > 0;
+		}
 	}
 	free(info);
 	return r;
@@ -198,7 +200,6 @@ static void check_pointers(struct zf_check *check, uint32_t zone_no,
 			   const struct zf_check_zone *zone)
 {
 	uint64_t limit = node_limit(check, zone_no, zone);
-	uint64_t end = zf_max_u64(zone->data_end, zone->node_end);
 
 	if (zone->data_end > zone->pointer)
 		zf_check_corrupt(check, "zone", zone_no,
@@ -210,13 +211,22 @@ static void check_pointers(struct zf_check *check, uint32_t zone_no,
 				 "pointer has %" PRIu64 ", expected at least %" PRIu64
 				 ", where its nodes end",
 				 limit, zone->node_end);
+}
+
+/* A zone in which nothing is live may have been reset since. */
+static void check_device(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
+{
+	uint64_t end = zf_max_u64(zone->data_end, zone->node_end);
+
+	if (zone->live)
+		end = zf_max_u64(end, zone->pointer);
 	/* After an unclean stop of the host the device may have forgotten how far it was. */
 	if (end > zone->wp && !check->geometry->pointers_are_lower_bounds)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "the device's write pointer has %" PRIu64
 				 ", expected at least %" PRIu64,
 				 zone->wp, end);
-	if (end && zone->reset_count && zone->device_resets &&
+	if (zone->live && !zone->conventional && check->counts_resets &&
 	    zone->reset_count != zone->device_resets)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "reset_count has %" PRIu64 ", expected %" PRIu64 ", the device's",
@@ -245,6 +255,7 @@ void zf_check_zones(struct zf_check *check)
 			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);
 		check_pointers(check, z, zone);
+		check_device(check, z, zone);
 		if (exact && live != zone->live)
 			zf_check_corrupt(check, "zone", z,
 					 "live has %" PRIu64 ", expected %" PRIu64 " by recount",

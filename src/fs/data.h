@@ -178,6 +178,8 @@ unsigned int zf_data_land(struct zf_fs *fs);
 
 /* Is anything of this inode not in the trees yet? (rename over a file, P2) */
 bool zf_data_is_dirty(struct zf_inode *inode);
+/* How many bytes are not in the trees yet, in whole blocks. */
+uint64_t zf_data_memory_bytes(struct zf_inode *inode);
 /* Bytes in blocks that item.bytes does not count yet, at most: for st_blocks. */
 uint64_t zf_data_unlanded_bytes(struct zf_inode *inode);
 

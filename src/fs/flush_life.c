@@ -62,14 +62,19 @@ void zf_data_deinit(struct zf_data *data)
 	zf_mutex_deinit(&data->lock);
 }
 
-bool zf_data_is_dirty(struct zf_inode *inode)
+uint64_t zf_data_memory_bytes(struct zf_inode *inode)
 {
-	bool r;
+	uint64_t blocks;
 
 	zf_mutex_lock(&inode->data.lock);
-	r = inode->data.blocks > 0;
+	blocks = inode->data.blocks;
 	zf_mutex_unlock(&inode->data.lock);
-	return r;
+	return blocks * ZF_BLOCK_SIZE;
+}
+
+bool zf_data_is_dirty(struct zf_inode *inode)
+{
+	return zf_data_memory_bytes(inode) > 0;
 }
 
 uint64_t zf_data_unlanded_bytes(struct zf_inode *inode)

@@ -84,10 +84,11 @@ struct zf_attr {
 	uint64_t ino;
 	uint64_t generation;
 	uint64_t size;	 /* bytes */
-	uint64_t blocks; /* of 512 bytes */
+	uint64_t blocks; /* of 512 bytes, what is on its way to the device included */
 	uint64_t rdev;
 	uint32_t mode, nlink, uid, gid, flags;
 	struct zf_time atime, mtime, ctime, btime;
+	bool settling; /* data is on its way: `blocks` may still change by itself */
 };
 
 /* ---- names ---- */

@@ -108,7 +108,7 @@ struct zf_disk_xattr {
 };
 
 enum zf_extent_type {
-	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: at offset 0, the only extent */
+	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: its block 0, zeroes behind them */
 	ZF_EXTENT_DATA = 2,   /* on the device */
 	ZF_EXTENT_ZERO = 3,   /* written as zeroes, no device blocks, space reserved */
 };

@@ -184,7 +184,7 @@ int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans);
 /* The same for a new inode: -EUCLEAN if its number is taken in the tree. */
 int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);
 
-void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
+void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 

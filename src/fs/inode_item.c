@@ -85,15 +85,28 @@ int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)
 	return r;
 }
 
-void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr)
+/*
+ * What is on its way counts, as far as it can be new: up to the size. So a file has its blocks when
+ * it has been written, not some seconds later.
+ */
+static uint64_t bytes_with(const struct zf_inode_item *item, uint64_t memory_bytes)
+{
+	uint64_t all =
+		zf_min_u64(item->bytes + memory_bytes, zf_align_up(item->size, ZF_BLOCK_SIZE));
+
+	return zf_max_u64(item->bytes, all);
+}
+
+void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 {
 	const struct zf_inode_item *item = &inode->item;
+	uint64_t memory_bytes = zf_data_memory_bytes(inode);
 
 	*ret_attr = (struct zf_attr){
 		.ino = inode->ino,
 		.generation = item->generation,
 		.size = item->size,
-		.blocks = (item->bytes + 511) / 512,
+		.blocks = (bytes_with(item, memory_bytes) + 511) / 512,
 		.rdev = item->rdev,
 		.mode = item->mode,
 		.nlink = item->nlink,
@@ -104,5 +117,6 @@ void zf_inode_to_attr(const struct zf_inode *inode, struct zf_attr *ret_attr)
 		.mtime = item->mtime,
 		.ctime = item->ctime,
 		.btime = item->btime,
+		.settling = memory_bytes > 0,
 	};
 }

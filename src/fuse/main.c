@@ -53,7 +53,9 @@ static int check_mountpoint(struct zf_daemon *daemon)
 	    statx(AT_FDCWD, daemon->mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: %s%s",
 			  daemon->options.mountpoint, strerror(errno),
-			  errno == ENOTCONN ? " (a daemon died here: umount it first)" : "");
+			  errno == ENOTCONN || errno == ECONNABORTED
+				  ? " (a daemon died here: umount it first)"
+				  : "");
 		return ZF_EXIT_MOUNT;
 	}
 	if (!S_ISDIR(stx.stx_mode)) {
@@ -153,6 +155,11 @@ static int open_filesystem(struct zf_daemon *daemon)
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
 	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &daemon->fs);
+	if (r < 0)
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s cannot be mounted: %s",
+			  daemon->device,
+			  r == -ENODEV ? "no zfuse filesystem on it (mkfs.zfuse makes one)"
+				       : strerror(-r));
 	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
 }
 

@@ -36,6 +36,12 @@ void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
 	};
 }
 
+/* Blocks are the one attribute that changes without the kernel's doing. */
+static double attr_timeout_s(const struct zf_attr *attr)
+{
+	return attr->settling ? 0 : ZF_FOREVER_S;
+}
+
 void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry)
 {
 	*ret_entry = (struct fuse_entry_param){
@@ -43,7 +49,7 @@ void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_e
 		/* Numbers are never used again, so no generation is needed to tell two files apart.
 		 */
 		.generation = 0,
-		.attr_timeout = ZF_FOREVER_S,
+		.attr_timeout = attr_timeout_s(attr),
 		.entry_timeout = ZF_FOREVER_S,
 	};
 	zf_attr_to_stat(attr, &ret_entry->attr);
@@ -54,7 +60,7 @@ static int reply_attr(struct zf_call *call, const struct zf_attr *attr)
 	struct stat st;
 
 	zf_attr_to_stat(attr, &st);
-	fuse_reply_attr(call->req, &st, ZF_FOREVER_S);
+	fuse_reply_attr(call->req, &st, attr_timeout_s(attr));
 	return 0;
 }
 
@@ -107,7 +113,7 @@ static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
 		.stx_rdev_major = major(attr.rdev),
 		.stx_rdev_minor = minor(attr.rdev),
 	};
-	fuse_reply_statx(call->req, 0, &stx, ZF_FOREVER_S);
+	fuse_reply_statx(call->req, 0, &stx, attr_timeout_s(&attr));
 	return 0;
 }
 

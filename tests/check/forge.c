@@ -86,8 +86,8 @@ static void start_path(struct forge *forge, enum zf_tree_id tree, struct path *p
 	};
 }
 
-static void find_path(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
-		      struct path *path)
+/* Down to the leaf, which may be damaged. */
+static void descend(struct forge *forge, enum zf_tree_id tree, struct zf_key key, struct path *path)
 {
 	start_path(forge, tree, path);
 	for (unsigned int level = path->top; level > 0; level--) {
@@ -96,6 +96,12 @@ static void find_path(struct forge *forge, enum zf_tree_id tree, struct zf_key k
 		path->slot[level] = zf_node_search_child(node, &key);
 		path->ptr[level - 1] = zf_node_child(node, path->slot[level]);
 	}
+}
+
+static void find_path(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
+		      struct path *path)
+{
+	descend(forge, tree, key, path);
 	path->found = zf_node_search(node_of(forge, path, 0), &key, &path->slot[0]);
 }
 
@@ -132,7 +138,7 @@ void forge_seal(struct forge *forge, enum zf_tree_id tree, struct zf_key key, un
 {
 	struct path path;
 
-	find_path(forge, tree, key, &path);
+	descend(forge, tree, key, &path);
 	seal_path(forge, &path, level);
 }
 
@@ -141,7 +147,7 @@ unsigned int forge_path(struct forge *forge, enum zf_tree_id tree, struct zf_key
 {
 	struct path path;
 
-	find_path(forge, tree, key, &path);
+	descend(forge, tree, key, &path);
 	for (unsigned int l = 0; l <= path.top; l++)
 		ret_address[l] = path.ptr[l].address[0];
 	return path.top;

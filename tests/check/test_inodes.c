@@ -116,7 +116,7 @@ static void insert_intent(struct sample *sample, uint64_t number, uint64_t ino)
 {
 	struct zf_disk_intent intent = {.type = ZF_INTENT_TRUNCATE,
 					.ino = zf_le64_from(ino),
-					.to = zf_le64_from(UINT64_MAX)};
+					.to = zf_le64_from(UINT64_C(1) << 62)};
 
 	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, number),
 		     &intent, sizeof(intent));
@@ -219,7 +219,7 @@ static void extents_of_a_fifo(void **state)
 	sample_expect(sample, false, "corrupt inode", "expected a file or symbolic link");
 }
 
-static void inline_bytes_beside_blocks(void **state)
+static void blocks_of_a_symbolic_link(void **state)
 {
 	struct sample *sample = *state;
 	struct zf_disk_extent zero = {
@@ -229,9 +229,9 @@ static void inline_bytes_beside_blocks(void **state)
 		.len = zf_le64_from(ZF_BLOCK_SIZE),
 	};
 
-	forge_insert(&sample->forge, ZF_TREE_FS,
-		     ZF_KEY(sample->small, ZF_KEY_EXTENT, ZF_BLOCK_SIZE), &zero, sizeof(zero));
-	sample_expect(sample, false, "inline bytes and blocks", "expected one of the two");
+	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE),
+		     &zero, sizeof(zero));
+	sample_expect(sample, false, "extents have blocks", "target in inline bytes");
 }
 
 static void an_extent_across_the_capacity_of_its_zone(void **state)
@@ -313,7 +313,7 @@ int main(void)
 		TEST(inline_bytes_that_the_size_does_not_cover),
 		TEST(a_symbolic_link_of_the_wrong_length),
 		TEST(extents_of_a_fifo),
-		TEST(inline_bytes_beside_blocks),
+		TEST(blocks_of_a_symbolic_link),
 		TEST(an_extent_across_the_capacity_of_its_zone),
 		TEST(a_long_attribute_that_lacks_a_chunk),
 		TEST(a_chunk_that_no_attribute_has),

@@ -330,6 +330,14 @@ static void a_zone_that_was_reset_since(void **state)
 	sample_expect(sample, false, "the device's write pointer has 0", "expected at least");
 }
 
+static void a_zone_with_another_reset_count(void **state)
+{
+	struct sample *sample = *state;
+
+	set_zone(sample, data_zone(sample), FIELD(struct zf_disk_zone, reset_count), 7);
+	sample_expect(sample, false, "reset_count has 7", "the device's");
+}
+
 static void reserved_bytes_of_a_zone_item(void **state)
 {
 	struct sample *sample = *state;
@@ -368,6 +376,7 @@ int main(void)
 		TEST(a_zone_emptied_though_something_is_live),
 		TEST(a_zone_written_in_the_future),
 		TEST(a_zone_that_was_reset_since),
+		TEST(a_zone_with_another_reset_count),
 		TEST(reserved_bytes_of_a_zone_item),
 	};
 

@@ -211,10 +211,25 @@ static uint64_t bytes_on_host(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
+/* Not every filesystem can give back a part of a file: then every zone stays warm. */
+static bool host_punches_holes(void)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int r;
+
+	assert_true(fd >= 0);
+	r = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, ZONE_SIZE, ZONE_SIZE);
+	assert_true(r == 0 || errno == EOPNOTSUPP);
+	close(fd);
+	return r == 0;
+}
+
 static void a_reset_gives_the_space_back_but_for_two_warm_zones(void **state)
 {
 	uint64_t before;
 
+	if (!host_punches_holes())
+		skip();
 	for (uint32_t i = 1; i <= 3; i++)
 		assert_int_equal(run_write(dev, i * ZONE_SIZE, CAPACITY, i, false), 0);
 	assert_int_equal(zf_dev_flush(dev), 0);
@@ -232,6 +247,8 @@ static void a_reset_gives_the_space_back_but_for_two_warm_zones(void **state)
 
 static void a_warm_zone_stays_so_until_it_is_written(void **state)
 {
+	if (!host_punches_holes())
+		skip();
 	assert_int_equal(run_write(dev, ZONE_SIZE, CAPACITY, 1, false), 0);
 	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, false), 0);
 	assert_int_equal(zf_dev_reset(dev, 1), 0);

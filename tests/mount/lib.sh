@@ -32,7 +32,15 @@ tests=0
 failures=0
 daemons=() # their process ids; ours to kill
 
+# What a sanitizer says of a daemon in the background would go to /dev/null.
+for sanitizer in ASAN UBSAN TSAN; do
+	declare -x "${sanitizer}_OPTIONS=$(printenv ${sanitizer}_OPTIONS):log_path=$top/sanitizer"
+done
+
 # ---- results ----
+
+# After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
+recover() { clear_mounts; }
 
 # it CLAIM CHECK [ARGUMENT...]
 it() {
@@ -50,15 +58,20 @@ it() {
 		failures=$((failures + 1))
 		echo "not ok $tests - $claim"
 		sed 's/^/# /' "$top/out"
+		recover
 	fi
 	return 0
 }
 
 finish() {
+	clear_mounts
+	it "no sanitizer complained" sanitizers_are_silent
 	echo "1..$tests"
 	[[ $failures -eq 0 ]]
 	exit
 }
+
+sanitizers_are_silent() { ! grep . "$top"/sanitizer.* /dev/null; }
 
 # Of a whole script: nothing after it would mean anything.
 bail() {
@@ -178,18 +191,31 @@ use_transport() {
 
 # ---- the end ----
 
-clean_up() {
-	local p m
-	# Innermost first, and detached: nothing of ours is to stay, even if a daemon hangs.
+# detach [TYPE]: mounts below $top, innermost first; lazily, even if a daemon hangs.
+detach() {
+	local m
 	while read -r m; do
 		umount -i -l "$m" 2>/dev/null
-	done < <(awk -v top="$top/" 'index($5, top) == 1 { print $5 }' /proc/self/mountinfo | tac)
+	done < <(awk -v top="$top/" -v type="${1:-.}" 'index($5, top) == 1 && $0 ~ type { print $5 }' \
+		/proc/self/mountinfo | tac)
+}
+
+clear_mounts() {
+	local p
+	cd /
+	exec 8>&- 9>&-
+	detach 'fuse(blk)?[.]zfuse'
 	for p in ${daemons[@]+"${daemons[@]}"}; do
 		# Numbers are used again: only one that still runs the daemon is ours.
 		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
-		kill -TERM "$p" 2>/dev/null
 		within 20 is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
 	done
+	daemons=()
+}
+
+clean_up() {
+	clear_mounts
+	detach
 	[[ -z ${loop:-} ]] || losetup -d "$loop" 2>/dev/null
 	rm -rf "$top"
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations at random. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,10 @@
 static const char *const names[] = {
 	"a", "b", "c", "d", "e", "f", "g", "Grüße aus Köln", "a name with spaces", BYTES_255,
 };
+/* More of them, for large directories and deep trees. */
+#define MANY_NAMES 150u
+static char many_names[MANY_NAMES][16];
+
 static const char too_long[] = BYTES_255 "6";
 
 static const char *const xattr_names[] = {"user.a", "user.b", "user.mime_type", "trusted.x",
@@ -36,8 +41,8 @@ const struct workload_profile workload_everything = {
 		 [OP_FSYNC] = 10,	[OP_SYNCFS] = 2,   [OP_STEP] = 10,     [OP_FREEZE] = 10},
 	.size_max = 256 << 10,
 	.far_percent = 5,
-	.files_max = 40,
-	.dirs_max = 10,
+	.files_max = 400,
+	.dirs_max = 20,
 	.big_values = true,
 };
 
@@ -64,6 +69,7 @@ const struct workload_profile workload_crash = {
 	.files_max = 14,
 	.dirs_max = 5,
 	.unsettled_max = 8,
+	.nospace = true,
 };
 
 /* ---- picking what there is ---- */
@@ -138,6 +144,12 @@ static const char *draw_name(struct workload *w)
 {
 	if (chance(w, 1))
 		return too_long;
+	if (w->oracle->count > 30 && chance(w, 70)) {
+		unsigned int i = (unsigned int)below(w, MANY_NAMES);
+
+		snprintf(many_names[i], sizeof(many_names[i]), "file-%u", i);
+		return many_names[i];
+	}
 	return names[below(w, ZF_ARRAY_SIZE(names))];
 }
 
@@ -152,6 +164,28 @@ static void draw_existing(struct workload *w, uint64_t *ret_dir, const char **re
 		dir = oracle_find(w->oracle, *ret_dir);
 	if (dir && dir->entry_count > 0)
 		*ret_name = dir->entries[below(w, dir->entry_count)].name;
+}
+
+static bool is_empty_dir(const struct oracle_inode *inode)
+{
+	return is_dir(inode) && inode->entry_count == 0 && inode->nlink > 0;
+}
+
+/* The name of a directory, if there is a chance to remove it. */
+static void draw_dir_name(struct workload *w, struct zf_op *op)
+{
+	const struct oracle_inode *dir = pick(w, is_empty_dir), *parent;
+
+	draw_existing(w, &op->dir, &op->name);
+	if (!dir || chance(w, 30))
+		return;
+	parent = oracle_find(w->oracle, dir->parent);
+	for (unsigned int i = 0; i < parent->entry_count; i++) {
+		if (parent->entries[i].ino != dir->ino)
+			continue;
+		op->dir = parent->ino;
+		op->name = parent->entries[i].name;
+	}
 }
 
 /* ---- each operation ---- */
@@ -322,9 +356,11 @@ static enum zf_op_kind next_commit_step(const struct workload *w)
 static void fill_op(struct workload *w, struct zf_op *op)
 {
 	switch (op->kind) {
+	case OP_RMDIR:
+		draw_dir_name(w, op);
+		break;
 	case OP_LOOKUP:
 	case OP_UNLINK:
-	case OP_RMDIR:
 		draw_existing(w, &op->dir, &op->name);
 		op->hold = op->kind == OP_LOOKUP;
 		break;
@@ -385,14 +421,23 @@ static enum zf_op_kind draw_kind(struct workload *w)
 	return kind;
 }
 
+/* Ebb and flow: trees grow deep, and become shallow again. */
+static unsigned int files_max(const struct workload *w)
+{
+	unsigned int phase = w->number / 3000 % 4;
+
+	return phase == 0 ? (unsigned int)zf_min_u64(20, w->profile->files_max)
+			  : w->profile->files_max * phase / 3;
+}
+
 /* Keeps the population within bounds, and forgets only what is held. */
 static void adjust(struct workload *w, struct zf_op *op)
 {
 	if (op->kind == OP_MAKE && S_ISDIR(op->mode) &&
 	    count(w->oracle, is_dir) >= w->profile->dirs_max) {
 		op->kind = OP_RMDIR;
-		draw_existing(w, &op->dir, &op->name);
-	} else if (op->kind == OP_MAKE && w->oracle->count >= w->profile->files_max) {
+		draw_dir_name(w, op);
+	} else if (op->kind == OP_MAKE && w->oracle->count >= files_max(w)) {
 		op->kind = OP_UNLINK;
 		draw_existing(w, &op->dir, &op->name);
 	}
@@ -403,6 +448,12 @@ static void adjust(struct workload *w, struct zf_op *op)
 		if (!held)
 			op->kind = OP_STEP;
 	}
+}
+
+static bool has_to_wait(const struct workload *w, const struct zf_op *op)
+{
+	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
+	       op->kind == OP_FORGET || w->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)
@@ -417,8 +468,7 @@ void workload_draw(struct workload *workload, struct zf_op *ret_op)
 	/* What has to wait for a commit cannot come between its steps. */
 	if (workload->commit != COMMIT_NONE) {
 		ret_op->may_wait = false;
-		if (ret_op->kind == OP_FSYNC || ret_op->kind == OP_SYNCFS ||
-		    ret_op->kind == OP_STEP)
+		if (has_to_wait(workload, ret_op))
 			ret_op->kind = next_commit_step(workload);
 	}
 }

@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "support/workload.h"
 
 /* ---- inodes ---- */
@@ -352,11 +353,9 @@ static bool is_below(struct oracle *oracle, const struct oracle_inode *below,
 		     const struct oracle_inode *above)
 {
 	while (below != above) {
-		if (below->ino == ZF_INO_ROOT)
+		if (below->ino == ZF_INO_ROOT || below->nlink == 0)
 			return false;
 		below = oracle_find(oracle, below->parent);
-		if (!below)
-			return false;
 	}
 	return true;
 }
@@ -376,9 +375,12 @@ static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
 			    const struct oracle_inode *dir, const struct oracle_inode *source,
 			    const struct oracle_inode *dir2, const struct oracle_inode *target)
 {
+	/* A directory that was removed is below no other any more. */
+	if (dir2->nlink == 0)
+		return -ENOENT;
 	if (makes_loop(oracle, op, dir, source, dir2, target))
 		return -EINVAL;
-	if (dir2->nlink == 0 || (!target && (op->flags & RENAME_EXCHANGE)))
+	if (!target && (op->flags & RENAME_EXCHANGE))
 		return -ENOENT;
 	if (target && (op->flags & RENAME_NOREPLACE))
 		return -EEXIST;
@@ -497,6 +499,8 @@ static int64_t apply_setattr(struct oracle *oracle, const struct zf_op *op)
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 	const struct zf_setattr *set = &op->set;
 
+	if ((set->valid & ZF_SET_SIZE) && set->size > ZF_FILE_SIZE_MAX)
+		return -EFBIG;
 	if (!inode)
 		return -ESTALE;
 	if (set->valid & ZF_SET_SIZE) {
@@ -504,8 +508,6 @@ static int64_t apply_setattr(struct oracle *oracle, const struct zf_op *op)
 			return -EISDIR;
 		if (!S_ISREG(inode->mode))
 			return -EINVAL;
-		if (set->size > ZF_FILE_SIZE_MAX)
-			return -EFBIG;
 		oracle_data_truncate(&inode->data, set->size);
 	}
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
@@ -618,10 +620,11 @@ static int64_t apply_write(struct oracle *oracle, const struct zf_op *op)
 	if (r < 0 || len == 0)
 		return r;
 	offset = op->flags & ZF_WRITE_APPEND ? inode->data.size : op->offset;
-	if (offset >= ZF_FILE_SIZE_MAX)
+	/* The kernel looks at the end first; where appends end it does not know. */
+	if (offset >= ZF_FILE_SIZE_MAX ||
+	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
 		return -EFBIG;
-	if (len > ZF_FILE_SIZE_MAX - offset)
-		len = ZF_FILE_SIZE_MAX - offset;
+	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	/* Out of room in the middle of a write: what was written counts. */
 	if (op->result > 0 && (uint64_t)op->result < len)
 		len = (uint64_t)op->result;

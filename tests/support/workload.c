@@ -142,6 +142,32 @@ static int64_t run_seek(struct workload *w, const struct zf_ctx *ctx, const stru
 	return r < 0 ? r : (int64_t)found;
 }
 
+/* ---- a commit in steps ---- */
+
+static void keep(struct workload *w, uint64_t dir, const char *name)
+{
+	const struct zf_ctx ctx = {0};
+	struct zf_attr attr;
+
+	if (name && zf_fs_lookup(w->fs, &ctx, dir, name, &attr) == 0)
+		w->kept[w->kept_count++] = attr.ino;
+}
+
+/* What the operation may remove. */
+static void keep_victims(struct workload *w, const struct zf_op *op)
+{
+	if (op->kind != OP_UNLINK && op->kind != OP_RMDIR && op->kind != OP_RENAME)
+		return;
+	keep(w, op->dir, op->name);
+	keep(w, op->dir2, op->name2);
+}
+
+static void give_back_kept(struct workload *w)
+{
+	while (w->kept_count > 0)
+		zf_fs_forget(w->fs, w->kept[--w->kept_count], 1);
+}
+
 static int64_t run_commit_step(struct workload *w, enum zf_op_kind kind)
 {
 	struct zf_txn *txn = zf_fs_txn(w->fs);
@@ -157,8 +183,10 @@ static int64_t run_commit_step(struct workload *w, enum zf_op_kind kind)
 		w->commit = r < 0 ? COMMIT_NONE : COMMIT_WRITTEN;
 		return r;
 	default:
+		r = zf_txn_finish(txn);
 		w->commit = COMMIT_NONE;
-		return zf_txn_finish(txn);
+		give_back_kept(w);
+		return r;
 	}
 }
 
@@ -240,6 +268,8 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 void workload_run(struct workload *workload, struct zf_op *op)
 {
 	workload->wrong[0] = '\0';
+	if (workload->commit != COMMIT_NONE)
+		keep_victims(workload, op);
 	op->result = run_once(workload, op, op->may_wait);
 	if (op->result == -EAGAIN && !op->may_wait) {
 		int r = workload_finish_commit(workload);
@@ -334,6 +364,7 @@ void workload_remounted(struct workload *workload, struct zf_fs *fs)
 	oracle_forget_all(workload->oracle);
 	workload->fs = fs;
 	workload->commit = COMMIT_NONE;
+	workload->kept_count = 0;
 }
 
 /* ---- printing ---- */

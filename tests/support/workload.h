@@ -95,6 +95,8 @@ struct workload_profile {
 extern const struct workload_profile workload_everything;
 extern const struct workload_profile workload_crash;
 
+#define WORKLOAD_KEPT_MAX 64u
+
 struct workload {
 	const struct workload_profile *profile;
 	struct zf_rng rng;
@@ -106,6 +108,12 @@ struct workload {
 		COMMIT_FROZEN,
 		COMMIT_WRITTEN,
 	} commit; /* the next step of the one that is being made */
+	/*
+	 * Held while a commit is being made, so that they are deleted after it: without threads,
+	 * who gives up the last reference deletes, and may need a commit for that.
+	 */
+	uint64_t kept[WORKLOAD_KEPT_MAX];
+	unsigned int kept_count;
 	bool verbose;
 	uint8_t *buf, *expected; /* WORKLOAD_IO_MAX each */
 	uint64_t done[OP_KIND_COUNT], failed[OP_KIND_COUNT], nospace;

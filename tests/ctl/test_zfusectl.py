@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""zfusectl and fsck.zfuse from outside, on devices that are not mounted: what every command says, as text and as
+JSON, with which exit status, and how it refuses what makes no sense.
+
+usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS [UNITTEST-ARGUMENT...]
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = ""
+TREES = ("root", "fs", "summary", "share", "zone")
+ZONES, ZONE_SIZE = 32, 2 << 20
+MANY = 300
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def flip(path, offset):
+    with open(path, "r+b") as f:
+        f.seek(offset)
+        byte = f.read(1)
+        f.seek(offset)
+        f.write(bytes([byte[0] ^ 0x10]))
+
+
+class ImageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="zfuse-ctl-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.original = os.path.join(cls.folder.name, "original.img")
+        subprocess.run([MAKE_IMAGE, cls.original], check=True, timeout=60)
+
+    def setUp(self):
+        self.path = self.original
+
+    def damaged_copy(self):
+        self.path = os.path.join(self.folder.name, self.id() + ".img")
+        shutil.copyfile(self.original, self.path)
+        self.addCleanup(os.unlink, self.path)
+
+    def run_tool(self, *args, program=None):
+        return subprocess.run([program or ZFUSECTL, *args], capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def text(self, *args):
+        """Succeeds without a message, and changes nothing on the device."""
+        before = digest(self.path)
+        done = self.run_tool(*args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(digest(self.path), before, "looking changed the image")
+        return done.stdout
+
+    def json(self, *args):
+        return json.loads(self.text(*args, "--format", "json"))
+
+    def refused(self, code, *args, says, program=None):
+        done = self.run_tool(*args, program=program)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done)
+        for text in says:
+            self.assertIn(text, done.stderr)
+
+
+class Commands(ImageTest):
+    def test_super_tells_every_record_and_which_one_wins(self):
+        found = self.json("super", self.path)
+        self.assertEqual(found["zones"], ["in use", "empty"])
+        self.assertGreaterEqual(len(found["records"]), 2)
+        generations = [record["generation"] for record in found["records"]]
+        self.assertEqual(generations, sorted(generations, reverse=True))
+        winners = [record for record in found["records"] if record["wins"]]
+        self.assertEqual([w["generation"] for w in winners], [max(generations)])
+        self.assertEqual(found["newest"]["generation"], max(generations))
+        self.assertEqual(found["newest"]["zone_count"], ZONES)
+        self.assertEqual(found["newest"]["label"], "sample")
+        self.assertNotIn("log_secret", found["newest"])
+        self.assertEqual(found["stepped_over"], 0)
+        text = self.text("super", self.path)
+        self.assertIn("GENERATION", text)
+        self.assertIn("is valid", text)
+        self.assertEqual(text.count("\n*"), 2)
+
+    def test_super_steps_over_a_damaged_record(self):
+        address = [r for r in self.json("super", self.path)["records"] if r["wins"]][0]["address"]
+        self.damaged_copy()
+        flip(self.path, address + 100)
+        done = self.run_tool("super", "-f", "json", self.path)
+        self.assertEqual(done.returncode, 0, done)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["stepped_over"], 1)
+        self.assertIn("1 newer slot is damaged", found["reason"])
+        self.assertEqual([r["status"] for r in found["records"]][:2], ["damaged", "valid"])
+        self.assertTrue(found["records"][1]["wins"])
+
+    def test_zones_have_roles_conditions_and_pointers(self):
+        found = self.json("zones", self.path)
+        self.assertEqual(found["geometry"]["zone_count"], ZONES)
+        zones = found["zones"]
+        self.assertEqual([z["zone"] for z in zones], list(range(ZONES)))
+        self.assertEqual([z["role"] for z in zones[:2]], ["super", "super"])
+        roles = {z["role"] for z in zones}
+        self.assertEqual(roles, {"super", "meta", "hot", "none"})
+        for zone in zones:
+            self.assertIn(zone["condition"], ("em", "oi", "oe", "cl", "fu"))
+            self.assertLessEqual(zone["live"] + zone["unusable"], zone["write_pointer"] or ZONE_SIZE)
+            if zone["role"] == "none":
+                self.assertEqual((zone["live"], zone["unusable"]), (0, 0))
+        lines = self.text("zones", self.path).splitlines()
+        self.assertEqual(len(lines), ZONES + 1)
+        self.assertIn("CONDITION", lines[0])
+        # Aligned: every line has the same columns.
+        self.assertEqual(len({len(line) for line in lines}), 1)
+
+    def test_every_tree_as_text_json_and_graph(self):
+        for tree in TREES:
+            with self.subTest(tree=tree):
+                found = self.json("tree", "--tree", tree, self.path)
+                self.assertEqual((found["tree"], found["errors"]), (tree, 0))
+                self.assertTrue(all(node["tree"] == tree for node in found["nodes"]))
+                text = self.text("tree", "--tree", tree, self.path)
+                self.assertEqual(len(re.findall(r"^ *node \d+: tree", text, re.M)), len(found["nodes"]))
+                dot = self.text("tree", "--tree", tree, "--format", "dot", self.path)
+                edges = sum(len(node.get("children", ())) for node in found["nodes"])
+                self.assertEqual((dot.count("label="), dot.count("->")),
+                                 (len(found["nodes"]), edges))
+                self.assertTrue(dot.startswith("digraph"))
+
+    def test_the_fs_tree_shows_what_is_in_it(self):
+        items = [item for node in self.json("tree", self.path)["nodes"]
+                 for item in node.get("items", ())]
+        inodes = [item for item in items if item["type"] == "inode"]
+        self.assertEqual(len(inodes), 10 + MANY)
+        names = {entry["name"] for item in items if item["type"] == "dir-name"
+                 for entry in item["value"]}
+        self.assertTrue({"file", "hard", "deep", "sym"} <= names)
+        data = [item for item in items if item["type"] == "extent" and item["value"]["type"] == 2]
+        self.assertTrue(all(item["value"]["address"] >= 2 * ZONE_SIZE for item in data))
+        self.assertGreaterEqual(len(data), 2)
+
+    def test_a_node_by_its_address(self):
+        root = self.json("tree", self.path)["nodes"][0]
+        address = root["address"][0]
+        found = self.json("node", self.path, str(address))
+        self.assertTrue(found["valid"])
+        self.assertEqual(found["header"], root["header"])
+        self.assertEqual(self.json("node", self.path, hex(address)), found)
+        self.assertIn(f"node {address}: tree fs", self.text("node", self.path, str(address)))
+        found = self.json("node", self.path, str(ZONE_SIZE * (ZONES - 1)))
+        self.assertFalse(found["valid"])
+        self.assertIn("not valid", self.text("node", self.path, str(ZONE_SIZE * (ZONES - 1))))
+
+    def test_a_file_tells_where_its_data_lies(self):
+        found = self.json("file", self.path, "/file")
+        self.assertEqual(found["size"], 40 * 4096)
+        self.assertEqual(sum(e["length"] for e in found["extents"]), 40 * 4096)
+        offset = 0
+        for extent in found["extents"]:
+            self.assertEqual((extent["offset"], extent["type"]), (offset, "data"))
+            self.assertEqual(extent["zone"], extent["address"] // ZONE_SIZE)
+            offset += extent["length"]
+        self.assertEqual(self.json("file", self.path, "dir/hard")["ino"], found["ino"])
+        small = self.json("file", self.path, "/small")["extents"]
+        self.assertEqual([e["type"] for e in small], ["inline"])
+        self.assertNotIn("address", small[0])
+        self.assertIn(str(found["extents"][0]["address"]), self.text("file", self.path, "/file"))
+
+    def test_df_adds_up(self):
+        found = self.json("df", self.path)
+        self.assertEqual(found["total"], (ZONES - 2) * ZONE_SIZE)
+        self.assertLessEqual(found["live"] + found["unusable"] + found["available"], found["total"])
+        self.assertEqual(sum(found["zones"].values()), ZONES)
+        self.assertEqual(found["inodes"], 10 + MANY)
+        zones = self.json("zones", self.path)["zones"]
+        self.assertEqual(found["live"], sum(z["live"] for z in zones))
+        self.assertIn("available", self.text("df", self.path))
+
+    def test_check_finds_nothing_wrong(self):
+        found = self.json("check", "--data", self.path)
+        self.assertEqual((found["errors"], found["messages"]), (0, []))
+        self.assertEqual(found["inodes"], 10 + MANY)
+        self.assertEqual(found["data_bytes"], found["verified_bytes"])
+        self.assertGreater(found["data_bytes"], 40 * 4096)
+        self.assertIn("no errors", self.text("check", self.path))
+
+    def test_status_of_what_is_not_mounted(self):
+        found = self.json("status", self.path)
+        self.assertEqual((found["mounted"], found["clean"], found["label"]), (False, True, "sample"))
+        self.assertEqual(found["device"], self.path)
+        self.assertIn("durable_generation", self.text("status", self.path))
+
+    def test_stats_and_sync_need_a_mount(self):
+        for command in ("stats", "sync"):
+            with self.subTest(command=command):
+                self.refused(1, command, self.path, says=[self.path, "not mounted"])
+
+    def test_help_and_version(self):
+        self.assertIn("Commands:", self.text("--help"))
+        self.assertRegex(self.text("--version"), r"^zfusectl \d")
+
+
+class Damage(ImageTest):
+    def setUp(self):
+        super().setUp()
+        self.damaged_copy()
+
+    def leaf(self):
+        nodes = self.json("tree", self.path)["nodes"]
+        return [node for node in nodes if node["level"] == 0][-1]["address"][0]
+
+    def test_a_damaged_leaf_is_told_by_check_and_tree(self):
+        leaf = self.leaf()
+        flip(self.path, leaf + 500)
+        for args in (("check",), ("check", "-f", "json"), ("tree", "-f", "json"), ("tree",),
+                     ("tree", "-f", "dot")):
+            with self.subTest(args=args):
+                done = self.run_tool(*args, self.path)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertEqual(done.stderr, "")
+        done = self.run_tool("check", "-f", "json", self.path)
+        found = json.loads(done.stdout)
+        errors = [m["text"] for m in found["messages"] if m["level"] == "error"]
+        self.assertEqual((len(errors), found["errors"]), (1, 1))
+        self.assertIn(f"corrupt node at {leaf}", errors[0])
+        self.assertIn(f"corrupt node at {leaf}", self.run_tool("check", self.path).stdout)
+
+    def test_damaged_data_is_told_when_data_is_read(self):
+        address = self.json("file", self.path, "/file")["extents"][0]["address"]
+        flip(self.path, address + 4096 + 1)
+        self.assertEqual(self.json("check", self.path)["errors"], 0)
+        done = self.run_tool("check", "--data", "-f", "json", self.path)
+        self.assertEqual(done.returncode, 1)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["errors"], 1)
+        self.assertIn(f"corrupt data at {address + 4096}", found["messages"][0]["text"])
+        self.assertIn("offset 4096", found["messages"][0]["text"])
+
+    def test_without_a_valid_superblock_everything_but_super_fails(self):
+        for record in self.json("super", self.path)["records"]:
+            flip(self.path, record["address"] + 200)
+        done = self.run_tool("super", "-f", "json", self.path)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIsNone(json.loads(done.stdout)["newest"])
+        for command in ("zones", "tree", "df", "check", "status"):
+            with self.subTest(command=command):
+                self.refused(1, command, self.path, says=[self.path, "no superblock record is valid"])
+
+    def test_fsck_exit_statuses(self):
+        done = self.run_tool("-a", "-C0", self.path, program=FSCK)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("no errors", done.stdout)
+        flip(self.path, self.leaf() + 500)
+        done = self.run_tool(self.path, program=FSCK)
+        self.assertEqual(done.returncode, 4, done)
+        self.assertIn("corrupt node", done.stdout)
+        self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
+        self.refused(16, program=FSCK, says=["Usage"])
+        self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
+
+
+class Usage(ImageTest):
+    def test_wrong_usage_is_refused_with_2(self):
+        for args, says in (
+                ((), "a command is missing"),
+                (("frobnicate", self.path), "unknown command 'frobnicate'"),
+                (("super",), "a mountpoint or a device is missing"),
+                (("super", self.path, "more"), "too many arguments"),
+                (("super", "--format", "yaml", self.path), "unknown format 'yaml'"),
+                (("super", "--format", "dot", self.path), "dot is for trees"),
+                (("zones", "--tree", "fs", self.path), "--tree is for"),
+                (("tree", "--data", self.path), "--data is for"),
+                (("tree", "--tree", "oak", self.path), "no such tree"),
+                (("node", self.path), "ADDRESS is missing"),
+                (("node", self.path, "12three"), "no address"),
+                (("node", self.path, "-4096"), "invalid option"),
+                (("node", self.path, "4097"), "multiple of 4096"),
+                (("node", self.path, str(1 << 60)), "below"),
+                (("file", self.path), "the path in the device is missing"),
+                (("super", "--frob", self.path), "unrecognized option")):
+            with self.subTest(args=args):
+                self.refused(2, *args, says=[says])
+
+    def test_what_is_not_there_or_no_device(self):
+        missing = os.path.join(self.folder.name, "missing")
+        self.refused(1, "super", missing, says=[missing, "No such file"])
+        self.refused(1, "super", self.folder.name, says=[self.folder.name, "no zfuse filesystem is mounted"])
+        self.refused(1, "super", "/dev/null", says=["/dev/null"])
+        self.refused(1, "file", self.path, "/nowhere", says=["No such file"])
+        text = os.path.join(self.folder.name, "text")
+        with open(text, "w", encoding="ascii") as f:
+            f.write("no image\n" * 10000)
+        self.refused(1, "super", text, says=[text])
+
+    def test_an_image_without_a_filesystem(self):
+        path = os.path.join(self.folder.name, "empty.img")
+        subprocess.run([MKFS, "--image", "size=64M,zone-size=2M", path], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
+        with open(path, "r+b") as f:
+            f.write(bytes(4096))
+        done = self.run_tool("super", path)
+        self.assertIn(done.returncode, (0, 1), done)
+        self.refused(1, "check", path, says=[path])
+
+    def test_a_device_in_use_is_waited_for_then_named(self):
+        with open(self.path, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            self.refused(1, "status", self.path, says=[self.path, str(os.getpid())])
+
+
+if __name__ == "__main__":
+    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS = sys.argv[1:5]
+    unittest.main(argv=[sys.argv[0], *sys.argv[5:]], verbosity=2)

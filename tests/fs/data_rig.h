@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A filesystem on a device of the tests, for file data: mounted, unmounted, cut off and checked.
+ *
+ * On the simulator (one thread, faults, crashes) or, with threads, on the memory device. Whatever
+ * is reported as an error fails the test unless it was announced.
+ */
+#ifndef ZF_TESTS_FS_DATA_RIG_H
+#define ZF_TESTS_FS_DATA_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fs/fs.h"
+#include "io/memory.h"
+#include "support/rng.h"
+#include "support/sim.h"
+
+struct data_rig_options {
+	bool threads;
+	uint64_t seed;
+	uint32_t zone_count;   /* 0: 64 */
+	uint64_t zone_size;    /* bytes, 0: 1 MiB */
+	uint32_t append_limit; /* bytes, 0: 256 KiB */
+	uint32_t node_size;
+	uint64_t dirty_bytes;
+	uint64_t cache_bytes;
+	uint64_t commit_ms;
+	uint32_t max_active;
+};
+
+struct data_rig {
+	struct data_rig_options options;
+	struct zf_sim *sim;	  /* or ... */
+	struct zf_memory *memory; /* ... this one */
+	struct zf_dev *dev;
+	struct zf_fs *fs;
+	struct zf_ctx ctx; /* may_wait is set */
+	struct zf_report report;
+	int64_t now_ns;
+	bool errors_expected;
+	unsigned int errors;
+	char message[512]; /* the last error */
+};
+
+void data_rig_init(struct data_rig *rig, const struct data_rig_options *options);
+/* Unmounts, checks, frees. */
+void data_rig_deinit(struct data_rig *rig);
+/* Unmounts, checks the whole device with its data, and mounts again. */
+void data_rig_remount(struct data_rig *rig);
+/* The power goes: without unmounting; then mounts again. What is durable is checked before that. */
+void data_rig_crash(struct data_rig *rig);
+/* After a fault nothing more can be said: drops everything. */
+void data_rig_drop(struct data_rig *rig);
+/* The checker on the durable state. No file may have an error. */
+void data_rig_check(struct data_rig *rig);
+
+/* A new empty file in the root directory. */
+uint64_t data_rig_make(struct data_rig *rig, const char *name);
+void data_rig_unlink(struct data_rig *rig, const char *name, uint64_t ino);
+
+/* All of it, or the test fails. */
+void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const void *buf,
+		    size_t len);
+void data_rig_truncate(struct data_rig *rig, uint64_t ino, uint64_t size);
+uint64_t data_rig_size(struct data_rig *rig, uint64_t ino);
+void data_rig_sync(struct data_rig *rig);
+
+/* Bytes that depend on seed and file offset. */
+void data_rig_fill(uint64_t seed, uint64_t offset, void *buf, size_t len);
+/* [offset, offset + len) holds data_rig_fill(seed, ...). */
+void data_rig_expect(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
+		     size_t len);
+void data_rig_expect_zeroes(struct data_rig *rig, uint64_t ino, uint64_t offset, size_t len);
+
+/* Extents of the file, after a flush; at most 256. */
+struct data_rig_extents {
+	struct zf_extent_info at[256];
+	int count;
+};
+void data_rig_extents(struct data_rig *rig, uint64_t ino, struct data_rig_extents *ret_extents);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * File data at every cut: each workload runs once for every command that it gives the device, which
+ * is where the power goes. Then the device is checked, mounted, and judged.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/data_rig.h"
+
+#define BLOCK 4096u
+
+static uint8_t buf[1 << 20], got[1 << 20];
+
+struct run {
+	struct data_rig rig;
+	struct zf_rng rng;
+	uint64_t ino;
+	uint64_t synced; /* what the workload knows to be durable */
+	uint64_t begun;	 /* what it has begun */
+};
+
+/* Fills the file as it is before the power is in danger; then works until something fails. */
+struct workload {
+	void (*prepare)(struct run *run);
+	void (*work)(struct run *run);
+	void (*judge)(struct run *run);
+};
+
+static ssize_t write_pattern(struct run *run, uint64_t seed, uint64_t offset, size_t len,
+			     unsigned int flags)
+{
+	data_rig_fill(seed, offset, buf, len);
+	return zf_fs_write(run->rig.fs, &run->rig.ctx, run->ino, offset, buf, len, flags);
+}
+
+static int truncate_to(struct run *run, uint64_t size)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = size};
+	struct zf_attr attr;
+
+	return zf_fs_setattr(run->rig.fs, &run->rig.ctx, run->ino, &set, &attr);
+}
+
+/* Without threads a step does part of what there is to do: every order of things comes up. */
+static int maybe_step(struct run *run)
+{
+	return zf_rng_chance(&run->rng, 40) ? zf_fs_step(run->rig.fs) : 0;
+}
+
+/* Returns whether the power went before the workload was done. */
+static bool cut_at(const struct workload *workload, uint64_t seed, uint64_t n)
+{
+	const struct data_rig_options options = {
+		.seed = seed, .node_size = 4096, .append_limit = 16 * BLOCK, .zone_count = 40};
+	struct run run = {0};
+	bool cut;
+
+	data_rig_init(&run.rig, &options);
+	zf_rng_seed(&run.rng, seed);
+	run.ino = data_rig_make(&run.rig, "file");
+	workload->prepare(&run);
+	data_rig_sync(&run.rig);
+	run.rig.errors_expected = true;
+	zf_sim_set_cut(run.rig.sim, zf_sim_commands(run.rig.sim) + n);
+	workload->work(&run);
+	cut = zf_sim_is_cut(run.rig.sim);
+	data_rig_crash(&run.rig);
+	workload->judge(&run);
+	data_rig_deinit(&run.rig);
+	return cut;
+}
+
+static void cut_everywhere(const struct workload *workload, unsigned int at_least)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		uint64_t n = 1;
+
+		while (cut_at(workload, seed, n))
+			n++;
+		print_message("seed %lu: %lu cuts\n", (unsigned long)seed, (unsigned long)n);
+		assert_true(n > at_least);
+	}
+}
+
+static void prepare_nothing(struct run *run)
+{
+	(void)run;
+}
+
+/* ---- a file that grows ---- */
+
+#define APPENDED 300000u
+
+static void append_on(struct run *run)
+{
+	while (run->begun < APPENDED) {
+		size_t len = 1 + zf_rng_below(&run->rng, 40000);
+
+		run->begun += len;
+		if (write_pattern(run, 1, run->begun - len, len, 0) != (ssize_t)len)
+			return;
+		if (maybe_step(run) < 0)
+			return;
+		if (!zf_rng_chance(&run->rng, 20))
+			continue;
+		if (zf_fs_fsync(run->rig.fs, &run->rig.ctx, run->ino, true) < 0)
+			return;
+		run->synced = run->begun;
+	}
+}
+
+static void is_a_prefix(struct run *run)
+{
+	uint64_t size = data_rig_size(&run->rig, run->ino);
+
+	assert_true(size >= run->synced && size <= run->begun);
+	if (size > 0)
+		data_rig_expect(&run->rig, run->ino, 1, 0, size);
+}
+
+static void a_file_that_grew_is_a_prefix(void **state)
+{
+	const struct workload workload = {prepare_nothing, append_on, is_a_prefix};
+
+	(void)state;
+	cut_everywhere(&workload, 20);
+}
+
+/* ---- blocks written in any order behind the end ---- */
+
+#define SCATTERED 60u
+
+static void scatter(struct run *run)
+{
+	for (unsigned int i = 0; i < SCATTERED; i++) {
+		uint64_t block = zf_rng_below(&run->rng, SCATTERED);
+
+		run->begun = SCATTERED * BLOCK;
+		if (write_pattern(run, 1, block * BLOCK, BLOCK, 0) != BLOCK)
+			return;
+		if (maybe_step(run) < 0)
+			return;
+		if (zf_rng_chance(&run->rng, 10) &&
+		    zf_fs_fsync(run->rig.fs, &run->rig.ctx, run->ino, true) < 0)
+			return;
+	}
+}
+
+/* Each block as it was written, or zeroes. */
+static void is_written_or_zero(struct run *run)
+{
+	uint64_t size = data_rig_size(&run->rig, run->ino);
+
+	assert_true(size <= run->begun);
+	for (uint64_t at = 0; at < size; at += BLOCK) {
+		assert_true(zf_fs_read(run->rig.fs, &run->rig.ctx, run->ino, at, got, BLOCK) > 0);
+		if (got[0] == 0)
+			data_rig_expect_zeroes(&run->rig, run->ino, at, BLOCK);
+		else
+			data_rig_expect(&run->rig, run->ino, 1, at, BLOCK);
+	}
+}
+
+static void blocks_behind_the_end_are_whole_or_zero(void **state)
+{
+	const struct workload workload = {prepare_nothing, scatter, is_written_or_zero};
+
+	(void)state;
+	cut_everywhere(&workload, 20);
+}
+
+/* ---- overwriting ---- */
+
+#define OVERWRITTEN 40u
+
+static void prepare_old(struct run *run)
+{
+	assert_int_equal(write_pattern(run, 1, 0, OVERWRITTEN * BLOCK, 0), OVERWRITTEN * BLOCK);
+}
+
+static void overwrite(struct run *run)
+{
+	for (unsigned int i = 0; i < 30; i++) {
+		uint64_t block = zf_rng_below(&run->rng, OVERWRITTEN - 5);
+
+		if (write_pattern(run, 2, block * BLOCK, 5 * BLOCK, 0) != 5 * BLOCK ||
+		    maybe_step(run) < 0)
+			return;
+	}
+}
+
+static void is_old_or_new(struct run *run)
+{
+	assert_int_equal(data_rig_size(&run->rig, run->ino), OVERWRITTEN * BLOCK);
+	for (uint64_t at = 0; at < OVERWRITTEN * BLOCK; at += BLOCK) {
+		assert_int_equal(zf_fs_read(run->rig.fs, &run->rig.ctx, run->ino, at, got, BLOCK),
+				 BLOCK);
+		data_rig_fill(1, at, buf, BLOCK);
+		data_rig_expect(&run->rig, run->ino, memcmp(got, buf, BLOCK) == 0 ? 1 : 2, at,
+				BLOCK);
+	}
+}
+
+static void an_overwritten_block_is_old_or_new(void **state)
+{
+	const struct workload workload = {prepare_old, overwrite, is_old_or_new};
+
+	(void)state;
+	cut_everywhere(&workload, 15);
+}
+
+/* ---- short and long again ---- */
+
+static void shrink_and_grow(struct run *run)
+{
+	for (unsigned int i = 0; i < 12; i++) {
+		uint64_t size = 2 * BLOCK + zf_rng_below(&run->rng, BLOCK);
+
+		if (write_pattern(run, 1, 0, 6 * BLOCK, 0) < 0 || maybe_step(run) < 0)
+			return;
+		if (zf_rng_chance(&run->rng, 50) &&
+		    zf_fs_fsync(run->rig.fs, &run->rig.ctx, run->ino, true) < 0)
+			return;
+		if (truncate_to(run, size) < 0 || maybe_step(run) < 0)
+			return;
+		/* From now on, what was there is to be seen no more. */
+		run->synced = size;
+		run->begun = i;
+		switch (zf_rng_below(&run->rng, 3)) {
+		case 0:
+			if (truncate_to(run, 5 * BLOCK + 10) < 0)
+				return;
+			break;
+		case 1:
+			if (write_pattern(run, 3, 4 * BLOCK + 5, 100, 0) < 0)
+				return;
+			break;
+		case 2:
+			if (write_pattern(run, 3, size + 9, 3, 0) < 0)
+				return;
+			break;
+		}
+		if (maybe_step(run) < 0 || maybe_step(run) < 0)
+			return;
+		if (truncate_to(run, 0) < 0)
+			return;
+	}
+}
+
+/*
+ * Any size that the file has had; and in it old bytes up to some point, behind that the later ones
+ * or zeroes: so once the first zero is met, an old byte is a stale one.
+ */
+static void shows_no_stale_bytes(struct run *run)
+{
+	uint64_t size = data_rig_size(&run->rig, run->ino);
+	bool zero_seen = false;
+	uint8_t later[6 * BLOCK];
+
+	assert_true(size <= 6 * BLOCK);
+	if (size == 0)
+		return;
+	assert_int_equal(zf_fs_read(run->rig.fs, &run->rig.ctx, run->ino, 0, got, size), size);
+	data_rig_fill(1, 0, buf, size);
+	data_rig_fill(3, 0, later, size);
+	for (uint64_t i = 0; i < size; i++) {
+		if (got[i] == 0)
+			zero_seen = true;
+		else if (got[i] == buf[i] && got[i] != later[i])
+			assert_false(zero_seen);
+		else
+			assert_int_equal(got[i], later[i]);
+	}
+}
+
+static void what_was_cut_off_never_comes_back(void **state)
+{
+	const struct workload workload = {prepare_nothing, shrink_and_grow, shows_no_stale_bytes};
+
+	(void)state;
+	cut_everywhere(&workload, 20);
+}
+
+/* ---- a truncation of many transactions ---- */
+
+#define PIECES 700u
+
+static void prepare_pieces(struct run *run)
+{
+	for (uint64_t i = 0; i < PIECES; i++)
+		assert_int_equal(write_pattern(run, 1, i * 2 * BLOCK, BLOCK, 0), BLOCK);
+}
+
+static void truncate_pieces(struct run *run)
+{
+	run->begun = truncate_to(run, 100) == 0;
+	if (zf_fs_syncfs(run->rig.fs, &run->rig.ctx) == 0)
+		run->synced = 1;
+}
+
+static void is_whole_or_short(struct run *run)
+{
+	uint64_t size = data_rig_size(&run->rig, run->ino);
+	struct zf_attr attr;
+
+	if (run->synced)
+		assert_int_equal(size, 100);
+	if (size == 100) {
+		data_rig_expect(&run->rig, run->ino, 1, 0, 100);
+		assert_int_equal(zf_fs_getattr(run->rig.fs, &run->rig.ctx, run->ino, &attr), 0);
+		assert_int_equal(attr.blocks, 8);
+		assert_int_equal(truncate_to(run, 2 * PIECES * BLOCK), 0);
+		data_rig_expect_zeroes(&run->rig, run->ino, 100, sizeof(got));
+		return;
+	}
+	assert_int_equal(size, (PIECES - 1) * 2 * BLOCK + BLOCK);
+	for (uint64_t i = 0; i < PIECES; i++)
+		data_rig_expect(&run->rig, run->ino, 1, i * 2 * BLOCK, BLOCK);
+}
+
+static void a_long_truncation_is_finished_by_the_next_mount(void **state)
+{
+	const struct workload workload = {prepare_pieces, truncate_pieces, is_whole_or_short};
+
+	(void)state;
+	cut_everywhere(&workload, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_grew_is_a_prefix),
+		cmocka_unit_test(blocks_behind_the_end_are_whole_or_zero),
+		cmocka_unit_test(an_overwritten_block_is_old_or_new),
+		cmocka_unit_test(what_was_cut_off_never_comes_back),
+		cmocka_unit_test(a_long_truncation_is_finished_by_the_next_mount),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* File data on a device that fails, and on one that is full. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/data_rig.h"
+#include "fs/inode.h"
+
+#define BLOCK 4096u
+
+static uint8_t buf[4 << 20];
+
+static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
+			  size_t len)
+{
+	data_rig_fill(seed, offset, buf, len);
+	data_rig_write(rig, ino, offset, buf, len);
+}
+
+/* The next `count` appends fail; with or without the zone's pointer having moved. */
+static void fail_appends(struct data_rig *rig, unsigned int count, bool moves_pointer)
+{
+	for (unsigned int i = 1; i <= count; i++) {
+		const struct zf_sim_fault fault = {.op = ZF_IO_APPEND,
+						   .nth = i,
+						   .error = -EIO,
+						   .moves_pointer = moves_pointer};
+
+		zf_sim_add_fault(rig->sim, &fault);
+	}
+}
+
+static void a_failed_append_is_retried_in_another_zone(void **state)
+{
+	struct data_rig_options options = {.seed = 1};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	for (unsigned int moves = 0; moves < 2; moves++) {
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+		data_rig_sync(&rig);
+		write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+		fail_appends(&rig, 1, moves);
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+		assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+		data_rig_crash(&rig);
+		data_rig_expect(&rig, ino, 1, 0, 10 * BLOCK);
+		data_rig_expect(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+		data_rig_deinit(&rig);
+	}
+}
+
+static void data_that_cannot_be_written_is_told_once(void **state)
+{
+	struct data_rig_options options = {.seed = 2};
+	struct data_rig rig;
+	uint64_t ino, other;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	other = data_rig_make(&rig, "other");
+	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_sync(&rig);
+	write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+	rig.errors_expected = true;
+	fail_appends(&rig, 2, false);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_fs_step(rig.fs), 0);
+	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+	assert_int_equal(rig.errors, 1);
+	rig.errors_expected = false;
+	rig.errors = 0;
+	/* Readable until it was told. */
+	data_rig_expect(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, other, false), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_expect_zeroes(&rig, ino, 20 * BLOCK, 10 * BLOCK);
+	assert_int_equal(rig.fs->flush.used_bytes, 0);
+	assert_int_equal(rig.fs->flush.failed_bytes, 0);
+	/* The file can be written as ever. */
+	write_pattern(&rig, ino, 3, 5 * BLOCK, 30 * BLOCK);
+	data_rig_remount(&rig);
+	data_rig_expect(&rig, ino, 3, 5 * BLOCK, 30 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+static void writing_again_heals_what_could_not_be_written(void **state)
+{
+	struct data_rig_options options = {.seed = 3};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	rig.errors_expected = true;
+	fail_appends(&rig, 2, true);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_fs_step(rig.fs), 0);
+	/* Whole blocks, and part of one: from the bytes that are still in memory. */
+	write_pattern(&rig, ino, 2, 0, 10 * BLOCK);
+	write_pattern(&rig, ino, 2, 10 * BLOCK, 100);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_expect(&rig, ino, 2, 0, 10 * BLOCK + 100);
+	data_rig_expect(&rig, ino, 1, 10 * BLOCK + 100, BLOCK - 100);
+	data_rig_expect_zeroes(&rig, ino, 11 * BLOCK, 9 * BLOCK);
+	data_rig_remount(&rig);
+	data_rig_expect(&rig, ino, 2, 0, 10 * BLOCK + 100);
+	data_rig_deinit(&rig);
+}
+
+/* Every single command of a workload fails once; nothing that was answered with 0 is lost. */
+static void whatever_fails_what_was_synced_stays(void **state)
+{
+	unsigned int n;
+	bool struck = true;
+
+	(void)state;
+	for (n = 1; struck; n++) {
+		struct data_rig_options options = {.seed = 100 + n};
+		struct zf_sim_fault fault = {.op = ZF_SIM_ANY_OP, .nth = n, .error = -EIO};
+		struct data_rig rig;
+		uint64_t ino;
+		unsigned int synced = 0;
+
+		data_rig_init(&rig, &options);
+		rig.errors_expected = true;
+		ino = data_rig_make(&rig, "file");
+		data_rig_sync(&rig);
+		fault.moves_pointer = n % 2;
+		zf_sim_add_fault(rig.sim, &fault);
+		for (unsigned int i = 1; i <= 8; i++) {
+			data_rig_fill(i, 0, buf, 30 * BLOCK);
+			if (zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, 30 * BLOCK, 0) != 30 * BLOCK)
+				break;
+			if (zf_fs_fsync(rig.fs, &rig.ctx, ino, false) < 0)
+				break;
+			synced = i;
+		}
+		struck = zf_sim_faults_left(rig.sim) == 0;
+		data_rig_crash(&rig);
+		if (synced > 0) {
+			uint8_t first, expected;
+
+			assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, &first, 1), 1);
+			data_rig_fill(synced, 0, &expected, 1);
+			/* Or the next one, which came to the device but was not answered. */
+			data_rig_expect(&rig, ino, first == expected ? synced : synced + 1, 0,
+					30 * BLOCK);
+		}
+		data_rig_deinit(&rig);
+	}
+	assert_true(n > 20);
+}
+
+/* ---- a truncation that cannot go on ---- */
+
+#define PIECES 1500u
+
+static bool is_interrupted(struct data_rig *rig, uint64_t ino)
+{
+	struct zf_inode *inode;
+	bool r;
+
+	assert_int_equal(zf_inode_get(rig->fs, ino, &inode), 0);
+	r = inode->data.dropping;
+	zf_inode_put(inode);
+	return r;
+}
+
+/* Reading nodes fails, once, at each of the reads: the file is long or short, and grows over
+ * zeroes. */
+static void an_interrupted_truncation_leaves_nothing_behind(void **state)
+{
+	bool struck = true;
+	unsigned int n, failed = 0, interrupted = 0;
+
+	(void)state;
+	for (n = 1; struck; n += 3) {
+		struct data_rig_options options = {
+			.seed = 7, .node_size = 4096, .cache_bytes = 32 << 10};
+		const struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = n, .error = -EIO};
+		const struct zf_sim_fault again = {.op = ZF_IO_READ, .nth = n + 1, .error = -EIO};
+		const struct zf_setattr shrink = {.valid = ZF_SET_SIZE, .size = 100};
+		struct zf_attr attr;
+		struct data_rig rig;
+		uint64_t ino;
+		int r;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		for (uint64_t i = 0; i < PIECES; i++)
+			write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
+		data_rig_remount(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), (PIECES * 2 - 1) * BLOCK);
+		/* A node is read twice before it counts as lost. */
+		zf_sim_add_fault(rig.sim, &fault);
+		zf_sim_add_fault(rig.sim, &again);
+		rig.errors_expected = true;
+		r = zf_fs_setattr(rig.fs, &rig.ctx, ino, &shrink, &attr);
+		struck = zf_sim_faults_left(rig.sim) == 0;
+		assert_true(r == 0 || r == -EIO);
+		failed += r < 0;
+		interrupted += is_interrupted(&rig, ino);
+		assert_int_equal(data_rig_size(&rig, ino), r < 0 ? (PIECES * 2 - 1) * BLOCK : 100);
+		if (r < 0)
+			data_rig_truncate(&rig, ino, 100);
+		if (n % 2 == 0)
+			data_rig_crash(&rig);
+		else
+			data_rig_truncate(&rig, ino, PIECES * 2 * BLOCK);
+		data_rig_remount(&rig);
+		if (data_rig_size(&rig, ino) == PIECES * 2 * BLOCK)
+			data_rig_expect_zeroes(&rig, ino, 100, sizeof(buf));
+		data_rig_deinit(&rig);
+	}
+	assert_true(failed > 0 && interrupted > 3);
+}
+
+/* ---- space ---- */
+
+/* Writes one file after the other until there is no room. Returns how many are whole. */
+static unsigned int fill(struct data_rig *rig, uint64_t *inos, unsigned int max, size_t len,
+			 uint64_t seed)
+{
+	unsigned int n = 0;
+
+	for (; n < max; n++) {
+		char name[16];
+		ssize_t r = 0;
+
+		snprintf(name, sizeof(name), "fill-%u", n);
+		inos[n] = data_rig_make(rig, name);
+		data_rig_fill(seed + n, 0, buf, len);
+		r = zf_fs_write(rig->fs, &rig->ctx, inos[n], 0, buf, len, 0);
+		if (r == (ssize_t)len)
+			continue;
+		assert_true(r == -ENOSPC || (r > 0 && r < (ssize_t)len));
+		break;
+	}
+	assert_true(n < max);
+	return n;
+}
+
+static void a_full_device_says_so_and_can_be_emptied(void **state)
+{
+	struct data_rig_options options = {.seed = 5, .zone_count = 32};
+	uint64_t inos[256];
+	struct data_rig rig;
+	struct zf_statfs statfs;
+	uint64_t first_free;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	assert_int_equal(zf_fs_statfs(rig.fs, &statfs), 0);
+	first_free = statfs.blocks_available;
+	for (unsigned int round = 0; round < 4; round++) {
+		unsigned int n = fill(&rig, inos, 256, 300000, round * 1000);
+		char name[16];
+
+		/* What was answered is there, and stays so. */
+		data_rig_sync(&rig);
+		for (unsigned int i = 0; i < n; i++)
+			data_rig_expect(&rig, inos[i], round * 1000 + i, 0, 300000);
+		data_rig_remount(&rig);
+		for (unsigned int i = 0; i < n; i++)
+			data_rig_expect(&rig, inos[i], round * 1000 + i, 0, 300000);
+		assert_true((uint64_t)n * 74 * 100 > first_free * 70);
+		/* Truncating and deleting work. */
+		data_rig_truncate(&rig, inos[0], 5000);
+		for (unsigned int i = 0; i <= n; i++) {
+			snprintf(name, sizeof(name), "fill-%u", i);
+			data_rig_unlink(&rig, name, inos[i]);
+		}
+		for (unsigned int i = 0; i < 6; i++)
+			assert_int_equal(zf_fs_step(rig.fs), 0);
+	}
+	assert_int_equal(zf_fs_statfs(rig.fs, &statfs), 0);
+	assert_true(statfs.blocks_available * 100 > first_free * 80);
+	data_rig_deinit(&rig);
+}
+
+static void overwriting_forever_finds_room(void **state)
+{
+	struct data_rig_options options = {.seed = 6, .zone_count = 32, .dirty_bytes = 1 << 20};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	/* 100 MiB through a device of 32. */
+	for (unsigned int i = 0; i < 100; i++)
+		write_pattern(&rig, ino, i, 0, 1 << 20);
+	data_rig_remount(&rig);
+	data_rig_expect(&rig, ino, 99, 0, 1 << 20);
+	data_rig_deinit(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failed_append_is_retried_in_another_zone),
+		cmocka_unit_test(data_that_cannot_be_written_is_told_once),
+		cmocka_unit_test(writing_again_heals_what_could_not_be_written),
+		cmocka_unit_test(whatever_fails_what_was_synced_stays),
+		cmocka_unit_test(an_interrupted_truncation_leaves_nothing_behind),
+		cmocka_unit_test(a_full_device_says_so_and_can_be_emptied),
+		cmocka_unit_test(overwriting_forever_finds_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

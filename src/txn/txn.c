@@ -165,13 +165,21 @@ static uint64_t nodes_needed(const struct zf_txn *txn, uint64_t edits)
 	return zf_min_u64(edits * worst, all);
 }
 
+/*
+ * Reclaim has to be able to move what a zone holds, or nothing ever comes back. And before removals
+ * come to their end, they have to have left a zone's worth of garbage: so that some zone has enough
+ * of it to be worth the move, however widely it is spread.
+ */
 static uint64_t nodes_kept(const struct zf_txn *txn, enum zf_reserve_class class)
 {
+	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+	uint64_t for_system = zone + nodes_needed(txn, EDITS_KEPT_FOR_SYSTEM);
+
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return nodes_needed(txn, EDITS_KEPT_FOR_FREEING + EDITS_KEPT_FOR_SYSTEM);
+		return for_system + zf_max_u64(zone, nodes_needed(txn, EDITS_KEPT_FOR_FREEING));
 	case ZF_RESERVE_FREEING:
-		return nodes_needed(txn, EDITS_KEPT_FOR_SYSTEM);
+		return for_system;
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}

@@ -167,11 +167,14 @@ static uint64_t nodes_needed(const struct zf_txn *txn, uint64_t edits)
 
 static uint64_t nodes_kept(const struct zf_txn *txn, enum zf_reserve_class class)
 {
+	uint64_t zones = zf_alloc_kept_nodes(txn->alloc, class);
+
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return nodes_needed(txn, EDITS_KEPT_FOR_FREEING + EDITS_KEPT_FOR_SYSTEM);
+		return zf_max_u64(
+			zones, nodes_needed(txn, EDITS_KEPT_FOR_FREEING + EDITS_KEPT_FOR_SYSTEM));
 	case ZF_RESERVE_FREEING:
-		return nodes_needed(txn, EDITS_KEPT_FOR_SYSTEM);
+		return zf_max_u64(zones, nodes_needed(txn, EDITS_KEPT_FOR_SYSTEM));
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}

@@ -145,8 +145,9 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
  * Sets the size, mtime and ctime, and stores the item: inode locked exclusively by the caller, who
  * holds no join. Shrinking drops dirty blocks, revokes tickets and drops extents in as many
  * transactions as it takes, behind a persistent intent when it takes more than one. Growing makes
- * sure that what lies behind the old end reads as zeroes. On an error nothing has changed, unless
- * the filesystem is read-only now.
+ * sure that what lies behind the old end reads as zeroes; where data has to land for that, the lock
+ * is dropped and taken again. On an error nothing has changed, unless the filesystem is read-only
+ * now.
  */
 int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 

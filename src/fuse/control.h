@@ -4,12 +4,12 @@
  * other, so that a tool can see into a running filesystem.
  *
  * Besides the commands of ctl/report.h it answers:
- *   "daemon"    {"pid", "version", "device", "mountpoint", "transport": "io_uring" | "dev-fuse",
- *               "writeback", "read_only"}
- *   "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent; and
- * "waited": how many of them a worker had to wait for "wait"      answered when the daemon has let
- * go of the device: null if the last commit worked, else its error (umount.fuse.zfuse waits with
- * it)
+ *
+ *      "daemon"    {"pid", "version", "device", "mountpoint", "transport", "writeback",
+ * "read_only"}; transport is "io_uring" or "dev-fuse" "requests"  {"lookup": 12, ...}: how many
+ * requests of each kind the kernel has sent, and "waited": how many of them a worker had to wait
+ * for "wait"      answered when the daemon has let go of the device: null if the last commit
+ *                  worked, else its error (umount.fuse.zfuse waits with it)
  *
  * The thread's first act is to stat() the mount: when that returns, the mount works and its device
  * number, which names the socket, is known (zf_daemon_ready).

@@ -4,14 +4,16 @@
  *
  * Nobody but this kernel changes the disk, so what it has been told once stays true: names (those
  * that do not exist as well), attributes, contents of directories and targets of links are its to
- * keep for ever.
+ * keep for ever. Only the number of a file's blocks changes by itself, for as long as data is on
+ * its way to the device.
  *
  * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
- *   FLUSH                ENOSYS: never sent again; close() still writes the kernel's dirty pages
- * first RELEASE              answered by libfuse: an open file is no object of ours OPENDIR,
- * RELEASEDIR  ENOSYS: never sent again, and directories stay in the kernel's cache ACCESS never
- * sent: the kernel checks permissions (default_permissions) GETLK, SETLK, FLOCK  the kernel locks
- * by itself
+ *
+ *      FLUSH                ENOSYS: never sent again; close() still writes the dirty pages
+ *      RELEASE              answered by libfuse: an open file is no object of ours
+ *      OPENDIR, RELEASEDIR  ENOSYS: never sent again; the kernel caches directories
+ *      ACCESS               never sent: the kernel checks permissions (default_permissions)
+ *      GETLK, SETLK, FLOCK  never sent: the kernel locks by itself
  */
 #ifndef ZF_FUSE_OPS_H
 #define ZF_FUSE_OPS_H

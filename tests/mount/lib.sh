@@ -32,6 +32,11 @@ tests=0
 failures=0
 daemons=() # their process ids; ours to kill
 
+# What a sanitizer says of a daemon in the background would go to /dev/null.
+for sanitizer in ASAN UBSAN TSAN; do
+	declare -x "${sanitizer}_OPTIONS=$(printenv ${sanitizer}_OPTIONS):log_path=$top/sanitizer"
+done
+
 # ---- results ----
 
 # After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
@@ -59,10 +64,14 @@ it() {
 }
 
 finish() {
+	clear_mounts
+	it "no sanitizer complained" sanitizers_are_silent
 	echo "1..$tests"
 	[[ $failures -eq 0 ]]
 	exit
 }
+
+sanitizers_are_silent() { ! grep . "$top"/sanitizer.* /dev/null; }
 
 # Of a whole script: nothing after it would mean anything.
 bail() {

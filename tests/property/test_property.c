@@ -40,13 +40,13 @@ struct setup {
 
 static const struct setup setups[] = {
 	{"small nodes, one copy", .zone_size = 256 * KIB, .zone_capacity = 256 * KIB,
-	 .zone_count = 200, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
+	 .zone_count = 1200, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
 	 .dirty_bytes = 256 * KIB},
 	{"large nodes, two copies, short zones", .zone_size = MIB, .zone_capacity = 768 * KIB,
-	 .zone_count = 120, .max_active = 14, .node_size = 16384, .copies = 2,
+	 .zone_count = 400, .max_active = 14, .node_size = 16384, .copies = 2,
 	 .cache_bytes = 256 * KIB, .dirty_bytes = MIB},
 	{"conventional zones", .zone_size = 512 * KIB, .zone_capacity = 512 * KIB,
-	 .zone_count = 120, .conventional = 6, .node_size = 4096, .copies = 2,
+	 .zone_count = 800, .conventional = 6, .node_size = 4096, .copies = 2,
 	 .cache_bytes = 64 * KIB, .dirty_bytes = 64 * MIB},
 	{"a device that is often full", .zone_size = 256 * KIB, .zone_capacity = 252 * KIB,
 	 .zone_count = 26, .max_active = 8, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
@@ -215,7 +215,7 @@ static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)
 	t->profile = workload_everything;
 	t->profile.nospace = setup->nospace;
 	if (setup->nospace)
-		t->profile.size_max = 1 * MIB;
+		t->profile.big_values = false;
 	zf_rng_seed(&t->rng, run_seed);
 	workload_init(&t->workload, zf_rng_next(&t->rng) + (uint64_t)(setup - setups), &t->profile);
 	t->workload.verbose = verbose;

@@ -34,7 +34,19 @@ static void commit(struct run *run)
 	run->commits++;
 }
 
-/* A commit with edits between its phases. */
+static void crash(struct run *run)
+{
+	rig_abandon(&run->rig);
+	if (run->rig.sim)
+		zf_sim_crash(run->rig.sim, zf_rng_next(&run->rng), ZF_SIM_CUT_DEVICE);
+	rig_mount(&run->rig);
+	rig_assert_holds(&run->rig, &run->durable);
+	rig_assert_sound(&run->rig);
+	run->rig.now = run->durable;
+	run->crashes++;
+}
+
+/* A commit with edits between its phases, or cut off before the superblock. */
 static void commit_in_phases(struct run *run)
 {
 	struct rig *rig = &run->rig;
@@ -53,6 +65,10 @@ static void commit_in_phases(struct run *run)
 					   (unsigned int)zf_rng_below(&run->rng, run->items), 100),
 				0);
 			zf_trans_leave(&trans);
+		}
+		if (phase == 1 && zf_rng_chance(&run->rng, 20)) {
+			crash(run);
+			return;
 		}
 		assert_int_equal(phase ? zf_txn_finish(rig->txn) : zf_txn_write(rig->txn), 0);
 	}
@@ -94,18 +110,6 @@ static void note_commits(struct run *run, uint64_t *durable, const struct rig_ta
 	if (now != *durable)
 		run->durable = *before;
 	*durable = now;
-}
-
-static void crash(struct run *run)
-{
-	rig_abandon(&run->rig);
-	if (run->rig.sim)
-		zf_sim_crash(run->rig.sim, zf_rng_next(&run->rng), ZF_SIM_CUT_DEVICE);
-	rig_mount(&run->rig);
-	rig_assert_holds(&run->rig, &run->durable);
-	rig_assert_sound(&run->rig);
-	run->rig.now = run->durable;
-	run->crashes++;
 }
 
 static void go(struct run *run, unsigned int steps)

@@ -12,7 +12,7 @@
 #include "support/sim.h"
 #include "txn/txn.h"
 
-#define RIG_ITEMS 128u
+#define RIG_ITEMS 1024u
 
 struct rig_table {
 	uint32_t value[RIG_ITEMS]; /* 0: no item */

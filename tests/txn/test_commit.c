@@ -142,9 +142,9 @@ static void a_transaction_is_one_gapless_run_with_holes_as_zeroes(void **state)
 	for (unsigned int commit = 0; commit < 40; commit++) {
 		/* Leaves that are made and merged again within a transaction die before they are
 		 * written. */
-		for (unsigned int i = 0; i < RIG_ITEMS; i++)
+		for (unsigned int i = 0; i < 128; i++)
 			assert_int_equal(rig_put(&rig, i, 500), 0);
-		for (unsigned int i = 0; i < RIG_ITEMS - 4; i++)
+		for (unsigned int i = 0; i < 124; i++)
 			assert_int_equal(rig_delete(&rig, i), 0);
 		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 		assert_int_equal(seen.supers, commit + 1);
@@ -269,11 +269,11 @@ static void a_failed_command_leaves_the_last_commit_and_nothing_is_written_after
 		int r;
 
 		rig_open(&rig, &roomy, nth);
-		for (unsigned int i = 0; i < RIG_ITEMS; i++)
+		for (unsigned int i = 0; i < 128; i++)
 			assert_int_equal(rig_put(&rig, i, 900), 0);
 		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 		committed = rig.now;
-		for (unsigned int i = 0; i < RIG_ITEMS; i++)
+		for (unsigned int i = 0; i < 128; i++)
 			assert_int_equal(rig_put(&rig, i, 900), 0);
 		zf_sim_add_fault(rig.sim, &fault);
 		r = zf_txn_commit(rig.txn, false);
@@ -385,6 +385,69 @@ static void the_record_says_clean_after_an_unmount_and_only_then(void **state)
 	rig_close(&rig);
 }
 
+static void commits_of_nothing_do_no_harm_to_a_full_filesystem(void **state)
+{
+	unsigned int items = 0, refused = 0;
+	struct rig rig;
+	int r;
+
+	rig_open(&rig, &rig_tiny, 0);
+	while (rig_put(&rig, items, 900) == 0)
+		items++;
+	assert_true(items > 100);
+	for (unsigned int i = 0; i < 300; i++) {
+		r = zf_txn_commit(rig.txn, true);
+		assert_true(r == 0 || r == -ENOSPC);
+		refused += r < 0;
+	}
+	assert_int_equal(zf_txn_error(rig.txn), 0);
+	rig_assert_holds(&rig, &rig.now);
+	/* P5: and what is removed makes room. */
+	while (items > 40)
+		assert_int_equal(rig_delete(&rig, --items), 0);
+	for (unsigned int i = 0; i < 500; i++)
+		assert_int_equal(rig_put(&rig, i % 60, 900), 0);
+	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
+	rig_abandon(&rig);
+	rig_mount(&rig);
+	rig_assert_holds(&rig, &rig.now);
+	rig_close(&rig);
+	print_message("%u items fit, %u commits refused\n", items, refused);
+}
+
+static void metadata_gets_its_zone_though_a_crash_left_all_active_ones_in_use(void **state)
+{
+	static const uint8_t zeroes[ZF_BLOCK_SIZE] __attribute__((aligned(ZF_BLOCK_SIZE)));
+	struct zf_memory_options options = {0};
+	struct zf_zone_info info;
+	unsigned int written = 0;
+	struct rig rig;
+
+	rig_open(&rig, &rig_tiny, 0);
+	assert_int_equal(rig_put(&rig, 1, 100), 0);
+	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
+	rig_abandon(&rig);
+	/* As if lost transactions had filled their first zone and begun another, time and again. */
+	assert_int_equal(zf_memory_open(rig.memory, &options, NULL, &rig.dev), 0);
+	for (uint32_t z = 2; z < rig_tiny.zone_count; z++) {
+		assert_int_equal(zf_dev_report(rig.dev, z, 1, &info), 0);
+		if (info.cond != ZF_ZONE_EMPTY && info.cond != ZF_ZONE_FULL)
+			assert_int_equal(zf_dev_finish(rig.dev, z), 0);
+		else if (info.cond == ZF_ZONE_EMPTY && written < rig_tiny.max_active - 1) {
+			assert_int_equal(zf_dev_write_sync(rig.dev, info.start, zeroes,
+							   sizeof(zeroes), false),
+					 0);
+			written++;
+		}
+	}
+	zf_dev_close(rig.dev);
+	rig_mount(&rig);
+	assert_int_equal(rig_put(&rig, 2, 100), 0);
+	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
+	rig_assert_holds(&rig, &rig.now);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +461,8 @@ int main(void)
 		cmocka_unit_test(
 			a_failed_command_leaves_the_last_commit_and_nothing_is_written_after_it),
 		cmocka_unit_test(a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit),
+		cmocka_unit_test(commits_of_nothing_do_no_harm_to_a_full_filesystem),
+		cmocka_unit_test(metadata_gets_its_zone_though_a_crash_left_all_active_ones_in_use),
 		cmocka_unit_test(the_record_says_clean_after_an_unmount_and_only_then),
 	};
 

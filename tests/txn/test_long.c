@@ -159,7 +159,7 @@ static void a_tiny_device_never_lacks_room_while_little_is_live(void **state)
 
 static void nor_with_more_live_nodes(void **state)
 {
-	run_on(&rig_tiny, false, RIG_ITEMS, 10000);
+	run_on(&rig_tiny, false, 128, 10000);
 }
 
 static void nor_when_the_power_fails(void **state)

@@ -181,8 +181,6 @@ unsigned int zf_data_land(struct zf_fs *fs);
 bool zf_data_is_dirty(struct zf_inode *inode);
 /* How many bytes are not in the trees yet, in whole blocks. */
 uint64_t zf_data_memory_bytes(struct zf_inode *inode);
-/* Bytes in blocks that item.bytes does not count yet, at most: for st_blocks. */
-uint64_t zf_data_unlanded_bytes(struct zf_inode *inode);
 
 int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
 int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,

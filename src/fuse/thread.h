@@ -52,6 +52,7 @@ struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked;			     /* handed over and not answered yet */
+	int64_t ended_ns;			     /* when its last request was done with */
 	void *scratch;
 	SLIST_ENTRY(zf_thread) link;
 };

@@ -100,8 +100,10 @@ static uint32_t torn_after_full(struct zf_ring_zone *zone)
 
 	if (zone->last == ZF_RING_NO_SLOT)
 		return zone->next;
+	/* The first of its life, torn, and reading as what was there before: older than the full
+	 * one. */
 	if (zone->type == ZF_ZONE_SEQUENTIAL)
-		return 0;
+		return zone->next == 1;
 	for (slot = 0; slot < zone->next; slot++) {
 		zf_ring_zone_read(zone, slot, NULL, &record);
 		if (zf_ring_record_is_whole(&record))

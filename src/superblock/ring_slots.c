@@ -171,16 +171,26 @@ static void locate_conventional(struct zf_ring_zone *zone)
 	}
 }
 
-/* Every slot below the pointer was written in order: the last whole one from behind is the newest.
+/*
+ * Every slot below the pointer was written in order: the last whole one from behind is the newest.
+ * But a torn one may read as what the slot held before the zone's reset: a whole record, at its own
+ * place, yet older than the one that this life of the zone began with.
  */
 static void locate_backward(struct zf_ring_zone *zone)
 {
 	struct zf_ring_record record;
+	uint64_t first = 0;
 
+	if (zone->next > 0) {
+		zf_ring_zone_read(zone, 0, NULL, &record);
+		if (zf_ring_record_is_whole(&record))
+			first = record.generation;
+	}
 	for (uint32_t slot = zone->next; slot-- > 0 && zone->last == ZF_RING_NO_SLOT;) {
 		zf_ring_zone_read(zone, slot, NULL, &record);
 		note(zone, &record);
-		note_last(zone, slot, &record);
+		if (record.generation >= first)
+			note_last(zone, slot, &record);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What may be found after a cut, and what may not. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,7 @@
 static bool is_sync(const struct zf_op *op)
 {
 	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS ||
-	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC));
+	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC) && op->len > 0);
 }
 
 /* Changes names or attributes: what P2 orders. */
@@ -117,6 +118,9 @@ static bool check(struct zf_dev *dev, bool full)
 	r = zf_ring_newest(ring, &super, &stepped_over);
 	if (r == 0)
 		r = zf_check_run(dev, super, &options, &explore_report, &counts);
+	if (r == 0 && explore_verbose)
+		fprintf(stderr, "checked: generation %" PRIu64 ", %u records stepped over\n",
+			super->generation, stepped_over);
 	zf_ring_close(ring);
 	if (r < 0)
 		return complain("the checker cannot run", r);

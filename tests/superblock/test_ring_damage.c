@@ -57,6 +57,28 @@ static void a_torn_record_that_reads_as_zeroes_counts_in_a_sequential_zone(void 
 	sample_disk_free(&disk);
 }
 
+/* The block may hold what was there before the reset: a whole record, at its own place. */
+static void a_torn_record_that_reads_as_an_older_one_is_stepped_over(void **state)
+{
+	const struct zf_geometry geometry = sample_geometry(0);
+	struct sample_disk disk;
+
+	sample_disk_new(&disk, &geometry);
+	fill(&disk, 1, SAMPLE_SLOTS, 100);
+	fill(&disk, 0, 2, 100 + SAMPLE_SLOTS);
+	sample_put(&disk, 0, 2, 7);
+	sample_put(&disk, 0, 3, 8);
+	sample_expect(&disk, 101 + SAMPLE_SLOTS, 2);
+	assert_int_equal(zf_ring_highest_generation(disk.ring), 103 + SAMPLE_SLOTS);
+	sample_disk_free(&disk);
+
+	sample_disk_new(&disk, &geometry);
+	fill(&disk, 1, SAMPLE_SLOTS, 100);
+	sample_put(&disk, 0, 0, 5);
+	sample_expect(&disk, 99 + SAMPLE_SLOTS, 1);
+	sample_disk_free(&disk);
+}
+
 static void a_torn_first_record_after_the_switch_is_stepped_over(void **state)
 {
 	for (uint32_t conventional = 0; conventional <= 2; conventional++) {
@@ -417,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_torn_newest_record_is_stepped_over_and_counted),
 		cmocka_unit_test(a_torn_record_that_reads_as_zeroes_counts_in_a_sequential_zone),
+		cmocka_unit_test(a_torn_record_that_reads_as_an_older_one_is_stepped_over),
 		cmocka_unit_test(a_torn_first_record_after_the_switch_is_stepped_over),
 		cmocka_unit_test(a_record_torn_over_an_older_one_is_stepped_over),
 		cmocka_unit_test(a_crash_between_reset_and_write_leaves_the_full_zone),

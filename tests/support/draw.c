@@ -433,6 +433,11 @@ static unsigned int files_max(const struct workload *w)
 /* Keeps the population within bounds, and forgets only what is held. */
 static void adjust(struct workload *w, struct zf_op *op)
 {
+	if (op->kind == OP_WRITE && op->ino == ZF_INO_ROOT && !pick(w, is_file)) {
+		*op = (struct zf_op){
+			.kind = OP_MAKE, .number = op->number, .may_wait = op->may_wait};
+		draw_make(w, op);
+	}
 	if (op->kind == OP_MAKE && S_ISDIR(op->mode) &&
 	    count(w->oracle, is_dir) >= w->profile->dirs_max) {
 		op->kind = OP_RMDIR;

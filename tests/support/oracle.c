@@ -275,7 +275,7 @@ static int64_t apply_make(struct oracle *oracle, const struct zf_op *op)
 	inode->rdev = op->rdev;
 	inode->target = op->target;
 	if (op->target)
-		oracle_data_truncate(&inode->data, strlen(op->target));
+		oracle_data_truncate(&inode->data, strlen(op->target), false);
 	inode->parent = dir->ino;
 	inode->held = op->hold;
 	add_entry(dir, op->name, inode->ino);
@@ -494,6 +494,16 @@ static void set_times(struct oracle_inode *inode, const struct zf_setattr *set, 
 		inode->mtime = set->mtime.seconds * 1000000000 + set->mtime.nanoseconds;
 }
 
+static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)
+{
+	uint64_t old = inode->data.size;
+
+	/* To grow, a file writes the zeroes behind its end into its last block: data on its way. */
+	if (oracle->keep_old && size > old && old % ZF_BLOCK_SIZE != 0)
+		inode->unsettled++;
+	oracle_data_truncate(&inode->data, size, oracle->keep_old && inode->unsettled > 0);
+}
+
 static int64_t apply_setattr(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
@@ -508,7 +518,7 @@ static int64_t apply_setattr(struct oracle *oracle, const struct zf_op *op)
 			return -EISDIR;
 		if (!S_ISREG(inode->mode))
 			return -EINVAL;
-		oracle_data_truncate(&inode->data, set->size);
+		truncate_file(oracle, inode, set->size);
 	}
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
 		kill_suidgid(inode);

@@ -51,7 +51,8 @@ void oracle_data_init(struct oracle_data *data);
 void oracle_data_deinit(struct oracle_data *data);
 void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
 		       bool keep_old);
-void oracle_data_truncate(struct oracle_data *data, uint64_t size);
+/* `unsettled`: there may be writes that a crash would lose. */
+void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
 /* What is newest is from now on the only candidate. */
 void oracle_data_settle(struct oracle_data *data);
 /* The span that holds `offset`; *ret_end: where the next one starts. */

@@ -149,13 +149,14 @@ void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, 
 	}
 }
 
-void oracle_data_truncate(struct oracle_data *data, uint64_t size)
+void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled)
 {
 	unsigned int first = split(data, size);
 
 	replace(data, first, data->count, 0);
-	/* Data on its way counts into the size on disk as it lands: a crash may leave less. */
-	data->size_min = size > data->size ? size : zf_min_u64(data->size_min, size);
+	/* The size on disk goes as far as no data is missing: with data on its way, it may be less.
+	 */
+	data->size_min = unsettled ? zf_min_u64(data->size_min, size) : size;
 	data->size_max = size;
 	data->size = size;
 	join_equal(data);

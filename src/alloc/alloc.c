@@ -24,6 +24,19 @@ static uint32_t active_max(const struct zf_geometry *geometry)
 	return max ? max : UINT32_MAX;
 }
 
+/* The ring's zone, one zone a copy of metadata, one for data: with fewer nothing can be written. */
+static int check_active(const struct zf_alloc *alloc)
+{
+	uint32_t needed = 1u + alloc->copies + 1u;
+
+	if (alloc->active_max >= needed)
+		return 0;
+	zf_report(alloc->report, ZF_REPORT_ERROR,
+		  "the device allows %u active zones, this filesystem needs %u", alloc->active_max,
+		  needed);
+	return -EINVAL;
+}
+
 static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info)
 {
 	zone->capacity = (uint32_t)(info->capacity >> ZF_BLOCK_SHIFT);
@@ -78,7 +91,9 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	for (unsigned int role = 0; role < ZF_ROLE_COUNT; role++)
 		alloc->data_zone[role] = NO_ZONE;
 	alloc->zones = calloc(alloc->zone_count, sizeof(*alloc->zones));
-	r = alloc->zones ? read_report(alloc) : -ENOMEM;
+	r = alloc->zones ? check_active(alloc) : -ENOMEM;
+	if (r == 0)
+		r = read_report(alloc);
 	if (r < 0) {
 		zf_alloc_free(alloc);
 		return r;
@@ -160,40 +175,44 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 /*
  * The device's pointer against the item's. Ahead: a crash lost the transaction that knew; what lies
  * between is garbage. Behind: the zone was reset after this transaction (fine, if nothing in it was
- * live), or the pointer is a lower bound after the host stopped: then the summary may still have
- * entries of what nobody names any more, and writing there again would meet them.
+ * live), or the pointer is a lower bound after the host stopped: then the item's stands, live bytes
+ * or not, for there may be nodes of the root and zone trees, which the item does not count, and
+ * summary entries.
  */
 static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer, uint32_t live,
 			uint32_t resets)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 	uint64_t start = zone_no * alloc->geometry->zone_size;
-	bool lower_bound = alloc->geometry->pointers_are_lower_bounds, was_reset;
 
 	if (zone_is_conventional(alloc, zone_no)) {
 		zone->pointer = pointer;
 		return 0;
 	}
-	was_reset = alloc->counts_resets && zone->reset_count != resets;
-	if (zone->unusable || (live == 0 && (was_reset || !lower_bound)))
-		return 0;
-	if (was_reset)
+	if (alloc->counts_resets && zone->reset_count != resets) {
+		if (live == 0)
+			return 0;
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "reset count has %u, expected %u: it was reset since",
 					 zone->reset_count, resets);
+	}
 	if (zone->pointer >= pointer)
 		return 0;
-	/* A commit goes on when only one copy of its nodes could be written: this is the other. */
-	if (!lower_bound && zone->role == ZF_ROLE_META && alloc->copies > 1) {
-		zf_report(alloc->report, ZF_REPORT_WARNING,
-			  "zone %u lacks metadata, of which there is one copy only", zone_no);
-		zone->pointer = zone->capacity;
-		return 0;
-	}
-	if (!lower_bound)
+	/* A zone that cannot be written any more need not have a pointer, but can be read. */
+	if (!alloc->geometry->pointers_are_lower_bounds && !zone->unusable) {
+		if (live == 0)
+			return 0;
+		/* A commit goes on when only one copy of its nodes could be written: this is the other. */
+		if (zone->role == ZF_ROLE_META && alloc->copies > 1) {
+			zf_report(alloc->report, ZF_REPORT_WARNING,
+				  "zone %u lacks metadata, of which there is one copy only", zone_no);
+			zone->pointer = zone->capacity;
+			return 0;
+		}
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "write pointer has %u blocks, expected at least %u",
 					 zone->pointer, pointer);
+	}
 	zone->pointer = pointer;
 	return 0;
 }
@@ -216,6 +235,8 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	zone = &alloc->zones[zone_no];
 	zone->role = disk->role;
 	zone->live = (uint32_t)(zf_le64_get(disk->live) >> ZF_BLOCK_SHIFT);
+	if (zone->role == ZF_ROLE_META)
+		alloc->node_live_blocks += zone->live;
 	zone->reset_generation = zf_le64_get(disk->reset_generation);
 	zone->emptied_generation = zf_le64_get(disk->emptied_generation);
 	zone->write_generation = zf_le64_get(disk->write_generation);
@@ -229,33 +250,20 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	return r;
 }
 
-/* The item was written before the commit's own nodes got their places behind its pointer. */
-static void raise_to_node(struct zf_alloc *alloc, uint32_t zone_no, uint64_t address)
-{
-	struct zf_zone *zone = &alloc->zones[zone_no];
-	uint64_t offset = address % alloc->geometry->zone_size;
-	uint32_t end = (uint32_t)(offset >> ZF_BLOCK_SHIFT) + alloc->node_blocks;
-
-	if (alloc->geometry->pointers_are_lower_bounds && zone->pointer < end)
-		zone->pointer = end;
-}
-
 int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX])
 {
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
 	for (unsigned int c = 0; c < alloc->copies && r == 0; c++) {
-		uint32_t zone_no = zf_zone_of(alloc->geometry, address[c]);
+		struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address[c]);
 
-		if (zone_no < 2 || zone_no >= alloc->zone_count)
+		if (zone)
+			zone->system_live += alloc->node_blocks;
+		else
 			r = zf_report_corrupt(alloc->report, "node", address[c],
-					      "address has zone %u, expected 2 to %u", zone_no,
-					      alloc->zone_count - 1);
-		else {
-			alloc->zones[zone_no].system_live += alloc->node_blocks;
-			raise_to_node(alloc, zone_no, address[c]);
-		}
+					      "address has another place, expected one below the "
+					      "pointer of a metadata zone");
 	}
 	zf_mutex_unlock(&alloc->lock);
 	return r;
@@ -269,8 +277,10 @@ static void settle_zone(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
-	if (zone->live || zone->system_live)
+	if (zone->live || zone->system_live) {
+		zone->emptied_generation = 0;
 		return;
+	}
 	if (zone->pointer == 0) {
 		zone->role = ZF_ROLE_NONE;
 		zone->emptied_generation = 0;
@@ -288,7 +298,7 @@ static void choose_streams(struct zf_alloc *alloc)
 		struct zf_zone *zone = &alloc->zones[z];
 		uint32_t *stream = NULL;
 
-		if (zone->unusable || !zone_is_active(zone) || (!zone->live && !zone->system_live))
+		if (zone->unusable || !zone_is_partial(zone) || (!zone->live && !zone->system_live))
 			continue;
 		if (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD)
 			stream = &alloc->data_zone[zone->role];
@@ -299,6 +309,21 @@ static void choose_streams(struct zf_alloc *alloc)
 		if (stream && *stream == NO_ZONE)
 			*stream = z;
 	}
+}
+
+/* After an unclean stop of the host: before anything is written. */
+static int raise_pointer(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+	int r;
+
+	if (!alloc->geometry->pointers_are_lower_bounds || zone->pointer == 0 || zone->unusable)
+		return 0;
+	r = zf_dev_raise_pointer(alloc->dev, zone_no,
+				 zone_no * alloc->geometry->zone_size +
+					 ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT));
+	/* A device that was opened for reading keeps its pointers; ours are good enough to read. */
+	return r == -EROFS ? 0 : r;
 }
 
 int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
@@ -320,15 +345,19 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 			zone->written = zone->pointer;
 		zone->summary = data && zone->pointer ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_NONE;
 		alloc->empty_count += zone_is_empty(zone);
-		alloc->active_count += z >= 2 && zone_is_active(zone);
-		/* After an unclean stop of the host: before anything is written. */
-		if (r == 0 && z >= 2 && alloc->geometry->pointers_are_lower_bounds && zone->pointer)
-			r = zf_dev_raise_pointer(
-				alloc->dev, z,
-				z * alloc->geometry->zone_size +
-					((uint64_t)zone->pointer << ZF_BLOCK_SHIFT));
+		if (r == 0 && z >= 2)
+			r = raise_pointer(alloc, z);
 	}
-	alloc->active_count++; /* the ring's zone in use */
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+uint64_t zf_alloc_running(struct zf_alloc *alloc)
+{
+	uint64_t r;
+
+	zf_mutex_lock(&alloc->lock);
+	r = alloc->running;
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }
@@ -351,21 +380,112 @@ void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no)
 
 void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer)
 {
-	struct zf_zone *zone = &alloc->zones[zone_no];
-
-	alloc->active_count -= zone_is_active(zone);
-	zone->pointer = pointer;
-	alloc->active_count += zone_is_active(zone);
+	alloc->zones[zone_no].pointer = pointer;
 	zf_alloc_dirty_locked(alloc, zone_no);
 }
 
+struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address)
+{
+	uint64_t zone_no = address / alloc->geometry->zone_size;
+	uint64_t end =
+		(address % alloc->geometry->zone_size >> ZF_BLOCK_SHIFT) + alloc->node_blocks;
+	struct zf_zone *zone;
+
+	if (zone_no < 2 || zone_no >= alloc->zone_count)
+		return NULL;
+	zone = &alloc->zones[zone_no];
+	return zone->role == ZF_ROLE_META && end <= zone->pointer ? zone : NULL;
+}
+
+/* ---- zones that are active on the device ---- */
+
+static bool is_garbage(const struct zf_zone *zone)
+{
+	return zone->live == 0 && zone->system_live == 0;
+}
+
+static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		if (alloc->meta_zone[c] == zone_no)
+			return true;
+	return false;
+}
+
+/*
+ * Is this zone one of the device's active ones, besides those that are always set aside? A data
+ * zone whose room is all promised stays active until its last append has ended. A metadata zone is
+ * written by commits, which open the next one only when it is full: so however many zones a
+ * transaction has filled in memory, each copy has one active, and a slot of its own for that.
+ */
+static bool counts_as_active(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zone_no >= 2 && !zone_is_conventional(alloc, zone_no) && !zone->unusable &&
+	       !is_meta_stream(alloc, zone_no) &&
+	       (zone_is_partial(zone) || zone->pending > 0 || zone->pointer_unknown);
+}
+
+/* How many zones may be active besides the ring's and the metadata streams', and still could be. */
+static uint32_t active_left(const struct zf_alloc *alloc)
+{
+	uint32_t budget = alloc->active_max - 1 - alloc->copies, active = 0;
+
+	if (alloc->active_max == UINT32_MAX)
+		return UINT32_MAX;
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		active += counts_as_active(alloc, z);
+	return active < budget ? budget - active : 0;
+}
+
+int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	uint32_t best = NO_ZONE;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && active_left(alloc) == 0; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+		const struct zf_zone *other = &alloc->zones[best == NO_ZONE ? z : best];
+
+		if (!counts_as_active(alloc, z) || !zone_is_partial(zone) || zone->pending ||
+		    zone->pointer_unknown || zone->resetting || zf_alloc_is_stream_locked(alloc, z))
+			continue;
+		/* Garbage first, it loses nothing; then the one with the least room. */
+		if (best == NO_ZONE || is_garbage(zone) > is_garbage(other) ||
+		    (is_garbage(zone) == is_garbage(other) && zone->pointer > other->pointer))
+			best = z;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	if (best == NO_ZONE)
+		return -ENOENT;
+	*ret_zone_no = best;
+	return 0;
+}
+
+void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
+{
+	zf_mutex_lock(&alloc->lock);
+	if (result < 0)
+		alloc->zones[zone_no].pointer_unknown = true;
+	else
+		zf_alloc_set_pointer_locked(alloc, zone_no, alloc->zones[zone_no].capacity);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+/* ---- opening zones ---- */
+
+/*
+ * A metadata stream goes on in a fresh zone only: the one before it is active on the device until
+ * the commit has written it, and beside it this one would be.
+ */
 static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	return zone->role == role && zone_is_active(zone) && !zone->unusable &&
-	       !zone->pointer_unknown && !zone->resetting && (zone->live || zone->system_live) &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no);
+	return role != ZF_ROLE_META && zone->role == role && zone_is_partial(zone) &&
+	       !zone->unusable && !zone->pointer_unknown && !zone->resetting &&
+	       (zone->live || zone->system_live) && !zf_alloc_is_stream_locked(alloc, zone_no);
 }
 
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
@@ -390,7 +510,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 	}
 	if (best == NO_ZONE || alloc->empty_count <= keep_empty)
 		return -ENOSPC;
-	if (alloc->active_count >= alloc->active_max && !zone_is_conventional(alloc, best))
+	if (role != ZF_ROLE_META && !zone_is_conventional(alloc, best) && active_left(alloc) == 0)
 		return -EAGAIN;
 	alloc->empty_count--;
 	alloc->search_next = best + 1 < alloc->zone_count ? best + 1 : 0;
@@ -446,14 +566,15 @@ static uint32_t kept_zones(const struct zf_alloc *alloc, enum zf_reserve_class c
 }
 
 /* Blocks that a caller of this class may still reserve for data. */
-static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class)
+static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class,
+				 uint32_t empty_count)
 {
 	uint32_t kept = kept_zones(alloc, class);
 	uint64_t room = stream_room(alloc, ZF_ROLE_HOT);
 	uint64_t used = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items);
 
-	if (alloc->empty_count > kept)
-		room += (alloc->empty_count - kept) * capacity_blocks(alloc);
+	if (empty_count > kept)
+		room += (empty_count - kept) * capacity_blocks(alloc);
 	return room > used ? room - used : 0;
 }
 
@@ -463,11 +584,19 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
-	if (data_blocks + item_blocks(alloc, items) > available_blocks(alloc, class)) {
+	if (data_blocks + item_blocks(alloc, items) >
+	    available_blocks(alloc, class, alloc->empty_count)) {
 		r = -ENOSPC;
 	} else {
 		alloc->reserved_blocks += data_blocks;
 		alloc->reserved_items += items;
+		/* Not what transactions under way, or their commit, were promised. */
+		if (data_blocks > 0 &&
+		    zf_alloc_node_room_locked(alloc) < alloc->promised_nodes + alloc->tail_max) {
+			alloc->reserved_blocks -= data_blocks;
+			alloc->reserved_items -= items;
+			r = -ENOSPC;
+		}
 	}
 	zf_mutex_unlock(&alloc->lock);
 	return r;
@@ -485,6 +614,7 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 {
 	struct zf_space space = {0};
+	uint32_t emptied = 0;
 	uint64_t kept;
 
 	zf_mutex_lock(&alloc->lock);
@@ -497,8 +627,10 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 		space.total += zone->capacity;
 		space.live += live;
 		space.unusable += zone->pointer - live;
+		emptied += zf_alloc_holds_nothing_locked(alloc, z);
 	}
-	space.available = available_blocks(alloc, ZF_RESERVE_NORMAL);
+	/* A writer who needs them waits for the commits that give them back. */
+	space.available = available_blocks(alloc, ZF_RESERVE_NORMAL, alloc->empty_count + emptied);
 	kept = kept_zones(alloc, ZF_RESERVE_NORMAL);
 	if (kept > alloc->empty_count)
 		kept = alloc->empty_count;

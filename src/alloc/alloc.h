@@ -36,8 +36,9 @@
 enum zf_summary_state {
 	ZF_SUMMARY_NONE, /* none, in the last durable superblock too */
 	ZF_SUMMARY_PRESENT,
-	ZF_SUMMARY_DROPPED, /* by the running transaction */
-	ZF_SUMMARY_FROZEN,  /* by the transaction that is being committed */
+	ZF_SUMMARY_DROPPING, /* somebody is about it */
+	ZF_SUMMARY_DROPPED,  /* by the running transaction */
+	ZF_SUMMARY_FROZEN,   /* by the transaction that is being committed */
 };
 
 /* One zone in memory: at most 64 bytes, so that a 14 TB disk's table stays under 4 MB. */
@@ -56,7 +57,7 @@ struct zf_zone {
 	uint8_t role;	      /* enum zf_role */
 	bool dirty;	      /* its item in the zone tree is out of date */
 	bool pointer_unknown; /* a write failed: to be reported again before the next one */
-	bool unusable;	      /* read-only or offline */
+	bool unusable;	      /* read-only, offline, or a reset failed */
 	uint8_t summary;      /* enum zf_summary_state */
 	bool resetting;
 };
@@ -81,6 +82,9 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
  * begins. Chooses the streams to go on with.
  */
 int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running);
+
+/* The generation of the running transaction: freezes count it on. */
+uint64_t zf_alloc_running(struct zf_alloc *alloc);
 
 uint32_t zf_alloc_zone_count(const struct zf_alloc *alloc);
 /* A copy of one zone's entry. */
@@ -170,9 +174,17 @@ int zf_alloc_node(struct zf_alloc *alloc, bool system, uint64_t ret_address[ZF_C
 /* The trees no longer use the node. */
 void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX], bool system);
 
-/* Nodes that the running transaction can still allocate, the longest tail of its commit set aside.
+/*
+ * Sets room for nodes aside for an operation of the running transaction, if `keep` more stay for
+ * others, and the longest tail for its commit; until the promise is over. Neither data nor other
+ * promises take it. -ENOSPC.
  */
-uint64_t zf_alloc_nodes_left(struct zf_alloc *alloc);
+int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep);
+void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
+/* Nodes of all trees but the root and zone trees. */
+uint64_t zf_alloc_live_nodes(struct zf_alloc *alloc);
+/* Is there room for the longest tail? */
+bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
@@ -225,17 +237,27 @@ void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no);
 
 /*
  * The next zone that has been empty for long enough (see above) and still has summary entries: the
- * caller drops them in the running transaction and calls zf_alloc_summary_dropped() there. -ENOENT.
+ * caller alone drops them in the running transaction and calls zf_alloc_summary_dropped() there, or
+ * with an error when it could not. -ENOENT.
  */
 int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no);
-void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no);
+void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no, int result);
 
 /*
  * Picks a zone that may be reset now and marks it; the caller resets it on the device, without a
- * lock, and tells the result. `urgent`: space is short. -ENOENT: none.
+ * lock, and tells the result; after an error the zone is left alone until the next mount.
+ * `urgent`: space is short. -ENOENT: none.
  */
 int zf_alloc_next_reset(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
+
+/*
+ * A partly written zone to be finished on the device, because no other zone can be opened while it
+ * is active: crashes and failed writes leave such zones. Before the first write of a mount all of
+ * them, so that metadata always gets the zone it needs. -ENOENT: none, or no need.
+ */
+int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
 
 /* Zones that commits and resets alone would give back: is it worth trying before -ENOSPC? */
 uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);

@@ -38,7 +38,6 @@ struct zf_alloc {
 	struct zf_zone *zones;
 	uint32_t zone_count;
 	uint32_t empty_count;	     /* zones that a stream can open */
-	uint32_t active_count;	     /* zones partly written: 0 < pointer < capacity */
 	uint32_t search_next;	     /* where the search for an empty zone goes on */
 	uint64_t running, committed; /* generations */
 
@@ -46,6 +45,9 @@ struct zf_alloc {
 	struct runs meta_runs[ZF_COPIES_MAX];
 	uint32_t data_zone[ZF_ROLE_COUNT]; /* of HOT and COLD */
 	unsigned int tail_max;
+	uint64_t promised_nodes;   /* to joins under way */
+	uint64_t node_live_blocks; /* of all nodes but those of the root and zone trees, every copy
+				    */
 
 	uint64_t reserved_blocks, reserved_items;
 };
@@ -56,7 +58,7 @@ static inline bool zone_is_empty(const struct zf_zone *zone)
 	       !zone->pointer_unknown && !zone->resetting;
 }
 
-static inline bool zone_is_active(const struct zf_zone *zone)
+static inline bool zone_is_partial(const struct zf_zone *zone)
 {
 	return zone->pointer > 0 && zone->pointer < zone->capacity;
 }
@@ -68,12 +70,22 @@ static inline bool zone_is_conventional(const struct zf_alloc *alloc, uint32_t z
 
 bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
-/* Moves the pointer, keeping the counts of empty and active zones right. */
+/* The metadata zone that the node at `address` lies in; NULL if an image only claims that it does.
+ */
+struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address);
+
+/* Written, not in use, and nothing live in it. */
+bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* Nodes that the streams and the empty zones that metadata may open have room for. */
+uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
+
 void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
 
 /*
  * A zone for a stream of `role`: one of that role that was left partly written, or else an empty
- * one if more than `keep_empty` are there and the active limit allows. -ENOSPC, -EAGAIN.
+ * one if more than `keep_empty` are there. -ENOSPC; -EAGAIN, but never for metadata: no more zones
+ * may be active now.
  */
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
 			      uint32_t *ret_zone_no);

@@ -14,7 +14,7 @@
 
 #include "alloc/alloc_internal.h"
 
-static bool holds_nothing(const struct zf_alloc *alloc, uint32_t zone_no)
+bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
@@ -27,7 +27,7 @@ void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
-	if (holds_nothing(alloc, zone_no) && zone->emptied_generation == 0) {
+	if (zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->emptied_generation == 0) {
 		zone->emptied_generation = generation;
 		zf_alloc_dirty_locked(alloc, zone_no);
 	}
@@ -51,8 +51,9 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 
 		/* A reader may still want the checksums. */
 		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
-		    holds_nothing(alloc, z)) {
+		    zf_alloc_holds_nothing_locked(alloc, z)) {
 			*ret_zone_no = z;
+			alloc->zones[z].summary = ZF_SUMMARY_DROPPING;
 			r = 0;
 		}
 	}
@@ -60,10 +61,11 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	return r;
 }
 
-void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no)
+void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no, int result)
 {
 	zf_mutex_lock(&alloc->lock);
-	alloc->zones[zone_no].summary = ZF_SUMMARY_DROPPED;
+	assert(alloc->zones[zone_no].summary == ZF_SUMMARY_DROPPING);
+	alloc->zones[zone_no].summary = result < 0 ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_DROPPED;
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -71,7 +73,7 @@ static bool may_reset(const struct zf_alloc *alloc, uint32_t zone_no, bool urgen
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	return holds_nothing(alloc, zone_no) && zone->readers == 0 &&
+	return zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->readers == 0 &&
 	       zone->summary == ZF_SUMMARY_NONE && zone->emptied_generation != 0 &&
 	       zone->emptied_generation + (urgent ? 0 : 1) <= alloc->committed;
 }
@@ -100,7 +102,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	assert(zone->resetting);
 	zone->resetting = false;
 	if (result < 0) {
-		zone->pointer_unknown = true;
+		/* Trying again and again would keep whoever waits for room from ever giving up. */
+		zone->unusable = true;
 	} else {
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
 		zone->role = ZF_ROLE_NONE;
@@ -108,7 +111,6 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->emptied_generation = 0;
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
-		zone->pointer_unknown = false;
 		alloc->empty_count++;
 	}
 	zf_mutex_unlock(&alloc->lock);
@@ -120,7 +122,7 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 
 	zf_mutex_lock(&alloc->lock);
 	for (uint32_t z = 2; z < alloc->zone_count; z++)
-		n += holds_nothing(alloc, z);
+		n += zf_alloc_holds_nothing_locked(alloc, z);
 	zf_mutex_unlock(&alloc->lock);
 	return n;
 }
@@ -133,20 +135,28 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 {
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
 	uint64_t live = 0, written = 0, per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+	uint64_t used_max = per_zone / 2, costs;
 
 	zf_mutex_lock(&alloc->lock);
+	/*
+	 * Moving nodes writes new parents and a tail too, which are garbage a transaction later. In
+	 * peace half a zone must come back, or nearly full filesystems would go round for ever.
+	 */
+	costs = (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
+	if (urgent)
+		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
 		const struct zf_zone *zone = &alloc->zones[z];
 		uint32_t used = zone->live + zone->system_live;
 
-		coming += holds_nothing(alloc, z);
+		coming += zf_alloc_holds_nothing_locked(alloc, z);
 		if (zone->role != ZF_ROLE_META || used == 0)
 			continue;
 		live += used;
 		written += zone->pointer;
 		if (zf_alloc_is_stream_locked(alloc, z) || zone->resetting)
 			continue;
-		if (used < best_live && used <= zone->capacity - zone->capacity / 4) {
+		if (used < best_live && used <= used_max) {
 			best_live = used;
 			best = z;
 		}
@@ -184,6 +194,7 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 	uint32_t pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
 
 	zf_mutex_lock(&alloc->lock);
+	assert(zone->pointer_unknown && zone->pending == 0);
 	zone->pointer_unknown = false;
 	if (info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE) {
 		zone->unusable = true;
@@ -192,6 +203,12 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
 		pointer = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
+	if (pointer == 0 && !zone->unusable) {
+		/* The very first write to it failed. */
+		zone->role = ZF_ROLE_NONE;
+		zone->summary = ZF_SUMMARY_NONE;
+		alloc->empty_count++;
+	}
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	zf_mutex_unlock(&alloc->lock);
 }

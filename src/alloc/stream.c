@@ -115,10 +115,12 @@ static int node_locked(struct zf_alloc *alloc, bool system, uint64_t ret_address
 
 		ret_address[c] = pointer_address(alloc, zone_no);
 		advance(alloc, c, alloc->node_blocks);
-		if (system)
+		if (system) {
 			zone->system_live += alloc->node_blocks;
-		else
+		} else {
 			zone->live += alloc->node_blocks;
+			alloc->node_live_blocks += alloc->node_blocks;
+		}
 		zone->emptied_generation = 0;
 	}
 	for (unsigned int c = alloc->copies; c < ZF_COPIES_MAX; c++)
@@ -140,11 +142,17 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
 {
 	zf_mutex_lock(&alloc->lock);
 	for (unsigned int c = 0; c < alloc->copies; c++) {
-		uint32_t zone_no = zf_zone_of(alloc->geometry, address[c]);
-		struct zf_zone *zone = &alloc->zones[zone_no];
-		uint32_t *live = system ? &zone->system_live : &zone->live;
+		uint32_t zone_no = zf_zone_of(alloc->geometry, address[c]), blocks, *live;
+		struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address[c]);
 
-		*live -= alloc->node_blocks < *live ? alloc->node_blocks : *live;
+		/* A hostile image may name places that are none, and nodes twice. */
+		if (!zone)
+			continue;
+		live = system ? &zone->system_live : &zone->live;
+		blocks = alloc->node_blocks < *live ? alloc->node_blocks : *live;
+		*live -= blocks;
+		if (!system)
+			alloc->node_live_blocks -= blocks;
 		zf_alloc_dirty_locked(alloc, zone_no);
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	}
@@ -163,11 +171,10 @@ static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 	return blocks / alloc->node_blocks;
 }
 
-uint64_t zf_alloc_nodes_left(struct zf_alloc *alloc)
+uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone, least = UINT64_MAX, empties;
 
-	zf_mutex_lock(&alloc->lock);
 	per_zone = nodes_in(alloc, alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT);
 	empties = alloc->empty_count;
 	empties -= empties < meta_keeps(alloc) ? empties : meta_keeps(alloc);
@@ -181,9 +188,49 @@ uint64_t zf_alloc_nodes_left(struct zf_alloc *alloc)
 		}
 		least = n < least ? n : least;
 	}
-	least -= least < alloc->tail_max ? least : alloc->tail_max;
-	zf_mutex_unlock(&alloc->lock);
 	return least;
+}
+
+int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
+{
+	int r = 0;
+
+	zf_mutex_lock(&alloc->lock);
+	if (zf_alloc_node_room_locked(alloc) <
+	    alloc->promised_nodes + nodes + keep + alloc->tail_max)
+		r = -ENOSPC;
+	else
+		alloc->promised_nodes += nodes;
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes)
+{
+	zf_mutex_lock(&alloc->lock);
+	assert(alloc->promised_nodes >= nodes);
+	alloc->promised_nodes -= nodes;
+	zf_mutex_unlock(&alloc->lock);
+}
+
+uint64_t zf_alloc_live_nodes(struct zf_alloc *alloc)
+{
+	uint64_t blocks;
+
+	zf_mutex_lock(&alloc->lock);
+	blocks = alloc->node_live_blocks / alloc->copies;
+	zf_mutex_unlock(&alloc->lock);
+	return nodes_in(alloc, blocks);
+}
+
+bool zf_alloc_can_freeze(struct zf_alloc *alloc)
+{
+	bool r;
+
+	zf_mutex_lock(&alloc->lock);
+	r = zf_alloc_node_room_locked(alloc) >= alloc->tail_max;
+	zf_mutex_unlock(&alloc->lock);
+	return r;
 }
 
 /* ---- freeze ---- */
@@ -297,7 +344,11 @@ int zf_alloc_tail_node(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen,
 	return 0;
 }
 
-/* Slots that the commit did not need were counted when the tail was reserved. */
+/*
+ * Slots that the commit did not need were counted when the tail was reserved. What else the zone
+ * held when this transaction was frozen may have been freed since: so it is the running one that
+ * empties it.
+ */
 static void release_unused_tail_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen)
 {
 	for (unsigned int i = frozen->tail_used; i < frozen->tail_count; i++)
@@ -305,7 +356,7 @@ static void release_unused_tail_locked(struct zf_alloc *alloc, const struct zf_a
 			uint32_t zone_no = zf_zone_of(alloc->geometry, frozen->tail[i][c]);
 
 			alloc->zones[zone_no].system_live -= alloc->node_blocks;
-			zf_alloc_note_emptied_locked(alloc, zone_no, frozen->generation);
+			zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		}
 }
 

@@ -148,7 +148,7 @@ static void deinit(struct zf_check *check)
 	for (uint32_t z = 0; check->zones && z < check->super->zone_count; z++)
 		free(check->zones[z].node_map);
 	free(check->zones);
-	free(check->data_buf);
+	free(check->data.buf);
 	zf_vector_deinit(&check->inodes);
 	zf_vector_deinit(&check->refs);
 	zf_vector_deinit(&check->entries);

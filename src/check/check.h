@@ -7,19 +7,20 @@
  * So it says the same of a device whether it is mounted or not; on a mounted one the caller keeps
  * commits and resets away meanwhile (zf_txn_pause()), because the durable state is what is checked.
  *
- * What it verifies, in this order (one file each):
- *   geometry of the superblock against the device                                   check.c
- *   every node of the five trees: fields, checksums, both copies, key order,
- *       generations; none is named twice                                            walk.c
- *   every item's fields                                                             check.c,
- * item_check.h inodes: size and extents, bytes, attributes' values, orphans and intents inode.c,
- * xattr.c names: entries by hash, entries by cookie and references agree; link counts; all
- * directories hang below the root, without cycles                         names.c data: no byte is
- * named twice unless shared; the summary covers every extent and agrees with it; on request, every
- * checksum                              space.c, verify.c zones: live bytes, pointers, roles zone.c
+ * What it verifies, in this order:
+ *
+ *      check.c    the superblock's geometry against the device, the roots of the trees
+ *      walk.c     every node, every copy: fields, checksum, key order; none is named twice
+ *      inode.c    every item's fields (fs/item_check.h); size, bytes, extents, orphans, intents
+ *      xattr.c    attributes' long values
+ *      dir.c      a directory's entries by hash and by cookie tell the same; its link count
+ *      names.c    entries and references agree; all directories hang below the root
+ *      space.c    no byte is named twice unless shared; the summary covers every extent
+ *      verify.c   on request: all data against its checksums
+ *      zone.c     live bytes, pointers, roles
  *
  * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is
- * not entered again, and data is read once. Memory: about 50 bytes an inode, 40 a name, 40 an
+ * not entered again, and data is read once. Memory: about 32 bytes an inode, 64 a name, 40 an
  * extent, one bit a block of metadata zones.
  *
  * Each violation is one message of level ERROR. Where part of a tree cannot be read, what can only

@@ -4,38 +4,11 @@
  * is judged when its last item was seen. What needs other inodes goes into tables (names.c,
  * space.c).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
-#include "check/state.h"
-
-/* The inode whose items are passing by. */
-struct file {
-	struct zf_item_check item_check;
-	uint64_t ino; /* 0: none yet */
-	bool has_inode, has_items;
-	uint64_t size, bytes, next_cookie;
-	uint32_t mode, nlink;
-
-	uint32_t refs, subdirs;
-	uint64_t parent;
-
-	/* Directories: entries by name are pushed to check->entries, then compared by cookie. */
-	size_t first_entry, next_entry;
-	bool entries_sorted;
-
-	uint64_t extents_end;  /* behind the last extent so far; file offset */
-	uint64_t data_end;     /* behind the last DATA extent */
-	uint64_t last_data;    /* offset of the last DATA extent; valid if data_end */
-	uint64_t inline_bytes; /* all INLINE extents, contiguous from 0 */
-	bool has_blocks;       /* an extent that is not INLINE */
-	uint64_t extent_bytes; /* recount of `bytes` */
-
-	struct zf_check_xattrs xattrs;
-};
+#include "check/file.h"
 
 static int cmp_u64(const void *a, const void *b)
 {
@@ -51,13 +24,6 @@ static int cmp_inode(const void *a, const void *b)
 	return cmp_u64(&x->ino, &y->ino);
 }
 
-static int cmp_cookie(const void *a, const void *b)
-{
-	const struct zf_check_name *x = a, *y = b;
-
-	return cmp_u64(&x->cookie, &y->cookie);
-}
-
 struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino)
 {
 	const struct zf_check_inode key = {.ino = ino};
@@ -65,14 +31,9 @@ struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino)
 	return zf_vector_find(&check->inodes, &key, cmp_inode);
 }
 
-static uint32_t name_hash(const void *name, size_t len)
-{
-	return (uint32_t)zf_hash64(name, len);
-}
-
 /* ---- one item ---- */
 
-static void take_inode(struct zf_check *check, struct file *file, const void *value)
+static void take_inode(struct zf_check *check, struct zf_check_file *file, const void *value)
 {
 	struct zf_disk_inode disk;
 
@@ -91,7 +52,8 @@ static void take_inode(struct zf_check *check, struct file *file, const void *va
 				 file->ino, check->super->next_ino);
 }
 
-static int take_refs(struct zf_check *check, struct file *file, const char *value, size_t len)
+static int take_refs(struct zf_check *check, struct zf_check_file *file, const char *value,
+		     size_t len)
 {
 	struct zf_disk_ref disk;
 
@@ -102,7 +64,8 @@ static int take_refs(struct zf_check *check, struct file *file, const char *valu
 		memcpy(&disk, value + at, sizeof(disk));
 		ref.parent = zf_le64_get(disk.parent);
 		ref.cookie = zf_le64_get(disk.cookie);
-		ref.name_hash = name_hash(value + at + sizeof(disk), zf_le16_get(disk.name_len));
+		ref.name_hash =
+			zf_check_name_hash(value + at + sizeof(disk), zf_le16_get(disk.name_len));
 		file->parent = ref.parent;
 		file->refs++;
 		/* The root's only reference is to itself, and no entry stands behind it. */
@@ -113,7 +76,8 @@ static int take_refs(struct zf_check *check, struct file *file, const char *valu
 	return 0;
 }
 
-static int take_xattrs(struct zf_check *check, struct file *file, const char *value, size_t len)
+static int take_xattrs(struct zf_check *check, struct zf_check_file *file, const char *value,
+		       size_t len)
 {
 	struct zf_disk_xattr disk;
 	size_t at = 0;
@@ -135,90 +99,7 @@ static int take_xattrs(struct zf_check *check, struct file *file, const char *va
 	return 0;
 }
 
-static struct zf_check_name decode_dirent(const struct file *file, const char *value,
-					  size_t *ret_size)
-{
-	struct zf_disk_dirent disk;
-	struct zf_check_name name = {.parent = file->ino};
-
-	memcpy(&disk, value, sizeof(disk));
-	name.ino = zf_le64_get(disk.ino);
-	name.cookie = zf_le64_get(disk.cookie);
-	name.type = disk.type;
-	name.name_hash = name_hash(value + sizeof(disk), zf_le16_get(disk.name_len));
-	*ret_size = sizeof(disk) + zf_le16_get(disk.name_len);
-	return name;
-}
-
-static int take_dir_names(struct zf_check *check, struct file *file, const char *value, size_t len)
-{
-	size_t size;
-
-	for (size_t at = 0; at < len; at += size) {
-		struct zf_check_name name = decode_dirent(file, value + at, &size);
-		int r = zf_vector_push(&check->entries, &name);
-
-		if (r < 0)
-			return r;
-		file->subdirs += name.type == DT_DIR;
-		check->counts.names++;
-		if (name.cookie >= file->next_cookie)
-			zf_check_corrupt(check, "directory", file->ino,
-					 "next_cookie has %" PRIu64 ", expected above %" PRIu64,
-					 file->next_cookie, name.cookie);
-	}
-	return 0;
-}
-
-static void lacks_cookie(struct zf_check *check, const struct zf_check_name *name)
-{
-	zf_check_corrupt(check, "directory", name->parent,
-			 "entry of inode %" PRIu64 " has no entry by age, expected one at cookie "
-			 "%" PRIu64,
-			 name->ino, name->cookie);
-}
-
-static void sort_entries(struct zf_check *check, struct file *file)
-{
-	if (!file->entries_sorted)
-		zf_vector_sort(&check->entries, file->first_entry, cmp_cookie);
-	file->entries_sorted = true;
-}
-
-/* The entries by age come in the order of their cookies: a merge with the sorted entries by name.
- */
-static void take_dir_cookie(struct zf_check *check, struct file *file, const char *value)
-{
-	size_t size;
-	struct zf_check_name age = decode_dirent(file, value, &size);
-	const struct zf_check_name *name = NULL;
-
-	sort_entries(check, file);
-	while (file->next_entry < check->entries.count) {
-		name = zf_vector_at(&check->entries, file->next_entry);
-		if (name->cookie >= age.cookie)
-			break;
-		lacks_cookie(check, name);
-		file->next_entry++;
-		name = NULL;
-	}
-	if (!name || name->cookie != age.cookie) {
-		zf_check_corrupt(check, "directory", file->ino,
-				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
-				 ", expected an entry by name with it",
-				 age.cookie, age.ino);
-		return;
-	}
-	file->next_entry++;
-	if (name->ino != age.ino || name->type != age.type || name->name_hash != age.name_hash)
-		zf_check_corrupt(check, "directory", file->ino,
-				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
-				 ", expected inode, type and name of the entry by name, inode "
-				 "%" PRIu64,
-				 age.cookie, age.ino, name->ino);
-}
-
-static int claim_extent(struct zf_check *check, const struct file *file, uint64_t offset,
+static int claim_extent(struct zf_check *check, const struct zf_check_file *file, uint64_t offset,
 			const struct zf_disk_extent *disk)
 {
 	struct zf_check_claim claim = {
@@ -240,7 +121,7 @@ static int claim_extent(struct zf_check *check, const struct file *file, uint64_
 	return zf_vector_push(&check->claims, &claim);
 }
 
-static int take_extent(struct zf_check *check, struct file *file, uint64_t offset,
+static int take_extent(struct zf_check *check, struct zf_check_file *file, uint64_t offset,
 		       const void *value)
 {
 	struct zf_disk_extent disk;
@@ -282,13 +163,13 @@ static int take_extent(struct zf_check *check, struct file *file, uint64_t offse
 
 static bool intent_covers(struct zf_check *check, uint64_t ino, uint64_t offset)
 {
-	ZF_VECTOR_FOREACH(&check->intents, struct zf_check_intent, intent)
-	if (intent->ino == ino && offset >= intent->from && offset < intent->to)
-		return true;
+	ZF_VECTOR_FOREACH (&check->intents, struct zf_check_intent, intent)
+		if (intent->ino == ino && offset >= intent->from && offset < intent->to)
+			return true;
 	return false;
 }
 
-static void end_extents(struct zf_check *check, const struct file *file)
+static void end_extents(struct zf_check *check, const struct zf_check_file *file)
 {
 	if (!S_ISREG(file->mode) && !S_ISLNK(file->mode) && file->extents_end)
 		zf_check_corrupt(check, "inode", file->ino,
@@ -318,33 +199,7 @@ static void end_extents(struct zf_check *check, const struct file *file)
 				 file->bytes, file->extent_bytes);
 }
 
-static void end_directory(struct zf_check *check, struct file *file)
-{
-	size_t entries = check->entries.count - file->first_entry;
-	uint32_t expected = file->nlink ? 2 + file->subdirs : 0;
-
-	if (entries && !S_ISDIR(file->mode))
-		zf_check_corrupt(check, "inode", file->ino,
-				 "mode has %#o, expected a directory for its %zu entries",
-				 file->mode, entries);
-	sort_entries(check, file);
-	for (; file->next_entry < check->entries.count; file->next_entry++)
-		lacks_cookie(check, zf_vector_at(&check->entries, file->next_entry));
-	if (!S_ISDIR(file->mode))
-		return;
-	if (file->nlink != expected)
-		zf_check_corrupt(check, "directory", file->ino, "nlink has %u, expected %u",
-				 file->nlink, expected);
-	if (file->nlink == 0 && entries)
-		zf_check_corrupt(check, "directory", file->ino,
-				 "nlink has 0, expected at least 2 for its %zu entries", entries);
-	if (file->refs != (file->nlink ? 1u : 0u))
-		zf_check_corrupt(check, "directory", file->ino,
-				 "names has %u, expected %u by its nlink", file->refs,
-				 file->nlink ? 1u : 0u);
-}
-
-static void end_links(struct zf_check *check, const struct file *file)
+static void end_links(struct zf_check *check, const struct zf_check_file *file)
 {
 	bool orphan = zf_vector_find(&check->orphans, &file->ino, cmp_u64) != NULL;
 
@@ -359,7 +214,7 @@ static void end_links(struct zf_check *check, const struct file *file)
 				 file->nlink);
 }
 
-static int end_file(struct zf_check *check, struct file *file)
+static int end_file(struct zf_check *check, struct zf_check_file *file)
 {
 	const struct zf_check_inode inode = {
 		.ino = file->ino,
@@ -370,6 +225,8 @@ static int end_file(struct zf_check *check, struct file *file)
 
 	if (file->ino == 0 || !file->has_items)
 		return 0;
+	if (!zf_check_file_is_whole(check, file))
+		return file->has_inode ? zf_vector_push(&check->inodes, &inode) : 0;
 	zf_check_xattr_end(check, &file->xattrs);
 	if (!file->has_inode) {
 		zf_check_corrupt(check, "inode", file->ino,
@@ -377,19 +234,21 @@ static int end_file(struct zf_check *check, struct file *file)
 		return 0;
 	}
 	end_extents(check, file);
-	end_directory(check, file);
+	zf_check_dir_end(check, file);
 	end_links(check, file);
 	return zf_vector_push(&check->inodes, &inode);
 }
 
-static void begin_file(struct zf_check *check, struct file *file, uint64_t ino)
+static void begin_file(struct zf_check *check, struct zf_check_file *file, uint64_t ino)
 {
 	struct zf_vector values = file->xattrs.values;
 
 	values.count = 0;
-	*file = (struct file){
+	*file = (struct zf_check_file){
 		.item_check = file->item_check,
+		.gaps_at_last = file->gaps_at_last,
 		.ino = ino,
+		.gaps_before = file->gaps_at_last,
 		.first_entry = check->entries.count,
 		.next_entry = check->entries.count,
 		.xattrs = {.ino = ino, .values = values},
@@ -418,7 +277,7 @@ static int take_intent(struct zf_check *check, uint64_t number, const void *valu
 static int take_item(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
 		     size_t len)
 {
-	struct file *file = arg;
+	struct zf_check_file *file = arg;
 	int r = 0;
 
 	if (key->objectid != file->ino) {
@@ -427,8 +286,11 @@ static int take_item(struct zf_check *check, void *arg, const struct zf_key *key
 			return r;
 		begin_file(check, file, key->objectid);
 	}
-	if (zf_item_check(&file->item_check, ZF_TREE_FS, key, value, len) < 0)
+	file->gaps_at_last = check->gaps;
+	if (zf_item_check(&file->item_check, ZF_TREE_FS, key, value, len) < 0) {
+		check->gaps++;
 		return 0;
+	}
 	file->has_items |= key->type != ZF_KEY_ORPHAN && key->type != ZF_KEY_INTENT;
 	switch (key->type) {
 	case ZF_KEY_INODE:
@@ -439,12 +301,13 @@ static int take_item(struct zf_check *check, void *arg, const struct zf_key *key
 	case ZF_KEY_XATTR:
 		return take_xattrs(check, file, value, len);
 	case ZF_KEY_XATTR_VALUE:
-		zf_check_xattr_chunk(check, &file->xattrs, key->offset, len);
+		if (zf_check_file_is_whole(check, file))
+			zf_check_xattr_chunk(check, &file->xattrs, key->offset, len);
 		return 0;
 	case ZF_KEY_DIR_NAME:
-		return take_dir_names(check, file, value, len);
+		return zf_check_dir_names(check, file, value, len);
 	case ZF_KEY_DIR_COOKIE:
-		take_dir_cookie(check, file, value);
+		zf_check_dir_cookie(check, file, value);
 		return 0;
 	case ZF_KEY_EXTENT:
 		return take_extent(check, file, key->offset, value);
@@ -460,14 +323,16 @@ static int take_item(struct zf_check *check, void *arg, const struct zf_key *key
 
 static void check_owners(struct zf_check *check)
 {
-	ZF_VECTOR_FOREACH(&check->orphans, uint64_t, ino)
-	if (!zf_check_find_inode(check, *ino))
-		zf_check_corrupt(check, "orphan", *ino,
-				 "ino has %" PRIu64 ", expected an inode that exists", *ino);
-	ZF_VECTOR_FOREACH(&check->intents, struct zf_check_intent, intent)
-	if (!zf_check_find_inode(check, intent->ino))
-		zf_check_corrupt(check, "intent", intent->ino,
-				 "ino has %" PRIu64 ", expected an inode that exists", intent->ino);
+	ZF_VECTOR_FOREACH (&check->orphans, uint64_t, ino)
+		if (!zf_check_find_inode(check, *ino))
+			zf_check_corrupt(check, "orphan", *ino,
+					 "ino has %" PRIu64 ", expected an inode that exists",
+					 *ino);
+	ZF_VECTOR_FOREACH (&check->intents, struct zf_check_intent, intent)
+		if (!zf_check_find_inode(check, intent->ino))
+			zf_check_corrupt(check, "intent", intent->ino,
+					 "ino has %" PRIu64 ", expected an inode that exists",
+					 intent->ino);
 	if (check->super->inode_count != check->inodes.count)
 		zf_check_corrupt(check, "superblock", check->super->address,
 				 "inode_count has %" PRIu64 ", expected %zu by recount",
@@ -480,7 +345,7 @@ static void check_owners(struct zf_check *check)
 
 int zf_check_inodes(struct zf_check *check)
 {
-	struct file file = {
+	struct zf_check_file file = {
 		.item_check = zf_check_item_limits(check),
 		.xattrs = {.values = ZF_VECTOR(struct zf_check_xattr_value)},
 	};

@@ -109,9 +109,9 @@ static void check_reachable(struct zf_check *check)
 	uint32_t walk = 1;
 
 	/* A directory without names is an orphan; inode.c has judged it. */
-	ZF_VECTOR_FOREACH(&check->inodes, struct zf_check_inode, inode)
-	if (S_ISDIR(inode->mode) && inode->parent && inode->walk == 0)
-		walk_up(check, inode, walk++);
+	ZF_VECTOR_FOREACH (&check->inodes, struct zf_check_inode, inode)
+		if (S_ISDIR(inode->mode) && inode->parent && inode->walk == 0)
+			walk_up(check, inode, walk++);
 }
 
 int zf_check_names(struct zf_check *check)

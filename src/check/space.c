@@ -62,8 +62,7 @@ static void check_overlaps(struct zf_check *check)
 	const struct zf_check_claim *widest = NULL; /* the one that reaches farthest so far */
 	uint64_t end = 0;
 
-	ZF_VECTOR_FOREACH(&check->claims, struct zf_check_claim, claim)
-	{
+	ZF_VECTOR_FOREACH (&check->claims, struct zf_check_claim, claim) {
 		uint64_t claim_end = claim->address + claim_len(claim);
 
 		if (widest && claim->address < end &&
@@ -184,9 +183,9 @@ static int check_summary(struct zf_check *check, struct merge *merge)
 			  "be read");
 		return 0;
 	}
-	ZF_VECTOR_FOREACH(&check->claims, struct zf_check_claim, claim)
-	if (claim->covered < claim->blocks)
-		not_covered(check, claim);
+	ZF_VECTOR_FOREACH (&check->claims, struct zf_check_claim, claim)
+		if (claim->covered < claim->blocks)
+			not_covered(check, claim);
 	return 0;
 }
 
@@ -238,8 +237,7 @@ static void compare_shares(struct zf_check *check, struct merge *merge)
 	const struct share *share = merge->shares.data;
 	const struct share *end = share + merge->shares.count;
 
-	ZF_VECTOR_FOREACH(&check->claims, struct zf_check_claim, claim)
-	{
+	ZF_VECTOR_FOREACH (&check->claims, struct zf_check_claim, claim) {
 		const struct share wanted = {
 			.address = claim->address, .ino = claim->ino, .offset = claim->offset};
 

@@ -74,6 +74,7 @@ struct zf_check {
 		bool found;
 		bool lost; /* part of it could not be read */
 	} trees[ZF_TREE_COUNT];
+	uint64_t gaps; /* nodes and items that could not be used, so far */
 
 	struct zf_vector inodes;  /* struct zf_check_inode, by ino */
 	struct zf_vector refs;	  /* struct zf_check_name, by ino at first */
@@ -82,7 +83,10 @@ struct zf_check {
 	struct zf_vector intents; /* struct zf_check_intent */
 	struct zf_vector claims;  /* struct zf_check_claim */
 
-	void *data_buf; /* verify.c */
+	struct zf_check_data {
+		uint8_t *buf;
+		uint64_t start, end; /* addresses that are in it */
+	} data;			     /* verify.c */
 };
 
 /*

@@ -32,16 +32,48 @@ static void verify_chunk(struct zf_check *check, const struct zf_check_claim *cl
 	check->counts.verified_bytes += len;
 }
 
+/*
+ * The pieces come in the order of their addresses and are often small: what lies behind one is read
+ * along with it, for the next ones.
+ */
+static int read_ahead(struct zf_check *check, uint64_t address, uint64_t len,
+		      const uint8_t **ret_data)
+{
+	const struct zf_check_zone *zone = &check->zones[address / check->geometry->zone_size];
+	struct zf_check_data *data = &check->data;
+	uint64_t in_zone = address % check->geometry->zone_size;
+	uint64_t written = zone->wp > in_zone ? zone->wp - in_zone : 0;
+	int r;
+
+	if (address >= data->start && address + len <= data->end) {
+		*ret_data = data->buf + (address - data->start);
+		return 0;
+	}
+	data->start = address;
+	data->end = address + zf_max_u64(len, zf_min_u64(CHUNK, written));
+	r = zf_dev_read_buf(check->dev, address, data->buf, data->end - address);
+	if (r < 0 && data->end - address > len) {
+		/* What is not wanted may be what cannot be read. */
+		data->end = address + len;
+		r = zf_dev_read_buf(check->dev, address, data->buf, len);
+	}
+	if (r < 0)
+		data->end = address;
+	*ret_data = data->buf;
+	return r;
+}
+
 int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, uint64_t address,
 		    uint64_t len, const struct zf_le64 *csums)
 {
-	if (!check->data_buf)
-		check->data_buf = aligned_alloc(ZF_BLOCK_SIZE, CHUNK);
-	if (!check->data_buf)
+	if (!check->data.buf)
+		check->data.buf = aligned_alloc(ZF_BLOCK_SIZE, CHUNK);
+	if (!check->data.buf)
 		return -ENOMEM;
 	for (uint64_t at = 0; at < len; at += CHUNK) {
 		uint64_t n = zf_min_u64(CHUNK, len - at);
-		int r = zf_dev_read_buf(check->dev, address + at, check->data_buf, n);
+		const uint8_t *data;
+		int r = read_ahead(check, address + at, n, &data);
 
 		if (r < 0)
 			zf_check_corrupt(check, "data", address + at,
@@ -51,7 +83,7 @@ int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, 
 					 claim->offset + (address + at - claim->address));
 		else
 			verify_chunk(check, claim, address + at, n, csums + (at >> ZF_BLOCK_SHIFT),
-				     check->data_buf);
+				     data);
 	}
 	return 0;
 }

@@ -178,6 +178,7 @@ static int walk_node(struct walk *walk, const struct zf_node_expect *expect)
 		return -ENOMEM;
 	if (r > 0 || read_node(walk, expect, *buf) != 0) {
 		check->trees[walk->tree].lost = true;
+		check->gaps++;
 		return 0;
 	}
 	check->counts.nodes++;

@@ -28,8 +28,7 @@ static void sort_values(struct zf_check *check, struct zf_check_xattrs *xattrs)
 		return;
 	xattrs->sorted = true;
 	zf_vector_sort(&xattrs->values, 0, cmp_value);
-	ZF_VECTOR_FOREACH(&xattrs->values, struct zf_check_xattr_value, value)
-	{
+	ZF_VECTOR_FOREACH (&xattrs->values, struct zf_check_xattr_value, value) {
 		if (previous && previous->id == value->id)
 			zf_check_corrupt(
 				check, "attribute of inode", xattrs->ino,
@@ -64,9 +63,9 @@ void zf_check_xattr_chunk(struct zf_check *check, struct zf_check_xattrs *xattrs
 void zf_check_xattr_end(struct zf_check *check, struct zf_check_xattrs *xattrs)
 {
 	sort_values(check, xattrs);
-	ZF_VECTOR_FOREACH(&xattrs->values, struct zf_check_xattr_value, value)
-	if (value->seen != value->len)
-		zf_check_corrupt(check, "attribute value of inode", xattrs->ino,
-				 "length of value %u has %" PRIu64 ", expected %u", value->id,
-				 value->seen, value->len);
+	ZF_VECTOR_FOREACH (&xattrs->values, struct zf_check_xattr_value, value)
+		if (value->seen != value->len)
+			zf_check_corrupt(check, "attribute value of inode", xattrs->ino,
+					 "length of value %u has %" PRIu64 ", expected %u",
+					 value->id, value->seen, value->len);
 }

@@ -12,7 +12,7 @@ static void add_mount(struct json_object *result, struct zf_fs *fs)
 	int error = zf_txn_error(txn);
 
 	zf_json_add_bool(result, "read_only", zf_fs_is_read_only(fs));
-	if (error)
+	if (error && error != -EROFS)
 		zf_json_add_text(result, "error", strerror(-error));
 	zf_json_add_u64(result, "durable_generation", zf_txn_durable(txn));
 	zf_json_add_u64(result, "running_generation", zf_txn_running(txn));

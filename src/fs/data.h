@@ -137,7 +137,8 @@ void zf_data_deinit(struct zf_data *data); /* with the inode; the blocks stay th
 uint32_t zf_data_inline_max(struct zf_fs *fs);
 
 /* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
-ssize_t zf_data_read(struct zf_inode *inode, uint64_t offset, void *buf, size_t len);
+ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
+		     size_t len);
 ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags);
 
@@ -145,8 +146,9 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
  * Sets the size, mtime and ctime, and stores the item: inode locked exclusively by the caller, who
  * holds no join. Shrinking drops dirty blocks, revokes tickets and drops extents in as many
  * transactions as it takes, behind a persistent intent when it takes more than one. Growing makes
- * sure that what lies behind the old end reads as zeroes. On an error nothing has changed, unless
- * the filesystem is read-only now.
+ * sure that what lies behind the old end reads as zeroes; where data has to land for that, the lock
+ * is dropped and taken again. On an error nothing has changed, unless the filesystem is read-only
+ * now.
  */
 int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 
@@ -180,8 +182,6 @@ unsigned int zf_data_land(struct zf_fs *fs);
 bool zf_data_is_dirty(struct zf_inode *inode);
 /* How many bytes are not in the trees yet, in whole blocks. */
 uint64_t zf_data_memory_bytes(struct zf_inode *inode);
-/* Bytes in blocks that item.bytes does not count yet, at most: for st_blocks. */
-uint64_t zf_data_unlanded_bytes(struct zf_inode *inode);
 
 int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
 int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,

@@ -9,17 +9,8 @@
 
 void zf_extent_reader_init(struct zf_extent_reader *reader, struct zf_inode *inode)
 {
-	struct zf_fs *fs = inode->fs;
-	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
-
-	*reader = (struct zf_extent_reader){
-		.inode = inode,
-		.check = {.report = &fs->report,
-			  .value_max = zf_node_value_max(fs->super.node_size),
-			  .dir_hash_seed = fs->super.dir_hash_seed,
-			  .generation_max = zf_txn_running(fs->txn),
-			  .device_bytes = geometry->zone_size * geometry->zone_count},
-	};
+	reader->inode = inode;
+	zf_fs_get_item_check(inode->fs, &reader->check);
 }
 
 /* `value` holds at least the fixed part of an item of `len` bytes. */

@@ -219,31 +219,46 @@ static int take_error(struct zf_inode *inode)
 	return error;
 }
 
-int zf_data_flush(struct zf_inode *inode, bool wait)
+static int start_one(struct zf_inode *inode)
+{
+	struct packer packer = {.fs = inode->fs};
+	int r = start(&packer, inode);
+
+	pack_submit(&packer);
+	return r;
+}
+
+int zf_flush_land(struct zf_inode *inode)
 {
 	struct zf_data *data = &inode->data;
-	struct packer packer = {.fs = inode->fs};
 	uint64_t seq, seen;
-	int r;
 
 	zf_mutex_lock(&data->lock);
 	seq = data->next_seq;
 	zf_mutex_unlock(&data->lock);
 	for (;;) {
+		int r;
+
 		seen = zf_flush_events(inode->fs);
-		r = start(&packer, inode);
-		pack_submit(&packer);
-		if (r < 0)
+		r = start_one(inode);
+		if (r < 0 || has_landed(data, seq))
 			return r;
-		if (!wait || has_landed(data, seq))
-			break;
 		zf_flush_progress(inode->fs, seen);
 	}
-	if (wait)
+}
+
+int zf_data_flush(struct zf_inode *inode, bool wait)
+{
+	int r;
+
+	if (!wait) {
+		r = start_one(inode);
+		return r < 0 || has_blocks(&inode->data) ? r : store_item(inode);
+	}
+	r = zf_flush_land(inode);
+	if (r == 0)
 		r = take_error(inode);
-	if (r == 0 && (wait || !has_blocks(data)))
-		r = store_item(inode);
-	return r;
+	return r < 0 ? r : store_item(inode);
 }
 
 /* ---- many ---- */

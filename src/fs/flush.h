@@ -28,6 +28,10 @@ void zf_flush_run_eager(struct zf_fs *fs);
 /* Starts what became dirty before `born_ms` (CLOCK_MONOTONIC_COARSE), and stores items. */
 int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 
+/* Returns when all that is dirty now has landed or failed: the error is left to fsync. No lock
+ * held. */
+int zf_flush_land(struct zf_inode *inode);
+
 /*
  * Locks the inode exclusively and joins the running transaction, to record what was accepted
  * earlier: so it may use what is kept for freeing. The lock is not held while a commit is waited

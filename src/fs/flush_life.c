@@ -76,13 +76,3 @@ bool zf_data_is_dirty(struct zf_inode *inode)
 {
 	return zf_data_memory_bytes(inode) > 0;
 }
-
-uint64_t zf_data_unlanded_bytes(struct zf_inode *inode)
-{
-	uint64_t r;
-
-	zf_mutex_lock(&inode->data.lock);
-	r = (uint64_t)inode->data.blocks << ZF_BLOCK_SHIFT;
-	zf_mutex_unlock(&inode->data.lock);
-	return r;
-}

@@ -87,13 +87,17 @@ int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)
 
 /*
  * What is on its way counts, as far as it can be new: up to the size. So a file has its blocks when
- * it has been written, not some seconds later.
+ * it has been written, not some seconds later. Bytes that live in the extent item take no block;
+ * but a file with a size and without blocks passes for one great hole with many programs.
  */
-static uint64_t bytes_with(const struct zf_inode_item *item, uint64_t memory_bytes)
+static uint64_t bytes_with(const struct zf_inode *inode, uint64_t memory_bytes)
 {
+	const struct zf_inode_item *item = &inode->item;
 	uint64_t all =
 		zf_min_u64(item->bytes + memory_bytes, zf_align_up(item->size, ZF_BLOCK_SIZE));
 
+	if (all == 0 && S_ISREG(item->mode) && item->size <= zf_data_inline_max(inode->fs))
+		return item->size;
 	return zf_max_u64(item->bytes, all);
 }
 
@@ -106,7 +110,7 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 		.ino = inode->ino,
 		.generation = item->generation,
 		.size = item->size,
-		.blocks = (bytes_with(item, memory_bytes) + 511) / 512,
+		.blocks = (bytes_with(inode, memory_bytes) + 511) / 512,
 		.rdev = item->rdev,
 		.mode = item->mode,
 		.nlink = item->nlink,

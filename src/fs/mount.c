@@ -249,13 +249,15 @@ static int load(struct zf_fs *fs)
 	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
 	if (r < 0)
 		return r;
+	options.read_only = fs->read_only;
 	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
+	if (r < 0 || fs->read_only)
+		return r;
+	zf_txn_settle(fs->txn);
 	/* Nothing is reset before a commit of our own when a record was stepped over. */
-	if (r == 0 && stepped_over && !fs->read_only)
-		r = zf_txn_commit(fs->txn, true);
-	return r;
+	return stepped_over ? zf_txn_commit(fs->txn, true) : 0;
 }
 
 /* ---- mount and unmount ---- */
@@ -345,8 +347,9 @@ int zf_fs_unmount(struct zf_fs *fs)
 		if (zf_txn_error(fs->txn))
 			r = zf_txn_error(fs->txn);
 		else {
-			int committed = zf_txn_commit(fs->txn,
-						      !fs->super.clean || zf_txn_is_dirty(fs->txn));
+			bool said =
+				fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
+			int committed = zf_txn_commit(fs->txn, !said);
 
 			r = committed < 0 ? committed : r;
 		}

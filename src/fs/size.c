@@ -39,6 +39,26 @@ bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index)
 	return !frontier || index <= frontier->index;
 }
 
+static bool is_partial(uint32_t bytes)
+{
+	return bytes > 0 && bytes < ZF_BLOCK_SIZE;
+}
+
+bool zf_size_has_partial_locked(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	uint64_t index = inode->disk_size >> ZF_BLOCK_SHIFT;
+	struct zf_block *block;
+
+	while ((block = zf_block_next_locked(data, index))) {
+		if (!block->failed && (is_partial(block->landed_end) ||
+				       (block->blocked && is_partial(block->landed_end_next))))
+			return true;
+		index = block->index + 1;
+	}
+	return false;
+}
+
 static void clamp(struct zf_block *block, uint32_t bytes)
 {
 	if (!block)

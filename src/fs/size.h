@@ -3,10 +3,10 @@
  * inode->disk_size: how far the file in the trees is whole.
  *
  * The first block at or behind disk_size that is in memory and not right on the device is the
- * frontier. disk_size goes up to it (and into it, as far as the version that landed last reaches);
- * what lies behind it may not enter the tree yet, or a crash would show a size over a gap that is
- * no hole, or extents behind the end. Blocks that failed are no frontier: their loss was, or will
- * be, told by fsync.
+ * frontier. As blocks land, disk_size goes up to it (and into it, as far as the version that landed
+ * last reaches); what lies behind it may not enter the tree yet, or a crash would show a size over
+ * a gap that is no hole, or extents behind the end. Blocks that failed are no frontier: their loss
+ * was, or will be, told by fsync.
  *
  * Callers hold inode->lock exclusively and data->lock.
  */
@@ -20,6 +20,11 @@ struct zf_inode;
 
 void zf_size_advance_locked(struct zf_inode *inode);
 bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index);
+/*
+ * Is a block in memory whose stored version reaches only into it, as the frontier counts? Behind
+ * that point it may hold bytes that were cut off.
+ */
+bool zf_size_has_partial_locked(struct zf_inode *inode);
 /* Size and disk_size go down to `size`: stored bytes behind it no longer count as right. */
 void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size);
 

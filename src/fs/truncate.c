@@ -7,6 +7,7 @@
 #include "fs/block.h"
 #include "fs/discard.h"
 #include "fs/extent.h"
+#include "fs/flush.h"
 #include "fs/inode.h"
 #include "fs/size.h"
 #include "fs/tail.h"
@@ -201,13 +202,6 @@ static int shrink(struct truncation *truncation)
 
 /* ---- growing ---- */
 
-static void advance(struct zf_inode *inode)
-{
-	zf_mutex_lock(&inode->data.lock);
-	zf_size_advance_locked(inode);
-	zf_mutex_unlock(&inode->data.lock);
-}
-
 int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait)
 {
 	int r = 0;
@@ -217,21 +211,47 @@ int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait)
 	return r < 0 ? r : zf_tail_settle(inode, may_wait);
 }
 
+/*
+ * A given size is in the trees with its transaction, whatever has landed until then. Blocks that
+ * have not read as zeroes, if they never had a place; but one that has, with bytes behind an old
+ * end of the file, must land first.
+ */
+static bool must_land(struct zf_inode *inode)
+{
+	bool r;
+
+	zf_mutex_lock(&inode->data.lock);
+	r = zf_size_has_partial_locked(inode);
+	zf_mutex_unlock(&inode->data.lock);
+	return r;
+}
+
+/* 1: the lock was dropped, look again. */
 static int grow(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
+	bool grows = truncation->size > inode->item.size;
 	struct zf_trans trans;
 	int r = 0;
 
-	if (truncation->size > inode->item.size)
+	if (grows)
 		r = zf_truncate_before_growth(inode, truncation->may_wait);
+	if (r == 0 && grows && must_land(inode)) {
+		if (!truncation->may_wait)
+			return -EAGAIN;
+		zf_rwlock_unlock(&inode->lock);
+		r = zf_flush_land(inode);
+		zf_rwlock_wrlock(&inode->lock);
+		return r < 0 ? r : 1;
+	}
 	if (r == 0)
 		r = zf_trans_join(inode->fs->txn, ZF_RESERVE_NORMAL, 1, truncation->may_wait,
 				  &trans);
 	if (r < 0)
 		return r;
+	if (grows)
+		inode->disk_size = truncation->size;
 	inode->item.size = truncation->size;
-	advance(inode);
 	set_times(inode);
 	r = zf_inode_store(inode, &trans);
 	if (r < 0)
@@ -247,9 +267,13 @@ int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t 
 		.may_wait = ctx->may_wait,
 		.size = size,
 	};
+	int r;
 
 	if (size > ZF_FILE_SIZE_MAX)
 		return -EFBIG;
 	truncation.from = zf_align_up(size, ZF_BLOCK_SIZE);
-	return size < inode->item.size ? shrink(&truncation) : grow(&truncation);
+	do {
+		r = size < inode->item.size ? shrink(&truncation) : grow(&truncation);
+	} while (r == 1);
+	return r;
 }

@@ -29,18 +29,17 @@ int zf_txn_freeze(struct zf_txn *txn)
 	int r;
 
 	zf_mutex_lock(&txn->lock);
-	if (txn->error) {
-		zf_mutex_unlock(&txn->lock);
-		return -EROFS;
-	}
-	assert(!txn->freezing && !txn->frozen);
+	assert(!txn->freezing && (txn->error || !txn->frozen));
 	txn->freezing = true;
 	while (txn->joins > 0)
 		zf_cond_wait(&txn->changed, &txn->lock);
+	/* One of them may have been given up in the middle: what it left must not be committed. */
+	r = txn->error ? -EROFS : 0;
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
-	r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
+	if (r == 0)
+		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {
 		zf_forest_freeze(txn->forest, txn->writer.generation);
 		txn->frozen_counters[0] = txn->counters.next_ino;
@@ -57,7 +56,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 	txn->stats.freeze_ns_max = zf_max_u64(txn->stats.freeze_ns_max, took);
 	zf_cond_broadcast(&txn->changed);
 	zf_mutex_unlock(&txn->lock);
-	if (r < 0)
+	if (r < 0 && r != -EROFS)
 		zf_txn_fail(txn, r, "freezing a transaction");
 	return r;
 }
@@ -189,8 +188,17 @@ int zf_txn_finish(struct zf_txn *txn)
 static int commit_locked(struct zf_txn *txn)
 {
 	uint64_t began = now_ns(), took;
-	int r = zf_txn_freeze(txn);
+	int r;
 
+	/*
+	 * Joins leave room for the tail of a transaction that changed something; one of nothing may
+	 * find none, and that is no failure.
+	 */
+	while (!zf_alloc_can_freeze(txn->alloc) && zf_txn_reset_one_locked(txn, true) > 0)
+		;
+	if (!zf_txn_is_dirty(txn) && !zf_alloc_can_freeze(txn->alloc))
+		return -ENOSPC;
+	r = zf_txn_freeze(txn);
 	if (r == 0)
 		r = zf_txn_write(txn);
 	if (r == 0)
@@ -203,32 +211,30 @@ static int commit_locked(struct zf_txn *txn)
 	return r;
 }
 
-int zf_txn_commit(struct zf_txn *txn, bool force)
+int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force)
 {
 	int r;
 
 	zf_mutex_lock(&txn->commit_lock);
 	r = zf_txn_error(txn) ? -EROFS : 0;
-	if (r == 0 && (force || zf_txn_is_dirty(txn)))
+	if (r == 0 && zf_txn_durable(txn) < wanted && (force || zf_txn_is_dirty(txn)))
 		r = commit_locked(txn);
 	zf_mutex_unlock(&txn->commit_lock);
 	return r;
 }
 
+int zf_txn_commit(struct zf_txn *txn, bool force)
+{
+	return zf_txn_commit_upto(txn, UINT64_MAX, force);
+}
+
 int zf_txn_sync(struct zf_txn *txn)
 {
 	uint64_t wanted = zf_txn_running(txn);
-	int r = 0;
 
 	if (!zf_txn_is_dirty(txn))
 		wanted--; /* nothing in the running one yet, but one before it may be on its way */
-	zf_mutex_lock(&txn->commit_lock);
-	if (zf_txn_error(txn))
-		r = -EROFS;
-	else if (zf_txn_durable(txn) < wanted && zf_txn_is_dirty(txn))
-		r = commit_locked(txn);
-	zf_mutex_unlock(&txn->commit_lock);
-	return r;
+	return zf_txn_commit_upto(txn, wanted, false);
 }
 
 void zf_txn_set_clean(struct zf_txn *txn, bool clean)

@@ -93,6 +93,9 @@ static void write_run(struct stream *stream, const struct zf_meta_run *run)
 		chunk->busy = true;
 		zf_dev_submit(stream->txn->dev, &chunk->io);
 	}
+	/* The next run opens another zone: never two active at once. */
+	for (unsigned int i = 0; i < IN_FLIGHT; i++)
+		wait_for(stream, &stream->chunks[i]);
 }
 
 static int write_copy(struct zf_txn *txn, unsigned int copy)
@@ -108,8 +111,6 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 		chunks[i].stream = &stream;
 	for (unsigned int i = 0; i < txn->frozen->run_count[copy] && stream.error == 0; i++)
 		write_run(&stream, &txn->frozen->runs[copy][i]);
-	for (unsigned int i = 0; i < IN_FLIGHT; i++)
-		wait_for(&stream, &chunks[i]);
 	zf_cond_deinit(&stream.done);
 	zf_mutex_deinit(&stream.lock);
 	zf_mutex_lock(&txn->lock);

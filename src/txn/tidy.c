@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "txn/txn_internal.h"
 
-/* Nodes that one transaction may touch while it drops a zone's summary entries. */
+/* Nodes that one step may touch while it drops a zone's summary entries: as many as one edit and
+ * more. */
 #define DROP_NODES 8u
+#define DROP_EDITS 2u
 /* How much of a metadata zone is read at once. */
 #define SCAN_BYTES (UINT64_C(1) << 20)
 
@@ -21,25 +24,45 @@ static uint64_t zone_start(struct zf_txn *txn, uint32_t zone_no)
 
 /* ---- resets ---- */
 
-static int reset_one(struct zf_txn *txn, bool urgent)
+int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent)
 {
 	uint32_t zone_no;
-	int r;
+	int r = 0;
 
-	/* The commit lock: a paused check must not see zones vanish. */
-	zf_mutex_lock(&txn->commit_lock);
-	r = zf_txn_error(txn) ? -ENOENT : zf_alloc_next_reset(txn->alloc, urgent, &zone_no);
-	if (r == 0) {
-		if (zone_no >= zf_dev_geometry(txn->dev)->conventional)
-			r = zf_dev_reset(txn->dev, zone_no);
-		zf_alloc_reset_done(txn->alloc, zone_no, r);
-		r = 0;
-	}
-	zf_mutex_unlock(&txn->commit_lock);
-	return r == 0 ? ZF_TIDY_DID : 0;
+	if (zf_txn_error(txn) || zf_alloc_next_reset(txn->alloc, urgent, &zone_no) < 0)
+		return 0;
+	if (zone_no >= zf_dev_geometry(txn->dev)->conventional)
+		r = zf_dev_reset(txn->dev, zone_no);
+	zf_alloc_reset_done(txn->alloc, zone_no, r);
+	if (r < 0)
+		zf_report(txn->report, ZF_REPORT_WARNING,
+			  "resetting zone %" PRIu32
+			  " failed: %s; it is left alone until the next mount",
+			  zone_no, strerror(-r));
+	return ZF_TIDY_DID;
 }
 
-static int report_one(struct zf_txn *txn)
+/* ---- what the device has to be asked and told about a zone ---- */
+
+static int finish_one_locked(struct zf_txn *txn)
+{
+	uint32_t zone_no;
+
+	if (zf_txn_error(txn) || zf_alloc_next_finish(txn->alloc, &zone_no) < 0)
+		return 0;
+	zf_alloc_finish_done(txn->alloc, zone_no, zf_dev_finish(txn->dev, zone_no));
+	return ZF_TIDY_DID;
+}
+
+void zf_txn_settle(struct zf_txn *txn)
+{
+	zf_mutex_lock(&txn->commit_lock);
+	while (finish_one_locked(txn) > 0)
+		;
+	zf_mutex_unlock(&txn->commit_lock);
+}
+
+static int report_one_locked(struct zf_txn *txn)
 {
 	struct zf_zone_info info;
 	uint32_t zone_no;
@@ -67,15 +90,17 @@ static int drop_summary(struct zf_txn *txn)
 	do {
 		struct zf_trans trans;
 
-		r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, DROP_NODES, true, &trans);
+		r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, DROP_EDITS, true, &trans);
 		if (r < 0)
-			return r;
+			break;
 		r = zf_tree_delete_range(txn->forest, trans.writer, ZF_TREE_SUMMARY, &from, &to,
 					 DROP_NODES);
 		if (r == 0)
-			zf_alloc_summary_dropped(txn->alloc, zone_no);
+			zf_alloc_summary_dropped(txn->alloc, zone_no, 0);
 		zf_trans_leave(&trans);
 	} while (r > 0);
+	if (r < 0)
+		zf_alloc_summary_dropped(txn->alloc, zone_no, r);
 	return r < 0 ? r : ZF_TIDY_DID;
 }
 
@@ -166,10 +191,17 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 
 int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 {
-	int r = report_one(txn);
+	int r;
 
+	/* The commit lock: a paused check must not see zones vanish, and no two ask for one zone.
+	 */
+	zf_mutex_lock(&txn->commit_lock);
+	r = report_one_locked(txn);
 	if (r == 0)
-		r = reset_one(txn, urgent);
+		r = zf_txn_reset_one_locked(txn, urgent);
+	if (r == 0)
+		r = finish_one_locked(txn);
+	zf_mutex_unlock(&txn->commit_lock);
 	if (r == 0)
 		r = drop_summary(txn);
 	if (r == 0)

@@ -13,10 +13,12 @@
 /* A join asks for at most this many rounds of commit and tidy before it gives up. */
 #define ROUNDS_MAX 8u
 
-/* Kept for removals when everything else gets -ENOSPC, and for the commit and reclaim themselves.
- */
-#define JOINS_KEPT_FOR_FREEING 24u
-#define JOINS_KEPT_FOR_SYSTEM  4u
+/* Edits kept for removals when everything else gets -ENOSPC, and for reclaim itself. */
+#define EDITS_KEPT_FOR_FREEING 40u
+#define EDITS_KEPT_FOR_SYSTEM  4u
+
+/* The fewest children of an inner node that was made by a split. */
+#define SPLIT_CHILDREN 16u
 
 /* ---- life ---- */
 
@@ -55,6 +57,7 @@ int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 	txn->report = report;
 	txn->options = *options;
 	txn->super = *super;
+	txn->error = options->read_only ? -EROFS : 0;
 	zf_mutex_init(&txn->lock, ZF_RANK_TRANS);
 	zf_mutex_init(&txn->commit_lock, ZF_RANK_COMMIT);
 	zf_cond_init(&txn->changed);
@@ -62,9 +65,8 @@ int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 	txn->counters.inode_count = super->inode_count;
 	txn->counters.next_intent = super->next_intent;
 	txn->durable = super->generation;
-	/* Past every generation that the ring has seen: no node of a lost one can pass for a new
-	 * one. */
-	txn->running = zf_max_u64(zf_ring_highest_generation(ring), super->generation) + 1;
+	txn->running = zf_alloc_running(alloc);
+	assert(txn->running > super->generation);
 	txn->writer = (struct zf_writer){
 		.generation = txn->running, .alloc = stream_alloc, .free = stream_free};
 	zf_tree_get_root(forest, ZF_TREE_ZONE, &root, &level);
@@ -97,7 +99,7 @@ void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
 	zf_mutex_lock(&txn->lock);
 	first = txn->error == 0;
 	if (first)
-		txn->error = error;
+		txn->error = error == -EROFS ? -EIO : error; /* the former is a mount's option */
 	zf_mutex_unlock(&txn->lock);
 	if (first)
 		zf_report(txn->report, ZF_REPORT_ERROR,
@@ -150,59 +152,100 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
 
 /* ---- room ---- */
 
-static unsigned int nodes_kept(const struct zf_txn *txn, enum zf_reserve_class class,
-			       unsigned int worst)
+/*
+ * The most nodes that one transaction can need for so many edits. Either each edit takes its worst
+ * case; or, and on small filesystems that is far less: every node there is is copied once, each
+ * edit splits one leaf, inner nodes split when they have doubled, and the trees grow a level each.
+ */
+struct bound {
+	uint64_t worst; /* of one edit */
+	uint64_t live;	/* nodes there are */
+};
+
+static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
 {
+	uint64_t all = bound->live + edits + edits / SPLIT_CHILDREN + bound->worst;
+
+	return zf_min_u64(edits * bound->worst, all);
+}
+
+/*
+ * Reclaim has to be able to move what a zone holds, or nothing ever comes back. And before removals
+ * come to their end, they have to have left a zone's worth of garbage: so that some zone has enough
+ * of it to be worth the move, however widely it is spread.
+ */
+static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
+			   enum zf_reserve_class class)
+{
+	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+	uint64_t for_system = zone + nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM);
+
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return JOINS_KEPT_FOR_FREEING * worst;
+		return for_system + zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_FREEING));
 	case ZF_RESERVE_FREEING:
-		return JOINS_KEPT_FOR_SYSTEM * worst;
+		return for_system;
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}
 	return 0;
 }
 
-/*
- * One round of getting space back: a commit makes what was freed reusable, tidying resets it.
- * Returns whether trying again may help.
- */
-static bool make_room(struct zf_txn *txn, unsigned int round)
+/* Does everything that gives room back now. Returns whether it did anything. */
+static bool tidy_all(struct zf_txn *txn)
 {
-	bool worth = zf_alloc_emptied_zones(txn->alloc) > 0 || zf_txn_is_dirty(txn);
+	bool any = false;
 	int did;
 
-	if (zf_txn_commit(txn, worth) < 0)
-		return false;
 	do {
 		did = zf_txn_tidy(txn, true);
-		worth |= did > 0;
+		any |= did > 0;
 	} while (did == ZF_TIDY_DID);
-	return worth && round < ROUNDS_MAX;
+	return any;
+}
+
+/*
+ * One round of getting space back: what may be reset already; else a commit makes what was freed
+ * reusable, and tidying resets it. Returns whether it gave anything back.
+ */
+static bool make_room(struct zf_txn *txn)
+{
+	uint64_t running = zf_txn_running(txn);
+	bool worth;
+
+	if (tidy_all(txn))
+		return true;
+	worth = zf_alloc_emptied_zones(txn->alloc) > 0 || zf_txn_is_dirty(txn);
+	if (!worth || zf_txn_commit_upto(txn, running, true) < 0)
+		return false;
+	return tidy_all(txn);
 }
 
 /* 0: joined; 1: no room without a commit; -EAGAIN, -EROFS. */
 static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		    bool may_wait, struct zf_trans *ret_trans)
 {
-	unsigned int worst = zf_forest_worst_nodes(txn->forest);
-	unsigned int need = items * worst;
+	struct bound bound;
+	uint64_t need;
 	int r = 0;
 
 	zf_mutex_lock(&txn->lock);
 	while (txn->freezing && may_wait)
 		zf_cond_wait(&txn->changed, &txn->lock);
+	/* Only now: what a frozen transaction made, this one copies. */
+	bound = (struct bound){
+		.worst = zf_forest_worst_nodes(txn->forest),
+		.live = zf_alloc_live_nodes(txn->alloc),
+	};
+	need = nodes_needed(&bound, items);
 	if (txn->error)
 		r = -EROFS;
 	else if (txn->freezing)
 		r = -EAGAIN;
-	else if (zf_alloc_nodes_left(txn->alloc) <
-		 txn->nodes_set_aside + need + nodes_kept(txn, class, worst))
+	else if (zf_alloc_promise_nodes(txn->alloc, need, nodes_kept(txn, &bound, class)) < 0)
 		r = 1;
 	if (r == 0) {
 		txn->joins++;
-		txn->nodes_set_aside += need;
 		*ret_trans = (struct zf_trans){
 			.txn = txn,
 			.writer = &txn->writer,
@@ -219,24 +262,29 @@ static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned in
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans)
 {
+	unsigned int round = 0;
+
 	/* Too much dirty metadata: a commit first, but for those who are part of getting rid of it.
 	 */
 	if (class == ZF_RESERVE_NORMAL &&
 	    zf_forest_dirty_bytes(txn->forest) > txn->options.dirty_bytes_max) {
-		int r = may_wait ? zf_txn_commit(txn, false) : -EAGAIN;
+		int r = may_wait ? zf_txn_sync(txn) : -EAGAIN;
 
 		if (r < 0)
 			return r;
 	}
-	for (unsigned int round = 0;; round++) {
+	/* Once more even when there was nothing to do: somebody else may have done it. */
+	for (bool again = true;; round++) {
 		int r = try_join(txn, class, items, may_wait, ret_trans);
 
 		if (r <= 0)
 			return r;
 		if (!may_wait)
 			return -EAGAIN;
-		if (class == ZF_RESERVE_SYSTEM || !make_room(txn, round))
+		/* Making room itself joins like this. */
+		if (class == ZF_RESERVE_SYSTEM || !again)
 			return -ENOSPC;
+		again = make_room(txn) && round < ROUNDS_MAX;
 	}
 }
 
@@ -244,10 +292,10 @@ void zf_trans_leave(struct zf_trans *trans)
 {
 	struct zf_txn *txn = trans->txn;
 
+	zf_alloc_promise_over(txn->alloc, trans->nodes);
 	zf_mutex_lock(&txn->lock);
-	assert(txn->joins > 0 && txn->nodes_set_aside >= trans->nodes);
+	assert(txn->joins > 0);
 	txn->joins--;
-	txn->nodes_set_aside -= trans->nodes;
 	if (txn->freezing && txn->joins == 0)
 		zf_cond_broadcast(&txn->changed);
 	zf_mutex_unlock(&txn->lock);
@@ -263,7 +311,9 @@ void zf_trans_abort(struct zf_trans *trans, int error, const char *what)
 int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items, bool may_wait)
 {
-	for (unsigned int round = 0;; round++) {
+	unsigned int round = 0;
+
+	for (bool again = true;; round++) {
 		int r = zf_alloc_reserve(txn->alloc, class, data_blocks, items);
 
 		if (r != -ENOSPC)
@@ -272,7 +322,8 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 			return -EROFS;
 		if (!may_wait)
 			return -EAGAIN;
-		if (!make_room(txn, round))
+		if (!again)
 			return -ENOSPC;
+		again = make_room(txn) && round < ROUNDS_MAX;
 	}
 }

@@ -36,6 +36,7 @@ struct zf_txn;
 
 struct zf_txn_options {
 	uint64_t dirty_bytes_max; /* of nodes; a join beyond it commits first */
+	bool read_only;		  /* zf_txn_error() is -EROFS from the start */
 };
 
 /* All four outlive the txn. `super` is the committed superblock; the txn keeps its own copy. */
@@ -60,7 +61,7 @@ struct zf_trans {
 	struct zf_txn *txn;
 	struct zf_writer *writer;
 	uint64_t generation; /* durable when zf_txn_durable() reaches it */
-	unsigned int nodes;  /* set aside for this join */
+	uint64_t nodes;	     /* set aside for this join */
 };
 
 /*
@@ -120,6 +121,12 @@ enum zf_tidy {
 	ZF_TIDY_EMPTIED = 2,
 };
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
+
+/*
+ * Before the first write of a mount: finishes zones that a crash left partly written, until
+ * metadata and data can have the active zones that they need.
+ */
+void zf_txn_settle(struct zf_txn *txn);
 
 /* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
 void zf_txn_pause(struct zf_txn *txn);

@@ -23,7 +23,6 @@ struct zf_txn {
 	struct zf_cond changed; /* a freeze ended, or a join left */
 	bool freezing;
 	unsigned int joins;
-	uint64_t nodes_set_aside; /* for the joins there are */
 	uint64_t running, durable;
 	int error;
 	struct zf_txn_stats stats;
@@ -38,6 +37,15 @@ struct zf_txn {
 
 /* Writes the frozen transaction's node stream; every copy that can be written. (stream_write.c) */
 int zf_txn_write_stream(struct zf_txn *txn);
+
+/*
+ * A commit, unless the generation `wanted` is durable already or there is nothing to commit; with
+ * `force` of nothing too. -ENOSPC: nothing to commit, and no room for a commit of nothing.
+ */
+int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force);
+
+/* Resets one zone, if one may be reset: 1, else 0. Commit lock held. (tidy.c) */
+int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent);
 
 /* The filesystem turns read-only; says so once. */
 void zf_txn_fail(struct zf_txn *txn, int error, const char *what);

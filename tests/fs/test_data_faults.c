@@ -290,6 +290,73 @@ static void a_full_device_says_so_and_can_be_emptied(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Whatever way blocks go, the reservations that came with them go too. */
+static void reservations_are_given_back(void **state)
+{
+	struct data_rig_options options = {.seed = 8};
+	struct zf_space before, after;
+	struct data_rig rig;
+	uint64_t ino, small;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	small = data_rig_make(&rig, "small");
+	data_rig_sync(&rig);
+	zf_alloc_get_space(zf_fs_alloc(rig.fs), &before);
+	write_pattern(&rig, ino, 1, 5, 40 * BLOCK); /* to land */
+	write_pattern(&rig, small, 1, 0, 500);
+	write_pattern(&rig, ino, 1, 9, 10 * BLOCK); /* on dirty blocks */
+	zf_alloc_get_space(zf_fs_alloc(rig.fs), &after);
+	assert_true(after.reserved >= before.reserved + 42 * BLOCK);
+	data_rig_truncate(&rig, ino, 30 * BLOCK + 1); /* dropped */
+	assert_int_equal(zf_fs_step(rig.fs), 0);
+	write_pattern(&rig, ino, 2, 0, 25 * BLOCK); /* perhaps above one in flight */
+	data_rig_truncate(&rig, ino, 2 * BLOCK + 1);
+	data_rig_truncate(&rig, ino, 9 * BLOCK);
+	rig.errors_expected = true;
+	fail_appends(&rig, 2, false);
+	write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+	write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
+	data_rig_unlink(&rig, "small", small);
+	data_rig_sync(&rig);
+	zf_alloc_get_space(zf_fs_alloc(rig.fs), &after);
+	assert_int_equal(after.reserved, before.reserved);
+	assert_int_equal(rig.fs->flush.used_bytes, 0);
+	assert_int_equal(rig.fs->flush.flight_bytes, 0);
+	data_rig_deinit(&rig);
+}
+
+/* The smallest device there may be: little room for metadata, and the log's and reclaim's zones
+ * kept. */
+static void the_smallest_device_is_filled_and_emptied(void **state)
+{
+	struct data_rig_options options = {
+		.seed = 9, .zone_count = 16, .zone_size = 256 << 10, .append_limit = 64 << 10};
+	uint64_t inos[256];
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	for (unsigned int round = 0; round < 3; round++) {
+		unsigned int n = fill(&rig, inos, 256, 5 * BLOCK, round * 1000);
+		char name[16];
+
+		assert_true(n >= 10);
+		data_rig_remount(&rig);
+		for (unsigned int i = 0; i < n; i++)
+			data_rig_expect(&rig, inos[i], round * 1000 + i, 0, 5 * BLOCK);
+		for (unsigned int i = 0; i <= n; i++) {
+			snprintf(name, sizeof(name), "fill-%u", i);
+			data_rig_unlink(&rig, name, inos[i]);
+		}
+		for (unsigned int i = 0; i < 6; i++)
+			assert_int_equal(zf_fs_step(rig.fs), 0);
+	}
+	data_rig_deinit(&rig);
+}
+
 static void overwriting_forever_finds_room(void **state)
 {
 	struct data_rig_options options = {.seed = 6, .zone_count = 32, .dirty_bytes = 1 << 20};
@@ -316,6 +383,8 @@ int main(void)
 		cmocka_unit_test(whatever_fails_what_was_synced_stays),
 		cmocka_unit_test(an_interrupted_truncation_leaves_nothing_behind),
 		cmocka_unit_test(a_full_device_says_so_and_can_be_emptied),
+		cmocka_unit_test(reservations_are_given_back),
+		cmocka_unit_test(the_smallest_device_is_filled_and_emptied),
 		cmocka_unit_test(overwriting_forever_finds_room),
 	};
 

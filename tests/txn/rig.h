@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small mounted filesystem whose share tree, which nothing else uses yet, is a table of numbered
+ * items: what transactions do is seen without inodes and data in between. And a model of that
+ * table, as it is and as the last commit left it.
+ */
+#ifndef ZF_TESTS_TXN_RIG_H
+#define ZF_TESTS_TXN_RIG_H
+
+#include "fs/fs.h"
+#include "io/memory.h"
+#include "support/sim.h"
+#include "txn/txn.h"
+
+#define RIG_ITEMS 1024u
+
+struct rig_table {
+	uint32_t value[RIG_ITEMS]; /* 0: no item */
+};
+
+struct rig {
+	struct zf_memory *memory; /* one of the two */
+	struct zf_sim *sim;
+	struct zf_dev *dev;
+	struct zf_fs *fs;
+	struct zf_txn *txn;
+	uint32_t next_value;
+	struct rig_table now;
+};
+
+extern const struct zf_geometry rig_tiny; /* 16 zones of 64 KiB, six of them active */
+
+/* Makes a device (simulated if `sim_seed`), formats it with nodes of 4 KiB, mounts it. */
+void rig_open(struct rig *rig, const struct zf_geometry *geometry, uint64_t sim_seed);
+void rig_close(struct rig *rig);
+
+/* Without a commit: what a kill of the daemon does. The model is the caller's to set back. */
+void rig_abandon(struct rig *rig);
+void rig_mount(struct rig *rig);
+int rig_try_mount(struct rig *rig);
+
+/* One transaction's edits; -ENOSPC and the like leave the model alone. */
+int rig_put(struct rig *rig, unsigned int n, size_t len);
+int rig_delete(struct rig *rig, unsigned int n);
+/* Within a join that the caller holds. */
+int rig_put_in(struct rig *rig, struct zf_trans *trans, unsigned int n, size_t len);
+
+/* Asserts that the tree holds what the table says; and that zones count the nodes that there are.
+ */
+void rig_assert_holds(struct rig *rig, const struct rig_table *table);
+void rig_assert_sound(struct rig *rig);
+
+#endif

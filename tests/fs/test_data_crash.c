@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fs/data_rig.h"
+#include "txn/txn.h"
 
 #define BLOCK 4096u
 
@@ -43,10 +44,20 @@ static int truncate_to(struct run *run, uint64_t size)
 	return zf_fs_setattr(run->rig.fs, &run->rig.ctx, run->ino, &set, &attr);
 }
 
-/* Without threads a step does part of what there is to do: every order of things comes up. */
+/*
+ * Without threads a step does part of what there is to do: every order of things comes up, also
+ * that of a commit before any data.
+ */
 static int maybe_step(struct run *run)
 {
-	return zf_rng_chance(&run->rng, 40) ? zf_fs_step(run->rig.fs) : 0;
+	switch (zf_rng_below(&run->rng, 5)) {
+	case 0:
+	case 1:
+		return zf_fs_step(run->rig.fs);
+	case 2:
+		return zf_txn_commit(zf_fs_txn(run->rig.fs), false);
+	}
+	return 0;
 }
 
 /* Returns whether the power went before the workload was done. */
@@ -222,6 +233,10 @@ static void shrink_and_grow(struct run *run)
 			return;
 		if (zf_rng_chance(&run->rng, 50) &&
 		    zf_fs_fsync(run->rig.fs, &run->rig.ctx, run->ino, true) < 0)
+			return;
+		/* The last block to be: dirty above what is stored, or in flight. */
+		if (zf_rng_chance(&run->rng, 50) &&
+		    (write_pattern(run, 1, 2 * BLOCK, BLOCK, 0) < 0 || maybe_step(run) < 0))
 			return;
 		if (truncate_to(run, size) < 0 || maybe_step(run) < 0)
 			return;

@@ -108,10 +108,10 @@ enum zf_reserve_class {
  * Sets aside `data_blocks` of data and room for `items` new tree items (each with the worst-case
  * share of its leaf), for as long as they are not recorded in the trees. -ENOSPC when they are not
  * there, even though a commit might free some: the caller (txn) commits and tries again before a
- * user sees it.
+ * user sees it. Data leaves room for so many `nodes`, besides what is promised to transactions.
  */
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
-		     uint64_t items);
+		     uint64_t items, uint64_t nodes);
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 struct zf_space {

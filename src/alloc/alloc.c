@@ -202,6 +202,13 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 	if (!alloc->geometry->pointers_are_lower_bounds && !zone->unusable) {
 		if (live == 0)
 			return 0;
+		/* A commit goes on when only one copy of its nodes could be written: this is the other. */
+		if (zone->role == ZF_ROLE_META && alloc->copies > 1) {
+			zf_report(alloc->report, ZF_REPORT_WARNING,
+				  "zone %u lacks metadata, of which there is one copy only", zone_no);
+			zone->pointer = zone->capacity;
+			return 0;
+		}
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "write pointer has %u blocks, expected at least %u",
 					 zone->pointer, pointer);

@@ -181,12 +181,6 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
  */
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep);
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
-/*
- * Nodes that operations of this class leave to others: removing copies nodes all over the metadata
- * zones before it frees any, and emptying a zone needs room for what is live in it. So ordinary
- * operations leave whole zones, or a full filesystem could not be emptied.
- */
-uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc, enum zf_reserve_class class);
 /* Nodes of all trees but the root and zone trees. */
 uint64_t zf_alloc_live_nodes(struct zf_alloc *alloc);
 /* Is there room for the longest tail? */

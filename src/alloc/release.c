@@ -142,10 +142,9 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	 * Moving nodes writes new parents and a tail too, which are garbage a transaction later. In
 	 * peace half a zone must come back, or nearly full filesystems would go round for ever.
 	 */
-	costs = (4 + (uint64_t)(alloc->tail_max < 8 ? alloc->tail_max : 8)) * alloc->node_blocks;
+	costs = (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
 	if (urgent)
-		used_max = per_zone / 4 > costs ? per_zone - per_zone / 4
-						: per_zone - (costs < per_zone ? costs : per_zone);
+		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
 		const struct zf_zone *zone = &alloc->zones[z];
 		uint32_t used = zone->live + zone->system_live;

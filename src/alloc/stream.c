@@ -205,21 +205,6 @@ int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep
 	return r;
 }
 
-uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc, enum zf_reserve_class class)
-{
-	uint64_t per_zone = nodes_in(alloc, alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT);
-
-	switch (class) {
-	case ZF_RESERVE_NORMAL:
-		return (KEPT_FOR_LOG + KEPT_FOR_RECLAIM) / alloc->copies * per_zone;
-	case ZF_RESERVE_FREEING:
-		return KEPT_FOR_LOG / alloc->copies * per_zone;
-	case ZF_RESERVE_SYSTEM:
-		break;
-	}
-	return 0;
-}
-
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes)
 {
 	zf_mutex_lock(&alloc->lock);

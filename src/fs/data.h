@@ -137,7 +137,8 @@ void zf_data_deinit(struct zf_data *data); /* with the inode; the blocks stay th
 uint32_t zf_data_inline_max(struct zf_fs *fs);
 
 /* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
-ssize_t zf_data_read(struct zf_inode *inode, uint64_t offset, void *buf, size_t len);
+ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
+		     size_t len);
 ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags);
 

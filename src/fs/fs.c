@@ -34,7 +34,7 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 
 	if (r < 0)
 		return r;
-	r = zf_data_read(inode, offset, buf, len);
+	r = zf_data_read(inode, ctx, offset, buf, len);
 	zf_inode_put(inode);
 	return r;
 }

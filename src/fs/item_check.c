@@ -279,8 +279,8 @@ static bool entries_are_same(const struct item *item, const struct entry *a, con
 
 static int check_chain(const struct item *item, const struct chain_type *type)
 {
-	struct entry entry, other;
-	size_t at = 0, next, other_next;
+	struct entry entry = {0}, other = {0};
+	size_t at = 0, next = 0, other_next = 0;
 	int r;
 
 	r = check_owner(item);

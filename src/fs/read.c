@@ -283,6 +283,25 @@ static int fetch(struct round *round)
 
 /* ---- reading ---- */
 
+static bool needs_device(const struct round *round)
+{
+	unsigned int at = 0;
+	struct run run;
+
+	return next_run(round, &at, &run);
+}
+
+/* Lets the zones go that look_up_stored() holds, without reading. */
+static void let_go(struct round *round)
+{
+	struct zf_alloc *alloc = round->reader.inode->fs->alloc;
+	unsigned int at = 0;
+	struct run run;
+
+	while (next_run(round, &at, &run))
+		zf_alloc_read_end(alloc, round->source[run.first]);
+}
+
 int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)
 {
 	struct round round;
@@ -292,15 +311,16 @@ int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_
 	r = look_up_stored(&round);
 	if (r < 0)
 		return r;
-	if (round.source[0] > FROM_DONE && !may_wait) {
-		zf_alloc_read_end(inode->fs->alloc, round.source[0]);
+	if (!may_wait && needs_device(&round)) {
+		let_go(&round);
 		return -EAGAIN;
 	}
 	return fetch(&round);
 }
 
 /* The size counts as of this round: 0 behind the end. */
-static ssize_t read_round(struct zf_inode *inode, uint64_t offset, uint8_t *buf, size_t len)
+static ssize_t read_round(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+			  uint8_t *buf, size_t len)
 {
 	uint64_t last = (offset >> ZF_BLOCK_SHIFT) + ROUND_BLOCKS, to;
 	struct round round;
@@ -315,12 +335,17 @@ static ssize_t read_round(struct zf_inode *inode, uint64_t offset, uint8_t *buf,
 	round_init(&round, inode, offset, to, buf);
 	r = take_from_memory(&round) == 0 ? 0 : look_up_stored(&round);
 	zf_rwlock_unlock(&inode->lock);
+	if (r == 0 && !ctx->may_wait && needs_device(&round)) {
+		let_go(&round);
+		return -EAGAIN;
+	}
 	if (r == 0)
 		r = fetch(&round);
 	return r < 0 ? r : (ssize_t)(to - offset);
 }
 
-ssize_t zf_data_read(struct zf_inode *inode, uint64_t offset, void *buf, size_t len)
+ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
+		     size_t len)
 {
 	size_t done = 0;
 
@@ -328,10 +353,11 @@ ssize_t zf_data_read(struct zf_inode *inode, uint64_t offset, void *buf, size_t 
 		return 0;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	while (done < len) {
-		ssize_t r = read_round(inode, offset + done, (uint8_t *)buf + done, len - done);
+		ssize_t r =
+			read_round(inode, ctx, offset + done, (uint8_t *)buf + done, len - done);
 
 		if (r < 0)
-			return done > 0 ? (ssize_t)done : r;
+			return done > 0 && r != -EAGAIN ? (ssize_t)done : r;
 		if (r == 0)
 			break;
 		done += (size_t)r;

@@ -60,6 +60,7 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.rename = zf_op_rename,
 	.readlink = zf_op_readlink,
 	.create = zf_op_create,
+	.tmpfile = zf_op_tmpfile,
 	.readdir = zf_op_readdir,
 	.readdirplus = zf_op_readdirplus,
 	.getattr = zf_op_getattr,

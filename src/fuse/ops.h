@@ -39,6 +39,7 @@ void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 void zf_op_readlink(fuse_req_t req, fuse_ino_t ino);
 void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		  struct fuse_file_info *fi);
+void zf_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
 
 void zf_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		   struct fuse_file_info *fi);

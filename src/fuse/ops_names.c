@@ -146,9 +146,19 @@ void zf_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const 
 	zf_call_dispatch(&call);
 }
 
-static int run_create(struct zf_daemon *daemon, struct zf_call *call)
+static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const struct zf_attr *attr)
 {
 	struct fuse_entry_param entry;
+
+	zf_attr_to_entry(attr, &entry);
+	zf_file_set_up(&call->fi);
+	if (fuse_reply_create(call->req, &entry, &call->fi) < 0)
+		zf_fs_forget(daemon->fs, attr->ino, 1);
+	return 0;
+}
+
+static int run_create(struct zf_daemon *daemon, struct zf_call *call)
+{
 	struct zf_attr attr;
 	int r = make(daemon, call, &attr);
 
@@ -161,13 +171,7 @@ static int run_create(struct zf_daemon *daemon, struct zf_call *call)
 				zf_fs_forget(daemon->fs, attr.ino, 1);
 		}
 	}
-	if (r < 0)
-		return r;
-	zf_attr_to_entry(&attr, &entry);
-	zf_file_set_up(&call->fi);
-	if (fuse_reply_create(call->req, &entry, &call->fi) < 0)
-		zf_fs_forget(daemon->fs, attr.ino, 1);
-	return 0;
+	return r < 0 ? r : reply_create(daemon, call, &attr);
 }
 
 void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -179,6 +183,28 @@ void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 		.run = run_create,
 		.ino = parent,
 		.name = name,
+		.mode = mode | S_IFREG,
+		.fi = *fi,
+	};
+
+	zf_call_dispatch(&call);
+}
+
+static int run_tmpfile(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = zf_fs_tmpfile(daemon->fs, &call->ctx, call->ino, call->mode, &attr);
+
+	return r < 0 ? r : reply_create(daemon, call, &attr);
+}
+
+void zf_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_TMPFILE,
+		.run = run_tmpfile,
+		.ino = parent,
 		.mode = mode | S_IFREG,
 		.fi = *fi,
 	};

@@ -11,20 +11,9 @@
 #define CACHE_LINE 64
 
 const char *const zf_request_names[ZF_REQUEST_COUNT] = {
-	[ZF_REQUEST_LOOKUP] = "lookup",	      [ZF_REQUEST_FORGET] = "forget",
-	[ZF_REQUEST_GETATTR] = "getattr",     [ZF_REQUEST_SETATTR] = "setattr",
-	[ZF_REQUEST_STATX] = "statx",	      [ZF_REQUEST_READLINK] = "readlink",
-	[ZF_REQUEST_MKNOD] = "mknod",	      [ZF_REQUEST_MKDIR] = "mkdir",
-	[ZF_REQUEST_SYMLINK] = "symlink",     [ZF_REQUEST_LINK] = "link",
-	[ZF_REQUEST_UNLINK] = "unlink",	      [ZF_REQUEST_RMDIR] = "rmdir",
-	[ZF_REQUEST_RENAME] = "rename",	      [ZF_REQUEST_CREATE] = "create",
-	[ZF_REQUEST_OPEN] = "open",	      [ZF_REQUEST_READ] = "read",
-	[ZF_REQUEST_WRITE] = "write",	      [ZF_REQUEST_FSYNC] = "fsync",
-	[ZF_REQUEST_FSYNCDIR] = "fsyncdir",   [ZF_REQUEST_SYNCFS] = "syncfs",
-	[ZF_REQUEST_READDIR] = "readdir",     [ZF_REQUEST_READDIRPLUS] = "readdirplus",
-	[ZF_REQUEST_LSEEK] = "lseek",	      [ZF_REQUEST_STATFS] = "statfs",
-	[ZF_REQUEST_SETXATTR] = "setxattr",   [ZF_REQUEST_GETXATTR] = "getxattr",
-	[ZF_REQUEST_LISTXATTR] = "listxattr", [ZF_REQUEST_REMOVEXATTR] = "removexattr",
+#define ZF_REQUEST_NAME(kind, name) [ZF_REQUEST_##kind] = #name,
+	ZF_REQUESTS(ZF_REQUEST_NAME)
+#undef ZF_REQUEST_NAME
 };
 
 /* libfuse starts its threads without asking anybody, so they register here with their first

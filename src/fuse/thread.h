@@ -12,46 +12,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of requests, as they are counted. */
+/* Kinds of requests, as they are counted, and as the control socket names them. */
+/* clang-format off */
+#define ZF_REQUESTS(R) \
+	R(LOOKUP, lookup) \
+	R(FORGET, forget) \
+	R(GETATTR, getattr) \
+	R(SETATTR, setattr) \
+	R(STATX, statx) \
+	R(READLINK, readlink) \
+	R(MKNOD, mknod) \
+	R(MKDIR, mkdir) \
+	R(SYMLINK, symlink) \
+	R(LINK, link) \
+	R(UNLINK, unlink) \
+	R(RMDIR, rmdir) \
+	R(RENAME, rename) \
+	R(CREATE, create) \
+	R(TMPFILE, tmpfile) \
+	R(OPEN, open) \
+	R(READ, read) \
+	R(WRITE, write) \
+	R(FSYNC, fsync) \
+	R(FSYNCDIR, fsyncdir) \
+	R(SYNCFS, syncfs) \
+	R(READDIR, readdir) \
+	R(READDIRPLUS, readdirplus) \
+	R(LSEEK, lseek) \
+	R(STATFS, statfs) \
+	R(SETXATTR, setxattr) \
+	R(GETXATTR, getxattr) \
+	R(LISTXATTR, listxattr) \
+	R(REMOVEXATTR, removexattr)
+/* clang-format on */
+
 enum zf_request {
-	ZF_REQUEST_LOOKUP,
-	ZF_REQUEST_FORGET,
-	ZF_REQUEST_GETATTR,
-	ZF_REQUEST_SETATTR,
-	ZF_REQUEST_STATX,
-	ZF_REQUEST_READLINK,
-	ZF_REQUEST_MKNOD,
-	ZF_REQUEST_MKDIR,
-	ZF_REQUEST_SYMLINK,
-	ZF_REQUEST_LINK,
-	ZF_REQUEST_UNLINK,
-	ZF_REQUEST_RMDIR,
-	ZF_REQUEST_RENAME,
-	ZF_REQUEST_CREATE,
-	ZF_REQUEST_OPEN,
-	ZF_REQUEST_READ,
-	ZF_REQUEST_WRITE,
-	ZF_REQUEST_FSYNC,
-	ZF_REQUEST_FSYNCDIR,
-	ZF_REQUEST_SYNCFS,
-	ZF_REQUEST_READDIR,
-	ZF_REQUEST_READDIRPLUS,
-	ZF_REQUEST_LSEEK,
-	ZF_REQUEST_STATFS,
-	ZF_REQUEST_SETXATTR,
-	ZF_REQUEST_GETXATTR,
-	ZF_REQUEST_LISTXATTR,
-	ZF_REQUEST_REMOVEXATTR,
-	ZF_REQUEST_COUNT,
+#define ZF_REQUEST_ENTRY(kind, name) ZF_REQUEST_##kind,
+	ZF_REQUESTS(ZF_REQUEST_ENTRY)
+#undef ZF_REQUEST_ENTRY
+		ZF_REQUEST_COUNT,
 };
 
-/* "lookup", ...: as the control socket names them. */
 extern const char *const zf_request_names[ZF_REQUEST_COUNT];
 
 struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked;			     /* handed over and not answered yet */
+	int64_t ended_ns;			     /* when its last request was done with */
 	void *scratch;
 	SLIST_ENTRY(zf_thread) link;
 };

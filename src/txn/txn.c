@@ -157,24 +157,34 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
  * case; or, and on small filesystems that is far less: every node there is is copied once, each
  * edit splits one leaf, inner nodes split when they have doubled, and the trees grow a level each.
  */
-static uint64_t nodes_needed(const struct zf_txn *txn, uint64_t edits)
-{
-	uint64_t worst = zf_forest_worst_nodes(txn->forest);
-	uint64_t all = zf_alloc_live_nodes(txn->alloc) + edits + edits / SPLIT_CHILDREN + worst;
+struct bound {
+	uint64_t worst; /* of one edit */
+	uint64_t live;	/* nodes there are */
+};
 
-	return zf_min_u64(edits * worst, all);
+static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
+{
+	uint64_t all = bound->live + edits + edits / SPLIT_CHILDREN + bound->worst;
+
+	return zf_min_u64(edits * bound->worst, all);
 }
 
-static uint64_t nodes_kept(const struct zf_txn *txn, enum zf_reserve_class class)
+/*
+ * Reclaim has to be able to move what a zone holds, or nothing ever comes back. And before removals
+ * come to their end, they have to have left a zone's worth of garbage: so that some zone has enough
+ * of it to be worth the move, however widely it is spread.
+ */
+static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
+			   enum zf_reserve_class class)
 {
-	uint64_t zones = zf_alloc_kept_nodes(txn->alloc, class);
+	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+	uint64_t for_system = zone + nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM);
 
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return zf_max_u64(
-			zones, nodes_needed(txn, EDITS_KEPT_FOR_FREEING + EDITS_KEPT_FOR_SYSTEM));
+		return for_system + zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_FREEING));
 	case ZF_RESERVE_FREEING:
-		return zf_max_u64(zones, nodes_needed(txn, EDITS_KEPT_FOR_SYSTEM));
+		return for_system;
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}
@@ -215,21 +225,25 @@ static bool make_room(struct zf_txn *txn)
 static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		    bool may_wait, struct zf_trans *ret_trans)
 {
+	struct bound bound;
 	uint64_t need;
 	int r = 0;
 
 	zf_mutex_lock(&txn->lock);
 	while (txn->freezing && may_wait)
 		zf_cond_wait(&txn->changed, &txn->lock);
+	/* Only now: what a frozen transaction made, this one copies. */
+	bound = (struct bound){
+		.worst = zf_forest_worst_nodes(txn->forest),
+		.live = zf_alloc_live_nodes(txn->alloc),
+	};
+	need = nodes_needed(&bound, items);
 	if (txn->error)
 		r = -EROFS;
 	else if (txn->freezing)
 		r = -EAGAIN;
-	if (r == 0) {
-		need = nodes_needed(txn, items);
-		if (zf_alloc_promise_nodes(txn->alloc, need, nodes_kept(txn, class)) < 0)
-			r = 1;
-	}
+	else if (zf_alloc_promise_nodes(txn->alloc, need, nodes_kept(txn, &bound, class)) < 0)
+		r = 1;
 	if (r == 0) {
 		txn->joins++;
 		*ret_trans = (struct zf_trans){

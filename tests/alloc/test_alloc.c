@@ -10,6 +10,7 @@
 #include "alloc/alloc.h"
 #include "base/bits.h"
 #include "io/memory.h"
+#include "support/sim.h"
 
 #define ZONES	  32u
 #define ZONE_SIZE (64u * 1024)
@@ -318,6 +319,7 @@ static void a_failed_append_moves_the_stream_to_another_zone(void **state)
 	assert_int_equal(zf_dev_report(w.dev, unknown, 1, &info), 0);
 	zf_alloc_pointer_known(w.alloc, unknown, &info);
 	assert_int_equal(zone(&w, unknown).pointer, 0);
+	assert_int_equal(zone(&w, unknown).role, ZF_ROLE_NONE); /* to be opened again */
 	close_world(&w);
 }
 
@@ -376,6 +378,296 @@ static void a_damaged_zone_item_is_refused(void **state)
 	close_world(&w);
 }
 
+static void free_node(struct world *world, uint64_t address, bool system)
+{
+	uint64_t addresses[ZF_COPIES_MAX] = {address};
+
+	zf_alloc_node_free(world->alloc, addresses, system);
+}
+
+static void a_zone_is_not_reset_while_the_durable_state_names_a_node_freed_since(void **state)
+{
+	uint64_t address[ZF_COPIES_MAX], filler[ZF_COPIES_MAX];
+	struct zf_alloc_frozen *frozen;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	/* A zone of three slots: a node and the two of the tail, none of which the commit needs. */
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	assert_int_equal(frozen->tail_count, 2);
+	assert_int_equal(zf_alloc_node(w.alloc, false, filler), 0);
+	assert_int_not_equal(filler[0] / ZONE_SIZE, address[0] / ZONE_SIZE);
+	free_node(&w, address[0], false); /* by the transaction after the frozen one */
+	zf_alloc_committed(w.alloc, frozen);
+	zf_alloc_frozen_free(frozen);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, false, &found), -ENOENT);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
+	assert_int_equal(found, address[0] / ZONE_SIZE);
+	close_world(&w);
+}
+
+static void nodes_at_impossible_places_are_not_freed(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX], data;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	data = append_block(&w);
+	free_node(&w, 0, false);
+	free_node(&w, UINT64_MAX - 4095, false);
+	free_node(&w, (uint64_t)ZONES * ZONE_SIZE, true);
+	free_node(&w, address[0] + NODE_SIZE, false);
+	free_node(&w, data, false);
+	assert_int_equal(zone(&w, (uint32_t)(data / ZONE_SIZE)).live, 1);
+	assert_int_equal(zf_alloc_live_nodes(w.alloc), 1);
+	free_node(&w, address[0], false);
+	free_node(&w, address[0], false);
+	assert_int_equal(zf_alloc_live_nodes(w.alloc), 0);
+	close_world(&w);
+}
+
+static void a_zone_is_active_until_its_last_append_has_ended(void **state)
+{
+	struct world w;
+	struct zf_append_grant grants[4], next;
+
+	open_world(&w, 3, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0), 0);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);
+	/* All of the zone is promised, but the device has not seen the end of it. */
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &next),
+				 -EAGAIN);
+		zf_alloc_append_end(w.alloc, &grants[i], 0);
+	}
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &next), 0);
+	close_world(&w);
+}
+
+static void data_leaves_metadata_its_active_zone(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+	struct zf_append_grant grant;
+
+	open_world(&w, 4, 2);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant),
+			 -EAGAIN);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	close_world(&w);
+}
+
+static void a_device_with_too_few_active_zones_is_refused(void **state)
+{
+	struct zf_super super = {.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 2};
+	struct zf_alloc *alloc;
+	struct world w;
+
+	open_world(&w, 3, 1);
+	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &alloc), -EINVAL);
+	close_world(&w);
+}
+
+static void write_blocks(struct world *world, uint32_t zone_no, uint64_t from, uint64_t blocks)
+{
+	static const uint8_t bytes[CAPACITY] __attribute__((aligned(ZF_BLOCK_SIZE)));
+
+	assert_int_equal(zf_dev_write_sync(world->dev,
+					   (uint64_t)zone_no * ZONE_SIZE + from * ZF_BLOCK_SIZE,
+					   bytes, blocks * ZF_BLOCK_SIZE, false),
+			 0);
+}
+
+/* The allocator anew, as a mount makes it, with items for some zones. */
+static void reload(struct world *world)
+{
+	struct zf_super super = {.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 1};
+
+	zf_alloc_free(world->alloc);
+	assert_int_equal(zf_alloc_new(world->dev, &super, NULL, &world->alloc), 0);
+}
+
+static struct zf_disk_zone item_of(enum zf_role role, uint64_t blocks, uint64_t live)
+{
+	return (struct zf_disk_zone){
+		.role = (uint8_t)role,
+		.pointer = zf_le64_from(blocks * ZF_BLOCK_SIZE),
+		.live = zf_le64_from(live * ZF_BLOCK_SIZE),
+	};
+}
+
+static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(void **state)
+{
+	struct zf_disk_zone live = item_of(ZF_ROLE_HOT, 3, 3), log = item_of(ZF_ROLE_LOG, 2, 2);
+	struct zf_append_grant grant;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 6, 1);
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), -ENOENT);
+	write_blocks(&w, 4, 0, 3);
+	write_blocks(&w, 5, 0, 2);
+	write_blocks(&w, 7, 0, 1); /* garbage */
+	write_blocks(&w, 9, 0, 2);
+	reload(&w);
+	assert_int_equal(zf_alloc_load(w.alloc, 4, &live, sizeof(live)), 0);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &log, sizeof(log)), 0);
+	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
+	assert_int_equal(found, 9);
+	assert_int_equal(zf_dev_finish(w.dev, found), 0);
+	zf_alloc_finish_done(w.alloc, found, 0);
+	/* One slot is free now, and the stream of zone 4 goes on: that is enough. */
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
+	assert_int_equal(grant.zone_no, 4);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant), 0);
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
+	assert_int_equal(found, 7);
+	zf_alloc_finish_done(w.alloc, found, -EIO);
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
+	assert_int_equal(found, 5);
+	close_world(&w);
+}
+
+static void a_read_only_zone_is_loaded_for_reading(void **state)
+{
+	struct zf_disk_zone item = item_of(ZF_ROLE_HOT, 3, 3);
+	struct zf_geometry geometry = {
+		.zone_size = ZONE_SIZE,
+		.zone_capacity = CAPACITY,
+		.zone_count = ZONES,
+		.append_limit = 16 * 1024,
+	};
+	struct zf_super super = {.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 1};
+	struct zf_sim *sim = zf_sim_new(&geometry, 1);
+	struct world w = {0};
+
+	zf_sim_set_zone_cond(sim, 5, ZF_ZONE_READONLY);
+	assert_int_equal(zf_sim_open(sim, NULL, &w.dev), 0);
+	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
+	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
+	assert_int_equal(zf_alloc_check_extent(w.alloc, 5 * ZONE_SIZE, 3 * ZF_BLOCK_SIZE), 0);
+	close_world(&w);
+	zf_sim_free(sim);
+}
+
+static void pointers_that_are_lower_bounds_are_raised_to_the_items(void **state)
+{
+	struct zf_disk_zone item = item_of(ZF_ROLE_META, 12, 0);
+	const uint64_t inside[ZF_COPIES_MAX] = {5 * ZONE_SIZE + 2 * NODE_SIZE};
+	const uint64_t outside[ZF_COPIES_MAX] = {5 * ZONE_SIZE + 3 * NODE_SIZE};
+	struct zf_geometry geometry = {
+		.zone_size = ZONE_SIZE,
+		.zone_capacity = CAPACITY,
+		.zone_count = ZONES,
+		.append_limit = 16 * 1024,
+		.pointers_are_lower_bounds = true,
+	};
+	struct zf_super super = {.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 1};
+	struct zf_memory_options options = {0};
+	struct zf_zone_info info;
+	struct world w;
+
+	assert_int_equal(zf_memory_new(&geometry, &w.memory), 0);
+	assert_int_equal(zf_memory_open(w.memory, &options, NULL, &w.dev), 0);
+	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
+	/* No live byte is counted: there are nodes of the zone tree only. */
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
+	assert_int_equal(zf_alloc_load_system_node(w.alloc, outside), -EUCLEAN);
+	assert_int_equal(zf_alloc_load_system_node(w.alloc, inside), 0);
+	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
+	assert_int_equal(zf_dev_report(w.dev, 5, 1, &info), 0);
+	assert_int_equal(info.wp - info.start, 12 * ZF_BLOCK_SIZE);
+	close_world(&w);
+}
+
+static void a_failed_reset_is_not_offered_again(void **state)
+{
+	struct world w;
+	uint64_t addresses[14];
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	zf_alloc_summary_dropped(w.alloc, found, 0);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
+	zf_alloc_reset_done(w.alloc, found, -EIO);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_emptied_zones(w.alloc), 0);
+	close_world(&w);
+}
+
+static void one_caller_at_a_time_drops_a_summary(void **state)
+{
+	struct world w;
+	uint64_t addresses[14];
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
+	zf_alloc_summary_dropped(w.alloc, found, -ENOSPC);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	close_world(&w);
+}
+
+static void data_does_not_take_what_a_join_was_promised(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX], promised = (ZONES - 2) * 3 - 20;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, promised, 0), 0);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20, 0), -ENOSPC);
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0)
+		;
+	for (uint64_t i = 0; i < promised; i++)
+		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_true(zf_alloc_can_freeze(w.alloc));
+	zf_alloc_promise_over(w.alloc, promised);
+	commit(&w);
+	close_world(&w);
+}
+
+static void what_is_emptied_counts_as_free_for_users(void **state)
+{
+	struct world w;
+	struct zf_space full, emptied;
+	uint64_t addresses[28];
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 28; i++)
+		addresses[i] = append_block(&w);
+	zf_alloc_get_space(w.alloc, &full);
+	for (unsigned int i = 0; i < 28; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	zf_alloc_get_space(w.alloc, &emptied);
+	assert_int_equal(emptied.available - full.available, 2 * CAPACITY);
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +686,20 @@ int main(void)
 		cmocka_unit_test(a_failed_append_moves_the_stream_to_another_zone),
 		cmocka_unit_test(a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze),
 		cmocka_unit_test(a_damaged_zone_item_is_refused),
+		cmocka_unit_test(
+			a_zone_is_not_reset_while_the_durable_state_names_a_node_freed_since),
+		cmocka_unit_test(nodes_at_impossible_places_are_not_freed),
+		cmocka_unit_test(a_zone_is_active_until_its_last_append_has_ended),
+		cmocka_unit_test(data_leaves_metadata_its_active_zone),
+		cmocka_unit_test(a_device_with_too_few_active_zones_is_refused),
+		cmocka_unit_test(
+			zones_that_a_crash_left_partly_written_are_finished_when_in_the_way),
+		cmocka_unit_test(a_read_only_zone_is_loaded_for_reading),
+		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
+		cmocka_unit_test(a_failed_reset_is_not_offered_again),
+		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
+		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),
+		cmocka_unit_test(what_is_emptied_counts_as_free_for_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

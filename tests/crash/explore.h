@@ -51,6 +51,8 @@ struct record_options {
 	uint64_t seed;
 	unsigned int ops;
 	enum lie lie;
+	const struct zf_sim_fault *fault; /* NULL: none. Then no cuts are kept, only the end. */
+	uint8_t copies;			  /* of metadata; 0: drawn */
 };
 
 struct record {
@@ -61,9 +63,14 @@ struct record {
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	int hurt;    /* the first error that the fault led to: the operations ended soon after */
+	bool struck; /* the fault came to pass */
 };
 
-/* False: the workload itself went wrong, with messages. */
+/*
+ * False: the workload itself went wrong, with messages. With a fault, errors of the device are no
+ * wrong answers.
+ */
 bool record_run(struct record *record, const struct record_options *options);
 void record_free(struct record *record);
 
@@ -71,8 +78,9 @@ void record_free(struct record *record);
 
 struct judgement {
 	bool host; /* the host's power was cut: what the device says of pointers is a lower bound */
-	bool full; /* the checker compares all data with its checksums */
-	bool go_on; /* write, unmount and mount again afterwards */
+	bool degraded; /* a copy of metadata is known to be missing: the checker would say so */
+	bool full;     /* the checker compares all data with its checksums */
+	bool go_on;    /* write, unmount and mount again afterwards */
 	/* If set: sees every command of the mount's recovery. */
 	void (*observe)(void *arg, const struct zf_sim *sim);
 	void *observe_arg;

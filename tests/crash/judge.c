@@ -65,11 +65,20 @@ static uint32_t durable_at(const struct record *record, uint32_t cut_op)
 	return durable;
 }
 
+static void note_failed_write(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+
+	if (inode && op->kind == OP_WRITE && (op->result == -EIO || op->result == -EROFS))
+		inode->content_unknown = true;
+}
+
 static void apply_if_seen(const struct record *record, struct oracle *oracle, uint32_t index,
 			  uint32_t cut_op)
 {
 	struct zf_op op = record->ops[index];
 
+	note_failed_write(oracle, &op);
 	if (op.result < 0)
 		return;
 	if (is_sync(&op) && !was_answered(record, index, cut_op)) {
@@ -104,15 +113,18 @@ static bool complain(const char *what, int value)
 	return false;
 }
 
-static bool check(struct zf_dev *dev, bool full)
+static bool check(struct zf_dev *dev, const struct judgement *judgement)
 {
-	const struct zf_check_options options = {.data = full};
+	const struct zf_check_options options = {.data = judgement->full};
 	const struct zf_super *super;
 	struct zf_check_counts counts = {0};
 	struct zf_ring *ring;
 	unsigned int stepped_over;
-	int r = zf_ring_open(dev, &explore_report, &ring);
+	int r;
 
+	if (judgement->degraded)
+		return true;
+	r = zf_ring_open(dev, &explore_report, &ring);
 	if (r < 0)
 		return complain("the ring cannot be opened", r);
 	r = zf_ring_newest(ring, &super, &stepped_over);
@@ -156,8 +168,8 @@ static bool compare(const struct record *record, uint32_t cut_op, struct zf_fs *
 	if (r < 0)
 		return complain("the tree cannot be read", r);
 	if (explore_verbose)
-		fprintf(stderr, "seen: up to operation %u; durable: %u; cut in %u\n", seen, durable,
-			record->ops[cut_op].number);
+		fprintf(stderr, "seen: up to operation %u; durable: %u; cut in the %u.\n", seen,
+			durable, cut_op + 1);
 	oracle = oracle_after(record, cut_op, seen > durable ? seen : durable);
 	ok = workload_compare(fs, oracle);
 	oracle_free(oracle);
@@ -195,7 +207,8 @@ static bool take_away(struct zf_fs *fs)
 	return r == 0 || complain("what was written after the recovery is lost", r);
 }
 
-static bool judge_again(const struct record *record, struct zf_dev *dev, uint32_t *clock)
+static bool judge_again(const struct record *record, struct zf_dev *dev, uint32_t *clock,
+			const struct judgement *judgement)
 {
 	struct zf_fs *fs;
 	bool ok;
@@ -205,7 +218,7 @@ static bool judge_again(const struct record *record, struct zf_dev *dev, uint32_
 		return complain("the second mount fails", r);
 	ok = take_away(fs);
 	zf_fs_abandon(fs);
-	return ok && check(dev, true);
+	return ok && check(dev, judgement);
 }
 
 static bool judge_mounted(const struct record *record, uint32_t cut_op, struct zf_dev *dev,
@@ -216,13 +229,13 @@ static bool judge_mounted(const struct record *record, uint32_t cut_op, struct z
 
 	if (!ok || !judgement->go_on) {
 		zf_fs_abandon(fs);
-		return ok && check(dev, judgement->full);
+		return ok && check(dev, judgement);
 	}
 	ok = write_something(fs);
 	r = zf_fs_unmount(fs);
 	if (r < 0)
 		return complain("the unmount after the recovery fails", r);
-	return ok && judge_again(record, dev, clock);
+	return ok && judge_again(record, dev, clock, judgement);
 }
 
 bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
@@ -237,7 +250,7 @@ bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		return complain("the device cannot be opened", 0);
 	/* With pointers that may lie below what is written, a check must wait for the mount. */
-	ok = judgement->host || check(dev, judgement->full);
+	ok = judgement->host || check(dev, judgement);
 	if (ok) {
 		zf_sim_observe(sim, judgement->observe, judgement->observe_arg);
 		r = mount(record, dev, &clock, &fs);

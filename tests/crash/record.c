@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A workload on the simulator, with the state at each command kept. */
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,13 +52,14 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 	return geometry;
 }
 
-static int format(struct zf_dev *dev, struct zf_rng *rng)
+static int format(struct zf_dev *dev, struct zf_rng *rng, uint8_t copies)
 {
+	uint8_t drawn = zf_rng_chance(rng, 30) ? 2 : 1;
 	const struct zf_format_options options = {
 		.label = "crash",
 		.fsid = {3, 2, 1},
 		.node_size = 4096,
-		.metadata_copies = zf_rng_chance(rng, 30) ? 2 : 1,
+		.metadata_copies = copies ? copies : drawn,
 		.now_ns = WORKLOAD_EPOCH_NS,
 		.dir_hash_seed = zf_rng_next(rng),
 	};
@@ -81,36 +83,74 @@ static int mount(struct record *record, struct zf_dev *dev)
 	return r;
 }
 
+static bool is_device_error(int64_t result)
+{
+	return result == -EIO || result == -EROFS || result == -ENXIO || result == -EUCLEAN;
+}
+
+/* True: go on. After an error of the device the oracle no longer knows: what the calls answer is
+ * written down. */
+static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
+{
+	workload_run(&record->workload, op);
+	if (record->options.fault && is_device_error(op->result) && !record->hurt)
+		record->hurt = (int)op->result;
+	if (!record->hurt)
+		*ret_ok = workload_check(&record->workload, op);
+	else if (op->result >= 0)
+		oracle_apply(record->workload.oracle, op);
+	return *ret_ok;
+}
+
 static bool run_ops(struct record *record)
 {
-	struct workload *workload = &record->workload;
+	unsigned int left = 8; /* operations after the first error */
+	bool ok = true;
 
-	while (record->count < record->options.ops) {
+	while (record->count < record->options.ops && left > 0) {
 		struct zf_op *op = &record->ops[record->count];
 
-		workload_draw(workload, op);
-		workload_run(workload, op);
-		if (!workload_check(workload, op))
+		workload_draw(&record->workload, op);
+		if (!run_op(record, op, &ok))
 			return false;
 		record->count++;
+		left -= record->hurt != 0;
 	}
 	return true;
 }
 
 /* The last operation of every record: an unmount, written down as a syncfs. */
-static bool finish(struct record *record, struct zf_fs *fs)
+static bool finish(struct record *record)
 {
 	struct workload *workload = &record->workload;
 	struct zf_op *op = &record->ops[record->count];
-	int r = workload_finish_commit(workload);
+	int r = workload_finish_commit(workload), unmounted = zf_fs_unmount(workload->fs);
 
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
-	if (zf_fs_unmount(fs) < 0 || r < 0) {
-		fprintf(stderr, "the unmount failed\n");
-		return false;
-	}
+	op->result = r < 0 ? r : unmounted;
 	record->count++;
-	return true;
+	if (op->result < 0 && !record->options.fault)
+		fprintf(stderr, "the unmount failed\n");
+	return op->result == 0 || record->options.fault;
+}
+
+static bool run_mounted(struct record *record, struct zf_sim *sim, struct zf_dev *dev)
+{
+	bool ok;
+
+	lie_begin(dev, record->options.lie);
+	if (record->options.fault)
+		zf_sim_add_fault(sim, record->options.fault);
+	else
+		zf_sim_observe(sim, keep_cut, record);
+	ok = run_ops(record);
+	if (ok)
+		ok = finish(record);
+	else
+		zf_fs_abandon(record->workload.fs);
+	record->struck = zf_sim_faults_left(sim) == 0;
+	zf_sim_observe(sim, NULL, NULL);
+	return ok;
 }
 
 bool record_run(struct record *record, const struct record_options *options)
@@ -131,16 +171,9 @@ bool record_run(struct record *record, const struct record_options *options)
 	sim = zf_sim_new(&geometry, zf_rng_next(&rng));
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		abort();
-	ok = format(dev, &rng) == 0 && mount(record, dev) == 0;
-	if (ok) {
-		lie_begin(dev, options->lie);
-		zf_sim_observe(sim, keep_cut, record);
-		ok = run_ops(record);
-		ok = ok && finish(record, record->workload.fs);
-		if (!ok)
-			zf_fs_abandon(record->workload.fs);
-		zf_sim_observe(sim, NULL, NULL);
-	}
+	ok = format(dev, &rng, options->copies) == 0 && mount(record, dev) == 0;
+	if (ok)
+		ok = run_mounted(record, sim, dev);
 	zf_dev_close(dev);
 	record->end = sim;
 	return ok;

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -268,6 +269,42 @@ class Damage(ImageTest):
         self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
         self.refused(16, program=FSCK, says=["Usage"])
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
+
+
+class Hostile(ImageTest):
+    """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
+
+    COMMANDS = (("super",), ("zones",), ("tree",), ("tree", "-t", "zone"), ("df",), ("check", "-d"), ("status",))
+
+    def survives(self, what):
+        for args in self.COMMANDS:
+            done = self.run_tool(*args, self.path)
+            self.assertIn(done.returncode, (0, 1), (what, args, done))
+            self.assertTrue(done.stdout or done.stderr, (what, args))
+        done = self.run_tool(self.path, program=FSCK)
+        self.assertIn(done.returncode, (0, 4, 8), (what, done))
+
+    def test_random_bytes_anywhere(self):
+        seed = int(os.environ.get("ZF_SEED") or random.randrange(1 << 32))
+        draw = random.Random(seed)
+        size = os.path.getsize(self.original)
+        meta = [z["start"] for z in self.json("zones", self.path)["zones"] if z["role"] == "meta"]
+        places = [(0, 8192), (ZONES * ZONE_SIZE, size - ZONES * ZONE_SIZE)] + [(m, 300000) for m in meta]
+        self.damaged_copy()
+        for turn in range(12):
+            start, length = places[turn % len(places)]
+            offsets = [start + draw.randrange(length) for _ in range(1 << draw.randrange(5))]
+            shutil.copyfile(self.original, self.path)
+            for offset in offsets:
+                flip(self.path, offset)
+            self.survives(f"ZF_SEED={seed}, turn {turn}: bytes flipped at {offsets}")
+
+    def test_a_truncated_image(self):
+        self.damaged_copy()
+        for size in (ZONES * ZONE_SIZE, ZONE_SIZE, 5000, 4096, 1, 0):
+            os.truncate(self.path, size)
+            for args in self.COMMANDS:
+                self.refused(1, *args, self.path, says=[self.path])
 
 
 class Usage(ImageTest):

@@ -92,6 +92,9 @@ struct oracle_inode {
 	bool times_loose;
 	unsigned int unsettled; /* writes since the last settling */
 
+	/* A write failed: it may have been made, wholly or not. */
+	bool content_unknown;
+
 	uint64_t held; /* kernel references */
 
 	const char *target;	 /* symbolic links */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small mounted filesystem whose share tree, which nothing else uses yet, is a table of numbered items:
- * what transactions do is seen without inodes and data in between. And a model of that table, as it
- * is and as the last commit left it.
+ * A small mounted filesystem whose share tree, which nothing else uses yet, is a table of numbered
+ * items: what transactions do is seen without inodes and data in between. And a model of that
+ * table, as it is and as the last commit left it.
  */
 #ifndef ZF_TESTS_TXN_RIG_H
 #define ZF_TESTS_TXN_RIG_H
@@ -12,7 +12,7 @@
 #include "support/sim.h"
 #include "txn/txn.h"
 
-#define RIG_ITEMS 128u
+#define RIG_ITEMS 1024u
 
 struct rig_table {
 	uint32_t value[RIG_ITEMS]; /* 0: no item */
@@ -45,7 +45,8 @@ int rig_delete(struct rig *rig, unsigned int n);
 /* Within a join that the caller holds. */
 int rig_put_in(struct rig *rig, struct zf_trans *trans, unsigned int n, size_t len);
 
-/* Asserts that the trees hold what the table says, and that the checker finds nothing wrong. */
+/* Asserts that the tree holds what the table says; and that zones count the nodes that there are.
+ */
 void rig_assert_holds(struct rig *rig, const struct rig_table *table);
 void rig_assert_sound(struct rig *rig);
 

@@ -64,7 +64,7 @@ static int search(bool (*want)(const struct zf_mountinfo *mount, const void *arg
 		  struct zf_mountinfo *ret_mount)
 {
 	__attribute__((cleanup(cleanup_fclose))) FILE *file = fopen("/proc/self/mountinfo", "re");
-	struct zf_mountinfo mount;
+	struct zf_mountinfo mount = {0};
 	_zf_free_ char *line = NULL;
 	size_t size = 0;
 	int found = 0;
@@ -113,7 +113,7 @@ void zf_mountinfo_deinit(struct zf_mountinfo *mount)
 
 bool zf_mountinfo_exists(dev_t st_dev)
 {
-	struct zf_mountinfo mount;
+	struct zf_mountinfo mount = {0};
 
 	if (search(is_of, &st_dev, &mount) != 1)
 		return false;

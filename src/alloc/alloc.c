@@ -202,10 +202,12 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 	if (!alloc->geometry->pointers_are_lower_bounds && !zone->unusable) {
 		if (live == 0)
 			return 0;
-		/* A commit goes on when only one copy of its nodes could be written: this is the other. */
+		/* A commit goes on when only one copy of its nodes could be written: this is the
+		 * other. */
 		if (zone->role == ZF_ROLE_META && alloc->copies > 1) {
 			zf_report(alloc->report, ZF_REPORT_WARNING,
-				  "zone %u lacks metadata, of which there is one copy only", zone_no);
+				  "zone %u lacks metadata, of which there is one copy only",
+				  zone_no);
 			zone->pointer = zone->capacity;
 			return 0;
 		}
@@ -579,7 +581,7 @@ static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_c
 }
 
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
-		     uint64_t items)
+		     uint64_t items, uint64_t nodes)
 {
 	int r = 0;
 
@@ -591,8 +593,8 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 		alloc->reserved_blocks += data_blocks;
 		alloc->reserved_items += items;
 		/* Not what transactions under way, or their commit, were promised. */
-		if (data_blocks > 0 &&
-		    zf_alloc_node_room_locked(alloc) < alloc->promised_nodes + alloc->tail_max) {
+		if (data_blocks > 0 && zf_alloc_node_room_locked(alloc) <
+					       alloc->promised_nodes + alloc->tail_max + nodes) {
 			alloc->reserved_blocks -= data_blocks;
 			alloc->reserved_items -= items;
 			r = -ENOSPC;

@@ -600,7 +600,7 @@ static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_c
 }
 
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
-		     uint64_t items)
+		     uint64_t items, uint64_t nodes)
 {
 	int r = 0;
 
@@ -612,8 +612,8 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 		alloc->reserved_blocks += data_blocks;
 		alloc->reserved_items += items;
 		/* Not what transactions under way, or their commit, were promised. */
-		if (data_blocks > 0 &&
-		    zf_alloc_node_room_locked(alloc) < alloc->promised_nodes + alloc->tail_max) {
+		if (data_blocks > 0 && zf_alloc_node_room_locked(alloc) <
+					       alloc->promised_nodes + alloc->tail_max + nodes) {
 			alloc->reserved_blocks -= data_blocks;
 			alloc->reserved_items -= items;
 			r = -ENOSPC;

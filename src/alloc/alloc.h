@@ -60,6 +60,7 @@ struct zf_zone {
 	bool unusable;	      /* read-only, offline, or a reset failed */
 	uint8_t summary;      /* enum zf_summary_state */
 	bool resetting;
+	bool stuck; /* a metadata zone whose live nodes cannot be read from it, so not be moved */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -108,10 +109,10 @@ enum zf_reserve_class {
  * Sets aside `data_blocks` of data and room for `items` new tree items (each with the worst-case
  * share of its leaf), for as long as they are not recorded in the trees. -ENOSPC when they are not
  * there, even though a commit might free some: the caller (txn) commits and tries again before a
- * user sees it.
+ * user sees it. Data leaves room for so many `nodes`, besides what is promised to transactions.
  */
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
-		     uint64_t items);
+		     uint64_t items, uint64_t nodes);
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 struct zf_space {
@@ -194,6 +195,7 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
 /* One piece of a transaction's metadata stream in one copy, within one zone; bytes. */
 struct zf_meta_run {
 	uint32_t zone_no;
+	bool failed;	   /* set by whoever writes it */
 	uint64_t from, to; /* addresses; [to of the last slot, zone's end) is filled with zeroes if
 			      to is the end */
 };
@@ -232,6 +234,9 @@ int zf_alloc_tail_node(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen,
 void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
 void zf_alloc_frozen_free(struct zf_alloc_frozen *frozen); /* takes NULL */
 
+/* A commit could not write its run in this zone: no more nodes are placed in it. */
+void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no);
+
 /* The zone's item is to be written by the next commit, changed or not: moves its leaf. */
 void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no);
 
@@ -267,6 +272,8 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
  * nodes that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
  */
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
+/* Nothing of it could be moved: no victim again, until it is reset. */
+void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no);
 
 /* A zone whose pointer must be read again (pointer_unknown, nothing in flight). -ENOENT. */
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no);

@@ -109,6 +109,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;
 		zone->emptied_generation = 0;
+		zone->stuck = false;
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
@@ -154,7 +155,9 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 			continue;
 		live += used;
 		written += zone->pointer;
-		if (zf_alloc_is_stream_locked(alloc, z) || zone->resetting)
+		/* What is not written yet cannot be read, to be moved. */
+		if (zf_alloc_is_stream_locked(alloc, z) || zone->resetting || zone->stuck ||
+		    zone->write_generation > alloc->committed)
 			continue;
 		if (used < best_live && used <= used_max) {
 			best_live = used;
@@ -170,6 +173,13 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 		return -ENOENT;
 	*ret_zone_no = best;
 	return 0;
+}
+
+void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].stuck = true;
+	zf_mutex_unlock(&alloc->lock);
 }
 
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)

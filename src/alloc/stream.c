@@ -166,6 +166,19 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_mutex_lock(&alloc->lock);
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		if (alloc->meta_zone[c] != zone_no)
+			continue;
+		zf_alloc_set_pointer_locked(alloc, zone_no, alloc->zones[zone_no].capacity);
+		alloc->meta_zone[c] = NO_ZONE;
+		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	}
+	zf_mutex_unlock(&alloc->lock);
+}
+
 static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 {
 	return blocks / alloc->node_blocks;

@@ -244,7 +244,7 @@ bool zf_append_retry(struct zf_append *append)
 	if (append->retried)
 		return false;
 	/* What the first try had reserved is lost with its zone. */
-	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0) < 0)
+	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0, 0) < 0)
 		return false;
 	zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
 	append->granted = false;

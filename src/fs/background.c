@@ -202,6 +202,7 @@ void zf_background_stop(struct zf_fs *fs)
 	pthread_join(background->flusher, NULL);
 	pthread_join(background->committer, NULL);
 	fs->background = NULL;
+	zf_flush_drop_eager(fs);
 	free_background(background);
 }
 

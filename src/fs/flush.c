@@ -392,6 +392,14 @@ void zf_flush_run_eager(struct zf_fs *fs)
 	}
 }
 
+void zf_flush_drop_eager(struct zf_fs *fs)
+{
+	struct zf_inode *inode;
+
+	while ((inode = take_eager(fs)))
+		zf_inode_put(inode);
+}
+
 /* ---- the bound ---- */
 
 static bool try_admit(struct zf_fs *fs, uint64_t bytes)

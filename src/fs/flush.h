@@ -25,6 +25,8 @@ void zf_flush_check(struct zf_fs *fs);
 /* The inode has an append's worth of blocks that were written one behind the other. */
 void zf_flush_want_eager(struct zf_inode *inode);
 void zf_flush_run_eager(struct zf_fs *fs);
+/* Nobody runs them any more. */
+void zf_flush_drop_eager(struct zf_fs *fs);
 /* Starts what became dirty before `born_ms` (CLOCK_MONOTONIC_COARSE), and stores items. */
 int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 

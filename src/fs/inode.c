@@ -388,7 +388,8 @@ void zf_inode_mark_dirty(struct zf_inode *inode)
 	zf_mutex_lock(&fs->lock);
 	if (!inode->on_dirty_list) {
 		inode->on_dirty_list = true;
-		TAILQ_INSERT_TAIL(&fs->dirty, zf_inode_ref(inode), dirty_link);
+		zf_inode_ref(inode);
+		TAILQ_INSERT_TAIL(&fs->dirty, inode, dirty_link);
 	}
 	zf_mutex_unlock(&fs->lock);
 }

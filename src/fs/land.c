@@ -28,17 +28,6 @@ struct run {
 	unsigned int first, count; /* of append->blocks */
 };
 
-/*
- * When this block has landed, is the file whole on the device up to its end? Not if a newer
- * version, still in memory, goes further than it does.
- */
-static bool is_whole_when_landed(struct zf_data *data, const struct zf_block *block)
-{
-	const struct zf_block *above = zf_block_dirty_locked(data, block->index);
-
-	return !above || above->landed_end_next == ZF_BLOCK_SIZE;
-}
-
 enum look {
 	LOOK_FINISHED, /* every block has landed or was revoked */
 	LOOK_HELD,     /* one has to wait for an earlier block of the file */
@@ -48,7 +37,6 @@ enum look {
 static enum look next_run_locked(struct zf_append *append, struct zf_segment *segment,
 				 struct run *ret_run)
 {
-	struct zf_data *data = &segment->inode->data;
 	unsigned int end = segment->first + segment->count, i = segment->first;
 	struct zf_block *block;
 
@@ -63,7 +51,7 @@ static enum look next_run_locked(struct zf_append *append, struct zf_segment *se
 		block = append->blocks[i++];
 		ret_run->count++;
 	} while (i < end && append->blocks[i]->state == ZF_BLOCK_FLIGHT &&
-		 append->blocks[i]->index == block->index + 1 && is_whole_when_landed(data, block));
+		 append->blocks[i]->index == block->index + 1);
 	return LOOK_RUN;
 }
 

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -32,6 +33,7 @@
 #include "fuse/workers.h"
 #include "io/image.h"
 
+#define READ_AHEAD_KIB 1024
 #define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
 
 static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
@@ -264,8 +266,27 @@ static int loop(struct zf_daemon *daemon)
 	return r;
 }
 
+/*
+ * The kernel reads 128 KiB ahead on a FUSE mount, which keeps the device waiting for requests: 400
+ * MB/s where 1 MiB gives 1,000. Only root may say so, and only here; elsewhere it stays slower.
+ */
+static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
+{
+	_zf_close_ int fd = -1;
+	char path[64], text[16] = "";
+
+	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u%s/read_ahead_kb", major(st_dev),
+		 minor(st_dev), daemon->block_device ? "-fuseblk" : "");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || atoi(text) >= READ_AHEAD_KIB)
+		return;
+	snprintf(text, sizeof(text), "%d", READ_AHEAD_KIB);
+	(void)!pwrite(fd, text, strlen(text), 0);
+}
+
 void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 {
+	raise_read_ahead(daemon, st_dev);
 	atomic_store(&daemon->st_dev, st_dev);
 	zf_shutdown_ready(daemon->shutdown);
 	if (daemon->options.foreground)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -31,7 +32,7 @@ struct stream {
 	struct zf_cond done;
 	struct chunk *chunks; /* IN_FLIGHT of them, used in turn */
 	unsigned int next;
-	int error;
+	int run_error;
 	uint64_t nodes, holes;
 };
 
@@ -42,8 +43,8 @@ static void chunk_done(struct zf_io *io)
 
 	zf_mutex_lock(&stream->lock);
 	chunk->busy = false;
-	if (io->result < 0 && stream->error == 0)
-		stream->error = io->result;
+	if (io->result < 0 && stream->run_error == 0)
+		stream->run_error = io->result;
 	zf_cond_broadcast(&stream->done);
 	zf_mutex_unlock(&stream->lock);
 }
@@ -102,6 +103,7 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 {
 	_zf_free_ struct chunk *chunks = calloc(IN_FLIGHT, sizeof(*chunks));
 	struct stream stream = {.txn = txn, .copy = copy, .chunks = chunks};
+	int error = 0;
 
 	if (!chunks)
 		return -ENOMEM;
@@ -109,34 +111,60 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 	zf_cond_init(&stream.done);
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
 		chunks[i].stream = &stream;
-	for (unsigned int i = 0; i < txn->frozen->run_count[copy] && stream.error == 0; i++)
+	/* Every run, whatever became of the one before it: the next lies in another zone. */
+	for (unsigned int i = 0; i < txn->frozen->run_count[copy]; i++) {
+		stream.run_error = 0;
 		write_run(&stream, &txn->frozen->runs[copy][i]);
+		txn->frozen->runs[copy][i].failed = stream.run_error < 0;
+		if (stream.run_error < 0)
+			error = stream.run_error;
+	}
 	zf_cond_deinit(&stream.done);
 	zf_mutex_deinit(&stream.lock);
 	zf_mutex_lock(&txn->lock);
 	txn->stats.nodes_written += stream.nodes;
 	txn->stats.holes_written += stream.holes;
 	zf_mutex_unlock(&txn->lock);
-	return stream.error;
+	return error;
+}
+
+/*
+ * This copy lacks a part of the zone's run, and nothing can be written behind the gap: for us the
+ * zone is full, and on the device too if it obeys, so that a mount finds no pointer behind the
+ * item's. What the running transaction has in it already will fail in the same way.
+ */
+static void give_up_zones(struct zf_txn *txn, unsigned int copy)
+{
+	for (unsigned int i = 0; i < txn->frozen->run_count[copy]; i++) {
+		const struct zf_meta_run *run = &txn->frozen->runs[copy][i];
+
+		if (!run->failed)
+			continue;
+		if (run->zone_no >= zf_dev_geometry(txn->dev)->conventional)
+			(void)zf_dev_finish(txn->dev, run->zone_no);
+		zf_alloc_stream_failed(txn->alloc, run->zone_no);
+	}
 }
 
 int zf_txn_write_stream(struct zf_txn *txn)
 {
 	unsigned int copies = txn->super.metadata_copies, written = 0;
-	int error = 0;
+	int errors[ZF_COPIES_MAX] = {0}, error = 0;
 
 	for (unsigned int c = 0; c < copies; c++) {
-		int r = write_copy(txn, c);
-
-		if (r == 0)
-			written++;
-		else
-			error = r;
+		errors[c] = write_copy(txn, c);
+		error = errors[c] < 0 ? errors[c] : error;
+		written += errors[c] == 0;
 	}
-	if (error && written)
+	if (written == 0)
+		return error;
+	for (unsigned int c = 0; c < copies; c++)
+		if (errors[c] < 0)
+			give_up_zones(txn, c);
+	if (error < 0)
 		zf_report(txn->report, ZF_REPORT_ERROR,
 			  "metadata of generation %" PRIu64
-			  " has one copy only: writing the other failed",
-			  txn->frozen->generation);
-	return written ? 0 : error;
+			  " has one copy only: writing the other failed: %s",
+			  txn->frozen->generation, strerror(-error));
+	return 0;
 }

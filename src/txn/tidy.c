@@ -161,7 +161,7 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 {
 	_zf_free_ uint8_t *buf = NULL;
 	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
-	struct zf_zone zone;
+	struct zf_zone zone, after;
 	uint64_t start, end;
 	uint32_t zone_no;
 	int r = 0;
@@ -186,6 +186,9 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 		return r;
 	/* What moved out becomes free with the commits that follow. */
 	r = zf_txn_commit(txn, true);
+	zf_alloc_get_zone(txn->alloc, zone_no, &after);
+	if (r == 0 && after.live + after.system_live >= zone.live + zone.system_live)
+		zf_alloc_meta_stuck(txn->alloc, zone_no);
 	return r < 0 ? r : ZF_TIDY_EMPTIED;
 }
 

@@ -16,6 +16,8 @@
 /* Edits kept for removals when everything else gets -ENOSPC, and for reclaim itself. */
 #define EDITS_KEPT_FOR_FREEING 40u
 #define EDITS_KEPT_FOR_SYSTEM  4u
+/* And data leaves room for so many, or nobody could make a file in what is left to data. */
+#define EDITS_KEPT_FROM_DATA 16u
 
 /* The fewest children of an inner node that was made by a split. */
 #define SPLIT_CHILDREN 16u
@@ -178,7 +180,7 @@ static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 			   enum zf_reserve_class class)
 {
 	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
-	uint64_t for_system = zone + nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM);
+	uint64_t for_system = zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM));
 
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
@@ -189,6 +191,21 @@ static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 		break;
 	}
 	return 0;
+}
+
+static struct bound bound_now(struct zf_txn *txn)
+{
+	return (struct bound){
+		.worst = zf_forest_worst_nodes(txn->forest),
+		.live = zf_alloc_live_nodes(txn->alloc),
+	};
+}
+
+static uint64_t nodes_kept_from_data(struct zf_txn *txn, enum zf_reserve_class class)
+{
+	struct bound bound = bound_now(txn);
+
+	return nodes_kept(txn, &bound, class) + nodes_needed(&bound, EDITS_KEPT_FROM_DATA);
 }
 
 /* Does everything that gives room back now. Returns whether it did anything. */
@@ -233,10 +250,7 @@ static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned in
 	while (txn->freezing && may_wait)
 		zf_cond_wait(&txn->changed, &txn->lock);
 	/* Only now: what a frozen transaction made, this one copies. */
-	bound = (struct bound){
-		.worst = zf_forest_worst_nodes(txn->forest),
-		.live = zf_alloc_live_nodes(txn->alloc),
-	};
+	bound = bound_now(txn);
 	need = nodes_needed(&bound, items);
 	if (txn->error)
 		r = -EROFS;
@@ -314,7 +328,8 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 	unsigned int round = 0;
 
 	for (bool again = true;; round++) {
-		int r = zf_alloc_reserve(txn->alloc, class, data_blocks, items);
+		uint64_t nodes = nodes_kept_from_data(txn, class);
+		int r = zf_alloc_reserve(txn->alloc, class, data_blocks, items, nodes);
 
 		if (r != -ENOSPC)
 			return r;

@@ -75,7 +75,7 @@ static uint64_t append_block(struct world *world)
 	struct zf_append_grant grant;
 	uint64_t address;
 
-	assert_int_equal(zf_alloc_reserve(world->alloc, ZF_RESERVE_NORMAL, 1, 0), 0);
+	assert_int_equal(zf_alloc_reserve(world->alloc, ZF_RESERVE_NORMAL, 1, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(world->alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
 			 0);
 	address = grant.zone_start +
@@ -222,7 +222,7 @@ static void a_zone_with_an_append_under_way_is_not_reset(void **state)
 	uint32_t found;
 
 	open_world(&w, 0, 1);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0, 0), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grant), 0);
 	assert_int_equal(grant.len, 2 * ZF_BLOCK_SIZE); /* what was left of the capacity */
@@ -238,7 +238,7 @@ static void an_append_is_cut_at_the_append_limit_and_at_the_capacity(void **stat
 	struct zf_append_grant grant;
 
 	open_world(&w, 0, 1);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 14, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 1 << 20, &grant), 0);
 	assert_int_equal(grant.len, 16384);
 	close_world(&w);
@@ -252,7 +252,7 @@ static void data_never_takes_the_zones_that_metadata_log_and_reclaim_need(void *
 	uint32_t empty = 0;
 
 	open_world(&w, 0, 1);
-	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0) {
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0) {
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
 				 0);
 		zf_alloc_append_end(w.alloc, &grant, 0);
@@ -273,7 +273,7 @@ static void what_was_reserved_can_be_written_though_metadata_grows_meanwhile(voi
 	uint64_t reserved = 0;
 
 	open_world(&w, 0, 1);
-	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0)
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0)
 		reserved++;
 	while (zf_alloc_node(w.alloc, false, address) == 0)
 		;
@@ -293,7 +293,7 @@ static void no_more_zones_are_active_than_the_device_allows(void **state)
 
 	open_world(&w, 3, 1); /* the ring's, metadata's, and one more */
 	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant),
 			 -EAGAIN);
@@ -308,7 +308,7 @@ static void a_failed_append_moves_the_stream_to_another_zone(void **state)
 	uint32_t unknown;
 
 	open_world(&w, 0, 1);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &first), 0);
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &unknown), -ENOENT);
 	zf_alloc_append_end(w.alloc, &first, -EIO);
@@ -437,7 +437,7 @@ static void a_zone_is_active_until_its_last_append_has_ended(void **state)
 	struct zf_append_grant grants[4], next;
 
 	open_world(&w, 3, 1);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0, 0), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);
 	/* All of the zone is promised, but the device has not seen the end of it. */
@@ -457,7 +457,7 @@ static void data_leaves_metadata_its_active_zone(void **state)
 	struct zf_append_grant grant;
 
 	open_world(&w, 4, 2);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant),
 			 -EAGAIN);
@@ -528,7 +528,7 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	zf_alloc_finish_done(w.alloc, found, 0);
 	/* One slot is free now, and the stream of zone 4 goes on: that is enough. */
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), -ENOENT);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
 	assert_int_equal(grant.zone_no, 4);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant), 0);
@@ -641,7 +641,7 @@ static void data_does_not_take_what_a_join_was_promised(void **state)
 	open_world(&w, 0, 1);
 	assert_int_equal(zf_alloc_promise_nodes(w.alloc, promised, 0), 0);
 	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20, 0), -ENOSPC);
-	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0)
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0)
 		;
 	for (uint64_t i = 0; i < promised; i++)
 		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);

@@ -8,13 +8,19 @@
 #include <string.h>
 
 #include "fs/data_rig.h"
+#include "txn/txn.h"
 
 #define BLOCK 4096u
 
 static uint8_t buf[1 << 20], got[1 << 20];
 
+struct turn {
+	uint64_t cut, grown; /* sizes */
+};
+
 struct run {
 	struct data_rig rig;
+	struct turn turns[12];
 	struct zf_rng rng;
 	uint64_t ino;
 	uint64_t synced; /* what the workload knows to be durable */
@@ -43,10 +49,21 @@ static int truncate_to(struct run *run, uint64_t size)
 	return zf_fs_setattr(run->rig.fs, &run->rig.ctx, run->ino, &set, &attr);
 }
 
-/* Without threads a step does part of what there is to do: every order of things comes up. */
+/*
+ * Without threads a step does part of what there is to do: every order of things comes up, also
+ * that of a commit before any data.
+ */
 static int maybe_step(struct run *run)
 {
-	return zf_rng_chance(&run->rng, 40) ? zf_fs_step(run->rig.fs) : 0;
+	switch (zf_rng_below(&run->rng, 5)) {
+	case 0:
+	case 1:
+		return zf_fs_step(run->rig.fs);
+	case 2:
+	case 3:
+		return zf_txn_commit(zf_fs_txn(run->rig.fs), false);
+	}
+	return 0;
 }
 
 /* Returns whether the power went before the workload was done. */
@@ -74,7 +91,7 @@ static bool cut_at(const struct workload *workload, uint64_t seed, uint64_t n)
 
 static void cut_everywhere(const struct workload *workload, unsigned int at_least)
 {
-	for (uint64_t seed = 1; seed <= 3; seed++) {
+	for (uint64_t seed = 1; seed <= 6; seed++) {
 		uint64_t n = 1;
 
 		while (cut_at(workload, seed, n))
@@ -213,36 +230,49 @@ static void an_overwritten_block_is_old_or_new(void **state)
 
 /* ---- short and long again ---- */
 
+#define TURNS 12u
+
+static int grow_again(struct run *run, struct turn *turn, unsigned int i)
+{
+	ssize_t r = 0;
+
+	/* Sizes that tell the turn. */
+	switch (zf_rng_below(&run->rng, 3)) {
+	case 0:
+		turn->grown = 5 * BLOCK + 10 + i;
+		r = truncate_to(run, turn->grown);
+		break;
+	case 1:
+		turn->grown = 4 * BLOCK + 105 + i;
+		r = write_pattern(run, 3, turn->grown - 100, 100, 0);
+		break;
+	case 2:
+		turn->grown = turn->cut + 12;
+		r = write_pattern(run, 3, turn->cut + 9, 3, 0);
+		break;
+	}
+	return r < 0 ? (int)r : maybe_step(run);
+}
+
 static void shrink_and_grow(struct run *run)
 {
-	for (unsigned int i = 0; i < 12; i++) {
-		uint64_t size = 2 * BLOCK + zf_rng_below(&run->rng, BLOCK);
+	for (unsigned int i = 0; i < TURNS; i++) {
+		struct turn *turn = &run->turns[i];
 
 		if (write_pattern(run, 1, 0, 6 * BLOCK, 0) < 0 || maybe_step(run) < 0)
 			return;
 		if (zf_rng_chance(&run->rng, 50) &&
 		    zf_fs_fsync(run->rig.fs, &run->rig.ctx, run->ino, true) < 0)
 			return;
-		if (truncate_to(run, size) < 0 || maybe_step(run) < 0)
+		/* The last block to be: dirty above what is stored, or in flight. */
+		if (zf_rng_chance(&run->rng, 50) &&
+		    (write_pattern(run, 1, 2 * BLOCK, BLOCK, 0) < 0 || maybe_step(run) < 0))
 			return;
-		/* From now on, what was there is to be seen no more. */
-		run->synced = size;
-		run->begun = i;
-		switch (zf_rng_below(&run->rng, 3)) {
-		case 0:
-			if (truncate_to(run, 5 * BLOCK + 10) < 0)
-				return;
-			break;
-		case 1:
-			if (write_pattern(run, 3, 4 * BLOCK + 5, 100, 0) < 0)
-				return;
-			break;
-		case 2:
-			if (write_pattern(run, 3, size + 9, 3, 0) < 0)
-				return;
-			break;
-		}
-		if (maybe_step(run) < 0 || maybe_step(run) < 0)
+		turn->cut = 2 * BLOCK + 1 + zf_rng_below(&run->rng, BLOCK - 20);
+		run->begun = i + 1;
+		if (truncate_to(run, turn->cut) < 0 || maybe_step(run) < 0)
+			return;
+		if (grow_again(run, turn, i) < 0 || maybe_step(run) < 0)
 			return;
 		if (truncate_to(run, 0) < 0)
 			return;
@@ -250,28 +280,45 @@ static void shrink_and_grow(struct run *run)
 }
 
 /*
- * Any size that the file has had; and in it old bytes up to some point, behind that the later ones
- * or zeroes: so once the first zero is met, an old byte is a stale one.
+ * Behind `cut` later bytes or zeroes; up to it old ones, or zeroes where a given size stands over
+ * what had not landed.
  */
+static bool is_clean_behind(uint64_t cut, uint64_t size)
+{
+	data_rig_fill(3, 0, buf, size);
+	for (uint64_t i = cut; i < size; i++)
+		if (got[i] != 0 && got[i] != buf[i])
+			return false;
+	data_rig_fill(1, 0, buf, size);
+	for (uint64_t i = 0; i < cut; i++)
+		if (got[i] != 0 && got[i] != buf[i])
+			return false;
+	return true;
+}
+
+/* Of a file that grew again, nothing is to be seen of what was cut off. */
 static void shows_no_stale_bytes(struct run *run)
 {
 	uint64_t size = data_rig_size(&run->rig, run->ino);
-	bool zero_seen = false;
-	uint8_t later[6 * BLOCK];
+	bool clean = false;
 
 	assert_true(size <= 6 * BLOCK);
 	if (size == 0)
 		return;
 	assert_int_equal(zf_fs_read(run->rig.fs, &run->rig.ctx, run->ino, 0, got, size), size);
-	data_rig_fill(1, 0, buf, size);
-	data_rig_fill(3, 0, later, size);
-	for (uint64_t i = 0; i < size; i++) {
-		if (got[i] == 0)
-			zero_seen = true;
-		else if (got[i] == buf[i] && got[i] != later[i])
-			assert_false(zero_seen);
-		else
-			assert_int_equal(got[i], later[i]);
+	for (uint64_t i = 0; i < run->begun; i++) {
+		const struct turn *turn = &run->turns[i];
+
+		if (size == turn->cut)
+			clean |= is_clean_behind(size, size);
+		/* Block by block, as it landed, or at once. */
+		if (size == turn->grown || (size % BLOCK == 0 && size < turn->grown))
+			clean |= is_clean_behind(turn->cut, size);
+	}
+	/* Or one that was being written from its start. */
+	if (!clean) {
+		assert_int_equal(size % BLOCK, 0);
+		data_rig_expect(&run->rig, run->ino, 1, 0, size);
 	}
 }
 

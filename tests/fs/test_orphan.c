@@ -140,6 +140,90 @@ static void very_many_attributes_go_in_several_transactions(void **state)
 	assert_int_equal(rig_count_items(rig, ZF_INO_ORPHANS), 0);
 }
 
+#define PIECES 500
+
+/* Every other block, so that no two become one extent. */
+static uint64_t make_fragmented(struct names_rig *rig, const char *name)
+{
+	uint64_t file = rig_make(rig, ROOT, name, S_IFREG | 0644);
+	static char block[4096];
+
+	for (uint64_t i = 0; i < PIECES; i++)
+		assert_int_equal(zf_fs_write(rig->fs, &rig->ctx, file, 2 * i * sizeof(block), block,
+					     sizeof(block), 0),
+				 sizeof(block));
+	assert_int_equal(zf_fs_fsync(rig->fs, &rig->ctx, file, false), 0);
+	assert_true(rig_count_items(rig, file) >= PIECES);
+	return file;
+}
+
+static uint64_t live_bytes(struct names_rig *rig)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(rig->fs->alloc, &space);
+	return space.live;
+}
+
+static void very_many_extents_go_in_several_transactions(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t before = live_bytes(rig);
+	uint64_t file = make_fragmented(rig, "file");
+
+	assert_true(live_bytes(rig) >= before + PIECES * 4096);
+	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
+	zf_fs_forget(rig->fs, file, 1);
+	assert_int_equal(rig_count_items(rig, file), 0);
+	assert_int_equal(rig_count_items(rig, ZF_INO_ORPHANS), 0);
+	/* Summary entries go with their zones. */
+	assert_true(live_bytes(rig) < before + PIECES * 4096 / 4);
+}
+
+static void a_crash_between_these_leaves_the_rest_to_the_mount(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = make_fragmented(rig, "file");
+	struct zf_inode *inode;
+	struct zf_trans trans;
+
+	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
+	/* The first of the transactions. */
+	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
+	zf_rwlock_wrlock(&inode->lock);
+	assert_int_equal(zf_trans_join(rig->fs->txn, ZF_RESERVE_FREEING, 32, true, &trans), 0);
+	assert_int_equal(zf_data_drop_extents(inode, &trans, 0, ZF_FILE_END_MAX, 16), 1);
+	zf_trans_leave(&trans);
+	zf_rwlock_unlock(&inode->lock);
+	zf_inode_put(inode);
+	assert_true(rig_count_items(rig, file) < PIECES);
+	assert_int_equal(zf_txn_sync(rig->fs->txn), 0);
+	names_rig_crash(rig);
+	assert_int_equal(rig_count_items(rig, file), 0);
+	assert_int_equal(rig_count_items(rig, ZF_INO_ORPHANS), 0);
+	assert_int_equal(rig_inode_count(rig), 1);
+}
+
+static void data_that_nobody_can_read_any_more_is_not_written(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644), appends;
+	static char data[100000];
+	struct zf_dev_stats stats;
+
+	assert_int_equal(zf_fs_write(rig->fs, &rig->ctx, file, 0, data, sizeof(data), 0),
+			 sizeof(data));
+	zf_dev_get_stats(rig->dev, &stats);
+	appends = stats.appends;
+	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
+	zf_fs_forget(rig->fs, file, 1);
+	assert_int_equal(rig_count_items(rig, file), 0);
+	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);
+	zf_dev_get_stats(rig->dev, &stats);
+	/* The superblock's, and no more. */
+	assert_true(stats.appends <= appends + 1);
+}
+
 static void a_temporary_file_may_get_a_name(void **state)
 {
 	struct names_rig *rig = *state;
@@ -277,6 +361,9 @@ int main(void)
 		TEST(an_unmount_deletes_what_is_still_open),
 		TEST(with_threads_deletion_is_left_to_them),
 		TEST(very_many_attributes_go_in_several_transactions),
+		TEST(very_many_extents_go_in_several_transactions),
+		TEST(a_crash_between_these_leaves_the_rest_to_the_mount),
+		TEST(data_that_nobody_can_read_any_more_is_not_written),
 		TEST(a_temporary_file_may_get_a_name),
 		TEST(an_inode_without_names_that_is_no_orphan_is_damage),
 		TEST(an_orphan_that_has_a_name_is_left_alone),

@@ -241,6 +241,44 @@ static void a_listing_that_renames_what_it_sees_comes_to_an_end(void **state)
 	assert_int_equal(seen, 100);
 }
 
+/* P2: when a rename over a file is answered, its source's data need only a commit, and no flush. */
+static void a_rename_over_a_file_takes_its_data_along(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "new", S_IFREG | 0644);
+	struct zf_inode *inode;
+	static char data[20000], read[20000];
+
+	rig_make_forgotten(rig, ROOT, "old", S_IFREG | 0644);
+	memset(data, 'd', sizeof(data));
+	assert_int_equal(zf_fs_write(rig->fs, &rig->ctx, file, 0, data, sizeof(data), 0),
+			 sizeof(data));
+	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
+	assert_true(zf_data_is_dirty(inode));
+
+	/* To a free name, and in exchange, nothing is overwritten: no flush. */
+	assert_int_equal(move(rig, ROOT, "new", ROOT, "newer", 0), 0);
+	assert_int_equal(move(rig, ROOT, "newer", ROOT, "old", RENAME_EXCHANGE), 0);
+	assert_int_equal(move(rig, ROOT, "newer", ROOT, "new", 0), 0);
+	assert_int_equal(move(rig, ROOT, "new", ROOT, "newer", RENAME_NOREPLACE), 0);
+	assert_int_equal(move(rig, ROOT, "newer", ROOT, "old", RENAME_EXCHANGE), 0);
+	assert_int_equal(move(rig, ROOT, "newer", ROOT, "new", 0), 0);
+	assert_true(zf_data_is_dirty(inode));
+
+	rig->ctx.may_wait = false;
+	assert_int_equal(move(rig, ROOT, "new", ROOT, "old", 0), -EAGAIN);
+	assert_int_equal(rig_find(rig, ROOT, "new"), file);
+	rig->ctx.may_wait = true;
+	assert_int_equal(move(rig, ROOT, "new", ROOT, "old", 0), 0);
+	assert_false(zf_data_is_dirty(inode));
+	zf_inode_put(inode);
+	assert_int_equal(zf_txn_commit(rig->fs->txn, false), 0);
+	names_rig_crash(rig);
+	assert_int_equal(rig_find(rig, ROOT, "old"), file);
+	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, file, 0, read, sizeof(read)), sizeof(read));
+	assert_memory_equal(read, data, sizeof(data));
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
@@ -254,6 +292,7 @@ int main(void)
 		TEST(flags_are_obeyed),
 		TEST(exchange_swaps_files_and_directories),
 		TEST(a_directory_never_becomes_its_own_descendant),
+		TEST(a_rename_over_a_file_takes_its_data_along),
 		TEST(a_listing_that_renames_what_it_sees_comes_to_an_end),
 	};
 

@@ -23,17 +23,19 @@ const struct zf_geometry rig_tiny = {
 	.append_limit = 16 * 1024,
 };
 
-static void print_report(void *arg, enum zf_report_level level, const char *text)
+static void note_report(void *arg, enum zf_report_level level, const char *text)
 {
+	struct rig *rig = arg;
+
+	rig->complaints += level == ZF_REPORT_ERROR;
 	if (getenv("ZF_TEST_VERBOSE"))
 		fprintf(stderr, "%d: %s\n", level, text);
 }
 
-static const struct zf_report report = {.fn = print_report};
-
 static void open_device(struct rig *rig)
 {
 	struct zf_memory_options options = {0};
+	struct zf_report report = {.fn = note_report, .arg = rig};
 
 	if (rig->sim)
 		assert_int_equal(zf_sim_open(rig->sim, &report, &rig->dev), 0);
@@ -44,6 +46,7 @@ static void open_device(struct rig *rig)
 int rig_try_mount(struct rig *rig)
 {
 	struct zf_mount_options options = {.cache_bytes = 1 << 20};
+	struct zf_report report = {.fn = note_report, .arg = rig};
 	int r;
 
 	open_device(rig);
@@ -64,7 +67,15 @@ void rig_mount(struct rig *rig)
 
 void rig_open(struct rig *rig, const struct zf_geometry *geometry, uint64_t sim_seed)
 {
-	struct zf_format_options options = {.node_size = 4096, .fsid = {1}};
+	rig_open_copies(rig, geometry, sim_seed, 1);
+}
+
+void rig_open_copies(struct rig *rig, const struct zf_geometry *geometry, uint64_t sim_seed,
+		     uint8_t copies)
+{
+	struct zf_format_options options = {
+		.node_size = 4096, .fsid = {1}, .metadata_copies = copies};
+	struct zf_report report = {.fn = note_report, .arg = rig};
 
 	*rig = (struct rig){.next_value = 1};
 	if (sim_seed)

@@ -26,12 +26,15 @@ struct rig {
 	struct zf_txn *txn;
 	uint32_t next_value;
 	struct rig_table now;
+	unsigned int complaints; /* messages of level ERROR */
 };
 
 extern const struct zf_geometry rig_tiny; /* 16 zones of 64 KiB, six of them active */
 
 /* Makes a device (simulated if `sim_seed`), formats it with nodes of 4 KiB, mounts it. */
 void rig_open(struct rig *rig, const struct zf_geometry *geometry, uint64_t sim_seed);
+void rig_open_copies(struct rig *rig, const struct zf_geometry *geometry, uint64_t sim_seed,
+		     uint8_t copies);
 void rig_close(struct rig *rig);
 
 /* Without a commit: what a kill of the daemon does. The model is the caller's to set back. */

@@ -51,6 +51,17 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 }
 
 /*
+ * A commit goes on when only one copy of its nodes could be written: this zone has the other. What
+ * lies behind its pointer is not there, and nothing is written to it before its reset.
+ */
+static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_report(alloc->report, ZF_REPORT_WARNING,
+		  "zone %u lacks metadata, of which there is one copy only", zone_no);
+	alloc->zones[zone_no].pointer = alloc->zones[zone_no].capacity;
+}
+
+/*
  * The device's pointer against the item's. Ahead: a crash lost the transaction that knew; what lies
  * between is garbage. Behind: the zone was reset after this transaction (fine, if nothing in it was
  * live), or the pointer is a lower bound after the host stopped: then the item's stands, live bytes
@@ -80,13 +91,8 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 	if (!alloc->geometry->pointers_are_lower_bounds && !zone->unusable) {
 		if (live == 0)
 			return 0;
-		/* A commit goes on when only one copy of its nodes could be written: this is the
-		 * other. */
 		if (zone->role == ZF_ROLE_META && alloc->copies > 1) {
-			zf_report(alloc->report, ZF_REPORT_WARNING,
-				  "zone %u lacks metadata, of which there is one copy only",
-				  zone_no);
-			zone->pointer = zone->capacity;
+			note_missing_copy(alloc, zone_no);
 			return 0;
 		}
 		return zf_report_corrupt(alloc->report, "zone", start,
@@ -130,13 +136,26 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	return r;
 }
 
+/* The zone of a node, written or not as far as the device's pointer tells; or NULL. */
+static struct zf_zone *find_node_zone(struct zf_alloc *alloc, uint64_t address)
+{
+	struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address);
+	uint64_t zone_no = address / alloc->geometry->zone_size;
+
+	if (zone || alloc->copies < 2 || zone_no < 2 || zone_no >= alloc->zone_count ||
+	    alloc->zones[zone_no].role != ZF_ROLE_META)
+		return zone;
+	note_missing_copy(alloc, (uint32_t)zone_no);
+	return zf_alloc_node_zone_locked(alloc, address);
+}
+
 int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES_MAX])
 {
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
 	for (unsigned int c = 0; c < alloc->copies && r == 0; c++) {
-		struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address[c]);
+		struct zf_zone *zone = find_node_zone(alloc, address[c]);
 
 		if (zone)
 			zone->system_live += alloc->node_blocks;

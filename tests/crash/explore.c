@@ -74,6 +74,8 @@ static void draw_judgement(struct zf_rng *rng, struct judgement *judgement)
 		.full = zf_rng_chance(rng, 25),
 		.go_on = zf_rng_chance(rng, 10),
 	};
+	if (zf_rng_chance(rng, 50))
+		judgement->second_cut = zf_rng_next(rng) | 1;
 }
 
 /* Consumes nothing: crashes a clone of `before`. */

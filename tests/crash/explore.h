@@ -81,6 +81,7 @@ struct judgement {
 	bool degraded; /* a copy of metadata is known to be missing: the checker would say so */
 	bool full;     /* the checker compares all data with its checksums */
 	bool go_on;    /* write, unmount and mount again afterwards */
+	uint64_t second_cut; /* the seed of a power cut in place of that unmount; 0: none */
 	/* If set: sees every command of the mount's recovery. */
 	void (*observe)(void *arg, const struct zf_sim *sim);
 	void *observe_arg;

@@ -158,84 +158,141 @@ static int mount(const struct record *record, struct zf_dev *dev, uint32_t *cloc
 	return zf_fs_mount(dev, &options, &explore_report, ret_fs);
 }
 
-static bool compare(const struct record *record, uint32_t cut_op, struct zf_fs *fs)
+/* NULL: the tree cannot be read. */
+static struct oracle *oracle_of(const struct record *record, uint32_t cut_op, struct zf_fs *fs)
 {
 	uint32_t durable = durable_at(record, cut_op), seen;
-	struct oracle *oracle;
-	bool ok;
-	int r = workload_newest(fs, &seen);
 
-	if (r < 0)
-		return complain("the tree cannot be read", r);
+	if (workload_newest(fs, &seen) < 0)
+		return NULL;
 	if (explore_verbose)
 		fprintf(stderr, "seen: up to operation %u; durable: %u; cut in the %u.\n", seen,
 			durable, cut_op + 1);
-	oracle = oracle_after(record, cut_op, seen > durable ? seen : durable);
-	ok = workload_compare(fs, oracle);
-	oracle_free(oracle);
-	return ok;
+	return oracle_after(record, cut_op, seen > durable ? seen : durable);
 }
 
-/* What was recovered can be written to, and survives an unmount. */
-static bool write_something(struct zf_fs *fs)
-{
-	const struct zf_ctx ctx = {.may_wait = true};
-	static uint8_t bytes[20000];
-	struct zf_attr attr;
-	int r = zf_fs_make(fs, &ctx, ZF_INO_ROOT, "after the crash", S_IFREG | 0600, 0, NULL,
-			   &attr);
+/* ---- and after it, life goes on ---- */
 
-	oracle_fill(UINT32_MAX, 0, bytes, sizeof(bytes));
-	if (r == 0 &&
-	    zf_fs_write(fs, &ctx, attr.ino, 0, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		r = -EIO;
-	return r == 0 || complain("writing after the recovery fails", r);
+#define LATER_NAME  "after the crash"
+#define LATER_FILES 4u
+#define LATER_BYTES 30000u
+
+static const struct zf_ctx ctx = {.may_wait = true};
+
+static int write_later(struct zf_fs *fs, const char *name, uint32_t number)
+{
+	static uint8_t bytes[LATER_BYTES];
+	struct zf_attr attr;
+	ssize_t written;
+	int r = zf_fs_lookup(fs, &ctx, ZF_INO_ROOT, name, &attr);
+
+	if (r == -ENOENT)
+		r = zf_fs_make(fs, &ctx, ZF_INO_ROOT, name, S_IFREG | 0600, 0, NULL, &attr);
+	if (r < 0)
+		return r;
+	oracle_fill(number, 0, bytes, sizeof(bytes));
+	written = zf_fs_write(fs, &ctx, attr.ino, 0, bytes, sizeof(bytes), 0);
+	r = written < 0 ? (int)written : 0;
+	if (r == 0 && written < (ssize_t)sizeof(bytes))
+		r = -ENOSPC;
+	if (r == 0 && number % 3 == 0)
+		r = zf_fs_fsync(fs, &ctx, attr.ino, false);
+	zf_fs_forget(fs, attr.ino, 1);
+	return r;
 }
 
-static bool take_away(struct zf_fs *fs)
+/* Writes over and over, so that what should still stand would be hit; the last one is synced. */
+static int live_on(struct zf_fs *fs)
 {
-	const struct zf_ctx ctx = {.may_wait = true};
-	static uint8_t bytes[20000], expected[sizeof(bytes)];
+	char name[32];
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < 4 * LATER_FILES; i++) {
+		snprintf(name, sizeof(name), "later %u", i % LATER_FILES);
+		r = write_later(fs, name, UINT32_MAX - i);
+		if (r == 0 && i % 5 == 4)
+			r = zf_fs_unlink(fs, &ctx, ZF_INO_ROOT, name);
+	}
+	return r < 0 ? r : write_later(fs, LATER_NAME, UINT32_MAX);
+}
+
+static bool check_later(struct zf_fs *fs)
+{
+	static uint8_t bytes[LATER_BYTES], expected[LATER_BYTES];
 	struct zf_attr attr;
-	int r = zf_fs_lookup(fs, &ctx, ZF_INO_ROOT, "after the crash", &attr);
+	int r = zf_fs_lookup(fs, &ctx, ZF_INO_ROOT, LATER_NAME, &attr);
 
 	oracle_fill(UINT32_MAX, 0, expected, sizeof(expected));
 	if (r == 0 &&
 	    (zf_fs_read(fs, &ctx, attr.ino, 0, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes) ||
 	     memcmp(bytes, expected, sizeof(bytes)) != 0))
 		r = -EIO;
-	return r == 0 || complain("what was written after the recovery is lost", r);
+	return r == 0 || complain("what was synced after the recovery is lost", r);
 }
 
-static bool judge_again(const struct record *record, struct zf_dev *dev, uint32_t *clock,
-			const struct judgement *judgement)
+/* After an unmount or a second cut: all that stood before still does. */
+static bool judge_again(const struct record *record, struct zf_sim *sim, struct oracle *oracle,
+			const struct judgement *judgement, bool written)
 {
+	struct zf_dev *dev;
 	struct zf_fs *fs;
+	uint32_t clock;
 	bool ok;
-	int r = mount(record, dev, clock, &fs);
-
-	if (r < 0)
-		return complain("the second mount fails", r);
-	ok = take_away(fs);
-	zf_fs_abandon(fs);
-	return ok && check(dev, judgement);
-}
-
-static bool judge_mounted(const struct record *record, uint32_t cut_op, struct zf_dev *dev,
-			  struct zf_fs *fs, uint32_t *clock, const struct judgement *judgement)
-{
-	bool ok = compare(record, cut_op, fs);
 	int r;
 
-	if (!ok || !judgement->go_on) {
-		zf_fs_abandon(fs);
-		return ok && check(dev, judgement);
+	if (zf_sim_open(sim, &explore_report, &dev) < 0)
+		return complain("the device cannot be opened again", 0);
+	r = mount(record, dev, &clock, &fs);
+	if (r < 0) {
+		zf_dev_close(dev);
+		return complain("the second mount fails", r);
 	}
-	ok = write_something(fs);
-	r = zf_fs_unmount(fs);
+	ok = workload_compare_content(fs, oracle) && (!written || check_later(fs));
+	zf_fs_abandon(fs);
+	ok = ok && check(dev, judgement);
+	zf_dev_close(dev);
+	return ok;
+}
+
+/* Closes the device. */
+static bool second_life(const struct record *record, struct zf_sim *sim, struct zf_dev *dev,
+			struct zf_fs *fs, struct oracle *oracle, const struct judgement *judgement)
+{
+	int lived = live_on(fs), r = 0;
+
+	if (judgement->second_cut)
+		zf_fs_abandon(fs);
+	else
+		r = zf_fs_unmount(fs);
+	zf_dev_close(dev);
+	if (lived < 0 && lived != -ENOSPC)
+		return complain("writing after the recovery fails", lived);
 	if (r < 0)
 		return complain("the unmount after the recovery fails", r);
-	return ok && judge_again(record, dev, clock, judgement);
+	if (judgement->second_cut)
+		zf_sim_crash(sim, judgement->second_cut, ZF_SIM_CUT_DEVICE);
+	return judge_again(record, sim, oracle, judgement, lived == 0);
+}
+
+/* Closes the device. */
+static bool judge_mounted(const struct record *record, uint32_t cut_op, struct zf_sim *sim,
+			  struct zf_dev *dev, struct zf_fs *fs, const struct judgement *judgement)
+{
+	struct oracle *oracle = oracle_of(record, cut_op, fs);
+	bool ok;
+
+	if (!oracle)
+		complain("the tree cannot be read", 0);
+	ok = oracle && workload_compare(fs, oracle);
+	if (ok && judgement->go_on) {
+		ok = second_life(record, sim, dev, fs, oracle, judgement);
+	} else {
+		zf_fs_abandon(fs);
+		ok = ok && check(dev, judgement);
+		zf_dev_close(dev);
+	}
+	oracle_free(oracle);
+	return ok;
 }
 
 bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
@@ -244,20 +301,21 @@ bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
 	struct zf_dev *dev;
 	struct zf_fs *fs;
 	uint32_t clock;
-	bool ok = true;
 	int r;
 
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		return complain("the device cannot be opened", 0);
 	/* With pointers that may lie below what is written, a check must wait for the mount. */
-	ok = judgement->host || check(dev, judgement);
-	if (ok) {
-		zf_sim_observe(sim, judgement->observe, judgement->observe_arg);
-		r = mount(record, dev, &clock, &fs);
-		zf_sim_observe(sim, NULL, NULL);
-		ok = r < 0 ? complain("mounting fails", r)
-			   : judge_mounted(record, op, dev, fs, &clock, judgement);
+	if (!judgement->host && !check(dev, judgement)) {
+		zf_dev_close(dev);
+		return false;
 	}
-	zf_dev_close(dev);
-	return ok;
+	zf_sim_observe(sim, judgement->observe, judgement->observe_arg);
+	r = mount(record, dev, &clock, &fs);
+	zf_sim_observe(sim, NULL, NULL);
+	if (r < 0) {
+		zf_dev_close(dev);
+		return complain("mounting fails", r);
+	}
+	return judge_mounted(record, op, sim, dev, fs, judgement);
 }

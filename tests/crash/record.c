@@ -40,7 +40,7 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 	struct zf_geometry geometry = {
 		.zone_size = 128 * KIB,
 		.zone_capacity = zf_rng_chance(rng, 50) ? 128 * KIB : 100 * KIB,
-		.zone_count = 40 + (uint32_t)zf_rng_below(rng, 30),
+		.zone_count = 24 + (uint32_t)zf_rng_below(rng, 40),
 		.append_limit = zf_rng_chance(rng, 50) ? 16 * KIB : 64 * KIB,
 		.volatile_cache = zf_rng_chance(rng, 90),
 	};

@@ -260,7 +260,24 @@ static void compare_inode(struct compare *c, const struct oracle_inode *inode)
 	compare_xattrs(c, inode);
 }
 
-bool workload_compare(struct zf_fs *fs, struct oracle *oracle)
+static void compare_content(struct compare *c, const struct oracle_inode *inode)
+{
+	struct zf_attr attr;
+	int r;
+
+	if (!S_ISREG(inode->mode) || inode->content_unknown)
+		return;
+	r = zf_fs_getattr(c->fs, &ctx, inode->ino, &attr);
+	if (r < 0)
+		differ(c, inode->ino, "getattr fails", (uint64_t)r);
+	else if (!has_size(inode, attr.size))
+		differ(c, inode->ino, "size differs", attr.size);
+	else
+		compare_data(c, inode, attr.size);
+}
+
+static bool compare_each(struct zf_fs *fs, struct oracle *oracle,
+			 void (*compare)(struct compare *c, const struct oracle_inode *inode))
 {
 	_zf_free_ struct compare *c = malloc(sizeof(*c));
 
@@ -270,8 +287,18 @@ bool workload_compare(struct zf_fs *fs, struct oracle *oracle)
 	c->oracle = oracle;
 	c->errors = 0;
 	for (unsigned int i = 0; i < oracle->count; i++)
-		compare_inode(c, oracle->all[i]);
+		compare(c, oracle->all[i]);
 	return c->errors == 0;
+}
+
+bool workload_compare(struct zf_fs *fs, struct oracle *oracle)
+{
+	return compare_each(fs, oracle, compare_inode);
+}
+
+bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle)
+{
+	return compare_each(fs, oracle, compare_content);
 }
 
 /* ---- how far it got ---- */

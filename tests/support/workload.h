@@ -165,6 +165,9 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
  */
 bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
 
+/* The bytes of every file alone. */
+bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);
+
 /* The greatest change time that is to be seen in the tree: how far the operations got. */
 int workload_newest(struct zf_fs *fs, uint32_t *ret_number);
 

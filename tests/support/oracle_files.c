@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on attributes and data, as Linux defines them. */
+#include "support/oracle_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+
+static void kill_suidgid(struct oracle_inode *inode)
+{
+	if (S_ISDIR(inode->mode))
+		return;
+	inode->mode &= ~(uint32_t)S_ISUID;
+	if (inode->mode & S_IXGRP)
+		inode->mode &= ~(uint32_t)S_ISGID;
+}
+
+/* ---- attributes ---- */
+
+static void set_times(struct oracle_inode *inode, const struct zf_setattr *set, int64_t now)
+{
+	if (set->valid & ZF_SET_ATIME)
+		inode->atime = set->atime.seconds * 1000000000 + set->atime.nanoseconds;
+	if (set->valid & ZF_SET_ATIME_NOW)
+		inode->atime = now;
+	if (set->valid & (ZF_SET_MTIME_NOW | ZF_SET_SIZE))
+		inode->mtime = now;
+	if (set->valid & ZF_SET_MTIME)
+		inode->mtime = set->mtime.seconds * 1000000000 + set->mtime.nanoseconds;
+}
+
+static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)
+{
+	uint64_t old = inode->data.size;
+
+	/* To grow, a file writes the zeroes behind its end into its last block: data on its way. */
+	if (oracle->keep_old && size > old && old % ZF_BLOCK_SIZE != 0)
+		inode->unsettled++;
+	oracle_data_truncate(&inode->data, size, oracle->keep_old && inode->unsettled > 0);
+}
+
+int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	const struct zf_setattr *set = &op->set;
+
+	if ((set->valid & ZF_SET_SIZE) && set->size > ZF_FILE_SIZE_MAX)
+		return -EFBIG;
+	if (!inode)
+		return -ESTALE;
+	if (set->valid & ZF_SET_SIZE) {
+		if (S_ISDIR(inode->mode))
+			return -EISDIR;
+		if (!S_ISREG(inode->mode))
+			return -EINVAL;
+		truncate_file(oracle, inode, set->size);
+	}
+	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
+		kill_suidgid(inode);
+	if (set->valid & ZF_SET_MODE)
+		inode->mode = (inode->mode & S_IFMT) | (set->mode & 07777);
+	if (set->valid & ZF_SET_UID)
+		inode->uid = set->uid;
+	if (set->valid & ZF_SET_GID)
+		inode->gid = set->gid;
+	set_times(inode, set, oracle->now);
+	oracle_change(oracle, inode);
+	return 0;
+}
+
+static struct oracle_xattr *find_xattr(struct oracle_inode *inode, const char *name)
+{
+	for (unsigned int i = 0; i < inode->xattr_count; i++) {
+		if (strcmp(inode->xattrs[i].name, name) == 0)
+			return &inode->xattrs[i];
+	}
+	return NULL;
+}
+
+int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	struct oracle_xattr *xattr;
+
+	if (!inode)
+		return -ESTALE;
+	if (op->len > ZF_XATTR_VALUE_MAX)
+		return -E2BIG;
+	xattr = find_xattr(inode, op->name);
+	if (xattr && (op->flags & XATTR_CREATE))
+		return -EEXIST;
+	if (!xattr && (op->flags & XATTR_REPLACE))
+		return -ENODATA;
+	if (!xattr) {
+		assert(inode->xattr_count < ORACLE_XATTRS_MAX);
+		xattr = &inode->xattrs[inode->xattr_count++];
+	}
+	*xattr = (struct oracle_xattr){
+		.name = op->name, .write = op->number, .len = (uint32_t)op->len};
+	oracle_change(oracle, inode);
+	return 0;
+}
+
+int64_t oracle_getxattr(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	const struct oracle_xattr *xattr;
+
+	if (!inode)
+		return -ESTALE;
+	xattr = find_xattr(inode, op->name);
+	if (!xattr)
+		return -ENODATA;
+	if (op->len > 0 && op->len < xattr->len)
+		return -ERANGE;
+	return xattr->len;
+}
+
+int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	struct oracle_xattr *xattr;
+
+	if (!inode)
+		return -ESTALE;
+	xattr = find_xattr(inode, op->name);
+	if (!xattr)
+		return -ENODATA;
+	*xattr = inode->xattrs[--inode->xattr_count];
+	oracle_change(oracle, inode);
+	return 0;
+}
+
+/* ---- data ---- */
+
+static int64_t find_file(struct oracle *oracle, uint64_t ino, struct oracle_inode **ret_inode)
+{
+	*ret_inode = oracle_find(oracle, ino);
+	if (!*ret_inode)
+		return -ESTALE;
+	if (S_ISDIR((*ret_inode)->mode))
+		return -EISDIR;
+	return S_ISREG((*ret_inode)->mode) ? 0 : -EINVAL;
+}
+
+int64_t oracle_read(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode;
+	int64_t r = find_file(oracle, op->ino, &inode);
+
+	if (r < 0)
+		return r;
+	if (op->offset >= inode->data.size)
+		return 0;
+	return (int64_t)(op->len < inode->data.size - op->offset ? op->len
+								 : inode->data.size - op->offset);
+}
+
+int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode;
+	uint64_t offset, len = op->len;
+	int64_t r = find_file(oracle, op->ino, &inode);
+
+	if (r < 0 || len == 0)
+		return r;
+	offset = op->flags & ZF_WRITE_APPEND ? inode->data.size : op->offset;
+	/* The kernel looks at the end first; where appends end it does not know. */
+	if (offset >= ZF_FILE_SIZE_MAX ||
+	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
+		return -EFBIG;
+	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
+	/* Out of room in the middle of a write: what was written counts. */
+	if (op->result > 0 && (uint64_t)op->result < len)
+		len = (uint64_t)op->result;
+	oracle_data_write(&inode->data, offset, len, op->number, oracle->keep_old);
+	inode->mtime = inode->ctime = oracle->now;
+	inode->times_loose = true;
+	inode->unsettled++;
+	if (op->flags & ZF_WRITE_KILL_SUIDGID)
+		kill_suidgid(inode);
+	if (op->flags & ZF_WRITE_DSYNC)
+		oracle_settle(inode);
+	return (int64_t)len;
+}
+
+/* Where data is may be said in units of blocks; but no data may be called a hole. */
+static bool seek_is_right(const struct oracle_data *data, const struct zf_op *op)
+{
+	uint64_t found = (uint64_t)op->result;
+
+	if (op->result < 0)
+		return op->result == -ENXIO && op->flags == SEEK_DATA &&
+		       oracle_data_is_zero(data, op->offset, data->size);
+	if (found < op->offset || found > data->size)
+		return false;
+	if (op->flags == SEEK_DATA)
+		return found < data->size && oracle_data_is_zero(data, op->offset, found);
+	return found == data->size || oracle_data_next(data, found) > found;
+}
+
+int64_t oracle_seek(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode;
+	int64_t r = find_file(oracle, op->ino, &inode);
+
+	if (r < 0)
+		return r;
+	if (op->offset >= inode->data.size)
+		return -ENXIO;
+	return seek_is_right(&inode->data, op) ? op->result : (int64_t)op->offset;
+}
+
+int64_t oracle_fsync(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+
+	if (!inode)
+		return -ESTALE;
+	oracle_settle(inode);
+	return 0;
+}
+
+int64_t oracle_syncfs(struct oracle *oracle, const struct zf_op *op)
+{
+	oracle_settle_all(oracle);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the oracle share: oracle.c, oracle_names.c, oracle_files.c. */
+#ifndef ZF_TESTS_ORACLE_IMPL_H
+#define ZF_TESTS_ORACLE_IMPL_H
+
+#include "support/oracle.h"
+#include "support/workload.h"
+
+struct oracle_inode *oracle_add_inode(struct oracle *oracle, uint64_t ino, uint32_t mode);
+/* It is gone if it has neither a name nor anybody who holds it. */
+void oracle_drop_unused(struct oracle *oracle, struct oracle_inode *inode);
+/* All of it is durable. */
+void oracle_settle(struct oracle_inode *inode);
+
+/* What an operation does to the times of what it changes. */
+void oracle_change(struct oracle *oracle, struct oracle_inode *inode);
+void oracle_change_dir(struct oracle *oracle, struct oracle_inode *dir);
+
+/* One function an operation: the answer, and the effect. */
+int64_t oracle_lookup(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_forget(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_make(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_link(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_unlink(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_rmdir(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_readlink(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_readdir(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_getxattr(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_read(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_write(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_seek(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_fsync(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_syncfs(struct oracle *oracle, const struct zf_op *op);
+
+#endif

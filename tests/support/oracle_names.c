@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on names, as Linux defines them. */
+#include "support/oracle_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- entries ---- */
+
+static void add_entry(struct oracle_inode *dir, const char *name, uint64_t ino)
+{
+	if (dir->entry_count == dir->entry_room) {
+		dir->entry_room = dir->entry_room * 2 + 8;
+		dir->entries = realloc(dir->entries, dir->entry_room * sizeof(*dir->entries));
+		assert(dir->entries);
+	}
+	dir->entries[dir->entry_count++] = (struct oracle_entry){.name = name, .ino = ino};
+}
+
+static void remove_entry(struct oracle_inode *dir, const char *name)
+{
+	const struct oracle_entry *entry = oracle_entry(dir, name);
+
+	dir->entries[entry - dir->entries] = dir->entries[--dir->entry_count];
+}
+
+static void set_entry(struct oracle_inode *dir, const char *name, uint64_t ino)
+{
+	const struct oracle_entry *entry = oracle_entry(dir, name);
+
+	dir->entries[entry - dir->entries].ino = ino;
+}
+
+/* ---- what many operations do ---- */
+
+static int64_t check_name(const char *name)
+{
+	return strlen(name) > ZF_NAME_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int64_t find_dir(struct oracle *oracle, uint64_t ino, struct oracle_inode **ret_dir)
+{
+	*ret_dir = oracle_find(oracle, ino);
+	if (!*ret_dir)
+		return -ESTALE;
+	return S_ISDIR((*ret_dir)->mode) ? 0 : -ENOTDIR;
+}
+
+/* A directory and the inode that a name in it names: NULL if none. */
+static int64_t find_child(struct oracle *oracle, uint64_t dir_ino, const char *name,
+			  struct oracle_inode **ret_dir, struct oracle_inode **ret_child)
+{
+	const struct oracle_entry *entry;
+	int64_t r = check_name(name);
+
+	if (r == 0)
+		r = find_dir(oracle, dir_ino, ret_dir);
+	if (r < 0)
+		return r;
+	entry = oracle_entry(*ret_dir, name);
+	*ret_child = entry ? oracle_find(oracle, entry->ino) : NULL;
+	assert(!entry || *ret_child);
+	return 0;
+}
+
+static void drop_link(struct oracle *oracle, struct oracle_inode *inode)
+{
+	oracle_change(oracle, inode);
+	inode->nlink = S_ISDIR(inode->mode) ? 0 : inode->nlink - 1;
+	oracle_drop_unused(oracle, inode);
+}
+
+/* ---- names ---- */
+
+int64_t oracle_lookup(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *child;
+	int64_t r = find_child(oracle, op->dir, op->name, &dir, &child);
+
+	if (r < 0)
+		return r;
+	if (!child)
+		return -ENOENT;
+	child->held += op->hold;
+	return 0;
+}
+
+int64_t oracle_forget(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+
+	inode->held--;
+	oracle_drop_unused(oracle, inode);
+	return 0;
+}
+
+static void inherit(const struct oracle_inode *dir, const struct zf_op *op,
+		    struct oracle_inode *inode)
+{
+	inode->uid = op->uid;
+	inode->gid = op->gid;
+	if (dir->mode & S_ISGID) {
+		inode->gid = dir->gid;
+		if (S_ISDIR(inode->mode))
+			inode->mode |= S_ISGID;
+	}
+}
+
+int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *inode;
+	int64_t r = find_child(oracle, op->dir, op->name, &dir, &inode);
+
+	if (r < 0)
+		return r;
+	if (inode)
+		return -EEXIST;
+	if (dir->nlink == 0)
+		return -ENOENT;
+	/* Never used twice. What went wrong is plain from a number that is not above all others. */
+	if (op->result == 0 && op->attr.ino <= oracle->highest_ino)
+		return -EUCLEAN;
+	inode = oracle_add_inode(oracle, op->attr.ino, op->mode);
+	inherit(dir, op, inode);
+	inode->rdev = op->rdev;
+	inode->target = op->target;
+	if (op->target)
+		oracle_data_truncate(&inode->data, strlen(op->target), false);
+	inode->parent = dir->ino;
+	inode->held = op->hold;
+	add_entry(dir, op->name, inode->ino);
+	dir->nlink += S_ISDIR(op->mode);
+	oracle_change_dir(oracle, dir);
+	return 0;
+}
+
+int64_t oracle_link(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir = oracle_find(oracle, op->dir),
+			    *inode = oracle_find(oracle, op->ino);
+	int64_t r = check_name(op->name);
+
+	if (r < 0)
+		return r;
+	if (!dir || !inode)
+		return -ESTALE;
+	if (S_ISDIR(inode->mode))
+		return -EPERM;
+	if (!S_ISDIR(dir->mode))
+		return -ENOTDIR;
+	if (dir->nlink == 0)
+		return -ENOENT;
+	if (oracle_entry(dir, op->name))
+		return -EEXIST;
+	/* From no name at all, too: that of a file that was removed, or made without one. */
+	inode->nlink++;
+	oracle_change(oracle, inode);
+	inode->held += op->hold;
+	add_entry(dir, op->name, inode->ino);
+	oracle_change_dir(oracle, dir);
+	return 0;
+}
+
+int64_t oracle_unlink(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *child;
+	int64_t r = find_child(oracle, op->dir, op->name, &dir, &child);
+
+	if (r < 0)
+		return r;
+	if (!child)
+		return -ENOENT;
+	if (S_ISDIR(child->mode))
+		return -EISDIR;
+	remove_entry(dir, op->name);
+	oracle_change_dir(oracle, dir);
+	drop_link(oracle, child);
+	return 0;
+}
+
+int64_t oracle_rmdir(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *child;
+	int64_t r = find_child(oracle, op->dir, op->name, &dir, &child);
+
+	if (r < 0)
+		return r;
+	if (!child)
+		return -ENOENT;
+	if (!S_ISDIR(child->mode))
+		return -ENOTDIR;
+	if (child->entry_count > 0)
+		return -ENOTEMPTY;
+	remove_entry(dir, op->name);
+	dir->nlink--;
+	oracle_change_dir(oracle, dir);
+	drop_link(oracle, child);
+	return 0;
+}
+
+/* Is `below` the directory `above`, or anywhere below it? A removed directory hangs nowhere. */
+static bool is_below(struct oracle *oracle, const struct oracle_inode *below,
+		     const struct oracle_inode *above)
+{
+	while (below != above) {
+		if (below->ino == ZF_INO_ROOT || below->nlink == 0)
+			return false;
+		below = oracle_find(oracle, below->parent);
+	}
+	return true;
+}
+
+/* A directory must not move below itself. */
+static bool makes_loop(struct oracle *oracle, const struct zf_op *op,
+		       const struct oracle_inode *dir, const struct oracle_inode *source,
+		       const struct oracle_inode *dir2, const struct oracle_inode *target)
+{
+	if (S_ISDIR(source->mode) && is_below(oracle, dir2, source))
+		return true;
+	return target && S_ISDIR(target->mode) && (op->flags & RENAME_EXCHANGE) &&
+	       is_below(oracle, dir, target);
+}
+
+static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
+			    const struct oracle_inode *dir, const struct oracle_inode *source,
+			    const struct oracle_inode *dir2, const struct oracle_inode *target)
+{
+	/* A directory that was removed is below no other any more. */
+	if (dir2->nlink == 0)
+		return -ENOENT;
+	if (makes_loop(oracle, op, dir, source, dir2, target))
+		return -EINVAL;
+	if (!target && (op->flags & RENAME_EXCHANGE))
+		return -ENOENT;
+	if (target && (op->flags & RENAME_NOREPLACE))
+		return -EEXIST;
+	if (!target || (op->flags & RENAME_EXCHANGE))
+		return 0;
+	if (S_ISDIR(source->mode) && !S_ISDIR(target->mode))
+		return -ENOTDIR;
+	if (!S_ISDIR(source->mode) && S_ISDIR(target->mode))
+		return -EISDIR;
+	return target->entry_count > 0 ? -ENOTEMPTY : 0;
+}
+
+/* The directories first, then what is in them: that is the order of the errors. */
+static int64_t find_both(struct oracle *oracle, const struct zf_op *op, struct oracle_inode **dir,
+			 struct oracle_inode **source, struct oracle_inode **dir2,
+			 struct oracle_inode **target)
+{
+	int64_t r = check_name(op->name);
+
+	if (op->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	if (r == 0)
+		r = check_name(op->name2);
+	if (r == 0 && (!oracle_find(oracle, op->dir) || !oracle_find(oracle, op->dir2)))
+		r = -ESTALE;
+	if (r == 0)
+		r = find_child(oracle, op->dir, op->name, dir, source);
+	if (r == 0 && !*source)
+		r = -ENOENT;
+	return r < 0 ? r : find_child(oracle, op->dir2, op->name2, dir2, target);
+}
+
+static void move_dir(struct oracle_inode *inode, struct oracle_inode *from, struct oracle_inode *to)
+{
+	if (!S_ISDIR(inode->mode))
+		return;
+	from->nlink--;
+	to->nlink++;
+	inode->parent = to->ino;
+}
+
+static void exchange(const struct zf_op *op, struct oracle_inode *dir, struct oracle_inode *source,
+		     struct oracle_inode *dir2, struct oracle_inode *target)
+{
+	set_entry(dir, op->name, target->ino);
+	set_entry(dir2, op->name2, source->ino);
+	move_dir(source, dir, dir2);
+	move_dir(target, dir2, dir);
+}
+
+int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *dir2, *source, *target;
+	int64_t r = find_both(oracle, op, &dir, &source, &dir2, &target);
+
+	if (r == 0)
+		r = check_rename(oracle, op, dir, source, dir2, target);
+	if (r < 0 || source == target)
+		return r;
+	oracle_change(oracle, source);
+	oracle_change_dir(oracle, dir);
+	oracle_change_dir(oracle, dir2);
+	if (op->flags & RENAME_EXCHANGE) {
+		oracle_change(oracle, target);
+		exchange(op, dir, source, dir2, target);
+		return 0;
+	}
+	remove_entry(dir, op->name);
+	move_dir(source, dir, dir2);
+	if (!target) {
+		add_entry(dir2, op->name2, source->ino);
+		return 0;
+	}
+	set_entry(dir2, op->name2, source->ino);
+	dir2->nlink -= S_ISDIR(target->mode);
+	drop_link(oracle, target);
+	oracle_settle(
+		source); /* P2: a rename over a file is answered when its source's data are there */
+	return 0;
+}
+
+int64_t oracle_readlink(struct oracle *oracle, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(oracle, op->ino);
+
+	if (!inode)
+		return -ESTALE;
+	return S_ISLNK(inode->mode) ? (int64_t)strlen(inode->target) : -EINVAL;
+}
+
+int64_t oracle_readdir(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir;
+	int64_t r = find_dir(oracle, op->ino, &dir);
+
+	if (r < 0)
+		return r;
+	return dir->nlink == 0 ? 0 : dir->entry_count + 2;
+}

@@ -85,7 +85,6 @@ static void commit(struct zf_background *background)
 	/* A failure has turned the filesystem read-only, and was reported. */
 	if (zf_txn_commit(fs->txn, false) == 0)
 		tidy(background);
-	zf_orphan_run(fs);
 }
 
 static bool is_much(struct zf_fs *fs)
@@ -113,8 +112,12 @@ static void *committer(void *arg)
 	uint64_t interval = fs->options.commit_ms, due = now_ms(CLOCK_MONOTONIC) + interval;
 
 	for (;;) {
-		uint64_t now = now_ms(CLOCK_MONOTONIC), left = due > now ? due - now : 0;
+		uint64_t now, left;
 
+		/* Before the commit, so that it frees what was deleted, and not the next one. */
+		zf_orphan_run(fs);
+		now = now_ms(CLOCK_MONOTONIC);
+		left = due > now ? due - now : 0;
 		if (left > 0 && !is_much(fs)) {
 			if (zf_txn_is_dirty(fs->txn))
 				left = zf_min_u64(left, LOOK_MS);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Items that name bytes of files and of the device. */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "fs/item_check_internal.h"
+
+/* ---- extents ---- */
+
+static int check_extent_place(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
+{
+	uint64_t len = zf_le64_get(extent->len), address = zf_le64_get(extent->address);
+	bool is_data = extent->type == ZF_EXTENT_DATA;
+	int r;
+
+	if (is_data) {
+		r = zf_item_check_aligned(item, "address", address);
+		if (r < 0)
+			return r;
+		r = zf_item_check_range(item, "address", address, ZF_BLOCK_SIZE,
+					item->check->device_bytes -
+						zf_min_u64(item->check->device_bytes, len));
+	} else {
+		r = zf_item_check_equal(item, "address", address, 0);
+	}
+	if (r < 0)
+		return r;
+	r = zf_item_check_equal(item, "disk_len", zf_le64_get(extent->disk_len),
+				extent->type == ZF_EXTENT_ZERO ? 0 : len);
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "flags", extent->flags, 0,
+				is_data ? ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE : 0);
+	return r < 0 ? r
+		     : zf_item_check_equal(item, "memory_len", zf_le64_get(extent->memory_len),
+					   len);
+}
+
+static int check_extent_range(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
+{
+	uint64_t from = item->key->offset, len = zf_le64_get(extent->len);
+	int r;
+
+	if (extent->type == ZF_EXTENT_INLINE) {
+		r = zf_item_check_range(item, "key offset", from, 0, ZF_SYMLINK_MAX - 1);
+		if (r < 0)
+			return r;
+		r = zf_item_check_range(item, "len", len, 1, ZF_SYMLINK_MAX - from);
+		return r < 0 ? r
+			     : zf_item_check_equal(item, "length", item->len,
+						   sizeof(*extent) + len);
+	}
+	r = zf_item_check_aligned(item, "key offset", from);
+	if (r < 0)
+		return r;
+	r = zf_item_check_aligned(item, "len", len);
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "key offset", from, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE);
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "len", len, ZF_BLOCK_SIZE,
+				extent->type == ZF_EXTENT_DATA
+					? zf_min_u64(ZF_EXTENT_MAX, ZF_FILE_END_MAX - from)
+					: ZF_FILE_END_MAX - from);
+	return r < 0 ? r : zf_item_check_equal(item, "length", item->len, sizeof(*extent));
+}
+
+int zf_item_check_extent(const struct zf_seen_item *item)
+{
+	const struct zf_seen_field fields[] = {
+		ZF_SEEN_FIELD(struct zf_disk_extent, type, ZF_EXTENT_INLINE, ZF_EXTENT_ZERO),
+		ZF_SEEN_FIELD(struct zf_disk_extent, compression, 0, 0),
+		ZF_SEEN_FIELD(struct zf_disk_extent, encryption, 0, 0),
+		ZF_SEEN_FIELD(struct zf_disk_extent, generation, 1, item->check->generation_max),
+		ZF_SEEN_FIELD(struct zf_disk_extent, device, 0, 0),
+		ZF_SEEN_FIELD(struct zf_disk_extent, offset, 0, 0),
+	};
+	const struct zf_disk_extent *extent = (const struct zf_disk_extent *)item->value;
+	int r;
+
+	r = zf_item_check_range(item, "objectid", item->key->objectid, ZF_INO_FIRST, UINT64_MAX);
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "length", item->len, sizeof(*extent), item->check->value_max);
+	if (r < 0)
+		return r;
+	r = zf_item_check_fields(item, item->value, fields, ZF_ARRAY_SIZE(fields));
+	if (r < 0)
+		return r;
+	r = ZF_SEEN_ZERO(item, item->value, struct zf_disk_extent, reserved_a);
+	if (r < 0)
+		return r;
+	r = check_extent_range(item, extent);
+	return r < 0 ? r : check_extent_place(item, extent);
+}
+
+/* ---- summary and share ---- */
+
+static int check_device_address(const struct zf_seen_item *item)
+{
+	int r = zf_item_check_aligned(item, "objectid", item->key->objectid);
+
+	return r < 0 ? r
+		     : zf_item_check_range(item, "objectid", item->key->objectid, ZF_BLOCK_SIZE,
+					   item->check->device_bytes - ZF_BLOCK_SIZE);
+}
+
+int zf_item_check_summary(const struct zf_seen_item *item)
+{
+	const struct zf_seen_field fields[] = {
+		ZF_SEEN_FIELD(struct zf_disk_summary, tree, ZF_TREE_FS, ZF_TREE_FS),
+		ZF_SEEN_FIELD(struct zf_disk_summary, ino, ZF_INO_FIRST, UINT64_MAX),
+		ZF_SEEN_FIELD(struct zf_disk_summary, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
+		ZF_SEEN_FIELD(struct zf_disk_summary, generation, 1, item->check->generation_max),
+		ZF_SEEN_FIELD(struct zf_disk_summary, count, 1,
+			      (item->check->device_bytes - item->key->objectid) / ZF_BLOCK_SIZE),
+	};
+	const struct zf_disk_summary *summary = (const struct zf_disk_summary *)item->value;
+	int r;
+
+	r = check_device_address(item);
+	if (r < 0)
+		return r;
+	r = zf_item_check_equal(item, "key offset", item->key->offset, 0);
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "length", item->len,
+				sizeof(*summary) + sizeof(struct zf_le64), item->check->value_max);
+	if (r < 0)
+		return r;
+	r = zf_item_check_fields(item, item->value, fields, ZF_ARRAY_SIZE(fields));
+	if (r < 0)
+		return r;
+	r = zf_item_check_aligned(item, "offset", zf_le64_get(summary->offset));
+	if (r < 0)
+		return r;
+	r = zf_item_check_equal(item, "length", item->len,
+				sizeof(*summary) +
+					sizeof(struct zf_le64) * zf_le32_get(summary->count));
+	return r < 0 ? r : ZF_SEEN_ZERO(item, item->value, struct zf_disk_summary, reserved);
+}
+
+int zf_item_check_share(const struct zf_seen_item *item)
+{
+	static const struct zf_seen_field fields[] = {
+		ZF_SEEN_FIELD(struct zf_disk_share, tree, ZF_TREE_FS, ZF_TREE_FS),
+		ZF_SEEN_FIELD(struct zf_disk_share, ino, ZF_INO_FIRST, UINT64_MAX),
+		ZF_SEEN_FIELD(struct zf_disk_share, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
+		ZF_SEEN_FIELD(struct zf_disk_share, len, ZF_BLOCK_SIZE, ZF_EXTENT_MAX),
+	};
+	int r = check_device_address(item);
+
+	if (r < 0)
+		return r;
+	r = zf_item_check_range(item, "length", item->len, sizeof(struct zf_disk_share),
+				item->check->value_max);
+	if (r < 0)
+		return r;
+	r = zf_item_check_equal(item, "length's rest", item->len % sizeof(struct zf_disk_share), 0);
+	for (size_t at = 0; r == 0 && at < item->len; at += sizeof(struct zf_disk_share)) {
+		const struct zf_disk_share *share = (const void *)(item->value + at);
+
+		r = zf_item_check_fields(item, item->value + at, fields, ZF_ARRAY_SIZE(fields));
+		if (r == 0)
+			r = zf_item_check_aligned(item, "offset", zf_le64_get(share->offset));
+		if (r == 0)
+			r = zf_item_check_aligned(item, "len", zf_le64_get(share->len));
+	}
+	return r;
+}

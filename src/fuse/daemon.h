@@ -38,7 +38,7 @@ struct zf_daemon {
 	struct zf_dev *dev;
 	/* NULL when unmounted; then only what was still on its way comes, which is FORGETs: they
 	 * hold the gate. */
-	struct zf_fs *fs;
+	struct zf_fs *_Atomic fs;
 	struct zf_rwlock gate;
 	int fs_error; /* of the unmount: the last commit's */
 	struct fuse_session *session;

@@ -149,6 +149,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.dirty_bytes = daemon->options.dirty_bytes,
 		.commit_ms = daemon->options.commit_ms,
 	};
+	struct zf_fs *fs;
 	int r = zf_image_open(daemon->device, &image_options, &daemon->report, &daemon->dev);
 
 	if (r < 0)
@@ -156,8 +157,10 @@ static int open_filesystem(struct zf_daemon *daemon)
 	r = zf_dev_start_thread(daemon->dev);
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
-	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &daemon->fs);
-	if (r < 0)
+	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &fs);
+	if (r == 0)
+		daemon->fs = fs;
+	else
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s cannot be mounted: %s",
 			  daemon->device,
 			  r == -ENODEV ? "no zfuse filesystem on it (mkfs.zfuse makes one)"
@@ -329,6 +332,7 @@ static int run(struct zf_daemon *daemon)
 	if (daemon->session)
 		fuse_session_unmount(daemon->session);
 	zf_daemon_close(daemon);
+	zf_shutdown_free(daemon->shutdown);
 	if (daemon->session)
 		fuse_session_destroy(daemon->session);
 	return daemon->fs_error < 0 ? ZF_EXIT_MOUNT : status;

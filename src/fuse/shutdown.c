@@ -157,10 +157,14 @@ void zf_shutdown_ready(struct zf_shutdown *shutdown)
 
 void zf_shutdown_stop(struct zf_shutdown *shutdown)
 {
-	if (!shutdown)
-		return;
 	eventfd_write(shutdown->stop_fd, 1);
 	pthread_join(shutdown->thread, NULL);
+}
+
+void zf_shutdown_free(struct zf_shutdown *shutdown)
+{
+	if (!shutdown)
+		return;
 	close(shutdown->stop_fd);
 	close(shutdown->signal_fd);
 	free(shutdown);

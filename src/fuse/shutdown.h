@@ -17,7 +17,9 @@ int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdow
 /* From now on a signal unmounts. */
 void zf_shutdown_ready(struct zf_shutdown *shutdown);
 /* When the loop has ended: later signals wait for ever, so that the last commit is not disturbed.
- * Takes NULL. */
+ */
 void zf_shutdown_stop(struct zf_shutdown *shutdown);
+/* Stopped, and nobody calls zf_shutdown_ready() any more. Takes NULL. */
+void zf_shutdown_free(struct zf_shutdown *shutdown);
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening zones for streams, within what the device allows to be active at once (P6).
+ */
+#include <errno.h>
+
+#include "alloc/alloc_internal.h"
+
+/* ---- zones that are active on the device ---- */
+
+static bool is_garbage(const struct zf_zone *zone)
+{
+	return zone->live == 0 && zone->system_live == 0;
+}
+
+static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		if (alloc->meta_zone[c] == zone_no)
+			return true;
+	return false;
+}
+
+/*
+ * Is this zone one of the device's active ones, besides those that are always set aside? A data
+ * zone whose room is all promised stays active until its last append has ended. A metadata zone is
+ * written by commits, which open the next one only when it is full: so however many zones a
+ * transaction has filled in memory, each copy has one active, and a slot of its own for that.
+ */
+static bool counts_as_active(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zone_no >= 2 && !zone_is_conventional(alloc, zone_no) && !zone->unusable &&
+	       !is_meta_stream(alloc, zone_no) &&
+	       (zone_is_partial(zone) || zone->pending > 0 || zone->pointer_unknown);
+}
+
+/* How many zones may be active besides the ring's and the metadata streams', and still could be. */
+static uint32_t active_left(const struct zf_alloc *alloc)
+{
+	uint32_t budget = alloc->active_max - 1 - alloc->copies, active = 0;
+
+	if (alloc->active_max == UINT32_MAX)
+		return UINT32_MAX;
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		active += counts_as_active(alloc, z);
+	return active < budget ? budget - active : 0;
+}
+
+int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	uint32_t best = NO_ZONE;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && active_left(alloc) == 0; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+		const struct zf_zone *other = &alloc->zones[best == NO_ZONE ? z : best];
+
+		if (!counts_as_active(alloc, z) || !zone_is_partial(zone) || zone->pending ||
+		    zone->pointer_unknown || zone->resetting || zf_alloc_is_stream_locked(alloc, z))
+			continue;
+		/* Garbage first, it loses nothing; then the one with the least room. */
+		if (best == NO_ZONE || is_garbage(zone) > is_garbage(other) ||
+		    (is_garbage(zone) == is_garbage(other) && zone->pointer > other->pointer))
+			best = z;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	if (best == NO_ZONE)
+		return -ENOENT;
+	*ret_zone_no = best;
+	return 0;
+}
+
+void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
+{
+	zf_mutex_lock(&alloc->lock);
+	if (result < 0)
+		alloc->zones[zone_no].pointer_unknown = true;
+	else
+		zf_alloc_set_pointer_locked(alloc, zone_no, alloc->zones[zone_no].capacity);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+/* ---- opening zones ---- */
+
+/*
+ * A metadata stream goes on in a fresh zone only: the one before it is active on the device until
+ * the commit has written it, and beside it this one would be.
+ */
+static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return role != ZF_ROLE_META && zone->role == role && zone_is_partial(zone) &&
+	       !zone->unusable && !zone->pointer_unknown && !zone->resetting &&
+	       (zone->live || zone->system_live) && !zf_alloc_is_stream_locked(alloc, zone_no);
+}
+
+int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
+			      uint32_t *ret_zone_no)
+{
+	uint32_t best = NO_ZONE;
+
+	for (uint32_t i = 0; i < alloc->zone_count; i++) {
+		uint32_t z = alloc->search_next + i;
+
+		if (z >= alloc->zone_count)
+			z -= alloc->zone_count;
+		if (can_resume(alloc, z, role)) {
+			*ret_zone_no = z;
+			return 0;
+		}
+		/* Conventional zones last: what is written in place will want them. */
+		if (zone_is_empty(&alloc->zones[z]) &&
+		    (best == NO_ZONE ||
+		     (zone_is_conventional(alloc, best) && !zone_is_conventional(alloc, z))))
+			best = z;
+	}
+	if (best == NO_ZONE || alloc->empty_count <= keep_empty)
+		return -ENOSPC;
+	if (role != ZF_ROLE_META && !zone_is_conventional(alloc, best) && active_left(alloc) == 0)
+		return -EAGAIN;
+	alloc->empty_count--;
+	alloc->search_next = best + 1 < alloc->zone_count ? best + 1 : 0;
+	alloc->zones[best].role = (uint8_t)role;
+	alloc->zones[best].emptied_generation = 0;
+	zf_alloc_dirty_locked(alloc, best);
+	*ret_zone_no = best;
+	return 0;
+}

@@ -214,8 +214,6 @@ static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)
 	t->seed = run_seed;
 	t->profile = workload_everything;
 	t->profile.nospace = setup->nospace;
-	if (setup->nospace)
-		t->profile.big_values = false;
 	zf_rng_seed(&t->rng, run_seed);
 	workload_init(&t->workload, zf_rng_next(&t->rng) + (uint64_t)(setup - setups), &t->profile);
 	t->workload.verbose = verbose;

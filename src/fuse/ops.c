@@ -78,4 +78,5 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.fsyncdir = zf_op_fsyncdir,
 	.syncfs = zf_op_syncfs,
 	.lseek = zf_op_lseek,
+	.ioctl = zf_op_ioctl,
 };

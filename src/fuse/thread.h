@@ -39,6 +39,7 @@
 	R(READDIR, readdir) \
 	R(READDIRPLUS, readdirplus) \
 	R(LSEEK, lseek) \
+	R(IOCTL, ioctl) \
 	R(STATFS, statfs) \
 	R(SETXATTR, setxattr) \
 	R(GETXATTR, getxattr) \

@@ -15,7 +15,7 @@
 #define READ_MAX    (UINT64_C(128) << 10)
 #define DIRENTS_MAX 64u
 
-static const struct zf_ctx ctx = {.may_wait = true};
+static const struct zf_ctx ctx = {.may_wait = true, .no_atime = true};
 
 struct compare {
 	struct zf_fs *fs;
@@ -68,8 +68,11 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
 		return "size differs";
 	if (!is_time(&attr->btime, inode->btime))
 		return "btime differs";
-	if (!is_time(&attr->atime, inode->atime))
+	if (inode->atime_loose ? !is_older(&attr->atime, inode->atime)
+			       : !is_time(&attr->atime, inode->atime))
 		return "atime differs";
+	if (attr->flags != inode->flags)
+		return "flags differ";
 	if (inode->content_unknown)
 		return NULL;
 	if (inode->times_loose)

@@ -312,8 +312,13 @@ static int newest_below(struct zf_fs *fs, uint64_t ino, unsigned int depth, uint
 	struct zf_attr attr;
 	uint64_t cookie = 2;
 	int n, r = zf_fs_getattr(fs, &ctx, ino, &attr);
-	uint32_t number = r == 0 ? workload_op_of_time(&attr.ctime) : 0;
+	uint32_t number = 0;
 
+	/* A read's time is stored by no transaction before those of the changes that it came after.
+	 */
+	if (r == 0)
+		number = (uint32_t)zf_max_u64(workload_op_of_time(&attr.ctime),
+					      workload_op_of_time(&attr.atime));
 	if (number > *newest)
 		*newest = number;
 	if (r < 0 || !S_ISDIR(attr.mode))

@@ -171,7 +171,7 @@ bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
 /* The bytes of every file alone. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);
 
-/* The greatest change time that is to be seen in the tree: how far the operations got. */
+/* The greatest change or access time that is to be seen in the tree: how far the operations got. */
 int workload_newest(struct zf_fs *fs, uint32_t *ret_number);
 
 #endif

@@ -45,6 +45,7 @@ fs_start_daemon() {
 	local d=$1 options=$2 until=$((SECONDS + 30)) pid
 	setsid "$ZFUSE" "$d/img" "$d/mnt" -f ${options:+-o "$options"} </dev/null >>"$d/log" 2>&1 &
 	pid=$!
+	disown "$pid"
 	echo "$pid" >"$d/pid"
 	# The control socket is the last thing that a mount sets up.
 	until [[ -S /run/zfuse/$(mountpoint -d "$d/mnt" 2>/dev/null).sock ]]; do

@@ -74,7 +74,7 @@ static void shrink_memory(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
 
-	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT);
+	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT, UINT64_MAX);
 	zf_mutex_lock(&inode->data.lock);
 	zf_size_shrink_locked(inode, truncation->size);
 	zf_size_advance_locked(inode);

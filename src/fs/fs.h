@@ -181,6 +181,15 @@ enum zf_write_flags {
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);
 
+/*
+ * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks that
+ * lie alike within their blocks are not copied but shared; holes, and what is written as zeroes, become
+ * holes. Returns how many bytes were copied: fewer than asked for if an error came in between, 0 at
+ * the end of the source. -EINVAL if the ranges overlap in one file.
+ */
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
+
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 

@@ -135,6 +135,7 @@ struct zf_fs {
 	/* Held while a directory gets another parent: keeps ancestors what they are.
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
+	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/share.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */

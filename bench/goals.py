@@ -36,7 +36,8 @@ def check(runs):
     for goal in GOALS:
         on_medium = [run for run in runs if run["medium"] == goal.medium]
         for run in on_medium:
-            found.append((goal, run["transport"], ratio(goal.operation, summarize(run).get(goal.operation, {}), goal.peer)))
+            cells = summarize(run).get(goal.operation, {})
+            found.append((goal, run["transport"], ratio(goal.operation, cells, goal.peer)))
         if not on_medium:
             found.append((goal, "–", None))
     return found

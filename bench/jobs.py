@@ -75,7 +75,7 @@ class Sizes:
     data_mib: int = 512    # of the file; sequential jobs write and read all of it
     random_mib: int = 256  # a random job touches so much of it, each block once at most ...
     random_s: float = 3.0  # ... or what it can in this time
-    files: int = 20000
+    files: int = 20000     # empty ones; of those with contents there are a quarter as many
     mix_s: float = 4.0
     mix_files: int = 1000
     mix_threads: int = 4
@@ -138,7 +138,8 @@ class Jobs:
         directory.mkdir()
         for operation in FILES:
             verb, size = operation.arguments
-            self.measured(peer, operation, lambda v=verb, s=size: self.program("files", v, directory, self.sizes.files, s))
+            arguments = ("files", verb, directory, self.sizes.files // (4 if size else 1), size)
+            self.measured(peer, operation, lambda a=arguments: self.program(*a))
 
     def mix(self, peer):
         for operation in MIXES:

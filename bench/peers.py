@@ -80,6 +80,7 @@ class Peer:
     is_kernel = False      # no daemon, no FUSE
     sequential_only = False
     sync_is_durable = True
+    rounds_max = None      # of one that takes too long
 
     def __init__(self, place, settings):
         self.place = place
@@ -139,6 +140,9 @@ class Peer:
                 failure = failure or f"{self.name} did not end within {STOP_WAIT_S} s after its unmount"
                 self.process.kill()
                 self.process.wait()
+        if is_mounted(self.mnt):
+            # It was told to end while it was mounting.
+            subprocess.run(["umount", "--lazy", self.mnt], check=False)
         shutil.rmtree(self.place, ignore_errors=True)
         if failure:
             raise PeerError(failure)
@@ -225,6 +229,7 @@ class Passthrough(Peer):
 class Fuse2fs(Peer):
     name = "fuse2fs"
     sync_is_durable = False  # what it has cached, it keeps until the unmount
+    rounds_max = 3           # it searches directories from their start: 20,000 files take it minutes
 
     @classmethod
     def lacks(cls, settings):

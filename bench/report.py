@@ -5,10 +5,12 @@ A speed is operations, or MiB, per second, or how many seconds something took; w
 unit. A ratio is always zfuse's speed as a multiple of a peer's: above 1, zfuse is faster.
 """
 import statistics
+import textwrap
 
-from bench.jobs import MIB, OPERATIONS, RATE, SECONDS
+from bench.jobs import OPERATIONS, RATE, SECONDS
 
 LINE_MAX = 120
+PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
 
 
 def median(values):
@@ -88,28 +90,31 @@ def merge(runs):
 # ---- numbers as text ----
 
 def short(value):
-    """Three digits that mean something, and no more."""
+    """About three digits: more would be noise."""
     if value is None:
         return "–"
+    if value >= 9999.5:
+        return f"{short(value / 1000)}k"
     if value >= 99.95:
         return f"{value:,.0f}"
     if value >= 9.995:
         return f"{value:.1f}"
-    return f"{value:.2f}"
+    return f"{value:.2f}" if value >= 0.0995 or value == 0 else f"{value:.3f}"
 
 
 def short_ratio(value):
-    return "–" if value is None else f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
-
-
-def short_seconds(value):
-    """A time, in the unit that suits it."""
     if value is None:
         return "–"
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1 or unit == "µs":
-            return f"{short(value * factor)} {unit}"
-    raise AssertionError
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
+def short_seconds(whole, part):
+    """A time, and in brackets the part of it that is known, in the unit that suits the whole."""
+    if whole is None:
+        return "–"
+    factor, unit = next(((f, u) for f, u in ((1, "s"), (1e3, "ms")) if whole * f >= 1), (1e6, "µs"))
+    return f"{short(whole * factor)} ({short(part * factor)}) {unit}" if part is not None \
+        else f"{short(whole * factor)} {unit}"
 
 
 def table(head, rows):
@@ -122,7 +127,9 @@ def table(head, rows):
 
 
 def label(name):
-    return f"{name}, {OPERATIONS[name].unit}"
+    """Operations per second need not say so in every line."""
+    unit = OPERATIONS[name].unit
+    return name if unit == RATE else f"{name}, {unit}"
 
 
 # ---- tables ----
@@ -144,13 +151,13 @@ def has(summary, peer, key):
 
 
 def device_table(run, summary):
-    """Writes, KiB written and flushes, of the peers whose device can be asked."""
+    """Writes, KiB written and flushes, of the peers whose device can be asked; not of what writes nothing."""
     peers = [p for p in run["peers"] if has(summary, p, "device_writes")]
     rows = []
     for name, cells in summary.items():
-        if all(cells.get(p, {}).get("device_writes") is None for p in peers):
+        if not any(cells.get(p, {}).get("device_write_bytes") for p in peers):
             continue
-        row = [f"{name}, per {OPERATIONS[name].per}"]
+        row = [name]
         for peer in peers:
             cell = cells.get(peer, {})
             kib = cell.get("device_write_bytes")
@@ -166,12 +173,8 @@ def cpu_table(run, summary):
     for name, cells in summary.items():
         if all(cell["machine_cpu_s"] is None for cell in cells.values()):
             continue
-        row = [f"{name}, per {OPERATIONS[name].per}"]
-        for peer in run["peers"]:
-            cell = cells.get(peer, {})
-            daemon = cell.get("daemon_cpu_s")
-            row.append(short_seconds(cell.get("machine_cpu_s")) + (f" ({short_seconds(daemon)})" if daemon is not None else ""))
-        rows.append(row)
+        found = (cells.get(peer, {}) for peer in run["peers"])
+        rows.append([name, *(short_seconds(c.get("machine_cpu_s"), c.get("daemon_cpu_s")) for c in found)])
     return table(["", *run["peers"]], rows) if rows else None
 
 
@@ -215,14 +218,19 @@ def sections(run):
     """[(heading, explanation, table)]"""
     summary = summarize(run)
     found = [
-        ("Speed", "In brackets: zfuse's speed as a multiple of the peer's; above 1, zfuse is faster.",
-         speed_table(run, summary)),
-        ("What reached the device", "Writes / KiB written / flushes (a FUA write counts as one too).",
+        ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's; above "
+         "1, zfuse is faster.", speed_table(run, summary)),
+        ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
-        ("Time of the processors", "Of the whole machine; in brackets, the daemon's part of it.", cpu_table(run, summary)),
+        ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",
+         cpu_table(run, summary)),
         ("Memory", "The most that the daemon had resident.", memory_table(run, summary)),
     ]
     return [(heading, text, made) for heading, text, made in found if made]
+
+
+def wrap(line):
+    return textwrap.fill(line, LINE_MAX, subsequent_indent="  " if line.startswith("- ") else "")
 
 
 def markdown(runs, level=2):
@@ -230,9 +238,9 @@ def markdown(runs, level=2):
     for run in runs:
         heading = title(run)
         parts.append(f"{'#' * level} {heading[0].upper()}{heading[1:]}")
-        parts.append("\n".join(f"- {line}" for line in circumstances(run)))
+        parts.append("\n".join(wrap(f"- {line}") for line in circumstances(run)))
         for name, explanation, made in sections(run):
-            parts.append(f"**{name}.** {explanation}")
+            parts.append(wrap(f"**{name}.** {explanation}"))
             parts.append(made)
     return "\n\n".join(parts) + "\n"
 
@@ -240,9 +248,9 @@ def markdown(runs, level=2):
 def text(runs):
     parts = []
     for run in runs:
-        parts.append("\n".join([title(run), *circumstances(run)]))
+        parts.append("\n".join(wrap(line) for line in [title(run), *circumstances(run)]))
         for name, explanation, made in sections(run):
-            parts.append(f"{name}. {explanation}\n\n{made}")
+            parts.append(f"{wrap(f'{name}. {explanation}')}\n\n{made}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,10 +10,10 @@ import os
 import pathlib
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 
+from bench import peers
 from bench.jobs import Jobs, OPERATIONS
 from bench.peers import PEERS, PeerError, Passthrough
 from bench.tree import Tree
@@ -105,6 +105,9 @@ class Run:
             self.sizes.files = Passthrough.files_max()
             self.note(f"{self.sizes.files:,} files instead of {type(self.sizes)().files:,}: passthrough_hp keeps a "
                       "descriptor open for each, and more are not allowed here")
+        for name in chosen:
+            if PEERS[name].rounds_max and self.settings.rounds > PEERS[name].rounds_max:
+                self.note(f"{name} took part in the first {PEERS[name].rounds_max} rounds only: it is slow")
         self.result["peers"] = chosen
         self.result["files"] = self.sizes.files
         return chosen
@@ -132,6 +135,8 @@ class Run:
 
         if PEERS[name].sequential_only and suite != "data":
             return
+        if PEERS[name].rounds_max and number >= PEERS[name].rounds_max:
+            return
         try:
             with PEERS[name](place / name, self.settings) as peer:
                 Jobs(self.settings.build, self.sizes, tar, sink).run_suite(suite, peer)
@@ -143,6 +148,6 @@ class Run:
 
 
 def filesystem_type(directory):
-    out = subprocess.run(["stat", "-f", "-c", "%T", directory], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
-    # The two cannot be told apart by their magic.
-    return "ext4" if out == "ext2/ext3" else out
+    name = peers.run("stat", "-f", "-c", "%T", directory).strip()
+    # The three have one magic number.
+    return "ext4" if name == "ext2/ext3" else name

@@ -10,7 +10,7 @@ from bench.peers import run
 
 # passthrough_hp, which keeps a descriptor for each, can have 20,000 of them on most machines.
 ENTRIES_MAX = 16000
-BYTES_MAX = 256 << 20
+BYTES_MAX = 160 << 20
 COPIES = 4
 GIT = ("git", "-c", "safe.directory=*", "-c", "user.name=bench", "-c", "user.email=bench@localhost",
        "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
@@ -27,7 +27,7 @@ def copy_into(source, target, left):
     target.mkdir(parents=True)
     left["entries"] -= 1
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
-        if entry.name in (".git", "build", "fuse3", "__pycache__"):
+        if entry.name in (".git", "fuse3", "__pycache__") or entry.name.startswith("build"):
             continue
         if entry.is_dir(follow_symlinks=False):
             copy_into(entry.path, target / entry.name, left)

@@ -95,6 +95,12 @@ class Peer:
         """Why this peer cannot take part, or None."""
         raise NotImplementedError
 
+    @classmethod
+    def takes_part(cls, suite, round_number):
+        if cls.sequential_only and suite != "data":
+            return False
+        return cls.rounds_max is None or round_number < cls.rounds_max
+
     def __enter__(self):
         try:
             self.start()

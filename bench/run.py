@@ -16,7 +16,6 @@ import tempfile
 from bench import peers
 from bench.jobs import Jobs, OPERATIONS
 from bench.peers import PEERS, PeerError, Passthrough
-from bench.tree import Tree
 
 PREFIX = "zfuse-bench-"
 
@@ -77,12 +76,13 @@ class Place:
 
 
 class Run:
-    """All rounds on one medium. `settings`: see scripts/bench."""
+    """All rounds on one medium. `settings`: see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
 
-    def __init__(self, settings, medium, directory, sizes):
+    def __init__(self, settings, medium, directory, sizes, tar):
         self.settings = settings
         self.directory = directory
         self.sizes = sizes
+        self.tar = tar
         self.result = {"medium": medium, "filesystem": filesystem_type(directory), "transport": settings.transport,
                        "options": settings.options, "rounds": settings.rounds, "quick": settings.quick,
                        "machine": machine(), "left_out": {}, "notes": [], "failures": [], "samples": []}
@@ -114,32 +114,26 @@ class Run:
 
     def run(self):
         chosen = self.choose_peers()
-        # The tar is read from memory where there is any, so that reading it costs all media the same.
-        shm = "/dev/shm" if os.path.isdir("/dev/shm") else self.directory
-        with Place(shm) as source, Place(self.directory) as place:
-            tar = None
-            if "tree" in self.settings.suites:
-                tar = Tree(source, self.settings.root, self.settings.quick)
-                self.note(f"the tree has {tar.entries:,} entries, {tar.size / (1 << 20):.0f} MiB as a tar")
+        if self.tar:
+            self.note(f"the tree has {self.tar.entries:,} entries, {self.tar.size / (1 << 20):.0f} MiB as a tar")
+        with Place(self.directory) as place:
             for number in range(self.settings.rounds):
                 for suite in self.settings.suites:
                     for name in rotated(chosen, number):
+                        if not PEERS[name].takes_part(suite, number):
+                            continue
                         say(f"{self.result['medium']}, round {number + 1} of {self.settings.rounds}: {suite}, {name}")
-                        self.run_suite(number, suite, name, place, tar)
+                        self.run_suite(number, suite, name, place)
         return self.result
 
-    def run_suite(self, number, suite, name, place, tar):
+    def run_suite(self, number, suite, name, place):
         def sink(operation, count, seconds, costs):
             self.result["samples"].append({"peer": name, "operation": operation.name, "round": number, "count": count,
                                            "seconds": seconds, "costs": costs})
 
-        if PEERS[name].sequential_only and suite != "data":
-            return
-        if PEERS[name].rounds_max and number >= PEERS[name].rounds_max:
-            return
         try:
             with PEERS[name](place / name, self.settings) as peer:
-                Jobs(self.settings.build, self.sizes, tar, sink).run_suite(suite, peer)
+                Jobs(self.settings.build, self.sizes, self.tar, sink).run_suite(suite, peer)
         except PeerError as e:
             done = [s["operation"] for s in self.result["samples"] if s["peer"] == name and s["round"] == number]
             missing = [o.name for o in OPERATIONS.values() if o.suite == suite and o.name not in done]

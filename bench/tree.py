@@ -13,7 +13,7 @@ ENTRIES_MAX = 16000
 BYTES_MAX = 160 << 20
 COPIES = 4
 GIT = ("git", "-c", "safe.directory=*", "-c", "user.name=bench", "-c", "user.email=bench@localhost",
-       "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
+       "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 GIT_ENV = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_OPTIONAL_LOCKS": "1",
            "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
 

@@ -51,7 +51,7 @@ struct zf_writer {
 
 struct zf_forest_options {
 	struct zf_node_shape shape;
-	uint64_t cache_bytes; /* bound of the clean nodes kept; dirty ones come on top */
+	uint64_t cache_bytes; /* of nodes in memory; exceeded only while much of it is dirty */
 };
 
 int zf_forest_new(struct zf_dev *dev, const struct zf_forest_options *options,

@@ -132,8 +132,10 @@ unsigned int zf_forest_worst_nodes(struct zf_forest *forest);
 
 /* ---- commit ---- */
 
-/* Bytes of nodes with this or an older generation that are not on the device yet. */
+/* Bytes of nodes that are not on the device yet. */
 uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
+/* Of these, what was changed since the last freeze. */
+uint64_t zf_forest_running_bytes(struct zf_forest *forest);
 
 /*
  * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the checker, fills

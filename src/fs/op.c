@@ -43,8 +43,11 @@ void zf_op_adopt(struct zf_op *op, struct zf_inode *inode)
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items)
 {
 	bool wait = op->ctx->may_wait && op->waits >= WAITS_MAX;
-	int r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
+	int r;
 
+	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
+		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
+	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
 	if (r == -EAGAIN && op->ctx->may_wait) {
 		op->class = class;
 		op->items = items;
@@ -127,6 +130,13 @@ static int wait_for_room(struct zf_op *op)
 	return r;
 }
 
+static int wait_for_turn(struct zf_op *op)
+{
+	zf_txn_slow_down(op->fs->txn);
+	op->slowed = true;
+	return 0;
+}
+
 static int wait_for_flush(struct zf_op *op)
 {
 	struct zf_inode *inode;
@@ -149,6 +159,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 	release(op);
 	if (r == ZF_OP_WAIT_ROOM)
 		r = wait_for_room(op);
+	else if (r == ZF_OP_WAIT_TURN)
+		r = wait_for_turn(op);
 	else if (r == ZF_OP_WAIT_FLUSH)
 		r = op->ctx->may_wait ? wait_for_flush(op) : -EAGAIN;
 	else if (r == ZF_OP_CHANGED)

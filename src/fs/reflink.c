@@ -18,6 +18,7 @@
 #include "fs/discard.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
+#include "fs/inode_flags.h"
 #include "fs/op.h"
 #include "fs/size.h"
 #include "fs/truncate.h"
@@ -135,8 +136,10 @@ static int look_at_target(struct copy *copy)
 	uint64_t first = copy->offset_out >> ZF_BLOCK_SHIFT;
 	struct zf_inode *out = copy->out;
 	bool may_land;
-	int r = 0;
+	int r = zf_inode_check_write(out, copy->offset_out);
 
+	if (r < 0)
+		return r;
 	if (copy->offset_out + copy->bytes > out->item.size &&
 	    (out->data.dropping || first > out->item.size >> ZF_BLOCK_SHIFT))
 		r = zf_truncate_before_growth(out, true);

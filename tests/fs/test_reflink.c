@@ -154,6 +154,12 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	expect(&rig, out, 0, 2, 0, 10 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 1, 0, 20 * BLOCK);
 	expect(&rig, out, 30 * BLOCK, 2, 30 * BLOCK, 10 * BLOCK);
+	/* Nothing before it: then what is dirty need not land, and must not. */
+	write_pattern(&rig, out, 3, 0, 25 * BLOCK);
+	assert_int_equal(copy(&rig, in, 0, out, 0, 20 * BLOCK), 20 * BLOCK);
+	data_rig_sync(&rig);
+	expect(&rig, out, 0, 1, 0, 20 * BLOCK);
+	expect(&rig, out, 20 * BLOCK, 3, 20 * BLOCK, 5 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
@@ -317,6 +323,7 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	/* The end of a source that was cut there. */
 	data_rig_truncate(&rig, in, 9 * BLOCK + 20);
 	data_rig_truncate(&rig, out, 0);
+	write_pattern(&rig, out, 3, 0, 100);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 9 * BLOCK + 20);
 	write_pattern(&rig, out, 3, 11 * BLOCK, BLOCK);
 	data_rig_expect_zeroes(&rig, out, 9 * BLOCK + 20, 2 * BLOCK - 20);

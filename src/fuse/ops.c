@@ -79,4 +79,5 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.syncfs = zf_op_syncfs,
 	.copy_file_range = zf_op_copy_file_range,
 	.lseek = zf_op_lseek,
+	.ioctl = zf_op_ioctl,
 };

@@ -189,7 +189,7 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 	if (len < 0)
 		return (int)len;
 	if (loses_suidgid)
-		forget_mode(daemon, call->ino);
+		zf_forget_attr(daemon, call->ino);
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }

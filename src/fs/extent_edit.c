@@ -335,6 +335,7 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 		r = apply_put(editor, &put);
 	if (r == 0 && is_shared(&put.extent))
 		r = zf_share_add(editor, &put.extent);
+	assert(editor->edits - editor->began <= ZF_EXTENT_PUT_EDITS);
 	if (r < 0)
 		return end_change(editor, r);
 	count_put(editor, &put);
@@ -529,7 +530,9 @@ int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		if (r < 0)
 			return end_change(editor, r);
 	}
-	return end_change(editor, drop_beginning(editor, from, to, max_edits));
+	r = drop_beginning(editor, from, to, max_edits);
+	assert(editor->edits <= max_edits);
+	return end_change(editor, r);
 }
 
 int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,

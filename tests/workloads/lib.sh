@@ -98,6 +98,17 @@ differences() {
 	echo "${text:- nothing}"
 }
 
+# ---- data ----
+
+# same FILE...: says whether the first is like each of the others.
+same() {
+	local first=$1 f
+	shift
+	for f in "$@"; do
+		cmp "$first" "$f" && echo "$f is like $first"
+	done
+}
+
 # ---- output ----
 
 # Paths that differ from run to run.

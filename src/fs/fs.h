@@ -49,7 +49,7 @@ struct zf_mount_options {
 	bool read_only;
 	bool threads;		 /* background commits, flushes, tidying */
 	uint64_t generation;	 /* mount this superblock record, read-only; 0: the newest */
-	uint64_t cache_bytes;	 /* of clean nodes; 0: 64 MiB */
+	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
 	enum zf_atime atime;
@@ -191,6 +191,7 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 /* With size 0 the length only; -ERANGE if `size` is too small. */
 ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		       void *value, size_t size);
+/* Names in the trusted namespace for root alone. */
 ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
 			size_t size);
 int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);
@@ -217,6 +218,15 @@ enum zf_write_flags {
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);
+
+/*
+ * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks that
+ * lie alike within their blocks are not copied but shared; holes, and what is written as zeroes, become
+ * holes. Returns how many bytes were copied: fewer than asked for if an error came in between, 0 at
+ * the end of the source. -EINVAL if the ranges overlap in one file.
+ */
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
 
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);

@@ -14,6 +14,8 @@
  *     intent         (ZF_INO_INTENTS, INTENT, number)            struct zf_disk_intent
  *   summary tree
  *     summary        (address, SUMMARY, 0)                       struct zf_disk_summary + checksums
+ *   share tree
+ *     name           (address, SHARE, hash(inode, offset))       one or more struct zf_disk_share
  *
  * Where several entries share a hash they stand in one item, one behind the other. A name longer than what the
  * item then allows is refused with -ENOSPC (names are hashed with a secret seed: nobody can provoke it).
@@ -60,7 +62,8 @@ enum zf_fs_key {
 #define ZF_FILE_END_MAX	   (UINT64_C(1) << 63) /* bytes: the end of its last block */
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
-#define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item */
+#define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item ... */
+#define ZF_SHARE_MAX	   (UINT64_C(1) << 20)	/* ... and of one that is shared */
 
 /*
  * What chattr(1) sets: the values of FS_*_FL in <linux/fs.h>. Others are refused: each is a promise that whoever does
@@ -154,7 +157,6 @@ struct zf_disk_extent {
 
 enum zf_intent_type {
 	ZF_INTENT_TRUNCATE = 1, /* drop the extents of `ino` in [from, to) */
-	ZF_INTENT_REFLINK = 2,
 };
 
 struct zf_disk_intent {
@@ -176,6 +178,7 @@ struct zf_disk_summary {
 	uint8_t reserved[4];
 };
 
+/* An extent flagged SHARED that names the bytes at the key's address. */
 struct zf_disk_share {
 	struct zf_le64 tree;
 	struct zf_le64 ino;

@@ -3,9 +3,10 @@
  * Inodes in memory, and struct zf_fs, which the files of src/fs/ share.
  *
  * Life. zf_inode_get() finds an inode in the table or loads it from the fs tree, and counts a use;
- * zf_inode_put() gives it back. Unused clean inodes stay in the table up to a bound and are then
- * dropped: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do
- * not keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
+ * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
+ * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
+ * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
+ * keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
  *
  *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
  * deleted |                                                          |
@@ -134,9 +135,11 @@ struct zf_fs {
 	bool read_only;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
+	unsigned int idle_max;			       /* unused inodes in each shard */
 	/* Held while a directory gets another parent: keeps ancestors what they are.
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
+	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/share.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
@@ -149,7 +152,7 @@ struct zf_fs {
 
 /* ---- the table (inode.c) ---- */
 
-/* The shards, the lists and rename_lock; the rest of *fs is the caller's. */
+/* The shards, the lists and rename_lock; the rest of *fs, options first, is the caller's. */
 void zf_inode_table_init(struct zf_fs *fs);
 /* Frees every inode, used or not, writes nothing (unmount has done it before). */
 void zf_inode_table_deinit(struct zf_fs *fs);

@@ -195,7 +195,7 @@ static int check_orphan(const struct zf_seen_item *item)
 static int check_intent(const struct zf_seen_item *item)
 {
 	static const struct zf_seen_field fields[] = {
-		ZF_SEEN_FIELD(struct zf_disk_intent, type, ZF_INTENT_TRUNCATE, ZF_INTENT_REFLINK),
+		ZF_SEEN_FIELD(struct zf_disk_intent, type, ZF_INTENT_TRUNCATE, ZF_INTENT_TRUNCATE),
 		ZF_SEEN_FIELD(struct zf_disk_intent, ino, ZF_INO_FIRST, UINT64_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_intent, to, 0, ZF_FILE_END_MAX),
 	};

@@ -59,6 +59,8 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	op->durable = must_be_durable(op);
 	if (op->durable && !op->ctx->may_wait)
 		return -EAGAIN;
+	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
+		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
 	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
 	if (r == -EAGAIN && op->ctx->may_wait) {
 		op->class = class;
@@ -142,6 +144,13 @@ static int wait_for_room(struct zf_op *op)
 	return r;
 }
 
+static int wait_for_turn(struct zf_op *op)
+{
+	zf_txn_slow_down(op->fs->txn);
+	op->slowed = true;
+	return 0;
+}
+
 static int wait_for_flush(struct zf_op *op)
 {
 	struct zf_inode *inode;
@@ -164,6 +173,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 	release(op);
 	if (r == ZF_OP_WAIT_ROOM)
 		r = wait_for_room(op);
+	else if (r == ZF_OP_WAIT_TURN)
+		r = wait_for_turn(op);
 	else if (r == ZF_OP_WAIT_FLUSH)
 		r = op->ctx->may_wait ? wait_for_flush(op) : -EAGAIN;
 	else if (r == ZF_OP_CHANGED)

@@ -176,6 +176,46 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 	zf_call_dispatch(&call);
 }
 
+/* ---- copy_file_range ---- */
+
+static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
+{
+	bool loses_suidgid;
+	ssize_t len;
+
+	loses_suidgid = call->ctx.may_wait && call->ctx.uid != 0 && has_suidgid(daemon, call);
+	len = zf_fs_copy_range(daemon->fs, &call->ctx, call->other_ino, call->other_offset,
+			       call->ino, call->offset, call->size);
+	if (len < 0)
+		return (int)len;
+	if (loses_suidgid)
+		zf_forget_attr(daemon, call->ino);
+	fuse_reply_write(call->req, (size_t)len);
+	return 0;
+}
+
+/* The kernel has written both files' dirty pages, and drops those of the target afterwards. */
+void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			   struct fuse_file_info *fi_out, size_t len, int flags)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_COPY_FILE_RANGE,
+		.run = run_copy,
+		.ino = ino_out,
+		.offset = (uint64_t)offset_out,
+		.other_ino = ino_in,
+		.other_offset = (uint64_t)offset_in,
+		.size = len,
+	};
+
+	(void)fi_in;
+	(void)fi_out;
+	(void)flags;
+	zf_call_dispatch(&call);
+}
+
 /* ---- sync ---- */
 
 static int run_fsync(struct zf_daemon *daemon, struct zf_call *call)

@@ -38,6 +38,13 @@ struct zf_fs;
 
 /* ---- mounting ---- */
 
+/* When reading moves the access time: fs/access.h. */
+enum zf_atime {
+	ZF_ATIME_RELATIVE, /* once after each change, and once a day */
+	ZF_ATIME_STRICT,
+	ZF_ATIME_NEVER,
+};
+
 struct zf_mount_options {
 	bool read_only;
 	bool threads;		 /* background commits, flushes, tidying */
@@ -45,6 +52,10 @@ struct zf_mount_options {
 	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	enum zf_atime atime;
+	bool no_dir_atime;	 /* never that of directories */
+	bool lazy_time;		 /* access times may be stored a day late */
+	bool sync_names;	 /* every directory is as with ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -73,6 +84,7 @@ struct zf_ctx {
 	gid_t gid;
 	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	/* see above */
+	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 };
 
 struct zf_time {

@@ -158,28 +158,47 @@ struct put {
 	struct zf_extent rest; /* of the last one replaced, behind the range; len 0: none */
 };
 
-static int plan_put(struct zf_extent_editor *editor, struct put *put)
+/*
+ * Fills put->before and put->old: the extent that reaches to the range, those that begin in it, and
+ * the one right behind; or so many that the put takes part of its range only.
+ */
+static int collect_old(struct zf_extent_editor *editor, struct put *put, unsigned int *ret_count)
 {
-	struct extents extents = {.max = REPLACED_MAX + 2, .at = put->old};
-	uint64_t end = put->extent.offset + put->extent.len;
-	const struct zf_extent *last;
-	int r = find_before(editor, put->extent.offset, &put->before);
+	struct zf_extent at[REPLACED_MAX + 3];
+	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};
+	uint64_t from = put->extent.offset, to = from + put->extent.len;
+	unsigned int first = 0;
+	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
 
-	if (r == -ENOENT)
-		put->before.len = 0;
-	else if (r < 0)
-		return r;
-	r = collect_from(editor, put->extent.offset, end, &extents);
 	if (r < 0)
 		return r;
-	while (put->replaced < extents.count && put->old[put->replaced].offset < end)
+	if (extents.count > 0 && at[0].offset < from) {
+		if (zf_extent_end(&at[0]) >= from)
+			put->before = at[0];
+		first = 1;
+	}
+	*ret_count = (unsigned int)zf_min_u64(extents.count - first, REPLACED_MAX + 2);
+	memcpy(put->old, &at[first], *ret_count * sizeof(put->old[0]));
+	return 0;
+}
+
+static int plan_put(struct zf_extent_editor *editor, struct put *put)
+{
+	uint64_t end = put->extent.offset + put->extent.len;
+	const struct zf_extent *last;
+	unsigned int count;
+	int r = collect_old(editor, put, &count);
+
+	if (r < 0)
+		return r;
+	while (put->replaced < count && put->old[put->replaced].offset < end)
 		put->replaced++;
 	if (put->replaced > REPLACED_MAX) {
 		put->replaced = REPLACED_MAX;
 		end = zf_extent_end(&put->old[REPLACED_MAX - 1]);
 		put->extent.len = end - put->extent.offset;
 	}
-	put->has_neighbour = put->replaced < extents.count && put->old[put->replaced].offset == end;
+	put->has_neighbour = put->replaced < count && put->old[put->replaced].offset == end;
 	last = put->replaced ? &put->old[put->replaced - 1] : &put->before;
 	put->rest = (struct zf_extent){0};
 	if (last->len > 0 && last->type != ZF_EXTENT_INLINE)

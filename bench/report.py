@@ -206,7 +206,8 @@ def circumstances(run):
     m = run["machine"]
     rounds = f"{run['rounds']} round{'s' if run['rounds'] != 1 else ''}"
     lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
-             f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory."]
+             f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory; load "
+             f"{m['load']:.1f} when it began."]
     lines += [f"Left out: {peer}: {why}." for peer, why in run["left_out"].items()]
     lines += [f"Note: {note}." for note in run["notes"]]
     lines += [f"Failed: {f['peer']}, {f['suite']}, round {f['round'] + 1}: {' '.join(f['error'].split())[:60]}."

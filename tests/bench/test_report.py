@@ -33,7 +33,7 @@ def a_run(samples, peers=("zfuse", "btrfs"), **more):
     return {"medium": "tmpfs", "filesystem": "tmpfs", "transport": "io_uring", "options": "", "rounds": 3,
             "quick": False,
             "machine": {"date": "2026-01-01 00:00 UTC", "kernel": "6.18", "processors": 2, "model": "x",
-                        "memory_bytes": 1 << 34},
+                        "memory_bytes": 1 << 34, "load": 0.5},
             "left_out": {}, "notes": [], "failures": [], "peers": list(peers), "samples": samples, **more}
 
 
@@ -116,6 +116,7 @@ class Tables(unittest.TestCase):
         failed = a_run([], left_out={"btrfs": "this kernel has no btrfs"},
                        failures=[{"peer": "fuse2fs", "round": 0, "suite": "mix", "error": "mix failed:\nno"}])
         lines = report.circumstances(failed)
+        self.assertIn("2 processors, 16 GiB of memory; load 0.5 when it began.", lines[0])
         self.assertIn("Left out: btrfs: this kernel has no btrfs.", lines)
         self.assertIn("Failed: fuse2fs, mix, round 1: mix failed: no.", lines)
 

@@ -2,8 +2,8 @@
 """The picture: for every operation, zfuse's speed as a multiple of each peer's.
 
 A bar to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
-logarithmic, so that twice as fast and half as fast are equally long. One panel for each run, one group of bars for
-each operation. A thin mark is a goal of goals.py.
+logarithmic, so that twice as fast and half as fast are equally long. One panel for each medium, of its first run; one
+group of bars for each operation. A thin mark is a goal of goals.py.
 """
 import html
 import math
@@ -157,6 +157,10 @@ def own_speed(name, summaries):
 
 
 def draw(runs):
+    first = {}
+    for run in runs:
+        first.setdefault(run["medium"], run)
+    runs = list(first.values())
     summaries = [summarize(run) for run in runs]
     peers = [p for p in COLOURS if any(p in run["peers"] for run in runs)]
     groups = groups_of(summaries, peers)

@@ -154,6 +154,12 @@ class Goals(unittest.TestCase):
         verdicts = self.verdicts([a_run(samples, ("zfuse", "plain"), medium="disk")])
         self.assertEqual(verdicts["disk", "write 1 MiB", "plain"], "met")
 
+    def test_are_told_of_each_run_that_measured_them(self):
+        over_uring = a_run([sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1.0)])
+        over_dev = a_run([sample("zfuse", "untar", 0, 1, 2.0)], transport="dev")
+        rows = [(t, r) for g, t, r in goals.check([over_uring, over_dev]) if (g.operation, g.peer) == ("untar", "btrfs")]
+        self.assertEqual(rows, [("io_uring", 1.0)])
+
     def test_all_can_be_measured(self):
         verdicts = self.verdicts([full_run(), full_run(medium="disk")])
         self.assertNotIn("not measured", verdicts.values())
@@ -167,6 +173,12 @@ class Picture(unittest.TestCase):
         for peer in peers:
             bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
             self.assertEqual(len(bars), 2 * len(OPERATIONS) + 1, peer)  # and one in the legend
+
+    def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
+        runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]
+        self.assertEqual(picture.draw(runs), picture.draw(runs[:2]))
+        drawn = picture.draw(runs)
+        self.assertLess(drawn.index("Images on tmpfs"), drawn.index("Images on disk"))
 
     def test_stays_on_the_canvas_whatever_the_ratio(self):
         samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),

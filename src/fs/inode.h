@@ -6,7 +6,8 @@
  * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
  * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
  * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
- * keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
+ * keep an inode in memory. One that knows of an error or an unfinished truncation stays until that
+ * is settled. An inode with dirty or in-flight data holds a use of its own.
  *
  *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
  * deleted |                                                          |

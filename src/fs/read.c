@@ -124,15 +124,8 @@ static int take_extent(void *arg, const struct zf_extent *extent, const uint8_t 
 static int look_up_extents(struct round *round)
 {
 	uint64_t from = block_offset(round, 0), last = block_offset(round, round->count) - 1;
-	struct zf_extent covering;
-	int r = zf_extent_find(&round->reader, from, &covering);
 
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	/* From the one that reaches into the range on; its bytes come with the scan. */
-	return covering.offset > last
-		       ? 0
-		       : zf_extent_scan(&round->reader, covering.offset, last, take_extent, round);
+	return zf_extent_scan_le(&round->reader, from, last, take_extent, round);
 }
 
 /* The next run at or behind block *at. */

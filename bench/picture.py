@@ -183,8 +183,8 @@ def draw(runs):
     svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is: right of the line it is faster, left of it "
              "slower. Logarithmic scale; medians of interleaved rounds.", 12.5, MUTED)
     draw_legend(svg, MARGIN, 84, peers)
-    svg.text(width - MARGIN - 14, 84, f"under each name: zfuse's own speed, {' | '.join(r['medium'] for r in runs)}", 11,
-             MUTED, "end")
+    media = " | ".join(run["medium"] for run in runs)
+    svg.text(width - MARGIN - 14, 84, f"under each name: zfuse's own speed, {media}", 11, MUTED, "end")
     for number, (top, height, _, name) in enumerate(r for r in rows if r[3]):
         if number % 2 == 0:
             svg.rect(MARGIN - 8, top, width - 2 * MARGIN + 16, height, BAND)

@@ -55,6 +55,14 @@ class Medians(unittest.TestCase):
         self.assertEqual((cells["zfuse"]["lowest"], cells["zfuse"]["highest"]), (2, 100))
         self.assertEqual(report.ratio("create file", cells, "btrfs"), 2.0)
 
+    def test_compares_within_rounds(self):
+        samples = [sample("zfuse", "create file", i, 100, seconds) for i, seconds in enumerate((1.0, 10.0, 10.0))]
+        samples += [sample("btrfs", "create file", i, 100, seconds) for i, seconds in enumerate((2.0, 20.0, 2.0))]
+        samples += [sample("ext4", "create file", 1, 100, 30.0)]
+        cells = report.summarize(a_run(samples, ("zfuse", "btrfs", "ext4")))["create file"]
+        self.assertEqual(report.ratio("create file", cells, "btrfs"), 2.0)
+        self.assertEqual(report.ratio("create file", cells, "ext4"), 3.0)
+
     def test_of_two_takes_the_mean(self):
         samples = [sample("zfuse", "create file", i, count, 1.0) for i, count in enumerate((10, 20))]
         self.assertEqual(report.summarize(a_run(samples))["create file"]["zfuse"]["speed"], 15)
@@ -157,7 +165,8 @@ class Goals(unittest.TestCase):
     def test_are_told_of_each_run_that_measured_them(self):
         over_uring = a_run([sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1.0)])
         over_dev = a_run([sample("zfuse", "untar", 0, 1, 2.0)], transport="dev")
-        rows = [(t, r) for g, t, r in goals.check([over_uring, over_dev]) if (g.operation, g.peer) == ("untar", "btrfs")]
+        rows = [(transport, reached) for goal, transport, reached in goals.check([over_uring, over_dev])
+                if (goal.operation, goal.peer) == ("untar", "btrfs")]
         self.assertEqual(rows, [("io_uring", 1.0)])
 
     def test_all_can_be_measured(self):

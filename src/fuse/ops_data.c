@@ -31,8 +31,8 @@ void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 /* ---- open ---- */
 
 /*
- * Pages that the kernel collects say neither where a write began nor when it was made: appends, and writes that are to
- * be durable when answered, come one by one.
+ * Pages that the kernel collects say neither where a write began nor when it was made: appends, and
+ * writes that are to be durable when answered, come one by one.
  */
 static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_attr *attr)
 {
@@ -189,7 +189,7 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 	if (len < 0)
 		return (int)len;
 	if (loses_suidgid)
-		forget_mode(daemon, call->ino);
+		zf_forget_attr(daemon, call->ino);
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }

@@ -74,9 +74,9 @@ class Sizes:
     """How much of everything."""
     data_mib: int = 512    # of the file; sequential jobs write and read all of it
     random_mib: int = 256  # a random job touches so much of it, each block once at most ...
-    random_s: float = 3.0  # ... or what it can in this time
+    random_s: float = 1.5  # ... or what it can in this time
     files: int = 20000     # empty ones; of those with contents there are a quarter as many
-    mix_s: float = 4.0
+    mix_s: float = 3.0
     mix_files: int = 1000
     mix_threads: int = 4
 

@@ -22,20 +22,25 @@ class Full(Exception):
     """As large as it may become."""
 
 
+def take(left, size):
+    """One more entry of so many bytes."""
+    if left["entries"] < 1 or left["bytes"] < size:
+        raise Full
+    left["entries"] -= 1
+    left["bytes"] -= size
+
+
 def copy_into(source, target, left):
     """Copies a directory, links as links; nothing but files and links. `left` counts entries and bytes down."""
+    take(left, 0)
     target.mkdir(parents=True)
-    left["entries"] -= 1
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
         if entry.name in (".git", "fuse3", "__pycache__") or entry.name.startswith("build"):
             continue
         if entry.is_dir(follow_symlinks=False):
             copy_into(entry.path, target / entry.name, left)
         elif entry.is_file() or entry.is_symlink():
-            left["entries"] -= 1
-            left["bytes"] -= entry.stat(follow_symlinks=False).st_size
-            if left["entries"] < 0 or left["bytes"] < 0:
-                raise Full
+            take(left, entry.stat(follow_symlinks=False).st_size)
             shutil.copy2(entry.path, target / entry.name, follow_symlinks=False)
 
 

@@ -98,7 +98,12 @@ static int scan_item(void *arg, const struct zf_key *key, const void *value, siz
 {
 	const struct scan *scan = arg;
 	struct zf_extent extent;
-	int r = decode(scan->reader, key, value, len, &extent);
+	int r;
+
+	/* What lies before the inode's first extent. */
+	if (!is_extent_of(key, scan->reader->inode))
+		return 0;
+	r = decode(scan->reader, key, value, len, &extent);
 
 	if (r < 0)
 		return r;
@@ -113,4 +118,15 @@ int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 	struct zf_key last = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, to);
 
 	return zf_tree_scan(reader->inode->fs->forest, ZF_TREE_FS, &first, &last, scan_item, &scan);
+}
+
+int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
+		      zf_extent_scan_fn *fn, void *arg)
+{
+	struct scan scan = {.reader = reader, .fn = fn, .arg = arg};
+	struct zf_key first = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, from);
+	struct zf_key last = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, to);
+
+	return zf_tree_scan_le(reader->inode->fs->forest, ZF_TREE_FS, &first, &last, scan_item,
+			       &scan);
 }

@@ -57,6 +57,9 @@ int zf_extent_find(struct zf_extent_reader *reader, uint64_t offset, struct zf_e
 typedef int zf_extent_scan_fn(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
 int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 		   zf_extent_scan_fn *fn, void *arg);
+/* The same, but first comes the last one that begins at or before `from`, if there is one. */
+int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
+		      zf_extent_scan_fn *fn, void *arg);
 
 /* ---- editing ---- */
 

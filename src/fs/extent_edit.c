@@ -185,6 +185,30 @@ struct put {
 	uint64_t dead[REPLACED_MAX + 1];
 };
 
+/*
+ * Fills put->before, put->old and put->count: the extent that reaches to the range, those that
+ * begin in it, and the one right behind; or so many that the put takes part of its range only.
+ */
+static int collect_old(struct zf_extent_editor *editor, struct put *put)
+{
+	struct zf_extent at[REPLACED_MAX + 3];
+	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};
+	uint64_t from = put->extent.offset, to = from + put->extent.len;
+	unsigned int first = 0;
+	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
+
+	if (r < 0)
+		return r;
+	if (extents.count > 0 && at[0].offset < from) {
+		if (zf_extent_end(&at[0]) >= from)
+			put->before = at[0];
+		first = 1;
+	}
+	put->count = (unsigned int)zf_min_u64(extents.count - first, REPLACED_MAX + 2);
+	memcpy(put->old, &at[first], put->count * sizeof(put->old[0]));
+	return 0;
+}
+
 /* The range ends at `end`. */
 static void lay_out_put(struct put *put, uint64_t end)
 {
@@ -246,18 +270,10 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 
 static int plan_put(struct zf_extent_editor *editor, struct put *put)
 {
-	struct extents extents = {.max = REPLACED_MAX + 2, .at = put->old};
-	int r = find_before(editor, put->extent.offset, &put->before);
+	int r = collect_old(editor, put);
 
-	if (r == -ENOENT)
-		put->before.len = 0;
-	else if (r < 0)
-		return r;
-	r = collect_from(editor, put->extent.offset, put->extent.offset + put->extent.len,
-			 &extents);
 	if (r < 0)
 		return r;
-	put->count = extents.count;
 	bound_put(editor, put);
 	return check_put_names(editor, put);
 }
@@ -335,6 +351,7 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 		r = apply_put(editor, &put);
 	if (r == 0 && is_shared(&put.extent))
 		r = zf_share_add(editor, &put.extent);
+	assert(editor->edits - editor->began <= ZF_EXTENT_PUT_EDITS);
 	if (r < 0)
 		return end_change(editor, r);
 	count_put(editor, &put);
@@ -529,7 +546,9 @@ int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		if (r < 0)
 			return end_change(editor, r);
 	}
-	return end_change(editor, drop_beginning(editor, from, to, max_edits));
+	r = drop_beginning(editor, from, to, max_edits);
+	assert(editor->edits <= max_edits);
+	return end_change(editor, r);
 }
 
 int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,

@@ -2,22 +2,20 @@
 /*
  * The filesystem: every operation that a user can ask for, without FUSE.
  *
- * A filesystem is mounted on a device and then takes operations from any number of threads. Files
- * are named by inode number, directories' entries by name. Numbers are never reused, so a number
- * that is gone gives -ESTALE.
+ * A filesystem is mounted on a device and then takes operations from any number of threads. Files are named
+ * by inode number, directories' entries by name. Numbers are never reused, so a number that
+ * is gone gives -ESTALE.
  *
  * Kernel references. lookup, make and link count one reference to the inode that they return;
- * forget takes them back. An inode without a name lives on until its last reference is gone; what a
- * crash leaves is deleted by the next mount.
+ * forget takes them back. An inode without a name lives on until its last reference is gone; what a crash
+ * leaves is deleted by the next mount.
  *
- * Waiting. With ctx->may_wait false an operation that would have to wait for a commit, for room,
- * for dirty data or for the device returns -EAGAIN having changed nothing: the caller hands it to a
- * thread that may wait. (Reading a B-tree node that is not cached is the exception: it happens on
- * the spot.)
+ * Waiting. With ctx->may_wait false an operation that would have to wait for a commit, for room, for dirty data
+ * or for the device returns -EAGAIN having changed nothing: the caller hands it to a thread that may
+ * wait. (Reading a B-tree node that is not cached is the exception: it happens on the spot.)
  *
- * Without threads (options->threads false) nothing happens behind the caller's back: commits and
- * data flushes happen in zf_fs_step(), in fsync and syncfs, and where an operation needs them. One
- * seed, one history.
+ * Without threads (options->threads false) nothing happens behind the caller's back: commits and data flushes
+ * happen in zf_fs_step(), in fsync and syncfs, and where an operation needs them. One seed, one history.
  *
  * Errors are those of the Linux calls of the same name; -EIO and -EUCLEAN for the device's faults;
  * -EROFS on a read-only mount or after a failed commit.
@@ -40,13 +38,24 @@ struct zf_fs;
 
 /* ---- mounting ---- */
 
+/* When reading moves the access time: fs/access.h. */
+enum zf_atime {
+	ZF_ATIME_RELATIVE, /* once after each change, and once a day */
+	ZF_ATIME_STRICT,
+	ZF_ATIME_NEVER,
+};
+
 struct zf_mount_options {
 	bool read_only;
-	bool threads;	      /* background commits, flushes, tidying */
-	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
-	uint64_t cache_bytes; /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
-	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
-	uint64_t commit_ms;   /* between commits; 0: 5000 */
+	bool threads;		 /* background commits, flushes, tidying */
+	uint64_t generation;	 /* mount this superblock record, read-only; 0: the newest */
+	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
+	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
+	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	enum zf_atime atime;
+	bool no_dir_atime;	 /* never that of directories */
+	bool lazy_time;		 /* access times may be stored a day late */
+	bool sync_names;	 /* every directory is as with ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -73,8 +82,9 @@ int zf_fs_step(struct zf_fs *fs);
 struct zf_ctx {
 	uid_t uid;
 	gid_t gid;
-	mode_t umask;  /* applied by make; 0 if the kernel has applied it */
-	bool may_wait; /* see above */
+	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
+	bool may_wait;	/* see above */
+	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 };
 
 struct zf_time {
@@ -101,13 +111,12 @@ int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);
 
 /*
- * A file, directory, symbolic link (target), device (rdev), fifo or socket, by mode's type. The
- * group and setgid come from a setgid parent. `target` is NULL but for symbolic links.
+ * A file, directory, symbolic link (target), device (rdev), fifo or socket, by mode's type. The group and setgid
+ * come from a setgid parent. `target` is NULL but for symbolic links.
  */
 int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr);
-/* A regular file without a name (O_TMPFILE), which zf_fs_link() may give one. `parent` as for make.
- */
+/* A regular file without a name (O_TMPFILE), which zf_fs_link() may give one. `parent` as for make. */
 int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
 		  struct zf_attr *ret_attr);
 int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
@@ -115,14 +124,13 @@ int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 /*
- * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is
- * a character device 0:0 that takes the old name in the same step.
+ * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is a character
+ * device 0:0 that takes the old name in the same step.
  */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 uint64_t new_parent, const char *new_name, unsigned int flags);
 /* At most `size` bytes, not terminated; returns the length or -errno. */
-ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf,
-		       size_t size);
+ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf, size_t size);
 
 struct zf_dirent {
 	uint64_t ino;
@@ -132,17 +140,16 @@ struct zf_dirent {
 	char name[ZF_NAME_MAX + 1]; /* terminated */
 };
 /*
- * The entries behind `cookie` (0: from the start), "." and ".." first (cookies 1 and 2), at most
- * `max`. Cookies are stable: an entry that exists during the whole listing is seen exactly once,
- * whatever is made or removed meanwhile. Returns how many, 0 at the end, or -errno.
+ * The entries behind `cookie` (0: from the start), "." and ".." first (cookies 1 and 2), at most `max`.
+ * Cookies are stable: an entry that exists during the whole listing is seen exactly once, whatever is
+ * made or removed meanwhile. Returns how many, 0 at the end, or -errno.
  */
 int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
 		  struct zf_dirent *entries, unsigned int max);
 
 /* ---- attributes ---- */
 
-int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
-		  struct zf_attr *ret_attr);
+int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, struct zf_attr *ret_attr);
 
 enum zf_set {
 	ZF_SET_MODE = 1 << 0,
@@ -166,9 +173,9 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  const struct zf_setattr *set, struct zf_attr *ret_attr);
 
 /*
- * What chattr(1) does: the flags in `mask` become those in `flags`; what a type of file cannot have
- * is dropped. Whether the caller may (CAP_LINUX_IMMUTABLE, ownership) is the kernel's to check.
- * -EOPNOTSUPP: unknown flags. -EPERM: the inode is immutable and stays so.
+ * What chattr(1) does: the flags in `mask` become those in `flags`; what a type of file cannot have is dropped.
+ * Whether the caller may (CAP_LINUX_IMMUTABLE, ownership) is the kernel's to check. -EOPNOTSUPP: unknown flags.
+ * -EPERM: the inode is immutable and stays so.
  */
 struct zf_set_flags {
 	uint32_t mask, flags; /* enum zf_inode_flag */
@@ -191,32 +198,31 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 /* ---- data ---- */
 
 /*
- * What open(2) with these flags asks of a file, beyond permission: -EPERM if it is immutable, or
- * may only be appended to, and this would be more. Truncates nothing, and keeps nothing: there is
- * no close.
+ * What open(2) with these flags asks of a file, beyond permission: -EPERM if it is immutable, or may only be appended
+ * to, and this would be more. Truncates nothing, and keeps nothing: there is no close.
  */
 int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int flags,
 	       struct zf_attr *ret_attr);
 
 /* Returns bytes read: less than asked for only at the end of the file. */
-ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
-		   void *buf, size_t len);
+ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
+		   size_t len);
 
 enum zf_write_flags {
-	ZF_WRITE_APPEND = 1 << 0, /* at the end of the file, wherever that is now */
-	ZF_WRITE_DSYNC = 1 << 1,  /* durable when answered */
+	ZF_WRITE_APPEND = 1 << 0,	/* at the end of the file, wherever that is now */
+	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
-	ZF_WRITE_CACHE = 1 << 3, /* from the kernel's page cache: times are the kernel's */
-	ZF_WRITE_PAGE = 1 << 4,	 /* a page of that: the inode's flags were asked before */
+	ZF_WRITE_CACHE = 1 << 3,	/* from the kernel's page cache: times are the kernel's */
+	ZF_WRITE_PAGE = 1 << 4,		/* a page of that: the inode's flags were asked before */
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);
 
 /*
- * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks
- * that lie alike within their blocks are not copied but shared; holes, and what is written as
- * zeroes, become holes. Returns how many bytes were copied: fewer than asked for if an error came
- * in between, 0 at the end of the source. -EINVAL if the ranges overlap in one file.
+ * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks that
+ * lie alike within their blocks are not copied but shared; holes, and what is written as zeroes, become
+ * holes. Returns how many bytes were copied: fewer than asked for if an error came in between, 0 at
+ * the end of the source. -EINVAL if the ranges overlap in one file.
  */
 ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
 			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
@@ -225,16 +231,15 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 
 /* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */
-int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
-	       int whence, uint64_t *ret_offset);
+int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, int whence,
+	       uint64_t *ret_offset);
 
-/* What stands where: for `zfusectl file`. Extents as the tree has them, after a flush of the file.
- */
+/* What stands where: for `zfusectl file`. Extents as the tree has them, after a flush of the file. */
 struct zf_extent_info {
 	uint64_t offset, len; /* in the file */
 	uint64_t address;     /* on the device; 0 where type has none */
 	uint64_t generation;
-	uint8_t type; /* enum zf_extent_type */
+	uint8_t type;	      /* enum zf_extent_type */
 	uint8_t flags;
 };
 int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,

@@ -200,13 +200,24 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 	return remove_locked(shard, inode);
 }
 
+/*
+ * Is there something to remember that no tree tells? An error that fsync has not reported yet, or
+ * that a truncation was cut short, so that the file must not grow. Both are rare.
+ */
+static bool knows_more(const struct zf_inode *inode)
+{
+	return inode->data.error != 0 || inode->data.dropping;
+}
+
 /* What becomes of an inode that nobody uses. Returns one to free, perhaps another. */
 static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
 	if (inode->state == ZF_INODE_DEAD)
 		return remove_locked(shard, inode);
-	if (!inode->unlinked)
+	if (!inode->unlinked && !knows_more(inode))
 		return make_idle_locked(shard, inode);
+	if (!inode->unlinked)
+		return NULL;
 	if (zf_kernel_refs_has(&shard->kernel_refs, inode->ino))
 		return NULL;
 	if (inode->fs->read_only)
@@ -399,6 +410,14 @@ void zf_inode_mark_dirty(struct zf_inode *inode)
 		TAILQ_INSERT_TAIL(&fs->dirty, inode, dirty_link);
 	}
 	zf_mutex_unlock(&fs->lock);
+}
+
+void zf_inode_mark_clean(struct zf_inode *inode)
+{
+	inode->item_dirty = false;
+	if (inode->lazy)
+		atomic_fetch_sub(&inode->fs->lazy_count, 1);
+	inode->lazy = false;
 }
 
 /* The inodes in ascending ino, each once, without NULL. Returns how many. */

@@ -18,6 +18,7 @@
 #include "fs/discard.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
+#include "fs/inode_flags.h"
 #include "fs/op.h"
 #include "fs/size.h"
 #include "fs/truncate.h"
@@ -46,6 +47,7 @@ struct copy {
 	uint64_t offset_in, offset_out, len; /* what is left */
 	unsigned int landings;		     /* since something was copied */
 	uint8_t *buf;			     /* BYTES_MAX, once bytes were copied */
+	bool durable;			     /* when it is answered: the target's flags want it */
 
 	/* This round. */
 	enum how how;
@@ -135,8 +137,10 @@ static int look_at_target(struct copy *copy)
 	uint64_t first = copy->offset_out >> ZF_BLOCK_SHIFT;
 	struct zf_inode *out = copy->out;
 	bool may_land;
-	int r = 0;
+	int r = zf_inode_check_write(out, copy->offset_out);
 
+	if (r < 0)
+		return r;
 	if (copy->offset_out + copy->bytes > out->item.size &&
 	    (out->data.dropping || first > out->item.size >> ZF_BLOCK_SHIFT))
 		r = zf_truncate_before_growth(out, true);
@@ -152,6 +156,11 @@ static int look_at_target(struct copy *copy)
 
 static int look(struct copy *copy)
 {
+	int r = zf_inode_check_write(copy->out, copy->offset_out);
+
+	if (r < 0)
+		return r;
+	copy->durable = zf_inode_is_sync(copy->out);
 	if (copy->offset_in >= copy->in->item.size) {
 		by_bytes(copy, 0);
 		return 0;
@@ -315,6 +324,8 @@ static int share_once(struct zf_op *op, struct copy *copy)
 	r = zf_op_join(op, ZF_RESERVE_NORMAL, COPY_EDITS + 1);
 	if (r != 0)
 		return r;
+	/* Once at the end is enough, and nobody cares for the source. */
+	op->durable = false;
 	return zf_op_leave(op, share_some(op, copy), "sharing extents");
 }
 
@@ -417,5 +428,8 @@ ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
 		done += copy.bytes;
 	}
 	free(copy.buf);
-	return done > 0 ? (ssize_t)done : r;
+	if (done == 0)
+		return r;
+	r = copy.durable ? zf_inode_make_durable(out) : 0;
+	return r < 0 ? r : (ssize_t)done;
 }

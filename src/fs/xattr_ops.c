@@ -152,11 +152,13 @@ static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *nam
 	if (r < 0)
 		return r;
 	zf_op_lock(op);
-	r = by_write ? zf_inode_check_write(inode, inode->item.size) : zf_inode_check_change(inode);
+	r = by_write ? 0 : zf_inode_check_change(inode);
 	if (r == 0)
 		r = zf_xattr_find(inode, name, &place);
 	if (r == 0 && !place.exists)
 		r = -ENODATA;
+	if (r == 0 && by_write)
+		r = zf_inode_check_write(inode, inode->item.size);
 	if (r == 0)
 		r = zf_op_join(op, ZF_RESERVE_FREEING, zf_xattr_delete_edits(&place) + 1);
 	if (r != 0)

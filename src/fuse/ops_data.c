@@ -119,9 +119,9 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		.ino = ino,
 		.size = size,
 		.offset = (uint64_t)offset,
+		.ctx.no_atime = (fi->flags & O_NOATIME) != 0,
 	};
 
-	(void)fi;
 	zf_call_dispatch(&call);
 }
 

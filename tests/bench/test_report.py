@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What scripts/bench makes of samples: medians, ratios, tables, goals, the picture. Nothing is measured here."""
+"""What scripts/bench makes of samples: medians, ratios, tables, goals, the picture; and how it prepares and clears its
+places. Nothing is measured here.
+"""
+import os
 import pathlib
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree
 
@@ -10,7 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import goals, measure, picture, report, run  # noqa: E402 (the path comes first)
+from bench import goals, measure, picture, report, run, tree  # noqa: E402 (the path comes first)
 from bench.jobs import OPERATIONS, SECONDS  # noqa: E402
 from bench.peers import PEERS  # noqa: E402
 
@@ -197,6 +201,37 @@ class Rounds(unittest.TestCase):
     def test_who_begins_rotates(self):
         self.assertEqual([run.rotated([1, 2, 3], n) for n in range(4)],
                          [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]])
+
+    def test_what_a_killed_run_left_is_removed_and_what_a_living_one_has_is_not(self):
+        with tempfile.TemporaryDirectory() as base:
+            (pathlib.Path(base) / (run.PREFIX + "left") / "deep").mkdir(parents=True)
+            (pathlib.Path(base) / "other").mkdir()
+            with run.Place(base) as first, run.Place(base) as second:
+                self.assertEqual(sorted(os.listdir(base)), sorted([first.name, second.name, "other"]))
+            self.assertEqual(os.listdir(base), ["other"])
+
+
+class Trees(unittest.TestCase):
+    def copied(self, entries, size):
+        with tempfile.TemporaryDirectory() as base:
+            source = pathlib.Path(base) / "source"
+            for name in ("a/one", "a/two", "b/three", ".git/config", "build/x", "build-y/z"):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_bytes(b"x" * 100)
+            (source / "c").symlink_to("nowhere")
+            target = pathlib.Path(base) / "target"
+            try:
+                tree.copy_into(source, target, {"entries": entries, "bytes": size})
+            except tree.Full:
+                pass
+            return sorted(str(p.relative_to(target)) for p in target.rglob("*"))
+
+    def test_take_files_and_links_but_nothing_that_was_built(self):
+        self.assertEqual(self.copied(100, 10000), ["a", "a/one", "a/two", "b", "b/three", "c"])
+
+    def test_stop_at_their_bounds(self):
+        self.assertEqual(self.copied(4, 10000), ["a", "a/one", "a/two"])  # the top is an entry too
+        self.assertEqual(self.copied(100, 250), ["a", "a/one", "a/two", "b"])
 
 
 unittest.main()

@@ -154,6 +154,12 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	expect(&rig, out, 0, 2, 0, 10 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 1, 0, 20 * BLOCK);
 	expect(&rig, out, 30 * BLOCK, 2, 30 * BLOCK, 10 * BLOCK);
+	/* Nothing before it: then what is dirty need not land, and must not. */
+	write_pattern(&rig, out, 3, 0, 25 * BLOCK);
+	assert_int_equal(copy(&rig, in, 0, out, 0, 20 * BLOCK), 20 * BLOCK);
+	data_rig_sync(&rig);
+	expect(&rig, out, 0, 1, 0, 20 * BLOCK);
+	expect(&rig, out, 20 * BLOCK, 3, 20 * BLOCK, 5 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
@@ -317,6 +323,7 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	/* The end of a source that was cut there. */
 	data_rig_truncate(&rig, in, 9 * BLOCK + 20);
 	data_rig_truncate(&rig, out, 0);
+	write_pattern(&rig, out, 3, 0, 100);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 9 * BLOCK + 20);
 	write_pattern(&rig, out, 3, 11 * BLOCK, BLOCK);
 	data_rig_expect_zeroes(&rig, out, 9 * BLOCK + 20, 2 * BLOCK - 20);
@@ -509,6 +516,37 @@ static void copying_changes_times_and_privileges(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void set_flags(struct data_rig *rig, uint64_t ino, uint32_t flags)
+{
+	const struct zf_set_flags set = {.mask = UINT32_MAX, .flags = flags};
+
+	assert_int_equal(zf_fs_set_flags(rig->fs, &rig->ctx, ino, &set), 0);
+}
+
+static void the_flags_of_the_target_are_heeded(void **state)
+{
+	struct data_rig_options options = {.seed = 17};
+	struct data_rig rig;
+	uint64_t in, out;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	in = make_file(&rig, "in", 1, 10 * BLOCK);
+	out = make_file(&rig, "out", 2, 10 * BLOCK);
+	set_flags(&rig, out, ZF_INODE_IMMUTABLE);
+	assert_int_equal(copy(&rig, in, 0, out, 10 * BLOCK, BLOCK), -EPERM);
+	set_flags(&rig, out, ZF_INODE_APPEND);
+	assert_int_equal(copy(&rig, in, 0, out, 9 * BLOCK, BLOCK), -EPERM);
+	assert_int_equal(copy(&rig, in, 0, out, 10 * BLOCK, 2 * BLOCK), 2 * BLOCK);
+	set_flags(&rig, out, ZF_INODE_SYNC);
+	assert_int_equal(copy(&rig, in, 0, out, 0, 5 * BLOCK), 5 * BLOCK);
+	data_rig_crash(&rig);
+	expect(&rig, out, 0, 1, 0, 5 * BLOCK);
+	expect(&rig, out, 5 * BLOCK, 2, 5 * BLOCK, 5 * BLOCK);
+	expect(&rig, out, 10 * BLOCK, 1, 0, 2 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 static void a_copy_survives_a_crash_once_synced(void **state)
 {
 	struct data_rig_options options = {.seed = 16};
@@ -546,6 +584,7 @@ int main(void)
 		cmocka_unit_test(a_write_replaces_many_shared_extents),
 		cmocka_unit_test(impossible_copies_are_refused),
 		cmocka_unit_test(copying_changes_times_and_privileges),
+		cmocka_unit_test(the_flags_of_the_target_are_heeded),
 		cmocka_unit_test(a_copy_survives_a_crash_once_synced),
 	};
 

@@ -188,7 +188,10 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 	struct zf_name checked;
 	int r = zf_xattr_check_name(name, &checked);
 
-	return r < 0 ? r : remove_xattr(fs, ctx, ino, &checked, false);
+	if (r == 0)
+		r = remove_xattr(fs, ctx, ino, &checked, false);
+	/* A file without a list has one all the same: its mode. */
+	return r == -ENODATA && zf_acl_kind_of(&checked) != ZF_ACL_NONE ? 0 : r;
 }
 
 int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)

@@ -236,11 +236,33 @@ void zf_op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- extended attributes ---- */
 
+/*
+ * Of an attribute's name: for kernel filesystems the VFS does this, for FUSE nobody. A name without
+ * a meaning would be in the way of the meaning that it gets one day.
+ */
+static int check_namespace(const char *name)
+{
+	static const char *const prefixes[] = {"user.", "trusted.", "security."};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], len) == 0)
+			return name[len] == '\0' ? -EINVAL : 0;
+	}
+	if (strcmp(name, "system.posix_acl_access") == 0 ||
+	    strcmp(name, "system.posix_acl_default") == 0)
+		return 0;
+	return -EOPNOTSUPP;
+}
+
 static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 {
-	int r = zf_fs_setxattr(daemon->fs, &call->ctx, call->ino, call->name, call->data,
-			       call->size, (int)call->flags);
+	int r = check_namespace(call->name);
 
+	if (r == 0)
+		r = zf_fs_setxattr(daemon->fs, &call->ctx, call->ino, call->name, call->data,
+				   call->size, (int)call->flags);
 	if (r == 0)
 		fuse_reply_err(call->req, 0);
 	return r;
@@ -277,8 +299,10 @@ static int reply_xattr(struct zf_call *call, ssize_t len, const char *buf)
 static int run_getxattr(struct zf_daemon *daemon, struct zf_call *call)
 {
 	char *buf;
-	int r = zf_call_buffer(call, call->size, &buf);
+	int r = check_namespace(call->name);
 
+	if (r == 0)
+		r = zf_call_buffer(call, call->size, &buf);
 	return r < 0 ? r
 		     : reply_xattr(call,
 				   zf_fs_getxattr(daemon->fs, &call->ctx, call->ino, call->name,
@@ -327,8 +351,10 @@ void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 static int run_removexattr(struct zf_daemon *daemon, struct zf_call *call)
 {
-	int r = zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name);
+	int r = check_namespace(call->name);
 
+	if (r == 0)
+		r = zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name);
 	if (r == 0)
 		fuse_reply_err(call->req, 0);
 	return r;

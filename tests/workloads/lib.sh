@@ -81,7 +81,8 @@ changes() {
 	sleep 0.02 # clocks tick in steps of up to 10 ms
 	"$@"
 	for spec in $paths; do
-		echo "  ${spec#*=}:$(differences "${before[i++]}" "$(sys -q lstat "${spec#*=}" atime,mtime,ctime,btime)")"
+		echo "  ${spec#*=}:$(differences "${before[i]}" "$(sys -q lstat "${spec#*=}" atime,mtime,ctime,btime)")"
+		i=$((i + 1))
 	done
 }
 

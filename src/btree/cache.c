@@ -105,6 +105,14 @@ struct zf_cnode *zf_cnode_new(struct zf_cache *cache)
 	return node;
 }
 
+struct zf_cnode *zf_cnode_ref(struct zf_cnode *node)
+{
+	unsigned int refs = atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
+
+	assert(refs > 0);
+	return node;
+}
+
 void zf_cnode_put(struct zf_cnode *node)
 {
 	if (!node || atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1)
@@ -125,7 +133,9 @@ static struct zf_cnode *find_locked(struct zf_cache *cache, struct zf_cache_shar
 	return NULL;
 }
 
-/* New references are taken under the shard's lock only, so one reference means: only the cache's.
+/*
+ * New references are taken under the shard's lock, or from somebody who holds another one: so one
+ * reference means, only the cache's.
  */
 static bool is_unreferenced_locked(struct zf_cnode *node)
 {

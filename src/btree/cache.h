@@ -83,6 +83,11 @@ void zf_cache_deinit(struct zf_cache *cache); /* nobody holds references any mor
 /* A node with bytes not yet set, outside the cache, with one reference. NULL: no memory. */
 struct zf_cnode *zf_cnode_new(struct zf_cache *cache);
 void zf_cnode_put(struct zf_cnode *node); /* takes NULL */
+/*
+ * One more reference of a node that somebody else holds for as long as this call takes, beside the
+ * cache: new ones from the cache itself are taken under the shard's lock.
+ */
+struct zf_cnode *zf_cnode_ref(struct zf_cnode *node);
 
 /* With a reference, or NULL. */
 struct zf_cnode *zf_cache_get(struct zf_cache *cache, uint64_t address, uint64_t generation);

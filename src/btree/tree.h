@@ -94,6 +94,10 @@ typedef int zf_tree_scan_fn(void *arg, const struct zf_key *key, const void *val
 int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *from,
 		 const struct zf_key *to, zf_tree_scan_fn *fn, void *arg);
 
+/* The same, but it begins with the last item <= from, if there is one. */
+int zf_tree_scan_le(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *from,
+		    const struct zf_key *to, zf_tree_scan_fn *fn, void *arg);
+
 /* ---- modify ---- */
 
 /* -EEXIST if the key is there; -EINVAL if len > zf_node_value_max(). */

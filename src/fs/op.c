@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "fs/inode_flags.h"
+
 /* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
 #define WAITS_MAX 4u
 
@@ -40,11 +42,23 @@ void zf_op_adopt(struct zf_op *op, struct zf_inode *inode)
 	op->inodes[op->inode_count++] = inode;
 }
 
+static bool must_be_durable(const struct zf_op *op)
+{
+	for (unsigned int i = 0; i < op->inode_count; i++) {
+		if (zf_inode_is_sync(op->inodes[i]))
+			return true;
+	}
+	return false;
+}
+
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items)
 {
 	bool wait = op->ctx->may_wait && op->waits >= WAITS_MAX;
 	int r;
 
+	op->durable = must_be_durable(op);
+	if (op->durable && !op->ctx->may_wait)
+		return -EAGAIN;
 	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
 		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
 	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
@@ -169,6 +183,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 		/* Without kernel references nothing but its dirty data keeps it: away with that. */
 		if (r == 0 && op->unlinked_ino)
 			zf_fs_forget(op->fs, op->unlinked_ino, 0);
+		if (r == 0 && op->durable)
+			*result = zf_txn_sync(op->fs->txn);
 		return false;
 	}
 	if (r == 0)

@@ -56,6 +56,7 @@ struct zf_op {
 	bool slowed; /* has waited for its turn */
 	uint64_t flush_ino, flushed_ino;
 	uint64_t unlinked_ino; /* lost its last name: zf_op_again() sees to its data */
+	bool durable;	       /* an inode's flags want a commit before the answer */
 };
 
 #define ZF_OP(filesystem, context)                                                                 \
@@ -73,7 +74,10 @@ void zf_op_lock(struct zf_op *op);
 /* An inode that zf_inode_new() has made and locked. */
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 
-/* Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. */
+/*
+ * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the inodes has ZF_INODE_SYNC, or
+ * a directory ZF_INODE_DIRSYNC, what is done is durable when zf_op_again() ends.
+ */
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
 /* Passes on the result of a tree edit and counts it. */
 int zf_op_edit(struct zf_op *op, int result);

@@ -454,6 +454,38 @@ static void the_bound_of_the_cache_includes_dirty_nodes(void **state)
 	rig_check(&rig);
 }
 
+/* How many nodes an edit of item n looks at in the cache. */
+static uint64_t nodes_on_the_way(int (*edit)(uint64_t n), uint64_t n)
+{
+	struct zf_forest_stats before, after;
+
+	zf_forest_get_stats(rig.forest, &before);
+	assert_int_equal(edit(n), 0);
+	zf_forest_get_stats(rig.forest, &after);
+	return after.cache_hits - before.cache_hits;
+}
+
+static int put_1(uint64_t n)
+{
+	return put(n, 1);
+}
+
+static void what_is_near_the_last_edit_is_found_without_descending(void **state)
+{
+	(void)state;
+	assert_true(nodes_on_the_way(put_1, 500) > 1);
+	assert_int_equal(nodes_on_the_way(put_1, 501), 0);
+	assert_int_equal(nodes_on_the_way(delete, 500), 0);
+	assert_int_equal(get(501), 1);
+	assert_int_equal(get(500), -ENOENT);
+	/* Another leaf; and the copy that a new transaction has to make. */
+	assert_true(nodes_on_the_way(put_1, 900) > 1);
+	rig_commit(&rig);
+	assert_true(nodes_on_the_way(put_1, 900) > 1);
+	assert_int_equal(nodes_on_the_way(put_1, 901), 0);
+	rig_check(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +507,7 @@ int main(void)
 		ONE(a_root_that_collapses_after_the_freeze_is_not_sealed),
 		ONE(a_cache_of_one_node_suffices),
 		ONE(the_bound_of_the_cache_includes_dirty_nodes),
+		ONE(what_is_near_the_last_edit_is_found_without_descending),
 		ONE(a_node_freed_before_it_was_written_is_a_hole),
 	};
 

@@ -79,7 +79,7 @@ int zf_edit_reserve(struct zf_edit *edit, unsigned int n)
 	edit->spare_count = edit->spare_next = 0;
 	assert(n <= sizeof(edit->spare) / sizeof(edit->spare[0]));
 	while (edit->spare_count < n) {
-		struct zf_cnode *node = zf_cnode_new(edit->forest->shape.node_size);
+		struct zf_cnode *node = zf_cnode_new(&edit->forest->cache);
 		int r = node ? edit->writer->alloc(edit->writer, node->address) : -ENOMEM;
 
 		if (r < 0) {

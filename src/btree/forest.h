@@ -69,6 +69,7 @@ struct zf_forest {
 	struct zf_cache cache;
 	struct zf_tree trees[ZF_TREE_COUNT];
 	_Atomic uint64_t misses, copied, splits, merges;
+	_Atomic uint64_t nodes_frozen; /* dirty ones at the freeze, until they are clean */
 };
 
 static inline struct zf_tree *zf_forest_tree(struct zf_forest *forest, enum zf_tree_id id)

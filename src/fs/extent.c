@@ -7,6 +7,18 @@
 
 #include "fs/inode.h"
 
+struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to)
+{
+	struct zf_extent part = *extent;
+	uint64_t end = zf_min_u64(to, extent->offset + extent->len);
+
+	part.offset = zf_max_u64(from, extent->offset);
+	part.len = end > part.offset ? end - part.offset : 0;
+	if (part.type == ZF_EXTENT_DATA)
+		part.address += part.offset - extent->offset;
+	return part;
+}
+
 void zf_extent_reader_init(struct zf_extent_reader *reader, struct zf_inode *inode)
 {
 	reader->inode = inode;
@@ -22,10 +34,11 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 
 	if (r < 0)
 		return r;
-	if (disk->flags)
+	if (disk->flags & ~ZF_EXTENT_SHARED)
 		return zf_report_corrupt(reader->check.report, "extent of inode", key->objectid,
-					 "flags has %u, expected 0 (key offset %" PRIu64 ")",
-					 disk->flags, key->offset);
+					 "flags has %u, expected at most %u (key offset %" PRIu64
+					 ")",
+					 disk->flags, ZF_EXTENT_SHARED, key->offset);
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,
 		.len = zf_le64_get(disk->len),

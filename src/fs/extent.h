@@ -35,6 +35,9 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
 }
 
+/* The part that lies in [from, to); whole blocks, and len 0 where there is none. Not INLINE. */
+struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to);
+
 /* ---- looking ---- */
 
 /* Filled before any lock of the trees is held; good for one operation. */
@@ -60,7 +63,10 @@ int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t t
 
 /* ---- editing ---- */
 
-/* One transaction's edits of one inode's map; item.bytes and the zones' live counts follow them. */
+/*
+ * One transaction's edits of one inode's map; item.bytes, the zones' live counts and the names in
+ * the share tree (fs/share.h) follow them.
+ */
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
 	struct zf_trans *trans;
@@ -70,6 +76,8 @@ struct zf_extent_editor {
 };
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
 			   struct zf_trans *trans);
+/* Passes on the result of a tree edit and counts it. */
+int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 
 /* The most tree edits of one zf_extent_put(). */
 #define ZF_EXTENT_PUT_EDITS 8u
@@ -77,7 +85,8 @@ void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *ino
 /*
  * Puts a DATA extent in the place of whatever its range held, or as much of its head as the bound
  * on edits allows: *ret_len bytes. Merges it with its neighbours where they are adjacent on the
- * device too.
+ * device too, but for a SHARED one: that is as long as its name says, and its bytes are live
+ * already.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);
@@ -86,7 +95,19 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 /* Shortens an INLINE extent to `len` bytes, if there is one and it is longer. One edit. */
 int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len);
-/* See zf_data_drop_extents(). */
+/* The most tree edits of one zf_extent_share(). */
+#define ZF_EXTENT_SHARE_EDITS 4u
+
+/*
+ * Makes the part of an unshared DATA extent that lies in [from, to), at most ZF_SHARE_MAX bytes, an
+ * extent of its own that is SHARED.
+ */
+int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
+		    uint64_t to);
+/* What an extent costs that goes in part from both ends, with its name; and a bit of a sweep. */
+#define ZF_EXTENT_DROP_EDITS 6u
+
+/* See zf_data_drop_extents(). What goes goes from the front. */
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		   unsigned int max_edits);
 

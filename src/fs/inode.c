@@ -78,6 +78,7 @@ void zf_inode_table_init(struct zf_fs *fs)
 		TAILQ_INIT(&shard->idle);
 	}
 	zf_mutex_init(&fs->rename_lock, ZF_RANK_RENAME);
+	zf_mutex_init(&fs->share_lock, ZF_RANK_SHARE);
 	TAILQ_INIT(&fs->dirty);
 	TAILQ_INIT(&fs->doomed);
 }
@@ -97,6 +98,7 @@ void zf_inode_table_deinit(struct zf_fs *fs)
 		zf_mutex_deinit(&shard->lock);
 	}
 	zf_mutex_deinit(&fs->rename_lock);
+	zf_mutex_deinit(&fs->share_lock);
 }
 
 /* ---- get ---- */

@@ -138,6 +138,7 @@ struct zf_fs {
 	/* Held while a directory gets another parent: keeps ancestors what they are.
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
+	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/share.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
@@ -191,7 +192,7 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
-#define ZF_INODE_LOCKS_MAX 4u
+#define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
 void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);

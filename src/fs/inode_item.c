@@ -117,6 +117,7 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 		.uid = item->uid,
 		.gid = item->gid,
 		.flags = item->flags,
+		.project = item->project,
 		.atime = item->atime,
 		.mtime = item->mtime,
 		.ctime = item->ctime,

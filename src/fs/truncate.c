@@ -74,7 +74,7 @@ static void shrink_memory(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
 
-	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT);
+	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT, UINT64_MAX);
 	zf_mutex_lock(&inode->data.lock);
 	zf_size_shrink_locked(inode, truncation->size);
 	zf_size_advance_locked(inode);
@@ -145,10 +145,14 @@ int zf_truncate_finish(struct zf_inode *inode)
 static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	unsigned int *left = arg;
+	/* An item, and its name if it is shared. */
+	unsigned int edits = extent->flags & ZF_EXTENT_SHARED ? 2 : 1;
 
-	(void)extent;
 	(void)bytes;
-	return (*left)-- == 0;
+	if (*left < edits)
+		return 1;
+	*left -= edits;
+	return 0;
 }
 
 /* Surely done by one transaction? Whoever may not wait must know that before it begins. */

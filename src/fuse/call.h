@@ -39,7 +39,7 @@ struct zf_call {
 	const char *name, *other_name;
 	const void *data;
 	size_t size; /* of data, or of what is asked for */
-	uint64_t offset;
+	uint64_t offset, other_offset;
 	unsigned int flags;
 	mode_t mode;
 	uint64_t rdev;

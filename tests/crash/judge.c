@@ -69,7 +69,8 @@ static void note_failed_write(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 
-	if (inode && op->kind == OP_WRITE && (op->result == -EIO || op->result == -EROFS))
+	if (inode && (op->kind == OP_WRITE || op->kind == OP_COPY) &&
+	    (op->result == -EIO || op->result == -EROFS))
 		inode->content_unknown = true;
 }
 

@@ -173,7 +173,7 @@ static void compare_hole(struct compare *c, const struct oracle_inode *file, uin
 		bool may_be_zero = false;
 
 		for (uint32_t i = 0; i < span->count; i++)
-			may_be_zero |= span->write[i] == 0;
+			may_be_zero |= span->candidate[i].write == 0;
 		if (!may_be_zero) {
 			differ(c, file->ino, "what was written is a hole", from);
 			return;

@@ -37,8 +37,9 @@ const struct workload_profile workload_everything = {
 		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,  [OP_MAKE] = 130,    [OP_LINK] = 40,
 		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,   [OP_RENAME] = 90,   [OP_READLINK] = 5,
 		 [OP_READDIR] = 15,	[OP_SETATTR] = 80, [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
-		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,   [OP_WRITE] = 220,   [OP_SEEK] = 30,
-		 [OP_FSYNC] = 10,	[OP_SYNCFS] = 2,   [OP_STEP] = 10,     [OP_FREEZE] = 10},
+		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,   [OP_WRITE] = 220,   [OP_COPY] = 90,
+		 [OP_SEEK] = 30,	[OP_FSYNC] = 10,   [OP_SYNCFS] = 2,    [OP_STEP] = 10,
+		 [OP_FREEZE] = 10},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -60,6 +61,7 @@ const struct workload_profile workload_crash = {
 		    [OP_REMOVEXATTR] = 10,
 		    [OP_READ] = 10,
 		    [OP_WRITE] = 300,
+		    [OP_COPY] = 80,
 		    [OP_FSYNC] = 60,
 		    [OP_SYNCFS] = 10,
 		    [OP_STEP] = 60,
@@ -292,6 +294,34 @@ static void draw_data(struct workload *w, struct zf_op *op)
 		op->flags |= ZF_WRITE_KILL_SUIDGID;
 }
 
+/* Mostly of what lies alike within its blocks: that is what can be shared. */
+static void draw_copy(struct workload *w, struct zf_op *op)
+{
+	const struct oracle_inode *from, *to;
+	uint64_t dice = below(w, 100);
+
+	op->from_ino = pick_ino(w, is_file);
+	op->ino = chance(w, 20) ? op->from_ino : pick_ino(w, is_file);
+	from = oracle_find(w->oracle, op->from_ino);
+	to = oracle_find(w->oracle, op->ino);
+	if (to && w->profile->unsettled_max && to->unsettled >= w->profile->unsettled_max) {
+		op->kind = OP_FSYNC;
+		return;
+	}
+	op->from_offset = chance(w, 30) ? 0 : below(w, from ? from->data.size + 1 : 1);
+	op->offset = chance(w, 30) ? op->from_offset : draw_offset(w, to);
+	op->len = chance(w, 40) ? w->profile->size_max : draw_len(w);
+	if (dice < 75) {
+		op->from_offset = zf_align_down(op->from_offset, ZF_BLOCK_SIZE);
+		op->offset = zf_align_down(op->offset, ZF_BLOCK_SIZE);
+	} else if (dice < 90) {
+		op->offset =
+			zf_align_down(op->offset, ZF_BLOCK_SIZE) + op->from_offset % ZF_BLOCK_SIZE;
+	}
+	if (chance(w, 20) && !w->profile->unsettled_max)
+		op->uid = 1000;
+}
+
 static void draw_setattr(struct workload *w, struct zf_op *op)
 {
 	struct zf_setattr *set = &op->set;
@@ -396,6 +426,9 @@ static void fill_op(struct workload *w, struct zf_op *op)
 	case OP_SEEK:
 		draw_data(w, op);
 		break;
+	case OP_COPY:
+		draw_copy(w, op);
+		break;
 	case OP_FSYNC:
 		op->ino = pick_ino(w, is_file);
 		op->flags = chance(w, 50);
@@ -458,7 +491,8 @@ static void adjust(struct workload *w, struct zf_op *op)
 static bool has_to_wait(const struct workload *w, const struct zf_op *op)
 {
 	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
-	       op->kind == OP_FORGET || w->kept_count + 2 > WORKLOAD_KEPT_MAX;
+	       op->kind == OP_FORGET || op->kind == OP_COPY ||
+	       w->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)

@@ -189,6 +189,41 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	return (int64_t)len;
 }
 
+static bool overlap(uint64_t a, uint64_t b, uint64_t len)
+{
+	return a < b + len && b < a + len;
+}
+
+int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *from, *to;
+	uint64_t len = op->len;
+	int64_t r = find_file(oracle, op->from_ino, &from);
+
+	if (r == 0)
+		r = find_file(oracle, op->ino, &to);
+	if (r < 0 || op->from_offset >= from->data.size)
+		return r;
+	len = zf_min_u64(len, from->data.size - op->from_offset);
+	if (len == 0)
+		return 0;
+	if (op->offset >= ZF_FILE_SIZE_MAX)
+		return -EFBIG;
+	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - op->offset);
+	if (from == to && overlap(op->from_offset, op->offset, len))
+		return -EINVAL;
+	if (op->result > 0 && (uint64_t)op->result < len)
+		len = (uint64_t)op->result;
+	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
+			 oracle->keep_old);
+	to->mtime = to->ctime = oracle->now;
+	to->times_loose = true;
+	to->unsettled++;
+	if (op->uid != 0)
+		kill_suidgid(to);
+	return (int64_t)len;
+}
+
 /* Where data is may be said in units of blocks; but no data may be called a hole. */
 static bool seek_is_right(const struct oracle_data *data, const struct zf_op *op)
 {

@@ -251,6 +251,9 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 		return run_read(w, &ctx, op);
 	case OP_WRITE:
 		return run_write(w, &ctx, op);
+	case OP_COPY:
+		return zf_fs_copy_range(fs, &ctx, op->from_ino, op->from_offset, op->ino,
+					op->offset, op->len);
 	case OP_SEEK:
 		return run_seek(w, &ctx, op);
 	case OP_FSYNC:
@@ -327,6 +330,7 @@ static bool may_lack_space(const struct workload *w, const struct zf_op *op)
 	case OP_RENAME:
 	case OP_SETXATTR:
 	case OP_WRITE:
+	case OP_COPY:
 		return w->profile->nospace;
 	case OP_SETATTR:
 		return w->profile->nospace && op->set.size > 0; /* P5: to nothing, always */
@@ -385,6 +389,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_REMOVEXATTR] = "removexattr",
 	[OP_READ] = "read",
 	[OP_WRITE] = "write",
+	[OP_COPY] = "copy",
 	[OP_SEEK] = "seek",
 	[OP_FSYNC] = "fsync",
 	[OP_SYNCFS] = "syncfs",
@@ -410,6 +415,8 @@ void workload_print(FILE *out, const struct zf_op *op)
 		fprintf(out, " to %" PRIu64 "/%.20s", op->dir2, op->name2);
 	if (op->ino)
 		fprintf(out, " inode %" PRIu64, op->ino);
+	if (op->from_ino)
+		fprintf(out, " from inode %" PRIu64 " at %" PRIu64, op->from_ino, op->from_offset);
 	if (op->mode)
 		fprintf(out, " mode 0%o", op->mode);
 	if (op->offset || op->len)

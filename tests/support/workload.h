@@ -34,6 +34,7 @@ enum zf_op_kind {
 	OP_REMOVEXATTR,
 	OP_READ,
 	OP_WRITE,
+	OP_COPY, /* of len bytes at from_offset of from_ino */
 	OP_SEEK,
 	OP_FSYNC,
 	OP_SYNCFS,
@@ -49,8 +50,8 @@ struct zf_op {
 	uint32_t number;    /* from 1; also the number of the write, and the time */
 	uint64_t dir, dir2; /* parents */
 	const char *name, *name2;
-	uint64_t ino;
-	uint64_t offset;
+	uint64_t ino, from_ino;
+	uint64_t offset, from_offset;
 	uint64_t len;
 	unsigned int flags; /* of the call */
 	uint32_t mode, uid, gid;

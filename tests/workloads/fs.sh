@@ -14,8 +14,7 @@ fs_make() {
 	rm -f "$d/img"
 	case $kind in
 	zfuse) "$MKFS_ZFUSE" -q --image "size=$bytes,zone-size=$(fs_zone_size "$bytes")" "$d/img" ;;
-	# Attributes of 64 KiB need ea_inode there.
-	ext4) truncate -s "$bytes" "$d/img" && mkfs.ext4 -q -F -i 8192 -O ea_inode "$d/img" ;;
+	ext4) truncate -s "$bytes" "$d/img" && mkfs.ext4 -q -F -i 8192 "$d/img" ;;
 	btrfs) truncate -s "$bytes" "$d/img" && mkfs.btrfs -q -f "$d/img" ;;
 	esac >"$d/mkfs.out" 2>&1 || { cat "$d/mkfs.out" >&2; return 1; }
 }

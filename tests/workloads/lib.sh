@@ -81,7 +81,8 @@ changes() {
 	sleep 0.02 # clocks tick in steps of up to 10 ms
 	"$@"
 	for spec in $paths; do
-		echo "  ${spec#*=}:$(differences "${before[i++]}" "$(sys -q lstat "${spec#*=}" atime,mtime,ctime,btime)")"
+		echo "  ${spec#*=}:$(differences "${before[i]}" "$(sys -q lstat "${spec#*=}" atime,mtime,ctime,btime)")"
+		i=$((i + 1))
 	done
 }
 
@@ -95,6 +96,17 @@ differences() {
 		i=$((i + 1))
 	done
 	echo "${text:- nothing}"
+}
+
+# ---- data ----
+
+# same FILE...: says whether the first is like each of the others.
+same() {
+	local first=$1 f
+	shift
+	for f in "$@"; do
+		cmp "$first" "$f" && echo "$f is like $first"
+	done
 }
 
 # ---- output ----

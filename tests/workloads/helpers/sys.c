@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #define FDS_MAX 64
 
 static const struct sys_call *const tables[] = {
-	sys_files, sys_names, sys_attrs, sys_xattrs, sys_maps, sys_locks, sys_others,
+	sys_files, sys_streams, sys_names, sys_attrs, sys_xattrs, sys_maps, sys_locks, sys_others,
 };
 static int fds[FDS_MAX];
 static unsigned fd_count;
@@ -181,6 +182,8 @@ static bool in_child(int argc, char **argv)
 		_exit(!make_call(argc, argv));
 	if (waitpid(pid, &status, 0) < 0)
 		sys_die("waitpid: %s", sys_errno_name(errno));
+	if (WIFSIGNALED(status))
+		printf("SIG%s\n", sigabbrev_np(WTERMSIG(status)));
 	return status == 0;
 }
 

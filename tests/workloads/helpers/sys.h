@@ -38,8 +38,8 @@ struct sys_call {
 };
 
 /* Each ends with one that has no name. */
-extern const struct sys_call sys_files[], sys_names[], sys_attrs[], sys_xattrs[], sys_maps[],
-	sys_locks[], sys_others[];
+extern const struct sys_call sys_files[], sys_streams[], sys_names[], sys_attrs[], sys_xattrs[],
+	sys_maps[], sys_locks[], sys_others[];
 
 /* sys_args.c. They end the program if the text makes no sense. */
 long long sys_number(const char *text);

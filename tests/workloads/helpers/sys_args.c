@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static const struct {
 	C(FALLOC_FL_INSERT_RANGE), C(FALLOC_FL_UNSHARE_RANGE), C(FALLOC_FL_WRITE_ZEROES),
 	C(SEEK_SET), C(SEEK_CUR), C(SEEK_END), C(SEEK_DATA), C(SEEK_HOLE),
 	C(RWF_HIPRI), C(RWF_DSYNC), C(RWF_SYNC), C(RWF_NOWAIT), C(RWF_APPEND),
+	C(RLIMIT_FSIZE),
 	C(S_IFREG), C(S_IFDIR), C(S_IFLNK), C(S_IFIFO), C(S_IFSOCK), C(S_IFCHR), C(S_IFBLK),
 	C(R_OK), C(W_OK), C(X_OK), C(F_OK),
 	C(XATTR_CREATE), C(XATTR_REPLACE),

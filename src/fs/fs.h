@@ -161,7 +161,7 @@ enum zf_set {
 	ZF_SET_CTIME = 1 << 6,
 	ZF_SET_ATIME_NOW = 1 << 7,
 	ZF_SET_MTIME_NOW = 1 << 8,
-	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid, and setgid if group-executable */
+	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
 };
 struct zf_setattr {
 	unsigned int valid; /* enum zf_set */

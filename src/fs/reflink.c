@@ -280,7 +280,7 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 	out->item.mtime = *now;
 	out->item.ctime = *now;
 	if (copy->ctx->uid != 0)
-		zf_inode_kill_suidgid(out);
+		zf_inode_kill_suidgid(out, copy->ctx);
 }
 
 /*

@@ -11,12 +11,12 @@
 
 #include "base/bits.h"
 
-static void kill_suidgid(struct oracle_inode *inode)
+static void kill_suidgid(struct oracle_inode *inode, const struct zf_op *op)
 {
 	if (S_ISDIR(inode->mode))
 		return;
 	inode->mode &= ~(uint32_t)S_ISUID;
-	if (inode->mode & S_IXGRP)
+	if ((inode->mode & S_IXGRP) || (op->uid != 0 && op->gid != inode->gid))
 		inode->mode &= ~(uint32_t)S_ISGID;
 }
 
@@ -71,7 +71,7 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 	if (set->valid & ZF_SET_SIZE)
 		truncate_file(oracle, inode, set->size);
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
-		kill_suidgid(inode);
+		kill_suidgid(inode, op);
 	if (set->valid & ZF_SET_MODE)
 		inode->mode = (inode->mode & S_IFMT) | (set->mode & 07777);
 	if (set->valid & ZF_SET_UID)
@@ -230,7 +230,7 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	inode->times_loose = true;
 	inode->unsettled++;
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
-		kill_suidgid(inode);
+		kill_suidgid(inode, op);
 	if ((op->flags & ZF_WRITE_DSYNC) || op->durable)
 		oracle_settle(inode);
 	return (int64_t)len;
@@ -269,7 +269,7 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	to->times_loose = true;
 	to->unsettled++;
 	if (op->uid != 0)
-		kill_suidgid(to);
+		kill_suidgid(to, op);
 	if (op->durable)
 		oracle_settle(to);
 	return (int64_t)len;

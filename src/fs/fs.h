@@ -191,6 +191,7 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 /* With size 0 the length only; -ERANGE if `size` is too small. */
 ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		       void *value, size_t size);
+/* Names in the trusted namespace for root alone. */
 ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
 			size_t size);
 int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);

@@ -189,8 +189,9 @@ static void nothing_changes_an_immutable_file(void **state)
 	assert_int_equal(open_file(rig, file, O_RDONLY), 0);
 	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, file, 0, buf, sizeof(buf)), 5);
 	assert_memory_equal(buf, "12345", 5);
-	/* A page that was mapped before is not lost. */
-	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE), 3);
+	/* What the kernel collected before is not lost; but a mapping is no way around the flag. */
+	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE), -EPERM);
+	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE | ZF_WRITE_CACHE), 3);
 	set_flags(rig, file, 0);
 	assert_int_equal(put(rig, file, 0, "a", 0), 1);
 }
@@ -205,6 +206,7 @@ static void an_append_only_file_grows_at_its_end(void **state)
 	assert_int_equal(set_xattr(rig, file), 0);
 	set_flags(rig, file, ZF_INODE_APPEND);
 	assert_int_equal(put(rig, file, 4, "a", 0), -EPERM);
+	assert_int_equal(put(rig, file, 4, "a", ZF_WRITE_PAGE), -EPERM);
 	assert_int_equal(put(rig, file, 5, "6", 0), 1);
 	assert_int_equal(put(rig, file, 0, "7", ZF_WRITE_APPEND), 1);
 	assert_int_equal(setattr(rig, file, ZF_SET_SIZE), -EPERM);

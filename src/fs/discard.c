@@ -7,7 +7,7 @@
 #include "fs/inode.h"
 #include "fs/land.h"
 
-void zf_discard_blocks(struct zf_inode *inode, uint64_t index)
+void zf_discard_blocks(struct zf_inode *inode, uint64_t index, uint64_t end)
 {
 	struct zf_fs *fs = inode->fs;
 	struct zf_data *data = &inode->data;
@@ -15,11 +15,13 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t index)
 	unsigned int count = 0, failed = 0;
 
 	zf_mutex_lock(&data->lock);
-	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block; block = next) {
+	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block && block->index < end;
+	     block = next) {
 		next = RB_NEXT(zf_block_tree, &data->flight, block);
 		zf_block_leave_flight_locked(data, block, false);
 	}
-	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block; block = next) {
+	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block && block->index < end;
+	     block = next) {
 		next = RB_NEXT(zf_block_tree, &data->dirty, block);
 		failed += block->failed;
 		count++;
@@ -42,7 +44,7 @@ void zf_data_discard(struct zf_inode *inode)
 	struct zf_fs *fs = inode->fs;
 	bool off;
 
-	zf_discard_blocks(inode, 0);
+	zf_discard_blocks(inode, 0, UINT64_MAX);
 	inode->item_dirty = false;
 	zf_mutex_lock(&fs->lock);
 	off = inode->on_dirty_list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Forgetting blocks in memory: what truncation and deletion have in common. */
+/* Forgetting blocks in memory: what truncation, punching and deletion have in common. */
 #ifndef ZF_FS_DISCARD_H
 #define ZF_FS_DISCARD_H
 
@@ -8,9 +8,9 @@
 struct zf_inode;
 
 /*
- * Drops dirty blocks from block `index` on, with their reservations, and revokes the tickets of
- * those in flight. Inode locked exclusively.
+ * Drops dirty blocks of [index, end), with their reservations, and revokes the tickets of those in
+ * flight. Inode locked exclusively.
  */
-void zf_discard_blocks(struct zf_inode *inode, uint64_t index);
+void zf_discard_blocks(struct zf_inode *inode, uint64_t index, uint64_t end);
 
 #endif

@@ -39,6 +39,7 @@ static void encode(const struct zf_extent *extent, struct zf_disk_extent *ret_di
 {
 	*ret_disk = (struct zf_disk_extent){
 		.type = (uint8_t)extent->type,
+		.flags = extent->flags,
 		.generation = zf_le64_from(extent->generation),
 		.address = zf_le64_from(extent->address),
 		.disk_len = zf_le64_from(extent->type == ZF_EXTENT_ZERO ? 0 : extent->len),
@@ -73,9 +74,12 @@ static void count_removed(struct zf_extent_editor *editor, const struct zf_exten
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	if (extent->type != ZF_EXTENT_DATA || extent->len == 0)
+	if (extent->type == ZF_EXTENT_INLINE || extent->len == 0)
 		return;
-	zf_alloc_live_sub(inode->fs->alloc, extent->address, extent->len);
+	if (extent->type == ZF_EXTENT_DATA)
+		zf_alloc_live_sub(inode->fs->alloc, extent->address, extent->len);
+	else
+		zf_alloc_kept_sub(inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT);
 	/* A hostile image may count too few. */
 	inode->item.bytes -= zf_min_u64(inode->item.bytes, extent->len);
 }
@@ -84,7 +88,11 @@ static void count_added(struct zf_extent_editor *editor, const struct zf_extent 
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
+	if (extent->type == ZF_EXTENT_DATA)
+		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
+	else
+		editor->reserved_blocks = zf_alloc_kept_add(
+			inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT, editor->reserved_blocks);
 	inode->item.bytes += extent->len;
 }
 
@@ -108,6 +116,10 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(inode_of(editor)->fs->dev);
 
+	if (left->type == ZF_EXTENT_ZERO)
+		return right->type == ZF_EXTENT_ZERO && left->flags == right->flags &&
+		       left->offset + left->len == right->offset &&
+		       left->len + right->len <= ZF_EXTENT_ZERO_MAX;
 	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA &&
 	       left->offset + left->len == right->offset &&
 	       left->address + left->len == right->address &&
@@ -192,6 +204,8 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 	uint64_t from = put->extent.offset, to = from + put->extent.len;
 	struct zf_extent part;
 
+	/* First, or what is kept could be given away while it changes its extent. */
+	count_added(editor, &put->extent);
 	if (put->before.len > 0) {
 		part = cut(&put->before, from, to);
 		count_removed(editor, &part);
@@ -200,7 +214,6 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 		part = cut(&put->old[i], from, to);
 		count_removed(editor, &part);
 	}
-	count_added(editor, &put->extent);
 }
 
 /* The tree's part of a planned put. */

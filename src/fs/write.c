@@ -7,10 +7,12 @@
 #include <sched.h>
 
 #include "fs/block.h"
+#include "fs/drop.h"
+#include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
 #include "fs/read.h"
-#include "fs/truncate.h"
+#include "fs/tail.h"
 
 /* One round: 1 MiB, wherever it begins. */
 #define ROUND_BYTES  (UINT64_C(1) << 20)
@@ -18,6 +20,9 @@
 
 /* A request on a queue that must not wait tries for the inode's lock this often. */
 #define LOCK_TRIES 32u
+
+/* The round has to find room of its own. */
+#define ROUND_NOT_KEPT 1
 
 struct write {
 	struct zf_inode *inode;
@@ -28,6 +33,8 @@ struct write {
 	uint64_t offset;
 	const uint8_t *buf;
 	size_t len;
+	bool lends;			      /* its room comes from what ZERO extents keep ... */
+	bool kept[ROUND_BLOCKS];	      /* ... in these blocks */
 	unsigned int reserved;		      /* blocks: reservation, room in memory and buffers */
 	struct zf_block *chain;		      /* buffers not yet used */
 	uint64_t first;			      /* block of the file */
@@ -65,33 +72,48 @@ static uint32_t old_bytes(const struct write *write, unsigned int i)
 
 /* ---- reserving ---- */
 
-static int reserve(struct zf_fs *fs, unsigned int blocks, bool may_wait)
+static int reserve_waiting(struct zf_fs *fs, unsigned int blocks)
 {
-	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks,
-			       (uint64_t)blocks * ZF_BLOCK_ITEMS, may_wait);
+	uint64_t items = (uint64_t)blocks * ZF_BLOCK_ITEMS;
+	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
 
-	if (r != -ENOSPC || !may_wait)
+	if (r != -ENOSPC)
 		return r;
 	/* What is dirty has reserved the worst; landed, it takes what it takes. */
 	r = zf_data_flush_all(fs, true);
 	zf_orphan_run(fs);
 	if (r < 0)
 		return -ENOSPC;
-	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS,
-			      may_wait);
+	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
 }
 
 static void give_back(struct write *write, unsigned int blocks)
 {
 	struct zf_fs *fs = write->inode->fs;
 
-	if (blocks > 0)
+	if (blocks > 0 && !write->lends)
 		zf_alloc_unreserve(fs->alloc, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS);
 	zf_flush_release(fs, blocks);
 }
 
+/*
+ * Where room is short, space that is kept comes first: it is there, and the rest would have to wait
+ * for commits. What is lent is settled under the inode's lock, so nothing is reserved now.
+ */
+static int reserve_round(struct write *write, bool may_lend)
+{
+	struct zf_fs *fs = write->inode->fs;
+	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
+	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, write->reserved, items, false);
+
+	write->lends = r == -EAGAIN && may_lend && zf_alloc_keeps_any(fs->alloc);
+	if (r != -EAGAIN || write->lends)
+		return write->lends ? 0 : r;
+	return write->ctx->may_wait ? reserve_waiting(fs, write->reserved) : r;
+}
+
 /* Everything that the round can need; an append may begin anywhere in a block. */
-static int begin_round(struct write *write)
+static int begin_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
 	uint64_t end = write->offset + write->len;
@@ -104,7 +126,7 @@ static int begin_round(struct write *write)
 	r = zf_flush_admit(fs, write->reserved, write->ctx->may_wait);
 	if (r < 0)
 		return r;
-	r = reserve(fs, write->reserved, write->ctx->may_wait);
+	r = reserve_round(write, may_lend);
 	if (r < 0) {
 		zf_flush_release(fs, write->reserved);
 		return r;
@@ -206,6 +228,99 @@ static int base_partial_blocks(struct write *write)
 	return r;
 }
 
+/* ---- space that is kept ---- */
+
+static int mark_kept(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
+{
+	struct write *write = arg;
+	uint64_t first = extent->offset >> ZF_BLOCK_SHIFT;
+	uint64_t end = zf_extent_end(extent) >> ZF_BLOCK_SHIFT;
+
+	(void)bytes;
+	if (extent->type != ZF_EXTENT_ZERO)
+		return 0;
+	first = zf_max_u64(first, write->first);
+	end = zf_min_u64(end, write->first + write->count);
+	for (; first < end; first++)
+		write->kept[first - write->first] = true;
+	return 0;
+}
+
+static int find_kept(struct write *write)
+{
+	uint64_t from = write->first << ZF_BLOCK_SHIFT;
+	uint64_t last = ((write->first + write->count) << ZF_BLOCK_SHIFT) - 1;
+	struct zf_extent_reader reader;
+	struct zf_extent covering;
+	int r;
+
+	memset(write->kept, 0, write->count * sizeof(write->kept[0]));
+	zf_extent_reader_init(&reader, write->inode);
+	r = zf_extent_find(&reader, from, &covering);
+	if (r == 0 && covering.offset <= last)
+		r = zf_extent_scan(&reader, covering.offset, last, mark_kept, write);
+	return r == -ENOENT ? 0 : r;
+}
+
+/*
+ * How many blocks from the first on need no room but what is kept: they replace a ZERO extent's, or
+ * what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
+ */
+static unsigned int count_kept_locked(struct write *write, unsigned int *ret_need)
+{
+	struct zf_data *data = &write->inode->data;
+	unsigned int i;
+
+	*ret_need = 0;
+	for (i = 0; i < write->count; i++) {
+		const struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
+
+		if (dirty && !dirty->failed)
+			continue;
+		if (!write->kept[i] || zf_block_flight_locked(data, write->first + i))
+			break;
+		(*ret_need)++;
+	}
+	return i;
+}
+
+/* Leaves of the write what can be made in kept space. ROUND_NOT_KEPT: nothing. */
+static int shorten_to_kept(struct write *write)
+{
+	struct zf_data *data = &write->inode->data;
+	unsigned int count, need;
+	int r = find_kept(write);
+
+	if (r < 0)
+		return r;
+	zf_mutex_lock(&data->lock);
+	count = count_kept_locked(write, &need);
+	zf_mutex_unlock(&data->lock);
+	if (count == 0)
+		return ROUND_NOT_KEPT;
+	if (count == write->count)
+		return 0;
+	for (unsigned int i = count; i < write->count; i++) {
+		write->block[i]->next = write->chain;
+		write->chain = write->block[i];
+	}
+	write->count = count;
+	write->len = ((write->first + count) << ZF_BLOCK_SHIFT) - write->offset;
+	return 0;
+}
+
+/* Reserves what place_locked() takes. */
+static int lend_locked(struct write *write)
+{
+	unsigned int need;
+
+	/* A flush may have taken something since. */
+	if (count_kept_locked(write, &need) < write->count ||
+	    zf_alloc_lend(write->inode->fs->alloc, need, (uint64_t)need * ZF_BLOCK_ITEMS) < 0)
+		return ROUND_NOT_KEPT;
+	return 0;
+}
+
 /* ---- into the inode ---- */
 
 /* Onto a dirty version. Returns whether that took the reservation. */
@@ -226,6 +341,7 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 	write->chain = block;
 	if (failed) {
 		zf_block_revive_locked(&write->inode->data, dirty);
+		dirty->lent = write->lends;
 		atomic_fetch_sub(&write->inode->fs->flush.failed_bytes, ZF_BLOCK_SIZE);
 		/* It has its room in memory already. */
 		zf_flush_release(write->inode->fs, 1);
@@ -234,12 +350,11 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 }
 
 /* Returns how many blocks kept their reservation. */
-static unsigned int place(struct write *write)
+static unsigned int place_locked(struct write *write)
 {
 	struct zf_data *data = &write->inode->data;
 	unsigned int used = 0;
 
-	zf_mutex_lock(&data->lock);
 	for (unsigned int i = 0; i < write->count; i++) {
 		struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 		struct zf_block *flight;
@@ -252,10 +367,25 @@ static unsigned int place(struct write *write)
 		if (flight && is_partial(part_of(write, i)))
 			fill_base(write, i, flight->bytes);
 		zf_block_make_dirty_locked(data, write->block[i], write->inode->item.size);
+		write->block[i]->lent = write->lends;
 		used++;
 	}
-	zf_mutex_unlock(&data->lock);
 	return used;
+}
+
+/* *ret_used: how many blocks kept their reservation. ROUND_NOT_KEPT. */
+static int place(struct write *write, unsigned int *ret_used)
+{
+	struct zf_data *data = &write->inode->data;
+	int r = 0;
+
+	zf_mutex_lock(&data->lock);
+	if (write->lends)
+		r = lend_locked(write);
+	if (r == 0)
+		*ret_used = place_locked(write);
+	zf_mutex_unlock(&data->lock);
+	return r;
 }
 
 static void update_item(struct write *write)
@@ -292,7 +422,10 @@ static bool follow_run(struct write *write)
 	return data->run_len / limit > before / limit;
 }
 
-/* Inode locked exclusively. On success *ret_used blocks have kept their reservation. */
+/*
+ * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
+ * ROUND_NOT_KEPT.
+ */
 static int write_locked(struct write *write, unsigned int *ret_used)
 {
 	struct zf_inode *inode = write->inode;
@@ -304,17 +437,20 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 			return -EFBIG;
 		copy(write);
 	}
+	r = zf_drop_finish(inode, write->ctx->may_wait);
+	if (r == 0 && write->lends)
+		r = shorten_to_kept(write);
 	/* A write that begins in the last block brings its own zeroes. */
-	if (write->offset + write->len > inode->item.size &&
-	    (inode->data.dropping || write->first > inode->item.size >> ZF_BLOCK_SHIFT))
-		r = zf_truncate_before_growth(inode, write->ctx->may_wait);
+	if (r == 0 && write->offset + write->len > inode->item.size &&
+	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
+		r = zf_tail_settle(inode, write->ctx->may_wait);
 	if (r == 0)
 		r = base_partial_blocks(write);
-	if (r < 0)
-		return r;
-	*ret_used = place(write);
-	update_item(write);
-	return 0;
+	if (r == 0)
+		r = place(write, ret_used);
+	if (r == 0)
+		update_item(write);
+	return r;
 }
 
 static bool lock(struct zf_inode *inode, bool may_wait)
@@ -341,12 +477,12 @@ static void free_blocks(struct write *write, bool placed)
 	zf_pool_give(flush, write->chain);
 }
 
-static int write_round(struct write *write)
+static int try_round(struct write *write, bool may_lend)
 {
 	struct zf_inode *inode = write->inode;
 	unsigned int used = 0;
 	bool run = false;
-	int r = begin_round(write);
+	int r = begin_round(write, may_lend);
 
 	if (r < 0)
 		return r;
@@ -367,6 +503,18 @@ static int write_round(struct write *write)
 		zf_flush_want_eager(inode);
 	zf_flush_check(inode->fs);
 	return r;
+}
+
+/* Writes all of write->len, or its head, and says so there. */
+static int write_round(struct write *write)
+{
+	size_t len = write->len;
+	int r = try_round(write, true);
+
+	if (r != ROUND_NOT_KEPT)
+		return r;
+	write->len = len;
+	return try_round(write, false);
 }
 
 static int make_durable(struct zf_inode *inode)

@@ -62,6 +62,8 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		struct fuse_file_info *fi);
 void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
 		 struct fuse_file_info *fi);
+void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+		     struct fuse_file_info *fi);
 void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
 void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
 void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino);

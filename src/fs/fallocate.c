@@ -80,27 +80,54 @@ static void find_blocks(struct falloc *falloc)
 
 /* ---- memory ---- */
 
-static int zero_edge(struct falloc *falloc, uint64_t from, uint64_t to)
+static enum zf_reserve_class class_of(const struct falloc *falloc)
 {
-	bool punch = falloc->mode & FALLOC_FL_PUNCH_HOLE;
-	uint64_t index = from >> ZF_BLOCK_SHIFT, start = index << ZF_BLOCK_SHIFT;
+	return falloc->mode & FALLOC_FL_PUNCH_HOLE ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
+}
 
-	to = zf_min_u64(to, falloc->inode->item.size);
-	if (from >= to)
+/* Part of one block; empty: nothing. */
+struct edge {
+	uint64_t from, to;
+};
+
+static int zero_edge(struct falloc *falloc, struct edge edge)
+{
+	uint64_t index = edge.from >> ZF_BLOCK_SHIFT, start = index << ZF_BLOCK_SHIFT;
+
+	if (edge.from >= edge.to)
 		return 0;
-	return zf_zero_part(falloc->inode, index, (uint32_t)(from - start), (uint32_t)(to - start),
-			    punch ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL, falloc->ctx->may_wait);
+	return zf_zero_part(falloc->inode, index, (uint32_t)(edge.from - start),
+			    (uint32_t)(edge.to - start), class_of(falloc), falloc->ctx->may_wait);
+}
+
+/* Is there room for both, or neither? */
+static int check_room(struct falloc *falloc)
+{
+	struct zf_fs *fs = falloc->inode->fs;
+	int r = zf_txn_reserve(fs->txn, class_of(falloc), 2, 2 * ZF_BLOCK_ITEMS,
+			       falloc->ctx->may_wait);
+
+	if (r == 0)
+		zf_alloc_unreserve(fs->alloc, 2, 2 * ZF_BLOCK_ITEMS);
+	return r;
 }
 
 static int zero_edges(struct falloc *falloc)
 {
-	uint64_t head_to = zf_min_u64(falloc->whole_from, falloc->to);
-	uint64_t tail_from = zf_align_down(falloc->to, ZF_BLOCK_SIZE);
-	int r = zero_edge(falloc, falloc->from, head_to);
+	uint64_t size = falloc->inode->item.size;
+	struct edge head = {falloc->from, zf_min_u64(falloc->whole_from, falloc->to)};
+	struct edge tail = {zf_align_down(falloc->to, ZF_BLOCK_SIZE), falloc->to};
+	int r = 0;
 
-	if (r == 0 && tail_from >= head_to && falloc->whole_to <= tail_from)
-		r = zero_edge(falloc, tail_from, falloc->to);
-	return r;
+	if (tail.from < head.to || tail.from < falloc->whole_to)
+		tail.to = tail.from;
+	head.to = zf_min_u64(head.to, size);
+	tail.to = zf_min_u64(tail.to, size);
+	if (head.from < head.to && tail.from < tail.to)
+		r = check_room(falloc);
+	if (r == 0)
+		r = zero_edge(falloc, head);
+	return r < 0 ? r : zero_edge(falloc, tail);
 }
 
 /* Whole blocks of [from, to) are no longer what memory says. */
@@ -170,18 +197,24 @@ struct piece {
 	uint64_t blocks;   /* to be kept that are not yet */
 };
 
-/* The part of an extent that ZERO extents are to replace; empty: none. */
+/*
+ * The part of an extent that ZERO extents are to replace; empty: none. Where space is kept already,
+ * that of whole blocks or not, zeroing makes it count as written.
+ */
 static struct piece replaced_part(const struct falloc *falloc, const struct zf_extent *extent)
 {
+	bool unwritten = extent->flags & ZF_EXTENT_UNWRITTEN;
+	uint64_t from = unwritten ? falloc->outer_from : falloc->whole_from;
+	uint64_t to = unwritten ? falloc->outer_to : falloc->whole_to;
 	struct piece piece = {
-		.from = zf_max_u64(extent->offset, falloc->whole_from),
-		.to = zf_min_u64(zf_extent_end(extent), falloc->whole_to),
+		.from = zf_max_u64(extent->offset, from),
+		.to = zf_min_u64(zf_extent_end(extent), to),
 	};
 
-	if (piece.from >= piece.to ||
-	    (extent->type == ZF_EXTENT_ZERO && !(extent->flags & ZF_EXTENT_UNWRITTEN)))
+	if (!(falloc->mode & FALLOC_FL_ZERO_RANGE) || piece.from >= piece.to ||
+	    (extent->type == ZF_EXTENT_ZERO && !unwritten))
 		return (struct piece){0};
-	if (extent->type != ZF_EXTENT_ZERO)
+	if (!unwritten)
 		piece.blocks = (piece.to - piece.from) >> ZF_BLOCK_SHIFT;
 	return piece;
 }

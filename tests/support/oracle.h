@@ -34,8 +34,11 @@
 struct oracle_span {
 	uint64_t start; /* ends where the next one starts */
 	uint32_t count;
-	uint32_t write[ORACLE_CANDIDATES_MAX]; /* 0: zeroes */
+	uint32_t write[ORACLE_CANDIDATES_MAX]; /* 0: zeroes, a hole perhaps */
 };
+
+/* Not the number of a write: zeroes that count as written. */
+#define ORACLE_ZEROES UINT32_C(0xfffff000)
 
 struct oracle_data {
 	struct oracle_span *spans; /* the first starts at 0, the last goes on forever */
@@ -51,6 +54,9 @@ void oracle_data_init(struct oracle_data *data);
 void oracle_data_deinit(struct oracle_data *data);
 void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
 		       bool keep_old);
+/* The same without an effect on the size; `write`: 0 or ORACLE_ZEROES. */
+void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
+		      bool keep_old);
 /* `unsettled`: there may be writes that a crash would lose. */
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
 /* What is newest is from now on the only candidate. */
@@ -136,6 +142,9 @@ struct zf_op;
  * filesystem gave, if it made something.
  */
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
+
+/* It punches or zeroes, and was under way when the power went: each block as before or as after. */
+void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op);
 
 /* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
  */

@@ -21,7 +21,7 @@ void oracle_fill(uint32_t write, uint64_t offset, void *buf, size_t len)
 {
 	uint8_t *p = buf;
 
-	if (write == 0) {
+	if (write == 0 || write == ORACLE_ZEROES) {
 		memset(buf, 0, len);
 		return;
 	}
@@ -125,19 +125,15 @@ static void replace(struct oracle_data *data, unsigned int first, unsigned int e
 	data->count -= end - first - 1;
 }
 
-void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
-		       bool keep_old)
+static void put(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write, bool keep_old)
 {
 	unsigned int first, end;
 
-	if (len == 0)
+	if (from >= to)
 		return;
-	first = split(data, offset);
-	end = split(data, offset + len);
-	data->size = zf_max_u64(data->size, offset + len);
-	data->size_max = zf_max_u64(data->size_max, offset + len);
+	first = split(data, from);
+	end = split(data, to);
 	if (!keep_old) {
-		data->size_min = data->size_max = data->size;
 		replace(data, first, end, write);
 		return;
 	}
@@ -147,6 +143,26 @@ void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, 
 		assert(span->count < ORACLE_CANDIDATES_MAX);
 		span->write[span->count++] = write;
 	}
+}
+
+void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
+		       bool keep_old)
+{
+	if (len == 0)
+		return;
+	data->size = zf_max_u64(data->size, offset + len);
+	data->size_max = zf_max_u64(data->size_max, offset + len);
+	if (!keep_old)
+		data->size_min = data->size_max = data->size;
+	put(data, offset, offset + len, write, keep_old);
+}
+
+void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
+		      bool keep_old)
+{
+	assert(write == 0 || write == ORACLE_ZEROES);
+	put(data, from, to, write, keep_old);
+	join_equal(data);
 }
 
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled)

@@ -251,6 +251,8 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 		return run_read(w, &ctx, op);
 	case OP_WRITE:
 		return run_write(w, &ctx, op);
+	case OP_FALLOCATE:
+		return zf_fs_fallocate(fs, &ctx, op->ino, (int)op->flags, op->offset, op->len);
 	case OP_SEEK:
 		return run_seek(w, &ctx, op);
 	case OP_FSYNC:
@@ -327,6 +329,7 @@ static bool may_lack_space(const struct workload *w, const struct zf_op *op)
 	case OP_RENAME:
 	case OP_SETXATTR:
 	case OP_WRITE:
+	case OP_FALLOCATE:
 		return w->profile->nospace;
 	case OP_SETATTR:
 		return w->profile->nospace && op->set.size > 0; /* P5: to nothing, always */
@@ -385,6 +388,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_REMOVEXATTR] = "removexattr",
 	[OP_READ] = "read",
 	[OP_WRITE] = "write",
+	[OP_FALLOCATE] = "fallocate",
 	[OP_SEEK] = "seek",
 	[OP_FSYNC] = "fsync",
 	[OP_SYNCFS] = "syncfs",

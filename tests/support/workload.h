@@ -34,6 +34,7 @@ enum zf_op_kind {
 	OP_REMOVEXATTR,
 	OP_READ,
 	OP_WRITE,
+	OP_FALLOCATE,
 	OP_SEEK,
 	OP_FSYNC,
 	OP_SYNCFS,

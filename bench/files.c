@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files DIR COUNT: makes, stats and unlinks COUNT small files, and prints three rates: per second,
- * as "create R stat R unlink R". The stats look each name up anew, as `ls -l` after a mount does:
- * the kernel's entries are dropped in between where we may (root).
+ * files create|stat|read|unlink DIR COUNT SIZE: does it to COUNT files of SIZE bytes in DIR, in the
+ * order of their making, and prints COUNT and the seconds that it took.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SIZE_MAX_BYTES 65536
+
+static char contents[SIZE_MAX_BYTES];
 
 static double now(void)
 {
@@ -19,65 +23,85 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int make(const char *name)
+static int make(const char *name, size_t size)
 {
 	int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0644);
 
-	return fd < 0 ? -1 : close(fd);
+	if (fd < 0)
+		return -1;
+	if (size && write(fd, contents, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return close(fd);
 }
 
-static int look(const char *name)
+static int look(const char *name, size_t size)
 {
 	struct stat st;
 
-	return stat(name, &st);
+	return stat(name, &st) < 0 || st.st_size != (off_t)size ? -1 : 0;
 }
 
-static double rate(unsigned int count, int (*fn)(const char *name), const char *what)
+static int get(const char *name, size_t size)
 {
-	double began = now();
-	char name[32];
-
-	for (unsigned int i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "file-%06u", i);
-		if (fn(name) < 0)
-			fail(what);
-	}
-	return count / (now() - began);
-}
-
-static void drop_caches(void)
-{
-	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	int fd = open(name, O_RDONLY);
 
 	if (fd < 0)
-		return;
-	if (write(fd, "2", 1) != 1)
-		perror("drop_caches");
-	close(fd);
+		return -1;
+	if (read(fd, contents, sizeof(contents)) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return close(fd);
+}
+
+static int drop(const char *name, size_t size)
+{
+	(void)size;
+	return unlink(name);
+}
+
+static const struct verb {
+	const char *name;
+	int (*fn)(const char *name, size_t size);
+} verbs[] = {{"create", make}, {"stat", look}, {"read", get}, {"unlink", drop}};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	}
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
+	const struct verb *verb = argc == 5 ? find_verb(argv[1]) : NULL;
 	unsigned int count;
-	double create, look_up;
+	char name[32];
+	double began;
+	size_t size;
 
-	if (argc != 3 || (count = (unsigned int)strtoul(argv[2], NULL, 10)) == 0) {
-		fprintf(stderr, "usage: files DIR COUNT\n");
+	if (!verb || (count = (unsigned int)strtoul(argv[3], NULL, 10)) == 0 ||
+	    (size = strtoul(argv[4], NULL, 10)) > sizeof(contents)) {
+		fprintf(stderr, "usage: files create|stat|read|unlink DIR COUNT SIZE\n");
 		return 2;
 	}
-	if (chdir(argv[1]) < 0)
-		fail(argv[1]);
-	create = rate(count, make, "create");
-	drop_caches();
-	look_up = rate(count, look, "stat");
-	printf("create %.0f stat %.0f unlink %.0f\n", create, look_up,
-	       rate(count, unlink, "unlink"));
+	if (chdir(argv[2]) < 0) {
+		perror(argv[2]);
+		return 1;
+	}
+	memset(contents, 'z', sizeof(contents));
+	began = now();
+	for (unsigned int i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "file-%06u", i);
+		if (verb->fn(name, size) < 0) {
+			perror(name);
+			return 1;
+		}
+	}
+	printf("%u %.6f\n", count, now() - began);
 	return 0;
 }

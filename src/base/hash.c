@@ -3,6 +3,14 @@
 
 #include <xxhash.h>
 
+/*
+ * The widest instructions of the processor at hand, three times as fast over a block as the ones
+ * that every processor of its kind has. Libraries for processors with only one kind lack it.
+ */
+#ifdef ZF_HAVE_XXH_DISPATCH
+#include <xxh_x86dispatch.h>
+#endif
+
 uint64_t zf_hash64(const void *data, size_t len)
 {
 	return XXH3_64bits(data, len);

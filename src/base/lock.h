@@ -24,6 +24,7 @@ enum zf_rank {
 	ZF_RANK_TRANS,	 /* transaction state */
 	ZF_RANK_FS,	 /* inode table, dirty lists, orphan table */
 	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */
+	ZF_RANK_SHARE,	 /* the share tree, from a look to the edit that it leads to */
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
 	ZF_RANK_CACHE,	 /* node cache */

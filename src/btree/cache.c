@@ -11,6 +11,8 @@
 #define SHARD_NODES_MIN                                                                            \
 	64u /* below this many nodes, more shards would only make the bound uneven */
 #define BUCKETS_MIN 64u
+/* One node in so many may always be a clean one: the upper levels of the trees. */
+#define CLEAN_SHARE 4u
 #define BUCKETS_MAX (UINT64_C(1) << 16)
 
 static uint64_t hash_address(uint64_t address)
@@ -53,13 +55,16 @@ int zf_cache_init(struct zf_cache *cache, uint32_t node_size, uint64_t bytes)
 	int r = 0;
 
 	*cache = (struct zf_cache){.node_size = node_size};
+	zf_node_pool_init(&cache->pool, node_size);
 	cache->shard_count = (unsigned int)power_of_two_up_to(nodes / SHARD_NODES_MIN, SHARDS_MAX);
-	cache->clean_max = (size_t)zf_max_u64(nodes / cache->shard_count, 1);
+	cache->nodes_max = (size_t)zf_max_u64(nodes / cache->shard_count, 1);
 	cache->buckets = power_of_two_up_to(zf_max_u64(2 * nodes / cache->shard_count, BUCKETS_MIN),
 					    BUCKETS_MAX);
 	cache->shards = aligned_alloc(64, cache->shard_count * sizeof(*cache->shards));
-	if (!cache->shards)
+	if (!cache->shards) {
+		zf_node_pool_deinit(&cache->pool);
 		return -ENOMEM;
+	}
 	for (unsigned int i = 0; i < cache->shard_count; i++) {
 		cache->shards[i] = (struct zf_cache_shard){0};
 		if (shard_init(&cache->shards[i], cache->buckets) < 0)
@@ -88,20 +93,23 @@ void zf_cache_deinit(struct zf_cache *cache)
 	for (unsigned int i = 0; i < cache->shard_count && cache->shards; i++)
 		shard_deinit(&cache->shards[i], cache->buckets);
 	free(cache->shards);
+	zf_node_pool_deinit(&cache->pool);
 }
 
-struct zf_cnode *zf_cnode_new(uint32_t node_size)
+struct zf_cnode *zf_cnode_new(struct zf_cache *cache)
 {
-	struct zf_cnode *node = calloc(1, sizeof(*node));
+	struct zf_cnode *node = zf_node_pool_take(&cache->pool);
 
-	if (!node)
-		return NULL;
-	node->data = aligned_alloc(ZF_BLOCK_SIZE, node_size);
-	if (!node->data) {
-		free(node);
-		return NULL;
-	}
-	atomic_init(&node->refs, 1);
+	if (node)
+		atomic_init(&node->refs, 1);
+	return node;
+}
+
+struct zf_cnode *zf_cnode_ref(struct zf_cnode *node)
+{
+	unsigned int refs = atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
+
+	assert(refs > 0);
 	return node;
 }
 
@@ -109,8 +117,7 @@ void zf_cnode_put(struct zf_cnode *node)
 {
 	if (!node || atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	free(node->data);
-	free(node);
+	zf_node_pool_give(node);
 }
 
 static struct zf_cnode *find_locked(struct zf_cache *cache, struct zf_cache_shard *shard,
@@ -126,11 +133,19 @@ static struct zf_cnode *find_locked(struct zf_cache *cache, struct zf_cache_shar
 	return NULL;
 }
 
-/* New references are taken under the shard's lock only, so one reference means: only the cache's.
+/*
+ * New references are taken under the shard's lock, or from somebody who holds another one: so one
+ * reference means, only the cache's.
  */
 static bool is_unreferenced_locked(struct zf_cnode *node)
 {
 	return atomic_load_explicit(&node->refs, memory_order_acquire) == 1;
+}
+
+static bool has_too_many_locked(const struct zf_cache *cache, const struct zf_cache_shard *shard)
+{
+	return shard->clean + shard->dirty > cache->nodes_max &&
+	       shard->clean > zf_max_u64(cache->nodes_max / CLEAN_SHARE, 1);
 }
 
 static void evict_locked(struct zf_cache *cache, struct zf_cache_shard *shard)
@@ -139,7 +154,7 @@ static void evict_locked(struct zf_cache *cache, struct zf_cache_shard *shard)
 	 * more. */
 	size_t steps = 2 * shard->clean;
 
-	while (shard->clean > cache->clean_max && steps-- > 0) {
+	while (has_too_many_locked(cache, shard) && steps-- > 0) {
 		struct zf_cnode *node = TAILQ_FIRST(&shard->clock);
 
 		TAILQ_REMOVE(&shard->clock, node, clock);
@@ -214,6 +229,8 @@ void zf_cache_insert_dirty(struct zf_cache *cache, struct zf_cnode *node)
 	zf_mutex_lock(&shard->lock);
 	node->dirty = true;
 	LIST_INSERT_HEAD(&shard->by_address[bucket_of(cache, hash)], node, by_address);
+	shard->dirty++;
+	evict_locked(cache, shard);
 	zf_mutex_unlock(&shard->lock);
 	if (node->address[1] == 0)
 		return;
@@ -244,6 +261,7 @@ void zf_cache_remove_dirty(struct zf_cache *cache, struct zf_cnode *node)
 	zf_mutex_lock(&shard->lock);
 	assert(node->dirty);
 	LIST_REMOVE(node, by_address);
+	shard->dirty--;
 	zf_mutex_unlock(&shard->lock);
 	atomic_fetch_sub_explicit(&cache->nodes, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&cache->nodes_dirty, 1, memory_order_relaxed);
@@ -258,6 +276,7 @@ void zf_cache_make_clean(struct zf_cache *cache, struct zf_cnode *node)
 	zf_mutex_lock(&shard->lock);
 	assert(node->dirty);
 	node->dirty = false;
+	shard->dirty--;
 	add_clean_locked(cache, shard, node);
 	zf_mutex_unlock(&shard->lock);
 	atomic_fetch_sub_explicit(&cache->nodes_dirty, 1, memory_order_relaxed);

@@ -3,11 +3,13 @@
  * The node cache of a forest: verified nodes by (address[0], generation), which no two nodes share.
  *
  * A node is dirty from the moment it gets its address until its transaction is durable; dirty nodes
- * stay. Clean nodes that nobody references are evicted by CLOCK when there are more than the bound.
+ * stay. Clean nodes that nobody references are evicted by CLOCK when there are more nodes than the
+ * bound, dirty ones included, so that the memory of all is bounded; but a quarter of the bound
+ * stays clean ones' however much is dirty. Transactions bound the dirty ones (txn/txn.h).
  *
  * Lifetime. The cache itself holds one reference to each node in it; zf_cache_get() gives
- * another. The last zf_cnode_put() frees. So a node that was evicted or removed stays
- * intact for whoever still looks at it.
+ * another. The last zf_cnode_put() gives the node back to the pool. So a node that was evicted or
+ * removed stays intact for whoever still looks at it.
  *
  * Locking. Shards, each with a mutex (ZF_RANK_CACHE), held for a few instructions and never two at
  * once. Node bytes are protected by the tree's lock (btree/forest.h), not here.
@@ -20,10 +22,14 @@
 
 #include "base/lock.h"
 #include "btree/node.h"
+#include "btree/node_pool.h"
 
 struct zf_cnode {
+	struct zf_node_pool *pool;  /* where it came from and goes to */
+	void *data;		    /* node_size bytes, block-aligned; always the same */
+	struct zf_cnode *next_free; /* in the pool */
+
 	/* Constant while the node is in the cache. */
-	void *data; /* node_size bytes, block-aligned */
 	uint64_t address[ZF_COPIES_MAX];
 	uint64_t generation;
 	enum zf_tree_id owner;
@@ -57,7 +63,7 @@ struct zf_cache_shard {
 	struct zf_mutex lock;
 	struct zf_cnode_list *by_address, *by_second;
 	struct zf_cnode_queue clock; /* the hand is at the head */
-	size_t clean;
+	size_t clean, dirty;	     /* nodes in by_address */
 	uint64_t hits;
 } __attribute__((aligned(64)));
 
@@ -65,17 +71,23 @@ struct zf_cache {
 	uint32_t node_size;
 	unsigned int shard_count; /* powers of two, both */
 	size_t buckets;		  /* of each shard */
-	size_t clean_max;	  /* of each shard */
+	size_t nodes_max;	  /* of each shard */
 	struct zf_cache_shard *shards;
 	_Atomic uint64_t nodes, nodes_dirty;
+	struct zf_node_pool pool;
 };
 
 int zf_cache_init(struct zf_cache *cache, uint32_t node_size, uint64_t bytes);
 void zf_cache_deinit(struct zf_cache *cache); /* nobody holds references any more */
 
 /* A node with bytes not yet set, outside the cache, with one reference. NULL: no memory. */
-struct zf_cnode *zf_cnode_new(uint32_t node_size);
+struct zf_cnode *zf_cnode_new(struct zf_cache *cache);
 void zf_cnode_put(struct zf_cnode *node); /* takes NULL */
+/*
+ * One more reference of a node that somebody else holds for as long as this call takes, beside the
+ * cache: new ones from the cache itself are taken under the shard's lock.
+ */
+struct zf_cnode *zf_cnode_ref(struct zf_cnode *node);
 
 /* With a reference, or NULL. */
 struct zf_cnode *zf_cache_get(struct zf_cache *cache, uint64_t address, uint64_t generation);

@@ -100,9 +100,15 @@ static int get_child(struct zf_forest *forest, enum zf_tree_id id, const struct 
 int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
 			   struct zf_fetch *fetch, struct zf_leaf *leaf)
 {
+	const struct zf_leaf *hint = zf_hint_find_locked(zf_forest_tree(forest, id), key);
 	struct zf_cnode *node, *child = NULL;
 	int r;
 
+	if (hint) {
+		*leaf = *hint;
+		zf_cnode_ref(leaf->node);
+		return 0;
+	}
 	leaf->has_first = leaf->has_next = false;
 	r = zf_descend_root_locked(forest, id, fetch, &node);
 	if (r < 0)

@@ -79,7 +79,7 @@ int zf_edit_reserve(struct zf_edit *edit, unsigned int n)
 	edit->spare_count = edit->spare_next = 0;
 	assert(n <= sizeof(edit->spare) / sizeof(edit->spare[0]));
 	while (edit->spare_count < n) {
-		struct zf_cnode *node = zf_cnode_new(edit->forest->shape.node_size);
+		struct zf_cnode *node = zf_cnode_new(&edit->forest->cache);
 		int r = node ? edit->writer->alloc(edit->writer, node->address) : -ENOMEM;
 
 		if (r < 0) {
@@ -105,6 +105,7 @@ struct zf_cnode *zf_edit_new_node(struct zf_edit *edit, uint8_t level, const str
 	struct zf_cnode *node;
 
 	assert(edit->spare_next < edit->spare_count);
+	edit->tree->shape++;
 	node = edit->spare[edit->spare_next++];
 	node->level = level;
 	if (src)
@@ -156,6 +157,7 @@ void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr)
 	struct zf_cache *cache = &edit->forest->cache;
 	struct zf_cnode *node;
 
+	edit->tree->shape++;
 	/* A pointer that was never followed may say anything; no writer has given it out then. */
 	if (zf_forest_check_address(edit->forest, ptr, &edit->forest->report) == 0)
 		edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);

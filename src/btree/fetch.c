@@ -136,7 +136,7 @@ static bool is_same_pointer(const struct zf_node_expect *a, const struct zf_node
 
 static struct zf_cnode *new_clean(struct zf_forest *forest, const struct zf_node_expect *expect)
 {
-	struct zf_cnode *node = zf_cnode_new(forest->shape.node_size);
+	struct zf_cnode *node = zf_cnode_new(&forest->cache);
 
 	if (!node)
 		return NULL;

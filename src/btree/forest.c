@@ -44,8 +44,10 @@ void zf_forest_free(struct zf_forest *forest)
 {
 	if (!forest)
 		return;
-	for (unsigned int i = 0; i < ZF_TREE_COUNT; i++)
+	for (unsigned int i = 0; i < ZF_TREE_COUNT; i++) {
+		zf_hint_drop_all(&forest->trees[i]);
 		zf_rwlock_deinit(&forest->trees[i].lock);
+	}
 	zf_cache_deinit(&forest->cache);
 	free(forest);
 }
@@ -71,6 +73,7 @@ void zf_tree_set_root(struct zf_forest *forest, enum zf_tree_id id, const struct
 
 	zf_rwlock_wrlock(&tree->lock);
 	zf_tree_replace_root_locked(tree, ptr, level, 0);
+	tree->shape++;
 	tree->frozen_root = *ptr;
 	tree->frozen_level = level;
 	zf_rwlock_unlock(&tree->lock);

@@ -12,6 +12,12 @@
  * under one hold of the write lock. So a failed or restarted call has changed nothing, and there is
  * no state between the old tree and the new one.
  *
+ * Hints. Most edits come near the last one: the next name of a directory, the next inode, the next
+ * extent of a file. A tree remembers a few leaves where edits ended, with the keys that bound
+ * them; another call that comes to such a leaf does without the way down. `shape` counts all that
+ * may move keys between nodes or nodes between addresses, and with that hints become void.
+ * Inserting and removing items within a leaf does not count.
+ *
  * Generations. A dirty node of the writer's own generation is edited in place. Any other is frozen
  * or on the device: it is copied, its bytes never change again, with one exception:
  * zf_forest_seal() fills in child checksums of frozen nodes, under the tree's write lock.
@@ -21,6 +27,20 @@
 
 #include "btree/cache.h"
 #include "btree/tree.h"
+
+/* A leaf and the keys that separate it from its neighbours. */
+struct zf_leaf {
+	struct zf_cnode *node;
+	struct zf_key first, next;
+	bool has_first, has_next; /* false at the tree's ends */
+};
+
+#define ZF_TREE_HINTS 16u
+
+struct zf_hint {
+	struct zf_leaf leaf; /* node NULL: none; else with a reference */
+	uint64_t shape;	     /* of the tree when it was set */
+};
 
 struct zf_tree {
 	struct zf_rwlock lock; /* ZF_RANK_TREE */
@@ -33,6 +53,8 @@ struct zf_tree {
 	uint8_t frozen_level;
 	uint64_t frozen; /* generations up to this one are frozen */
 	struct zf_cnode_queue running[ZF_TREE_LEVEL_MAX]; /* dirty nodes above `frozen` */
+	uint64_t shape;
+	struct zf_hint hints[ZF_TREE_HINTS]; /* by key */
 
 	/* The committing thread's: dirty nodes up to `frozen`. */
 	struct zf_cnode_queue freezing[ZF_TREE_LEVEL_MAX];
@@ -47,6 +69,7 @@ struct zf_forest {
 	struct zf_cache cache;
 	struct zf_tree trees[ZF_TREE_COUNT];
 	_Atomic uint64_t misses, copied, splits, merges;
+	_Atomic uint64_t nodes_frozen; /* dirty ones at the freeze, until they are clean */
 };
 
 static inline struct zf_tree *zf_forest_tree(struct zf_forest *forest, enum zf_tree_id id)
@@ -100,13 +123,6 @@ int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch);
 int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
 			   struct zf_cnode **ret_node);
 
-/* A leaf and the keys that separate it from its neighbours. */
-struct zf_leaf {
-	struct zf_cnode *node;
-	struct zf_key first, next;
-	bool has_first, has_next; /* false at the tree's ends */
-};
-
 /* The leaf that holds *key if any does; the caller puts leaf.node. */
 int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
 			   struct zf_fetch *fetch, struct zf_leaf *ret_leaf);
@@ -140,6 +156,15 @@ int zf_path_sibling_locked(struct zf_forest *forest, enum zf_tree_id id, struct 
 			   uint8_t level, unsigned int slot, bool wait, struct zf_fetch *fetch,
 			   struct zf_cnode **ret_node);
 
+/* ---- hints; with the tree's lock held ---- */
+
+/* The leaf that holds *key if any does, or NULL: not known. The caller takes a reference. */
+const struct zf_leaf *zf_hint_find_locked(const struct zf_tree *tree, const struct zf_key *key);
+/* The path's leaf is where *key lies. Write lock. */
+void zf_hint_set_locked(struct zf_tree *tree, const struct zf_key *key, const struct zf_path *path);
+/* At the end, without the lock. */
+void zf_hint_drop_all(struct zf_tree *tree);
+
 /* ---- editing; with the tree's write lock held ---- */
 
 struct zf_edit {
@@ -165,6 +190,11 @@ int zf_edit_run(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree
 bool zf_edit_owns(const struct zf_edit *edit, const struct zf_cnode *node);
 /* How many nodes of the path, from the root down to `level`, have to be copied. */
 unsigned int zf_edit_copies(const struct zf_edit *edit, uint8_t level);
+/*
+ * A leaf that may be edited in place, without anything above it being looked at: items may come and
+ * go in it at *key, as long as it needs no split or merge. NULL: find the path.
+ */
+struct zf_cnode *zf_edit_hinted_leaf(const struct zf_edit *edit, const struct zf_key *key);
 /* Takes n nodes from the writer. -ENOSPC, -ENOMEM: and nothing is reserved. */
 int zf_edit_reserve(struct zf_edit *edit, unsigned int n);
 /* A reserved node becomes a dirty one of the tree: empty, or a copy of src. With a reference. */

@@ -179,17 +179,23 @@ static void lower_keys(struct zf_edit *edit, const struct zf_key *key)
 	}
 }
 
+/* Has the leaf room for the item? */
+static bool fits(const void *leaf, uint32_t node_size, const struct put *put)
+{
+	uint32_t used = zf_node_used(leaf, node_size) + (uint32_t)put->len;
+
+	if (put->found)
+		used -= zf_node_used_by(leaf, node_size, put->slot, 1);
+	return used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size);
+}
+
 /* How many nodes have to split, the leaf included; one more than there are levels: a new root. */
 static unsigned int count_splits(const struct zf_edit *edit, const struct put *put)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
-	const void *leaf = edit->path.node[0]->data;
-	uint32_t used = zf_node_used(leaf, node_size) + (uint32_t)put->len;
 	unsigned int splits = 1;
 
-	if (put->found)
-		used -= zf_node_used_by(leaf, node_size, put->slot, 1);
-	if (used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size))
+	if (fits(edit->path.node[0]->data, node_size, put))
 		return 0;
 	while (splits <= edit->path.top &&
 	       zf_node_count(edit->path.node[splits]->data) == zf_node_children_max(node_size))
@@ -197,20 +203,42 @@ static unsigned int count_splits(const struct zf_edit *edit, const struct put *p
 	return splits > edit->path.top ? splits + 1 : splits;
 }
 
+/* Finds the item's slot in the leaf: 0 if the mode allows the put. */
+static int find_slot(const struct zf_cnode *leaf, struct put *put)
+{
+	put->found = zf_node_search(leaf->data, put->key, &put->slot);
+	if (put->found && put->mode == PUT_INSERT)
+		return -EEXIST;
+	return !put->found && put->mode == PUT_UPDATE ? -ENOENT : 0;
+}
+
+/* 1: take the long way. */
+static int put_by_hint(struct zf_edit *edit, struct put *put)
+{
+	struct zf_cnode *leaf = zf_edit_hinted_leaf(edit, put->key);
+	int r = leaf ? find_slot(leaf, put) : 1;
+
+	if (r != 0)
+		return r;
+	if (!fits(leaf->data, edit->forest->shape.node_size, put))
+		return 1;
+	put_item(leaf, edit->forest->shape.node_size, put, put->slot);
+	return 0;
+}
+
 static int put_step(struct zf_edit *edit, void *arg)
 {
 	struct put *put = arg;
 	unsigned int splits;
-	int r;
+	int r = put_by_hint(edit, put);
 
+	if (r <= 0)
+		return r;
 	r = zf_path_find_locked(edit->forest, edit->id, put->key, 0, edit->fetch, &edit->path);
+	if (r == 0)
+		r = find_slot(edit->path.node[0], put);
 	if (r < 0)
 		return r;
-	put->found = zf_node_search(edit->path.node[0]->data, put->key, &put->slot);
-	if (put->found && put->mode == PUT_INSERT)
-		return -EEXIST;
-	if (!put->found && put->mode == PUT_UPDATE)
-		return -ENOENT;
 	splits = count_splits(edit, put);
 	if (splits > edit->path.top + 1u && edit->path.top + 1 == ZF_TREE_LEVEL_MAX)
 		return -ENOSPC;
@@ -220,10 +248,12 @@ static int put_step(struct zf_edit *edit, void *arg)
 
 	zf_edit_copy_path(edit, 0);
 	lower_keys(edit, put->key);
-	if (splits > 0)
+	if (splits > 0) {
 		insert_upwards(edit, split_leaf(edit, put));
-	else
-		put_item(edit->path.node[0], edit->forest->shape.node_size, put, put->slot);
+		return 0;
+	}
+	put_item(edit->path.node[0], edit->forest->shape.node_size, put, put->slot);
+	zf_hint_set_locked(edit->tree, put->key, &edit->path);
 	return 0;
 }
 

@@ -218,6 +218,7 @@ static int remove_locked(struct zf_edit *edit, unsigned int first, unsigned int 
 			 unsigned int *touched)
 {
 	struct removal removal = {.level = edit->path.bottom, .first = first, .n = n};
+	struct zf_key key = zf_node_key(edit->path.node[edit->path.bottom]->data, first);
 	unsigned int fresh;
 	int r;
 
@@ -230,18 +231,41 @@ static int remove_locked(struct zf_edit *edit, unsigned int first, unsigned int 
 	if (r == 0) {
 		apply(edit, &removal);
 		*touched += removal.touched;
+		if (removal.last == 0)
+			zf_hint_set_locked(edit->tree, &key, &edit->path);
 	}
 	for (unsigned int l = 0; l < ZF_TREE_LEVEL_MAX; l++)
 		zf_cnode_put(removal.sibling[l]);
 	return r;
 }
 
+/* 1: take the long way. */
+static int delete_by_hint(struct zf_edit *edit, const struct zf_key *key)
+{
+	uint32_t node_size = edit->forest->shape.node_size, left;
+	struct zf_cnode *leaf = zf_edit_hinted_leaf(edit, key);
+	unsigned int slot;
+
+	if (!leaf)
+		return 1;
+	if (!zf_node_search(leaf->data, key, &slot))
+		return -ENOENT;
+	left = zf_node_used(leaf->data, node_size) -
+	       zf_node_used_by(leaf->data, node_size, slot, 1);
+	if (left == 0 || is_underfull(edit, left))
+		return 1;
+	zf_node_remove(leaf->data, node_size, slot, 1);
+	return 0;
+}
+
 static int delete_step(struct zf_edit *edit, void *arg)
 {
 	const struct zf_key *key = arg;
 	unsigned int slot, touched = 0;
-	int r;
+	int r = delete_by_hint(edit, key);
 
+	if (r <= 0)
+		return r;
 	r = zf_path_find_locked(edit->forest, edit->id, key, 0, edit->fetch, &edit->path);
 	if (r < 0)
 		return r;

@@ -23,8 +23,17 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest)
 	return forest->cache.nodes_dirty * forest->shape.node_size;
 }
 
+/* While frozen nodes become clean one by one, this is a little less. */
+uint64_t zf_forest_running_bytes(struct zf_forest *forest)
+{
+	uint64_t dirty = forest->cache.nodes_dirty, frozen = forest->nodes_frozen;
+
+	return dirty > frozen ? (dirty - frozen) * forest->shape.node_size : 0;
+}
+
 void zf_forest_freeze(struct zf_forest *forest, uint64_t generation)
 {
+	forest->nodes_frozen = forest->cache.nodes_dirty;
 	for (unsigned int i = 0; i < ZF_TREE_COUNT; i++) {
 		struct zf_tree *tree = &forest->trees[i];
 
@@ -154,4 +163,5 @@ void zf_forest_clean(struct zf_forest *forest, uint64_t generation)
 			}
 		}
 	}
+	forest->nodes_frozen = 0;
 }

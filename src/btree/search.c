@@ -154,12 +154,29 @@ int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_
 
 struct scan {
 	struct zf_key cursor; /* items below were seen */
+	bool back;	      /* and the last one of them is wanted too */
 	const struct zf_key *to;
 	zf_tree_scan_fn *fn;
 	void *arg;
 	bool done;
 	int result; /* of fn, which may well return -EAGAIN */
 };
+
+/* False: what is wanted ends a leaf further to the left, and so does the cursor now. */
+static bool begins_here(const struct zf_leaf *leaf, struct scan *scan, unsigned int *ret_slot)
+{
+	bool exact = zf_node_search(leaf->node->data, &scan->cursor, ret_slot);
+
+	if (scan->back && !exact && *ret_slot > 0) {
+		--*ret_slot;
+	} else if (scan->back && !exact && leaf->has_first &&
+		   zf_key_cmp(&leaf->first, &scan->cursor) <= 0) {
+		scan->cursor = zf_key_prev(leaf->first);
+		return false;
+	}
+	scan->back = false;
+	return true;
+}
 
 /* One leaf. */
 static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
@@ -172,7 +189,10 @@ static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 	r = zf_descend_leaf_locked(forest, id, &scan->cursor, fetch, &leaf);
 	if (r < 0)
 		return r;
-	zf_node_search(leaf.node->data, &scan->cursor, &slot);
+	if (!begins_here(&leaf, scan, &slot)) {
+		zf_cnode_put(leaf.node);
+		return 0;
+	}
 	end = zf_node_count(leaf.node->data);
 	if (leaf.has_next) /* in order, even if a forged leaf reaches beyond */
 		zf_node_search(leaf.node->data, &leaf.next, &end);
@@ -195,24 +215,38 @@ static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 	return 0;
 }
 
-int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *from,
-		 const struct zf_key *to, zf_tree_scan_fn *fn, void *arg)
+static int run_scan(struct zf_forest *forest, enum zf_tree_id id, struct scan *scan)
 {
 	struct zf_tree *tree = zf_forest_tree(forest, id);
-	struct scan scan = {.cursor = *from, .to = to, .fn = fn, .arg = arg};
 	struct zf_fetch fetch;
 	int r = 0;
 
-	if (zf_key_cmp(from, to) > 0)
+	if (zf_key_cmp(&scan->cursor, scan->to) > 0)
 		return 0;
 	zf_fetch_init(&fetch);
-	while (r == 0 && !scan.done) {
+	while (r == 0 && !scan->done) {
 		zf_rwlock_rdlock(&tree->lock);
-		r = scan_locked(forest, id, &fetch, &scan);
+		r = scan_locked(forest, id, &fetch, scan);
 		zf_rwlock_unlock(&tree->lock);
 		if (r == -EAGAIN)
 			r = zf_fetch_run(forest, &fetch);
 	}
 	zf_fetch_deinit(&fetch);
-	return r < 0 ? r : scan.result;
+	return r < 0 ? r : scan->result;
+}
+
+int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *from,
+		 const struct zf_key *to, zf_tree_scan_fn *fn, void *arg)
+{
+	struct scan scan = {.cursor = *from, .to = to, .fn = fn, .arg = arg};
+
+	return run_scan(forest, id, &scan);
+}
+
+int zf_tree_scan_le(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *from,
+		    const struct zf_key *to, zf_tree_scan_fn *fn, void *arg)
+{
+	struct scan scan = {.cursor = *from, .back = true, .to = to, .fn = fn, .arg = arg};
+
+	return run_scan(forest, id, &scan);
 }

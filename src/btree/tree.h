@@ -51,7 +51,7 @@ struct zf_writer {
 
 struct zf_forest_options {
 	struct zf_node_shape shape;
-	uint64_t cache_bytes; /* bound of the clean nodes kept; dirty ones come on top */
+	uint64_t cache_bytes; /* of nodes in memory; exceeded only while much of it is dirty */
 };
 
 int zf_forest_new(struct zf_dev *dev, const struct zf_forest_options *options,
@@ -94,6 +94,10 @@ typedef int zf_tree_scan_fn(void *arg, const struct zf_key *key, const void *val
 int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *from,
 		 const struct zf_key *to, zf_tree_scan_fn *fn, void *arg);
 
+/* The same, but it begins with the last item <= from, if there is one. */
+int zf_tree_scan_le(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *from,
+		    const struct zf_key *to, zf_tree_scan_fn *fn, void *arg);
+
 /* ---- modify ---- */
 
 /* -EEXIST if the key is there; -EINVAL if len > zf_node_value_max(). */
@@ -132,8 +136,10 @@ unsigned int zf_forest_worst_nodes(struct zf_forest *forest);
 
 /* ---- commit ---- */
 
-/* Bytes of nodes with this or an older generation that are not on the device yet. */
+/* Bytes of nodes that are not on the device yet. */
 uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
+/* Of these, what was changed since the last freeze. */
+uint64_t zf_forest_running_bytes(struct zf_forest *forest);
 
 /*
  * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the checker, fills

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "fs/acl.h"
+#include "fs/inode_flags.h"
 #include "fs/op.h"
 
 #define SET_OWNER  (ZF_SET_UID | ZF_SET_GID)
@@ -133,6 +134,54 @@ static int set_attributes(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t i
 	return r;
 }
 
+static int compare_times(const struct zf_time *a, const struct zf_time *b)
+{
+	if (a->seconds != b->seconds)
+		return a->seconds < b->seconds ? -1 : 1;
+	return (a->nanoseconds > b->nanoseconds) - (a->nanoseconds < b->nanoseconds);
+}
+
+/*
+ * "Now" for both times, which who may write may ask for. A kernel that keeps the times of its
+ * writes (ZF_WRITE_CACHE) says what "now" is, and that the change was then.
+ */
+static bool is_touch(const struct zf_setattr *set)
+{
+	const unsigned int now = ZF_SET_ATIME_NOW | ZF_SET_MTIME_NOW;
+	const unsigned int kept = ZF_SET_MTIME | ZF_SET_CTIME;
+
+	return set->valid == now || ((set->valid & ~(unsigned int)ZF_SET_ATIME_NOW) == kept &&
+				     compare_times(&set->mtime, &set->ctime) == 0);
+}
+
+/* Times of such writes, made before the last change that we know: also before the flags were set.
+ */
+static bool is_late(const struct zf_inode *inode, const struct zf_setattr *set)
+{
+	return set->valid == (ZF_SET_MTIME | ZF_SET_CTIME) &&
+	       compare_times(&set->ctime, &inode->item.ctime) <= 0;
+}
+
+static int check_flags_locked(const struct zf_inode *inode, const struct zf_setattr *set)
+{
+	if (is_late(inode, set))
+		return 0;
+	return is_touch(set) ? zf_inode_check_write(inode, inode->item.size)
+			     : zf_inode_check_change(inode);
+}
+
+/* Whether the inode's flags let it be, and what they ask for. */
+static int check_flags(struct zf_inode *inode, const struct zf_setattr *set, bool *ret_sync)
+{
+	int r;
+
+	zf_rwlock_rdlock(&inode->lock);
+	r = check_flags_locked(inode, set);
+	*ret_sync = zf_inode_is_sync(inode);
+	zf_rwlock_unlock(&inode->lock);
+	return r;
+}
+
 static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size,
 		    struct zf_attr *ret_attr)
 {
@@ -176,6 +225,7 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  const struct zf_setattr *set, struct zf_attr *ret_attr)
 {
 	struct zf_inode *inode;
+	bool sync;
 	int r;
 
 	if (set->valid == 0)
@@ -189,7 +239,13 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		return r;
 	r = check_type(inode, set);
 	if (r == 0)
+		r = check_flags(inode, set, &sync);
+	if (r == 0 && sync && !ctx->may_wait)
+		r = -EAGAIN;
+	if (r == 0)
 		r = set_in_turn(inode, ctx, set, ret_attr);
+	if (r == 0 && sync && (set->valid & ZF_SET_SIZE))
+		r = zf_inode_make_durable(inode);
 	zf_inode_put(inode);
 	return r;
 }

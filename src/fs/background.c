@@ -19,15 +19,17 @@
 #include "fs/flush.h"
 #include "fs/inode.h"
 
-/* While there is something to commit, how often it is looked whether it is much. */
+/* While there is something to commit, how often it is looked whether there is something to delete.
+ */
 #define LOOK_MS 100u
 
 struct zf_background {
 	struct zf_fs *fs;
 	pthread_t flusher, committer;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
-	struct zf_mutex lock;	    /* ZF_RANK_DEV: for `stop` only */
-	struct zf_cond stop;
+	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
+	struct zf_cond wake;	    /* the committer */
+	bool wanted;		    /* a commit, now */
 };
 
 static uint64_t now_ms(clockid_t clock)
@@ -89,22 +91,30 @@ static void commit(struct zf_background *background)
 		tidy(background);
 }
 
-static bool is_much(struct zf_fs *fs)
+void zf_background_want_commit(struct zf_fs *fs)
 {
-	return zf_forest_dirty_bytes(fs->forest) > fs->options.cache_bytes / 4;
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	background->wanted = true;
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
 }
 
-/* Returns false when it is time to stop. */
+/* Returns whether a commit is wanted at once. */
 static bool wait_ms(struct zf_background *background, uint64_t ms)
 {
-	bool stopping;
+	bool wanted;
 
 	zf_mutex_lock(&background->lock);
-	if (!atomic_load(&background->stopping))
-		zf_cond_wait_ms(&background->stop, &background->lock, ms);
-	stopping = atomic_load(&background->stopping);
+	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping))
+		zf_cond_wait_ms(&background->wake, &background->lock, ms);
+	wanted = background->wanted;
+	background->wanted = false;
 	zf_mutex_unlock(&background->lock);
-	return !stopping;
+	return wanted;
 }
 
 static void *committer(void *arg)
@@ -113,23 +123,22 @@ static void *committer(void *arg)
 	struct zf_fs *fs = background->fs;
 	uint64_t interval = fs->options.commit_ms, due = now_ms(CLOCK_MONOTONIC) + interval;
 
-	for (;;) {
-		uint64_t now, left;
+	while (!atomic_load(&background->stopping)) {
+		uint64_t now = now_ms(CLOCK_MONOTONIC), left = due > now ? due - now : 0;
 
-		/* Before the commit, so that it frees what was deleted, and not the next one. */
-		zf_orphan_run(fs);
-		now = now_ms(CLOCK_MONOTONIC);
-		left = due > now ? due - now : 0;
-		if (left > 0 && !is_much(fs)) {
-			if (zf_txn_is_dirty(fs->txn))
-				left = zf_min_u64(left, LOOK_MS);
-			if (!wait_ms(background, left))
-				return NULL;
+		if (zf_txn_is_dirty(fs->txn))
+			left = zf_min_u64(left, LOOK_MS);
+		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
+			/* Before the commit, so that it frees what was deleted, and not the next.
+			 */
+			zf_orphan_run(fs);
 			continue;
 		}
+		zf_orphan_run(fs);
 		commit(background);
 		due = now_ms(CLOCK_MONOTONIC) + interval;
 	}
+	return NULL;
 }
 
 /* ---- life ---- */
@@ -147,14 +156,14 @@ static void stop_all(struct zf_background *background)
 {
 	zf_mutex_lock(&background->lock);
 	atomic_store(&background->stopping, true);
-	zf_cond_broadcast(&background->stop);
+	zf_cond_broadcast(&background->wake);
 	zf_mutex_unlock(&background->lock);
 	zf_flush_event(background->fs);
 }
 
 static void free_background(struct zf_background *background)
 {
-	zf_cond_deinit(&background->stop);
+	zf_cond_deinit(&background->wake);
 	zf_mutex_deinit(&background->lock);
 	free(background);
 }
@@ -183,7 +192,7 @@ int zf_background_start(struct zf_fs *fs)
 		return -ENOMEM;
 	background->fs = fs;
 	zf_mutex_init(&background->lock, ZF_RANK_DEV);
-	zf_cond_init(&background->stop);
+	zf_cond_init(&background->wake);
 	/* Signals belong to whoever runs the filesystem. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -9,4 +9,8 @@ int zf_background_start(struct zf_fs *fs);
 /* Waits for what the threads are doing. Does nothing if they were not started. */
 void zf_background_stop(struct zf_fs *fs);
 
+/* A commit is due, however long ago the last one was: much metadata is dirty. Without threads
+ * no-op. */
+void zf_background_want_commit(struct zf_fs *fs);
+
 #endif

@@ -19,8 +19,11 @@
 #include "base/bits.h"
 #include "fs/data.h"
 
-/* What one dirty block may add to the trees: a new extent, the rest of a split one, a summary. */
-#define ZF_BLOCK_ITEMS 3u
+/*
+ * What one dirty block may add to the trees: a new extent, the rest of a split one with its name in
+ * the share tree, a summary.
+ */
+#define ZF_BLOCK_ITEMS 4u
 
 enum zf_block_state {
 	ZF_BLOCK_POOL,

@@ -144,6 +144,13 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		      const void *buf, size_t len, unsigned int flags);
 
 /*
+ * The body of zf_fs_copy_range(), for two files (or one) of which the caller has uses.
+ * ctx->may_wait is set, no lock held.
+ */
+ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const struct zf_ctx *ctx,
+			   uint64_t offset_in, uint64_t offset_out, uint64_t len);
+
+/*
  * Sets the size, mtime and ctime, and stores the item: inode locked exclusively by the caller, who
  * holds no join. Shrinking drops dirty blocks, revokes tickets and drops extents in as many
  * transactions as it takes, behind a persistent intent when it takes more than one. Growing makes

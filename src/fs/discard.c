@@ -7,20 +7,20 @@
 #include "fs/inode.h"
 #include "fs/land.h"
 
-void zf_discard_blocks(struct zf_inode *inode, uint64_t index, uint64_t end)
+void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 {
 	struct zf_fs *fs = inode->fs;
 	struct zf_data *data = &inode->data;
-	struct zf_block key = {.index = index}, *block, *next, *chain = NULL;
+	struct zf_block key = {.index = from}, *block, *next, *chain = NULL;
 	unsigned int count = 0, failed = 0;
 
 	zf_mutex_lock(&data->lock);
-	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block && block->index < end;
+	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block && block->index < to;
 	     block = next) {
 		next = RB_NEXT(zf_block_tree, &data->flight, block);
 		zf_block_leave_flight_locked(data, block, false);
 	}
-	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block && block->index < end;
+	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block && block->index < to;
 	     block = next) {
 		next = RB_NEXT(zf_block_tree, &data->dirty, block);
 		failed += block->failed;
@@ -45,7 +45,7 @@ void zf_data_discard(struct zf_inode *inode)
 	bool off;
 
 	zf_discard_blocks(inode, 0, UINT64_MAX);
-	inode->item_dirty = false;
+	zf_inode_mark_clean(inode);
 	zf_mutex_lock(&fs->lock);
 	off = inode->on_dirty_list;
 	if (off)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Forgetting blocks in memory: what truncation, punching and deletion have in common. */
+/* Forgetting blocks in memory: what truncating, punching, deleting and copying over have in common.
+ */
 #ifndef ZF_FS_DISCARD_H
 #define ZF_FS_DISCARD_H
 
@@ -8,9 +9,10 @@
 struct zf_inode;
 
 /*
- * Drops dirty blocks of [index, end), with their reservations, and revokes the tickets of those in
- * flight. Inode locked exclusively.
+ * Drops the dirty blocks of [from, to), with their reservations, and revokes the tickets of those
+ * in flight. What the trees hold of them counts from now on: so does zf_size_advance_locked(),
+ * which the caller sees to. Inode locked exclusively.
  */
-void zf_discard_blocks(struct zf_inode *inode, uint64_t index, uint64_t end);
+void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to);
 
 #endif

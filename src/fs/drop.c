@@ -13,7 +13,6 @@
 
 /* ---- the intent ---- */
 
-/* The inode stays in memory, and with it the knowledge that there is an intent. */
 static int put_intent(struct zf_drop *drop, struct zf_trans *trans)
 {
 	struct zf_inode *inode = drop->inode;
@@ -27,7 +26,6 @@ static int put_intent(struct zf_drop *drop, struct zf_trans *trans)
 	struct zf_key key = ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, 0);
 
 	key.offset = atomic_fetch_add(&zf_txn_counters(fs->txn)->next_intent, 1);
-	zf_inode_ref(inode);
 	inode->data.intent = key.offset;
 	inode->data.dropping = true;
 	inode->data.drop_from = drop->from;
@@ -40,8 +38,6 @@ static int remove_intent(struct zf_inode *inode, struct zf_trans *trans)
 	struct zf_key key = ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, inode->data.intent);
 
 	inode->data.dropping = false;
-	/* Not the last one: the caller has a use. */
-	zf_inode_put(inode);
 	return zf_tree_delete(inode->fs->forest, trans->writer, ZF_TREE_FS, &key);
 }
 
@@ -118,10 +114,14 @@ int zf_drop_finish(struct zf_inode *inode, bool may_wait)
 static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	unsigned int *left = arg;
+	/* An item, and its name if it is shared. */
+	unsigned int edits = extent->flags & ZF_EXTENT_SHARED ? 2 : 1;
 
-	(void)extent;
 	(void)bytes;
-	return (*left)-- == 0;
+	if (*left < edits)
+		return 1;
+	*left -= edits;
+	return 0;
 }
 
 /* Surely done by one transaction? Whoever may not wait must know that before it begins. */

@@ -7,6 +7,18 @@
 
 #include "fs/inode.h"
 
+struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to)
+{
+	struct zf_extent part = *extent;
+	uint64_t end = zf_min_u64(to, extent->offset + extent->len);
+
+	part.offset = zf_max_u64(from, extent->offset);
+	part.len = end > part.offset ? end - part.offset : 0;
+	if (part.type == ZF_EXTENT_DATA)
+		part.address += part.offset - extent->offset;
+	return part;
+}
+
 void zf_extent_reader_init(struct zf_extent_reader *reader, struct zf_inode *inode)
 {
 	reader->inode = inode;
@@ -22,10 +34,11 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 
 	if (r < 0)
 		return r;
-	if (disk->flags & ~ZF_EXTENT_UNWRITTEN)
+	if (disk->flags & ~(ZF_EXTENT_SHARED | ZF_EXTENT_UNWRITTEN))
 		return zf_report_corrupt(reader->check.report, "extent of inode", key->objectid,
-					 "flags has %u, expected 0 or %u (key offset %" PRIu64 ")",
-					 disk->flags, ZF_EXTENT_UNWRITTEN, key->offset);
+					 "flags has %u, expected SHARED or UNWRITTEN at most (key "
+					 "offset %" PRIu64 ")",
+					 disk->flags, key->offset);
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,
 		.len = zf_le64_get(disk->len),
@@ -85,7 +98,12 @@ static int scan_item(void *arg, const struct zf_key *key, const void *value, siz
 {
 	const struct scan *scan = arg;
 	struct zf_extent extent;
-	int r = decode(scan->reader, key, value, len, &extent);
+	int r;
+
+	/* What lies before the inode's first extent. */
+	if (!is_extent_of(key, scan->reader->inode))
+		return 0;
+	r = decode(scan->reader, key, value, len, &extent);
 
 	if (r < 0)
 		return r;
@@ -100,4 +118,15 @@ int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 	struct zf_key last = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, to);
 
 	return zf_tree_scan(reader->inode->fs->forest, ZF_TREE_FS, &first, &last, scan_item, &scan);
+}
+
+int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
+		      zf_extent_scan_fn *fn, void *arg)
+{
+	struct scan scan = {.reader = reader, .fn = fn, .arg = arg};
+	struct zf_key first = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, from);
+	struct zf_key last = ZF_KEY(reader->inode->ino, ZF_KEY_EXTENT, to);
+
+	return zf_tree_scan_le(reader->inode->fs->forest, ZF_TREE_FS, &first, &last, scan_item,
+			       &scan);
 }

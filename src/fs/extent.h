@@ -35,6 +35,9 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
 }
 
+/* The part that lies in [from, to); whole blocks, and len 0 where there is none. Not INLINE. */
+struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to);
+
 /* ---- looking ---- */
 
 /* Filled before any lock of the trees is held; good for one operation. */
@@ -54,28 +57,37 @@ int zf_extent_find(struct zf_extent_reader *reader, uint64_t offset, struct zf_e
 typedef int zf_extent_scan_fn(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
 int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 		   zf_extent_scan_fn *fn, void *arg);
+/* The same, but first comes the last one that begins at or before `from`, if there is one. */
+int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
+		      zf_extent_scan_fn *fn, void *arg);
 
 /* ---- editing ---- */
 
-/* One transaction's edits of one inode's map; item.bytes and the zones' live counts follow them. */
+/*
+ * One transaction's edits of one inode's map; item.bytes, the zones' live counts and the names in
+ * the share tree (fs/share.h) follow them.
+ */
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
 	struct zf_trans *trans;
-	unsigned int edits; /* tree edits made so far ... */
-	unsigned int began; /* ... and when the change that is being made began */
-	bool torn;	    /* an edit failed after another of the same change: abort */
+	unsigned int edits;	  /* tree edits made so far ... */
+	unsigned int began;	  /* ... and when the change that is being made began */
+	bool torn;		  /* an edit failed after another of the same change: abort */
 	uint64_t reserved_blocks; /* of the caller's, that ZERO extents put in use up */
 };
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
 			   struct zf_trans *trans);
+/* Passes on the result of a tree edit and counts it. */
+int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 
 /* The most tree edits of one zf_extent_put(). */
 #define ZF_EXTENT_PUT_EDITS 8u
 
 /*
- * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the bound
- * on edits allows: *ret_len bytes. Merges it with its neighbours: DATA where they are adjacent on
- * the device too.
+ * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
+ * bound on edits allows: *ret_len bytes. Merges it with its neighbours (DATA where they are
+ * adjacent on the device too), but for a SHARED one: that is as long as its name says, and its
+ * bytes are live already.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);
@@ -84,7 +96,19 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 /* Shortens an INLINE extent to `len` bytes, if there is one and it is longer. One edit. */
 int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len);
-/* See zf_data_drop_extents(). */
+/* The most tree edits of one zf_extent_share(). */
+#define ZF_EXTENT_SHARE_EDITS 4u
+
+/*
+ * Makes the part of an unshared DATA extent that lies in [from, to), at most ZF_SHARE_MAX bytes, an
+ * extent of its own that is SHARED.
+ */
+int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
+		    uint64_t to);
+/* What an extent costs that goes in part from both ends, with its name; and a bit of a sweep. */
+#define ZF_EXTENT_DROP_EDITS 6u
+
+/* See zf_data_drop_extents(). What goes goes from the front. */
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		   unsigned int max_edits);
 

@@ -6,11 +6,14 @@
 
 #include "fs/extent.h"
 #include "fs/inode.h"
+#include "fs/share.h"
 
 /* Old extents that one put may replace. */
 #define REPLACED_MAX 4u
 /* Old extents that one drop looks at: a few leaves. */
 #define DROPPED_MAX 128u
+/* The fewest nodes to which it makes sense to sweep. */
+#define DROP_NODES_MIN 2u
 
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
 			   struct zf_trans *trans)
@@ -26,12 +29,18 @@ static struct zf_inode *inode_of(const struct zf_extent_editor *editor)
 	return editor->reader.inode;
 }
 
-static int count_edit(struct zf_extent_editor *editor, int r)
+int zf_extent_editor_count(struct zf_extent_editor *editor, int result)
+{
+	if (result == 0)
+		editor->edits++;
+	return result;
+}
+
+/* What failed in the middle of a change has torn it, wherever that was. */
+static int end_change(struct zf_extent_editor *editor, int r)
 {
 	if (r < 0 && editor->edits > editor->began)
 		editor->torn = true;
-	if (r == 0)
-		editor->edits++;
 	return r;
 }
 
@@ -55,8 +64,8 @@ static int set(struct zf_extent_editor *editor, const struct zf_extent *extent)
 	struct zf_disk_extent disk;
 
 	encode(extent, &disk);
-	return count_edit(editor, zf_tree_set(inode->fs->forest, editor->trans->writer, ZF_TREE_FS,
-					      &key, &disk, sizeof(disk)));
+	return zf_extent_editor_count(editor, zf_tree_set(inode->fs->forest, editor->trans->writer,
+							  ZF_TREE_FS, &key, &disk, sizeof(disk)));
 }
 
 static int delete (struct zf_extent_editor *editor, uint64_t offset)
@@ -64,52 +73,64 @@ static int delete (struct zf_extent_editor *editor, uint64_t offset)
 	struct zf_inode *inode = inode_of(editor);
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, offset);
 
-	return count_edit(
+	return zf_extent_editor_count(
 		editor, zf_tree_delete(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key));
+}
+
+/* ---- shared extents ---- */
+
+static bool is_shared(const struct zf_extent *extent)
+{
+	return extent->flags & ZF_EXTENT_SHARED;
+}
+
+/* Before the first edit of a change: what it will ask of the share tree is there. */
+static int check_name(struct zf_extent_editor *editor, const struct zf_extent *extent)
+{
+	return is_shared(extent) ? zf_share_check(editor, extent) : 0;
+}
+
+/* The part in [from, to) is given up: *ret_dead bytes of it nobody else names. At most 2 edits. */
+static int give_up(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
+		   uint64_t to, uint64_t *ret_dead)
+{
+	if (is_shared(extent))
+		return zf_share_cut(editor, extent, from, to, ret_dead);
+	*ret_dead = zf_extent_part(extent, from, to).len;
+	return 0;
 }
 
 /* ---- what the counts say ---- */
 
-static void count_removed(struct zf_extent_editor *editor, const struct zf_extent *extent)
+/* A part of an extent is gone; nobody names `dead` bytes of it any more. */
+static void count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
+			  uint64_t dead)
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	if (extent->type == ZF_EXTENT_INLINE || extent->len == 0)
+	if (part->type == ZF_EXTENT_INLINE || part->len == 0)
 		return;
-	if (extent->type == ZF_EXTENT_DATA)
-		zf_alloc_live_sub(inode->fs->alloc, extent->address, extent->len);
-	else
-		zf_alloc_kept_sub(inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT);
+	if (part->type == ZF_EXTENT_ZERO)
+		zf_alloc_kept_sub(inode->fs->alloc, part->len >> ZF_BLOCK_SHIFT);
+	else if (dead > 0)
+		zf_alloc_live_sub(inode->fs->alloc, part->address, dead);
 	/* A hostile image may count too few. */
-	inode->item.bytes -= zf_min_u64(inode->item.bytes, extent->len);
+	inode->item.bytes -= zf_min_u64(inode->item.bytes, part->len);
 }
 
 static void count_added(struct zf_extent_editor *editor, const struct zf_extent *extent)
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	if (extent->type == ZF_EXTENT_DATA)
-		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
-	else
+	if (extent->type == ZF_EXTENT_ZERO)
 		editor->reserved_blocks = zf_alloc_kept_add(
 			inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT, editor->reserved_blocks);
+	else if (!is_shared(extent))
+		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
 	inode->item.bytes += extent->len;
 }
 
 /* ---- pieces ---- */
-
-/* The part of the extent that lies in [from, to); blocks only. */
-static struct zf_extent cut(const struct zf_extent *extent, uint64_t from, uint64_t to)
-{
-	struct zf_extent part = *extent;
-	uint64_t end = zf_min_u64(to, extent->offset + extent->len);
-
-	part.offset = zf_max_u64(from, extent->offset);
-	part.len = end > part.offset ? end - part.offset : 0;
-	if (part.type == ZF_EXTENT_DATA)
-		part.address += part.offset - extent->offset;
-	return part;
-}
 
 static bool can_merge(const struct zf_extent_editor *editor, const struct zf_extent *left,
 		      const struct zf_extent *right)
@@ -120,8 +141,8 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 		return right->type == ZF_EXTENT_ZERO && left->flags == right->flags &&
 		       left->offset + left->len == right->offset &&
 		       left->len + right->len <= ZF_EXTENT_ZERO_MAX;
-	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA &&
-	       left->offset + left->len == right->offset &&
+	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA && !is_shared(left) &&
+	       !is_shared(right) && left->offset + left->len == right->offset &&
 	       left->address + left->len == right->address &&
 	       left->len + right->len <= ZF_EXTENT_MAX &&
 	       zf_zone_of(geometry, left->address) == zf_zone_of(geometry, right->address);
@@ -165,38 +186,105 @@ struct put {
 	struct zf_extent extent; /* to go in */
 	struct zf_extent before; /* begins before it; len 0: none */
 	struct zf_extent old[REPLACED_MAX + 2];
-	unsigned int replaced; /* how many of old[] begin in the range ... */
+	unsigned int count;    /* of old[] */
+	unsigned int replaced; /* how many of them begin in the range ... */
 	bool has_neighbour;    /* ... and old[replaced] right behind it */
 	struct zf_extent rest; /* of the last one replaced, behind the range; len 0: none */
+	/* What dies with the part of each that is replaced; the last is that of `before`. */
+	uint64_t dead[REPLACED_MAX + 1];
 };
 
-static int plan_put(struct zf_extent_editor *editor, struct put *put)
+/*
+ * Fills put->before, put->old and put->count: the extent that reaches to the range, those that
+ * begin in it, and the one right behind; or so many that the put takes part of its range only.
+ */
+static int collect_old(struct zf_extent_editor *editor, struct put *put)
 {
-	struct extents extents = {.max = REPLACED_MAX + 2, .at = put->old};
-	uint64_t end = put->extent.offset + put->extent.len;
-	const struct zf_extent *last;
-	int r = find_before(editor, put->extent.offset, &put->before);
+	struct zf_extent at[REPLACED_MAX + 3];
+	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};
+	uint64_t from = put->extent.offset, to = from + put->extent.len;
+	unsigned int first = 0;
+	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
 
-	if (r == -ENOENT)
-		put->before.len = 0;
-	else if (r < 0)
-		return r;
-	r = collect_from(editor, put->extent.offset, end, &extents);
 	if (r < 0)
 		return r;
-	while (put->replaced < extents.count && put->old[put->replaced].offset < end)
-		put->replaced++;
-	if (put->replaced > REPLACED_MAX) {
-		put->replaced = REPLACED_MAX;
-		end = zf_extent_end(&put->old[REPLACED_MAX - 1]);
-		put->extent.len = end - put->extent.offset;
+	if (extents.count > 0 && at[0].offset < from) {
+		if (zf_extent_end(&at[0]) >= from)
+			put->before = at[0];
+		first = 1;
 	}
-	put->has_neighbour = put->replaced < extents.count && put->old[put->replaced].offset == end;
+	put->count = (unsigned int)zf_min_u64(extents.count - first, REPLACED_MAX + 2);
+	memcpy(put->old, &at[first], put->count * sizeof(put->old[0]));
+	return 0;
+}
+
+/* The range ends at `end`. */
+static void lay_out_put(struct put *put, uint64_t end)
+{
+	const struct zf_extent *last;
+
+	put->extent.len = end - put->extent.offset;
+	put->replaced = 0;
+	while (put->replaced < put->count && put->old[put->replaced].offset < end)
+		put->replaced++;
+	put->has_neighbour = put->replaced < put->count && put->old[put->replaced].offset == end;
 	last = put->replaced ? &put->old[put->replaced - 1] : &put->before;
 	put->rest = (struct zf_extent){0};
 	if (last->len > 0 && last->type != ZF_EXTENT_INLINE)
-		put->rest = cut(last, end, UINT64_MAX);
-	return 0;
+		put->rest = zf_extent_part(last, end, UINT64_MAX);
+}
+
+static bool reaches_in(const struct put *put)
+{
+	return put->before.len > 0 && zf_extent_end(&put->before) > put->extent.offset;
+}
+
+/* An item, and its name if it is shared. */
+static unsigned int edits_of(const struct zf_extent *extent)
+{
+	return 1u + is_shared(extent);
+}
+
+static unsigned int count_put_edits(const struct zf_extent_editor *editor, const struct put *put)
+{
+	unsigned int edits = edits_of(&put->extent);
+
+	if (reaches_in(put))
+		edits += edits_of(&put->before);
+	for (unsigned int i = 0; i < put->replaced; i++)
+		edits += edits_of(&put->old[i]);
+	if (put->rest.len > 0)
+		edits += edits_of(&put->rest);
+	if (put->has_neighbour && can_merge(editor, &put->extent, &put->old[put->replaced]))
+		edits++;
+	return edits;
+}
+
+/* With one extent replaced it is few enough edits in any case. */
+static void bound_put(struct zf_extent_editor *editor, struct put *put)
+{
+	lay_out_put(put, put->extent.offset + put->extent.len);
+	while (put->replaced > REPLACED_MAX || count_put_edits(editor, put) > ZF_EXTENT_PUT_EDITS)
+		lay_out_put(put, zf_extent_end(&put->old[put->replaced - 2]));
+}
+
+static int check_put_names(struct zf_extent_editor *editor, const struct put *put)
+{
+	int r = reaches_in(put) ? check_name(editor, &put->before) : 0;
+
+	for (unsigned int i = 0; r == 0 && i < put->replaced; i++)
+		r = check_name(editor, &put->old[i]);
+	return r;
+}
+
+static int plan_put(struct zf_extent_editor *editor, struct put *put)
+{
+	int r = collect_old(editor, put);
+
+	if (r < 0)
+		return r;
+	bound_put(editor, put);
+	return check_put_names(editor, put);
 }
 
 static void count_put(struct zf_extent_editor *editor, const struct put *put)
@@ -207,13 +295,26 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 	/* First, or what is kept could be given away while it changes its extent. */
 	count_added(editor, &put->extent);
 	if (put->before.len > 0) {
-		part = cut(&put->before, from, to);
-		count_removed(editor, &part);
+		part = zf_extent_part(&put->before, from, to);
+		count_removed(editor, &part, put->dead[REPLACED_MAX]);
 	}
 	for (unsigned int i = 0; i < put->replaced; i++) {
-		part = cut(&put->old[i], from, to);
-		count_removed(editor, &part);
+		part = zf_extent_part(&put->old[i], from, to);
+		count_removed(editor, &part, put->dead[i]);
 	}
+}
+
+/* What the range held gives up its names. */
+static int give_up_replaced(struct zf_extent_editor *editor, struct put *put)
+{
+	uint64_t from = put->extent.offset, to = from + put->extent.len;
+	int r = 0;
+
+	if (reaches_in(put))
+		r = give_up(editor, &put->before, from, to, &put->dead[REPLACED_MAX]);
+	for (unsigned int i = 0; r == 0 && i < put->replaced; i++)
+		r = give_up(editor, &put->old[i], from, to, &put->dead[i]);
+	return r;
 }
 
 /* The tree's part of a planned put. */
@@ -224,7 +325,7 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 	int r = 0;
 
 	if (put->before.len > 0 && put->before.type != ZF_EXTENT_INLINE)
-		left = cut(&put->before, 0, whole.offset);
+		left = zf_extent_part(&put->before, 0, whole.offset);
 	if (put->has_neighbour && can_merge(editor, &whole, &put->old[put->replaced])) {
 		r = delete (editor, put->old[put->replaced].offset);
 		whole.len += put->old[put->replaced].len;
@@ -255,12 +356,42 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 
 	editor->began = editor->edits;
 	if (r == 0)
+		r = give_up_replaced(editor, &put);
+	if (r == 0)
 		r = apply_put(editor, &put);
+	if (r == 0 && is_shared(&put.extent))
+		r = zf_share_add(editor, &put.extent);
+	assert(editor->edits - editor->began <= ZF_EXTENT_PUT_EDITS);
 	if (r < 0)
-		return r;
+		return end_change(editor, r);
 	count_put(editor, &put);
 	*ret_len = put.extent.len;
 	return 0;
+}
+
+/* ---- share ---- */
+
+int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
+		    uint64_t to)
+{
+	struct zf_extent left = zf_extent_part(extent, 0, from);
+	struct zf_extent piece = zf_extent_part(extent, from, to);
+	struct zf_extent right = zf_extent_part(extent, to, UINT64_MAX);
+	int r = 0;
+
+	assert(extent->type == ZF_EXTENT_DATA && !is_shared(extent));
+	assert(piece.len > 0 && piece.len <= ZF_SHARE_MAX);
+	piece.flags |= ZF_EXTENT_SHARED;
+	editor->began = editor->edits;
+	if (left.len > 0)
+		r = set(editor, &left);
+	if (r == 0)
+		r = set(editor, &piece);
+	if (r == 0 && right.len > 0)
+		r = set(editor, &right);
+	if (r == 0)
+		r = zf_share_add(editor, &piece);
+	return end_change(editor, r);
 }
 
 /* ---- drop ---- */
@@ -274,12 +405,23 @@ static int drop_range(struct zf_extent_editor *editor, uint64_t from, uint64_t t
 	int r = zf_tree_delete_range(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &first,
 				     &last, max_edits);
 
-	count_edit(editor, r < 0 ? r : 0);
+	zf_extent_editor_count(editor, r < 0 ? r : 0);
 	return r;
 }
 
-/* Of what was to go, some may still be there: those are not counted as removed. */
-static int count_dropped(struct zf_extent_editor *editor, const struct extents *planned)
+/* An extent's item is gone. */
+static int forget(struct zf_extent_editor *editor, const struct zf_extent *extent)
+{
+	uint64_t dead;
+	int r = give_up(editor, extent, 0, UINT64_MAX, &dead);
+
+	if (r == 0)
+		count_removed(editor, extent, dead);
+	return r;
+}
+
+/* Of what was to go, some may still be there: those are not forgotten. */
+static int forget_dropped(struct zf_extent_editor *editor, const struct extents *planned)
 {
 	struct zf_extent left[DROPPED_MAX];
 	struct extents still = {.max = DROPPED_MAX, .at = left};
@@ -287,65 +429,124 @@ static int count_dropped(struct zf_extent_editor *editor, const struct extents *
 	int r = collect_from(editor, planned->at[0].offset, planned->at[planned->count - 1].offset,
 			     &still);
 
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < planned->count; i++) {
+	for (unsigned int i = 0; r == 0 && i < planned->count; i++) {
 		if (next < still.count && left[next].offset == planned->at[i].offset)
 			next++;
 		else
-			count_removed(editor, &planned->at[i]);
+			r = forget(editor, &planned->at[i]);
 	}
-	return 0;
+	return r;
 }
 
-/* Whole extents, in one sweep. 1: there are more. */
-static int drop_whole(struct zf_extent_editor *editor, struct extents *extents, bool more,
-		      unsigned int max_edits)
+/* Keeps as many from the front as have at most `names` names. Returns how many names those have. */
+static unsigned int bound_names(struct extents *extents, unsigned int names)
 {
-	int r, counted = 0;
+	unsigned int shared = 0;
 
-	if (extents->count == 0)
-		return more;
-	r = drop_range(editor, extents->at[0].offset, extents->at[extents->count - 1].offset,
-		       max_edits);
-	if (r == 1)
-		counted = count_dropped(editor, extents);
-	else if (r == 0)
-		for (unsigned int i = 0; i < extents->count; i++)
-			count_removed(editor, &extents->at[i]);
-	if (counted < 0) {
-		editor->torn = true;
-		return counted;
+	for (unsigned int i = 0; i < extents->count; i++) {
+		if (is_shared(&extents->at[i]) && shared++ == names) {
+			extents->count = i;
+			return names;
+		}
 	}
-	return r == 0 ? more : r;
+	return shared;
+}
+
+/* Whole extents, in one sweep over `nodes` nodes. 1: there are more. */
+static int drop_whole(struct zf_extent_editor *editor, struct extents *extents, unsigned int nodes)
+{
+	int more, r = 0;
+
+	for (unsigned int i = 0; r == 0 && i < extents->count; i++)
+		r = check_name(editor, &extents->at[i]);
+	if (r < 0 || extents->count == 0)
+		return r;
+	more = drop_range(editor, extents->at[0].offset, extents->at[extents->count - 1].offset,
+			  nodes);
+	if (more < 0)
+		return more;
+	if (more)
+		r = forget_dropped(editor, extents);
+	else
+		for (unsigned int i = 0; r == 0 && i < extents->count; i++)
+			r = forget(editor, &extents->at[i]);
+	return r < 0 ? r : more;
+}
+
+/* The tree edits of drop_part(). */
+static unsigned int part_edits(const struct zf_extent *extent)
+{
+	return 2 * edits_of(extent);
 }
 
 /* The part of an extent that lies in [from, to) goes; what stands on either side stays. */
 static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		     uint64_t to)
 {
-	struct zf_extent left = cut(extent, 0, from), gone = cut(extent, from, to);
-	struct zf_extent right = cut(extent, to, UINT64_MAX);
-	int r;
+	struct zf_extent left = zf_extent_part(extent, 0, from);
+	struct zf_extent gone = zf_extent_part(extent, from, to);
+	struct zf_extent right = zf_extent_part(extent, to, UINT64_MAX);
+	uint64_t dead;
+	int r = check_name(editor, extent);
 
-	r = left.len > 0 ? set(editor, &left) : delete (editor, extent->offset);
+	if (r == 0)
+		r = left.len > 0 ? set(editor, &left) : delete (editor, extent->offset);
 	if (r == 0 && right.len > 0)
 		r = set(editor, &right);
 	if (r == 0)
-		count_removed(editor, &gone);
+		r = give_up(editor, extent, from, to, &dead);
+	if (r == 0)
+		count_removed(editor, &gone, dead);
 	return r;
+}
+
+/* What begins in the range: whole ones, then the part of the last one that lies in it. */
+static int drop_beginning(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
+			  unsigned int max_edits)
+{
+	unsigned int left = max_edits - editor->edits, names;
+	struct zf_extent at[DROPPED_MAX], last = {0};
+	struct extents extents = {.max = DROPPED_MAX, .at = at};
+	int r = collect_from(editor, from, to - 1, &extents);
+	bool more = extents.count == DROPPED_MAX;
+
+	if (r < 0 || extents.count == 0)
+		return r;
+	last = at[extents.count - 1];
+	if (last.type == ZF_EXTENT_INLINE || zf_extent_end(&last) <= to)
+		last.len = 0;
+	else
+		extents.count--;
+	if (extents.count > 0) {
+		unsigned int planned = extents.count;
+
+		if (left < DROP_NODES_MIN)
+			return 1;
+		names = bound_names(&extents, left - DROP_NODES_MIN);
+		more |= extents.count < planned;
+		left -= names;
+		if (last.len > 0 && !more && left >= DROP_NODES_MIN + part_edits(&last))
+			left -= part_edits(&last);
+		else if (last.len > 0)
+			more = true;
+		r = drop_whole(editor, &extents, left);
+	} else if (left < part_edits(&last)) {
+		more = true;
+	}
+	if (r != 0 || more)
+		return r < 0 ? r : 1;
+	return last.len > 0 ? drop_part(editor, &last, from, to) : 0;
 }
 
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		   unsigned int max_edits)
 {
-	struct zf_extent at[DROPPED_MAX], before, *last;
-	struct extents extents = {.max = DROPPED_MAX, .at = at};
-	bool more;
+	struct zf_extent before;
 	int r;
 
 	if (from >= to)
 		return 0;
+	assert(max_edits >= editor->edits + ZF_EXTENT_DROP_EDITS);
 	editor->began = editor->edits;
 	r = find_before(editor, from, &before);
 	if (r < 0 && r != -ENOENT)
@@ -353,22 +554,11 @@ int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 	if (r == 0 && zf_extent_end(&before) > from && before.type != ZF_EXTENT_INLINE) {
 		r = drop_part(editor, &before, from, to);
 		if (r < 0)
-			return r;
+			return end_change(editor, r);
 	}
-	r = collect_from(editor, from, to - 1, &extents);
-	if (r < 0)
-		return r;
-	more = extents.count == DROPPED_MAX;
-	last = extents.count ? &at[extents.count - 1] : NULL;
-	if (last && last->type != ZF_EXTENT_INLINE && zf_extent_end(last) > to) {
-		r = drop_part(editor, last, from, to);
-		if (r < 0)
-			return r;
-		extents.count--;
-		more = false;
-	}
-	assert(max_edits > editor->edits);
-	return drop_whole(editor, &extents, more, max_edits - editor->edits);
+	r = drop_beginning(editor, from, to, max_edits);
+	assert(editor->edits <= max_edits);
+	return end_change(editor, r);
 }
 
 int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
@@ -397,18 +587,19 @@ static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uin
 	assert(len > 0 && len <= ZF_INLINE_MAX);
 	encode(&extent, (struct zf_disk_extent *)value);
 	memcpy(value + sizeof(struct zf_disk_extent), bytes, len);
-	return count_edit(editor, zf_tree_set(inode->fs->forest, editor->trans->writer, ZF_TREE_FS,
-					      &key, value, sizeof(struct zf_disk_extent) + len));
+	return zf_extent_editor_count(editor, zf_tree_set(inode->fs->forest, editor->trans->writer,
+							  ZF_TREE_FS, &key, value,
+							  sizeof(struct zf_disk_extent) + len));
 }
 
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len)
 {
-	int r = zf_extent_drop(editor, 0, ZF_BLOCK_SIZE, 6);
+	int r = zf_extent_drop(editor, 0, ZF_BLOCK_SIZE, ZF_EXTENT_DROP_EDITS);
 
-	assert(r <= 0); /* one block: one extent */
+	/* One block, one extent: that is gone, even where a sweep ends without having looked on. */
 	if (r < 0)
 		return r;
-	return set_inline(editor, bytes, len, editor->trans->generation);
+	return end_change(editor, set_inline(editor, bytes, len, editor->trans->generation));
 }
 
 int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len)

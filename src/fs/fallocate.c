@@ -17,9 +17,8 @@
 #include "fs/drop.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
-#include "fs/inode.h"
+#include "fs/inode_flags.h"
 #include "fs/size.h"
-#include "fs/tail.h"
 #include "fs/truncate.h"
 #include "fs/xattr.h"
 #include "fs/zero.h"
@@ -44,6 +43,7 @@ struct falloc {
 	uint64_t outer_from, outer_to, whole_from, whole_to;
 	uint64_t blocks, items; /* still reserved */
 	bool flushed;		/* everything, for want of room */
+	bool durable;		/* when it is answered: the file's flags want it */
 };
 
 static bool grows(const struct falloc *falloc)
@@ -415,15 +415,13 @@ static int prepare(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
 	bool may_wait = falloc->ctx->may_wait;
-	int r;
 
 	if (grows(falloc))
-		return zf_truncate_before_growth(inode, may_wait);
-	r = zf_drop_finish(inode, may_wait);
+		return zf_truncate_before_size(inode, may_wait);
 	/* Now, while there is room: a write behind the end must not need any but what is kept. */
-	if (r == 0 && falloc->to > inode->item.size)
-		r = zf_tail_settle(inode, may_wait);
-	return r;
+	if (falloc->to > inode->item.size)
+		return zf_truncate_before_growth(inode, may_wait);
+	return zf_drop_finish(inode, may_wait);
 }
 
 /* What is dirty has reserved the worst; landed, it takes what it takes. 1: look again. */
@@ -463,17 +461,32 @@ static int allocate(struct falloc *falloc)
 
 /* ---- the call ---- */
 
+static int run_once(struct falloc *falloc)
+{
+	struct zf_inode *inode = falloc->inode;
+	bool changes = falloc->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE);
+	int r = changes ? zf_inode_check_change(inode)
+			: zf_inode_check_write(inode, inode->item.size);
+
+	falloc->durable = zf_inode_is_sync(inode);
+	if (r == 0 && falloc->durable && !falloc->ctx->may_wait)
+		r = -EAGAIN;
+	if (r < 0)
+		return r;
+	find_blocks(falloc);
+	return falloc->mode & FALLOC_FL_PUNCH_HOLE ? punch(falloc) : allocate(falloc);
+}
+
 static int run(struct falloc *falloc)
 {
 	int r;
 
 	zf_rwlock_wrlock(&falloc->inode->lock);
 	do {
-		find_blocks(falloc);
-		r = falloc->mode & FALLOC_FL_PUNCH_HOLE ? punch(falloc) : allocate(falloc);
+		r = run_once(falloc);
 	} while (r == 1);
 	zf_data_unlock(falloc->inode);
-	return r;
+	return r == 0 && falloc->durable ? zf_inode_make_durable(falloc->inode) : r;
 }
 
 static int check_mode(int mode)

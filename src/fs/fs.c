@@ -57,6 +57,39 @@ ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, ui
 	return r;
 }
 
+static ssize_t copy_range_to(struct zf_inode *in, uint64_t ino_out, const struct zf_ctx *ctx,
+			     uint64_t offset_in, uint64_t offset_out, uint64_t len)
+{
+	struct zf_inode *out;
+	ssize_t r = get_file(in->fs, ino_out, &out);
+
+	if (r < 0)
+		return r;
+	r = zf_xattr_drop_capability(out, ctx);
+	if (r == 0)
+		r = zf_data_copy_range(in, out, ctx, offset_in, offset_out, len);
+	zf_inode_put(out);
+	return r;
+}
+
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len)
+{
+	struct zf_inode *in;
+	ssize_t r;
+
+	if (fs->read_only)
+		return -EROFS;
+	if (!ctx->may_wait)
+		return -EAGAIN;
+	r = get_file(fs, ino_in, &in);
+	if (r < 0)
+		return r;
+	r = copy_range_to(in, ino_out, ctx, offset_in, offset_out, len);
+	zf_inode_put(in);
+	return r;
+}
+
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
 {
 	struct zf_inode *inode;

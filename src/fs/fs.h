@@ -38,13 +38,24 @@ struct zf_fs;
 
 /* ---- mounting ---- */
 
+/* When reading moves the access time: fs/access.h. */
+enum zf_atime {
+	ZF_ATIME_RELATIVE, /* once after each change, and once a day */
+	ZF_ATIME_STRICT,
+	ZF_ATIME_NEVER,
+};
+
 struct zf_mount_options {
 	bool read_only;
 	bool threads;		 /* background commits, flushes, tidying */
 	uint64_t generation;	 /* mount this superblock record, read-only; 0: the newest */
-	uint64_t cache_bytes;	 /* of clean nodes; 0: 64 MiB */
+	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	enum zf_atime atime;
+	bool no_dir_atime;	 /* never that of directories */
+	bool lazy_time;		 /* access times may be stored a day late */
+	bool sync_names;	 /* every directory is as with ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -73,6 +84,7 @@ struct zf_ctx {
 	gid_t gid;
 	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	/* see above */
+	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 };
 
 struct zf_time {
@@ -86,7 +98,8 @@ struct zf_attr {
 	uint64_t size;	 /* bytes */
 	uint64_t blocks; /* of 512 bytes, what is on its way to the device included */
 	uint64_t rdev;
-	uint32_t mode, nlink, uid, gid, flags;
+	uint32_t mode, nlink, uid, gid, project;
+	uint32_t flags; /* enum zf_inode_flag */
 	struct zf_time atime, mtime, ctime, btime;
 	bool settling; /* data is on its way: `blocks` may still change by itself */
 };
@@ -110,7 +123,10 @@ int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 	       const char *name, struct zf_attr *ret_attr);
 int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
-/* flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE; others -EINVAL. */
+/*
+ * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is a character
+ * device 0:0 that takes the old name in the same step.
+ */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 uint64_t new_parent, const char *new_name, unsigned int flags);
 /* At most `size` bytes, not terminated; returns the length or -errno. */
@@ -156,6 +172,19 @@ struct zf_setattr {
 int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  const struct zf_setattr *set, struct zf_attr *ret_attr);
 
+/*
+ * What chattr(1) does: the flags in `mask` become those in `flags`; what a type of file cannot have is dropped.
+ * Whether the caller may (CAP_LINUX_IMMUTABLE, ownership) is the kernel's to check. -EOPNOTSUPP: unknown flags.
+ * -EPERM: the inode is immutable and stays so.
+ */
+struct zf_set_flags {
+	uint32_t mask, flags; /* enum zf_inode_flag */
+	bool set_project;
+	uint32_t project;
+};
+int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		    const struct zf_set_flags *set);
+
 /* flags: XATTR_CREATE, XATTR_REPLACE. -ENODATA: no such attribute. */
 int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		   const void *value, size_t len, int flags);
@@ -168,6 +197,13 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 
 /* ---- data ---- */
 
+/*
+ * What open(2) with these flags asks of a file, beyond permission: -EPERM if it is immutable, or may only be appended
+ * to, and this would be more. Truncates nothing, and keeps nothing: there is no close.
+ */
+int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int flags,
+	       struct zf_attr *ret_attr);
+
 /* Returns bytes read: less than asked for only at the end of the file. */
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
 		   size_t len);
@@ -177,9 +213,19 @@ enum zf_write_flags {
 	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
 	ZF_WRITE_CACHE = 1 << 3,	/* from the kernel's page cache: times are the kernel's */
+	ZF_WRITE_PAGE = 1 << 4,		/* a page of that: the inode's flags were asked before */
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);
+
+/*
+ * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks that
+ * lie alike within their blocks are not copied but shared; holes, and what is written as zeroes, become
+ * holes. Returns how many bytes were copied: fewer than asked for if an error came in between, 0 at
+ * the end of the source. -EINVAL if the ranges overlap in one file.
+ */
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
 
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);

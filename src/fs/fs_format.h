@@ -14,6 +14,8 @@
  *     intent         (ZF_INO_INTENTS, INTENT, number)            struct zf_disk_intent
  *   summary tree
  *     summary        (address, SUMMARY, 0)                       struct zf_disk_summary + checksums
+ *   share tree
+ *     name           (address, SHARE, hash(inode, offset))       one or more struct zf_disk_share
  *
  * Where several entries share a hash they stand in one item, one behind the other. A name longer than what the
  * item then allows is refused with -ENOSPC (names are hashed with a secret seed: nobody can provoke it).
@@ -60,8 +62,27 @@ enum zf_fs_key {
 #define ZF_FILE_END_MAX	   (UINT64_C(1) << 63) /* bytes: the end of its last block */
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
-#define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item, but for ZERO */
-#define ZF_EXTENT_ZERO_MAX (UINT64_C(1) << 40)
+#define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item ... */
+#define ZF_SHARE_MAX	   (UINT64_C(1) << 20)	/* ... of one that is shared ... */
+#define ZF_EXTENT_ZERO_MAX (UINT64_C(1) << 40)	/* ... and of a ZERO one */
+
+/*
+ * What chattr(1) sets: the values of FS_*_FL in <linux/fs.h>. Others are refused: each is a promise that whoever does
+ * not know it would break.
+ */
+enum zf_inode_flag {
+	ZF_INODE_SYNC = 0x8,		   /* changes are durable when answered */
+	ZF_INODE_IMMUTABLE = 0x10,
+	ZF_INODE_APPEND = 0x20,		   /* grows at its end, and changes in no other way */
+	ZF_INODE_NODUMP = 0x40,
+	ZF_INODE_NOATIME = 0x80,
+	ZF_INODE_DIRSYNC = 0x10000,	   /* directories: names made and removed in it, likewise */
+	ZF_INODE_PROJINHERIT = 0x20000000, /* directories: what is made in it belongs to its project */
+};
+#define ZF_INODE_FLAGS_OTHER (ZF_INODE_NODUMP | ZF_INODE_NOATIME) /* of symbolic links, devices, ... */
+#define ZF_INODE_FLAGS_FILE                                                                        \
+	(ZF_INODE_FLAGS_OTHER | ZF_INODE_SYNC | ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)
+#define ZF_INODE_FLAGS_DIR (ZF_INODE_FLAGS_FILE | ZF_INODE_DIRSYNC | ZF_INODE_PROJINHERIT)
 
 struct zf_disk_time {
 	struct zf_le64 seconds; /* signed, since 1970 */
@@ -78,8 +99,8 @@ struct zf_disk_inode {
 	struct zf_le32 nlink;
 	struct zf_le32 uid;
 	struct zf_le32 gid;
-	struct zf_le32 project;
-	struct zf_le32 flags;	   /* FS_*_FL */
+	struct zf_le32 project;	   /* 0: none in particular; not 2^32-1 */
+	struct zf_le32 flags;	   /* enum zf_inode_flag */
 	struct zf_disk_time atime, mtime, ctime, btime;
 	struct zf_le64 next_cookie; /* directories: of the next entry, >= 3 */
 	struct zf_le64 tree;	   /* the tree it belongs to: room for snapshots; ZF_TREE_FS */
@@ -138,7 +159,6 @@ struct zf_disk_extent {
 
 enum zf_intent_type {
 	ZF_INTENT_TRUNCATE = 1, /* drop the extents of `ino` in [from, to) */
-	ZF_INTENT_REFLINK = 2,
 };
 
 struct zf_disk_intent {
@@ -160,6 +180,7 @@ struct zf_disk_summary {
 	uint8_t reserved[4];
 };
 
+/* An extent flagged SHARED that names the bytes at the key's address. */
 struct zf_disk_share {
 	struct zf_le64 tree;
 	struct zf_le64 ino;

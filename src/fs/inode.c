@@ -5,14 +5,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "fs/inode_item.h"
 #include "fs/kernel_refs.h"
 
-/* Unused inodes kept in each shard: about 8 MB in all. */
-#define IDLE_MAX 256u
+/* Of what the node cache may take, how much unused inodes may take beside it: one part in so many.
+ */
+#define IDLE_SHARE 2u
 
 static int compare(const struct zf_inode *a, const struct zf_inode *b)
 {
@@ -64,6 +66,9 @@ static void free_inode(struct zf_inode *inode)
 
 void zf_inode_table_init(struct zf_fs *fs)
 {
+	uint64_t inodes = fs->options.cache_bytes / IDLE_SHARE / sizeof(struct zf_inode);
+
+	fs->idle_max = (unsigned int)zf_min_u64(inodes / ZF_INODE_SHARDS, UINT_MAX);
 	for (unsigned int i = 0; i < ZF_INODE_SHARDS; i++) {
 		struct zf_inode_shard *shard = &fs->shards[i];
 
@@ -73,6 +78,7 @@ void zf_inode_table_init(struct zf_fs *fs)
 		TAILQ_INIT(&shard->idle);
 	}
 	zf_mutex_init(&fs->rename_lock, ZF_RANK_RENAME);
+	zf_mutex_init(&fs->share_lock, ZF_RANK_SHARE);
 	TAILQ_INIT(&fs->dirty);
 	TAILQ_INIT(&fs->doomed);
 }
@@ -92,6 +98,7 @@ void zf_inode_table_deinit(struct zf_fs *fs)
 		zf_mutex_deinit(&shard->lock);
 	}
 	zf_mutex_deinit(&fs->rename_lock);
+	zf_mutex_deinit(&fs->share_lock);
 }
 
 /* ---- get ---- */
@@ -185,7 +192,7 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 {
 	TAILQ_INSERT_TAIL(&shard->idle, inode, idle_link);
 	inode->idle = true;
-	if (++shard->idle_count <= IDLE_MAX)
+	if (++shard->idle_count <= inode->fs->idle_max)
 		return NULL;
 	inode = TAILQ_FIRST(&shard->idle);
 	TAILQ_REMOVE(&shard->idle, inode, idle_link);
@@ -193,13 +200,24 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 	return remove_locked(shard, inode);
 }
 
+/*
+ * Is there something to remember that no tree tells? An error that fsync has not reported yet, or
+ * that a truncation was cut short, so that the file must not grow. Both are rare.
+ */
+static bool knows_more(const struct zf_inode *inode)
+{
+	return inode->data.error != 0 || inode->data.dropping;
+}
+
 /* What becomes of an inode that nobody uses. Returns one to free, perhaps another. */
 static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
 	if (inode->state == ZF_INODE_DEAD)
 		return remove_locked(shard, inode);
-	if (!inode->unlinked)
+	if (!inode->unlinked && !knows_more(inode))
 		return make_idle_locked(shard, inode);
+	if (!inode->unlinked)
+		return NULL;
 	if (zf_kernel_refs_has(&shard->kernel_refs, inode->ino))
 		return NULL;
 	if (inode->fs->read_only)
@@ -392,6 +410,14 @@ void zf_inode_mark_dirty(struct zf_inode *inode)
 		TAILQ_INSERT_TAIL(&fs->dirty, inode, dirty_link);
 	}
 	zf_mutex_unlock(&fs->lock);
+}
+
+void zf_inode_mark_clean(struct zf_inode *inode)
+{
+	inode->item_dirty = false;
+	if (inode->lazy)
+		atomic_fetch_sub(&inode->fs->lazy_count, 1);
+	inode->lazy = false;
 }
 
 /* The inodes in ascending ino, each once, without NULL. Returns how many. */

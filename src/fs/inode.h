@@ -3,9 +3,11 @@
  * Inodes in memory, and struct zf_fs, which the files of src/fs/ share.
  *
  * Life. zf_inode_get() finds an inode in the table or loads it from the fs tree, and counts a use;
- * zf_inode_put() gives it back. Unused clean inodes stay in the table up to a bound and are then
- * dropped: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do
- * not keep an inode in memory. An inode with dirty or in-flight data holds a use of its own.
+ * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
+ * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
+ * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
+ * keep an inode in memory. One that knows of an error or an unfinished truncation stays until that
+ * is settled. An inode with dirty or in-flight data holds a use of its own.
  *
  *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
  * deleted |                                                          |
@@ -70,6 +72,8 @@ struct zf_inode {
 	struct zf_inode_item item;
 	uint64_t disk_size;
 	bool item_dirty; /* item differs from what the tree holds (times, size) */
+	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
+	int64_t lazy_since_s;
 	struct zf_data data;
 
 	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
@@ -132,13 +136,16 @@ struct zf_fs {
 	bool read_only;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
+	unsigned int idle_max;			       /* unused inodes in each shard */
 	/* Held while a directory gets another parent: keeps ancestors what they are.
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
+	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/share.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
+	atomic_uint lazy_count;	     /* inodes that are lazy */
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
@@ -146,7 +153,7 @@ struct zf_fs {
 
 /* ---- the table (inode.c) ---- */
 
-/* The shards, the lists and rename_lock; the rest of *fs is the caller's. */
+/* The shards, the lists and rename_lock; the rest of *fs, options first, is the caller's. */
 void zf_inode_table_init(struct zf_fs *fs);
 /* Frees every inode, used or not, writes nothing (unmount has done it before). */
 void zf_inode_table_deinit(struct zf_fs *fs);
@@ -177,6 +184,8 @@ void zf_inode_forget_all(struct zf_fs *fs);
 /* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
  * inode->lock. */
 void zf_inode_mark_dirty(struct zf_inode *inode);
+/* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
+void zf_inode_mark_clean(struct zf_inode *inode);
 
 /* Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
  * item_dirty. */
@@ -188,7 +197,7 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
-#define ZF_INODE_LOCKS_MAX 4u
+#define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
 void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);

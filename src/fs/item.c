@@ -82,3 +82,10 @@ uint64_t zf_item_hash_ref(uint64_t seed, uint64_t parent, const char *name, size
 	memcpy(hashed.name, name, len);
 	return zf_hash64_seed(&hashed, sizeof(hashed.parent) + len, seed);
 }
+
+uint64_t zf_item_hash_share(uint64_t seed, uint64_t ino, uint64_t offset)
+{
+	const struct zf_le64 hashed[] = {zf_le64_from(ino), zf_le64_from(offset)};
+
+	return zf_hash64_seed(hashed, sizeof(hashed), seed);
+}

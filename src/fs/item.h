@@ -14,8 +14,10 @@
 void zf_item_encode_inode(const struct zf_inode_item *item, struct zf_disk_inode *ret_disk);
 void zf_item_decode_inode(const struct zf_disk_inode *disk, struct zf_inode_item *ret_item);
 
-/* The key offsets of a name in a directory, of an inode's name, and of an attribute. */
+/* The key offsets of a name in a directory, of an inode's name, of an attribute, and of a shared
+ * extent's. */
 uint64_t zf_item_hash_name(uint64_t seed, const char *name, size_t len);
 uint64_t zf_item_hash_ref(uint64_t seed, uint64_t parent, const char *name, size_t len);
+uint64_t zf_item_hash_share(uint64_t seed, uint64_t ino, uint64_t offset);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "fs/inode.h"
+#include "fs/inode_flags.h"
 #include "fs/item.h"
 #include "fs/item_check_internal.h"
 
@@ -133,6 +134,16 @@ static int check_inode_by_type(const struct zf_seen_item *item, const struct zf_
 		       : zf_item_check_equal(item, "size", inode->size, 0);
 }
 
+static int check_flags(const struct zf_seen_item *item, const struct zf_inode_item *inode)
+{
+	uint32_t known = zf_inode_flags_of_type(inode->mode);
+
+	if ((inode->flags & ~known) == 0)
+		return 0;
+	return zf_report_corrupt(item->check->report, item->what, item->key->objectid,
+				 "flags has %#x, expected bits of %#x", inode->flags, known);
+}
+
 static int check_inode(const struct zf_seen_item *item)
 {
 	const struct zf_seen_field fields[] = {
@@ -140,8 +151,7 @@ static int check_inode(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_inode, change, 1, item->check->generation_max),
 		ZF_SEEN_FIELD(struct zf_disk_inode, size, 0, ZF_FILE_SIZE_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_inode, bytes, 0, ZF_FILE_END_MAX),
-		ZF_SEEN_FIELD(struct zf_disk_inode, project, 0, 0),
-		ZF_SEEN_FIELD(struct zf_disk_inode, flags, 0, 0),
+		ZF_SEEN_FIELD(struct zf_disk_inode, project, 0, UINT32_MAX - 1),
 		ZF_SEEN_FIELD(struct zf_disk_inode, atime.nanoseconds, 0, 999999999),
 		ZF_SEEN_FIELD(struct zf_disk_inode, mtime.nanoseconds, 0, 999999999),
 		ZF_SEEN_FIELD(struct zf_disk_inode, ctime.nanoseconds, 0, 999999999),
@@ -165,6 +175,8 @@ static int check_inode(const struct zf_seen_item *item)
 		return r;
 	zf_item_decode_inode((const struct zf_disk_inode *)item->value, &inode);
 	r = check_mode(item, inode.mode);
+	if (r == 0)
+		r = check_flags(item, &inode);
 	return r < 0 ? r : check_inode_by_type(item, &inode);
 }
 
@@ -183,7 +195,7 @@ static int check_orphan(const struct zf_seen_item *item)
 static int check_intent(const struct zf_seen_item *item)
 {
 	static const struct zf_seen_field fields[] = {
-		ZF_SEEN_FIELD(struct zf_disk_intent, type, ZF_INTENT_TRUNCATE, ZF_INTENT_REFLINK),
+		ZF_SEEN_FIELD(struct zf_disk_intent, type, ZF_INTENT_TRUNCATE, ZF_INTENT_TRUNCATE),
 		ZF_SEEN_FIELD(struct zf_disk_intent, ino, ZF_INO_FIRST, UINT64_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_intent, to, 0, ZF_FILE_END_MAX),
 	};

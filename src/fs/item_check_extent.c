@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "fs/item.h"
 #include "fs/item_check_internal.h"
 
 /* ---- extents ---- */
@@ -47,6 +48,13 @@ static int check_extent_place(const struct zf_seen_item *item, const struct zf_d
 					   len);
 }
 
+static uint64_t len_max(const struct zf_disk_extent *extent)
+{
+	if (extent->type != ZF_EXTENT_DATA)
+		return ZF_EXTENT_ZERO_MAX;
+	return extent->flags & ZF_EXTENT_SHARED ? ZF_SHARE_MAX : ZF_EXTENT_MAX;
+}
+
 static int check_extent_range(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
 {
 	uint64_t from = item->key->offset, len = zf_le64_get(extent->len);
@@ -71,9 +79,7 @@ static int check_extent_range(const struct zf_seen_item *item, const struct zf_d
 	if (r < 0)
 		return r;
 	r = zf_item_check_range(item, "len", len, ZF_BLOCK_SIZE,
-				zf_min_u64(extent->type == ZF_EXTENT_DATA ? ZF_EXTENT_MAX
-									  : ZF_EXTENT_ZERO_MAX,
-					   ZF_FILE_END_MAX - from));
+				zf_min_u64(len_max(extent), ZF_FILE_END_MAX - from));
 	return r < 0 ? r : zf_item_check_equal(item, "length", item->len, sizeof(*extent));
 }
 
@@ -158,7 +164,7 @@ int zf_item_check_share(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_share, tree, ZF_TREE_FS, ZF_TREE_FS),
 		ZF_SEEN_FIELD(struct zf_disk_share, ino, ZF_INO_FIRST, UINT64_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_share, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
-		ZF_SEEN_FIELD(struct zf_disk_share, len, ZF_BLOCK_SIZE, ZF_EXTENT_MAX),
+		ZF_SEEN_FIELD(struct zf_disk_share, len, ZF_BLOCK_SIZE, ZF_SHARE_MAX),
 	};
 	int r = check_device_address(item);
 
@@ -177,6 +183,11 @@ int zf_item_check_share(const struct zf_seen_item *item)
 			r = zf_item_check_aligned(item, "offset", zf_le64_get(share->offset));
 		if (r == 0)
 			r = zf_item_check_aligned(item, "len", zf_le64_get(share->len));
+		if (r == 0)
+			r = zf_item_check_equal(item, "key offset", item->key->offset,
+						zf_item_hash_share(item->check->dir_hash_seed,
+								   zf_le64_get(share->ino),
+								   zf_le64_get(share->offset)));
 	}
 	return r;
 }

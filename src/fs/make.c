@@ -6,7 +6,8 @@
 #include <sys/sysmacros.h>
 
 #include "fs/acl.h"
-#include "fs/names.h"
+#include "fs/inode_flags.h"
+#include "fs/make.h"
 #include "fs/symlink.h"
 
 /* What is to be made. */
@@ -59,7 +60,7 @@ static int check_parent(struct zf_inode *dir, const struct request *request,
 	if (dir->item.nlink == 0)
 		return -ENOENT;
 	if (!has_name(request))
-		return 0;
+		return zf_inode_check_add(dir);
 	if (zf_name_is_dots(&request->name))
 		return -EEXIST;
 	r = zf_dir_find(dir, &request->name, place);
@@ -67,6 +68,9 @@ static int check_parent(struct zf_inode *dir, const struct request *request,
 		return r;
 	if (place->exists)
 		return -EEXIST;
+	r = zf_inode_check_add(dir);
+	if (r < 0)
+		return r;
 	if (S_ISDIR(request->mode) && dir->item.nlink == UINT32_MAX)
 		return -EMLINK;
 	return zf_dir_check_room(place);
@@ -93,6 +97,7 @@ static void fill_item(const struct zf_op *op, const struct zf_inode *dir,
 	item->size = request->target_len;
 	item->next_cookie = is_dir ? ZF_COOKIE_FIRST : 0;
 	item->atime = item->mtime = item->ctime = item->btime = op->now;
+	zf_inode_inherit_flags(dir, inode);
 	inode->disk_size = item->size;
 }
 
@@ -210,6 +215,44 @@ int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, m
 	return make(fs, ctx, parent, &request, ret_attr);
 }
 
+/* ---- whiteout ---- */
+
+/* Joined. On success the inode is the operation's; the kernel knows nothing of it. */
+static int whiteout_edits(struct zf_op *op, struct zf_dir_place *place, struct zf_inode *inode,
+			  const struct zf_acl_inherited *acls)
+{
+	struct zf_ref_place ref;
+	int r = zf_op_edit(op, zf_inode_store_new(inode, &op->trans));
+
+	if (r == 0)
+		r = zf_dir_replace(op, place, inode->ino, DT_CHR);
+	if (r < 0)
+		return r;
+	zf_ref_of_new(inode, place->dir->ino, &place->name, &ref);
+	r = zf_ref_add(op, &ref, place->entry.cookie);
+	return r < 0 ? r : zf_acl_store_inherited(op, inode, acls);
+}
+
+int zf_make_whiteout(struct zf_op *op, struct zf_dir_place *place,
+		     const struct zf_acl_inherited *acls)
+{
+	const struct request request = {.name = place->name, .mode = ZF_WHITEOUT_MODE};
+	struct zf_inode *inode;
+	int r = zf_inode_new(op->fs, &op->trans, request.mode, &inode);
+
+	if (r < 0)
+		return r;
+	zf_op_adopt(op, inode);
+	fill_item(op, place->dir, &request, acls->permissions, inode);
+	r = whiteout_edits(op, place, inode, acls);
+	if (r < 0) {
+		zf_inode_bury(inode);
+		return r;
+	}
+	atomic_fetch_add(&zf_txn_counters(op->fs->txn)->inode_count, 1);
+	return 0;
+}
+
 /* ---- link ---- */
 
 /* entry 2, ref, orphan, inode, directory */
@@ -231,6 +274,13 @@ static int check_link(struct zf_inode *dir, const struct zf_inode *inode,
 		return r;
 	if (place->exists)
 		return -EEXIST;
+	r = zf_inode_check_add(dir);
+	if (r == 0)
+		r = zf_inode_check_change(inode);
+	if (r == 0)
+		r = zf_inode_check_project(dir, inode);
+	if (r < 0)
+		return r;
 	if (inode->item.nlink >= ZF_LINK_MAX)
 		return -EMLINK;
 	return zf_dir_check_room(place);

@@ -225,6 +225,11 @@ static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
 	return r;
 }
 
+static void want_commit(void *arg)
+{
+	zf_background_want_commit(arg);
+}
+
 static int load(struct zf_fs *fs)
 {
 	struct zf_txn_options options = {0};
@@ -250,6 +255,8 @@ static int load(struct zf_fs *fs)
 	if (r < 0)
 		return r;
 	options.read_only = fs->read_only;
+	options.much = want_commit;
+	options.much_arg = fs;
 	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "fs/inode_flags.h"
+
 /* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
 #define WAITS_MAX 4u
 
@@ -40,11 +42,26 @@ void zf_op_adopt(struct zf_op *op, struct zf_inode *inode)
 	op->inodes[op->inode_count++] = inode;
 }
 
+static bool must_be_durable(const struct zf_op *op)
+{
+	for (unsigned int i = 0; i < op->inode_count; i++) {
+		if (zf_inode_is_sync(op->inodes[i]))
+			return true;
+	}
+	return false;
+}
+
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items)
 {
 	bool wait = op->ctx->may_wait && op->waits >= WAITS_MAX;
-	int r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
+	int r;
 
+	op->durable = must_be_durable(op);
+	if (op->durable && !op->ctx->may_wait)
+		return -EAGAIN;
+	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
+		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
+	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
 	if (r == -EAGAIN && op->ctx->may_wait) {
 		op->class = class;
 		op->items = items;
@@ -127,6 +144,13 @@ static int wait_for_room(struct zf_op *op)
 	return r;
 }
 
+static int wait_for_turn(struct zf_op *op)
+{
+	zf_txn_slow_down(op->fs->txn);
+	op->slowed = true;
+	return 0;
+}
+
 static int wait_for_flush(struct zf_op *op)
 {
 	struct zf_inode *inode;
@@ -149,6 +173,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 	release(op);
 	if (r == ZF_OP_WAIT_ROOM)
 		r = wait_for_room(op);
+	else if (r == ZF_OP_WAIT_TURN)
+		r = wait_for_turn(op);
 	else if (r == ZF_OP_WAIT_FLUSH)
 		r = op->ctx->may_wait ? wait_for_flush(op) : -EAGAIN;
 	else if (r == ZF_OP_CHANGED)
@@ -157,6 +183,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 		/* Without kernel references nothing but its dirty data keeps it: away with that. */
 		if (r == 0 && op->unlinked_ino)
 			zf_fs_forget(op->fs, op->unlinked_ino, 0);
+		if (r == 0 && op->durable)
+			*result = zf_txn_sync(op->fs->txn);
 		return false;
 	}
 	if (r == 0)

@@ -32,6 +32,7 @@ enum zf_op_outcome {
 	ZF_OP_CHANGED = 1,    /* what was looked up unlocked is no longer so */
 	ZF_OP_WAIT_ROOM = 2,  /* joining has to wait */
 	ZF_OP_WAIT_FLUSH = 3, /* op->flush has data that must land first */
+	ZF_OP_WAIT_TURN = 4,  /* a commit is falling behind: zf_txn_slow_down() */
 };
 
 struct zf_op {
@@ -52,8 +53,10 @@ struct zf_op {
 	enum zf_reserve_class class; /* of the join that could not be had */
 	unsigned int items;
 	unsigned int waits;
+	bool slowed; /* has waited for its turn */
 	uint64_t flush_ino, flushed_ino;
 	uint64_t unlinked_ino; /* lost its last name: zf_op_again() sees to its data */
+	bool durable;	       /* an inode's flags want a commit before the answer */
 };
 
 #define ZF_OP(filesystem, context)                                                                 \
@@ -71,7 +74,10 @@ void zf_op_lock(struct zf_op *op);
 /* An inode that zf_inode_new() has made and locked. */
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 
-/* Locks held, everything checked: 0, ZF_OP_WAIT_ROOM or -errno. Sets op->now. */
+/*
+ * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the inodes has ZF_INODE_SYNC, or
+ * a directory ZF_INODE_DIRSYNC, what is done is durable when zf_op_again() ends.
+ */
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
 /* Passes on the result of a tree edit and counts it. */
 int zf_op_edit(struct zf_op *op, int result);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "fs/inode_flags.h"
 #include "fs/names.h"
 
 /* entry 2, ref, orphan, inode, directory */
@@ -17,10 +18,13 @@ static int check_dots(const struct zf_name *name, bool is_rmdir)
 	return name->len == 1 ? -EINVAL : -ENOTEMPTY;
 }
 
-static int check_child(struct zf_inode *child, bool is_rmdir)
+static int check_child(const struct zf_inode *dir, struct zf_inode *child, bool is_rmdir)
 {
 	bool is_dir = S_ISDIR(child->item.mode);
+	int r = zf_inode_check_remove(dir, child);
 
+	if (r < 0)
+		return r;
 	if (is_rmdir && !is_dir)
 		return -ENOTDIR;
 	if (!is_rmdir && is_dir)
@@ -56,7 +60,7 @@ static int remove_once(struct zf_op *op, uint64_t parent, const struct zf_name *
 	zf_op_lock(op);
 	r = zf_names_find_same(dir, name, child, &place);
 	if (r == 0)
-		r = check_child(child, is_rmdir);
+		r = check_child(dir, child, is_rmdir);
 	if (r == 0)
 		r = zf_names_find_ref(child, &place, &ref);
 	if (r == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rename, over an existing name or not, and exchange.
+ * Rename, over an existing name or not, exchange, and leaving a whiteout.
  *
  * Order (P2). A rename over a name is answered only when the data that the source's writers handed
  * over before is in the trees: then no crash finds the new name with less than that. So the data is
@@ -13,7 +13,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "fs/names.h"
+#include "fs/inode_flags.h"
+#include "fs/make.h"
 
 /* 2 places of 2; the source's refs 2; the target's refs 2, orphan; inodes 4. */
 #define RENAME_EDITS 13u
@@ -21,7 +22,7 @@
 struct rename {
 	uint64_t from_parent, to_parent;
 	struct zf_name from_name, to_name;
-	bool no_replace, exchange;
+	bool no_replace, exchange, whiteout;
 
 	struct zf_inode *from_dir, *to_dir, *source;
 	struct zf_inode *target; /* NULL: the new name is free */
@@ -30,6 +31,7 @@ struct rename {
 	struct zf_dir_place from, to;
 	struct zf_ref_place source_old, source_new;
 	struct zf_ref_place target_old, target_new; /* the latter of an exchange */
+	struct zf_acl_inherited acls;		    /* the whiteout's */
 };
 
 static bool source_is_dir(const struct rename *rename)
@@ -137,14 +139,36 @@ static int check_replace(const struct rename *rename)
 	return target_is_dir(rename) ? zf_dir_check_empty(rename->target) : 0;
 }
 
+static int check_flags(const struct rename *rename)
+{
+	int r = zf_inode_check_remove(rename->from_dir, rename->source);
+
+	if (r == 0)
+		r = zf_inode_check_project(rename->to_dir, rename->source);
+	if (r == 0 && rename->exchange)
+		r = zf_inode_check_project(rename->from_dir, rename->target);
+	if (r < 0)
+		return r;
+	return rename->target ? zf_inode_check_remove(rename->to_dir, rename->target)
+			      : zf_inode_check_add(rename->to_dir);
+}
+
 static int check(const struct rename *rename)
 {
+	int r;
+
 	if (rename->to_dir->item.nlink == 0)
 		return -ENOENT;
 	if (rename->exchange && !rename->target)
 		return -ENOENT;
 	if (rename->no_replace && rename->target)
 		return -EEXIST;
+	/* Two names of one inode: nothing will be done. */
+	if (rename->source == rename->target)
+		return 0;
+	r = check_flags(rename);
+	if (r < 0)
+		return r;
 	if (source_is_dir(rename) && rename->to_dir->item.nlink == UINT32_MAX)
 		return -EMLINK;
 	return rename->target ? check_replace(rename) : zf_dir_check_room(&rename->to);
@@ -214,7 +238,7 @@ static int edit_entries(struct zf_op *op, struct rename *rename)
 	uint64_t ino = rename->source->ino;
 	int r;
 
-	if (!rename->target && rename->from_dir == rename->to_dir)
+	if (!rename->target && !rename->whiteout && rename->from_dir == rename->to_dir)
 		return zf_dir_move(op, &rename->from, &rename->to);
 	if (rename->target)
 		r = zf_dir_replace(op, &rename->to, ino, type);
@@ -222,7 +246,10 @@ static int edit_entries(struct zf_op *op, struct rename *rename)
 		r = zf_dir_add(op, &rename->to, ino, type);
 	if (r == 0)
 		r = refresh(&rename->to, &rename->from);
-	return r < 0 ? r : zf_dir_remove(op, &rename->from);
+	if (r == 0)
+		r = rename->whiteout ? zf_make_whiteout(op, &rename->from, &rename->acls)
+				     : zf_dir_remove(op, &rename->from);
+	return r;
 }
 
 static int exchange_entries(struct zf_op *op, struct rename *rename)
@@ -278,6 +305,11 @@ static int rename_edits(struct zf_op *op, struct rename *rename)
 	return r < 0 ? r : touch_dirs(op, rename);
 }
 
+static unsigned int count_edits(const struct rename *rename)
+{
+	return RENAME_EDITS + (rename->whiteout ? ZF_WHITEOUT_EDITS + rename->acls.edits : 0);
+}
+
 static int rename_once(struct zf_op *op, struct rename *rename)
 {
 	int r = zf_op_check_writable(op);
@@ -297,8 +329,11 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 	r = find_refs(rename);
 	if (r == 0 && must_flush(op, rename))
 		r = ZF_OP_WAIT_FLUSH;
+	if (r == 0 && rename->whiteout)
+		r = zf_acl_inherit(rename->from_dir, ZF_WHITEOUT_MODE, op->ctx->umask,
+				   &rename->acls);
 	if (r == 0)
-		r = zf_op_join(op, ZF_RESERVE_NORMAL, RENAME_EDITS);
+		r = zf_op_join(op, ZF_RESERVE_NORMAL, count_edits(rename));
 	if (r != 0)
 		return r;
 	r = rename_edits(op, rename);
@@ -313,11 +348,13 @@ int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 		.to_parent = new_parent,
 		.no_replace = flags & RENAME_NOREPLACE,
 		.exchange = flags & RENAME_EXCHANGE,
+		.whiteout = flags & RENAME_WHITEOUT,
 	};
 	struct zf_op op = ZF_OP(fs, ctx);
 	int r;
 
-	if (flags != 0 && flags != RENAME_NOREPLACE && flags != RENAME_EXCHANGE)
+	if (flags & ~(RENAME_NOREPLACE | RENAME_WHITEOUT | RENAME_EXCHANGE) ||
+	    (rename.exchange && flags != RENAME_EXCHANGE))
 		return -EINVAL;
 	r = zf_name_check(name, &rename.from_name);
 	if (r == 0)

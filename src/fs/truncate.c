@@ -91,8 +91,13 @@ int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait)
 {
 	int r = zf_drop_finish(inode, may_wait);
 
-	if (r == 0)
-		r = zf_tail_settle(inode, may_wait);
+	return r < 0 ? r : zf_tail_settle(inode, may_wait);
+}
+
+int zf_truncate_before_size(struct zf_inode *inode, bool may_wait)
+{
+	int r = zf_truncate_before_growth(inode, may_wait);
+
 	if (r < 0 || !must_land(inode))
 		return r;
 	if (!may_wait)
@@ -109,7 +114,7 @@ static int grow(struct truncation *truncation)
 	struct zf_inode *inode = truncation->inode;
 	bool grows = truncation->size > inode->item.size;
 	struct zf_trans trans;
-	int r = grows ? zf_truncate_before_growth(inode, truncation->may_wait) : 0;
+	int r = grows ? zf_truncate_before_size(inode, truncation->may_wait) : 0;
 
 	if (r == 0)
 		r = zf_trans_join(inode->fs->txn, ZF_RESERVE_NORMAL, 1, truncation->may_wait,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What must be done before a file may be given a greater size. */
+/* What must be done before a file may grow. Inode locked exclusively, no join. */
 #ifndef ZF_FS_TRUNCATE_H
 #define ZF_FS_TRUNCATE_H
 
@@ -7,11 +7,12 @@
 
 struct zf_inode;
 
-/*
- * Finishes what an interrupted truncation or punch left, and makes sure that what lies behind the
- * end reads as zeroes when the size in the trees says that it is there. 1: the lock was dropped
- * meanwhile, and all has to be looked at again. -EAGAIN. Inode locked exclusively, no join.
- */
+/* zf_drop_finish() and zf_tail_settle(). -EAGAIN. */
 int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait);
+/*
+ * Before a greater size stands in the trees, whatever has landed until then. 1: the lock was
+ * dropped meanwhile, and all has to be looked at again. -EAGAIN.
+ */
+int zf_truncate_before_size(struct zf_inode *inode, bool may_wait);
 
 #endif

@@ -10,6 +10,7 @@
 #include "fs/drop.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
+#include "fs/inode_flags.h"
 #include "fs/read.h"
 #include "fs/tail.h"
 #include "fs/write_internal.h"
@@ -304,6 +305,17 @@ static bool follow_run(struct write *write)
 	return data->run_len / limit > before / limit;
 }
 
+static int check_flags(struct write *write)
+{
+	if (write->flags & ZF_WRITE_PAGE)
+		return 0;
+	if (zf_inode_is_sync(write->inode))
+		write->flags |= ZF_WRITE_DSYNC;
+	if ((write->flags & ZF_WRITE_DSYNC) && !write->ctx->may_wait)
+		return -EAGAIN;
+	return zf_inode_check_write(write->inode, write->offset);
+}
+
 /*
  * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
  * ROUND_NOT_KEPT.
@@ -319,7 +331,9 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 			return -EFBIG;
 		copy(write);
 	}
-	r = zf_drop_finish(inode, write->ctx->may_wait);
+	r = check_flags(write);
+	if (r == 0)
+		r = zf_drop_finish(inode, write->ctx->may_wait);
 	if (r == 0 && write->lends)
 		r = zf_write_shorten_to_kept(write);
 	/* A write that begins in the last block brings its own zeroes. */
@@ -399,13 +413,6 @@ static int write_round(struct write *write)
 	return try_round(write, false);
 }
 
-static int make_durable(struct zf_inode *inode)
-{
-	int r = zf_data_flush(inode, true);
-
-	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
-}
-
 /* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
  */
 static size_t round_len(uint64_t offset, size_t left)
@@ -443,8 +450,8 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 	}
 	if (done == 0)
 		return r;
-	if (flags & ZF_WRITE_DSYNC) {
-		r = make_durable(inode);
+	if (write.flags & ZF_WRITE_DSYNC) {
+		r = zf_inode_make_durable(inode);
 		if (r < 0)
 			return r;
 	}

@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include "fs/acl.h"
+#include "fs/inode_flags.h"
 #include "fs/item_check.h"
 
 /* ---- set ---- */
@@ -96,7 +97,9 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct request *reques
 	if (r < 0)
 		return r;
 	zf_op_lock(op);
-	r = check_acl(inode, request);
+	r = zf_inode_check_change(inode);
+	if (r == 0)
+		r = check_acl(inode, request);
 	if (r == 0)
 		r = zf_xattr_find(inode, &request->name, &place);
 	if (r < 0)
@@ -137,7 +140,8 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 
 /* ---- remove ---- */
 
-static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *name)
+/* `by_write`: not asked for, but part of a write, which append-only files allow. */
+static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *name, bool by_write)
 {
 	struct zf_xattr_place place;
 	struct zf_inode *inode;
@@ -148,9 +152,13 @@ static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *nam
 	if (r < 0)
 		return r;
 	zf_op_lock(op);
-	r = zf_xattr_find(inode, name, &place);
+	r = by_write ? 0 : zf_inode_check_change(inode);
+	if (r == 0)
+		r = zf_xattr_find(inode, name, &place);
 	if (r == 0 && !place.exists)
 		r = -ENODATA;
+	if (r == 0 && by_write)
+		r = zf_inode_check_write(inode, inode->item.size);
 	if (r == 0)
 		r = zf_op_join(op, ZF_RESERVE_FREEING, zf_xattr_delete_edits(&place) + 1);
 	if (r != 0)
@@ -164,13 +172,13 @@ static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *nam
 }
 
 static int remove_xattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
-			const struct zf_name *name)
+			const struct zf_name *name, bool by_write)
 {
 	struct zf_op op = ZF_OP(fs, ctx);
 	int r;
 
 	do {
-		r = remove_once(&op, ino, name);
+		r = remove_once(&op, ino, name, by_write);
 	} while (zf_op_again(&op, &r));
 	return r;
 }
@@ -180,7 +188,7 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 	struct zf_name checked;
 	int r = zf_xattr_check_name(name, &checked);
 
-	return r < 0 ? r : remove_xattr(fs, ctx, ino, &checked);
+	return r < 0 ? r : remove_xattr(fs, ctx, ino, &checked, false);
 }
 
 int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
@@ -191,7 +199,7 @@ int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
 	if (atomic_load(&inode->absent) & ZF_ABSENT_CAPABILITY)
 		return 0;
 	/* Not found is what leaves the bit set. */
-	r = remove_xattr(inode->fs, ctx, inode->ino, &name);
+	r = remove_xattr(inode->fs, ctx, inode->ino, &name, true);
 	return r == -ENODATA ? 0 : r;
 }
 

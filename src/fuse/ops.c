@@ -78,5 +78,7 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.fsync = zf_op_fsync,
 	.fsyncdir = zf_op_fsyncdir,
 	.syncfs = zf_op_syncfs,
+	.copy_file_range = zf_op_copy_file_range,
 	.lseek = zf_op_lseek,
+	.ioctl = zf_op_ioctl,
 };

@@ -23,7 +23,7 @@
 #define ZF_FOREVER_S 1e9
 
 /* In fi->fh of an open file. */
-#define ZF_FH_DIRECT UINT64_C(1) /* opened with O_DIRECT, and so with FOPEN_DIRECT_IO */
+#define ZF_FH_DIRECT UINT64_C(1) /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
 
 void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
@@ -64,19 +64,32 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		 struct fuse_file_info *fi);
 void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
 		     struct fuse_file_info *fi);
+void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			   struct fuse_file_info *fi_out, size_t len, int flags);
 void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
 void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
 void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino);
 void zf_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 		 struct fuse_file_info *fi);
+void zf_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
+		 struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		 size_t out_size);
 
 /* ---- shared ---- */
 
 void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
 void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
 
-/* What the kernel may do with a file that is opened with these flags. */
-void zf_file_set_up(struct fuse_file_info *fi);
+/*
+ * The kernel is to ask for the attributes anew, since they changed by something that it does not take for a change:
+ * before the answer, so that its user does not see the old ones after it.
+ */
+void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
+
+/* What the kernel may do with a file with these attributes that is opened as fi says. */
+void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
+		    struct fuse_file_info *fi);
 /* What O_TRUNC does at open; attr as it is then. */
 int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
 		     struct zf_attr *ret_attr);

@@ -88,6 +88,20 @@ static struct statx_timestamp to_statx_time(struct zf_time time)
 	return (struct statx_timestamp){.tv_sec = time.seconds, .tv_nsec = time.nanoseconds};
 }
 
+/* What of the flags statx(2) has a bit for. (Linux 6.18 drops it on the way to the user.) */
+static uint64_t to_statx_attributes(uint32_t flags)
+{
+	uint64_t r = 0;
+
+	if (flags & ZF_INODE_IMMUTABLE)
+		r |= STATX_ATTR_IMMUTABLE;
+	if (flags & ZF_INODE_APPEND)
+		r |= STATX_ATTR_APPEND;
+	if (flags & ZF_INODE_NODUMP)
+		r |= STATX_ATTR_NODUMP;
+	return r;
+}
+
 static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct statx stx;
@@ -99,6 +113,9 @@ static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
 	stx = (struct statx){
 		.stx_mask = STATX_BASIC_STATS | STATX_BTIME,
 		.stx_blksize = 4096,
+		.stx_attributes = to_statx_attributes(attr.flags),
+		.stx_attributes_mask =
+			STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP,
 		.stx_nlink = attr.nlink,
 		.stx_uid = attr.uid,
 		.stx_gid = attr.gid,

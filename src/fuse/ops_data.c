@@ -22,7 +22,7 @@ static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
 	       (attr.mode & (S_ISUID | S_ISGID)) != 0;
 }
 
-static void forget_mode(struct zf_daemon *daemon, uint64_t ino)
+void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 {
 	/* Attributes only: -1 means no pages. */
 	fuse_lowlevel_notify_inval_inode(daemon->session, ino, -1, 0);
@@ -30,14 +30,24 @@ static void forget_mode(struct zf_daemon *daemon, uint64_t ino)
 
 /* ---- open ---- */
 
-void zf_file_set_up(struct fuse_file_info *fi)
+/*
+ * Pages that the kernel collects say neither where a write began nor when it was made: appends, and writes that are to
+ * be durable when answered, come one by one.
+ */
+static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_attr *attr)
+{
+	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
+}
+
+void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
+		    struct fuse_file_info *fi)
 {
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
 	 * pages. */
 	fi->noflush = 1;
-	if (fi->flags & O_DIRECT) {
+	if ((fi->flags & O_DIRECT) || must_come_singly(daemon, attr)) {
 		fi->fh |= ZF_FH_DIRECT;
 		fi->direct_io = 1;
 		fi->parallel_direct_writes = 1;
@@ -54,21 +64,22 @@ int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t in
 		set.valid |= ZF_SET_KILL_SUIDGID;
 	r = zf_fs_setattr(daemon->fs, &call->ctx, ino, &set, ret_attr);
 	if (r == 0 && call->fi.kill_suidgid)
-		forget_mode(daemon, ino);
+		zf_forget_attr(daemon, ino);
 	return r;
 }
 
 static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 {
-	struct zf_attr attr;
-	int r;
+	int flags = call->fi.flags, r = 0;
+	struct zf_attr attr = {0};
 
-	if (call->fi.flags & O_TRUNC) {
+	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
+		r = zf_fs_open(daemon->fs, &call->ctx, call->ino, flags, &attr);
+	if (r == 0 && (flags & O_TRUNC))
 		r = zf_file_truncate(daemon, call, call->ino, &attr);
-		if (r < 0)
-			return r;
-	}
-	zf_file_set_up(&call->fi);
+	if (r < 0)
+		return r;
+	zf_file_set_up(daemon, &attr, &call->fi);
 	fuse_reply_open(call->req, &call->fi);
 	return 0;
 }
@@ -108,9 +119,9 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		.ino = ino,
 		.size = size,
 		.offset = (uint64_t)offset,
+		.ctx.no_atime = (fi->flags & O_NOATIME) != 0,
 	};
 
-	(void)fi;
 	zf_call_dispatch(&call);
 }
 
@@ -133,7 +144,7 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 	if (len < 0)
 		return (int)len;
 	if (loses_suidgid)
-		forget_mode(daemon, call->ino);
+		zf_forget_attr(daemon, call->ino);
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }
@@ -158,6 +169,8 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		call.flags |= ZF_WRITE_KILL_SUIDGID;
 	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.
 	 */
+	if (fi->writepage)
+		call.flags |= ZF_WRITE_PAGE;
 	if (fi->writepage && daemon->options.writeback)
 		call.flags |= ZF_WRITE_CACHE;
 	zf_call_dispatch(&call);
@@ -174,7 +187,7 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 	if (r < 0)
 		return r;
 	if (may_lose_suidgid)
-		forget_mode(daemon, call->ino);
+		zf_forget_attr(daemon, call->ino);
 	fuse_reply_err(call->req, 0);
 	return 0;
 }
@@ -193,6 +206,46 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	};
 
 	(void)fi;
+	zf_call_dispatch(&call);
+}
+
+/* ---- copy_file_range ---- */
+
+static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
+{
+	bool loses_suidgid;
+	ssize_t len;
+
+	loses_suidgid = call->ctx.may_wait && call->ctx.uid != 0 && has_suidgid(daemon, call);
+	len = zf_fs_copy_range(daemon->fs, &call->ctx, call->other_ino, call->other_offset,
+			       call->ino, call->offset, call->size);
+	if (len < 0)
+		return (int)len;
+	if (loses_suidgid)
+		zf_forget_attr(daemon, call->ino);
+	fuse_reply_write(call->req, (size_t)len);
+	return 0;
+}
+
+/* The kernel has written both files' dirty pages, and drops those of the target afterwards. */
+void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			   struct fuse_file_info *fi_out, size_t len, int flags)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_COPY_FILE_RANGE,
+		.run = run_copy,
+		.ino = ino_out,
+		.offset = (uint64_t)offset_out,
+		.other_ino = ino_in,
+		.other_offset = (uint64_t)offset_in,
+		.size = len,
+	};
+
+	(void)fi_in;
+	(void)fi_out;
+	(void)flags;
 	zf_call_dispatch(&call);
 }
 

@@ -151,10 +151,23 @@ static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const st
 	struct fuse_entry_param entry;
 
 	zf_attr_to_entry(attr, &entry);
-	zf_file_set_up(&call->fi);
+	zf_file_set_up(daemon, attr, &call->fi);
 	if (fuse_reply_create(call->req, &entry, &call->fi) < 0)
 		zf_fs_forget(daemon->fs, attr->ino, 1);
 	return 0;
+}
+
+/* Gives the reference back if it fails. */
+static int open_existing(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr *attr)
+{
+	uint64_t ino = attr->ino;
+	int r = zf_fs_open(daemon->fs, &call->ctx, ino, call->fi.flags, attr);
+
+	if (r == 0 && (call->fi.flags & O_TRUNC) && S_ISREG(attr->mode))
+		r = zf_file_truncate(daemon, call, ino, attr);
+	if (r < 0)
+		zf_fs_forget(daemon->fs, ino, 1);
+	return r;
 }
 
 static int run_create(struct zf_daemon *daemon, struct zf_call *call)
@@ -165,11 +178,8 @@ static int run_create(struct zf_daemon *daemon, struct zf_call *call)
 	/* Somebody was quicker; without O_EXCL that is as good. */
 	if (r == -EEXIST && !(call->fi.flags & O_EXCL)) {
 		r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, &attr);
-		if (r == 0 && (call->fi.flags & O_TRUNC) && S_ISREG(attr.mode)) {
-			r = zf_file_truncate(daemon, call, attr.ino, &attr);
-			if (r < 0)
-				zf_fs_forget(daemon->fs, attr.ino, 1);
-		}
+		if (r == 0)
+			r = open_existing(daemon, call, &attr);
 	}
 	return r < 0 ? r : reply_create(daemon, call, &attr);
 }

@@ -40,6 +40,8 @@
 	R(READDIR, readdir) \
 	R(READDIRPLUS, readdirplus) \
 	R(LSEEK, lseek) \
+	R(COPY_FILE_RANGE, copy_file_range) \
+	R(IOCTL, ioctl) \
 	R(STATFS, statfs) \
 	R(SETXATTR, setxattr) \
 	R(GETXATTR, getxattr) \

@@ -47,10 +47,12 @@ int zf_txn_freeze(struct zf_txn *txn)
 		txn->frozen_counters[2] = txn->counters.next_intent;
 		txn->writer.generation++;
 		atomic_store_explicit(&txn->dirty, false, memory_order_relaxed);
+		atomic_store_explicit(&txn->told, false, memory_order_relaxed);
 	}
 
 	zf_mutex_lock(&txn->lock);
 	txn->freezing = false;
+	atomic_store_explicit(&txn->writing, r == 0, memory_order_relaxed);
 	txn->running = txn->writer.generation;
 	took = now_ns() - began;
 	txn->stats.freeze_ns_max = zf_max_u64(txn->stats.freeze_ns_max, took);
@@ -181,6 +183,8 @@ int zf_txn_finish(struct zf_txn *txn)
 	txn->frozen = NULL;
 	zf_mutex_lock(&txn->lock);
 	txn->durable = generation;
+	atomic_store_explicit(&txn->writing, false, memory_order_relaxed);
+	zf_cond_broadcast(&txn->changed);
 	txn->stats.commits++;
 	zf_mutex_unlock(&txn->lock);
 	return 0;
@@ -219,6 +223,19 @@ int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force)
 	zf_mutex_lock(&txn->commit_lock);
 	r = zf_txn_error(txn) ? -EROFS : 0;
 	if (r == 0 && zf_txn_durable(txn) < wanted && (force || zf_txn_is_dirty(txn)))
+		r = commit_locked(txn);
+	zf_mutex_unlock(&txn->commit_lock);
+	return r;
+}
+
+int zf_txn_commit_much(struct zf_txn *txn)
+{
+	int r;
+
+	zf_mutex_lock(&txn->commit_lock);
+	r = zf_txn_error(txn) ? -EROFS : 0;
+	/* Somebody may have done it while this one waited for the lock. */
+	if (r == 0 && zf_txn_has_much(txn))
 		r = commit_locked(txn);
 	zf_mutex_unlock(&txn->commit_lock);
 	return r;

@@ -13,6 +13,9 @@
 /* A join asks for at most this many rounds of commit and tidy before it gives up. */
 #define ROUNDS_MAX 8u
 
+/* The longest that one operation is slowed down, with the bound nearly reached. */
+#define SLOW_DOWN_MS 8u
+
 /* Edits kept for removals when everything else gets -ENOSPC, and for reclaim itself. */
 #define EDITS_KEPT_FOR_FREEING 40u
 #define EDITS_KEPT_FOR_SYSTEM  4u
@@ -102,6 +105,7 @@ void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
 	first = txn->error == 0;
 	if (first)
 		txn->error = error == -EROFS ? -EIO : error; /* the former is a mount's option */
+	atomic_store_explicit(&txn->writing, false, memory_order_relaxed);
 	zf_mutex_unlock(&txn->lock);
 	if (first)
 		zf_report(txn->report, ZF_REPORT_ERROR,
@@ -306,16 +310,63 @@ static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned in
 	return r;
 }
 
+bool zf_txn_has_much(struct zf_txn *txn)
+{
+	return zf_forest_running_bytes(txn->forest) > txn->options.dirty_bytes_max;
+}
+
+static void tell_much(struct zf_txn *txn)
+{
+	if (txn->options.much &&
+	    zf_forest_running_bytes(txn->forest) > txn->options.dirty_bytes_max / 2 &&
+	    !atomic_exchange_explicit(&txn->told, true, memory_order_relaxed))
+		txn->options.much(txn->options.much_arg);
+}
+
+/* How full the upper half of the bound is, in thousandths. */
+static uint64_t fullness(struct zf_txn *txn)
+{
+	uint64_t half = txn->options.dirty_bytes_max / 2;
+	uint64_t running = zf_forest_running_bytes(txn->forest);
+
+	return running <= half ? 0 : zf_min_u64((running - half) / (half / 1000 + 1), 1000);
+}
+
+bool zf_txn_is_crowded(struct zf_txn *txn)
+{
+	return atomic_load_explicit(&txn->writing, memory_order_relaxed) && fullness(txn) > 0;
+}
+
+void zf_txn_slow_down(struct zf_txn *txn)
+{
+	uint64_t ms = 1 + SLOW_DOWN_MS * fullness(txn) / 1000;
+
+	zf_mutex_lock(&txn->lock);
+	if (atomic_load_explicit(&txn->writing, memory_order_relaxed))
+		zf_cond_wait_ms(&txn->changed, &txn->lock, ms);
+	zf_mutex_unlock(&txn->lock);
+}
+
+/* Not for ever: others may be quicker to fill the room that a commit made. */
+static int keep_bound(struct zf_txn *txn, bool may_wait)
+{
+	int r = 0;
+
+	tell_much(txn);
+	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && zf_txn_has_much(txn); round++)
+		r = may_wait ? zf_txn_commit_much(txn) : -EAGAIN;
+	/* What must not fail for want of room finds some, or fails, where room is looked for. */
+	return r == -ENOSPC ? 0 : r;
+}
+
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans)
 {
 	unsigned int round = 0;
 
-	/* Too much dirty metadata: a commit first, but for those who are part of getting rid of it.
-	 */
-	if (class == ZF_RESERVE_NORMAL &&
-	    zf_forest_dirty_bytes(txn->forest) > txn->options.dirty_bytes_max) {
-		int r = may_wait ? zf_txn_sync(txn) : -EAGAIN;
+	/* Those who are part of getting rid of it are let in. */
+	if (class != ZF_RESERVE_SYSTEM) {
+		int r = keep_bound(txn, may_wait);
 
 		if (r < 0)
 			return r;

@@ -35,8 +35,14 @@
 struct zf_txn;
 
 struct zf_txn_options {
-	uint64_t dirty_bytes_max; /* of nodes; a join beyond it commits first */
+	uint64_t dirty_bytes_max; /* of the running transaction's nodes; a join beyond it commits */
 	bool read_only;		  /* zf_txn_error() is -EROFS from the start */
+	/*
+	 * Once in each transaction, by the join that finds half of the bound dirty, on its thread:
+	 * now would be the time for a commit. May be NULL; does not wait.
+	 */
+	void (*much)(void *arg);
+	void *much_arg;
 };
 
 /* All four outlive the txn. `super` is the committed superblock; the txn keeps its own copy. */
@@ -67,13 +73,22 @@ struct zf_trans {
 /*
  * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
  * delete_range counts its max_nodes). If the metadata zones or the dirty bound have no room for
- * them, commits first, several times if that helps. -ENOSPC when it does not; -EROFS after a failed
- * commit or on a read-only mount. With may_wait false, -EAGAIN instead of committing or waiting for
- * a freeze.
+ * them, commits first, several times if that helps; SYSTEM is not held to the dirty bound. -ENOSPC
+ * when it does not; -EROFS after a failed commit or on a read-only mount. With may_wait false,
+ * -EAGAIN instead of committing or waiting for a freeze.
  */
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
+
+/*
+ * Is more than half of the bound dirty again, while a commit is still being written? Operations then
+ * slow down, each by a few milliseconds at most, so that the commit is over before they have to
+ * stop for it.
+ */
+bool zf_txn_is_crowded(struct zf_txn *txn);
+/* Waits for as long as is fitting now, or until the commit is over. No lock and no join held. */
+void zf_txn_slow_down(struct zf_txn *txn);
 
 /*
  * An edit failed after another one of the same operation was made: the trees are inconsistent with

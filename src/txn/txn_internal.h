@@ -18,10 +18,12 @@ struct zf_txn {
 	/* The running transaction's; `generation` changes only while no join is held. */
 	struct zf_writer writer;
 	_Atomic bool dirty; /* a node was copied in the running transaction */
+	_Atomic bool told;  /* options.much was called for it */
 
 	struct zf_mutex lock;	/* ZF_RANK_TRANS */
-	struct zf_cond changed; /* a freeze ended, or a join left */
+	struct zf_cond changed; /* a freeze or a commit ended, or a join left */
 	bool freezing;
+	atomic_bool writing; /* a frozen transaction; changed under the lock */
 	unsigned int joins;
 	uint64_t running, durable;
 	int error;
@@ -43,6 +45,11 @@ int zf_txn_write_stream(struct zf_txn *txn);
  * `force` of nothing too. -ENOSPC: nothing to commit, and no room for a commit of nothing.
  */
 int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force);
+
+/* Is more of the running transaction dirty than may be? */
+bool zf_txn_has_much(struct zf_txn *txn);
+/* A commit if more of the running transaction is dirty than may be. */
+int zf_txn_commit_much(struct zf_txn *txn);
 
 /* Resets one zone, if one may be reset: 1, else 0. Commit lock held. (tidy.c) */
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent);

@@ -287,17 +287,20 @@ static void do_scan(struct test *t)
 {
 	struct zf_key from = random_key(t), to = random_key(t);
 	struct expectation e = {.model = &t->model, .stop = UINT32_MAX};
+	bool le = zf_rng_chance(&t->rng, 50), equal;
 	unsigned int end;
-	bool equal;
 	int r;
 
 	e.next = find(&t->model, &from, &equal);
+	if (le && !equal && e.next > 0 && zf_key_cmp(&from, &to) <= 0)
+		e.next--;
 	end = find(&t->model, &to, &equal) + equal;
 	if (zf_key_cmp(&from, &to) > 0)
 		end = e.next;
 	if (end > e.next && zf_rng_chance(&t->rng, 30))
 		e.stop = e.next + (unsigned int)zf_rng_below(&t->rng, end - e.next);
-	r = zf_tree_scan(t->rig.forest, ZF_TREE_FS, &from, &to, scan_item, &e);
+	r = (le ? zf_tree_scan_le : zf_tree_scan)(t->rig.forest, ZF_TREE_FS, &from, &to, scan_item,
+						  &e);
 	assert_int_equal(r, e.stop == UINT32_MAX ? 0 : 77);
 	assert_int_equal(e.next, e.stop == UINT32_MAX ? end : e.stop);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc/zone_format.h"
+#include "fs/item.h"
 #include "sample.h"
 
 #include <stdarg.h>
@@ -172,8 +173,10 @@ static void insert_share(struct sample *sample, uint64_t address, uint64_t ino, 
 		.len = zf_le64_from(len),
 	};
 
-	forge_insert(&sample->forge, ZF_TREE_SHARE, ZF_KEY(address, ZF_KEY_SHARE, 0), &share,
-		     sizeof(share));
+	struct zf_key key = ZF_KEY(address, ZF_KEY_SHARE, 0);
+
+	key.offset = zf_item_hash_share(sample->forge.super.dir_hash_seed, ino, 0);
+	forge_insert(&sample->forge, ZF_TREE_SHARE, key, &share, sizeof(share));
 }
 
 static void share_extent(struct sample *sample, uint64_t ino)
@@ -211,6 +214,48 @@ static void a_share_that_no_extent_has(void **state)
 
 	insert_share(sample, 100u << 20, sample->other, ZF_BLOCK_SIZE);
 	sample_expect(sample, false, "corrupt share of address", "expected a shared extent");
+}
+
+static void a_share_of_another_length(void **state)
+{
+	struct sample *sample = *state;
+
+	share_extent(sample, sample->other);
+	insert_share(sample, first_address(sample, sample->other), sample->other,
+		     2 * ZF_BLOCK_SIZE);
+	sample_expect(sample, false, "corrupt extent of inode", "an item of the share tree");
+}
+
+static void a_share_that_stands_twice(void **state)
+{
+	struct sample *sample = *state;
+	const struct zf_disk_share share = {
+		.tree = zf_le64_from(ZF_TREE_FS),
+		.ino = zf_le64_from(sample->other),
+		.len = zf_le64_from(3 * ZF_BLOCK_SIZE),
+	};
+	const struct zf_disk_share twice[] = {share, share};
+	struct zf_key key = ZF_KEY(first_address(sample, sample->other), ZF_KEY_SHARE, 0);
+
+	share_extent(sample, sample->other);
+	key.offset = zf_item_hash_share(sample->forge.super.dir_hash_seed, sample->other, 0);
+	forge_insert(&sample->forge, ZF_TREE_SHARE, key, twice, sizeof(twice));
+	sample_expect(sample, false, "corrupt share of address", "expected a shared extent");
+}
+
+/* Both must say that they share, or one would free the other's bytes. */
+static void an_overlap_of_which_one_knows_nothing(void **state)
+{
+	struct sample *sample = *state;
+	struct zf_key key;
+
+	first_extent(sample, sample->file, &key);
+	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_extent, address),
+		    first_address(sample, sample->other));
+	share_extent(sample, sample->other);
+	insert_share(sample, first_address(sample, sample->other), sample->other,
+		     3 * ZF_BLOCK_SIZE);
+	sample_expect(sample, false, "corrupt extent of inode", "that no other extent names");
 }
 
 /* ---- zones ---- */
@@ -364,6 +409,9 @@ int main(void)
 		TEST(a_shared_extent_that_the_share_tree_lacks),
 		TEST(a_shared_extent_that_the_share_tree_has),
 		TEST(a_share_that_no_extent_has),
+		TEST(a_share_of_another_length),
+		TEST(a_share_that_stands_twice),
+		TEST(an_overlap_of_which_one_knows_nothing),
 		TEST(live_bytes_that_are_too_few),
 		TEST(live_bytes_of_nodes_that_are_too_many),
 		TEST(a_pointer_below_the_data),

@@ -96,6 +96,7 @@ static const struct row rows[] = {
 	ROW("Limits", ZF_XATTR_VALUE_MAX, "xattr value"),
 	ROW("Limits", ZF_INLINE_MAX, "inline"),
 	ROW("Limits", ZF_EXTENT_MAX, "extent"),
+	ROW("Limits", ZF_SHARE_MAX, "shared extent"),
 	ROW("Limits", ZF_ZONE_COUNT_MIN, "zones, at least"),
 	ROW("Limits", ZF_NODE_SIZE_MIN, "node size, at least"),
 	ROW("Limits", ZF_NODE_SIZE_MAX, "node size, at most"),

@@ -23,6 +23,7 @@
 #define ITEMS_MAX 4000u
 
 struct item {
+	enum zf_tree_id tree;
 	struct zf_key key;
 	size_t len;
 	uint8_t value[1024];
@@ -40,17 +41,51 @@ static int collect(void *arg, const struct zf_key *key, const void *value, size_
 	struct item *item = &items.at[items.count++];
 
 	assert_true(items.count < ITEMS_MAX && len <= sizeof(item->value));
+	item->tree = *(const enum zf_tree_id *)arg;
 	item->key = *key;
 	item->len = len;
 	memcpy(item->value, value, len);
 	return 0;
 }
 
+/* Files that name the same bytes, wholly and in part. */
+static void build_shared(struct names_rig *rig)
+{
+	static char value[40960];
+	uint64_t first = 0, ino;
+	char name[16];
+
+	memset(value, 's', sizeof(value));
+	for (uint64_t i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "shared%u", (unsigned int)i);
+		ino = rig_make_forgotten(rig, ROOT, name, S_IFREG | 0644);
+		if (i == 0)
+			first = ino;
+		if (i == 0)
+			zf_fs_write(rig->fs, &rig->ctx, ino, 0, value, sizeof(value), 0);
+		else
+			assert_true(zf_fs_copy_range(rig->fs, &rig->ctx, first, i / 2 * 4096, ino,
+						     i % 2 * 4096, i * 8192) > 0);
+	}
+	assert_true(zf_fs_copy_range(rig->fs, &rig->ctx, first, 0, first, 40960, 20480) > 0);
+}
+
+static void collect_items(struct names_rig *rig)
+{
+	static const enum zf_tree_id trees[] = {ZF_TREE_FS, ZF_TREE_SHARE};
+	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
+
+	items.count = 0;
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(trees); i++)
+		assert_int_equal(zf_tree_scan(rig->fs->forest, trees[i], &from, &to, collect,
+					      (void *)&trees[i]),
+				 0);
+}
+
 /* A bit of everything. */
 static void build(struct names_rig *rig)
 {
 	static char value[5000];
-	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
 	char name[16], target[3000];
 	struct zf_attr attr;
 
@@ -85,22 +120,33 @@ static void build(struct names_rig *rig)
 	/* An orphan for the next mount. */
 	rig_make(rig, ROOT, "orphan", S_IFREG | 0644);
 	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "orphan"), 0);
+	build_shared(rig);
 	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);
-	items.count = 0;
-	assert_int_equal(zf_tree_scan(rig->fs->forest, ZF_TREE_FS, &from, &to, collect, NULL), 0);
+	collect_items(rig);
 }
 
 static void set_item(struct names_rig *rig, struct zf_trans *trans, const struct item *item)
 {
-	assert_int_equal(zf_tree_set(rig->fs->forest, trans->writer, ZF_TREE_FS, &item->key,
+	assert_int_equal(zf_tree_set(rig->fs->forest, trans->writer, item->tree, &item->key,
 				     item->value, item->len),
 			 0);
+}
+
+/* Often one of those that concern shared bytes: there are few. */
+static unsigned int draw_item(struct zf_rng *rng)
+{
+	unsigned int i = (unsigned int)zf_rng_below(rng, items.count);
+
+	while (zf_rng_chance(rng, 30) && items.at[i].tree != ZF_TREE_SHARE &&
+	       items.at[i].key.type != ZF_KEY_EXTENT)
+		i = (i + 1) % items.count;
+	return i;
 }
 
 /* One of: bytes changed, a number changed, cut, longer, gone, moved to another key. */
 static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_trans *trans)
 {
-	struct item item = items.at[zf_rng_below(rng, items.count)];
+	struct item item = items.at[draw_item(rng)];
 	const struct item *other = &items.at[zf_rng_below(rng, items.count)];
 	size_t at = item.len > 8 ? zf_rng_below(rng, item.len - 7) : 0;
 
@@ -121,7 +167,7 @@ static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_tran
 		item.len = zf_min_u64(item.len + zf_rng_below(rng, 100), 982);
 		break;
 	case 4:
-		zf_tree_delete(rig->fs->forest, trans->writer, ZF_TREE_FS, &item.key);
+		zf_tree_delete(rig->fs->forest, trans->writer, item.tree, &item.key);
 		return;
 	case 5:
 		item.key.offset = other->key.offset;
@@ -176,7 +222,7 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 	struct zf_attr attr;
 	uint64_t other = items.at[zf_rng_below(rng, items.count)].key.objectid;
 
-	switch (zf_rng_below(rng, 8)) {
+	switch (zf_rng_below(rng, 10)) {
 	case 0:
 		zf_fs_unlink(fs, &rig->ctx, dir, name);
 		break;
@@ -203,6 +249,13 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 	case 7:
 		if (zf_fs_make(fs, &rig->ctx, dir, "file9", S_IFREG, 0, NULL, &attr) == 0)
 			zf_fs_forget(fs, attr.ino, 1);
+		break;
+	case 8:
+		zf_fs_copy_range(fs, &rig->ctx, ino, zf_rng_below(rng, 4) * 4096, other,
+				 zf_rng_below(rng, 4) * 4096, 30000);
+		break;
+	case 9:
+		zf_fs_write(fs, &rig->ctx, ino, zf_rng_below(rng, 40000), "written over", 12, 0);
 		break;
 	}
 }

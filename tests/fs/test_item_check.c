@@ -257,8 +257,11 @@ static struct sample share_sample(void)
 {
 	struct zf_disk_share share = {.tree = zf_le64_from(ZF_TREE_FS),
 				      .ino = zf_le64_from(DIR),
+				      .offset = zf_le64_from(8192),
 				      .len = zf_le64_from(4096)};
-	struct sample sample = {.tree = ZF_TREE_SHARE, .key = ZF_KEY(4096, ZF_KEY_SHARE, 0)};
+	struct sample sample = {
+		.tree = ZF_TREE_SHARE,
+		.key = ZF_KEY(4096, ZF_KEY_SHARE, zf_item_hash_share(SEED, DIR, 8192))};
 
 	put(&sample, &share, sizeof(share));
 	put(&sample, &share, sizeof(share));
@@ -338,8 +341,11 @@ static const struct wrong wrongs[] = {
 	INODE(mode, 0110755),
 	INODE(mode, 0200000 | 0100644),
 	INODE(nlink, 65001),
-	INODE(project, 1),
-	INODE(flags, 0x10),
+	INODE(project, UINT32_MAX),
+	INODE(flags, 0x1),
+	INODE(flags, ZF_INODE_DIRSYNC),
+	INODE(flags, ZF_INODE_PROJINHERIT),
+	IN_DIR(flags, 0x40000000),
 	INODE(atime.nanoseconds, 1000000000),
 	INODE(mtime.nanoseconds, UINT32_MAX),
 	INODE(ctime.nanoseconds, 1000000000),
@@ -420,6 +426,9 @@ static const struct wrong wrongs[] = {
 	SHARE(offset, 5),
 	SHARE(len, 0),
 	SHARE(len, 4097),
+	SHARE(len, ZF_SHARE_MAX + 4096),
+	SHARE(ino, DIR + 1),
+	SHARE(offset, 4096),
 };
 
 static void each_field_has_values_that_do_not_pass(void **state)
@@ -465,7 +474,8 @@ static void keys_are_checked_too(void **state)
 		{summary_sample, ZF_KEY(DEVICE, ZF_KEY_SUMMARY, 0)},
 		{summary_sample, ZF_KEY(4095, ZF_KEY_SUMMARY, 0)},
 		{summary_sample, ZF_KEY(4096, ZF_KEY_SUMMARY, 1)},
-		{share_sample, ZF_KEY(0, ZF_KEY_SHARE, 1)},
+		{share_sample, ZF_KEY(4095, ZF_KEY_SHARE, 0)},
+		{share_sample, ZF_KEY(4096, ZF_KEY_SHARE, 0)},
 		{orphan_sample, ZF_KEY(DIR, 0, 0)},
 		{orphan_sample, ZF_KEY(DIR, ZF_KEY_SUMMARY, 0)},
 		{orphan_sample, ZF_KEY(DIR, UINT8_MAX, 0)},
@@ -542,6 +552,32 @@ static void random_bytes_do_no_harm(void **state)
 	}
 }
 
+/* So that it is known where one that overlaps a range can begin. */
+static void a_shared_extent_is_short(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		uint64_t len;
+		int result;
+	} cases[] = {
+		{ZF_EXTENT_SHARED, ZF_SHARE_MAX, 0},
+		{ZF_EXTENT_SHARED, ZF_SHARE_MAX + 4096, -EUCLEAN},
+		{0, ZF_SHARE_MAX + 4096, 0},
+	};
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++) {
+		struct sample sample = data_sample();
+		struct zf_disk_extent *extent = (struct zf_disk_extent *)sample.value;
+
+		extent->flags = cases[i].flags;
+		extent->address = zf_le64_from(DEVICE / 2);
+		extent->len = zf_le64_from(cases[i].len);
+		extent->disk_len = extent->len;
+		extent->memory_len = extent->len;
+		assert_int_equal(check_sample(&sample), cases[i].result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +588,7 @@ int main(void)
 		cmocka_unit_test(names_that_no_name_is_do_not_pass),
 		cmocka_unit_test(no_part_of_an_item_passes_for_the_whole),
 		cmocka_unit_test(random_bytes_do_no_harm),
+		cmocka_unit_test(a_shared_extent_is_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

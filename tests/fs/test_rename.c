@@ -145,6 +145,8 @@ static void nothing_happens_between_two_names_of_one_file(void **state)
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "a", 0), 0);
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "b", RENAME_EXCHANGE), 0);
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "b", RENAME_NOREPLACE), -EEXIST);
+	rig_make(rig, rig_make(rig, ROOT, "dir", S_IFDIR | 0755), "in", S_IFREG | 0644);
+	assert_int_equal(move(rig, ROOT, "dir", ROOT, "dir", 0), 0);
 	assert_int_equal(rig_find(rig, ROOT, "a"), file);
 	assert_int_equal(rig_find(rig, ROOT, "b"), file);
 	assert_int_equal(rig_attr(rig, file).nlink, 2);
@@ -161,15 +163,69 @@ static void flags_are_obeyed(void **state)
 	assert_int_equal(rig_find(rig, ROOT, "c"), a);
 	assert_int_equal(move(rig, ROOT, "c", ROOT, "none", RENAME_EXCHANGE), -ENOENT);
 	assert_int_equal(move(rig, ROOT, "none", ROOT, "c", RENAME_EXCHANGE), -ENOENT);
-	assert_int_equal(move(rig, ROOT, "c", ROOT, "d", RENAME_WHITEOUT), -EINVAL);
 	assert_int_equal(move(rig, ROOT, "c", ROOT, "b", RENAME_EXCHANGE | RENAME_NOREPLACE),
 			 -EINVAL);
+	assert_int_equal(move(rig, ROOT, "c", ROOT, "b", RENAME_EXCHANGE | RENAME_WHITEOUT),
+			 -EINVAL);
+	assert_int_equal(move(rig, ROOT, "c", ROOT, "d", 8), -EINVAL);
+	assert_int_equal(move(rig, ROOT, "c", ROOT, "b", RENAME_WHITEOUT | RENAME_NOREPLACE),
+			 -EEXIST);
+	assert_int_equal(move(rig, ROOT, "none", ROOT, "b", RENAME_WHITEOUT), -ENOENT);
+	assert_int_equal(rig_find(rig, ROOT, "none"), 0);
 	assert_int_equal(move(rig, ROOT, "none", ROOT, "d", 0), -ENOENT);
 	assert_int_equal(move(rig, ROOT, ".", ROOT, "d", 0), -EBUSY);
 	assert_int_equal(move(rig, ROOT, "c", ROOT, "..", 0), -EBUSY);
 	assert_int_equal(move(rig, a, "c", ROOT, "d", 0), -ENOTDIR);
 	assert_int_equal(move(rig, ROOT, "c", a, "d", 0), -ENOTDIR);
 	assert_int_equal(move(rig, 9999, "c", ROOT, "d", 0), -ESTALE);
+}
+
+static void assert_whiteout(struct names_rig *rig, uint64_t dir, const char *name)
+{
+	struct zf_attr attr = rig_attr(rig, rig_find(rig, dir, name));
+
+	assert_int_equal(attr.mode, S_IFCHR);
+	assert_int_equal(attr.rdev, 0);
+	assert_int_equal(attr.nlink, 1);
+	assert_int_equal(attr.uid, rig->ctx.uid);
+	assert_int_equal(attr.btime.seconds, rig->now_ns / 1000000000);
+}
+
+static void a_whiteout_takes_the_old_name(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
+	uint64_t sub = rig_make(rig, ROOT, "sub", S_IFDIR | 0755);
+	uint64_t dir = rig_make(rig, ROOT, "dir", S_IFDIR | 0755);
+	uint64_t target = rig_make_forgotten(rig, dir, "target", S_IFREG | 0644);
+	uint64_t count = rig_inode_count(rig);
+
+	rig->ctx.uid = 1000;
+	rig->now_ns = 7000000000;
+	assert_int_equal(move(rig, ROOT, "file", ROOT, "other", RENAME_WHITEOUT), 0);
+	assert_int_equal(rig_find(rig, ROOT, "other"), file);
+	assert_whiteout(rig, ROOT, "file");
+	assert_int_equal(move(rig, ROOT, "other", dir, "target", RENAME_WHITEOUT), 0);
+	assert_int_equal(rig_find(rig, dir, "target"), file);
+	assert_false(rig_inode_exists(rig, target));
+	assert_whiteout(rig, ROOT, "other");
+	assert_int_equal(move(rig, ROOT, "sub", dir, "sub", RENAME_WHITEOUT | RENAME_NOREPLACE), 0);
+	assert_int_equal(rig_find(rig, dir, "sub"), sub);
+	assert_int_equal(parent_of(rig, sub), dir);
+	assert_whiteout(rig, ROOT, "sub");
+	assert_int_equal(rig_attr(rig, ROOT).nlink, 3);
+	assert_int_equal(rig_attr(rig, dir).nlink, 3);
+	assert_int_equal(rig_attr(rig, ROOT).mtime.seconds, 7);
+	assert_int_equal(rig_inode_count(rig), count - 1 + 3);
+	/* A whiteout is a file like any other. */
+	assert_int_equal(move(rig, ROOT, "other", ROOT, "file", RENAME_WHITEOUT), 0);
+	assert_whiteout(rig, ROOT, "other");
+	names_rig_remount(rig);
+	assert_whiteout(rig, ROOT, "file");
+	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "file"), 0);
+	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "other"), 0);
+	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "sub"), 0);
+	assert_int_equal(rig_attr(rig, ROOT).size, sizeof(struct zf_disk_dirent) + 3);
 }
 
 static void exchange_swaps_files_and_directories(void **state)
@@ -290,6 +346,7 @@ int main(void)
 		TEST(a_directory_replaces_only_an_empty_directory),
 		TEST(nothing_happens_between_two_names_of_one_file),
 		TEST(flags_are_obeyed),
+		TEST(a_whiteout_takes_the_old_name),
 		TEST(exchange_swaps_files_and_directories),
 		TEST(a_directory_never_becomes_its_own_descendant),
 		TEST(a_rename_over_a_file_takes_its_data_along),

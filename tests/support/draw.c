@@ -35,12 +35,12 @@ static const char *const targets[] = {"a", "../b", "/etc/passwd", BYTES_255 "/" 
 
 const struct workload_profile workload_everything = {
 	.weights =
-		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,  [OP_MAKE] = 130,    [OP_LINK] = 40,
-		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,   [OP_RENAME] = 90,   [OP_READLINK] = 5,
-		 [OP_READDIR] = 15,	[OP_SETATTR] = 80, [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
-		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,   [OP_WRITE] = 220,   [OP_SEEK] = 30,
-		 [OP_FALLOCATE] = 70,	[OP_FSYNC] = 10,   [OP_SYNCFS] = 2,    [OP_STEP] = 10,
-		 [OP_FREEZE] = 10},
+		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,    [OP_MAKE] = 130,	 [OP_LINK] = 40,
+		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,     [OP_RENAME] = 90,	 [OP_READLINK] = 5,
+		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,   [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
+		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,     [OP_WRITE] = 220,	 [OP_COPY] = 90,
+		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30,  [OP_FSYNC] = 10,	 [OP_SYNCFS] = 2,
+		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -50,23 +50,13 @@ const struct workload_profile workload_everything = {
 
 /* Few and small files: a crash test looks at all of them after every cut. */
 const struct workload_profile workload_crash = {
-	.weights = {[OP_LOOKUP] = 15,
-		    [OP_FORGET] = 15,
-		    [OP_MAKE] = 130,
-		    [OP_LINK] = 30,
-		    [OP_UNLINK] = 60,
-		    [OP_RMDIR] = 20,
-		    [OP_RENAME] = 120,
-		    [OP_SETATTR] = 70,
-		    [OP_SETXATTR] = 20,
-		    [OP_REMOVEXATTR] = 10,
-		    [OP_READ] = 10,
-		    [OP_WRITE] = 300,
-		    [OP_FALLOCATE] = 80,
-		    [OP_FSYNC] = 60,
-		    [OP_SYNCFS] = 10,
-		    [OP_STEP] = 60,
-		    [OP_FREEZE] = 60},
+	.weights =
+		{[OP_LOOKUP] = 15,   [OP_FORGET] = 15,	    [OP_MAKE] = 130,	[OP_LINK] = 30,
+		 [OP_UNLINK] = 60,   [OP_RMDIR] = 20,	    [OP_RENAME] = 120,	[OP_SETATTR] = 70,
+		 [OP_SETXATTR] = 20, [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
+		 [OP_READLINK] = 3,  [OP_READDIR] = 5,	    [OP_WRITE] = 300,	[OP_COPY] = 80,
+		 [OP_FSYNC] = 60,    [OP_SYNCFS] = 10,	    [OP_STEP] = 60,	[OP_FREEZE] = 60,
+		 [OP_FALLOCATE] = 80},
 	.size_max = 48 << 10,
 	.far_percent = 2,
 	.files_max = 14,
@@ -239,7 +229,9 @@ static void draw_rename(struct workload *w, struct zf_op *op)
 	else if (dice < 25)
 		op->flags = RENAME_EXCHANGE;
 	else if (dice < 26)
-		op->flags = RENAME_NOREPLACE | RENAME_EXCHANGE;
+		op->flags = RENAME_EXCHANGE | (chance(w, 50) ? RENAME_NOREPLACE : RENAME_WHITEOUT);
+	else if (dice < 36)
+		op->flags = RENAME_WHITEOUT | (chance(w, 30) ? RENAME_NOREPLACE : 0);
 }
 
 /* Where files may end, at the far end of what is possible too. */
@@ -318,6 +310,34 @@ static void draw_data(struct workload *w, struct zf_op *op)
 		op->flags |= ZF_WRITE_KILL_SUIDGID;
 }
 
+/* Mostly of what lies alike within its blocks: that is what can be shared. */
+static void draw_copy(struct workload *w, struct zf_op *op)
+{
+	const struct oracle_inode *from, *to;
+	uint64_t dice = below(w, 100);
+
+	op->from_ino = pick_ino(w, is_file);
+	op->ino = chance(w, 20) ? op->from_ino : pick_ino(w, is_file);
+	from = oracle_find(w->oracle, op->from_ino);
+	to = oracle_find(w->oracle, op->ino);
+	if (to && w->profile->unsettled_max && to->unsettled >= w->profile->unsettled_max) {
+		op->kind = OP_FSYNC;
+		return;
+	}
+	op->from_offset = chance(w, 30) ? 0 : below(w, from ? from->data.size + 1 : 1);
+	op->offset = chance(w, 30) ? op->from_offset : draw_offset(w, to);
+	op->len = chance(w, 40) ? w->profile->size_max : draw_len(w);
+	if (dice < 75) {
+		op->from_offset = zf_align_down(op->from_offset, ZF_BLOCK_SIZE);
+		op->offset = zf_align_down(op->offset, ZF_BLOCK_SIZE);
+	} else if (dice < 90) {
+		op->offset =
+			zf_align_down(op->offset, ZF_BLOCK_SIZE) + op->from_offset % ZF_BLOCK_SIZE;
+	}
+	if (chance(w, 20) && !w->profile->unsettled_max)
+		op->uid = 1000;
+}
+
 static void draw_setattr(struct workload *w, struct zf_op *op)
 {
 	struct zf_setattr *set = &op->set;
@@ -350,6 +370,30 @@ static void draw_setattr(struct workload *w, struct zf_op *op)
 	set->atime.nanoseconds = (uint32_t)below(w, 1000000000);
 	set->mtime.seconds = (int64_t)below(w, 1000000000) - 300000000;
 	set->mtime.nanoseconds = (uint32_t)below(w, 1000000000);
+}
+
+static bool is_protected(const struct oracle_inode *inode)
+{
+	return (inode->flags & (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)) != 0;
+}
+
+/* What is protected does not stay so for long: else soon nothing else would happen. */
+static void draw_flags(struct workload *w, struct zf_op *op)
+{
+	static const uint32_t flags[] = {
+		ZF_INODE_IMMUTABLE, ZF_INODE_APPEND,  ZF_INODE_NODUMP, ZF_INODE_NOATIME,
+		ZF_INODE_SYNC,	    ZF_INODE_DIRSYNC, 0x80000000,
+	};
+	const struct oracle_inode *inode = pick(w, is_protected);
+
+	if (inode && chance(w, 70)) {
+		op->ino = inode->ino;
+		op->flags = inode->flags & ZF_INODE_NODUMP;
+		return;
+	}
+	op->ino = pick_ino(w, is_anything);
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(flags); i++)
+		op->flags |= chance(w, 15) ? flags[i] : 0;
 }
 
 static void draw_xattr(struct workload *w, struct zf_op *op)
@@ -412,6 +456,9 @@ static void fill_op(struct workload *w, struct zf_op *op)
 	case OP_SETATTR:
 		draw_setattr(w, op);
 		break;
+	case OP_SETFLAGS:
+		draw_flags(w, op);
+		break;
 	case OP_SETXATTR:
 	case OP_GETXATTR:
 	case OP_REMOVEXATTR:
@@ -422,6 +469,9 @@ static void fill_op(struct workload *w, struct zf_op *op)
 	case OP_FALLOCATE:
 	case OP_SEEK:
 		draw_data(w, op);
+		break;
+	case OP_COPY:
+		draw_copy(w, op);
 		break;
 	case OP_FSYNC:
 		op->ino = pick_ino(w, is_file);
@@ -485,7 +535,8 @@ static void adjust(struct workload *w, struct zf_op *op)
 static bool has_to_wait(const struct workload *w, const struct zf_op *op)
 {
 	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
-	       op->kind == OP_FORGET || w->kept_count + 2 > WORKLOAD_KEPT_MAX;
+	       op->kind == OP_FORGET || op->kind == OP_COPY ||
+	       w->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)

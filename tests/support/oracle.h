@@ -8,11 +8,12 @@
  * made again by applying the first operations of a record to a new oracle.
  *
  * Content. A write has a number, and the byte that it puts at a file offset is a function of the
- * two: so each byte read tells which write made it, and zeroes are write number 0. A file is a list
- * of spans; what may be read in a span is one of its candidates, the newest last. Without
- * `keep_old` there is always one: the newest. With it, older ones stay until they are settled: data
- * that no sync has acknowledged may or may not have survived a crash, block by block, and anything
- * that is not among the candidates is a stale byte (P3).
+ * two: so each byte read tells which write made it, and zeroes are write number 0. Copied to
+ * another offset, bytes stay those of where they were written. A file is a list of spans; what may
+ * be read in a span is one of its candidates, the newest last. Without `keep_old` there is always
+ * one: the newest. With it, older ones stay until they are settled: data that no sync has
+ * acknowledged may or may not have survived a crash, block by block, and anything that is not among
+ * the candidates is a stale byte (P3).
  *
  * Numbers of inodes are the real filesystem's: it says which number a new file has, and the oracle
  * that none is ever used twice.
@@ -31,10 +32,15 @@
 
 #define ORACLE_CANDIDATES_MAX 12u
 
+struct oracle_bytes {
+	uint32_t write; /* 0: zeroes, a hole perhaps */
+	uint64_t shift; /* the byte at offset o is what the write put at o + shift (mod 2^64) */
+};
+
 struct oracle_span {
 	uint64_t start; /* ends where the next one starts */
 	uint32_t count;
-	uint32_t write[ORACLE_CANDIDATES_MAX]; /* 0: zeroes, a hole perhaps */
+	struct oracle_bytes candidate[ORACLE_CANDIDATES_MAX];
 };
 
 /* Not the number of a write: zeroes that count as written. */
@@ -57,6 +63,9 @@ void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, 
 /* The same without an effect on the size; `write`: 0 or ORACLE_ZEROES. */
 void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
 		      bool keep_old);
+/* What is newest at `from` in `source`, which may be the same file. */
+void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct oracle_data *source,
+		      uint64_t from, uint64_t len, bool keep_old);
 /* `unsettled`: there may be writes that a crash would lose. */
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
 /* What is newest is from now on the only candidate. */
@@ -90,12 +99,13 @@ struct oracle_inode {
 	LIST_ENTRY(oracle_inode) link;
 	unsigned int index; /* in oracle.all */
 	uint64_t ino;
-	uint32_t mode, nlink, uid, gid;
+	uint32_t mode, nlink, uid, gid, flags;
 	uint64_t rdev;
 	int64_t atime, mtime, ctime, btime; /* ns */
 	/* A write since the last settling or change of attributes: times may be older than these.
 	 */
 	bool times_loose;
+	bool atime_loose;	/* a read since then: as with times_loose */
 	unsigned int unsettled; /* writes since the last settling */
 
 	/* A write failed: it may have been made, wholly or not. */

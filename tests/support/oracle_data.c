@@ -93,15 +93,15 @@ static unsigned int split(struct oracle_data *data, uint64_t offset)
 	return i + 1;
 }
 
-static uint32_t newest(const struct oracle_span *span)
+static struct oracle_bytes newest(const struct oracle_span *span)
 {
-	return span->write[span->count - 1];
+	return span->candidate[span->count - 1];
 }
 
 static bool are_equal(const struct oracle_span *a, const struct oracle_span *b)
 {
 	return a->count == b->count &&
-	       memcmp(a->write, b->write, a->count * sizeof(*a->write)) == 0;
+	       memcmp(a->candidate, b->candidate, a->count * sizeof(*a->candidate)) == 0;
 }
 
 /* Joins neighbours that say the same, so that the list stays as short as the file is simple. */
@@ -116,16 +116,26 @@ static void join_equal(struct oracle_data *data)
 	data->count = n;
 }
 
-static void replace(struct oracle_data *data, unsigned int first, unsigned int end, uint32_t write)
+static void replace(struct oracle_data *data, unsigned int first, unsigned int end,
+		    struct oracle_bytes bytes)
 {
 	data->spans[first].count = 1;
-	data->spans[first].write[0] = write;
+	data->spans[first].candidate[0] = bytes;
 	memmove(data->spans + first + 1, data->spans + end,
 		(data->count - end) * sizeof(*data->spans));
 	data->count -= end - first - 1;
 }
 
-static void put(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write, bool keep_old)
+static void note_end(struct oracle_data *data, uint64_t end, bool keep_old)
+{
+	data->size = zf_max_u64(data->size, end);
+	data->size_max = zf_max_u64(data->size_max, end);
+	if (!keep_old)
+		data->size_min = data->size_max = data->size;
+}
+
+static void put(struct oracle_data *data, uint64_t from, uint64_t to, struct oracle_bytes bytes,
+		bool keep_old)
 {
 	unsigned int first, end;
 
@@ -134,14 +144,14 @@ static void put(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t w
 	first = split(data, from);
 	end = split(data, to);
 	if (!keep_old) {
-		replace(data, first, end, write);
+		replace(data, first, end, bytes);
 		return;
 	}
 	for (unsigned int i = first; i < end; i++) {
 		struct oracle_span *span = &data->spans[i];
 
 		assert(span->count < ORACLE_CANDIDATES_MAX);
-		span->write[span->count++] = write;
+		span->candidate[span->count++] = bytes;
 	}
 }
 
@@ -150,26 +160,43 @@ void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, 
 {
 	if (len == 0)
 		return;
-	data->size = zf_max_u64(data->size, offset + len);
-	data->size_max = zf_max_u64(data->size_max, offset + len);
-	if (!keep_old)
-		data->size_min = data->size_max = data->size;
-	put(data, offset, offset + len, write, keep_old);
+	note_end(data, offset + len, keep_old);
+	put(data, offset, offset + len, (struct oracle_bytes){.write = write}, keep_old);
 }
 
 void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
 		      bool keep_old)
 {
 	assert(write == 0 || write == ORACLE_ZEROES);
-	put(data, from, to, write, keep_old);
-	join_equal(data);
+	put(data, from, to, (struct oracle_bytes){.write = write}, keep_old);
+	if (!keep_old)
+		join_equal(data);
+}
+
+void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct oracle_data *source,
+		      uint64_t from, uint64_t len, bool keep_old)
+{
+	for (uint64_t at = 0, end; at < len; at = end) {
+		struct oracle_bytes bytes = newest(oracle_data_find(source, from + at, &end));
+
+		end = zf_min_u64(end - from, len);
+		/* What is shared leaves a hole there. */
+		if (bytes.write == ORACLE_ZEROES)
+			bytes.write = 0;
+		if (bytes.write != 0)
+			bytes.shift += from - offset;
+		note_end(data, offset + end, keep_old);
+		put(data, offset + at, offset + end, bytes, keep_old);
+	}
+	if (!keep_old)
+		join_equal(data);
 }
 
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled)
 {
 	unsigned int first = split(data, size);
 
-	replace(data, first, data->count, 0);
+	replace(data, first, data->count, (struct oracle_bytes){0});
 	/* The size on disk goes as far as no data is missing: with data on its way, it may be less.
 	 */
 	data->size_min = unsettled ? zf_min_u64(data->size_min, size) : size;
@@ -181,7 +208,7 @@ void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettle
 void oracle_data_settle(struct oracle_data *data)
 {
 	for (unsigned int i = 0; i < data->count; i++) {
-		data->spans[i].write[0] = newest(&data->spans[i]);
+		data->spans[i].candidate[0] = newest(&data->spans[i]);
 		data->spans[i].count = 1;
 	}
 	data->size_min = data->size_max = data->size;
@@ -205,7 +232,7 @@ bool oracle_data_is_zero(const struct oracle_data *data, uint64_t from, uint64_t
 uint64_t oracle_data_next(const struct oracle_data *data, uint64_t from)
 {
 	for (unsigned int i = index_of(data, from); i < data->count; i++) {
-		if (newest(&data->spans[i]) != 0)
+		if (newest(&data->spans[i]).write != 0)
 			return zf_max_u64(from, data->spans[i].start);
 	}
 	return UINT64_MAX;
@@ -220,7 +247,9 @@ static bool is_explained(const struct oracle_span *span, uint64_t offset, const 
 	uint8_t expected[ZF_BLOCK_SIZE];
 
 	for (uint32_t i = span->count; i > 0; i--) {
-		oracle_fill(span->write[i - 1], offset, expected, len);
+		const struct oracle_bytes *bytes = &span->candidate[i - 1];
+
+		oracle_fill(bytes->write, offset + bytes->shift, expected, len);
 		if (memcmp(expected, buf, len) == 0)
 			return true;
 	}

@@ -45,6 +45,13 @@ static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uin
 	oracle_data_truncate(&inode->data, size, oracle->keep_old && inode->unsettled > 0);
 }
 
+static int64_t check_setattr(const struct oracle_inode *inode, const struct zf_setattr *set)
+{
+	if (set->valid == (ZF_SET_ATIME_NOW | ZF_SET_MTIME_NOW))
+		return inode->flags & ZF_INODE_IMMUTABLE ? -EPERM : 0;
+	return oracle_check_change(inode);
+}
+
 int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
@@ -59,8 +66,11 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 			return -EISDIR;
 		if (!S_ISREG(inode->mode))
 			return -EINVAL;
-		truncate_file(oracle, inode, set->size);
 	}
+	if (check_setattr(inode, set) < 0)
+		return -EPERM;
+	if (set->valid & ZF_SET_SIZE)
+		truncate_file(oracle, inode, set->size);
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
 		kill_suidgid(inode);
 	if (set->valid & ZF_SET_MODE)
@@ -70,6 +80,28 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 	if (set->valid & ZF_SET_GID)
 		inode->gid = set->gid;
 	set_times(inode, set, oracle->now);
+	oracle_change(oracle, inode);
+	if (op->durable && (set->valid & ZF_SET_SIZE))
+		oracle_settle(inode);
+	return 0;
+}
+
+int64_t oracle_setflags(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	uint32_t flags = op->flags;
+
+	if (flags & ~(uint32_t)ZF_INODE_FLAGS_DIR)
+		return -EOPNOTSUPP;
+	if (!inode)
+		return -ESTALE;
+	if (S_ISREG(inode->mode))
+		flags &= ZF_INODE_FLAGS_FILE;
+	else if (!S_ISDIR(inode->mode))
+		flags &= ZF_INODE_FLAGS_OTHER;
+	if ((inode->flags & flags & ZF_INODE_IMMUTABLE) && inode->flags != flags)
+		return -EPERM;
+	inode->flags = flags;
 	oracle_change(oracle, inode);
 	return 0;
 }
@@ -92,6 +124,8 @@ int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op)
 		return -ESTALE;
 	if (op->len > ZF_XATTR_VALUE_MAX)
 		return -E2BIG;
+	if (oracle_check_change(inode) < 0)
+		return -EPERM;
 	xattr = find_xattr(inode, op->name);
 	if (xattr && (op->flags & XATTR_CREATE))
 		return -EEXIST;
@@ -129,6 +163,8 @@ int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op)
 
 	if (!inode)
 		return -ESTALE;
+	if (oracle_check_change(inode) < 0)
+		return -EPERM;
 	xattr = find_xattr(inode, op->name);
 	if (!xattr)
 		return -ENODATA;
@@ -156,10 +192,18 @@ int64_t oracle_read(struct oracle *oracle, const struct zf_op *op)
 
 	if (r < 0)
 		return r;
+	if (op->len > 0 && op->offset < ZF_FILE_SIZE_MAX)
+		oracle_access(oracle, inode);
 	if (op->offset >= inode->data.size)
 		return 0;
 	return (int64_t)(op->len < inode->data.size - op->offset ? op->len
 								 : inode->data.size - op->offset);
+}
+
+static bool may_write(const struct oracle_inode *inode, uint64_t offset)
+{
+	return !(inode->flags & ZF_INODE_IMMUTABLE) &&
+	       (!(inode->flags & ZF_INODE_APPEND) || offset >= inode->data.size);
 }
 
 int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
@@ -175,6 +219,8 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	if (offset >= ZF_FILE_SIZE_MAX ||
 	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
 		return -EFBIG;
+	if (!may_write(inode, offset))
+		return -EPERM;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	/* Out of room in the middle of a write: what was written counts. */
 	if (op->result > 0 && (uint64_t)op->result < len)
@@ -185,8 +231,45 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	inode->unsettled++;
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
 		kill_suidgid(inode);
-	if (op->flags & ZF_WRITE_DSYNC)
+	if ((op->flags & ZF_WRITE_DSYNC) || op->durable)
 		oracle_settle(inode);
+	return (int64_t)len;
+}
+
+static bool overlap(uint64_t a, uint64_t b, uint64_t len)
+{
+	return a < b + len && b < a + len;
+}
+
+int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *from, *to;
+	uint64_t len = op->len;
+	int64_t r = find_file(oracle, op->from_ino, &from);
+
+	if (r == 0)
+		r = find_file(oracle, op->ino, &to);
+	if (r < 0 || op->from_offset >= from->data.size)
+		return r;
+	len = zf_min_u64(len, from->data.size - op->from_offset);
+	if (len == 0)
+		return 0;
+	if (op->offset >= ZF_FILE_SIZE_MAX)
+		return -EFBIG;
+	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - op->offset);
+	if (from == to && overlap(op->from_offset, op->offset, len))
+		return -EINVAL;
+	if (!may_write(to, op->offset))
+		return -EPERM;
+	if (op->result > 0 && (uint64_t)op->result < len)
+		len = (uint64_t)op->result;
+	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
+			 oracle->keep_old);
+	to->mtime = to->ctime = oracle->now;
+	to->times_loose = true;
+	to->unsettled++;
+	if (op->uid != 0)
+		kill_suidgid(to);
 	return (int64_t)len;
 }
 
@@ -209,7 +292,12 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 		return -ESTALE;
 	if (S_ISDIR((*ret_inode)->mode))
 		return -EISDIR;
-	return S_ISREG((*ret_inode)->mode) ? 0 : -ENODEV;
+	if (!S_ISREG((*ret_inode)->mode))
+		return -ENODEV;
+	/* More room does not change what is there. */
+	if (mode != 0)
+		return oracle_check_change(*ret_inode);
+	return may_write(*ret_inode, (*ret_inode)->data.size) ? 0 : -EPERM;
 }
 
 /* Whole blocks are gone at once; in those at the edges zeroes are written, like any data. */
@@ -255,6 +343,8 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 		kill_suidgid(inode);
 	inode->mtime = oracle->now;
 	oracle_change(oracle, inode);
+	if (op->durable)
+		oracle_settle(inode);
 	return 0;
 }
 

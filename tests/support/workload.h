@@ -29,12 +29,14 @@ enum zf_op_kind {
 	OP_READLINK,
 	OP_READDIR, /* all of it, in pieces of `len` entries */
 	OP_SETATTR,
+	OP_SETFLAGS, /* to `flags` */
 	OP_SETXATTR,
 	OP_GETXATTR,
 	OP_REMOVEXATTR,
 	OP_READ,
 	OP_WRITE,
 	OP_FALLOCATE,
+	OP_COPY, /* of len bytes at from_offset of from_ino */
 	OP_SEEK,
 	OP_FSYNC,
 	OP_SYNCFS,
@@ -50,8 +52,8 @@ struct zf_op {
 	uint32_t number;    /* from 1; also the number of the write, and the time */
 	uint64_t dir, dir2; /* parents */
 	const char *name, *name2;
-	uint64_t ino;
-	uint64_t offset;
+	uint64_t ino, from_ino;
+	uint64_t offset, from_offset;
 	uint64_t len;
 	unsigned int flags; /* of the call */
 	uint32_t mode, uid, gid;
@@ -61,10 +63,12 @@ struct zf_op {
 	bool hold;
 	bool may_wait; /* at the first try */
 	mode_t umask;  /* of the caller; mode is what is left */
+	bool durable;  /* flags of what it changes ask for that; set before the run */
 
 	/* After the run. */
 	int64_t result;
-	struct zf_attr attr; /* of what was looked up, made, linked or set; attr.ino: its number */
+	/* Of what was looked up, made, linked or set, or the whiteout; attr.ino: its number. */
+	struct zf_attr attr;
 };
 
 /* The clock: operation n happens n microseconds after this. */
@@ -169,7 +173,7 @@ bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
 /* The bytes of every file alone. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);
 
-/* The greatest change time that is to be seen in the tree: how far the operations got. */
+/* The greatest change or access time that is to be seen in the tree: how far the operations got. */
 int workload_newest(struct zf_fs *fs, uint32_t *ret_number);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/bits.h"
@@ -250,6 +251,79 @@ static void a_transaction_that_was_given_up_while_its_freeze_waited_is_not_commi
 	rig_abandon(&rig);
 	rig_mount(&rig);
 	rig_assert_holds(&rig, &committed);
+	rig_close(&rig);
+}
+
+/* ---- the bound of what is dirty ---- */
+
+#define BOUND (UINT64_C(512) << 10) /* half of the rig's cache */
+
+static uint64_t running_bytes(struct rig *rig)
+{
+	return zf_forest_running_bytes(zf_fs_forest(rig->fs));
+}
+
+static void put_all(struct rig *rig)
+{
+	for (unsigned int n = 0; n < RIG_ITEMS; n++)
+		assert_int_equal(rig_put(rig, n, 900), 0);
+}
+
+/* Or deleting a tree would take as much memory as the tree's leaves. */
+static void removals_are_held_to_the_bound_of_dirty_nodes_too(void **state)
+{
+	uint64_t committed, most = 0;
+	struct rig rig;
+
+	rig_open(&rig, &roomy, 0);
+	put_all(&rig);
+	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
+	committed = zf_txn_durable(rig.txn);
+	for (unsigned int n = 0; n < RIG_ITEMS; n += 4) {
+		assert_int_equal(rig_delete(&rig, n), 0);
+		most = running_bytes(&rig) > most ? running_bytes(&rig) : most;
+	}
+	assert_true(zf_txn_durable(rig.txn) > committed);
+	assert_in_range(most, BOUND / 2, BOUND + BOUND / 8);
+	rig_close(&rig);
+}
+
+static void operations_slow_down_only_while_a_commit_falls_behind(void **state)
+{
+	struct rig rig;
+
+	rig_open(&rig, &roomy, 0);
+	assert_int_equal(rig_put(&rig, 0, 900), 0);
+	assert_int_equal(zf_txn_freeze(rig.txn), 0);
+	assert_false(zf_txn_is_crowded(rig.txn));
+	for (unsigned int n = 0; running_bytes(&rig) <= BOUND / 2 + 16384; n++)
+		assert_int_equal(rig_put(&rig, n, 900), 0);
+	assert_true(zf_txn_is_crowded(rig.txn));
+	assert_int_equal(zf_txn_write(rig.txn), 0);
+	assert_int_equal(zf_txn_finish(rig.txn), 0);
+	assert_false(zf_txn_is_crowded(rig.txn));
+	rig_close(&rig);
+}
+
+static void much_that_is_dirty_is_committed_without_being_asked(void **state)
+{
+	const struct zf_mount_options options = {
+		.cache_bytes = 1 << 20, .threads = true, .commit_ms = 3600000};
+	uint64_t committed;
+	struct rig rig;
+
+	rig_open(&rig, &roomy, 0);
+	rig_abandon(&rig);
+	assert_int_equal(zf_memory_open(rig.memory, NULL, NULL, &rig.dev), 0);
+	assert_int_equal(zf_dev_start_thread(rig.dev), 0);
+	assert_int_equal(zf_fs_mount(rig.dev, &options, NULL, &rig.fs), 0);
+	rig.txn = zf_fs_txn(rig.fs);
+	committed = zf_txn_durable(rig.txn);
+	for (unsigned int n = 0; running_bytes(&rig) <= BOUND / 2 + 16384; n++)
+		assert_int_equal(rig_put(&rig, n, 900), 0);
+	for (unsigned int i = 0; i < 10000 && zf_txn_durable(rig.txn) == committed; i++)
+		usleep(1000);
+	assert_true(zf_txn_durable(rig.txn) > committed);
 	rig_close(&rig);
 }
 
@@ -505,6 +579,9 @@ int main(void)
 		cmocka_unit_test(nothing_is_committed_of_nothing_unless_forced),
 		cmocka_unit_test(a_transaction_is_one_gapless_run_with_holes_as_zeroes),
 		cmocka_unit_test(those_who_wait_for_a_commit_share_one),
+		cmocka_unit_test(removals_are_held_to_the_bound_of_dirty_nodes_too),
+		cmocka_unit_test(operations_slow_down_only_while_a_commit_falls_behind),
+		cmocka_unit_test(much_that_is_dirty_is_committed_without_being_asked),
 		cmocka_unit_test(
 			a_transaction_that_was_given_up_while_its_freeze_waited_is_not_committed),
 		cmocka_unit_test(

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""The file systems that are compared. A peer is made fresh in a directory of the medium, used as a context manager:
+
+    with Zfuse(place, settings) as peer:
+        ... peer.mnt, peer.sync(), peer.device(), peer.pid ...
+
+Daemons run in the foreground, as children that die with us. All are mounted without access times, which zfuse does
+not keep, and with one copy of their metadata; images are sparse files of the same size in the same directory.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+from bench import measure
+
+IMAGE_BYTES = 12 << 30
+MOUNT_WAIT_S = 20
+STOP_WAIT_S = 60
+PR_SET_PDEATHSIG = 1
+
+
+class PeerError(Exception):
+    """A peer could not be made, or did not do what was asked of it."""
+
+
+def run(*args, timeout=STOP_WAIT_S, **kwargs):
+    """Runs a command; what it says on stderr is the error."""
+    args = [str(a) for a in args]
+    try:
+        return subprocess.run(args, check=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs).stdout
+    except subprocess.CalledProcessError as e:
+        raise PeerError(f"{args[0]} failed: {(e.stderr or e.stdout).strip()[-400:] or e.returncode}") from None
+    except subprocess.TimeoutExpired:
+        raise PeerError(f"{args[0]} did not end within {timeout} s") from None
+    except OSError as e:
+        raise PeerError(f"{args[0]}: {e.strerror}") from None
+
+
+def lacks_command(name):
+    return None if shutil.which(name) else f"{name} is not installed"
+
+
+def lacks_file(path):
+    return None if path.exists() else f"{path} has not been built"
+
+
+def lacks_filesystem(name):
+    if name not in pathlib.Path("/proc/filesystems").read_text().split():
+        subprocess.run(["modprobe", "-q", name], check=False, stderr=subprocess.DEVNULL)
+    if name not in pathlib.Path("/proc/filesystems").read_text().split():
+        return f"this kernel has no {name}"
+    return None
+
+
+def lacks_loop_devices():
+    if not pathlib.Path("/dev/loop-control").exists():
+        subprocess.run(["modprobe", "-q", "loop"], check=False, stderr=subprocess.DEVNULL)
+    return None if pathlib.Path("/dev/loop-control").exists() else "this kernel has no loop devices"
+
+
+def end_with_us():
+    """In a daemon before it starts: should we be killed, it is told to end."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def is_mounted(path):
+    """Asks the kernel's table and not the file system, which may hang."""
+    return any(line.split()[4] == str(path) for line in open("/proc/self/mountinfo", encoding="utf-8"))
+
+
+class Peer:
+    name = None
+    is_kernel = False      # no daemon, no FUSE
+    sequential_only = False
+    sync_is_durable = True
+    rounds_max = None      # of one that takes too long
+
+    def __init__(self, place, settings):
+        self.place = place
+        self.settings = settings
+        self.mnt = place / "mnt"
+        self.image = place / "image"
+        self.process = None
+        self.mnt.mkdir(parents=True)
+
+    @classmethod
+    def lacks(cls, settings):
+        """Why this peer cannot take part, or None."""
+        raise NotImplementedError
+
+    @classmethod
+    def takes_part(cls, suite, round_number):
+        if cls.sequential_only and suite != "data":
+            return False
+        return cls.rounds_max is None or round_number < cls.rounds_max
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    @property
+    def pid(self):
+        return self.process.pid if self.process else None
+
+    def device(self):
+        return None
+
+    def sync(self):
+        run("sync", "-f", self.mnt, timeout=600)
+
+    def serve(self, *command):
+        """Starts a daemon and waits for its mount."""
+        with open(self.place / "log", "wb") as log:
+            self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            start_new_session=True, preexec_fn=end_with_us)
+        for _ in range(MOUNT_WAIT_S * 50):
+            if is_mounted(self.mnt):
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        said = (self.place / "log").read_text(errors="replace").strip()
+        raise PeerError(f"{self.name} did not mount: {said[-400:]}")
+
+    def stop(self):
+        """Unmounts, ends the daemon, removes every file; goes on whatever fails, and tells the first failure."""
+        failure = self.unmount()
+        if self.process:
+            try:
+                self.process.wait(timeout=STOP_WAIT_S)
+            except subprocess.TimeoutExpired:
+                failure = failure or f"{self.name} did not end within {STOP_WAIT_S} s after its unmount"
+                self.process.kill()
+                self.process.wait()
+        if is_mounted(self.mnt):
+            # It was told to end while it was mounting.
+            subprocess.run(["umount", "--lazy", self.mnt], check=False)
+        shutil.rmtree(self.place, ignore_errors=True)
+        if failure:
+            raise PeerError(failure)
+
+    def unmount(self):
+        if not is_mounted(self.mnt):
+            if self.process:
+                self.process.terminate()
+            return None
+        # Something may look at the mount for a moment.
+        for _ in range(20):
+            if subprocess.run(["umount", self.mnt], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+                return None
+            time.sleep(0.1)
+        subprocess.run(["umount", "--lazy", self.mnt], check=False)
+        return f"{self.name} could not be unmounted and was detached"
+
+
+class Zfuse(Peer):
+    name = "zfuse"
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_filesystem("fuse") or lacks_file(settings.build / "src/fuse/zfuse")
+
+    def start(self):
+        build = self.settings.build
+        run(build / "mkfs/mkfs.zfuse", "-q", "--image", f"size={IMAGE_BYTES},zone-size=64M", self.image)
+        options = ["noatime", f"io_uring={'on' if self.settings.transport == 'io_uring' else 'off'}"]
+        options += [self.settings.options] if self.settings.options else []
+        self.serve(build / "src/fuse/zfuse", self.image, self.mnt, "-f", "-o", ",".join(options))
+        self.wait_answers()
+
+    def wait_answers(self):
+        """The control socket is the last thing that a mount sets up."""
+        for _ in range(MOUNT_WAIT_S * 50):
+            try:
+                return self.ctl("status")
+            except PeerError:
+                time.sleep(0.02)
+        return self.ctl("status")
+
+    def ctl(self, command):
+        return run(self.settings.build / "tools/zfusectl/zfusectl", command, "--format", "json", self.mnt, timeout=600)
+
+    def sync(self):
+        # syncfs(2) does not reach a daemon.
+        run(self.settings.build / "tools/zfusectl/zfusectl", "sync", self.mnt, timeout=600)
+
+    def device(self):
+        d = json.loads(self.ctl("stats"))["device"]
+        return measure.Device(reads=d["reads"], read_bytes=d["read_bytes"], writes=d["appends"] + d["writes"],
+                              write_bytes=d["append_bytes"] + d["write_bytes"],
+                              flushes=d["flushes"] + d["fua_writes"])
+
+
+class Passthrough(Peer):
+    """libfuse's own example: hands every request to the file system below. What it reaches is FUSE's limit."""
+    name = "passthrough_hp"
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_filesystem("fuse") or lacks_file(cls.program(settings))
+
+    @staticmethod
+    def program(settings):
+        return settings.build / "subprojects/fuse3/example/passthrough_hp"
+
+    @staticmethod
+    def files_max():
+        """It keeps a descriptor open for every file that the kernel knows."""
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 500
+
+    def start(self):
+        self.source = self.place / "source"
+        self.source.mkdir()
+        options = "noatime" + (",io_uring" if self.settings.transport == "io_uring" else "")
+        self.serve(self.program(self.settings), "--nopassthrough", "--foreground", "-o", options, self.source, self.mnt)
+
+    def sync(self):
+        run("sync", "-f", self.source, timeout=600)
+
+
+class Fuse2fs(Peer):
+    name = "fuse2fs"
+    sync_is_durable = False  # what it has cached, it keeps until the unmount
+    rounds_max = 3           # it searches directories from their start: 20,000 files take it minutes
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_filesystem("fuse") or lacks_command("fuse2fs") or lacks_command("mkfs.ext4")
+
+    def start(self):
+        make_sparse(self.image)
+        run("mkfs.ext4", "-q", "-F", self.image)
+        self.serve("fuse2fs", self.image, self.mnt, "-f", "-o", "noatime")
+
+    def sync(self):
+        run("sync", self.image, timeout=600)
+
+
+def make_sparse(path):
+    with open(path, "wb") as f:
+        f.truncate(IMAGE_BYTES)
+
+
+class Loop(Peer):
+    """A file system of the kernel on a loop device, with direct I/O to the file, as zfuse's."""
+    is_kernel = True
+    mkfs = ()
+    options = "noatime"
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_loop_devices() or lacks_filesystem(cls.name) or lacks_command(cls.mkfs[0])
+
+    def start(self):
+        make_sparse(self.image)
+        run(*self.mkfs, self.image)
+        self.loop = run("losetup", "--find", "--show", "--direct-io=on", "--sector-size", "4096", self.image).strip()
+        try:
+            run("mount", "-t", self.name, "-o", self.options, self.loop, self.mnt)
+        finally:
+            # The kernel detaches it with its last user, the mount, even if nobody is left to ask for it.
+            run("losetup", "--detach", self.loop)
+
+    def device(self):
+        return measure.block_device(os.path.basename(self.loop))
+
+
+class Ext4(Loop):
+    name = "ext4"
+    # The inode tables are not written in the background, while we measure.
+    mkfs = ("mkfs.ext4", "-q", "-F", "-b", "4096")
+    options = "noatime,noinit_itable"
+
+
+class Btrfs(Loop):
+    name = "btrfs"
+    mkfs = ("mkfs.btrfs", "-q", "-f", "-m", "single")
+
+
+class Plain(Peer):
+    """A directory of the medium itself: what lies below all others."""
+    name = "plain"
+    is_kernel = True
+    sequential_only = True
+
+    @classmethod
+    def lacks(cls, settings):
+        return None
+
+    def start(self):
+        pass
+
+    def unmount(self):
+        return None
+
+
+PEERS = {peer.name: peer for peer in (Zfuse, Passthrough, Fuse2fs, Ext4, Btrfs, Plain)}

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""From samples to medians, and from medians to tables.
+
+A speed is operations, or MiB, per second, or how many seconds something took; whether more is better goes with its
+unit. A ratio is always zfuse's speed as a multiple of a peer's: above 1, zfuse is faster.
+"""
+import statistics
+import textwrap
+
+from bench.jobs import OPERATIONS, RATE, SECONDS
+
+LINE_MAX = 120
+PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
+
+
+def median(values):
+    values = [v for v in values if v is not None]
+    return statistics.median(values) if values else None
+
+
+def speed(operation, sample):
+    return sample["seconds"] if operation.unit == SECONDS else sample["count"] / sample["seconds"]
+
+
+def per_count(sample, *keys):
+    """A cost of a sample, per operation or MiB; None where it was not counted."""
+    value = sample["costs"]
+    for key in keys:
+        value = value.get(key) if value else None
+    return value / sample["count"] if value is not None else None
+
+
+def cell_of(operation, samples):
+    """What the samples of one operation on one peer come to."""
+    return {
+        "speed": median(speed(operation, s) for s in samples),
+        "lowest": min(speed(operation, s) for s in samples),
+        "highest": max(speed(operation, s) for s in samples),
+        "samples": len(samples),
+        "device_writes": median(per_count(s, "device", "writes") for s in samples),
+        "device_write_bytes": median(per_count(s, "device", "write_bytes") for s in samples),
+        "device_flushes": median(per_count(s, "device", "flushes") for s in samples),
+        "device_reads": median(per_count(s, "device", "reads") for s in samples),
+        "device_read_bytes": median(per_count(s, "device", "read_bytes") for s in samples),
+        "machine_cpu_s": median(per_count(s, "machine_cpu_s") for s in samples),
+        "daemon_cpu_s": median(per_count(s, "daemon_cpu_s") for s in samples),
+        "daemon_peak_bytes": median((s["costs"] or {}).get("daemon_peak_bytes") for s in samples),
+    }
+
+
+def summarize(run):
+    """{operation: {peer: cell}}, in the order of OPERATIONS and of the run's peers; nothing for what was not done."""
+    summary = {}
+    for name, operation in OPERATIONS.items():
+        for peer in run["peers"]:
+            samples = [s for s in run["samples"] if s["operation"] == name and s["peer"] == peer]
+            if samples:
+                summary.setdefault(name, {})[peer] = cell_of(operation, samples)
+    return summary
+
+
+def ratio(name, cells, peer):
+    """zfuse's speed over the peer's, or None."""
+    if "zfuse" not in cells or peer not in cells:
+        return None
+    ours, theirs = cells["zfuse"]["speed"], cells[peer]["speed"]
+    return theirs / ours if OPERATIONS[name].unit == SECONDS else ours / theirs
+
+
+def merge(runs):
+    """Runs on the same medium over the same transport become one with more rounds."""
+    merged = {}
+    for run in runs:
+        key = (run["medium"], run["transport"], run["options"], run["quick"])
+        if key not in merged:
+            merged[key] = {**run, "samples": list(run["samples"]), "peers": list(run["peers"]),
+                           "failures": list(run["failures"]), "notes": list(run["notes"])}
+            continue
+        into = merged[key]
+        into["samples"] += [{**s, "round": s["round"] + into["rounds"]} for s in run["samples"]]
+        into["rounds"] += run["rounds"]
+        into["peers"] += [p for p in run["peers"] if p not in into["peers"]]
+        into["failures"] += run["failures"]
+        into["notes"] += [n for n in run["notes"] if n not in into["notes"]]
+        into["left_out"] = {p: why for p, why in {**into["left_out"], **run["left_out"]}.items()
+                            if p not in into["peers"]}
+    return list(merged.values())
+
+
+# ---- numbers as text ----
+
+def short(value):
+    """About three digits: more would be noise."""
+    if value is None:
+        return "–"
+    if value >= 9999.5:
+        return f"{short(value / 1000)}k"
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    if value >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.0995 or value == 0 else f"{value:.3f}"
+
+
+def short_ratio(value):
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
+def short_seconds(whole, part):
+    """A time, and in brackets the part of it that is known, in the unit that suits the whole."""
+    if whole is None:
+        return "–"
+    factor, unit = next(((f, u) for f, u in ((1, "s"), (1e3, "ms")) if whole * f >= 1), (1e6, "µs"))
+    return f"{short(whole * factor)} ({short(part * factor)}) {unit}" if part is not None \
+        else f"{short(whole * factor)} {unit}"
+
+
+def table(head, rows):
+    """A table in Markdown whose source can be read too: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    def line(row):
+        return "| " + " | ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]) + " |"
+    rule = "|" + "|".join(["-" * (widths[0] + 2), *("-" * (w + 1) + ":" for w in widths[1:])]) + "|"
+    return "\n".join([line(head), rule, *map(line, rows)])
+
+
+def label(name):
+    """Operations per second need not say so in every line."""
+    unit = OPERATIONS[name].unit
+    return name if unit == RATE else f"{name}, {unit}"
+
+
+# ---- tables ----
+
+def speed_table(run, summary):
+    rows = []
+    for name, cells in summary.items():
+        row = [label(name)]
+        for peer in run["peers"]:
+            text = short(cells[peer]["speed"]) if peer in cells else "–"
+            times = ratio(name, cells, peer)
+            row.append(text if peer == "zfuse" or times is None else f"{text} ({short_ratio(times)})")
+        rows.append(row)
+    return table(["", *run["peers"]], rows)
+
+
+def has(summary, peer, key):
+    return any(cells.get(peer, {}).get(key) is not None for cells in summary.values())
+
+
+def device_table(run, summary):
+    """Writes, KiB written and flushes, of the peers whose device can be asked; not of what writes nothing."""
+    peers = [p for p in run["peers"] if has(summary, p, "device_writes")]
+    rows = []
+    for name, cells in summary.items():
+        if not any(cells.get(p, {}).get("device_write_bytes") for p in peers):
+            continue
+        row = [name]
+        for peer in peers:
+            cell = cells.get(peer, {})
+            kib = cell.get("device_write_bytes")
+            row.append(" / ".join([short(cell.get("device_writes")), short(kib / 1024 if kib is not None else None),
+                                   short(cell.get("device_flushes"))]))
+        rows.append(row)
+    return table(["", *peers], rows) if rows else None
+
+
+def cpu_table(run, summary):
+    """Time of the processors: of the whole machine, and in brackets of the daemon."""
+    rows = []
+    for name, cells in summary.items():
+        if all(cell["machine_cpu_s"] is None for cell in cells.values()):
+            continue
+        found = (cells.get(peer, {}) for peer in run["peers"])
+        rows.append([name, *(short_seconds(c.get("machine_cpu_s"), c.get("daemon_cpu_s")) for c in found)])
+    return table(["", *run["peers"]], rows) if rows else None
+
+
+def memory_table(run, summary):
+    """The most that a daemon had resident, by suite: the largest of the medians of its operations."""
+    peers = [p for p in run["peers"] if has(summary, p, "daemon_peak_bytes")]
+    peaks = {}
+    for name, cells in summary.items():
+        for peer in peers:
+            value = cells.get(peer, {}).get("daemon_peak_bytes")
+            if value is not None:
+                suite = peaks.setdefault(OPERATIONS[name].suite, {})
+                suite[peer] = max(value, suite.get(peer, 0))
+    rows = [[suite, *(short(by[p] / (1 << 20)) if p in by else "–" for p in peers)] for suite, by in peaks.items()]
+    return table(["suite, MiB", *peers], rows) if rows else None
+
+
+# ---- reports ----
+
+def title(run):
+    where = {"tmpfs": "images on tmpfs", "disk": f"images on disk ({run['filesystem']})"}[run["medium"]]
+    over = "FUSE over io_uring" if run["transport"] == "io_uring" else "/dev/fuse"
+    options = f", zfuse with {run['options']}" if run["options"] else ""
+    return f"{where}, {over}{options}"
+
+
+def circumstances(run):
+    """How it was measured, in lines."""
+    m = run["machine"]
+    rounds = f"{run['rounds']} round{'s' if run['rounds'] != 1 else ''}"
+    lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
+             f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory."]
+    lines += [f"Left out: {peer}: {why}." for peer, why in run["left_out"].items()]
+    lines += [f"Note: {note}." for note in run["notes"]]
+    lines += [f"Failed: {f['peer']}, {f['suite']}, round {f['round'] + 1}: {' '.join(f['error'].split())[:60]}."
+              for f in run["failures"]]
+    return lines
+
+
+def sections(run):
+    """[(heading, explanation, table)]"""
+    summary = summarize(run)
+    found = [
+        ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's; above "
+         "1, zfuse is faster.", speed_table(run, summary)),
+        ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
+         device_table(run, summary)),
+        ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",
+         cpu_table(run, summary)),
+        ("Memory", "The most that the daemon had resident.", memory_table(run, summary)),
+    ]
+    return [(heading, text, made) for heading, text, made in found if made]
+
+
+def wrap(line):
+    return textwrap.fill(line, LINE_MAX, subsequent_indent="  " if line.startswith("- ") else "")
+
+
+def markdown(runs, level=2):
+    parts = []
+    for run in runs:
+        heading = title(run)
+        parts.append(f"{'#' * level} {heading[0].upper()}{heading[1:]}")
+        parts.append("\n".join(wrap(f"- {line}") for line in circumstances(run)))
+        for name, explanation, made in sections(run):
+            parts.append(wrap(f"**{name}.** {explanation}"))
+            parts.append(made)
+    return "\n\n".join(parts) + "\n"
+
+
+def text(runs):
+    parts = []
+    for run in runs:
+        parts.append("\n".join(wrap(line) for line in [title(run), *circumstances(run)]))
+        for name, explanation, made in sections(run):
+            parts.append(f"{wrap(f'{name}. {explanation}')}\n\n{made}")
+    return "\n\n".join(parts) + "\n"
+
+
+def as_json(runs):
+    """The samples, and what they come to."""
+    return {"version": 1, "runs": [{**run, "medians": {
+        name: {"unit": OPERATIONS[name].unit, "per": OPERATIONS[name].per,
+               "peers": {peer: {**cell, "zfuse_ratio": ratio(name, cells, peer)} for peer, cell in cells.items()}}
+        for name, cells in summarize(run).items()}} for run in runs]}
+
+
+def replace_block(document, name, content):
+    """Puts content between the comments `<!-- NAME -->` and `<!-- end of NAME -->` of a document."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    if document.count(begin) != 1 or document.count(end) != 1:
+        raise ValueError(f"expected {begin} and {end} once each")
+    head, rest = document.split(begin)
+    _, tail = rest.split(end)
+    return f"{head}{begin}\n\n{content.strip()}\n\n{end}{tail}"

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The rounds. In each, every suite is done to every peer in turn, each time freshly made; who begins rotates, so that
+no peer always has the warm, or the tired, machine. Whatever ends it, nothing is left behind: mounts are in a mount
+namespace of our own, daemons are told when we die, loop devices go with their mounts; files of a run that was killed
+are removed by the next.
+"""
+import datetime
+import fcntl
+import os
+import pathlib
+import platform
+import shutil
+import sys
+import tempfile
+
+from bench import peers
+from bench.jobs import Jobs, OPERATIONS
+from bench.peers import PEERS, PeerError, Passthrough
+
+PREFIX = "zfuse-bench-"
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def machine():
+    model = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
+             if line.startswith("model name")]
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "kernel": platform.release(),
+        "processors": os.cpu_count(),
+        "model": model[0] if model else platform.machine(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def rotated(items, by):
+    by %= max(len(items), 1)
+    return items[by:] + items[:by]
+
+
+class Place:
+    """A directory of ours in `base`, locked while we live."""
+
+    def __init__(self, base):
+        self.base = pathlib.Path(base)
+        self.clear_stale()
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        self.fd = self.lock(self.path)
+
+    @staticmethod
+    def lock(path):
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        return fd
+
+    def clear_stale(self):
+        for path in self.base.glob(PREFIX + "*"):
+            fd = self.lock(path)
+            if fd is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(fd)
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.fd)
+
+
+class Run:
+    """All rounds on one medium. `settings`: see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
+
+    def __init__(self, settings, medium, directory, sizes, tar):
+        self.settings = settings
+        self.directory = directory
+        self.sizes = sizes
+        self.tar = tar
+        self.result = {"medium": medium, "filesystem": filesystem_type(directory), "transport": settings.transport,
+                       "options": settings.options, "rounds": settings.rounds, "quick": settings.quick,
+                       "machine": machine(), "left_out": {}, "notes": [], "failures": [], "samples": []}
+
+    def note(self, text):
+        self.result["notes"].append(text)
+        say(text)
+
+    def choose_peers(self):
+        chosen = []
+        for name in self.settings.peers:
+            reason = PEERS[name].lacks(self.settings)
+            if reason:
+                self.result["left_out"][name] = reason
+                say(f"{name} is left out: {reason}")
+            else:
+                chosen.append(name)
+        if Passthrough.name in chosen and "files" in self.settings.suites \
+                and self.sizes.files > Passthrough.files_max():
+            self.sizes.files = Passthrough.files_max()
+            self.note(f"{self.sizes.files:,} files instead of {type(self.sizes)().files:,}: passthrough_hp keeps a "
+                      "descriptor open for each, and more are not allowed here")
+        for name in chosen:
+            if PEERS[name].rounds_max and self.settings.rounds > PEERS[name].rounds_max:
+                self.note(f"{name} took part in the first {PEERS[name].rounds_max} rounds only: it is slow")
+        self.result["peers"] = chosen
+        self.result["files"] = self.sizes.files
+        return chosen
+
+    def run(self):
+        chosen = self.choose_peers()
+        if self.tar:
+            self.note(f"the tree has {self.tar.entries:,} entries, {self.tar.size / (1 << 20):.0f} MiB as a tar")
+        with Place(self.directory) as place:
+            for number in range(self.settings.rounds):
+                for suite in self.settings.suites:
+                    for name in rotated(chosen, number):
+                        if not PEERS[name].takes_part(suite, number):
+                            continue
+                        say(f"{self.result['medium']}, round {number + 1} of {self.settings.rounds}: {suite}, {name}")
+                        self.run_suite(number, suite, name, place)
+        return self.result
+
+    def run_suite(self, number, suite, name, place):
+        def sink(operation, count, seconds, costs):
+            self.result["samples"].append({"peer": name, "operation": operation.name, "round": number, "count": count,
+                                           "seconds": seconds, "costs": costs})
+
+        try:
+            with PEERS[name](place / name, self.settings) as peer:
+                Jobs(self.settings.build, self.sizes, self.tar, sink).run_suite(suite, peer)
+        except PeerError as e:
+            done = [s["operation"] for s in self.result["samples"] if s["peer"] == name and s["round"] == number]
+            missing = [o.name for o in OPERATIONS.values() if o.suite == suite and o.name not in done]
+            self.result["failures"].append({"peer": name, "round": number, "suite": suite, "error": str(e)})
+            say(f"{name} failed at {missing[0] if missing else 'its end'}: {e}")
+
+
+def filesystem_type(directory):
+    name = peers.run("stat", "-f", "-c", "%T", directory).strip()
+    # The three have one magic number.
+    return "ext4" if name == "ext2/ext3" else name

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The flags of inodes: FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use.
+ *
+ * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
+ * the file and has CAP_LINUX_IMMUTABLE where it needs that, and asks us with a request of its own,
+ * whose `arg` is NULL. What comes from a program directly has the program's pointer there, and
+ * nobody has checked it: the kernel passes on a call that the first request refused as unsupported.
+ * So that gets the same answer again, whatever is in its buffer by now.
+ */
+#include "fuse/ops.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <string.h>
+
+static const struct {
+	uint32_t xflag, flag;
+} xflags[] = {
+	{FS_XFLAG_IMMUTABLE, ZF_INODE_IMMUTABLE}, {FS_XFLAG_APPEND, ZF_INODE_APPEND},
+	{FS_XFLAG_SYNC, ZF_INODE_SYNC},		  {FS_XFLAG_NOATIME, ZF_INODE_NOATIME},
+	{FS_XFLAG_NODUMP, ZF_INODE_NODUMP},	  {FS_XFLAG_PROJINHERIT, ZF_INODE_PROJINHERIT},
+};
+#define XFLAG_COUNT (sizeof(xflags) / sizeof(xflags[0]))
+
+static int get_flags(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	int r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
+
+	if (r == 0)
+		fuse_reply_ioctl(call->req, 0, &attr.flags, sizeof(attr.flags));
+	return r;
+}
+
+static int get_xattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct fsxattr answer = {0};
+	struct zf_attr attr;
+	int r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
+
+	if (r < 0)
+		return r;
+	answer.fsx_projid = attr.project;
+	for (size_t i = 0; i < XFLAG_COUNT; i++) {
+		if (attr.flags & xflags[i].flag)
+			answer.fsx_xflags |= xflags[i].xflag;
+	}
+	fuse_reply_ioctl(call->req, 0, &answer, sizeof(answer));
+	return 0;
+}
+
+static int set(struct zf_daemon *daemon, struct zf_call *call, const struct zf_set_flags *set)
+{
+	int r = zf_fs_set_flags(daemon->fs, &call->ctx, call->ino, set);
+
+	if (r < 0)
+		return r;
+	zf_forget_attr(daemon, call->ino); /* the change time */
+	fuse_reply_ioctl(call->req, 0, NULL, 0);
+	return 0;
+}
+
+static int set_flags(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_set_flags wanted = {.mask = UINT32_MAX};
+
+	memcpy(&wanted.flags, call->data, sizeof(wanted.flags));
+	return set(daemon, call, &wanted);
+}
+
+static int set_xattr(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_set_flags wanted = {.set_project = true};
+	struct fsxattr asked;
+
+	memcpy(&asked, call->data, sizeof(asked));
+	wanted.project = asked.fsx_projid;
+	for (size_t i = 0; i < XFLAG_COUNT; i++) {
+		wanted.mask |= xflags[i].flag;
+		if (asked.fsx_xflags & xflags[i].xflag)
+			wanted.flags |= xflags[i].flag;
+		asked.fsx_xflags &= ~xflags[i].xflag;
+	}
+	return asked.fsx_xflags ? -EOPNOTSUPP : set(daemon, call, &wanted);
+}
+
+static const struct command {
+	unsigned int number;
+	size_t in_size, out_size; /* GETFLAGS moves an int, whatever its number says */
+	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
+} commands[] = {
+	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags},
+	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags},
+	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr},
+	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr},
+};
+
+static const struct command *find_command(unsigned int number)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].number == number)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+void zf_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
+		 struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		 size_t out_size)
+{
+	const struct command *command = find_command(number);
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_IOCTL,
+		.ino = ino,
+		.data = in,
+		.size = in_size,
+	};
+
+	(void)fi;
+	(void)flags;
+	if (!command) {
+		fuse_reply_err(req, ENOTTY);
+	} else if (arg || in_size < command->in_size || out_size < command->out_size) {
+		fuse_reply_err(req, EOPNOTSUPP);
+	} else {
+		call.run = command->run;
+		zf_call_dispatch(&call);
+	}
+}

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What scripts/bench makes of samples: medians, ratios, tables, goals, the picture; and how it prepares and clears its
+places. Nothing is measured here.
+"""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from bench import goals, measure, picture, report, run, tree  # noqa: E402 (the path comes first)
+from bench.jobs import OPERATIONS, SECONDS  # noqa: E402
+from bench.peers import PEERS  # noqa: E402
+
+
+def sample(peer, operation, number, count, seconds, costs=None):
+    return {"peer": peer, "operation": operation, "round": number, "count": count, "seconds": seconds, "costs": costs}
+
+
+def costs(writes=None, peak=None):
+    device = None if writes is None else {"writes": writes, "write_bytes": writes * 4096, "flushes": 2, "reads": 0,
+                                          "read_bytes": 0}
+    return {"device": device, "machine_cpu_s": 0.5, "daemon_cpu_s": 0.25 if peak else None, "daemon_peak_bytes": peak}
+
+
+def a_run(samples, peers=("zfuse", "btrfs"), **more):
+    return {"medium": "tmpfs", "filesystem": "tmpfs", "transport": "io_uring", "options": "", "rounds": 3,
+            "quick": False,
+            "machine": {"date": "2026-01-01 00:00 UTC", "kernel": "6.18", "processors": 2, "model": "x",
+                        "memory_bytes": 1 << 34},
+            "left_out": {}, "notes": [], "failures": [], "peers": list(peers), "samples": samples, **more}
+
+
+def full_run(speed=50000.0, **more):
+    """Every operation by every peer, all as fast, with the widest numbers that there are."""
+    samples = [sample(peer, o.name, 0, 1 if o.unit == SECONDS else speed, 1234.5 if o.unit == SECONDS else 1.0,
+                      costs(writes=120000 if peer in ("zfuse", "ext4", "btrfs") else None,
+                            peak=700 << 20 if peer in ("zfuse", "passthrough_hp", "fuse2fs") else None))
+               for peer in PEERS for o in OPERATIONS.values()]
+    return a_run(samples, PEERS, **more)
+
+
+class Medians(unittest.TestCase):
+    def test_takes_the_middle_sample_of_each_peer(self):
+        samples = [sample("zfuse", "create file", i, 100, seconds) for i, seconds in enumerate((1.0, 50.0, 2.0))]
+        samples += [sample("btrfs", "create file", i, 100, 4.0) for i in range(3)]
+        cells = report.summarize(a_run(samples))["create file"]
+        self.assertEqual(cells["zfuse"]["speed"], 50)
+        self.assertEqual((cells["zfuse"]["lowest"], cells["zfuse"]["highest"]), (2, 100))
+        self.assertEqual(report.ratio("create file", cells, "btrfs"), 2.0)
+
+    def test_of_two_takes_the_mean(self):
+        samples = [sample("zfuse", "create file", i, count, 1.0) for i, count in enumerate((10, 20))]
+        self.assertEqual(report.summarize(a_run(samples))["create file"]["zfuse"]["speed"], 15)
+
+    def test_the_shorter_time_is_the_faster(self):
+        samples = [sample("zfuse", "untar", 0, 1, 2.0), sample("btrfs", "untar", 0, 1, 1.0)]
+        cells = report.summarize(a_run(samples))["untar"]
+        self.assertEqual(report.ratio("untar", cells, "btrfs"), 0.5)
+
+    def test_costs_are_per_operation_and_unknown_ones_stay_unknown(self):
+        samples = [sample("zfuse", "create file", 0, 100, 1.0, costs(writes=50, peak=1 << 20)),
+                   sample("btrfs", "create file", 0, 100, 1.0, costs())]
+        cells = report.summarize(a_run(samples))["create file"]
+        self.assertEqual(cells["zfuse"]["device_writes"], 0.5)
+        self.assertEqual(cells["zfuse"]["device_flushes"], 0.02)
+        self.assertEqual(cells["zfuse"]["daemon_peak_bytes"], 1 << 20)
+        self.assertIsNone(cells["btrfs"]["device_writes"])
+        self.assertIsNone(cells["btrfs"]["daemon_peak_bytes"])
+
+    def test_what_a_peer_did_not_do_has_no_ratio(self):
+        cells = report.summarize(a_run([sample("zfuse", "untar", 0, 1, 2.0)]))["untar"]
+        self.assertIsNone(report.ratio("untar", cells, "btrfs"))
+
+    def test_runs_of_the_same_setting_become_one(self):
+        first = a_run([sample("zfuse", "untar", 0, 1, 1.0)], rounds=1)
+        second = a_run([sample("zfuse", "untar", 0, 1, 3.0)], rounds=1)
+        other = a_run([sample("zfuse", "untar", 0, 1, 9.0)], rounds=1, transport="dev")
+        merged = report.merge([first, second, other])
+        self.assertEqual([(r["transport"], r["rounds"]) for r in merged], [("io_uring", 2), ("dev", 1)])
+        self.assertEqual(report.summarize(merged[0])["untar"]["zfuse"]["speed"], 2.0)
+
+
+class Tables(unittest.TestCase):
+    def test_show_value_and_ratio(self):
+        samples = [sample("zfuse", "create file", 0, 24148, 1.0), sample("btrfs", "create file", 0, 16000, 1.0)]
+        made = report.speed_table(a_run(samples), report.summarize(a_run(samples)))
+        self.assertIn("| create file | 24.1k | 16.0k (1.51) |", made)
+
+    def test_tell_the_device_only_of_those_that_have_one(self):
+        samples = [sample("zfuse", "create file", 0, 100, 1.0, costs(writes=50)),
+                   sample("btrfs", "create file", 0, 100, 1.0, costs())]
+        made = report.device_table(a_run(samples), report.summarize(a_run(samples)))
+        self.assertIn("| create file | 0.50 / 2.00 / 0.020 |", made)
+        self.assertNotIn("btrfs", made)
+
+    def test_numbers_keep_about_three_digits(self):
+        self.assertEqual([report.short(v) for v in (0, 0.0123, 0.123, 9.994, 9.996, 99.96, 24148.4, None)],
+                         ["0.00", "0.012", "0.12", "9.99", "10.0", "100", "24.1k", "–"])
+        self.assertEqual([report.short_seconds(*v) for v in ((2, None), (0.0634, 0.005), (9.7e-6, 0), (None, None))],
+                         ["2.00 s", "63.4 (5.00) ms", "9.70 (0.00) µs", "–"])
+
+    def test_fit_the_lines_of_a_document(self):
+        wide = full_run(notes=["19,500 files instead of 20,000"], left_out={"ext4": "this kernel has no ext4"})
+        lines = report.markdown([wide]).splitlines()
+        self.assertGreater(len(lines), 80)
+        self.assertEqual([line for line in lines if len(line) > report.LINE_MAX], [])
+
+    def test_tell_what_was_left_out_and_what_failed(self):
+        failed = a_run([], left_out={"btrfs": "this kernel has no btrfs"},
+                       failures=[{"peer": "fuse2fs", "round": 0, "suite": "mix", "error": "mix failed:\nno"}])
+        lines = report.circumstances(failed)
+        self.assertIn("Left out: btrfs: this kernel has no btrfs.", lines)
+        self.assertIn("Failed: fuse2fs, mix, round 1: mix failed: no.", lines)
+
+
+class Documents(unittest.TestCase):
+    def test_a_block_is_replaced_and_the_rest_is_kept(self):
+        before = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n"
+        after = report.replace_block(before, "x", "new\n")
+        self.assertEqual(after, "a\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nb\n")
+        self.assertEqual(report.replace_block(after, "x", "new"), after)
+
+    def test_a_missing_block_is_an_error(self):
+        with self.assertRaises(ValueError):
+            report.replace_block("a", "x", "new")
+
+    def test_docs_performance_has_the_blocks(self):
+        document = (ROOT / "docs/performance.md").read_text()
+        for name in ("scripts/bench: goals", "scripts/bench: tables"):
+            report.replace_block(document, name, "new")
+
+
+class Goals(unittest.TestCase):
+    def verdicts(self, runs):
+        return {(g.medium, g.operation, g.peer): goals.verdict(g, r) for g, _, r in goals.check(runs)}
+
+    def test_are_met_from_the_bound_on(self):
+        for seconds, expected in ((1.5, "met"), (1.501, "short")):
+            samples = [sample("zfuse", "untar", 0, 1, seconds), sample("btrfs", "untar", 0, 1, 1.0)]
+            self.assertEqual(self.verdicts([a_run(samples)])["tmpfs", "untar", "btrfs"], expected)
+
+    def test_count_only_on_their_medium(self):
+        samples = [sample("zfuse", "write 1 MiB", 0, 512, 1.0), sample("plain", "write 1 MiB", 0, 512, 1.0)]
+        verdicts = self.verdicts([a_run(samples, ("zfuse", "plain"))])
+        self.assertEqual(verdicts["disk", "write 1 MiB", "plain"], "not measured")
+        verdicts = self.verdicts([a_run(samples, ("zfuse", "plain"), medium="disk")])
+        self.assertEqual(verdicts["disk", "write 1 MiB", "plain"], "met")
+
+    def test_all_can_be_measured(self):
+        verdicts = self.verdicts([full_run(), full_run(medium="disk")])
+        self.assertNotIn("not measured", verdicts.values())
+
+
+class Picture(unittest.TestCase):
+    def test_is_well_formed_and_has_a_bar_for_each_ratio(self):
+        runs = [full_run(), full_run(medium="disk")]
+        root = xml.etree.ElementTree.fromstring(picture.draw(runs))
+        peers = [p for p in PEERS if p != "zfuse"]
+        for peer in peers:
+            bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
+            self.assertEqual(len(bars), 2 * len(OPERATIONS) + 1, peer)  # and one in the legend
+
+    def test_stays_on_the_canvas_whatever_the_ratio(self):
+        samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),
+                   sample("zfuse", "rm -r", 0, 1, 1e6), sample("btrfs", "rm -r", 0, 1, 1.0)]
+        root = xml.etree.ElementTree.fromstring(picture.draw([a_run(samples)]))
+        for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+            left, right = float(rect.get("x", 0)), float(rect.get("x", 0)) + float(rect.get("width"))
+            self.assertTrue(0 <= left and right <= float(root.get("width")), rect.attrib)
+
+    def test_is_drawn_of_zfuse_alone(self):
+        xml.etree.ElementTree.fromstring(picture.draw([a_run([sample("zfuse", "untar", 0, 1, 1.0)], ["zfuse"])]))
+
+
+class Counters(unittest.TestCase):
+    def test_reads_the_time_of_a_process_whatever_its_name(self):
+        stat = "7 (a) b) S " + " ".join(["0"] * 10) + f" {3 * measure.TICKS} {measure.TICKS} 0"
+        self.assertEqual(measure.parse_process_cpu(stat), 4.0)
+
+    def test_idle_time_is_not_busy(self):
+        stat = f"cpu  {measure.TICKS} 0 {measure.TICKS} 99999 99999 0 {measure.TICKS} 0 0 0\ncpu0 1 1 1 1\n"
+        self.assertEqual(measure.parse_machine_busy(stat), 3.0)
+
+    def test_finds_the_high_water_of_memory(self):
+        self.assertEqual(measure.parse_peak("Name:\tx\nVmHWM:\t  1234 kB\nVmRSS:\t  9 kB\n"), 1234 * 1024)
+
+    def test_subtracts_what_was_counted_before(self):
+        after = measure.Device(reads=5, read_bytes=50, writes=7, write_bytes=70, flushes=3)
+        self.assertEqual(after.since(measure.Device(reads=1, writes=2)),
+                         {"reads": 4, "read_bytes": 50, "writes": 5, "write_bytes": 70, "flushes": 3})
+
+
+class Rounds(unittest.TestCase):
+    def test_who_begins_rotates(self):
+        self.assertEqual([run.rotated([1, 2, 3], n) for n in range(4)],
+                         [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]])
+
+    def test_what_a_killed_run_left_is_removed_and_what_a_living_one_has_is_not(self):
+        with tempfile.TemporaryDirectory() as base:
+            (pathlib.Path(base) / (run.PREFIX + "left") / "deep").mkdir(parents=True)
+            (pathlib.Path(base) / "other").mkdir()
+            with run.Place(base) as first, run.Place(base) as second:
+                self.assertEqual(sorted(os.listdir(base)), sorted([first.name, second.name, "other"]))
+            self.assertEqual(os.listdir(base), ["other"])
+
+
+class Trees(unittest.TestCase):
+    def copied(self, entries, size):
+        with tempfile.TemporaryDirectory() as base:
+            source = pathlib.Path(base) / "source"
+            for name in ("a/one", "a/two", "b/three", ".git/config", "build/x", "build-y/z"):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_bytes(b"x" * 100)
+            (source / "c").symlink_to("nowhere")
+            target = pathlib.Path(base) / "target"
+            try:
+                tree.copy_into(source, target, {"entries": entries, "bytes": size})
+            except tree.Full:
+                pass
+            return sorted(str(p.relative_to(target)) for p in target.rglob("*"))
+
+    def test_take_files_and_links_but_nothing_that_was_built(self):
+        self.assertEqual(self.copied(100, 10000), ["a", "a/one", "a/two", "b", "b/three", "c"])
+
+    def test_stop_at_their_bounds(self):
+        self.assertEqual(self.copied(4, 10000), ["a", "a/one", "a/two"])  # the top is an entry too
+        self.assertEqual(self.copied(100, 250), ["a", "a/one", "a/two", "b"])
+
+
+unittest.main()

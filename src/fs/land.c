@@ -76,6 +76,16 @@ struct landing {
 	bool changed; /* something landed: the item is to be stored */
 };
 
+static void take_back(struct landing *landing, const struct run *run)
+{
+	struct zf_data *data = &landing->segment->inode->data;
+
+	zf_mutex_lock(&data->lock);
+	for (unsigned int i = 0; i < run->count; i++)
+		zf_block_take_back_locked(data, landing->append->blocks[run->first + i]);
+	zf_mutex_unlock(&data->lock);
+}
+
 static void retire(struct landing *landing, unsigned int first, unsigned int count)
 {
 	struct zf_inode *inode = landing->segment->inode;
@@ -104,6 +114,7 @@ static int land_run(struct landing *landing, const struct run *run)
 	int r;
 
 	extent.len = (uint64_t)(count < most ? count : most) << ZF_BLOCK_SHIFT;
+	take_back(landing, run);
 	r = zf_extent_put(&landing->editor, &extent, &len);
 	if (r < 0)
 		return r;

@@ -33,6 +33,7 @@
 	R(OPEN, open) \
 	R(READ, read) \
 	R(WRITE, write) \
+	R(FALLOCATE, fallocate) \
 	R(FSYNC, fsync) \
 	R(FSYNCDIR, fsyncdir) \
 	R(SYNCFS, syncfs) \

@@ -245,7 +245,7 @@ static bool overlap(uint64_t a, uint64_t b, uint64_t len)
 int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *from, *to;
-	uint64_t len = op->len;
+	uint64_t len = op->len, end;
 	int64_t r = find_file(oracle, op->from_ino, &from);
 
 	if (r == 0)
@@ -266,6 +266,10 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 		len = (uint64_t)op->result;
 	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
 			 oracle->keep_old);
+	end = op->offset + len;
+	/* The last block may be shared whole: what was allocated behind the end of it goes. */
+	if (end == to->data.size)
+		oracle_data_zero(&to->data, end, zf_align_up(end, ZF_BLOCK_SIZE), 0, false);
 	to->mtime = to->ctime = oracle->now;
 	to->times_loose = true;
 	to->unsettled++;

@@ -51,9 +51,11 @@ static uint32_t active_left(const struct zf_alloc *alloc)
 int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	uint32_t best = NO_ZONE;
+	bool wanted;
 
 	zf_mutex_lock(&alloc->lock);
-	for (uint32_t z = 2; z < alloc->zone_count && active_left(alloc) == 0; z++) {
+	wanted = active_left(alloc) == 0;
+	for (uint32_t z = 2; wanted && z < alloc->zone_count; z++) {
 		const struct zf_zone *zone = &alloc->zones[z];
 		const struct zf_zone *other = &alloc->zones[best == NO_ZONE ? z : best];
 

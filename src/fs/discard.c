@@ -45,7 +45,7 @@ void zf_data_discard(struct zf_inode *inode)
 	bool off;
 
 	zf_discard_blocks(inode, 0, UINT64_MAX);
-	inode->item_dirty = false;
+	zf_inode_mark_clean(inode);
 	zf_mutex_lock(&fs->lock);
 	off = inode->on_dirty_list;
 	if (off)

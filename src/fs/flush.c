@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fs/access.h"
 #include "fs/append.h"
 #include "fs/extent.h"
 #include "fs/inline.h"
@@ -152,16 +153,33 @@ void zf_data_unlock(struct zf_inode *inode)
 		zf_inode_put(inode);
 }
 
-static int store_item(struct zf_inode *inode)
+/* An operation has stored the item meanwhile: then nothing but this keeps the inode on the list. */
+static void settle(struct zf_inode *inode)
+{
+	bool listed;
+
+	zf_mutex_lock(&inode->fs->lock);
+	listed = inode->on_dirty_list;
+	zf_mutex_unlock(&inode->fs->lock);
+	if (!listed)
+		return;
+	zf_rwlock_wrlock(&inode->lock);
+	zf_data_unlock(inode);
+}
+
+static int store_item(struct zf_inode *inode, bool in_passing)
 {
 	struct zf_trans trans;
-	bool dirty;
+	bool dirty, later;
 	int r;
 
 	zf_rwlock_rdlock(&inode->lock);
 	dirty = inode->item_dirty;
+	later = in_passing && zf_access_is_lazy(inode);
 	zf_rwlock_unlock(&inode->lock);
 	if (!dirty)
+		settle(inode);
+	if (!dirty || later)
 		return 0;
 	r = zf_data_join(inode, 1, &trans);
 	if (r < 0)
@@ -253,12 +271,12 @@ int zf_data_flush(struct zf_inode *inode, bool wait)
 
 	if (!wait) {
 		r = start_one(inode);
-		return r < 0 || has_blocks(&inode->data) ? r : store_item(inode);
+		return r < 0 || has_blocks(&inode->data) ? r : store_item(inode, false);
 	}
 	r = zf_flush_land(inode);
 	if (r == 0)
 		r = take_error(inode);
-	return r < 0 ? r : store_item(inode);
+	return r < 0 ? r : store_item(inode, false);
 }
 
 /* ---- many ---- */
@@ -320,7 +338,7 @@ static int flush_many(struct zf_fs *fs, bool wait, uint64_t born_ms)
 			continue;
 		r = start(&packer, inode);
 		if (r == 0 && !has_blocks(&inode->data))
-			r = store_item(inode);
+			r = store_item(inode, !wait);
 		first = first ? first : r;
 	}
 	pack_submit(&packer);

@@ -38,6 +38,13 @@ struct zf_fs;
 
 /* ---- mounting ---- */
 
+/* When reading moves the access time: fs/access.h. */
+enum zf_atime {
+	ZF_ATIME_RELATIVE, /* once after each change, and once a day */
+	ZF_ATIME_STRICT,
+	ZF_ATIME_NEVER,
+};
+
 struct zf_mount_options {
 	bool read_only;
 	bool threads;		 /* background commits, flushes, tidying */
@@ -45,6 +52,10 @@ struct zf_mount_options {
 	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	enum zf_atime atime;
+	bool no_dir_atime;	 /* never that of directories */
+	bool lazy_time;		 /* access times may be stored a day late */
+	bool sync_names;	 /* every directory is as with ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -73,6 +84,7 @@ struct zf_ctx {
 	gid_t gid;
 	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	/* see above */
+	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 };
 
 struct zf_time {
@@ -149,7 +161,7 @@ enum zf_set {
 	ZF_SET_CTIME = 1 << 6,
 	ZF_SET_ATIME_NOW = 1 << 7,
 	ZF_SET_MTIME_NOW = 1 << 8,
-	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid, and setgid if group-executable */
+	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
 };
 struct zf_setattr {
 	unsigned int valid; /* enum zf_set */
@@ -179,6 +191,7 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 /* With size 0 the length only; -ERANGE if `size` is too small. */
 ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		       void *value, size_t size);
+/* Names in the trusted namespace for root alone. */
 ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
 			size_t size);
 int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);

@@ -412,6 +412,14 @@ void zf_inode_mark_dirty(struct zf_inode *inode)
 	zf_mutex_unlock(&fs->lock);
 }
 
+void zf_inode_mark_clean(struct zf_inode *inode)
+{
+	inode->item_dirty = false;
+	if (inode->lazy)
+		atomic_fetch_sub(&inode->fs->lazy_count, 1);
+	inode->lazy = false;
+}
+
 /* The inodes in ascending ino, each once, without NULL. Returns how many. */
 static unsigned int sort(struct zf_inode *const *inodes, unsigned int count,
 			 struct zf_inode **ret_sorted)

@@ -72,6 +72,8 @@ struct zf_inode {
 	struct zf_inode_item item;
 	uint64_t disk_size;
 	bool item_dirty; /* item differs from what the tree holds (times, size) */
+	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
+	int64_t lazy_since_s;
 	struct zf_data data;
 
 	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
@@ -143,6 +145,7 @@ struct zf_fs {
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
+	atomic_uint lazy_count;	     /* inodes that are lazy */
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
@@ -181,6 +184,8 @@ void zf_inode_forget_all(struct zf_fs *fs);
 /* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
  * inode->lock. */
 void zf_inode_mark_dirty(struct zf_inode *inode);
+/* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
+void zf_inode_mark_clean(struct zf_inode *inode);
 
 /* Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
  * item_dirty. */
@@ -201,10 +206,10 @@ void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
 
 /*
  * What Linux does to a file whose content or owner changes: setuid goes, setgid too if the group
- * may execute. In memory: returns whether the mode changed, so that the caller stores the item.
- * Lock held exclusively.
+ * may execute or the caller is no member of it. In memory: returns whether the mode changed, so
+ * that the caller stores the item. Lock held exclusively.
  */
-bool zf_inode_kill_suidgid(struct zf_inode *inode);
+bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /* ---- orphans (orphan.c) ---- */
 

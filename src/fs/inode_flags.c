@@ -66,6 +66,8 @@ void zf_inode_inherit_flags(const struct zf_inode *dir, struct zf_inode *inode)
 
 bool zf_inode_is_sync(const struct zf_inode *inode)
 {
+	if (inode->fs->options.sync_names && inode->type == S_IFDIR)
+		return true;
 	return has(inode, ZF_INODE_SYNC | ZF_INODE_DIRSYNC);
 }
 

@@ -66,7 +66,7 @@ int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans)
 		return zf_report_corrupt(&inode->fs->report, "inode", inode->ino,
 					 "the fs tree has no item, expected one");
 	if (r == 0)
-		inode->item_dirty = false;
+		zf_inode_mark_clean(inode);
 	return r;
 }
 

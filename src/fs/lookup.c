@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fs/access.h"
 #include "fs/item_check.h"
 #include "fs/names.h"
 #include "fs/symlink.h"
@@ -101,13 +102,17 @@ int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 		  struct zf_dirent *entries, unsigned int max)
 {
 	struct zf_inode *dir;
+	bool counts;
 	int r = zf_inode_get(fs, ino, &dir);
 
 	if (r < 0)
 		return r;
 	zf_rwlock_rdlock(&dir->lock);
 	r = list(dir, cookie, entries, max);
+	counts = r >= 0 && zf_access_counts(dir, ctx);
 	zf_rwlock_unlock(&dir->lock);
+	if (counts)
+		zf_access_note(dir, ctx);
 	zf_inode_put(dir);
 	return r;
 }
@@ -116,13 +121,17 @@ ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		       size_t size)
 {
 	struct zf_inode *inode;
+	bool counts;
 	ssize_t r = zf_inode_get(fs, ino, &inode);
 
 	if (r < 0)
 		return r;
 	zf_rwlock_rdlock(&inode->lock);
 	r = S_ISLNK(inode->item.mode) ? zf_symlink_read(inode, buf, size) : -EINVAL;
+	counts = r >= 0 && zf_access_counts(inode, ctx);
 	zf_rwlock_unlock(&inode->lock);
+	if (counts)
+		zf_access_note(inode, ctx);
 	zf_inode_put(inode);
 	return r;
 }

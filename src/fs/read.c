@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fs/access.h"
 #include "fs/block.h"
 #include "fs/extent.h"
 #include "fs/inode.h"
@@ -311,15 +312,16 @@ int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_
 	return fetch(&round);
 }
 
-/* The size counts as of this round: 0 behind the end. */
+/* The size counts as of this round: 0 behind the end. *counts: see fs/access.h. */
 static ssize_t read_round(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
-			  uint8_t *buf, size_t len)
+			  uint8_t *buf, size_t len, bool *counts)
 {
 	uint64_t last = (offset >> ZF_BLOCK_SHIFT) + ROUND_BLOCKS, to;
 	struct round round;
 	int r;
 
 	zf_rwlock_rdlock(&inode->lock);
+	*counts = zf_access_counts(inode, ctx);
 	to = zf_min_u64(zf_min_u64(offset + len, last << ZF_BLOCK_SHIFT), inode->item.size);
 	if (offset >= to) {
 		zf_rwlock_unlock(&inode->lock);
@@ -341,13 +343,14 @@ ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t 
 		     size_t len)
 {
 	size_t done = 0;
+	bool counts = false;
 
 	if (offset >= ZF_FILE_SIZE_MAX)
 		return 0;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	while (done < len) {
-		ssize_t r =
-			read_round(inode, ctx, offset + done, (uint8_t *)buf + done, len - done);
+		ssize_t r = read_round(inode, ctx, offset + done, (uint8_t *)buf + done, len - done,
+				       &counts);
 
 		if (r < 0)
 			return done > 0 && r != -EAGAIN ? (ssize_t)done : r;
@@ -355,5 +358,7 @@ ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t 
 			break;
 		done += (size_t)r;
 	}
+	if (counts)
+		zf_access_note(inode, ctx);
 	return (ssize_t)done;
 }

@@ -141,12 +141,8 @@ static int check_replace(const struct rename *rename)
 
 static int check_flags(const struct rename *rename)
 {
-	int r;
+	int r = zf_inode_check_remove(rename->from_dir, rename->source);
 
-	/* Two names of one inode: nothing will be done. */
-	if (rename->source == rename->target)
-		return 0;
-	r = zf_inode_check_remove(rename->from_dir, rename->source);
 	if (r == 0)
 		r = zf_inode_check_project(rename->to_dir, rename->source);
 	if (r == 0 && rename->exchange)
@@ -167,6 +163,9 @@ static int check(const struct rename *rename)
 		return -ENOENT;
 	if (rename->no_replace && rename->target)
 		return -EEXIST;
+	/* Two names of one inode: nothing will be done. */
+	if (rename->source == rename->target)
+		return 0;
 	r = check_flags(rename);
 	if (r < 0)
 		return r;

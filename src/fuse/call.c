@@ -167,7 +167,9 @@ void zf_call_dispatch(struct zf_call *call)
 	struct zf_daemon *daemon = fuse_req_userdata(call->req);
 	const struct fuse_ctx *ctx = fuse_req_ctx(call->req);
 
-	call->ctx = (struct zf_ctx){.uid = ctx->uid, .gid = ctx->gid, .umask = ctx->umask};
+	call->ctx.uid = ctx->uid;
+	call->ctx.gid = ctx->gid;
+	call->ctx.umask = ctx->umask;
 	call->thread = zf_thread_self();
 	if (fuse_req_is_uring(call->req) &&
 	    !atomic_load_explicit(&daemon->uring_used, memory_order_relaxed))

@@ -2,6 +2,7 @@
 #include "fuse/control.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +20,9 @@
 
 /* How long a client may take to send its request, or to take its answer. */
 #define CLIENT_TIMEOUT_S 10
+
+/* Memory that is free in the allocator's heaps and not worth keeping for the next request. */
+#define FREE_MEMORY_MAX ((size_t)16 << 20)
 
 /* A client that waits for the daemon's end. */
 struct waiter {
@@ -134,6 +138,14 @@ static void handle_request(struct zf_control *control, struct json_object *reque
 	answer(*fd, r, result);
 }
 
+/* A table of many zones, or a check of many files, takes far more than the daemon otherwise does.
+ */
+static void give_memory_back(void)
+{
+	if (mallinfo2().fordblks > FREE_MEMORY_MAX)
+		malloc_trim(0);
+}
+
 static void handle_client(struct zf_control *control)
 {
 	const struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
@@ -153,6 +165,7 @@ static void handle_client(struct zf_control *control)
 	}
 	handle_request(control, request, &fd);
 	json_object_put(request);
+	give_memory_back();
 }
 
 /* ---- the socket ---- */

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -134,6 +135,20 @@ static int check(struct zf_daemon *daemon)
 
 /* ---- device and filesystem ---- */
 
+/*
+ * The kernel's own clock, which moves a few times in a hundredth of a second. With the writeback
+ * cache the times of writes are the kernel's, and what came before and after must compare rightly
+ * with them.
+ */
+static int64_t now_as_the_kernel(void *arg)
+{
+	struct timespec now;
+
+	(void)arg;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static int open_filesystem(struct zf_daemon *daemon)
 {
 	const struct zf_image_options image_options = {
@@ -148,6 +163,11 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.cache_bytes = daemon->options.cache_bytes,
 		.dirty_bytes = daemon->options.dirty_bytes,
 		.commit_ms = daemon->options.commit_ms,
+		.atime = daemon->options.atime,
+		.no_dir_atime = daemon->options.no_dir_atime,
+		.lazy_time = daemon->options.lazy_time,
+		.sync_names = daemon->options.sync_names,
+		.now_ns = daemon->options.writeback ? now_as_the_kernel : NULL,
 	};
 	struct zf_fs *fs;
 	int r = zf_image_open(daemon->device, &image_options, &daemon->report, &daemon->dev);

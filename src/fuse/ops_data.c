@@ -31,8 +31,8 @@ void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 /* ---- open ---- */
 
 /*
- * Pages that the kernel collects say neither where a write began nor when it was made: appends, and writes that are to
- * be durable when answered, come one by one.
+ * Pages that the kernel collects say neither where a write began nor when it was made: appends, and
+ * writes that are to be durable when answered, come one by one.
  */
 static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_attr *attr)
 {
@@ -119,9 +119,9 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		.ino = ino,
 		.size = size,
 		.offset = (uint64_t)offset,
+		.ctx.no_atime = (fi->flags & O_NOATIME) != 0,
 	};
 
-	(void)fi;
 	zf_call_dispatch(&call);
 }
 

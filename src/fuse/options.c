@@ -10,12 +10,21 @@
 
 enum {
 	KEY_READ_ONLY,
+	KEY_ATIME_RELATIVE,
+	KEY_ATIME_STRICT,
+	KEY_ATIME_NEVER,
+	KEY_NO_DIR_ATIME,
+	KEY_SYNC_NAMES,
 	KEY_DROP, /* known to mount(8), of no use to a daemon */
 };
 
 #define FLAG(template, field)                                                                      \
 	{                                                                                          \
 		template, offsetof(struct zf_options, field), 1                                    \
+	}
+#define FLAG_OFF(template, field)                                                                  \
+	{                                                                                          \
+		template, offsetof(struct zf_options, field), 0                                    \
 	}
 #define VALUE(template, field)                                                                     \
 	{                                                                                          \
@@ -32,6 +41,9 @@ static const struct fuse_opt templates[] = {
 	FLAG("--version", version),
 	FLAG("allow_other", allow_other),
 	FLAG("sloppy", sloppy),
+	FLAG("lazytime", lazy_time),
+	FLAG_OFF("nolazytime", lazy_time),
+	FLAG_OFF("diratime", no_dir_atime),
 
 	VALUE("commit=%s", commit),
 	VALUE("cache=%s", cache),
@@ -50,10 +62,16 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("exec", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("noexec", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("async", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("sync", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("dirsync", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("noatime", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("nodiratime", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("sync", KEY_SYNC_NAMES),
+	FUSE_OPT_KEY("dirsync", KEY_SYNC_NAMES),
+	/* Of access times the kernel leaves all to us: of the last of these, what it says. */
+	FUSE_OPT_KEY("noatime", KEY_ATIME_NEVER),
+	FUSE_OPT_KEY("nodiratime", KEY_NO_DIR_ATIME),
+	FUSE_OPT_KEY("strictatime", KEY_ATIME_STRICT),
+	FUSE_OPT_KEY("norelatime", KEY_ATIME_STRICT),
+	FUSE_OPT_KEY("relatime", KEY_ATIME_RELATIVE),
+	FUSE_OPT_KEY("nostrictatime", KEY_ATIME_RELATIVE),
+	FUSE_OPT_KEY("atime", KEY_ATIME_RELATIVE),
 	FUSE_OPT_KEY("symfollow", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("nosymfollow", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("context=", FUSE_OPT_KEY_KEEP),
@@ -65,14 +83,6 @@ static const struct fuse_opt templates[] = {
 	/* Always so. */
 	FUSE_OPT_KEY("default_permissions", KEY_DROP),
 	FUSE_OPT_KEY("subtype=zfuse", KEY_DROP),
-	/* Access times are not kept: FUSE leaves them to daemons, and writing on every read is no
-	   use. */
-	FUSE_OPT_KEY("relatime", KEY_DROP),
-	FUSE_OPT_KEY("norelatime", KEY_DROP),
-	FUSE_OPT_KEY("strictatime", KEY_DROP),
-	FUSE_OPT_KEY("nostrictatime", KEY_DROP),
-	FUSE_OPT_KEY("lazytime", KEY_DROP),
-	FUSE_OPT_KEY("nolazytime", KEY_DROP),
 	/* What fstab may say to mount(8), which passes some of it on. */
 	FUSE_OPT_KEY("defaults", KEY_DROP),
 	FUSE_OPT_KEY("auto", KEY_DROP),
@@ -111,6 +121,21 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_READ_ONLY:
 		options->read_only = 1;
 		return 0;
+	case KEY_ATIME_RELATIVE:
+		options->atime = ZF_ATIME_RELATIVE;
+		return 0;
+	case KEY_ATIME_STRICT:
+		options->atime = ZF_ATIME_STRICT;
+		return 0;
+	case KEY_ATIME_NEVER:
+		options->atime = ZF_ATIME_NEVER;
+		return 1; /* for the list of mounts */
+	case KEY_NO_DIR_ATIME:
+		options->no_dir_atime = 1;
+		return 1;
+	case KEY_SYNC_NAMES:
+		options->sync_names = true;
+		return 1; /* data are the kernel's to sync: it sends FSYNC */
 	case KEY_DROP:
 		return 0;
 	case FUSE_OPT_KEY_NONOPT:

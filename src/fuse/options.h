@@ -8,6 +8,8 @@
 
 #include <fuse_opt.h>
 
+#include "fs/fs.h"
+
 enum zf_transport {
 	ZF_TRANSPORT_AUTO, /* io_uring if the kernel offers it */
 	ZF_TRANSPORT_URING,
@@ -22,6 +24,9 @@ struct zf_options {
 	int allow_other;
 	int sloppy; /* mount -s: options that nobody knows are no error */
 	bool writeback;
+	enum zf_atime atime;
+	int no_dir_atime, lazy_time;
+	bool sync_names; /* the mount is dirsync, or sync */
 	enum zf_transport transport;
 	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
 

@@ -14,7 +14,8 @@
 #include "txn/txn_internal.h"
 
 #define WRITE_MAX (UINT64_C(1) << 20)
-#define IN_FLIGHT 8u
+/* The device always has the next write waiting; and a read waits behind no more than this. */
+#define IN_FLIGHT 2u
 
 static const uint8_t zeroes[ZF_NODE_SIZE_MAX] __attribute__((aligned(ZF_BLOCK_SIZE)));
 

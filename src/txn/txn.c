@@ -285,7 +285,7 @@ bool zf_txn_has_much(struct zf_txn *txn)
 static void tell_much(struct zf_txn *txn)
 {
 	if (txn->options.much &&
-	    zf_forest_running_bytes(txn->forest) > txn->options.dirty_bytes_max / 2 &&
+	    zf_forest_running_bytes(txn->forest) > txn->options.dirty_bytes_max / 4 * 3 &&
 	    !atomic_exchange_explicit(&txn->told, true, memory_order_relaxed))
 		txn->options.much(txn->options.much_arg);
 }

@@ -38,7 +38,7 @@ struct zf_txn_options {
 	uint64_t dirty_bytes_max; /* of the running transaction's nodes; a join beyond it commits */
 	bool read_only;		  /* zf_txn_error() is -EROFS from the start */
 	/*
-	 * Once in each transaction, by the join that finds half of the bound dirty, on its thread:
+	 * Once in each transaction, by the join that finds 3/4 of the bound dirty, on its thread:
 	 * now would be the time for a commit. May be NULL; does not wait.
 	 */
 	void (*much)(void *arg);

@@ -10,7 +10,7 @@
 
 #include "base/lock.h"
 
-#define ROUNDS 10000
+#define ROUNDS 3000
 #define PAGE   4096
 
 struct shared {

@@ -429,6 +429,31 @@ static void a_cache_of_one_node_suffices(void **state)
 	rig_check(&rig);
 }
 
+/* What is dirty takes the place of clean nodes, all but the quarter that is theirs. */
+static void the_bound_of_the_cache_includes_dirty_nodes(void **state)
+{
+	const uint64_t bound = 48;
+	struct zf_forest_stats stats;
+
+	rig.options.cache_bytes = bound * NODE_SIZE;
+	rig_reopen(&rig);
+	for (uint64_t n = 0; n < ITEMS; n++)
+		assert_int_equal(get(n), n % 256);
+	zf_forest_get_stats(rig.forest, &stats);
+	assert_int_equal(stats.nodes_cached, bound);
+	for (uint64_t n = 0; n < ITEMS; n++) {
+		assert_int_equal(put(n, 7), 0);
+		zf_forest_get_stats(rig.forest, &stats);
+		assert_true(stats.nodes_cached <= bound ||
+			    stats.nodes_cached <= stats.nodes_dirty + bound / 4);
+	}
+	assert_true(stats.nodes_dirty > bound / 2);
+	rig_commit(&rig);
+	zf_forest_get_stats(rig.forest, &stats);
+	assert_true(stats.nodes_cached <= bound);
+	rig_check(&rig);
+}
+
 /* How many nodes an edit of item n looks at in the cache. */
 static uint64_t nodes_on_the_way(int (*edit)(uint64_t n), uint64_t n)
 {
@@ -461,31 +486,6 @@ static void what_is_near_the_last_edit_is_found_without_descending(void **state)
 	rig_check(&rig);
 }
 
-/* What is dirty takes the place of clean nodes, all but the quarter that is theirs. */
-static void the_bound_of_the_cache_includes_dirty_nodes(void **state)
-{
-	const uint64_t bound = 48;
-	struct zf_forest_stats stats;
-
-	rig.options.cache_bytes = bound * NODE_SIZE;
-	rig_reopen(&rig);
-	for (uint64_t n = 0; n < ITEMS; n++)
-		assert_int_equal(get(n), n % 256);
-	zf_forest_get_stats(rig.forest, &stats);
-	assert_int_equal(stats.nodes_cached, bound);
-	for (uint64_t n = 0; n < ITEMS; n++) {
-		assert_int_equal(put(n, 7), 0);
-		zf_forest_get_stats(rig.forest, &stats);
-		assert_true(stats.nodes_cached <= bound ||
-			    stats.nodes_cached <= stats.nodes_dirty + bound / 4);
-	}
-	assert_true(stats.nodes_dirty > bound / 2);
-	rig_commit(&rig);
-	zf_forest_get_stats(rig.forest, &stats);
-	assert_true(stats.nodes_cached <= bound);
-	rig_check(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,8 +506,8 @@ int main(void)
 		TWO(dirty_nodes_are_found_by_both_addresses_until_clean),
 		ONE(a_root_that_collapses_after_the_freeze_is_not_sealed),
 		ONE(a_cache_of_one_node_suffices),
-		ONE(what_is_near_the_last_edit_is_found_without_descending),
 		ONE(the_bound_of_the_cache_includes_dirty_nodes),
+		ONE(what_is_near_the_last_edit_is_found_without_descending),
 		ONE(a_node_freed_before_it_was_written_is_a_hole),
 	};
 

@@ -16,7 +16,7 @@
 
 static bool is_sync(const struct zf_op *op)
 {
-	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS ||
+	return op->durable || op->kind == OP_FSYNC || op->kind == OP_SYNCFS ||
 	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC) && op->len > 0);
 }
 
@@ -30,6 +30,7 @@ static bool is_change(const struct zf_op *op)
 	case OP_RMDIR:
 	case OP_RENAME:
 	case OP_SETATTR:
+	case OP_SETFLAGS:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
 		return op->result >= 0;
@@ -83,9 +84,11 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 	if (op.result < 0)
 		return;
 	if (is_sync(&op) && !was_answered(record, index, cut_op)) {
-		if (op.kind != OP_WRITE)
+		if (op.kind == OP_FSYNC || op.kind == OP_SYNCFS)
 			return;
-		op.flags &= ~(unsigned int)ZF_WRITE_DSYNC;
+		op.durable = false;
+		if (op.kind == OP_WRITE)
+			op.flags &= ~(unsigned int)ZF_WRITE_DSYNC;
 	}
 	oracle_apply(oracle, &op);
 }
@@ -205,8 +208,9 @@ static int write_later(struct zf_fs *fs, const char *name, uint32_t number)
 /* Writes over and over, so that what should still stand would be hit; the last one is synced. */
 static int live_on(struct zf_fs *fs)
 {
+	const struct zf_set_flags none = {.mask = UINT32_MAX};
 	char name[32];
-	int r = 0;
+	int r = zf_fs_set_flags(fs, &ctx, ZF_INO_ROOT, &none); /* it may be immutable */
 
 	for (uint32_t i = 0; r == 0 && i < 4 * LATER_FILES; i++) {
 		snprintf(name, sizeof(name), "later %u", i % LATER_FILES);

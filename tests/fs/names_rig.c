@@ -29,12 +29,10 @@ static int64_t now(void *arg)
 
 static void mount_rig(struct names_rig *rig)
 {
-	struct zf_mount_options options = {
-		.now_ns = now, .now_arg = rig, .cache_bytes = rig->cache_bytes};
 	struct zf_memory_options memory_options = {0};
 
 	assert_int_equal(zf_memory_open(rig->memory, &memory_options, &rig->report, &rig->dev), 0);
-	assert_int_equal(zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs), 0);
+	assert_int_equal(zf_fs_mount(rig->dev, &rig->mount, &rig->report, &rig->fs), 0);
 }
 
 void names_rig_init(struct names_rig *rig, const struct names_rig_options *options)
@@ -56,7 +54,7 @@ void names_rig_init(struct names_rig *rig, const struct names_rig_options *optio
 	*rig = (struct names_rig){
 		.ctx = {.may_wait = true},
 		.now_ns = 2000000000,
-		.cache_bytes = options->cache_bytes,
+		.mount = {.now_ns = now, .now_arg = rig, .cache_bytes = options->cache_bytes},
 		.report = {.fn = note, .arg = rig},
 	};
 	assert_int_equal(zf_memory_new(&geometry, &rig->memory), 0);

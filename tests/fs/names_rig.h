@@ -19,7 +19,7 @@ struct names_rig {
 	struct zf_fs *fs;
 	struct zf_ctx ctx; /* root, may wait */
 	int64_t now_ns;
-	uint64_t cache_bytes;
+	struct zf_mount_options mount; /* of the next mount */
 	struct zf_report report;
 	bool errors_expected; /* else an error that is reported fails the test */
 	unsigned int errors;

@@ -304,7 +304,7 @@ static void unused_inodes_leave_memory_and_come_back(void **state)
 	struct zf_inode *inode;
 	char name[16];
 
-	rig->cache_bytes = 1 << 20;
+	rig->mount.cache_bytes = 1 << 20;
 	names_rig_remount(rig);
 	for (int i = 0; i < 3000; i++) {
 		snprintf(name, sizeof(name), "%d", i);
@@ -313,7 +313,7 @@ static void unused_inodes_leave_memory_and_come_back(void **state)
 	for (unsigned int i = 0; i < ZF_INODE_SHARDS; i++)
 		in_table += rig->fs->shards[i].idle_count;
 	bytes = in_table * sizeof(struct zf_inode);
-	assert_in_range(bytes, rig->cache_bytes / 4, rig->cache_bytes / 2);
+	assert_in_range(bytes, rig->mount.cache_bytes / 4, rig->mount.cache_bytes / 2);
 	assert_int_equal(zf_inode_get(rig->fs, ZF_INO_FIRST, &inode), 0);
 	assert_int_equal(inode->item.mode, S_IFREG | 0644);
 	assert_int_equal(inode->uses, 1);

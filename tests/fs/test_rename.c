@@ -145,6 +145,8 @@ static void nothing_happens_between_two_names_of_one_file(void **state)
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "a", 0), 0);
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "b", RENAME_EXCHANGE), 0);
 	assert_int_equal(move(rig, ROOT, "a", ROOT, "b", RENAME_NOREPLACE), -EEXIST);
+	rig_make(rig, rig_make(rig, ROOT, "dir", S_IFDIR | 0755), "in", S_IFREG | 0644);
+	assert_int_equal(move(rig, ROOT, "dir", ROOT, "dir", 0), 0);
 	assert_int_equal(rig_find(rig, ROOT, "a"), file);
 	assert_int_equal(rig_find(rig, ROOT, "b"), file);
 	assert_int_equal(rig_attr(rig, file).nlink, 2);

@@ -15,7 +15,7 @@
 #define READ_MAX    (UINT64_C(128) << 10)
 #define DIRENTS_MAX 64u
 
-static const struct zf_ctx ctx = {.may_wait = true};
+static const struct zf_ctx ctx = {.may_wait = true, .no_atime = true};
 
 struct compare {
 	struct zf_fs *fs;
@@ -68,8 +68,11 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
 		return "size differs";
 	if (!is_time(&attr->btime, inode->btime))
 		return "btime differs";
-	if (!is_time(&attr->atime, inode->atime))
+	if (inode->atime_loose ? !is_older(&attr->atime, inode->atime)
+			       : !is_time(&attr->atime, inode->atime))
 		return "atime differs";
+	if (attr->flags != inode->flags)
+		return "flags differ";
 	if (inode->content_unknown)
 		return NULL;
 	if (inode->times_loose)
@@ -309,8 +312,13 @@ static int newest_below(struct zf_fs *fs, uint64_t ino, unsigned int depth, uint
 	struct zf_attr attr;
 	uint64_t cookie = 2;
 	int n, r = zf_fs_getattr(fs, &ctx, ino, &attr);
-	uint32_t number = r == 0 ? workload_op_of_time(&attr.ctime) : 0;
+	uint32_t number = 0;
 
+	/* A read's time is stored by no transaction before those of the changes that it came after.
+	 */
+	if (r == 0)
+		number = (uint32_t)zf_max_u64(workload_op_of_time(&attr.ctime),
+					      workload_op_of_time(&attr.atime));
 	if (number > *newest)
 		*newest = number;
 	if (r < 0 || !S_ISDIR(attr.mode))

@@ -34,12 +34,12 @@ static const char *const targets[] = {"a", "../b", "/etc/passwd", BYTES_255 "/" 
 
 const struct workload_profile workload_everything = {
 	.weights =
-		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,  [OP_MAKE] = 130,    [OP_LINK] = 40,
-		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,   [OP_RENAME] = 90,   [OP_READLINK] = 5,
-		 [OP_READDIR] = 15,	[OP_SETATTR] = 80, [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
-		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,   [OP_WRITE] = 220,   [OP_COPY] = 90,
-		 [OP_SEEK] = 30,	[OP_FSYNC] = 10,   [OP_SYNCFS] = 2,    [OP_STEP] = 10,
-		 [OP_FREEZE] = 10},
+		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,   [OP_MAKE] = 130,	[OP_LINK] = 40,
+		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,    [OP_RENAME] = 90,	[OP_READLINK] = 5,
+		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,  [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
+		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,    [OP_WRITE] = 220,	[OP_COPY] = 90,
+		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30, [OP_FSYNC] = 10,	[OP_SYNCFS] = 2,
+		 [OP_STEP] = 10,	[OP_FREEZE] = 10},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -49,23 +49,12 @@ const struct workload_profile workload_everything = {
 
 /* Few and small files: a crash test looks at all of them after every cut. */
 const struct workload_profile workload_crash = {
-	.weights = {[OP_LOOKUP] = 15,
-		    [OP_FORGET] = 15,
-		    [OP_MAKE] = 130,
-		    [OP_LINK] = 30,
-		    [OP_UNLINK] = 60,
-		    [OP_RMDIR] = 20,
-		    [OP_RENAME] = 120,
-		    [OP_SETATTR] = 70,
-		    [OP_SETXATTR] = 20,
-		    [OP_REMOVEXATTR] = 10,
-		    [OP_READ] = 10,
-		    [OP_WRITE] = 300,
-		    [OP_COPY] = 80,
-		    [OP_FSYNC] = 60,
-		    [OP_SYNCFS] = 10,
-		    [OP_STEP] = 60,
-		    [OP_FREEZE] = 60},
+	.weights =
+		{[OP_LOOKUP] = 15,   [OP_FORGET] = 15,	    [OP_MAKE] = 130,	[OP_LINK] = 30,
+		 [OP_UNLINK] = 60,   [OP_RMDIR] = 20,	    [OP_RENAME] = 120,	[OP_SETATTR] = 70,
+		 [OP_SETXATTR] = 20, [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
+		 [OP_READLINK] = 3,  [OP_READDIR] = 5,	    [OP_WRITE] = 300,	[OP_COPY] = 80,
+		 [OP_FSYNC] = 60,    [OP_SYNCFS] = 10,	    [OP_STEP] = 60,	[OP_FREEZE] = 60},
 	.size_max = 48 << 10,
 	.far_percent = 2,
 	.files_max = 14,
@@ -238,7 +227,9 @@ static void draw_rename(struct workload *w, struct zf_op *op)
 	else if (dice < 25)
 		op->flags = RENAME_EXCHANGE;
 	else if (dice < 26)
-		op->flags = RENAME_NOREPLACE | RENAME_EXCHANGE;
+		op->flags = RENAME_EXCHANGE | (chance(w, 50) ? RENAME_NOREPLACE : RENAME_WHITEOUT);
+	else if (dice < 36)
+		op->flags = RENAME_WHITEOUT | (chance(w, 30) ? RENAME_NOREPLACE : 0);
 }
 
 /* Where files may end, at the far end of what is possible too. */
@@ -356,6 +347,30 @@ static void draw_setattr(struct workload *w, struct zf_op *op)
 	set->mtime.nanoseconds = (uint32_t)below(w, 1000000000);
 }
 
+static bool is_protected(const struct oracle_inode *inode)
+{
+	return (inode->flags & (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)) != 0;
+}
+
+/* What is protected does not stay so for long: else soon nothing else would happen. */
+static void draw_flags(struct workload *w, struct zf_op *op)
+{
+	static const uint32_t flags[] = {
+		ZF_INODE_IMMUTABLE, ZF_INODE_APPEND,  ZF_INODE_NODUMP, ZF_INODE_NOATIME,
+		ZF_INODE_SYNC,	    ZF_INODE_DIRSYNC, 0x80000000,
+	};
+	const struct oracle_inode *inode = pick(w, is_protected);
+
+	if (inode && chance(w, 70)) {
+		op->ino = inode->ino;
+		op->flags = inode->flags & ZF_INODE_NODUMP;
+		return;
+	}
+	op->ino = pick_ino(w, is_anything);
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(flags); i++)
+		op->flags |= chance(w, 15) ? flags[i] : 0;
+}
+
 static void draw_xattr(struct workload *w, struct zf_op *op)
 {
 	uint64_t dice = below(w, 100);
@@ -415,6 +430,9 @@ static void fill_op(struct workload *w, struct zf_op *op)
 		break;
 	case OP_SETATTR:
 		draw_setattr(w, op);
+		break;
+	case OP_SETFLAGS:
+		draw_flags(w, op);
 		break;
 	case OP_SETXATTR:
 	case OP_GETXATTR:

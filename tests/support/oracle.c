@@ -3,6 +3,7 @@
 #include "support/oracle_impl.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -108,7 +109,7 @@ void oracle_forget_all(struct oracle *oracle)
 void oracle_settle(struct oracle_inode *inode)
 {
 	oracle_data_settle(&inode->data);
-	inode->times_loose = false;
+	inode->times_loose = inode->atime_loose = false;
 	inode->unsettled = 0;
 }
 
@@ -131,13 +132,27 @@ const struct oracle_entry *oracle_entry(const struct oracle_inode *dir, const ch
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode)
 {
 	inode->ctime = oracle->now;
-	inode->times_loose = false;
+	inode->times_loose = inode->atime_loose = false;
 }
 
 void oracle_change_dir(struct oracle *oracle, struct oracle_inode *dir)
 {
 	oracle_change(oracle, dir);
 	dir->mtime = oracle->now;
+}
+
+void oracle_access(struct oracle *oracle, struct oracle_inode *inode)
+{
+	if ((inode->flags & ZF_INODE_NOATIME) || inode->nlink == 0 ||
+	    (inode->atime > inode->mtime && inode->atime > inode->ctime))
+		return;
+	inode->atime = oracle->now;
+	inode->atime_loose = oracle->keep_old;
+}
+
+int64_t oracle_check_change(const struct oracle_inode *inode)
+{
+	return inode->flags & (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND) ? -EPERM : 0;
 }
 
 /* ---- operations ---- */
@@ -158,6 +173,7 @@ static int64_t (*const apply[OP_KIND_COUNT])(struct oracle *oracle, const struct
 	[OP_READLINK] = oracle_readlink,
 	[OP_READDIR] = oracle_readdir,
 	[OP_SETATTR] = oracle_setattr,
+	[OP_SETFLAGS] = oracle_setflags,
 	[OP_SETXATTR] = oracle_setxattr,
 	[OP_GETXATTR] = oracle_getxattr,
 	[OP_REMOVEXATTR] = oracle_removexattr,

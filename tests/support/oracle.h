@@ -93,12 +93,13 @@ struct oracle_inode {
 	LIST_ENTRY(oracle_inode) link;
 	unsigned int index; /* in oracle.all */
 	uint64_t ino;
-	uint32_t mode, nlink, uid, gid;
+	uint32_t mode, nlink, uid, gid, flags;
 	uint64_t rdev;
 	int64_t atime, mtime, ctime, btime; /* ns */
 	/* A write since the last settling or change of attributes: times may be older than these.
 	 */
 	bool times_loose;
+	bool atime_loose;	/* a read since then: as with times_loose */
 	unsigned int unsettled; /* writes since the last settling */
 
 	/* A write failed: it may have been made, wholly or not. */

@@ -11,12 +11,12 @@
 
 #include "base/bits.h"
 
-static void kill_suidgid(struct oracle_inode *inode)
+static void kill_suidgid(struct oracle_inode *inode, const struct zf_op *op)
 {
 	if (S_ISDIR(inode->mode))
 		return;
 	inode->mode &= ~(uint32_t)S_ISUID;
-	if (inode->mode & S_IXGRP)
+	if ((inode->mode & S_IXGRP) || (op->uid != 0 && op->gid != inode->gid))
 		inode->mode &= ~(uint32_t)S_ISGID;
 }
 
@@ -44,6 +44,13 @@ static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uin
 	oracle_data_truncate(&inode->data, size, oracle->keep_old && inode->unsettled > 0);
 }
 
+static int64_t check_setattr(const struct oracle_inode *inode, const struct zf_setattr *set)
+{
+	if (set->valid == (ZF_SET_ATIME_NOW | ZF_SET_MTIME_NOW))
+		return inode->flags & ZF_INODE_IMMUTABLE ? -EPERM : 0;
+	return oracle_check_change(inode);
+}
+
 int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
@@ -58,10 +65,13 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 			return -EISDIR;
 		if (!S_ISREG(inode->mode))
 			return -EINVAL;
-		truncate_file(oracle, inode, set->size);
 	}
+	if (check_setattr(inode, set) < 0)
+		return -EPERM;
+	if (set->valid & ZF_SET_SIZE)
+		truncate_file(oracle, inode, set->size);
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
-		kill_suidgid(inode);
+		kill_suidgid(inode, op);
 	if (set->valid & ZF_SET_MODE)
 		inode->mode = (inode->mode & S_IFMT) | (set->mode & 07777);
 	if (set->valid & ZF_SET_UID)
@@ -69,6 +79,28 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 	if (set->valid & ZF_SET_GID)
 		inode->gid = set->gid;
 	set_times(inode, set, oracle->now);
+	oracle_change(oracle, inode);
+	if (op->durable && (set->valid & ZF_SET_SIZE))
+		oracle_settle(inode);
+	return 0;
+}
+
+int64_t oracle_setflags(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	uint32_t flags = op->flags;
+
+	if (flags & ~(uint32_t)ZF_INODE_FLAGS_DIR)
+		return -EOPNOTSUPP;
+	if (!inode)
+		return -ESTALE;
+	if (S_ISREG(inode->mode))
+		flags &= ZF_INODE_FLAGS_FILE;
+	else if (!S_ISDIR(inode->mode))
+		flags &= ZF_INODE_FLAGS_OTHER;
+	if ((inode->flags & flags & ZF_INODE_IMMUTABLE) && inode->flags != flags)
+		return -EPERM;
+	inode->flags = flags;
 	oracle_change(oracle, inode);
 	return 0;
 }
@@ -91,6 +123,8 @@ int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op)
 		return -ESTALE;
 	if (op->len > ZF_XATTR_VALUE_MAX)
 		return -E2BIG;
+	if (oracle_check_change(inode) < 0)
+		return -EPERM;
 	xattr = find_xattr(inode, op->name);
 	if (xattr && (op->flags & XATTR_CREATE))
 		return -EEXIST;
@@ -128,6 +162,8 @@ int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op)
 
 	if (!inode)
 		return -ESTALE;
+	if (oracle_check_change(inode) < 0)
+		return -EPERM;
 	xattr = find_xattr(inode, op->name);
 	if (!xattr)
 		return -ENODATA;
@@ -155,10 +191,19 @@ int64_t oracle_read(struct oracle *oracle, const struct zf_op *op)
 
 	if (r < 0)
 		return r;
+	if (op->len > 0 && op->offset < ZF_FILE_SIZE_MAX)
+		oracle_access(oracle, inode);
 	if (op->offset >= inode->data.size)
 		return 0;
 	return (int64_t)(op->len < inode->data.size - op->offset ? op->len
 								 : inode->data.size - op->offset);
+}
+
+static int64_t check_write(const struct oracle_inode *inode, uint64_t offset)
+{
+	if (inode->flags & ZF_INODE_IMMUTABLE)
+		return -EPERM;
+	return (inode->flags & ZF_INODE_APPEND) && offset < inode->data.size ? -EPERM : 0;
 }
 
 int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
@@ -174,6 +219,8 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	if (offset >= ZF_FILE_SIZE_MAX ||
 	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
 		return -EFBIG;
+	if (check_write(inode, offset) < 0)
+		return -EPERM;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	/* Out of room in the middle of a write: what was written counts. */
 	if (op->result > 0 && (uint64_t)op->result < len)
@@ -183,8 +230,8 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	inode->times_loose = true;
 	inode->unsettled++;
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
-		kill_suidgid(inode);
-	if (op->flags & ZF_WRITE_DSYNC)
+		kill_suidgid(inode, op);
+	if ((op->flags & ZF_WRITE_DSYNC) || op->durable)
 		oracle_settle(inode);
 	return (int64_t)len;
 }
@@ -212,6 +259,8 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - op->offset);
 	if (from == to && overlap(op->from_offset, op->offset, len))
 		return -EINVAL;
+	if (check_write(to, op->offset) < 0)
+		return -EPERM;
 	if (op->result > 0 && (uint64_t)op->result < len)
 		len = (uint64_t)op->result;
 	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
@@ -220,7 +269,9 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	to->times_loose = true;
 	to->unsettled++;
 	if (op->uid != 0)
-		kill_suidgid(to);
+		kill_suidgid(to, op);
+	if (op->durable)
+		oracle_settle(to);
 	return (int64_t)len;
 }
 

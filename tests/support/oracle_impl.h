@@ -16,6 +16,12 @@ void oracle_settle(struct oracle_inode *inode);
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode);
 void oracle_change_dir(struct oracle *oracle, struct oracle_inode *dir);
 
+/* Reading moves the access time: relatime, and no test lasts a day. */
+void oracle_access(struct oracle *oracle, struct oracle_inode *inode);
+
+/* What flags forbid: 0 or -EPERM. */
+int64_t oracle_check_change(const struct oracle_inode *inode);
+
 /* One function an operation: the answer, and the effect. */
 int64_t oracle_lookup(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_forget(struct oracle *oracle, const struct zf_op *op);
@@ -27,6 +33,7 @@ int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_readlink(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_readdir(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_setflags(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_getxattr(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op);

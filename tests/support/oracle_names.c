@@ -108,6 +108,23 @@ static void inherit(const struct oracle_inode *dir, const struct zf_op *op,
 		if (S_ISDIR(inode->mode))
 			inode->mode |= S_ISGID;
 	}
+	inode->flags = dir->flags & ~(uint32_t)(ZF_INODE_IMMUTABLE | ZF_INODE_APPEND);
+	if (S_ISREG(inode->mode))
+		inode->flags &= ZF_INODE_FLAGS_FILE;
+	else if (!S_ISDIR(inode->mode))
+		inode->flags &= ZF_INODE_FLAGS_OTHER;
+}
+
+static int64_t check_add(const struct oracle_inode *dir)
+{
+	return dir->flags & ZF_INODE_IMMUTABLE ? -EPERM : 0;
+}
+
+static int64_t check_remove(const struct oracle_inode *dir, const struct oracle_inode *child)
+{
+	int64_t r = oracle_check_change(dir);
+
+	return r < 0 ? r : oracle_check_change(child);
 }
 
 int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
@@ -121,6 +138,8 @@ int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
 		return -EEXIST;
 	if (dir->nlink == 0)
 		return -ENOENT;
+	if (check_add(dir) < 0)
+		return -EPERM;
 	/* Never used twice. What went wrong is plain from a number that is not above all others. */
 	if (op->result == 0 && op->attr.ino <= oracle->highest_ino)
 		return -EUCLEAN;
@@ -156,6 +175,8 @@ int64_t oracle_link(struct oracle *oracle, const struct zf_op *op)
 		return -ENOENT;
 	if (oracle_entry(dir, op->name))
 		return -EEXIST;
+	if (check_add(dir) < 0 || oracle_check_change(inode) < 0)
+		return -EPERM;
 	/* From no name at all, too: that of a file that was removed, or made without one. */
 	inode->nlink++;
 	oracle_change(oracle, inode);
@@ -174,6 +195,8 @@ int64_t oracle_unlink(struct oracle *oracle, const struct zf_op *op)
 		return r;
 	if (!child)
 		return -ENOENT;
+	if (check_remove(dir, child) < 0)
+		return -EPERM;
 	if (S_ISDIR(child->mode))
 		return -EISDIR;
 	remove_entry(dir, op->name);
@@ -191,6 +214,8 @@ int64_t oracle_rmdir(struct oracle *oracle, const struct zf_op *op)
 		return r;
 	if (!child)
 		return -ENOENT;
+	if (check_remove(dir, child) < 0)
+		return -EPERM;
 	if (!S_ISDIR(child->mode))
 		return -ENOTDIR;
 	if (child->entry_count > 0)
@@ -238,6 +263,11 @@ static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
 		return -ENOENT;
 	if (target && (op->flags & RENAME_NOREPLACE))
 		return -EEXIST;
+	if (source == target)
+		return 0;
+	if (check_remove(dir, source) < 0 ||
+	    (target ? check_remove(dir2, target) : check_add(dir2)) < 0)
+		return -EPERM;
 	if (!target || (op->flags & RENAME_EXCHANGE))
 		return 0;
 	if (S_ISDIR(source->mode) && !S_ISDIR(target->mode))
@@ -254,7 +284,7 @@ static int64_t find_both(struct oracle *oracle, const struct zf_op *op, struct o
 {
 	int64_t r = check_name(op->name);
 
-	if (op->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if ((op->flags & RENAME_EXCHANGE) && op->flags != RENAME_EXCHANGE)
 		return -EINVAL;
 	if (r == 0)
 		r = check_name(op->name2);
@@ -285,6 +315,23 @@ static void exchange(const struct zf_op *op, struct oracle_inode *dir, struct or
 	move_dir(target, dir2, dir);
 }
 
+/* The old name goes, or names a whiteout. False: that is no new inode. */
+static bool leave_name(struct oracle *oracle, const struct zf_op *op, struct oracle_inode *dir)
+{
+	struct oracle_inode *whiteout;
+
+	if (!(op->flags & RENAME_WHITEOUT)) {
+		remove_entry(dir, op->name);
+		return true;
+	}
+	if (op->result == 0 && op->attr.ino <= oracle->highest_ino)
+		return false;
+	whiteout = oracle_add_inode(oracle, op->attr.ino, S_IFCHR);
+	inherit(dir, op, whiteout);
+	set_entry(dir, op->name, whiteout->ino);
+	return true;
+}
+
 int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *dir, *dir2, *source, *target;
@@ -302,7 +349,8 @@ int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op)
 		exchange(op, dir, source, dir2, target);
 		return 0;
 	}
-	remove_entry(dir, op->name);
+	if (!leave_name(oracle, op, dir))
+		return -EUCLEAN;
 	move_dir(source, dir, dir2);
 	if (!target) {
 		add_entry(dir2, op->name2, source->ino);
@@ -318,11 +366,14 @@ int64_t oracle_rename(struct oracle *oracle, const struct zf_op *op)
 
 int64_t oracle_readlink(struct oracle *oracle, const struct zf_op *op)
 {
-	const struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 
 	if (!inode)
 		return -ESTALE;
-	return S_ISLNK(inode->mode) ? (int64_t)strlen(inode->target) : -EINVAL;
+	if (!S_ISLNK(inode->mode))
+		return -EINVAL;
+	oracle_access(oracle, inode);
+	return (int64_t)strlen(inode->target);
 }
 
 int64_t oracle_readdir(struct oracle *oracle, const struct zf_op *op)
@@ -332,5 +383,6 @@ int64_t oracle_readdir(struct oracle *oracle, const struct zf_op *op)
 
 	if (r < 0)
 		return r;
+	oracle_access(oracle, dir);
 	return dir->nlink == 0 ? 0 : dir->entry_count + 2;
 }

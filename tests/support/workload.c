@@ -209,6 +209,24 @@ static int64_t release(struct workload *w, const struct zf_op *op, int r)
 	return r;
 }
 
+/* Which number the whiteout got is the filesystem's to say. */
+static int64_t run_rename(struct workload *w, const struct zf_ctx *ctx, struct zf_op *op)
+{
+	int r = zf_fs_rename(w->fs, ctx, op->dir, op->name, op->dir2, op->name2, op->flags);
+
+	if (r < 0 || !(op->flags & RENAME_WHITEOUT))
+		return r;
+	r = zf_fs_lookup(w->fs, ctx, op->dir, op->name, &op->attr);
+	return release(w, op, r);
+}
+
+static int64_t run_setflags(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	const struct zf_set_flags set = {.mask = UINT32_MAX, .flags = op->flags};
+
+	return zf_fs_set_flags(w->fs, ctx, op->ino, &set);
+}
+
 static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 {
 	const struct zf_ctx ctx = ctx_of(op, may_wait);
@@ -233,13 +251,15 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 	case OP_RMDIR:
 		return zf_fs_rmdir(fs, &ctx, op->dir, op->name);
 	case OP_RENAME:
-		return zf_fs_rename(fs, &ctx, op->dir, op->name, op->dir2, op->name2, op->flags);
+		return run_rename(w, &ctx, op);
 	case OP_READLINK:
 		return run_readlink(w, &ctx, op);
 	case OP_READDIR:
 		return run_readdir(w, &ctx, op);
 	case OP_SETATTR:
 		return zf_fs_setattr(fs, &ctx, op->ino, &op->set, &op->attr);
+	case OP_SETFLAGS:
+		return run_setflags(w, &ctx, op);
 	case OP_SETXATTR:
 		oracle_fill(op->number, 0, w->buf, op->len);
 		return zf_fs_setxattr(fs, &ctx, op->ino, op->name, w->buf, op->len, (int)op->flags);
@@ -268,9 +288,61 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 	}
 }
 
+static bool wants_sync(const struct oracle_inode *inode)
+{
+	return inode && (inode->flags & (ZF_INODE_SYNC | ZF_INODE_DIRSYNC));
+}
+
+static const struct oracle_inode *child_of(struct oracle *oracle, uint64_t dir, const char *name)
+{
+	const struct oracle_inode *inode = oracle_find(oracle, dir);
+	const struct oracle_entry *entry = inode ? oracle_entry(inode, name) : NULL;
+
+	return entry ? oracle_find(oracle, entry->ino) : NULL;
+}
+
+/* Whether one of the inodes that the operation changes, if it succeeds, has a flag that makes it
+ * durable. */
+static bool is_durable(struct workload *w, const struct zf_op *op)
+{
+	const struct oracle_inode *child = NULL, *child2 = NULL;
+	struct oracle *oracle = w->oracle;
+
+	switch (op->kind) {
+	case OP_UNLINK:
+	case OP_RMDIR:
+		child = child_of(oracle, op->dir, op->name);
+		break;
+	case OP_RENAME:
+		child = child_of(oracle, op->dir, op->name);
+		child2 = child_of(oracle, op->dir2, op->name2);
+		if (child == child2)
+			return false;
+		break;
+	case OP_WRITE:
+	case OP_COPY:
+		if (op->len == 0)
+			return false;
+		break;
+	case OP_MAKE:
+	case OP_LINK:
+	case OP_SETATTR:
+	case OP_SETFLAGS:
+	case OP_SETXATTR:
+	case OP_REMOVEXATTR:
+		break;
+	default:
+		return false;
+	}
+	return wants_sync(oracle_find(oracle, op->ino)) ||
+	       wants_sync(oracle_find(oracle, op->dir)) ||
+	       wants_sync(oracle_find(oracle, op->dir2)) || wants_sync(child) || wants_sync(child2);
+}
+
 void workload_run(struct workload *workload, struct zf_op *op)
 {
 	workload->wrong[0] = '\0';
+	op->durable = is_durable(workload, op);
 	if (workload->commit != COMMIT_NONE)
 		keep_victims(workload, op);
 	op->result = run_once(workload, op, op->may_wait);
@@ -279,6 +351,9 @@ void workload_run(struct workload *workload, struct zf_op *op)
 
 		op->result = r < 0 ? r : run_once(workload, op, true);
 	}
+	/* Nothing was copied. */
+	if (op->kind == OP_COPY && op->result == 0)
+		op->durable = false;
 	if (workload->verbose)
 		workload_print(stderr, op);
 }
@@ -384,6 +459,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_READLINK] = "readlink",
 	[OP_READDIR] = "readdir",
 	[OP_SETATTR] = "setattr",
+	[OP_SETFLAGS] = "setflags",
 	[OP_SETXATTR] = "setxattr",
 	[OP_GETXATTR] = "getxattr",
 	[OP_REMOVEXATTR] = "removexattr",

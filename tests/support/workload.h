@@ -29,6 +29,7 @@ enum zf_op_kind {
 	OP_READLINK,
 	OP_READDIR, /* all of it, in pieces of `len` entries */
 	OP_SETATTR,
+	OP_SETFLAGS, /* to `flags` */
 	OP_SETXATTR,
 	OP_GETXATTR,
 	OP_REMOVEXATTR,
@@ -61,10 +62,12 @@ struct zf_op {
 	bool hold;
 	bool may_wait; /* at the first try */
 	mode_t umask;  /* of the caller; mode is what is left */
+	bool durable;  /* flags of what it changes ask for that; set before the run */
 
 	/* After the run. */
 	int64_t result;
-	struct zf_attr attr; /* of what was looked up, made, linked or set; attr.ino: its number */
+	/* Of what was looked up, made, linked or set, or the whiteout; attr.ino: its number. */
+	struct zf_attr attr;
 };
 
 /* The clock: operation n happens n microseconds after this. */
@@ -169,7 +172,7 @@ bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
 /* The bytes of every file alone. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);
 
-/* The greatest change time that is to be seen in the tree: how far the operations got. */
+/* The greatest change or access time that is to be seen in the tree: how far the operations got. */
 int workload_newest(struct zf_fs *fs, uint32_t *ret_number);
 
 #endif

@@ -41,18 +41,9 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 
 void zf_data_discard(struct zf_inode *inode)
 {
-	struct zf_fs *fs = inode->fs;
-	bool off;
-
 	zf_discard_blocks(inode, 0, UINT64_MAX);
 	zf_inode_mark_clean(inode);
-	zf_mutex_lock(&fs->lock);
-	off = inode->on_dirty_list;
-	if (off)
-		TAILQ_REMOVE(&fs->dirty, inode, dirty_link);
-	inode->on_dirty_list = false;
-	zf_mutex_unlock(&fs->lock);
 	/* Not the last one: the caller has a use. */
-	if (off)
+	if (zf_inode_leave_dirty_list(inode))
 		zf_inode_put(inode);
 }

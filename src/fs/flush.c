@@ -137,17 +137,9 @@ static bool has_blocks(struct zf_data *data)
 
 void zf_data_unlock(struct zf_inode *inode)
 {
-	struct zf_fs *fs = inode->fs;
-	bool off = false;
+	bool off =
+		!inode->item_dirty && !has_blocks(&inode->data) && zf_inode_leave_dirty_list(inode);
 
-	if (!inode->item_dirty && !has_blocks(&inode->data)) {
-		zf_mutex_lock(&fs->lock);
-		off = inode->on_dirty_list;
-		if (off)
-			TAILQ_REMOVE(&fs->dirty, inode, dirty_link);
-		inode->on_dirty_list = false;
-		zf_mutex_unlock(&fs->lock);
-	}
 	zf_rwlock_unlock(&inode->lock);
 	if (off)
 		zf_inode_put(inode);
@@ -431,7 +423,7 @@ static bool try_admit(struct zf_fs *fs, uint64_t bytes)
 	return true;
 }
 
-static void want_all(struct zf_fs *fs)
+void zf_flush_want_all(struct zf_fs *fs)
 {
 	if (!atomic_exchange(&fs->flush.wanted, true))
 		zf_flush_event(fs);
@@ -445,7 +437,7 @@ int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 		if (zf_txn_error(fs->txn))
 			return -EROFS;
 		if (fs->background)
-			want_all(fs);
+			zf_flush_want_all(fs);
 		if (!may_wait)
 			return -EAGAIN;
 		seen = zf_flush_events(fs);
@@ -453,7 +445,7 @@ int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 			zf_data_flush_all(fs, false);
 			zf_flush_progress(fs, seen);
 		} else if (!try_admit(fs, bytes)) {
-			want_all(fs);
+			zf_flush_want_all(fs);
 			zf_flush_wait(fs, seen);
 		} else {
 			break;
@@ -483,5 +475,5 @@ void zf_flush_check(struct zf_fs *fs)
 	flight = atomic_load_explicit(&fs->flush.flight_bytes, memory_order_relaxed);
 	if (used > flight && used - flight > fs->options.dirty_bytes / 4 &&
 	    !atomic_load_explicit(&fs->flush.wanted, memory_order_relaxed))
-		want_all(fs);
+		zf_flush_want_all(fs);
 }

@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "fs/flush.h"
 #include "fs/inode_item.h"
 #include "fs/kernel_refs.h"
 
 /* Of what the node cache may take, how much unused inodes may take beside it: one part in so many.
  */
 #define IDLE_SHARE 2u
+/* And how much those may take that are kept by nothing but times to be stored. */
+#define DIRTY_SHARE 4u
 
 static int compare(const struct zf_inode *a, const struct zf_inode *b)
 {
@@ -399,17 +402,48 @@ void zf_inode_forget_all(struct zf_fs *fs)
 
 /* ---- dirty, locks ---- */
 
+/*
+ * Reading a tree dirties the access time of every file in it, and each stays in memory until it is
+ * stored: sooner than when it is old, if they are many. Those whose times are stored lazily
+ * have a bound of their own.
+ */
+static bool has_many_dirty(const struct zf_fs *fs, unsigned int count)
+{
+	return count > fs->options.cache_bytes / DIRTY_SHARE / sizeof(struct zf_inode) +
+			       atomic_load_explicit(&fs->lazy_count, memory_order_relaxed);
+}
+
 void zf_inode_mark_dirty(struct zf_inode *inode)
 {
 	struct zf_fs *fs = inode->fs;
+	unsigned int count = 0;
 
 	zf_mutex_lock(&fs->lock);
 	if (!inode->on_dirty_list) {
 		inode->on_dirty_list = true;
 		zf_inode_ref(inode);
 		TAILQ_INSERT_TAIL(&fs->dirty, inode, dirty_link);
+		count = ++fs->dirty_count;
 	}
 	zf_mutex_unlock(&fs->lock);
+	if (fs->background && has_many_dirty(fs, count))
+		zf_flush_want_all(fs);
+}
+
+bool zf_inode_leave_dirty_list(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	bool was;
+
+	zf_mutex_lock(&fs->lock);
+	was = inode->on_dirty_list;
+	if (was) {
+		TAILQ_REMOVE(&fs->dirty, inode, dirty_link);
+		fs->dirty_count--;
+	}
+	inode->on_dirty_list = false;
+	zf_mutex_unlock(&fs->lock);
+	return was;
 }
 
 void zf_inode_mark_clean(struct zf_inode *inode)

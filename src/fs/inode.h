@@ -144,6 +144,7 @@ struct zf_fs {
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
+	unsigned int dirty_count;    /* of these */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
 
@@ -184,6 +185,8 @@ void zf_inode_forget_all(struct zf_fs *fs);
 /* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
  * inode->lock. */
 void zf_inode_mark_dirty(struct zf_inode *inode);
+/* Takes it off that list. True: it was on it, and its use is the caller's to put. */
+bool zf_inode_leave_dirty_list(struct zf_inode *inode);
 /* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
 void zf_inode_mark_clean(struct zf_inode *inode);
 

@@ -17,11 +17,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "check/check.h"
 #include "fs/format.h"
 #include "fs/fs.h"
+#include "fs/inode.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 #include "support/rng.h"
@@ -213,10 +215,69 @@ static void threads_in_one_namespace_do_not_disturb_each_other(void **state)
 	zf_memory_free(memory);
 }
 
+#define READ_FILES 4000u
+
+static unsigned int dirty_count(void)
+{
+	unsigned int count;
+
+	zf_mutex_lock(&fs->lock);
+	count = fs->dirty_count;
+	zf_mutex_unlock(&fs->lock);
+	return count;
+}
+
+/* Each read changes an access time, and a file stays in memory until that is stored. */
+static void files_that_were_read_do_not_gather_until_the_next_commit(void **state)
+{
+	const struct zf_geometry geometry = {.zone_size = 4 << 20,
+					     .zone_capacity = 4 << 20,
+					     .zone_count = 64,
+					     .append_limit = 1 << 20};
+	const struct zf_format_options format = {.fsid = {1}, .node_size = 4096};
+	const struct zf_mount_options options = {
+		.threads = true, .commit_ms = 3600000, .cache_bytes = 1 << 20};
+	const unsigned int bound = (1 << 20) / 4 / sizeof(struct zf_inode);
+	struct zf_memory_options memory_options = {0};
+	struct zf_ctx ctx = {.may_wait = true};
+	struct zf_memory *memory;
+	struct zf_dev *dev;
+	struct zf_attr attr;
+	char name[16], byte = 'x';
+
+	assert_int_equal(zf_memory_new(&geometry, &memory), 0);
+	assert_int_equal(zf_memory_open(memory, &memory_options, &report, &dev), 0);
+	assert_int_equal(zf_dev_start_thread(dev), 0);
+	assert_int_equal(zf_fs_format(dev, &format, &report), 0);
+	assert_int_equal(zf_fs_mount(dev, &options, &report, &fs), 0);
+	for (unsigned int i = 0; i < READ_FILES; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(zf_fs_make(fs, &ctx, ROOT, name, S_IFREG | 0644, 0, NULL, &attr),
+				 0);
+		assert_int_equal(zf_fs_write(fs, &ctx, attr.ino, 0, &byte, 1, 0), 1);
+		zf_fs_forget(fs, attr.ino, 1);
+	}
+	assert_int_equal(zf_fs_syncfs(fs, &ctx), 0);
+	assert_int_equal(dirty_count(), 0);
+	for (unsigned int i = 0; i < READ_FILES; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(zf_fs_lookup(fs, &ctx, ROOT, name, &attr), 0);
+		assert_int_equal(zf_fs_read(fs, &ctx, attr.ino, 0, &byte, 1), 1);
+		zf_fs_forget(fs, attr.ino, 1);
+	}
+	for (unsigned int i = 0; i < 10000 && dirty_count() > bound; i++)
+		usleep(1000);
+	assert_true(dirty_count() <= bound);
+	assert_int_equal(zf_fs_unmount(fs), 0);
+	zf_dev_close(dev);
+	zf_memory_free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_in_one_namespace_do_not_disturb_each_other),
+		cmocka_unit_test(files_that_were_read_do_not_gather_until_the_next_commit),
 	};
 	const char *given = getenv("ZF_OPS");
 

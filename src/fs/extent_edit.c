@@ -244,7 +244,11 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	return r;
 }
 
-static int plan_put(struct zf_extent_editor *editor, struct put *put)
+/*
+ * Fills put->before and put->old: the extent that reaches to the range, those that begin in it, and
+ * the one right behind; or so many that the put takes part of its range only.
+ */
+static int collect_old(struct zf_extent_editor *editor, struct put *put)
 {
 	struct zf_extent at[REPLACED_MAX + 3];
 	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};

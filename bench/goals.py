@@ -31,15 +31,15 @@ assert all(goal.operation in OPERATIONS for goal in GOALS)
 
 
 def check(runs):
-    """[(goal, transport, ratio)], ratio None for what was not measured in any run."""
+    """[(goal, transport, ratio)] of every run that measured it; ratio None for what none did."""
     found = []
     for goal in GOALS:
-        on_medium = [run for run in runs if run["medium"] == goal.medium]
-        for run in on_medium:
-            cells = summarize(run).get(goal.operation, {})
-            found.append((goal, run["transport"], ratio(goal.operation, cells, goal.peer)))
-        if not on_medium:
-            found.append((goal, "–", None))
+        of_goal = []
+        for run in runs:
+            if run["medium"] == goal.medium:
+                cells = summarize(run).get(goal.operation, {})
+                of_goal.append((goal, run["transport"], ratio(goal.operation, cells, goal.peer)))
+        found += [row for row in of_goal if row[2] is not None] or [(goal, "–", None)]
     return found
 
 

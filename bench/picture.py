@@ -2,8 +2,8 @@
 """The picture: for every operation, zfuse's speed as a multiple of each peer's.
 
 A bar to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
-logarithmic, so that twice as fast and half as fast are equally long. One panel for each run, one group of bars for
-each operation. A thin mark is a goal of goals.py.
+logarithmic, so that twice as fast and half as fast are equally long. One panel for each medium, of its first run; one
+group of bars for each operation. A thin mark is a goal of goals.py.
 """
 import html
 import math
@@ -157,6 +157,10 @@ def own_speed(name, summaries):
 
 
 def draw(runs):
+    first = {}
+    for run in runs:
+        first.setdefault(run["medium"], run)
+    runs = list(first.values())
     summaries = [summarize(run) for run in runs]
     peers = [p for p in COLOURS if any(p in run["peers"] for run in runs)]
     groups = groups_of(summaries, peers)
@@ -179,6 +183,8 @@ def draw(runs):
     svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is: right of the line it is faster, left of it "
              "slower. Logarithmic scale; medians of interleaved rounds.", 12.5, MUTED)
     draw_legend(svg, MARGIN, 84, peers)
+    media = " | ".join(run["medium"] for run in runs)
+    svg.text(width - MARGIN - 14, 84, f"under each name: zfuse's own speed, {media}", 11, MUTED, "end")
     for number, (top, height, _, name) in enumerate(r for r in rows if r[3]):
         if number % 2 == 0:
             svg.rect(MARGIN - 8, top, width - 2 * MARGIN + 16, height, BAND)

@@ -2,7 +2,8 @@
 """From samples to medians, and from medians to tables.
 
 A speed is operations, or MiB, per second, or how many seconds something took; whether more is better goes with its
-unit. A ratio is always zfuse's speed as a multiple of a peer's: above 1, zfuse is faster.
+unit. A ratio is always zfuse's speed as a multiple of a peer's: above 1, zfuse is faster. It is the median of the
+ratios of the rounds, because the two ran close to each other only within a round.
 """
 import statistics
 import textwrap
@@ -34,6 +35,7 @@ def cell_of(operation, samples):
     """What the samples of one operation on one peer come to."""
     return {
         "speed": median(speed(operation, s) for s in samples),
+        "by_round": {s["round"]: speed(operation, s) for s in samples},
         "lowest": min(speed(operation, s) for s in samples),
         "highest": max(speed(operation, s) for s in samples),
         "samples": len(samples),
@@ -63,8 +65,9 @@ def ratio(name, cells, peer):
     """zfuse's speed over the peer's, or None."""
     if "zfuse" not in cells or peer not in cells:
         return None
-    ours, theirs = cells["zfuse"]["speed"], cells[peer]["speed"]
-    return theirs / ours if OPERATIONS[name].unit == SECONDS else ours / theirs
+    ours, theirs = cells["zfuse"]["by_round"], cells[peer]["by_round"]
+    is_time = OPERATIONS[name].unit == SECONDS
+    return median(theirs[n] / ours[n] if is_time else ours[n] / theirs[n] for n in ours if n in theirs)
 
 
 def merge(runs):
@@ -206,7 +209,8 @@ def circumstances(run):
     m = run["machine"]
     rounds = f"{run['rounds']} round{'s' if run['rounds'] != 1 else ''}"
     lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
-             f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory."]
+             f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory"
+             + (f"; load {m['load']:.1f} when it began." if "load" in m else ".")]
     lines += [f"Left out: {peer}: {why}." for peer, why in run["left_out"].items()]
     lines += [f"Note: {note}." for note in run["notes"]]
     lines += [f"Failed: {f['peer']}, {f['suite']}, round {f['round'] + 1}: {' '.join(f['error'].split())[:60]}."
@@ -218,8 +222,8 @@ def sections(run):
     """[(heading, explanation, table)]"""
     summary = summarize(run)
     found = [
-        ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's; above "
-         "1, zfuse is faster.", speed_table(run, summary)),
+        ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the "
+         "median of the rounds' ratios; above 1, zfuse is faster.", speed_table(run, summary)),
         ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
         ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",

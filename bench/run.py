@@ -33,6 +33,7 @@ def machine():
         "processors": os.cpu_count(),
         "model": model[0] if model else platform.machine(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "load": round(os.getloadavg()[0], 1),  # of what else ran: a busy machine's figures are as busy
     }
 
 

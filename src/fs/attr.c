@@ -30,15 +30,18 @@ int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	return 0;
 }
 
-bool zf_inode_kill_suidgid(struct zf_inode *inode)
+bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx)
 {
 	uint32_t mode = inode->item.mode;
 
 	if (S_ISDIR(mode))
 		return false;
 	mode &= ~(uint32_t)S_ISUID;
-	/* Without the group's x, setgid once meant mandatory locking: it grants nothing. */
-	if (mode & S_IXGRP)
+	/*
+	 * Without the group's x, setgid grants nothing until somebody adds that x: only the group's
+	 * members, as far as we know them, and root keep it.
+	 */
+	if ((mode & S_IXGRP) || (ctx->uid != 0 && ctx->gid != inode->item.gid))
 		mode &= ~(uint32_t)S_ISGID;
 	if (mode == inode->item.mode)
 		return false;
@@ -75,12 +78,13 @@ static int check_type(const struct zf_inode *inode, const struct zf_setattr *set
 }
 
 /* Everything but the size. */
-static void apply(struct zf_inode *inode, const struct zf_setattr *set, struct zf_time now)
+static void apply(const struct zf_op *op, struct zf_inode *inode, const struct zf_setattr *set)
 {
 	struct zf_inode_item *item = &inode->item;
+	struct zf_time now = op->now;
 
 	if (set->valid & (SET_OWNER | ZF_SET_KILL_SUIDGID))
-		zf_inode_kill_suidgid(inode);
+		zf_inode_kill_suidgid(inode, op->ctx);
 	if (set->valid & ZF_SET_MODE)
 		item->mode = (item->mode & S_IFMT) | (set->mode & 07777);
 	if (set->valid & ZF_SET_UID)
@@ -113,7 +117,7 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_setattr *set
 		r = zf_op_join(op, ZF_RESERVE_FREEING, 1 + chmod.edits);
 	if (r != 0)
 		return r;
-	apply(inode, set, op->now);
+	apply(op, inode, set);
 	r = zf_op_store(op, inode);
 	if (r == 0)
 		r = zf_acl_chmod(op, &chmod);

@@ -189,6 +189,11 @@ unsigned int zf_data_land(struct zf_fs *fs);
 bool zf_data_is_dirty(struct zf_inode *inode);
 /* How many bytes are not in the trees yet, in whole blocks. */
 uint64_t zf_data_memory_bytes(struct zf_inode *inode);
+/*
+ * May the number of the file's blocks still be other than what it has plus those in memory? Not
+ * while nothing of it has a place on the device: then all in memory are new. Inode locked.
+ */
+bool zf_data_is_settling(struct zf_inode *inode);
 
 int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
 int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,

@@ -185,30 +185,6 @@ struct put {
 	uint64_t dead[REPLACED_MAX + 1];
 };
 
-/*
- * Fills put->before, put->old and put->count: the extent that reaches to the range, those that
- * begin in it, and the one right behind; or so many that the put takes part of its range only.
- */
-static int collect_old(struct zf_extent_editor *editor, struct put *put)
-{
-	struct zf_extent at[REPLACED_MAX + 3];
-	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};
-	uint64_t from = put->extent.offset, to = from + put->extent.len;
-	unsigned int first = 0;
-	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
-
-	if (r < 0)
-		return r;
-	if (extents.count > 0 && at[0].offset < from) {
-		if (zf_extent_end(&at[0]) >= from)
-			put->before = at[0];
-		first = 1;
-	}
-	put->count = (unsigned int)zf_min_u64(extents.count - first, REPLACED_MAX + 2);
-	memcpy(put->old, &at[first], put->count * sizeof(put->old[0]));
-	return 0;
-}
-
 /* The range ends at `end`. */
 static void lay_out_put(struct put *put, uint64_t end)
 {
@@ -266,6 +242,26 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	for (unsigned int i = 0; r == 0 && i < put->replaced; i++)
 		r = check_name(editor, &put->old[i]);
 	return r;
+}
+
+static int plan_put(struct zf_extent_editor *editor, struct put *put)
+{
+	struct zf_extent at[REPLACED_MAX + 3];
+	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};
+	uint64_t from = put->extent.offset, to = from + put->extent.len;
+	unsigned int first = 0;
+	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
+
+	if (r < 0)
+		return r;
+	if (extents.count > 0 && at[0].offset < from) {
+		if (zf_extent_end(&at[0]) >= from)
+			put->before = at[0];
+		first = 1;
+	}
+	put->count = (unsigned int)zf_min_u64(extents.count - first, REPLACED_MAX + 2);
+	memcpy(put->old, &at[first], put->count * sizeof(put->old[0]));
+	return 0;
 }
 
 static int plan_put(struct zf_extent_editor *editor, struct put *put)

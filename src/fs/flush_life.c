@@ -72,6 +72,18 @@ uint64_t zf_data_memory_bytes(struct zf_inode *inode)
 	return blocks * ZF_BLOCK_SIZE;
 }
 
+bool zf_data_is_settling(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = data->blocks > 0 &&
+	    (inode->item.bytes > 0 || data->failed > 0 || !RB_EMPTY(&data->flight));
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
 bool zf_data_is_dirty(struct zf_inode *inode)
 {
 	return zf_data_memory_bytes(inode) > 0;

@@ -161,7 +161,7 @@ enum zf_set {
 	ZF_SET_CTIME = 1 << 6,
 	ZF_SET_ATIME_NOW = 1 << 7,
 	ZF_SET_MTIME_NOW = 1 << 8,
-	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid, and setgid if group-executable */
+	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
 };
 struct zf_setattr {
 	unsigned int valid; /* enum zf_set */
@@ -191,6 +191,7 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 /* With size 0 the length only; -ERANGE if `size` is too small. */
 ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		       void *value, size_t size);
+/* Names in the trusted namespace for root alone. */
 ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
 			size_t size);
 int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);

@@ -209,10 +209,10 @@ void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
 
 /*
  * What Linux does to a file whose content or owner changes: setuid goes, setgid too if the group
- * may execute. In memory: returns whether the mode changed, so that the caller stores the item.
- * Lock held exclusively.
+ * may execute or the caller is no member of it. In memory: returns whether the mode changed, so
+ * that the caller stores the item. Lock held exclusively.
  */
-bool zf_inode_kill_suidgid(struct zf_inode *inode);
+bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /* ---- orphans (orphan.c) ---- */
 

@@ -96,7 +96,7 @@ static uint64_t bytes_with(const struct zf_inode *inode, uint64_t memory_bytes)
 	uint64_t all =
 		zf_min_u64(item->bytes + memory_bytes, zf_align_up(item->size, ZF_BLOCK_SIZE));
 
-	if (all == 0 && S_ISREG(item->mode) && item->size <= zf_data_inline_max(inode->fs))
+	if (item->bytes == 0 && S_ISREG(item->mode) && item->size <= zf_data_inline_max(inode->fs))
 		return item->size;
 	return zf_max_u64(item->bytes, all);
 }
@@ -122,6 +122,6 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 		.mtime = item->mtime,
 		.ctime = item->ctime,
 		.btime = item->btime,
-		.settling = memory_bytes > 0,
+		.settling = zf_data_is_settling(inode),
 	};
 }

@@ -280,7 +280,7 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 	out->item.mtime = *now;
 	out->item.ctime = *now;
 	if (copy->ctx->uid != 0)
-		zf_inode_kill_suidgid(out);
+		zf_inode_kill_suidgid(out, copy->ctx);
 }
 
 /*
@@ -345,13 +345,16 @@ static int share(struct copy *copy)
 static int copy_bytes(struct copy *copy)
 {
 	unsigned int flags = copy->ctx->uid != 0 ? ZF_WRITE_KILL_SUIDGID : 0;
+	struct zf_ctx ctx = *copy->ctx;
 	ssize_t n;
 
+	/* Sharing does not move the access time, so this does not either. */
+	ctx.no_atime = true;
 	if (!copy->buf)
 		copy->buf = aligned_alloc(ZF_BLOCK_SIZE, BYTES_MAX);
 	if (!copy->buf)
 		return -ENOMEM;
-	n = zf_data_read(copy->in, copy->ctx, copy->offset_in, copy->buf, copy->bytes);
+	n = zf_data_read(copy->in, &ctx, copy->offset_in, copy->buf, copy->bytes);
 	if (n > 0)
 		n = zf_data_write(copy->out, copy->ctx, copy->offset_out, copy->buf, (size_t)n,
 				  flags);

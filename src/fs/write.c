@@ -273,7 +273,7 @@ static void update_item(struct write *write)
 		inode->item.ctime = inode->item.mtime;
 	}
 	if (write->flags & ZF_WRITE_KILL_SUIDGID)
-		zf_inode_kill_suidgid(inode);
+		zf_inode_kill_suidgid(inode, write->ctx);
 	inode->item_dirty = true;
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);

@@ -4,8 +4,8 @@
  *
  * Nobody but this kernel changes the disk, so what it has been told once stays true: names (those
  * that do not exist as well), attributes, contents of directories and targets of links are its to
- * keep for ever. Only the number of a file's blocks changes by itself, for as long as data is on
- * its way to the device.
+ * keep for ever. Only the number of a file's blocks changes by itself, while data takes the place
+ * of other data on the device.
  *
  * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
  *

@@ -114,8 +114,7 @@ static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
 		.stx_mask = STATX_BASIC_STATS | STATX_BTIME,
 		.stx_blksize = 4096,
 		.stx_attributes = to_statx_attributes(attr.flags),
-		.stx_attributes_mask =
-			STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP,
+		.stx_attributes_mask = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP,
 		.stx_nlink = attr.nlink,
 		.stx_uid = attr.uid,
 		.stx_gid = attr.gid,
@@ -190,6 +189,12 @@ void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
 		call.set.valid |= ZF_SET_MTIME_NOW;
 	else if (valid & FUSE_SET_ATTR_MTIME)
 		call.set.valid |= ZF_SET_MTIME;
+	/*
+	 * Nothing to set: chown(-1, -1), or a write that is to cost the file its setuid. The kernel
+	 * leaves that to us (KILLPRIV_V2), and says so with nothing but a request.
+	 */
+	if ((call.set.valid & ~(unsigned int)ZF_SET_CTIME) == 0)
+		call.set.valid |= ZF_SET_KILL_SUIDGID;
 	call.set.mode = attr->st_mode;
 	call.set.uid = attr->st_uid;
 	call.set.gid = attr->st_gid;
@@ -236,6 +241,34 @@ void zf_op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- extended attributes ---- */
 
+/* The kernel's filesystems have a handler for each namespace; of ours it asks nothing of the kind.
+ */
+static int check_namespace(const char *name)
+{
+	static const char *const prefixes[] = {"user.", "trusted.", "security."};
+
+	if (strcmp(name, "system.posix_acl_access") == 0 ||
+	    strcmp(name, "system.posix_acl_default") == 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], len) == 0)
+			return name[len] != '\0' ? 0 : -EINVAL;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void dispatch_named(struct zf_call *call)
+{
+	int r = check_namespace(call->name);
+
+	if (r < 0)
+		fuse_reply_err(call->req, -r);
+	else
+		zf_call_dispatch(call);
+}
+
 static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_setxattr(daemon->fs, &call->ctx, call->ino, call->name, call->data,
@@ -260,7 +293,7 @@ void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char
 		.flags = (unsigned int)flags,
 	};
 
-	zf_call_dispatch(&call);
+	dispatch_named(&call);
 }
 
 static int reply_xattr(struct zf_call *call, ssize_t len, const char *buf)
@@ -297,7 +330,7 @@ void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t siz
 		.size = size,
 	};
 
-	zf_call_dispatch(&call);
+	dispatch_named(&call);
 }
 
 static int run_listxattr(struct zf_daemon *daemon, struct zf_call *call)
@@ -344,5 +377,5 @@ void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 		.name = name,
 	};
 
-	zf_call_dispatch(&call);
+	dispatch_named(&call);
 }

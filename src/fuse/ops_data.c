@@ -31,8 +31,8 @@ void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 /* ---- open ---- */
 
 /*
- * Pages that the kernel collects say neither where a write began nor when it was made: appends, and writes that are to
- * be durable when answered, come one by one.
+ * Pages that the kernel collects say neither where a write began nor when it was made: appends, and
+ * writes that are to be durable when answered, come one by one.
  */
 static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_attr *attr)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* The kernel counts a reference to what it is told about: if it was not told, it has none. */
 static int reply_entry(struct zf_daemon *daemon, struct zf_call *call, const struct zf_attr *attr)
@@ -66,8 +67,22 @@ static int run_forget(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
+/*
+ * Beside io_uring nothing but these comes through /dev/fuse, and nobody waits for them. The kernel
+ * hands over all that it has gathered: so give it time to gather some. One by one, as a tree is
+ * removed, each would wake this thread in between what its remover does.
+ */
+static void let_forgets_gather(const struct zf_daemon *daemon)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000};
+
+	if (atomic_load_explicit(&daemon->uring_used, memory_order_relaxed))
+		nanosleep(&pause, NULL);
+}
+
 void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
 		.req = req,
 		.kind = ZF_REQUEST_FORGET,
@@ -77,6 +92,7 @@ void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *f
 	};
 
 	zf_call_dispatch(&call);
+	let_forgets_gather(daemon);
 }
 
 void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)

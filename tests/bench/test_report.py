@@ -33,7 +33,7 @@ def a_run(samples, peers=("zfuse", "btrfs"), **more):
     return {"medium": "tmpfs", "filesystem": "tmpfs", "transport": "io_uring", "options": "", "rounds": 3,
             "quick": False,
             "machine": {"date": "2026-01-01 00:00 UTC", "kernel": "6.18", "processors": 2, "model": "x",
-                        "memory_bytes": 1 << 34},
+                        "memory_bytes": 1 << 34, "load": 0.5},
             "left_out": {}, "notes": [], "failures": [], "peers": list(peers), "samples": samples, **more}
 
 
@@ -54,6 +54,14 @@ class Medians(unittest.TestCase):
         self.assertEqual(cells["zfuse"]["speed"], 50)
         self.assertEqual((cells["zfuse"]["lowest"], cells["zfuse"]["highest"]), (2, 100))
         self.assertEqual(report.ratio("create file", cells, "btrfs"), 2.0)
+
+    def test_compares_within_rounds(self):
+        samples = [sample("zfuse", "create file", i, 100, seconds) for i, seconds in enumerate((1.0, 10.0, 10.0))]
+        samples += [sample("btrfs", "create file", i, 100, seconds) for i, seconds in enumerate((2.0, 20.0, 2.0))]
+        samples += [sample("ext4", "create file", 1, 100, 30.0)]
+        cells = report.summarize(a_run(samples, ("zfuse", "btrfs", "ext4")))["create file"]
+        self.assertEqual(report.ratio("create file", cells, "btrfs"), 2.0)
+        self.assertEqual(report.ratio("create file", cells, "ext4"), 3.0)
 
     def test_of_two_takes_the_mean(self):
         samples = [sample("zfuse", "create file", i, count, 1.0) for i, count in enumerate((10, 20))]
@@ -116,6 +124,7 @@ class Tables(unittest.TestCase):
         failed = a_run([], left_out={"btrfs": "this kernel has no btrfs"},
                        failures=[{"peer": "fuse2fs", "round": 0, "suite": "mix", "error": "mix failed:\nno"}])
         lines = report.circumstances(failed)
+        self.assertIn("2 processors, 16 GiB of memory; load 0.5 when it began.", lines[0])
         self.assertIn("Left out: btrfs: this kernel has no btrfs.", lines)
         self.assertIn("Failed: fuse2fs, mix, round 1: mix failed: no.", lines)
 
@@ -153,6 +162,13 @@ class Goals(unittest.TestCase):
         verdicts = self.verdicts([a_run(samples, ("zfuse", "plain"), medium="disk")])
         self.assertEqual(verdicts["disk", "write 1 MiB", "plain"], "met")
 
+    def test_are_told_of_each_run_that_measured_them(self):
+        over_uring = a_run([sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1.0)])
+        over_dev = a_run([sample("zfuse", "untar", 0, 1, 2.0)], transport="dev")
+        rows = [(transport, reached) for goal, transport, reached in goals.check([over_uring, over_dev])
+                if (goal.operation, goal.peer) == ("untar", "btrfs")]
+        self.assertEqual(rows, [("io_uring", 1.0)])
+
     def test_all_can_be_measured(self):
         verdicts = self.verdicts([full_run(), full_run(medium="disk")])
         self.assertNotIn("not measured", verdicts.values())
@@ -166,6 +182,12 @@ class Picture(unittest.TestCase):
         for peer in peers:
             bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
             self.assertEqual(len(bars), 2 * len(OPERATIONS) + 1, peer)  # and one in the legend
+
+    def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
+        runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]
+        self.assertEqual(picture.draw(runs), picture.draw(runs[:2]))
+        drawn = picture.draw(runs)
+        self.assertLess(drawn.index("Images on tmpfs"), drawn.index("Images on disk"))
 
     def test_stays_on_the_canvas_whatever_the_ratio(self):
         samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),

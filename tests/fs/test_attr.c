@@ -144,6 +144,12 @@ static void a_new_owner_gets_no_setuid_file(void **state)
 	assert_int_equal(mode_after(rig, file, 06745, owner), 02745);
 	assert_int_equal(mode_after(rig, file, 06755, kill), 0755);
 	assert_int_equal(mode_after(rig, file, 02645, kill), 02645);
+	rig->ctx.uid = 7;
+	rig->ctx.gid = 8;
+	assert_int_equal(mode_after(rig, file, 02645, kill), 0645);
+	rig->ctx.gid = 0;
+	assert_int_equal(mode_after(rig, file, 02645, kill), 02645);
+	rig->ctx.uid = 0;
 	assert_int_equal(mode_after(rig, file, 06755, times), 06755);
 	assert_int_equal(mode_after(rig, dir, 06755, owner), 06755);
 	assert_int_equal(mode_after(rig, dir, 06755, kill), 06755);

@@ -496,6 +496,37 @@ static void a_large_aligned_read_is_one_device_read(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* The kernel keeps what it was told about a file that is being written, if it may. */
+static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
+{
+	static const uint64_t sizes[] = {1, 2048, 2049, 4096, 5000, 300000};
+	struct data_rig_options options = {.seed = 9};
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct zf_attr before, after;
+		char name[8];
+		uint64_t ino;
+
+		snprintf(name, sizeof(name), "%u", i);
+		ino = data_rig_make(&rig, name);
+		write_pattern(&rig, ino, 1, 0, sizes[i]);
+		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
+		assert_false(before.settling);
+		data_rig_sync(&rig);
+		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
+		assert_false(after.settling);
+		assert_int_equal(before.blocks, after.blocks);
+		/* Now some of what is written takes the place of what has one. */
+		write_pattern(&rig, ino, 2, 0, sizes[i]);
+		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
+		assert_int_equal(before.settling, sizes[i] > 2048);
+	}
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +535,7 @@ int main(void)
 		cmocka_unit_test(a_rewrite_waits_for_the_block_in_flight),
 		cmocka_unit_test(truncation_revokes_what_is_in_flight),
 		cmocka_unit_test(deletion_drops_what_is_dirty),
+		cmocka_unit_test(blocks_of_a_new_file_are_final_before_it_has_landed),
 		cmocka_unit_test(sequential_writes_make_few_extents),
 		cmocka_unit_test(scattered_overwrites_split_extents),
 		cmocka_unit_test(truncating_thousands_of_extents_leaves_none),

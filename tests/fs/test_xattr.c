@@ -134,6 +134,7 @@ static void errors_are_those_of_setxattr(void **state)
 	name[255] = '\0';
 	assert_int_equal(set(rig, file, name, "v", 1, 0), 0);
 	assert_int_equal(get(rig, file, name, NULL, 0), 1);
+	assert_int_equal(drop(rig, file, "system.posix_acl_access"), 0);
 	assert_int_equal(set(rig, file, "user.a", value, sizeof(value), 0), -E2BIG);
 	assert_int_equal(set(rig, file, "user.a", "", 0, 8), -EINVAL);
 	assert_int_equal(set(rig, file, "user.a", "1", 1, XATTR_REPLACE), -ENODATA);
@@ -175,6 +176,21 @@ static void the_list_has_every_name(void **state)
 	}
 	for (int i = 0; i < 300; i++)
 		assert_true(seen[i]);
+}
+
+static void only_root_sees_trusted_names(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
+	char list[64];
+
+	assert_int_equal(set(rig, file, "trusted.a", "1", 1, 0), 0);
+	assert_int_equal(set(rig, file, "user.a", "1", 1, 0), 0);
+	assert_int_equal(zf_fs_listxattr(rig->fs, &rig->ctx, file, list, sizeof(list)), 10 + 7);
+	rig->ctx.uid = 1000;
+	assert_int_equal(zf_fs_listxattr(rig->fs, &rig->ctx, file, NULL, 0), 7);
+	assert_int_equal(zf_fs_listxattr(rig->fs, &rig->ctx, file, list, sizeof(list)), 7);
+	assert_string_equal(list, "user.a");
 }
 
 static void names_of_one_hash_share_an_item(void **state)
@@ -344,6 +360,9 @@ static void chmod_changes_the_access_list(void **state)
 	assert_int_equal(attr.mode, S_IFREG | 0640);
 	assert_holds(rig, file, ACCESS, after.bytes, after.len);
 	assert_int_equal(drop(rig, file, ACCESS), 0);
+	/* There is nothing to remove any more, and nothing wrong with that. */
+	assert_int_equal(drop(rig, file, ACCESS), 0);
+	assert_int_equal(drop(rig, file, BY_DEFAULT), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 0640);
 }
 
@@ -410,17 +429,12 @@ static void lists_that_are_none_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(values_of_every_size_come_back),
-		TEST(a_value_replaced_leaves_nothing_behind),
-		TEST(errors_are_those_of_setxattr),
-		TEST(the_list_has_every_name),
-		TEST(names_of_one_hash_share_an_item),
-		TEST(ids_of_values_do_not_run_out),
-		TEST(attributes_change_only_ctime),
-		TEST(a_write_takes_capabilities_away),
-		TEST(an_access_list_sets_the_mode),
-		TEST(chmod_changes_the_access_list),
-		TEST(what_is_made_inherits_the_default_list),
+		TEST(values_of_every_size_come_back),  TEST(a_value_replaced_leaves_nothing_behind),
+		TEST(errors_are_those_of_setxattr),    TEST(the_list_has_every_name),
+		TEST(only_root_sees_trusted_names),    TEST(names_of_one_hash_share_an_item),
+		TEST(ids_of_values_do_not_run_out),    TEST(attributes_change_only_ctime),
+		TEST(a_write_takes_capabilities_away), TEST(an_access_list_sets_the_mode),
+		TEST(chmod_changes_the_access_list),   TEST(what_is_made_inherits_the_default_list),
 		TEST(lists_that_are_none_are_refused),
 	};
 

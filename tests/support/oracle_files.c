@@ -11,12 +11,12 @@
 
 #include "base/bits.h"
 
-static void kill_suidgid(struct oracle_inode *inode)
+static void kill_suidgid(struct oracle_inode *inode, const struct zf_op *op)
 {
 	if (S_ISDIR(inode->mode))
 		return;
 	inode->mode &= ~(uint32_t)S_ISUID;
-	if (inode->mode & S_IXGRP)
+	if ((inode->mode & S_IXGRP) || (op->uid != 0 && op->gid != inode->gid))
 		inode->mode &= ~(uint32_t)S_ISGID;
 }
 
@@ -71,7 +71,7 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 	if (set->valid & ZF_SET_SIZE)
 		truncate_file(oracle, inode, set->size);
 	if (set->valid & (ZF_SET_UID | ZF_SET_GID | ZF_SET_KILL_SUIDGID))
-		kill_suidgid(inode);
+		kill_suidgid(inode, op);
 	if (set->valid & ZF_SET_MODE)
 		inode->mode = (inode->mode & S_IFMT) | (set->mode & 07777);
 	if (set->valid & ZF_SET_UID)
@@ -199,6 +199,13 @@ int64_t oracle_read(struct oracle *oracle, const struct zf_op *op)
 								 : inode->data.size - op->offset);
 }
 
+static int64_t check_write(const struct oracle_inode *inode, uint64_t offset)
+{
+	if (inode->flags & ZF_INODE_IMMUTABLE)
+		return -EPERM;
+	return (inode->flags & ZF_INODE_APPEND) && offset < inode->data.size ? -EPERM : 0;
+}
+
 int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode;
@@ -212,8 +219,7 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	if (offset >= ZF_FILE_SIZE_MAX ||
 	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
 		return -EFBIG;
-	if ((inode->flags & ZF_INODE_IMMUTABLE) ||
-	    ((inode->flags & ZF_INODE_APPEND) && offset < inode->data.size))
+	if (check_write(inode, offset) < 0)
 		return -EPERM;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
 	/* Out of room in the middle of a write: what was written counts. */
@@ -224,7 +230,7 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	inode->times_loose = true;
 	inode->unsettled++;
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
-		kill_suidgid(inode);
+		kill_suidgid(inode, op);
 	if ((op->flags & ZF_WRITE_DSYNC) || op->durable)
 		oracle_settle(inode);
 	return (int64_t)len;
@@ -253,6 +259,8 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - op->offset);
 	if (from == to && overlap(op->from_offset, op->offset, len))
 		return -EINVAL;
+	if (check_write(to, op->offset) < 0)
+		return -EPERM;
 	if (op->result > 0 && (uint64_t)op->result < len)
 		len = (uint64_t)op->result;
 	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
@@ -261,7 +269,9 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	to->times_loose = true;
 	to->unsettled++;
 	if (op->uid != 0)
-		kill_suidgid(to);
+		kill_suidgid(to, op);
+	if (op->durable)
+		oracle_settle(to);
 	return (int64_t)len;
 }
 

@@ -320,6 +320,7 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 			return false;
 		break;
 	case OP_WRITE:
+	case OP_COPY:
 		if (op->len == 0)
 			return false;
 		break;
@@ -350,6 +351,9 @@ void workload_run(struct workload *workload, struct zf_op *op)
 
 		op->result = r < 0 ? r : run_once(workload, op, true);
 	}
+	/* Nothing was copied. */
+	if (op->kind == OP_COPY && op->result == 0)
+		op->durable = false;
 	if (workload->verbose)
 		workload_print(stderr, op);
 }

@@ -78,16 +78,20 @@ fs_check() {
 	esac >"$d/check.out" 2>&1 || { tail -n 30 "$d/check.out" >&2; return 1; }
 }
 
-# fs_ail D: what is wrong with the mounted filesystem, if anything; looks at the log from line D/log_seen on.
-fs_ail() {
+# fs_complaints D: what the daemon's log has to say that it had not the last time.
+fs_complaints() {
 	local d=$1 seen=0
-	if [[ $(<"$d/kind") == zfuse ]]; then
-		fs_runs "$(<"$d/pid")" || echo "the daemon has died"
-		[[ ! -e $d/log_seen ]] || seen=$(<"$d/log_seen")
-		tail -n "+$((seen + 1))" "$d/log" |
-			grep -a -m 20 -E '^zfuse: error:|Sanitizer|runtime error:|Assertion' | sed 's/^/the log says: /'
-		wc -l <"$d/log" >"$d/log_seen"
-	fi
+	[[ ! -e $d/log_seen ]] || seen=$(<"$d/log_seen")
+	tail -n "+$((seen + 1))" "$d/log" |
+		grep -a -m 20 -E '^zfuse: error:|Sanitizer|runtime error:|Assertion' | sed 's/^/the log says: /'
+	wc -l <"$d/log" >"$d/log_seen"
+}
+
+# fs_ail D: what is wrong with the mounted filesystem, if anything.
+fs_ail() {
+	local d=$1
+	[[ $(<"$d/kind") != zfuse ]] || fs_runs "$(<"$d/pid")" || echo "the daemon has died"
+	fs_complaints "$d"
 	timeout 20 touch "$d/mnt/.probe" 2>&1 && timeout 20 rm "$d/mnt/.probe" 2>&1
 }
 

@@ -244,7 +244,7 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	return r;
 }
 
-static int plan_put(struct zf_extent_editor *editor, struct put *put)
+static int collect_old(struct zf_extent_editor *editor, struct put *put)
 {
 	struct zf_extent at[REPLACED_MAX + 3];
 	struct extents extents = {.max = REPLACED_MAX + 3, .at = at};

@@ -37,11 +37,13 @@ enum look {
 static enum look next_run_locked(struct zf_append *append, struct zf_segment *segment,
 				 struct run *ret_run)
 {
-	unsigned int end = segment->first + segment->count, i = segment->first;
+	unsigned int end = segment->first + segment->count, i = segment->first + segment->gone;
 	struct zf_block *block;
 
+	/* Once out of flight, a block never comes back to it. */
 	while (i < end && append->blocks[i]->state != ZF_BLOCK_FLIGHT)
 		i++;
+	segment->gone = i - segment->first;
 	if (i == end)
 		return LOOK_FINISHED;
 	if (!zf_size_may_land_locked(segment->inode, append->blocks[i]->index))

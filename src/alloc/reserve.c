@@ -48,11 +48,10 @@ uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserv
 	return alloc->copies;
 }
 
-/* Blocks that a caller of this class may still reserve for data. */
+/* Blocks that a caller of this class may still reserve if it leaves `kept` empty zones alone. */
 static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class,
-				 uint32_t empty_count)
+				 uint32_t kept, uint32_t empty_count)
 {
-	uint32_t kept = zf_alloc_kept_zones_locked(alloc, class);
 	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
 	uint64_t used = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items);
 
@@ -67,11 +66,16 @@ static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_c
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
 		     uint64_t items, uint64_t nodes)
 {
+	uint32_t kept;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
+	kept = zf_alloc_kept_zones_locked(alloc, class);
+	/* What frees may have to write, but not so much that nothing can be freed any more. */
+	if (class == ZF_RESERVE_FREEING && data_blocks > 0)
+		kept++;
 	if (data_blocks + item_blocks(alloc, items) >
-	    available_blocks(alloc, class, alloc->empty_count)) {
+	    available_blocks(alloc, class, kept, alloc->empty_count)) {
 		r = -ENOSPC;
 	} else {
 		alloc->reserved_blocks += data_blocks;
@@ -101,7 +105,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 {
 	struct zf_space space = {0};
 	uint32_t emptied = 0;
-	uint64_t kept;
+	uint32_t kept;
 
 	zf_mutex_lock(&alloc->lock);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
@@ -116,8 +120,9 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 		emptied += zf_alloc_holds_nothing_locked(alloc, z);
 	}
 	/* A writer who needs them waits for the commits that give them back. */
-	space.available = available_blocks(alloc, ZF_RESERVE_NORMAL, alloc->empty_count + emptied);
 	kept = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
+	space.available =
+		available_blocks(alloc, ZF_RESERVE_NORMAL, kept, alloc->empty_count + emptied);
 	if (kept > alloc->empty_count)
 		kept = alloc->empty_count;
 	space.reserved = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items) +

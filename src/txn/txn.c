@@ -427,7 +427,8 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 		if (!may_wait)
 			return -EAGAIN;
 		if (!again) {
-			if (!give_way(txn, class))
+			/* Data that freeing has to write is no reason to break a promise. */
+			if (data_blocks > 0 || !give_way(txn, class))
 				return -ENOSPC;
 			continue;
 		}

@@ -299,6 +299,43 @@ static void crashes_on_a_full_filesystem_leave_it_usable(void **state)
 	}
 }
 
+/*
+ * What a punch writes at its edges takes blocks, and on a full filesystem few of those that it
+ * gives up come back. It ends with ENOSPC before others are harmed.
+ */
+static void punching_within_blocks_leaves_what_is_kept_and_what_deleting_needs(void **state)
+{
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	struct full *full = malloc(sizeof(*full));
+	struct data_rig *rig = &full->rig;
+	uint64_t ino, at = 0;
+	ssize_t r;
+
+	(void)state;
+	*full = (struct full){0};
+	data_rig_init(rig, &shapes[1]);
+	full->ino = data_rig_make(rig, "kept");
+	r = zf_fs_fallocate(rig->fs, &rig->ctx, full->ino, 0, 0, BLOCKS * BLOCK);
+	assert_int_equal(r, 0);
+	ino = data_rig_make(rig, "filler");
+	memset(buf, 7, sizeof(buf));
+	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, BLOCK, 0)) > 0)
+		at += (uint64_t)r;
+	assert_int_equal(r, -ENOSPC);
+	/* Not so many in one place that a zone comes back. */
+	for (r = 0; r == 0 && at > 4 * BLOCK; at -= 4 * BLOCK)
+		r = zf_fs_fallocate(rig->fs, &rig->ctx, ino, punch, at - BLOCK + 1, BLOCK - 2);
+	assert_int_equal(r, -ENOSPC);
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		write_blocks(full, i, 1, 0);
+	data_rig_sync(rig);
+	data_rig_expect(rig, full->ino, seed, 0, BLOCKS * BLOCK);
+	data_rig_truncate(rig, ino, 5);
+	data_rig_unlink(rig, "filler", ino);
+	data_rig_deinit(rig);
+	free(full);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +344,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
+		cmocka_unit_test(
+			punching_within_blocks_leaves_what_is_kept_and_what_deleting_needs),
 	};
 
 	if (argc > 1)

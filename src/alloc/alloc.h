@@ -115,11 +115,45 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 		     uint64_t items, uint64_t nodes);
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
+/*
+ * Space kept for its owner: the blocks of ZERO extents (fs/fs_format.h), which are nowhere on the
+ * device yet. What is kept is left alone by NORMAL reservations, with the room that recording each
+ * of its blocks by itself may take, and the empty zones that it needs by metadata.
+ *
+ * A write over a ZERO extent on a full filesystem reserves its block by *lending*: the block moves
+ * from what is kept to what is reserved, so that nothing has to be found. When the data has landed
+ * or is gone the block is taken back, and with the extent what is kept shrinks.
+ */
+
+/*
+ * ZERO extents cover these blocks now, or no longer. Inside a transaction. Of the `reserved` blocks
+ * of the caller's those that are kept now are no longer reserved: returns how many are left.
+ */
+uint64_t zf_alloc_kept_add(struct zf_alloc *alloc, uint64_t blocks, uint64_t reserved);
+void zf_alloc_kept_sub(struct zf_alloc *alloc, uint64_t blocks);
+/*
+ * Reserves `blocks` that ZERO extents keep, and `items`. -ENOSPC: a crash took of what was kept,
+ * and that is not there.
+ */
+int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
+/* The reservation was used up, or given back by zf_alloc_unreserve(): they count as kept again. */
+void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks);
+bool zf_alloc_keeps_any(struct zf_alloc *alloc);
+/* Nodes that recording what is kept may need. */
+uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
+/*
+ * Metadata found no room even to free something: what is kept gives way, by a zone. Only a crash or
+ * a failing device brings it to that: what was written and not committed lies in zones that cannot
+ * be reset for what else they hold. False: there was nothing left to give.
+ */
+bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
+
 struct zf_space {
 	uint64_t total;	    /* bytes of the zones that can hold data or metadata */
 	uint64_t live;	    /* bytes named by extents and nodes */
 	uint64_t unusable;  /* written - live: comes back by resets */
 	uint64_t reserved;  /* promised and kept back */
+	uint64_t kept;	    /* for the owners of ZERO extents */
 	uint64_t available; /* what a user can still write now */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
@@ -218,6 +252,7 @@ struct zf_alloc_frozen {
 	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots reserved for the commit's own edits */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* the stream's place after this transaction ... */
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* ... for the superblock */
+	uint64_t kept_bytes;		      /* of the ZERO extents in this transaction */
 };
 
 /*
@@ -272,6 +307,8 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
  * nodes that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
  */
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
+/* With fewer dead nodes than this no zone is worth emptying. */
+uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
 /* Nothing of it could be moved: no victim again, until it is reset. */
 void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no);
 

@@ -19,6 +19,13 @@
  */
 #define ITEM_BYTES 192u
 
+/*
+ * What recording a kept block costs at most in the end: an extent of one block and a summary entry
+ * of one (24 + 64 and 24 + 48 bytes), in leaves that may be half empty, and some for the levels
+ * above.
+ */
+#define KEPT_ITEM_BYTES 352u
+
 /* A growing list of runs: where one copy of the running transaction's nodes go. */
 struct runs {
 	struct zf_meta_run *runs;
@@ -50,6 +57,10 @@ struct zf_alloc {
 				    */
 
 	uint64_t reserved_blocks, reserved_items;
+
+	uint64_t kept_blocks; /* of the ZERO extents there are */
+	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */
+	uint64_t kept_short;  /* of those, what is not there: see zf_alloc_kept_give_way() */
 };
 
 static inline bool zone_is_empty(const struct zf_zone *zone)
@@ -93,8 +104,31 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 /* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
 
-/* Empty zones that accepted data will need: nobody else may take them. */
+/* Empty zones that accepted data and kept space will need: nobody else may take them. */
 uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
+
+/* What the open stream of this role has room for, in blocks. */
+uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role);
+/* Empty zones that a caller of this class leaves alone. */
+uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserve_class class);
+
+/* ---- kept.c ---- */
+
+/* Kept blocks that nothing has reserved yet. */
+static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
+{
+	return alloc->kept_blocks > alloc->lent_blocks ? alloc->kept_blocks - alloc->lent_blocks
+						       : 0;
+}
+
+/* What data must leave alone for them: the blocks, and what recording them may cost. */
+uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
+/* Those blocks that hold on to empty zones. */
+uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
+/* The mount has loaded everything: is what is kept there? */
+void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
+/* A zone came back. */
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc);
 
 void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
 

@@ -247,6 +247,7 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 		if (r == 0 && z >= 2)
 			r = raise_pointer(alloc, z);
 	}
+	zf_alloc_kept_start_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }

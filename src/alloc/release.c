@@ -113,6 +113,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
+		zf_alloc_kept_regain_locked(alloc);
 	}
 	zf_mutex_unlock(&alloc->lock);
 }
@@ -128,6 +129,24 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 	return n;
 }
 
+/* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
+static uint64_t meta_move_costs(const struct zf_alloc *alloc)
+{
+	uint64_t per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+
+	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
+}
+
+uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
+{
+	uint64_t blocks;
+
+	zf_mutex_lock(&alloc->lock);
+	blocks = meta_move_costs(alloc);
+	zf_mutex_unlock(&alloc->lock);
+	return (blocks + alloc->node_blocks - 1) / alloc->node_blocks;
+}
+
 /*
  * Emptying a metadata zone pays when it gives back more than it costs. In peace that is left until
  * dead nodes take more room than live ones, by four zones, or until few empty zones are left.
@@ -139,11 +158,9 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	uint64_t used_max = per_zone / 2, costs;
 
 	zf_mutex_lock(&alloc->lock);
-	/*
-	 * Moving nodes writes new parents and a tail too, which are garbage a transaction later. In
-	 * peace half a zone must come back, or nearly full filesystems would go round for ever.
+	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
 	 */
-	costs = (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
+	costs = meta_move_costs(alloc);
 	if (urgent)
 		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {

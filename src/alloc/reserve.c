@@ -5,7 +5,7 @@
 
 #include "alloc/alloc_internal.h"
 
-static uint64_t stream_room(const struct zf_alloc *alloc, enum zf_role role)
+uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role)
 {
 	uint32_t z = alloc->data_zone[role];
 
@@ -26,15 +26,16 @@ static uint64_t item_blocks(const struct zf_alloc *alloc, uint64_t items)
 
 uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc)
 {
-	uint64_t room = stream_room(alloc, ZF_ROLE_HOT);
+	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
+	uint64_t wanted = alloc->reserved_blocks + zf_alloc_kept_claim_locked(alloc);
 	uint64_t per_zone = capacity_blocks(alloc);
 
-	if (alloc->reserved_blocks <= room)
+	if (wanted <= room)
 		return 0;
-	return (uint32_t)((alloc->reserved_blocks - room + per_zone - 1) / per_zone);
+	return (uint32_t)((wanted - room + per_zone - 1) / per_zone);
 }
 
-static uint32_t kept_zones(const struct zf_alloc *alloc, enum zf_reserve_class class)
+uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserve_class class)
 {
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
@@ -47,14 +48,16 @@ static uint32_t kept_zones(const struct zf_alloc *alloc, enum zf_reserve_class c
 	return alloc->copies;
 }
 
-/* Blocks that a caller of this class may still reserve for data. */
+/* Blocks that a caller of this class may still reserve if it leaves `kept` empty zones alone. */
 static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class,
-				 uint32_t empty_count)
+				 uint32_t kept, uint32_t empty_count)
 {
-	uint32_t kept = kept_zones(alloc, class);
-	uint64_t room = stream_room(alloc, ZF_ROLE_HOT);
+	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
 	uint64_t used = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items);
 
+	/* Freeing must go on even when a crash took of what is kept. */
+	used += class == ZF_RESERVE_NORMAL ? zf_alloc_kept_need_locked(alloc)
+					   : zf_alloc_kept_claim_locked(alloc);
 	if (empty_count > kept)
 		room += (empty_count - kept) * capacity_blocks(alloc);
 	return room > used ? room - used : 0;
@@ -63,11 +66,16 @@ static uint64_t available_blocks(const struct zf_alloc *alloc, enum zf_reserve_c
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
 		     uint64_t items, uint64_t nodes)
 {
+	uint32_t kept;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
+	kept = zf_alloc_kept_zones_locked(alloc, class);
+	/* What frees may have to write, but not so much that nothing can be freed any more. */
+	if (class == ZF_RESERVE_FREEING && data_blocks > 0)
+		kept++;
 	if (data_blocks + item_blocks(alloc, items) >
-	    available_blocks(alloc, class, alloc->empty_count)) {
+	    available_blocks(alloc, class, kept, alloc->empty_count)) {
 		r = -ENOSPC;
 	} else {
 		alloc->reserved_blocks += data_blocks;
@@ -97,7 +105,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 {
 	struct zf_space space = {0};
 	uint32_t emptied = 0;
-	uint64_t kept;
+	uint32_t kept;
 
 	zf_mutex_lock(&alloc->lock);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
@@ -112,17 +120,20 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 		emptied += zf_alloc_holds_nothing_locked(alloc, z);
 	}
 	/* A writer who needs them waits for the commits that give them back. */
-	space.available = available_blocks(alloc, ZF_RESERVE_NORMAL, alloc->empty_count + emptied);
-	kept = kept_zones(alloc, ZF_RESERVE_NORMAL);
+	kept = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
+	space.available =
+		available_blocks(alloc, ZF_RESERVE_NORMAL, kept, alloc->empty_count + emptied);
 	if (kept > alloc->empty_count)
 		kept = alloc->empty_count;
 	space.reserved = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items) +
 			 kept * capacity_blocks(alloc);
+	space.kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);
 	space.total <<= ZF_BLOCK_SHIFT;
 	space.live <<= ZF_BLOCK_SHIFT;
 	space.unusable <<= ZF_BLOCK_SHIFT;
 	space.available <<= ZF_BLOCK_SHIFT;
 	space.reserved <<= ZF_BLOCK_SHIFT;
+	space.kept <<= ZF_BLOCK_SHIFT;
 	*ret_space = space;
 }

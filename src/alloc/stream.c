@@ -13,7 +13,7 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Zones that metadata must leave alone: accepted data's, and the log's. */
+/* Zones that metadata must leave alone: accepted data's, what is kept for its owner. */
 static uint32_t meta_keeps(const struct zf_alloc *alloc)
 {
 	return zf_alloc_claimed_zones_locked(alloc);
@@ -342,6 +342,7 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		frozen->run_count[c] = alloc->meta_runs[c].count;
 		alloc->meta_runs[c] = (struct runs){0};
 	}
+	frozen->kept_bytes = alloc->kept_blocks << ZF_BLOCK_SHIFT;
 	alloc->running++;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_frozen = frozen;

@@ -151,9 +151,11 @@ static int take_extent(struct zf_check *check, struct zf_check_file *file, uint6
 				 "key offset has %" PRIu64
 				 ", expected at least %u behind inline bytes",
 				 offset, ZF_BLOCK_SIZE);
-	if (disk.type != ZF_EXTENT_DATA)
-		return 0;
 	file->extent_bytes += len;
+	if (disk.type != ZF_EXTENT_DATA) {
+		check->kept_bytes += len;
+		return 0;
+	}
 	file->last_data = offset;
 	file->data_end = offset + len;
 	return claim_extent(check, file, offset, &disk);
@@ -337,6 +339,10 @@ static void check_owners(struct zf_check *check)
 		zf_check_corrupt(check, "superblock", check->super->address,
 				 "inode_count has %" PRIu64 ", expected %zu by recount",
 				 check->super->inode_count, check->inodes.count);
+	if (check->super->kept_bytes != check->kept_bytes)
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "kept_bytes has %" PRIu64 ", expected %" PRIu64 " by recount",
+				 check->super->kept_bytes, check->kept_bytes);
 	if (!zf_check_find_inode(check, ZF_INO_ROOT))
 		zf_check_corrupt(check, "inode", ZF_INO_ROOT,
 				 "item is missing, expected the root "

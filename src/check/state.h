@@ -76,6 +76,8 @@ struct zf_check {
 	} trees[ZF_TREE_COUNT];
 	uint64_t gaps; /* nodes and items that could not be used, so far */
 
+	uint64_t kept_bytes; /* of the ZERO extents seen */
+
 	struct zf_vector inodes;  /* struct zf_check_inode, by ino */
 	struct zf_vector refs;	  /* struct zf_check_name, by ino at first */
 	struct zf_vector entries; /* struct zf_check_name */

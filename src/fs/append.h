@@ -22,6 +22,7 @@
 struct zf_segment {
 	struct zf_inode *inode;
 	unsigned int first, count; /* of append->blocks, ascending by index */
+	unsigned int gone;	   /* so many of the first ones are known to be out of flight */
 	bool finished;		   /* all of them landed or were revoked */
 };
 

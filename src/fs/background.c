@@ -55,9 +55,12 @@ static void *flusher(void *arg)
 	struct zf_background *background = arg;
 	struct zf_fs *fs = background->fs;
 
-	while (!atomic_load(&background->stopping)) {
+	for (;;) {
+		/* Before the look at what it is told to do: that comes first, then the event. */
 		uint64_t seen = zf_flush_events(fs);
 
+		if (atomic_load(&background->stopping))
+			return NULL;
 		zf_flush_run_eager(fs);
 		if (atomic_exchange(&fs->flush.wanted, false))
 			(void)zf_data_flush_all(fs, false);
@@ -65,7 +68,6 @@ static void *flusher(void *arg)
 			flush_aged(fs);
 		zf_flush_progress(fs, seen);
 	}
-	return NULL;
 }
 
 /* ---- the committer ---- */

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "fs/inode.h"
+
 /* Slabs double in size from the first to the largest: a mount that writes little stays small. */
 #define SLAB_BLOCKS_MIN 64u
 #define SLAB_BLOCKS_MAX 512u
@@ -204,6 +206,7 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 
 	block->state = ZF_BLOCK_DIRTY;
 	block->failed = false;
+	block->lent = false;
 	block->blocked = flight != NULL;
 	block->landed_end = flight ? flight->landed_end : bytes_within(size, block->index);
 	block->landed_end_next = bytes_within(size, block->index);
@@ -222,6 +225,30 @@ void zf_block_revive_locked(struct zf_data *data, struct zf_block *block)
 	join_age(data, block);
 }
 
+void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block)
+{
+	if (!block->lent)
+		return;
+	block->lent = false;
+	zf_alloc_take_back(ZF_CONTAINER_OF(data, struct zf_inode, data)->fs->alloc, 1);
+}
+
+void zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end)
+{
+	struct zf_block *block;
+
+	zf_mutex_lock(&data->lock);
+	while ((block = zf_block_next_locked(data, index)) && block->index < end) {
+		struct zf_block *flight = find(&data->flight, block->index);
+
+		zf_block_take_back_locked(data, block);
+		if (flight)
+			zf_block_take_back_locked(data, flight);
+		index = block->index + 1;
+	}
+	zf_mutex_unlock(&data->lock);
+}
+
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->state == ZF_BLOCK_DIRTY && !block->blocked && !block->failed);
@@ -236,6 +263,7 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 	struct zf_block *above = find(&data->dirty, block->index);
 
 	assert(block->state == ZF_BLOCK_FLIGHT);
+	zf_block_take_back_locked(data, block);
 	RB_REMOVE(zf_block_tree, &data->flight, block);
 	data->blocks--;
 	TAILQ_REMOVE(&data->age, block, age_link);
@@ -263,6 +291,7 @@ void zf_block_fail_locked(struct zf_data *data, struct zf_block *block)
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->state == ZF_BLOCK_DIRTY);
+	zf_block_take_back_locked(data, block);
 	RB_REMOVE(zf_block_tree, &data->dirty, block);
 	data->blocks--;
 	if (block->failed) {

@@ -48,6 +48,7 @@ struct zf_block {
 	enum zf_block_state state;
 	bool blocked; /* a version in flight is to land first */
 	bool failed;  /* holds no reservation, is not in data->age, and no flush takes it */
+	bool lent;    /* has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
 };
 
 RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
@@ -80,6 +81,13 @@ void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* 
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
 /* FLIGHT -> DIRTY and failed. There is no version above it. */
 void zf_block_fail_locked(struct zf_data *data, struct zf_block *block);
+/*
+ * Its own block is about to be recorded, or the ZERO extent about to go: what was lent counts as
+ * kept again. Before the extent changes, or others could take it meanwhile.
+ */
+void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block);
+/* The same for all blocks in memory of [index, end). */
+void zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end);
 /* Takes a dirty block out: it is the caller's. */
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block);
 

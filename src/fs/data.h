@@ -90,9 +90,10 @@ struct zf_data {
 	/* Under inode->lock. */
 	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
 			      fs/tail.h */
-	bool dropping;	 /* extents behind item.size are still to be dropped: the file must not grow
-			    ... */
-	uint64_t intent; /* ... and this intent says so */
+	bool dropping;	 /* extents of [drop_from, drop_to) are still to be dropped: nothing may be
+			    written ... */
+	uint64_t intent; /* ... and this intent says so: fs/drop.h */
+	uint64_t drop_from, drop_to;
 	uint64_t run_end; /* file offset behind the last write ... */
 	uint64_t run_len; /* ... and how many bytes before it were written one behind the other */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Forgetting blocks in memory: what truncation, deletion and copies over them have in common. */
+/* Forgetting blocks in memory: what truncating, punching, deleting and copying over have in common.
+ */
 #ifndef ZF_FS_DISCARD_H
 #define ZF_FS_DISCARD_H
 

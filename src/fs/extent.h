@@ -70,9 +70,10 @@ int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t t
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
 	struct zf_trans *trans;
-	unsigned int edits; /* tree edits made so far ... */
-	unsigned int began; /* ... and when the change that is being made began */
-	bool torn;	    /* an edit failed after another of the same change: abort */
+	unsigned int edits;	  /* tree edits made so far ... */
+	unsigned int began;	  /* ... and when the change that is being made began */
+	bool torn;		  /* an edit failed after another of the same change: abort */
+	uint64_t reserved_blocks; /* of the caller's, that ZERO extents put in use up */
 };
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
 			   struct zf_trans *trans);
@@ -83,10 +84,10 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 #define ZF_EXTENT_PUT_EDITS 8u
 
 /*
- * Puts a DATA extent in the place of whatever its range held, or as much of its head as the bound
- * on edits allows: *ret_len bytes. Merges it with its neighbours where they are adjacent on the
- * device too, but for a SHARED one: that is as long as its name says, and its bytes are live
- * already.
+ * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
+ * bound on edits allows: *ret_len bytes. Merges it with its neighbours (DATA where they are
+ * adjacent on the device too), but for a SHARED one: that is as long as its name says, and its
+ * bytes are live already.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);

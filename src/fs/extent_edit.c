@@ -108,9 +108,11 @@ static void count_removed(struct zf_extent_editor *editor, const struct zf_exten
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	if (part->type != ZF_EXTENT_DATA || part->len == 0)
+	if (part->type == ZF_EXTENT_INLINE || part->len == 0)
 		return;
-	if (dead > 0)
+	if (part->type == ZF_EXTENT_ZERO)
+		zf_alloc_kept_sub(inode->fs->alloc, part->len >> ZF_BLOCK_SHIFT);
+	else if (dead > 0)
 		zf_alloc_live_sub(inode->fs->alloc, part->address, dead);
 	/* A hostile image may count too few. */
 	inode->item.bytes -= zf_min_u64(inode->item.bytes, part->len);
@@ -120,7 +122,10 @@ static void count_added(struct zf_extent_editor *editor, const struct zf_extent 
 {
 	struct zf_inode *inode = inode_of(editor);
 
-	if (!is_shared(extent))
+	if (extent->type == ZF_EXTENT_ZERO)
+		editor->reserved_blocks = zf_alloc_kept_add(
+			inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT, editor->reserved_blocks);
+	else if (!is_shared(extent))
 		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
 	inode->item.bytes += extent->len;
 }
@@ -132,6 +137,10 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(inode_of(editor)->fs->dev);
 
+	if (left->type == ZF_EXTENT_ZERO)
+		return right->type == ZF_EXTENT_ZERO && left->flags == right->flags &&
+		       left->offset + left->len == right->offset &&
+		       left->len + right->len <= ZF_EXTENT_ZERO_MAX;
 	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA && !is_shared(left) &&
 	       !is_shared(right) && left->offset + left->len == right->offset &&
 	       left->address + left->len == right->address &&
@@ -244,6 +253,10 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	return r;
 }
 
+/*
+ * Fills put->before and put->old: the extent that reaches to the range, those that begin in it, and
+ * the one right behind; or so many that the put takes part of its range only.
+ */
 static int collect_old(struct zf_extent_editor *editor, struct put *put)
 {
 	struct zf_extent at[REPLACED_MAX + 3];
@@ -279,6 +292,8 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 	uint64_t from = put->extent.offset, to = from + put->extent.len;
 	struct zf_extent part;
 
+	/* First, or what is kept could be given away while it changes its extent. */
+	count_added(editor, &put->extent);
 	if (put->before.len > 0) {
 		part = zf_extent_part(&put->before, from, to);
 		count_removed(editor, &part, put->dead[REPLACED_MAX]);
@@ -287,7 +302,6 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 		part = zf_extent_part(&put->old[i], from, to);
 		count_removed(editor, &part, put->dead[i]);
 	}
-	count_added(editor, &put->extent);
 }
 
 /* What the range held gives up its names. */

@@ -63,7 +63,8 @@ enum zf_fs_key {
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
 #define ZF_EXTENT_MAX	   (UINT64_C(16) << 20) /* bytes of one extent item ... */
-#define ZF_SHARE_MAX	   (UINT64_C(1) << 20)	/* ... and of one that is shared */
+#define ZF_SHARE_MAX	   (UINT64_C(1) << 20)	/* ... of one that is shared ... */
+#define ZF_EXTENT_ZERO_MAX (UINT64_C(1) << 40)	/* ... and of a ZERO one */
 
 /*
  * What chattr(1) sets: the values of FS_*_FL in <linux/fs.h>. Others are refused: each is a promise that whoever does
@@ -131,11 +132,12 @@ struct zf_disk_xattr {
 enum zf_extent_type {
 	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: its block 0, zeroes behind them */
 	ZF_EXTENT_DATA = 2,   /* on the device */
-	ZF_EXTENT_ZERO = 3,   /* written as zeroes, no device blocks, space reserved */
+	ZF_EXTENT_ZERO = 3,   /* zeroes: no device blocks, but their space is kept; also behind the size */
 };
 
 #define ZF_EXTENT_SHARED    0x01u /* may be shared: the share tree knows */
 #define ZF_EXTENT_OVERWRITE 0x02u /* in an overwritable zone: no checksums */
+#define ZF_EXTENT_UNWRITTEN 0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
 
 struct zf_disk_extent {
 	uint8_t type;

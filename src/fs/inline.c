@@ -62,6 +62,7 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 	int r;
 
 	zf_extent_editor_init(&editor, inode, trans);
+	zf_block_take_back_range(&inode->data, 0, 1);
 	r = zf_extent_put_inline(&editor, block->bytes, inode->item.size);
 	if (r == 0) {
 		zf_mutex_lock(&inode->data.lock);

@@ -8,6 +8,18 @@
 
 /* ---- extents ---- */
 
+static int check_extent_flags(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
+{
+	static const uint8_t known[] = {
+		[ZF_EXTENT_INLINE] = 0,
+		[ZF_EXTENT_DATA] = ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE,
+		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN,
+	};
+
+	return zf_item_check_equal(item, "unknown flags",
+				   extent->flags & (uint8_t)~known[extent->type], 0);
+}
+
 static int check_extent_place(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
 {
 	uint64_t len = zf_le64_get(extent->len), address = zf_le64_get(extent->address);
@@ -30,8 +42,7 @@ static int check_extent_place(const struct zf_seen_item *item, const struct zf_d
 				extent->type == ZF_EXTENT_ZERO ? 0 : len);
 	if (r < 0)
 		return r;
-	r = zf_item_check_range(item, "flags", extent->flags, 0,
-				is_data ? ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE : 0);
+	r = check_extent_flags(item, extent);
 	return r < 0 ? r
 		     : zf_item_check_equal(item, "memory_len", zf_le64_get(extent->memory_len),
 					   len);
@@ -40,7 +51,7 @@ static int check_extent_place(const struct zf_seen_item *item, const struct zf_d
 static uint64_t len_max(const struct zf_disk_extent *extent)
 {
 	if (extent->type != ZF_EXTENT_DATA)
-		return UINT64_MAX;
+		return ZF_EXTENT_ZERO_MAX;
 	return extent->flags & ZF_EXTENT_SHARED ? ZF_SHARE_MAX : ZF_EXTENT_MAX;
 }
 

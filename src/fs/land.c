@@ -37,11 +37,13 @@ enum look {
 static enum look next_run_locked(struct zf_append *append, struct zf_segment *segment,
 				 struct run *ret_run)
 {
-	unsigned int end = segment->first + segment->count, i = segment->first;
+	unsigned int end = segment->first + segment->count, i = segment->first + segment->gone;
 	struct zf_block *block;
 
+	/* Once out of flight, a block never comes back to it. */
 	while (i < end && append->blocks[i]->state != ZF_BLOCK_FLIGHT)
 		i++;
+	segment->gone = i - segment->first;
 	if (i == end)
 		return LOOK_FINISHED;
 	if (!zf_size_may_land_locked(segment->inode, append->blocks[i]->index))
@@ -76,6 +78,16 @@ struct landing {
 	bool changed; /* something landed: the item is to be stored */
 };
 
+static void take_back(struct landing *landing, const struct run *run)
+{
+	struct zf_data *data = &landing->segment->inode->data;
+
+	zf_mutex_lock(&data->lock);
+	for (unsigned int i = 0; i < run->count; i++)
+		zf_block_take_back_locked(data, landing->append->blocks[run->first + i]);
+	zf_mutex_unlock(&data->lock);
+}
+
 static void retire(struct landing *landing, unsigned int first, unsigned int count)
 {
 	struct zf_inode *inode = landing->segment->inode;
@@ -104,6 +116,7 @@ static int land_run(struct landing *landing, const struct run *run)
 	int r;
 
 	extent.len = (uint64_t)(count < most ? count : most) << ZF_BLOCK_SHIFT;
+	take_back(landing, run);
 	r = zf_extent_put(&landing->editor, &extent, &len);
 	if (r < 0)
 		return r;

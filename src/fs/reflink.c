@@ -16,12 +16,13 @@
 
 #include "fs/block.h"
 #include "fs/discard.h"
+#include "fs/drop.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode_flags.h"
 #include "fs/op.h"
 #include "fs/size.h"
-#include "fs/truncate.h"
+#include "fs/tail.h"
 
 /* Tree edits of one transaction, the target's item besides: no more than a landing's. */
 #define COPY_EDITS 32u
@@ -131,19 +132,22 @@ static void look_at_source(struct copy *copy)
 		after_landing(copy, copy->in, zf_min_u64(copy->bytes, ZF_BLOCK_SIZE));
 }
 
-/* What lies in front of the range must be whole in the trees before extents may stand there. */
+/*
+ * What lies in front of the range must be whole in the trees before extents may stand there; and
+ * what an interrupted punch left is not to be copied, or written over.
+ */
 static int look_at_target(struct copy *copy)
 {
 	uint64_t first = copy->offset_out >> ZF_BLOCK_SHIFT;
 	struct zf_inode *out = copy->out;
 	bool may_land;
-	int r = zf_inode_check_write(out, copy->offset_out);
+	int r = zf_drop_finish(copy->in, true);
 
-	if (r < 0)
-		return r;
-	if (copy->offset_out + copy->bytes > out->item.size &&
-	    (out->data.dropping || first > out->item.size >> ZF_BLOCK_SHIFT))
-		r = zf_truncate_before_growth(out, true);
+	if (r == 0)
+		r = zf_drop_finish(out, true);
+	if (r == 0 && copy->offset_out + copy->bytes > out->item.size &&
+	    first > out->item.size >> ZF_BLOCK_SHIFT)
+		r = zf_tail_settle(out, true);
 	if (r < 0)
 		return r;
 	zf_mutex_lock(&out->data.lock);
@@ -292,6 +296,9 @@ static int share_some(struct zf_op *op, struct copy *copy)
 	struct sharing sharing = {.copy = copy};
 	int r = 0;
 
+	/* Before what they are to replace goes. */
+	zf_block_take_back_range(&copy->out->data, copy->offset_out >> ZF_BLOCK_SHIFT,
+				 (copy->offset_out >> ZF_BLOCK_SHIFT) + copy->blocks);
 	zf_extent_editor_init(&sharing.in, copy->in, &op->trans);
 	zf_extent_editor_init(&sharing.out, copy->out, &op->trans);
 	while (r == 0 && sharing.done < copy->blocks << ZF_BLOCK_SHIFT &&

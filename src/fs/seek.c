@@ -21,6 +21,18 @@ static uint64_t next_in_memory(struct zf_data *data, uint64_t offset)
 	return next;
 }
 
+/* As zf_extent_find(), of what somebody has written. */
+static int find_written(struct zf_extent_reader *reader, uint64_t offset,
+			struct zf_extent *ret_extent)
+{
+	int r;
+
+	while ((r = zf_extent_find(reader, offset, ret_extent)) == 0 &&
+	       (ret_extent->flags & ZF_EXTENT_UNWRITTEN))
+		offset = zf_extent_end(ret_extent);
+	return r;
+}
+
 /* The first byte at or behind `offset` that is data, and where that piece of it ends. -ENOENT:
  * none. */
 static int next_data(struct zf_extent_reader *reader, uint64_t offset, uint64_t *ret_from,
@@ -28,7 +40,7 @@ static int next_data(struct zf_extent_reader *reader, uint64_t offset, uint64_t 
 {
 	uint64_t memory = next_in_memory(&reader->inode->data, offset);
 	struct zf_extent extent;
-	int r = zf_extent_find(reader, offset, &extent);
+	int r = find_written(reader, offset, &extent);
 
 	if (r < 0 && r != -ENOENT)
 		return r;

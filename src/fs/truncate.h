@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What truncation leaves to be done before a file may grow again. Inode locked exclusively, no
- * join. */
+/* What must be done before a file may grow. Inode locked exclusively, no join. */
 #ifndef ZF_FS_TRUNCATE_H
 #define ZF_FS_TRUNCATE_H
 
@@ -8,9 +7,12 @@
 
 struct zf_inode;
 
-/* Drops the extents that an interrupted truncation left (data->dropping). */
-int zf_truncate_finish(struct zf_inode *inode);
-/* That, and zf_tail_settle(). -EAGAIN. */
+/* zf_drop_finish() and zf_tail_settle(). -EAGAIN. */
 int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait);
+/*
+ * Before a greater size stands in the trees, whatever has landed until then. 1: the lock was
+ * dropped meanwhile, and all has to be looked at again. -EAGAIN.
+ */
+int zf_truncate_before_size(struct zf_inode *inode, bool may_wait);
 
 #endif

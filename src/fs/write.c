@@ -7,34 +7,16 @@
 #include <sched.h>
 
 #include "fs/block.h"
+#include "fs/drop.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
 #include "fs/inode_flags.h"
 #include "fs/read.h"
-#include "fs/truncate.h"
-
-/* One round: 1 MiB, wherever it begins. */
-#define ROUND_BYTES  (UINT64_C(1) << 20)
-#define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
+#include "fs/tail.h"
+#include "fs/write_internal.h"
 
 /* A request on a queue that must not wait tries for the inode's lock this often. */
 #define LOCK_TRIES 32u
-
-struct write {
-	struct zf_inode *inode;
-	const struct zf_ctx *ctx;
-	unsigned int flags;
-
-	/* This round. */
-	uint64_t offset;
-	const uint8_t *buf;
-	size_t len;
-	unsigned int reserved;		      /* blocks: reservation, room in memory and buffers */
-	struct zf_block *chain;		      /* buffers not yet used */
-	uint64_t first;			      /* block of the file */
-	unsigned int count;		      /* blocks that the write touches */
-	struct zf_block *block[ROUND_BLOCKS]; /* the new bytes; NULL: taken into the inode */
-};
 
 /* ---- what is written of a block ---- */
 
@@ -66,33 +48,48 @@ static uint32_t old_bytes(const struct write *write, unsigned int i)
 
 /* ---- reserving ---- */
 
-static int reserve(struct zf_fs *fs, unsigned int blocks, bool may_wait)
+static int reserve_waiting(struct zf_fs *fs, unsigned int blocks)
 {
-	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks,
-			       (uint64_t)blocks * ZF_BLOCK_ITEMS, may_wait);
+	uint64_t items = (uint64_t)blocks * ZF_BLOCK_ITEMS;
+	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
 
-	if (r != -ENOSPC || !may_wait)
+	if (r != -ENOSPC)
 		return r;
 	/* What is dirty has reserved the worst; landed, it takes what it takes. */
 	r = zf_data_flush_all(fs, true);
 	zf_orphan_run(fs);
 	if (r < 0)
 		return -ENOSPC;
-	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS,
-			      may_wait);
+	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
 }
 
 static void give_back(struct write *write, unsigned int blocks)
 {
 	struct zf_fs *fs = write->inode->fs;
 
-	if (blocks > 0)
+	if (blocks > 0 && !write->lends)
 		zf_alloc_unreserve(fs->alloc, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS);
 	zf_flush_release(fs, blocks);
 }
 
+/*
+ * Where room is short, space that is kept comes first: it is there, and the rest would have to wait
+ * for commits. What is lent is settled under the inode's lock, so nothing is reserved now.
+ */
+static int reserve_round(struct write *write, bool may_lend)
+{
+	struct zf_fs *fs = write->inode->fs;
+	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
+	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, write->reserved, items, false);
+
+	write->lends = r == -EAGAIN && may_lend && zf_alloc_keeps_any(fs->alloc);
+	if (r != -EAGAIN || write->lends)
+		return write->lends ? 0 : r;
+	return write->ctx->may_wait ? reserve_waiting(fs, write->reserved) : r;
+}
+
 /* Everything that the round can need; an append may begin anywhere in a block. */
-static int begin_round(struct write *write)
+static int begin_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
 	uint64_t end = write->offset + write->len;
@@ -105,7 +102,7 @@ static int begin_round(struct write *write)
 	r = zf_flush_admit(fs, write->reserved, write->ctx->may_wait);
 	if (r < 0)
 		return r;
-	r = reserve(fs, write->reserved, write->ctx->may_wait);
+	r = reserve_round(write, may_lend);
 	if (r < 0) {
 		zf_flush_release(fs, write->reserved);
 		return r;
@@ -227,6 +224,7 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 	write->chain = block;
 	if (failed) {
 		zf_block_revive_locked(&write->inode->data, dirty);
+		dirty->lent = write->lends;
 		atomic_fetch_sub(&write->inode->fs->flush.failed_bytes, ZF_BLOCK_SIZE);
 		/* It has its room in memory already. */
 		zf_flush_release(write->inode->fs, 1);
@@ -235,12 +233,11 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 }
 
 /* Returns how many blocks kept their reservation. */
-static unsigned int place(struct write *write)
+static unsigned int place_locked(struct write *write)
 {
 	struct zf_data *data = &write->inode->data;
 	unsigned int used = 0;
 
-	zf_mutex_lock(&data->lock);
 	for (unsigned int i = 0; i < write->count; i++) {
 		struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 		struct zf_block *flight;
@@ -253,10 +250,25 @@ static unsigned int place(struct write *write)
 		if (flight && is_partial(part_of(write, i)))
 			fill_base(write, i, flight->bytes);
 		zf_block_make_dirty_locked(data, write->block[i], write->inode->item.size);
+		write->block[i]->lent = write->lends;
 		used++;
 	}
-	zf_mutex_unlock(&data->lock);
 	return used;
+}
+
+/* *ret_used: how many blocks kept their reservation. ROUND_NOT_KEPT. */
+static int place(struct write *write, unsigned int *ret_used)
+{
+	struct zf_data *data = &write->inode->data;
+	int r = 0;
+
+	zf_mutex_lock(&data->lock);
+	if (write->lends)
+		r = zf_write_lend_locked(write);
+	if (r == 0)
+		*ret_used = place_locked(write);
+	zf_mutex_unlock(&data->lock);
+	return r;
 }
 
 static void update_item(struct write *write)
@@ -304,7 +316,10 @@ static int check_flags(struct write *write)
 	return zf_inode_check_write(write->inode, write->offset);
 }
 
-/* Inode locked exclusively. On success *ret_used blocks have kept their reservation. */
+/*
+ * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
+ * ROUND_NOT_KEPT.
+ */
 static int write_locked(struct write *write, unsigned int *ret_used)
 {
 	struct zf_inode *inode = write->inode;
@@ -317,19 +332,21 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 		copy(write);
 	}
 	r = check_flags(write);
-	if (r < 0)
-		return r;
+	if (r == 0)
+		r = zf_drop_finish(inode, write->ctx->may_wait);
+	if (r == 0 && write->lends)
+		r = zf_write_shorten_to_kept(write);
 	/* A write that begins in the last block brings its own zeroes. */
-	if (write->offset + write->len > inode->item.size &&
-	    (inode->data.dropping || write->first > inode->item.size >> ZF_BLOCK_SHIFT))
-		r = zf_truncate_before_growth(inode, write->ctx->may_wait);
+	if (r == 0 && write->offset + write->len > inode->item.size &&
+	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
+		r = zf_tail_settle(inode, write->ctx->may_wait);
 	if (r == 0)
 		r = base_partial_blocks(write);
-	if (r < 0)
-		return r;
-	*ret_used = place(write);
-	update_item(write);
-	return 0;
+	if (r == 0)
+		r = place(write, ret_used);
+	if (r == 0)
+		update_item(write);
+	return r;
 }
 
 static bool lock(struct zf_inode *inode, bool may_wait)
@@ -356,12 +373,12 @@ static void free_blocks(struct write *write, bool placed)
 	zf_pool_give(flush, write->chain);
 }
 
-static int write_round(struct write *write)
+static int try_round(struct write *write, bool may_lend)
 {
 	struct zf_inode *inode = write->inode;
 	unsigned int used = 0;
 	bool run = false;
-	int r = begin_round(write);
+	int r = begin_round(write, may_lend);
 
 	if (r < 0)
 		return r;
@@ -382,6 +399,18 @@ static int write_round(struct write *write)
 		zf_flush_want_eager(inode);
 	zf_flush_check(inode->fs);
 	return r;
+}
+
+/* Writes all of write->len, or its head, and says so there. */
+static int write_round(struct write *write)
+{
+	size_t len = write->len;
+	int r = try_round(write, true);
+
+	if (r != ROUND_NOT_KEPT)
+		return r;
+	write->len = len;
+	return try_round(write, false);
 }
 
 /* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.

@@ -36,11 +36,30 @@ static int64_t now_ns(void)
  */
 #define LONE_READ_MAX 16384u
 
-static bool may_wait_here(const struct zf_call *call)
+/*
+ * Where such reads have taken less than this of late, the device has them in memory, and handing
+ * over costs more than any of those behind can gain. One in so many waits here in any case, to see
+ * whether that is so.
+ */
+#define QUICK_READ_NS 20000
+#define PROBE_READS   64
+
+static bool is_small_read(const struct zf_call *call)
 {
-	return call->kind == ZF_REQUEST_READ && call->size <= LONE_READ_MAX &&
-	       now_ns() - call->thread->ended_ns > BACKLOG_NS &&
-	       atomic_load_explicit(&call->thread->parked, memory_order_relaxed) == 0;
+	return call->kind == ZF_REQUEST_READ && call->size <= LONE_READ_MAX;
+}
+
+static bool may_wait_here(const struct zf_call *call, int64_t now)
+{
+	const struct zf_thread *thread = call->thread;
+	uint64_t reads =
+		atomic_load_explicit(&thread->requests[ZF_REQUEST_READ], memory_order_relaxed);
+
+	if (!is_small_read(call))
+		return false;
+	return thread->read_ns < QUICK_READ_NS || reads % PROBE_READS == 0 ||
+	       (now - thread->ended_ns > BACKLOG_NS &&
+		atomic_load_explicit(&thread->parked, memory_order_relaxed) == 0);
 }
 
 static bool may_park(const struct zf_daemon *daemon, struct zf_call *call)
@@ -115,12 +134,22 @@ static void run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 		fuse_reply_err(call->req, -r);
 }
 
+/* Somebody else's turn on the processor in between shall not count for more than a slow device. */
+static void learn_read(struct zf_thread *thread, int64_t took_ns)
+{
+	if (took_ns > 4 * QUICK_READ_NS)
+		took_ns = 4 * QUICK_READ_NS;
+	thread->read_ns += (took_ns - thread->read_ns) / 8;
+}
+
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 {
+	struct zf_thread *thread = call->thread;
+	int64_t began = is_small_read(call) ? now_ns() : 0;
 	int r;
 
-	atomic_fetch_add_explicit(&call->thread->requests[call->kind], 1, memory_order_relaxed);
-	call->ctx.may_wait = may_wait_here(call);
+	atomic_fetch_add_explicit(&thread->requests[call->kind], 1, memory_order_relaxed);
+	call->ctx.may_wait = may_wait_here(call, began);
 	r = call->run(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
 		if (!park(daemon, call))
@@ -128,6 +157,9 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 	} else if (r < 0) {
 		fuse_reply_err(call->req, -r);
 	}
+	thread->ended_ns = now_ns();
+	if (call->ctx.may_wait && began > 0)
+		learn_read(thread, thread->ended_ns - began);
 }
 
 void zf_call_dispatch(struct zf_call *call)
@@ -147,7 +179,6 @@ void zf_call_dispatch(struct zf_call *call)
 		return;
 	}
 	dispatch(daemon, call);
-	call->thread->ended_ns = now_ns();
 }
 
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)

@@ -74,6 +74,7 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.open = zf_op_open,
 	.read = zf_op_read,
 	.write = zf_op_write,
+	.fallocate = zf_op_fallocate,
 	.fsync = zf_op_fsync,
 	.fsyncdir = zf_op_fsyncdir,
 	.syncfs = zf_op_syncfs,

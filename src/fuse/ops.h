@@ -62,6 +62,8 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		struct fuse_file_info *fi);
 void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
 		 struct fuse_file_info *fi);
+void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+		     struct fuse_file_info *fi);
 void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
 			   struct fuse_file_info *fi_out, size_t len, int flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files: open, read, write, sync, seek. */
+/* Files: open, read, write, fallocate, sync, seek. */
 #include "fuse/ops.h"
 
 #include <errno.h>
@@ -175,6 +175,39 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		call.flags |= ZF_WRITE_PAGE;
 	if (fi->writepage && daemon->options.writeback)
 		call.flags |= ZF_WRITE_CACHE;
+	zf_call_dispatch(&call);
+}
+
+/* ---- fallocate ---- */
+
+static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
+{
+	bool may_lose_suidgid = call->ctx.uid != 0 && has_suidgid(daemon, call);
+	int r = zf_fs_fallocate(daemon->fs, &call->ctx, call->ino, (int)call->flags, call->offset,
+				call->size);
+
+	if (r < 0)
+		return r;
+	if (may_lose_suidgid)
+		zf_forget_attr(daemon, call->ino);
+	fuse_reply_err(call->req, 0);
+	return 0;
+}
+
+void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+		     struct fuse_file_info *fi)
+{
+	struct zf_call call = {
+		.req = req,
+		.kind = ZF_REQUEST_FALLOCATE,
+		.run = run_fallocate,
+		.ino = ino,
+		.offset = (uint64_t)offset,
+		.size = (size_t)len,
+		.flags = (unsigned int)mode,
+	};
+
+	(void)fi;
 	zf_call_dispatch(&call);
 }
 

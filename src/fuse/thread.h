@@ -33,6 +33,7 @@
 	R(OPEN, open) \
 	R(READ, read) \
 	R(WRITE, write) \
+	R(FALLOCATE, fallocate) \
 	R(FSYNC, fsync) \
 	R(FSYNCDIR, fsyncdir) \
 	R(SYNCFS, syncfs) \
@@ -62,6 +63,7 @@ struct zf_thread {
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked;			     /* handed over and not answered yet */
 	int64_t ended_ns;			     /* when its last request was done with */
+	int64_t read_ns; /* a small read that waited here, on average of the last few */
 	void *scratch;
 	SLIST_ENTRY(zf_thread) link;
 };

@@ -185,15 +185,17 @@ static int check_counters(const struct zf_super *super, const struct zf_report *
 		{"log_zone_resets[0]", super->log_zone_resets[0], ZF_SUPER_COUNTER_MAX},
 		{"log_zone_resets[1]", super->log_zone_resets[1], ZF_SUPER_COUNTER_MAX},
 	};
+	int r;
 
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(fields); i++) {
-		int r = check_range(super, report, fields[i].field, fields[i].value, 0,
-				    fields[i].max);
-
+		r = check_range(super, report, fields[i].field, fields[i].value, 0, fields[i].max);
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	r = check_range(super, report, "kept_bytes", super->kept_bytes, 0,
+			super->zone_count * super->zone_capacity);
+	return r < 0 ? r
+		     : check_multiple(super, report, "kept_bytes", super->kept_bytes, ZF_BLOCK_SIZE);
 }
 
 /* Each zone that the superblock names has one role, so no two are the same. */

@@ -94,7 +94,9 @@ struct zf_disk_super {
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
 	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
-	uint8_t reserved_c[ZF_SUPER_SIZE - 368];
+	struct zf_le64 kept_bytes;	   /* of all ZERO extents: space that nobody else may take */
+
+	uint8_t reserved_c[ZF_SUPER_SIZE - 376];
 };
 
 #define ZF_DISK_NODE_PTR_FIELDS(F, T)                                                              \
@@ -142,7 +144,8 @@ struct zf_disk_super {
 	F(T, log_zone_resets, 328, 16, U64)                                                        \
 	F(T, meta_zone, 344, 8, U32)                                                               \
 	F(T, meta_pointer, 352, 16, U64)                                                           \
-	F(T, reserved_c, 368, 3728, ZERO)
+	F(T, kept_bytes, 368, 8, U64)                                                              \
+	F(T, reserved_c, 376, 3720, ZERO)
 
 ZF_FIELDS_ASSERT(struct zf_disk_node_ptr, ZF_DISK_NODE_PTR_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_super, ZF_DISK_SUPER_FIELDS);

@@ -166,6 +166,7 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
 struct bound {
 	uint64_t worst; /* of one edit */
 	uint64_t live;	/* nodes there are */
+	uint64_t kept;	/* that recording kept space will add */
 };
 
 static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
@@ -173,6 +174,28 @@ static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
 	uint64_t all = bound->live + edits + edits / SPLIT_CHILDREN + bound->worst;
 
 	return zf_min_u64(edits * bound->worst, all);
+}
+
+/* As it will be when all that is kept has been written: the trees may be a level higher. */
+static struct bound bound_then(const struct bound *bound)
+{
+	if (bound->kept == 0)
+		return *bound;
+	return (struct bound){.worst = bound->worst + 2, .live = bound->live + bound->kept};
+}
+
+/*
+ * What recording kept space may need is for that alone: the nodes, and the garbage among nodes that
+ * cannot be got rid of, because it is too little in each zone.
+ */
+static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct bound *bound)
+{
+	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+	uint64_t garbage = zf_alloc_meta_garbage_min(txn->alloc);
+
+	if (bound->kept == 0)
+		return 0;
+	return bound->kept + (bound->live + bound->kept) * zf_min_u64(garbage, zone) / zone;
 }
 
 /*
@@ -185,10 +208,13 @@ static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 {
 	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
 	uint64_t for_system = zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM));
+	struct bound then = bound_then(bound);
 
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return for_system + zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_FREEING));
+		return zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_SYSTEM)) +
+		       zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_FREEING)) +
+		       nodes_kept_for_space(txn, bound);
 	case ZF_RESERVE_FREEING:
 		return for_system;
 	case ZF_RESERVE_SYSTEM:
@@ -202,6 +228,7 @@ static struct bound bound_now(struct zf_txn *txn)
 	return (struct bound){
 		.worst = zf_forest_worst_nodes(txn->forest),
 		.live = zf_alloc_live_nodes(txn->alloc),
+		.kept = zf_alloc_kept_nodes(txn->alloc),
 	};
 }
 
@@ -240,6 +267,12 @@ static bool make_room(struct zf_txn *txn)
 	if (!worth || zf_txn_commit_upto(txn, running, true) < 0)
 		return false;
 	return tidy_all(txn);
+}
+
+/* The last resort, for freeing only: space that is kept for files but is not there. */
+static bool give_way(struct zf_txn *txn, enum zf_reserve_class class)
+{
+	return class == ZF_RESERVE_FREEING && zf_alloc_kept_give_way(txn->alloc);
 }
 
 /* 0: joined; 1: no room without a commit; -EAGAIN, -EROFS. */
@@ -347,8 +380,13 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		if (!may_wait)
 			return -EAGAIN;
 		/* Making room itself joins like this. */
-		if (class == ZF_RESERVE_SYSTEM || !again)
+		if (class == ZF_RESERVE_SYSTEM)
 			return -ENOSPC;
+		if (!again) {
+			if (!give_way(txn, class))
+				return -ENOSPC;
+			continue;
+		}
 		again = make_room(txn) && round < ROUNDS_MAX;
 	}
 }
@@ -388,8 +426,12 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 			return -EROFS;
 		if (!may_wait)
 			return -EAGAIN;
-		if (!again)
-			return -ENOSPC;
+		if (!again) {
+			/* Data that freeing has to write is no reason to break a promise. */
+			if (data_blocks > 0 || !give_way(txn, class))
+				return -ENOSPC;
+			continue;
+		}
 		again = make_room(txn) && round < ROUNDS_MAX;
 	}
 }

@@ -24,7 +24,8 @@ struct world {
 	struct zf_alloc *alloc;
 };
 
-static void open_world(struct world *world, uint32_t max_active, uint8_t copies)
+static void open_world_kept(struct world *world, uint32_t max_active, uint8_t copies,
+			    uint64_t kept_blocks)
 {
 	struct zf_geometry geometry = {
 		.zone_size = ZONE_SIZE,
@@ -36,13 +37,22 @@ static void open_world(struct world *world, uint32_t max_active, uint8_t copies)
 	};
 	struct zf_memory_options options = {0};
 	struct zf_super super = {
-		.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = copies};
+		.zone_count = ZONES,
+		.node_size = NODE_SIZE,
+		.metadata_copies = copies,
+		.kept_bytes = kept_blocks << ZF_BLOCK_SHIFT,
+	};
 
 	assert_int_equal(zf_memory_new(&geometry, &world->memory), 0);
 	assert_int_equal(zf_memory_open(world->memory, &options, NULL, &world->dev), 0);
 	assert_int_equal(zf_alloc_new(world->dev, &super, NULL, &world->alloc), 0);
 	assert_int_equal(zf_alloc_start(world->alloc, 0, 1), 0);
 	zf_alloc_set_tail_max(world->alloc, 2);
+}
+
+static void open_world(struct world *world, uint32_t max_active, uint8_t copies)
+{
+	open_world_kept(world, max_active, copies, 0);
 }
 
 static void close_world(struct world *world)
@@ -282,6 +292,105 @@ static void what_was_reserved_can_be_written_though_metadata_grows_meanwhile(voi
 				 0);
 		zf_alloc_append_end(w.alloc, &grant, 0);
 	}
+	close_world(&w);
+}
+
+static uint64_t reserve_all(struct world *world)
+{
+	uint64_t reserved = 0;
+
+	while (zf_alloc_reserve(world->alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0)
+		reserved++;
+	return reserved;
+}
+
+static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void **state)
+{
+	const uint64_t all = (ZONES - 2 - 6) * 14, items = 9; /* 100 blocks' extents and entries */
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+	struct zf_append_grant grant;
+	struct zf_space space;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 100, 0, 0), 0);
+	assert_int_equal(zf_alloc_kept_add(w.alloc, 100, 120), 20);
+	assert_int_equal(reserve_all(&w), all - 100 - items);
+	zf_alloc_get_space(w.alloc, &space);
+	assert_int_equal(space.kept, 100 * ZF_BLOCK_SIZE);
+	assert_int_equal(space.available, 0);
+	while (zf_alloc_node(w.alloc, false, address) == 0)
+		;
+	/* More than is kept cannot be lent; what is, is there. */
+	assert_int_equal(zf_alloc_lend(w.alloc, 101, 0), -ENOSPC);
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), 0);
+		assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0), -ENOSPC);
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
+				 0);
+		zf_alloc_take_back(w.alloc, 1);
+		zf_alloc_kept_sub(w.alloc, 1);
+		zf_alloc_append_end(w.alloc, &grant, 0);
+	}
+	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
+	assert_false(zf_alloc_keeps_any(w.alloc));
+	close_world(&w);
+}
+
+static void what_was_lent_and_not_used_is_kept_again(void **state)
+{
+	struct world w;
+	uint64_t left;
+
+	open_world(&w, 0, 1);
+	zf_alloc_kept_add(w.alloc, 10, 0);
+	left = reserve_all(&w);
+	assert_int_equal(zf_alloc_lend(w.alloc, 10, 30), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
+	zf_alloc_unreserve(w.alloc, 10, 30);
+	zf_alloc_take_back(w.alloc, 10);
+	assert_int_equal(reserve_all(&w), 0);
+	zf_alloc_unreserve(w.alloc, left, 0);
+	assert_int_equal(reserve_all(&w), left);
+	zf_alloc_kept_sub(w.alloc, 10);
+	assert_int_equal(reserve_all(&w), 10 + 1); /* and the block for its items */
+	close_world(&w);
+}
+
+static void kept_space_is_in_the_snapshot_of_a_freeze(void **state)
+{
+	struct zf_alloc_frozen *frozen;
+	struct world w;
+
+	open_world_kept(&w, 0, 1, 7);
+	zf_alloc_kept_add(w.alloc, 3, 0);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	zf_alloc_kept_sub(w.alloc, 2);
+	assert_int_equal(frozen->kept_bytes, 10 * ZF_BLOCK_SIZE);
+	zf_alloc_committed(w.alloc, frozen);
+	zf_alloc_frozen_free(frozen);
+	close_world(&w);
+}
+
+/* As after a crash that took of it. */
+static void kept_space_that_is_not_there_leaves_room_to_free(void **state)
+{
+	struct world w;
+	uint64_t address[ZF_COPIES_MAX];
+
+	open_world_kept(&w, 0, 1, ZONES * 14);
+	assert_int_equal(reserve_all(&w), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_FREEING, 0, 1, 0), 0);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_true(zf_alloc_can_freeze(w.alloc));
+	/* Part of it is there, part not. */
+	assert_int_equal(zf_alloc_lend(w.alloc, 14, 0), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, (ZONES - 6) * 14, 0), -ENOSPC);
+	/* And all of it gives way, zone by zone, before freeing fails. */
+	while (zf_alloc_kept_give_way(w.alloc))
+		;
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20 * 3, 0), 0);
+	assert_int_equal(reserve_all(&w), 0);
 	close_world(&w);
 }
 
@@ -682,6 +791,10 @@ int main(void)
 		cmocka_unit_test(an_append_is_cut_at_the_append_limit_and_at_the_capacity),
 		cmocka_unit_test(data_never_takes_the_zones_that_metadata_log_and_reclaim_need),
 		cmocka_unit_test(what_was_reserved_can_be_written_though_metadata_grows_meanwhile),
+		cmocka_unit_test(what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left),
+		cmocka_unit_test(what_was_lent_and_not_used_is_kept_again),
+		cmocka_unit_test(kept_space_is_in_the_snapshot_of_a_freeze),
+		cmocka_unit_test(kept_space_that_is_not_there_leaves_room_to_free),
 		cmocka_unit_test(no_more_zones_are_active_than_the_device_allows),
 		cmocka_unit_test(a_failed_append_moves_the_stream_to_another_zone),
 		cmocka_unit_test(a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze),

@@ -84,6 +84,15 @@ static void a_wrong_inode_count(void **state)
 	sample_expect(sample, false, "corrupt superblock", "inode_count has");
 }
 
+static void kept_space_that_no_extent_has(void **state)
+{
+	struct sample *sample = *state;
+
+	sample->forge.super.kept_bytes = ZF_BLOCK_SIZE;
+	forge_write_super(&sample->forge);
+	sample_expect(sample, false, "corrupt superblock", "kept_bytes has 4096, expected 0");
+}
+
 /* ---- orphans and intents ---- */
 
 static void an_inode_without_names_that_is_no_orphan(void **state)
@@ -301,6 +310,7 @@ int main(void)
 		TEST(a_link_count_of_a_directory_without_a_subdirectory),
 		TEST(an_inode_above_next_ino),
 		TEST(a_wrong_inode_count),
+		TEST(kept_space_that_no_extent_has),
 		TEST(an_inode_without_names_that_is_no_orphan),
 		TEST(an_orphan_that_has_names),
 		TEST(an_orphan_that_does_not_exist),

@@ -33,6 +33,7 @@ static bool is_change(const struct zf_op *op)
 	case OP_SETFLAGS:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
+	case OP_FALLOCATE:
 		return op->result >= 0;
 	default:
 		return false;
@@ -70,7 +71,7 @@ static void note_failed_write(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 
-	if (inode && (op->kind == OP_WRITE || op->kind == OP_COPY) &&
+	if (inode && (op->kind == OP_WRITE || op->kind == OP_COPY || op->kind == OP_FALLOCATE) &&
 	    (op->result == -EIO || op->result == -EROFS))
 		inode->content_unknown = true;
 }
@@ -101,8 +102,12 @@ static struct oracle *oracle_after(const struct record *record, uint32_t cut_op,
 	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
 		const struct zf_op *op = &record->ops[i];
 
-		if (op->number > seen && is_change(op))
+		if (op->number > seen && is_change(op)) {
+			/* Its time is stored with the last of it. */
+			if (op->kind == OP_FALLOCATE)
+				oracle_begin_fallocate(oracle, op);
 			break;
+		}
 		apply_if_seen(record, oracle, i, cut_op);
 	}
 	oracle_forget_all(oracle);

@@ -104,6 +104,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 	};
 	const struct zf_format_options format = {
 		.node_size = options->node_size,
+		.metadata_copies = options->copies,
 		.fsid = {7},
 		.dir_hash_seed = 42,
 		.now_ns = 1000000000,

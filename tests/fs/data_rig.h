@@ -27,6 +27,7 @@ struct data_rig_options {
 	uint64_t zone_size;    /* bytes, 0: 1 MiB */
 	uint32_t append_limit; /* bytes, 0: 256 KiB */
 	uint32_t node_size;
+	uint8_t copies; /* of metadata, 0: 1 */
 	uint64_t dirty_bytes;
 	uint64_t cache_bytes;
 	uint64_t commit_ms;

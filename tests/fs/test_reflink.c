@@ -214,6 +214,41 @@ static void holes_stay_holes(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void allocate(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t len)
+{
+	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, 0, offset, len), 0);
+}
+
+/* Space that is kept for the source is not kept for the copy; what was kept for the target is free.
+ */
+static void allocated_space_becomes_a_hole(void **state)
+{
+	struct data_rig_options options = {.seed = 18};
+	struct zf_statfs before, after;
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t in, out;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	in = make_file(&rig, "in", 1, 8 * BLOCK);
+	out = data_rig_make(&rig, "out");
+	assert_int_equal(zf_fs_statfs(rig.fs, &before), 0);
+	allocate(&rig, out, 0, 4 * MIB);
+	/* Lent to what is in memory when the copy comes. */
+	write_pattern(&rig, out, 2, 0, 4 * BLOCK);
+	allocate(&rig, in, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
+	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * MIB), 4 * MIB);
+	get_attr(&rig, out, &attr);
+	assert_int_equal(attr.blocks, 8 * BLOCK / 512);
+	expect(&rig, out, 0, 1, 0, 8 * BLOCK);
+	data_rig_expect_zeroes(&rig, out, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
+	data_rig_truncate(&rig, in, 8 * BLOCK);
+	assert_int_equal(zf_fs_statfs(rig.fs, &after), 0);
+	assert_true(before.blocks_available - after.blocks_available < 64);
+	data_rig_deinit(&rig);
+}
+
 static void a_hole_replaces_thousands_of_extents(void **state)
 {
 	struct data_rig_options options = {.seed = 6};
@@ -574,6 +609,7 @@ int main(void)
 		cmocka_unit_test(what_the_target_had_in_memory_is_void),
 		cmocka_unit_test(a_file_is_copied_within_itself),
 		cmocka_unit_test(holes_stay_holes),
+		cmocka_unit_test(allocated_space_becomes_a_hole),
 		cmocka_unit_test(a_hole_replaces_thousands_of_extents),
 		cmocka_unit_test(ranges_of_any_alignment_are_copied),
 		cmocka_unit_test(small_files_are_copied),

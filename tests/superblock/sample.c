@@ -50,6 +50,7 @@ struct zf_super sample_super(uint64_t generation)
 		.log_zone_resets = {11, 12},
 		.meta_zone = {2, 3},
 		.meta_pointer = {8192, 12288},
+		.kept_bytes = 40960,
 	};
 
 	for (uint8_t i = 0; i < 16; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations at random. */
 #include <assert.h>
+#include <linux/falloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,12 @@ static const char *const targets[] = {"a", "../b", "/etc/passwd", BYTES_255 "/" 
 
 const struct workload_profile workload_everything = {
 	.weights =
-		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,   [OP_MAKE] = 130,	[OP_LINK] = 40,
-		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,    [OP_RENAME] = 90,	[OP_READLINK] = 5,
-		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,  [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
-		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,    [OP_WRITE] = 220,	[OP_COPY] = 90,
-		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30, [OP_FSYNC] = 10,	[OP_SYNCFS] = 2,
-		 [OP_STEP] = 10,	[OP_FREEZE] = 10},
+		{[OP_LOOKUP] = 40,	[OP_FORGET] = 40,    [OP_MAKE] = 130,	 [OP_LINK] = 40,
+		 [OP_UNLINK] = 60,	[OP_RMDIR] = 20,     [OP_RENAME] = 90,	 [OP_READLINK] = 5,
+		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,   [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
+		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,     [OP_WRITE] = 220,	 [OP_COPY] = 90,
+		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30,  [OP_FSYNC] = 10,	 [OP_SYNCFS] = 2,
+		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -54,7 +55,8 @@ const struct workload_profile workload_crash = {
 		 [OP_UNLINK] = 60,   [OP_RMDIR] = 20,	    [OP_RENAME] = 120,	[OP_SETATTR] = 70,
 		 [OP_SETXATTR] = 20, [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
 		 [OP_READLINK] = 3,  [OP_READDIR] = 5,	    [OP_WRITE] = 300,	[OP_COPY] = 80,
-		 [OP_FSYNC] = 60,    [OP_SYNCFS] = 10,	    [OP_STEP] = 60,	[OP_FREEZE] = 60},
+		 [OP_FSYNC] = 60,    [OP_SYNCFS] = 10,	    [OP_STEP] = 60,	[OP_FREEZE] = 60,
+		 [OP_FALLOCATE] = 80},
 	.size_max = 48 << 10,
 	.far_percent = 2,
 	.files_max = 14,
@@ -263,6 +265,25 @@ static uint64_t draw_len(struct workload *w)
 	return chance(w, 1) ? 0 : len;
 }
 
+static void draw_fallocate(struct workload *w, struct zf_op *op)
+{
+	static const unsigned int modes[] = {
+		0,
+		FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_ZERO_RANGE,
+		FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+	};
+
+	op->flags = modes[below(w, ZF_ARRAY_SIZE(modes))];
+	if (chance(w, 1))
+		op->flags = FALLOC_FL_COLLAPSE_RANGE;
+	op->uid = chance(w, 50) ? 0 : 1000;
+	if (op->flags & FALLOC_FL_PUNCH_HOLE && chance(w, 10))
+		op->len = zf_min_u64(zf_rng_next(&w->rng) >> 1, ZF_FILE_SIZE_MAX - op->offset);
+}
+
 static void draw_data(struct workload *w, struct zf_op *op)
 {
 	const struct oracle_inode *file;
@@ -273,10 +294,14 @@ static void draw_data(struct workload *w, struct zf_op *op)
 	op->len = draw_len(w);
 	if (op->kind == OP_SEEK)
 		op->flags = chance(w, 50) ? SEEK_DATA : SEEK_HOLE;
-	if (op->kind != OP_WRITE)
+	if (op->kind == OP_FALLOCATE)
+		draw_fallocate(w, op);
+	if (op->kind != OP_WRITE && op->kind != OP_FALLOCATE)
 		return;
 	if (file && w->profile->unsettled_max && file->unsettled >= w->profile->unsettled_max)
 		op->kind = OP_FSYNC;
+	if (op->kind != OP_WRITE)
+		return;
 	if (chance(w, 10))
 		op->flags |= ZF_WRITE_APPEND;
 	if (chance(w, 3))
@@ -441,6 +466,7 @@ static void fill_op(struct workload *w, struct zf_op *op)
 		break;
 	case OP_READ:
 	case OP_WRITE:
+	case OP_FALLOCATE:
 	case OP_SEEK:
 		draw_data(w, op);
 		break;

@@ -179,6 +179,7 @@ static int64_t (*const apply[OP_KIND_COUNT])(struct oracle *oracle, const struct
 	[OP_REMOVEXATTR] = oracle_removexattr,
 	[OP_READ] = oracle_read,
 	[OP_WRITE] = oracle_write,
+	[OP_FALLOCATE] = oracle_fallocate,
 	[OP_COPY] = oracle_copy,
 	[OP_SEEK] = oracle_seek,
 	[OP_FSYNC] = oracle_fsync,

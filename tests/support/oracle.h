@@ -33,7 +33,7 @@
 #define ORACLE_CANDIDATES_MAX 12u
 
 struct oracle_bytes {
-	uint32_t write; /* 0: zeroes */
+	uint32_t write; /* 0: zeroes, a hole perhaps */
 	uint64_t shift; /* the byte at offset o is what the write put at o + shift (mod 2^64) */
 };
 
@@ -42,6 +42,9 @@ struct oracle_span {
 	uint32_t count;
 	struct oracle_bytes candidate[ORACLE_CANDIDATES_MAX];
 };
+
+/* Not the number of a write: zeroes that count as written. */
+#define ORACLE_ZEROES UINT32_C(0xfffff000)
 
 struct oracle_data {
 	struct oracle_span *spans; /* the first starts at 0, the last goes on forever */
@@ -57,6 +60,9 @@ void oracle_data_init(struct oracle_data *data);
 void oracle_data_deinit(struct oracle_data *data);
 void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
 		       bool keep_old);
+/* The same without an effect on the size; `write`: 0 or ORACLE_ZEROES. */
+void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
+		      bool keep_old);
 /* What is newest at `from` in `source`, which may be the same file. */
 void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct oracle_data *source,
 		      uint64_t from, uint64_t len, bool keep_old);
@@ -146,6 +152,9 @@ struct zf_op;
  * filesystem gave, if it made something.
  */
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
+
+/* It punches or zeroes, and was under way when the power went: each block as before or as after. */
+void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op);
 
 /* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
  */

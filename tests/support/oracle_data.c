@@ -21,7 +21,7 @@ void oracle_fill(uint32_t write, uint64_t offset, void *buf, size_t len)
 {
 	uint8_t *p = buf;
 
-	if (write == 0) {
+	if (write == 0 || write == ORACLE_ZEROES) {
 		memset(buf, 0, len);
 		return;
 	}
@@ -126,19 +126,24 @@ static void replace(struct oracle_data *data, unsigned int first, unsigned int e
 	data->count -= end - first - 1;
 }
 
-static void put(struct oracle_data *data, uint64_t offset, uint64_t len, struct oracle_bytes bytes,
+static void note_end(struct oracle_data *data, uint64_t end, bool keep_old)
+{
+	data->size = zf_max_u64(data->size, end);
+	data->size_max = zf_max_u64(data->size_max, end);
+	if (!keep_old)
+		data->size_min = data->size_max = data->size;
+}
+
+static void put(struct oracle_data *data, uint64_t from, uint64_t to, struct oracle_bytes bytes,
 		bool keep_old)
 {
 	unsigned int first, end;
 
-	if (len == 0)
+	if (from >= to)
 		return;
-	first = split(data, offset);
-	end = split(data, offset + len);
-	data->size = zf_max_u64(data->size, offset + len);
-	data->size_max = zf_max_u64(data->size_max, offset + len);
+	first = split(data, from);
+	end = split(data, to);
 	if (!keep_old) {
-		data->size_min = data->size_max = data->size;
 		replace(data, first, end, bytes);
 		return;
 	}
@@ -153,7 +158,19 @@ static void put(struct oracle_data *data, uint64_t offset, uint64_t len, struct 
 void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
 		       bool keep_old)
 {
-	put(data, offset, len, (struct oracle_bytes){.write = write}, keep_old);
+	if (len == 0)
+		return;
+	note_end(data, offset + len, keep_old);
+	put(data, offset, offset + len, (struct oracle_bytes){.write = write}, keep_old);
+}
+
+void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
+		      bool keep_old)
+{
+	assert(write == 0 || write == ORACLE_ZEROES);
+	put(data, from, to, (struct oracle_bytes){.write = write}, keep_old);
+	if (!keep_old)
+		join_equal(data);
 }
 
 void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct oracle_data *source,
@@ -163,9 +180,13 @@ void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct or
 		struct oracle_bytes bytes = newest(oracle_data_find(source, from + at, &end));
 
 		end = zf_min_u64(end - from, len);
+		/* What is shared leaves a hole there. */
+		if (bytes.write == ORACLE_ZEROES)
+			bytes.write = 0;
 		if (bytes.write != 0)
 			bytes.shift += from - offset;
-		put(data, offset + at, end - at, bytes, keep_old);
+		note_end(data, offset + end, keep_old);
+		put(data, offset + at, offset + end, bytes, keep_old);
 	}
 	if (!keep_old)
 		join_equal(data);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/falloc.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -244,7 +245,7 @@ static bool overlap(uint64_t a, uint64_t b, uint64_t len)
 int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *from, *to;
-	uint64_t len = op->len;
+	uint64_t len = op->len, end;
 	int64_t r = find_file(oracle, op->from_ino, &from);
 
 	if (r == 0)
@@ -265,6 +266,10 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 		len = (uint64_t)op->result;
 	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
 			 oracle->keep_old);
+	end = op->offset + len;
+	/* The last block may be shared whole: what was allocated behind the end of it goes. */
+	if (end == to->data.size)
+		oracle_data_zero(&to->data, end, zf_align_up(end, ZF_BLOCK_SIZE), 0, false);
 	to->mtime = to->ctime = oracle->now;
 	to->times_loose = true;
 	to->unsettled++;
@@ -273,6 +278,91 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	if (op->durable)
 		oracle_settle(to);
 	return (int64_t)len;
+}
+
+/* ---- fallocate ---- */
+
+static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
+			       struct oracle_inode **ret_inode)
+{
+	int mode = (int)op->flags & ~FALLOC_FL_KEEP_SIZE;
+
+	if (op->len == 0)
+		return -EINVAL;
+	if (op->len > ZF_FILE_SIZE_MAX - op->offset)
+		return -EFBIG;
+	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE &&
+	    op->flags != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE))
+		return -EOPNOTSUPP;
+	*ret_inode = oracle_find(oracle, op->ino);
+	if (!*ret_inode)
+		return -ESTALE;
+	if (S_ISDIR((*ret_inode)->mode))
+		return -EISDIR;
+	if (!S_ISREG((*ret_inode)->mode))
+		return -ENODEV;
+	/* More room does not change what is there. */
+	if (mode != 0)
+		return oracle_check_change(*ret_inode);
+	return check_write(*ret_inode, (*ret_inode)->data.size);
+}
+
+/* Whole blocks are gone at once; in those at the edges zeroes are written, like any data. */
+static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
+{
+	uint32_t write = op->flags & FALLOC_FL_ZERO_RANGE ? ORACLE_ZEROES : 0;
+	uint64_t from = op->offset, to = from + op->len, size = inode->data.size;
+	uint64_t whole_from = zf_align_up(from, ZF_BLOCK_SIZE);
+	uint64_t whole_to = zf_align_down(to, ZF_BLOCK_SIZE);
+
+	if (whole_to < size && to >= size)
+		whole_to = zf_align_up(to, ZF_BLOCK_SIZE);
+	if (whole_from >= whole_to)
+		whole_from = whole_to = zf_min_u64(whole_from, to);
+	oracle_data_zero(&inode->data, from, whole_from, write, oracle->keep_old);
+	oracle_data_zero(&inode->data, whole_from, whole_to, write, false);
+	oracle_data_zero(&inode->data, zf_max_u64(whole_to, from), to, write, oracle->keep_old);
+	inode->unsettled += from < whole_from || whole_to < to;
+}
+
+static void grow(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)
+{
+	/* As by truncation. */
+	if (oracle->keep_old && inode->data.size % ZF_BLOCK_SIZE != 0)
+		inode->unsettled++;
+	inode->data.size = inode->data.size_max = size;
+	if (!oracle->keep_old || inode->unsettled == 0)
+		inode->data.size_min = size;
+}
+
+int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode;
+	int64_t r = check_fallocate(oracle, op, &inode);
+
+	if (r < 0)
+		return r;
+	if (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+		zero(oracle, inode, op);
+	if (!(op->flags & FALLOC_FL_KEEP_SIZE) && op->offset + op->len > inode->data.size)
+		grow(oracle, inode, op->offset + op->len);
+	if (op->uid != 0)
+		kill_suidgid(inode, op);
+	inode->mtime = oracle->now;
+	oracle_change(oracle, inode);
+	if (op->durable)
+		oracle_settle(inode);
+	return 0;
+}
+
+void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op)
+{
+	uint32_t write = op->flags & FALLOC_FL_ZERO_RANGE ? ORACLE_ZEROES : 0;
+	struct oracle_inode *inode;
+
+	if (check_fallocate(oracle, op, &inode) == 0 &&
+	    (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)))
+		oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, true);
 }
 
 /* Where data is may be said in units of blocks; but no data may be called a hole. */

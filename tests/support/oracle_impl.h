@@ -39,6 +39,7 @@ int64_t oracle_getxattr(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_read(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_write(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_seek(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_fsync(struct oracle *oracle, const struct zf_op *op);

@@ -271,6 +271,8 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 		return run_read(w, &ctx, op);
 	case OP_WRITE:
 		return run_write(w, &ctx, op);
+	case OP_FALLOCATE:
+		return zf_fs_fallocate(fs, &ctx, op->ino, (int)op->flags, op->offset, op->len);
 	case OP_COPY:
 		return zf_fs_copy_range(fs, &ctx, op->from_ino, op->from_offset, op->ino,
 					op->offset, op->len);
@@ -330,6 +332,7 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 	case OP_SETFLAGS:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
+	case OP_FALLOCATE:
 		break;
 	default:
 		return false;
@@ -405,6 +408,7 @@ static bool may_lack_space(const struct workload *w, const struct zf_op *op)
 	case OP_RENAME:
 	case OP_SETXATTR:
 	case OP_WRITE:
+	case OP_FALLOCATE:
 	case OP_COPY:
 		return w->profile->nospace;
 	case OP_SETATTR:
@@ -465,6 +469,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_REMOVEXATTR] = "removexattr",
 	[OP_READ] = "read",
 	[OP_WRITE] = "write",
+	[OP_FALLOCATE] = "fallocate",
 	[OP_COPY] = "copy",
 	[OP_SEEK] = "seek",
 	[OP_FSYNC] = "fsync",

@@ -35,6 +35,7 @@ enum zf_op_kind {
 	OP_REMOVEXATTR,
 	OP_READ,
 	OP_WRITE,
+	OP_FALLOCATE,
 	OP_COPY, /* of len bytes at from_offset of from_ino */
 	OP_SEEK,
 	OP_FSYNC,

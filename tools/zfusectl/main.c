@@ -43,7 +43,7 @@ static const struct {
 	{"node", zf_text_node, "ADDRESS", true, "the node at a device address"},
 	{"file", zf_text_file, "PATH", false,
 	 "where a file's data lies (DEVICE: give the PATH in it)"},
-	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, available"},
+	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, kept, available"},
 	{"stats", zf_text_values, NULL, false, "counters since the mount"},
 	{"check", zf_text_check, NULL, false, "verify everything (--data: the data too)"},
 	{"sync", zf_text_values, NULL, false, "make everything durable"},

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Space kept for its owner (P5): alloc.h tells what that is. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "alloc/alloc_internal.h"
+
+static uint64_t capacity_blocks(const struct zf_alloc *alloc)
+{
+	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+}
+
+/* Room for data if `keep` empty zones are left alone. */
+static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
+{
+	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
+
+	if (alloc->empty_count > keep)
+		room += (alloc->empty_count - keep) * capacity_blocks(alloc);
+	return room;
+}
+
+static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
+{
+	return from > blocks ? from - blocks : 0;
+}
+
+/* Of what is kept, that for which there is no room beside what freeing needs, and a zone. */
+static uint64_t missing_blocks(const struct zf_alloc *alloc)
+{
+	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING) + 1;
+	uint64_t room = room_blocks(alloc, keep);
+	uint64_t missing = sub_blocks(alloc->reserved_blocks + kept_unlent(alloc), room);
+
+	return zf_min_u64(missing, kept_unlent(alloc));
+}
+
+uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc)
+{
+	uint64_t blocks = kept_unlent(alloc), bytes = blocks * KEPT_ITEM_BYTES * alloc->copies;
+
+	return blocks + ((bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT);
+}
+
+uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
+{
+	return sub_blocks(kept_unlent(alloc), alloc->kept_short);
+}
+
+uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc)
+{
+	uint64_t node_bytes = (uint64_t)alloc->node_blocks << ZF_BLOCK_SHIFT, bytes;
+
+	zf_mutex_lock(&alloc->lock);
+	bytes = kept_unlent(alloc) * KEPT_ITEM_BYTES;
+	zf_mutex_unlock(&alloc->lock);
+	return (bytes + node_bytes - 1) / node_bytes;
+}
+
+/* ---- what is kept ---- */
+
+uint64_t zf_alloc_kept_add(struct zf_alloc *alloc, uint64_t blocks, uint64_t reserved)
+{
+	uint64_t used = zf_min_u64(blocks, reserved);
+
+	zf_mutex_lock(&alloc->lock);
+	assert(alloc->reserved_blocks >= used);
+	alloc->kept_blocks += blocks;
+	alloc->reserved_blocks -= used;
+	zf_mutex_unlock(&alloc->lock);
+	return reserved - used;
+}
+
+void zf_alloc_kept_sub(struct zf_alloc *alloc, uint64_t blocks)
+{
+	zf_mutex_lock(&alloc->lock);
+	/* A hostile image may count too few. */
+	alloc->kept_blocks = sub_blocks(alloc->kept_blocks, blocks);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+bool zf_alloc_keeps_any(struct zf_alloc *alloc)
+{
+	bool any;
+
+	zf_mutex_lock(&alloc->lock);
+	any = alloc->kept_blocks > 0;
+	zf_mutex_unlock(&alloc->lock);
+	return any;
+}
+
+int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items)
+{
+	uint32_t keep = 0;
+	int r = 0;
+
+	zf_mutex_lock(&alloc->lock);
+	if (alloc->kept_short > 0)
+		keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING);
+	if (kept_unlent(alloc) < blocks ||
+	    alloc->reserved_blocks + blocks > room_blocks(alloc, keep)) {
+		r = -ENOSPC;
+	} else {
+		alloc->lent_blocks += blocks;
+		alloc->reserved_blocks += blocks;
+		alloc->reserved_items += items;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
+{
+	zf_mutex_lock(&alloc->lock);
+	assert(alloc->lent_blocks >= blocks);
+	alloc->lent_blocks -= blocks;
+	zf_mutex_unlock(&alloc->lock);
+}
+
+/* ---- when it is not there ---- */
+
+void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
+{
+	alloc->kept_short = missing_blocks(alloc);
+	if (alloc->kept_short > 0)
+		zf_report(alloc->report, ZF_REPORT_WARNING,
+			  "of the space that is kept for files, %" PRIu64
+			  " bytes are not there until zones come back: a crash has taken them",
+			  alloc->kept_short << ZF_BLOCK_SHIFT);
+}
+
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
+{
+	if (alloc->kept_short > 0)
+		alloc->kept_short = zf_min_u64(alloc->kept_short, missing_blocks(alloc));
+}
+
+bool zf_alloc_kept_give_way(struct zf_alloc *alloc)
+{
+	uint64_t before, missing;
+
+	zf_mutex_lock(&alloc->lock);
+	before = zf_alloc_kept_claim_locked(alloc);
+	missing = zf_max_u64(alloc->kept_short + capacity_blocks(alloc), missing_blocks(alloc));
+	alloc->kept_short = zf_min_u64(missing, kept_unlent(alloc));
+	zf_mutex_unlock(&alloc->lock);
+	return before > 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dropping the extents of a range of a file: what truncating and punching have in common.
+ *
+ * The first transaction drops some, makes the change in memory and stores the item; from then on
+ * the range reads as zeroes to whoever reads the file behind us. If extents are left, it also
+ * records an intent, and the following ones drop the rest; a mount finishes what a crash cuts off.
+ * The inode stays locked for all of them. If one fails, data->dropping says that the rest is still
+ * to go: nothing may be written to the file before that.
+ */
+#ifndef ZF_FS_DROP_H
+#define ZF_FS_DROP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct zf_inode;
+
+struct zf_drop {
+	struct zf_inode *inode;
+	bool may_wait;
+	uint64_t from, to;   /* bytes, block multiples */
+	uint64_t inline_max; /* an INLINE extent before the range is shortened to that */
+	/* What changes in memory, item included, once the first extents are gone. Cannot fail. */
+	void (*change)(struct zf_drop *drop);
+	void *arg;
+};
+
+/*
+ * 0; -EAGAIN without may_wait, -ENOSPC, -errno: nothing has changed, unless the filesystem is
+ * read-only now. Inode locked exclusively, no join.
+ */
+int zf_drop_run(struct zf_drop *drop);
+/* What is left of one that was interrupted, if any. */
+int zf_drop_finish(struct zf_inode *inode, bool may_wait);
+
+#endif

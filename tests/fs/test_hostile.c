@@ -353,10 +353,45 @@ static void a_ring_of_directories_does_not_hold_a_rename_up(void **state)
 	names_rig_deinit(&rig);
 }
 
+/* What a write replaces is bounded by where one extent ends and the next begins. */
+static void extents_that_overlap_do_not_hold_a_write_up(void **state)
+{
+	struct names_rig_options options = {.node_size = 4096};
+	static uint8_t buf[20 * 4096];
+	struct names_rig rig;
+	struct zf_trans trans;
+	uint64_t ino;
+
+	(void)state;
+	names_rig_init(&rig, &options);
+	ino = rig_make(&rig, ROOT, "file", S_IFREG | 0644);
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 1 << 20, buf, 1, 0), 1);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	assert_int_equal(zf_trans_join(rig.fs->txn, ZF_RESERVE_NORMAL, 7, true, &trans), 0);
+	for (uint64_t i = 0; i < 7; i++) {
+		const struct zf_le64 len = zf_le64_from(i == 3 ? 100 * 4096 : 4096);
+		const struct zf_disk_extent disk = {
+			.type = ZF_EXTENT_ZERO, .memory_len = len, .len = len};
+		struct item item = {.tree = ZF_TREE_FS,
+				    .key = ZF_KEY(ino, ZF_KEY_EXTENT, i * 4096),
+				    .len = sizeof(disk)};
+
+		memcpy(item.value, &disk, sizeof(disk));
+		set_item(&rig, &trans, &item);
+	}
+	zf_trans_leave(&trans);
+	rig.errors_expected = true;
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, sizeof(buf), 0), sizeof(buf));
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EUCLEAN);
+	assert_int_equal(zf_txn_error(rig.fs->txn), 0);
+	names_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_of_directories_does_not_hold_a_rename_up),
+		cmocka_unit_test(extents_that_overlap_do_not_hold_a_write_up),
 		cmocka_unit_test(damaged_items_neither_crash_nor_hang),
 	};
 

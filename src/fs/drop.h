@@ -6,7 +6,8 @@
  * the range reads as zeroes to whoever reads the file behind us. If extents are left, it also
  * records an intent, and the following ones drop the rest; a mount finishes what a crash cuts off.
  * The inode stays locked for all of them. If one fails, data->dropping says that the rest is still
- * to go: nothing may be written to the file before that.
+ * to go: nothing may be written to the file, nor its extents shared, before that; and readers take
+ * the range for a hole.
  */
 #ifndef ZF_FS_DROP_H
 #define ZF_FS_DROP_H

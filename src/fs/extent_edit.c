@@ -3,6 +3,7 @@
  * was. */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 
 #include "fs/extent.h"
 #include "fs/inode.h"
@@ -253,6 +254,24 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	return r;
 }
 
+/* Only a damaged image has extents that overlap; what is planned here relies on none. */
+static int check_order(struct zf_extent_editor *editor, const struct extents *extents)
+{
+	for (unsigned int i = 1; i < extents->count; i++) {
+		const struct zf_extent *extent = &extents->at[i - 1];
+		uint64_t end = zf_extent_end(extent), next = extents->at[i].offset;
+
+		if (end > next)
+			return zf_report_corrupt(editor->reader.check.report, "extent of inode",
+						 inode_of(editor)->ino,
+						 "end has %" PRIu64 ", expected at most %" PRIu64
+						 ", where the next one begins (key offset %" PRIu64
+						 ")",
+						 end, next, extent->offset);
+	}
+	return 0;
+}
+
 /*
  * Fills put->before and put->old: the extent that reaches to the range, those that begin in it, and
  * the one right behind; or so many that the put takes part of its range only.
@@ -265,6 +284,7 @@ static int collect_old(struct zf_extent_editor *editor, struct put *put)
 	unsigned int first = 0;
 	int r = zf_extent_scan_le(&editor->reader, from > 0 ? from - 1 : 0, to, collect, &extents);
 
+	r = r < 0 ? r : check_order(editor, &extents);
 	if (r < 0)
 		return r;
 	if (extents.count > 0 && at[0].offset < from) {

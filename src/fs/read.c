@@ -102,9 +102,16 @@ static void take_inline(struct round *round, const struct zf_extent *extent, con
 	round->source[0] = FROM_DONE;
 }
 
+/* Of a drop that was interrupted: the extents are still there, but count no more. */
+static bool is_dropped(const struct zf_data *data, uint64_t offset)
+{
+	return data->dropping && offset >= data->drop_from && offset < data->drop_to;
+}
+
 static int take_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	struct round *round = arg;
+	const struct zf_data *data = &round->reader.inode->data;
 	uint64_t at = zf_max_u64(extent->offset, block_offset(round, 0));
 	uint64_t end = zf_min_u64(zf_extent_end(extent), block_offset(round, round->count));
 
@@ -115,7 +122,7 @@ static int take_extent(void *arg, const struct zf_extent *extent, const uint8_t 
 	for (; at < end; at += ZF_BLOCK_SIZE) {
 		unsigned int i = (unsigned int)((at >> ZF_BLOCK_SHIFT) - round->first);
 
-		if (round->source[i] == FROM_HOLE)
+		if (round->source[i] == FROM_HOLE && !is_dropped(data, at))
 			round->source[i] = extent->address + (at - extent->offset);
 	}
 	return 0;

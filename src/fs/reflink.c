@@ -162,6 +162,8 @@ static int look(struct copy *copy)
 {
 	int r = zf_inode_check_write(copy->out, copy->offset_out);
 
+	if (r == 0)
+		r = zf_drop_finish(copy->in, true);
 	if (r < 0)
 		return r;
 	copy->durable = zf_inode_is_sync(copy->out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* File data on a device that fails, and on one that is full. */
 #include <errno.h>
+#include <linux/falloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,57 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 	assert_true(failed > 0 && interrupted > 3);
 }
 
+/* The same for a punch that was answered with 0: it counts at once, for reading and copying too. */
+static void an_interrupted_punch_counts_at_once(void **state)
+{
+	const uint64_t from = 4 * BLOCK, to = (PIECES - 4) * 2 * BLOCK;
+	bool struck = true;
+	unsigned int n, interrupted = 0;
+
+	(void)state;
+	for (n = 1; struck; n += n < 12 ? 1 : 7) {
+		struct data_rig_options options = {
+			.seed = 8, .node_size = 4096, .cache_bytes = 32 << 10};
+		const struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = n, .error = -EIO};
+		const struct zf_sim_fault again = {.op = ZF_IO_READ, .nth = n + 1, .error = -EIO};
+		struct data_rig rig;
+		uint64_t ino, copy;
+		int r;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		copy = data_rig_make(&rig, "copy");
+		for (uint64_t i = 0; i < PIECES; i++)
+			write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
+		data_rig_remount(&rig);
+		/* A node is read twice before it counts as lost. */
+		zf_sim_add_fault(rig.sim, &fault);
+		zf_sim_add_fault(rig.sim, &again);
+		rig.errors_expected = true;
+		r = zf_fs_fallocate(rig.fs, &rig.ctx, ino,
+				    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
+		struck = zf_sim_faults_left(rig.sim) == 0;
+		assert_true(r == 0 || r == -EIO);
+		interrupted += is_interrupted(&rig, ino);
+		if (r == 0) {
+			for (uint64_t at = from; at < to; at += sizeof(buf))
+				data_rig_expect_zeroes(&rig, ino, at,
+						       zf_min_u64(sizeof(buf), to - at));
+			assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, ino, to - 8 * BLOCK,
+							  copy, 0, 8 * BLOCK),
+					 8 * BLOCK);
+			data_rig_expect_zeroes(&rig, copy, 0, 8 * BLOCK);
+		}
+		if (!struck) {
+			data_rig_drop(&rig);
+			break;
+		}
+		data_rig_expect(&rig, ino, 1, 2 * BLOCK, BLOCK);
+		data_rig_deinit(&rig);
+	}
+	assert_true(interrupted > 3);
+}
+
 /* ---- space ---- */
 
 /*
@@ -395,6 +447,7 @@ int main(void)
 		cmocka_unit_test(writing_again_heals_what_could_not_be_written),
 		cmocka_unit_test(whatever_fails_what_was_synced_stays),
 		cmocka_unit_test(an_interrupted_truncation_leaves_nothing_behind),
+		cmocka_unit_test(an_interrupted_punch_counts_at_once),
 		cmocka_unit_test(a_full_device_says_so_and_can_be_emptied),
 		cmocka_unit_test(reservations_are_given_back),
 		cmocka_unit_test(the_smallest_device_is_filled_and_emptied),

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/falloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,22 @@ static void build_shared(struct names_rig *rig)
 	assert_true(zf_fs_copy_range(rig->fs, &rig->ctx, first, 0, first, 40960, 20480) > 0);
 }
 
+/* Space that is kept, between what was written, zeroed and punched. */
+static void build_kept(struct names_rig *rig)
+{
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	uint64_t ino = rig_make_forgotten(rig, ROOT, "kept", S_IFREG | 0644);
+
+	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, 0, 0, 81920), 0);
+	for (uint64_t i = 1; i < 20; i += 3)
+		assert_int_equal(zf_fs_write(rig->fs, &rig->ctx, ino, i * 4096, "here", 4, 0), 4);
+	assert_int_equal(
+		zf_fs_fallocate(rig->fs, &rig->ctx, ino, FALLOC_FL_ZERO_RANGE, 20480, 20480), 0);
+	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, punch, 45056, 12288), 0);
+	assert_int_equal(
+		zf_fs_fallocate(rig->fs, &rig->ctx, ino, FALLOC_FL_KEEP_SIZE, 1 << 20, 1 << 20), 0);
+}
+
 static void collect_items(struct names_rig *rig)
 {
 	static const enum zf_tree_id trees[] = {ZF_TREE_FS, ZF_TREE_SHARE};
@@ -121,6 +138,7 @@ static void build(struct names_rig *rig)
 	rig_make(rig, ROOT, "orphan", S_IFREG | 0644);
 	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "orphan"), 0);
 	build_shared(rig);
+	build_kept(rig);
 	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);
 	collect_items(rig);
 }
@@ -150,7 +168,7 @@ static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_tran
 	const struct item *other = &items.at[zf_rng_below(rng, items.count)];
 	size_t at = item.len > 8 ? zf_rng_below(rng, item.len - 7) : 0;
 
-	switch (zf_rng_below(rng, 7)) {
+	switch (zf_rng_below(rng, 8)) {
 	case 0:
 		if (item.len > 0)
 			item.value[zf_rng_below(rng, item.len)] ^=
@@ -178,6 +196,20 @@ static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_tran
 			struct zf_le64 ino = zf_le64_from(other->key.objectid);
 
 			memcpy(item.value + (zf_rng_chance(rng, 80) ? 0 : at), &ino, 8);
+		}
+		break;
+	case 7:
+		/* So does an extent of another length: over the next ones, or of space that nobody
+		 * keeps. */
+		if (item.key.type == ZF_KEY_EXTENT && item.value[0] != ZF_EXTENT_INLINE) {
+			struct zf_disk_extent disk;
+
+			memcpy(&disk, item.value, sizeof(disk));
+			disk.len = zf_le64_from((1 + zf_rng_below(rng, 12)) * 4096);
+			disk.memory_len = disk.len;
+			if (item.value[0] == ZF_EXTENT_DATA)
+				disk.disk_len = disk.len;
+			memcpy(item.value, &disk, sizeof(disk));
 		}
 		break;
 	}
@@ -215,6 +247,9 @@ static void ask_about(struct names_rig *rig, uint64_t ino)
 static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, const char *name,
 		   uint64_t ino)
 {
+	static const int modes[] = {0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
+				    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE};
+	static const uint8_t long_value[65536];
 	struct zf_setattr set = {.valid = ZF_SET_MODE | (zf_rng_chance(rng, 50) ? ZF_SET_SIZE : 0),
 				 .mode = 0600,
 				 .size = 100};
@@ -222,7 +257,7 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 	struct zf_attr attr;
 	uint64_t other = items.at[zf_rng_below(rng, items.count)].key.objectid;
 
-	switch (zf_rng_below(rng, 10)) {
+	switch (zf_rng_below(rng, 12)) {
 	case 0:
 		zf_fs_unlink(fs, &rig->ctx, dir, name);
 		break;
@@ -256,6 +291,14 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 		break;
 	case 9:
 		zf_fs_write(fs, &rig->ctx, ino, zf_rng_below(rng, 40000), "written over", 12, 0);
+		break;
+	case 10:
+		zf_fs_write(fs, &rig->ctx, ino, zf_rng_below(rng, 80000), long_value,
+			    1 + zf_rng_below(rng, sizeof(long_value)), 0);
+		break;
+	case 11:
+		zf_fs_fallocate(fs, &rig->ctx, ino, modes[zf_rng_below(rng, 4)],
+				zf_rng_below(rng, 80000), 1 + zf_rng_below(rng, 80000));
 		break;
 	}
 }
@@ -353,10 +396,45 @@ static void a_ring_of_directories_does_not_hold_a_rename_up(void **state)
 	names_rig_deinit(&rig);
 }
 
+/* What a write replaces is bounded by where one extent ends and the next begins. */
+static void extents_that_overlap_do_not_hold_a_write_up(void **state)
+{
+	struct names_rig_options options = {.node_size = 4096};
+	static uint8_t buf[20 * 4096];
+	struct names_rig rig;
+	struct zf_trans trans;
+	uint64_t ino;
+
+	(void)state;
+	names_rig_init(&rig, &options);
+	ino = rig_make(&rig, ROOT, "file", S_IFREG | 0644);
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 1 << 20, buf, 1, 0), 1);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	assert_int_equal(zf_trans_join(rig.fs->txn, ZF_RESERVE_NORMAL, 7, true, &trans), 0);
+	for (uint64_t i = 0; i < 7; i++) {
+		const struct zf_le64 len = zf_le64_from(i == 3 ? 100 * 4096 : 4096);
+		const struct zf_disk_extent disk = {
+			.type = ZF_EXTENT_ZERO, .memory_len = len, .len = len};
+		struct item item = {.tree = ZF_TREE_FS,
+				    .key = ZF_KEY(ino, ZF_KEY_EXTENT, i * 4096),
+				    .len = sizeof(disk)};
+
+		memcpy(item.value, &disk, sizeof(disk));
+		set_item(&rig, &trans, &item);
+	}
+	zf_trans_leave(&trans);
+	rig.errors_expected = true;
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, sizeof(buf), 0), sizeof(buf));
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EUCLEAN);
+	assert_int_equal(zf_txn_error(rig.fs->txn), 0);
+	names_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_of_directories_does_not_hold_a_rename_up),
+		cmocka_unit_test(extents_that_overlap_do_not_hold_a_write_up),
 		cmocka_unit_test(damaged_items_neither_crash_nor_hang),
 	};
 

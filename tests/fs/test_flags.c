@@ -11,22 +11,6 @@
 #define ROOT	  ZF_INO_ROOT
 #define PROTECTED (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 /* ---- short forms ---- */
 
 static int try_flags(struct names_rig *rig, uint64_t ino, uint32_t flags)
@@ -421,7 +405,7 @@ static void sync_inodes_wait_where_waiting_is_allowed(void **state)
 	assert_int_equal(rig_find(rig, dir, "a"), 0);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

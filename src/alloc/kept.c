@@ -26,10 +26,20 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
-/* Of what is kept, that for which there is no room beside what freeing needs, and a zone. */
-static uint64_t missing_blocks(const struct zf_alloc *alloc)
+/* Empty zones without which freeing might stop; and those with which it surely goes on. */
+static uint32_t zones_at_least(const struct zf_alloc *alloc)
 {
-	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING) + 1;
+	return alloc->copies + 1u;
+}
+
+static uint32_t zones_at_ease(const struct zf_alloc *alloc)
+{
+	return zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING) + 1;
+}
+
+/* Of what is kept, that for which there is no room if `keep` empty zones are left alone. */
+static uint64_t missing_blocks(const struct zf_alloc *alloc, uint32_t keep)
+{
 	uint64_t room = room_blocks(alloc, keep);
 	uint64_t missing = sub_blocks(alloc->reserved_blocks + kept_unlent(alloc), room);
 
@@ -122,7 +132,7 @@ void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
 
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 {
-	alloc->kept_short = missing_blocks(alloc);
+	alloc->kept_short = missing_blocks(alloc, zones_at_ease(alloc));
 	if (alloc->kept_short > 0)
 		zf_report(alloc->report, ZF_REPORT_WARNING,
 			  "of the space that is kept for files, %" PRIu64
@@ -133,7 +143,8 @@ void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
 {
 	if (alloc->kept_short > 0)
-		alloc->kept_short = zf_min_u64(alloc->kept_short, missing_blocks(alloc));
+		alloc->kept_short =
+			zf_min_u64(alloc->kept_short, missing_blocks(alloc, zones_at_least(alloc)));
 }
 
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc)
@@ -142,7 +153,8 @@ bool zf_alloc_kept_give_way(struct zf_alloc *alloc)
 
 	zf_mutex_lock(&alloc->lock);
 	before = zf_alloc_kept_claim_locked(alloc);
-	missing = zf_max_u64(alloc->kept_short + capacity_blocks(alloc), missing_blocks(alloc));
+	missing = zf_max_u64(alloc->kept_short + capacity_blocks(alloc),
+			     missing_blocks(alloc, zones_at_ease(alloc)));
 	alloc->kept_short = zf_min_u64(missing, kept_unlent(alloc));
 	zf_mutex_unlock(&alloc->lock);
 	return before > 0;

@@ -4,8 +4,8 @@
     with Zfuse(place, settings) as peer:
         ... peer.mnt, peer.sync(), peer.device(), peer.pid ...
 
-Daemons run in the foreground, as children that die with us. All are mounted without access times, which zfuse does
-not keep, and with one copy of their metadata; images are sparse files of the same size in the same directory.
+Daemons run in the foreground, as children that die with us. All are mounted without access times and
+with one copy of their metadata; images are sparse files of the same size in the same directory.
 """
 import ctypes
 import json

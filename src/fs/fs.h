@@ -213,8 +213,9 @@ enum zf_write_flags {
 	ZF_WRITE_APPEND = 1 << 0,	/* at the end of the file, wherever that is now */
 	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
-	ZF_WRITE_CACHE = 1 << 3,	/* from the kernel's page cache: times are the kernel's */
-	ZF_WRITE_PAGE = 1 << 4,		/* a page of that: the inode's flags were asked before */
+	/* Collected by the kernel: the times are its, and the inode's flags were asked before. */
+	ZF_WRITE_CACHE = 1 << 3,
+	ZF_WRITE_PAGE = 1 << 4, /* a page of the kernel's cache: not durable by the inode's flags */
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);

@@ -11,8 +11,8 @@
  *      append-only     a file takes writes at its end; a directory takes new names, and loses none
  *
  * Linux asks once, when a file is opened; whoever has it open then may go on. Here every write
- * asks. Only what comes from a page of the kernel's cache is let through (ZF_WRITE_PAGE): it was
- * accepted before.
+ * asks, also what comes from a mapping: nothing kept an append-only file from being mapped. Only
+ * what the kernel has collected is let through (ZF_WRITE_CACHE): it was accepted before.
  *
  * Locking. The inodes' locks, shared will do. From check to change a lock is held, or it is known
  * that the kernel holds its own: it keeps changes of flags and of attributes apart.

@@ -307,9 +307,9 @@ static bool follow_run(struct write *write)
 
 static int check_flags(struct write *write)
 {
-	if (write->flags & ZF_WRITE_PAGE)
+	if (write->flags & ZF_WRITE_CACHE)
 		return 0;
-	if (zf_inode_is_sync(write->inode))
+	if (!(write->flags & ZF_WRITE_PAGE) && zf_inode_is_sync(write->inode))
 		write->flags |= ZF_WRITE_DSYNC;
 	if ((write->flags & ZF_WRITE_DSYNC) && !write->ctx->may_wait)
 		return -EAGAIN;

@@ -5,7 +5,7 @@
  * Nobody but this kernel changes the disk, so what it has been told once stays true: names (those
  * that do not exist as well), attributes, contents of directories and targets of links are its to
  * keep for ever. Only the number of a file's blocks changes by itself, while data takes the place
- * of other data on the device.
+ * of other data on the device, and, unknown to the kernel, when that writes back what it cached.
  *
  * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
  *

@@ -143,7 +143,9 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (len < 0)
 		return (int)len;
-	if (loses_suidgid)
+	/* The kernel thinks that writing what it has collected changes nothing: but blocks, it
+	 * does. */
+	if (loses_suidgid || (call->flags & ZF_WRITE_CACHE))
 		zf_forget_attr(daemon, call->ino);
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;

@@ -50,10 +50,28 @@ static int get_xattr(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
+/*
+ * A file that is protected from now on refuses pages of mappings: so what was written to them
+ * before has to come first. The kernel sends it while it runs on the thread that asks, by that
+ * one's queue: so not on a thread that serves one.
+ */
+static int take_pages(struct zf_daemon *daemon, struct zf_call *call,
+		      const struct zf_set_flags *set)
+{
+	if (!(set->flags & set->mask & (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)))
+		return 0;
+	if (call->thread == zf_thread_self())
+		return -EAGAIN;
+	fuse_lowlevel_notify_inval_inode(daemon->session, call->ino, 0, 0);
+	return 0;
+}
+
 static int set(struct zf_daemon *daemon, struct zf_call *call, const struct zf_set_flags *set)
 {
-	int r = zf_fs_set_flags(daemon->fs, &call->ctx, call->ino, set);
+	int r = take_pages(daemon, call, set);
 
+	if (r == 0)
+		r = zf_fs_set_flags(daemon->fs, &call->ctx, call->ino, set);
 	if (r < 0)
 		return r;
 	zf_forget_attr(daemon, call->ino); /* the change time */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/alloc.h"
 #include "check/check.h"
 #include "fs/format.h"
 #include "superblock/ring.h"
@@ -212,6 +213,21 @@ uint64_t data_rig_size(struct data_rig *rig, uint64_t ino)
 
 	assert_int_equal(zf_fs_getattr(rig->fs, &rig->ctx, ino, &attr), 0);
 	return attr.size;
+}
+
+uint64_t data_rig_live_blocks(struct data_rig *rig)
+{
+	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
+	uint64_t live = 0;
+
+	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(alloc, z, &zone);
+		if (zone.role == ZF_ROLE_HOT)
+			live += zone.live;
+	}
+	return live;
 }
 
 void data_rig_sync(struct data_rig *rig)

@@ -69,6 +69,8 @@ void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const v
 		    size_t len);
 void data_rig_truncate(struct data_rig *rig, uint64_t ino, uint64_t size);
 uint64_t data_rig_size(struct data_rig *rig, uint64_t ino);
+/* Blocks of data on the device that somebody names. */
+uint64_t data_rig_live_blocks(struct data_rig *rig);
 void data_rig_sync(struct data_rig *rig);
 
 /* Bytes that depend on seed and file offset. */

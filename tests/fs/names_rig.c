@@ -71,6 +71,22 @@ void names_rig_deinit(struct names_rig *rig)
 	zf_memory_free(rig->memory);
 }
 
+int names_rig_setup(void **state)
+{
+	static struct names_rig rig;
+	struct names_rig_options options = {.node_size = 4096};
+
+	names_rig_init(&rig, &options);
+	*state = &rig;
+	return 0;
+}
+
+int names_rig_teardown(void **state)
+{
+	names_rig_deinit(*state);
+	return 0;
+}
+
 void names_rig_remount(struct names_rig *rig)
 {
 	assert_int_equal(zf_fs_unmount(rig->fs), 0);

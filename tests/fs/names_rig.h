@@ -35,6 +35,9 @@ struct names_rig_options {
 void names_rig_init(struct names_rig *rig, const struct names_rig_options *options);
 void names_rig_deinit(struct names_rig *rig); /* unmounts: must succeed */
 void names_rig_remount(struct names_rig *rig);
+/* A test's, with the smallest nodes: *state is a struct names_rig. */
+int names_rig_setup(void **state);
+int names_rig_teardown(void **state);
 /* What was not committed is gone. */
 void names_rig_crash(struct names_rig *rig);
 

@@ -9,22 +9,6 @@
 #define SECOND INT64_C(1000000000)
 #define DAY    (86400 * SECOND)
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static void look_at(struct names_rig *rig, uint64_t ino)
 {
 	struct zf_dirent entries[4];
@@ -231,7 +215,7 @@ static void a_read_only_mount_moves_nothing(void **state)
 	assert_int_equal(atime_after(rig, file, 10), 2);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

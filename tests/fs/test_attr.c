@@ -8,22 +8,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static void assert_same_time(struct zf_time a, struct zf_time b)
 {
 	assert_int_equal(a.seconds, b.seconds);
@@ -236,7 +220,7 @@ static void statfs_counts_files(void **state)
 	assert_int_equal(after.files - after.files_free, 2);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

@@ -15,22 +15,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 /* ---- listings ---- */
 
 static void a_listing_has_every_entry_once_with_its_type(void **state)
@@ -333,7 +317,7 @@ static void two_hundred_thousand_entries_cost_no_more_each_than_a_few(void **sta
 	names_rig_deinit(&rig);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

@@ -12,22 +12,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static int make(struct names_rig *rig, uint64_t parent, const char *name, mode_t mode)
 {
 	struct zf_attr attr;
@@ -445,7 +429,7 @@ static void a_full_filesystem_still_removes_names(void **state)
 	}
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

@@ -14,22 +14,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static int unlink_name(struct names_rig *rig, uint64_t parent, const char *name)
 {
 	return zf_fs_unlink(rig->fs, &rig->ctx, parent, name);
@@ -351,7 +335,7 @@ static void kernel_references_are_counted_right(void **state)
 	zf_kernel_refs_deinit(&refs);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

@@ -49,22 +49,6 @@ static void expect(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t
 				 wanted[i]);
 }
 
-/* Blocks of data on the device that somebody names. */
-static uint64_t live_blocks(struct data_rig *rig)
-{
-	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
-	uint64_t live = 0;
-
-	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
-		struct zf_zone zone;
-
-		zf_alloc_get_zone(alloc, z, &zone);
-		if (zone.role == ZF_ROLE_HOT)
-			live += zone.live;
-	}
-	return live;
-}
-
 static unsigned int shared_extents(struct data_rig *rig, uint64_t ino)
 {
 	struct data_rig_extents extents;
@@ -95,12 +79,12 @@ static void a_copy_takes_no_space_and_reads_the_same(void **state)
 	data_rig_init(&rig, &options);
 	in = make_file(&rig, "in", 1, 4 * MIB);
 	out = data_rig_make(&rig, "out");
-	assert_int_equal(live_blocks(&rig), 4 * MIB / BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig), 4 * MIB / BLOCK);
 	zf_dev_get_stats(rig.dev, &before);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 10 * MIB), 4 * MIB);
 	zf_dev_get_stats(rig.dev, &after);
 	assert_int_equal(after.appends, before.appends);
-	assert_int_equal(live_blocks(&rig), 4 * MIB / BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig), 4 * MIB / BLOCK);
 	get_attr(&rig, out, &attr);
 	assert_int_equal(attr.size, 4 * MIB);
 	assert_int_equal(attr.blocks, 4 * MIB / 512);
@@ -130,7 +114,7 @@ static void dirty_data_of_the_source_is_copied(void **state)
 	assert_int_equal(copy(&rig, in, 0, out, 0, 100 * BLOCK), 100 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 2, 10 * BLOCK, BLOCK);
 	expect(&rig, out, 11 * BLOCK, 1, 11 * BLOCK, 89 * BLOCK);
-	assert_int_equal(live_blocks(&rig), 100);
+	assert_int_equal(data_rig_live_blocks(&rig), 100);
 	data_rig_deinit(&rig);
 }
 
@@ -182,11 +166,11 @@ static void a_file_is_copied_within_itself(void **state)
 		expect(&rig, ino, 16 * BLOCK, 1, 4 * BLOCK, 4 * BLOCK);
 		expect(&rig, ino, 20 * BLOCK, 1, 0, 4 * BLOCK);
 		expect(&rig, ino, 24 * BLOCK, 1, 12 * BLOCK, 4 * BLOCK);
-		assert_int_equal(live_blocks(&rig), 12);
+		assert_int_equal(data_rig_live_blocks(&rig), 12);
 		data_rig_remount(&rig);
 	}
 	data_rig_truncate(&rig, ino, 0);
-	assert_int_equal(live_blocks(&rig), 0);
+	assert_int_equal(data_rig_live_blocks(&rig), 0);
 	data_rig_deinit(&rig);
 }
 
@@ -210,7 +194,42 @@ static void holes_stay_holes(void **state)
 	data_rig_expect_zeroes(&rig, out, 0, 10 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 1, 10 * BLOCK, 5 * BLOCK);
 	data_rig_expect_zeroes(&rig, out, 15 * BLOCK, 15 * BLOCK + 77);
-	assert_int_equal(live_blocks(&rig), 5);
+	assert_int_equal(data_rig_live_blocks(&rig), 5);
+	data_rig_deinit(&rig);
+}
+
+static void allocate(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t len)
+{
+	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, 0, offset, len), 0);
+}
+
+/* Space that is kept for the source is not kept for the copy; what was kept for the target is free.
+ */
+static void allocated_space_becomes_a_hole(void **state)
+{
+	struct data_rig_options options = {.seed = 18};
+	struct zf_statfs before, after;
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t in, out;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	in = make_file(&rig, "in", 1, 8 * BLOCK);
+	out = data_rig_make(&rig, "out");
+	assert_int_equal(zf_fs_statfs(rig.fs, &before), 0);
+	allocate(&rig, out, 0, 4 * MIB);
+	/* Lent to what is in memory when the copy comes. */
+	write_pattern(&rig, out, 2, 0, 4 * BLOCK);
+	allocate(&rig, in, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
+	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * MIB), 4 * MIB);
+	get_attr(&rig, out, &attr);
+	assert_int_equal(attr.blocks, 8 * BLOCK / 512);
+	expect(&rig, out, 0, 1, 0, 8 * BLOCK);
+	data_rig_expect_zeroes(&rig, out, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
+	data_rig_truncate(&rig, in, 8 * BLOCK);
+	assert_int_equal(zf_fs_statfs(rig.fs, &after), 0);
+	assert_true(before.blocks_available - after.blocks_available < 64);
 	data_rig_deinit(&rig);
 }
 
@@ -231,12 +250,12 @@ static void a_hole_replaces_thousands_of_extents(void **state)
 	copied = data_rig_make(&rig, "copied");
 	assert_int_equal(copy(&rig, out, 0, copied, 0, 8 * MIB), 1999 * BLOCK);
 	assert_int_equal(copy(&rig, in, BLOCK, out, BLOCK, 1997 * BLOCK), 1997 * BLOCK);
-	assert_int_equal(live_blocks(&rig), 1000);
+	assert_int_equal(data_rig_live_blocks(&rig), 1000);
 	expect(&rig, out, 0, 2, 0, BLOCK);
 	data_rig_expect_zeroes(&rig, out, BLOCK, 1997 * BLOCK);
 	expect(&rig, out, 1998 * BLOCK, 2, 1998 * BLOCK, BLOCK);
 	data_rig_unlink(&rig, "copied", copied);
-	assert_int_equal(live_blocks(&rig), 2);
+	assert_int_equal(data_rig_live_blocks(&rig), 2);
 	data_rig_deinit(&rig);
 }
 
@@ -316,7 +335,7 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	out = data_rig_make(&rig, "out");
 	/* Ends in the middle of a block of the source, which is shared. */
 	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * BLOCK + 10), 4 * BLOCK + 10);
-	assert_int_equal(live_blocks(&rig), 10);
+	assert_int_equal(data_rig_live_blocks(&rig), 10);
 	data_rig_truncate(&rig, out, 6 * BLOCK);
 	expect(&rig, out, 0, 1, 0, 4 * BLOCK + 10);
 	data_rig_expect_zeroes(&rig, out, 4 * BLOCK + 10, 2 * BLOCK - 10);
@@ -355,7 +374,7 @@ static void overwriting_a_copy_leaves_the_others(void **state)
 	write_pattern(&rig, out, 2, 0, 100);
 	write_pattern(&rig, in, 3, 99 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
-	assert_int_equal(live_blocks(&rig), 103);
+	assert_int_equal(data_rig_live_blocks(&rig), 103);
 	expect(&rig, in, 0, 1, 0, 99 * BLOCK);
 	expect(&rig, in, 99 * BLOCK, 3, 99 * BLOCK, BLOCK);
 	expect(&rig, out, 0, 2, 0, 100);
@@ -365,7 +384,7 @@ static void overwriting_a_copy_leaves_the_others(void **state)
 	/* The same block of the other: now nobody has it. */
 	write_pattern(&rig, in, 4, 50 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
-	assert_int_equal(live_blocks(&rig), 103);
+	assert_int_equal(data_rig_live_blocks(&rig), 103);
 	data_rig_deinit(&rig);
 }
 
@@ -386,18 +405,18 @@ static void the_last_name_frees_the_bytes(void **state)
 		/* Cut elsewhere than the others. */
 		assert_int_equal(copy(&rig, a, 7 * BLOCK, b, BLOCK, 2 * MIB), 2 * MIB);
 		data_rig_unlink(&rig, names[first], 0);
-		assert_int_equal(live_blocks(&rig), 3 * MIB / BLOCK);
+		assert_int_equal(data_rig_live_blocks(&rig), 3 * MIB / BLOCK);
 		data_rig_remount(&rig);
 		if (first != 2)
 			expect(&rig, b, BLOCK, 1, 7 * BLOCK, 2 * MIB);
 		data_rig_unlink(&rig, names[(first + 1) % 3], 0);
-		assert_int_equal(live_blocks(&rig), (first == 1	  ? 3
-						     : first == 2 ? 3
-								  : 2) *
-							    MIB / BLOCK);
+		assert_int_equal(data_rig_live_blocks(&rig), (first == 1   ? 3
+							      : first == 2 ? 3
+									   : 2) *
+								     MIB / BLOCK);
 		data_rig_remount(&rig);
 		data_rig_unlink(&rig, names[(first + 2) % 3], 0);
-		assert_int_equal(live_blocks(&rig), 0);
+		assert_int_equal(data_rig_live_blocks(&rig), 0);
 		data_rig_deinit(&rig);
 	}
 }
@@ -416,16 +435,16 @@ static void a_block_is_named_a_thousand_times(void **state)
 		assert_int_equal(
 			copy(&rig, in, i % 2 * BLOCK, out, (uint64_t)i * 3 * BLOCK, 2 * BLOCK),
 			i % 2 ? BLOCK : 2 * BLOCK);
-	assert_int_equal(live_blocks(&rig), 2);
+	assert_int_equal(data_rig_live_blocks(&rig), 2);
 	data_rig_remount(&rig);
 	for (unsigned int i = 0; i < 1000; i++)
 		expect(&rig, out, (uint64_t)i * 3 * BLOCK, 1, i % 2 * BLOCK, BLOCK);
 	write_pattern(&rig, in, 2, 0, 2 * BLOCK);
 	data_rig_truncate(&rig, out, 3 * BLOCK);
 	data_rig_sync(&rig);
-	assert_int_equal(live_blocks(&rig), 4);
+	assert_int_equal(data_rig_live_blocks(&rig), 4);
 	data_rig_truncate(&rig, out, BLOCK);
-	assert_int_equal(live_blocks(&rig), 3);
+	assert_int_equal(data_rig_live_blocks(&rig), 3);
 	data_rig_deinit(&rig);
 }
 
@@ -444,11 +463,11 @@ static void a_write_replaces_many_shared_extents(void **state)
 		assert_int_equal(copy(&rig, in, i * BLOCK, out, (62 - 2 * i) * BLOCK, BLOCK),
 				 BLOCK);
 	assert_int_equal(shared_extents(&rig, out), 32);
-	assert_int_equal(live_blocks(&rig), 64 + 32);
+	assert_int_equal(data_rig_live_blocks(&rig), 64 + 32);
 	write_pattern(&rig, out, 3, BLOCK / 2, 60 * BLOCK);
 	data_rig_sync(&rig);
 	expect(&rig, out, BLOCK / 2, 3, BLOCK / 2, 60 * BLOCK);
-	assert_int_equal(live_blocks(&rig), 64 + 63);
+	assert_int_equal(data_rig_live_blocks(&rig), 64 + 63);
 	expect(&rig, in, 0, 1, 0, 64 * BLOCK);
 	data_rig_deinit(&rig);
 }
@@ -574,6 +593,7 @@ int main(void)
 		cmocka_unit_test(what_the_target_had_in_memory_is_void),
 		cmocka_unit_test(a_file_is_copied_within_itself),
 		cmocka_unit_test(holes_stay_holes),
+		cmocka_unit_test(allocated_space_becomes_a_hole),
 		cmocka_unit_test(a_hole_replaces_thousands_of_extents),
 		cmocka_unit_test(ranges_of_any_alignment_are_copied),
 		cmocka_unit_test(small_files_are_copied),

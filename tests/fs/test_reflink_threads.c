@@ -72,21 +72,6 @@ static bool read_own(struct worker *worker, uint8_t *buf)
 		      "read");
 }
 
-static uint64_t live_blocks(struct data_rig *rig)
-{
-	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
-	uint64_t live = 0;
-
-	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
-		struct zf_zone zone;
-
-		zf_alloc_get_zone(alloc, z, &zone);
-		if (zone.role == ZF_ROLE_HOT)
-			live += zone.live;
-	}
-	return live;
-}
-
 /* ---- the last ones to go ---- */
 
 /* All of them at once: by truncation, or by writing over. */
@@ -109,7 +94,7 @@ static void *give_up_together(void *arg)
 		truncate_file(shared, ino, 0);
 		pthread_barrier_wait(&shared->barrier);
 		if (worker->number == 0) {
-			expect(shared, live_blocks(rig) == 0, "what nobody names is live");
+			expect(shared, data_rig_live_blocks(rig) == 0, "what nobody names is live");
 			expect(shared,
 			       zf_fs_write(rig->fs, &rig->ctx, shared->template, 0, worker->bytes,
 					   SIZE, 0) == (ssize_t)SIZE,

@@ -9,22 +9,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static int move(struct names_rig *rig, uint64_t from, const char *name, uint64_t to,
 		const char *new_name, unsigned int flags)
 {
@@ -335,7 +319,7 @@ static void a_rename_over_a_file_takes_its_data_along(void **state)
 	assert_memory_equal(read, data, sizeof(data));
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

@@ -15,22 +15,6 @@
 
 #define ROOT ZF_INO_ROOT
 
-static int setup(void **state)
-{
-	static struct names_rig rig;
-	struct names_rig_options options = {.node_size = 4096};
-
-	names_rig_init(&rig, &options);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	names_rig_deinit(*state);
-	return 0;
-}
-
 static int set(struct names_rig *rig, uint64_t ino, const char *name, const void *value, size_t len,
 	       int flags)
 {
@@ -424,7 +408,7 @@ static void lists_that_are_none_are_refused(void **state)
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 0644);
 }
 
-#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
 {

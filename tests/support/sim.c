@@ -262,7 +262,7 @@ static void kill_zone(struct zf_sim *sim, uint64_t addr, const struct zf_sim_fau
 
 static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 {
-	struct zf_sim_fault fault;
+	struct zf_sim_fault fault = {0};
 
 	if (!strike(sim, command->op, &fault))
 		return;
@@ -566,7 +566,7 @@ static void sim_wake(struct zf_dev *dev)
 static int sim_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
 	struct zf_sim *sim = sim_of(dev);
-	struct zf_sim_fault fault;
+	struct zf_sim_fault fault = {0};
 	uint64_t len = 0;
 
 	if (sim->is_cut)

@@ -212,7 +212,7 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
 /*
  * Sets room for nodes aside for an operation of the running transaction, if `keep` more stay for
  * others, and the longest tail for its commit; until the promise is over. Neither data nor other
- * promises take it. -ENOSPC.
+ * promises take it. -ENOSPC; -EBUSY: only other promises stand in the way.
  */
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep);
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);

@@ -206,12 +206,16 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
 {
+	uint64_t need = nodes + keep, room;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
-	if (zf_alloc_node_room_locked(alloc) <
-	    alloc->promised_nodes + nodes + keep + alloc->tail_max)
+	need += alloc->tail_max;
+	room = zf_alloc_node_room_locked(alloc);
+	if (room < need)
 		r = -ENOSPC;
+	else if (room < need + alloc->promised_nodes)
+		r = -EBUSY;
 	else
 		alloc->promised_nodes += nodes;
 	zf_mutex_unlock(&alloc->lock);

@@ -275,39 +275,57 @@ static bool give_way(struct zf_txn *txn, enum zf_reserve_class class)
 	return class == ZF_RESERVE_FREEING && zf_alloc_kept_give_way(txn->alloc);
 }
 
+/*
+ * Promises room to a join. Joins are short, and promised the worst: for one that leaves it is
+ * better to wait than to give up, or to have others give way. -ENOSPC, -EBUSY; -EAGAIN, -EROFS.
+ */
+static int promise_locked(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			  bool may_wait, uint64_t *ret_nodes)
+{
+	for (;;) {
+		struct bound bound;
+		int r;
+
+		while (txn->freezing && may_wait)
+			zf_cond_wait(&txn->changed, &txn->lock);
+		if (txn->error)
+			return -EROFS;
+		if (txn->freezing)
+			return -EAGAIN;
+		/* Only now: what a frozen transaction made, this one copies. */
+		bound = bound_now(txn);
+		*ret_nodes = nodes_needed(&bound, items);
+		r = zf_alloc_promise_nodes(txn->alloc, *ret_nodes, nodes_kept(txn, &bound, class));
+		if (r != -EBUSY || !may_wait)
+			return r;
+		txn->waiting++;
+		zf_cond_wait(&txn->changed, &txn->lock);
+		txn->waiting--;
+	}
+}
+
 /* 0: joined; 1: no room without a commit; -EAGAIN, -EROFS. */
 static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		    bool may_wait, struct zf_trans *ret_trans)
 {
-	struct bound bound;
-	uint64_t need;
-	int r = 0;
+	uint64_t nodes;
+	int r;
 
 	zf_mutex_lock(&txn->lock);
-	while (txn->freezing && may_wait)
-		zf_cond_wait(&txn->changed, &txn->lock);
-	/* Only now: what a frozen transaction made, this one copies. */
-	bound = bound_now(txn);
-	need = nodes_needed(&bound, items);
-	if (txn->error)
-		r = -EROFS;
-	else if (txn->freezing)
-		r = -EAGAIN;
-	else if (zf_alloc_promise_nodes(txn->alloc, need, nodes_kept(txn, &bound, class)) < 0)
-		r = 1;
+	r = promise_locked(txn, class, items, may_wait, &nodes);
 	if (r == 0) {
 		txn->joins++;
 		*ret_trans = (struct zf_trans){
 			.txn = txn,
 			.writer = &txn->writer,
 			.generation = txn->running,
-			.nodes = need,
+			.nodes = nodes,
 		};
 	}
 	zf_mutex_unlock(&txn->lock);
 	if (r == 0)
 		zf_rank_enter(ZF_RANK_JOIN);
-	return r;
+	return r == -ENOSPC || r == -EBUSY ? 1 : r;
 }
 
 bool zf_txn_has_much(struct zf_txn *txn)
@@ -399,7 +417,7 @@ void zf_trans_leave(struct zf_trans *trans)
 	zf_mutex_lock(&txn->lock);
 	assert(txn->joins > 0);
 	txn->joins--;
-	if (txn->freezing && txn->joins == 0)
+	if (txn->waiting > 0 || (txn->freezing && txn->joins == 0))
 		zf_cond_broadcast(&txn->changed);
 	zf_mutex_unlock(&txn->lock);
 	zf_rank_leave(ZF_RANK_JOIN);

@@ -25,6 +25,7 @@ struct zf_txn {
 	bool freezing;
 	atomic_bool writing; /* a frozen transaction; changed under the lock */
 	unsigned int joins;
+	unsigned int waiting; /* for a join to leave, because it was promised the room */
 	uint64_t running, durable;
 	int error;
 	struct zf_txn_stats stats;

@@ -749,7 +749,7 @@ static void data_does_not_take_what_a_join_was_promised(void **state)
 
 	open_world(&w, 0, 1);
 	assert_int_equal(zf_alloc_promise_nodes(w.alloc, promised, 0), 0);
-	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20, 0), -ENOSPC);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20, 0), -EBUSY);
 	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0)
 		;
 	for (uint64_t i = 0; i < promised; i++)

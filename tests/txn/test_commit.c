@@ -254,6 +254,58 @@ static void a_transaction_that_was_given_up_while_its_freeze_waited_is_not_commi
 	rig_close(&rig);
 }
 
+/* ---- room that is only promised ---- */
+
+struct joiner {
+	struct rig *rig;
+	unsigned int items;
+};
+
+static void *join_and_leave(void *arg)
+{
+	const struct joiner *joiner = arg;
+	struct zf_trans trans;
+	int r = zf_trans_join(joiner->rig->txn, ZF_RESERVE_FREEING, joiner->items, true, &trans);
+
+	if (r == 0)
+		zf_trans_leave(&trans);
+	return (void *)(intptr_t)r;
+}
+
+/* Landing data is such a join: its failure loses what was answered. */
+static void a_join_waits_for_room_that_was_only_promised_to_another(void **state)
+{
+	struct joiner joiner = {.items = 1};
+	struct zf_trans trans;
+	struct rig rig;
+	pthread_t thread;
+	void *result;
+
+	rig_open(&rig, &rig_tiny, 0);
+	for (unsigned int i = 0; i < 200; i++)
+		assert_int_equal(rig_put(&rig, i, 900), 0);
+	/* Nothing is left to be given back by a commit. */
+	for (unsigned int i = 0; i < 10; i++) {
+		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
+		assert_true(zf_txn_tidy(rig.txn, true) >= 0);
+	}
+	joiner.rig = &rig;
+	while (zf_trans_join(rig.txn, ZF_RESERVE_FREEING, joiner.items, false, &trans) == 0) {
+		zf_trans_leave(&trans);
+		joiner.items++;
+	}
+	joiner.items--;
+	assert_int_equal(zf_trans_join(rig.txn, ZF_RESERVE_FREEING, joiner.items, false, &trans),
+			 0);
+	assert_int_equal(pthread_create(&thread, NULL, join_and_leave, &joiner), 0);
+	/* It gives up in a moment, or waits. */
+	usleep(100000);
+	zf_trans_leave(&trans);
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, 0);
+	rig_close(&rig);
+}
+
 /* ---- the bound of what is dirty ---- */
 
 #define BOUND (UINT64_C(512) << 10) /* half of the rig's cache */
@@ -583,6 +635,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_committed_of_nothing_unless_forced),
 		cmocka_unit_test(a_transaction_is_one_gapless_run_with_holes_as_zeroes),
 		cmocka_unit_test(those_who_wait_for_a_commit_share_one),
+		cmocka_unit_test(a_join_waits_for_room_that_was_only_promised_to_another),
 		cmocka_unit_test(removals_are_held_to_the_bound_of_dirty_nodes_too),
 		cmocka_unit_test(operations_slow_down_only_while_a_commit_falls_behind),
 		cmocka_unit_test(much_that_is_dirty_is_committed_without_being_asked),

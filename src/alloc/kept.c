@@ -26,10 +26,13 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
-/* Of what is kept, that for which there is no room beside what freeing needs, and a zone. */
+/*
+ * Of what is kept, that for which there is no room beside what a commit needs. Metadata may have
+ * come to that though nothing is amiss; if it needs more, what is kept gives way then.
+ */
 static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
-	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING) + 1;
+	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM);
 	uint64_t room = room_blocks(alloc, keep);
 	uint64_t missing = sub_blocks(alloc->reserved_blocks + kept_unlent(alloc), room);
 
@@ -92,14 +95,11 @@ bool zf_alloc_keeps_any(struct zf_alloc *alloc)
 
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items)
 {
-	uint32_t keep = 0;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
-	if (alloc->kept_short > 0)
-		keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING);
-	if (kept_unlent(alloc) < blocks ||
-	    alloc->reserved_blocks + blocks > room_blocks(alloc, keep)) {
+	if (zf_alloc_kept_claim_locked(alloc) < blocks ||
+	    alloc->reserved_blocks + blocks > room_blocks(alloc, 0)) {
 		r = -ENOSPC;
 	} else {
 		alloc->lent_blocks += blocks;

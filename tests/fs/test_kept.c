@@ -185,6 +185,8 @@ static const struct data_rig_options shapes[] = {
 	 .node_size = 16384,
 	 .threads = true,
 	 .commit_ms = 20},
+	/* Where metadata comes to take all zones but those that are claimed. */
+	{.seed = 6, .zone_count = 16, .zone_size = 4 << 20, .node_size = 4096},
 };
 
 static void kept_space_can_be_overwritten(const int mode, void (*overwrite)(struct full *full))

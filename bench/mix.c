@@ -13,12 +13,12 @@
  *
  * The mail server: each thread goes round
  *
- *	delete a message; create it anew, write 16 KiB and fsync; append 16 KiB to another and
- *fsync; read a third from start to end.
+ *	delete a message; create it anew, write 16 KiB and fsync; append 16 KiB to another
+ *	and fsync; read a third from start to end.
  *
  * "fill" makes FILES files, divided between the threads, each of which has a directory and a seed
- *of its own; "run" works on those for so long. It prints the operations done (each of the above is
- *one, the fsync belongs to its write) and the seconds that they took.
+ * of its own; "run" works on those for so long. It prints the operations done (each of the above
+ * is one, the fsync belongs to its write) and the seconds that they took.
  */
 #include <errno.h>
 #include <fcntl.h>

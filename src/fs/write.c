@@ -410,7 +410,14 @@ static int write_round(struct write *write)
 	if (r != ROUND_NOT_KEPT)
 		return r;
 	write->len = len;
-	return try_round(write, false);
+	r = try_round(write, false);
+	if (r != -ENOSPC)
+		return r;
+	/* Looking for room, it may have brought back zones that what is kept had lent to metadata.
+	 */
+	write->len = len;
+	r = try_round(write, true);
+	return r == ROUND_NOT_KEPT ? -ENOSPC : r;
 }
 
 /* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.

@@ -117,14 +117,19 @@ static void something_else(struct full *full)
 		data_rig_remount(&full->rig);
 }
 
-/* Each block once; now and then again while it is still dirty: that takes no room either. */
+/*
+ * Each block once; and again while it is surely still dirty, which takes no room either: where
+ * there is room in memory for all of them, nothing starts before it is told to.
+ */
 static void overwrite_single(struct full *full)
 {
+	bool again = !full->rig.options.threads && full->rig.options.dirty_bytes == 0;
+
 	for (unsigned int i = 0; i < BLOCKS; i++) {
 		bool durable = zf_rng_chance(&full->rng, 3);
 
 		write_blocks(full, full->order[i], 1, durable ? ZF_WRITE_DSYNC : 0);
-		if (!durable && !full->rig.options.threads)
+		if (!durable && again)
 			write_blocks(full, full->order[i], 1, 0);
 		something_else(full);
 	}

@@ -1,6 +1,6 @@
 /*
  * Replies from threads other than a ring's own must neither be lost nor race with it: the reason
- *for the patch to libfuse in subprojects/packagefiles/fuse3/, and the test that fails without it.
+ * for the patch to libfuse in subprojects/packagefiles/fuse3/, and the test that fails without it.
  *
  * A toy file system with one file answers READ and WRITE at random inline, from a second thread at
  * once, or from a second thread after a short delay. Client processes hammer the file with direct

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * entries make|remove|check DIR COUNT [file|dir|link|symlink|fifo]	names e0 ... e(COUNT-1)
+ *
  * entries watch DIR COUNT SECONDS	lists DIR while another process makes, renames and removes
- *					other names: e0 ... must be there once each time, no name
- *twice entries seek DIR			each position that readdir tells leads back to the
- *same entry
+ *					other names: e0 ... must be there once each time, and no
+ *					name twice
+ *
+ * entries seek DIR			each position that readdir tells leads back to the same
+ *					entry
  *
  * check: the directory lists exactly these names, once each, with the right type.
  */

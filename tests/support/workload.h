@@ -21,7 +21,8 @@
 enum zf_op_kind {
 	OP_LOOKUP, /* and hold what is found */
 	OP_FORGET,
-	OP_MAKE, /* and hold it if `hold` */
+	OP_MAKE,    /* and hold it if `hold` */
+	OP_TMPFILE, /* and hold it */
 	OP_LINK,
 	OP_UNLINK,
 	OP_RMDIR,
@@ -60,6 +61,7 @@ struct zf_op {
 	uint64_t rdev;
 	const char *target;
 	struct zf_setattr set;
+	struct oracle_acl acl; /* whose first `len` bytes are the value of the attribute `name` */
 	bool hold;
 	bool may_wait; /* at the first try */
 	mode_t umask;  /* of the caller; mode is what is left */
@@ -169,6 +171,12 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
  * `keep_old` says may have been lost in a crash may be lost.
  */
 bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
+
+/*
+ * What statfs(2) says of itself and of the number of inodes. `exact`: no inode that has neither
+ * name nor holder may be left.
+ */
+bool workload_compare_statfs(struct zf_fs *fs, struct oracle *oracle, bool exact);
 
 /* The bytes of every file alone. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);

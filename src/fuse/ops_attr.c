@@ -269,14 +269,25 @@ static void dispatch_named(struct zf_call *call)
 		zf_call_dispatch(call);
 }
 
+/*
+ * The change time has moved. The kernel asks for it anew; but an answer to somebody who asked just
+ * before may still be on its way, and the kernel would keep that for ever if it were not told.
+ */
+static int reply_changed(struct zf_daemon *daemon, struct zf_call *call, int r)
+{
+	if (r < 0)
+		return r;
+	zf_forget_attr(daemon, call->ino);
+	fuse_reply_err(call->req, 0);
+	return 0;
+}
+
 static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_setxattr(daemon->fs, &call->ctx, call->ino, call->name, call->data,
 			       call->size, (int)call->flags);
 
-	if (r == 0)
-		fuse_reply_err(call->req, 0);
-	return r;
+	return reply_changed(daemon, call, r);
 }
 
 void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
@@ -360,11 +371,8 @@ void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 static int run_removexattr(struct zf_daemon *daemon, struct zf_call *call)
 {
-	int r = zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name);
-
-	if (r == 0)
-		fuse_reply_err(call->req, 0);
-	return r;
+	return reply_changed(daemon, call,
+			     zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name));
 }
 
 void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)

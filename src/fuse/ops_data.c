@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,6 +214,9 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 
 /* ---- copy_file_range ---- */
 
+/* At most what Linux reads or writes at once. Older kernels count what was copied in 32 bits. */
+#define COPY_MAX ((size_t)INT_MAX & ~(size_t)4095)
+
 static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 {
 	bool loses_suidgid;
@@ -242,7 +246,7 @@ void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 		.offset = (uint64_t)offset_out,
 		.other_ino = ino_in,
 		.other_offset = (uint64_t)offset_in,
-		.size = len,
+		.size = len < COPY_MAX ? len : COPY_MAX,
 	};
 
 	(void)fi_in;

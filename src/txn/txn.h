@@ -74,9 +74,9 @@ struct zf_trans {
  * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
  * delete_range counts its max_nodes). If the room for them is only promised to other joins, waits
  * for those; if the metadata zones or the dirty bound have none, commits first, several times if
- * that helps; SYSTEM is not held to the dirty bound. -ENOSPC
- * when it does not; -EROFS after a failed commit or on a read-only mount. With may_wait false,
- * -EAGAIN instead of committing or waiting for a freeze.
+ * that helps; SYSTEM is not held to the dirty bound. -ENOSPC when it does not; -EROFS after a
+ * failed commit or on a read-only mount. With may_wait false, -EAGAIN instead of committing or
+ * waiting.
  */
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans);

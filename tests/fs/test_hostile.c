@@ -413,8 +413,10 @@ static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 	assert_int_equal(zf_trans_join(rig.fs->txn, ZF_RESERVE_NORMAL, 7, true, &trans), 0);
 	for (uint64_t i = 0; i < 7; i++) {
 		const struct zf_le64 len = zf_le64_from(i == 3 ? 100 * 4096 : 4096);
-		const struct zf_disk_extent disk = {
-			.type = ZF_EXTENT_ZERO, .memory_len = len, .len = len};
+		const struct zf_disk_extent disk = {.type = ZF_EXTENT_ZERO,
+						    .generation = zf_le64_from(1),
+						    .memory_len = len,
+						    .len = len};
 		struct item item = {.tree = ZF_TREE_FS,
 				    .key = ZF_KEY(ino, ZF_KEY_EXTENT, i * 4096),
 				    .len = sizeof(disk)};

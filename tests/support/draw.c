@@ -2,8 +2,6 @@
 /* Operations at random. */
 #include <assert.h>
 #include <linux/falloc.h>
-#include <linux/posix_acl.h>
-#include <linux/posix_acl_xattr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,50 +410,8 @@ static void draw_flags(struct workload *w, struct zf_op *op)
 		op->flags |= chance(w, 15) ? flags[i] : 0;
 }
 
-static void add_entries(struct workload *w, struct oracle_acl *acl, uint16_t tag, uint64_t n)
-{
-	bool named = tag == ACL_USER || tag == ACL_GROUP;
-
-	for (uint64_t i = 0; i < n; i++)
-		acl->entries[acl->count++] = (struct oracle_acl_entry){
-			.tag = tag,
-			.permissions = (uint16_t)below(w, 8),
-			.id = named ? 100 * (uint32_t)(i + 1) : (uint32_t)ACL_UNDEFINED_ID};
-}
-
-/* Most changes make it invalid: the oracle says which. */
-static void spoil_acl(struct workload *w, struct oracle_acl *acl)
-{
-	struct oracle_acl_entry *entry = &acl->entries[below(w, acl->count)], other;
-
-	switch (below(w, 6)) {
-	case 0:
-		acl->version = (uint32_t)below(w, 4);
-		break;
-	case 1:
-		entry->tag = (uint16_t)below(w, 2 * ACL_OTHER);
-		break;
-	case 2:
-		entry->permissions = (uint16_t)below(w, 32);
-		break;
-	case 3:
-		entry->id = (uint32_t)ACL_UNDEFINED_ID;
-		break;
-	case 4: /* one too few */
-		*entry = acl->entries[--acl->count];
-		break;
-	default: /* in the wrong order */
-		other = *entry;
-		*entry = acl->entries[0];
-		acl->entries[0] = other;
-	}
-}
-
-/* Some say no more than a mode does, or only that there is a mask. */
 static void draw_acl(struct workload *w, struct zf_op *op)
 {
-	struct oracle_acl *acl = &op->acl;
-	uint64_t users = chance(w, 50) ? below(w, 3) : 0, groups = chance(w, 50) ? below(w, 3) : 0;
 	bool access = chance(w, 50);
 
 	op->name = access ? ORACLE_ACL_ACCESS : ORACLE_ACL_DEFAULT;
@@ -463,20 +419,12 @@ static void draw_acl(struct workload *w, struct zf_op *op)
 		op->ino = pick_ino(w, is_dir);
 	if (op->kind != OP_SETXATTR)
 		return;
-	/* setxattr(2) does not look at the flags. */
+	/* For lists setxattr(2) does not look at the flags. */
 	op->flags = 0;
 	op->uid = chance(w, 50) ? 0 : 1000;
 	op->gid = chance(w, 50) ? 0 : 100;
-	acl->version = POSIX_ACL_XATTR_VERSION;
-	add_entries(w, acl, ACL_USER_OBJ, 1);
-	add_entries(w, acl, ACL_USER, users);
-	add_entries(w, acl, ACL_GROUP_OBJ, 1);
-	add_entries(w, acl, ACL_GROUP, groups);
-	add_entries(w, acl, ACL_MASK, users + groups > 0 || chance(w, 30));
-	add_entries(w, acl, ACL_OTHER, 1);
-	if (chance(w, 15))
-		spoil_acl(w, acl);
-	op->len = oracle_acl_len(acl);
+	workload_draw_acl(&w->rng, &op->acl);
+	op->len = oracle_acl_len(&op->acl);
 	if (chance(w, 10))
 		op->len = below(w, op->len);
 	else if (chance(w, 10))

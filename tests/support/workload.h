@@ -139,6 +139,9 @@ int64_t workload_now(void *workload);
 /* The next operation, drawn from the seed and the oracle's state (draw.c). */
 void workload_draw(struct workload *workload, struct zf_op *ret_op);
 
+/* A list, and now and then what is not quite one (draw_acl.c). */
+void workload_draw_acl(struct zf_rng *rng, struct oracle_acl *ret_acl);
+
 /*
  * Runs it on the filesystem: sets what the op has for results. What was read is compared with the
  * oracle. Steps of a commit that is being made are taken first if the operation has to wait for it.

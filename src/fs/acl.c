@@ -68,6 +68,9 @@ static int check(struct zf_acl *acl)
 			return -EINVAL;
 		if (acl->entries[i].permissions > 07)
 			return -EINVAL;
+		/* As with chown(2), nobody is number -1. */
+		if ((tag & (USER | GROUP)) && acl->entries[i].id == UINT32_MAX)
+			return -EINVAL;
 		seen |= tag;
 		last = tag;
 	}
@@ -84,9 +87,12 @@ int zf_acl_decode(const void *value, size_t len, struct zf_acl *ret_acl)
 	ret_acl->count = 0;
 	if (len == 0)
 		return 0;
-	if (len < sizeof(*disk) || (len - sizeof(*disk)) % sizeof(*entries) != 0 ||
-	    (len - sizeof(*disk)) / sizeof(*entries) > ZF_ACL_ENTRIES_MAX ||
-	    zf_le32_get(disk->version) != VERSION)
+	if (len < sizeof(*disk))
+		return -EINVAL;
+	if (zf_le32_get(disk->version) != VERSION)
+		return -EOPNOTSUPP;
+	if ((len - sizeof(*disk)) % sizeof(*entries) != 0 ||
+	    (len - sizeof(*disk)) / sizeof(*entries) > ZF_ACL_ENTRIES_MAX)
 		return -EINVAL;
 	ret_acl->count = (unsigned int)((len - sizeof(*disk)) / sizeof(*entries));
 	for (unsigned int i = 0; i < ret_acl->count; i++)

@@ -31,7 +31,10 @@ enum zf_acl_kind {
 };
 enum zf_acl_kind zf_acl_kind_of(const struct zf_name *name);
 
-/* -EINVAL: not a list as the kernel writes it, or with more entries than zfuse keeps. */
+/*
+ * -EINVAL: not a list as the kernel writes it, or with more entries than zfuse keeps. -EOPNOTSUPP:
+ * in a version of the bytes that nobody has defined.
+ */
 int zf_acl_decode(const void *value, size_t len, struct zf_acl *ret_acl);
 size_t zf_acl_encode(const struct zf_acl *acl, uint8_t ret_value[ZF_ACL_SIZE_MAX]);
 

@@ -153,6 +153,8 @@ static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *nam
 		return r;
 	zf_op_lock(op);
 	r = by_write ? 0 : zf_inode_check_change(inode);
+	if (r == 0 && zf_acl_kind_of(name) != ZF_ACL_NONE && S_ISLNK(inode->item.mode))
+		r = -EOPNOTSUPP;
 	if (r == 0)
 		r = zf_xattr_find(inode, name, &place);
 	if (r == 0 && !place.exists)

@@ -13,7 +13,7 @@
  * and files that were synced have their bytes; P2  the names are the result of all operations up to
  * K and of none behind it; P3  every byte of a file is one that a write put there: the last that
  * was made durable, or a later one up to K's successor; or zero where nothing was; P4  nothing that
- * is read fails.
+ * is read fails. And what has no name is gone, whoever held it: inodes are counted.
  */
 #ifndef ZF_TESTS_EXPLORE_H
 #define ZF_TESTS_EXPLORE_H

@@ -293,7 +293,8 @@ static bool judge_mounted(const struct record *record, uint32_t cut_op, struct z
 
 	if (!oracle)
 		complain("the tree cannot be read", 0);
-	ok = oracle && workload_compare(fs, oracle);
+	/* What had no name is gone. */
+	ok = oracle && workload_compare(fs, oracle) && workload_compare_statfs(fs, oracle, true);
 	if (ok && judgement->go_on) {
 		ok = second_life(record, sim, dev, fs, oracle, judgement);
 	} else {

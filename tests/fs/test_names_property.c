@@ -28,6 +28,7 @@ static const struct workload_profile names_only = {
 	.weights = {[OP_LOOKUP] = 60,
 		    [OP_FORGET] = 50,
 		    [OP_MAKE] = 160,
+		    [OP_TMPFILE] = 40,
 		    [OP_LINK] = 70,
 		    [OP_UNLINK] = 80,
 		    [OP_RMDIR] = 40,
@@ -142,6 +143,8 @@ static void remount(struct run *run, bool crash)
 	check(run);
 	mount(run);
 	expect(run, workload_compare(run->fs, run->workload.oracle), "the tree differs");
+	expect(run, workload_compare_statfs(run->fs, run->workload.oracle, true),
+	       "statfs is wrong");
 }
 
 static void end(struct run *run)

@@ -394,7 +394,11 @@ static void lists_that_are_none_are_refused(void **state)
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len - 1, 0), -EINVAL);
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len - 8, 0), -EINVAL);
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, 3, 0), -EINVAL);
+	assert_int_equal(drop(rig, link, ACCESS), -EOPNOTSUPP);
 	acl.bytes[0] = 1;
+	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), -EOPNOTSUPP);
+	acl = acl_of(7, 5, 7, 5);
+	memset(acl.bytes + 4 + 8 + 4, 0xff, 4); /* nobody is user -1 */
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), -EINVAL);
 	acl = acl_of(7, 5, 8, 5);
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), -EINVAL);

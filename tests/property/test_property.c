@@ -157,6 +157,19 @@ static void check(struct test *t, bool data)
 static void compare(struct test *t)
 {
 	expect(t, workload_compare(t->fs, t->workload.oracle), "the tree is not the oracle's");
+	/* What was removed stays until its data have landed, and until a commit is made. */
+	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, false), "statfs is wrong");
+}
+
+/* Nothing is on its way, and what was removed is gone. */
+static void come_to_rest(struct test *t)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+
+	expect(t, workload_finish_commit(&t->workload) == 0, "a commit failed");
+	expect(t, zf_fs_syncfs(t->fs, &ctx) == 0, "syncfs failed");
+	expect(t, zf_fs_step(t->fs) >= 0, "a step failed");
+	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, true), "statfs is wrong");
 }
 
 static void remount(struct test *t)
@@ -170,6 +183,7 @@ static void remount(struct test *t)
 	}
 	mount(t);
 	compare(t);
+	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, true), "statfs is wrong");
 }
 
 static void do_something_else(struct test *t)
@@ -183,6 +197,8 @@ static void do_something_else(struct test *t)
 	} else if (dice < 10) {
 		expect(t, workload_finish_commit(&t->workload) == 0, "a commit failed");
 		check(t, false);
+	} else if (dice < 14) {
+		come_to_rest(t);
 	}
 }
 

@@ -213,14 +213,29 @@ static void compare_data(struct compare *c, const struct oracle_inode *file, uin
 	}
 }
 
+static void compare_acl(struct compare *c, const struct oracle_inode *inode, const char *name,
+			const struct oracle_acl *acl)
+{
+	ssize_t n = zf_fs_getxattr(c->fs, &ctx, inode->ino, name, c->buf, sizeof(c->buf));
+
+	if (acl->count == 0) {
+		if (n != -ENODATA)
+			differ(c, inode->ino, name, (uint64_t)n);
+		return;
+	}
+	if (n != (ssize_t)oracle_acl_encode(acl, c->expected) ||
+	    memcmp(c->buf, c->expected, (size_t)n) != 0)
+		differ(c, inode->ino, name, (uint64_t)n);
+}
+
 static void compare_xattrs(struct compare *c, const struct oracle_inode *inode)
 {
 	ssize_t len = zf_fs_listxattr(c->fs, &ctx, inode->ino, (char *)c->buf, sizeof(c->buf));
-	unsigned int count = 0;
+	unsigned int count = 0, lists = (inode->access.count > 0) + (inode->by_default.count > 0);
 
 	for (ssize_t i = 0; i < len; i++)
 		count += c->buf[i] == '\0';
-	if (len < 0 || count != inode->xattr_count)
+	if (len < 0 || count != inode->xattr_count + lists)
 		differ(c, inode->ino, "the number of attributes differs", (uint64_t)len);
 	for (unsigned int i = 0; i < inode->xattr_count; i++) {
 		const struct oracle_xattr *xattr = &inode->xattrs[i];
@@ -231,6 +246,8 @@ static void compare_xattrs(struct compare *c, const struct oracle_inode *inode)
 		if (n != (ssize_t)xattr->len || memcmp(c->buf, c->expected, xattr->len) != 0)
 			differ(c, inode->ino, xattr->name, (uint64_t)n);
 	}
+	compare_acl(c, inode, ORACLE_ACL_ACCESS, &inode->access);
+	compare_acl(c, inode, ORACLE_ACL_DEFAULT, &inode->by_default);
 }
 
 static void compare_symlink(struct compare *c, const struct oracle_inode *inode)
@@ -297,6 +314,21 @@ static bool compare_each(struct zf_fs *fs, struct oracle *oracle,
 bool workload_compare(struct zf_fs *fs, struct oracle *oracle)
 {
 	return compare_each(fs, oracle, compare_inode);
+}
+
+bool workload_compare_statfs(struct zf_fs *fs, struct oracle *oracle, bool exact)
+{
+	struct zf_statfs statfs;
+	uint64_t used;
+
+	if (zf_fs_statfs(fs, &statfs) < 0)
+		return false;
+	used = statfs.files - statfs.files_free;
+	if (exact ? used == oracle->count : used >= oracle->count)
+		return statfs.blocks_available <= statfs.blocks_free &&
+		       statfs.blocks_free <= statfs.blocks && statfs.name_max == ZF_NAME_MAX;
+	fprintf(stderr, "statfs counts %" PRIu64 " inodes, the oracle %u\n", used, oracle->count);
+	return false;
 }
 
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle)

@@ -40,7 +40,7 @@ const struct workload_profile workload_everything = {
 		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,   [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
 		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,     [OP_WRITE] = 220,	 [OP_COPY] = 90,
 		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30,  [OP_FSYNC] = 10,	 [OP_SYNCFS] = 2,
-		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10},
+		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10,	 [OP_TMPFILE] = 30},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -51,12 +51,12 @@ const struct workload_profile workload_everything = {
 /* Few and small files: a crash test looks at all of them after every cut. */
 const struct workload_profile workload_crash = {
 	.weights =
-		{[OP_LOOKUP] = 15,   [OP_FORGET] = 15,	    [OP_MAKE] = 130,	[OP_LINK] = 30,
-		 [OP_UNLINK] = 60,   [OP_RMDIR] = 20,	    [OP_RENAME] = 120,	[OP_SETATTR] = 70,
-		 [OP_SETXATTR] = 20, [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
-		 [OP_READLINK] = 3,  [OP_READDIR] = 5,	    [OP_WRITE] = 300,	[OP_COPY] = 80,
-		 [OP_FSYNC] = 60,    [OP_SYNCFS] = 10,	    [OP_STEP] = 60,	[OP_FREEZE] = 60,
-		 [OP_FALLOCATE] = 80},
+		{[OP_LOOKUP] = 15,    [OP_FORGET] = 15,	     [OP_MAKE] = 130,	 [OP_LINK] = 30,
+		 [OP_UNLINK] = 60,    [OP_RMDIR] = 20,	     [OP_RENAME] = 120,	 [OP_SETATTR] = 70,
+		 [OP_SETXATTR] = 20,  [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
+		 [OP_READLINK] = 3,   [OP_READDIR] = 5,	     [OP_WRITE] = 300,	 [OP_COPY] = 80,
+		 [OP_FSYNC] = 60,     [OP_SYNCFS] = 10,	     [OP_STEP] = 60,	 [OP_FREEZE] = 60,
+		 [OP_FALLOCATE] = 80, [OP_TMPFILE] = 30},
 	.size_max = 48 << 10,
 	.far_percent = 2,
 	.files_max = 14,
@@ -90,6 +90,11 @@ static bool is_file(const struct oracle_inode *inode)
 static bool is_held(const struct oracle_inode *inode)
 {
 	return inode->held > 0;
+}
+
+static bool is_nameless(const struct oracle_inode *inode)
+{
+	return is_file(inode) && inode->nlink == 0;
 }
 
 static bool is_anything(const struct oracle_inode *inode)
@@ -211,6 +216,15 @@ static void draw_make(struct workload *w, struct zf_op *op)
 	}
 	op->umask = chance(w, 30) ? 0027 : 0;
 	op->mode &= ~(uint32_t)op->umask;
+}
+
+static void draw_tmpfile(struct workload *w, struct zf_op *op)
+{
+	op->dir = pick_ino(w, is_dir);
+	op->umask = chance(w, 30) ? 0027 : 0;
+	op->mode = (S_IFREG | (uint32_t)below(w, 010000)) & ~(uint32_t)op->umask;
+	op->uid = chance(w, 50) ? 0 : 1000;
+	op->gid = chance(w, 50) ? 0 : 100;
 }
 
 static void draw_rename(struct workload *w, struct zf_op *op)
@@ -396,6 +410,27 @@ static void draw_flags(struct workload *w, struct zf_op *op)
 		op->flags |= chance(w, 15) ? flags[i] : 0;
 }
 
+static void draw_acl(struct workload *w, struct zf_op *op)
+{
+	bool access = chance(w, 50);
+
+	op->name = access ? ORACLE_ACL_ACCESS : ORACLE_ACL_DEFAULT;
+	if (!access && chance(w, 80))
+		op->ino = pick_ino(w, is_dir);
+	if (op->kind != OP_SETXATTR)
+		return;
+	/* For lists setxattr(2) does not look at the flags. */
+	op->flags = 0;
+	op->uid = chance(w, 50) ? 0 : 1000;
+	op->gid = chance(w, 50) ? 0 : 100;
+	workload_draw_acl(&w->rng, &op->acl);
+	op->len = oracle_acl_len(&op->acl);
+	if (chance(w, 10))
+		op->len = below(w, op->len);
+	else if (chance(w, 10))
+		op->len = chance(w, 50) ? 0 : 4;
+}
+
 static void draw_xattr(struct workload *w, struct zf_op *op)
 {
 	uint64_t dice = below(w, 100);
@@ -409,6 +444,8 @@ static void draw_xattr(struct workload *w, struct zf_op *op)
 		op->flags = chance(w, 50) ? XATTR_CREATE : XATTR_REPLACE;
 	if (op->kind == OP_GETXATTR && chance(w, 60))
 		op->len = chance(w, 50) ? 0 : ZF_XATTR_VALUE_MAX;
+	if (chance(w, 35))
+		draw_acl(w, op);
 }
 
 static enum zf_op_kind next_commit_step(const struct workload *w)
@@ -437,10 +474,13 @@ static void fill_op(struct workload *w, struct zf_op *op)
 	case OP_MAKE:
 		draw_make(w, op);
 		break;
+	case OP_TMPFILE:
+		draw_tmpfile(w, op);
+		break;
 	case OP_LINK:
 		op->dir = pick_ino(w, is_dir);
 		op->name = draw_name(w);
-		op->ino = pick_ino(w, is_file);
+		op->ino = pick_ino(w, chance(w, 30) ? is_nameless : is_file);
 		op->hold = chance(w, 10);
 		break;
 	case OP_RENAME:
@@ -523,6 +563,8 @@ static void adjust(struct workload *w, struct zf_op *op)
 		op->kind = OP_UNLINK;
 		draw_existing(w, &op->dir, &op->name);
 	}
+	if (op->kind == OP_TMPFILE && w->oracle->count >= files_max(w))
+		op->kind = OP_FORGET;
 	if (op->kind == OP_FORGET) {
 		const struct oracle_inode *held = pick(w, is_held);
 

@@ -166,6 +166,7 @@ static int64_t (*const apply[OP_KIND_COUNT])(struct oracle *oracle, const struct
 	[OP_LOOKUP] = oracle_lookup,
 	[OP_FORGET] = oracle_forget,
 	[OP_MAKE] = oracle_make,
+	[OP_TMPFILE] = oracle_tmpfile,
 	[OP_LINK] = oracle_link,
 	[OP_UNLINK] = oracle_unlink,
 	[OP_RMDIR] = oracle_rmdir,

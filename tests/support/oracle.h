@@ -90,6 +90,25 @@ struct oracle_xattr {
 
 #define ORACLE_XATTRS_MAX 8u
 
+/* An access control list, as in the attribute's bytes. */
+#define ORACLE_ACL_ACCESS  "system.posix_acl_access"
+#define ORACLE_ACL_DEFAULT "system.posix_acl_default"
+#define ORACLE_ACL_MAX	   8u
+
+struct oracle_acl {
+	uint32_t version;
+	unsigned int count; /* 0: no list */
+	struct oracle_acl_entry {
+		uint16_t tag, permissions;
+		uint32_t id;
+	} entries[ORACLE_ACL_MAX];
+};
+
+bool oracle_acl_is_name(const char *name);
+size_t oracle_acl_len(const struct oracle_acl *acl);
+/* Its bytes; returns oracle_acl_len(). */
+size_t oracle_acl_encode(const struct oracle_acl *acl, uint8_t *buf);
+
 struct oracle_entry {
 	const char *name; /* of a table that outlives the oracle */
 	uint64_t ino;
@@ -117,6 +136,7 @@ struct oracle_inode {
 	struct oracle_data data; /* files */
 	struct oracle_xattr xattrs[ORACLE_XATTRS_MAX];
 	unsigned int xattr_count;
+	struct oracle_acl access, by_default;
 
 	uint64_t parent; /* directories */
 	struct oracle_entry *entries;

@@ -75,6 +75,8 @@ int64_t oracle_setattr(struct oracle *oracle, const struct zf_op *op)
 		kill_suidgid(inode, op);
 	if (set->valid & ZF_SET_MODE)
 		inode->mode = (inode->mode & S_IFMT) | (set->mode & 07777);
+	if (set->valid & ZF_SET_MODE)
+		oracle_acl_chmod(inode);
 	if (set->valid & ZF_SET_UID)
 		inode->uid = set->uid;
 	if (set->valid & ZF_SET_GID)
@@ -120,6 +122,8 @@ int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op)
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 	struct oracle_xattr *xattr;
 
+	if (oracle_acl_is_name(op->name))
+		return oracle_acl_set(oracle, op);
 	if (!inode)
 		return -ESTALE;
 	if (op->len > ZF_XATTR_VALUE_MAX)
@@ -146,6 +150,8 @@ int64_t oracle_getxattr(struct oracle *oracle, const struct zf_op *op)
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 	const struct oracle_xattr *xattr;
 
+	if (oracle_acl_is_name(op->name))
+		return oracle_acl_get(oracle, op);
 	if (!inode)
 		return -ESTALE;
 	xattr = find_xattr(inode, op->name);
@@ -161,6 +167,8 @@ int64_t oracle_removexattr(struct oracle *oracle, const struct zf_op *op)
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 	struct oracle_xattr *xattr;
 
+	if (oracle_acl_is_name(op->name))
+		return oracle_acl_remove(oracle, op);
 	if (!inode)
 		return -ESTALE;
 	if (oracle_check_change(inode) < 0)

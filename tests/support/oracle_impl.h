@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the oracle share: oracle.c, oracle_names.c, oracle_files.c. */
+/* What the files of the oracle share: oracle.c, oracle_acl.c, oracle_names.c,
+ * oracle_files.c. */
 #ifndef ZF_TESTS_ORACLE_IMPL_H
 #define ZF_TESTS_ORACLE_IMPL_H
 
@@ -22,10 +23,21 @@ void oracle_access(struct oracle *oracle, struct oracle_inode *inode);
 /* What flags forbid: 0 or -EPERM. */
 int64_t oracle_check_change(const struct oracle_inode *inode);
 
+/* A new inode gets its directory's default list in place of the umask: lists, and the mode. */
+void oracle_acl_inherit(const struct oracle_inode *dir, mode_t umask, struct oracle_inode *inode);
+/* The access list follows the mode. */
+void oracle_acl_chmod(struct oracle_inode *inode);
+
+/* Setting, getting and removing an attribute that is a list. */
+int64_t oracle_acl_set(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_acl_get(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_acl_remove(struct oracle *oracle, const struct zf_op *op);
+
 /* One function an operation: the answer, and the effect. */
 int64_t oracle_lookup(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_forget(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_make(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_tmpfile(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_link(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_unlink(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_rmdir(struct oracle *oracle, const struct zf_op *op);

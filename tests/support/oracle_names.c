@@ -113,6 +113,8 @@ static void inherit(const struct oracle_inode *dir, const struct zf_op *op,
 		inode->flags &= ZF_INODE_FLAGS_FILE;
 	else if (!S_ISDIR(inode->mode))
 		inode->flags &= ZF_INODE_FLAGS_OTHER;
+	inode->mode |= op->umask;
+	oracle_acl_inherit(dir, op->umask, inode);
 }
 
 static int64_t check_add(const struct oracle_inode *dir)
@@ -154,6 +156,27 @@ int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
 	add_entry(dir, op->name, inode->ino);
 	dir->nlink += S_ISDIR(op->mode);
 	oracle_change_dir(oracle, dir);
+	return 0;
+}
+
+/* No entry: nothing happens to the directory. */
+int64_t oracle_tmpfile(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *dir, *inode;
+	int64_t r = find_dir(oracle, op->dir, &dir);
+
+	if (r < 0)
+		return r;
+	if (dir->nlink == 0)
+		return -ENOENT;
+	if (check_add(dir) < 0)
+		return -EPERM;
+	if (op->result == 0 && op->attr.ino <= oracle->highest_ino)
+		return -EUCLEAN;
+	inode = oracle_add_inode(oracle, op->attr.ino, op->mode);
+	inherit(dir, op, inode);
+	inode->nlink = 0;
+	inode->held = 1;
 	return 0;
 }
 

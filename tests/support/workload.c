@@ -119,11 +119,26 @@ static int64_t run_readlink(struct workload *w, const struct zf_ctx *ctx, const 
 	return r;
 }
 
+/* The bytes of the list that it should be; 0: the inode has none of that name. */
+static size_t expected_acl(const struct oracle_inode *inode, const char *name, uint8_t *buf)
+{
+	const struct oracle_acl *acl =
+		strcmp(name, ORACLE_ACL_ACCESS) == 0 ? &inode->access : &inode->by_default;
+
+	return acl->count > 0 ? oracle_acl_encode(acl, buf) : 0;
+}
+
 static int64_t run_getxattr(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
 {
 	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
 	ssize_t r = zf_fs_getxattr(w->fs, ctx, op->ino, op->name, w->buf, op->len);
 
+	if (r > 0 && op->len > 0 && oracle_acl_is_name(op->name)) {
+		if (expected_acl(inode, op->name, w->expected) != (size_t)r ||
+		    memcmp(w->buf, w->expected, (size_t)r) != 0)
+			wrong(w, "the access control list differs", 0);
+		return r;
+	}
 	for (unsigned int i = 0; r > 0 && op->len > 0 && i < inode->xattr_count; i++) {
 		if (strcmp(inode->xattrs[i].name, op->name) != 0)
 			continue;
@@ -132,6 +147,15 @@ static int64_t run_getxattr(struct workload *w, const struct zf_ctx *ctx, const 
 			wrong(w, "the attribute's value differs", 0);
 	}
 	return r;
+}
+
+static int64_t run_setxattr(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
+{
+	if (oracle_acl_is_name(op->name))
+		oracle_acl_encode(&op->acl, w->buf);
+	else
+		oracle_fill(op->number, 0, w->buf, op->len);
+	return zf_fs_setxattr(w->fs, ctx, op->ino, op->name, w->buf, op->len, (int)op->flags);
 }
 
 static int64_t run_seek(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
@@ -243,6 +267,8 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 		r = zf_fs_make(fs, &ctx, op->dir, op->name, op->mode | op->umask, op->rdev,
 			       op->target, &op->attr);
 		return release(w, op, r);
+	case OP_TMPFILE:
+		return zf_fs_tmpfile(fs, &ctx, op->dir, op->mode | op->umask, &op->attr);
 	case OP_LINK:
 		r = zf_fs_link(fs, &ctx, op->ino, op->dir, op->name, &op->attr);
 		return release(w, op, r);
@@ -261,8 +287,7 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 	case OP_SETFLAGS:
 		return run_setflags(w, &ctx, op);
 	case OP_SETXATTR:
-		oracle_fill(op->number, 0, w->buf, op->len);
-		return zf_fs_setxattr(fs, &ctx, op->ino, op->name, w->buf, op->len, (int)op->flags);
+		return run_setxattr(w, &ctx, op);
 	case OP_GETXATTR:
 		return run_getxattr(w, &ctx, op);
 	case OP_REMOVEXATTR:
@@ -372,8 +397,8 @@ static bool complain(const struct workload *w, const struct zf_op *op, const cha
 
 static bool has_attr(const struct zf_op *op)
 {
-	return op->kind == OP_LOOKUP || op->kind == OP_MAKE || op->kind == OP_LINK ||
-	       op->kind == OP_SETATTR;
+	return op->kind == OP_LOOKUP || op->kind == OP_MAKE || op->kind == OP_TMPFILE ||
+	       op->kind == OP_LINK || op->kind == OP_SETATTR;
 }
 
 /* The attributes that the operation returned; and of what it touched, those of now. */
@@ -404,6 +429,7 @@ static bool may_lack_space(const struct workload *w, const struct zf_op *op)
 {
 	switch (op->kind) {
 	case OP_MAKE:
+	case OP_TMPFILE:
 	case OP_LINK:
 	case OP_RENAME:
 	case OP_SETXATTR:
@@ -456,6 +482,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_LOOKUP] = "lookup",
 	[OP_FORGET] = "forget",
 	[OP_MAKE] = "make",
+	[OP_TMPFILE] = "tmpfile",
 	[OP_LINK] = "link",
 	[OP_UNLINK] = "unlink",
 	[OP_RMDIR] = "rmdir",
@@ -491,7 +518,7 @@ void workload_print(FILE *out, const struct zf_op *op)
 	if (op->name && !op->dir)
 		fprintf(out, " %.20s", op->name);
 	if (op->dir)
-		fprintf(out, " %" PRIu64 "/%.20s", op->dir, op->name);
+		fprintf(out, " %" PRIu64 "/%.20s", op->dir, op->name ? op->name : "");
 	if (op->dir2)
 		fprintf(out, " to %" PRIu64 "/%.20s", op->dir2, op->name2);
 	if (op->ino)
@@ -511,7 +538,7 @@ void workload_print(FILE *out, const struct zf_op *op)
 	fprintf(out, " -> %" PRId64, op->result);
 	if (op->result < 0 && op->result > -4096)
 		fprintf(out, " %s", strerrorname_np((int)-op->result));
-	if (op->kind == OP_MAKE && op->result == 0)
+	if ((op->kind == OP_MAKE || op->kind == OP_TMPFILE) && op->result == 0)
 		fprintf(out, " inode %" PRIu64, op->attr.ino);
 	fprintf(out, "\n");
 }

@@ -21,7 +21,8 @@
 enum zf_op_kind {
 	OP_LOOKUP, /* and hold what is found */
 	OP_FORGET,
-	OP_MAKE, /* and hold it if `hold` */
+	OP_MAKE,    /* and hold it if `hold` */
+	OP_TMPFILE, /* and hold it */
 	OP_LINK,
 	OP_UNLINK,
 	OP_RMDIR,
@@ -60,6 +61,7 @@ struct zf_op {
 	uint64_t rdev;
 	const char *target;
 	struct zf_setattr set;
+	struct oracle_acl acl; /* whose first `len` bytes are the value of the attribute `name` */
 	bool hold;
 	bool may_wait; /* at the first try */
 	mode_t umask;  /* of the caller; mode is what is left */
@@ -137,6 +139,9 @@ int64_t workload_now(void *workload);
 /* The next operation, drawn from the seed and the oracle's state (draw.c). */
 void workload_draw(struct workload *workload, struct zf_op *ret_op);
 
+/* A list, and now and then what is not quite one (draw_acl.c). */
+void workload_draw_acl(struct zf_rng *rng, struct oracle_acl *ret_acl);
+
 /*
  * Runs it on the filesystem: sets what the op has for results. What was read is compared with the
  * oracle. Steps of a commit that is being made are taken first if the operation has to wait for it.
@@ -169,6 +174,12 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
  * `keep_old` says may have been lost in a crash may be lost.
  */
 bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
+
+/*
+ * What statfs(2) says of itself and of the number of inodes. `exact`: no inode that has neither
+ * name nor holder may be left.
+ */
+bool workload_compare_statfs(struct zf_fs *fs, struct oracle *oracle, bool exact);
 
 /* The bytes of every file alone. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);

@@ -232,6 +232,8 @@ static void seek(const char *path)
 			    names[at]);
 	}
 	closedir(dir);
+	free(positions);
+	free(names);
 }
 
 int main(int argc, char **argv)

@@ -26,20 +26,13 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
-/* Empty zones without which freeing might stop; and those with which it surely goes on. */
-static uint32_t zones_at_least(const struct zf_alloc *alloc)
+/*
+ * Of what is kept, that for which there is no room beside what a commit needs. Metadata may have
+ * come to that though nothing is amiss; if it needs more, what is kept gives way then.
+ */
+static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
-	return alloc->copies + 1u;
-}
-
-static uint32_t zones_at_ease(const struct zf_alloc *alloc)
-{
-	return zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING) + 1;
-}
-
-/* Of what is kept, that for which there is no room if `keep` empty zones are left alone. */
-static uint64_t missing_blocks(const struct zf_alloc *alloc, uint32_t keep)
-{
+	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM);
 	uint64_t room = room_blocks(alloc, keep);
 	uint64_t missing = sub_blocks(alloc->reserved_blocks + kept_unlent(alloc), room);
 
@@ -102,14 +95,11 @@ bool zf_alloc_keeps_any(struct zf_alloc *alloc)
 
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items)
 {
-	uint32_t keep = 0;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
-	if (alloc->kept_short > 0)
-		keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_FREEING);
-	if (kept_unlent(alloc) < blocks ||
-	    alloc->reserved_blocks + blocks > room_blocks(alloc, keep)) {
+	if (zf_alloc_kept_claim_locked(alloc) < blocks ||
+	    alloc->reserved_blocks + blocks > room_blocks(alloc, 0)) {
 		r = -ENOSPC;
 	} else {
 		alloc->lent_blocks += blocks;
@@ -132,7 +122,7 @@ void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
 
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 {
-	alloc->kept_short = missing_blocks(alloc, zones_at_ease(alloc));
+	alloc->kept_short = missing_blocks(alloc);
 	if (alloc->kept_short > 0)
 		zf_report(alloc->report, ZF_REPORT_WARNING,
 			  "of the space that is kept for files, %" PRIu64
@@ -143,8 +133,7 @@ void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
 {
 	if (alloc->kept_short > 0)
-		alloc->kept_short =
-			zf_min_u64(alloc->kept_short, missing_blocks(alloc, zones_at_least(alloc)));
+		alloc->kept_short = zf_min_u64(alloc->kept_short, missing_blocks(alloc));
 }
 
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc)
@@ -153,8 +142,7 @@ bool zf_alloc_kept_give_way(struct zf_alloc *alloc)
 
 	zf_mutex_lock(&alloc->lock);
 	before = zf_alloc_kept_claim_locked(alloc);
-	missing = zf_max_u64(alloc->kept_short + capacity_blocks(alloc),
-			     missing_blocks(alloc, zones_at_ease(alloc)));
+	missing = zf_max_u64(alloc->kept_short + capacity_blocks(alloc), missing_blocks(alloc));
 	alloc->kept_short = zf_min_u64(missing, kept_unlent(alloc));
 	zf_mutex_unlock(&alloc->lock);
 	return before > 0;

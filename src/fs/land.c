@@ -75,7 +75,8 @@ struct landing {
 	struct zf_segment *segment;
 	struct zf_trans *trans;
 	struct zf_extent_editor editor;
-	bool changed; /* something landed: the item is to be stored */
+	unsigned int edits; /* that were promised */
+	bool changed;	    /* something landed: the item is to be stored */
 };
 
 static void take_back(struct landing *landing, const struct run *run)
@@ -140,7 +141,7 @@ static int land_some(struct landing *landing, struct run *run)
 
 	do {
 		r = land_run(landing, run);
-	} while (r == 0 && landing->editor.edits + PIECE_EDITS < LAND_EDITS &&
+	} while (r == 0 && landing->editor.edits + PIECE_EDITS < landing->edits &&
 		 next_run(landing->append, landing->segment, run) == LOOK_RUN);
 	if (landing->changed && !landing->editor.torn) {
 		stored = zf_inode_store(landing->segment->inode, landing->trans);
@@ -221,6 +222,20 @@ static enum look look(struct zf_append *append, struct zf_segment *segment)
 	return look;
 }
 
+/* On a full filesystem by single pieces: what was answered must not fail for want of room. */
+static int join(struct landing *landing, struct zf_trans *trans)
+{
+	struct zf_inode *inode = landing->segment->inode;
+	int r = zf_data_join(inode, LAND_EDITS, trans);
+
+	landing->edits = LAND_EDITS;
+	if (r == -ENOSPC) {
+		landing->edits = PIECE_EDITS + 1;
+		r = zf_data_join(inode, landing->edits, trans);
+	}
+	return r;
+}
+
 /* Returns whether something landed. */
 static bool land_segment(struct zf_append *append, struct zf_segment *segment)
 {
@@ -232,7 +247,7 @@ static bool land_segment(struct zf_append *append, struct zf_segment *segment)
 		struct landing landing = {.append = append, .segment = segment};
 		struct zf_trans trans;
 		struct run run;
-		int r = zf_data_join(inode, LAND_EDITS, &trans);
+		int r = join(&landing, &trans);
 
 		if (r == 0) {
 			landing.trans = &trans;

@@ -190,6 +190,8 @@ static const struct data_rig_options shapes[] = {
 	 .node_size = 16384,
 	 .threads = true,
 	 .commit_ms = 20},
+	/* Where metadata comes to take all zones but those that are claimed. */
+	{.seed = 6, .zone_count = 16, .zone_size = 4 << 20, .node_size = 4096},
 };
 
 static void kept_space_can_be_overwritten(const int mode, void (*overwrite)(struct full *full))
@@ -265,6 +267,10 @@ static void kept_space_is_given_back_when_full(void **state)
 	}
 }
 
+/* Few and large nodes, each twice. */
+static const struct data_rig_options scarce = {
+	.seed = 8, .zone_count = 16, .zone_size = 4 << 20, .node_size = 16384, .copies = 2};
+
 /*
  * What was written but not committed when the power went lies in zones that hold other things: it
  * does not come back soon. Then the promise cannot be kept to the last block; but nothing breaks,
@@ -273,13 +279,13 @@ static void kept_space_is_given_back_when_full(void **state)
 static void crashes_on_a_full_filesystem_leave_it_usable(void **state)
 {
 	(void)state;
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		struct full *full = malloc(sizeof(*full));
 		struct data_rig *rig = &full->rig;
 		struct zf_space space;
 		unsigned int written = 0;
 
-		begin(full, &shapes[i], 0);
+		begin(full, i < 3 ? &shapes[i] : &scarce, 0);
 		data_rig_sync(rig);
 		for (unsigned int n = 0; n < BLOCKS; n++) {
 			uint64_t offset = (uint64_t)full->order[n] * BLOCK;

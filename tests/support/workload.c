@@ -119,13 +119,9 @@ static int64_t run_readlink(struct workload *w, const struct zf_ctx *ctx, const 
 	return r;
 }
 
-/* The bytes of the list that it should be; 0: the inode has none of that name. */
-static size_t expected_acl(const struct oracle_inode *inode, const char *name, uint8_t *buf)
+static const struct oracle_acl *acl_of(const struct oracle_inode *inode, const char *name)
 {
-	const struct oracle_acl *acl =
-		strcmp(name, ORACLE_ACL_ACCESS) == 0 ? &inode->access : &inode->by_default;
-
-	return acl->count > 0 ? oracle_acl_encode(acl, buf) : 0;
+	return strcmp(name, ORACLE_ACL_ACCESS) == 0 ? &inode->access : &inode->by_default;
 }
 
 static int64_t run_getxattr(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
@@ -134,7 +130,7 @@ static int64_t run_getxattr(struct workload *w, const struct zf_ctx *ctx, const 
 	ssize_t r = zf_fs_getxattr(w->fs, ctx, op->ino, op->name, w->buf, op->len);
 
 	if (r > 0 && op->len > 0 && oracle_acl_is_name(op->name)) {
-		if (expected_acl(inode, op->name, w->expected) != (size_t)r ||
+		if (oracle_acl_encode(acl_of(inode, op->name), w->expected) != (size_t)r ||
 		    memcmp(w->buf, w->expected, (size_t)r) != 0)
 			wrong(w, "the access control list differs", 0);
 		return r;
@@ -328,6 +324,13 @@ static const struct oracle_inode *child_of(struct oracle *oracle, uint64_t dir, 
 	return entry ? oracle_find(oracle, entry->ino) : NULL;
 }
 
+static bool has_acl(struct oracle *oracle, const struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(oracle, op->ino);
+
+	return inode && acl_of(inode, op->name)->count > 0;
+}
+
 /* Whether one of the inodes that the operation changes, if it succeeds, has a flag that makes it
  * durable. */
 static bool is_durable(struct workload *w, const struct zf_op *op)
@@ -351,12 +354,15 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 		if (op->len == 0)
 			return false;
 		break;
+	case OP_REMOVEXATTR:
+		if (oracle_acl_is_name(op->name) && !has_acl(oracle, op))
+			return false;
+		break;
 	case OP_MAKE:
 	case OP_LINK:
 	case OP_SETATTR:
 	case OP_SETFLAGS:
 	case OP_SETXATTR:
-	case OP_REMOVEXATTR:
 	case OP_FALLOCATE:
 		break;
 	default:

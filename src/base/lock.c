@@ -136,16 +136,48 @@ void zf_rwlock_deinit(struct zf_rwlock *rwlock)
 	must(pthread_rwlock_destroy(&rwlock->l));
 }
 
+/*
+ * A tree's lock is held for a microsecond or two; to sleep and be woken takes fifty, and the thread
+ * that has to wake somebody pays as well. So look a few times before sleeping: some microseconds.
+ */
+#define SPINS 100u
+
+static void spin_once(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#else
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* Whether `try` got it. */
+static bool spin(struct zf_rwlock *rwlock, int (*try)(pthread_rwlock_t *l))
+{
+	for (unsigned int i = 0; i < SPINS; i++) {
+		int r = try(&rwlock->l);
+
+		if (r != EBUSY) {
+			must(r);
+			return true;
+		}
+		spin_once();
+	}
+	return false;
+}
+
 void zf_rwlock_rdlock(struct zf_rwlock *rwlock)
 {
 	zf_rank_enter(rwlock->rank);
-	must(pthread_rwlock_rdlock(&rwlock->l));
+	if (!spin(rwlock, pthread_rwlock_tryrdlock))
+		must(pthread_rwlock_rdlock(&rwlock->l));
 }
 
 void zf_rwlock_wrlock(struct zf_rwlock *rwlock)
 {
 	zf_rank_enter(rwlock->rank);
-	must(pthread_rwlock_wrlock(&rwlock->l));
+	if (!spin(rwlock, pthread_rwlock_trywrlock))
+		must(pthread_rwlock_wrlock(&rwlock->l));
 }
 
 bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock)

@@ -92,6 +92,11 @@ void zf_txn_free(struct zf_txn *txn)
 	free(txn);
 }
 
+void zf_txn_set_log(struct zf_txn *txn, const struct zf_txn_log *log)
+{
+	txn->log = *log;
+}
+
 struct zf_counters *zf_txn_counters(struct zf_txn *txn)
 {
 	return &txn->counters;

@@ -144,6 +144,24 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent);
  */
 void zf_txn_settle(struct zf_txn *txn);
 
+/*
+ * What the intent log has to do with a commit; called by the thread that commits. Set once, before
+ * the first join.
+ */
+struct zf_txn_log {
+	void *arg;
+	/* Nobody begins a record until release(), and those under way are over: their extents are
+	 * in the trees. */
+	void (*hold)(void *arg);
+	/* No join is held: fills in what the superblock says of the log. Before the zones' counters
+	 * are noted. */
+	void (*freeze)(void *arg, struct zf_super *super);
+	void (*release)(void *arg);
+	/* The superblock that freeze() filled in is durable. */
+	void (*durable)(void *arg);
+};
+void zf_txn_set_log(struct zf_txn *txn, const struct zf_txn_log *log);
+
 /* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
 void zf_txn_pause(struct zf_txn *txn);
 void zf_txn_resume(struct zf_txn *txn);

@@ -278,6 +278,19 @@ static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 	return true;
 }
 
+void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag)
+{
+	if (dev->threaded) {
+		zf_mutex_lock(&dev->lock);
+		while (!atomic_load(flag))
+			zf_cond_wait(&dev->progress, &dev->lock);
+		zf_mutex_unlock(&dev->lock);
+	} else {
+		while (!atomic_load(flag))
+			collect_and_deliver(dev, true);
+	}
+}
+
 int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
 {
 	if (ran_here(dev, io))
@@ -285,15 +298,7 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
 	io->done = NULL;
 	atomic_store(&io->completed, false);
 	submit(dev, io);
-	if (dev->threaded) {
-		zf_mutex_lock(&dev->lock);
-		while (!atomic_load(&io->completed))
-			zf_cond_wait(&dev->progress, &dev->lock);
-		zf_mutex_unlock(&dev->lock);
-	} else {
-		while (!atomic_load(&io->completed))
-			collect_and_deliver(dev, true);
-	}
+	zf_dev_wait_until(dev, &io->completed);
 	return io->result;
 }
 
@@ -363,13 +368,6 @@ int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no)
 int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no)
 {
 	return run_on_zone(dev, ZF_IO_FINISH, zone_no);
-}
-
-int zf_dev_flush(struct zf_dev *dev)
-{
-	struct zf_io io = {.op = ZF_IO_FLUSH};
-
-	return zf_dev_run(dev, &io);
 }
 
 void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mutex *mutex)

@@ -57,6 +57,20 @@ enum zf_io_op {
 /* The most segments of one request. */
 #define ZF_IO_IOV_MAX 512
 
+/*
+ * Somebody who waits for a flush without a thread of his own. He owns it and keeps it alive until
+ * done() was called.
+ */
+struct zf_flush_wait {
+	uint64_t mark;				   /* of zf_dev_write_mark() */
+	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
+	int result;				   /* set before done is called: 0 or -errno */
+
+	/* Private to the device from start to done. */
+	struct zf_flush_wait *next;
+	atomic_bool settled;
+};
+
 struct zf_io {
 	enum zf_io_op op;
 	bool fua;		 /* WRITE and APPEND: durable when completed */
@@ -70,24 +84,12 @@ struct zf_io {
 	/* Private to the device from submit to done. */
 	struct zf_io *next;
 	atomic_bool completed;
+	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
+	struct zf_flush_wait flush; /* that one */
 	union {
 		uint64_t u64;
 		void *ptr;
 	} backend;
-};
-
-/*
- * Somebody who waits for a flush without a thread of his own. He owns it and keeps it alive until
- * done() was called.
- */
-struct zf_flush_wait {
-	uint64_t mark;				   /* of zf_dev_write_mark() */
-	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
-	int result;				   /* set before done is called: 0 or -errno */
-
-	/* Private to the device from start to done. */
-	struct zf_flush_wait *next;
-	atomic_bool settled;
 };
 
 enum zf_zone_type {
@@ -158,6 +160,19 @@ const char *zf_dev_path(const struct zf_dev *dev);
 /* Completions are from now on delivered by a thread of the device. Returns 0 or -errno. */
 int zf_dev_start_thread(struct zf_dev *dev);
 bool zf_dev_is_threaded(const struct zf_dev *dev);
+
+/*
+ * How a write or append with `fua` becomes durable. Only to compare: with FLUSH the device makes
+ * two commands of it, a plain write and a flush that begins after it (shared like every flush),
+ * and counts them as these. Whoever submits it sees no difference. Not while anything is in flight.
+ */
+enum zf_durability {
+	ZF_DURABILITY_FUA, /* by one command; the default */
+	ZF_DURABILITY_FLUSH,
+};
+
+void zf_dev_set_durability(struct zf_dev *dev, enum zf_durability durability);
+enum zf_durability zf_dev_durability(const struct zf_dev *dev);
 
 /* ---- requests ---- */
 

@@ -59,6 +59,7 @@ struct zf_dev {
 	pthread_t thread;
 	bool threaded;
 	atomic_bool stopping;
+	enum zf_durability durability;
 	struct zf_mutex lock; /* ZF_RANK_DEV: `progress`, and the next one */
 	struct zf_cond progress;
 	struct zf_dev_flushing flushing;

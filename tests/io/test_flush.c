@@ -245,7 +245,7 @@ static void who_was_served_survives_a_cut(void **state)
 
 /* ---- many threads ---- */
 
-#define THREADS	  8
+#define THREADS	   8
 #define PER_THREAD 25
 
 /* The device's flushes take a while. */
@@ -292,6 +292,110 @@ static void many_threads_share_few_flushes(void **state)
 	zf_memory_free(memory);
 }
 
+/* ---- durable writes by write and flush ---- */
+
+static void launch_fua(struct writer *writer, unsigned int i, void (*done)(struct zf_io *io))
+{
+	writer->iov = (struct iovec){blocks_new(BLOCK, i), BLOCK};
+	writer->io = (struct zf_io){.op = ZF_IO_APPEND,
+				    .fua = true,
+				    .addr = i * ZONE_SIZE,
+				    .len = BLOCK,
+				    .iov = &writer->iov,
+				    .iovcnt = 1,
+				    .done = done};
+	writer->waiter.done = false;
+	zf_dev_submit(dev, &writer->io);
+}
+
+static void finished(struct zf_io *io)
+{
+	struct writer *writer = ZF_CONTAINER_OF(io, struct writer, io);
+
+	assert_false(writer->waiter.done);
+	assert_true(io->fua); /* as it was asked for */
+	writer->waiter.done = true;
+}
+
+static void a_durable_write_is_a_write_and_a_flush_where_asked_for(void **state)
+{
+	struct zf_dev_stats stats;
+
+	start(&geometry, 1);
+	zf_dev_set_durability(dev, ZF_DURABILITY_FLUSH);
+	assert_int_equal(zf_dev_durability(dev), ZF_DURABILITY_FLUSH);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, true), 0);
+	check_survives(0, 1);
+	assert_int_equal(run_write(dev, BLOCK, BLOCK, 2, false), 0);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.writes, 2);
+	assert_int_equal(stats.fua_writes, 0);
+	assert_int_equal(stats.flushes, 1);
+	zf_dev_set_durability(dev, ZF_DURABILITY_FUA);
+	assert_int_equal(run_write(dev, 2 * BLOCK, BLOCK, 3, true), 0);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.writes, 3);
+	assert_int_equal(stats.fua_writes, 1);
+	assert_int_equal(stats.flushes, 1);
+	stop();
+}
+
+static void writes_made_durable_by_flushes_survive_a_cut(void **state)
+{
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		struct writer writers[4];
+
+		start(&geometry, seed);
+		zf_dev_set_durability(dev, ZF_DURABILITY_FLUSH);
+		for (unsigned int i = 0; i < 4; i++)
+			launch_fua(&writers[i], i, finished);
+		while (zf_dev_poll(dev, true) > 0) {
+			for (unsigned int i = 0; i < 4; i++) {
+				if (writers[i].waiter.done)
+					check_survives(writers[i].io.addr, i);
+			}
+		}
+		assert_true(flushes() <= 4);
+		for (unsigned int i = 0; i < 4; i++) {
+			assert_true(writers[i].waiter.done);
+			assert_int_equal(writers[i].io.result, 0);
+			free(writers[i].iov.iov_base);
+		}
+		stop();
+	}
+}
+
+static void a_failed_flush_fails_the_durable_write(void **state)
+{
+	struct zf_sim_fault fault = {.op = ZF_IO_FLUSH, .nth = 1, .error = -EIO};
+	struct writer writer;
+
+	start(&geometry, 1);
+	zf_dev_set_durability(dev, ZF_DURABILITY_FLUSH);
+	zf_sim_add_fault(sim, &fault);
+	launch_fua(&writer, 1, finished);
+	poll_all();
+	assert_true(writer.waiter.done);
+	assert_int_equal(writer.io.result, -EIO);
+	free(writer.iov.iov_base);
+	zf_sim_add_fault(sim, &fault);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, true), -EIO);
+	stop();
+}
+
+static void closing_waits_for_the_flush_too(void **state)
+{
+	struct writer writer;
+
+	start(&geometry, 1);
+	zf_dev_set_durability(dev, ZF_DURABILITY_FLUSH);
+	launch_fua(&writer, 1, finished);
+	stop();
+	assert_true(writer.waiter.done);
+	assert_int_equal(writer.io.result, 0);
+	free(writer.iov.iov_base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +406,10 @@ int main(void)
 		cmocka_unit_test(an_error_is_told_to_all_it_was_to_serve_and_to_nobody_else),
 		cmocka_unit_test(who_was_served_survives_a_cut),
 		cmocka_unit_test(many_threads_share_few_flushes),
+		cmocka_unit_test(a_durable_write_is_a_write_and_a_flush_where_asked_for),
+		cmocka_unit_test(writes_made_durable_by_flushes_survive_a_cut),
+		cmocka_unit_test(a_failed_flush_fails_the_durable_write),
+		cmocka_unit_test(closing_waits_for_the_flush_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ int zf_txn_write(struct zf_txn *txn)
 		r = seal_trees(txn, &tail.writer);
 	if (r == 0)
 		r = zf_txn_write_stream(txn);
-	if (r == 0 && zf_dev_geometry(txn->dev)->volatile_cache)
+	if (r == 0)
 		r = zf_dev_flush(txn->dev);
 	if (r < 0)
 		zf_txn_fail(txn, r, "writing a transaction");

@@ -50,8 +50,8 @@ struct zf_disk_log_body {
 	uint8_t type;
 	uint8_t version; /* ZF_LOG_BODY_VERSION; a higher one ends the log: mount refuses */
 	uint8_t reserved_a[2];
-	struct zf_le32 bytes;  /* of the body, this header included */
-	struct zf_le64 number; /* in the one order; never twice within an epoch */
+	struct zf_le32 bytes;		       /* of the body, this header included */
+	struct zf_le64 number;		       /* in the one order; never twice within an epoch */
 	struct zf_le32 data_first, data_count; /* of the record's data blocks, that are its own */
 };
 

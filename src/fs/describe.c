@@ -24,8 +24,7 @@ struct description {
 
 static void add_hole(struct description *description, uint64_t from, uint64_t to)
 {
-	struct zf_log_range range = {
-		.type = ZF_LOG_RANGE_HOLE, .offset = from, .len = to - from};
+	struct zf_log_range range = {.type = ZF_LOG_RANGE_HOLE, .offset = from, .len = to - from};
 
 	if (from < to)
 		zf_log_body_range(description->body, &range);

@@ -16,7 +16,7 @@
 /* The append that is being packed. */
 struct packer {
 	struct zf_fs *fs;
-	bool fua; /* what is packed is to be durable when it lands */
+	bool fua;		  /* what is packed is to be durable when it lands */
 	struct zf_append *append; /* NULL: none begun */
 };
 

@@ -65,8 +65,7 @@ static void note_lost_changes(struct zf_inode *inode)
 
 	for (unsigned int i = 0; i < inode->data.changes.count; i++)
 		newest = zf_max_u64(newest, inode->data.changes.at[i].generation);
-	while (newest > known &&
-	       !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
+	while (newest > known && !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
 		;
 }
 

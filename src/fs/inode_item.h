@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An inode's item in the tree: loading it, for inode.c, and describing it. Storing is in inode.h. */
+/* An inode's item in the tree: loading it, for inode.c, and describing it. Storing is in inode.h.
+ */
 #ifndef ZF_FS_INODE_ITEM_H
 #define ZF_FS_INODE_ITEM_H
 

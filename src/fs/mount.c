@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "log/log.h"
 #include "txn/root_format.h"
 #include "txn/system_nodes.h"
 
@@ -274,6 +275,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_inode_table_deinit(fs);
 	zf_flush_deinit(fs);
 	zf_txn_free(fs->txn);
+	zf_log_free(fs->log);
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
@@ -291,9 +293,26 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
+static int start_log(struct zf_fs *fs)
+{
+	struct zf_txn_log hooks;
+	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+
+	if (r < 0)
+		return r;
+	zf_log_hooks(fs->log, &hooks);
+	zf_txn_set_log(fs->txn, &hooks);
+	return 0;
+}
+
 static int recover(struct zf_fs *fs)
 {
-	int r = zf_orphan_recover(fs);
+	int r = start_log(fs);
+
+	if (r == 0)
+		r = zf_orphan_recover(fs);
+	if (r == 0)
+		zf_log_start(fs->log, fs->super.log_sequence, fs->super.op_number, false);
 
 	if (r < 0)
 		zf_report(&fs->report, ZF_REPORT_ERROR,

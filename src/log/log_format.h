@@ -21,6 +21,7 @@
 #define ZF_LOG_MAGIC	  "zfuse\0LG"
 #define ZF_LOG_MAGIC_SIZE 8
 #define ZF_LOG_HASH_SIZE  16
+#define ZF_LOG_ALIGN	  8u /* of bodies and of everything in them, bytes */
 
 struct zf_disk_log_header {
 	/* XXH3, 128 bits, of the header blocks from byte 16 on, keyed with the superblock's
@@ -28,9 +29,11 @@ struct zf_disk_log_header {
 	uint8_t hash[ZF_LOG_HASH_SIZE];
 	uint8_t magic[ZF_LOG_MAGIC_SIZE];
 	uint8_t fsid[16];
-	struct zf_le64 address;	    /* of this record: misdirected write */
-	struct zf_le64 epoch;	    /* changes with each recovery: a record of a life before */
-	struct zf_le64 sequence;    /* one more than the record's before: a gap ends the log */
+	struct zf_le64
+		zone_address;	 /* of the zone's start: misdirected write, or a copy of a record.
+				  * The record's own place is known only when it is there. */
+	struct zf_le64 epoch;	 /* changes with each recovery: a record of a life before */
+	struct zf_le64 sequence; /* one more than the record's before: a gap ends the log */
 	struct zf_le64 zone_resets; /* as the superblock says of the zone: one of its former life */
 	struct zf_le64 generation;  /* of the running transaction */
 	struct zf_le32 bytes;	    /* header and bodies; the blocks' rest is zero */
@@ -82,6 +85,9 @@ struct zf_disk_log_inode {
 	struct zf_le32 range_count;
 };
 
+/* Ends in a file and on the device stay at or below it. Bytes. */
+#define ZF_LOG_END_MAX (UINT64_C(1) << 63)
+
 /* The values of enum zf_extent_type. */
 enum zf_log_range_type {
 	ZF_LOG_RANGE_HOLE = 0,
@@ -104,7 +110,7 @@ struct zf_disk_log_range {
 	F(T, hash, 0, 16, BYTES)                                                                   \
 	F(T, magic, 16, 8, TEXT)                                                                   \
 	F(T, fsid, 24, 16, UUID)                                                                   \
-	F(T, address, 40, 8, U64)                                                                  \
+	F(T, zone_address, 40, 8, U64)                                                             \
 	F(T, epoch, 48, 8, U64)                                                                    \
 	F(T, sequence, 56, 8, U64)                                                                 \
 	F(T, zone_resets, 64, 8, U64)                                                              \

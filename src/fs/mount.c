@@ -146,6 +146,14 @@ static int load_zones(struct zf_fs *fs)
 	return r;
 }
 
+/* A state of old that was asked for can do without its log, whose zones may be others' by now. */
+static int load_log_zones(struct zf_fs *fs)
+{
+	int r = zf_alloc_log_load(fs->alloc, &fs->super);
+
+	return r == -EUCLEAN && fs->options.generation ? 0 : r;
+}
+
 /* ---- which superblock ---- */
 
 static int load_state(struct zf_fs *fs)
@@ -158,6 +166,8 @@ static int load_state(struct zf_fs *fs)
 		r = load_trees(fs);
 	if (r == 0)
 		r = load_zones(fs);
+	if (r == 0)
+		r = load_log_zones(fs);
 	if (r == 0)
 		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
 	return r;

@@ -148,7 +148,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
 	zone->log_closed = false;
-	if (zone->pointer > 0 || zone->pointer_unknown || zone->unusable) {
+	if (zone->pointer > 0 || zone->unusable) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
 	}

@@ -463,6 +463,7 @@ static void a_failed_zone_takes_no_more_records_and_is_replaced(void **state)
 	assert_int_not_equal(second.zone[1], NONE);
 	/* Nothing was written to it: it is empty as before. */
 	assert_int_equal(zone(&w, unknown).role, ZF_ROLE_NONE);
+	assert_false(zone(&w, unknown).log_closed); /* and may be the log's again */
 	close_world(&w);
 }
 
@@ -720,6 +721,8 @@ pointers_that_are_lower_bounds_are_raised_to_the_last_record_and_the_held_bytes(
 	struct world w;
 
 	open_logged(&w, (struct zf_geometry){.pointers_are_lower_bounds = true});
+	w.super.log_pointer[0] = (BLOCKS + 1) * ZF_BLOCK_SIZE;
+	assert_int_equal(zf_alloc_log_load(w.alloc, &w.super), -EUCLEAN);
 	w.super.log_pointer[0] = 6 * ZF_BLOCK_SIZE;
 	assert_int_equal(zf_alloc_log_load(w.alloc, &w.super), 0);
 	zf_alloc_raise_log(w.alloc, 0, 9 * ZF_BLOCK_SIZE);
@@ -778,6 +781,7 @@ static void the_log_goes_on_behind_its_records_on_conventional_zones(void **stat
 	bool switched;
 
 	open_logged(&w, (struct zf_geometry){.conventional = ZONES});
+	w.super.log_pointer[0] = 4 * ZF_BLOCK_SIZE;
 	assert_int_equal(zf_alloc_log_load(w.alloc, &w.super), 0);
 	zf_alloc_raise_log(w.alloc, 0, 5 * ZF_BLOCK_SIZE);
 	assert_int_equal(zf_alloc_start(w.alloc, 5, 6), 0);
@@ -806,6 +810,7 @@ static void held_bytes_are_an_extents_and_stay_until_let_go(void **state)
 	zf_alloc_set_tail_max(w.alloc, 2);
 	assert_int_equal(zone(&w, 9).role, ZF_ROLE_HOT);
 	assert_int_equal(zone(&w, 9).summary, ZF_SUMMARY_PRESENT);
+	assert_int_equal(zone(&w, 10).role, ZF_ROLE_HOT);
 	assert_int_equal(zf_alloc_check_extent(w.alloc, held, 2 * ZF_BLOCK_SIZE), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		drop_summaries(&w);

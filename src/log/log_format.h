@@ -21,8 +21,9 @@
 #define ZF_LOG_MAGIC	  "zfuse\0LG"
 #define ZF_LOG_MAGIC_SIZE 8
 #define ZF_LOG_HASH_SIZE  16
-#define ZF_LOG_ALIGN	  8u			/* of bodies and of all that is in them, bytes */
-#define ZF_LOG_RECORD_MAX (UINT32_C(256) << 10) /* header and data, bytes */
+#define ZF_LOG_ALIGN	  8u /* of bodies and of all that is in them, bytes */
+/* Header and data, bytes: appends are worth no more, and nobody shall wait long. */
+#define ZF_LOG_RECORD_MAX (UINT32_C(256) << 10)
 
 struct zf_disk_log_header {
 	/* XXH3, 128 bits, of the header blocks from byte 16 on, keyed with the superblock's
@@ -54,8 +55,8 @@ struct zf_disk_log_body {
 	uint8_t type;
 	uint8_t version; /* ZF_LOG_BODY_VERSION; a higher one ends the log: mount refuses */
 	uint8_t reserved_a[2];
-	struct zf_le32 bytes;		       /* of the body, this header included */
-	struct zf_le64 number;		       /* in the one order; never twice within an epoch */
+	struct zf_le32 bytes;  /* of the body, this header included */
+	struct zf_le64 number; /* in the one order; never twice within an epoch */
 	/* Which of the record's data blocks are its own: behind those of the bodies before it. */
 	struct zf_le32 data_first, data_count;
 };

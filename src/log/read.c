@@ -108,6 +108,7 @@ static int read_zone(struct reading *reading, struct zf_dev *dev, const struct z
 	if (r < 0)
 		return r;
 	zf_log_place_init(&scan.place, super, reading->which);
+	scan.from = super->log_pointer[reading->which];
 	scan.limit = zf_align_down(limit_of(reading, zf_dev_geometry(dev), &info), ZF_BLOCK_SIZE);
 	return zf_log_scan(&scan, &reading->found->end[reading->which]);
 }

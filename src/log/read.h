@@ -2,7 +2,8 @@
 /*
  * Reading the log at mount: what was made durable after the superblock's transaction.
  *
- * Every block of the named log zones below their pointers is looked at, for the order of addresses
+ * Every block of the named log zones, from where the superblock says that reading can begin up to
+ * their pointers, is looked at, for the order of addresses
  * is not that of sequence numbers, and a block below a durable one may be garbage. A record counts
  * if its header verifies, all of its fields are those of this place and life, and its own data
  * blocks match the checksums in it; anything else is a gap. Of those that count, the ones from S+1
@@ -47,7 +48,7 @@ struct zf_log_found {
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */
 	/* Where the last valid record of each named zone ends, bytes in the zone: after an unclean
-	 * stop of the host the pointer is at least there. */
+	 * stop of the host the pointer is at least there. 0: there is none. */
 	uint64_t end[2];
 
 	/* All of them, by sequence. The bodies lie in their blocks. */

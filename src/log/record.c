@@ -30,32 +30,34 @@ static uint32_t padding_of(uint32_t bytes)
 	return (zf_log_header_blocks(bytes) << ZF_BLOCK_SHIFT) - bytes;
 }
 
-void zf_log_record_seal(void *blocks, const struct zf_log_place *place,
-			const struct zf_log_record *record, const struct zf_hash_key *key)
+void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_record *record,
+			const uint8_t fsid[16], void *blocks)
 {
 	struct zf_disk_log_header *header = blocks;
 
 	assert(record->bytes >= HEADER_SIZE && zf_log_record_len(record) <= ZF_LOG_RECORD_MAX);
 	*header = (struct zf_disk_log_header){
-		.zone_address = zf_le64_from(place->zone_address),
-		.epoch = zf_le64_from(place->epoch),
+		.zone_address = zf_le64_from(record->zone_address),
+		.epoch = zf_le64_from(record->epoch),
 		.sequence = zf_le64_from(record->sequence),
-		.zone_resets = zf_le64_from(place->zone_resets),
+		.zone_resets = zf_le64_from(record->zone_resets),
 		.generation = zf_le64_from(record->generation),
 		.bytes = zf_le32_from(record->bytes),
 		.data_blocks = zf_le32_from(record->data_blocks),
 		.body_count = zf_le32_from(record->body_count),
 	};
 	memcpy(header->magic, ZF_LOG_MAGIC, ZF_LOG_MAGIC_SIZE);
-	memcpy(header->fsid, place->fsid, sizeof(header->fsid));
-	memset((uint8_t *)blocks + record->bytes, 0, padding_of(record->bytes));
+	memcpy(header->fsid, fsid, sizeof(header->fsid));
 	hash_blocks(blocks, record->bytes, key, header->hash);
 }
 
 static struct zf_log_record decode(const struct zf_disk_log_header *header)
 {
 	return (struct zf_log_record){
+		.zone_address = zf_le64_get(header->zone_address),
+		.epoch = zf_le64_get(header->epoch),
 		.sequence = zf_le64_get(header->sequence),
+		.zone_resets = zf_le64_get(header->zone_resets),
 		.generation = zf_le64_get(header->generation),
 		.bytes = zf_le32_get(header->bytes),
 		.data_blocks = zf_le32_get(header->data_blocks),
@@ -79,12 +81,11 @@ bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record)
 }
 
 static bool place_is_right(const struct zf_disk_log_header *header,
-			   const struct zf_log_place *place)
+			   const struct zf_log_record *record, const struct zf_log_place *place)
 {
 	return memcmp(header->fsid, place->fsid, sizeof(place->fsid)) == 0 &&
-	       zf_le64_get(header->zone_address) == place->zone_address &&
-	       zf_le64_get(header->zone_resets) == place->zone_resets &&
-	       zf_le64_get(header->epoch) == place->epoch;
+	       record->zone_address == place->zone_address &&
+	       record->zone_resets == place->zone_resets && record->epoch == place->epoch;
 }
 
 static bool is_counter(uint64_t value)
@@ -144,7 +145,7 @@ int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 	hash_blocks(blocks, record.bytes, key, hash);
 	if (memcmp(hash, header->hash, sizeof(hash)) != 0)
 		return -EUCLEAN;
-	if (!place_is_right(header, place))
+	if (!place_is_right(header, &record, place))
 		return -ESTALE;
 	if (!is_counter(record.sequence) || !is_counter(record.generation) ||
 	    zf_fields_check_zero(&zf_disk_log_header_fields, header) ||

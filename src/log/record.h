@@ -21,12 +21,11 @@ struct zf_log_place {
 	uint64_t epoch;
 };
 
+/* struct zf_disk_log_header, decoded. */
 struct zf_log_record {
-	uint64_t sequence;
-	uint64_t generation;
+	uint64_t zone_address, epoch, sequence, zone_resets, generation;
 	uint32_t bytes; /* header and bodies */
-	uint32_t data_blocks;
-	uint32_t body_count;
+	uint32_t data_blocks, body_count;
 };
 
 static inline uint32_t zf_log_header_blocks(uint32_t bytes)
@@ -45,11 +44,11 @@ void zf_log_place_init(struct zf_log_place *place, const struct zf_super *super,
 		       unsigned int which);
 
 /*
- * The bodies, numbers and data places included, stand behind the header's room, up to
- * record->bytes. Fills the header and zeroes the rest of its last block.
+ * Fills the header at the start of the header blocks, whose bodies stand behind it and whose rest
+ * is zero, hash included.
  */
-void zf_log_record_seal(void *blocks, const struct zf_log_place *place,
-			const struct zf_log_record *record, const struct zf_hash_key *key);
+void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_record *record,
+			const uint8_t fsid[16], void *blocks);
 
 /* Is this the first block of a record, by its looks? Then how long the record says that it is. */
 bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record);

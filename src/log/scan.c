@@ -121,7 +121,7 @@ static int look_at(struct window *window, uint64_t pos, uint64_t *ret_len)
 
 static int look_through(struct window *window, uint64_t *ret_end)
 {
-	uint64_t pos = window->scan->from, end = pos, len;
+	uint64_t pos = window->scan->from, end = 0, len;
 
 	while (pos < window->scan->limit) {
 		int r = look_at(window, pos, &len);

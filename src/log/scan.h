@@ -34,7 +34,7 @@ struct zf_log_scan {
 /*
  * A block that cannot be read counts as garbage; -EIO if nothing can be read of a megabyte, or all
  * there is: that is not the medium, but the device. *ret_end: where the last valid record ends,
- * bytes in the zone, at least `from`.
+ * bytes in the zone; 0: there is none.
  */
 int zf_log_scan(const struct zf_log_scan *scan, uint64_t *ret_end);
 

@@ -2,13 +2,12 @@
 /*
  * Reading the log at mount: what was made durable after the superblock's transaction.
  *
- * Every block of the named log zones, from where the superblock says that reading can begin up to
- * their pointers, is looked at, for the order of addresses
- * is not that of sequence numbers, and a block below a durable one may be garbage. A record counts
- * if its header verifies, all of its fields are those of this place and life, and its own data
- * blocks match the checksums in it; anything else is a gap. Of those that count, the ones from S+1
- * on without a gap are the log; their bodies, in the order of their numbers, are what is to be
- * replayed, as far as they lie above O.
+ * Every block of the named log zones is looked at, from where the superblock says that reading can
+ * begin up to their pointers: the order of addresses is not that of sequence numbers, and a block
+ * below a durable one may be garbage. A record counts if its header verifies, all of its fields are
+ * those of this place and life, and its own data blocks match the checksums in it; anything else is
+ * a gap. Of those that count, the ones from S+1 on without a gap are the log; their bodies, in the
+ * order of their numbers, are what is to be replayed, as far as they lie above O.
  *
  * A sequence number is given once. Where two records have the same one, and are not the same
  * record (file content may hold a copy, which lies behind the original), neither counts.

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* Replaying the log, case by case: fs/replay_rig.h. The checker follows every mount. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "fs/inode.h"
+#include "fs/replay_rig.h"
+#include "fs/xattr.h"
+
+#define BLOCK 4096u
+#define MIB   (1u << 20)
+
+static struct replay_rig rig;
+static uint8_t buf[4 * MIB], wanted[4 * MIB];
+
+static void begin(uint64_t seed)
+{
+	struct data_rig_options options = {.seed = seed};
+
+	replay_rig_init(&rig, &options);
+}
+
+static void crash(void)
+{
+	replay_rig_crash(&rig, 1);
+	replay_rig_mount(&rig);
+}
+
+static uint64_t make(const char *name, mode_t mode, const char *target)
+{
+	struct zf_attr attr;
+
+	assert_int_equal(
+		zf_fs_make(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, name, mode, 0, target, &attr), 0);
+	return attr.ino;
+}
+
+static uint64_t make_file(const char *name)
+{
+	return make(name, S_IFREG | 0644, NULL);
+}
+
+/* Made by an operation that is in the log. */
+static uint64_t log_file(const char *name)
+{
+	uint64_t ino;
+
+	replay_rig_begin(&rig);
+	ino = make_file(name);
+	replay_rig_end(&rig);
+	return ino;
+}
+
+static void log_unlink(const char *name)
+{
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_unlink(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, name), 0);
+	replay_rig_end(&rig);
+}
+
+static int lookup(const char *name, struct zf_attr *ret_attr)
+{
+	int r = zf_fs_lookup(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, name, ret_attr);
+
+	if (r == 0)
+		zf_fs_forget(rig.rig.fs, ret_attr->ino, 1);
+	return r;
+}
+
+static void get_attr(uint64_t ino, struct zf_attr *ret_attr)
+{
+	assert_int_equal(zf_fs_getattr(rig.rig.fs, &rig.rig.ctx, ino, ret_attr), 0);
+}
+
+static void write_pattern(uint64_t ino, uint64_t seed, uint64_t offset, size_t len)
+{
+	data_rig_fill(seed, offset, buf, len);
+	data_rig_write(&rig.rig, ino, offset, buf, len);
+}
+
+/* `len` bytes at `offset` are what the pattern has at `from`. */
+static void expect_from(uint64_t ino, uint64_t offset, uint64_t seed, uint64_t from, size_t len)
+{
+	assert_int_equal(zf_fs_read(rig.rig.fs, &rig.rig.ctx, ino, offset, buf, len), len);
+	data_rig_fill(seed, from, wanted, len);
+	assert_memory_equal(buf, wanted, len);
+}
+
+static void copy(uint64_t in, uint64_t offset_in, uint64_t out, uint64_t offset_out, uint64_t len)
+{
+	assert_int_equal(
+		zf_fs_copy_range(rig.rig.fs, &rig.rig.ctx, in, offset_in, out, offset_out, len),
+		len);
+}
+
+/* ---- operations ---- */
+
+static void names_and_attributes_come_back(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE | ZF_SET_UID, .mode = 0600, .uid = 7};
+	struct zf_attr attr, made;
+	uint64_t dir, link, file;
+	char target[64] = "";
+
+	(void)state;
+	begin(1);
+	make_file("old");
+	file = make_file("other");
+	replay_rig_commit(&rig);
+
+	replay_rig_begin(&rig);
+	dir = make("dir", S_IFDIR | 0755, NULL);
+	replay_rig_end(&rig);
+	replay_rig_begin(&rig);
+	link = make("link", S_IFLNK | 0777, "the/target");
+	replay_rig_end(&rig);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "old", dir, "new", 0),
+			 0);
+	replay_rig_end(&rig);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, file, &set, &made), 0);
+	replay_rig_end(&rig);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_setxattr(rig.rig.fs, &rig.rig.ctx, file, "user.a", "value", 5, 0),
+			 0);
+	replay_rig_end(&rig);
+	log_file("gone");
+	log_unlink("gone");
+	crash();
+
+	assert_int_equal(lookup("old", &attr), -ENOENT);
+	assert_int_equal(lookup("gone", &attr), -ENOENT);
+	assert_int_equal(zf_fs_lookup(rig.rig.fs, &rig.rig.ctx, dir, "new", &attr), 0);
+	zf_fs_forget(rig.rig.fs, attr.ino, 1);
+	assert_int_equal(zf_fs_readlink(rig.rig.fs, &rig.rig.ctx, link, target, sizeof(target)),
+			 10);
+	assert_string_equal(target, "the/target");
+	get_attr(file, &attr);
+	assert_int_equal(attr.mode, S_IFREG | 0600);
+	assert_int_equal(attr.uid, 7);
+	assert_int_equal(attr.ctime.nanoseconds, made.ctime.nanoseconds + 1);
+	assert_int_equal(zf_fs_getxattr(rig.rig.fs, &rig.rig.ctx, file, "user.a", target, 64), 5);
+	/* Numbers are not used again. */
+	assert_true(make_file("next") > link);
+	replay_rig_remount(&rig);
+	replay_rig_deinit(&rig);
+}
+
+static void an_orphan_that_gets_a_name_lives(void **state)
+{
+	struct zf_attr attr, made;
+
+	(void)state;
+	begin(2);
+	assert_int_equal(
+		zf_fs_tmpfile(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, S_IFREG | 0600, &made), 0);
+	write_pattern(made.ino, 1, 0, 3 * BLOCK);
+	replay_rig_commit(&rig);
+	replay_rig_begin(&rig);
+	assert_int_equal(
+		zf_fs_link(rig.rig.fs, &rig.rig.ctx, made.ino, ZF_INO_ROOT, "named", &attr), 0);
+	replay_rig_end(&rig);
+	crash();
+	assert_int_equal(lookup("named", &attr), 0);
+	assert_int_equal(attr.ino, made.ino);
+	data_rig_expect(&rig.rig, made.ino, 1, 0, 3 * BLOCK);
+	replay_rig_deinit(&rig);
+}
+
+static void sizes_come_back(void **state)
+{
+	uint64_t shorter, longer;
+	struct zf_attr attr;
+
+	(void)state;
+	begin(3);
+	shorter = make_file("shorter");
+	longer = make_file("longer");
+	write_pattern(shorter, 1, 0, 2 * MIB);
+	write_pattern(longer, 2, 0, 3 * BLOCK);
+	replay_rig_commit(&rig);
+	replay_rig_resize(&rig, shorter, 5 * BLOCK + 10);
+	/* What was cut off within the last block does not come back. */
+	replay_rig_resize(&rig, longer, BLOCK + 100);
+	replay_rig_resize(&rig, longer, MIB);
+	crash();
+	get_attr(shorter, &attr);
+	assert_int_equal(attr.size, 5 * BLOCK + 10);
+	data_rig_expect(&rig.rig, shorter, 1, 0, 5 * BLOCK + 10);
+	get_attr(longer, &attr);
+	assert_int_equal(attr.size, MIB);
+	data_rig_expect(&rig.rig, longer, 2, 0, BLOCK + 100);
+	data_rig_expect_zeroes(&rig.rig, longer, BLOCK + 100, MIB - BLOCK - 100);
+	replay_rig_deinit(&rig);
+}
+
+/* ---- files ---- */
+
+static void data_comes_back(void **state)
+{
+	uint64_t new, old, small;
+
+	(void)state;
+	begin(4);
+	old = make_file("old");
+	write_pattern(old, 1, 0, 2 * MIB);
+	replay_rig_commit(&rig);
+	new = log_file("new");
+	write_pattern(new, 2, 0, MIB + 300);
+	replay_rig_state(&rig, new);
+	write_pattern(old, 3, 10 * BLOCK, 7 * BLOCK);
+	write_pattern(old, 3, 100 * BLOCK + 5, 10);
+	replay_rig_state(&rig, old);
+	small = log_file("small");
+	write_pattern(small, 4, 0, 100);
+	replay_rig_state(&rig, small);
+	crash();
+	data_rig_expect(&rig.rig, new, 2, 0, MIB + 300);
+	data_rig_expect(&rig.rig, old, 1, 0, 10 * BLOCK);
+	data_rig_expect(&rig.rig, old, 3, 10 * BLOCK, 7 * BLOCK);
+	data_rig_expect(&rig.rig, old, 1, 17 * BLOCK, 83 * BLOCK + 5);
+	data_rig_expect(&rig.rig, old, 3, 100 * BLOCK + 5, 10);
+	data_rig_expect(&rig.rig, small, 4, 0, 100);
+	replay_rig_remount(&rig);
+	data_rig_expect(&rig.rig, new, 2, 0, MIB + 300);
+	replay_rig_deinit(&rig);
+}
+
+static void holes_and_kept_space_come_back(void **state)
+{
+	struct zf_space before, after;
+	uint64_t ino;
+
+	(void)state;
+	begin(5);
+	ino = make_file("file");
+	write_pattern(ino, 1, 0, MIB);
+	replay_rig_commit(&rig);
+	assert_int_equal(zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino,
+					 FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 20 * BLOCK,
+					 30 * BLOCK),
+			 0);
+	assert_int_equal(zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino, FALLOC_FL_KEEP_SIZE, MIB,
+					 40 * BLOCK),
+			 0);
+	assert_int_equal(zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino,
+					 FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 100 * BLOCK,
+					 10 * BLOCK),
+			 0);
+	replay_rig_state(&rig, ino);
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &before);
+	crash();
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &after);
+	assert_int_equal(after.kept, before.kept);
+	assert_int_equal(after.kept, 50 * BLOCK);
+	data_rig_expect(&rig.rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_expect_zeroes(&rig.rig, ino, 20 * BLOCK, 30 * BLOCK);
+	data_rig_expect(&rig.rig, ino, 1, 50 * BLOCK, 50 * BLOCK);
+	data_rig_expect_zeroes(&rig.rig, ino, 100 * BLOCK, 10 * BLOCK);
+	replay_rig_deinit(&rig);
+}
+
+static void a_file_replaced_by_rename_is_whole(void **state)
+{
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	begin(6);
+	ino = make_file("target");
+	write_pattern(ino, 1, 0, 20 * BLOCK);
+	replay_rig_commit(&rig);
+	ino = log_file("temporary");
+	write_pattern(ino, 2, 0, 9 * BLOCK);
+	replay_rig_state(&rig, ino);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "temporary",
+				      ZF_INO_ROOT, "target", 0),
+			 0);
+	replay_rig_end(&rig);
+	crash();
+	assert_int_equal(lookup("target", &attr), 0);
+	assert_int_equal(attr.ino, ino);
+	data_rig_expect(&rig.rig, ino, 2, 0, 9 * BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 9);
+	replay_rig_deinit(&rig);
+}
+
+/* ---- shared ---- */
+
+static void copies_of_what_is_committed_share_it(void **state)
+{
+	uint64_t in, out;
+
+	(void)state;
+	begin(7);
+	in = make_file("in");
+	write_pattern(in, 1, 0, 2 * MIB);
+	replay_rig_commit(&rig);
+	out = log_file("out");
+	copy(in, 0, out, 5 * BLOCK, 2 * MIB);
+	replay_rig_state(&rig, out);
+	crash();
+	expect_from(out, 5 * BLOCK, 1, 0, 2 * MIB);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 2 * MIB / BLOCK);
+	/* Whoever gives its copy up leaves the other's alone. */
+	write_pattern(in, 2, 0, 2 * MIB);
+	replay_rig_remount(&rig);
+	expect_from(out, 5 * BLOCK, 1, 0, 2 * MIB);
+	data_rig_expect(&rig.rig, in, 2, 0, 2 * MIB);
+	replay_rig_deinit(&rig);
+}
+
+static void copies_share_what_nobody_has_any_more(void **state)
+{
+	uint64_t in, out, third;
+
+	(void)state;
+	begin(8);
+	in = make_file("in");
+	write_pattern(in, 1, 0, 300 * BLOCK);
+	replay_rig_commit(&rig);
+	out = log_file("out");
+	third = log_file("third");
+	copy(in, 0, out, 0, 300 * BLOCK);
+	copy(in, 0, third, 0, 300 * BLOCK);
+	/* In the log the source's blocks are dead before they are named again. */
+	replay_rig_resize(&rig, in, 0);
+	replay_rig_state(&rig, out);
+	log_unlink("in");
+	replay_rig_state(&rig, third);
+	crash();
+	data_rig_expect(&rig.rig, out, 1, 0, 300 * BLOCK);
+	data_rig_expect(&rig.rig, third, 1, 0, 300 * BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 300);
+	data_rig_truncate(&rig.rig, out, 0);
+	replay_rig_remount(&rig);
+	data_rig_expect(&rig.rig, third, 1, 0, 300 * BLOCK);
+	data_rig_truncate(&rig.rig, third, 0);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 0);
+	replay_rig_deinit(&rig);
+}
+
+static void a_copy_logged_before_its_source(void **state)
+{
+	uint64_t in, out;
+
+	(void)state;
+	begin(9);
+	in = log_file("in");
+	out = log_file("out");
+	write_pattern(in, 1, 0, 40 * BLOCK);
+	copy(in, 0, out, 3 * BLOCK, 40 * BLOCK);
+	replay_rig_state(&rig, out);
+	replay_rig_state(&rig, in);
+	crash();
+	data_rig_expect(&rig.rig, in, 1, 0, 40 * BLOCK);
+	expect_from(out, 3 * BLOCK, 1, 0, 40 * BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 40);
+	replay_rig_deinit(&rig);
+}
+
+static void bytes_that_moved_within_a_file(void **state)
+{
+	uint64_t file, temporary;
+
+	(void)state;
+	begin(10);
+	file = make_file("file");
+	write_pattern(file, 1, 0, 40 * BLOCK);
+	replay_rig_commit(&rig);
+	temporary = make_file("temporary");
+	copy(file, 0, temporary, 0, 40 * BLOCK);
+	copy(temporary, 2 * BLOCK, file, 0, 30 * BLOCK);
+	replay_rig_state(&rig, file);
+	crash();
+	expect_from(file, 0, 1, 2 * BLOCK, 30 * BLOCK);
+	data_rig_expect(&rig.rig, file, 1, 30 * BLOCK, 10 * BLOCK);
+	data_rig_truncate(&rig.rig, file, 0);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 0);
+	replay_rig_deinit(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_attributes_come_back),
+		cmocka_unit_test(an_orphan_that_gets_a_name_lives),
+		cmocka_unit_test(sizes_come_back),
+		cmocka_unit_test(data_comes_back),
+		cmocka_unit_test(holes_and_kept_space_come_back),
+		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
+		cmocka_unit_test(copies_of_what_is_committed_share_it),
+		cmocka_unit_test(copies_share_what_nobody_has_any_more),
+		cmocka_unit_test(a_copy_logged_before_its_source),
+		cmocka_unit_test(bytes_that_moved_within_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

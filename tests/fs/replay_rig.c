@@ -187,12 +187,23 @@ void replay_rig_init(struct replay_rig *rig, const struct data_rig_options *opti
 	replay_rig_commit(rig);
 }
 
-void replay_rig_deinit(struct replay_rig *rig)
+static void free_own(struct replay_rig *rig)
 {
-	data_rig_deinit(&rig->rig);
 	drop_bodies(rig);
 	free_items(&rig->before);
 	zf_sim_free(rig->at_cut);
+}
+
+void replay_rig_deinit(struct replay_rig *rig)
+{
+	data_rig_deinit(&rig->rig);
+	free_own(rig);
+}
+
+void replay_rig_drop(struct replay_rig *rig)
+{
+	data_rig_drop(&rig->rig);
+	free_own(rig);
 }
 
 void replay_rig_commit(struct replay_rig *rig)

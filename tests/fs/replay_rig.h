@@ -39,6 +39,8 @@ struct replay_rig {
 void replay_rig_init(struct replay_rig *rig, const struct data_rig_options *options);
 /* Unmounts, checks, frees. */
 void replay_rig_deinit(struct replay_rig *rig);
+/* Nothing more can be said of it, mounted or not: frees only. */
+void replay_rig_drop(struct replay_rig *rig);
 
 /* All until now is durable without the log. */
 void replay_rig_commit(struct replay_rig *rig);

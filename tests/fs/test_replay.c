@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Replaying the log, case by case: fs/replay_rig.h. The checker follows every mount. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/falloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -387,6 +387,190 @@ static void bytes_that_moved_within_a_file(void **state)
 	replay_rig_deinit(&rig);
 }
 
+/* ---- order ---- */
+
+static void bodies_are_applied_by_number_whatever_record_they_are_in(void **state)
+{
+	struct replay_body swapped;
+	struct zf_attr attr;
+
+	(void)state;
+	begin(11);
+	log_file("a");
+	replay_rig_begin(&rig);
+	assert_int_equal(
+		zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "a", ZF_INO_ROOT, "b", 0), 0);
+	replay_rig_end(&rig);
+	log_unlink("b");
+	log_file("b");
+	/* They point into themselves while they are small, so these are not. */
+	swapped = rig.bodies[0];
+	rig.bodies[0] = rig.bodies[3];
+	rig.bodies[3] = swapped;
+	for (unsigned int i = 0; i < 4; i++)
+		if (rig.bodies[i].body.room == sizeof(rig.bodies[i].body.first))
+			rig.bodies[i].body.bytes = rig.bodies[i].body.first;
+	crash();
+	assert_int_equal(lookup("a", &attr), -ENOENT);
+	assert_int_equal(lookup("b", &attr), 0);
+	assert_int_equal(attr.nlink, 1);
+	replay_rig_deinit(&rig);
+}
+
+static void what_the_state_has_already_is_passed_over(void **state)
+{
+	struct zf_attr attr;
+
+	(void)state;
+	begin(12);
+	log_file("first");
+	crash();
+	replay_rig_commit(&rig);
+	assert_true(rig.super.op_number > 0);
+	/* A number that the committed state has counted. */
+	log_file("file");
+	rig.bodies[0].number = rig.super.op_number;
+	log_file("other");
+	rig.bodies[1].number = rig.super.op_number + 1;
+	crash();
+	assert_int_equal(lookup("file", &attr), -ENOENT);
+	assert_int_equal(lookup("other", &attr), 0);
+	replay_rig_deinit(&rig);
+}
+
+static void a_second_mount_replays_nothing(void **state)
+{
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	begin(13);
+	ino = log_file("file");
+	write_pattern(ino, 1, 0, 5 * BLOCK);
+	replay_rig_state(&rig, ino);
+	crash();
+	/* Not by unmounting: the recovery's own commit has it. */
+	data_rig_unlink(&rig.rig, "file", ino);
+	replay_rig_commit(&rig);
+	replay_rig_crash(&rig, 1);
+	replay_rig_mount(&rig);
+	assert_int_equal(lookup("file", &attr), -ENOENT);
+	replay_rig_deinit(&rig);
+}
+
+static unsigned int warnings;
+static char warning[512];
+
+static void count_warnings(void *arg, enum zf_report_level level, const char *message)
+{
+	(void)arg;
+	warnings += level == ZF_REPORT_WARNING;
+	snprintf(warning, sizeof(warning), "%s", message);
+}
+
+static void a_read_only_mount_says_what_it_does_not_show(void **state)
+{
+	const struct zf_report report = rig.rig.report;
+	struct zf_attr attr;
+
+	(void)state;
+	begin(14);
+	log_file("file");
+	log_file("other");
+	replay_rig_crash(&rig, 1);
+	rig.rig.report = (struct zf_report){.fn = count_warnings};
+	warnings = 0;
+	assert_int_equal(replay_rig_try_mount(&rig, true), 0);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "2 changes in 2 records"));
+	assert_int_equal(lookup("file", &attr), -ENOENT);
+	assert_int_equal(zf_fs_unmount(rig.rig.fs), 0);
+	zf_dev_close(rig.rig.dev);
+	rig.rig.report = report;
+	replay_rig_mount(&rig);
+	assert_int_equal(lookup("file", &attr), 0);
+	replay_rig_deinit(&rig);
+}
+
+/* ---- cuts ---- */
+
+struct scene {
+	uint64_t old, in, out, gone, many[400];
+};
+
+static void many_name(unsigned int i, char name[256])
+{
+	memset(name, 'n', 250);
+	snprintf(name + 240, 16, "%u", i);
+}
+
+static void verify_scene(struct replay_rig *unused, void *arg)
+{
+	const struct scene *scene = arg;
+	struct zf_attr attr;
+	char name[256];
+
+	(void)unused;
+	for (unsigned int i = 0; i < 400; i++) {
+		many_name(i, name);
+		assert_int_equal(lookup(name, &attr), 0);
+		assert_int_equal(attr.ino, scene->many[i]);
+	}
+	assert_int_equal(lookup("gone", &attr), -ENOENT);
+	assert_int_equal(data_rig_size(&rig.rig, scene->old), MIB);
+	data_rig_expect(&rig.rig, scene->old, 1, 0, 20 * BLOCK + 7);
+	data_rig_expect_zeroes(&rig.rig, scene->old, 20 * BLOCK + 7, MIB - 20 * BLOCK - 7);
+	expect_from(scene->out, 0, 2, BLOCK, 199 * BLOCK);
+	expect_from(scene->out, 199 * BLOCK, 2, 0, BLOCK);
+	data_rig_expect(&rig.rig, scene->in, 3, 0, 50 * BLOCK);
+	data_rig_expect(&rig.rig, scene->in, 2, 50 * BLOCK, 150 * BLOCK);
+	assert_int_equal(data_rig_live_blocks(&rig.rig), 21 + 200 + 50);
+}
+
+static void a_recovery_that_is_cut_begins_again(void **state)
+{
+	struct data_rig_options options = {.seed = 15, .node_size = 4096};
+	struct zf_txn_stats stats;
+	struct scene scene;
+	char name[256];
+
+	(void)state;
+	replay_rig_init(&rig, &options);
+	scene.old = make_file("old");
+	write_pattern(scene.old, 1, 0, 60 * BLOCK);
+	scene.in = make_file("in");
+	write_pattern(scene.in, 2, 0, 200 * BLOCK);
+	scene.gone = make_file("gone");
+	write_pattern(scene.gone, 4, 0, 30 * BLOCK);
+	replay_rig_commit(&rig);
+	scene.out = log_file("out");
+	copy(scene.in, BLOCK, scene.out, 0, 199 * BLOCK);
+	copy(scene.in, 0, scene.out, 199 * BLOCK, BLOCK);
+	replay_rig_state(&rig, scene.out);
+	for (unsigned int i = 0; i < 100; i++) {
+		many_name(i, name);
+		scene.many[i] = log_file(name);
+	}
+	write_pattern(scene.in, 3, 0, 50 * BLOCK);
+	replay_rig_state(&rig, scene.in);
+	replay_rig_resize(&rig, scene.old, 20 * BLOCK + 7);
+	replay_rig_resize(&rig, scene.old, MIB);
+	log_unlink("gone");
+	for (unsigned int i = 100; i < 400; i++) {
+		many_name(i, name);
+		scene.many[i] = log_file(name);
+	}
+	assert_int_equal(zf_txn_durable(zf_fs_txn(rig.rig.fs)), rig.super.generation);
+	/* Little may be dirty, so that recovery commits on the way. */
+	rig.rig.options.cache_bytes = 1;
+	replay_rig_crash(&rig, 20);
+	assert_true(replay_rig_cut_everywhere(&rig, verify_scene, &scene) >= 10);
+	/* With a commit on the way, or the test has not shown much. */
+	zf_txn_get_stats(zf_fs_txn(rig.rig.fs), &stats);
+	assert_true(stats.commits > 1);
+	replay_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +584,11 @@ int main(void)
 		cmocka_unit_test(copies_share_what_nobody_has_any_more),
 		cmocka_unit_test(a_copy_logged_before_its_source),
 		cmocka_unit_test(bytes_that_moved_within_a_file),
+		cmocka_unit_test(bodies_are_applied_by_number_whatever_record_they_are_in),
+		cmocka_unit_test(what_the_state_has_already_is_passed_over),
+		cmocka_unit_test(a_second_mount_replays_nothing),
+		cmocka_unit_test(a_read_only_mount_says_what_it_does_not_show),
+		cmocka_unit_test(a_recovery_that_is_cut_begins_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

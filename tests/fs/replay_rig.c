@@ -256,6 +256,8 @@ void replay_rig_crash(struct replay_rig *rig, unsigned int per_record)
 	write_records(rig, per_record);
 	assert_int_equal(zf_dev_flush(data->dev), 0);
 	close_device(rig);
+	if (rig->host_stops)
+		zf_sim_crash(data->sim, data->options.seed + 78, ZF_SIM_CUT_HOST);
 	zf_sim_free(rig->at_cut);
 	rig->at_cut = zf_sim_clone(data->sim);
 	drop_bodies(rig);
@@ -314,6 +316,25 @@ static void restore(struct replay_rig *rig)
 	rig->rig.sim = zf_sim_clone(rig->at_cut);
 }
 
+/* A recovery that was cut has left the log as it was, and at most counted on; or it was over. */
+static void check_log_stays(struct replay_rig *rig)
+{
+	struct zf_super was = rig->super, *is = &rig->super;
+
+	open_device(rig);
+	read_super(rig);
+	close_device(rig);
+	assert_true(is->op_number >= was.op_number);
+	if (is->log_epoch == was.log_epoch) {
+		assert_int_equal(is->log_sequence, was.log_sequence);
+		assert_memory_equal(is->log_zone, was.log_zone, sizeof(was.log_zone));
+		assert_memory_equal(is->log_pointer, was.log_pointer, sizeof(was.log_pointer));
+	} else {
+		assert_int_equal(is->log_epoch, was.log_epoch + 1);
+	}
+	rig->super = was;
+}
+
 /* False: the mount was over before that. */
 static bool cut_at(struct replay_rig *rig, uint64_t command)
 {
@@ -334,6 +355,7 @@ static bool cut_at(struct replay_rig *rig, uint64_t command)
 	zf_sim_crash(data->sim, command, ZF_SIM_CUT_DEVICE);
 	data->errors_expected = false;
 	data->errors = 0;
+	check_log_stays(rig);
 	return cut;
 }
 

@@ -32,7 +32,8 @@ struct replay_rig {
 	struct replay_items before;
 	struct replay_body bodies[REPLAY_RIG_BODIES];
 	unsigned int count;
-	uint64_t number;       /* of the last body */
+	uint64_t number; /* of the last body */
+	bool host_stops; /* in a crash, after the records were written: pointers are lost too */
 	struct zf_sim *at_cut; /* what the last crash left, with its log: for mounting it again */
 };
 

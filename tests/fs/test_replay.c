@@ -200,6 +200,94 @@ static void sizes_come_back(void **state)
 	replay_rig_deinit(&rig);
 }
 
+static void an_operation_leaves_a_file_its_size(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0640};
+	struct zf_attr attr;
+	uint64_t old, new;
+
+	(void)state;
+	begin(16);
+	old = make_file("old");
+	write_pattern(old, 1, 0, 10 * BLOCK);
+	replay_rig_commit(&rig);
+	new = log_file("new");
+	/* This data is not in the log, but the sizes in the tree know of it. */
+	write_pattern(old, 1, 10 * BLOCK, 10 * BLOCK);
+	write_pattern(new, 2, 0, 10 * BLOCK);
+	assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, old, &set, &attr), 0);
+	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, new, &set, &attr), 0);
+	replay_rig_end(&rig);
+	crash();
+	get_attr(old, &attr);
+	assert_int_equal(attr.mode, S_IFREG | 0640);
+	assert_int_equal(attr.size, 10 * BLOCK);
+	get_attr(new, &attr);
+	assert_int_equal(attr.mode, S_IFREG | 0640);
+	assert_int_equal(attr.size, 0);
+	assert_int_equal(attr.blocks, 0);
+	replay_rig_deinit(&rig);
+}
+
+static void an_inode_of_a_lost_transaction_is_not_newer_than_this_one(void **state)
+{
+	struct zf_key key = ZF_KEY(0, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+	struct zf_attr attr;
+
+	(void)state;
+	begin(17);
+	replay_rig_begin(&rig);
+	key.objectid = make_file("file");
+	assert_int_equal(zf_tree_lookup(zf_fs_forest(rig.rig.fs), ZF_TREE_FS, &key, &disk,
+					sizeof(disk), NULL),
+			 0);
+	disk.generation = disk.change = zf_le64_from(1000);
+	replay_rig_end(&rig);
+	/* The last edit of an item counts. */
+	zf_log_body_set(&rig.bodies[0].body, &key, &disk, sizeof(disk));
+	crash();
+	assert_int_equal(lookup("file", &attr), 0);
+	assert_true(attr.generation < 1000);
+	replay_rig_deinit(&rig);
+}
+
+static void what_the_state_has_begun_comes_first(void **state)
+{
+	struct zf_disk_intent intent = {
+		.type = ZF_INTENT_TRUNCATE,
+		.from = zf_le64_from(4 * BLOCK),
+		.to = zf_le64_from(ZF_FILE_END_MAX),
+	};
+	struct zf_key key = ZF_KEY(ZF_INO_INTENTS, ZF_KEY_INTENT, 0);
+	struct zf_trans trans;
+	struct zf_txn *txn;
+	uint64_t ino;
+
+	(void)state;
+	begin(18);
+	txn = zf_fs_txn(rig.rig.fs);
+	ino = make_file("file");
+	write_pattern(ino, 1, 0, 4 * BLOCK);
+	/* As a truncation leaves it when the power goes before its last transaction. */
+	assert_int_equal(zf_trans_join(txn, ZF_RESERVE_NORMAL, 1, true, &trans), 0);
+	intent.ino = zf_le64_from(ino);
+	key.offset = atomic_fetch_add(&zf_txn_counters(txn)->next_intent, 1);
+	assert_int_equal(zf_tree_insert(zf_fs_forest(rig.rig.fs), trans.writer, ZF_TREE_FS, &key,
+					&intent, sizeof(intent)),
+			 0);
+	zf_trans_leave(&trans);
+	replay_rig_commit(&rig);
+	write_pattern(ino, 2, 4 * BLOCK, 10 * BLOCK);
+	replay_rig_state(&rig, ino);
+	crash();
+	data_rig_expect(&rig.rig, ino, 1, 0, 4 * BLOCK);
+	data_rig_expect(&rig.rig, ino, 2, 4 * BLOCK, 10 * BLOCK);
+	replay_rig_deinit(&rig);
+}
+
 /* ---- files ---- */
 
 static void data_comes_back(void **state)
@@ -229,6 +317,29 @@ static void data_comes_back(void **state)
 	data_rig_expect(&rig.rig, small, 4, 0, 100);
 	replay_rig_remount(&rig);
 	data_rig_expect(&rig.rig, new, 2, 0, MIB + 300);
+	replay_rig_deinit(&rig);
+}
+
+static void data_comes_back_after_the_host_stopped(void **state)
+{
+	uint64_t first, second;
+
+	(void)state;
+	begin(19);
+	rig.host_stops = true;
+	first = log_file("first");
+	write_pattern(first, 1, 0, MIB + 300);
+	replay_rig_state(&rig, first);
+	crash();
+	data_rig_expect(&rig.rig, first, 1, 0, MIB + 300);
+	replay_rig_commit(&rig);
+	/* What is written next goes behind all that. */
+	second = log_file("second");
+	write_pattern(second, 2, 0, 2 * MIB);
+	replay_rig_state(&rig, second);
+	crash();
+	data_rig_expect(&rig.rig, first, 1, 0, MIB + 300);
+	data_rig_expect(&rig.rig, second, 2, 0, 2 * MIB);
 	replay_rig_deinit(&rig);
 }
 
@@ -571,13 +682,98 @@ static void a_recovery_that_is_cut_begins_again(void **state)
 	replay_rig_deinit(&rig);
 }
 
+/* ---- room ---- */
+
+static uint64_t available(void)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &space);
+	return space.available;
+}
+
+static void verify_among_garbage(struct replay_rig *unused, void *arg)
+{
+	const uint64_t *inos = arg;
+
+	(void)unused;
+	for (unsigned int i = 0; i < 20; i++)
+		data_rig_expect(&rig.rig, inos[i], i, 0, 4 * BLOCK);
+}
+
+/*
+ * What the lost transaction wrote takes nearly all of the device: recovery resets the zones of
+ * that, but not those that the log names, however little of them.
+ */
+static void room_is_made_among_what_the_log_names(void **state)
+{
+	struct data_rig_options options = {.seed = 20, .node_size = 4096, .zone_count = 24};
+	uint64_t inos[20], junk;
+	char name[256];
+
+	(void)state;
+	replay_rig_init(&rig, &options);
+	junk = make_file("junk");
+	replay_rig_commit(&rig);
+	for (unsigned int i = 0; i < 20; i++) {
+		many_name(i, name);
+		inos[i] = log_file(name);
+		write_pattern(inos[i], i, 0, 4 * BLOCK);
+		replay_rig_state(&rig, inos[i]);
+		if (i % 4 == 0 && available() > 3 * MIB) {
+			write_pattern(junk, 99, i * MIB, MIB);
+			assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+		}
+	}
+	for (unsigned int i = 20; available() > 2 * MIB; i++) {
+		write_pattern(junk, 99, i * MIB, MIB);
+		assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	}
+	assert_int_equal(zf_txn_durable(zf_fs_txn(rig.rig.fs)), rig.super.generation);
+	rig.rig.options.cache_bytes = 1;
+	replay_rig_crash(&rig, 7);
+	replay_rig_cut_everywhere(&rig, verify_among_garbage, inos);
+	replay_rig_deinit(&rig);
+}
+
+/* Files that keep more than is left beside what the crash has made garbage of. */
+static void kept_space_that_is_gone_does_not_stop_a_mount(void **state)
+{
+	struct data_rig_options options = {.seed = 21, .zone_count = 24};
+	uint64_t ino, junk;
+
+	(void)state;
+	replay_rig_init(&rig, &options);
+	ino = make_file("file");
+	junk = make_file("junk");
+	write_pattern(junk, 1, 0, 4 * MIB);
+	replay_rig_commit(&rig);
+	assert_int_equal(
+		zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino, FALLOC_FL_KEEP_SIZE, 0, 8 * MIB), 0);
+	replay_rig_state(&rig, ino);
+	for (unsigned int i = 4; available() > MIB; i++) {
+		write_pattern(junk, 2, i * MIB, MIB / 2);
+		assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	}
+	assert_int_equal(zf_txn_durable(zf_fs_txn(rig.rig.fs)), rig.super.generation);
+	crash();
+	write_pattern(ino, 3, 0, MIB);
+	replay_rig_remount(&rig);
+	data_rig_expect(&rig.rig, ino, 3, 0, MIB);
+	replay_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_attributes_come_back),
 		cmocka_unit_test(an_orphan_that_gets_a_name_lives),
 		cmocka_unit_test(sizes_come_back),
+		cmocka_unit_test(an_operation_leaves_a_file_its_size),
+		cmocka_unit_test(an_inode_of_a_lost_transaction_is_not_newer_than_this_one),
+		cmocka_unit_test(what_the_state_has_begun_comes_first),
 		cmocka_unit_test(data_comes_back),
+		cmocka_unit_test(data_comes_back_after_the_host_stopped),
 		cmocka_unit_test(holes_and_kept_space_come_back),
 		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
 		cmocka_unit_test(copies_of_what_is_committed_share_it),
@@ -589,6 +785,8 @@ int main(void)
 		cmocka_unit_test(a_second_mount_replays_nothing),
 		cmocka_unit_test(a_read_only_mount_says_what_it_does_not_show),
 		cmocka_unit_test(a_recovery_that_is_cut_begins_again),
+		cmocka_unit_test(room_is_made_among_what_the_log_names),
+		cmocka_unit_test(kept_space_that_is_gone_does_not_stop_a_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

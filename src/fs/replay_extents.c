@@ -35,8 +35,9 @@ static int check_item(struct state *state)
 
 	zf_log_view_inode(state->replay->body, &logged);
 	if (logged.item_len != sizeof(disk))
-		return zf_replay_misfit(state->replay, "inode %" PRIu64 " has %zu bytes, expected %zu",
-					logged.ino, logged.item_len, sizeof(disk));
+		return zf_replay_misfit(state->replay,
+					"inode %" PRIu64 " has %zu bytes, expected %zu", logged.ino,
+					logged.item_len, sizeof(disk));
 	memcpy(&disk, logged.item, sizeof(disk));
 	zf_replay_settle_item(&disk, zf_txn_running(fs->txn));
 	key = ZF_KEY(logged.ino, ZF_KEY_INODE, 0);
@@ -98,7 +99,8 @@ static int check_zero(struct state *state, const struct zf_log_range *range)
 	if (r < 0 || range->len <= max)
 		return r;
 	return zf_replay_misfit(state->replay,
-				"range at %" PRIu64 " has %" PRIu64 " bytes, expected at most %" PRIu64,
+				"range at %" PRIu64 " has %" PRIu64
+				" bytes, expected at most %" PRIu64,
 				range->offset, range->len, max);
 }
 

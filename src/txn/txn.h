@@ -83,9 +83,9 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 void zf_trans_leave(struct zf_trans *trans);
 
 /*
- * Is more than half of the bound dirty again, while a commit is still being written? Operations then
- * slow down, each by a few milliseconds at most, so that the commit is over before they have to
- * stop for it.
+ * Is more than half of the bound dirty again, while a commit is still being written? Operations
+ * then slow down, each by a few milliseconds at most, so that the commit is over before they have
+ * to stop for it.
  */
 bool zf_txn_is_crowded(struct zf_txn *txn);
 /* Waits for as long as is fitting now, or until the commit is over. No lock and no join held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which ranges of a file's extent map have changed and are not durable yet: what a log record of the
- * file has to describe.
+ * Which ranges of a file's extent map have changed and are not durable yet: what a log record of
+ * the file has to describe.
  *
  * Each range has the generation of the transaction that changed it last: once that is durable the
  * range is forgotten. So is everything that a record has described. A file with more than

@@ -3,8 +3,8 @@
  * Bodies of log records: making them, and taking them apart.
  *
  * Making. A struct zf_log_body is a buffer that grows: begin it, add to it, and give it to
- * zf_log_add() (operations) or zf_log_append() (an inode's state), which set its number. An error of
- * memory sticks: zf_log_body_error() tells at the end, and the body must not be used then.
+ * zf_log_add() (operations) or zf_log_append() (an inode's state), which set its number. An error
+ * of memory sticks: zf_log_body_error() tells at the end, and the body must not be used then.
  *
  * Taking apart. The reader has checked sizes and bounds of a body before anybody sees it
  * (zf_log_body_check()), so the iterators cannot leave it; what the values mean is checked by who
@@ -71,8 +71,8 @@ struct zf_log_body_view {
 	uint32_t data_count;
 };
 
-/* Is it well formed in itself? `bytes` may be anything. -EUCLEAN; -EPROTONOSUPPORT: a version or type
- * that this program does not know. */
+/* Is it well formed in itself? `bytes` may be anything. -EUCLEAN; -EPROTONOSUPPORT: a version or
+ * type that this program does not know. */
 int zf_log_body_check(const uint8_t *bytes, size_t len, size_t *ret_len);
 
 struct zf_log_edit {
@@ -82,7 +82,8 @@ struct zf_log_edit {
 	size_t len;
 };
 /* *at begins as 0. False: that was the last. */
-bool zf_log_next_edit(const struct zf_log_body_view *view, size_t *at, struct zf_log_edit *ret_edit);
+bool zf_log_next_edit(const struct zf_log_body_view *view, size_t *at,
+		      struct zf_log_edit *ret_edit);
 
 struct zf_log_inode {
 	uint64_t ino;
@@ -92,8 +93,8 @@ struct zf_log_inode {
 };
 void zf_log_view_inode(const struct zf_log_body_view *view, struct zf_log_inode *ret_inode);
 /*
- * *at begins as 0. False: that was the last. `address` is one on the device, also of a riding range.
- * ret_range->csums is NULL: get them, into host order, with zf_log_range_csums().
+ * *at begins as 0. False: that was the last. `address` is one on the device, also of a riding
+ * range. ret_range->csums is NULL: get them, into host order, with zf_log_range_csums().
  */
 struct zf_log_range_view {
 	struct zf_log_range range;

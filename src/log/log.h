@@ -72,8 +72,8 @@ bool zf_log_wants_operations(struct zf_log *log);
 /*
  * An operation of the running transaction, in the order in which they take effect; inside its join,
  * with the inodes that it changes locked. `body` NULL, or with an error: it could not be described,
- * so nothing is durable by the log before the next commit. `mark`: what must be flushed before it is
- * written (zf_dev_write_mark()), 0: nothing.
+ * so nothing is durable by the log before the next commit. `mark`: what must be flushed before it
+ * is written (zf_dev_write_mark()), 0: nothing.
  */
 void zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark);
 
@@ -87,10 +87,10 @@ struct zf_log_part {
 	uint32_t data_blocks; /* whose reservations the record uses up */
 
 	/* Set by zf_log_append(). */
-	uint64_t sequence;		/* what to wait for */
-	struct zf_append_grant grant;	/* of the data: to be ended by the caller; len 0: none */
-	uint64_t address;		/* of the data */
-	bool failed;			/* the device's error: the data is to be written elsewhere */
+	uint64_t sequence;	      /* what to wait for */
+	struct zf_append_grant grant; /* of the data: to be ended by the caller; len 0: none */
+	uint64_t address;	      /* of the data */
+	bool failed;		      /* the device's error: the data is to be written elsewhere */
 
 	/* Private. */
 	struct zf_log_part *next;
@@ -98,7 +98,8 @@ struct zf_log_part {
 	int result;
 };
 
-/* What operations that wait to be written need flushed: whoever is about to enter does that first. */
+/* What operations that wait to be written need flushed: whoever is about to enter does that first.
+ */
 uint64_t zf_log_pending_mark(struct zf_log *log);
 
 /*
@@ -110,8 +111,9 @@ void zf_log_leave(struct zf_log *log);
 
 /*
  * Entered. Gives the body its number, writes it with the operations up to now, and waits for the
- * device. 0: it completed, and part->sequence says when it counts. -EAGAIN: not written, part->grant
- * is empty: commit. Other errors: the device's; part->grant, if not empty, is to be ended with it.
+ * device. 0: it completed, and part->sequence says when it counts. -EAGAIN: not written,
+ * part->grant is empty: commit. Other errors: the device's; part->grant, if not empty, is to be
+ * ended with it.
  */
 int zf_log_append(struct zf_log *log, struct zf_log_part *part);
 

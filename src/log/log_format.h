@@ -21,6 +21,9 @@
 #define ZF_LOG_MAGIC	  "zfuse\0LG"
 #define ZF_LOG_MAGIC_SIZE 8
 #define ZF_LOG_HASH_SIZE  16
+#define ZF_LOG_ALIGN	  8u /* of bodies and of all that is in them, bytes */
+/* Header and data, bytes: appends are worth no more, and nobody shall wait long. */
+#define ZF_LOG_RECORD_MAX (UINT32_C(256) << 10)
 
 struct zf_disk_log_header {
 	/* XXH3, 128 bits, of the header blocks from byte 16 on, keyed with the superblock's
@@ -28,9 +31,11 @@ struct zf_disk_log_header {
 	uint8_t hash[ZF_LOG_HASH_SIZE];
 	uint8_t magic[ZF_LOG_MAGIC_SIZE];
 	uint8_t fsid[16];
-	struct zf_le64 address;	    /* of this record: misdirected write */
-	struct zf_le64 epoch;	    /* changes with each recovery: a record of a life before */
-	struct zf_le64 sequence;    /* one more than the record's before: a gap ends the log */
+	struct zf_le64
+		zone_address;	 /* of the zone's start: misdirected write, or a copy of a record.
+				  * The record's own place is known only when it is there. */
+	struct zf_le64 epoch;	 /* changes with each recovery: a record of a life before */
+	struct zf_le64 sequence; /* one more than the record's before: a gap ends the log */
 	struct zf_le64 zone_resets; /* as the superblock says of the zone: one of its former life */
 	struct zf_le64 generation;  /* of the running transaction */
 	struct zf_le32 bytes;	    /* header and bodies; the blocks' rest is zero */
@@ -52,7 +57,8 @@ struct zf_disk_log_body {
 	uint8_t reserved_a[2];
 	struct zf_le32 bytes;  /* of the body, this header included */
 	struct zf_le64 number; /* in the one order; never twice within an epoch */
-	struct zf_le32 data_first, data_count; /* of the record's data blocks, that are its own */
+	/* Which of the record's data blocks are its own: behind those of the bodies before it. */
+	struct zf_le32 data_first, data_count;
 };
 
 /* ---- ZF_LOG_OPERATION ---- */
@@ -82,6 +88,9 @@ struct zf_disk_log_inode {
 	struct zf_le32 range_count;
 };
 
+/* Ends in a file and on the device stay at or below it. Bytes. */
+#define ZF_LOG_END_MAX (UINT64_C(1) << 63)
+
 /* The values of enum zf_extent_type. */
 enum zf_log_range_type {
 	ZF_LOG_RANGE_HOLE = 0,
@@ -94,7 +103,7 @@ struct zf_disk_log_range {
 	uint8_t type;
 	uint8_t flags;	/* ZF_EXTENT_* */
 	uint8_t riding; /* 1: `address` counts bytes within the body's own data blocks */
-	uint8_t csums;	/* 0: DATA that is written in place has none */
+	uint8_t csums;	/* 0: DATA that is written in place has none; what rides always has them */
 	struct zf_le32 inline_len;
 	struct zf_le64 offset, len; /* in the file, bytes; block multiples */
 	struct zf_le64 address;	    /* DATA: bytes on the device */
@@ -104,7 +113,7 @@ struct zf_disk_log_range {
 	F(T, hash, 0, 16, BYTES)                                                                   \
 	F(T, magic, 16, 8, TEXT)                                                                   \
 	F(T, fsid, 24, 16, UUID)                                                                   \
-	F(T, address, 40, 8, U64)                                                                  \
+	F(T, zone_address, 40, 8, U64)                                                             \
 	F(T, epoch, 48, 8, U64)                                                                    \
 	F(T, sequence, 56, 8, U64)                                                                 \
 	F(T, zone_resets, 64, 8, U64)                                                              \

@@ -389,6 +389,11 @@ static int keep_bound(struct zf_txn *txn, bool may_wait)
 	return r == -ENOSPC ? 0 : r;
 }
 
+int zf_txn_keep_bound(struct zf_txn *txn)
+{
+	return keep_bound(txn, true);
+}
+
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans)
 {

@@ -82,6 +82,9 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
+/* Commits if more is dirty than may be: for those whose own joins must not wait. */
+int zf_txn_keep_bound(struct zf_txn *txn);
+
 /*
  * Is more than half of the bound dirty again, while a commit is still being written? Operations
  * then slow down, each by a few milliseconds at most, so that the commit is over before they have
@@ -153,9 +156,9 @@ struct zf_txn_log {
 	/* Nobody begins a record until release(), and those under way are over: their extents are
 	 * in the trees. */
 	void (*hold)(void *arg);
-	/* No join is held: fills in what the superblock says of the log. Before the zones' counters
-	 * are noted. */
-	void (*freeze)(void *arg, struct zf_super *super);
+	/* No join is held, `generation` is being frozen: fills in what the superblock says of the
+	 * log. Before the zones' counters are noted. */
+	void (*freeze)(void *arg, uint64_t generation, struct zf_super *super);
 	void (*release)(void *arg);
 	/* The superblock that freeze() filled in is durable. */
 	void (*durable)(void *arg);

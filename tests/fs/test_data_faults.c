@@ -439,6 +439,37 @@ static void the_smallest_device_is_filled_and_emptied(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* When nothing may grow an empty file is truncated all the same: to the size that it has. */
+static void truncating_an_empty_file_needs_no_room(void **state)
+{
+	struct data_rig_options options = {
+		.seed = 10, .zone_count = 16, .zone_size = 256 << 10, .append_limit = 64 << 10};
+	struct zf_setattr set = {.valid = ZF_SET_SIZE};
+	uint64_t taken[1024][ZF_COPIES_MAX], ino;
+	unsigned int count = 0;
+	struct data_rig rig;
+	struct zf_attr attr;
+	int r = 0;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	while (r == 0) {
+		set.size = 1;
+		r = zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr);
+		data_rig_truncate(&rig, ino, 0);
+		data_rig_truncate(&rig, ino, 0);
+		/* As if the trees grew. */
+		assert_true(count < ZF_ARRAY_SIZE(taken));
+		if (r == 0)
+			r = zf_alloc_node(zf_fs_alloc(rig.fs), false, taken[count++]);
+	}
+	assert_int_equal(r, -ENOSPC);
+	while (count > 0)
+		zf_alloc_node_free(zf_fs_alloc(rig.fs), taken[--count], false);
+	data_rig_deinit(&rig);
+}
+
 static void overwriting_forever_finds_room(void **state)
 {
 	struct data_rig_options options = {.seed = 6, .zone_count = 32, .dirty_bytes = 1 << 20};
@@ -468,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_full_device_says_so_and_can_be_emptied),
 		cmocka_unit_test(reservations_are_given_back),
 		cmocka_unit_test(the_smallest_device_is_filled_and_emptied),
+		cmocka_unit_test(truncating_an_empty_file_needs_no_room),
 		cmocka_unit_test(overwriting_forever_finds_room),
 	};
 

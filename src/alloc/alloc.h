@@ -229,7 +229,8 @@ int zf_alloc_log_load(struct zf_alloc *alloc, const struct zf_super *super);
  * Joins drained, no record in flight, before zf_alloc_freeze(): which zones the superblock of this
  * transaction is to name. Chooses empty ones (those that the device keeps warm first) where one
  * is full, failed or missing; a current one that is full gives way to the next. Without room for
- * them there is only one, or none.
+ * them there is only one, or none; and one that was not written to is given back to metadata that
+ * is short of room.
  */
 void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones);
 /* The superblock that names them is durable: records may go there, and no longer elsewhere. */
@@ -283,6 +284,8 @@ bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
+/* Room for nodes that what frees things may need, besides the tail: the log takes no zone of it. */
+void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
 /* ---- commit ---- */
 

@@ -57,6 +57,7 @@ struct zf_alloc {
 	uint32_t log_named[2];	/* current, next: by the durable superblock; NO_ZONE: none */
 	uint32_t log_chosen[2]; /* by the one that is being written; else the same */
 	unsigned int tail_max;
+	uint64_t nodes_kept;	   /* from the log, see zf_alloc_set_nodes_kept() */
 	uint64_t promised_nodes;   /* to joins under way */
 	uint64_t node_live_blocks; /* of all nodes but those of the root and zone trees, every copy
 				    */

@@ -166,6 +166,13 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->nodes_kept = nodes;
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);

@@ -366,7 +366,8 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
-	if (!all) {
+	/* With them, perhaps, who came while the record was under way. */
+	if (r < 0) {
 		struct batch batch = take_batch_locked(log);
 
 		end_parts_locked(&batch, -EAGAIN);

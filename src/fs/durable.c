@@ -113,7 +113,7 @@ static bool has_changed(const struct sync *sync)
 {
 	struct zf_inode *inode = sync->inode;
 
-	if (sync->rider || inode->data.changes.count > 0)
+	if (sync->rider || zf_changes_any(&inode->data.changes))
 		return true;
 	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
 }

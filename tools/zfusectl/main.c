@@ -41,6 +41,7 @@ static const struct {
 	{"zones", zf_text_zones, NULL, false, "the zones: role, condition, write pointer, space"},
 	{"tree", zf_text_tree, NULL, false, "all nodes of a tree (--tree, default fs)"},
 	{"node", zf_text_node, "ADDRESS", true, "the node at a device address"},
+	{"log", zf_text_log, NULL, false, "the intent log: what the next mount would replay"},
 	{"file", zf_text_file, "PATH", false,
 	 "where a file's data lies (DEVICE: give the PATH in it)"},
 	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, kept, available"},

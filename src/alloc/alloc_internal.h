@@ -69,6 +69,12 @@ struct zf_alloc {
 	uint64_t kept_short;  /* of those, what is not there: see zf_alloc_kept_give_way() */
 };
 
+/* Of the largest zone. */
+static inline uint64_t capacity_blocks(const struct zf_alloc *alloc)
+{
+	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+}
+
 static inline bool zone_is_empty(const struct zf_zone *zone)
 {
 	return zone->role == ZF_ROLE_NONE && zone->pointer == 0 && !zone->unusable &&

@@ -6,11 +6,6 @@
 
 #include "alloc/alloc_internal.h"
 
-static uint64_t capacity_blocks(const struct zf_alloc *alloc)
-{
-	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
-}
-
 /* Room for data if `keep` empty zones are left alone. */
 static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
 {

@@ -141,7 +141,7 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 /* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
 static uint64_t meta_move_costs(const struct zf_alloc *alloc)
 {
-	uint64_t per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+	uint64_t per_zone = capacity_blocks(alloc);
 
 	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
 }
@@ -163,7 +163,7 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
 {
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
-	uint64_t live = 0, written = 0, per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
 
 	zf_mutex_lock(&alloc->lock);

@@ -304,6 +304,20 @@ static uint64_t reserve_all(struct world *world)
 	return reserved;
 }
 
+static uint64_t keep(struct world *world, uint64_t blocks, uint64_t reserved)
+{
+	const struct zf_kept_change change = {.added = blocks, .reserved = reserved};
+
+	return zf_alloc_kept_change(world->alloc, &change);
+}
+
+static void keep_no_more(struct world *world, uint64_t blocks, uint64_t lent)
+{
+	const struct zf_kept_change change = {.removed = blocks, .lent = lent};
+
+	zf_alloc_kept_change(world->alloc, &change);
+}
+
 static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void **state)
 {
 	const uint64_t all = (ZONES - 2 - 6) * 14, items = 9; /* 100 blocks' extents and entries */
@@ -314,7 +328,7 @@ static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void
 
 	open_world(&w, 0, 1);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 100, 0, 0), 0);
-	assert_int_equal(zf_alloc_kept_add(w.alloc, 100, 120), 20);
+	assert_int_equal(keep(&w, 100, 120), 20);
 	assert_int_equal(reserve_all(&w), all - 100 - items);
 	zf_alloc_get_space(w.alloc, &space);
 	assert_int_equal(space.kept, 100 * ZF_BLOCK_SIZE);
@@ -328,8 +342,7 @@ static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void
 		assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0), -ENOSPC);
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
 				 0);
-		zf_alloc_take_back(w.alloc, 1);
-		zf_alloc_kept_sub(w.alloc, 1);
+		keep_no_more(&w, 1, 1);
 		zf_alloc_append_end(w.alloc, &grant, 0);
 	}
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
@@ -343,7 +356,7 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	uint64_t left;
 
 	open_world(&w, 0, 1);
-	zf_alloc_kept_add(w.alloc, 10, 0);
+	keep(&w, 10, 0);
 	left = reserve_all(&w);
 	assert_int_equal(zf_alloc_lend(w.alloc, 10, 30), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
@@ -352,7 +365,7 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	assert_int_equal(reserve_all(&w), 0);
 	zf_alloc_unreserve(w.alloc, left, 0);
 	assert_int_equal(reserve_all(&w), left);
-	zf_alloc_kept_sub(w.alloc, 10);
+	keep_no_more(&w, 10, 0);
 	assert_int_equal(reserve_all(&w), 10 + 1); /* and the block for its items */
 	close_world(&w);
 }
@@ -363,9 +376,9 @@ static void kept_space_is_in_the_snapshot_of_a_freeze(void **state)
 	struct world w;
 
 	open_world_kept(&w, 0, 1, 7);
-	zf_alloc_kept_add(w.alloc, 3, 0);
+	keep(&w, 3, 0);
 	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
-	zf_alloc_kept_sub(w.alloc, 2);
+	keep_no_more(&w, 2, 0);
 	assert_int_equal(frozen->kept_bytes, 10 * ZF_BLOCK_SIZE);
 	zf_alloc_committed(w.alloc, frozen);
 	zf_alloc_frozen_free(frozen);

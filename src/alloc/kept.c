@@ -82,9 +82,6 @@ uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_chang
 	alloc->lent_blocks -= change->lent;
 	/* What was lent has been used, and yet is kept. */
 	spend_locked(alloc, sub_blocks(change->lent, sub_blocks(change->removed, change->added)));
-	/* Whoever could reserve found more than all that is kept. */
-	if (used > 0)
-		zf_alloc_kept_regain_locked(alloc, alloc->kept_spent);
 	zf_mutex_unlock(&alloc->lock);
 	return change->reserved - used;
 }

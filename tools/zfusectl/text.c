@@ -202,7 +202,7 @@ void zf_text_df(struct json_object *result, FILE *out)
 		{"live", "named by files and metadata"},
 		{"unusable", "written, no longer named: comes back when zones are reset"},
 		{"reserved", "promised, or kept back"},
-		{"kept", "allocated to files, not written yet"},
+		{"kept", "kept for files: allocated and not written, or spare"},
 		{"available", "can be written now"},
 	};
 	static const struct zf_table_column columns[] = {

@@ -107,6 +107,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
 		zone->unusable = true;
 	} else {
+		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
+
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;
@@ -115,7 +117,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
-		zf_alloc_kept_regain_locked(alloc);
+		zf_alloc_kept_regain_locked(alloc, data);
 	}
 	zf_mutex_unlock(&alloc->lock);
 }

@@ -83,6 +83,9 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 			r = -ENOSPC;
 		}
 	}
+	/* There was room beside all that is kept: so it is there. */
+	if (r == 0 && class == ZF_RESERVE_NORMAL && data_blocks > 0)
+		alloc->kept_spent = 0;
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }

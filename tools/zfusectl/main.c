@@ -8,6 +8,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/json.h"
+#include "fallocate.h"
 #include "target.h"
 #include "text.h"
 
@@ -61,6 +62,7 @@ static void print_help(void)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-6s %-8s %s\n", commands[i].name,
 		       commands[i].argument ? commands[i].argument : "", commands[i].help);
+	puts("  fallocate [OPTIONS] FILE  allocate or zero a range of a file (fallocate --help)");
 	puts("\nOptions:\n"
 	     "  -f, --format text|json|dot  how to print (dot: tree only); default text\n"
 	     "  -t, --tree NAME             root, fs, summary, share or zone\n"
@@ -267,8 +269,12 @@ int main(int argc, char **argv)
 	struct request request = {0};
 	struct zf_target target;
 	bool any_file;
-	int r = parse(argc, argv, &request);
+	int r;
 
+	/* Its options and its target are its own. */
+	if (argc > 1 && strcmp(argv[1], "fallocate") == 0)
+		return zf_fallocate_main(argc - 1, argv + 1);
+	r = parse(argc, argv, &request);
 	if (r >= 0)
 		return r;
 	any_file = strcmp(request.command, "file") == 0 && !request.argument;

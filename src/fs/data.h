@@ -83,6 +83,8 @@ struct zf_data {
 	uint64_t next_seq;
 	uint32_t blocks; /* in the two trees */
 	uint32_t ready;	 /* dirty blocks that a flush may take */
+	uint32_t in_place; /* of those in the two trees, not failed, what is written in place */
+	uint64_t in_place_landed; /* the last such write without FUA: flush->in_place_landed then */
 	uint32_t failed; /* dirty blocks whose append failed: kept to be read */
 	uint32_t held;	 /* segments of appends that wait for an earlier block of this file */
 	int error;	 /* of a failed append: reported by the next fsync, once */
@@ -121,6 +123,8 @@ struct zf_flush {
 	unsigned int landing;	       /* appends that some thread lands now */
 	struct zf_append_list held;    /* landed in part */
 	uint64_t let_go;	       /* counts when held ones were looked at again */
+	uint64_t in_place_landed;      /* counts writes in place that no FUA has made durable ... */
+	uint64_t in_place_durable;     /* ... and so many of them a flush has */
 	struct zf_data_list
 		eager; /* inodes with whole appends' worth of dirty blocks; hold a use */
 	struct zf_slab *slabs;
@@ -188,7 +192,7 @@ unsigned int zf_data_land(struct zf_fs *fs);
 
 /* Is anything of this inode not in the trees yet? (rename over a file, P2) */
 bool zf_data_is_dirty(struct zf_inode *inode);
-/* How many bytes are not in the trees yet, in whole blocks. */
+/* How many bytes have no place on the device yet, in whole blocks. */
 uint64_t zf_data_memory_bytes(struct zf_inode *inode);
 /*
  * May the number of the file's blocks still be other than what it has plus those in memory? Not

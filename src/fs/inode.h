@@ -72,8 +72,10 @@ struct zf_inode {
 	struct zf_inode_item item;
 	uint64_t disk_size;
 	bool item_dirty; /* item differs from what the tree holds (times, size) */
+	bool essential_dirty; /* ... not only in times */
 	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
 	int64_t lazy_since_s;
+	uint64_t essential; /* the transaction that last stored more than times, at the latest */
 	struct zf_data data;
 
 	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it

@@ -40,6 +40,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	zf_item_decode_inode(&disk, &inode->item);
 	inode->type = inode->item.mode & S_IFMT;
 	inode->disk_size = inode->item.size;
+	inode->essential = inode->item.change;
 	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
 }
 
@@ -48,6 +49,8 @@ static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_dis
 	struct zf_inode_item item;
 
 	inode->item.change = trans->generation;
+	inode->essential = trans->generation;
+	inode->essential_dirty = false;
 	item = inode->item;
 	if (S_ISREG(item.mode))
 		item.size = inode->disk_size;

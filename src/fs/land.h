@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+struct zf_append;
 struct zf_block;
 struct zf_inode;
 
@@ -15,6 +16,9 @@ struct zf_inode;
  * locked exclusively.
  */
 bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error);
+
+/* A write in place has ended, well or badly. The append is gone afterwards. */
+void zf_land_in_place(struct zf_append *append);
 
 /* Blocks of this file landed or are gone: those that were held because of them are looked at again.
  */

@@ -2,8 +2,8 @@
 /*
  * Mounting: from a device to a struct zf_fs, and back.
  *
- * A mount reads the newest superblock, the root tree, the whole zone tree and one zone report;
- * nothing else. Then, if it may write, it finishes what the last mount left behind (orphans,
+ * A mount reads the newest superblock, the root tree, the whole zone tree and one zone report; if
+ * there are zones that are written in place, their part of the summary tree; nothing else. Then, if it may write, it finishes what the last mount left behind (orphans,
  * intents).
  */
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "fs/overwrite.h"
 #include "txn/root_format.h"
 #include "txn/system_nodes.h"
 
@@ -261,6 +262,9 @@ static int load(struct zf_fs *fs)
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
 	if (r < 0 || fs->read_only)
+		return r;
+	r = zf_overwrite_load(fs);
+	if (r < 0)
 		return r;
 	zf_txn_settle(fs->txn);
 	/* Nothing is reset before a commit of our own when a record was stepped over. */

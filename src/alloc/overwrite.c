@@ -111,7 +111,7 @@ void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent)
 	}
 }
 
-unsigned int zf_alloc_hold(struct zf_alloc *alloc)
+unsigned int zf_alloc_overwrite_hold(struct zf_alloc *alloc)
 {
 	unsigned int hold;
 
@@ -122,7 +122,7 @@ unsigned int zf_alloc_hold(struct zf_alloc *alloc)
 	return hold;
 }
 
-void zf_alloc_let_go(struct zf_alloc *alloc, unsigned int hold)
+void zf_alloc_overwrite_let_go(struct zf_alloc *alloc, unsigned int hold)
 {
 	zf_mutex_lock(&alloc->lock);
 	assert(alloc->overwrite.holds[hold] > 0);

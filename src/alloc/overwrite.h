@@ -46,8 +46,8 @@ void zf_alloc_overwrite_give(struct zf_alloc *alloc, uint64_t address, uint64_t 
 /* Of what was taken: extents name it, it is counted live. Inside their transaction. */
 void zf_alloc_overwrite_named(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 
-/* Returns what zf_alloc_let_go() wants. */
-unsigned int zf_alloc_hold(struct zf_alloc *alloc);
-void zf_alloc_let_go(struct zf_alloc *alloc, unsigned int hold);
+/* Returns what zf_alloc_overwrite_let_go() wants. */
+unsigned int zf_alloc_overwrite_hold(struct zf_alloc *alloc);
+void zf_alloc_overwrite_let_go(struct zf_alloc *alloc, unsigned int hold);
 
 #endif

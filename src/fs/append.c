@@ -69,7 +69,7 @@ void zf_append_end(struct zf_append *append)
 	if (append->granted)
 		zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
 	if (append->in_place)
-		zf_alloc_let_go(fs->alloc, append->hold);
+		zf_alloc_overwrite_let_go(fs->alloc, append->hold);
 	else
 		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
 				   (uint64_t)append->count * ZF_BLOCK_ITEMS);
@@ -146,6 +146,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 		return NULL;
 	rest->count = append->count - keep;
 	rest->retried = append->retried;
+	rest->fua = append->fua;
 	memcpy(rest->blocks, append->blocks + keep, rest->count * sizeof(rest->blocks[0]));
 	for (unsigned int i = 0; i < append->segment_count; i++) {
 		struct zf_segment *segment = &append->segments[i];
@@ -168,7 +169,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 	return rest;
 }
 
-static unsigned int fill_iov(struct zf_append *append)
+unsigned int zf_append_fill_iov(struct zf_append *append)
 {
 	unsigned int n = 0;
 
@@ -182,6 +183,22 @@ static unsigned int fill_iov(struct zf_append *append)
 			append->iov[n++] = (struct iovec){bytes, ZF_BLOCK_SIZE};
 	}
 	return n;
+}
+
+void zf_append_sum(struct zf_append *append)
+{
+	for (unsigned int i = 0; i < append->count; i++)
+		append->csums[i] = zf_hash64(append->blocks[i]->bytes, ZF_BLOCK_SIZE);
+}
+
+void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
+		       uint64_t address)
+{
+	append->grant = *grant;
+	append->granted = true;
+	append->fua = true;
+	append->io.addr = address;
+	append->io.result = 0;
 }
 
 static void to_device(struct zf_append *append, unsigned int parts)
@@ -202,20 +219,25 @@ static void submit(struct zf_append *append)
 		.addr = append->grant.address ? append->grant.address : append->grant.zone_start,
 		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
 		.iov = append->iov,
-		.iovcnt = fill_iov(append),
+		.fua = append->fua,
+		.iovcnt = zf_append_fill_iov(append),
 		.done = append_completed,
 	};
 	to_device(append, 2);
 	/* The buffers do not change while they are in flight: this time costs nobody anything. */
-	for (unsigned int i = 0; i < append->count; i++)
-		append->csums[i] = zf_hash64(append->blocks[i]->bytes, ZF_BLOCK_SIZE);
+	zf_append_sum(append);
 	finish_part(append);
 }
 
-static void fail(struct zf_append *append, int error)
+void zf_append_fail(struct zf_append *append, int error)
 {
 	append->error = error;
 	append->retried = true;
+	to_done(append, false);
+}
+
+void zf_append_again(struct zf_append *append)
+{
 	to_done(append, false);
 }
 
@@ -236,7 +258,7 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {
 				append->io.result = -ENOMEM;
-				fail(append, -ENOMEM);
+				zf_append_fail(append, -ENOMEM);
 				continue;
 			}
 			enqueue_first(rest);
@@ -248,13 +270,14 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 
 static void prepare_in_place(struct zf_append *append, bool fua)
 {
+	append->fua = fua;
 	append->io = (struct zf_io){
 		.op = ZF_IO_WRITE,
 		.fua = fua,
 		.addr = append->blocks[0]->address,
 		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
 		.iov = append->iov,
-		.iovcnt = fill_iov(append),
+		.iovcnt = zf_append_fill_iov(append),
 		.done = append_completed,
 	};
 }
@@ -292,7 +315,7 @@ void zf_append_give_up_waiting(struct zf_fs *fs, int error)
 	struct zf_append *append = take_waiting(fs);
 
 	if (append)
-		fail(append, error);
+		zf_append_fail(append, error);
 }
 
 /* ---- from the device ---- */

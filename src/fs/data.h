@@ -56,6 +56,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "fs/changes.h"
 #include "txn/txn.h"
 
 struct zf_ctx;
@@ -84,12 +85,13 @@ struct zf_data {
 	uint32_t blocks; /* in the two trees */
 	uint32_t ready;	 /* dirty blocks that a flush may take */
 	uint32_t in_place; /* of those in the two trees, not failed, what is written in place */
-	uint64_t in_place_landed; /* the last such write without FUA: flush->in_place_landed then */
 	uint32_t failed; /* dirty blocks whose append failed: kept to be read */
 	uint32_t held;	 /* segments of appends that wait for an earlier block of this file */
 	int error;	 /* of a failed append: reported by the next fsync, once */
 
 	/* Under inode->lock. */
+	struct zf_changes changes; /* fs/changes.h */
+	uint64_t write_mark;	   /* zf_dev_write_mark() when data without FUA last landed; 0: none */
 	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
 			      fs/tail.h */
 	bool dropping;	 /* extents of [drop_from, drop_to) are still to be dropped: nothing may be
@@ -123,8 +125,6 @@ struct zf_flush {
 	unsigned int landing;	       /* appends that some thread lands now */
 	struct zf_append_list held;    /* landed in part */
 	uint64_t let_go;	       /* counts when held ones were looked at again */
-	uint64_t in_place_landed;      /* counts writes in place that no FUA has made durable ... */
-	uint64_t in_place_durable;     /* ... and so many of them a flush has */
 	struct zf_data_list
 		eager; /* inodes with whole appends' worth of dirty blocks; hold a use */
 	struct zf_slab *slabs;

@@ -15,10 +15,11 @@
 #include "fs/block.h"
 #include "fs/discard.h"
 #include "fs/drop.h"
+#include "fs/durable.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
-#include "fs/overwrite.h"
 #include "fs/inode_flags.h"
+#include "fs/overwrite.h"
 #include "fs/size.h"
 #include "fs/truncate.h"
 #include "fs/xattr.h"
@@ -487,7 +488,7 @@ static int run(struct falloc *falloc)
 		r = run_once(falloc);
 	} while (r == 1);
 	zf_data_unlock(falloc->inode);
-	return r == 0 && falloc->durable ? zf_inode_make_durable(falloc->inode) : r;
+	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, false) : r;
 }
 
 /*
@@ -519,7 +520,7 @@ static int write_zeroes(struct falloc *falloc)
 		r = run(&tail);
 	if (r == 0 && head.from < head.to)
 		r = run(&head);
-	return r == 0 && falloc->durable ? zf_inode_make_durable(inode) : r;
+	return r == 0 && falloc->durable ? zf_durable_inode(inode, false) : r;
 }
 
 static int check_mode(int mode)

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
-#include "fs/in_place.h"
+#include "fs/durable.h"
 #include "fs/inode.h"
 #include "fs/xattr.h"
 
@@ -91,16 +91,6 @@ ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 	return r;
 }
 
-static int fsync_inode(struct zf_inode *inode, bool data_only)
-{
-	int r = zf_data_flush_in_place(inode, data_only);
-
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = zf_data_flush(inode, true);
-	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
-}
-
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
 {
 	struct zf_inode *inode;
@@ -111,7 +101,7 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	r = zf_inode_get(fs, ino, &inode);
 	if (r < 0)
 		return r;
-	r = fs->read_only ? 0 : fsync_inode(inode, data_only);
+	r = fs->read_only ? 0 : zf_durable_inode(inode, data_only);
 	zf_inode_put(inode);
 	return r;
 }
@@ -126,7 +116,7 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
 	if (r == 0)
-		r = zf_in_place_sync(fs);
+		r = zf_dev_flush(fs->dev); /* what was written in place is in no transaction */
 	return r < 0 ? r : zf_txn_sync(fs->txn);
 }
 

@@ -14,6 +14,7 @@
 #include "fs/inode_flags.h"
 #include "fs/land.h"
 #include "fs/size.h"
+#include "log/log.h"
 
 /* ---- where ---- */
 
@@ -85,7 +86,7 @@ static void take_run_locked(struct zf_append *append, struct zf_data *data, uint
 	}
 	/* Now: what is freed once these blocks are revoked stays until they are written. */
 	if (append->count > 0)
-		append->hold = zf_alloc_hold(append->fs->alloc);
+		append->hold = zf_alloc_overwrite_hold(append->fs->alloc);
 }
 
 /* The next write, or NULL: *ret_error says why, 0: there is none. */
@@ -144,30 +145,14 @@ int zf_in_place_start(struct zf_inode *inode, bool durable)
 
 /* ---- landing ---- */
 
-/* What is not durable yet is noted before anybody can see that it has landed. */
-static void note_landed(struct zf_append *append)
-{
-	struct zf_flush *flush = &append->fs->flush;
-	struct zf_data *data = &append->segments[0].inode->data;
-	uint64_t landed;
-
-	if (append->io.fua || !zf_dev_geometry(append->fs->dev)->volatile_cache)
-		return;
-	zf_mutex_lock(&flush->lock);
-	landed = ++flush->in_place_landed;
-	zf_mutex_unlock(&flush->lock);
-	zf_mutex_lock(&data->lock);
-	data->in_place_landed = zf_max_u64(data->in_place_landed, landed);
-	zf_mutex_unlock(&data->lock);
-}
-
 void zf_in_place_landed(struct zf_append *append)
 {
 	struct zf_inode *inode = append->segments[0].inode;
 	struct zf_data *data = &inode->data;
 
-	note_landed(append);
 	zf_rwlock_wrlock(&inode->lock);
+	if (!append->fua)
+		data->write_mark = zf_dev_write_mark(inode->fs->dev);
 	zf_mutex_lock(&data->lock);
 	for (unsigned int i = 0; i < append->count; i++)
 		if (append->blocks[i]->state == ZF_BLOCK_FLIGHT)
@@ -180,46 +165,14 @@ void zf_in_place_landed(struct zf_append *append)
 
 /* ---- durable ---- */
 
-/* Landings up to number `wanted` are durable. */
-static int sync_upto(struct zf_fs *fs, uint64_t wanted)
-{
-	struct zf_flush *flush = &fs->flush;
-	uint64_t landed, durable;
-	int r;
-
-	zf_mutex_lock(&flush->lock);
-	landed = flush->in_place_landed;
-	durable = flush->in_place_durable;
-	zf_mutex_unlock(&flush->lock);
-	if (durable >= wanted)
-		return 0;
-	r = zf_dev_flush(fs->dev);
-	if (r < 0)
-		return r;
-	zf_mutex_lock(&flush->lock);
-	flush->in_place_durable = zf_max_u64(flush->in_place_durable, landed);
-	zf_mutex_unlock(&flush->lock);
-	return 0;
-}
-
-int zf_in_place_sync(struct zf_fs *fs)
-{
-	uint64_t landed;
-
-	zf_mutex_lock(&fs->flush.lock);
-	landed = fs->flush.in_place_landed;
-	zf_mutex_unlock(&fs->flush.lock);
-	return sync_upto(fs, landed);
-}
-
 static int sync_inode(struct zf_inode *inode)
 {
-	uint64_t landed;
+	uint64_t mark;
 
-	zf_mutex_lock(&inode->data.lock);
-	landed = inode->data.in_place_landed;
-	zf_mutex_unlock(&inode->data.lock);
-	return sync_upto(inode->fs, landed);
+	zf_rwlock_rdlock(&inode->lock);
+	mark = inode->data.write_mark;
+	zf_rwlock_unlock(&inode->lock);
+	return zf_dev_flush_upto(inode->fs->dev, mark);
 }
 
 /* Of what was dirty before `seq`, is nothing on its way any more? */
@@ -240,10 +193,11 @@ static bool has_landed(struct zf_data *data, uint64_t seq)
 }
 
 /*
- * Would all of it be durable with what is written in place? *ret_seq: what becomes dirty from now on
- * does not matter.
+ * Would all of it be durable with what is written in place, and this record of the log? *ret_seq:
+ * what becomes dirty from now on does not matter.
  */
-static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq)
+static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq,
+		     uint64_t *ret_record)
 {
 	struct zf_data *data = &inode->data;
 	uint64_t durable = zf_txn_durable(inode->fs->txn), changed;
@@ -252,6 +206,7 @@ static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq)
 	zf_rwlock_rdlock(&inode->lock);
 	data_only &= !zf_inode_is_sync(inode);
 	changed = data_only ? inode->essential : inode->item.change;
+	*ret_record = data_only ? inode->essential_record : 0;
 	r = changed <= durable && !(data_only ? inode->essential_dirty : inode->item_dirty);
 	zf_mutex_lock(&data->lock);
 	r &= data->blocks == data->in_place && data->error == 0;
@@ -274,13 +229,13 @@ static bool has_error(struct zf_data *data)
 int zf_data_flush_in_place(struct zf_inode *inode, bool data_only)
 {
 	struct zf_fs *fs = inode->fs;
-	uint64_t seq, seen;
+	uint64_t seq, seen, record;
 	bool alone;
 	int r;
 
 	if (inode->type != S_IFREG || !zf_alloc_has_overwrite(fs->alloc))
 		return 0;
-	alone = is_alone(inode, data_only, &seq);
+	alone = is_alone(inode, data_only, &seq, &record);
 	for (;;) {
 		seen = zf_flush_events(fs);
 		r = zf_in_place_start(inode, true);
@@ -290,5 +245,9 @@ int zf_data_flush_in_place(struct zf_inode *inode, bool data_only)
 	}
 	if (r == 0)
 		r = sync_inode(inode);
-	return r < 0 ? r : alone && !has_error(&inode->data);
+	if (r < 0)
+		return r;
+	if (alone && record > 0)
+		alone = zf_log_wait(fs->log, record) == 0;
+	return alone && !has_error(&inode->data);
 }

@@ -3,8 +3,8 @@
  * Dirty blocks that are written in place (fs/overwrite.h): their way to the device.
  *
  * They are packed into writes like others into appends, and land by the same lists (fs/append.h);
- * but a landing changes no tree. What was not written with FUA is durable after a flush: landings
- * are counted, and a flush covers those that it found. So those who come meanwhile share one.
+ * but a landing changes no tree. What was not written with FUA is durable after a flush
+ * (data->write_mark).
  */
 #ifndef ZF_FS_IN_PLACE_H
 #define ZF_FS_IN_PLACE_H
@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 struct zf_append;
-struct zf_fs;
 struct zf_inode;
 
 /*
@@ -31,9 +30,6 @@ int zf_in_place_start(struct zf_inode *inode, bool durable);
 
 /* The append's blocks, of one inode, were written in place. */
 void zf_in_place_landed(struct zf_append *append);
-
-/* All that has landed is durable, of any inode. */
-int zf_in_place_sync(struct zf_fs *fs);
 
 /*
  * What the inode has in memory that is written in place is durable when this returns 0 or more. 1:

@@ -75,7 +75,8 @@ struct zf_inode {
 	bool essential_dirty; /* ... not only in times */
 	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
 	int64_t lazy_since_s;
-	uint64_t essential; /* the transaction that last stored more than times, at the latest */
+	uint64_t essential; /* the transaction that last stored more than times, at the latest ... */
+	uint64_t essential_record; /* ... but this record of the log has it: then that is 0 */
 	struct zf_data data;
 
 	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
@@ -132,6 +133,7 @@ struct zf_fs {
 	struct zf_alloc *alloc;
 	struct zf_forest *forest;
 	struct zf_txn *txn;
+	struct zf_log *log;    /* NULL on a read-only mount */
 	struct zf_super super; /* as mounted */
 	struct zf_mount_options options;
 	struct zf_report report;
@@ -149,6 +151,9 @@ struct zf_fs {
 	unsigned int dirty_count;    /* of these */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
+	/* Inodes that left memory took with them what had changed in them (fs/changes.h), up to
+	 * this generation. */
+	_Atomic uint64_t changes_lost;
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "fs/in_place.h"
 #include "fs/op.h"
 
 #define PROTECTED (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)
@@ -70,16 +69,6 @@ bool zf_inode_is_sync(const struct zf_inode *inode)
 	if (inode->fs->options.sync_names && inode->type == S_IFDIR)
 		return true;
 	return has(inode, ZF_INODE_SYNC | ZF_INODE_DIRSYNC);
-}
-
-int zf_inode_make_durable(struct zf_inode *inode)
-{
-	int r = zf_data_flush_in_place(inode, true);
-
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = zf_data_flush(inode, true);
-	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
 }
 
 /* ---- open ---- */

@@ -19,6 +19,14 @@ bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int erro
 
 /* A write in place has ended, well or badly. The append is gone afterwards. */
 void zf_land_in_place(struct zf_append *append);
+/*
+ * A record of the log has brought the rider's blocks, which are all that is in memory of one inode:
+ * into the trees with them, and the append is over. An error leaves it to others to land, later.
+ * Inode locked exclusively, log entered: waits for no commit.
+ */
+int zf_land_rider(struct zf_append *append);
+/* Stores the item, under the same conditions. */
+int zf_land_item(struct zf_inode *inode);
 
 /* Blocks of this file landed or are gone: those that were held because of them are looked at again.
  */

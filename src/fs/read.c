@@ -172,7 +172,7 @@ static int hold_run(struct round *round, const struct run *run)
 		r = zf_summary_fetch(&round->reader, round->source[run->first], run->count,
 				     round->csum + run->first);
 	else if (!round->holds)
-		round->hold = zf_alloc_hold(alloc);
+		round->hold = zf_alloc_overwrite_hold(alloc);
 	if (r < 0)
 		return r;
 	round->holds |= round->in_place[run->first];
@@ -184,7 +184,7 @@ static int hold_run(struct round *round, const struct run *run)
 static void end_hold(struct round *round)
 {
 	if (round->holds)
-		zf_alloc_let_go(round->reader.inode->fs->alloc, round->hold);
+		zf_alloc_overwrite_let_go(round->reader.inode->fs->alloc, round->hold);
 	round->holds = false;
 }
 

@@ -505,16 +505,16 @@ static void a_reader_keeps_what_it_looked_up(void **state)
 	other = data_rig_make(&rig, "other");
 	write_zeroes(&rig, ino, 0, MIB);
 	data_rig_sync(&rig);
-	hold = zf_alloc_hold(alloc);
+	hold = zf_alloc_overwrite_hold(alloc);
 	data_rig_truncate(&rig, ino, 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_txn_commit(zf_fs_txn(rig.fs), true), 0);
 	/* Those who come later do not keep it. */
 	for (unsigned int i = 0; i < 4; i++)
-		zf_alloc_let_go(alloc, zf_alloc_hold(alloc));
+		zf_alloc_overwrite_let_go(alloc, zf_alloc_overwrite_hold(alloc));
 	write_zeroes(&rig, other, 0, 64 * KIB);
 	assert_int_equal(in_place_bytes(&rig, other, 0, MIB), 0);
-	zf_alloc_let_go(alloc, hold);
+	zf_alloc_overwrite_let_go(alloc, hold);
 	write_zeroes(&rig, other, 0, 64 * KIB);
 	assert_int_equal(in_place_bytes(&rig, other, 0, MIB), 64 * KIB);
 	data_rig_deinit(&rig);

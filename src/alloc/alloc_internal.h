@@ -180,6 +180,8 @@ int zf_alloc_overwrite_init(struct zf_alloc *alloc);
 void zf_alloc_overwrite_deinit(struct zf_alloc *alloc);
 /* No extent names these bytes any more, by the running transaction. */
 void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/* A replay makes bytes live that it may have freed before. */
+void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* Makes free what was freed long enough ago. */
 void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent);
 /* Is anything in this zone not free? */

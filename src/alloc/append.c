@@ -110,6 +110,8 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 
 	zf_mutex_lock(&alloc->lock);
 	zone->live += (uint32_t)(len >> ZF_BLOCK_SHIFT);
+	if (zone->held && zone->role == ZF_ROLE_OVERWRITE)
+		zf_alloc_overwrite_live_again_locked(alloc, address, len);
 	assert(zone->live <= zone->pointer && end <= zone->pointer);
 	if (end > zone->written)
 		zone->written = (uint32_t)end;

@@ -80,6 +80,37 @@ void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, u
 	STAILQ_INSERT_TAIL(&alloc->overwrite.freed, freed, link);
 }
 
+static void note_freed(struct zf_alloc *alloc, const struct zf_freed *like, uint64_t from,
+		       uint64_t to)
+{
+	struct zf_freed *freed = from < to ? malloc(sizeof(*freed)) : NULL;
+
+	if (!freed)
+		return;
+	*freed = *like;
+	freed->address = from;
+	freed->len = to - from;
+	STAILQ_INSERT_HEAD(&alloc->overwrite.freed, freed, link);
+}
+
+void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	struct zf_overwrite *overwrite = &alloc->overwrite;
+	struct zf_freed *freed, *next;
+
+	STAILQ_FOREACH_SAFE (freed, &overwrite->freed, link, next) {
+		uint64_t end = freed->address + freed->len;
+
+		if (freed->address >= address + len || end <= address)
+			continue;
+		STAILQ_REMOVE(&overwrite->freed, freed, zf_freed, link);
+		/* What it says of the bytes on either side stays true. */
+		note_freed(alloc, freed, freed->address, zf_min_u64(address, end));
+		note_freed(alloc, freed, zf_max_u64(address + len, freed->address), end);
+		free(freed);
+	}
+}
+
 /*
  * What was in flight in an era is over two eras later, because a new one begins only when all holds
  * of the one before have been let go. So those who come meanwhile keep nobody waiting.
@@ -188,6 +219,55 @@ int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t l
 	return r;
 }
 
+/* As a zone of the role is: for one that the committed state knows as another, or as empty. */
+static void give_role_locked(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+
+	if (zone->role == ZF_ROLE_OVERWRITE)
+		return;
+	zone->role = ZF_ROLE_OVERWRITE;
+	zone->emptied_generation = 0;
+	zone->written = zone->capacity;
+	zf_alloc_set_pointer_locked(alloc, zone_no, zone->capacity);
+	atomic_fetch_add(&alloc->overwrite.zone_count, 1);
+}
+
+/* It has the role, or can have got it since: nothing was live in what it was before. */
+static bool can_have_role(const struct zf_alloc *alloc, uint64_t zone_no)
+{
+	return zone_no >= 2 && zone_no < alloc->zone_count &&
+	       zone_is_conventional(alloc, (uint32_t)zone_no) &&
+	       (alloc->zones[zone_no].role == ZF_ROLE_OVERWRITE ||
+		(alloc->zones[zone_no].live == 0 && alloc->zones[zone_no].system_live == 0));
+}
+
+int zf_alloc_overwrite_claim(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	uint64_t zone_no = address / alloc->geometry->zone_size;
+	uint64_t end = (address % alloc->geometry->zone_size + len) >> ZF_BLOCK_SHIFT;
+	int r = 0;
+
+	zf_mutex_lock(&alloc->lock);
+	if (!zf_is_aligned(address | len, ZF_BLOCK_SIZE) || len == 0 ||
+	    !can_have_role(alloc, zone_no) || len > alloc->geometry->zone_size ||
+	    end > alloc->zones[zone_no].capacity) {
+		r = zf_report_corrupt(alloc->report, "log record's range", address,
+				      "length has %" PRIu64
+				      ", expected whole blocks of a zone for what is written in "
+				      "place",
+				      len);
+	} else if (!map_of(alloc, (uint32_t)zone_no)) {
+		r = -ENOMEM;
+	} else {
+		give_role_locked(alloc, (uint32_t)zone_no);
+		mark(alloc, address, len, true);
+		alloc->zones[zone_no].held = true;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
 void zf_alloc_overwrite_distrust(struct zf_alloc *alloc)
 {
 	zf_mutex_lock(&alloc->lock);
@@ -263,11 +343,7 @@ int zf_alloc_overwrite_open(struct zf_alloc *alloc)
 		if (z >= alloc->zone_count || !zone_is_empty(zone) || !can_spare_zone(alloc))
 			continue;
 		alloc->empty_count--;
-		zone->role = ZF_ROLE_OVERWRITE;
-		zone->emptied_generation = 0;
-		zone->written = zone->capacity;
-		zf_alloc_set_pointer_locked(alloc, z, zone->capacity);
-		atomic_fetch_add(&alloc->overwrite.zone_count, 1);
+		give_role_locked(alloc, z);
 		r = 0;
 	}
 	zf_mutex_unlock(&alloc->lock);

@@ -27,6 +27,12 @@ bool zf_alloc_has_overwrite(struct zf_alloc *alloc);
 
 /* The mount: an extent of the committed state has these bytes. -EUCLEAN. */
 int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/*
+ * The mount, as zf_alloc_hold() for bytes that a record of the log names as overwritable: they are
+ * taken, whatever the committed state says, and their zone has the role, which it may have got since
+ * then. Extents may name them, give them up and name them again, until zf_alloc_let_go(). -EUCLEAN.
+ */
+int zf_alloc_overwrite_claim(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* It could not be loaded: nothing is given out until the next mount. */
 void zf_alloc_overwrite_distrust(struct zf_alloc *alloc);
 

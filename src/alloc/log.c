@@ -29,8 +29,7 @@ bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 /* Could it take records, now or once a superblock names it? */
 static bool has_room(const struct zf_zone *zone)
 {
-	return !zone->log_closed && !zone->pointer_unknown && !zone->unusable &&
-	       zone->pointer < zone->capacity;
+	return !zone->log_closed && !zone->unusable && zone->pointer < zone->capacity;
 }
 
 uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc)
@@ -109,7 +108,8 @@ static void note_written(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
-	if (zone->pending > 0 || zone->written == zone->pointer)
+	assert(zone->pending == 0);
+	if (zone->written == zone->pointer)
 		return;
 	zone->written = zone->pointer;
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -148,7 +148,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
 	zone->log_closed = false;
-	if (zone->pointer > 0 || zone->pointer_unknown || zone->unusable) {
+	if (zone->pointer > 0 || zone->unusable) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
 	}
@@ -350,7 +350,9 @@ int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 				      "end has %" PRIu64 ", expected at most the pointer, %" PRIu64,
 				      offset + len, (uint64_t)zone->pointer << ZF_BLOCK_SHIFT);
 	} else {
-		if (zone->role == ZF_ROLE_NONE || zone->role == ZF_ROLE_META)
+		if (zone->role == ZF_ROLE_OVERWRITE && zone->live == 0)
+			zf_alloc_overwrite_left_locked(alloc, (uint32_t)zone_no);
+		if (zone->live == 0 && zone->role != ZF_ROLE_COLD && zone->role != ZF_ROLE_LOG)
 			zone->role = ZF_ROLE_HOT;
 		zone->held = true;
 		zf_alloc_dirty_locked(alloc, (uint32_t)zone_no);

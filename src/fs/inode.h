@@ -138,6 +138,11 @@ struct zf_fs {
 	struct zf_mount_options options;
 	struct zf_report report;
 	bool read_only;
+	/*
+	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
+	 * edits their items past them, and those without a name may get one again.
+	 */
+	bool recovering;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
 	unsigned int idle_max;			       /* unused inodes in each shard */
@@ -207,6 +212,12 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
+/* What lets a file grow: a replayed operation has to find the room that it had. */
+static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
+{
+	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
+}
+
 #define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
@@ -235,9 +246,11 @@ int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
  */
 int zf_orphan_run(struct zf_fs *fs);
 /*
- * At mount: deletes every orphan and finishes every intent. What is damaged is reported and left.
- * Fails only if the filesystem as a whole does.
+ * At mount: what the committed state has begun and not ended, before the log is replayed; and
+ * what has no name, once it is. What is damaged is reported and left. Fail only if the filesystem
+ * as a whole does.
  */
+int zf_intents_finish(struct zf_fs *fs);
 int zf_orphan_recover(struct zf_fs *fs);
 
 /* ---- mkfs (root.c) ---- */

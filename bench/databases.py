@@ -87,8 +87,8 @@ class Postgres:
         try:
             self.wait_answers()
             self.ask("pgbench", "-i", "-q", "-s", self.scale)
-            self.ask("psql", "-Xqc", "create table filler (t text)", "-c", "alter table filler alter t set storage external",
-                     "-c", "checkpoint")
+            self.ask("psql", "-Xqc", "create table filler (t text)", "-c",
+                     "alter table filler alter t set storage external", "-c", "checkpoint")
         except BaseException:
             self.__exit__()
             raise

@@ -16,9 +16,10 @@ TIMEOUT_S = 900
 
 
 def dsync(verb, cache, depth, **more):
-    """PostgreSQL's question, as fio asks it: 4 KiB pieces of a file that is there (overwrite), or that grows (extend)."""
+    """PostgreSQL's question, as fio asks it: 4 KiB pieces of a file that is there (overwrite), or that grows."""
     name = f"{verb} {cache}" + (f", depth {depth}" if depth > 1 else "")
-    return Operation(name, "durable", RATE, ("--rw=write", "--bs=4k", "--sync=dsync", f"--direct={int(cache == 'direct')}",
+    return Operation(name, "durable", RATE, ("--rw=write", "--bs=4k", "--sync=dsync",
+                                             f"--direct={int(cache == 'direct')}",
                                              f"--overwrite={int(verb == 'overwrite')}", f"--iodepth={depth}",
                                              f"--ioengine={'io_uring' if depth > 1 else 'psync'}"),
                      is_raw=verb == "overwrite", is_durable=True, **more)
@@ -99,7 +100,8 @@ def write_zeroes(jobs, peer, path, mib):
     """(1, seconds) of one call, timed by the program that made it."""
     command = peer.zeroing(jobs.build / "bench/durable")
     done = subprocess.run([*map(str, command), "zero", path, str(mib)], check=False, text=True, timeout=TIMEOUT_S,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=peer.zeroing_env())
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=peer.zeroing_env())
     if done.returncode == 95:
         raise Unsupported(f"{peer.name} has no write-zeroes")
     if done.returncode != 0:

@@ -29,8 +29,9 @@ class Goal:
     def __str__(self):
         if self.seconds is not None:
             return f"{self.medium}: {self.operation}, within {self.seconds * 1000:.0f} ms"
-        other = "" if not self.beside else f": {self.beside}" if self.peer != "zfuse" else self.beside
-        return f"{self.medium}: {self.operation}, beside {'' if self.beside and self.peer == 'zfuse' else self.peer}{other}"
+        other = [] if self.peer == "zfuse" else [self.peer]
+        other += [self.beside] if self.beside else []
+        return f"{self.medium}: {self.operation}, beside {': '.join(other)}"
 
 
 def durable_goals():
@@ -46,7 +47,8 @@ def durable_goals():
     for extend, overwrite in zip(GROWING[::2], GROWING[1::2]):
         if extend.name != "extend direct, depth 32":
             found.append(Goal("disk", extend.name, "zfuse", 0.9, overwrite.name))
-    found += [Goal("disk", PREPARED[how].name, "zfuse", 0.9, PREPARED["written"].name) for how in ("zeroed", "allocated")]
+    found += [Goal("disk", PREPARED[how].name, "zfuse", 0.9, PREPARED["written"].name)
+              for how in ("zeroed", "allocated")]
     found.append(Goal("disk", "write-zeroes 10 GiB", "zfuse", 1.0, seconds=0.010))
     found += [Goal("disk", beside.name, "zfuse", 0.97, alone.name) for alone, beside in FOREGROUND]
     return found

@@ -24,7 +24,8 @@ import sys
 import threading
 import time
 
-GONE = (errno.ENOTCONN, errno.ECONNABORTED, errno.EIO)
+# What a program is told when the daemon is gone, over either transport.
+GONE = (errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED, errno.EIO)
 FALLOC_ZERO_RANGE, FALLOC_PUNCH_HOLE_KEEP = 0x10, 0x03
 BLOCK = 4096
 

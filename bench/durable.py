@@ -3,6 +3,7 @@
 
 A database extends its log, or makes it in advance and overwrites it: which costs what is the question of `durable`.
 """
+import dataclasses
 import subprocess
 import time
 
@@ -46,9 +47,10 @@ DURABLE = [*GROWING, *PREPARED.values(), *CLIENTS]
 ZERO = {size: (Operation(f"write-zeroes {size} GiB", "zeroes", SECONDS, needs_zeroes=True),
                Operation(f"dd of zeroes {size} GiB", "zeroes", SECONDS)) for size in (1, 10)}
 FOREGROUND = [
-    (Operation("1 MiB writes alone", "zeroes", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1")),
+    (Operation("1 MiB writes alone", "zeroes", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1", "--size={data_mib}M")),
      Operation("1 MiB writes beside zeroing", "zeroes", MIB, needs_zeroes=True)),
-    (Operation("4 KiB writes alone", "zeroes", RATE, ("--rw=randwrite", "--bs=4k", "--direct=1")),
+    (Operation("4 KiB writes alone", "zeroes", RATE, ("--rw=randwrite", "--bs=4k", "--direct=1",
+                                                      "--size={random_mib}M")),
      Operation("4 KiB writes beside zeroing", "zeroes", RATE, needs_zeroes=True)),
 ]
 ZEROES = [*(o for pair in ZERO.values() for o in pair), *(o for pair in FOREGROUND for o in pair)]
@@ -135,6 +137,8 @@ def has_time_and_room(jobs, peer, mib):
 def run_foreground(jobs, peer):
     """One after the other, alone and beside a loop that zeroes; who is first alternates."""
     write_zeroes(jobs, peer, peer.mnt / "background", jobs.sizes.zero_mib)
+    run("dd", "if=/dev/zero", f"of={peer.mnt / 'foreground'}", "bs=1M", f"count={jobs.sizes.data_mib}", "conv=fsync",
+        timeout=TIMEOUT_S)
     for pair in range(jobs.sizes.zero_pairs):
         for alone, beside in FOREGROUND:
             both = [lambda a=alone, p=pair: foreground(jobs, peer, a, a, p),
@@ -144,9 +148,10 @@ def run_foreground(jobs, peer):
 
 
 def foreground(jobs, peer, job, operation, pair):
+    sizes = dataclasses.asdict(jobs.sizes)
     jobs.measured(peer, operation, lambda: jobs.fio_job(
-        peer, job.unit, "--filename=foreground", f"--size={jobs.sizes.random_mib}M", "--overwrite=1",
-        f"--runtime={int(jobs.sizes.durable_s * 1000)}ms", *job.arguments), pair=pair)
+        peer, job.unit, "--filename=foreground", "--overwrite=1", f"--runtime={int(jobs.sizes.durable_s * 1000)}ms",
+        *(word.format(**sizes) for word in job.arguments)), pair=pair)
 
 
 def foreground_beside(jobs, peer, job, operation, pair):

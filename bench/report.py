@@ -126,6 +126,11 @@ def short(value):
     return f"{value:.2f}" if value >= 0.0995 or value == 0 else f"{value:.3f}"
 
 
+def short_speed(operation, value):
+    """Some take microseconds, where others take minutes."""
+    return f"{value:.6f}" if operation.unit == SECONDS and value < 0.0095 else short(value)
+
+
 def short_ratio(value):
     if value is None:
         return "–"
@@ -167,7 +172,7 @@ def speed_table(run, summary):
     for name, cells in summary.items():
         row = [label(name)]
         for peer in peers:
-            text = short(cells[peer]["speed"]) if peer in cells else "–"
+            text = short_speed(OPERATIONS[name], cells[peer]["speed"]) if peer in cells else "–"
             times = ratio(name, cells, peer)
             row.append(text if peer == "zfuse" or times is None else f"{text} ({short_ratio(times)})")
         rows.append(row)

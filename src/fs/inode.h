@@ -130,10 +130,16 @@ struct zf_fs {
 	struct zf_alloc *alloc;
 	struct zf_forest *forest;
 	struct zf_txn *txn;
+	struct zf_log *log;    /* NULL on a read-only mount */
 	struct zf_super super; /* as mounted */
 	struct zf_mount_options options;
 	struct zf_report report;
 	bool read_only;
+	/*
+	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
+	 * edits their items past them, and those without a name may get one again.
+	 */
+	bool recovering;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
 	unsigned int idle_max;			       /* unused inodes in each shard */
@@ -147,6 +153,9 @@ struct zf_fs {
 	unsigned int dirty_count;    /* of these */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
+	/* Inodes that left memory took with them what had changed in them (fs/changes.h), up to
+	 * this generation. */
+	_Atomic uint64_t changes_lost;
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
@@ -200,6 +209,12 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
+/* What lets a file grow: a replayed operation has to find the room that it had. */
+static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
+{
+	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
+}
+
 #define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
@@ -228,9 +243,11 @@ int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
  */
 int zf_orphan_run(struct zf_fs *fs);
 /*
- * At mount: deletes every orphan and finishes every intent. What is damaged is reported and left.
- * Fails only if the filesystem as a whole does.
+ * At mount: what the committed state has begun and not ended, before the log is replayed; and
+ * what has no name, once it is. What is damaged is reported and left. Fail only if the filesystem
+ * as a whole does.
  */
+int zf_intents_finish(struct zf_fs *fs);
 int zf_orphan_recover(struct zf_fs *fs);
 
 /* ---- mkfs (root.c) ---- */

@@ -2,9 +2,9 @@
 /*
  * Mounting: from a device to a struct zf_fs, and back.
  *
- * A mount reads the newest superblock, the root tree, the whole zone tree and one zone report;
- * nothing else. Then, if it may write, it finishes what the last mount left behind (orphans,
- * intents).
+ * A mount reads the newest superblock, the root tree, the whole zone tree, one zone report, and the
+ * log; nothing else. Then, if it may write, it finishes what the last mount left behind
+ * (fs/recover.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,9 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "fs/recover.h"
+#include "log/log.h"
+#include "log/read.h"
 #include "txn/root_format.h"
 #include "txn/system_nodes.h"
 
@@ -145,6 +148,14 @@ static int load_zones(struct zf_fs *fs)
 	return r;
 }
 
+/* A state of old that was asked for can do without its log, whose zones may be others' by now. */
+static int load_log_zones(struct zf_fs *fs)
+{
+	int r = zf_alloc_log_load(fs->alloc, &fs->super);
+
+	return r == -EUCLEAN && fs->options.generation ? 0 : r;
+}
+
 /* ---- which superblock ---- */
 
 static int load_state(struct zf_fs *fs)
@@ -157,6 +168,8 @@ static int load_state(struct zf_fs *fs)
 		r = load_trees(fs);
 	if (r == 0)
 		r = load_zones(fs);
+	if (r == 0)
+		r = load_log_zones(fs);
 	if (r == 0)
 		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
 	return r;
@@ -230,7 +243,20 @@ static void want_commit(void *arg)
 	zf_background_want_commit(arg);
 }
 
-static int load(struct zf_fs *fs)
+/* It writes nothing before recovery is over, but commits say how far that has come. */
+static int start_log(struct zf_fs *fs)
+{
+	struct zf_txn_log hooks;
+	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+
+	if (r < 0)
+		return r;
+	zf_log_hooks(fs->log, &hooks);
+	zf_txn_set_log(fs->txn, &hooks);
+	return 0;
+}
+
+static int load(struct zf_fs *fs, struct zf_log_found *found)
 {
 	struct zf_txn_options options = {0};
 	unsigned int stepped_over;
@@ -250,6 +276,9 @@ static int load(struct zf_fs *fs)
 	}
 	if (stepped_over)
 		tell_step_back(fs, stepped_over);
+	r = zf_recover_read(fs, found);
+	if (r < 0)
+		return r;
 	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 1;
 	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
 	if (r < 0)
@@ -261,6 +290,9 @@ static int load(struct zf_fs *fs)
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
 	if (r < 0 || fs->read_only)
+		return r;
+	r = start_log(fs);
+	if (r < 0)
 		return r;
 	zf_txn_settle(fs->txn);
 	/* Nothing is reset before a commit of our own when a record was stepped over. */
@@ -274,6 +306,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_inode_table_deinit(fs);
 	zf_flush_deinit(fs);
 	zf_txn_free(fs->txn);
+	zf_log_free(fs->log);
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
@@ -291,13 +324,14 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
-static int recover(struct zf_fs *fs)
+static int load_and_recover(struct zf_fs *fs)
 {
-	int r = zf_orphan_recover(fs);
+	struct zf_log_found found = {0};
+	int r = load(fs, &found);
 
-	if (r < 0)
-		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "finishing what the last mount left failed: %s", strerror(-r));
+	if (r == 0 && !fs->read_only)
+		r = zf_recover(fs, &found);
+	zf_log_found_free(&found);
 	return r;
 }
 
@@ -319,9 +353,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 	zf_inode_table_init(fs);
 	r = zf_flush_init(fs);
 	if (r == 0)
-		r = load(fs);
-	if (r == 0 && !fs->read_only)
-		r = recover(fs);
+		r = load_and_recover(fs);
 	if (r == 0 && options->threads && !fs->read_only)
 		r = zf_background_start(fs);
 	if (r < 0) {

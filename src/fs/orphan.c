@@ -254,9 +254,12 @@ static int for_each(struct zf_fs *fs, uint64_t objectid, enum zf_fs_key type,
 	}
 }
 
+int zf_intents_finish(struct zf_fs *fs)
+{
+	return for_each(fs, ZF_INO_INTENTS, ZF_KEY_INTENT, recover_intent);
+}
+
 int zf_orphan_recover(struct zf_fs *fs)
 {
-	int r = for_each(fs, ZF_INO_INTENTS, ZF_KEY_INTENT, recover_intent);
-
-	return r < 0 ? r : for_each(fs, ZF_INO_ORPHANS, ZF_KEY_ORPHAN, recover_orphan);
+	return for_each(fs, ZF_INO_ORPHANS, ZF_KEY_ORPHAN, recover_orphan);
 }

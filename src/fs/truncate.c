@@ -117,8 +117,8 @@ static int grow(struct truncation *truncation)
 	int r = grows ? zf_truncate_before_size(inode, truncation->may_wait) : 0;
 
 	if (r == 0)
-		r = zf_trans_join(inode->fs->txn, ZF_RESERVE_NORMAL, 1, truncation->may_wait,
-				  &trans);
+		r = zf_trans_join(inode->fs->txn, zf_fs_growing_class(inode->fs), 1,
+				  truncation->may_wait, &trans);
 	if (r != 0)
 		return r;
 	if (grows)

@@ -113,6 +113,12 @@ class Tables(unittest.TestCase):
         made = report.speed_table(a_run(samples), report.summarize(a_run(samples)))
         self.assertIn("| create file | 24.1k | 16.0k (1.51) |", made)
 
+    def test_show_what_takes_no_time_at_all(self):
+        samples = [sample("zfuse", "write-zeroes 1 GiB", 0, 1, 0.000213), sample("zfuse", "untar", 0, 1, 1.5)]
+        made = report.speed_table(a_run(samples), report.summarize(a_run(samples)))
+        self.assertIn("| 0.000213 |", made)
+        self.assertIn("|     1.50 |", made)
+
     def test_tell_the_device_only_of_those_that_have_one(self):
         samples = [sample("zfuse", "create file", 0, 100, 1.0, costs(writes=50)),
                    sample("btrfs", "create file", 0, 100, 1.0, costs())]

@@ -412,6 +412,11 @@ static int drop_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	return zf_dev_report(drop_of(dev)->image, first, count, zones);
 }
 
+static void drop_warm(struct zf_dev *dev, uint32_t zone_no)
+{
+	zf_dev_warm(drop_of(dev)->image, zone_no);
+}
+
 static int drop_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
 	return zf_dev_raise_pointer(drop_of(dev)->image, zone_no, wp);
@@ -443,6 +448,7 @@ static const struct zf_dev_ops drop_ops = {
 	.run = drop_run,
 	.read = drop_read,
 	.report = drop_report,
+	.warm = drop_warm,
 	.raise_pointer = drop_raise_pointer,
 	.close = drop_close,
 };

@@ -2,7 +2,7 @@
 /*
  * The crash explorer's command line; scripts/crash builds and runs it.
  *
- *      crash [--cuts N] [--seed S] [--ops N] [--variants N] [--jobs N] [--records N] [--lie LIE]
+ *      crash [--cuts N] [--seed S] [--ops N] [--variants N] [--jobs N] [--records N] [--plant BUG]
  *      crash --repeat SEED:CUT:VARIANT[:NESTED:VARIANT]
  */
 #include <inttypes.h>
@@ -17,19 +17,20 @@
 struct arguments {
 	uint64_t cuts, seed, records;
 	unsigned int ops, variants, jobs;
-	enum lie lie;
+	const struct plant *plant;
 	const char *repeat;
 };
 
-static enum lie parse_lie(const char *name)
+static const struct plant *parse_plant(const char *name)
 {
-	static const char *const lies[LIE_COUNT] = {"none", "flush", "fua", "ack"};
+	const struct plant *plant = plant_find(name);
 
-	for (unsigned int i = 0; i < LIE_COUNT; i++) {
-		if (strcmp(name, lies[i]) == 0)
-			return (enum lie)i;
-	}
-	fprintf(stderr, "crash: no such lie: %s\n", name);
+	if (plant)
+		return plant;
+	fprintf(stderr, "crash: no such bug can be planted here: %s. There are:", name);
+	for (unsigned int i = 0; i < plant_count; i++)
+		fprintf(stderr, " %s", plants[i].name);
+	fprintf(stderr, "\n");
 	exit(2);
 }
 
@@ -47,8 +48,8 @@ static bool take_argument(struct arguments *arguments, const char *name, const c
 		arguments->variants = (unsigned int)strtoul(value, NULL, 0);
 	else if (strcmp(name, "--jobs") == 0)
 		arguments->jobs = (unsigned int)strtoul(value, NULL, 0);
-	else if (strcmp(name, "--lie") == 0)
-		arguments->lie = parse_lie(value);
+	else if (strcmp(name, "--plant") == 0)
+		arguments->plant = parse_plant(value);
 	else if (strcmp(name, "--repeat") == 0)
 		arguments->repeat = value;
 	else
@@ -77,7 +78,7 @@ static uint64_t now_ms(void)
 /* Every jobs-th record. */
 static int work(const struct arguments *arguments, unsigned int job)
 {
-	struct record_options options = {.ops = arguments->ops, .lie = arguments->lie};
+	struct record_options options = {.ops = arguments->ops, .plant = arguments->plant};
 	uint64_t most = arguments->cuts / arguments->jobs + 1, began = now_ms();
 	struct tally tally = {0};
 	bool ok = true;
@@ -96,7 +97,7 @@ static int work(const struct arguments *arguments, unsigned int job)
 
 static int repeat(const struct arguments *arguments)
 {
-	const struct record_options options = {.ops = arguments->ops, .lie = arguments->lie};
+	const struct record_options options = {.ops = arguments->ops, .plant = arguments->plant};
 	struct cut_name name;
 
 	if (!cut_name_parse(arguments->repeat, &name)) {
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 
 	setlinebuf(stdout);
 	parse(argc, argv, &arguments);
+	plant_begin(arguments.plant);
 	if (arguments.repeat)
 		return repeat(&arguments);
 	printf("seed %" PRIu64 "\n", arguments.seed);

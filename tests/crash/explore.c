@@ -42,10 +42,11 @@ static uint64_t seed_of(const struct cut_name *name)
 
 static bool say_how_to_repeat(const struct record *record, const struct cut_name *name)
 {
-	static const char *const lies[LIE_COUNT] = {"", " --lie flush", " --lie fua", " --lie ack"};
+	const struct record_options *options = &record->options;
 
-	fprintf(stderr, "to repeat: scripts/crash%s --ops %u --repeat ", lies[record->options.lie],
-		record->options.ops);
+	fprintf(stderr, "to repeat: scripts/crash%s%s --ops %u --repeat ",
+		options->plant ? " --plant " : "", options->plant ? options->plant->name : "",
+		options->ops);
 	cut_name_print(stderr, name);
 	fprintf(stderr, "\n");
 	return false;

@@ -22,15 +22,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/plant.h"
 #include "support/sim.h"
 #include "support/workload.h"
 
-/* Bugs planted to see whether they are found: what the filesystem is told is not what is done. */
+/* ---- planted bugs, to see whether they are found ---- */
+
+/* Below the filesystem, or in its answers: what it is told is not what is done. */
 enum lie {
 	LIE_NONE,
 	LIE_FLUSH, /* flushes do nothing: the superblock is durable before what it names */
-	LIE_FUA, /* FUA is ignored: zones are reset before the superblock that frees them is durable
-		  */
+	LIE_FUA,   /* FUA is ignored: zones are reset before the superblock that frees them is
+		    * durable */
 	LIE_ACK, /* an fsync counts as answered when it begins */
 	LIE_COUNT,
 };
@@ -39,6 +42,24 @@ struct zf_dev;
 
 /* Makes the device lie from now on. */
 void lie_begin(struct zf_dev *dev, enum lie lie);
+
+/* A planted bug by name (plants.c): where it is, and what finds it. */
+struct plant {
+	const char *name;
+	enum lie lie;
+	enum zf_bug bug; /* in the code (base/plant.h) */
+	uint64_t seed;	 /* of the first record */
+	unsigned int ops;
+	uint64_t cuts; /* by then it must have been found */
+};
+
+extern const struct plant plants[];
+extern const unsigned int plant_count;
+
+/* NULL: there is none of that name, or not in this build. */
+const struct plant *plant_find(const char *name);
+/* Turns on its bug in the code, and turns off all others. */
+void plant_begin(const struct plant *plant);
 
 /* ---- recording ---- */
 
@@ -50,7 +71,7 @@ struct cut {
 struct record_options {
 	uint64_t seed;
 	unsigned int ops;
-	enum lie lie;
+	const struct plant *plant;	  /* NULL: none */
 	const struct zf_sim_fault *fault; /* NULL: none. Then no cuts are kept, only the end. */
 	uint8_t copies;			  /* of metadata; 0: drawn */
 };

@@ -42,7 +42,7 @@ static bool is_change(const struct zf_op *op)
 
 static bool was_answered(const struct record *record, uint32_t index, uint32_t cut_op)
 {
-	if (record->options.lie == LIE_ACK)
+	if (record->options.plant && record->options.plant->lie == LIE_ACK)
 		return index <= cut_op;
 	return index < cut_op;
 }

@@ -138,7 +138,8 @@ static bool run_mounted(struct record *record, struct zf_sim *sim, struct zf_dev
 {
 	bool ok;
 
-	lie_begin(dev, record->options.lie);
+	if (record->options.plant)
+		lie_begin(dev, record->options.plant->lie);
 	if (record->options.fault)
 		zf_sim_add_fault(sim, record->options.fault);
 	else

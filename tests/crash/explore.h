@@ -7,13 +7,22 @@
  *      explore: clone --zf_sim_crash--> mount (recovery) --> checker, oracle
  *                                         +--> cuts of the recovery's own commands, and once more
  *
- * What is right after a cut. Let K be the last change that is to be seen (every operation has a
- * time of its own, and leaves it on something that has a name), or the last that was acknowledged
- * as durable, whichever is later. Then P1  everything acknowledged is there: K is at least that,
- * and files that were synced have their bytes; P2  the names are the result of all operations up to
- * K and of none behind it; P3  every byte of a file is one that a write put there: the last that
- * was made durable, or a later one up to K's successor; or zero where nothing was; P4  nothing that
- * is read fails. And what has no name is gone, whoever held it: inodes are counted.
+ * What is right after a cut. Let K be the last operation that is to be seen (every one has a time
+ * of its own, and leaves it on something that has a name), or the last that was acknowledged as
+ * durable, whichever is later. Then
+ *
+ *  P1  everything acknowledged is there: K is at least that, and files that were synced have their
+ *      bytes;
+ *  P2  names and attributes, the size after a truncation too, are the result of all operations up
+ *      to K and of none behind it. Content may be older: what writes, fallocate and reflinks did to
+ *      a file is durable by that file's own fsync, by syncfs, or by a commit, and its times with
+ *      it. But a rename over a file is not seen without the content that its source had;
+ *  P3  every byte of a file is one that a write put there: the last that was made durable, or a
+ *      later one up to K's successor; or zero where nothing was;
+ *  P4  nothing that is read fails.
+ *
+ * And what has no name is gone, whoever held it: inodes are counted. It makes no difference whether
+ * something became durable by a commit or by a record of the intent log.
  */
 #ifndef ZF_TESTS_EXPLORE_H
 #define ZF_TESTS_EXPLORE_H

@@ -20,7 +20,12 @@ static bool is_sync(const struct zf_op *op)
 	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC) && op->len > 0);
 }
 
-/* Changes names or attributes: what P2 orders. */
+static bool is_acknowledgement(const struct zf_op *op)
+{
+	return is_sync(op) || op->kind == OP_COMMIT_FINISH;
+}
+
+/* Changes names or attributes, the size by truncation too: what P2 orders. */
 static bool is_change(const struct zf_op *op)
 {
 	switch (op->kind) {
@@ -33,7 +38,6 @@ static bool is_change(const struct zf_op *op)
 	case OP_SETFLAGS:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
-	case OP_FALLOCATE:
 		return op->result >= 0;
 	default:
 		return false;
@@ -84,8 +88,8 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 	note_failed_write(oracle, &op);
 	if (op.result < 0)
 		return;
-	if (is_sync(&op) && !was_answered(record, index, cut_op)) {
-		if (op.kind == OP_FSYNC || op.kind == OP_SYNCFS)
+	if (is_acknowledgement(&op) && !was_answered(record, index, cut_op)) {
+		if (op.kind == OP_FSYNC || op.kind == OP_SYNCFS || op.kind == OP_COMMIT_FINISH)
 			return;
 		op.durable = false;
 		if (op.kind == OP_WRITE)
@@ -102,12 +106,8 @@ static struct oracle *oracle_after(const struct record *record, uint32_t cut_op,
 	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
 		const struct zf_op *op = &record->ops[i];
 
-		if (op->number > seen && is_change(op)) {
-			/* Its time is stored with the last of it. */
-			if (op->kind == OP_FALLOCATE)
-				oracle_begin_fallocate(oracle, op);
+		if (op->number > seen && is_change(op))
 			break;
-		}
 		apply_if_seen(record, oracle, i, cut_op);
 	}
 	oracle_forget_all(oracle);

@@ -293,7 +293,7 @@ static void draw_fallocate(struct workload *w, struct zf_op *op)
 	op->flags = modes[below(w, ZF_ARRAY_SIZE(modes))];
 	if (chance(w, 1))
 		op->flags = FALLOC_FL_COLLAPSE_RANGE;
-	op->uid = chance(w, 50) ? 0 : 1000;
+	op->uid = chance(w, 50) || w->profile->unsettled_max ? 0 : 1000;
 	if (op->flags & FALLOC_FL_PUNCH_HOLE && chance(w, 10))
 		op->len = zf_min_u64(zf_rng_next(&w->rng) >> 1, ZF_FILE_SIZE_MAX - op->offset);
 }

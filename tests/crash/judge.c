@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "check/check.h"
 #include "explore.h"
 #include "superblock/ring.h"
@@ -69,6 +70,18 @@ static uint32_t durable_at(const struct record *record, uint32_t cut_op)
 			durable = op->number;
 	}
 	return durable;
+}
+
+uint32_t promised_at(const struct record *record, uint32_t op)
+{
+	for (uint32_t i = op < record->count ? op + 1 : record->count; i > 0; i--) {
+		const struct zf_op *last = &record->ops[i - 1];
+
+		if (last->result >= 0 && is_acknowledgement(last) &&
+		    was_answered(record, i - 1, op))
+			return i;
+	}
+	return 0;
 }
 
 static void note_failed_write(struct oracle *oracle, const struct zf_op *op)

@@ -25,17 +25,17 @@ const struct plant plants[] = {
 	 .bug = ZF_BUG_RESET_BEFORE_COMMIT,
 	 .seed = 1,
 	 .ops = 400,
-	 .cuts = 5000},
+	 .cuts = 20000},
 	{.name = "zone-reused-early",
 	 .bug = ZF_BUG_ZONE_REUSED_EARLY,
-	 .seed = 1,
+	 .seed = 4,
 	 .ops = 400,
-	 .cuts = 5000},
+	 .cuts = 20000},
 	{.name = "clone-without-share",
 	 .bug = ZF_BUG_CLONE_WITHOUT_SHARE,
 	 .seed = 1,
-	 .ops = 150,
-	 .cuts = 2000},
+	 .length = 2,
+	 .cuts = 10000},
 };
 const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 

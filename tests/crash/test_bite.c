@@ -17,15 +17,23 @@
 static bool is_found(const struct plant *plant)
 {
 	int out = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct record_options options = {.seed = plant->seed, .ops = plant->ops, .plant = plant};
+	struct record_options options = {
+		.name = {.seed = plant->seed, .length = plant->length},
+		.ops = plant->ops,
+		.plant = plant,
+	};
+	const struct explore_limits limits = {.cuts = plant->cuts, .samples = 16};
 	struct tally tally = {0};
+	struct cut_name failed;
 
 	plant_begin(plant);
 	/* What is found is told in full, and here that is no failure. */
 	fflush(stderr);
 	dup2(null, STDERR_FILENO);
-	for (; tally.failures == 0 && tally.cuts < plant->cuts; options.seed++)
-		explore(&options, 2, plant->cuts, &tally);
+	for (; tally.failures == 0 && tally.cuts < plant->cuts; options.name.seed++) {
+		options.name.number = sequence_draw(options.name.seed, plant->length);
+		explore(&options, &limits, &tally, &failed);
+	}
 	fflush(stderr);
 	dup2(out, STDERR_FILENO);
 	close(out);

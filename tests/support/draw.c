@@ -574,11 +574,11 @@ static void adjust(struct workload *w, struct zf_op *op)
 	}
 }
 
-static bool has_to_wait(const struct workload *w, const struct zf_op *op)
+bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op)
 {
 	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
 	       op->kind == OP_FORGET || op->kind == OP_COPY ||
-	       w->kept_count + 2 > WORKLOAD_KEPT_MAX;
+	       workload->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)
@@ -593,7 +593,7 @@ void workload_draw(struct workload *workload, struct zf_op *ret_op)
 	/* What has to wait for a commit cannot come between its steps. */
 	if (workload->commit != COMMIT_NONE) {
 		ret_op->may_wait = false;
-		if (has_to_wait(workload, ret_op))
+		if (workload_has_to_wait(workload, ret_op))
 			ret_op->kind = next_commit_step(workload);
 	}
 }

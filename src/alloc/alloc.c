@@ -23,10 +23,13 @@ static uint32_t active_max(const struct zf_geometry *geometry)
 	return max ? max : UINT32_MAX;
 }
 
-/* The ring's zone, one zone a copy of metadata, one for data: with fewer nothing can be written. */
+/*
+ * The ring's zone, one zone a copy of metadata, the log's two, one for data: with fewer nothing can
+ * be written.
+ */
 static int check_active(const struct zf_alloc *alloc)
 {
-	uint32_t needed = 1u + alloc->copies + 1u;
+	uint32_t needed = 1u + alloc->copies + ACTIVE_FOR_LOG + 1u;
 
 	if (alloc->active_max >= needed)
 		return 0;
@@ -44,6 +47,7 @@ static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info
 		zone->pointer = zone->capacity;
 	zone->reset_count = (uint32_t)info->reset_count;
 	zone->unusable = info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE;
+	zone->warm = info->warm;
 }
 
 static int read_report(struct zf_alloc *alloc)
@@ -90,6 +94,8 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 		alloc->meta_zone[c] = NO_ZONE;
 	for (unsigned int role = 0; role < ZF_ROLE_COUNT; role++)
 		alloc->data_zone[role] = NO_ZONE;
+	for (unsigned int i = 0; i < 2; i++)
+		alloc->log_named[i] = alloc->log_chosen[i] = NO_ZONE;
 	alloc->zones = calloc(alloc->zone_count, sizeof(*alloc->zones));
 	r = alloc->zones ? check_active(alloc) : -ENOMEM;
 	if (r == 0)

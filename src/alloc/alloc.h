@@ -61,6 +61,9 @@ struct zf_zone {
 	uint8_t summary;      /* enum zf_summary_state */
 	bool resetting;
 	bool stuck; /* a metadata zone whose live nodes cannot be read from it, so not be moved */
+	bool log_closed : 1; /* the log's: full, or an append failed; takes no more records */
+	bool held : 1;	     /* records that a mount will replay name bytes in it */
+	bool warm : 1;	     /* empty: see struct zf_zone_info */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -200,6 +203,61 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
 void zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address);
 void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
 
+/* ---- the log's zones (log.c) ---- */
+
+/*
+ * The intent log writes in two zones that the durable superblock names: the current one, and the
+ * one that comes after it. Their role is LOG as long as a superblock names them, or the one that
+ * is being written will; then HOT, to be filled up with data or finished, for data rests in them.
+ * They are never reset, nor given to data, while they are the log's. Data leaves empty zones alone
+ * for those of the two that the log does not have.
+ */
+struct zf_log_zones {
+	uint32_t zone[2];    /* current, next; ZF_SUPER_NO_ZONE: none */
+	uint64_t resets[2];  /* their reset counts */
+	uint64_t pointer[2]; /* bytes in the zone: what lies below is in the trees, or garbage */
+};
+
+/*
+ * Mount, after zf_alloc_load(), before zf_alloc_start(): the mounted superblock's. -EUCLEAN: they
+ * are not the log's, were reset since, or are written less far; the log has none then.
+ */
+int zf_alloc_log_load(struct zf_alloc *alloc, const struct zf_super *super);
+/*
+ * Joins drained, no record in flight, before zf_alloc_freeze(): which zones the superblock of this
+ * transaction is to name. Chooses empty ones (those that the device keeps warm first) where one
+ * is full, failed or missing; a current one that is full gives way to the next. Without room for
+ * them there is only one, or none.
+ */
+void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones);
+/* The superblock that names them is durable: records may go there, and no longer elsewhere. */
+void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones);
+/* Those that the durable superblock names, with their pointers of now. */
+void zf_alloc_log_get(struct zf_alloc *alloc, struct zf_log_zones *ret_zones);
+
+/*
+ * Room for one record in the current zone, or if it does not fit there in the next, which is the
+ * current one from then on (*ret_switched). `reserved` of its blocks are covered by reservations,
+ * which are used up. -ENOSPC: neither. The grant, cut as the caller likes, is ended block by block
+ * with zf_alloc_append_end(); after a failure the zone takes no more records.
+ */
+int zf_alloc_log_begin(struct zf_alloc *alloc, uint64_t len, uint64_t reserved,
+		       struct zf_append_grant *ret_grant, uint64_t *ret_resets, bool *ret_switched);
+
+/*
+ * Mount, before zf_alloc_start(): a record that is to be replayed names these bytes. Until
+ * zf_alloc_let_go() their zone is not reset, and its pointer is behind them. -EUCLEAN: not bytes of
+ * a zone that data can be in.
+ */
+int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+void zf_alloc_let_go(struct zf_alloc *alloc);
+/*
+ * Mount, before zf_alloc_start(): the records in the zone that the superblock names as log_zone
+ * [which] end there; bytes in the zone. The device's pointer may be behind that after an unclean
+ * stop of the host, and a conventional zone has none.
+ */
+void zf_alloc_raise_log(struct zf_alloc *alloc, unsigned int which, uint64_t pointer);
+
 /* ---- nodes ---- */
 
 /* `system`: a node of the root or zone tree, which zone items do not count. */
@@ -290,6 +348,8 @@ void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no, int resu
  */
 int zf_alloc_next_reset(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
+/* The device says so of an empty zone: the log gets it rather than others. */
+void zf_alloc_set_warm(struct zf_alloc *alloc, uint32_t zone_no, bool warm);
 
 /*
  * A partly written zone to be finished on the device, because no other zone can be opened while it

@@ -8,9 +8,12 @@
 
 #define NO_ZONE UINT32_MAX
 
-/* Zones that are never given to data: see zf_alloc_reserve(). */
+/* Zones that are never given to data: see zf_alloc_reserve(). The log's, less those that it has. */
 #define KEPT_FOR_LOG	 2u
 #define KEPT_FOR_RECLAIM 3u
+
+/* Zones that are the log's among those that may be active: two while it switches. */
+#define ACTIVE_FOR_LOG 2u
 
 /*
  * What one new item may cost in its leaf: the largest of a data block's items is an extent (24 + 64
@@ -51,6 +54,8 @@ struct zf_alloc {
 	uint32_t meta_zone[ZF_COPIES_MAX]; /* the streams' zones; NO_ZONE: to be opened */
 	struct runs meta_runs[ZF_COPIES_MAX];
 	uint32_t data_zone[ZF_ROLE_COUNT]; /* of HOT and COLD */
+	uint32_t log_named[2];	/* current, next: by the durable superblock; NO_ZONE: none */
+	uint32_t log_chosen[2]; /* by the one that is being written; else the same */
 	unsigned int tail_max;
 	uint64_t promised_nodes;   /* to joins under way */
 	uint64_t node_live_blocks; /* of all nodes but those of the root and zone trees, every copy
@@ -80,6 +85,17 @@ static inline bool zone_is_conventional(const struct zf_alloc *alloc, uint32_t z
 }
 
 bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- log.c ---- */
+
+/* A superblock that a mount may find names it as the log's, or soon will. */
+bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* Empty zones that the log still wants: for those of its two that are full or missing. */
+uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc);
+/* What its zones have room for, in blocks. */
+uint64_t zf_alloc_log_room_locked(const struct zf_alloc *alloc);
+/* open.c: may the log write to this empty zone, as far as active zones go? */
+bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
 /* The metadata zone that the node at `address` lies in; NULL if an image only claims that it does.
  */

@@ -61,6 +61,7 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zone->pending -= blocks;
 	if (result < 0) {
 		zone->pointer_unknown = true;
+		zone->log_closed = zf_alloc_is_log_locked(alloc, grant->zone_no);
 		if (alloc->data_zone[zone->role] == grant->zone_no)
 			alloc->data_zone[zone->role] = NO_ZONE;
 	}

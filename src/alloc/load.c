@@ -170,13 +170,17 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
 
 /*
  * What a crash left: zones written by a transaction that was lost, and zones reset after one that
- * counts them. Neither holds anything live; they get a role again when they are opened.
+ * counts them. Neither holds anything live, unless a log record names it; they get a role again
+ * when they are opened.
  */
 static void settle_zone(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
+	bool is_log = zf_alloc_is_log_locked(alloc, zone_no);
 
-	if (zone->live || zone->system_live) {
+	if (zone->role == ZF_ROLE_LOG && !is_log)
+		zone->role = ZF_ROLE_HOT;
+	if (zone->live || zone->system_live || zone->held || is_log) {
 		zone->emptied_generation = 0;
 		return;
 	}
@@ -210,7 +214,10 @@ static void choose_streams(struct zf_alloc *alloc)
 	}
 }
 
-/* After an unclean stop of the host: before anything is written. */
+/*
+ * After an unclean stop of the host: before anything is written, and after all that may tell how
+ * far a zone is written: its item, the superblock, the log's records.
+ */
 static int raise_pointer(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];

@@ -7,7 +7,8 @@
  * can be stepped over; when space is short, until N is durable;
  *   - until a durable superblock's summary tree has no entry of it, or a later mount would take
  *     old entries for the new data's;
- *   - until no append is in flight to it and no read that looked up an address in it is.
+ *   - until no append is in flight to it and no read that looked up an address in it is;
+ *   - as long as it is the log's, or a record that a mount will replay names bytes in it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,8 +21,9 @@ bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_n
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
 	return zone_no >= 2 && zone->pointer > 0 && zone->live == 0 && zone->system_live == 0 &&
-	       zone->pending == 0 && !zone->resetting && !zone->unusable &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no);
+	       zone->pending == 0 && !zone->resetting && !zone->unusable && !zone->held &&
+	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	       !zf_alloc_is_log_locked(alloc, zone_no);
 }
 
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation)
@@ -129,6 +131,13 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_set_warm(struct zf_alloc *alloc, uint32_t zone_no, bool warm)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].warm = warm;
+	zf_mutex_unlock(&alloc->lock);
+}
+
 uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 {
 	uint32_t n = 0;
@@ -192,8 +201,8 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 			best = z;
 		}
 	}
-	watermark = zf_alloc_claimed_zones_locked(alloc) + alloc->copies + KEPT_FOR_LOG +
-		    KEPT_FOR_RECLAIM;
+	watermark = zf_alloc_claimed_zones_locked(alloc) +
+		    zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
 	if (!urgent && alloc->empty_count + coming > watermark && written < 2 * live + 4 * per_zone)
 		best = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);
@@ -241,7 +250,7 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
 		pointer = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
-	if (pointer == 0 && !zone->unusable) {
+	if (pointer == 0 && !zone->unusable && !zf_alloc_is_log_locked(alloc, zone_no)) {
 		/* The very first write to it failed. */
 		zone->role = ZF_ROLE_NONE;
 		zone->summary = ZF_SUMMARY_NONE;

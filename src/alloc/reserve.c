@@ -39,9 +39,9 @@ uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserv
 {
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return alloc->copies + KEPT_FOR_LOG + KEPT_FOR_RECLAIM;
+		return alloc->copies + zf_alloc_kept_for_log_locked(alloc) + KEPT_FOR_RECLAIM;
 	case ZF_RESERVE_FREEING:
-		return alloc->copies + KEPT_FOR_LOG;
+		return alloc->copies + zf_alloc_kept_for_log_locked(alloc);
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}
@@ -126,7 +126,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 	if (kept > alloc->empty_count)
 		kept = alloc->empty_count;
 	space.reserved = alloc->reserved_blocks + item_blocks(alloc, alloc->reserved_items) +
-			 kept * capacity_blocks(alloc);
+			 kept * capacity_blocks(alloc) + zf_alloc_log_room_locked(alloc);
 	space.kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);
 	space.total <<= ZF_BLOCK_SHIFT;

@@ -128,11 +128,14 @@ void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank)
 	must(pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP));
 	must(pthread_rwlock_init(&rwlock->l, &attr));
 	must(pthread_rwlockattr_destroy(&attr));
+	must(pthread_mutex_init(&rwlock->writer, NULL));
+	rwlock->exclusive = false;
 	rwlock->rank = rank;
 }
 
 void zf_rwlock_deinit(struct zf_rwlock *rwlock)
 {
+	must(pthread_mutex_destroy(&rwlock->writer));
 	must(pthread_rwlock_destroy(&rwlock->l));
 }
 
@@ -151,16 +154,39 @@ static void spin_once(void)
 #endif
 }
 
+static bool try_read(struct zf_rwlock *rwlock)
+{
+	int r = pthread_rwlock_tryrdlock(&rwlock->l);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	return true;
+}
+
+static bool try_write(struct zf_rwlock *rwlock)
+{
+	int r = pthread_mutex_trylock(&rwlock->writer);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	r = pthread_rwlock_trywrlock(&rwlock->l);
+	if (r == EBUSY) {
+		must(pthread_mutex_unlock(&rwlock->writer));
+		return false;
+	}
+	must(r);
+	rwlock->exclusive = true;
+	return true;
+}
+
 /* Whether `try` got it. */
-static bool spin(struct zf_rwlock *rwlock, int (*try)(pthread_rwlock_t *l))
+static bool spin(struct zf_rwlock *rwlock, bool (*try)(struct zf_rwlock *rwlock))
 {
 	for (unsigned int i = 0; i < SPINS; i++) {
-		int r = try(&rwlock->l);
-
-		if (r != EBUSY) {
-			must(r);
+		if (try(rwlock))
 			return true;
-		}
 		spin_once();
 	}
 	return false;
@@ -169,43 +195,59 @@ static bool spin(struct zf_rwlock *rwlock, int (*try)(pthread_rwlock_t *l))
 void zf_rwlock_rdlock(struct zf_rwlock *rwlock)
 {
 	zf_rank_enter(rwlock->rank);
-	if (!spin(rwlock, pthread_rwlock_tryrdlock))
+	if (!spin(rwlock, try_read))
 		must(pthread_rwlock_rdlock(&rwlock->l));
 }
 
 void zf_rwlock_wrlock(struct zf_rwlock *rwlock)
 {
 	zf_rank_enter(rwlock->rank);
-	if (!spin(rwlock, pthread_rwlock_trywrlock))
-		must(pthread_rwlock_wrlock(&rwlock->l));
+	if (spin(rwlock, try_write))
+		return;
+	must(pthread_mutex_lock(&rwlock->writer));
+	must(pthread_rwlock_wrlock(&rwlock->l));
+	rwlock->exclusive = true;
 }
 
 bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock)
 {
-	int r = pthread_rwlock_tryrdlock(&rwlock->l);
-
-	if (r == EBUSY)
+	if (!try_read(rwlock))
 		return false;
-	must(r);
 	rank_enter_try(rwlock->rank);
 	return true;
 }
 
 bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock)
 {
-	int r = pthread_rwlock_trywrlock(&rwlock->l);
-
-	if (r == EBUSY)
+	if (!try_write(rwlock))
 		return false;
-	must(r);
 	rank_enter_try(rwlock->rank);
 	return true;
 }
 
 void zf_rwlock_unlock(struct zf_rwlock *rwlock)
 {
+	/* Readers see false: while one of them has it, nobody has it exclusively. */
+	bool exclusive = rwlock->exclusive;
+
 	zf_rank_leave(rwlock->rank);
+	if (exclusive)
+		rwlock->exclusive = false;
 	must(pthread_rwlock_unlock(&rwlock->l));
+	if (exclusive)
+		must(pthread_mutex_unlock(&rwlock->writer));
+}
+
+void zf_rwlock_keep(struct zf_rwlock *rwlock)
+{
+	rwlock->exclusive = false;
+	must(pthread_rwlock_unlock(&rwlock->l));
+}
+
+void zf_rwlock_resume(struct zf_rwlock *rwlock)
+{
+	must(pthread_rwlock_wrlock(&rwlock->l));
+	rwlock->exclusive = true;
 }
 
 void zf_cond_init(struct zf_cond *cond)

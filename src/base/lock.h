@@ -26,6 +26,7 @@ enum zf_rank {
 	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */
 	ZF_RANK_SHARE,	 /* the share tree, from a look to the edit that it leads to */
 	ZF_RANK_TREE,	 /* one B-tree in memory */
+	ZF_RANK_LOG,	 /* the intent log: operations to be written, records under way */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
 	ZF_RANK_CACHE,	 /* node cache */
 	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
@@ -39,7 +40,9 @@ struct zf_mutex {
 };
 
 struct zf_rwlock {
+	pthread_mutex_t writer; /* held by who has it exclusively, or keeps it */
 	pthread_rwlock_t l;
+	bool exclusive; /* set and cleared by who holds `l` exclusively */
 	enum zf_rank rank;
 };
 
@@ -61,6 +64,12 @@ void zf_rwlock_wrlock(struct zf_rwlock *rwlock);
 bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock);
 bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock);
 void zf_rwlock_unlock(struct zf_rwlock *rwlock);
+/*
+ * Whoever has it exclusively lets readers in and still keeps all others out; and, when the readers
+ * have left, has it exclusively again. For the time of a device's write.
+ */
+void zf_rwlock_keep(struct zf_rwlock *rwlock);
+void zf_rwlock_resume(struct zf_rwlock *rwlock);
 
 void zf_cond_init(struct zf_cond *cond);
 void zf_cond_deinit(struct zf_cond *cond);

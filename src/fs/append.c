@@ -142,6 +142,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 		return NULL;
 	rest->count = append->count - keep;
 	rest->retried = append->retried;
+	rest->fua = append->fua;
 	memcpy(rest->blocks, append->blocks + keep, rest->count * sizeof(rest->blocks[0]));
 	for (unsigned int i = 0; i < append->segment_count; i++) {
 		struct zf_segment *segment = &append->segments[i];
@@ -164,7 +165,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 	return rest;
 }
 
-static unsigned int fill_iov(struct zf_append *append)
+unsigned int zf_append_fill_iov(struct zf_append *append)
 {
 	unsigned int n = 0;
 
@@ -180,6 +181,22 @@ static unsigned int fill_iov(struct zf_append *append)
 	return n;
 }
 
+void zf_append_sum(struct zf_append *append)
+{
+	for (unsigned int i = 0; i < append->count; i++)
+		append->csums[i] = zf_hash64(append->blocks[i]->bytes, ZF_BLOCK_SIZE);
+}
+
+void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
+		       uint64_t address)
+{
+	append->grant = *grant;
+	append->granted = true;
+	append->fua = true;
+	append->io.addr = address;
+	append->io.result = 0;
+}
+
 static void submit(struct zf_append *append)
 {
 	struct zf_fs *fs = append->fs;
@@ -189,7 +206,8 @@ static void submit(struct zf_append *append)
 		.addr = append->grant.address ? append->grant.address : append->grant.zone_start,
 		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
 		.iov = append->iov,
-		.iovcnt = fill_iov(append),
+		.fua = append->fua,
+		.iovcnt = zf_append_fill_iov(append),
 		.done = append_completed,
 	};
 	atomic_store(&append->unfinished, 2);
@@ -198,15 +216,19 @@ static void submit(struct zf_append *append)
 	zf_mutex_unlock(&fs->flush.lock);
 	zf_dev_submit(fs->dev, &append->io);
 	/* The buffers do not change while they are in flight: this time costs nobody anything. */
-	for (unsigned int i = 0; i < append->count; i++)
-		append->csums[i] = zf_hash64(append->blocks[i]->bytes, ZF_BLOCK_SIZE);
+	zf_append_sum(append);
 	finish_part(append);
 }
 
-static void fail(struct zf_append *append, int error)
+void zf_append_fail(struct zf_append *append, int error)
 {
 	append->error = error;
 	append->retried = true;
+	to_done(append, false);
+}
+
+void zf_append_again(struct zf_append *append)
+{
 	to_done(append, false);
 }
 
@@ -227,7 +249,7 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {
 				append->io.result = -ENOMEM;
-				fail(append, -ENOMEM);
+				zf_append_fail(append, -ENOMEM);
 				continue;
 			}
 			enqueue_first(rest);
@@ -258,7 +280,7 @@ void zf_append_give_up_waiting(struct zf_fs *fs, int error)
 	struct zf_append *append = take_waiting(fs);
 
 	if (append)
-		fail(append, error);
+		zf_append_fail(append, error);
 }
 
 /* ---- from the device ---- */

@@ -33,6 +33,7 @@ struct zf_append {
 	struct zf_append_grant grant;
 	bool granted;
 	bool retried;
+	bool fua;		/* what lands is durable */
 	bool looked_at;		/* its unfinished segments count as held */
 	atomic_uint unfinished; /* the device, and the checksums */
 	int error;		/* that kept it from being submitted */
@@ -51,6 +52,15 @@ void zf_append_free(struct zf_append *append);
  */
 void zf_append_end(struct zf_append *append);
 
+/* What the submission of others does for those that ride with a record of the log. */
+void zf_append_sum(struct zf_append *append);
+unsigned int zf_append_fill_iov(struct zf_append *append); /* how many segments */
+/* The record has brought the blocks to `address`; they are durable there. */
+void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
+		       uint64_t address);
+/* It cannot be written: its blocks' inodes will be told. */
+void zf_append_fail(struct zf_append *append, int error);
+
 /* Last in the line for room in a zone. */
 void zf_append_enqueue(struct zf_append *append);
 /*
@@ -63,6 +73,8 @@ bool zf_append_retry(struct zf_append *append);
 /* Nothing in flight can make room any more: gives up the first one that waits. */
 void zf_append_give_up_waiting(struct zf_fs *fs, int error);
 
+/* It has completed, and is to be landed by whoever does that next. */
+void zf_append_again(struct zf_append *append);
 /* The next completed one, or NULL; zf_append_landed() must follow, with what *ret_let_go says. */
 struct zf_append *zf_append_take_done(struct zf_fs *fs, uint64_t *ret_let_go);
 /* `append`: to be held, or NULL if it has ended or is waiting again. */

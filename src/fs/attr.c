@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "fs/acl.h"
+#include "fs/durable.h"
 #include "fs/inode_flags.h"
 #include "fs/op.h"
 
@@ -249,7 +250,7 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	if (r == 0)
 		r = set_in_turn(inode, ctx, set, ret_attr);
 	if (r == 0 && sync && (set->valid & ZF_SET_SIZE))
-		r = zf_inode_make_durable(inode);
+		r = zf_durable_inode(inode, false);
 	zf_inode_put(inode);
 	return r;
 }

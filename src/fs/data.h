@@ -56,6 +56,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "fs/changes.h"
 #include "txn/txn.h"
 
 struct zf_ctx;
@@ -88,6 +89,8 @@ struct zf_data {
 	int error;	 /* of a failed append: reported by the next fsync, once */
 
 	/* Under inode->lock. */
+	struct zf_changes changes; /* fs/changes.h */
+	uint64_t write_mark;	   /* zf_dev_write_mark() when data without FUA last landed; 0: none */
 	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
 			      fs/tail.h */
 	bool dropping;	 /* extents of [drop_from, drop_to) are still to be dropped: nothing may be

@@ -79,11 +79,20 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
 
 /* ---- what the counts say ---- */
 
+/* A record of the log has to describe it (fs/changes.h). */
+void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to)
+{
+	zf_changes_add(&zf_extent_editor_inode(editor)->data.changes, from, to,
+		       editor->trans->generation);
+}
+
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead)
 {
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 
+	if (part->len > 0)
+		zf_extent_note_change(editor, part->offset, zf_extent_end(part));
 	if (part->type == ZF_EXTENT_INLINE || part->len == 0)
 		return;
 	if (part->type == ZF_EXTENT_ZERO)
@@ -98,6 +107,7 @@ void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_exte
 {
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 
+	zf_extent_note_change(editor, extent->offset, extent->offset + extent->len);
 	if (extent->type == ZF_EXTENT_ZERO)
 		editor->reserved_blocks = zf_alloc_kept_add(
 			inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT, editor->reserved_blocks);

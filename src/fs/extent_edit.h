@@ -46,6 +46,8 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
 
 /* ---- what the counts say ---- */
 
+/* [from, to) of the map is not what it was. Counting notes it; edits that count nothing do so. */
+void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to);
 /* A part of an extent is gone; nobody names `dead` bytes of it any more. */
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead);

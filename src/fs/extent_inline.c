@@ -15,6 +15,7 @@ static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uin
 	uint8_t value[sizeof(struct zf_disk_extent) + ZF_INLINE_MAX];
 
 	assert(len > 0 && len <= ZF_INLINE_MAX);
+	zf_extent_note_change(editor, 0, ZF_BLOCK_SIZE);
 	zf_extent_encode(&extent, (struct zf_disk_extent *)value);
 	memcpy(value + sizeof(struct zf_disk_extent), bytes, len);
 	return zf_extent_editor_count(editor, zf_tree_set(inode->fs->forest, editor->trans->writer,
@@ -45,8 +46,10 @@ int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len)
 		return r == -ENOENT ? 0 : r;
 	if (extent.type != ZF_EXTENT_INLINE || extent.offset > 0 || extent.len <= len)
 		return 0;
-	if (len == 0)
+	if (len == 0) {
+		zf_extent_note_change(editor, 0, ZF_BLOCK_SIZE);
 		return zf_extent_delete(editor, 0);
+	}
 	r = zf_tree_lookup(inode->fs->forest, ZF_TREE_FS, &key, value, sizeof(value), NULL);
 	if (r < 0)
 		return r;

@@ -15,6 +15,7 @@
 #include "fs/block.h"
 #include "fs/discard.h"
 #include "fs/drop.h"
+#include "fs/durable.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode_flags.h"
@@ -486,7 +487,7 @@ static int run(struct falloc *falloc)
 		r = run_once(falloc);
 	} while (r == 1);
 	zf_data_unlock(falloc->inode);
-	return r == 0 && falloc->durable ? zf_inode_make_durable(falloc->inode) : r;
+	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, false) : r;
 }
 
 static int check_mode(int mode)

@@ -16,6 +16,7 @@
 /* The append that is being packed. */
 struct packer {
 	struct zf_fs *fs;
+	bool fua;		  /* what is packed is to be durable when it lands */
 	struct zf_append *append; /* NULL: none begun */
 };
 
@@ -59,6 +60,13 @@ static unsigned int pack_blocks(struct zf_append *append, struct zf_inode *inode
 	return count;
 }
 
+void zf_flush_pack(struct zf_append *append, struct zf_inode *inode)
+{
+	uint64_t from = 0;
+
+	pack_blocks(append, inode, &from);
+}
+
 /* `whole`: only what fills appends. */
 static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
 {
@@ -76,6 +84,7 @@ static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
 			packer->append = zf_append_new(packer->fs, limit);
 		if (!packer->append)
 			return -ENOMEM;
+		packer->append->fua = packer->fua;
 		if (pack_blocks(packer->append, inode, &from) == 0)
 			return 0;
 		if (packer->append->count == packer->append->capacity)
@@ -176,8 +185,12 @@ static int store_item(struct zf_inode *inode, bool in_passing)
 	r = zf_data_join(inode, 1, &trans);
 	if (r < 0)
 		return r;
-	if (inode->item_dirty)
+	if (inode->item_dirty) {
+		/* An fsync describes the item with whatever has changed. */
+		if (!zf_access_is_lazy(inode))
+			zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans.generation);
 		r = zf_inode_store(inode, &trans);
+	}
 	zf_trans_leave(&trans);
 	zf_data_unlock(inode);
 	return r;
@@ -229,16 +242,27 @@ static int take_error(struct zf_inode *inode)
 	return error;
 }
 
-static int start_one(struct zf_inode *inode)
+/* With FUA what is one append: of more, one flush is cheaper. */
+static bool fits_one_append(struct zf_inode *inode)
 {
-	struct packer packer = {.fs = inode->fs};
+	bool r;
+
+	zf_mutex_lock(&inode->data.lock);
+	r = inode->data.ready <= inode->fs->flush.limit_blocks;
+	zf_mutex_unlock(&inode->data.lock);
+	return r;
+}
+
+static int start_one(struct zf_inode *inode, bool durably)
+{
+	struct packer packer = {.fs = inode->fs, .fua = durably && fits_one_append(inode)};
 	int r = start(&packer, inode);
 
 	pack_submit(&packer);
 	return r;
 }
 
-int zf_flush_land(struct zf_inode *inode)
+static int land(struct zf_inode *inode, bool durably)
 {
 	struct zf_data *data = &inode->data;
 	uint64_t seq, seen;
@@ -250,11 +274,21 @@ int zf_flush_land(struct zf_inode *inode)
 		int r;
 
 		seen = zf_flush_events(inode->fs);
-		r = start_one(inode);
+		r = start_one(inode, durably);
 		if (r < 0 || has_landed(data, seq))
 			return r;
 		zf_flush_progress(inode->fs, seen);
 	}
+}
+
+int zf_flush_land(struct zf_inode *inode)
+{
+	return land(inode, false);
+}
+
+int zf_flush_land_durably(struct zf_inode *inode)
+{
+	return land(inode, true);
 }
 
 int zf_data_flush(struct zf_inode *inode, bool wait)
@@ -262,7 +296,7 @@ int zf_data_flush(struct zf_inode *inode, bool wait)
 	int r;
 
 	if (!wait) {
-		r = start_one(inode);
+		r = start_one(inode, false);
 		return r < 0 || has_blocks(&inode->data) ? r : store_item(inode, false);
 	}
 	r = zf_flush_land(inode);

@@ -8,6 +8,7 @@
 
 #include "txn/txn.h"
 
+struct zf_append;
 struct zf_fs;
 struct zf_inode;
 
@@ -35,6 +36,10 @@ int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 /* Returns when all that is dirty now has landed or failed: the error is left to fsync. No lock
  * held. */
 int zf_flush_land(struct zf_inode *inode);
+/* The same, with FUA as far as that is worth it. */
+int zf_flush_land_durably(struct zf_inode *inode);
+/* Takes what may go of the inode's dirty blocks into flight, as far as it fits into the append. */
+void zf_flush_pack(struct zf_append *append, struct zf_inode *inode);
 
 /*
  * Locks the inode exclusively and joins the running transaction, to record what was accepted

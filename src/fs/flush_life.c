@@ -55,10 +55,12 @@ void zf_data_init(struct zf_data *data)
 	RB_INIT(&data->dirty);
 	RB_INIT(&data->flight);
 	TAILQ_INIT(&data->age);
+	zf_changes_init(&data->changes);
 }
 
 void zf_data_deinit(struct zf_data *data)
 {
+	zf_changes_deinit(&data->changes);
 	zf_mutex_deinit(&data->lock);
 }
 

@@ -51,7 +51,8 @@ static void fill_super(struct zf_dev *dev, const struct zf_format_options *optio
 		.next_ino = ZF_INO_FIRST,
 		.inode_count = 1,
 		.next_intent = 1,
-		.log_zone = {UINT32_MAX, UINT32_MAX},
+		.log_epoch = 1,
+		.log_zone = {ZF_SUPER_NO_ZONE, ZF_SUPER_NO_ZONE},
 		.meta_zone = {UINT32_MAX, UINT32_MAX},
 	};
 	memcpy(super->fsid, options->fsid, sizeof(super->fsid));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "fs/durable.h"
 #include "fs/inode.h"
 #include "fs/xattr.h"
 
@@ -100,9 +101,7 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	r = zf_inode_get(fs, ino, &inode);
 	if (r < 0)
 		return r;
-	r = fs->read_only ? 0 : zf_data_flush(inode, true);
-	if (r == 0 && !fs->read_only)
-		r = zf_txn_sync(fs->txn);
+	r = fs->read_only ? 0 : zf_durable_inode(inode, data_only);
 	zf_inode_put(inode);
 	return r;
 }

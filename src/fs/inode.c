@@ -57,11 +57,24 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 	return inode;
 }
 
+/* What is not durable of it can no longer be described. */
+static void note_lost_changes(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	uint64_t newest = inode->data.changes.lost, known = atomic_load(&fs->changes_lost);
+
+	for (unsigned int i = 0; i < inode->data.changes.count; i++)
+		newest = zf_max_u64(newest, inode->data.changes.at[i].generation);
+	while (newest > known && !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
+		;
+}
+
 /* No longer in the table. */
 static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
 		return;
+	note_lost_changes(inode);
 	zf_data_deinit(&inode->data);
 	zf_rwlock_deinit(&inode->lock);
 	free(inode);

@@ -130,6 +130,7 @@ struct zf_fs {
 	struct zf_alloc *alloc;
 	struct zf_forest *forest;
 	struct zf_txn *txn;
+	struct zf_log *log;    /* NULL on a read-only mount */
 	struct zf_super super; /* as mounted */
 	struct zf_mount_options options;
 	struct zf_report report;
@@ -147,6 +148,9 @@ struct zf_fs {
 	unsigned int dirty_count;    /* of these */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
+	/* Inodes that left memory took with them what had changed in them (fs/changes.h), up to
+	 * this generation. */
+	_Atomic uint64_t changes_lost;
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;

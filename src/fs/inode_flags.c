@@ -71,13 +71,6 @@ bool zf_inode_is_sync(const struct zf_inode *inode)
 	return has(inode, ZF_INODE_SYNC | ZF_INODE_DIRSYNC);
 }
 
-int zf_inode_make_durable(struct zf_inode *inode)
-{
-	int r = zf_data_flush(inode, true);
-
-	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
-}
-
 /* ---- open ---- */
 
 static int check_open(const struct zf_inode *inode, int flags)

@@ -48,11 +48,9 @@ void zf_inode_inherit_flags(const struct zf_inode *dir, struct zf_inode *inode);
 
 /*
  * Whether a change of the inode (of the names in a directory) is to be durable when it is answered.
- * Operations need not ask (fs/op.h); who changes data does, and calls zf_inode_make_durable() at
+ * Operations need not ask (fs/op.h); who changes data does, and calls zf_durable_inode() at
  * the end.
  */
 bool zf_inode_is_sync(const struct zf_inode *inode);
-/* Its data, and all names and attributes. No lock and no join held; may wait. */
-int zf_inode_make_durable(struct zf_inode *inode);
 
 #endif

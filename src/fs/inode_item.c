@@ -26,6 +26,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	struct zf_fs *fs = inode->fs;
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
 	struct zf_disk_inode disk;
+	uint64_t lost;
 	size_t len;
 	int r;
 
@@ -40,7 +41,15 @@ int zf_inode_item_load(struct zf_inode *inode)
 	zf_item_decode_inode(&disk, &inode->item);
 	inode->type = inode->item.mode & S_IFMT;
 	inode->disk_size = inode->item.size;
+	lost = atomic_load(&fs->changes_lost);
+	if (lost > 0 && lost > zf_txn_durable(fs->txn))
+		inode->data.changes.lost = lost;
 	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
+}
+
+void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *ret_disk)
+{
+	zf_item_encode_inode(&inode->item, ret_disk);
 }
 
 static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)

@@ -93,6 +93,8 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 {
 	struct zf_inode *inode = landing->segment->inode;
 
+	if (!landing->append->fua)
+		inode->data.write_mark = zf_dev_write_mark(inode->fs->dev);
 	zf_mutex_lock(&inode->data.lock);
 	for (unsigned int i = 0; i < count; i++)
 		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i],
@@ -269,6 +271,71 @@ static bool land_segment(struct zf_append *append, struct zf_segment *segment)
 		zf_land_let_go(inode);
 	return any;
 }
+
+/* ---- with a record of the log ---- */
+
+/*
+ * A freeze waits for who comes from a record, so nobody here waits for a commit; joins that others
+ * have are over soon.
+ */
+static int join_entered(struct zf_txn *txn, unsigned int items, struct zf_trans *ret_trans)
+{
+	int r = zf_trans_join(txn, ZF_RESERVE_NORMAL, items, false, ret_trans);
+
+	return r == 0 ? 0 : zf_trans_join(txn, ZF_RESERVE_SYSTEM, items, true, ret_trans);
+}
+
+static int land_rider(struct zf_append *append, struct zf_segment *segment)
+{
+	enum look look;
+	struct run run;
+
+	while ((look = next_run(append, segment, &run)) == LOOK_RUN) {
+		struct landing landing = {
+			.append = append, .segment = segment, .edits = PIECE_EDITS + 1};
+		struct zf_trans trans;
+		int r = join_entered(segment->inode->fs->txn, landing.edits, &trans);
+
+		if (r < 0)
+			return r;
+		landing.trans = &trans;
+		zf_extent_editor_init(&landing.editor, segment->inode, &trans);
+		r = land_some(&landing, &run);
+		zf_trans_leave(&trans);
+		if (r < 0)
+			return r;
+	}
+	assert(look == LOOK_FINISHED);
+	return 0;
+}
+
+int zf_land_rider(struct zf_append *append)
+{
+	struct zf_fs *fs = append->fs;
+	int r = land_rider(append, &append->segments[0]);
+
+	if (r < 0) {
+		zf_append_again(append);
+		return r;
+	}
+	zf_append_end(append);
+	zf_flush_event(fs);
+	return 0;
+}
+
+int zf_land_item(struct zf_inode *inode)
+{
+	struct zf_trans trans;
+	int r = join_entered(inode->fs->txn, 1, &trans);
+
+	if (r < 0)
+		return r;
+	r = zf_inode_store(inode, &trans);
+	zf_trans_leave(&trans);
+	return r;
+}
+
+/* ---- any append ---- */
 
 static void count_held(struct zf_segment *segment, int n)
 {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+struct zf_append;
 struct zf_block;
 struct zf_inode;
 
@@ -15,6 +16,15 @@ struct zf_inode;
  * locked exclusively.
  */
 bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error);
+
+/*
+ * A record of the log has brought the rider's blocks, which are all that is in memory of one inode:
+ * into the trees with them, and the append is over. An error leaves it to others to land, later.
+ * Inode locked exclusively, log entered: waits for no commit.
+ */
+int zf_land_rider(struct zf_append *append);
+/* Stores the item, under the same conditions. */
+int zf_land_item(struct zf_inode *inode);
 
 /* Blocks of this file landed or are gone: those that were held because of them are looked at again.
  */

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "log/log.h"
 #include "txn/root_format.h"
 #include "txn/system_nodes.h"
 
@@ -145,6 +146,14 @@ static int load_zones(struct zf_fs *fs)
 	return r;
 }
 
+/* A state of old that was asked for can do without its log, whose zones may be others' by now. */
+static int load_log_zones(struct zf_fs *fs)
+{
+	int r = zf_alloc_log_load(fs->alloc, &fs->super);
+
+	return r == -EUCLEAN && fs->options.generation ? 0 : r;
+}
+
 /* ---- which superblock ---- */
 
 static int load_state(struct zf_fs *fs)
@@ -157,6 +166,8 @@ static int load_state(struct zf_fs *fs)
 		r = load_trees(fs);
 	if (r == 0)
 		r = load_zones(fs);
+	if (r == 0)
+		r = load_log_zones(fs);
 	if (r == 0)
 		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
 	return r;
@@ -274,6 +285,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_inode_table_deinit(fs);
 	zf_flush_deinit(fs);
 	zf_txn_free(fs->txn);
+	zf_log_free(fs->log);
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
@@ -291,9 +303,26 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
+static int start_log(struct zf_fs *fs)
+{
+	struct zf_txn_log hooks;
+	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+
+	if (r < 0)
+		return r;
+	zf_log_hooks(fs->log, &hooks);
+	zf_txn_set_log(fs->txn, &hooks);
+	return 0;
+}
+
 static int recover(struct zf_fs *fs)
 {
-	int r = zf_orphan_recover(fs);
+	int r = start_log(fs);
+
+	if (r == 0)
+		r = zf_orphan_recover(fs);
+	if (r == 0)
+		zf_log_start(fs->log, fs->super.log_sequence, fs->super.op_number, false);
 
 	if (r < 0)
 		zf_report(&fs->report, ZF_REPORT_ERROR,

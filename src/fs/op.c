@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/durable.h"
 #include "fs/op.h"
 
 #include <assert.h>
@@ -184,7 +185,7 @@ bool zf_op_again(struct zf_op *op, int *result)
 		if (r == 0 && op->unlinked_ino)
 			zf_fs_forget(op->fs, op->unlinked_ino, 0);
 		if (r == 0 && op->durable)
-			*result = zf_txn_sync(op->fs->txn);
+			*result = zf_durable_names(op->fs);
 		return false;
 	}
 	if (r == 0)

@@ -17,6 +17,7 @@
 #include "fs/block.h"
 #include "fs/discard.h"
 #include "fs/drop.h"
+#include "fs/durable.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode_flags.h"
@@ -442,6 +443,6 @@ ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
 	free(copy.buf);
 	if (done == 0)
 		return r;
-	r = copy.durable ? zf_inode_make_durable(out) : 0;
+	r = copy.durable ? zf_durable_inode(out, false) : 0;
 	return r < 0 ? r : (ssize_t)done;
 }

@@ -8,6 +8,7 @@
 
 #include "fs/block.h"
 #include "fs/drop.h"
+#include "fs/durable.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
 #include "fs/inode_flags.h"
@@ -458,7 +459,7 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 	if (done == 0)
 		return r;
 	if (write.flags & ZF_WRITE_DSYNC) {
-		r = zf_inode_make_durable(inode);
+		r = zf_durable_inode(inode, true);
 		if (r < 0)
 			return r;
 	}

@@ -60,6 +60,11 @@ static void answer(int fd, int error, struct json_object *result)
 	json_object_put(message);
 }
 
+static const char *durability_name(const struct zf_daemon *daemon)
+{
+	return zf_dev_durability(daemon->dev) == ZF_DURABILITY_FLUSH ? "flush" : "fua";
+}
+
 static struct json_object *describe_daemon(struct zf_daemon *daemon)
 {
 	struct json_object *ret = json_object_new_object();
@@ -73,6 +78,7 @@ static struct json_object *describe_daemon(struct zf_daemon *daemon)
 			       json_object_new_string(uring ? "io_uring" : "dev-fuse"));
 	json_object_object_add(ret, "writeback",
 			       json_object_new_boolean(daemon->options.writeback));
+	json_object_object_add(ret, "durability", json_object_new_string(durability_name(daemon)));
 	json_object_object_add(ret, "read_only",
 			       json_object_new_boolean(zf_fs_is_read_only(daemon->fs)));
 	return ret;

@@ -6,9 +6,11 @@
  * Besides the commands of ctl/report.h it answers:
  *
  *      "daemon"    {"pid", "version", "device", "mountpoint", "transport", "writeback",
- * "read_only"}; transport is "io_uring" or "dev-fuse" "requests"  {"lookup": 12, ...}: how many
- * requests of each kind the kernel has sent, and "waited": how many of them a worker had to wait
- * for "wait"      answered when the daemon has let go of the device: null if the last commit
+ *                  "durability", "read_only"}; transport is "io_uring" or "dev-fuse", durability
+ *                  "fua" or "flush"
+ *      "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent, and
+ *                  "waited": how many of them a worker had to wait for
+ *      "wait"      answered when the daemon has let go of the device: null if the last commit
  *                  worked, else its error (umount.fuse.zfuse waits with it)
  *
  * The thread's first act is to stat() the mount: when that returns, the mount works and its device

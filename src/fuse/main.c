@@ -174,6 +174,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 
 	if (r < 0)
 		return ZF_EXIT_MOUNT;
+	zf_dev_set_durability(daemon->dev, daemon->options.durability);
 	r = zf_dev_start_thread(daemon->dev);
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);

@@ -51,6 +51,7 @@ static const struct fuse_opt templates[] = {
 	VALUE("generation=%s", generation),
 	VALUE("writeback=%s", writeback),
 	VALUE("io_uring=%s", io_uring),
+	VALUE("durability=%s", durability),
 
 	FUSE_OPT_KEY("ro", KEY_READ_ONLY),
 	FUSE_OPT_KEY("-r", KEY_READ_ONLY),
@@ -189,6 +190,19 @@ static int parse_value(const char *name, const char *text, const char *suffixes,
 	return -EINVAL;
 }
 
+static int parse_durability(struct zf_options *options)
+{
+	const char *durability = options->text.durability ? options->text.durability : "fua";
+
+	if (strcmp(durability, "fua") != 0 && strcmp(durability, "flush") != 0) {
+		complain("bad value of durability:", durability, "fua or flush");
+		return -EINVAL;
+	}
+	options->durability =
+		strcmp(durability, "flush") == 0 ? ZF_DURABILITY_FLUSH : ZF_DURABILITY_FUA;
+	return 0;
+}
+
 static int parse_values(struct zf_options *options)
 {
 	const char *io_uring = options->text.io_uring ? options->text.io_uring : "auto";
@@ -222,7 +236,7 @@ static int parse_values(struct zf_options *options)
 		return -EINVAL;
 	}
 	options->writeback = strcmp(writeback, "on") == 0;
-	return 0;
+	return parse_durability(options);
 }
 
 int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
@@ -261,6 +275,7 @@ void zf_options_deinit(struct zf_options *options)
 	free(options->text.generation);
 	free(options->text.writeback);
 	free(options->text.io_uring);
+	free(options->text.durability);
 }
 
 void zf_options_usage(void)
@@ -279,6 +294,9 @@ void zf_options_usage(void)
 	       "  -o writeback=on|off   let the kernel collect writes (default off)\n"
 	       "  -o io_uring=on|off|auto\n"
 	       "                        how to talk to the kernel (default auto)\n"
+	       "  -o durability=fua|flush\n"
+	       "                        a durable write is one command, or a write and a flush\n"
+	       "                        (default fua; the other is there to compare)\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"
 	       "\n"
 	       "Exit status: 0 mounted, 1 wrong usage, 2 system error, 32 the mount failed.\n"

@@ -9,6 +9,7 @@
 #include <fuse_opt.h>
 
 #include "fs/fs.h"
+#include "io/dev.h"
 
 enum zf_transport {
 	ZF_TRANSPORT_AUTO, /* io_uring if the kernel offers it */
@@ -28,6 +29,7 @@ struct zf_options {
 	int no_dir_atime, lazy_time;
 	bool sync_names; /* the mount is dirsync, or sync */
 	enum zf_transport transport;
+	enum zf_durability durability;
 	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
 
 	/* The options that are libfuse's and the kernel's, which are known to be good. */
@@ -35,7 +37,7 @@ struct zf_options {
 
 	/* Values as they were given, until they are checked. */
 	struct {
-		char *commit, *cache, *dirty, *generation, *writeback, *io_uring;
+		char *commit, *cache, *dirty, *generation, *writeback, *io_uring, *durability;
 	} text;
 };
 

@@ -67,6 +67,17 @@ bool zf_dev_is_threaded(const struct zf_dev *dev)
 	return dev->threaded;
 }
 
+void zf_dev_set_durability(struct zf_dev *dev, enum zf_durability durability)
+{
+	assert(atomic_load(&dev->in_flight) == 0);
+	dev->durability = durability;
+}
+
+enum zf_durability zf_dev_durability(const struct zf_dev *dev)
+{
+	return dev->durability;
+}
+
 /* ---- observation ---- */
 
 #define STAT(field) (offsetof(struct zf_dev_stats, field) / sizeof(uint64_t))
@@ -152,7 +163,7 @@ const char *zf_zone_cond_short(enum zf_zone_cond cond)
 	return cond_names[cond].abbreviation;
 }
 
-/* ---- completion ---- */
+/* ---- handing back ---- */
 
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 {
@@ -163,14 +174,53 @@ void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 	atomic_fetch_sub(&dev->in_flight, 1);
 }
 
-/* Who waits in zf_dev_run() has left `done` empty: it needs the device's own lock and condition. */
+/* ---- durable by a flush ---- */
+
+/* From here on the request is a plain write, until written() gives it back what it asked for. */
+static void begin(struct zf_dev *dev, struct zf_io *io)
+{
+	io->then_flush = io->fua && dev->durability == ZF_DURABILITY_FLUSH;
+	if (io->then_flush)
+		io->fua = false;
+}
+
+/* Returns whether the write, which has completed, is still to be made durable. */
+static bool written(struct zf_io *io)
+{
+	if (!io->then_flush)
+		return false;
+	io->fua = true;
+	return io->result == 0;
+}
+
+static void flushed(struct zf_flush_wait *flush)
+{
+	struct zf_io *io = ZF_CONTAINER_OF(flush, struct zf_io, flush);
+
+	io->result = flush->result;
+	io->done(io);
+}
+
+static bool start_flush(struct zf_dev *dev, struct zf_io *io)
+{
+	io->flush = (struct zf_flush_wait){.mark = zf_dev_write_mark(dev), .done = flushed};
+	return zf_dev_flush_start(dev, &io->flush);
+}
+
+/* ---- completion ---- */
+
+/*
+ * Who waits in zf_dev_run() has left `done` empty: it needs the device's own lock and condition,
+ * and flushes itself.
+ */
 static void deliver(struct zf_dev *dev, struct zf_io *io)
 {
 	count_completion(dev, io);
 	if (dev->record)
 		dev->record(dev->record_arg, io);
 	if (io->done) {
-		io->done(io);
+		if (!written(io) || !start_flush(dev, io))
+			io->done(io);
 		return;
 	}
 	zf_mutex_lock(&dev->lock);
@@ -263,6 +313,7 @@ static void submit(struct zf_dev *dev, struct zf_io *io)
 void zf_dev_submit(struct zf_dev *dev, struct zf_io *io)
 {
 	assert(io->done);
+	begin(dev, io);
 	submit(dev, io);
 }
 
@@ -278,22 +329,30 @@ static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 	return true;
 }
 
-int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
+void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag)
 {
-	if (ran_here(dev, io))
-		return io->result;
-	io->done = NULL;
-	atomic_store(&io->completed, false);
-	submit(dev, io);
 	if (dev->threaded) {
 		zf_mutex_lock(&dev->lock);
-		while (!atomic_load(&io->completed))
+		while (!atomic_load(flag))
 			zf_cond_wait(&dev->progress, &dev->lock);
 		zf_mutex_unlock(&dev->lock);
 	} else {
-		while (!atomic_load(&io->completed))
+		while (!atomic_load(flag))
 			collect_and_deliver(dev, true);
 	}
+}
+
+int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
+{
+	begin(dev, io);
+	if (!ran_here(dev, io)) {
+		io->done = NULL;
+		atomic_store(&io->completed, false);
+		submit(dev, io);
+		zf_dev_wait_until(dev, &io->completed);
+	}
+	if (written(io))
+		io->result = zf_dev_flush(dev);
 	return io->result;
 }
 
@@ -363,13 +422,6 @@ int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no)
 int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no)
 {
 	return run_on_zone(dev, ZF_IO_FINISH, zone_no);
-}
-
-int zf_dev_flush(struct zf_dev *dev)
-{
-	struct zf_io io = {.op = ZF_IO_FLUSH};
-
-	return zf_dev_run(dev, &io);
 }
 
 void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mutex *mutex)

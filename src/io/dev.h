@@ -16,8 +16,9 @@
  * Ordering. Appends to one zone may be in flight together and land in any order; where one landed
  * is known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
  * zone) may be in flight together too if they were submitted in pointer order by one caller.
- * A flush covers exactly the writes that completed before it was submitted. Nothing else may be in
- * flight in a zone while it is reset or finished: such a write may fail (-EIO) or take part.
+ * A flush covers exactly the writes that completed before it was submitted, whoever submitted it:
+ * so flushes are shared (io/flush.c). Nothing else may be in flight in a zone while it is reset or
+ * finished: such a write may fail (-EIO) or take part.
  *
  * Durability. A write or append with `fua` is durable when it completes. Without it, it is durable
  * once a flush that was submitted after its completion has completed (if geometry.volatile_cache).
@@ -56,6 +57,20 @@ enum zf_io_op {
 /* The most segments of one request. */
 #define ZF_IO_IOV_MAX 512
 
+/*
+ * Somebody who waits for a flush without a thread of his own. He owns it and keeps it alive until
+ * done() was called.
+ */
+struct zf_flush_wait {
+	uint64_t mark;				   /* of zf_dev_write_mark() */
+	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
+	int result;				   /* set before done is called: 0 or -errno */
+
+	/* Private to the device from start to done. */
+	struct zf_flush_wait *next;
+	atomic_bool settled;
+};
+
 struct zf_io {
 	enum zf_io_op op;
 	bool fua;		 /* WRITE and APPEND: durable when completed */
@@ -69,6 +84,8 @@ struct zf_io {
 	/* Private to the device from submit to done. */
 	struct zf_io *next;
 	atomic_bool completed;
+	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
+	struct zf_flush_wait flush; /* that one */
 	union {
 		uint64_t u64;
 		void *ptr;
@@ -144,6 +161,19 @@ const char *zf_dev_path(const struct zf_dev *dev);
 int zf_dev_start_thread(struct zf_dev *dev);
 bool zf_dev_is_threaded(const struct zf_dev *dev);
 
+/*
+ * How a write or append with `fua` becomes durable. Only to compare: with FLUSH the device makes
+ * two commands of it, a plain write and a flush that begins after it (shared like every flush),
+ * and counts them as these. Whoever submits it sees no difference. Not while anything is in flight.
+ */
+enum zf_durability {
+	ZF_DURABILITY_FUA, /* by one command; the default */
+	ZF_DURABILITY_FLUSH,
+};
+
+void zf_dev_set_durability(struct zf_dev *dev, enum zf_durability durability);
+enum zf_durability zf_dev_durability(const struct zf_dev *dev);
+
 /* ---- requests ---- */
 
 /* Never fails: errors come by done(), never from inside this call. */
@@ -174,13 +204,38 @@ int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
 int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);
 int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no);
-int zf_dev_flush(struct zf_dev *dev);
 
 /*
  * Waits for progress: with a thread, zf_cond_wait(); without one, drops the mutex, polls for a
  * completion, and takes it again. So `while (!done) zf_dev_wait_progress(...)` is right in both.
  */
 void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mutex *mutex);
+
+/* ---- flushes, shared ---- */
+
+/*
+ * A mark says what has completed until now: whatever did before it was taken is durable once a
+ * flush that began after it has ended. Costs one load. Any thread; may be taken in done().
+ */
+uint64_t zf_dev_write_mark(struct zf_dev *dev);
+
+/*
+ * Makes durable what completed before the mark was taken. All who ask share: a flush that began
+ * after my mark serves me too, and while one runs that began before it, only one more is wanted.
+ * Nothing is issued if it is durable already, or the device has no volatile cache. An error is
+ * returned to all whom that flush was to serve; whoever asks afterwards, with whichever mark, has
+ * another one issued. On the calling thread where the backend can. Not for done() callbacks.
+ */
+int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
+
+/* The same with the mark of now. */
+int zf_dev_flush(struct zf_dev *dev);
+
+/*
+ * The same without waiting: true, and wait->done() comes from a completion, never from inside this
+ * call; or false, done() is not called: it is durable. Any thread, done() callbacks too.
+ */
+bool zf_dev_flush_start(struct zf_dev *dev, struct zf_flush_wait *wait);
 
 /* ---- zones ---- */
 

@@ -39,6 +39,15 @@ struct zf_dev_ops {
 
 #define ZF_DEV_STATS (sizeof(struct zf_dev_stats) / sizeof(uint64_t))
 
+/* Who waits for which flush: flush.c. Protected by the device's lock, but for `begun` and `io`. */
+struct zf_dev_flushing {
+	_Atomic uint64_t begun; /* flushes so far: the mark of now. Raised under the lock */
+	uint64_t durable;	/* the newest of them that ended well */
+	bool running;
+	struct zf_io io; /* the running one, unless its issuer waits for it himself */
+	struct zf_flush_wait *served, *wanted;
+};
+
 /* Embedded first in the backend's struct; the backend fills ops, path and geometry. */
 struct zf_dev {
 	const struct zf_dev_ops *ops;
@@ -50,8 +59,10 @@ struct zf_dev {
 	pthread_t thread;
 	bool threaded;
 	atomic_bool stopping;
-	struct zf_mutex lock; /* ZF_RANK_DEV: protects nothing but `progress` */
+	enum zf_durability durability;
+	struct zf_mutex lock; /* ZF_RANK_DEV: `progress`, and the next one */
 	struct zf_cond progress;
+	struct zf_dev_flushing flushing;
 	struct zf_mutex poll_lock; /* ZF_RANK_POLL: held in ops->poll, protects the next two */
 	struct zf_io *finished, **finished_tail;
 	atomic_uint in_flight; /* submitted and not yet handed back by the backend */
@@ -64,6 +75,9 @@ struct zf_dev {
 int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *path,
 		const struct zf_geometry *geometry, const struct zf_report *report);
 void zf_dev_deinit(struct zf_dev *dev);
+
+/* Waits, polling where there is no thread, until `flag` is set under the lock with a broadcast. */
+void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag);
 
 /* Hands a finished request back. Only from within ops->poll. */
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result);

@@ -75,6 +75,7 @@ static void encode_state(const struct zf_super *super, struct zf_disk_super *dis
 	for (unsigned int i = 0; i < 2; i++) {
 		disk->log_zone[i] = zf_le32_from(super->log_zone[i]);
 		disk->log_zone_resets[i] = zf_le64_from(super->log_zone_resets[i]);
+		disk->log_pointer[i] = zf_le64_from(super->log_pointer[i]);
 	}
 	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
 		disk->meta_zone[i] = zf_le32_from(super->meta_zone[i]);
@@ -194,6 +195,7 @@ static void decode_state(const struct zf_disk_super *disk, struct zf_super *supe
 	for (unsigned int i = 0; i < 2; i++) {
 		super->log_zone[i] = zf_le32_get(disk->log_zone[i]);
 		super->log_zone_resets[i] = zf_le64_get(disk->log_zone_resets[i]);
+		super->log_pointer[i] = zf_le64_get(disk->log_pointer[i]);
 	}
 	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
 		super->meta_zone[i] = zf_le32_get(disk->meta_zone[i]);

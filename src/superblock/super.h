@@ -45,6 +45,7 @@ struct zf_super {
 	uint64_t op_number, log_sequence, log_epoch;
 	uint32_t log_zone[2]; /* ZF_SUPER_NO_ZONE: none */
 	uint64_t log_zone_resets[2];
+	uint64_t log_pointer[2]; /* bytes from the zone's start */
 	uint32_t meta_zone[ZF_COPIES_MAX];
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* bytes from the zone's start */
 };

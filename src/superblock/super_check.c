@@ -195,7 +195,8 @@ static int check_counters(const struct zf_super *super, const struct zf_report *
 	r = check_range(super, report, "kept_bytes", super->kept_bytes, 0,
 			super->zone_count * super->zone_capacity);
 	return r < 0 ? r
-		     : check_multiple(super, report, "kept_bytes", super->kept_bytes, ZF_BLOCK_SIZE);
+		     : check_multiple(super, report, "kept_bytes", super->kept_bytes,
+				      ZF_BLOCK_SIZE);
 }
 
 /* Each zone that the superblock names has one role, so no two are the same. */
@@ -233,18 +234,28 @@ static int check_zones(const struct zf_super *super, const struct zf_report *rep
 	return 0;
 }
 
-static int check_meta_pointers(const struct zf_super *super, const struct zf_report *report)
+static int check_pointers(const struct zf_super *super, const struct zf_report *report)
 {
-	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
-		uint64_t pointer = super->meta_pointer[i];
-		uint64_t max = super->meta_zone[i] == ZF_SUPER_NO_ZONE ? 0 : super->zone_capacity;
+	const struct {
+		const char *field;
+		uint32_t zone_no;
+		uint64_t pointer;
+	} zones[] = {
+		{"log_pointer[0]", super->log_zone[0], super->log_pointer[0]},
+		{"log_pointer[1]", super->log_zone[1], super->log_pointer[1]},
+		{"meta_pointer[0]", super->meta_zone[0], super->meta_pointer[0]},
+		{"meta_pointer[1]", super->meta_zone[1], super->meta_pointer[1]},
+	};
 
-		if (pointer <= max && zf_is_aligned(pointer, ZF_BLOCK_SIZE))
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(zones); i++) {
+		uint64_t max = zones[i].zone_no == ZF_SUPER_NO_ZONE ? 0 : super->zone_capacity;
+
+		if (zones[i].pointer <= max && zf_is_aligned(zones[i].pointer, ZF_BLOCK_SIZE))
 			continue;
 		return zf_report_corrupt(report, WHAT, super->address,
-					 "meta_pointer[%u] has %" PRIu64
+					 "%s has %" PRIu64
 					 ", expected a multiple of 4096 up to %" PRIu64,
-					 i, pointer, max);
+					 zones[i].field, zones[i].pointer, max);
 	}
 	return 0;
 }
@@ -253,7 +264,7 @@ int zf_super_check(const struct zf_super *super, const struct zf_report *report)
 {
 	static int (*const checks[])(const struct zf_super *, const struct zf_report *) = {
 		check_identity, check_shape, check_root,
-		check_counters, check_zones, check_meta_pointers,
+		check_counters, check_zones, check_pointers,
 	};
 
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(checks); i++) {

@@ -29,6 +29,9 @@ int zf_txn_freeze(struct zf_txn *txn)
 	uint64_t began = now_ns(), took;
 	int r;
 
+	/* While joins can still be had: records that are under way end with one. */
+	if (txn->log.hold)
+		txn->log.hold(txn->log.arg);
 	zf_mutex_lock(&txn->lock);
 	assert(!txn->freezing && (txn->error || !txn->frozen));
 	txn->freezing = true;
@@ -39,6 +42,8 @@ int zf_txn_freeze(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
+	if (r == 0 && txn->log.freeze)
+		txn->log.freeze(txn->log.arg, txn->writer.generation, &txn->super);
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {
@@ -59,6 +64,8 @@ int zf_txn_freeze(struct zf_txn *txn)
 	txn->stats.freeze_ns_max = zf_max_u64(txn->stats.freeze_ns_max, took);
 	zf_cond_broadcast(&txn->changed);
 	zf_mutex_unlock(&txn->lock);
+	if (txn->log.release)
+		txn->log.release(txn->log.arg);
 	if (r < 0 && r != -EROFS)
 		zf_txn_fail(txn, r, "freezing a transaction");
 	return r;
@@ -144,7 +151,7 @@ int zf_txn_write(struct zf_txn *txn)
 		r = seal_trees(txn, &tail.writer);
 	if (r == 0 && !ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
 		r = zf_txn_write_stream(txn);
-	if (r == 0 && zf_dev_geometry(txn->dev)->volatile_cache)
+	if (r == 0)
 		r = zf_dev_flush(txn->dev);
 	if (r < 0)
 		zf_txn_fail(txn, r, "writing a transaction");
@@ -181,6 +188,8 @@ int zf_txn_finish(struct zf_txn *txn)
 		return r;
 	}
 	zf_alloc_committed(txn->alloc, txn->frozen);
+	if (txn->log.durable)
+		txn->log.durable(txn->log.arg);
 	zf_forest_clean(txn->forest, generation);
 	zf_alloc_frozen_free(txn->frozen);
 	txn->frozen = NULL;

@@ -24,6 +24,14 @@ static uint64_t zone_start(struct zf_txn *txn, uint32_t zone_no)
 
 /* ---- resets ---- */
 
+/* Did the device keep its space for it? See struct zf_zone_info. */
+static bool is_warm(struct zf_txn *txn, uint32_t zone_no)
+{
+	struct zf_zone_info info;
+
+	return zf_dev_report(txn->dev, zone_no, 1, &info) == 0 && info.warm;
+}
+
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent)
 {
 	uint32_t zone_no;
@@ -33,6 +41,7 @@ int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent)
 		return 0;
 	if (zone_no >= zf_dev_geometry(txn->dev)->conventional)
 		r = zf_dev_reset(txn->dev, zone_no);
+	zf_alloc_set_warm(txn->alloc, zone_no, r == 0 && is_warm(txn, zone_no));
 	zf_alloc_reset_done(txn->alloc, zone_no, r);
 	if (r < 0)
 		zf_report(txn->report, ZF_REPORT_WARNING,

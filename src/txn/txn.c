@@ -92,6 +92,11 @@ void zf_txn_free(struct zf_txn *txn)
 	free(txn);
 }
 
+void zf_txn_set_log(struct zf_txn *txn, const struct zf_txn_log *log)
+{
+	txn->log = *log;
+}
+
 struct zf_counters *zf_txn_counters(struct zf_txn *txn)
 {
 	return &txn->counters;
@@ -375,6 +380,11 @@ static int keep_bound(struct zf_txn *txn, bool may_wait)
 		r = may_wait ? zf_txn_commit_much(txn) : -EAGAIN;
 	/* What must not fail for want of room finds some, or fails, where room is looked for. */
 	return r == -ENOSPC ? 0 : r;
+}
+
+int zf_txn_keep_bound(struct zf_txn *txn)
+{
+	return keep_bound(txn, true);
 }
 
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,

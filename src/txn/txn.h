@@ -82,10 +82,13 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
+/* Commits if more is dirty than may be: for those whose own joins must not wait. */
+int zf_txn_keep_bound(struct zf_txn *txn);
+
 /*
- * Is more than half of the bound dirty again, while a commit is still being written? Operations then
- * slow down, each by a few milliseconds at most, so that the commit is over before they have to
- * stop for it.
+ * Is more than half of the bound dirty again, while a commit is still being written? Operations
+ * then slow down, each by a few milliseconds at most, so that the commit is over before they have
+ * to stop for it.
  */
 bool zf_txn_is_crowded(struct zf_txn *txn);
 /* Waits for as long as is fitting now, or until the commit is over. No lock and no join held. */
@@ -143,6 +146,24 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent);
  * metadata and data can have the active zones that they need.
  */
 void zf_txn_settle(struct zf_txn *txn);
+
+/*
+ * What the intent log has to do with a commit; called by the thread that commits. Set once, before
+ * the first join.
+ */
+struct zf_txn_log {
+	void *arg;
+	/* Nobody begins a record until release(), and those under way are over: their extents are
+	 * in the trees. */
+	void (*hold)(void *arg);
+	/* No join is held, `generation` is being frozen: fills in what the superblock says of the
+	 * log. Before the zones' counters are noted. */
+	void (*freeze)(void *arg, uint64_t generation, struct zf_super *super);
+	void (*release)(void *arg);
+	/* The superblock that freeze() filled in is durable. */
+	void (*durable)(void *arg);
+};
+void zf_txn_set_log(struct zf_txn *txn, const struct zf_txn_log *log);
 
 /* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
 void zf_txn_pause(struct zf_txn *txn);

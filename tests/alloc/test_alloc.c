@@ -400,7 +400,7 @@ static void no_more_zones_are_active_than_the_device_allows(void **state)
 	uint64_t address[ZF_COPIES_MAX];
 	struct zf_append_grant grant;
 
-	open_world(&w, 3, 1); /* the ring's, metadata's, and one more */
+	open_world(&w, 5, 1); /* the ring's, metadata's, the log's two, and one more */
 	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
@@ -545,7 +545,7 @@ static void a_zone_is_active_until_its_last_append_has_ended(void **state)
 	struct world w;
 	struct zf_append_grant grants[4], next;
 
-	open_world(&w, 3, 1);
+	open_world(&w, 5, 1);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0, 0), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);
@@ -565,7 +565,7 @@ static void data_leaves_metadata_its_active_zone(void **state)
 	uint64_t address[ZF_COPIES_MAX];
 	struct zf_append_grant grant;
 
-	open_world(&w, 4, 2);
+	open_world(&w, 6, 2);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, ZF_BLOCK_SIZE, &grant),
@@ -581,7 +581,7 @@ static void a_device_with_too_few_active_zones_is_refused(void **state)
 	struct zf_alloc *alloc;
 	struct world w;
 
-	open_world(&w, 3, 1);
+	open_world(&w, 5, 1);
 	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &alloc), -EINVAL);
 	close_world(&w);
 }
@@ -621,7 +621,7 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	struct world w;
 	uint32_t found;
 
-	open_world(&w, 6, 1);
+	open_world(&w, 8, 1);
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), -ENOENT);
 	write_blocks(&w, 4, 0, 3);
 	write_blocks(&w, 5, 0, 2);

@@ -189,6 +189,9 @@ static const struct wrong wrongs[] = {
 	{"log_zone", 1, 4, -EUCLEAN},
 	{"log_zone_resets", 0, UINT64_MAX, -EUCLEAN},
 	{"log_zone_resets", 1, UINT64_MAX, -EUCLEAN},
+	{"log_pointer", 0, 100, -EUCLEAN},
+	{"log_pointer", 1, 16384 + 4096, -EUCLEAN}, /* beyond the capacity */
+	{"log_zone", 0, UINT32_MAX, -EUCLEAN},	    /* a pointer without a zone */
 	{"meta_zone", 0, 1, -EUCLEAN},
 	{"meta_zone", 0, 5, -EUCLEAN}, /* a log zone */
 	{"meta_zone", 1, 2, -EUCLEAN},
@@ -244,8 +247,10 @@ static void one_copy_and_no_named_zones_are_accepted(void **state)
 	super.metadata_copies = 1;
 	super.root.address[1] = 0;
 	super.meta_pointer[1] = 0;
-	for (unsigned int i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++) {
 		super.log_zone[i] = ZF_SUPER_NO_ZONE;
+		super.log_pointer[i] = 0;
+	}
 	super.meta_zone[1] = ZF_SUPER_NO_ZONE;
 	assert_int_equal(zf_super_check(&super, &report), 0);
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/durable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "fs/access.h"
+#include "fs/append.h"
+#include "fs/changes.h"
+#include "fs/describe.h"
+#include "fs/flush.h"
+#include "fs/inline.h"
+#include "fs/inode.h"
+#include "fs/land.h"
+#include "log/log.h"
+
+/*
+ * The most that rides with a record: one device's write costs about the same up to here, and the
+ * rest of the record's group waits for it. More goes out by itself first.
+ */
+#define RIDE_BLOCKS_MAX 16u
+
+/* Others may go on writing to the file while this one waits for what was too much to ride. */
+#define ATTEMPTS_MAX 4u
+
+/* Of one attempt, beside 0 and -errno. */
+enum outcome {
+	WANTS_LANDING = 1, /* more is dirty than can ride, or it is on its way already */
+	WANTS_COMMIT = 2,
+};
+
+/* One fsync. */
+struct sync {
+	struct zf_inode *inode;
+	bool data_only;
+	struct zf_append *rider; /* NULL: nothing rides */
+	struct zf_log_body body;
+	bool described;
+	struct zf_log_part part;
+};
+
+/* ---- commits ---- */
+
+static int commit(struct zf_inode *inode)
+{
+	int r = zf_data_flush(inode, true);
+
+	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
+}
+
+/* ---- what rides ---- */
+
+static enum outcome look(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	enum outcome outcome = 0;
+
+	zf_mutex_lock(&data->lock);
+	/* Its failure is to be told, and its bytes to be forgotten. */
+	if (data->error || data->failed > 0 || data->dropping)
+		outcome = WANTS_COMMIT;
+	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)
+		outcome = WANTS_LANDING;
+	zf_mutex_unlock(&data->lock);
+	return outcome;
+}
+
+/* Blocks in memory, but for the rider's. */
+static bool has_others(struct zf_data *data, const struct zf_append *rider)
+{
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = data->blocks != (rider ? rider->count : 0);
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+static int take_rider(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	unsigned int ready;
+
+	zf_mutex_lock(&inode->data.lock);
+	ready = inode->data.ready;
+	zf_mutex_unlock(&inode->data.lock);
+	if (ready > 0) {
+		sync->rider = zf_append_new(inode->fs, ready);
+		if (!sync->rider)
+			return WANTS_COMMIT;
+		zf_flush_pack(sync->rider, inode);
+		zf_append_sum(sync->rider);
+	}
+	/* The flusher, which needs no lock of the inode's, may have been quicker. */
+	return has_others(&inode->data, sync->rider) ? WANTS_LANDING : 0;
+}
+
+/* It goes its own way: an append like any other. */
+static void dismiss_rider(struct sync *sync)
+{
+	if (sync->rider && sync->rider->count > 0)
+		zf_append_enqueue(sync->rider);
+	else
+		zf_append_free(sync->rider);
+	sync->rider = NULL;
+}
+
+/* ---- one attempt ---- */
+
+static bool has_changed(const struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+
+	if (sync->rider || inode->data.changes.count > 0)
+		return true;
+	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
+}
+
+static int describe(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	uint64_t mark;
+	int r;
+
+	zf_changes_prune(&inode->data.changes, zf_txn_durable(inode->fs->txn));
+	if (zf_changes_are_lost(&inode->data.changes))
+		return WANTS_COMMIT;
+	r = take_rider(sync);
+	if (r != 0 || !has_changed(sync))
+		return r;
+	sync->described = true;
+	r = zf_describe_inode(inode, sync->rider, &sync->body, &mark);
+	/* Mostly it was done before the lock was taken. */
+	if (r == 0)
+		r = zf_dev_flush_upto(inode->fs->dev, mark);
+	/* What cannot be described can be committed, or the commit will say why not. */
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+static int write_record(struct sync *sync)
+{
+	struct zf_log_part *part = &sync->part;
+	struct zf_inode *inode = sync->inode;
+	int r;
+
+	if (sync->described)
+		part->body = &sync->body;
+	if (sync->rider) {
+		part->iovcnt = zf_append_fill_iov(sync->rider);
+		part->iov = sync->rider->iov;
+		part->data_blocks = sync->rider->count;
+	}
+	zf_rwlock_keep(&inode->lock);
+	r = zf_log_append(inode->fs->log, part);
+	zf_rwlock_resume(&inode->lock);
+	return r;
+}
+
+/* The record completed: what it says is put into the trees, before anybody is told. */
+static int settle(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	int r = 0;
+
+	if (sync->rider) {
+		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
+		r = zf_land_rider(sync->rider);
+		sync->rider = NULL;
+	} else if (sync->described && inode->item_dirty) {
+		r = zf_land_item(inode);
+	}
+	if (r == 0 && sync->described)
+		zf_changes_clear(&inode->data.changes);
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+/* Locked and entered. */
+static int log_locked(struct sync *sync)
+{
+	int r = look(sync->inode);
+
+	if (r == 0)
+		r = describe(sync);
+	if (r != 0)
+		return r;
+	r = write_record(sync);
+	if (r == 0)
+		return settle(sync);
+	if (sync->rider && sync->part.grant.len > 0) {
+		zf_append_arrived(sync->rider, &sync->part.grant, 0);
+		sync->rider->io.result = r;
+		if (!zf_append_retry(sync->rider))
+			zf_append_fail(sync->rider, r);
+		sync->rider = NULL;
+	}
+	return WANTS_COMMIT;
+}
+
+static int attempt(struct zf_inode *inode, bool data_only)
+{
+	struct sync sync = {.inode = inode, .data_only = data_only};
+	struct zf_log *log = inode->fs->log;
+	int r;
+
+	zf_rwlock_wrlock(&inode->lock);
+	if (!zf_log_enter(log)) {
+		zf_rwlock_unlock(&inode->lock);
+		return WANTS_COMMIT;
+	}
+	r = log_locked(&sync);
+	dismiss_rider(&sync);
+	zf_log_leave(log);
+	zf_data_unlock(inode);
+	if (sync.described)
+		zf_log_body_end(&sync.body);
+	if (r == 0 && zf_log_wait(log, sync.part.sequence) < 0)
+		r = WANTS_COMMIT;
+	return r;
+}
+
+/* Before anything is locked: what would take long. */
+static int prepare(struct zf_inode *inode)
+{
+	struct zf_fs *fs = inode->fs;
+	uint64_t mark = zf_log_pending_mark(fs->log);
+	int r = zf_inline_flush(inode);
+
+	if (r == 0)
+		r = zf_txn_keep_bound(fs->txn);
+	zf_rwlock_rdlock(&inode->lock);
+	mark = zf_max_u64(mark, inode->data.write_mark);
+	zf_rwlock_unlock(&inode->lock);
+	return r < 0 ? r : zf_dev_flush_upto(fs->dev, mark);
+}
+
+int zf_durable_inode(struct zf_inode *inode, bool data_only)
+{
+	struct zf_log *log = inode->fs->log;
+	int r = WANTS_LANDING;
+
+	if (!log || inode->type != S_IFREG)
+		return log ? zf_durable_names(inode->fs) : commit(inode);
+	for (unsigned int i = 0; i < ATTEMPTS_MAX && r == WANTS_LANDING; i++) {
+		r = i > 0 ? zf_flush_land_durably(inode) : 0;
+		if (r == 0)
+			r = prepare(inode);
+		if (r == 0)
+			r = attempt(inode, data_only);
+	}
+	return r > 0 ? commit(inode) : r;
+}
+
+int zf_durable_names(struct zf_fs *fs)
+{
+	struct zf_log_part part = {0};
+	int r;
+
+	r = zf_dev_flush_upto(fs->dev, zf_log_pending_mark(fs->log));
+	if (r < 0 || !zf_log_enter(fs->log))
+		return r < 0 ? r : zf_txn_sync(fs->txn);
+	r = zf_log_append(fs->log, &part);
+	zf_log_leave(fs->log);
+	if (r == 0)
+		r = zf_log_wait(fs->log, part.sequence);
+	return r < 0 ? zf_txn_sync(fs->txn) : 0;
+}

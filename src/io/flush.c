@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One flush for many. Flushes are numbered in the order in which they begin, and a mark is the
+ * number of the newest one that has begun: the first flush that surely covers what completed
+ * before the mark was taken is the one after.
+ *
+ *     write completed, mark 4      4 ends            5 ends: whoever has mark 4 is served
+ *     -----------x-----------------|-----------------|---
+ *     flush 4: began before        flush 5: began after
+ *
+ * One runs at a time, one more is wanted at most. `served` are those whom the running one serves;
+ * who comes too late for it waits in `wanted`, and the next begins when it ends.
+ */
+#include <assert.h>
+
+#include "base/bits.h"
+#include "io/dev_ops.h"
+
+enum join {
+	JOIN_DURABLE, /* nothing to do */
+	JOIN_BEGIN,   /* none was running: it counts as begun, and the caller issues it */
+	JOIN_WAIT,
+};
+
+static void push(struct zf_flush_wait **list, struct zf_flush_wait *wait)
+{
+	wait->next = *list;
+	*list = wait;
+}
+
+static void begin_locked(struct zf_dev_flushing *flushing)
+{
+	flushing->running = true;
+	/* Before it is issued: a mark taken in between asks for the next one, needlessly. */
+	atomic_fetch_add(&flushing->begun, 1);
+}
+
+static enum join join_locked(struct zf_dev_flushing *flushing, struct zf_flush_wait *wait)
+{
+	assert(wait->mark <= atomic_load(&flushing->begun));
+	if (wait->mark < flushing->durable)
+		return JOIN_DURABLE;
+	if (!flushing->running) {
+		begin_locked(flushing);
+		push(&flushing->served, wait);
+		return JOIN_BEGIN;
+	}
+	if (wait->mark < atomic_load(&flushing->begun))
+		push(&flushing->served, wait);
+	else
+		push(&flushing->wanted, wait);
+	return JOIN_WAIT;
+}
+
+static enum join join(struct zf_dev *dev, struct zf_flush_wait *wait)
+{
+	enum join joined;
+
+	if (!dev->geometry.volatile_cache)
+		return JOIN_DURABLE;
+	zf_mutex_lock(&dev->lock);
+	joined = join_locked(&dev->flushing, wait);
+	zf_mutex_unlock(&dev->lock);
+	return joined;
+}
+
+static void settle(struct zf_dev *dev, struct zf_flush_wait *wait, int result)
+{
+	wait->result = result;
+	if (wait->done) {
+		wait->done(wait);
+		return;
+	}
+	zf_mutex_lock(&dev->lock);
+	atomic_store(&wait->settled, true);
+	zf_cond_broadcast(&dev->progress);
+	zf_mutex_unlock(&dev->lock);
+}
+
+static void end(struct zf_dev *dev, int result);
+
+static void flush_done(struct zf_io *io)
+{
+	end(ZF_CONTAINER_OF(io, struct zf_dev, flushing.io), io->result);
+}
+
+/* Returns those whom the flush that has ended served. Those who want the next are its next. */
+static struct zf_flush_wait *end_locked(struct zf_dev_flushing *flushing, int result)
+{
+	struct zf_flush_wait *served = flushing->served;
+
+	if (result == 0)
+		flushing->durable = atomic_load(&flushing->begun);
+	flushing->served = flushing->wanted;
+	flushing->wanted = NULL;
+	flushing->running = false;
+	if (flushing->served)
+		begin_locked(flushing);
+	return served;
+}
+
+static void issue(struct zf_dev *dev)
+{
+	dev->flushing.io = (struct zf_io){.op = ZF_IO_FLUSH, .done = flush_done};
+	zf_dev_submit(dev, &dev->flushing.io);
+}
+
+static void end(struct zf_dev *dev, int result)
+{
+	struct zf_flush_wait *served, *next;
+	bool another;
+
+	zf_mutex_lock(&dev->lock);
+	served = end_locked(&dev->flushing, result);
+	another = dev->flushing.running;
+	zf_mutex_unlock(&dev->lock);
+	if (another)
+		issue(dev);
+	for (; served; served = next) {
+		next = served->next;
+		settle(dev, served, result);
+	}
+}
+
+/* ---- for everybody ---- */
+
+uint64_t zf_dev_write_mark(struct zf_dev *dev)
+{
+	return atomic_load(&dev->flushing.begun);
+}
+
+bool zf_dev_flush_start(struct zf_dev *dev, struct zf_flush_wait *wait)
+{
+	assert(wait->done);
+	switch (join(dev, wait)) {
+	case JOIN_DURABLE:
+		return false;
+	case JOIN_BEGIN:
+		issue(dev);
+		return true;
+	case JOIN_WAIT:
+		return true;
+	}
+	return true;
+}
+
+int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark)
+{
+	struct zf_flush_wait wait = {.mark = mark};
+	struct zf_io io = {.op = ZF_IO_FLUSH};
+
+	switch (join(dev, &wait)) {
+	case JOIN_DURABLE:
+		return 0;
+	case JOIN_BEGIN:
+		end(dev, zf_dev_run(dev, &io));
+		return wait.result;
+	case JOIN_WAIT:
+		zf_dev_wait_until(dev, &wait.settled);
+		return wait.result;
+	}
+	return 0;
+}
+
+int zf_dev_flush(struct zf_dev *dev)
+{
+	return zf_dev_flush_upto(dev, zf_dev_write_mark(dev));
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of src/log/ that write share. */
+#ifndef ZF_LOG_LOG_INTERNAL_H
+#define ZF_LOG_LOG_INTERNAL_H
+
+#include <bsd/sys/queue.h>
+
+#include "base/hash.h"
+#include "base/lock.h"
+#include "log/log.h"
+
+/* ---- operations.c ---- */
+
+/* An operation that is in no record yet. */
+struct operation {
+	STAILQ_ENTRY(operation) link;
+	uint64_t mark;
+	size_t len;
+	uint8_t bytes[]; /* its body */
+};
+STAILQ_HEAD(operation_list, operation);
+
+/* Those of one transaction. */
+struct operations {
+	struct operation_list list; /* by number */
+	uint64_t bytes;
+	uint64_t mark; /* what must be flushed before any of them is written */
+	bool lost; /* some are not listed: until their transaction is durable the log is of no use
+		    */
+};
+
+/* ---- a record under way ---- */
+
+struct record {
+	TAILQ_ENTRY(record) link;
+	uint64_t sequence;
+	bool completed;
+};
+TAILQ_HEAD(record_list, record);
+
+/* The parts that will share the next record. */
+struct batch {
+	struct zf_log_part *first, **last;
+	size_t bytes; /* of their bodies */
+	uint32_t body_count, data_blocks, iovs;
+};
+
+enum log_state {
+	LOG_RECOVERING, /* what is done is being replayed: nothing is noted */
+	LOG_STARTED,	/* operations are noted */
+};
+
+struct zf_log {
+	struct zf_dev *dev;
+	struct zf_alloc *alloc;
+	const struct zf_report *report;
+	void (*want_commit)(void *arg);
+	void *want_commit_arg;
+	struct zf_hash_key key;
+	uint8_t fsid[16];
+	uint32_t blocks_max; /* of one record */
+
+	struct zf_mutex lock;	/* ZF_RANK_LOG; the rest */
+	struct zf_cond changed; /* whatever somebody may wait for */
+	enum log_state state;
+	bool enabled; /* the durable superblock names a zone, in this epoch */
+	bool new_epoch;
+	uint64_t epoch;
+	uint64_t number;     /* the last one given */
+	uint64_t sequence;   /* the last one given */
+	uint64_t generation; /* of the running transaction, for those who read the records */
+
+	/* The gate. */
+	bool holding;
+	unsigned int entered;
+
+	struct operations running, frozen;
+	struct batch batch;
+	struct record_list records; /* under way, or failed; by sequence */
+	unsigned int in_flight;
+	uint64_t durable;	   /* all records up to this sequence are */
+	uint64_t failed;	   /* the first that failed, since the last commit; 0: none */
+	uint64_t frozen_sequence;  /* S of the frozen transaction */
+	struct zf_log_zones zones; /* that its superblock names */
+	atomic_bool wants;	   /* operations are worth describing */
+
+	struct zf_log_stats stats;
+};
+
+void operations_init(struct operations *operations);
+void operations_clear(struct operations *operations);
+
+bool zf_log_is_usable_locked(const struct zf_log *log);
+
+/* Bytes of the operations that are in no record yet. */
+static inline uint64_t log_pending_bytes(const struct zf_log *log)
+{
+	return log->frozen.bytes + log->running.bytes;
+}
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing records. Those who have a part wait together; whoever of them finds room for another
+ * record under way takes what has gathered, and writes it on its own thread: a lone fsync wakes
+ * nobody.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "log/log_internal.h"
+#include "log/record.h"
+
+/* ---- gathering ---- */
+
+static uint32_t blocks_of(uint64_t bytes)
+{
+	return (uint32_t)((bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT);
+}
+
+/* Header blocks for so many bytes of bodies. */
+static uint32_t header_blocks(uint64_t bytes)
+{
+	return blocks_of(sizeof(struct zf_disk_log_header) + bytes);
+}
+
+static bool fits(const struct zf_log *log, uint64_t bytes, uint32_t data_blocks, uint32_t iovs)
+{
+	return header_blocks(bytes) + data_blocks <= log->blocks_max && 1 + iovs <= ZF_IO_IOV_MAX;
+}
+
+static size_t part_bytes(const struct zf_log_part *part)
+{
+	return part->body ? part->body->len : 0;
+}
+
+static bool part_fits_locked(const struct zf_log *log, const struct zf_log_part *part)
+{
+	const struct batch *batch = &log->batch;
+
+	return fits(log, batch->bytes + part_bytes(part), batch->data_blocks + part->data_blocks,
+		    batch->iovs + part->iovcnt);
+}
+
+static void join_batch_locked(struct zf_log *log, struct zf_log_part *part)
+{
+	struct batch *batch = &log->batch;
+
+	if (part->body) {
+		struct zf_disk_log_body *disk =
+			(struct zf_disk_log_body *)(void *)part->body->bytes;
+
+		disk->number = zf_le64_from(++log->number);
+		disk->data_first = zf_le32_from(batch->data_blocks);
+		disk->data_count = zf_le32_from(part->data_blocks);
+		batch->body_count++;
+	}
+	part->next = NULL;
+	*batch->last = part;
+	batch->last = &part->next;
+	batch->bytes += part_bytes(part);
+	batch->data_blocks += part->data_blocks;
+	batch->iovs += part->iovcnt;
+}
+
+static struct batch take_batch_locked(struct zf_log *log)
+{
+	struct batch batch = log->batch;
+
+	log->batch = (struct batch){.last = &log->batch.first};
+	return batch;
+}
+
+static void end_parts_locked(struct batch *batch, int result)
+{
+	struct zf_log_part *part, *next;
+
+	for (part = batch->first; part; part = next) {
+		/* Its owner may be gone as soon as it is done. */
+		next = part->next;
+		part->result = result;
+		part->done = true;
+	}
+}
+
+/* ---- one record ---- */
+
+/* What is being written. */
+struct writing {
+	struct zf_log *log;
+	struct batch batch; /* empty: operations only */
+	uint64_t bytes;	    /* of bodies: the operations', and the parts' */
+	uint32_t operation_count;
+	uint32_t header_blocks;
+	uint8_t *header;
+	struct iovec *iov;
+	struct zf_io io;
+	struct zf_append_grant grant;
+	uint64_t resets;
+	struct record *record;
+};
+
+/* How many operations, the oldest first, fit beside the parts. */
+static void count_operations_locked(struct writing *writing, bool *ret_all)
+{
+	struct zf_log *log = writing->log;
+	struct operations *lists[] = {&log->frozen, &log->running};
+	const struct batch *batch = &log->batch;
+	uint64_t with_parts = batch->bytes, alone = 0;
+	const struct operation *operation;
+	uint32_t count = 0;
+
+	writing->bytes = with_parts + log_pending_bytes(log);
+	*ret_all = fits(log, writing->bytes, batch->data_blocks, batch->iovs);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(lists); i++) {
+		STAILQ_FOREACH(operation, &lists[i]->list, link)
+		{
+			if (!*ret_all && !fits(log, alone + operation->len, 0, 0))
+				goto out;
+			alone += operation->len;
+			count++;
+		}
+	}
+out:
+	writing->operation_count = count;
+	if (!*ret_all)
+		writing->bytes = alone;
+}
+
+static void put_operations_locked(struct writing *writing, uint8_t *at)
+{
+	struct zf_log *log = writing->log;
+	struct operations *lists[] = {&log->frozen, &log->running};
+	uint32_t left = writing->operation_count;
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(lists); i++) {
+		struct operations *operations = lists[i];
+		struct operation *operation;
+
+		while (left > 0 && (operation = STAILQ_FIRST(&operations->list))) {
+			memcpy(at, operation->bytes, operation->len);
+			at += operation->len;
+			left--;
+			STAILQ_REMOVE_HEAD(&operations->list, link);
+			operations->bytes -= operation->len;
+			free(operation);
+		}
+		if (STAILQ_EMPTY(&operations->list))
+			operations->mark = 0;
+	}
+	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next) {
+		if (part->body)
+			memcpy(at, part->body->bytes, part->body->len);
+		at += part_bytes(part);
+	}
+}
+
+static void fill_iov(struct writing *writing)
+{
+	struct iovec *iov = writing->iov;
+
+	*iov++ = (struct iovec){writing->header, (size_t)writing->header_blocks << ZF_BLOCK_SHIFT};
+	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next) {
+		memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
+		iov += part->iovcnt;
+	}
+}
+
+static int get_memory(struct writing *writing, uint32_t iovs)
+{
+	size_t len = (size_t)writing->header_blocks << ZF_BLOCK_SHIFT;
+
+	writing->header = aligned_alloc(ZF_BLOCK_SIZE, len);
+	writing->iov = malloc((1 + iovs) * sizeof(*writing->iov));
+	writing->record = calloc(1, sizeof(*writing->record));
+	if (!writing->header || !writing->iov || !writing->record)
+		return -ENOMEM;
+	memset(writing->header, 0, len);
+	return 0;
+}
+
+static int get_room_locked(struct writing *writing, uint32_t data_blocks)
+{
+	struct zf_log *log = writing->log;
+	uint64_t len = (uint64_t)(writing->header_blocks + data_blocks) << ZF_BLOCK_SHIFT;
+	bool switched;
+	int r = zf_alloc_log_begin(log->alloc, len, data_blocks, &writing->grant, &writing->resets,
+				   &switched);
+
+	log->stats.switches += r == 0 && switched;
+	if ((r < 0 || switched) && log->want_commit)
+		log->want_commit(log->want_commit_arg);
+	return r;
+}
+
+/*
+ * Takes what there is into a record: the parts too, if all operations before them fit in front.
+ * *ret_all: they are in it. After an error nothing was taken.
+ */
+static int prepare_locked(struct writing *writing, bool *ret_all)
+{
+	struct zf_log *log = writing->log;
+	uint32_t data_blocks, iovs, parts;
+	int r;
+
+	count_operations_locked(writing, ret_all);
+	data_blocks = *ret_all ? log->batch.data_blocks : 0;
+	iovs = *ret_all ? log->batch.iovs : 0;
+	parts = *ret_all ? log->batch.body_count : 0;
+	writing->header_blocks = header_blocks(writing->bytes);
+	r = get_memory(writing, iovs);
+	if (r == 0)
+		r = get_room_locked(writing, data_blocks);
+	if (r < 0)
+		return r;
+	writing->batch = (struct batch){0};
+	if (*ret_all)
+		writing->batch = take_batch_locked(log);
+	put_operations_locked(writing, writing->header + sizeof(struct zf_disk_log_header));
+	fill_iov(writing);
+	writing->record->sequence = ++log->sequence;
+	TAILQ_INSERT_TAIL(&log->records, writing->record, link);
+	zf_log_record_seal(
+		&log->key,
+		&(struct zf_log_record){
+			.zone_address = writing->grant.zone_start,
+			.epoch = log->epoch,
+			.sequence = log->sequence,
+			.zone_resets = writing->resets,
+			.generation = log->generation,
+			.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
+			.data_blocks = data_blocks,
+			.body_count = writing->operation_count + parts,
+		},
+		log->fsid, writing->header);
+	log->stats.records++;
+	log->stats.bodies += writing->operation_count + parts;
+	log->stats.bytes += writing->grant.len;
+	return 0;
+}
+
+static int submit(struct writing *writing)
+{
+	struct zf_log *log = writing->log;
+	bool at = writing->grant.address != 0;
+
+	writing->io = (struct zf_io){
+		.op = at ? ZF_IO_WRITE : ZF_IO_APPEND,
+		.fua = true,
+		.addr = at ? writing->grant.address : writing->grant.zone_start,
+		.len = writing->grant.len,
+		.iov = writing->iov,
+		.iovcnt = 1 + writing->batch.iovs,
+	};
+	return zf_dev_run(log->dev, &writing->io);
+}
+
+/* Each part gets its piece of the grant: the header's is over. */
+static void give_places_locked(struct writing *writing)
+{
+	uint64_t header = (uint64_t)writing->header_blocks << ZF_BLOCK_SHIFT;
+	uint64_t address = writing->io.addr + header;
+	struct zf_append_grant grant = writing->grant;
+
+	grant.len = header;
+	zf_alloc_append_end(writing->log->alloc, &grant, writing->io.result);
+	for (struct zf_log_part *part = writing->batch.first; part; part = part->next) {
+		part->sequence = writing->record->sequence;
+		part->grant = grant;
+		part->grant.len = (uint64_t)part->data_blocks << ZF_BLOCK_SHIFT;
+		part->address = address;
+		address += part->grant.len;
+	}
+}
+
+/* Records count in the order of their numbers: up to the first that is not there yet. */
+static void advance_locked(struct zf_log *log)
+{
+	struct record *record;
+
+	while ((record = TAILQ_FIRST(&log->records)) && record->completed) {
+		log->durable = record->sequence;
+		TAILQ_REMOVE(&log->records, record, link);
+		free(record);
+	}
+}
+
+static void complete_locked(struct writing *writing)
+{
+	struct zf_log *log = writing->log;
+	struct record *record = writing->record;
+	int r = writing->io.result;
+
+	give_places_locked(writing);
+	if (r < 0) {
+		zf_report(log->report, ZF_REPORT_WARNING,
+			  "a record of the intent log could not be written (%s): fsync commits "
+			  "until the next one",
+			  strerror(-r));
+		log->stats.failures++;
+		if (!log->failed || record->sequence < log->failed)
+			log->failed = record->sequence;
+		if (log->want_commit)
+			log->want_commit(log->want_commit_arg);
+	} else {
+		record->completed = true;
+		advance_locked(log);
+	}
+	end_parts_locked(&writing->batch, r);
+}
+
+/* Writes one record. *ret_all: those who waited for it are served. */
+static int write_one_locked(struct zf_log *log, bool *ret_all)
+{
+	struct writing writing = {.log = log};
+	int r = prepare_locked(&writing, ret_all);
+
+	if (r == 0) {
+		zf_mutex_unlock(&log->lock);
+		r = submit(&writing);
+		zf_mutex_lock(&log->lock);
+		complete_locked(&writing);
+	} else {
+		free(writing.record);
+	}
+	free(writing.header);
+	free(writing.iov);
+	return r;
+}
+
+/* What operations name, but for the data of this record, must be durable before it. */
+static int flush_marks_locked(struct zf_log *log)
+{
+	uint64_t mark;
+	int r = 0;
+
+	while (r == 0 && (mark = zf_max_u64(log->frozen.mark, log->running.mark)) > 0) {
+		zf_mutex_unlock(&log->lock);
+		r = zf_dev_flush_upto(log->dev, mark);
+		zf_mutex_lock(&log->lock);
+		if (r == 0 && log->frozen.mark <= mark)
+			log->frozen.mark = 0;
+		if (r == 0 && log->running.mark <= mark)
+			log->running.mark = 0;
+	}
+	return r;
+}
+
+/*
+ * Everything that waits, in as many records as it takes. If that cannot be, those who wait are told
+ * to commit.
+ */
+static void write_all_locked(struct zf_log *log)
+{
+	bool all = false;
+	int r;
+
+	log->in_flight++;
+	do {
+		r = flush_marks_locked(log);
+		if (r == 0 && !zf_log_is_usable_locked(log))
+			r = -EAGAIN;
+		if (r == 0)
+			r = write_one_locked(log, &all);
+	} while (r == 0 && !all);
+	if (!all) {
+		struct batch batch = take_batch_locked(log);
+
+		end_parts_locked(&batch, -EAGAIN);
+	}
+	log->in_flight--;
+	zf_cond_broadcast(&log->changed);
+}
+
+static bool may_write_locked(const struct zf_log *log)
+{
+	return log->batch.first && log->in_flight < ZF_LOG_IN_FLIGHT;
+}
+
+static bool nothing_to_write_locked(const struct zf_log *log, const struct zf_log_part *part)
+{
+	return !part->body && log_pending_bytes(log) == 0;
+}
+
+int zf_log_append(struct zf_log *log, struct zf_log_part *part)
+{
+	int r;
+
+	part->grant.len = 0;
+	part->done = false;
+	zf_mutex_lock(&log->lock);
+	assert(log->entered > 0);
+	log->stats.parts++;
+	if (nothing_to_write_locked(log, part)) {
+		part->sequence = log->sequence;
+		zf_mutex_unlock(&log->lock);
+		return 0;
+	}
+	if (!fits(log, part_bytes(part), part->data_blocks, part->iovcnt)) {
+		zf_mutex_unlock(&log->lock);
+		return -EAGAIN;
+	}
+	while (!part_fits_locked(log, part)) {
+		if (may_write_locked(log))
+			write_all_locked(log);
+		else
+			zf_cond_wait(&log->changed, &log->lock);
+	}
+	join_batch_locked(log, part);
+	while (!part->done) {
+		if (may_write_locked(log))
+			write_all_locked(log);
+		else
+			zf_cond_wait(&log->changed, &log->lock);
+	}
+	r = part->result;
+	log->stats.commits_instead += r < 0;
+	zf_mutex_unlock(&log->lock);
+	return r;
+}
+
+int zf_log_wait(struct zf_log *log, uint64_t sequence)
+{
+	int r = 0;
+
+	zf_mutex_lock(&log->lock);
+	while (log->durable < sequence && (!log->failed || sequence < log->failed))
+		zf_cond_wait(&log->changed, &log->lock);
+	if (log->durable < sequence) {
+		log->stats.commits_instead++;
+		r = -EAGAIN;
+	}
+	zf_mutex_unlock(&log->lock);
+	return r;
+}

@@ -142,6 +142,8 @@ int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
 /* The reservation was used up, or given back by zf_alloc_unreserve(): they count as kept again. */
 void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks);
 bool zf_alloc_keeps_any(struct zf_alloc *alloc);
+/* A mount has replayed the log, whose ZERO extents nothing was reserved for: is it all there? */
+void zf_alloc_kept_recount(struct zf_alloc *alloc);
 /* Nodes that recording what is kept may need. */
 uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
 /*

@@ -130,6 +130,14 @@ void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 			  alloc->kept_short << ZF_BLOCK_SHIFT);
 }
 
+void zf_alloc_kept_recount(struct zf_alloc *alloc)
+{
+	zf_mutex_lock(&alloc->lock);
+	if (missing_blocks(alloc) > alloc->kept_short)
+		zf_alloc_kept_start_locked(alloc);
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
 {
 	if (alloc->kept_short > 0)

@@ -29,8 +29,7 @@ bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 /* Could it take records, now or once a superblock names it? */
 static bool has_room(const struct zf_zone *zone)
 {
-	return !zone->log_closed && !zone->pointer_unknown && !zone->unusable &&
-	       zone->pointer < zone->capacity;
+	return !zone->log_closed && !zone->unusable && zone->pointer < zone->capacity;
 }
 
 uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc)
@@ -109,7 +108,8 @@ static void note_written(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
-	if (zone->pending > 0 || zone->written == zone->pointer)
+	assert(zone->pending == 0);
+	if (zone->written == zone->pointer)
 		return;
 	zone->written = zone->pointer;
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -148,7 +148,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
 	zone->log_closed = false;
-	if (zone->pointer > 0 || zone->pointer_unknown || zone->unusable) {
+	if (zone->pointer > 0 || zone->unusable) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
 	}

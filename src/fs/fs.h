@@ -209,6 +209,12 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
 		   size_t len);
 
+/*
+ * The last close of an open file: nothing is made durable, and nothing waits for the device. But of a
+ * file that was truncated to nothing, what was written since starts its way there.
+ */
+int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino);
+
 enum zf_write_flags {
 	ZF_WRITE_APPEND = 1 << 0,	/* at the end of the file, wherever that is now */
 	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */

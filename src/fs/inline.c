@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fs/append.h"
+#include "fs/close.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -74,6 +75,8 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 		zf_flush_release(inode->fs, 1);
 		r = zf_inode_store(inode, trans);
 		editor.torn = r < 0;
+		if (r == 0)
+			zf_close_landed(inode);
 	} else if (!zf_land_fail_block(inode, block, r)) {
 		zf_pool_give(&inode->fs->flush, block);
 		zf_flush_release(inode->fs, 1);

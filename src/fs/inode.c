@@ -228,7 +228,7 @@ static bool knows_more(const struct zf_inode *inode)
 /* What becomes of an inode that nobody uses. Returns one to free, perhaps another. */
 static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
-	if (inode->state == ZF_INODE_DEAD)
+	if (inode->state == ZF_INODE_DEAD || inode->fs->recovering)
 		return remove_locked(shard, inode);
 	if (!inode->unlinked && !knows_more(inode))
 		return make_idle_locked(shard, inode);

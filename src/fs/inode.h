@@ -43,6 +43,8 @@
 #include "fs/fs.h"
 #include "txn/txn.h"
 
+struct zf_op;
+
 struct zf_inode_item {
 	uint64_t generation, change, size, bytes, rdev, next_cookie;
 	uint32_t mode, nlink, uid, gid, project, flags;
@@ -135,6 +137,11 @@ struct zf_fs {
 	struct zf_mount_options options;
 	struct zf_report report;
 	bool read_only;
+	/*
+	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
+	 * edits their items past them, and those without a name may get one again.
+	 */
+	bool recovering;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
 	unsigned int idle_max;			       /* unused inodes in each shard */
@@ -204,6 +211,12 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock
 
 struct zf_time zf_fs_now(struct zf_fs *fs);
 
+/* What lets a file grow: a replayed operation has to find the room that it had. */
+static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
+{
+	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
+}
+
 #define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
@@ -222,9 +235,9 @@ bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
  * edit. */
-int zf_orphan_add(struct zf_inode *inode, struct zf_trans *trans);
+int zf_orphan_add(struct zf_op *op, struct zf_inode *inode);
 /* It gets a name again (linkat of an O_TMPFILE). One edit. */
-int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
+int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode);
 /*
  * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
  * transactions as it takes. No lock and no join held. Returns how many were deleted; those that
@@ -232,9 +245,11 @@ int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
  */
 int zf_orphan_run(struct zf_fs *fs);
 /*
- * At mount: deletes every orphan and finishes every intent. What is damaged is reported and left.
- * Fails only if the filesystem as a whole does.
+ * At mount: what the committed state has begun and not ended, before the log is replayed; and
+ * what has no name, once it is. What is damaged is reported and left. Fail only if the filesystem
+ * as a whole does.
  */
+int zf_intents_finish(struct zf_fs *fs);
 int zf_orphan_recover(struct zf_fs *fs);
 
 /* ---- mkfs (root.c) ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fs/append.h"
+#include "fs/close.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -148,6 +149,8 @@ static int land_some(struct landing *landing, struct run *run)
 	if (landing->changed && !landing->editor.torn) {
 		stored = zf_inode_store(landing->segment->inode, landing->trans);
 		landing->editor.torn = stored < 0;
+		if (stored == 0)
+			zf_close_landed(landing->segment->inode);
 	}
 	r = r < 0 ? r : stored;
 	if (landing->editor.torn)

@@ -2,9 +2,9 @@
 /*
  * Mounting: from a device to a struct zf_fs, and back.
  *
- * A mount reads the newest superblock, the root tree, the whole zone tree and one zone report;
- * nothing else. Then, if it may write, it finishes what the last mount left behind (orphans,
- * intents).
+ * A mount reads the newest superblock, the root tree, the whole zone tree, one zone report, and the
+ * log; nothing else. Then, if it may write, it finishes what the last mount left behind
+ * (fs/recover.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,9 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "fs/recover.h"
 #include "log/log.h"
+#include "log/read.h"
 #include "txn/root_format.h"
 #include "txn/system_nodes.h"
 
@@ -241,7 +243,20 @@ static void want_commit(void *arg)
 	zf_background_want_commit(arg);
 }
 
-static int load(struct zf_fs *fs)
+/* It writes nothing before recovery is over, but commits say how far that has come. */
+static int start_log(struct zf_fs *fs)
+{
+	struct zf_txn_log hooks;
+	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+
+	if (r < 0)
+		return r;
+	zf_log_hooks(fs->log, &hooks);
+	zf_txn_set_log(fs->txn, &hooks);
+	return 0;
+}
+
+static int load(struct zf_fs *fs, struct zf_log_found *found)
 {
 	struct zf_txn_options options = {0};
 	unsigned int stepped_over;
@@ -261,6 +276,9 @@ static int load(struct zf_fs *fs)
 	}
 	if (stepped_over)
 		tell_step_back(fs, stepped_over);
+	r = zf_recover_read(fs, found);
+	if (r < 0)
+		return r;
 	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 1;
 	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
 	if (r < 0)
@@ -272,6 +290,9 @@ static int load(struct zf_fs *fs)
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
 	if (r < 0 || fs->read_only)
+		return r;
+	r = start_log(fs);
+	if (r < 0)
 		return r;
 	zf_txn_settle(fs->txn);
 	/* Nothing is reset before a commit of our own when a record was stepped over. */
@@ -303,30 +324,14 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
-static int start_log(struct zf_fs *fs)
+static int load_and_recover(struct zf_fs *fs)
 {
-	struct zf_txn_log hooks;
-	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+	struct zf_log_found found = {0};
+	int r = load(fs, &found);
 
-	if (r < 0)
-		return r;
-	zf_log_hooks(fs->log, &hooks);
-	zf_txn_set_log(fs->txn, &hooks);
-	return 0;
-}
-
-static int recover(struct zf_fs *fs)
-{
-	int r = start_log(fs);
-
-	if (r == 0)
-		r = zf_orphan_recover(fs);
-	if (r == 0)
-		zf_log_start(fs->log, fs->super.log_sequence, fs->super.op_number, false);
-
-	if (r < 0)
-		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "finishing what the last mount left failed: %s", strerror(-r));
+	if (r == 0 && !fs->read_only)
+		r = zf_recover(fs, &found);
+	zf_log_found_free(&found);
 	return r;
 }
 
@@ -348,9 +353,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 	zf_inode_table_init(fs);
 	r = zf_flush_init(fs);
 	if (r == 0)
-		r = load(fs);
-	if (r == 0 && !fs->read_only)
-		r = recover(fs);
+		r = load_and_recover(fs);
 	if (r == 0 && options->threads && !fs->read_only)
 		r = zf_background_start(fs);
 	if (r < 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/share.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -141,7 +142,7 @@ static int shorten_locked(struct zf_extent_editor *editor, const struct zf_exten
 
 struct others {
 	const struct zf_item_check *check;
-	const struct zf_extent *extent; /* whose own name does not count ... */
+	const struct zf_extent *extent; /* whose own name does not count; NULL: all do ... */
 	uint64_t ino;			/* ... in this inode */
 	uint64_t from, to;		/* device bytes */
 	uint64_t unnamed;		/* blocks of them that no other name was found for */
@@ -170,7 +171,7 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < len / sizeof(names[0]); i++) {
-		if (key->objectid == others->extent->address &&
+		if (others->extent && key->objectid == others->extent->address &&
 		    is_name(&names[i], others->ino, others->extent->offset))
 			continue;
 		mark(others, key->objectid, zf_le64_get(names[i].len));
@@ -178,23 +179,33 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 	return others->unnamed == 0;
 }
 
-static int scan(struct zf_extent_editor *editor, struct others *others, uint64_t from, uint64_t to)
+static int scan(struct zf_fs *fs, struct others *others, uint64_t from, uint64_t to)
 {
 	struct zf_key first = ZF_KEY(from, ZF_KEY_SHARE, 0);
 	struct zf_key last = ZF_KEY(to - 1, ZF_KEY_SHARE, UINT64_MAX);
 
-	return zf_tree_scan(fs_of(editor)->forest, ZF_TREE_SHARE, &first, &last, take_item, others);
+	return zf_tree_scan(fs->forest, ZF_TREE_SHARE, &first, &last, take_item, others);
 }
 
 /*
- * How many bytes of the extent's part nobody else names. Copies of a whole file have their names at
- * the same addresses: those are looked at first, and one that covers the part ends the search.
+ * Copies of a whole file have their names at the same addresses: those are looked at first, and one
+ * that covers the part ends the search.
  */
+static int find_others(struct zf_fs *fs, struct others *others)
+{
+	uint64_t zone_size = zf_dev_geometry(fs->dev)->zone_size;
+	uint64_t reach = zf_min_u64(ZF_SHARE_MAX - ZF_BLOCK_SIZE, others->from % zone_size);
+	int r = scan(fs, others, others->from, others->to);
+
+	if (r == 0 && reach > 0)
+		r = scan(fs, others, others->from - reach, others->from);
+	return r < 0 ? r : 0;
+}
+
+/* How many bytes of the extent's part nobody else names. */
 static int count_dead(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      const struct zf_extent *part, uint64_t *ret_dead)
 {
-	uint64_t zone_size = zf_dev_geometry(fs_of(editor)->dev)->zone_size;
-	uint64_t reach = zf_min_u64(ZF_SHARE_MAX - ZF_BLOCK_SIZE, part->address % zone_size);
 	struct others others = {
 		.check = &editor->reader.check,
 		.extent = extent,
@@ -203,13 +214,34 @@ static int count_dead(struct zf_extent_editor *editor, const struct zf_extent *e
 		.to = part->address + part->len,
 		.unnamed = part->len >> ZF_BLOCK_SHIFT,
 	};
-	int r = scan(editor, &others, others.from, others.to);
+	int r = find_others(fs_of(editor), &others);
 
-	if (r == 0 && reach > 0)
-		r = scan(editor, &others, others.from - reach, others.from);
 	if (r < 0)
 		return r;
 	*ret_dead = others.unnamed << ZF_BLOCK_SHIFT;
+	return 0;
+}
+
+int zf_share_look(struct zf_extent_reader *reader, uint64_t address, uint64_t len, bool *ret_named,
+		  uint64_t *ret_len)
+{
+	struct others others = {
+		.check = &reader->check,
+		.from = address,
+		.to = address + len,
+		.unnamed = len >> ZF_BLOCK_SHIFT,
+	};
+	uint64_t blocks = 1;
+	int r;
+
+	assert(len > 0 && len <= ZF_SHARE_MAX);
+	r = find_others(reader->inode->fs, &others);
+	if (r < 0)
+		return r;
+	while (blocks < len >> ZF_BLOCK_SHIFT && others.named[blocks] == others.named[0])
+		blocks++;
+	*ret_named = others.named[0];
+	*ret_len = blocks << ZF_BLOCK_SHIFT;
 	return 0;
 }
 

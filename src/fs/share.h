@@ -24,6 +24,7 @@
 #ifndef ZF_FS_SHARE_H
 #define ZF_FS_SHARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct zf_extent;
@@ -41,5 +42,13 @@ int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent
  */
 int zf_share_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		 uint64_t to, uint64_t *ret_dead);
+
+/*
+ * Mount: is the byte at `address` named, and for how many of the `len` bytes (whole blocks, at most
+ * ZF_SHARE_MAX, within a zone) is the answer the same?
+ */
+struct zf_extent_reader;
+int zf_share_look(struct zf_extent_reader *reader, uint64_t address, uint64_t len, bool *ret_named,
+		  uint64_t *ret_len);
 
 #endif

@@ -101,3 +101,40 @@ int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned
 					 reader->inode->ino);
 	return 0;
 }
+
+static int decode(struct zf_extent_reader *reader, const struct zf_key *key, const void *value,
+		  size_t len, struct zf_summary_entry *ret_entry)
+{
+	const struct zf_disk_summary *disk = value;
+	int r = zf_item_check(&reader->check, ZF_TREE_SUMMARY, key, value, len);
+
+	if (r < 0)
+		return r;
+	*ret_entry = (struct zf_summary_entry){
+		.address = key->objectid,
+		.len = (uint64_t)zf_le32_get(disk->count) << ZF_BLOCK_SHIFT,
+		.ino = zf_le64_get(disk->ino),
+		.offset = zf_le64_get(disk->offset),
+	};
+	return 0;
+}
+
+int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
+		    struct zf_summary_entry *ret_entry)
+{
+	struct zf_forest *forest = reader->inode->fs->forest;
+	struct zf_key key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
+	uint8_t value[VALUE_MAX];
+	size_t len;
+	int r = zf_tree_lookup_le(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
+
+	if (r == 0)
+		r = decode(reader, &key, value, len, ret_entry);
+	if (r == 0 && ret_entry->len > address - ret_entry->address)
+		return 0;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
+	r = zf_tree_lookup_ge(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
+	return r < 0 ? r : decode(reader, &key, value, len, ret_entry);
+}

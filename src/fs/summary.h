@@ -26,4 +26,13 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
 		     uint64_t *ret_csums);
 
+/* An entry: who wrote `len` bytes at `address` first. */
+struct zf_summary_entry {
+	uint64_t address, len;
+	uint64_t ino, offset;
+};
+/* Mount: the entry that covers `address`, or else the first one behind it. -ENOENT. */
+int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
+		    struct zf_summary_entry *ret_entry);
+
 #endif

@@ -12,7 +12,7 @@ int zf_tail_settle(struct zf_inode *inode, bool may_wait)
 	if (inode->data.tail_is_zero || within == 0)
 		return 0;
 	r = zf_zero_part(inode, inode->item.size >> ZF_BLOCK_SHIFT, within, ZF_BLOCK_SIZE,
-			 ZF_RESERVE_NORMAL, may_wait);
+			 zf_fs_growing_class(inode->fs), may_wait);
 	if (r == 0)
 		inode->data.tail_is_zero = true;
 	return r;

@@ -128,6 +128,8 @@ static uint64_t range_tail(const struct zf_disk_log_range *range)
 static int check_extents(struct rest rest, uint32_t data_count)
 {
 	const struct zf_disk_log_inode *inode = take(&rest, sizeof(*inode));
+	/* No block rides twice: else checking a forged record could take for ever. */
+	uint64_t may_ride = (uint64_t)data_count << ZF_BLOCK_SHIFT;
 
 	if (!inode || zf_fields_check_zero(&zf_disk_log_inode_fields, inode) ||
 	    !take_padded(&rest, zf_le16_get(inode->item_len)))
@@ -138,6 +140,11 @@ static int check_extents(struct rest rest, uint32_t data_count)
 		if (!range || !range_is_good(range, data_count) ||
 		    !take_padded(&rest, range_tail(range)))
 			return -EUCLEAN;
+		if (!range->riding)
+			continue;
+		if (zf_le64_get(range->len) > may_ride)
+			return -EUCLEAN;
+		may_ride -= zf_le64_get(range->len);
 	}
 	return rest.len == 0 ? 0 : -EUCLEAN;
 }

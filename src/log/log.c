@@ -13,9 +13,6 @@
 
 /* ---- life ---- */
 
-/* The most that one record may be: appends are worth no more, and nobody shall wait long. Bytes. */
-#define RECORD_MAX (UINT32_C(256) << 10)
-
 int zf_log_new(struct zf_dev *dev, struct zf_alloc *alloc, const struct zf_super *super,
 	       const struct zf_report *report, void (*want_commit)(void *arg), void *arg,
 	       struct zf_log **ret_log)
@@ -32,7 +29,7 @@ int zf_log_new(struct zf_dev *dev, struct zf_alloc *alloc, const struct zf_super
 	log->want_commit_arg = arg;
 	zf_hash_key_init(&log->key, super->log_secret);
 	memcpy(log->fsid, super->fsid, sizeof(log->fsid));
-	log->blocks_max = (uint32_t)(zf_min_u64(limit, RECORD_MAX) >> ZF_BLOCK_SHIFT);
+	log->blocks_max = (uint32_t)(zf_min_u64(limit, ZF_LOG_RECORD_MAX) >> ZF_BLOCK_SHIFT);
 	zf_mutex_init(&log->lock, ZF_RANK_LOG);
 	zf_cond_init(&log->changed);
 	log->state = LOG_RECOVERING;

@@ -21,7 +21,9 @@
 #define ZF_LOG_MAGIC	  "zfuse\0LG"
 #define ZF_LOG_MAGIC_SIZE 8
 #define ZF_LOG_HASH_SIZE  16
-#define ZF_LOG_ALIGN	  8u /* of bodies and of everything in them, bytes */
+#define ZF_LOG_ALIGN	  8u /* of bodies and of all that is in them, bytes */
+/* Header and data, bytes: appends are worth no more, and nobody shall wait long. */
+#define ZF_LOG_RECORD_MAX (UINT32_C(256) << 10)
 
 struct zf_disk_log_header {
 	/* XXH3, 128 bits, of the header blocks from byte 16 on, keyed with the superblock's
@@ -53,9 +55,10 @@ struct zf_disk_log_body {
 	uint8_t type;
 	uint8_t version; /* ZF_LOG_BODY_VERSION; a higher one ends the log: mount refuses */
 	uint8_t reserved_a[2];
-	struct zf_le32 bytes;		       /* of the body, this header included */
-	struct zf_le64 number;		       /* in the one order; never twice within an epoch */
-	struct zf_le32 data_first, data_count; /* of the record's data blocks, that are its own */
+	struct zf_le32 bytes;  /* of the body, this header included */
+	struct zf_le64 number; /* in the one order; never twice within an epoch */
+	/* Which of the record's data blocks are its own: behind those of the bodies before it. */
+	struct zf_le32 data_first, data_count;
 };
 
 /* ---- ZF_LOG_OPERATION ---- */
@@ -100,7 +103,7 @@ struct zf_disk_log_range {
 	uint8_t type;
 	uint8_t flags;	/* ZF_EXTENT_* */
 	uint8_t riding; /* 1: `address` counts bytes within the body's own data blocks */
-	uint8_t csums;	/* 0: DATA that is written in place has none */
+	uint8_t csums;	/* 0: DATA that is written in place has none; what rides always has them */
 	struct zf_le32 inline_len;
 	struct zf_le64 offset, len; /* in the file, bytes; block multiples */
 	struct zf_le64 address;	    /* DATA: bytes on the device */

@@ -2,12 +2,15 @@
 /*
  * Reading the log at mount: what was made durable after the superblock's transaction.
  *
- * Every block of the named log zones below their pointers is looked at, for the order of addresses
- * is not that of sequence numbers, and a block below a durable one may be garbage. A record counts
- * if its header verifies, all of its fields are those of this place and life, and its own data
- * blocks match the checksums in it; anything else is a gap. Of those that count, the ones from S+1
- * on without a gap are the log; their bodies, in the order of their numbers, are what is to be
- * replayed, as far as they lie above O.
+ * Every block of the named log zones is looked at, from where the superblock says that reading can
+ * begin up to their pointers: the order of addresses is not that of sequence numbers, and a block
+ * below a durable one may be garbage. A record counts if its header verifies, all of its fields are
+ * those of this place and life, and its own data blocks match the checksums in it; anything else is
+ * a gap. Of those that count, the ones from S+1 on without a gap are the log; their bodies, in the
+ * order of their numbers, are what is to be replayed, as far as they lie above O.
+ *
+ * A sequence number is given once. Where two records have the same one, and are not the same
+ * record (file content may hold a copy, which lies behind the original), neither counts.
  *
  * Nothing is written.
  */
@@ -17,7 +20,24 @@
 #include "base/report.h"
 #include "io/dev.h"
 #include "log/body.h"
+#include "log/record.h"
 #include "superblock/super.h"
+
+enum zf_log_fate {
+	ZF_LOG_COMMITTED,  /* its sequence is up to S: it is in the trees */
+	ZF_LOG_TO_REPLAY,  /* one of the log */
+	ZF_LOG_COPY,	   /* the same record was found before */
+	ZF_LOG_BEHIND_GAP, /* valid, but one before it is missing */
+};
+
+/* A valid record. */
+struct zf_log_found_record {
+	uint64_t address;
+	unsigned int which; /* of the two named zones */
+	enum zf_log_fate fate;
+	struct zf_log_record record;
+	uint8_t *blocks; /* its header blocks: zf_log_record_next_body() */
+};
 
 struct zf_log_found {
 	struct zf_log_body_view *bodies; /* above O, by number */
@@ -27,15 +47,19 @@ struct zf_log_found {
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */
 	/* Where the last valid record of each named zone ends, bytes in the zone: after an unclean
-	 * stop of the host the pointer is at least there. */
+	 * stop of the host the pointer is at least there. 0: there is none. */
 	uint64_t end[2];
-	struct zf_log_buffer *buffers; /* what the views point into */
+
+	/* All of them, by sequence. The bodies lie in their blocks. */
+	struct zf_log_found_record *list;
+	size_t list_count;
 };
 
 /*
  * -EIO: the device; -ENOMEM; -EPROTONOSUPPORT: a valid record with a body of an unknown kind. Zones
  * whose reset count is no longer what the superblock says hold nothing. With
- * geometry.pointers_are_lower_bounds the zones are read to their ends.
+ * geometry.pointers_are_lower_bounds the zones are read to their ends. Memory: the header blocks of
+ * all valid records.
  */
 int zf_log_read(struct zf_dev *dev, const struct zf_super *super, const struct zf_report *report,
 		struct zf_log_found *ret_found);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fs/inode.h"
+#include "fs/replay.h"
+#include "log/log.h"
+#include "log/read.h"
+
+/* ---- reading ---- */
+
+static int hold(void *arg, uint64_t address, uint64_t len)
+{
+	struct zf_fs *fs = arg;
+
+	return zf_alloc_hold(fs->alloc, address, len);
+}
+
+/* Behind them is room for as many more as anybody can count; only an image made by hand has not. */
+static int check_numbers(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	uint64_t max = ZF_SUPER_COUNTER_MAX / 2;
+
+	if (found->highest_number <= max && found->highest_sequence <= max)
+		return 0;
+	return zf_report_corrupt(&fs->report, "log", 0,
+				 "the highest numbers have %" PRIu64 " and %" PRIu64
+				 ", expected at most %" PRIu64,
+				 found->highest_sequence, found->highest_number, max);
+}
+
+static int hold_all(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r = check_numbers(fs, found);
+
+	if (r == 0)
+		r = zf_log_found_ranges(found, hold, fs);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < 2; i++)
+		if (fs->super.log_zone[i] != ZF_SUPER_NO_ZONE)
+			zf_alloc_raise_log(fs->alloc, i, found->end[i]);
+	return 0;
+}
+
+static void tell_not_shown(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	if (found->body_count == 0)
+		return;
+	zf_report(&fs->report, ZF_REPORT_WARNING,
+		  "%zu changes in %" PRIu64 " records of the log were made durable after the last "
+		  "commit and are not shown: a read-write mount replays them",
+		  found->body_count, found->records);
+}
+
+int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
+{
+	int r;
+
+	/* An old state that was asked for has no log any more. */
+	if (fs->options.generation)
+		return 0;
+	r = zf_log_read(fs->dev, &fs->super, &fs->report, ret_found);
+	if (fs->read_only) {
+		if (r == 0)
+			tell_not_shown(fs, ret_found);
+		else
+			zf_report(&fs->report, ZF_REPORT_WARNING,
+				  "the log cannot be read: %s; the state of the last commit is shown",
+				  strerror(-r));
+		return 0;
+	}
+	return r < 0 ? r : hold_all(fs, ret_found);
+}
+
+/* ---- recovering ---- */
+
+static int replay(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r;
+
+	fs->recovering = true;
+	r = zf_intents_finish(fs);
+	if (r == 0)
+		r = zf_replay(fs, found);
+	fs->recovering = false;
+	return r;
+}
+
+/*
+ * Whatever is behind S, replayed now or by a recovery that was cut, or left out for a gap before
+ * it: the next record must not be taken for one more of those.
+ */
+static bool needs_new_epoch(const struct zf_fs *fs, const struct zf_log_found *found)
+{
+	return found->body_count > 0 || found->records > 0 || found->ignored > 0 ||
+	       found->highest_sequence > fs->super.log_sequence;
+}
+
+static int run(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	bool new_epoch = needs_new_epoch(fs, found);
+	int r = replay(fs, found);
+
+	if (r < 0)
+		return r;
+	zf_alloc_let_go(fs->alloc);
+	zf_alloc_kept_recount(fs->alloc);
+	zf_log_start(fs->log, found->highest_sequence, found->highest_number, new_epoch);
+	r = zf_orphan_recover(fs);
+	return r == 0 && new_epoch ? zf_txn_commit(fs->txn, true) : r;
+}
+
+int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r = run(fs, found);
+
+	if (r < 0)
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "finishing what the last mount left failed: %s", strerror(-r));
+	return r;
+}

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "fs/extent_edit.h"
 #include "fs/share.h"
 
@@ -274,7 +275,7 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 		r = give_up_replaced(editor, &put);
 	if (r == 0)
 		r = apply_put(editor, &put);
-	if (r == 0)
+	if (r == 0 && !ZF_PLANTED(ZF_BUG_CLONE_WITHOUT_SHARE))
 		r = zf_extent_add_name(editor, &put.extent);
 	assert(editor->edits - editor->began <= ZF_EXTENT_PUT_EDITS);
 	if (r < 0)

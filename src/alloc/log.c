@@ -169,7 +169,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->summary = ZF_SUMMARY_NONE;
 	alloc->empty_count++;
 	zf_alloc_dirty_locked(alloc, zone_no);
-	zf_alloc_kept_regain_locked(alloc);
+	zf_alloc_kept_regain_locked(alloc, 0);
 }
 
 void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones)

@@ -87,6 +87,7 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	alloc->node_blocks = super->node_size >> ZF_BLOCK_SHIFT;
 	alloc->copies = super->metadata_copies;
 	alloc->kept_blocks = super->kept_bytes >> ZF_BLOCK_SHIFT;
+	alloc->kept_spent = super->spent_bytes >> ZF_BLOCK_SHIFT;
 	alloc->active_max = active_max(alloc->geometry);
 	alloc->zone_count = super->zone_count;
 	zf_mutex_init(&alloc->lock, ZF_RANK_ALLOC);
@@ -98,6 +99,8 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 		alloc->log_named[i] = alloc->log_chosen[i] = NO_ZONE;
 	alloc->zones = calloc(alloc->zone_count, sizeof(*alloc->zones));
 	r = alloc->zones ? check_active(alloc) : -ENOMEM;
+	if (r == 0)
+		r = zf_alloc_overwrite_init(alloc);
 	if (r == 0)
 		r = read_report(alloc);
 	if (r < 0) {
@@ -116,6 +119,7 @@ void zf_alloc_free(struct zf_alloc *alloc)
 		return;
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
 		free(alloc->meta_runs[c].runs);
+	zf_alloc_overwrite_deinit(alloc);
 	free(alloc->zones);
 	zf_mutex_deinit(&alloc->lock);
 	free(alloc);

@@ -14,11 +14,6 @@ uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role 
 	return alloc->zones[z].capacity - alloc->zones[z].pointer;
 }
 
-static uint64_t capacity_blocks(const struct zf_alloc *alloc)
-{
-	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
-}
-
 static uint64_t item_blocks(const struct zf_alloc *alloc, uint64_t items)
 {
 	return (items * ITEM_BYTES * alloc->copies + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
@@ -88,6 +83,9 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 			r = -ENOSPC;
 		}
 	}
+	/* There was room beside all that is kept: so it is there. */
+	if (r == 0 && class == ZF_RESERVE_NORMAL && data_blocks > 0)
+		alloc->kept_spent = 0;
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }
@@ -116,7 +114,10 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 			continue;
 		space.total += zone->capacity;
 		space.live += live;
-		space.unusable += zone->pointer - live;
+		if (zone->role == ZF_ROLE_OVERWRITE)
+			space.in_place += zone->pointer - live;
+		else
+			space.unusable += zone->pointer - live;
 		emptied += zf_alloc_holds_nothing_locked(alloc, z);
 	}
 	/* A writer who needs them waits for the commits that give them back. */
@@ -132,6 +133,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 	space.total <<= ZF_BLOCK_SHIFT;
 	space.live <<= ZF_BLOCK_SHIFT;
 	space.unusable <<= ZF_BLOCK_SHIFT;
+	space.in_place <<= ZF_BLOCK_SHIFT;
 	space.available <<= ZF_BLOCK_SHIFT;
 	space.reserved <<= ZF_BLOCK_SHIFT;
 	space.kept <<= ZF_BLOCK_SHIFT;

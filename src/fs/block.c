@@ -207,6 +207,7 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	block->state = ZF_BLOCK_DIRTY;
 	block->failed = false;
 	block->lent = false;
+	block->address = 0;
 	block->blocked = flight != NULL;
 	block->landed_end = flight ? flight->landed_end : bytes_within(size, block->index);
 	block->landed_end_next = bytes_within(size, block->index);
@@ -216,12 +217,20 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	join_age(data, block);
 }
 
+void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address)
+{
+	assert(block->state == ZF_BLOCK_DIRTY && !block->address && address);
+	block->address = address;
+	data->in_place++;
+}
+
 void zf_block_revive_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->failed && !block->blocked);
 	block->failed = false;
 	data->failed--;
 	data->ready++;
+	data->in_place += block->address != 0;
 	join_age(data, block);
 }
 
@@ -233,20 +242,24 @@ void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block)
 	zf_alloc_take_back(ZF_CONTAINER_OF(data, struct zf_inode, data)->fs->alloc, 1);
 }
 
-void zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end)
+uint64_t zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end)
 {
 	struct zf_block *block;
+	uint64_t used = 0;
 
 	zf_mutex_lock(&data->lock);
 	while ((block = zf_block_next_locked(data, index)) && block->index < end) {
 		struct zf_block *flight = find(&data->flight, block->index);
 
-		zf_block_take_back_locked(data, block);
-		if (flight)
+		if (flight) {
+			used += flight->lent;
 			zf_block_take_back_locked(data, flight);
+		}
+		zf_block_take_back_locked(data, block);
 		index = block->index + 1;
 	}
 	zf_mutex_unlock(&data->lock);
+	return used;
 }
 
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block)
@@ -266,6 +279,7 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 	zf_block_take_back_locked(data, block);
 	RB_REMOVE(zf_block_tree, &data->flight, block);
 	data->blocks--;
+	data->in_place -= block->address != 0;
 	TAILQ_REMOVE(&data->age, block, age_link);
 	block->state = ZF_BLOCK_GONE;
 	if (above) {
@@ -299,6 +313,7 @@ void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 	} else {
 		TAILQ_REMOVE(&data->age, block, age_link);
 		data->ready -= !block->blocked;
+		data->in_place -= block->address != 0;
 	}
 	block->state = ZF_BLOCK_GONE;
 	block->next = NULL;

@@ -29,8 +29,10 @@ static int forget(struct zf_extent_editor *editor, const struct zf_extent *exten
 	uint64_t dead;
 	int r = zf_extent_give_up(editor, extent, 0, UINT64_MAX, &dead);
 
-	if (r == 0)
+	if (r == 0) {
 		zf_extent_count_removed(editor, extent, dead);
+		zf_extent_count_kept(editor, 0);
+	}
 	return r;
 }
 
@@ -55,15 +57,15 @@ static int forget_dropped(struct zf_extent_editor *editor, const struct zf_exten
 /* Keeps as many from the front as have at most `names` names. Returns how many names those have. */
 static unsigned int bound_names(struct zf_extents *extents, unsigned int names)
 {
-	unsigned int shared = 0;
+	unsigned int named = 0;
 
 	for (unsigned int i = 0; i < extents->count; i++) {
-		if (zf_extent_is_shared(&extents->at[i]) && shared++ == names) {
+		if (zf_extent_has_name(&extents->at[i]) && named++ == names) {
 			extents->count = i;
 			return names;
 		}
 	}
-	return shared;
+	return named;
 }
 
 /* Whole extents, in one sweep over `nodes` nodes. 1: there are more. */
@@ -111,8 +113,10 @@ static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *ex
 		r = zf_extent_set(editor, &right);
 	if (r == 0)
 		r = zf_extent_give_up(editor, extent, from, to, &dead);
-	if (r == 0)
+	if (r == 0) {
 		zf_extent_count_removed(editor, &gone, dead);
+		zf_extent_count_kept(editor, 0);
+	}
 	return r;
 }
 

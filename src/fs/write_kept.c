@@ -14,7 +14,7 @@ static int mark_kept(void *arg, const struct zf_extent *extent, const uint8_t *b
 	uint64_t end = zf_extent_end(extent) >> ZF_BLOCK_SHIFT;
 
 	(void)bytes;
-	if (extent->type != ZF_EXTENT_ZERO)
+	if (!zf_extent_keeps(extent))
 		return 0;
 	first = zf_max_u64(first, write->first);
 	end = zf_min_u64(end, write->first + write->count);
@@ -40,8 +40,8 @@ static int find_kept(struct write *write)
 }
 
 /*
- * How many blocks from the first on need no room but what is kept: they replace a ZERO extent's, or
- * what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
+ * How many blocks from the first on need no room but what is kept: for what they replace, or they
+ * replace what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
  */
 static unsigned int count_kept_locked(struct write *write, unsigned int *ret_need)
 {
@@ -52,7 +52,7 @@ static unsigned int count_kept_locked(struct write *write, unsigned int *ret_nee
 	for (i = 0; i < write->count; i++) {
 		const struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 
-		if (dirty && !dirty->failed)
+		if ((dirty && !dirty->failed) || write->address[i])
 			continue;
 		if (!write->kept[i] || zf_block_flight_locked(data, write->first + i))
 			break;
@@ -90,7 +90,9 @@ int zf_write_lend_locked(struct write *write)
 	unsigned int need;
 
 	/* A flush may have taken something since. */
-	if (count_kept_locked(write, &need) < write->count ||
+	if (count_kept_locked(write, &need) < write->count)
+		return ROUND_NOT_KEPT;
+	if (need > 0 &&
 	    zf_alloc_lend(write->inode->fs->alloc, need, (uint64_t)need * ZF_BLOCK_ITEMS) < 0)
 		return ROUND_NOT_KEPT;
 	return 0;

@@ -6,13 +6,9 @@
 
 #include "fs/block.h"
 #include "fs/flush.h"
+#include "fs/in_place.h"
 #include "fs/inode.h"
 #include "fs/read.h"
-
-static bool is_zero(const uint8_t *bytes, size_t len)
-{
-	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
-}
 
 /* Puts the newest bytes of the block into `block`; zeroes them where they are dirty: 1. */
 static int load(struct zf_inode *inode, struct zf_block *block, uint32_t from, uint32_t to,
@@ -38,13 +34,18 @@ static int make_dirty(struct zf_inode *inode, struct zf_block *block, enum zf_re
 		      bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;
-	int r = zf_txn_reserve(fs->txn, class, 1, ZF_BLOCK_ITEMS, may_wait);
+	uint64_t address;
+	int r = zf_in_place_find(inode, block->index, 1, &address);
 
+	if (r == 0 && !address)
+		r = zf_txn_reserve(fs->txn, class, 1, ZF_BLOCK_ITEMS, may_wait);
 	if (r < 0)
 		return r;
 	zf_flush_admit_always(fs, 1);
 	zf_mutex_lock(&inode->data.lock);
 	zf_block_make_dirty_locked(&inode->data, block, inode->item.size);
+	if (address)
+		zf_block_set_address_locked(&inode->data, block, address);
 	zf_mutex_unlock(&inode->data.lock);
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
@@ -62,7 +63,7 @@ int zf_zero_part(struct zf_inode *inode, uint64_t index, uint32_t from, uint32_t
 		return -ENOMEM;
 	block->index = index;
 	r = load(inode, block, from, to, may_wait);
-	if (r == 0 && !is_zero(block->bytes + from, to - from)) {
+	if (r == 0 && !zf_is_zero(block->bytes + from, to - from)) {
 		memset(block->bytes + from, 0, to - from);
 		r = make_dirty(inode, block, class, may_wait);
 		if (r == 0)

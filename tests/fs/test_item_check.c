@@ -406,7 +406,8 @@ static const struct wrong wrongs[] = {
 	ZERO(disk_len, 8192),
 	ZERO(len, UINT64_MAX - 4095),
 	ZERO(flags, ZF_EXTENT_SHARED),
-	ZERO(flags, ZF_EXTENT_UNWRITTEN << 1),
+	ZERO(flags, ZF_EXTENT_OVERWRITE),
+	ZERO(flags, ZF_EXTENT_SPARE << 1),
 	DATA(flags, ZF_EXTENT_UNWRITTEN),
 	INTENT(type, 0),
 	INTENT(type, 3),
@@ -424,6 +425,8 @@ static const struct wrong wrongs[] = {
 	SUMMARY(count, 0),
 	SUMMARY(count, 4),
 	SUMMARY(count, UINT32_MAX),
+	SUMMARY(flags, ZF_SUMMARY_OVERWRITE), /* then there are no checksums */
+	SUMMARY(flags, 2),
 	SHARE(tree, 1),
 	SHARE(ino, 1),
 	SHARE(offset, 5),

@@ -377,6 +377,38 @@ static void holes_and_kept_space_come_back(void **state)
 	replay_rig_deinit(&rig);
 }
 
+/* Zeroes with spare space, and data that has it because it lies where those were. */
+static void written_zeroes_come_back_with_their_spare_space(void **state)
+{
+	struct zf_space before, after;
+	struct data_rig_extents extents;
+	uint64_t ino;
+
+	(void)state;
+	begin(7);
+	ino = make_file("file");
+	replay_rig_commit(&rig);
+	assert_int_equal(zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino, ZF_FALLOC_WRITE_ZEROES, 0,
+					 20 * BLOCK),
+			 0);
+	write_pattern(ino, 1, 5 * BLOCK, 5 * BLOCK);
+	assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	replay_rig_state(&rig, ino);
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &before);
+	crash();
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &after);
+	assert_int_equal(after.kept, before.kept);
+	assert_int_equal(after.kept, (2 * 15 + 5) * BLOCK);
+	data_rig_extents(&rig.rig, ino, &extents);
+	assert_int_equal(extents.count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(extents.at[i].flags, ZF_EXTENT_SPARE);
+	data_rig_expect_zeroes(&rig.rig, ino, 0, 5 * BLOCK);
+	data_rig_expect(&rig.rig, ino, 1, 5 * BLOCK, 5 * BLOCK);
+	data_rig_expect_zeroes(&rig.rig, ino, 10 * BLOCK, 10 * BLOCK);
+	replay_rig_deinit(&rig);
+}
+
 static void a_file_replaced_by_rename_is_whole(void **state)
 {
 	struct zf_attr attr;
@@ -775,6 +807,7 @@ int main(void)
 		cmocka_unit_test(data_comes_back),
 		cmocka_unit_test(data_comes_back_after_the_host_stopped),
 		cmocka_unit_test(holes_and_kept_space_come_back),
+		cmocka_unit_test(written_zeroes_come_back_with_their_spare_space),
 		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
 		cmocka_unit_test(copies_of_what_is_committed_share_it),
 		cmocka_unit_test(copies_share_what_nobody_has_any_more),

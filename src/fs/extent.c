@@ -34,11 +34,6 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 
 	if (r < 0)
 		return r;
-	if (disk->flags & ~(ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE | ZF_EXTENT_UNWRITTEN))
-		return zf_report_corrupt(reader->check.report, "extent of inode", key->objectid,
-					 "flags has %u, expected SHARED, OVERWRITE or UNWRITTEN at "
-					 "most (key offset %" PRIu64 ")",
-					 disk->flags, key->offset);
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,
 		.len = zf_le64_get(disk->len),

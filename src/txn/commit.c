@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 #include "txn/root_format.h"
 #include "txn/txn_internal.h"
 
@@ -41,8 +42,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
-	if (r == 0 && txn->log.freeze)
+	if (r == 0 && txn->log.freeze) {
+		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
 		txn->log.freeze(txn->log.arg, txn->writer.generation, &txn->super);
+	}
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {
@@ -148,7 +151,7 @@ int zf_txn_write(struct zf_txn *txn)
 
 	if (r == 0)
 		r = seal_trees(txn, &tail.writer);
-	if (r == 0)
+	if (r == 0 && !ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
 		r = zf_txn_write_stream(txn);
 	if (r == 0)
 		r = zf_dev_flush(txn->dev);
@@ -169,6 +172,7 @@ static void fill_super(struct zf_txn *txn)
 	super->inode_count = txn->frozen_counters[1];
 	super->next_intent = txn->frozen_counters[2];
 	super->kept_bytes = txn->frozen->kept_bytes;
+	super->spent_bytes = txn->frozen->spent_bytes;
 	memcpy(super->meta_zone, txn->frozen->meta_zone, sizeof(super->meta_zone));
 	memcpy(super->meta_pointer, txn->frozen->meta_pointer, sizeof(super->meta_pointer));
 }
@@ -180,6 +184,8 @@ int zf_txn_finish(struct zf_txn *txn)
 
 	fill_super(txn);
 	r = zf_ring_write(txn->ring, &txn->super); /* *** the commit point *** */
+	if (r == 0 && ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
+		r = zf_txn_write_stream(txn);
 	if (r < 0) {
 		zf_txn_fail(txn, r, "writing the superblock");
 		return r;

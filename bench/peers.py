@@ -201,7 +201,7 @@ class Zfuse(Peer):
     def device(self):
         d = json.loads(self.ctl("stats"))["device"]
         return measure.Device(reads=d["reads"], read_bytes=d["read_bytes"], writes=d["appends"] + d["writes"],
-                              write_bytes=d["append_bytes"] + d["write_bytes"],
+                              write_bytes=d["append_bytes"] + d["write_bytes"] + d["ahead_bytes"],
                               flushes=d["flushes"] + d["fua_writes"])
 
 

@@ -169,6 +169,11 @@ static bool may_hold_data(uint8_t role)
 	       role == ZF_ROLE_OVERWRITE;
 }
 
+static bool is_log_zone(const struct zf_super *super, uint32_t zone_no)
+{
+	return super->log_zone[0] == zone_no || super->log_zone[1] == zone_no;
+}
+
 static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
 {
 	if (zone->node_end && zone->role != ZF_ROLE_META)
@@ -180,6 +185,36 @@ static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected one for %" PRIu64 " bytes of data",
 				 zone->role, role_name(zone->role), zone->data_bytes);
+	if (zone->role == ZF_ROLE_LOG && !is_log_zone(check->super, zone_no))
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has 3 (log), expected another one: the superblock does not "
+				 "name it");
+}
+
+/* What recovery reads: the zones that the superblock names, each in the life that it had then. */
+static void check_log_zone(struct zf_check *check, unsigned int which)
+{
+	const struct zf_super *super = check->super;
+	uint32_t zone_no = super->log_zone[which];
+	uint64_t pointer = super->log_pointer[which];
+	const struct zf_check_zone *zone = &check->zones[zone_no];
+
+	if (zone->role != ZF_ROLE_LOG)
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has %u (%s), expected 3 (log) for log_zone[%u]", zone->role,
+				 role_name(zone->role), which);
+	if (pointer > zone->wp && !check->geometry->pointers_are_lower_bounds)
+		zf_check_corrupt(check, "superblock", super->address,
+				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64
+				 ", the pointer of zone %u",
+				 which, pointer, zone->wp, zone_no);
+	if (!zone->conventional && check->counts_resets &&
+	    super->log_zone_resets[which] != zone->device_resets)
+		zf_check_corrupt(check, "superblock", super->address,
+				 "log_zone_resets[%u] has %" PRIu64 ", expected %" PRIu64
+				 ", those of zone %u",
+				 which, super->log_zone_resets[which], zone->device_resets,
+				 zone_no);
 }
 
 /* What a commit's tail holds lies behind the pointer that the freeze noted: the superblock tells.
@@ -247,6 +282,9 @@ void zf_check_zones(struct zf_check *check)
 	if (!exact)
 		zf_report(&check->report, ZF_REPORT_WARNING,
 			  "live bytes were not compared: part of a tree cannot be read");
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(check->super->log_zone); i++)
+		if (check->super->log_zone[i] < check->super->zone_count)
+			check_log_zone(check, i);
 	for (uint32_t z = ZF_SUPER_ZONES; z < check->super->zone_count; z++) {
 		const struct zf_check_zone *zone = &check->zones[z];
 		uint64_t live = zone->data_bytes + zone->node_bytes;

@@ -21,6 +21,7 @@ static struct json_object *device_object(struct zf_dev *dev)
 	zf_json_add_u64(object, "flushes", stats.flushes);
 	zf_json_add_u64(object, "resets", stats.resets);
 	zf_json_add_u64(object, "finishes", stats.finishes);
+	zf_json_add_u64(object, "ahead_bytes", stats.ahead_bytes);
 	zf_json_add_u64(object, "errors", stats.errors);
 	return object;
 }

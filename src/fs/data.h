@@ -73,6 +73,13 @@ TAILQ_HEAD(zf_block_list, zf_block);
 STAILQ_HEAD(zf_append_list, zf_append);
 STAILQ_HEAD(zf_data_list, zf_data);
 
+/* fs/close.h */
+enum zf_closing {
+	ZF_CLOSING_NOT,
+	ZF_CLOSING_TRUNCATED, /* to nothing, and not closed since */
+	ZF_CLOSING,	      /* closed, and its content is on its way */
+};
+
 /* Embedded in every inode. */
 struct zf_data {
 	struct zf_mutex lock;	     /* ZF_RANK_BLOCKS; the next group */
@@ -91,6 +98,7 @@ struct zf_data {
 	/* Under inode->lock. */
 	struct zf_changes changes; /* fs/changes.h */
 	uint64_t write_mark;	   /* zf_dev_write_mark() when data without FUA last landed; 0: none */
+	enum zf_closing closing;
 	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
 			      fs/tail.h */
 	bool dropping;	 /* extents of [drop_from, drop_to) are still to be dropped: nothing may be

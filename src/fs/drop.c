@@ -66,6 +66,8 @@ static int drop_first(struct zf_drop *drop, struct zf_trans *trans)
 		drop->change(drop);
 		r = zf_inode_store(inode, trans);
 	}
+	if (r >= 0 && drop->stored)
+		drop->stored(drop);
 	if (r < 0)
 		zf_trans_abort(trans, r, "dropping extents");
 	return r < 0 ? r : more;

@@ -24,6 +24,8 @@ struct zf_drop {
 	uint64_t inline_max; /* an INLINE extent before the range is shortened to that */
 	/* What changes in memory, item included, once the first extents are gone. Cannot fail. */
 	void (*change)(struct zf_drop *drop);
+	/* The item is stored by the transaction that makes the change. May be NULL. */
+	void (*stored)(struct zf_drop *drop);
 	void *arg;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fs/append.h"
+#include "fs/close.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -74,6 +75,8 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 		zf_flush_release(inode->fs, 1);
 		r = zf_inode_store(inode, trans);
 		editor.torn = r < 0;
+		if (r == 0)
+			zf_close_landed(inode);
 	} else if (!zf_land_fail_block(inode, block, r)) {
 		zf_pool_give(&inode->fs->flush, block);
 		zf_flush_release(inode->fs, 1);
@@ -81,6 +84,27 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 	if (editor.torn)
 		zf_trans_abort(trans, r, "storing a small file");
 	return r;
+}
+
+/*
+ * Is it to be stored inline? Not where space for overwriting it is promised: an item would have to
+ * find room anew.
+ */
+static int is_small(struct zf_inode *inode)
+{
+	struct zf_extent_reader reader;
+	struct zf_extent extent;
+	int r;
+
+	if (inode->item.size > zf_data_inline_max(inode->fs))
+		return 0;
+	if (inode->item.bytes == 0)
+		return 1;
+	zf_extent_reader_init(&reader, inode);
+	r = zf_extent_find(&reader, 0, &extent);
+	if (r < 0)
+		return r == -ENOENT ? 1 : r;
+	return extent.offset > 0 || !(extent.flags & ZF_EXTENT_SPARE);
 }
 
 int zf_inline_flush(struct zf_inode *inode)
@@ -92,10 +116,10 @@ int zf_inline_flush(struct zf_inode *inode)
 	if (!looks_small(&inode->data))
 		return 0;
 	zf_rwlock_rdlock(&inode->lock);
-	r = inode->item.size <= zf_data_inline_max(inode->fs);
+	r = is_small(inode);
 	zf_rwlock_unlock(&inode->lock);
-	if (!r)
-		return 0;
+	if (r <= 0)
+		return r;
 	r = zf_data_join(inode, INLINE_EDITS, &trans);
 	if (r < 0)
 		return r;

@@ -43,6 +43,8 @@
 #include "fs/fs.h"
 #include "txn/txn.h"
 
+struct zf_op;
+
 struct zf_inode_item {
 	uint64_t generation, change, size, bytes, rdev, next_cookie;
 	uint32_t mode, nlink, uid, gid, project, flags;
@@ -233,9 +235,9 @@ bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
  * edit. */
-int zf_orphan_add(struct zf_inode *inode, struct zf_trans *trans);
+int zf_orphan_add(struct zf_op *op, struct zf_inode *inode);
 /* It gets a name again (linkat of an O_TMPFILE). One edit. */
-int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans);
+int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode);
 /*
  * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
  * transactions as it takes. No lock and no join held. Returns how many were deleted; those that

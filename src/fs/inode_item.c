@@ -49,18 +49,17 @@ int zf_inode_item_load(struct zf_inode *inode)
 
 void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *ret_disk)
 {
-	zf_item_encode_inode(&inode->item, ret_disk);
+	struct zf_inode_item item = inode->item;
+
+	if (S_ISREG(item.mode))
+		item.size = inode->disk_size;
+	zf_item_encode_inode(&item, ret_disk);
 }
 
 static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)
 {
-	struct zf_inode_item item;
-
 	inode->item.change = trans->generation;
-	item = inode->item;
-	if (S_ISREG(item.mode))
-		item.size = inode->disk_size;
-	zf_item_encode_inode(&item, ret_disk);
+	zf_inode_item_describe(inode, ret_disk);
 }
 
 int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans)

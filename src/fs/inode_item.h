@@ -9,7 +9,7 @@ struct zf_inode;
 
 /* Fills item and disk_size from the tree. -ESTALE if there is none. */
 int zf_inode_item_load(struct zf_inode *inode);
-/* The item as it will be stored when all that is in memory has landed. Lock held. */
+/* The item as it is, with the size that a file has in the trees. Lock held. */
 void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *ret_disk);
 
 #endif

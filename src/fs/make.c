@@ -116,11 +116,11 @@ static int name_inode(struct zf_op *op, struct zf_dir_place *place, struct zf_in
 static int insert_items(struct zf_op *op, const struct request *request, struct zf_inode *inode,
 			struct zf_dir_place *place, struct zf_acl_inherited *acls)
 {
-	int r = zf_op_edit(op, zf_inode_store_new(inode, &op->trans));
+	int r = zf_op_store_new(op, inode);
 
 	if (r == 0)
 		r = has_name(request) ? name_inode(op, place, inode)
-				      : zf_op_edit(op, zf_orphan_add(inode, &op->trans));
+				      : zf_orphan_add(op, inode);
 	if (r == 0)
 		r = zf_symlink_write(op, inode, request->target, request->target_len);
 	return r < 0 ? r : zf_acl_store_inherited(op, inode, acls);
@@ -222,7 +222,7 @@ static int whiteout_edits(struct zf_op *op, struct zf_dir_place *place, struct z
 			  const struct zf_acl_inherited *acls)
 {
 	struct zf_ref_place ref;
-	int r = zf_op_edit(op, zf_inode_store_new(inode, &op->trans));
+	int r = zf_op_store_new(op, inode);
 
 	if (r == 0)
 		r = zf_dir_replace(op, place, inode->ino, DT_CHR);
@@ -304,7 +304,7 @@ static int link_edits(struct zf_op *op, struct zf_inode *inode, struct zf_dir_pl
 	if (r == 0)
 		r = zf_ref_add(op, ref, place->entry.cookie);
 	if (r == 0 && inode->item.nlink == 0)
-		r = zf_op_edit(op, zf_orphan_remove(inode, &op->trans));
+		r = zf_orphan_remove(op, inode);
 	if (r < 0)
 		return r;
 	inode->item.nlink++;

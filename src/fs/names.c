@@ -84,7 +84,7 @@ int zf_names_drop_link(struct zf_op *op, struct zf_inode *child)
 	child->item.nlink = S_ISDIR(child->item.mode) ? 0 : child->item.nlink - 1;
 	child->item.ctime = op->now;
 	if (child->item.nlink == 0) {
-		r = zf_op_edit(op, zf_orphan_add(child, &op->trans));
+		r = zf_orphan_add(op, child);
 		if (r < 0)
 			return r;
 		op->unlinked_ino = child->ino;

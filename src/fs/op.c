@@ -6,6 +6,8 @@
 #include <errno.h>
 
 #include "fs/inode_flags.h"
+#include "fs/inode_item.h"
+#include "log/log.h"
 
 /* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
 #define WAITS_MAX 4u
@@ -52,6 +54,23 @@ static bool must_be_durable(const struct zf_op *op)
 	return false;
 }
 
+static void begin_body(struct zf_op *op)
+{
+	op->logs = !op->content && zf_log_wants_operations(op->fs->log);
+	if (op->logs)
+		zf_log_body_begin(&op->body, ZF_LOG_OPERATION);
+}
+
+/* The operation is over: the log has it before the inodes are unlocked. */
+static void end_body(struct zf_op *op, bool done)
+{
+	if (done && !op->content && op->edits > 0)
+		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, 0);
+	if (op->logs)
+		zf_log_body_end(&op->body);
+	op->logs = false;
+}
+
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items)
 {
 	bool wait = op->ctx->may_wait && op->waits >= WAITS_MAX;
@@ -71,6 +90,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (r < 0)
 		return r;
 	op->edits = 0;
+	begin_body(op);
 	op->unlinked_ino = 0;
 	op->now = zf_fs_now(op->fs);
 	op->saved_count = op->inode_count;
@@ -79,33 +99,64 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	return 0;
 }
 
-int zf_op_edit(struct zf_op *op, int result)
+static int count_edit(struct zf_op *op, int result)
 {
 	if (result == 0)
 		op->edits++;
 	return result;
 }
 
+static int count_set(struct zf_op *op, int result, const struct zf_key *key, const void *value,
+		     size_t len)
+{
+	if (result == 0 && op->logs)
+		zf_log_body_set(&op->body, key, value, len);
+	return count_edit(op, result);
+}
+
 int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len)
 {
-	return zf_op_edit(
-		op, zf_tree_insert(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len));
+	int r = zf_tree_insert(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len);
+
+	return count_set(op, r, key, value, len);
 }
 
 int zf_op_set(struct zf_op *op, const struct zf_key *key, const void *value, size_t len)
 {
-	return zf_op_edit(
-		op, zf_tree_set(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len));
+	int r = zf_tree_set(op->fs->forest, op->trans.writer, ZF_TREE_FS, key, value, len);
+
+	return count_set(op, r, key, value, len);
 }
 
 int zf_op_delete(struct zf_op *op, const struct zf_key *key)
 {
-	return zf_op_edit(op, zf_tree_delete(op->fs->forest, op->trans.writer, ZF_TREE_FS, key));
+	int r = zf_tree_delete(op->fs->forest, op->trans.writer, ZF_TREE_FS, key);
+
+	if (r == 0 && op->logs)
+		zf_log_body_delete(&op->body, key);
+	return count_edit(op, r);
+}
+
+static int count_inode(struct zf_op *op, int result, const struct zf_inode *inode)
+{
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+
+	if (result == 0 && op->logs) {
+		zf_inode_item_describe(inode, &disk);
+		zf_log_body_set(&op->body, &key, &disk, sizeof(disk));
+	}
+	return count_edit(op, result);
 }
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	return zf_op_edit(op, zf_inode_store(inode, &op->trans));
+	return count_inode(op, zf_inode_store(inode, &op->trans), inode);
+}
+
+int zf_op_store_new(struct zf_op *op, struct zf_inode *inode)
+{
+	return count_inode(op, zf_inode_store_new(inode, &op->trans), inode);
 }
 
 int zf_op_leave(struct zf_op *op, int result, const char *what)
@@ -116,6 +167,7 @@ int zf_op_leave(struct zf_op *op, int result, const char *what)
 		if (op->edits > 0)
 			zf_trans_abort(&op->trans, result, what);
 	}
+	end_body(op, result >= 0);
 	zf_trans_leave(&op->trans);
 	return result;
 }

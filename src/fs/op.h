@@ -16,6 +16,9 @@
  * So nobody waits for a commit while holding an inode, and a lookup by another thread waits for
  * edits in memory at most.
  *
+ * The log. Every edit goes through the functions below, which collect it: together they are the
+ * operation that the intent log keeps until it is durable.
+ *
  * Atomicity. Edits are counted. If one fails after another one was made, the trees contradict each
  * other and the transaction is aborted; if the first one fails, nothing has happened. So what may
  * go wrong is looked at before the join, and in memory the inodes' items are put back as they were.
@@ -24,6 +27,7 @@
 #define ZF_FS_OP_H
 
 #include "fs/inode.h"
+#include "log/body.h"
 
 #define ZF_OP_INODES ZF_INODE_LOCKS_MAX
 
@@ -46,6 +50,9 @@ struct zf_op {
 	bool rename_locked;
 
 	struct zf_trans trans;
+	bool content; /* of files alone: no operation of the log (fs/changes.h) */
+	bool logs;    /* the edits are being collected ... */
+	struct zf_log_body body; /* ... here */
 	struct zf_inode_item saved[ZF_OP_INODES];
 	unsigned int saved_count;
 	unsigned int edits; /* made in this join */
@@ -79,12 +86,11 @@ void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
  * a directory ZF_INODE_DIRSYNC, what is done is durable when zf_op_again() ends.
  */
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
-/* Passes on the result of a tree edit and counts it. */
-int zf_op_edit(struct zf_op *op, int result);
 int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);
 int zf_op_set(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);
 int zf_op_delete(struct zf_op *op, const struct zf_key *key);
 int zf_op_store(struct zf_op *op, struct zf_inode *inode);
+int zf_op_store_new(struct zf_op *op, struct zf_inode *inode);
 /* The result of all edits. On a failure puts the items back, and aborts if need be. Returns it. */
 int zf_op_leave(struct zf_op *op, int result, const char *what);
 

@@ -14,6 +14,7 @@
 
 #include "fs/inode.h"
 #include "fs/item_check.h"
+#include "fs/op.h"
 
 /* Of one transaction: small, so that it finds room when there is little. */
 #define DROP_EXTENTS 16u
@@ -21,20 +22,20 @@
 #define OTHER_EDITS  3u
 #define DROP_ITEMS   (DROP_EXTENTS + DROP_NODES + OTHER_EDITS)
 
-int zf_orphan_add(struct zf_inode *inode, struct zf_trans *trans)
+int zf_orphan_add(struct zf_op *op, struct zf_inode *inode)
 {
 	struct zf_key key = ZF_KEY(ZF_INO_ORPHANS, ZF_KEY_ORPHAN, inode->ino);
-	int r = zf_tree_insert(inode->fs->forest, trans->writer, ZF_TREE_FS, &key, "", 0);
+	int r = zf_op_insert(op, &key, "", 0);
 
 	if (r == 0)
 		zf_inode_set_unlinked(inode, true);
 	return r;
 }
 
-int zf_orphan_remove(struct zf_inode *inode, struct zf_trans *trans)
+int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode)
 {
 	struct zf_key key = ZF_KEY(ZF_INO_ORPHANS, ZF_KEY_ORPHAN, inode->ino);
-	int r = zf_tree_delete(inode->fs->forest, trans->writer, ZF_TREE_FS, &key);
+	int r = zf_op_delete(op, &key);
 
 	if (r == 0)
 		zf_inode_set_unlinked(inode, false);

@@ -344,6 +344,8 @@ static int share(struct copy *copy)
 	struct zf_op op = ZF_OP(copy->in->fs, copy->ctx);
 	int r;
 
+	op.content = true;
+
 	do {
 		r = share_once(&op, copy);
 	} while (zf_op_again(&op, &r));

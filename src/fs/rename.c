@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "fs/close.h"
 #include "fs/inode_flags.h"
 #include "fs/make.h"
 
@@ -199,10 +200,16 @@ static int find_refs(struct rename *rename)
 	return r;
 }
 
+/* P2: it is durable with what takes the name of another file. */
+static bool carries_source(const struct rename *rename)
+{
+	return rename->target && !rename->exchange && rename->source_type == DT_REG;
+}
+
 /* P2: what the source's writers handed over must be in the trees first. */
 static bool must_flush(struct zf_op *op, const struct rename *rename)
 {
-	if (!rename->target || rename->exchange || rename->source_type != DT_REG)
+	if (!carries_source(rename))
 		return false;
 	/* Once: what is written after the call began is not promised. */
 	if (op->flushed_ino == rename->source->ino || !zf_data_is_dirty(rename->source))
@@ -336,6 +343,8 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 		r = zf_op_join(op, ZF_RESERVE_NORMAL, count_edits(rename));
 	if (r != 0)
 		return r;
+	if (carries_source(rename))
+		zf_close_announce(rename->source);
 	r = rename_edits(op, rename);
 	return zf_op_leave(op, r, "renaming");
 }

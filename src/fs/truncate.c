@@ -10,8 +10,10 @@
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
+#include "fs/inode_item.h"
 #include "fs/size.h"
 #include "fs/tail.h"
+#include "log/log.h"
 
 struct truncation {
 	struct zf_inode *inode;
@@ -23,6 +25,29 @@ static void set_times(struct zf_inode *inode)
 {
 	inode->item.mtime = zf_fs_now(inode->fs);
 	inode->item.ctime = inode->item.mtime;
+}
+
+/* ---- the log ---- */
+
+/* The size is the file's now, and stored: as an operation, for it is an attribute. Joined. */
+static void log_size(struct zf_inode *inode)
+{
+	struct zf_log *log = inode->fs->log;
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
+	struct zf_disk_inode disk;
+	struct zf_log_body body;
+
+	zf_log_body_begin(&body, ZF_LOG_OPERATION);
+	zf_log_body_resize(&body, inode->ino, inode->item.size);
+	zf_inode_item_describe(inode, &disk);
+	zf_log_body_set(&body, &key, &disk, sizeof(disk));
+	zf_log_add(log, &body, 0);
+	zf_log_body_end(&body);
+}
+
+static void log_shrinking(struct zf_drop *drop)
+{
+	log_size(drop->inode);
 }
 
 /* ---- shrinking ---- */
@@ -45,6 +70,8 @@ static void shrink_memory(struct zf_drop *drop)
 	const struct truncation *truncation = drop->arg;
 	struct zf_inode *inode = truncation->inode;
 
+	if (truncation->size == 0 && inode->item.size > 0)
+		inode->data.closing = ZF_CLOSING_TRUNCATED;
 	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT, UINT64_MAX);
 	zf_mutex_lock(&inode->data.lock);
 	zf_size_shrink_locked(inode, truncation->size);
@@ -64,6 +91,7 @@ static int shrink(struct truncation *truncation)
 		.to = ZF_FILE_END_MAX,
 		.inline_max = truncation->size,
 		.change = shrink_memory,
+		.stored = log_shrinking,
 		.arg = truncation,
 	};
 
@@ -113,12 +141,13 @@ static int grow(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
 	bool grows = truncation->size > inode->item.size;
+	/* Truncating a file to nothing never fails for space, be it empty already. */
+	enum zf_reserve_class class = grows ? zf_fs_growing_class(inode->fs) : ZF_RESERVE_FREEING;
 	struct zf_trans trans;
 	int r = grows ? zf_truncate_before_size(inode, truncation->may_wait) : 0;
 
 	if (r == 0)
-		r = zf_trans_join(inode->fs->txn, zf_fs_growing_class(inode->fs), 1,
-				  truncation->may_wait, &trans);
+		r = zf_trans_join(inode->fs->txn, class, 1, truncation->may_wait, &trans);
 	if (r != 0)
 		return r;
 	if (grows)
@@ -128,6 +157,8 @@ static int grow(struct truncation *truncation)
 	r = zf_inode_store(inode, &trans);
 	if (r < 0)
 		zf_trans_abort(&trans, r, "extending a file");
+	else
+		log_size(inode);
 	zf_trans_leave(&trans);
 	return r;
 }

@@ -123,6 +123,11 @@ static void count_completion(struct zf_dev *dev, const struct zf_io *io)
 	}
 }
 
+void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes)
+{
+	count(dev, STAT(ahead_bytes), bytes);
+}
+
 void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats)
 {
 	uint64_t stats[ZF_DEV_STATS];
@@ -448,4 +453,10 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
 	return dev->ops->raise_pointer(dev, zone_no, wp);
+}
+
+void zf_dev_warm(struct zf_dev *dev, uint32_t zone_no)
+{
+	if (dev->ops->warm)
+		dev->ops->warm(dev, zone_no);
 }

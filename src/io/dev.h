@@ -116,7 +116,7 @@ struct zf_zone_info {
 	uint64_t reset_count; /* resets so far where the device counts them, else 0 */
 	enum zf_zone_type type;
 	enum zf_zone_cond cond;
-	bool warm; /* empty, but its space is written already: durable writes cost least here */
+	bool warm; /* empty, but space is written at its start: durable writes cost least here */
 };
 
 struct zf_geometry {
@@ -143,6 +143,7 @@ struct zf_dev_stats {
 	uint64_t writes, write_bytes; /* writes at the pointer, zeroes included */
 	uint64_t fua_writes;	      /* how many of the appends and writes were FUA */
 	uint64_t flushes, resets, finishes;
+	uint64_t ahead_bytes; /* zeroes ahead of pointers, counted nowhere else: zf_dev_warm() */
 	uint64_t errors;
 };
 
@@ -248,6 +249,14 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
  * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+
+/*
+ * Says that small durable writes are to come to this zone, empty or not. A device that is quicker
+ * where space is written already writes some zeroes ahead of its pointer, in the background and as
+ * far as that disturbs nobody (the image backend, with a thread); it goes on by itself as long as
+ * such writes come. No promise, no write that anybody sees: the pointer stays. Any thread.
+ */
+void zf_dev_warm(struct zf_dev *dev, uint32_t zone_no);
 
 /* ---- observation ---- */
 

@@ -33,6 +33,7 @@ struct zf_dev_ops {
 		    unsigned int iovcnt);
 	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count,
 		      struct zf_zone_info *zones);
+	void (*warm)(struct zf_dev *dev, uint32_t zone_no); /* may be NULL */
 	int (*raise_pointer)(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 	void (*close)(struct zf_dev *dev); /* frees the backend's struct */
 };
@@ -78,6 +79,9 @@ void zf_dev_deinit(struct zf_dev *dev);
 
 /* Waits, polling where there is no thread, until `flag` is set under the lock with a broadcast. */
 void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag);
+
+/* Bytes that a backend wrote ahead of a pointer. */
+void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes);
 
 /* Hands a finished request back. Only from within ops->poll. */
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result);

@@ -27,7 +27,8 @@ static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	zf_mutex_lock(&image->lock);
 	for (uint32_t i = 0; i < count; i++) {
 		zf_zone_rules_report(&image->rules, first + i, &zones[i]);
-		zones[i].warm = image->busy[first + i].warm;
+		zones[i].warm = zones[i].cond == ZF_ZONE_EMPTY &&
+				image->busy[first + i].warm_end > 0;
 	}
 	zf_mutex_unlock(&image->lock);
 	return 0;
@@ -66,6 +67,7 @@ static void mark_clean(struct zf_image *image)
 
 static void image_free(struct zf_image *image)
 {
+	zf_image_warmer_deinit(image);
 	zf_mutex_deinit(&image->lock);
 	zf_zone_rules_deinit(&image->rules);
 	zf_image_trailer_unmap(&image->trailer);
@@ -81,6 +83,7 @@ static void image_close(struct zf_dev *dev)
 {
 	struct zf_image *image = zf_image_of(dev);
 
+	zf_image_warmer_stop(image);
 	io_uring_queue_exit(&image->ring);
 	if (!image->read_only)
 		mark_clean(image);
@@ -95,6 +98,7 @@ static const struct zf_dev_ops image_ops = {
 	.run = zf_image_run,
 	.read = zf_image_read,
 	.report = image_report,
+	.warm = zf_image_warm,
 	.raise_pointer = image_raise_pointer,
 	.close = image_close,
 };
@@ -192,13 +196,14 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	zf_mutex_init(&image->lock, ZF_RANK_DEV);
 	image->fd = file->fd;
 	image->read_only = read_only;
+	zf_image_warmer_init(image, file->is_block_device);
 	r = allocate(image);
 	if (r == 0)
 		r = load_trailer(image, file, trailer, report);
 	if (r == 0 && !file->is_block_device) {
 		image->runs_here = true;
 		image->host_blocks = host_blocks(file->fd);
-		zf_image_find_warm(image);
+		zf_image_find_kept(image);
 	}
 	if (r < 0)
 		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be opened: %s", path, strerror(-r));

@@ -10,8 +10,10 @@
  *
  * I/O is O_DIRECT through io_uring where the host's filesystem allows it, buffered otherwise; FUA
  * is RWF_DSYNC. What somebody waits for (zf_dev_run) is done on his own thread, past the ring. A
- * reset punches the zone out of the file, but for up to two zones that are kept written, because a
- * durable write into a hole costs twice one into written space: zf_zone_info.warm tells which.
+ * reset punches the zone out of the file, but for up to two zones that are kept written, and where
+ * small durable writes come, zeroes are written ahead of the pointer: in a hole each of them would
+ * make the host commit its journal (io/image_warm.c). zf_zone_info.warm tells which empty zones
+ * are written.
  *
  * Exclusive: the device holds flock(LOCK_EX) on the description that does the I/O (and O_EXCL on
  * block devices) until it is closed; opening waits for the last owner, then says who holds it.

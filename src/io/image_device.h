@@ -11,7 +11,7 @@
 #include "io/zone_rules.h"
 
 /* Enough for the log's next zone while one is being filled. */
-#define ZF_IMAGE_WARM_MAX      2
+#define ZF_IMAGE_KEPT_MAX      2
 
 #define ZF_IMAGE_IN_FLIGHT_MAX 256
 /* One for every command, and no-ops that wake the poller on top. */
@@ -45,7 +45,26 @@ struct zf_image_command {
 struct zf_image_zone_busy {
 	uint32_t writes; /* in flight: must not meet a reset */
 	bool resetting;
-	bool warm; /* see image_zones.c */
+	bool kept;	   /* one of those that a reset did not punch out: image_zones.c */
+	bool looked;	   /* warm_end is known */
+	bool warming;	   /* in the queue of the warmer */
+	bool again;	   /* wanted once more since its round began */
+	uint64_t warm_end; /* bytes from its start: up to here, space is written on the host */
+};
+
+#define ZF_IMAGE_WARM_QUEUE 8
+
+/* Who writes ahead of pointers: image_warm.c. All under the image's lock. */
+struct zf_image_warmer {
+	pthread_t thread;
+	bool started, stopping;
+	bool off;		   /* not here, or not any more */
+	struct zf_cond wanted;	   /* a zone, or that it stops */
+	struct zf_cond landed;	   /* the piece in flight */
+	uint32_t zone_no;	   /* where that is */
+	uint64_t from, to;	   /* bytes from the start of the zone; to = 0: none in flight */
+	uint32_t queue[ZF_IMAGE_WARM_QUEUE]; /* the first is at work on */
+	unsigned int queued;
 };
 
 struct zf_image {
@@ -63,7 +82,8 @@ struct zf_image {
 	struct zf_image_command commands[ZF_IMAGE_IN_FLIGHT_MAX];
 	struct zf_image_command *free_commands;
 	struct zf_io *waiting, **waiting_tail;
-	uint32_t warm_count;
+	uint32_t kept_count;
+	struct zf_image_warmer warmer;
 	bool raise_first; /* pointers are lower bounds, and nothing was written yet */
 
 	void *zero_chunk;
@@ -92,8 +112,30 @@ void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *
 /* STEP_RESET_SYNC has given `res`. Returns the reset's result, or 1: the next step is set. */
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res);
 
-/* At open: empty zones that the last owner left warm. */
-void zf_image_find_warm(struct zf_image *image);
+/* At open: empty zones that the last owner left written. */
+void zf_image_find_kept(struct zf_image *image);
+
+/* ---- image_warm.c ---- */
+
+/* init after fd and read_only are set; stop, which may be called once, before deinit. */
+void zf_image_warmer_init(struct zf_image *image, bool is_block_device);
+void zf_image_warmer_stop(struct zf_image *image);
+void zf_image_warmer_deinit(struct zf_image *image);
+
+/* Bytes from the zone's start: how far the space from `wp` on is written, 0 if unknown. */
+uint64_t zf_image_warm_end(struct zf_image *image, uint32_t zone_no, uint64_t wp);
+
+/* A write has begun: if it is of the kind that gains, and little is left, write ahead. */
+void zf_image_warm_after_locked(struct zf_image *image, const struct zf_io *io, uint32_t zone_no);
+
+/*
+ * Before a request begins, and before anything is decided about it: the lock is dropped while a
+ * piece of zeroes is in flight where it goes.
+ */
+void zf_image_await_piece_locked(struct zf_image *image, const struct zf_io *io);
+
+/* struct zf_dev_ops */
+void zf_image_warm(struct zf_dev *dev, uint32_t zone_no);
 
 /* ---- image_here.c: on the calling thread, without a lock ---- */
 

@@ -89,6 +89,7 @@ int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 				  io->op != ZF_IO_APPEND && io->op != ZF_IO_FLUSH))
 		return 1;
 	zf_mutex_lock(&image->lock);
+	zf_image_await_piece_locked(image, io);
 	if (image->waiting) { /* writes at the pointer must not overtake those */
 		zf_mutex_unlock(&image->lock);
 		return 1;

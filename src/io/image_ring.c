@@ -147,6 +147,7 @@ void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
 	struct zf_image *image = zf_image_of(dev);
 
 	zf_mutex_lock(&image->lock);
+	zf_image_await_piece_locked(image, io);
 	if (image->free_commands && !image->waiting) {
 		submit_locked(image, io);
 	} else {
@@ -161,6 +162,8 @@ static void start_waiting_locked(struct zf_image *image)
 	while (image->waiting && image->free_commands) {
 		struct zf_io *io = image->waiting;
 
+		/* While it is the first in the queue, so that none overtakes it. */
+		zf_image_await_piece_locked(image, io);
 		image->waiting = io->next;
 		if (!image->waiting)
 			image->waiting_tail = &image->waiting;

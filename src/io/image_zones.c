@@ -6,9 +6,8 @@
  * stored in the mapped trailer: so the pointer on record is never behind what may have been
  * written, also when the process is killed with the I/O in flight.
  *
- * A few zones stay warm when they are reset: not punched out, so that they keep their space. A
- * durable write into a hole costs the host's filesystem a journal commit, about as much again as
- * the write.
+ * A few zones are kept when they are reset: not punched out, so that they stay written. A durable
+ * write into a hole costs the host's filesystem a journal commit (image_warm.c).
  */
 #include <errno.h>
 #include <unistd.h>
@@ -20,28 +19,40 @@ static bool is_write(const struct zf_io *io)
 	return io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND || io->op == ZF_IO_ZEROES;
 }
 
-/* ---- warm zones ---- */
+/* ---- kept zones ---- */
 
-static void set_warm_locked(struct zf_image *image, uint32_t zone_no, bool warm)
+static void set_kept_locked(struct zf_image *image, uint32_t zone_no, bool kept)
 {
-	image->warm_count += warm;
-	image->warm_count -= image->busy[zone_no].warm;
-	image->busy[zone_no].warm = warm;
+	image->kept_count += kept;
+	image->kept_count -= image->busy[zone_no].kept;
+	image->busy[zone_no].kept = kept;
+}
+
+static void set_warm_end_locked(struct zf_image *image, uint32_t zone_no, uint64_t warm_end)
+{
+	image->busy[zone_no].looked = true;
+	image->busy[zone_no].warm_end = warm_end;
 }
 
 /* Little would be left to gain from a zone that was hardly written. */
 static bool is_worth_keeping(const struct zf_image *image, const struct zf_zone_state *before)
 {
-	return image->warm_count < ZF_IMAGE_WARM_MAX &&
+	return image->kept_count < ZF_IMAGE_KEPT_MAX &&
 	       before->wp >= image->dev.geometry.zone_capacity / 2;
 }
 
-void zf_image_find_warm(struct zf_image *image)
+static void keep_locked(struct zf_image *image, uint32_t zone_no, uint64_t warm_end)
+{
+	set_kept_locked(image, zone_no, true);
+	set_warm_end_locked(image, zone_no, warm_end);
+}
+
+void zf_image_find_kept(struct zf_image *image)
 {
 	const struct zf_geometry *g = &image->dev.geometry;
 	uint64_t zone_no = g->conventional;
 
-	while (zone_no < g->zone_count && image->warm_count < ZF_IMAGE_WARM_MAX) {
+	while (zone_no < g->zone_count && image->kept_count < ZF_IMAGE_KEPT_MAX) {
 		off_t from = (off_t)(zone_no * g->zone_size), data;
 
 		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY) {
@@ -52,7 +63,8 @@ void zf_image_find_warm(struct zf_image *image)
 		if (data < 0)
 			return;
 		if (data == from)
-			set_warm_locked(image, (uint32_t)zone_no, true);
+			keep_locked(image, (uint32_t)zone_no,
+				    zf_image_warm_end(image, (uint32_t)zone_no, 0));
 		zone_no = data == from ? zone_no + 1 : (uint64_t)data / g->zone_size;
 	}
 }
@@ -111,7 +123,9 @@ static int begin_change_locked(struct zf_image *image, struct zf_image_command *
 	io->addr = addr;
 	image->busy[zone_no].writes += is_write(io);
 	image->busy[zone_no].resetting = io->op == ZF_IO_RESET;
-	set_warm_locked(image, zone_no, false);
+	set_kept_locked(image, zone_no, false);
+	if (is_write(io))
+		zf_image_warm_after_locked(image, io, zone_no);
 	if (is_write(io))
 		command->step = STEP_TRANSFER;
 	else if (io->op == ZF_IO_RESET)
@@ -149,10 +163,12 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 	struct zf_zone_state *zone = &image->rules.zones[zone_no];
 
 	if (res >= 0 && is_worth_keeping(image, &command->before)) {
-		set_warm_locked(image, zone_no, true);
+		keep_locked(image, zone_no,
+			    zf_max_u64(command->before.wp, image->busy[zone_no].warm_end));
 		return 0;
 	}
 	if (res >= 0) {
+		set_warm_end_locked(image, zone_no, 0);
 		command->step = STEP_RESET_PUNCH;
 		return 1;
 	}

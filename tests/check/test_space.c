@@ -391,6 +391,75 @@ static void reserved_bytes_of_a_zone_item(void **state)
 	sample_expect(sample, false, "reserved_b has bits set", "expected 0");
 }
 
+/* ---- the log's zones ---- */
+
+/* Makes the zone of data the log's only one, as after a freeze that found it so. */
+static uint32_t name_log_zone(struct sample *sample)
+{
+	struct zf_super *super = &sample->forge.super;
+	uint32_t zone_no = data_zone(sample);
+	struct zf_disk_zone zone;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		if (super->log_zone[i] != ZF_SUPER_NO_ZONE)
+			set_zone(sample, super->log_zone[i], FIELD(struct zf_disk_zone, role),
+				 ZF_ROLE_HOT);
+		super->log_zone[i] = ZF_SUPER_NO_ZONE;
+	}
+	forge_get(&sample->forge, ZF_TREE_ZONE, ZF_KEY(zone_no, ZF_KEY_ZONE, 0), &zone,
+		  sizeof(zone));
+	set_zone(sample, zone_no, FIELD(struct zf_disk_zone, role), ZF_ROLE_LOG);
+	super->log_zone[0] = zone_no;
+	super->log_zone_resets[0] = zf_le64_get(zone.reset_count);
+	super->log_pointer[0] = zf_le64_get(zone.pointer);
+	return zone_no;
+}
+
+static void a_log_zone_that_is_right(void **state)
+{
+	struct sample *sample = *state;
+	struct zf_check_counts counts;
+
+	name_log_zone(sample);
+	sample_check(sample, true, &counts);
+	assert_int_equal(counts.errors, 0);
+}
+
+static void a_log_zone_of_another_role(void **state)
+{
+	struct sample *sample = *state;
+
+	set_zone(sample, name_log_zone(sample), FIELD(struct zf_disk_zone, role), ZF_ROLE_HOT);
+	sample_expect(sample, false, "role has 4 (hot)", "expected 3 (log) for log_zone[0]");
+}
+
+static void a_zone_of_the_logs_role_that_is_not_named(void **state)
+{
+	struct sample *sample = *state;
+
+	name_log_zone(sample);
+	sample->forge.super.log_zone[0] = ZF_SUPER_NO_ZONE;
+	sample_expect(sample, false, "role has 3 (log)", "the superblock does not name it");
+}
+
+static void a_log_pointer_above_the_devices(void **state)
+{
+	struct sample *sample = *state;
+
+	name_log_zone(sample);
+	sample->forge.super.log_pointer[0] = 3u << 20;
+	sample_expect(sample, false, "log_pointer[0] has 3145728", "expected at most");
+}
+
+static void a_log_zone_that_was_reset_since(void **state)
+{
+	struct sample *sample = *state;
+
+	name_log_zone(sample);
+	sample->forge.super.log_zone_resets[0] += 3;
+	sample_expect(sample, false, "log_zone_resets[0] has", "those of zone");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
@@ -426,6 +495,11 @@ int main(void)
 		TEST(a_zone_that_was_reset_since),
 		TEST(a_zone_with_another_reset_count),
 		TEST(reserved_bytes_of_a_zone_item),
+		TEST(a_log_zone_that_is_right),
+		TEST(a_log_zone_of_another_role),
+		TEST(a_zone_of_the_logs_role_that_is_not_named),
+		TEST(a_log_pointer_above_the_devices),
+		TEST(a_log_zone_that_was_reset_since),
 	};
 
 	return cmocka_run_group_tests_name("check_space", tests, NULL, NULL);

@@ -290,6 +290,8 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 
 /* ---- fallocate ---- */
 
+#define WRITES_ZEROES (FALLOC_FL_ZERO_RANGE | ZF_FALLOC_WRITE_ZEROES)
+
 static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 			       struct oracle_inode **ret_inode)
 {
@@ -299,7 +301,7 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 		return -EINVAL;
 	if (op->len > ZF_FILE_SIZE_MAX - op->offset)
 		return -EFBIG;
-	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE &&
+	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE && op->flags != ZF_FALLOC_WRITE_ZEROES &&
 	    op->flags != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE))
 		return -EOPNOTSUPP;
 	*ret_inode = oracle_find(oracle, op->ino);
@@ -318,7 +320,7 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 /* Whole blocks are gone at once; in those at the edges zeroes are written, like any data. */
 static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
 {
-	uint32_t write = op->flags & FALLOC_FL_ZERO_RANGE ? ORACLE_ZEROES : 0;
+	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
 	uint64_t from = op->offset, to = from + op->len, size = inode->data.size;
 	uint64_t whole_from = zf_align_up(from, ZF_BLOCK_SIZE);
 	uint64_t whole_to = zf_align_down(to, ZF_BLOCK_SIZE);
@@ -350,7 +352,7 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 
 	if (r < 0)
 		return r;
-	if (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+	if (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES))
 		zero(oracle, inode, op);
 	if (!(op->flags & FALLOC_FL_KEEP_SIZE) && op->offset + op->len > inode->data.size)
 		grow(oracle, inode, op->offset + op->len);
@@ -365,11 +367,11 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 
 void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op)
 {
-	uint32_t write = op->flags & FALLOC_FL_ZERO_RANGE ? ORACLE_ZEROES : 0;
+	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
 	struct oracle_inode *inode;
 
 	if (check_fallocate(oracle, op, &inode) == 0 &&
-	    (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)))
+	    (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES)))
 		oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, true);
 }
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
+#include "base/plant.h"
 
 bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -71,13 +72,24 @@ void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no, int resu
 	zf_mutex_unlock(&alloc->lock);
 }
 
+static bool has_no_summary(const struct zf_zone *zone)
+{
+	if (ZF_PLANTED(ZF_BUG_ZONE_REUSED_EARLY) && zone->summary == ZF_SUMMARY_DROPPED)
+		return true;
+	return zone->summary == ZF_SUMMARY_NONE;
+}
+
 static bool may_reset(const struct zf_alloc *alloc, uint32_t zone_no, bool urgent)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
+	uint64_t committed = alloc->committed;
 
+	if (ZF_PLANTED(ZF_BUG_RESET_BEFORE_COMMIT))
+		committed = UINT64_MAX;
 	return zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->readers == 0 &&
-	       zone->summary == ZF_SUMMARY_NONE && zone->emptied_generation != 0 &&
-	       zone->emptied_generation + (urgent ? 0 : 1) <= alloc->committed;
+	       has_no_summary(zone) && zone->emptied_generation != 0 &&
+	       !zf_alloc_overwrite_in_use_locked(alloc, zone_no) &&
+	       zone->emptied_generation + (urgent ? 0 : 1) <= committed;
 }
 
 int zf_alloc_next_reset(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
@@ -109,6 +121,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	} else {
 		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
 
+		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;

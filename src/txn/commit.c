@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 #include "txn/root_format.h"
 #include "txn/txn_internal.h"
 
@@ -150,7 +151,7 @@ int zf_txn_write(struct zf_txn *txn)
 
 	if (r == 0)
 		r = seal_trees(txn, &tail.writer);
-	if (r == 0)
+	if (r == 0 && !ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
 		r = zf_txn_write_stream(txn);
 	if (r == 0)
 		r = zf_dev_flush(txn->dev);
@@ -183,6 +184,8 @@ int zf_txn_finish(struct zf_txn *txn)
 
 	fill_super(txn);
 	r = zf_ring_write(txn->ring, &txn->super); /* *** the commit point *** */
+	if (r == 0 && ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
+		r = zf_txn_write_stream(txn);
 	if (r < 0) {
 		zf_txn_fail(txn, r, "writing the superblock");
 		return r;

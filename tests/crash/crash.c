@@ -2,57 +2,85 @@
 /*
  * The crash explorer's command line; scripts/crash builds and runs it.
  *
- *      crash [--cuts N] [--seed S] [--ops N] [--variants N] [--jobs N] [--records N] [--lie LIE]
- *      crash --repeat SEED:CUT:VARIANT[:NESTED:VARIANT]
+ *      crash [--cuts N] [--minutes N] [--seed S] [--jobs N] [--records N] [--ops N] [--samples N]
+ *            [--sequences LENGTH [--from N]] [--plant BUG] [--shrink SECONDS]
+ *      crash --repeat RECORD[:CUT:VARIANT[:CUT:VARIANT[:CUT:VARIANT]]] [--keep OPS] ...
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "explore.h"
 
+#define JOBS_MAX 64u
+
 struct arguments {
-	uint64_t cuts, seed, records;
-	unsigned int ops, variants, jobs;
-	enum lie lie;
-	const char *repeat;
+	uint64_t cuts, seed, records, from, minutes;
+	unsigned int ops, samples, jobs, sequences, shrink;
+	const struct plant *plant;
+	const char *repeat, *keep;
+
+	unsigned int job; /* of a child */
+	time_t deadline;  /* 0: none */
 };
 
-static enum lie parse_lie(const char *name)
+static const struct plant *parse_plant(const char *name)
 {
-	static const char *const lies[LIE_COUNT] = {"none", "flush", "fua", "ack"};
+	const struct plant *plant = plant_find(name);
 
-	for (unsigned int i = 0; i < LIE_COUNT; i++) {
-		if (strcmp(name, lies[i]) == 0)
-			return (enum lie)i;
-	}
-	fprintf(stderr, "crash: no such lie: %s\n", name);
+	if (plant)
+		return plant;
+	fprintf(stderr, "crash: no such bug can be planted here: %s. There are:", name);
+	for (unsigned int i = 0; i < plant_count; i++)
+		fprintf(stderr, " %s", plants[i].name);
+	fprintf(stderr, "\n");
 	exit(2);
+}
+
+static bool take_number(struct arguments *arguments, const char *name, const char *value)
+{
+	const struct {
+		const char *name;
+		uint64_t *wide;
+		unsigned int *narrow;
+	} numbers[] = {
+		{"--cuts", &arguments->cuts, NULL},
+		{"--minutes", &arguments->minutes, NULL},
+		{"--seed", &arguments->seed, NULL},
+		{"--records", &arguments->records, NULL},
+		{"--from", &arguments->from, NULL},
+		{"--ops", NULL, &arguments->ops},
+		{"--samples", NULL, &arguments->samples},
+		{"--jobs", NULL, &arguments->jobs},
+		{"--sequences", NULL, &arguments->sequences},
+		{"--shrink", NULL, &arguments->shrink},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(numbers); i++) {
+		if (strcmp(name, numbers[i].name) != 0)
+			continue;
+		if (numbers[i].wide)
+			*numbers[i].wide = strtoull(value, NULL, 0);
+		else
+			*numbers[i].narrow = (unsigned int)strtoul(value, NULL, 0);
+		return true;
+	}
+	return false;
 }
 
 static bool take_argument(struct arguments *arguments, const char *name, const char *value)
 {
-	if (strcmp(name, "--cuts") == 0)
-		arguments->cuts = strtoull(value, NULL, 0);
-	else if (strcmp(name, "--seed") == 0)
-		arguments->seed = strtoull(value, NULL, 0);
-	else if (strcmp(name, "--records") == 0)
-		arguments->records = strtoull(value, NULL, 0);
-	else if (strcmp(name, "--ops") == 0)
-		arguments->ops = (unsigned int)strtoul(value, NULL, 0);
-	else if (strcmp(name, "--variants") == 0)
-		arguments->variants = (unsigned int)strtoul(value, NULL, 0);
-	else if (strcmp(name, "--jobs") == 0)
-		arguments->jobs = (unsigned int)strtoul(value, NULL, 0);
-	else if (strcmp(name, "--lie") == 0)
-		arguments->lie = parse_lie(value);
+	if (strcmp(name, "--plant") == 0)
+		arguments->plant = parse_plant(value);
 	else if (strcmp(name, "--repeat") == 0)
 		arguments->repeat = value;
+	else if (strcmp(name, "--keep") == 0)
+		arguments->keep = value;
 	else
-		return false;
+		return take_number(arguments, name, value);
 	return true;
 }
 
@@ -64,6 +92,11 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 		fprintf(stderr, "crash: unknown or incomplete: %s\n", argv[i]);
 		exit(2);
 	}
+	if (arguments->jobs < 1 || arguments->jobs > JOBS_MAX)
+		arguments->jobs = 1;
+	/* Who says how long wants no other end. */
+	if (arguments->minutes)
+		arguments->cuts = UINT64_MAX;
 }
 
 static uint64_t now_ms(void)
@@ -74,40 +107,168 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Every jobs-th record. */
-static int work(const struct arguments *arguments, unsigned int job)
+/* ---- which records ---- */
+
+static uint64_t power(uint64_t base, unsigned int exponent)
 {
-	struct record_options options = {.ops = arguments->ops, .lie = arguments->lie};
-	uint64_t most = arguments->cuts / arguments->jobs + 1, began = now_ms();
-	struct tally tally = {0};
+	uint64_t r = 1;
+
+	while (exponent-- > 0)
+		r *= base;
+	return r;
+}
+
+/*
+ * Record i of a run: half of them each sequence of one operation in turn, as long as there are any;
+ * longer sequences, and operations at random: few, many, and now and then so many that zones are
+ * emptied and written again.
+ */
+static void choose_mixed(uint64_t i, struct record_options *options)
+{
+	struct record_name *name = &options->name;
+
+	if (i % 2 == 0 && i / 2 < sequence_base()) {
+		name->length = 1;
+		name->number = i / 2;
+		return;
+	}
+	switch (i % 32) {
+	case 31:
+		options->ops *= 4;
+		break;
+	case 15:
+		options->ops *= 2;
+		break;
+	case 1:
+	case 9:
+	case 17:
+	case 25:
+		break;
+	case 3:
+	case 19:
+		options->ops /= 4;
+		break;
+	default:
+		name->length = i % 3 == 0 ? 3 + (unsigned int)(i % 4) : 2;
+		name->number = sequence_draw(name->seed, name->length);
+		break;
+	}
+}
+
+/* False: there is no record i. */
+static bool choose_record(const struct arguments *arguments, uint64_t i,
+			  struct record_options *options)
+{
+	*options = (struct record_options){.name.seed = arguments->seed,
+					   .ops = arguments->ops,
+					   .plant = arguments->plant};
+	if (i >= arguments->records)
+		return false;
+	if (arguments->sequences > 0) {
+		options->name.length = arguments->sequences;
+		options->name.number = arguments->from + i;
+		return options->name.number < power(sequence_base(), arguments->sequences);
+	}
+	options->name.seed += i;
+	choose_mixed(i, options);
+	return true;
+}
+
+/* ---- one job: every jobs-th record ---- */
+
+static bool is_over(const struct arguments *arguments, const struct tally *tally)
+{
+	return tally->cuts >= arguments->cuts / arguments->jobs + 1 ||
+	       (arguments->deadline && time(NULL) >= arguments->deadline);
+}
+
+static void work(const void *arg, struct verdict *verdict)
+{
+	const struct arguments *arguments = arg;
+	const struct explore_limits limits = {.cuts = arguments->cuts / arguments->jobs + 1,
+					      .samples = arguments->samples};
+	struct record_options options;
+
+	verdict->ok = true;
+	for (uint64_t i = arguments->job; verdict->ok && !is_over(arguments, &verdict->tally) &&
+					  choose_record(arguments, i, &options);
+	     i += arguments->jobs)
+		verdict->ok = explore(&options, &limits, &verdict->tally, &verdict->failed);
+}
+
+/* The options that a record's own name does not tell. */
+static void find_options(const struct arguments *arguments, const struct cut_name *failed,
+			 struct record_options *options)
+{
+	if (failed->record.length > 0 || failed->record.seed < arguments->seed ||
+	    !choose_record(arguments, failed->record.seed - arguments->seed, options))
+		*options = (struct record_options){.ops = arguments->ops,
+						   .plant = arguments->plant};
+	options->name = failed->record;
+}
+
+static void tell_failure(const struct arguments *arguments, const struct verdict *verdict)
+{
+	struct record_options options;
+
+	find_options(arguments, &verdict->failed, &options);
+	shrink_say_how_to_repeat(&options, &verdict->failed, NULL);
+	if (arguments->shrink > 0)
+		shrink(&options, &verdict->failed, arguments->shrink);
+}
+
+static void add_up(struct tally *sum, const struct tally *tally)
+{
+	sum->records += tally->records;
+	sum->judged += tally->judged;
+	sum->cuts += tally->cuts;
+	sum->nested += tally->nested;
+	sum->deepest += tally->deepest;
+}
+
+static int run(struct arguments *arguments)
+{
+	struct child children[JOBS_MAX];
+	struct verdict verdict;
+	struct tally sum = {0};
+	uint64_t began = now_ms();
 	bool ok = true;
 
-	for (uint64_t i = job; ok && i < arguments->records && tally.cuts < most;
-	     i += arguments->jobs) {
-		options.seed = arguments->seed + i;
-		ok = explore(&options, arguments->variants, most, &tally);
+	for (arguments->job = 0; arguments->job < arguments->jobs; arguments->job++)
+		children[arguments->job] = child_start(work, arguments, false);
+	for (unsigned int i = 0; i < arguments->jobs; i++) {
+		child_end(&children[i], &verdict);
+		add_up(&sum, &verdict.tally);
+		if (!verdict.ok)
+			tell_failure(arguments, &verdict);
+		ok = ok && verdict.ok;
 	}
-	printf("%" PRIu64 " cuts (%" PRIu64 " of them during recovery) of %" PRIu64
-	       " workloads, %" PRIu64 " a second: %s\n",
-	       tally.cuts, tally.nested, tally.records, tally.cuts * 1000 / (now_ms() - began + 1),
-	       ok ? "all is well" : "FAILED");
+	printf("%" PRIu64 " distinct cuts (%" PRIu64 " during recovery, %" PRIu64
+	       " of them during a recovery's recovery) of %" PRIu64 " records, %" PRIu64
+	       " a second: %s\n",
+	       sum.cuts, sum.nested, sum.deepest, sum.records,
+	       sum.cuts * 1000 / (now_ms() - began + 1), ok ? "all is well" : "FAILED");
 	return ok ? 0 : 1;
 }
 
+/* ---- one again ---- */
+
 static int repeat(const struct arguments *arguments)
 {
-	const struct record_options options = {.ops = arguments->ops, .lie = arguments->lie};
+	const struct record_options options = {.ops = arguments->ops, .plant = arguments->plant};
 	struct cut_name name;
+	bool ok;
 
 	if (!cut_name_parse(arguments->repeat, &name)) {
 		fprintf(stderr, "crash: not a cut: %s\n", arguments->repeat);
 		return 2;
 	}
 	explore_verbose = true;
-	if (!explore_one(&options, &name))
-		return 1;
-	printf("all is well\n");
-	return 0;
+	ok = arguments->keep ? shrink_repeat(&options, &name, arguments->keep)
+			     : explore_one(&options, &name);
+	if (ok)
+		printf("all is well\n");
+	return ok ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -117,23 +278,18 @@ int main(int argc, char **argv)
 		.seed = (uint64_t)time(NULL),
 		.records = UINT64_MAX,
 		.ops = 150,
-		.variants = 2,
+		.samples = 16,
 		.jobs = 1,
+		.shrink = 60,
 	};
-	int failed = 0, status;
 
 	setlinebuf(stdout);
 	parse(argc, argv, &arguments);
+	plant_begin(arguments.plant);
 	if (arguments.repeat)
 		return repeat(&arguments);
+	if (arguments.minutes)
+		arguments.deadline = time(NULL) + (time_t)arguments.minutes * 60;
 	printf("seed %" PRIu64 "\n", arguments.seed);
-	if (arguments.jobs <= 1)
-		return work(&arguments, 0);
-	for (unsigned int job = 0; job < arguments.jobs; job++) {
-		if (fork() == 0)
-			exit(work(&arguments, job));
-	}
-	while (wait(&status) > 0)
-		failed |= status != 0;
-	return failed;
+	return run(&arguments);
 }

@@ -1,57 +1,108 @@
 /* SPDX-License-Identifier: MIT */
-/* Every cut of a record, and cuts during the recovery from them. */
-#include <assert.h>
+/* Every cut of a record, in all its outcomes or some, and cuts during the recovery from them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "explore.h"
 
-#define NESTED_MAX  512u
-#define NESTED_EACH 4u /* cuts of one recovery that are explored */
+/*
+ * The variants of a cut. Below OUTCOMES_MAX they are its outcomes, if there are no more than that,
+ * and else some that are drawn; then those drawn block by block, and of the host's cut.
+ */
+#define OUTCOMES_MAX   64u
+#define VARIANT_BLOCKS 1000u
+#define VARIANT_HOST   2000u
+
+#define NESTED_MAX 512u
+/* Cuts of one recovery that are explored, by depth. */
+static const unsigned int nested_each[CUT_DEPTH] = {4, 2, 0};
+
+struct cut_name explore_now;
 
 /* ---- names ---- */
 
-void cut_name_print(FILE *out, const struct cut_name *name)
+static int format_record(const struct record_name *name, char *to, size_t room)
 {
-	fprintf(out, "%" PRIu64 ":%u:%u", name->seed, name->cut, name->variant);
-	if (name->nested)
-		fprintf(out, ":%u:%u", name->nested, name->nested_variant);
+	if (name->length == 0)
+		return snprintf(to, room, "%" PRIu64, name->seed);
+	return snprintf(to, room, "%" PRIu64 "/%u/%" PRIu64, name->seed, name->length,
+			name->number);
+}
+
+void cut_name_format(const struct cut_name *name, char *ret_text)
+{
+	int n = format_record(&name->record, ret_text, CUT_NAME_TEXT_MAX);
+
+	for (unsigned int i = 0; i < name->depth; i++)
+		n += snprintf(ret_text + n, CUT_NAME_TEXT_MAX - (size_t)n, ":%u:%u",
+			      name->at[i].cut, name->at[i].variant);
+}
+
+/* A number, and what it ends with. */
+static bool take_number(const char **text, uint64_t *ret_number)
+{
+	char *end;
+
+	*ret_number = strtoull(*text, &end, 10);
+	if (end == *text)
+		return false;
+	*text = end;
+	return true;
+}
+
+static bool parse_record(const char **text, struct record_name *name)
+{
+	uint64_t length;
+
+	if (!take_number(text, &name->seed))
+		return false;
+	if (**text != '/')
+		return true;
+	++*text;
+	if (!take_number(text, &length) || length == 0 || *(*text)++ != '/')
+		return false;
+	name->length = (unsigned int)length;
+	return take_number(text, &name->number);
 }
 
 bool cut_name_parse(const char *text, struct cut_name *ret_name)
 {
 	struct cut_name name = {0};
-	int n = sscanf(text, "%" SCNu64 ":%u:%u:%u:%u", &name.seed, &name.cut, &name.variant,
-		       &name.nested, &name.nested_variant);
+	uint64_t cut, variant;
 
-	if (n != 3 && n != 5)
+	if (!parse_record(&text, &name.record))
 		return false;
+	while (*text == ':' && name.depth < CUT_DEPTH) {
+		text++;
+		if (!take_number(&text, &cut) || *text++ != ':' || !take_number(&text, &variant))
+			return false;
+		name.at[name.depth].cut = (uint32_t)cut;
+		name.at[name.depth++].variant = (uint32_t)variant;
+	}
 	*ret_name = name;
-	return true;
+	return *text == '\0';
 }
 
 static uint64_t seed_of(const struct cut_name *name)
 {
 	struct zf_rng rng;
 
-	zf_rng_seed(&rng, name->seed ^ (uint64_t)name->cut << 32 ^ (uint64_t)name->variant << 8 ^
-				  (uint64_t)name->nested << 48 ^ name->nested_variant);
+	zf_rng_seed(&rng, name->record.seed ^ name->record.number << 16);
+	for (unsigned int i = 0; i < name->depth; i++)
+		zf_rng_seed(&rng, zf_rng_next(&rng) ^ name->at[i].cut ^
+					  (uint64_t)name->at[i].variant << 32);
 	return zf_rng_next(&rng);
 }
 
-static bool say_how_to_repeat(const struct record *record, const struct cut_name *name)
-{
-	static const char *const lies[LIE_COUNT] = {"", " --lie flush", " --lie fua", " --lie ack"};
+/* ---- one record being explored ---- */
 
-	fprintf(stderr, "to repeat: scripts/crash%s --ops %u --repeat ", lies[record->options.lie],
-		record->options.ops);
-	cut_name_print(stderr, name);
-	fprintf(stderr, "\n");
-	return false;
-}
-
-/* ---- one cut ---- */
+struct explorer {
+	const struct record *record;
+	const struct explore_limits *limits;
+	struct tally *tally;
+	struct seen seen;
+};
 
 /* The commands of one recovery. */
 struct nest {
@@ -67,39 +118,6 @@ static void keep_nested(void *arg, const struct zf_sim *sim)
 		nest->sims[nest->count++] = zf_sim_clone(sim);
 }
 
-static void draw_judgement(struct zf_rng *rng, struct judgement *judgement)
-{
-	*judgement = (struct judgement){
-		.host = zf_rng_chance(rng, 20),
-		.full = zf_rng_chance(rng, 25),
-		.go_on = zf_rng_chance(rng, 10),
-	};
-	if (zf_rng_chance(rng, 50))
-		judgement->second_cut = zf_rng_next(rng) | 1;
-}
-
-/* Consumes nothing: crashes a clone of `before`. */
-static bool judge_cut(const struct record *record, const struct cut_name *name,
-		      const struct zf_sim *before, struct nest *nest)
-{
-	uint32_t op = record->cuts[name->cut].op;
-	struct zf_sim *sim = zf_sim_clone(before);
-	struct judgement judgement;
-	struct zf_rng rng;
-	bool ok;
-
-	zf_rng_seed(&rng, seed_of(name));
-	draw_judgement(&rng, &judgement);
-	if (nest) {
-		judgement.observe = keep_nested;
-		judgement.observe_arg = nest;
-	}
-	zf_sim_crash(sim, zf_rng_next(&rng), judgement.host ? ZF_SIM_CUT_HOST : ZF_SIM_CUT_DEVICE);
-	ok = judge(record, op, sim, &judgement);
-	zf_sim_free(sim);
-	return ok || say_how_to_repeat(record, name);
-}
-
 static void nest_clear(struct nest *nest)
 {
 	for (uint32_t i = 0; i < nest->count; i++)
@@ -107,83 +125,236 @@ static void nest_clear(struct nest *nest)
 	nest->count = 0;
 }
 
-/* The cut, and some of those of its recovery. */
-static bool explore_cut(const struct record *record, const struct cut_name *name,
-			struct tally *tally)
+static const char *text_of(const struct cut_name *name)
 {
-	struct nest nest = {.count = 0};
+	static char text[CUT_NAME_TEXT_MAX];
+
+	cut_name_format(name, text);
+	return text;
+}
+
+/* ---- one state ---- */
+
+static void draw_judgement(struct zf_rng *rng, uint32_t variant, struct judgement *judgement)
+{
+	*judgement = (struct judgement){
+		.host = variant >= VARIANT_HOST,
+		.full = zf_rng_chance(rng, 25),
+		.go_on = zf_rng_chance(rng, 10),
+	};
+	if (zf_rng_chance(rng, 50))
+		judgement->second_cut = zf_rng_next(rng) | 1;
+}
+
+static void crash(struct zf_sim *sim, uint32_t variant, struct zf_rng *rng)
+{
+	uint64_t seed = zf_rng_next(rng);
+
+	if (variant >= VARIANT_HOST)
+		zf_sim_crash(sim, seed, ZF_SIM_CUT_HOST);
+	else if (variant >= VARIANT_BLOCKS)
+		zf_sim_crash(sim, seed, ZF_SIM_CUT_DEVICE);
+	else if (zf_sim_outcomes(sim, OUTCOMES_MAX) <= OUTCOMES_MAX)
+		zf_sim_crash_nth(sim, variant);
+	else
+		zf_sim_crash_some(sim, seed);
+}
+
+/* Not again what has been judged, unless more had been promised by now. */
+static bool is_worth_it(struct explorer *explorer, const struct cut_name *name,
+			const struct zf_sim *sim)
+{
+	uint32_t promised = promised_at(explorer->record, explorer->record->cuts[name->at[0].cut].op);
+	enum seen_before before = seen_note(&explorer->seen, zf_sim_digest(sim), promised);
+	struct tally *tally = explorer->tally;
+
+	if (before == SEEN)
+		return false;
+	tally->judged++;
+	if (before == SEEN_NEVER) {
+		tally->cuts++;
+		tally->nested += name->depth > 1;
+		tally->deepest += name->depth > 2;
+	}
+	return true;
+}
+
+/* Consumes nothing: crashes a clone of `before`. */
+static bool judge_state(struct explorer *explorer, const struct cut_name *name,
+			const struct zf_sim *before, struct nest *nest)
+{
+	uint32_t op = explorer->record->cuts[name->at[0].cut].op;
+	uint32_t variant = name->at[name->depth - 1].variant;
+	struct zf_sim *sim = zf_sim_clone(before);
+	struct judgement judgement;
+	struct zf_rng rng;
+	bool ok = true;
+
+	explore_now = *name;
+	zf_rng_seed(&rng, seed_of(name));
+	crash(sim, variant, &rng);
+	draw_judgement(&rng, variant, &judgement);
+	judgement.observe = keep_nested;
+	judgement.observe_arg = nest;
+	if (is_worth_it(explorer, name, sim))
+		ok = judge(explorer->record, op, sim, &judgement);
+	zf_sim_free(sim);
+	return ok;
+}
+
+static bool explore_state(struct explorer *explorer, const struct cut_name *name,
+			  const struct zf_sim *before, struct cut_name *ret_failed);
+
+/* Some cuts of the recovery, spread over it. */
+static bool explore_nest(struct explorer *explorer, const struct cut_name *name,
+			 const struct nest *nest, struct cut_name *ret_failed)
+{
 	struct cut_name inner = *name;
 	struct zf_rng rng;
-	bool ok = judge_cut(record, name, record->cuts[name->cut].sim, &nest);
+	bool ok = true;
 
-	tally->cuts++;
+	if (nest->count == 0)
+		return true;
 	zf_rng_seed(&rng, seed_of(name) + 1);
-	for (uint32_t i = 0; ok && i < NESTED_EACH && i < nest.count; i++) {
-		inner.nested = 1 + (uint32_t)zf_rng_below(&rng, nest.count);
-		inner.nested_variant = i;
-		ok = judge_cut(record, &inner, nest.sims[inner.nested - 1], NULL);
-		tally->cuts++;
-		tally->nested++;
+	inner.depth++;
+	for (uint32_t i = 0; ok && i < nested_each[name->depth - 1]; i++) {
+		uint32_t cut = (uint32_t)zf_rng_below(&rng, nest->count);
+		uint64_t outcomes = zf_sim_outcomes(nest->sims[cut], OUTCOMES_MAX);
+
+		inner.at[name->depth].cut = cut;
+		inner.at[name->depth].variant = (uint32_t)zf_rng_below(&rng, outcomes);
+		if (zf_rng_chance(&rng, 25))
+			inner.at[name->depth].variant += VARIANT_BLOCKS;
+		ok = explore_state(explorer, &inner, nest->sims[cut], ret_failed);
 	}
+	return ok;
+}
+
+/* The state, and some of those of cuts of its recovery. */
+static bool explore_state(struct explorer *explorer, const struct cut_name *name,
+			  const struct zf_sim *before, struct cut_name *ret_failed)
+{
+	struct nest nest = {.count = 0};
+	bool ok = judge_state(explorer, name, before, &nest);
+
+	if (!ok)
+		*ret_failed = *name;
+	else if (name->depth < CUT_DEPTH)
+		ok = explore_nest(explorer, name, &nest, ret_failed);
 	nest_clear(&nest);
-	tally->failures += !ok;
 	return ok;
 }
 
 /* ---- all of them ---- */
 
-static bool record_or_say(struct record *record, const struct record_options *options)
+static bool explore_variant(struct explorer *explorer, uint32_t cut, uint32_t variant,
+			    struct cut_name *ret_failed)
 {
-	if (record_run(record, options))
+	struct cut_name name = {
+		.record = explorer->record->options.name, .depth = 1, .at = {{cut, variant}}};
+
+	if (explorer->tally->cuts >= explorer->limits->cuts)
 		return true;
-	fprintf(stderr, "to repeat: scripts/crash --ops %u --seed %" PRIu64 " --records 1\n",
-		options->ops, options->seed);
-	return false;
+	return explore_state(explorer, &name, explorer->record->cuts[cut].sim, ret_failed);
 }
 
-bool explore(const struct record_options *options, unsigned int variants, uint64_t most,
-	     struct tally *tally)
+static bool explore_cut(struct explorer *explorer, uint32_t cut, struct cut_name *ret_failed)
 {
-	struct cut_name name = {.seed = options->seed};
-	struct record record;
-	bool ok = record_or_say(&record, options);
+	uint64_t outcomes = zf_sim_outcomes(explorer->record->cuts[cut].sim, OUTCOMES_MAX);
+	unsigned int tried = (unsigned int)outcomes, drawn = 1;
+	bool ok = true;
 
-	tally->records++;
+	if (outcomes > OUTCOMES_MAX)
+		tried = drawn = explorer->limits->samples;
+	for (uint32_t i = 0; ok && i < tried; i++)
+		ok = explore_variant(explorer, cut, i, ret_failed);
+	for (uint32_t i = 0; ok && i < drawn; i++)
+		ok = explore_variant(explorer, cut, VARIANT_BLOCKS + i, ret_failed);
+	if (ok && cut % 4 == 0)
+		ok = explore_variant(explorer, cut, VARIANT_HOST, ret_failed);
+	return ok;
+}
+
+bool explore(const struct record_options *options, const struct explore_limits *limits,
+	     struct tally *tally, struct cut_name *ret_failed)
+{
+	struct record record;
+	struct explorer explorer = {.record = &record, .limits = limits, .tally = tally};
+	bool ok;
+
+	explore_now = *ret_failed = (struct cut_name){.record = options->name};
+	ok = record_run(&record, options);
+	tally->records += !record.infeasible;
+	for (uint32_t i = 0; ok && !record.infeasible && i < record.cut_count; i++)
+		ok = explore_cut(&explorer, limits->backwards ? record.cut_count - 1 - i : i,
+				 ret_failed);
 	tally->failures += !ok;
-	for (name.cut = 0; ok && name.cut < record.cut_count; name.cut++) {
-		for (name.variant = 0; ok && name.variant < variants; name.variant++) {
-			if (tally->cuts < most)
-				ok = explore_cut(&record, &name, tally);
-		}
-	}
+	seen_clear(&explorer.seen);
 	record_free(&record);
+	return ok;
+}
+
+/* ---- one of them again ---- */
+
+static bool find_again(struct explorer *explorer, const struct cut_name *name, unsigned int depth,
+		       const struct zf_sim *before)
+{
+	struct nest nest = {.count = 0};
+	struct cut_name outer = *name;
+	bool ok, verbose = explore_verbose;
+
+	outer.depth = depth;
+	explore_verbose = verbose && depth == name->depth;
+	ok = judge_state(explorer, &outer, before, &nest);
+	explore_verbose = verbose;
+	if (!ok)
+		fprintf(stderr, "it is %s that fails\n", text_of(&outer));
+	if (ok && depth < name->depth) {
+		ok = name->at[depth].cut < nest.count;
+		if (ok)
+			ok = find_again(explorer, name, depth + 1, nest.sims[name->at[depth].cut]);
+		else
+			fprintf(stderr, "the recovery has %u cuts only\n", nest.count);
+	}
+	nest_clear(&nest);
+	return ok;
+}
+
+static bool repeat_cut(const struct record *record, const struct cut_name *name)
+{
+	const struct explore_limits limits = {.cuts = UINT64_MAX};
+	struct tally tally = {0};
+	struct explorer explorer = {.record = record, .limits = &limits, .tally = &tally};
+	bool ok;
+
+	if (name->at[0].cut >= record->cut_count) {
+		fprintf(stderr, "there are %u cuts only\n", record->cut_count);
+		return false;
+	}
+	ok = find_again(&explorer, name, 1, record->cuts[name->at[0].cut].sim);
+	seen_clear(&explorer.seen);
 	return ok;
 }
 
 bool explore_one(const struct record_options *options, const struct cut_name *name)
 {
+	const struct explore_limits limits = {.cuts = UINT64_MAX, .samples = 16};
 	struct record_options named = *options;
-	struct cut_name outer = *name;
-	struct nest nest = {.count = 0};
+	struct tally tally = {0};
+	struct cut_name failed;
 	struct record record;
-	bool ok, verbose = explore_verbose;
+	bool ok;
 
-	named.seed = name->seed;
-	outer.nested = outer.nested_variant = 0;
-	ok = record_or_say(&record, &named);
-	if (ok && name->cut >= record.cut_count) {
-		fprintf(stderr, "there are %u cuts only\n", record.cut_count);
-		ok = false;
+	named.name = name->record;
+	if (name->depth == 0) {
+		ok = explore(&named, &limits, &tally, &failed);
+		if (!ok)
+			fprintf(stderr, "it is %s that fails\n", text_of(&failed));
+		return ok;
 	}
-	explore_verbose = verbose && !name->nested;
+	ok = record_run(&record, &named);
 	if (ok)
-		ok = judge_cut(&record, &outer, record.cuts[name->cut].sim, &nest);
-	explore_verbose = verbose;
-	if (ok && name->nested) {
-		assert(name->nested <= nest.count);
-		ok = judge_cut(&record, name, nest.sims[name->nested - 1], NULL);
-	}
-	nest_clear(&nest);
+		ok = repeat_cut(&record, name);
 	record_free(&record);
 	return ok;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "check/check.h"
 #include "explore.h"
 #include "superblock/ring.h"
@@ -20,7 +21,12 @@ static bool is_sync(const struct zf_op *op)
 	       (op->kind == OP_WRITE && (op->flags & ZF_WRITE_DSYNC) && op->len > 0);
 }
 
-/* Changes names or attributes: what P2 orders. */
+static bool is_acknowledgement(const struct zf_op *op)
+{
+	return is_sync(op) || op->kind == OP_COMMIT_FINISH;
+}
+
+/* Changes names or attributes, the size by truncation too: what P2 orders. */
 static bool is_change(const struct zf_op *op)
 {
 	switch (op->kind) {
@@ -33,7 +39,6 @@ static bool is_change(const struct zf_op *op)
 	case OP_SETFLAGS:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
-	case OP_FALLOCATE:
 		return op->result >= 0;
 	default:
 		return false;
@@ -42,7 +47,7 @@ static bool is_change(const struct zf_op *op)
 
 static bool was_answered(const struct record *record, uint32_t index, uint32_t cut_op)
 {
-	if (record->options.lie == LIE_ACK)
+	if (record->options.plant && record->options.plant->lie == LIE_ACK)
 		return index <= cut_op;
 	return index < cut_op;
 }
@@ -67,6 +72,18 @@ static uint32_t durable_at(const struct record *record, uint32_t cut_op)
 	return durable;
 }
 
+uint32_t promised_at(const struct record *record, uint32_t op)
+{
+	for (uint32_t i = op < record->count ? op + 1 : record->count; i > 0; i--) {
+		const struct zf_op *last = &record->ops[i - 1];
+
+		if (last->result >= 0 && is_acknowledgement(last) &&
+		    was_answered(record, i - 1, op))
+			return i;
+	}
+	return 0;
+}
+
 static void note_failed_write(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
@@ -84,8 +101,8 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 	note_failed_write(oracle, &op);
 	if (op.result < 0)
 		return;
-	if (is_sync(&op) && !was_answered(record, index, cut_op)) {
-		if (op.kind == OP_FSYNC || op.kind == OP_SYNCFS)
+	if (is_acknowledgement(&op) && !was_answered(record, index, cut_op)) {
+		if (op.kind == OP_FSYNC || op.kind == OP_SYNCFS || op.kind == OP_COMMIT_FINISH)
 			return;
 		op.durable = false;
 		if (op.kind == OP_WRITE)
@@ -102,12 +119,8 @@ static struct oracle *oracle_after(const struct record *record, uint32_t cut_op,
 	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
 		const struct zf_op *op = &record->ops[i];
 
-		if (op->number > seen && is_change(op)) {
-			/* Its time is stored with the last of it. */
-			if (op->kind == OP_FALLOCATE)
-				oracle_begin_fallocate(oracle, op);
+		if (op->number > seen && is_change(op))
 			break;
-		}
 		apply_if_seen(record, oracle, i, cut_op);
 	}
 	oracle_forget_all(oracle);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "explore.h"
@@ -25,6 +26,10 @@ static void keep_cut(void *arg, const struct zf_sim *sim)
 {
 	struct record *record = arg;
 
+	/* What goes before a sequence is common to all, and need not be cut again and again. */
+	if (record->options.name.length > 0 && !record->options.script &&
+	    !sequence_is_prepared(&record->sequence))
+		return;
 	if (record->cut_count == record->cut_room) {
 		record->cut_room = record->cut_room * 2 + 64;
 		record->cuts = realloc(record->cuts, record->cut_room * sizeof(*record->cuts));
@@ -45,11 +50,22 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 		.volatile_cache = zf_rng_chance(rng, 90),
 	};
 
+	/* The least that holds 16 nodes: zones are soon full, and soon empty again. */
+	if (zf_rng_chance(rng, 30))
+		geometry.zone_size = geometry.zone_capacity = 64 * KIB;
 	if (zf_rng_chance(rng, 50))
 		geometry.max_active = geometry.max_open = 8 + (uint32_t)zf_rng_below(rng, 5);
 	if (zf_rng_chance(rng, 10))
 		geometry.conventional = 1 + (uint32_t)zf_rng_below(rng, 6);
 	return geometry;
+}
+
+/* Some devices complete some commands long after others. */
+static unsigned int draw_late_percent(struct zf_rng *rng)
+{
+	static const unsigned int percents[] = {0, 0, 30, 70};
+
+	return percents[zf_rng_below(rng, ZF_ARRAY_SIZE(percents))];
 }
 
 static int format(struct zf_dev *dev, struct zf_rng *rng, uint8_t copies)
@@ -83,6 +99,132 @@ static int mount(struct record *record, struct zf_dev *dev)
 	return r;
 }
 
+/* ---- where operations come from ---- */
+
+struct source {
+	uint32_t at; /* in the script */
+	struct {
+		uint64_t was, is;
+	} *inos; /* of what the script's operations made */
+	uint32_t ino_count;
+};
+
+/* Until the next one. One more is always there, for the unmount. */
+static struct zf_op *next_room(struct record *record)
+{
+	uint32_t had = record->room;
+
+	if (record->count + 1 >= record->room) {
+		record->room = record->room * 2 + 64;
+		record->ops = realloc(record->ops, record->room * sizeof(*record->ops));
+		assert(record->ops);
+		memset(record->ops + had, 0, (record->room - had) * sizeof(*record->ops));
+	}
+	return &record->ops[record->count];
+}
+
+static bool makes_inode(const struct zf_op *op)
+{
+	return op->result == 0 && (op->kind == OP_MAKE || op->kind == OP_TMPFILE ||
+				   (op->kind == OP_RENAME && (op->flags & RENAME_WHITEOUT)));
+}
+
+/* False: who made it is left out. */
+static bool find_ino(const struct script *script, const struct source *source, uint64_t *ino)
+{
+	for (uint32_t i = 0; i < source->ino_count; i++) {
+		if (source->inos[i].was == *ino) {
+			*ino = source->inos[i].is;
+			return true;
+		}
+	}
+	for (uint32_t i = 0; i < script->count; i++) {
+		if (makes_inode(&script->ops[i]) && script->ops[i].attr.ino == *ino)
+			return false;
+	}
+	return true; /* the root, or what never was */
+}
+
+/* What the operation needs of those that were left out. */
+static bool still_makes_sense(struct workload *w, struct zf_op *op)
+{
+	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
+
+	if (op->ino && !inode)
+		return false;
+	switch (op->kind) {
+	case OP_FORGET:
+		return inode->held > 0;
+	case OP_FREEZE:
+		return w->commit == COMMIT_NONE;
+	case OP_COMMIT_WRITE:
+		return w->commit == COMMIT_FROZEN;
+	case OP_COMMIT_FINISH:
+		return w->commit == COMMIT_WRITTEN;
+	default:
+		break;
+	}
+	if (w->commit == COMMIT_NONE)
+		return true;
+	op->may_wait = false;
+	return !workload_has_to_wait(w, op);
+}
+
+static bool next_of_script(struct record *record, struct source *source, struct zf_op *ret_op)
+{
+	const struct script *script = record->options.script;
+
+	while (source->at < script->count) {
+		uint32_t i = source->at++;
+
+		if (!script->keep[i])
+			continue;
+		*ret_op = script->ops[i];
+		record->workload.number = ret_op->number;
+		if (find_ino(script, source, &ret_op->dir) &&
+		    find_ino(script, source, &ret_op->dir2) &&
+		    find_ino(script, source, &ret_op->ino) &&
+		    find_ino(script, source, &ret_op->from_ino) &&
+		    still_makes_sense(&record->workload, ret_op))
+			return true;
+	}
+	return false;
+}
+
+static bool next_op(struct record *record, struct source *source, struct zf_op *ret_op)
+{
+	if (record->options.script)
+		return next_of_script(record, source, ret_op);
+	if (record->options.name.length > 0) {
+		*ret_op = (struct zf_op){.number = record->workload.number + 1};
+		if (!sequence_next(&record->sequence, ret_op))
+			return false;
+		record->workload.number++;
+		return true;
+	}
+	if (record->count >= record->options.ops)
+		return false;
+	workload_draw(&record->workload, ret_op);
+	return true;
+}
+
+static void op_ran(struct record *record, struct source *source, const struct zf_op *op)
+{
+	const struct script *script = record->options.script;
+
+	if (script) {
+		if (makes_inode(op)) {
+			source->inos[source->ino_count].was = script->ops[source->at - 1].attr.ino;
+			source->inos[source->ino_count++].is = op->attr.ino;
+		}
+	} else if (record->options.name.length > 0) {
+		sequence_ran(&record->sequence, op);
+		record->infeasible = op->result < 0;
+	}
+}
+
+/* ---- running ---- */
+
 static bool is_device_error(int64_t result)
 {
 	return result == -EIO || result == -EROFS || result == -ENXIO || result == -EUCLEAN;
@@ -102,17 +244,21 @@ static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 	return *ret_ok;
 }
 
-static bool run_ops(struct record *record)
+static bool run_ops(struct record *record, struct source *source)
 {
 	unsigned int left = 8; /* operations after the first error */
 	bool ok = true;
 
-	while (record->count < record->options.ops && left > 0) {
-		struct zf_op *op = &record->ops[record->count];
+	while (left > 0) {
+		struct zf_op *op = next_room(record);
 
-		workload_draw(&record->workload, op);
+		if (!next_op(record, source, op))
+			return true;
 		if (!run_op(record, op, &ok))
 			return false;
+		op_ran(record, source, op);
+		if (record->infeasible)
+			return true;
 		record->count++;
 		left -= record->hurt != 0;
 	}
@@ -123,7 +269,7 @@ static bool run_ops(struct record *record)
 static bool finish(struct record *record)
 {
 	struct workload *workload = &record->workload;
-	struct zf_op *op = &record->ops[record->count];
+	struct zf_op *op = next_room(record);
 	int r = workload_finish_commit(workload), unmounted = zf_fs_unmount(workload->fs);
 
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
@@ -134,17 +280,19 @@ static bool finish(struct record *record)
 	return op->result == 0 || record->options.fault;
 }
 
-static bool run_mounted(struct record *record, struct zf_sim *sim, struct zf_dev *dev)
+static bool run_mounted(struct record *record, struct source *source, struct zf_sim *sim,
+			struct zf_dev *dev)
 {
 	bool ok;
 
-	lie_begin(dev, record->options.lie);
+	if (record->options.plant)
+		lie_begin(dev, record->options.plant->lie);
 	if (record->options.fault)
 		zf_sim_add_fault(sim, record->options.fault);
 	else
 		zf_sim_observe(sim, keep_cut, record);
-	ok = run_ops(record);
-	if (ok)
+	ok = run_ops(record, source);
+	if (ok && !record->infeasible)
 		ok = finish(record);
 	else
 		zf_fs_abandon(record->workload.fs);
@@ -153,29 +301,50 @@ static bool run_mounted(struct record *record, struct zf_sim *sim, struct zf_dev
 	return ok;
 }
 
+/* Neither of two runs of one seed that differ in what they do. */
+static void seed_of_record(const struct record_name *name, struct zf_rng *rng)
+{
+	zf_rng_seed(rng, name->seed);
+	if (name->length > 0)
+		zf_rng_seed(rng, zf_rng_next(rng) ^ name->number ^ (uint64_t)name->length << 56);
+}
+
+static void source_begin(const struct record_options *options, struct record *record,
+			 struct source *source)
+{
+	*source = (struct source){0};
+	sequence_begin(&record->sequence, options->name.length, options->name.number);
+	if (options->script) {
+		source->inos = calloc(options->script->count + 1, sizeof(*source->inos));
+		assert(source->inos);
+	}
+}
+
 bool record_run(struct record *record, const struct record_options *options)
 {
 	struct zf_geometry geometry;
+	struct source source;
 	struct zf_sim *sim;
 	struct zf_dev *dev;
 	struct zf_rng rng;
 	bool ok;
 
 	*record = (struct record){.options = *options};
-	zf_rng_seed(&rng, options->seed);
+	source_begin(options, record, &source);
+	seed_of_record(&options->name, &rng);
 	workload_init(&record->workload, zf_rng_next(&rng), &workload_crash);
 	record->workload.verbose = explore_verbose;
-	record->ops = calloc(options->ops + 1, sizeof(*record->ops));
-	assert(record->ops);
 	geometry = draw_geometry(&rng);
 	sim = zf_sim_new(&geometry, zf_rng_next(&rng));
+	zf_sim_set_late(sim, ZF_SIM_ANY_OP, draw_late_percent(&rng));
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		abort();
 	ok = format(dev, &rng, options->copies) == 0 && mount(record, dev) == 0;
 	if (ok)
-		ok = run_mounted(record, sim, dev);
+		ok = run_mounted(record, &source, sim, dev);
 	zf_dev_close(dev);
 	record->end = sim;
+	free(source.inos);
 	return ok;
 }
 

@@ -55,7 +55,7 @@ static bool strike(uint64_t run_seed, const struct zf_sim_fault *fault, uint8_t 
 		   enum outcome outcome)
 {
 	const struct record_options options = {
-		.seed = run_seed, .ops = ops, .fault = fault, .copies = copies};
+		.name.seed = run_seed, .ops = ops, .fault = fault, .copies = copies};
 	struct record record;
 	bool ok = record_run(&record, &options), struck = record.struck;
 

@@ -44,6 +44,11 @@ static bool is_older(const struct zf_time *time, int64_t ns)
 	return time->seconds * 1000000000 + time->nanoseconds <= ns;
 }
 
+static bool is_before(const struct zf_time *time, int64_t ns)
+{
+	return time->seconds * 1000000000 + time->nanoseconds < ns;
+}
+
 static bool has_size(const struct oracle_inode *inode, uint64_t size)
 {
 	/* What a directory calls its size is its own business. */
@@ -75,9 +80,12 @@ const char *workload_compare_attr(const struct oracle_inode *inode, const struct
 		return "flags differ";
 	if (inode->content_unknown)
 		return NULL;
-	if (inode->times_loose)
-		return is_older(&attr->ctime, inode->ctime) ? NULL : "ctime is too new";
-	if (!is_time(&attr->mtime, inode->mtime))
+	if (inode->times_loose) {
+		if (!is_older(&attr->ctime, inode->ctime))
+			return "ctime is too new";
+		return is_before(&attr->ctime, inode->ctime_min) ? "ctime is too old" : NULL;
+	}
+	if (!inode->mtime_loose && !is_time(&attr->mtime, inode->mtime))
 		return "mtime differs";
 	return is_time(&attr->ctime, inode->ctime) ? NULL : "ctime differs";
 }

@@ -295,7 +295,7 @@ static void draw_fallocate(struct workload *w, struct zf_op *op)
 	op->flags = modes[below(w, ZF_ARRAY_SIZE(modes))];
 	if (chance(w, 1))
 		op->flags = FALLOC_FL_COLLAPSE_RANGE;
-	op->uid = chance(w, 50) ? 0 : 1000;
+	op->uid = chance(w, 50) || w->profile->unsettled_max ? 0 : 1000;
 	if (op->flags & FALLOC_FL_PUNCH_HOLE && chance(w, 10))
 		op->len = zf_min_u64(zf_rng_next(&w->rng) >> 1, ZF_FILE_SIZE_MAX - op->offset);
 }
@@ -576,11 +576,11 @@ static void adjust(struct workload *w, struct zf_op *op)
 	}
 }
 
-static bool has_to_wait(const struct workload *w, const struct zf_op *op)
+bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op)
 {
 	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
 	       op->kind == OP_FORGET || op->kind == OP_COPY ||
-	       w->kept_count + 2 > WORKLOAD_KEPT_MAX;
+	       workload->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)
@@ -595,7 +595,7 @@ void workload_draw(struct workload *workload, struct zf_op *ret_op)
 	/* What has to wait for a commit cannot come between its steps. */
 	if (workload->commit != COMMIT_NONE) {
 		ret_op->may_wait = false;
-		if (has_to_wait(workload, ret_op))
+		if (workload_has_to_wait(workload, ret_op))
 			ret_op->kind = next_commit_step(workload);
 	}
 }

@@ -36,6 +36,7 @@ struct oracle_inode *oracle_add_inode(struct oracle *oracle, uint64_t ino, uint3
 	inode->mode = mode;
 	inode->nlink = S_ISDIR(mode) ? 2 : 1;
 	inode->atime = inode->mtime = inode->ctime = inode->btime = oracle->now;
+	inode->ctime_min = oracle->now;
 	oracle_data_init(&inode->data);
 	if (oracle->count == oracle->room) {
 		oracle->room = oracle->room * 2 + 16;
@@ -106,11 +107,17 @@ void oracle_forget_all(struct oracle *oracle)
 	}
 }
 
-void oracle_settle(struct oracle_inode *inode)
+void oracle_settle_content(struct oracle_inode *inode)
 {
 	oracle_data_settle(&inode->data);
-	inode->times_loose = inode->atime_loose = false;
-	inode->unsettled = 0;
+	inode->unsettled = inode->unsettled_data = 0;
+}
+
+void oracle_settle(struct oracle_inode *inode)
+{
+	oracle_settle_content(inode);
+	inode->times_loose = inode->mtime_loose = inode->atime_loose = false;
+	inode->ctime_min = inode->ctime;
 }
 
 void oracle_settle_all(struct oracle *oracle)
@@ -131,8 +138,19 @@ const struct oracle_entry *oracle_entry(const struct oracle_inode *dir, const ch
 }
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode)
 {
-	inode->ctime = oracle->now;
+	inode->ctime = inode->ctime_min = oracle->now;
 	inode->times_loose = inode->atime_loose = false;
+	inode->mtime_loose = inode->mtime_loose && oracle->keep_old;
+}
+
+void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op,
+			   bool data)
+{
+	inode->mtime = inode->ctime = oracle->now;
+	inode->times_loose = inode->mtime_loose = true;
+	inode->unsettled++;
+	inode->unsettled_data += data;
+	inode->last_content = op->number;
 }
 
 void oracle_change_dir(struct oracle *oracle, struct oracle_inode *dir)
@@ -186,9 +204,9 @@ static int64_t (*const apply[OP_KIND_COUNT])(struct oracle *oracle, const struct
 	[OP_FSYNC] = oracle_fsync,
 	[OP_SYNCFS] = oracle_syncfs,
 	[OP_STEP] = apply_nothing,
-	[OP_FREEZE] = apply_nothing,
+	[OP_FREEZE] = oracle_freeze,
 	[OP_COMMIT_WRITE] = apply_nothing,
-	[OP_COMMIT_FINISH] = apply_nothing,
+	[OP_COMMIT_FINISH] = oracle_commit,
 };
 
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op)

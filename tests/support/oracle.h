@@ -13,7 +13,8 @@
  * be read in a span is one of its candidates, the newest last. Without `keep_old` there is always
  * one: the newest. With it, older ones stay until they are settled: data that no sync has
  * acknowledged may or may not have survived a crash, block by block, and anything that is not among
- * the candidates is a stale byte (P3).
+ * the candidates is a stale byte (P3). What fallocate does is content, too. Truncation is not: with
+ * the names and attributes it is in the order of operations.
  *
  * Numbers of inodes are the real filesystem's: it says which number a new file has, and the oracle
  * that none is ever used twice.
@@ -121,11 +122,17 @@ struct oracle_inode {
 	uint32_t mode, nlink, uid, gid, flags;
 	uint64_t rdev;
 	int64_t atime, mtime, ctime, btime; /* ns */
-	/* A write since the last settling or change of attributes: times may be older than these.
+	/*
+	 * Content was changed since the last settling or change of attributes: times may be older
+	 * than these, as they are stored with the content. But no older than that change.
 	 */
 	bool times_loose;
-	bool atime_loose;	/* a read since then: as with times_loose */
-	unsigned int unsettled; /* writes since the last settling */
+	bool mtime_loose; /* and mtime may have been older then */
+	bool atime_loose; /* a read since then: as with times_loose */
+	int64_t ctime_min;
+	/* Changes of content since the last settling; how many of them write data. */
+	unsigned int unsettled, unsettled_data;
+	uint32_t last_content; /* the number of the last one */
 
 	/* A write failed: it may have been made, wholly or not. */
 	bool content_unknown;
@@ -154,6 +161,7 @@ struct oracle {
 	unsigned int count, room;
 	uint64_t highest_ino;
 	int64_t now; /* ns: what the filesystem's clock says */
+	uint32_t frozen; /* the operation that froze the last transaction */
 };
 
 /* An empty filesystem whose root directory was made at `now`. */
@@ -172,9 +180,6 @@ struct zf_op;
  * filesystem gave, if it made something.
  */
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
-
-/* It punches or zeroes, and was under way when the power went: each block as before or as after. */
-void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op);
 
 /* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
  */

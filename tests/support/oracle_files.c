@@ -33,6 +33,8 @@ static void set_times(struct oracle_inode *inode, const struct zf_setattr *set, 
 		inode->mtime = now;
 	if (set->valid & ZF_SET_MTIME)
 		inode->mtime = set->mtime.seconds * 1000000000 + set->mtime.nanoseconds;
+	if (set->valid & (ZF_SET_MTIME | ZF_SET_MTIME_NOW | ZF_SET_SIZE))
+		inode->mtime_loose = false;
 }
 
 static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)
@@ -40,8 +42,10 @@ static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uin
 	uint64_t old = inode->data.size;
 
 	/* To grow, a file writes the zeroes behind its end into its last block: data on its way. */
-	if (oracle->keep_old && size > old && old % ZF_BLOCK_SIZE != 0)
+	if (oracle->keep_old && size > old && old % ZF_BLOCK_SIZE != 0) {
 		inode->unsettled++;
+		inode->unsettled_data++;
+	}
 	oracle_data_truncate(&inode->data, size, oracle->keep_old && inode->unsettled > 0);
 }
 
@@ -235,13 +239,13 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	if (op->result > 0 && (uint64_t)op->result < len)
 		len = (uint64_t)op->result;
 	oracle_data_write(&inode->data, offset, len, op->number, oracle->keep_old);
-	inode->mtime = inode->ctime = oracle->now;
-	inode->times_loose = true;
-	inode->unsettled++;
+	oracle_change_content(oracle, inode, op, true);
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
 		kill_suidgid(inode, op);
-	if ((op->flags & ZF_WRITE_DSYNC) || op->durable)
+	if (op->durable)
 		oracle_settle(inode);
+	else if (op->flags & ZF_WRITE_DSYNC)
+		oracle_settle_content(inode);
 	return (int64_t)len;
 }
 
@@ -277,10 +281,9 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	end = op->offset + len;
 	/* The last block may be shared whole: what was allocated behind the end of it goes. */
 	if (end == to->data.size)
-		oracle_data_zero(&to->data, end, zf_align_up(end, ZF_BLOCK_SIZE), 0, false);
-	to->mtime = to->ctime = oracle->now;
-	to->times_loose = true;
-	to->unsettled++;
+		oracle_data_zero(&to->data, end, zf_align_up(end, ZF_BLOCK_SIZE), 0,
+				 oracle->keep_old);
+	oracle_change_content(oracle, to, op, true);
 	if (op->uid != 0)
 		kill_suidgid(to, op);
 	if (op->durable)
@@ -317,62 +320,55 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 	return check_write(*ret_inode, (*ret_inode)->data.size);
 }
 
-/* Whole blocks are gone at once; in those at the edges zeroes are written, like any data. */
+/* In the blocks at the edges zeroes are written, like any data. */
+static bool writes_edges(const struct zf_op *op)
+{
+	return !zf_is_aligned(op->offset | (op->offset + op->len), ZF_BLOCK_SIZE);
+}
+
 static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
 {
 	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
-	uint64_t from = op->offset, to = from + op->len, size = inode->data.size;
-	uint64_t whole_from = zf_align_up(from, ZF_BLOCK_SIZE);
-	uint64_t whole_to = zf_align_down(to, ZF_BLOCK_SIZE);
 
-	if (whole_to < size && to >= size)
-		whole_to = zf_align_up(to, ZF_BLOCK_SIZE);
-	if (whole_from >= whole_to)
-		whole_from = whole_to = zf_min_u64(whole_from, to);
-	oracle_data_zero(&inode->data, from, whole_from, write, oracle->keep_old);
-	oracle_data_zero(&inode->data, whole_from, whole_to, write, false);
-	oracle_data_zero(&inode->data, zf_max_u64(whole_to, from), to, write, oracle->keep_old);
-	inode->unsettled += from < whole_from || whole_to < to;
+	oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, oracle->keep_old);
 }
 
 static void grow(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)
 {
-	/* As by truncation. */
-	if (oracle->keep_old && inode->data.size % ZF_BLOCK_SIZE != 0)
-		inode->unsettled++;
-	inode->data.size = inode->data.size_max = size;
-	if (!oracle->keep_old || inode->unsettled == 0)
-		inode->data.size_min = size;
+	struct oracle_data *data = &inode->data;
+
+	data->size = size;
+	data->size_max = oracle->keep_old ? zf_max_u64(data->size_max, size) : size;
+	if (!oracle->keep_old)
+		data->size_min = size;
+}
+
+/* It zeroes at an edge, or, like a truncation, behind the old end. */
+static bool has_data(const struct oracle_inode *inode, const struct zf_op *op)
+{
+	return writes_edges(op) || inode->data.size % ZF_BLOCK_SIZE != 0;
 }
 
 int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode;
 	int64_t r = check_fallocate(oracle, op, &inode);
+	bool data;
 
 	if (r < 0)
 		return r;
+	data = has_data(inode, op);
 	if (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES))
 		zero(oracle, inode, op);
 	if (!(op->flags & FALLOC_FL_KEEP_SIZE) && op->offset + op->len > inode->data.size)
 		grow(oracle, inode, op->offset + op->len);
 	if (op->uid != 0)
 		kill_suidgid(inode, op);
-	inode->mtime = oracle->now;
-	oracle_change(oracle, inode);
+	oracle_change_content(oracle, inode, op, data);
+	inode->times_loose = oracle->keep_old;
 	if (op->durable)
 		oracle_settle(inode);
 	return 0;
-}
-
-void oracle_begin_fallocate(struct oracle *oracle, const struct zf_op *op)
-{
-	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
-	struct oracle_inode *inode;
-
-	if (check_fallocate(oracle, op, &inode) == 0 &&
-	    (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES)))
-		oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, true);
 }
 
 /* Where data is may be said in units of blocks; but no data may be called a hole. */
@@ -408,12 +404,37 @@ int64_t oracle_fsync(struct oracle *oracle, const struct zf_op *op)
 
 	if (!inode)
 		return -ESTALE;
-	oracle_settle(inode);
+	/* fdatasync(2) may leave the times behind. */
+	if (op->flags)
+		oracle_settle_content(inode);
+	else
+		oracle_settle(inode);
 	return 0;
 }
 
 int64_t oracle_syncfs(struct oracle *oracle, const struct zf_op *op)
 {
 	oracle_settle_all(oracle);
+	return 0;
+}
+
+/* ---- the steps of a commit ---- */
+
+int64_t oracle_freeze(struct oracle *oracle, const struct zf_op *op)
+{
+	oracle->frozen = op->number;
+	return 0;
+}
+
+/* What needed no data was in the transaction at once. Of data nobody knows when it was written. */
+int64_t oracle_commit(struct oracle *oracle, const struct zf_op *op)
+{
+	for (unsigned int i = 0; i < oracle->count; i++) {
+		struct oracle_inode *inode = oracle->all[i];
+
+		if (inode->unsettled > 0 && inode->unsettled_data == 0 &&
+		    inode->last_content < oracle->frozen)
+			oracle_settle(inode);
+	}
 	return 0;
 }

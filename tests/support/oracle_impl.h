@@ -12,6 +12,11 @@ struct oracle_inode *oracle_add_inode(struct oracle *oracle, uint64_t ino, uint3
 void oracle_drop_unused(struct oracle *oracle, struct oracle_inode *inode);
 /* All of it is durable. */
 void oracle_settle(struct oracle_inode *inode);
+/* The same but for its times. */
+void oracle_settle_content(struct oracle_inode *inode);
+/* Its content changes, and with it the times; `data`: there is data that has to be written first. */
+void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op,
+			   bool data);
 
 /* What an operation does to the times of what it changes. */
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode);
@@ -56,5 +61,7 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_seek(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_fsync(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_syncfs(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_freeze(struct oracle *oracle, const struct zf_op *op);
+int64_t oracle_commit(struct oracle *oracle, const struct zf_op *op);
 
 #endif

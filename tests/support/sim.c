@@ -59,6 +59,8 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
 	clone->clock = sim->clock;
 	clone->flushed = sim->flushed;
 	clone->lower_bounds = sim->lower_bounds;
+	clone->late_op = sim->late_op;
+	clone->late_percent = sim->late_percent;
 	clone->commands = sim->commands;
 	clone->flight_count = clone->flight_room = sim->flight_count;
 	clone->flight = sim_alloc(sim->flight_count * sizeof(*clone->flight) + 1);
@@ -107,6 +109,12 @@ void zf_sim_observe(struct zf_sim *sim, void (*fn)(void *arg, const struct zf_si
 {
 	sim->observe = fn;
 	sim->observe_arg = arg;
+}
+
+void zf_sim_set_late(struct zf_sim *sim, enum zf_io_op op, unsigned int percent)
+{
+	sim->late_op = op;
+	sim->late_percent = percent;
 }
 
 void zf_sim_add_fault(struct zf_sim *sim, const struct zf_sim_fault *fault)
@@ -160,6 +168,24 @@ void zf_sim_poke(struct zf_sim *sim, uint64_t addr, const void *block)
 
 	sim_slot_settle(own_slot_at(sim, addr), b);
 	sim_block_unref(b);
+}
+
+uint64_t zf_sim_digest(const struct zf_sim *sim)
+{
+	const struct zf_geometry *g = &sim->rules.geometry;
+	uint64_t digest = sim->lower_bounds;
+
+	for (uint32_t i = 0; i < g->zone_count; i++) {
+		const struct zf_zone_state *state = &sim->rules.zones[i];
+		bool whole = i < g->conventional || sim->lower_bounds;
+		uint32_t slots = whole ? sim->zones[i]->slot_count
+				       : (uint32_t)(state->wp / ZF_BLOCK_SIZE);
+
+		digest = (digest ^ sim_zone_digest(sim->zones[i], slots)) *
+			 UINT64_C(0xd6e8feb86659fd93);
+		digest ^= digest >> 32 ^ state->wp ^ (uint64_t)state->cond << 60;
+	}
+	return digest;
 }
 
 /* Takes the first fault that strikes now out of the list. Every one that matches is counted down.
@@ -274,6 +300,14 @@ static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 	}
 }
 
+static bool draw_late(struct zf_sim *sim, enum zf_io_op op)
+{
+	if (sim->late_percent == 0 || op == ZF_IO_READ ||
+	    (sim->late_op != ZF_SIM_ANY_OP && sim->late_op != op))
+		return false;
+	return zf_rng_chance(&sim->rng, sim->late_percent);
+}
+
 static void add_flight(struct zf_sim *sim, struct sim_command *command, struct zf_io *io)
 {
 	if (sim->flight_count == sim->flight_room) {
@@ -282,7 +316,8 @@ static void add_flight(struct zf_sim *sim, struct sim_command *command, struct z
 		if (!sim->flight)
 			abort();
 	}
-	sim->flight[sim->flight_count++] = (struct sim_flight){.command = command, .io = io};
+	sim->flight[sim->flight_count++] = (struct sim_flight){
+		.command = command, .io = io, .late = draw_late(sim, command->op)};
 }
 
 static void add_dead(struct zf_sim *sim, struct zf_io *io)
@@ -536,6 +571,24 @@ static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
 	sim->dead_tail = &sim->dead;
 }
 
+/* Index of the command that completes next; flight_count: none. Late ones only for who waits. */
+static uint32_t draw_next(struct zf_sim *sim, bool wait)
+{
+	uint32_t punctual = 0, n;
+
+	for (uint32_t i = 0; i < sim->flight_count; i++)
+		punctual += !sim->flight[i].late;
+	if (punctual == 0)
+		return wait && sim->flight_count > 0
+			       ? (uint32_t)zf_rng_below(&sim->rng, sim->flight_count)
+			       : sim->flight_count;
+	n = (uint32_t)zf_rng_below(&sim->rng, punctual);
+	for (uint32_t i = 0;; i++) {
+		if (!sim->flight[i].late && n-- == 0)
+			return i;
+	}
+}
+
 static void sim_poll(struct zf_dev *dev, bool wait)
 {
 	struct zf_sim *sim = sim_of(dev);
@@ -544,9 +597,11 @@ static void sim_poll(struct zf_dev *dev, bool wait)
 
 	assert(!dev->threaded);
 	tell_dead(sim, dev);
-	if (sim->is_cut || sim->flight_count == 0)
+	if (sim->is_cut)
 		return;
-	i = (uint32_t)zf_rng_below(&sim->rng, sim->flight_count);
+	i = draw_next(sim, wait);
+	if (i == sim->flight_count)
+		return;
 	sim_execute(sim, i);
 	f = sim->flight[i];
 	sim->flight_count--;

@@ -81,6 +81,35 @@ enum zf_sim_cut {
  */
 void zf_sim_crash(struct zf_sim *sim, uint64_t seed, enum zf_sim_cut cut);
 
+/*
+ * The same, one outcome after the other, with each write that was not durable taken as a whole: it
+ * made it, reads as zeroes or as the zone's former life, its last block is torn, its first block
+ * alone is there, or the pointer stands before it; and each subset of the commands in flight was
+ * carried out, appends also in the opposite order. Some of these are the same state.
+ */
+/* How many; `most` + 1 if there are more than `most`, or too many to tell. */
+uint64_t zf_sim_outcomes(const struct zf_sim *sim, uint64_t most);
+/* As zf_sim_crash(), of a device: outcome n, from 0. Not where zf_sim_outcomes() could not tell. */
+void zf_sim_crash_nth(struct zf_sim *sim, uint64_t n);
+/* One of them, drawn from the seed. */
+void zf_sim_crash_some(struct zf_sim *sim, uint64_t seed);
+
+/*
+ * Of all that a mount could find out about the device: two states of one geometry with the same
+ * digest are the same.
+ */
+uint64_t zf_sim_digest(const struct zf_sim *sim);
+
+/* ---- late completions ---- */
+
+/*
+ * From now on each command of this kind (ZF_SIM_ANY_OP: any but reads) is late with this chance: it
+ * stays in flight, neither carried out nor completed, until somebody waits and nothing else is left
+ * to complete. Else a command may be overtaken by those in flight with it, but not by what its
+ * submitter does without waiting for it.
+ */
+void zf_sim_set_late(struct zf_sim *sim, enum zf_io_op op, unsigned int percent);
+
 /* ---- other faults ---- */
 
 #define ZF_SIM_ANY_OP ZF_IO_OP_COUNT

@@ -49,20 +49,25 @@ static void execute_some(struct zf_sim *sim, struct zf_rng *rng)
 		if (mood == MOOD_ALL || (mood == MOOD_DICE && zf_rng_chance(rng, 50)))
 			sim_execute(sim, order[i]);
 	}
-	for (uint32_t i = 0; i < sim->flight_count; i++)
-		sim_command_unref(sim->flight[i].command);
-	sim->flight_count = 0;
+	sim_forget_flight(sim);
 	free(order);
 }
 
 /* ---- one block ---- */
 
-static struct sim_block *garbage(struct zf_rng *rng)
+/* The same at every time, so that two states that differ by garbage alone are not two. */
+static struct sim_block *garbage(void)
 {
+	static struct sim_block *block;
 	uint8_t bytes[ZF_BLOCK_SIZE];
+	struct zf_rng rng;
 
-	zf_rng_fill(rng, bytes, sizeof(bytes));
-	return sim_block_new(bytes);
+	if (!block) {
+		zf_rng_seed(&rng, 0);
+		zf_rng_fill(&rng, bytes, sizeof(bytes));
+		block = sim_block_new(bytes);
+	}
+	return sim_block_ref(block);
 }
 
 /* A reference; what a block below the pointer may hold when it was not durable. */
@@ -73,7 +78,7 @@ static struct sim_block *draw_loss(struct zf_rng *rng, struct sim_block *written
 	case 0:
 		return old ? sim_block_ref(old) : sim_block_zero();
 	case 1:
-		return garbage(rng);
+		return garbage();
 	case 2:
 		return sim_block_zero();
 	default:
@@ -107,18 +112,13 @@ static struct sim_block *draw_block(struct zf_rng *rng, const struct sim_slot *s
 
 /* ---- a sequential zone ---- */
 
-static bool is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
-{
-	return slot->now && slot->now->stamp <= sim->flushed;
-}
-
 /* In blocks: where the pointer survives at least. */
-static uint32_t lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
+uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
 {
 	uint32_t lowest = (uint32_t)(zone->floor / ZF_BLOCK_SIZE);
 
 	for (uint32_t i = wp; i > lowest; i--) {
-		if (is_durable(sim, &zone->slots[i - 1]))
+		if (sim_is_durable(sim, &zone->slots[i - 1]))
 			return i;
 	}
 	return lowest;
@@ -141,7 +141,7 @@ static void settle_slot(const struct zf_sim *sim, struct zf_rng *rng, enum mood 
 {
 	struct sim_block *block;
 
-	if (is_durable(sim, slot))
+	if (sim_is_durable(sim, slot))
 		return;
 	if (mood == MOOD_ALL && slot->now)
 		block = sim_block_ref(slot->now->block);
@@ -178,7 +178,7 @@ static uint32_t highest_pointer(const struct zf_sim *sim, uint32_t zone_no)
 static bool is_settled(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
 {
 	for (uint32_t i = 0; i < wp; i++) {
-		if (!is_durable(sim, &zone->slots[i]))
+		if (!sim_is_durable(sim, &zone->slots[i]))
 			return false;
 	}
 	return true;
@@ -196,7 +196,7 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 		return wp;
 	zone = sim_zone_own(&sim->zones[zone_no]);
 	pointer =
-		draw_pointer(rng, may_shrink ? mood : MOOD_ALL, lowest_pointer(sim, zone, wp), wp);
+		draw_pointer(rng, may_shrink ? mood : MOOD_ALL, sim_lowest_pointer(sim, zone, wp), wp);
 	for (uint32_t i = 0; i < pointer; i++)
 		settle_slot(sim, rng, mood, &zone->slots[i]);
 	for (uint32_t i = pointer; i < zone->slot_count; i++)
@@ -205,7 +205,7 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 	return pointer;
 }
 
-static void set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
+void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 {
 	struct zf_zone_state *state = &sim->rules.zones[zone_no];
 
@@ -221,30 +221,32 @@ static void set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 	zf_zone_rules_recount(&sim->rules);
 }
 
+/* No device comes back with more active zones than it allows. */
+bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
+{
+	const struct zf_zone_rules *rules = &sim->rules;
+
+	return rules->zones[zone_no].cond != ZF_ZONE_FULL || rules->geometry.max_active == 0 ||
+	       rules->active_count < rules->geometry.max_active;
+}
+
 static void crash_sequential(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no,
 			     enum zf_sim_cut cut)
 {
-	const struct zf_zone_rules *rules = &sim->rules;
 	uint32_t wp = highest_pointer(sim, zone_no), pointer;
-	/* No device comes back with more active zones than it allows. */
-	bool may_shrink = rules->zones[zone_no].cond != ZF_ZONE_FULL ||
-			  rules->geometry.max_active == 0 ||
-			  rules->active_count < rules->geometry.max_active;
 
 	if (wp == 0)
 		return;
-	pointer = settle_zone(sim, rng, zone_no, wp, may_shrink);
+	pointer = settle_zone(sim, rng, zone_no, wp, sim_may_shrink(sim, zone_no));
 	if (cut == ZF_SIM_CUT_HOST)
 		pointer = draw_pointer(rng, draw_mood(rng), 0, wp);
-	set_pointer(sim, zone_no, pointer);
+	sim_set_pointer(sim, zone_no, pointer);
 }
 
 /* ---- a conventional zone ---- */
 
-/* The versions that may come back: down to the first durable one, or to what was there before any.
- */
-static uint32_t candidates(const struct zf_sim *sim, const struct sim_slot *slot,
-			   struct sim_block *base, struct sim_block **ret_blocks, uint32_t room)
+uint32_t sim_versions(const struct zf_sim *sim, const struct sim_slot *slot, struct sim_block *base,
+		      struct sim_block **ret_blocks, uint32_t room)
 {
 	uint32_t n = 0;
 
@@ -264,7 +266,7 @@ static struct sim_block *draw_version(const struct zf_sim *sim, struct zf_rng *r
 {
 	struct sim_block *zero = sim_block_zero();
 	struct sim_block *blocks[CANDIDATES + 1];
-	uint32_t n = candidates(sim, slot, zero, blocks, CANDIDATES);
+	uint32_t n = sim_versions(sim, slot, zero, blocks, CANDIDATES);
 	struct sim_block *a = blocks[zf_rng_below(rng, n)], *b = blocks[zf_rng_below(rng, n)];
 	struct sim_block *drawn;
 
@@ -286,7 +288,7 @@ static void crash_conventional(struct zf_sim *sim, struct zf_rng *rng, uint32_t 
 		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
 		struct sim_block *block;
 
-		if (!slot->now || is_durable(sim, slot))
+		if (!slot->now || sim_is_durable(sim, slot))
 			continue;
 		block = draw_version(sim, rng, mood, slot);
 		sim_slot_settle(&sim_zone_own(&sim->zones[zone_no])->slots[i], block);
@@ -295,6 +297,22 @@ static void crash_conventional(struct zf_sim *sim, struct zf_rng *rng, uint32_t 
 }
 
 /* ---- the cut ---- */
+
+void sim_power_cycle(struct zf_sim *sim)
+{
+	zf_zone_rules_power_cycle(&sim->rules);
+	sim->flushed = sim->clock;
+	sim->is_cut = false;
+	sim->cut_at = 0;
+	sim->fault_count = 0;
+}
+
+void sim_forget_flight(struct zf_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->flight_count; i++)
+		sim_command_unref(sim->flight[i].command);
+	sim->flight_count = 0;
+}
 
 void zf_sim_crash(struct zf_sim *sim, uint64_t seed, enum zf_sim_cut cut)
 {
@@ -310,10 +328,6 @@ void zf_sim_crash(struct zf_sim *sim, uint64_t seed, enum zf_sim_cut cut)
 		else
 			crash_sequential(sim, &rng, i, cut);
 	}
-	zf_zone_rules_power_cycle(&sim->rules);
-	sim->flushed = sim->clock;
 	sim->lower_bounds = sim->lower_bounds || cut == ZF_SIM_CUT_HOST;
-	sim->is_cut = false;
-	sim->cut_at = 0;
-	sim->fault_count = 0;
+	sim_power_cycle(sim);
 }

@@ -26,6 +26,7 @@ struct sim_flight {
 	struct sim_command *command;
 	struct zf_io *io;
 	bool executed;
+	bool late; /* completes when nothing else can, and somebody waits */
 	int result;
 	uint64_t addr; /* where it landed */
 };
@@ -41,6 +42,9 @@ struct zf_sim {
 
 	struct sim_flight *flight; /* in order of submission */
 	uint32_t flight_count, flight_room;
+
+	enum zf_io_op late_op; /* with a chance of late_percent, such a command is late */
+	unsigned int late_percent;
 
 	uint64_t commands, cut_at;
 	bool is_cut;
@@ -65,5 +69,30 @@ void sim_command_unref(struct sim_command *command);
  * the pointer of the same zone.
  */
 void sim_execute(struct zf_sim *sim, uint32_t i);
+
+/* ---- what a cut leaves: drawn (sim_crash.c), or one outcome after the other (sim_outcomes.c) ---- */
+
+static inline bool sim_is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
+{
+	return slot->now && slot->now->stamp <= sim->flushed;
+}
+
+/* In blocks: where a sequential zone's pointer survives at least; wp: where it stood. */
+uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp);
+/* Whether the pointer may come back below that. */
+bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no);
+void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
+
+/*
+ * What a block of a conventional zone may come back as, newest first: down to the first durable
+ * version, or to `base`, which was there before any. At most room + 1; returns how many.
+ */
+uint32_t sim_versions(const struct zf_sim *sim, const struct sim_slot *slot, struct sim_block *base,
+		      struct sim_block **ret_blocks, uint32_t room);
+
+/* Nothing is in flight any more, whether it was carried out or not. */
+void sim_forget_flight(struct zf_sim *sim);
+/* All that is there is durable; the cut and faults are gone. */
+void sim_power_cycle(struct zf_sim *sim);
 
 #endif

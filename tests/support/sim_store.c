@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 void *sim_alloc(size_t size)
 {
 	void *p = calloc(1, size);
@@ -22,6 +24,7 @@ struct sim_block *sim_block_new(const void *bytes)
 	if (!block)
 		abort();
 	block->refs = 1;
+	block->digest = 0;
 	memcpy(block->bytes, bytes, sizeof(block->bytes));
 	return block;
 }
@@ -187,8 +190,10 @@ struct sim_zone *sim_zone_own(struct sim_zone **zone)
 {
 	struct sim_zone *shared = *zone, *own;
 
-	if (shared->refs == 1)
+	if (shared->refs == 1) {
+		shared->digest_count = 0;
 		return shared;
+	}
 	own = sim_zone_new(shared->slot_count);
 	own->floor = shared->floor;
 	for (uint32_t i = 0; i < shared->slot_count; i++) {
@@ -198,4 +203,31 @@ struct sim_zone *sim_zone_own(struct sim_zone **zone)
 	shared->refs--;
 	*zone = own;
 	return own;
+}
+
+static uint64_t block_digest(struct sim_block *block)
+{
+	if (block && block->digest == 0)
+		block->digest = zf_hash64(block->bytes, sizeof(block->bytes)) | 1;
+	return block ? block->digest : 0;
+}
+
+uint64_t sim_zone_digest(struct sim_zone *zone, uint32_t slot_count)
+{
+	uint64_t digest = 0;
+
+	if (slot_count == 0)
+		return 0;
+	if (zone->digest_count == slot_count)
+		return zone->digest;
+	for (uint32_t i = 0; i < slot_count; i++) {
+		const struct sim_slot *slot = &zone->slots[i];
+
+		digest = (digest ^ block_digest(slot->now ? slot->now->block : slot->old)) *
+			 UINT64_C(0x9e3779b97f4a7c15);
+		digest ^= digest >> 29;
+	}
+	zone->digest = digest;
+	zone->digest_count = slot_count;
+	return digest;
 }

@@ -15,6 +15,7 @@
 
 struct sim_block {
 	uint32_t refs;
+	uint64_t digest; /* of the bytes; 0: not known yet */
 	uint8_t bytes[ZF_BLOCK_SIZE];
 };
 
@@ -36,6 +37,8 @@ struct sim_slot {
 struct sim_zone {
 	uint32_t refs;
 	uint32_t slot_count;
+	uint32_t digest_count; /* `digest` is of so many slots; 0: not known */
+	uint64_t digest;
 	uint64_t floor; /* bytes: the pointer does not survive below it, durable blocks aside */
 	struct sim_slot slots[];
 };
@@ -53,6 +56,9 @@ void sim_zone_unref(struct sim_zone *zone);
 
 /* Makes *zone its holder's own, by a copy if it is shared, and returns it. */
 struct sim_zone *sim_zone_own(struct sim_zone **zone);
+
+/* Of what reads of the first `slot_count` slots find. */
+uint64_t sim_zone_digest(struct sim_zone *zone, uint32_t slot_count);
 
 /* What a read finds; NULL: never written. */
 const struct sim_block *sim_slot_read(const struct sim_slot *slot);

@@ -139,6 +139,9 @@ int64_t workload_now(void *workload);
 /* The next operation, drawn from the seed and the oracle's state (draw.c). */
 void workload_draw(struct workload *workload, struct zf_op *ret_op);
 
+/* Whether it cannot come between the steps of a commit, as it may need one itself. */
+bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op);
+
 /* A list, and now and then what is not quite one (draw_acl.c). */
 void workload_draw_acl(struct zf_rng *rng, struct oracle_acl *ret_acl);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bugs planted in the code itself, to see whether the tests find them.
+ *
+ * The library is built once more with -DZF_PLANT, for the crash explorer's own test only
+ * (tests/crash/test_bite.c). There ZF_PLANTED(bug) is true while that bug is turned on; in every
+ * other build it is a constant, and nothing of it is left in the code.
+ *
+ * To add one: a line here; in the code `if (ZF_PLANTED(ZF_BUG_X))` around the misbehaviour, or the
+ * guard `!ZF_PLANTED(ZF_BUG_X) &&` before what it leaves out; and a row in tests/crash/plants.c
+ * that says how it is found.
+ */
+#ifndef ZF_BASE_PLANT_H
+#define ZF_BASE_PLANT_H
+
+#include <stdbool.h>
+
+enum zf_bug {
+	ZF_BUG_NONE,
+	ZF_BUG_SUPER_BEFORE_NODES, /* the superblock is written before the nodes that it names */
+	ZF_BUG_RESET_BEFORE_COMMIT, /* a zone is reset before what emptied it is durable */
+	ZF_BUG_ZONE_REUSED_EARLY, /* a freed zone is reused before its summary's drop is durable */
+	ZF_BUG_CLONE_WITHOUT_SHARE, /* a reflink makes no share items */
+	ZF_BUG_COUNT,
+};
+
+#ifdef ZF_PLANT
+extern enum zf_bug zf_planted_bug; /* of the test */
+#define ZF_PLANTED(bug) (zf_planted_bug == (bug))
+#else
+#define ZF_PLANTED(bug) ((bug) == ZF_BUG_COUNT) /* never, and that at compile time */
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bugs that the explorer must find, each with where to look and how far. A row whose bug is in the
+ * code (base/plant.h) needs a build that has it: crash_planted, test_bite.
+ */
+#include <string.h>
+
+#include "base/bits.h"
+#include "explore.h"
+
+const struct plant plants[] = {
+	/* Nothing is wrong, and nothing may be found. */
+	{.name = "none", .seed = 1, .ops = 150, .cuts = 2000},
+	/* The device does not what it is told, or an answer comes too early. */
+	{.name = "flush", .lie = LIE_FLUSH, .seed = 1, .ops = 150, .cuts = 2000},
+	{.name = "fua", .lie = LIE_FUA, .seed = 1, .ops = 150, .cuts = 2000},
+	{.name = "ack", .lie = LIE_ACK, .seed = 1, .ops = 150, .cuts = 2000},
+	/* The code itself. */
+	{.name = "super-before-nodes",
+	 .bug = ZF_BUG_SUPER_BEFORE_NODES,
+	 .seed = 1,
+	 .ops = 150,
+	 .cuts = 2000},
+	{.name = "reset-before-commit",
+	 .bug = ZF_BUG_RESET_BEFORE_COMMIT,
+	 .seed = 1,
+	 .ops = 400,
+	 .cuts = 20000},
+	{.name = "zone-reused-early",
+	 .bug = ZF_BUG_ZONE_REUSED_EARLY,
+	 .seed = 4,
+	 .ops = 400,
+	 .cuts = 20000},
+	{.name = "clone-without-share",
+	 .bug = ZF_BUG_CLONE_WITHOUT_SHARE,
+	 .seed = 1,
+	 .length = 2,
+	 .cuts = 10000},
+};
+const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
+
+#ifdef ZF_PLANT
+enum zf_bug zf_planted_bug;
+
+static bool is_here(const struct plant *plant)
+{
+	return true;
+}
+
+void plant_begin(const struct plant *plant)
+{
+	zf_planted_bug = plant ? plant->bug : ZF_BUG_NONE;
+}
+#else
+static bool is_here(const struct plant *plant)
+{
+	return plant->bug == ZF_BUG_NONE;
+}
+
+void plant_begin(const struct plant *plant)
+{
+}
+#endif
+
+const struct plant *plant_find(const char *name)
+{
+	for (unsigned int i = 0; i < plant_count; i++) {
+		if (strcmp(plants[i].name, name) == 0 && is_here(&plants[i]))
+			return &plants[i];
+	}
+	return NULL;
+}

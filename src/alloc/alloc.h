@@ -120,27 +120,31 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 
 /*
  * Space kept for its owner: the blocks of ZERO extents (fs/fs_format.h), which are nowhere on the
- * device yet. What is kept is left alone by NORMAL reservations, with the room that recording each
+ * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone by NORMAL reservations, with the room that recording each
  * of its blocks by itself may take, and the empty zones that it needs by metadata.
  *
- * A write over a ZERO extent on a full filesystem reserves its block by *lending*: the block moves
- * from what is kept to what is reserved, so that nothing has to be found. When the data has landed
- * or is gone the block is taken back, and with the extent what is kept shrinks.
+ * A write over such an extent on a full filesystem reserves its block by *lending*: the block moves
+ * from what is kept to what is reserved, so that nothing has to be found. When the data has landed,
+ * or is gone, the loan ends, and with a ZERO extent what is kept shrinks.
+ *
+ * Where what was lent still counts as kept when the data has landed, as with spare space, there is
+ * garbage in its place: it is *spent*, and cannot be lent, until a zone of data comes back. What
+ * comes back belongs to what is spent before anybody else gets it.
  */
+struct zf_kept_change {
+	uint64_t added, removed; /* blocks for which extents keep space now, or no longer */
+	uint64_t reserved;	 /* of the caller's: those of them that are kept now are so no longer */
+	uint64_t lent;		 /* that were lent to what the new extents hold */
+};
 
-/*
- * ZERO extents cover these blocks now, or no longer. Inside a transaction. Of the `reserved` blocks
- * of the caller's those that are kept now are no longer reserved: returns how many are left.
- */
-uint64_t zf_alloc_kept_add(struct zf_alloc *alloc, uint64_t blocks, uint64_t reserved);
-void zf_alloc_kept_sub(struct zf_alloc *alloc, uint64_t blocks);
-/*
- * Reserves `blocks` that ZERO extents keep, and `items`. -ENOSPC: a crash took of what was kept,
- * and that is not there.
- */
+/* In one step, inside a transaction. Returns how many of the `reserved` are left. */
+uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change);
+/* Reserves `blocks` that are kept, and `items`. -ENOSPC: what is kept is not there now. */
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
-/* The reservation was used up, or given back by zf_alloc_unreserve(): they count as kept again. */
+/* The reservation was given back by zf_alloc_unreserve(): they count as kept again. */
 void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks);
+/* Of what was taken back, so much had been used. */
+void zf_alloc_kept_spend(struct zf_alloc *alloc, uint64_t blocks);
 bool zf_alloc_keeps_any(struct zf_alloc *alloc);
 /* A mount has replayed the log, whose ZERO extents nothing was reserved for: is it all there? */
 void zf_alloc_kept_recount(struct zf_alloc *alloc);
@@ -229,7 +233,8 @@ int zf_alloc_log_load(struct zf_alloc *alloc, const struct zf_super *super);
  * Joins drained, no record in flight, before zf_alloc_freeze(): which zones the superblock of this
  * transaction is to name. Chooses empty ones (those that the device keeps warm first) where one
  * is full, failed or missing; a current one that is full gives way to the next. Without room for
- * them there is only one, or none.
+ * them there is only one, or none; and one that was not written to is given back to metadata that
+ * is short of room.
  */
 void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones);
 /* The superblock that names them is durable: records may go there, and no longer elsewhere. */
@@ -283,6 +288,8 @@ bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
+/* Room for nodes that what frees things may need, besides the tail: the log takes no zone of it. */
+void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
 /* ---- commit ---- */
 
@@ -312,7 +319,8 @@ struct zf_alloc_frozen {
 	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots reserved for the commit's own edits */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* the stream's place after this transaction ... */
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* ... for the superblock */
-	uint64_t kept_bytes;		      /* of the ZERO extents in this transaction */
+	uint64_t kept_bytes;		      /* on behalf of the extents in this transaction ... */
+	uint64_t spent_bytes;		      /* ... and what has been used of it */
 };
 
 /*

@@ -57,16 +57,24 @@ struct zf_alloc {
 	uint32_t log_named[2];	/* current, next: by the durable superblock; NO_ZONE: none */
 	uint32_t log_chosen[2]; /* by the one that is being written; else the same */
 	unsigned int tail_max;
+	uint64_t nodes_kept;	   /* from the log, see zf_alloc_set_nodes_kept() */
 	uint64_t promised_nodes;   /* to joins under way */
 	uint64_t node_live_blocks; /* of all nodes but those of the root and zone trees, every copy
 				    */
 
 	uint64_t reserved_blocks, reserved_items;
 
-	uint64_t kept_blocks; /* of the ZERO extents there are */
+	uint64_t kept_blocks; /* on behalf of the extents there are */
 	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */
-	uint64_t kept_short;  /* of those, what is not there: see zf_alloc_kept_give_way() */
+	uint64_t kept_spent;  /* of those, what was used: garbage is in its place */
+	uint64_t kept_short;  /* and what gave way, or was lost to a crash */
 };
+
+/* Of the largest zone. */
+static inline uint64_t capacity_blocks(const struct zf_alloc *alloc)
+{
+	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+}
 
 static inline bool zone_is_empty(const struct zf_zone *zone)
 {
@@ -143,8 +151,8 @@ uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
 /* The mount has loaded everything: is what is kept there? */
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
-/* A zone came back. */
-void zf_alloc_kept_regain_locked(struct zf_alloc *alloc);
+/* A zone came back; `blocks` of it had been data. */
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks);
 
 void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
 

@@ -6,11 +6,6 @@
 
 #include "alloc/alloc_internal.h"
 
-static uint64_t capacity_blocks(const struct zf_alloc *alloc)
-{
-	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
-}
-
 /* Room for data if `keep` empty zones are left alone. */
 static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
 {
@@ -34,9 +29,9 @@ static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
 	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM);
 	uint64_t room = room_blocks(alloc, keep);
-	uint64_t missing = sub_blocks(alloc->reserved_blocks + kept_unlent(alloc), room);
+	uint64_t kept = sub_blocks(kept_unlent(alloc), alloc->kept_spent);
 
-	return zf_min_u64(missing, kept_unlent(alloc));
+	return zf_min_u64(sub_blocks(alloc->reserved_blocks + kept, room), kept);
 }
 
 uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc)
@@ -48,7 +43,7 @@ uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc)
 
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
 {
-	return sub_blocks(kept_unlent(alloc), alloc->kept_short);
+	return sub_blocks(kept_unlent(alloc), alloc->kept_spent + alloc->kept_short);
 }
 
 uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc)
@@ -56,30 +51,40 @@ uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc)
 	uint64_t node_bytes = (uint64_t)alloc->node_blocks << ZF_BLOCK_SHIFT, bytes;
 
 	zf_mutex_lock(&alloc->lock);
-	bytes = kept_unlent(alloc) * KEPT_ITEM_BYTES;
+	/* Of what is short the garbage has its entries still. */
+	bytes = zf_alloc_kept_claim_locked(alloc) * KEPT_ITEM_BYTES;
 	zf_mutex_unlock(&alloc->lock);
 	return (bytes + node_bytes - 1) / node_bytes;
 }
 
 /* ---- what is kept ---- */
 
-uint64_t zf_alloc_kept_add(struct zf_alloc *alloc, uint64_t blocks, uint64_t reserved)
+static void spend_locked(struct zf_alloc *alloc, uint64_t blocks)
 {
-	uint64_t used = zf_min_u64(blocks, reserved);
-
-	zf_mutex_lock(&alloc->lock);
-	assert(alloc->reserved_blocks >= used);
-	alloc->kept_blocks += blocks;
-	alloc->reserved_blocks -= used;
-	zf_mutex_unlock(&alloc->lock);
-	return reserved - used;
+	alloc->kept_spent = zf_min_u64(alloc->kept_spent + blocks, alloc->kept_blocks);
+	alloc->kept_short = zf_min_u64(alloc->kept_short, alloc->kept_blocks - alloc->kept_spent);
 }
 
-void zf_alloc_kept_sub(struct zf_alloc *alloc, uint64_t blocks)
+uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change)
+{
+	uint64_t used = zf_min_u64(change->added, change->reserved);
+
+	zf_mutex_lock(&alloc->lock);
+	assert(alloc->reserved_blocks >= used && alloc->lent_blocks >= change->lent);
+	/* A hostile image may count too few. */
+	alloc->kept_blocks = sub_blocks(alloc->kept_blocks + change->added, change->removed);
+	alloc->reserved_blocks -= used;
+	alloc->lent_blocks -= change->lent;
+	/* What was lent has been used, and yet is kept. */
+	spend_locked(alloc, sub_blocks(change->lent, sub_blocks(change->removed, change->added)));
+	zf_mutex_unlock(&alloc->lock);
+	return change->reserved - used;
+}
+
+void zf_alloc_kept_spend(struct zf_alloc *alloc, uint64_t blocks)
 {
 	zf_mutex_lock(&alloc->lock);
-	/* A hostile image may count too few. */
-	alloc->kept_blocks = sub_blocks(alloc->kept_blocks, blocks);
+	spend_locked(alloc, blocks);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -122,6 +127,7 @@ void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
 
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 {
+	spend_locked(alloc, 0); /* no more than is kept, whatever an image says */
 	alloc->kept_short = missing_blocks(alloc);
 	if (alloc->kept_short > 0)
 		zf_report(alloc->report, ZF_REPORT_WARNING,
@@ -138,8 +144,9 @@ void zf_alloc_kept_recount(struct zf_alloc *alloc)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks)
 {
+	alloc->kept_spent = sub_blocks(alloc->kept_spent, blocks);
 	if (alloc->kept_short > 0)
 		alloc->kept_short = zf_min_u64(alloc->kept_short, missing_blocks(alloc));
 }

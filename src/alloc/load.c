@@ -8,14 +8,6 @@
 
 #include "alloc/alloc_internal.h"
 
-static bool is_zero(const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (bytes[i])
-			return false;
-	return true;
-}
-
 static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_disk_zone *disk,
 		      size_t len)
 {
@@ -43,8 +35,8 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
 					 "role has none, expected one for %" PRIu64 " bytes",
 					 pointer);
-	if (!is_zero(disk->reserved_a, sizeof(disk->reserved_a)) ||
-	    !is_zero(disk->reserved_b, sizeof(disk->reserved_b)))
+	if (!zf_is_zero(disk->reserved_a, sizeof(disk->reserved_a)) ||
+	    !zf_is_zero(disk->reserved_b, sizeof(disk->reserved_b)))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
 					 "reserved has other bytes, expected 0");
 	return 0;

@@ -77,11 +77,22 @@ void zf_alloc_log_get(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 
 /* ---- with the commit ---- */
 
-/* Metadata is down to its last zones: one that the log has not written to yet is worth more there.
- */
-static bool gives_way(const struct zf_alloc *alloc, const struct zf_zone *zone)
+/* Is there room for the nodes that freeing things may need, with so many empty zones? */
+static bool has_node_room(struct zf_alloc *alloc, uint32_t empty_count)
 {
-	return zone->pointer == 0 && alloc->empty_count <= alloc->copies;
+	uint32_t count = alloc->empty_count;
+	uint64_t room;
+
+	alloc->empty_count = empty_count;
+	room = zf_alloc_node_room_locked(alloc);
+	alloc->empty_count = count;
+	return room >= alloc->tail_max + alloc->nodes_kept;
+}
+
+/* Not written to, it is worth more to metadata that is short of room. */
+static bool gives_way(struct zf_alloc *alloc, const struct zf_zone *zone)
+{
+	return zone->pointer == 0 && !has_node_room(alloc, alloc->empty_count);
 }
 
 /* Data rests in it: filled up by the HOT stream, or finished, once it is no longer named. */
@@ -100,6 +111,8 @@ static int open_zone(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	uint32_t keep = zf_alloc_claimed_zones_locked(alloc) + alloc->copies + KEPT_FOR_RECLAIM;
 
+	if (alloc->empty_count <= keep || !has_node_room(alloc, alloc->empty_count - 1))
+		return -ENOSPC;
 	return zf_alloc_open_zone_locked(alloc, ZF_ROLE_LOG, keep, ret_zone_no);
 }
 
@@ -156,7 +169,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->summary = ZF_SUMMARY_NONE;
 	alloc->empty_count++;
 	zf_alloc_dirty_locked(alloc, zone_no);
-	zf_alloc_kept_regain_locked(alloc);
+	zf_alloc_kept_regain_locked(alloc, 0);
 }
 
 void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones)

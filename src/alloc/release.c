@@ -118,6 +118,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
 		zone->unusable = true;
 	} else {
+		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
+
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;
@@ -126,7 +128,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
-		zf_alloc_kept_regain_locked(alloc);
+		zf_alloc_kept_regain_locked(alloc, data);
 	}
 	zf_mutex_unlock(&alloc->lock);
 }
@@ -152,7 +154,7 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 /* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
 static uint64_t meta_move_costs(const struct zf_alloc *alloc)
 {
-	uint64_t per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+	uint64_t per_zone = capacity_blocks(alloc);
 
 	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
 }
@@ -174,7 +176,7 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
 {
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
-	uint64_t live = 0, written = 0, per_zone = alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
 
 	zf_mutex_lock(&alloc->lock);

@@ -14,11 +14,6 @@ uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role 
 	return alloc->zones[z].capacity - alloc->zones[z].pointer;
 }
 
-static uint64_t capacity_blocks(const struct zf_alloc *alloc)
-{
-	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
-}
-
 static uint64_t item_blocks(const struct zf_alloc *alloc, uint64_t items)
 {
 	return (items * ITEM_BYTES * alloc->copies + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
@@ -88,6 +83,9 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 			r = -ENOSPC;
 		}
 	}
+	/* There was room beside all that is kept: so it is there. */
+	if (r == 0 && class == ZF_RESERVE_NORMAL && data_blocks > 0)
+		alloc->kept_spent = 0;
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }

@@ -166,6 +166,13 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->nodes_kept = nodes;
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);
@@ -188,7 +195,7 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone, least = UINT64_MAX, empties;
 
-	per_zone = nodes_in(alloc, alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT);
+	per_zone = nodes_in(alloc, capacity_blocks(alloc));
 	empties = alloc->empty_count;
 	empties -= empties < meta_keeps(alloc) ? empties : meta_keeps(alloc);
 	for (unsigned int c = 0; c < alloc->copies; c++) {
@@ -264,7 +271,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 /* The tail itself may end in other zones than it began, which then change too. */
 static unsigned int tail_size(const struct zf_alloc *alloc, unsigned int path_nodes)
 {
-	uint64_t per_zone = nodes_in(alloc, alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT);
+	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
 	uint64_t zones = count_dirty(alloc) + alloc->copies * (alloc->tail_max / per_zone + 2);
 	uint64_t nodes = zones * path_nodes + 1;
 
@@ -347,6 +354,7 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		alloc->meta_runs[c] = (struct runs){0};
 	}
 	frozen->kept_bytes = alloc->kept_blocks << ZF_BLOCK_SHIFT;
+	frozen->spent_bytes = alloc->kept_spent << ZF_BLOCK_SHIFT;
 	alloc->running++;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_frozen = frozen;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The unit of all I/O and of every address: device and file offsets are multiples of it. */
 #define ZF_BLOCK_SIZE  4096u
@@ -28,6 +29,14 @@ static inline uint64_t zf_align_up(uint64_t v, uint64_t align)
 static inline bool zf_is_aligned(uint64_t v, uint64_t align)
 {
 	return v % align == 0;
+}
+
+/* Whether all bytes are zero: the first is, and each equals the one before. */
+static inline bool zf_is_zero(const void *bytes, size_t len)
+{
+	const char *p = bytes;
+
+	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
 static inline uint64_t zf_min_u64(uint64_t a, uint64_t b)

@@ -56,7 +56,10 @@ void zf_mutex_lock(struct zf_mutex *mutex);
 bool zf_mutex_trylock(struct zf_mutex *mutex);
 void zf_mutex_unlock(struct zf_mutex *mutex);
 
-/* Writers are preferred, so that a stream of readers cannot starve them: no recursive reading. */
+/*
+ * Writers are preferred, so that a stream of readers cannot starve them: no recursive reading. Who
+ * does not get it looks some microseconds more before he sleeps: most are held no longer.
+ */
 void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank);
 void zf_rwlock_deinit(struct zf_rwlock *rwlock);
 void zf_rwlock_rdlock(struct zf_rwlock *rwlock);

@@ -23,13 +23,6 @@ struct check {
 #define KEY_ARGS(k) (k).objectid, (unsigned int)(k).type, (k).offset
 #define FSID_FORMAT "%016" PRIx64
 
-static bool is_zero(const void *bytes, size_t len)
-{
-	const char *p = bytes;
-
-	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
-}
-
 static uint64_t first_half(const uint8_t fsid[16])
 {
 	uint64_t v = 0;
@@ -64,9 +57,9 @@ static int check_identity(const struct check *c)
 	if (zf_le64_get(h->generation) != c->expect->ptr.generation)
 		return corrupt(c, "generation has %" PRIu64 ", expected %" PRIu64,
 			       zf_le64_get(h->generation), c->expect->ptr.generation);
-	if (!is_zero(h->reserved_a, sizeof(h->reserved_a)))
+	if (!zf_is_zero(h->reserved_a, sizeof(h->reserved_a)))
 		return corrupt(c, "reserved_a has bits set, expected 0");
-	if (!is_zero(h->reserved_b, sizeof(h->reserved_b)))
+	if (!zf_is_zero(h->reserved_b, sizeof(h->reserved_b)))
 		return corrupt(c, "reserved_b has bits set, expected 0");
 	return 0;
 }
@@ -141,7 +134,7 @@ int zf_node_check_bounds(const void *node, const struct zf_node_expect *expect,
 
 static int check_free_bytes(const struct check *c, uint32_t from, uint32_t to)
 {
-	if (!is_zero((const char *)c->header + from, to - from))
+	if (!zf_is_zero((const char *)c->header + from, to - from))
 		return corrupt(c, "free space has bits set, expected 0 from %u to %u", from, to);
 	return 0;
 }
@@ -156,7 +149,7 @@ static int check_items(const struct check *c)
 	for (unsigned int i = 0; i < count; i++, item++) {
 		uint32_t size = zf_le16_get(item->size), offset = zf_le16_get(item->offset);
 
-		if (!is_zero(item->reserved, sizeof(item->reserved)))
+		if (!zf_is_zero(item->reserved, sizeof(item->reserved)))
 			return corrupt(c, "item %u reserved has bits set, expected 0", i);
 		if (size > max)
 			return corrupt(c, "item %u size has %u, expected at most %u", i, size, max);
@@ -176,7 +169,7 @@ static int check_child(const struct check *c, unsigned int slot, const struct zf
 	struct zf_node_ptr ptr = zf_node_child(c->header, slot);
 	uint64_t generation = zf_le64_get(c->header->generation);
 
-	if (!is_zero(child->reserved, sizeof(child->reserved)))
+	if (!zf_is_zero(child->reserved, sizeof(child->reserved)))
 		return corrupt(c, "child %u reserved has bits set, expected 0", slot);
 	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
 		bool used = i < c->shape->copies;

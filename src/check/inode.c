@@ -152,6 +152,8 @@ static int take_extent(struct zf_check *check, struct zf_check_file *file, uint6
 				 ", expected at least %u behind inline bytes",
 				 offset, ZF_BLOCK_SIZE);
 	file->extent_bytes += len;
+	if (disk.flags & ZF_EXTENT_SPARE)
+		check->kept_bytes += len;
 	if (disk.type != ZF_EXTENT_DATA) {
 		check->kept_bytes += len;
 		return 0;

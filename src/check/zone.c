@@ -203,12 +203,6 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected 3 (log) for log_zone[%u]", zone->role,
 				 role_name(zone->role), which);
-	if (zf_max_u64(zone->pointer, zone->data_end) > pointer)
-		zf_check_corrupt(check, "superblock", super->address,
-				 "log_pointer[%u] has %" PRIu64 ", expected at least %" PRIu64
-				 ", what the trees know of zone %u",
-				 which, pointer, zf_max_u64(zone->pointer, zone->data_end),
-				 zone_no);
 	if (pointer > zone->wp && !check->geometry->pointers_are_lower_bounds)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64

@@ -14,6 +14,7 @@ static const struct zf_report_command commands[] = {
 	{"zones", ZF_NEED_SUPER, true, zf_report_zones},
 	{"tree", ZF_NEED_SUPER, true, zf_report_tree},
 	{"node", ZF_NEED_SUPER, true, zf_report_node},
+	{"log", ZF_NEED_SUPER, true, zf_report_log},
 	{"file", ZF_NEED_FS, false, zf_report_file},
 	{"df", ZF_NEED_FS, false, zf_report_df},
 	{"stats", ZF_NEED_MOUNT, false, zf_report_stats},
@@ -78,6 +79,7 @@ MOUNTED(super)
 MOUNTED(zones)
 MOUNTED(tree)
 MOUNTED(node)
+MOUNTED(log)
 MOUNTED(file)
 MOUNTED(df)
 MOUNTED(stats)
@@ -86,7 +88,7 @@ MOUNTED(status)
 MOUNTED(sync)
 
 const struct zf_control_command zf_report_commands[] = {
-	{"super", run_super},	{"zones", run_zones}, {"tree", run_tree},   {"node", run_node},
-	{"file", run_file},	{"df", run_df},	      {"stats", run_stats}, {"check", run_check},
-	{"status", run_status}, {"sync", run_sync},   {NULL, NULL},
+	{"super", run_super}, {"zones", run_zones},   {"tree", run_tree}, {"node", run_node},
+	{"log", run_log},     {"file", run_file},     {"df", run_df},	  {"stats", run_stats},
+	{"check", run_check}, {"status", run_status}, {"sync", run_sync}, {NULL, NULL},
 };

@@ -69,6 +69,9 @@ int zf_report_tree(const struct zf_report_source *source, struct json_object *ar
 /* {"address": N}: the node there, valid or not. */
 int zf_report_node(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+/* The intent log: its zones, every valid record with its bodies, and what a mount would replay. */
+int zf_report_log(const struct zf_report_source *source, struct json_object *args,
+		  struct json_object **ret_result);
 /* {"ino": N} or {"path": "/a/b"}, from the filesystem's root: what stands where. */
 int zf_report_file(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);

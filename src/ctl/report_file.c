@@ -43,27 +43,36 @@ static int find_path(struct zf_fs *fs, const char *path, uint64_t *ret_ino)
 	return 0;
 }
 
-static struct json_object *extent_object(const struct zf_extent_info *info, uint64_t zone_size)
+/* A ZERO extent has no bytes on the device, and reads as zeroes; what differs is whether it counts as
+ * data. */
+static const char *type_name(const struct zf_extent_info *info)
 {
 	static const char *const types[] = {
 		[ZF_EXTENT_INLINE] = "inline",
 		[ZF_EXTENT_DATA] = "data",
-		[ZF_EXTENT_ZERO] = "zero",
+		[ZF_EXTENT_ZERO] = "written-zero",
 	};
+
+	if (info->flags & ZF_EXTENT_UNWRITTEN)
+		return "unwritten";
+	return info->type < ZF_ARRAY_SIZE(types) && types[info->type] ? types[info->type]
+								      : "unknown";
+}
+
+static struct json_object *extent_object(const struct zf_extent_info *info, uint64_t zone_size)
+{
 	struct json_object *object = json_object_new_object();
 
 	zf_json_add_u64(object, "offset", info->offset);
 	zf_json_add_u64(object, "length", info->len);
-	zf_json_add_text(object, "type",
-			 info->type < ZF_ARRAY_SIZE(types) && types[info->type] ? types[info->type]
-										: "unknown");
+	zf_json_add_text(object, "type", type_name(info));
 	if (info->address) {
 		zf_json_add_u64(object, "address", info->address);
 		zf_json_add_u64(object, "zone", info->address / zone_size);
 	}
 	zf_json_add_bool(object, "shared", info->flags & ZF_EXTENT_SHARED);
 	zf_json_add_bool(object, "overwrite", info->flags & ZF_EXTENT_OVERWRITE);
-	zf_json_add_bool(object, "unwritten", info->flags & ZF_EXTENT_UNWRITTEN);
+	zf_json_add_bool(object, "spare", info->flags & ZF_EXTENT_SPARE);
 	zf_json_add_u64(object, "generation", info->generation);
 	return object;
 }

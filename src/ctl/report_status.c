@@ -19,6 +19,13 @@ static void add_mount(struct json_object *result, struct zf_fs *fs)
 	zf_json_add_bool(result, "dirty", zf_txn_is_dirty(txn));
 }
 
+/* How FALLOC_FL_WRITE_ZEROES is carried out (docs/write-zeroes.md). */
+static const char *write_zeroes_by(const struct zf_dev *dev)
+{
+	(void)dev;
+	return "metadata only";
+}
+
 /* Current and next; a zone that is not there is left out. */
 static void add_log(struct json_object *result, const uint32_t zones[2])
 {
@@ -48,6 +55,7 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 	zf_json_add_u64(result, "zone_size", super->zone_size);
 	zf_json_add_u64(result, "node_size", super->node_size);
 	zf_json_add_u64(result, "metadata_copies", super->metadata_copies);
+	zf_json_add_text(result, "write_zeroes", write_zeroes_by(source->dev));
 	if (source->mounted) {
 		add_mount(result, source->fs);
 		zf_alloc_log_get(zf_fs_alloc(source->fs), &log);

@@ -233,20 +233,24 @@ void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block)
 	zf_alloc_take_back(ZF_CONTAINER_OF(data, struct zf_inode, data)->fs->alloc, 1);
 }
 
-void zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end)
+uint64_t zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end)
 {
 	struct zf_block *block;
+	uint64_t used = 0;
 
 	zf_mutex_lock(&data->lock);
 	while ((block = zf_block_next_locked(data, index)) && block->index < end) {
 		struct zf_block *flight = find(&data->flight, block->index);
 
-		zf_block_take_back_locked(data, block);
-		if (flight)
+		if (flight) {
+			used += flight->lent;
 			zf_block_take_back_locked(data, flight);
+		}
+		zf_block_take_back_locked(data, block);
 		index = block->index + 1;
 	}
 	zf_mutex_unlock(&data->lock);
+	return used;
 }
 
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block)

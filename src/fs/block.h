@@ -82,12 +82,13 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 /* FLIGHT -> DIRTY and failed. There is no version above it. */
 void zf_block_fail_locked(struct zf_data *data, struct zf_block *block);
 /*
- * Its own block is about to be recorded, or the ZERO extent about to go: what was lent counts as
- * kept again. Before the extent changes, or others could take it meanwhile.
+ * The extent that keeps its space is about to go: what was lent counts as kept again. Before the
+ * extent changes, or others could take it meanwhile. (A block that lands ends its loan with that:
+ * land.c.)
  */
 void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block);
-/* The same for all blocks in memory of [index, end). */
-void zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end);
+/* The same for all blocks in memory of [index, end). How many of them were in flight is returned. */
+uint64_t zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end);
 /* Takes a dirty block out: it is the caller's. */
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block);
 

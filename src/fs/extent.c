@@ -34,10 +34,10 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 
 	if (r < 0)
 		return r;
-	if (disk->flags & ~(ZF_EXTENT_SHARED | ZF_EXTENT_UNWRITTEN))
+	if (disk->flags & ZF_EXTENT_OVERWRITE)
 		return zf_report_corrupt(reader->check.report, "extent of inode", key->objectid,
-					 "flags has %u, expected SHARED or UNWRITTEN at most (key "
-					 "offset %" PRIu64 ")",
+					 "flags has %u, expected without OVERWRITE (key offset %" PRIu64
+					 ")",
 					 disk->flags, key->offset);
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "alloc/alloc.h"
 #include "base/bits.h"
 #include "fs/fs_format.h"
 #include "fs/item_check.h"
@@ -33,6 +34,12 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	uint64_t end = extent->offset + extent->len;
 
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
+}
+
+/* For how many blocks space is kept on its behalf (alloc/alloc.h), for each block of it. */
+static inline unsigned int zf_extent_keeps(const struct zf_extent *extent)
+{
+	return (extent->type == ZF_EXTENT_ZERO) + ((extent->flags & ZF_EXTENT_SPARE) != 0);
 }
 
 /* The part that lies in [from, to); whole blocks, and len 0 where there is none. Not INLINE. */
@@ -73,7 +80,14 @@ struct zf_extent_editor {
 	unsigned int edits;	  /* tree edits made so far ... */
 	unsigned int began;	  /* ... and when the change that is being made began */
 	bool torn;		  /* an edit failed after another of the same change: abort */
-	uint64_t reserved_blocks; /* of the caller's, that ZERO extents put in use up */
+	uint64_t reserved_blocks; /* of the caller's, that extents which keep space use up */
+	struct zf_kept_change kept; /* of the change that is being made */
+	/*
+	 * Of the first `len` bytes of the put, how many blocks had lent what is kept: they have it
+	 * no longer. NULL: none.
+	 */
+	uint64_t (*take_lent)(void *arg, uint64_t len);
+	void *take_lent_arg;
 };
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
 			   struct zf_trans *trans);
@@ -85,7 +99,8 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 
 /*
  * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
- * bound on edits allows: *ret_len bytes. Merges it with its neighbours (DATA where they are
+ * bound on edits allows: *ret_len bytes. Where the range had SPARE space it still has it afterwards;
+ * as that is the new extent's flag, the head ends where this changes. Merges it with its neighbours (DATA where they are
  * adjacent on the device too), but for a SHARED one: that is as long as its name says, and its
  * bytes are live already.
  */

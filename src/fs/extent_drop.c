@@ -29,8 +29,10 @@ static int forget(struct zf_extent_editor *editor, const struct zf_extent *exten
 	uint64_t dead;
 	int r = zf_extent_give_up(editor, extent, 0, UINT64_MAX, &dead);
 
-	if (r == 0)
+	if (r == 0) {
 		zf_extent_count_removed(editor, extent, dead);
+		zf_extent_count_kept(editor, 0);
+	}
 	return r;
 }
 
@@ -111,8 +113,10 @@ static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *ex
 		r = zf_extent_set(editor, &right);
 	if (r == 0)
 		r = zf_extent_give_up(editor, extent, from, to, &dead);
-	if (r == 0)
+	if (r == 0) {
 		zf_extent_count_removed(editor, &gone, dead);
+		zf_extent_count_kept(editor, 0);
+	}
 	return r;
 }
 

@@ -95,9 +95,8 @@ void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_ex
 		zf_extent_note_change(editor, part->offset, zf_extent_end(part));
 	if (part->type == ZF_EXTENT_INLINE || part->len == 0)
 		return;
-	if (part->type == ZF_EXTENT_ZERO)
-		zf_alloc_kept_sub(inode->fs->alloc, part->len >> ZF_BLOCK_SHIFT);
-	else if (dead > 0)
+	editor->kept.removed += zf_extent_keeps(part) * (part->len >> ZF_BLOCK_SHIFT);
+	if (part->type == ZF_EXTENT_DATA && dead > 0)
 		zf_alloc_live_sub(inode->fs->alloc, part->address, dead);
 	/* A hostile image may count too few. */
 	inode->item.bytes -= zf_min_u64(inode->item.bytes, part->len);
@@ -108,12 +107,20 @@ void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_exte
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 
 	zf_extent_note_change(editor, extent->offset, extent->offset + extent->len);
-	if (extent->type == ZF_EXTENT_ZERO)
-		editor->reserved_blocks = zf_alloc_kept_add(
-			inode->fs->alloc, extent->len >> ZF_BLOCK_SHIFT, editor->reserved_blocks);
-	else if (!zf_extent_is_shared(extent))
+	editor->kept.added += zf_extent_keeps(extent) * (extent->len >> ZF_BLOCK_SHIFT);
+	if (extent->type == ZF_EXTENT_DATA && !zf_extent_is_shared(extent))
 		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
 	inode->item.bytes += extent->len;
+}
+
+void zf_extent_count_kept(struct zf_extent_editor *editor, uint64_t lent)
+{
+	struct zf_alloc *alloc = zf_extent_editor_inode(editor)->fs->alloc;
+
+	editor->kept.reserved = editor->reserved_blocks;
+	editor->kept.lent = lent;
+	editor->reserved_blocks = zf_alloc_kept_change(alloc, &editor->kept);
+	editor->kept = (struct zf_kept_change){0};
 }
 
 /* ---- looking ---- */

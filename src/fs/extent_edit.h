@@ -52,6 +52,11 @@ void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint6
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead);
 void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/*
+ * Ends them: in one step, what these changed of the space that is kept; and so many `lent` blocks
+ * are so no longer.
+ */
+void zf_extent_count_kept(struct zf_extent_editor *editor, uint64_t lent);
 
 /* ---- looking ---- */
 

@@ -22,7 +22,7 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 		       left->offset + left->len == right->offset &&
 		       left->len + right->len <= ZF_EXTENT_ZERO_MAX;
 	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA &&
-	       !zf_extent_is_shared(left) && !zf_extent_is_shared(right) &&
+	       left->flags == right->flags && !zf_extent_is_shared(left) &&
 	       left->offset + left->len == right->offset &&
 	       left->address + left->len == right->address &&
 	       left->len + right->len <= ZF_EXTENT_MAX &&
@@ -78,6 +78,55 @@ static unsigned int count_put_edits(const struct zf_extent_editor *editor, const
 		edits++;
 	return edits;
 }
+
+/* ---- spare space ---- */
+
+static bool spare_at(const struct put *put, uint64_t offset)
+{
+	const struct zf_extent *at = reaches_in(put) ? &put->before : NULL;
+
+	for (unsigned int i = 0; i < put->count && put->old[i].offset <= offset; i++)
+		at = &put->old[i];
+	return at && zf_extent_end(at) > offset && (at->flags & ZF_EXTENT_SPARE);
+}
+
+/* The first place behind `offset` where an extent begins or ends; at most `end`. */
+static uint64_t next_bound(const struct put *put, uint64_t offset, uint64_t end)
+{
+	uint64_t bound = end, at;
+
+	if (reaches_in(put) && zf_extent_end(&put->before) > offset)
+		bound = zf_min_u64(bound, zf_extent_end(&put->before));
+	for (unsigned int i = 0; i < put->count; i++) {
+		at = put->old[i].offset;
+		if (at <= offset)
+			at = zf_extent_end(&put->old[i]);
+		if (at > offset)
+			bound = zf_min_u64(bound, at);
+	}
+	return bound;
+}
+
+/*
+ * Space that was promised for overwriting a range stays promised, whoever overwrites it. What may be
+ * written in place needs none.
+ */
+static void inherit_spare(struct put *put)
+{
+	uint64_t at = put->extent.offset, end = at + put->extent.len;
+	bool spare = spare_at(put, at);
+
+	if (put->extent.flags & (ZF_EXTENT_SPARE | ZF_EXTENT_OVERWRITE))
+		return;
+	do {
+		at = next_bound(put, at, end);
+	} while (at < end && spare_at(put, at) == spare);
+	lay_out_put(put, at);
+	if (spare)
+		put->extent.flags |= ZF_EXTENT_SPARE;
+}
+
+/* ---- planning ---- */
 
 /* With one extent replaced it is few enough edits in any case. */
 static void bound_put(struct zf_extent_editor *editor, struct put *put)
@@ -147,6 +196,7 @@ static int plan_put(struct zf_extent_editor *editor, struct put *put)
 	if (r < 0)
 		return r;
 	bound_put(editor, put);
+	inherit_spare(put);
 	return check_put_names(editor, put);
 }
 
@@ -155,7 +205,6 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 	uint64_t from = put->extent.offset, to = from + put->extent.len;
 	struct zf_extent part;
 
-	/* First, or what is kept could be given away while it changes its extent. */
 	zf_extent_count_added(editor, &put->extent);
 	if (put->before.len > 0) {
 		part = zf_extent_part(&put->before, from, to);
@@ -165,6 +214,10 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 		part = zf_extent_part(&put->old[i], from, to);
 		zf_extent_count_removed(editor, &part, put->dead[i]);
 	}
+	/* In one step, or what is kept could be given away while it changes its extent. */
+	zf_extent_count_kept(editor, editor->take_lent ? editor->take_lent(editor->take_lent_arg,
+									   put->extent.len)
+						       : 0);
 }
 
 /* What the range held gives up its names. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fallocate. Space is kept by ZERO extents (P5; alloc/alloc.h): metadata only, whatever the size.
- * What a hole needs is reserved for the whole range first, then inserted in as many transactions as
+ * Those of WRITE_ZEROES have SPARE space too, so that overwriting never wants for room
+ * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in as many transactions as
  * it takes; each block's reservation turns into its share of what is kept as its extent goes in.
  *
  * Zeroing and punching take whole blocks out of the map and out of memory; of the blocks at the
@@ -63,6 +64,26 @@ static void modify(struct falloc *falloc)
 	inode->item.ctime = inode->item.mtime;
 }
 
+static bool zeroes(const struct falloc *falloc)
+{
+	return falloc->mode & (FALLOC_FL_ZERO_RANGE | ZF_FALLOC_WRITE_ZEROES);
+}
+
+/*
+ * What a range becomes: here alone it is decided how its zeroes are represented. On sequential zones
+ * nothing is written in place, so zeroes need no place either.
+ */
+static struct zf_extent new_extent(const struct falloc *falloc)
+{
+	struct zf_extent extent = {.type = ZF_EXTENT_ZERO};
+
+	if (!zeroes(falloc))
+		extent.flags = ZF_EXTENT_UNWRITTEN;
+	else if (falloc->mode & ZF_FALLOC_WRITE_ZEROES)
+		extent.flags = ZF_EXTENT_SPARE;
+	return extent;
+}
+
 /* In the last block of the file, what lies behind its end does not count. */
 static void find_blocks(struct falloc *falloc)
 {
@@ -75,7 +96,7 @@ static void find_blocks(struct falloc *falloc)
 	if (falloc->whole_to < size && falloc->to >= size)
 		falloc->whole_to = falloc->outer_to;
 	if (falloc->whole_to < falloc->whole_from ||
-	    !(falloc->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)))
+	    !(zeroes(falloc) || (falloc->mode & FALLOC_FL_PUNCH_HOLE)))
 		falloc->whole_to = falloc->whole_from;
 }
 
@@ -194,35 +215,43 @@ static int punch(struct falloc *falloc)
 /* ---- what is to be filled ---- */
 
 struct piece {
-	uint64_t from, to; /* bytes, block multiples */
-	uint64_t blocks;   /* to be kept that are not yet */
+	uint64_t from, to;  /* bytes, block multiples */
+	unsigned int keeps; /* blocks to be kept that are not yet, for each block */
 };
 
+static uint64_t blocks_of(const struct piece *piece, uint64_t len)
+{
+	return piece->keeps * (len >> ZF_BLOCK_SHIFT);
+}
+
 /*
- * The part of an extent that ZERO extents are to replace; empty: none. Where space is kept already,
- * that of whole blocks or not, zeroing makes it count as written.
+ * The part of an extent that ZERO extents are to replace; empty: none. Of what reads as zeroes
+ * already, in whole blocks or not, zeroing changes how it counts.
  */
 static struct piece replaced_part(const struct falloc *falloc, const struct zf_extent *extent)
 {
-	bool unwritten = extent->flags & ZF_EXTENT_UNWRITTEN;
-	uint64_t from = unwritten ? falloc->outer_from : falloc->whole_from;
-	uint64_t to = unwritten ? falloc->outer_to : falloc->whole_to;
+	struct zf_extent new = new_extent(falloc);
+	bool zero = extent->type == ZF_EXTENT_ZERO;
+	uint64_t from = zero ? falloc->outer_from : falloc->whole_from;
+	uint64_t to = zero ? falloc->outer_to : falloc->whole_to;
 	struct piece piece = {
 		.from = zf_max_u64(extent->offset, from),
 		.to = zf_min_u64(zf_extent_end(extent), to),
 	};
 
-	if (!(falloc->mode & FALLOC_FL_ZERO_RANGE) || piece.from >= piece.to ||
-	    (extent->type == ZF_EXTENT_ZERO && !unwritten))
+	/* It stays (zf_extent_put()). */
+	new.flags |= extent->flags & ZF_EXTENT_SPARE;
+	if (!zeroes(falloc) || piece.from >= piece.to || (zero && extent->flags == new.flags))
 		return (struct piece){0};
-	if (!unwritten)
-		piece.blocks = (piece.to - piece.from) >> ZF_BLOCK_SHIFT;
+	piece.keeps = zf_extent_keeps(&new) - zf_extent_keeps(extent);
 	return piece;
 }
 
-static struct piece hole(uint64_t from, uint64_t to)
+static struct piece hole(const struct falloc *falloc, uint64_t from, uint64_t to)
 {
-	return (struct piece){from, to, (to - from) >> ZF_BLOCK_SHIFT};
+	struct zf_extent new = new_extent(falloc);
+
+	return (struct piece){from, to, zf_extent_keeps(&new)};
 }
 
 /* The first piece at or behind `at`. -ENOENT: none is left. */
@@ -237,7 +266,7 @@ static int next_piece(struct falloc *falloc, struct zf_extent_reader *reader, ui
 		if (r < 0 && r != -ENOENT)
 			return r;
 		if (r < 0 || extent.offset > at) {
-			*ret_piece = hole(at, r < 0 ? falloc->outer_to
+			*ret_piece = hole(falloc, at, r < 0 ? falloc->outer_to
 						    : zf_min_u64(extent.offset, falloc->outer_to));
 			return 0;
 		}
@@ -259,7 +288,7 @@ static void count_piece(struct count *count, struct piece piece)
 {
 	if (piece.from >= piece.to)
 		return;
-	count->blocks += piece.blocks;
+	count->blocks += blocks_of(&piece, piece.to - piece.from);
 	count->pieces += 1 + (piece.to - piece.from) / ZF_EXTENT_ZERO_MAX;
 }
 
@@ -268,7 +297,8 @@ static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t
 	struct count *count = arg;
 
 	(void)bytes;
-	count_piece(count, hole(count->at, zf_max_u64(extent->offset, count->at)));
+	count_piece(count,
+		    hole(count->falloc, count->at, zf_max_u64(extent->offset, count->at)));
 	count_piece(count, replaced_part(count->falloc, extent));
 	count->at = zf_max_u64(count->at, zf_extent_end(extent));
 	return 0;
@@ -289,7 +319,7 @@ static int count_pieces(struct falloc *falloc, struct count *ret_count)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (count.at < falloc->outer_to)
-		count_piece(&count, hole(count.at, falloc->outer_to));
+		count_piece(&count, hole(falloc, count.at, falloc->outer_to));
 	*ret_count = count;
 	return 0;
 }
@@ -322,15 +352,11 @@ static int reserve(struct falloc *falloc)
 /* Puts ZERO extents, from *at on. 0: there may be more; 1: that was the last piece. */
 static int put_pieces(struct falloc *falloc, struct zf_extent_editor *editor, uint64_t *at)
 {
-	bool zeroed = falloc->mode & FALLOC_FL_ZERO_RANGE;
-	struct zf_extent extent = {
-		.type = ZF_EXTENT_ZERO,
-		.flags = zeroed ? 0 : ZF_EXTENT_UNWRITTEN,
-		.generation = editor->trans->generation,
-	};
+	struct zf_extent extent = new_extent(falloc);
 	struct piece piece;
 	int r = 0;
 
+	extent.generation = editor->trans->generation;
 	while (r == 0 && editor->edits + ZF_EXTENT_PUT_EDITS < FILL_EDITS) {
 		uint64_t len;
 
@@ -341,7 +367,7 @@ static int put_pieces(struct falloc *falloc, struct zf_extent_editor *editor, ui
 			break;
 		extent.offset = piece.from;
 		extent.len = zf_min_u64(piece.to - piece.from, ZF_EXTENT_ZERO_MAX);
-		editor->reserved_blocks = zf_min_u64(piece.blocks, extent.len >> ZF_BLOCK_SHIFT);
+		editor->reserved_blocks = blocks_of(&piece, extent.len);
 		falloc->blocks -= editor->reserved_blocks;
 		r = zf_extent_put(editor, &extent, &len);
 		falloc->blocks += editor->reserved_blocks;
@@ -384,6 +410,19 @@ static int fill_some(struct falloc *falloc, struct zf_trans *trans, uint64_t *at
 	return stored < 0 ? stored : r;
 }
 
+/* Before the extents go whose space was lent. What of it is in flight already will be garbage. */
+static void end_loans(struct falloc *falloc)
+{
+	struct zf_inode *inode = falloc->inode;
+	uint64_t used;
+
+	if (falloc->whole_from >= falloc->whole_to)
+		return;
+	used = zf_block_take_back_range(&inode->data, falloc->whole_from >> ZF_BLOCK_SHIFT,
+					falloc->whole_to >> ZF_BLOCK_SHIFT);
+	zf_alloc_kept_spend(inode->fs->alloc, used);
+}
+
 static int fill(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -392,10 +431,7 @@ static int fill(struct falloc *falloc)
 	struct zf_trans trans;
 	int r;
 
-	/* Before the extents that they are to replace go. */
-	if (falloc->whole_from < falloc->whole_to)
-		zf_block_take_back_range(&inode->data, falloc->whole_from >> ZF_BLOCK_SHIFT,
-					 falloc->whole_to >> ZF_BLOCK_SHIFT);
+	end_loans(falloc);
 	do {
 		bool may_wait = falloc->ctx->may_wait;
 
@@ -452,7 +488,7 @@ static int allocate(struct falloc *falloc)
 		return make_room(falloc);
 	if (r != 0)
 		return r;
-	if (falloc->mode & FALLOC_FL_ZERO_RANGE)
+	if (zeroes(falloc))
 		r = zero_edges(falloc);
 	if (r == 0)
 		r = fill(falloc);
@@ -465,7 +501,7 @@ static int allocate(struct falloc *falloc)
 static int run_once(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
-	bool changes = falloc->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE);
+	bool changes = zeroes(falloc) || (falloc->mode & FALLOC_FL_PUNCH_HOLE);
 	int r = changes ? zf_inode_check_change(inode)
 			: zf_inode_check_write(inode, inode->item.size);
 
@@ -498,6 +534,7 @@ static int check_mode(int mode)
 	case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
 	case FALLOC_FL_ZERO_RANGE:
 	case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
+	case ZF_FALLOC_WRITE_ZEROES:
 		return 0;
 	default:
 		return -EOPNOTSUPP;

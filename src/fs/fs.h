@@ -242,10 +242,15 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, int whence,
 	       uint64_t *ret_offset);
 
+/* FALLOC_FL_WRITE_ZEROES, which libcs older than Linux 6.17 do not know. */
+#define ZF_FALLOC_WRITE_ZEROES 0x80
+
 /*
- * mode: 0, FALLOC_FL_KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE]; others
- * -EOPNOTSUPP. Space that 0, KEEP_SIZE and ZERO_RANGE allocate is the file's: the first write to each
- * block of it does not fail for want of space. -ENOSPC: not for the whole range; nothing has changed.
+ * mode: 0, FALLOC_FL_KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE],
+ * ZF_FALLOC_WRITE_ZEROES; others -EOPNOTSUPP. Space that 0, KEEP_SIZE and ZERO_RANGE allocate is the
+ * file's: the first write to each block of it does not fail for want of space; what WRITE_ZEROES
+ * has zeroed can be overwritten again and again (docs/write-zeroes.md). -ENOSPC: not for the whole
+ * range; nothing has changed.
  */
 int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
 		    uint64_t offset, uint64_t len);

@@ -138,6 +138,7 @@ enum zf_extent_type {
 #define ZF_EXTENT_SHARED    0x01u /* may be shared: the share tree knows */
 #define ZF_EXTENT_OVERWRITE 0x02u /* in an overwritable zone: no checksums */
 #define ZF_EXTENT_UNWRITTEN 0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
+#define ZF_EXTENT_SPARE	    0x08u /* as much space as it covers is kept, for overwriting it once more */
 
 struct zf_disk_extent {
 	uint8_t type;

@@ -86,6 +86,27 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 	return r;
 }
 
+/*
+ * Is it to be stored inline? Not where space for overwriting it is promised: an item would have to
+ * find room anew.
+ */
+static int is_small(struct zf_inode *inode)
+{
+	struct zf_extent_reader reader;
+	struct zf_extent extent;
+	int r;
+
+	if (inode->item.size > zf_data_inline_max(inode->fs))
+		return 0;
+	if (inode->item.bytes == 0)
+		return 1;
+	zf_extent_reader_init(&reader, inode);
+	r = zf_extent_find(&reader, 0, &extent);
+	if (r < 0)
+		return r == -ENOENT ? 1 : r;
+	return extent.offset > 0 || !(extent.flags & ZF_EXTENT_SPARE);
+}
+
 int zf_inline_flush(struct zf_inode *inode)
 {
 	struct zf_block *block;
@@ -95,10 +116,10 @@ int zf_inline_flush(struct zf_inode *inode)
 	if (!looks_small(&inode->data))
 		return 0;
 	zf_rwlock_rdlock(&inode->lock);
-	r = inode->item.size <= zf_data_inline_max(inode->fs);
+	r = is_small(inode);
 	zf_rwlock_unlock(&inode->lock);
-	if (!r)
-		return 0;
+	if (r <= 0)
+		return r;
 	r = zf_data_join(inode, INLINE_EDITS, &trans);
 	if (r < 0)
 		return r;

@@ -80,14 +80,27 @@ struct landing {
 	bool changed;	    /* something landed: the item is to be stored */
 };
 
-static void take_back(struct landing *landing, const struct run *run)
+/* What is put of a run: its loans end with that. */
+struct put {
+	struct landing *landing;
+	unsigned int first; /* of append->blocks */
+};
+
+static uint64_t take_lent(void *arg, uint64_t len)
 {
-	struct zf_data *data = &landing->segment->inode->data;
+	const struct put *put = arg;
+	struct zf_data *data = &put->landing->segment->inode->data;
+	uint64_t lent = 0;
 
 	zf_mutex_lock(&data->lock);
-	for (unsigned int i = 0; i < run->count; i++)
-		zf_block_take_back_locked(data, landing->append->blocks[run->first + i]);
+	for (uint64_t i = 0; i < len >> ZF_BLOCK_SHIFT; i++) {
+		struct zf_block *block = put->landing->append->blocks[put->first + i];
+
+		lent += block->lent;
+		block->lent = false;
+	}
 	zf_mutex_unlock(&data->lock);
+	return lent;
 }
 
 static void retire(struct landing *landing, unsigned int first, unsigned int count)
@@ -116,11 +129,13 @@ static int land_run(struct landing *landing, const struct run *run)
 		.generation = landing->trans->generation,
 		.type = ZF_EXTENT_DATA,
 	};
+	struct put put = {landing, run->first};
 	uint64_t len;
 	int r;
 
 	extent.len = (uint64_t)(count < most ? count : most) << ZF_BLOCK_SHIFT;
-	take_back(landing, run);
+	landing->editor.take_lent = take_lent;
+	landing->editor.take_lent_arg = &put;
 	r = zf_extent_put(&landing->editor, &extent, &len);
 	if (r < 0)
 		return r;

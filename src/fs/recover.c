@@ -68,9 +68,10 @@ int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
 		if (r == 0)
 			tell_not_shown(fs, ret_found);
 		else
-			zf_report(&fs->report, ZF_REPORT_WARNING,
-				  "the log cannot be read: %s; the state of the last commit is shown",
-				  strerror(-r));
+			zf_report(
+				&fs->report, ZF_REPORT_WARNING,
+				"the log cannot be read: %s; the state of the last commit is shown",
+				strerror(-r));
 		return 0;
 	}
 	return r < 0 ? r : hold_all(fs, ret_found);

@@ -22,8 +22,8 @@ struct zf_fs;
 struct zf_log_found;
 
 /*
- * Before zf_alloc_start(). On a read-only mount, which replays nothing, only says what there is. The
- * caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno.
+ * Before zf_alloc_start(). On a read-only mount, which replays nothing, only says what there is.
+ * The caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno.
  */
 int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found);
 int zf_recover(struct zf_fs *fs, const struct zf_log_found *found);

@@ -35,8 +35,9 @@ static int check_item(struct state *state)
 
 	zf_log_view_inode(state->replay->body, &logged);
 	if (logged.item_len != sizeof(disk))
-		return zf_replay_misfit(state->replay, "inode %" PRIu64 " has %zu bytes, expected %zu",
-					logged.ino, logged.item_len, sizeof(disk));
+		return zf_replay_misfit(state->replay,
+					"inode %" PRIu64 " has %zu bytes, expected %zu", logged.ino,
+					logged.item_len, sizeof(disk));
 	memcpy(&disk, logged.item, sizeof(disk));
 	zf_replay_settle_item(&disk, zf_txn_running(fs->txn));
 	key = ZF_KEY(logged.ino, ZF_KEY_INODE, 0);
@@ -64,7 +65,7 @@ static int check_data(struct state *state, const struct zf_log_range_view *view)
 {
 	const struct zf_log_range *range = &view->range;
 	uint8_t known = range->flags & ZF_EXTENT_SHARED ? ZF_EXTENT_SHARED : ZF_EXTENT_OVERWRITE;
-	int r = check_flags(state, range, known);
+	int r = check_flags(state, range, known | ZF_EXTENT_SPARE);
 
 	if (r < 0)
 		return r;
@@ -93,12 +94,13 @@ static int check_zero(struct state *state, const struct zf_log_range *range)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(state->replay->fs->dev);
 	uint64_t max = geometry->zone_size * geometry->zone_count;
-	int r = check_flags(state, range, ZF_EXTENT_UNWRITTEN);
+	int r = check_flags(state, range, ZF_EXTENT_UNWRITTEN | ZF_EXTENT_SPARE);
 
 	if (r < 0 || range->len <= max)
 		return r;
 	return zf_replay_misfit(state->replay,
-				"range at %" PRIu64 " has %" PRIu64 " bytes, expected at most %" PRIu64,
+				"range at %" PRIu64 " has %" PRIu64
+				" bytes, expected at most %" PRIu64,
 				range->offset, range->len, max);
 }
 

@@ -28,7 +28,8 @@ int zf_replay_misfit(const struct zf_replay *replay, const char *format, ...)
 
 /* Joins with all that recovery may use; commits, and resets what may be reset, to find it. */
 int zf_replay_join(struct zf_replay *replay, unsigned int items, struct zf_trans *ret_trans);
-/* In the join that applies the rest of the body: from now on a commit says that it is in the trees. */
+/* In the join that applies the rest of the body: from now on a commit says that it is in the trees.
+ */
 void zf_replay_done(struct zf_replay *replay);
 
 /*
@@ -38,8 +39,8 @@ void zf_replay_done(struct zf_replay *replay);
 void zf_replay_settle_item(struct zf_disk_inode *disk, uint64_t generation);
 
 /*
- * Sets a file's size, in as many joins as it takes; nothing of it is in memory only afterwards. Done
- * twice it gives the same. The inode is not locked.
+ * Sets a file's size, in as many joins as it takes; nothing of it is in memory only afterwards.
+ * Done twice it gives the same. The inode is not locked.
  */
 int zf_replay_resize(struct zf_inode *inode, uint64_t size);
 

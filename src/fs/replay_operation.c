@@ -54,7 +54,8 @@ static int make_item(struct zf_replay *replay, const struct zf_log_edit *edit, u
 	if (*ret_new)
 		old = (struct zf_disk_inode){0};
 	else if ((zf_le32_get(old.mode) & S_IFMT) != (mode & S_IFMT))
-		return zf_replay_misfit(replay, "inode %" PRIu64 " has mode %#o, expected the type of %#o",
+		return zf_replay_misfit(replay,
+					"inode %" PRIu64 " has mode %#o, expected the type of %#o",
 					edit->key.objectid, mode, zf_le32_get(old.mode));
 	else
 		ret_disk->generation = old.generation;
@@ -213,8 +214,8 @@ static int check_resize(struct zf_replay *replay, const struct zf_log_edit *edit
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == -ENOENT || !S_ISREG(zf_le32_get(disk.mode)))
-		return zf_replay_misfit(replay,
-					"inode %" PRIu64 " has a new size, expected a file for it", ino);
+		return zf_replay_misfit(
+			replay, "inode %" PRIu64 " has a new size, expected a file for it", ino);
 	return 0;
 }
 

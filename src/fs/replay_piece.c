@@ -9,9 +9,9 @@
  *      the file that wrote it first has it, unshared both become shared
  *      nobody has it                                 it is live again, or for the first time
  *
- * An extent that is not shared belongs to the file, and lies at the offset, that the summary's entry
- * names: so besides the share tree one place is to be looked at. And what is put elsewhere than
- * there is shared even if nobody else has it yet, or who comes later would not find it.
+ * An extent that is not shared belongs to the file, and lies at the offset, that the summary's
+ * entry names: so besides the share tree one place is to be looked at. And what is put elsewhere
+ * than there is shared even if nobody else has it yet, or who comes later would not find it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -27,13 +27,13 @@
 struct piece {
 	struct zf_replay *replay;
 	struct zf_inode *inode;
-	struct zf_extent_reader reader; /* of the inode */
-	struct zf_extent extent;	/* to be put */
-	bool is_there;			/* as it is to be */
-	bool is_named;			/* in the share tree */
-	bool is_known;			/* the summary has its checksums */
+	struct zf_extent_reader reader;	    /* of the inode */
+	struct zf_extent extent;	    /* to be put */
+	bool is_there;			    /* as it is to be */
+	bool is_named;			    /* in the share tree */
+	bool is_known;			    /* the summary has its checksums */
 	uint64_t writer_ino, writer_offset; /* then: who wrote it first */
-	struct zf_inode *other;		/* who has it, unshared; NULL: nobody */
+	struct zf_inode *other;		    /* who has it, unshared; NULL: nobody */
 	struct zf_extent other_extent;
 };
 

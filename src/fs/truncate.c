@@ -141,12 +141,13 @@ static int grow(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
 	bool grows = truncation->size > inode->item.size;
+	/* Truncating a file to nothing never fails for space, be it empty already. */
+	enum zf_reserve_class class = grows ? zf_fs_growing_class(inode->fs) : ZF_RESERVE_FREEING;
 	struct zf_trans trans;
 	int r = grows ? zf_truncate_before_size(inode, truncation->may_wait) : 0;
 
 	if (r == 0)
-		r = zf_trans_join(inode->fs->txn, zf_fs_growing_class(inode->fs), 1,
-				  truncation->may_wait, &trans);
+		r = zf_trans_join(inode->fs->txn, class, 1, truncation->may_wait, &trans);
 	if (r != 0)
 		return r;
 	if (grows)

@@ -14,7 +14,7 @@ static int mark_kept(void *arg, const struct zf_extent *extent, const uint8_t *b
 	uint64_t end = zf_extent_end(extent) >> ZF_BLOCK_SHIFT;
 
 	(void)bytes;
-	if (extent->type != ZF_EXTENT_ZERO)
+	if (!zf_extent_keeps(extent))
 		return 0;
 	first = zf_max_u64(first, write->first);
 	end = zf_min_u64(end, write->first + write->count);
@@ -40,8 +40,8 @@ static int find_kept(struct write *write)
 }
 
 /*
- * How many blocks from the first on need no room but what is kept: they replace a ZERO extent's, or
- * what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
+ * How many blocks from the first on need no room but what is kept: for what they replace, or they
+ * replace what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
  */
 static unsigned int count_kept_locked(struct write *write, unsigned int *ret_need)
 {

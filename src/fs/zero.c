@@ -9,11 +9,6 @@
 #include "fs/inode.h"
 #include "fs/read.h"
 
-static bool is_zero(const uint8_t *bytes, size_t len)
-{
-	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
-}
-
 /* Puts the newest bytes of the block into `block`; zeroes them where they are dirty: 1. */
 static int load(struct zf_inode *inode, struct zf_block *block, uint32_t from, uint32_t to,
 		bool may_wait)
@@ -62,7 +57,7 @@ int zf_zero_part(struct zf_inode *inode, uint64_t index, uint32_t from, uint32_t
 		return -ENOMEM;
 	block->index = index;
 	r = load(inode, block, from, to, may_wait);
-	if (r == 0 && !is_zero(block->bytes + from, to - from)) {
+	if (r == 0 && !zf_is_zero(block->bytes + from, to - from)) {
 		memset(block->bytes + from, 0, to - from);
 		r = make_dirty(inode, block, class, may_wait);
 		if (r == 0)

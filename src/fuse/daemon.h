@@ -5,6 +5,7 @@
  *      main.c      from the command line to the mount, and back down to the last commit
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
+ *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket
  *      shutdown.c  signals
  *
@@ -45,6 +46,7 @@ struct zf_daemon {
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until it has answered its first request */
 
+	struct zf_marks *marks;
 	struct zf_workers *workers;
 	struct zf_control *control;
 	struct zf_shutdown *shutdown;

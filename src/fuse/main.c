@@ -28,6 +28,7 @@
 #include "fuse/control.h"
 #include "fuse/daemon.h"
 #include "fuse/log.h"
+#include "fuse/marks.h"
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
 #include "fuse/thread.h"
@@ -321,8 +322,10 @@ void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 
 static int serve(struct zf_daemon *daemon)
 {
-	int r = zf_workers_new(daemon, &daemon->workers);
+	int r = zf_marks_new(&daemon->marks);
 
+	if (r == 0)
+		r = zf_workers_new(daemon, &daemon->workers);
 	if (r == 0)
 		r = zf_control_start(daemon, &daemon->control);
 	if (r < 0)
@@ -356,6 +359,7 @@ static int run(struct zf_daemon *daemon)
 	zf_shutdown_free(daemon->shutdown);
 	if (daemon->session)
 		fuse_session_destroy(daemon->session);
+	zf_marks_free(daemon->marks);
 	return daemon->fs_error < 0 ? ZF_EXIT_MOUNT : status;
 }
 

@@ -72,6 +72,7 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.listxattr = zf_op_listxattr,
 	.removexattr = zf_op_removexattr,
 	.open = zf_op_open,
+	.release = zf_op_release,
 	.read = zf_op_read,
 	.write = zf_op_write,
 	.fallocate = zf_op_fallocate,

@@ -10,7 +10,6 @@
  * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
  *
  *      FLUSH                ENOSYS: never sent again; close() still writes the dirty pages
- *      RELEASE              answered by libfuse: an open file is no object of ours
  *      OPENDIR, RELEASEDIR  ENOSYS: never sent again; the kernel caches directories
  *      ACCESS               never sent: the kernel checks permissions (default_permissions)
  *      GETLK, SETLK, FLOCK  never sent: the kernel locks by itself
@@ -22,8 +21,13 @@
 
 #define ZF_FOREVER_S 1e9
 
-/* In fi->fh of an open file. */
-#define ZF_FH_DIRECT UINT64_C(1) /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
+/*
+ * fi->fh of an open file, which is no object of ours: a number that no other open has, and in its
+ * lowest bits:
+ */
+#define ZF_FH_DIRECT   UINT64_C(1) /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
+#define ZF_FH_WRITABLE UINT64_C(2)
+#define ZF_FH_FIRST    UINT64_C(4)
 
 void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
@@ -58,6 +62,7 @@ void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
 
 void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		struct fuse_file_info *fi);
 void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,

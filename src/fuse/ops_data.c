@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/falloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "fuse/marks.h"
 
 /* ---- setuid and setgid ---- */
 
@@ -43,6 +46,11 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
 		    struct fuse_file_info *fi)
 {
+	static _Atomic uint64_t next = ZF_FH_FIRST;
+
+	fi->fh = atomic_fetch_add_explicit(&next, ZF_FH_FIRST, memory_order_relaxed);
+	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		fi->fh |= ZF_FH_WRITABLE;
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
@@ -91,6 +99,15 @@ void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		.req = req, .kind = ZF_REQUEST_OPEN, .run = run_open, .ino = ino, .fi = *fi};
 
 	zf_call_dispatch(&call);
+}
+
+void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
+
+	(void)ino;
+	zf_marks_drop(daemon->marks, fi->fh);
+	fuse_reply_err(req, 0);
 }
 
 /* ---- read, write ---- */
@@ -195,6 +212,20 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
+/* What the caller said before that it means by ZERO_RANGE. */
+static bool means_write_zeroes(fuse_req_t req, const struct zf_call *call, uint64_t fh)
+{
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
+	const struct zf_mark mark = {
+		.fh = fh,
+		.thread = fuse_req_ctx(req)->pid,
+		.offset = call->offset,
+		.len = call->size,
+	};
+
+	return call->flags == FALLOC_FL_ZERO_RANGE && zf_marks_take(daemon->marks, &mark);
+}
+
 void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
 		     struct fuse_file_info *fi)
 {
@@ -208,7 +239,9 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 		.flags = (unsigned int)mode,
 	};
 
-	(void)fi;
+	/* Of no kernel yet comes WRITE_ZEROES itself. */
+	if (means_write_zeroes(req, &call, fi->fh))
+		call.flags = ZF_FALLOC_WRITE_ZEROES;
 	zf_call_dispatch(&call);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of inodes: FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use.
+ * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use; and
+ * what is our own (zfuse/ioctl.h).
  *
  * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
  * the file and has CAP_LINUX_IMMUTABLE where it needs that, and asks us with a request of its own,
@@ -13,6 +14,9 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <string.h>
+#include <zfuse/ioctl.h>
+
+#include "fuse/marks.h"
 
 static const struct {
 	uint32_t xflag, flag;
@@ -103,15 +107,44 @@ static int set_xattr(struct zf_daemon *daemon, struct zf_call *call)
 	return asked.fsx_xflags ? -EOPNOTSUPP : set(daemon, call, &wanted);
 }
 
+/* Nothing to wait for, and nothing of the filesystem's. */
+static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
+{
+	static const uint64_t reserved[4];
+	struct zfuse_mark asked;
+	struct zf_mark mark;
+	int r;
+
+	memcpy(&asked, call->data, sizeof(asked));
+	if (!(call->fi.fh & ZF_FH_WRITABLE))
+		return -EBADF;
+	if (asked.version != ZFUSE_MARK_VERSION || asked.flags ||
+	    memcmp(asked.reserved, reserved, sizeof(reserved)) != 0 || asked.length == 0 ||
+	    asked.length > INT64_MAX || asked.offset > INT64_MAX - asked.length)
+		return -EINVAL;
+	mark = (struct zf_mark){
+		.fh = call->fi.fh,
+		.thread = fuse_req_ctx(call->req)->pid,
+		.offset = asked.offset,
+		.len = asked.length,
+	};
+	r = zf_marks_add(daemon->marks, &mark);
+	if (r == 0)
+		fuse_reply_ioctl(call->req, 0, NULL, 0);
+	return r;
+}
+
 static const struct command {
 	unsigned int number;
 	size_t in_size, out_size; /* GETFLAGS moves an int, whatever its number says */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
+	bool own; /* comes from the program, not from the VFS */
 } commands[] = {
-	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags},
-	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags},
-	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr},
-	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr},
+	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags, false},
+	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags, false},
+	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr, false},
+	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr, false},
+	{ZFUSE_IOC_MARK_WRITE_ZEROES, sizeof(struct zfuse_mark), 0, mark_write_zeroes, true},
 };
 
 static const struct command *find_command(unsigned int number)
@@ -136,11 +169,13 @@ void zf_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
 		.size = in_size,
 	};
 
-	(void)fi;
 	(void)flags;
+	if (fi)
+		call.fi.fh = fi->fh;
 	if (!command) {
 		fuse_reply_err(req, ENOTTY);
-	} else if (arg || in_size < command->in_size || out_size < command->out_size) {
+	} else if (!arg == command->own || in_size < command->in_size ||
+		   out_size < command->out_size) {
 		fuse_reply_err(req, EOPNOTSUPP);
 	} else {
 		call.run = command->run;

@@ -194,8 +194,13 @@ static int check_counters(const struct zf_super *super, const struct zf_report *
 	}
 	r = check_range(super, report, "kept_bytes", super->kept_bytes, 0,
 			super->zone_count * super->zone_capacity);
+	if (r == 0)
+		r = check_multiple(super, report, "kept_bytes", super->kept_bytes, ZF_BLOCK_SIZE);
+	if (r == 0)
+		r = check_range(super, report, "spent_bytes", super->spent_bytes, 0,
+				super->kept_bytes);
 	return r < 0 ? r
-		     : check_multiple(super, report, "kept_bytes", super->kept_bytes,
+		     : check_multiple(super, report, "spent_bytes", super->spent_bytes,
 				      ZF_BLOCK_SIZE);
 }
 

@@ -94,11 +94,13 @@ struct zf_disk_super {
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
 	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
-	struct zf_le64 kept_bytes; /* of all ZERO extents: space that nobody else may take */
+	struct zf_le64 kept_bytes; /* of ZERO extents, and spare: space that nobody else may take */
 
 	struct zf_le64 log_pointer[2]; /* bytes in each log zone: what lies below is in the trees */
 
-	uint8_t reserved_c[ZF_SUPER_SIZE - 392];
+	struct zf_le64 spent_bytes; /* of kept_bytes, what was used: there is garbage in its place */
+
+	uint8_t reserved_c[ZF_SUPER_SIZE - 400];
 };
 
 #define ZF_DISK_NODE_PTR_FIELDS(F, T)                                                              \
@@ -148,7 +150,8 @@ struct zf_disk_super {
 	F(T, meta_pointer, 352, 16, U64)                                                           \
 	F(T, kept_bytes, 368, 8, U64)                                                              \
 	F(T, log_pointer, 376, 16, U64)                                                            \
-	F(T, reserved_c, 392, 3704, ZERO)
+	F(T, spent_bytes, 392, 8, U64)                                                             \
+	F(T, reserved_c, 400, 3696, ZERO)
 
 ZF_FIELDS_ASSERT(struct zf_disk_node_ptr, ZF_DISK_NODE_PTR_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_super, ZF_DISK_SUPER_FIELDS);

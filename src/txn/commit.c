@@ -42,8 +42,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
-	if (r == 0 && txn->log.freeze)
+	if (r == 0 && txn->log.freeze) {
+		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
 		txn->log.freeze(txn->log.arg, txn->writer.generation, &txn->super);
+	}
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {
@@ -170,6 +172,7 @@ static void fill_super(struct zf_txn *txn)
 	super->inode_count = txn->frozen_counters[1];
 	super->next_intent = txn->frozen_counters[2];
 	super->kept_bytes = txn->frozen->kept_bytes;
+	super->spent_bytes = txn->frozen->spent_bytes;
 	memcpy(super->meta_zone, txn->frozen->meta_zone, sizeof(super->meta_zone));
 	memcpy(super->meta_pointer, txn->frozen->meta_pointer, sizeof(super->meta_pointer));
 }

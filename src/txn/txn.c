@@ -237,6 +237,13 @@ static struct bound bound_now(struct zf_txn *txn)
 	};
 }
 
+uint64_t zf_txn_nodes_kept(struct zf_txn *txn)
+{
+	struct bound bound = bound_now(txn);
+
+	return nodes_kept(txn, &bound, ZF_RESERVE_NORMAL);
+}
+
 static uint64_t nodes_kept_from_data(struct zf_txn *txn, enum zf_reserve_class class)
 {
 	struct bound bound = bound_now(txn);

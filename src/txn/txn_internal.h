@@ -48,6 +48,9 @@ int zf_txn_write_stream(struct zf_txn *txn);
  */
 int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force);
 
+/* Room for nodes that NORMAL operations leave to those that free things, and to the commit. */
+uint64_t zf_txn_nodes_kept(struct zf_txn *txn);
+
 /* Is more of the running transaction dirty than may be? */
 bool zf_txn_has_much(struct zf_txn *txn);
 /* A commit if more of the running transaction is dirty than may be. */

@@ -304,6 +304,20 @@ static uint64_t reserve_all(struct world *world)
 	return reserved;
 }
 
+static uint64_t keep(struct world *world, uint64_t blocks, uint64_t reserved)
+{
+	const struct zf_kept_change change = {.added = blocks, .reserved = reserved};
+
+	return zf_alloc_kept_change(world->alloc, &change);
+}
+
+static void keep_no_more(struct world *world, uint64_t blocks, uint64_t lent)
+{
+	const struct zf_kept_change change = {.removed = blocks, .lent = lent};
+
+	zf_alloc_kept_change(world->alloc, &change);
+}
+
 static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void **state)
 {
 	const uint64_t all = (ZONES - 2 - 6) * 14, items = 9; /* 100 blocks' extents and entries */
@@ -314,7 +328,7 @@ static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void
 
 	open_world(&w, 0, 1);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 100, 0, 0), 0);
-	assert_int_equal(zf_alloc_kept_add(w.alloc, 100, 120), 20);
+	assert_int_equal(keep(&w, 100, 120), 20);
 	assert_int_equal(reserve_all(&w), all - 100 - items);
 	zf_alloc_get_space(w.alloc, &space);
 	assert_int_equal(space.kept, 100 * ZF_BLOCK_SIZE);
@@ -328,8 +342,7 @@ static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void
 		assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0), -ENOSPC);
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
 				 0);
-		zf_alloc_take_back(w.alloc, 1);
-		zf_alloc_kept_sub(w.alloc, 1);
+		keep_no_more(&w, 1, 1);
 		zf_alloc_append_end(w.alloc, &grant, 0);
 	}
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
@@ -343,7 +356,7 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	uint64_t left;
 
 	open_world(&w, 0, 1);
-	zf_alloc_kept_add(w.alloc, 10, 0);
+	keep(&w, 10, 0);
 	left = reserve_all(&w);
 	assert_int_equal(zf_alloc_lend(w.alloc, 10, 30), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
@@ -352,8 +365,40 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	assert_int_equal(reserve_all(&w), 0);
 	zf_alloc_unreserve(w.alloc, left, 0);
 	assert_int_equal(reserve_all(&w), left);
-	zf_alloc_kept_sub(w.alloc, 10);
+	keep_no_more(&w, 10, 0);
 	assert_int_equal(reserve_all(&w), 10 + 1); /* and the block for its items */
+	close_world(&w);
+}
+
+/* As when spare space is used: there is garbage in its place until a zone of data comes back. */
+static void what_was_lent_and_used_but_is_still_kept_is_spent(void **state)
+{
+	const struct zf_kept_change landed = {.lent = 10};
+	struct zf_alloc_frozen *frozen;
+	struct zf_append_grant grant;
+	struct world w;
+
+	open_world(&w, 0, 1);
+	keep(&w, 15, 0);
+	reserve_all(&w);
+	assert_int_equal(zf_alloc_lend(w.alloc, 10, 0), 0);
+	for (unsigned int i = 0; i < 10; i++) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
+				 0);
+		zf_alloc_append_end(w.alloc, &grant, 0);
+	}
+	assert_int_equal(zf_alloc_kept_change(w.alloc, &landed), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	assert_int_equal(frozen->kept_bytes, 15 * ZF_BLOCK_SIZE);
+	assert_int_equal(frozen->spent_bytes, 10 * ZF_BLOCK_SIZE);
+	zf_alloc_committed(w.alloc, frozen);
+	zf_alloc_frozen_free(frozen);
+	/* No more is spent than is kept. */
+	keep_no_more(&w, 12, 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
+	keep(&w, 4, 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 4, 0), 0);
 	close_world(&w);
 }
 
@@ -363,9 +408,9 @@ static void kept_space_is_in_the_snapshot_of_a_freeze(void **state)
 	struct world w;
 
 	open_world_kept(&w, 0, 1, 7);
-	zf_alloc_kept_add(w.alloc, 3, 0);
+	keep(&w, 3, 0);
 	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
-	zf_alloc_kept_sub(w.alloc, 2);
+	keep_no_more(&w, 2, 0);
 	assert_int_equal(frozen->kept_bytes, 10 * ZF_BLOCK_SIZE);
 	zf_alloc_committed(w.alloc, frozen);
 	zf_alloc_frozen_free(frozen);
@@ -793,6 +838,7 @@ int main(void)
 		cmocka_unit_test(what_was_reserved_can_be_written_though_metadata_grows_meanwhile),
 		cmocka_unit_test(what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left),
 		cmocka_unit_test(what_was_lent_and_not_used_is_kept_again),
+		cmocka_unit_test(what_was_lent_and_used_but_is_still_kept_is_spent),
 		cmocka_unit_test(kept_space_is_in_the_snapshot_of_a_freeze),
 		cmocka_unit_test(kept_space_that_is_not_there_leaves_room_to_free),
 		cmocka_unit_test(no_more_zones_are_active_than_the_device_allows),

@@ -557,7 +557,8 @@ static void a_zone_not_written_to_gives_way_to_metadata(void **state)
 	open_world(&w, (struct zf_geometry){0});
 	zones = commit(&w);
 	assert_int_equal(put_in(&w, 1, 1), zones.zone[0]);
-	while (zf_alloc_promise_nodes(w.alloc, 1, 0) == 0) {
+	zf_alloc_set_nodes_kept(w.alloc, 5);
+	while (zf_alloc_promise_nodes(w.alloc, 1, 4) == 0) {
 		zf_alloc_promise_over(w.alloc, 1);
 		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
 	}
@@ -572,6 +573,24 @@ static void a_zone_not_written_to_gives_way_to_metadata(void **state)
 		nodes++;
 	assert_true(nodes >= ZONE_SIZE / NODE_SIZE);
 	assert_int_equal(zone(&w, zones.zone[1]).role, ZF_ROLE_META);
+	close_world(&w);
+}
+
+static void the_log_takes_no_zone_of_the_nodes_that_are_kept(void **state)
+{
+	const uint64_t per_zone = ZONE_SIZE / NODE_SIZE;
+	struct zf_log_zones zones;
+	struct world w;
+
+	open_world(&w, (struct zf_geometry){0});
+	zf_alloc_set_nodes_kept(w.alloc, (ZONES - 2) * per_zone - 2);
+	zones = commit(&w);
+	assert_int_equal(zones.zone[0], NONE);
+	/* The tail has opened a zone: what is left of it, and all empty ones but one. */
+	zf_alloc_set_nodes_kept(w.alloc, (ZONES - 2) * per_zone - 2 - per_zone - 2);
+	zones = commit(&w);
+	assert_int_not_equal(zones.zone[0], NONE);
+	assert_int_equal(zones.zone[1], NONE);
 	close_world(&w);
 }
 
@@ -882,6 +901,7 @@ int main(void)
 		TEST(a_full_log_zone_is_made_up_for_from_what_data_leaves),
 		TEST(data_leaves_what_the_log_lacks),
 		TEST(a_zone_not_written_to_gives_way_to_metadata),
+		TEST(the_log_takes_no_zone_of_the_nodes_that_are_kept),
 		TEST(two_active_zones_are_the_logs),
 		TEST(the_log_waits_while_the_zone_it_left_is_active),
 		TEST(a_mount_goes_on_in_the_named_zones),

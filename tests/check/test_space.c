@@ -442,15 +442,6 @@ static void a_zone_of_the_logs_role_that_is_not_named(void **state)
 	sample_expect(sample, false, "role has 3 (log)", "the superblock does not name it");
 }
 
-static void a_log_pointer_below_the_data(void **state)
-{
-	struct sample *sample = *state;
-
-	name_log_zone(sample);
-	sample->forge.super.log_pointer[0] = 2 * ZF_BLOCK_SIZE;
-	sample_expect(sample, false, "log_pointer[0] has 8192", "what the trees know of zone");
-}
-
 static void a_log_pointer_above_the_devices(void **state)
 {
 	struct sample *sample = *state;
@@ -507,7 +498,6 @@ int main(void)
 		TEST(a_log_zone_that_is_right),
 		TEST(a_log_zone_of_another_role),
 		TEST(a_zone_of_the_logs_role_that_is_not_named),
-		TEST(a_log_pointer_below_the_data),
 		TEST(a_log_pointer_above_the_devices),
 		TEST(a_log_zone_that_was_reset_since),
 	};

@@ -235,7 +235,7 @@ static void change(struct zf_fs *fs)
 
 static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
 {
-	static const char *const names[] = {"super", "zones", "df", "check", "status", "file"};
+	static const char *const names[] = {"super", "zones", "log", "df", "check", "status", "file"};
 	struct zf_report_source source = {.dev = dev, .fs = fs};
 	struct json_object *args = json_object_new_object(), *result;
 

@@ -3,7 +3,7 @@
 """zfusectl and fsck.zfuse from outside, on devices that are not mounted: what every command says, as text and as
 JSON, with which exit status, and how it refuses what makes no sense.
 
-usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS [UNITTEST-ARGUMENT...]
+usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG [UNITTEST-ARGUMENT...]
 """
 
 import fcntl
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = ""
+ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = ""
 TREES = ("root", "fs", "summary", "share", "zone")
 ZONES, ZONE_SIZE = 32, 2 << 20
 MANY = 300
@@ -106,6 +106,37 @@ class Commands(ImageTest):
         self.assertEqual([r["status"] for r in found["records"]][:2], ["damaged", "valid"])
         self.assertTrue(found["records"][1]["wins"])
 
+    def test_log_of_a_clean_filesystem_is_empty(self):
+        found = self.json("log", self.path)
+        self.assertEqual((found["records"], found["to_replay"]), ([], 0))
+        self.assertIn("bodies to replay: 0", self.text("log", self.path))
+
+    def test_log_shows_what_a_mount_would_replay(self):
+        self.damaged_copy()
+        subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
+        found = self.json("log", self.path)
+        first, second, _ = found["records"]
+        self.assertEqual(found["to_replay"], 2)
+        self.assertEqual([r["sequence"] - found["sequence"] for r in found["records"]], [1, 2, 4])
+        self.assertEqual([r["fate"] for r in found["records"]], ["to replay", "to replay", "behind a gap"])
+        self.assertEqual([r["data_blocks"] for r in found["records"]], [0, 1, 0])
+        self.assertEqual([r["offset"] for r in found["records"]], [0, 4096, 12288])
+        self.assertEqual([z["end"] for z in found["zones"]], [16384, 0])
+        self.assertEqual(first["zone"], found["zones"][0]["zone"])
+        self.assertEqual(first["address"], first["zone"] * ZONE_SIZE)
+        self.assertEqual(first["bodies"], [{
+            "number": found["number"] + 1, "type": "operation", "edits": [
+                {"kind": "resize", "inode": 777, "size": 12345},
+                {"kind": "set", "key": {"objectid": 777, "type": 1, "offset": 0}, "type": "inode", "value_bytes": 4},
+                {"kind": "delete", "key": {"objectid": 777, "type": 7, "offset": 4096}, "type": "extent"}]}])
+        data, hole = second["bodies"][0]["ranges"]
+        self.assertEqual((data["address"], data["riding"]), (second["address"] + 4096, True))
+        self.assertEqual((hole["type"], hole["offset"], hole["length"]), ("hole", 4096, 8192))
+        text = self.text("log", self.path)
+        self.assertIn("extents of inode 778", text)
+        self.assertIn("delete (777 extent 4096)", text)
+        self.assertIn("set (777 inode 0) 4 bytes", text)
+
     def test_zones_have_roles_conditions_and_pointers(self):
         found = self.json("zones", self.path)
         self.assertEqual(found["geometry"]["zone_count"], ZONES)
@@ -113,7 +144,7 @@ class Commands(ImageTest):
         self.assertEqual([z["zone"] for z in zones], list(range(ZONES)))
         self.assertEqual([z["role"] for z in zones[:2]], ["super", "super"])
         roles = {z["role"] for z in zones}
-        self.assertEqual(roles, {"super", "meta", "hot", "none"})
+        self.assertEqual(roles, {"super", "meta", "hot", "log", "none"})
         for zone in zones:
             self.assertIn(zone["condition"], ("em", "oi", "oe", "cl", "fu"))
             self.assertLessEqual(zone["live"] + zone["unusable"], zone["write_pointer"] or ZONE_SIZE)
@@ -254,7 +285,7 @@ class Damage(ImageTest):
         done = self.run_tool("super", "-f", "json", self.path)
         self.assertEqual(done.returncode, 0, done)
         self.assertIsNone(json.loads(done.stdout)["newest"])
-        for command in ("zones", "tree", "df", "check", "status"):
+        for command in ("zones", "log", "tree", "df", "check", "status"):
             with self.subTest(command=command):
                 self.refused(1, command, self.path, says=[self.path, "no superblock record is valid"])
 
@@ -274,7 +305,8 @@ class Damage(ImageTest):
 class Hostile(ImageTest):
     """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
 
-    COMMANDS = (("super",), ("zones",), ("tree",), ("tree", "-t", "zone"), ("df",), ("check", "-d"), ("status",))
+    COMMANDS = (("super",), ("zones",), ("log",), ("tree",), ("tree", "-t", "zone"), ("df",), ("check", "-d"),
+                ("status",))
 
     def survives(self, what):
         for args in self.COMMANDS:
@@ -357,5 +389,5 @@ class Usage(ImageTest):
 
 
 if __name__ == "__main__":
-    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS = sys.argv[1:5]
-    unittest.main(argv=[sys.argv[0], *sys.argv[5:]], verbosity=2)
+    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS, MAKE_LOG = sys.argv[1:6]
+    unittest.main(argv=[sys.argv[0], *sys.argv[6:]], verbosity=2)

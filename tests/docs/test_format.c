@@ -14,6 +14,7 @@
 #include "fs/fs_format.h"
 #include "image.h"
 #include "io/image_format.h"
+#include "log/body.h"
 #include "support/format_doc.h"
 #include "txn/root_format.h"
 
@@ -26,13 +27,15 @@ static const char *doc(void)
 }
 
 static const struct zf_fields *const tables[] = {
-	&zf_super_fields,	 &zf_disk_node_ptr_fields, &zf_disk_node_header_fields,
-	&zf_disk_key_fields,	 &zf_disk_child_fields,	   &zf_disk_item_fields,
-	&zf_disk_root_fields,	 &zf_disk_zone_fields,	   &zf_disk_time_fields,
-	&zf_disk_inode_fields,	 &zf_disk_ref_fields,	   &zf_disk_dirent_fields,
-	&zf_disk_xattr_fields,	 &zf_disk_extent_fields,   &zf_disk_intent_fields,
-	&zf_disk_summary_fields, &zf_disk_share_fields,	   &zf_image_header_fields,
-	&zf_image_state_fields,	 &zf_image_slot_fields,
+	&zf_super_fields,	   &zf_disk_node_ptr_fields, &zf_disk_node_header_fields,
+	&zf_disk_key_fields,	   &zf_disk_child_fields,    &zf_disk_item_fields,
+	&zf_disk_root_fields,	   &zf_disk_zone_fields,     &zf_disk_time_fields,
+	&zf_disk_inode_fields,	   &zf_disk_ref_fields,	     &zf_disk_dirent_fields,
+	&zf_disk_xattr_fields,	   &zf_disk_extent_fields,   &zf_disk_intent_fields,
+	&zf_disk_summary_fields,   &zf_disk_share_fields,    &zf_image_header_fields,
+	&zf_image_state_fields,	   &zf_image_slot_fields,    &zf_disk_log_header_fields,
+	&zf_disk_log_body_fields,  &zf_disk_log_edit_fields, &zf_disk_log_inode_fields,
+	&zf_disk_log_range_fields,
 };
 
 static void every_struct_has_its_table(void **state)
@@ -85,6 +88,11 @@ static const struct row rows[] = {
 	ROW("Flags of extents", ZF_EXTENT_SHARED, "data"),
 	ROW("Flags of extents", ZF_EXTENT_OVERWRITE, "data"),
 	ROW("Flags of extents", ZF_EXTENT_UNWRITTEN, "zero"),
+	ROW("Types of bodies", ZF_LOG_OPERATION, "operation"),
+	ROW("Types of bodies", ZF_LOG_EXTENTS, "extents"),
+	ROW("Kinds of edits", ZF_LOG_SET, "set"),
+	ROW("Kinds of edits", ZF_LOG_DELETE, "delete"),
+	ROW("Kinds of edits", ZF_LOG_RESIZE, "resize"),
 	ROW("Inode numbers", ZF_INO_ROOT, "root"),
 	ROW("Inode numbers", ZF_INO_ORPHANS, "orphans"),
 	ROW("Inode numbers", ZF_INO_INTENTS, "intents"),
@@ -97,6 +105,8 @@ static const struct row rows[] = {
 	ROW("Limits", ZF_INLINE_MAX, "inline"),
 	ROW("Limits", ZF_EXTENT_MAX, "extent"),
 	ROW("Limits", ZF_SHARE_MAX, "shared extent"),
+	ROW("Limits", ZF_LOG_RECORD_MAX, "log record"),
+	ROW("Limits", ZF_LOG_BODY_MAX, "log body"),
 	ROW("Limits", ZF_ZONE_COUNT_MIN, "zones, at least"),
 	ROW("Limits", ZF_NODE_SIZE_MIN, "node size, at least"),
 	ROW("Limits", ZF_NODE_SIZE_MAX, "node size, at most"),

@@ -442,7 +442,8 @@ static void errors_are_those_of_linux(void **state)
 	assert_int_equal(RESULT(ino, FALLOC_FL_PUNCH_HOLE, 0, 1), -EOPNOTSUPP);
 	assert_int_equal(RESULT(ino, PUNCH | ZERO, 0, 1), -EOPNOTSUPP);
 	assert_int_equal(RESULT(ino, FALLOC_FL_COLLAPSE_RANGE, 0, BLOCK), -EOPNOTSUPP);
-	assert_int_equal(RESULT(ino, 0x80, 0, BLOCK), -EOPNOTSUPP);
+	assert_int_equal(RESULT(ino, ZF_FALLOC_WRITE_ZEROES | KEEP, 0, BLOCK), -EOPNOTSUPP);
+	assert_int_equal(RESULT(ino, ZF_FALLOC_WRITE_ZEROES | ZERO, 0, BLOCK), -EOPNOTSUPP);
 	assert_int_equal(RESULT(ZF_INO_ROOT, 0, 0, 1), -EISDIR);
 	assert_int_equal(RESULT(ino + 100, 0, 0, 1), -ESTALE);
 	assert_int_equal(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The promise of fallocate (P5): the first write to each block of kept space finds room, however
- * full the filesystem is, and in whatever order and size the writes come.
+ * full the filesystem is, and in whatever order and size the writes come. And that of write-zeroes:
+ * so do the following ones.
  *
  *      test_kept [SEED]
  */
@@ -26,6 +27,7 @@ struct full {
 	struct data_rig rig;
 	struct zf_rng rng;
 	uint64_t ino;
+	unsigned int blocks; /* of the file */
 	unsigned int order[BLOCKS];
 	unsigned int fillers;
 };
@@ -66,9 +68,9 @@ static void fill(struct full *full)
 
 static void shuffle(struct full *full)
 {
-	for (unsigned int i = 0; i < BLOCKS; i++)
+	for (unsigned int i = 0; i < full->blocks; i++)
 		full->order[i] = i;
-	for (unsigned int i = BLOCKS - 1; i > 0; i--) {
+	for (unsigned int i = full->blocks - 1; i > 0; i--) {
 		unsigned int j = (unsigned int)zf_rng_below(&full->rng, i + 1);
 		unsigned int t = full->order[i];
 
@@ -79,12 +81,13 @@ static void shuffle(struct full *full)
 
 static void begin(struct full *full, const struct data_rig_options *options, int mode)
 {
-	*full = (struct full){0};
+	*full = (struct full){.blocks = mode == ZF_FALLOC_WRITE_ZEROES ? BLOCKS / 2 : BLOCKS};
 	zf_rng_seed(&full->rng, seed + options->seed);
 	data_rig_init(&full->rig, options);
 	full->ino = data_rig_make(&full->rig, "kept");
 	assert_int_equal(
-		zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0, BLOCKS * BLOCK),
+		zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0,
+				(uint64_t)full->blocks * BLOCK),
 		0);
 	shuffle(full);
 	fill(full);
@@ -125,7 +128,7 @@ static void overwrite_single(struct full *full)
 {
 	bool again = !full->rig.options.threads && full->rig.options.dirty_bytes == 0;
 
-	for (unsigned int i = 0; i < BLOCKS; i++) {
+	for (unsigned int i = 0; i < full->blocks; i++) {
 		bool durable = zf_rng_chance(&full->rng, 3);
 
 		write_blocks(full, full->order[i], 1, durable ? ZF_WRITE_DSYNC : 0);
@@ -139,11 +142,11 @@ static void overwrite_in_pieces(struct full *full)
 {
 	bool done[BLOCKS] = {0};
 
-	for (unsigned int i = 0; i < BLOCKS; i++) {
+	for (unsigned int i = 0; i < full->blocks; i++) {
 		unsigned int most = 1 + (unsigned int)zf_rng_below(&full->rng, 250), n = 0;
 		unsigned int first = full->order[i];
 
-		while (n < most && first + n < BLOCKS && !done[first + n])
+		while (n < most && first + n < full->blocks && !done[first + n])
 			done[first + n++] = true;
 		if (n == 0)
 			continue;
@@ -152,7 +155,7 @@ static void overwrite_in_pieces(struct full *full)
 	}
 }
 
-static void end(struct full *full)
+static void end(struct full *full, uint64_t kept)
 {
 	struct data_rig *rig = &full->rig;
 	struct zf_space space;
@@ -160,9 +163,9 @@ static void end(struct full *full)
 
 	data_rig_sync(rig);
 	data_rig_remount(rig);
-	data_rig_expect(rig, full->ino, seed, 0, BLOCKS * BLOCK);
+	data_rig_expect(rig, full->ino, seed, 0, (size_t)full->blocks * BLOCK);
 	zf_alloc_get_space(zf_fs_alloc(rig->fs), &space);
-	assert_int_equal(space.kept, 0);
+	assert_int_equal(space.kept, kept * BLOCK);
 	/* And all can be deleted. */
 	for (unsigned int i = 0; i < full->fillers; i++) {
 		int r;
@@ -201,7 +204,7 @@ static void kept_space_can_be_overwritten(const int mode, void (*overwrite)(stru
 
 		begin(full, &shapes[i], mode);
 		overwrite(full);
-		end(full);
+		end(full, 0);
 		free(full);
 	}
 }
@@ -222,6 +225,43 @@ static void what_is_zeroed_can_be_overwritten_block_by_block(void **state)
 {
 	(void)state;
 	kept_space_can_be_overwritten(FALLOC_FL_ZERO_RANGE, overwrite_single);
+}
+
+/*
+ * The first round takes the space of the zeroes, the second that which is spare. By then all that
+ * the first wrote has been replaced, and comes back: but for zones that it shares with what came
+ * before and with the second.
+ */
+static void overwrite_once_more(struct full *full)
+{
+	uint64_t shared = 2 * (full->rig.options.zone_size >> ZF_BLOCK_SHIFT);
+
+	shuffle(full);
+	for (unsigned int i = 0; i + shared < full->blocks; i++) {
+		write_blocks(full, full->order[i], 1, i % 20 == 0 ? ZF_WRITE_DSYNC : 0);
+		something_else(full);
+	}
+}
+
+static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2 * ZF_ARRAY_SIZE(shapes); i++) {
+		struct full *full = malloc(sizeof(*full));
+
+		begin(full, &shapes[i / 2], ZF_FALLOC_WRITE_ZEROES);
+		for (unsigned int round = 0; round < 2; round++) {
+			seed++;
+			shuffle(full);
+			if (i % 2 == 0)
+				overwrite_single(full);
+			else
+				overwrite_in_pieces(full);
+		}
+		overwrite_once_more(full);
+		end(full, full->blocks);
+		free(full);
+	}
 }
 
 /* ---- and what else becomes of it ---- */
@@ -353,6 +393,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_allocated_can_be_overwritten_block_by_block),
 		cmocka_unit_test(what_is_allocated_can_be_overwritten_in_pieces),
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
+		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
 		cmocka_unit_test(

@@ -656,6 +656,88 @@ static void a_body_of_an_unknown_kind_is_not_passed_over(void **state)
 	assert_int_equal(read_with_unknown_body(S + 1, type, ZF_LOG_EXTENTS), 0);
 }
 
+/* ---- wrong, with the right hash ---- */
+
+struct forgery {
+	const char *what;
+	size_t at;
+	unsigned int size; /* bytes */
+	uint64_t value;
+};
+
+#define HEADER	sizeof(struct zf_disk_log_header)
+#define H(f)	offsetof(struct zf_disk_log_header, f)
+#define BODY(f) (HEADER + offsetof(struct zf_disk_log_body, f))
+
+/* Two inodes' states, each with two blocks. The second body begins at *ret_second. */
+static uint8_t *make_two(const struct zf_super *super, size_t *ret_second, size_t *ret_len)
+{
+	/* All blocks alike: it is not the checksums that tell whose is whose. */
+	uint8_t *data = calloc(2, BLOCK), *blocks;
+	struct zf_log_body body;
+	struct log_record_body parts[2];
+
+	assert_non_null(data);
+	inode_body(&body, data, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		parts[i] = (struct log_record_body){&body, O + 1 + i, data, 2};
+	blocks = log_record_make(super, 0, S + 1, parts, 2, ret_len);
+	*ret_second = body.len;
+	zf_log_body_end(&body);
+	free(data);
+	return blocks;
+}
+
+static void expect_forgery(const struct forgery *forgery, uint64_t expected)
+{
+	struct zf_le64 le = zf_le64_from(forgery->value);
+	struct zf_log_found found;
+	struct rig rig;
+	size_t second, len;
+	uint8_t *blocks;
+
+	setup(&rig);
+	blocks = make_two(&rig.super, &second, &len);
+	memcpy(blocks + forgery->at, &le, forgery->size);
+	log_record_seal_again(&rig.super, blocks);
+	append_and_free(&rig, 0, blocks, len);
+	read_log(&rig, &found);
+	if (found.records != expected)
+		fail_msg("%s: %" PRIu64 " records", forgery->what, found.records);
+	zf_log_found_free(&found);
+	teardown(&rig);
+}
+
+static void every_field_of_a_record_is_checked(void **state)
+{
+	struct zf_super super;
+	size_t second, len;
+
+	make_super(&super);
+	free(make_two(&super, &second, &len));
+	const struct forgery forgeries[] = {
+		{"no sequence number", H(sequence), 8, 0},
+		{"a sequence number that overflows", H(sequence), 8, UINT64_MAX},
+		{"no generation", H(generation), 8, 0},
+		{"a body more", H(body_count), 4, 3},
+		{"a body less", H(body_count), 4, 1},
+		{"very many bodies", H(body_count), 4, UINT32_MAX},
+		{"a header less", H(bytes), 4, HEADER},
+		{"less than a header", H(bytes), 4, HEADER - 8},
+		{"reserved bytes", H(reserved) + 11, 1, 1},
+		{"bytes behind the bodies", BLOCK - 1, 1, 1},
+		{"a number 0", BODY(number), 8, 0},
+		{"a number that overflows", BODY(number), 8, ZF_SUPER_COUNTER_MAX + 1},
+		{"data behind the record's", second + BODY(data_first), 4, 3},
+		{"data far behind it", second + BODY(data_first), 4, UINT32_MAX},
+		{"more data than the record's", second + BODY(data_count), 4, 3},
+		{"data of the body before", second + BODY(data_first), 4, 1},
+	};
+	expect_forgery(&(struct forgery){"as it is", H(body_count), 4, 2}, 1);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(forgeries); i++)
+		expect_forgery(&forgeries[i], 0);
+}
+
 /* ---- what the bodies name ---- */
 
 struct range_list {
@@ -874,6 +956,7 @@ int main(void)
 		cmocka_unit_test(a_block_that_cannot_be_read_is_a_gap),
 		cmocka_unit_test(a_device_that_reads_nothing_is_an_error),
 		cmocka_unit_test(a_body_of_an_unknown_kind_is_not_passed_over),
+		cmocka_unit_test(every_field_of_a_record_is_checked),
 		cmocka_unit_test(the_device_ranges_of_the_log_are_listed),
 		cmocka_unit_test(the_log_ends_at_the_first_record_that_is_not_whole),
 		cmocka_unit_test(a_forged_record_leads_nowhere),

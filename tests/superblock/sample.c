@@ -52,6 +52,7 @@ struct zf_super sample_super(uint64_t generation)
 		.meta_pointer = {8192, 12288},
 		.kept_bytes = 40960,
 		.log_pointer = {4096, 16384},
+		.spent_bytes = 8192,
 	};
 
 	for (uint8_t i = 0; i < 16; i++)

@@ -288,6 +288,8 @@ static void draw_fallocate(struct workload *w, struct zf_op *op)
 		FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		FALLOC_FL_ZERO_RANGE,
 		FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+		ZF_FALLOC_WRITE_ZEROES,
+		ZF_FALLOC_WRITE_ZEROES,
 	};
 
 	op->flags = modes[below(w, ZF_ARRAY_SIZE(modes))];

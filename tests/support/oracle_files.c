@@ -293,6 +293,8 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 
 /* ---- fallocate ---- */
 
+#define WRITES_ZEROES (FALLOC_FL_ZERO_RANGE | ZF_FALLOC_WRITE_ZEROES)
+
 static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 			       struct oracle_inode **ret_inode)
 {
@@ -302,7 +304,7 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 		return -EINVAL;
 	if (op->len > ZF_FILE_SIZE_MAX - op->offset)
 		return -EFBIG;
-	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE &&
+	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE && op->flags != ZF_FALLOC_WRITE_ZEROES &&
 	    op->flags != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE))
 		return -EOPNOTSUPP;
 	*ret_inode = oracle_find(oracle, op->ino);
@@ -326,7 +328,7 @@ static bool writes_edges(const struct zf_op *op)
 
 static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
 {
-	uint32_t write = op->flags & FALLOC_FL_ZERO_RANGE ? ORACLE_ZEROES : 0;
+	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
 
 	oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, oracle->keep_old);
 }
@@ -356,7 +358,7 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 	if (r < 0)
 		return r;
 	data = has_data(inode, op);
-	if (op->flags & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+	if (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES))
 		zero(oracle, inode, op);
 	if (!(op->flags & FALLOC_FL_KEEP_SIZE) && op->offset + op->len > inode->data.size)
 		grow(oracle, inode, op->offset + op->len);

@@ -8,6 +8,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/json.h"
+#include "fallocate.h"
 #include "target.h"
 #include "text.h"
 
@@ -41,6 +42,7 @@ static const struct {
 	{"zones", zf_text_zones, NULL, false, "the zones: role, condition, write pointer, space"},
 	{"tree", zf_text_tree, NULL, false, "all nodes of a tree (--tree, default fs)"},
 	{"node", zf_text_node, "ADDRESS", true, "the node at a device address"},
+	{"log", zf_text_log, NULL, false, "the intent log: what the next mount would replay"},
 	{"file", zf_text_file, "PATH", false,
 	 "where a file's data lies (DEVICE: give the PATH in it)"},
 	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, kept, available"},
@@ -60,6 +62,7 @@ static void print_help(void)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-6s %-8s %s\n", commands[i].name,
 		       commands[i].argument ? commands[i].argument : "", commands[i].help);
+	puts("  fallocate [OPTIONS] FILE  allocate or zero a range of a file (fallocate --help)");
 	puts("\nOptions:\n"
 	     "  -f, --format text|json|dot  how to print (dot: tree only); default text\n"
 	     "  -t, --tree NAME             root, fs, summary, share or zone\n"
@@ -266,8 +269,12 @@ int main(int argc, char **argv)
 	struct request request = {0};
 	struct zf_target target;
 	bool any_file;
-	int r = parse(argc, argv, &request);
+	int r;
 
+	/* Its options and its target are its own. */
+	if (argc > 1 && strcmp(argv[1], "fallocate") == 0)
+		return zf_fallocate_main(argc - 1, argv + 1);
+	r = parse(argc, argv, &request);
 	if (r >= 0)
 		return r;
 	any_file = strcmp(request.command, "file") == 0 && !request.argument;

@@ -202,7 +202,7 @@ void zf_text_df(struct json_object *result, FILE *out)
 		{"live", "named by files and metadata"},
 		{"unusable", "written, no longer named: comes back when zones are reset"},
 		{"reserved", "promised, or kept back"},
-		{"kept", "allocated to files, not written yet"},
+		{"kept", "kept for files: allocated and not written, or spare"},
 		{"available", "can be written now"},
 	};
 	static const struct zf_table_column columns[] = {
@@ -244,13 +244,13 @@ void zf_text_file(struct json_object *result, FILE *out)
 		struct json_object *extent = json_object_array_get_idx(extents, i);
 		bool shared = json_object_get_boolean(zf_text_member(extent, "shared"));
 		bool overwrite = json_object_get_boolean(zf_text_member(extent, "overwrite"));
-		bool unwritten = json_object_get_boolean(zf_text_member(extent, "unwritten"));
+		bool spare = json_object_get_boolean(zf_text_member(extent, "spare"));
 
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "offset"));
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "length"));
 		zf_table_add(&table, "%s%s%s%s", zf_text_string(extent, "type"),
 			     shared ? ",shared" : "", overwrite ? ",overwrite" : "",
-			     unwritten ? ",unwritten" : "");
+			     spare ? ",spare" : "");
 		zf_table_add(&table, "%s", zf_text_string(extent, "address"));
 		zf_table_add(&table, "%s", zf_text_string(extent, "zone"));
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "generation"));

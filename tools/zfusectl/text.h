@@ -13,6 +13,7 @@ zf_text_fn zf_text_zones;
 zf_text_fn zf_text_tree;
 zf_text_fn zf_text_tree_dot; /* for graphviz */
 zf_text_fn zf_text_node;
+zf_text_fn zf_text_log;
 zf_text_fn zf_text_file;
 zf_text_fn zf_text_df;
 zf_text_fn zf_text_check;

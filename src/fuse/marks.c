@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/marks.h"
+
+#include <bsd/sys/queue.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+
+/* Of programs that mark and then do not ask. */
+#define MARKS_MAX 1024u
+
+struct entry {
+	struct zf_mark mark;
+	LIST_ENTRY(entry) link;
+};
+
+struct zf_marks {
+	struct zf_mutex lock; /* ZF_RANK_DAEMON; the list */
+	LIST_HEAD(, entry) entries;
+	atomic_uint count;
+};
+
+int zf_marks_new(struct zf_marks **ret_marks)
+{
+	struct zf_marks *marks = calloc(1, sizeof(*marks));
+
+	if (!marks)
+		return -ENOMEM;
+	zf_mutex_init(&marks->lock, ZF_RANK_DAEMON);
+	LIST_INIT(&marks->entries);
+	*ret_marks = marks;
+	return 0;
+}
+
+static void remove_locked(struct zf_marks *marks, struct entry *entry)
+{
+	LIST_REMOVE(entry, link);
+	atomic_fetch_sub(&marks->count, 1);
+	free(entry);
+}
+
+void zf_marks_free(struct zf_marks *marks)
+{
+	if (!marks)
+		return;
+	while (!LIST_EMPTY(&marks->entries))
+		remove_locked(marks, LIST_FIRST(&marks->entries));
+	zf_mutex_deinit(&marks->lock);
+	free(marks);
+}
+
+static bool is_same(const struct zf_mark *a, const struct zf_mark *b)
+{
+	return a->fh == b->fh && a->thread == b->thread && a->offset == b->offset &&
+	       a->len == b->len;
+}
+
+int zf_marks_add(struct zf_marks *marks, const struct zf_mark *mark)
+{
+	struct entry *entry = malloc(sizeof(*entry)), *old, *next;
+	int r = 0;
+
+	if (!entry)
+		return -ENOMEM;
+	entry->mark = *mark;
+	zf_mutex_lock(&marks->lock);
+	LIST_FOREACH_SAFE(old, &marks->entries, link, next) {
+		if (old->mark.fh == mark->fh && old->mark.thread == mark->thread && mark->thread)
+			remove_locked(marks, old);
+	}
+	if (atomic_load(&marks->count) < MARKS_MAX) {
+		LIST_INSERT_HEAD(&marks->entries, entry, link);
+		atomic_fetch_add(&marks->count, 1);
+		entry = NULL;
+	} else {
+		r = -EBUSY;
+	}
+	zf_mutex_unlock(&marks->lock);
+	free(entry);
+	return r;
+}
+
+bool zf_marks_take(struct zf_marks *marks, const struct zf_mark *mark)
+{
+	struct entry *entry;
+
+	if (atomic_load(&marks->count) == 0)
+		return false;
+	zf_mutex_lock(&marks->lock);
+	LIST_FOREACH(entry, &marks->entries, link) {
+		if (is_same(&entry->mark, mark)) {
+			remove_locked(marks, entry);
+			break;
+		}
+	}
+	zf_mutex_unlock(&marks->lock);
+	return entry != NULL;
+}
+
+void zf_marks_drop(struct zf_marks *marks, uint64_t fh)
+{
+	struct entry *entry, *next;
+
+	if (atomic_load(&marks->count) == 0)
+		return;
+	zf_mutex_lock(&marks->lock);
+	LIST_FOREACH_SAFE(entry, &marks->entries, link, next) {
+		if (entry->mark.fh == fh)
+			remove_locked(marks, entry);
+	}
+	zf_mutex_unlock(&marks->lock);
+}

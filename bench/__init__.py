@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What scripts/bench is made of.
 
-  measure.py  the counters: processors, device, memory
-  peers.py    the file systems that are compared: how each is made, mounted, asked for its counters, taken down
-  tree.py     the tree of real files that `untar`, `git status` and `rm -r` work on
-  jobs.py     the operations, in suites: what is done to a mounted peer, and what it is called
-  run.py      the rounds: which peer does which suite when, and leaving nothing behind
-  report.py   from samples to medians, ratios and tables
-  picture.py  the same as an SVG
-  goals.py    what zfuse is to reach, and whether it did
-  files.c, mix.c  the programs that the suites `files` and `mix` run
+  measure.py    the counters: processors, device, memory
+  peers.py      the file systems that are compared: how each is made, mounted, asked for its counters, taken down
+  tree.py       the tree of real files that `untar`, `git status` and `rm -r` work on
+  operation.py  what an operation is
+  jobs.py       the operations, in suites: what is done to a mounted peer, and what it is called
+  durable.py    those that are durable when they are answered, and write-zeroes
+  databases.py  PostgreSQL, SQLite, dbench
+  run.py        the rounds: which peer does which suite when, and leaving nothing behind
+  report.py     from samples to medians, ratios and tables
+  picture.py    the same as an SVG
+  goals.py      what zfuse is to reach, and whether it did
+  files.c, mix.c, durable.c  the programs that the suites run
 
-A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}. Runs
-are kept as JSON, and every report is made from that: measuring and telling are separate.
+A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}, and
+"pair" where several in one round are compared one by one. Runs are kept as JSON, and every report is made from that:
+measuring and telling are separate.
 """

@@ -8,25 +8,11 @@ import dataclasses
 import json
 import time
 
-from bench import measure, tree
-from bench.peers import PeerError, run
+from bench import databases, durable, measure, tree
+from bench.operation import MIB, RATE, SECONDS, Operation
+from bench.peers import PeerError, Unsupported, run
 
-RATE, MIB, SECONDS = "op/s", "MiB/s", "s"
 JOB_TIMEOUT_S = 900
-
-
-@dataclasses.dataclass(frozen=True)
-class Operation:
-    name: str
-    suite: str
-    unit: str
-    arguments: tuple = ()
-    is_cold: bool = False  # all caches of the machine are dropped before
-
-    @property
-    def per(self):
-        """What its costs are counted per."""
-        return {RATE: "op", MIB: "MiB", SECONDS: "run"}[self.unit]
 
 
 def random_job(verb, cache, depth):
@@ -37,10 +23,10 @@ def random_job(verb, cache, depth):
 
 DATA = [
     # With its fsync: what counts is when the data is safe.
-    Operation("write 1 MiB", "data", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1")),
+    Operation("write 1 MiB", "data", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1"), is_raw=True),
     # The kernel's pages of the file are dropped before; what a daemon or the layer below keeps is not.
-    Operation("read 1 MiB", "data", MIB, ("--rw=read", "--bs=1M")),
-    Operation("read 1 MiB, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True),
+    Operation("read 1 MiB", "data", MIB, ("--rw=read", "--bs=1M"), is_raw=True),
+    Operation("read 1 MiB, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True, is_raw=True),
     *(random_job(verb, cache, depth) for verb in ("write", "read") for cache in ("direct", "buffered")
       for depth in (1, 16)),
 ]
@@ -65,7 +51,10 @@ MIXES = [
     Operation("fileserver mix", "mix", RATE, ("fileserver",)),
     Operation("mail mix", "mix", RATE, ("mail",)),
 ]
-SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES}
+SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
+          "databases": databases.DATABASES, "zeroes": durable.ZEROES}
+# What is durable costs something only where there is a disk.
+DISK_SUITES = ("durable", "databases", "zeroes")
 OPERATIONS = {o.name: o for suite in SUITES.values() for o in suite}
 
 
@@ -79,59 +68,87 @@ class Sizes:
     mix_s: float = 3.0
     mix_files: int = 1000
     mix_threads: int = 4
+    durable_s: float = 1.5
+    pgbench_s: float = 10.0
+    pgbench_scale: int = 10
+    dbench_s: float = 4.0
+    zero_mib: int = 1024
+    zero_large_mib: int = 10240
+    zero_pairs: int = 4
 
 
-QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50)
+QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
+              pgbench_scale=1, dbench_s=2.0, zero_mib=8, zero_large_mib=32, zero_pairs=1)
 
 
 class Jobs:
-    """Does suites to peers. `sink(operation, count, seconds, costs)` takes each sample."""
+    """Does suites to peers. `sink(operation, count, seconds, costs, pair)` takes each sample, `note(text)` a word on
+    them all."""
 
-    def __init__(self, build, sizes, tar, sink):
+    def __init__(self, build, sizes, tar, round_number, sink, note):
         self.build = build
         self.sizes = sizes
         self.tar = tar
+        self.round_number = round_number
         self.sink = sink
+        self.note = note
 
     def run_suite(self, name, peer):
-        {"data": self.data, "files": self.files, "tree": self.tree, "mix": self.mix}[name](peer)
+        {"data": self.data, "files": self.files, "tree": self.tree, "mix": self.mix,
+         "durable": lambda p: durable.run_durable(self, p), "databases": lambda p: databases.run_databases(self, p),
+         "zeroes": lambda p: durable.run_zeroes(self, p)}[name](peer)
 
-    def measured(self, peer, operation, fn):
-        """fn() does it and returns (count, seconds); or nothing, then it counts once and is timed here."""
+    def attempt(self, _peer, fn):
+        """What a peer, or this machine, cannot do is left out."""
+        try:
+            fn()
+        except Unsupported as e:
+            self.note(str(e))
+
+    def measured(self, peer, operation, fn, pair=None):
+        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99"} in microseconds); or
+        nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
         if operation.is_cold:
             measure.drop_caches(3)
         meter = measure.Meter(peer)
         began = time.monotonic()
-        count, seconds = fn() or (1, None)
+        count, seconds, *latencies = fn() or (1, None)
         done = time.monotonic()
         peer.sync()
         synced = time.monotonic()
         if seconds is None:
             seconds = done - began
-        self.sink(operation, count, seconds, meter.stop())
+        costs = meter.stop()
+        costs["latency_us"] = latencies[0] if latencies else None
+        self.sink(operation, count, seconds, costs, pair)
         return seconds + synced - done
 
     def data(self, peer):
         for operation in DATA:
-            if peer.sequential_only and operation.unit != MIB:
-                continue
-            self.measured(peer, operation, lambda o=operation: self.fio(peer, o))
+            if peer.does(operation):
+                self.measured(peer, operation, lambda o=operation: self.fio(peer, o))
 
     def fio(self, peer, operation):
         random = []
         if operation.unit == RATE:
             random = [f"--io_size={self.sizes.random_mib}M", f"--runtime={int(self.sizes.random_s * 1000)}ms"]
-        out = run("fio", "--name=bench", f"--directory={peer.mnt}", "--filename=data", f"--size={self.sizes.data_mib}M",
-                  "--thread", "--invalidate=1", "--fallocate=none", "--randseed=1", "--output-format=json",
-                  *operation.arguments, *random, timeout=JOB_TIMEOUT_S)
+        return self.fio_job(peer, operation.unit, "--filename=data", f"--size={self.sizes.data_mib}M",
+                            *operation.arguments, *random)[:2]
+
+    def fio_job(self, peer, unit, *arguments):
+        """(count, seconds, latencies)"""
+        out = run("fio", "--name=bench", f"--directory={peer.mnt}", "--thread", "--invalidate=1", "--fallocate=none",
+                  "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
         job = json.loads(out[out.index("{"):])["jobs"][0]
         side = job["write"] if job["write"]["total_ios"] else job["read"]
         if job["error"] or not side["total_ios"]:
             raise PeerError(f"fio did nothing, error {job['error']}")
-        count = side["io_bytes"] / (1 << 20) if operation.unit == MIB else side["total_ios"]
+        count = side["io_bytes"] / (1 << 20) if unit == MIB else side["total_ios"]
         # The runtime is in whole milliseconds; the rate is not.
-        rate = side["bw_bytes"] / (1 << 20) if operation.unit == MIB else side["iops"]
-        return count, count / rate
+        rate = side["bw_bytes"] / (1 << 20) if unit == MIB else side["iops"]
+        latencies = {"mean": side["lat_ns"]["mean"] / 1000,
+                     "p99": side["clat_ns"].get("percentile", {}).get("99.000000", 0) / 1000}
+        return count, count / rate, latencies
 
     def files(self, peer):
         directory = peer.mnt / "files"
@@ -152,16 +169,17 @@ class Jobs:
                           self.program("mix", o.arguments[0], "run", *a, int(self.sizes.mix_s * 1000)))
 
     def program(self, name, *arguments):
-        """One of ours; it prints how many operations took how many seconds."""
+        """One of ours; it prints how many operations took how many seconds, and maybe their latencies."""
         words = run(self.build / "bench" / name, *arguments, timeout=JOB_TIMEOUT_S).split()
-        return int(words[0]), float(words[1])
+        latencies = [{"mean": float(words[2]), "p99": float(words[3])}] if len(words) > 2 else []
+        return int(words[0]), float(words[1]), *latencies
 
     def tree(self, peer):
         target = peer.mnt / "tree"
         untar, and_sync, first, cold, warm, remove = TREE
         seconds = self.measured(peer, untar, lambda: self.quietly("tar", "-xf", self.tar.path, "-C", peer.mnt))
         if peer.sync_is_durable:
-            self.sink(and_sync, 1, seconds, None)
+            self.sink(and_sync, 1, seconds, None, None)
         for operation in (first, cold, warm):
             self.measured(peer, operation, lambda: self.git_status(target))
         self.measured(peer, remove, lambda: self.quietly("rm", "-r", target))

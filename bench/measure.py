@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import subprocess
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -25,6 +26,45 @@ def block_device(name):
     f = [int(word) for word in pathlib.Path(f"/sys/block/{name}/stat").read_text().split()]
     return Device(reads=f[0], read_bytes=f[2] * 512, writes=f[4], write_bytes=f[6] * 512,
                   flushes=f[15] if len(f) > 15 else 0)
+
+
+class EmptyFlushes:
+    """A flush without data is counted by the kernel as a write of nothing, too. This counts those of one block device,
+    by a tracing instance of our own; 0 where the kernel has no tracing."""
+    PREFIX = "zfuse-bench-"
+
+    def __init__(self, name, directory):
+        self.mount = directory
+        self.instance = directory / "instances" / f"{self.PREFIX}{os.getpid()}"
+        directory.mkdir()
+        if subprocess.run(["mount", "-t", "tracefs", "tracefs", directory], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.mount = self.instance = None
+            return
+        self.clear_stale()
+        self.instance.mkdir()
+        numbers = pathlib.Path(f"/sys/block/{name}/dev").read_text().split(":")
+        event = self.instance / "events/block/block_io_start"
+        (event / "filter").write_text(f"nr_sector == 0 && dev == {int(numbers[0]) << 20 | int(numbers[1])}")
+        (event / "enable").write_text("1")
+
+    def clear_stale(self):
+        for path in self.instance.parent.glob(self.PREFIX + "*"):
+            if not pathlib.Path("/proc", path.name[len(self.PREFIX):]).exists() or path == self.instance:
+                path.rmdir()
+
+    def count(self):
+        if not self.instance:
+            return 0
+        lines = [line for path in self.instance.glob("per_cpu/cpu*/stats") for line in path.read_text().splitlines()]
+        return sum(int(line.split(":")[1]) for line in lines if line.startswith(("entries:", "overrun:")))
+
+    def close(self):
+        if self.instance and self.instance.exists():
+            (self.instance / "events/block/block_io_start/enable").write_text("0")
+            self.instance.rmdir()
+        if self.mount:
+            subprocess.run(["umount", self.mount], check=False)
 
 
 def parse_process_cpu(stat):

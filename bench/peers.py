@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The file systems that are compared. A peer is made fresh in a directory of the medium, used as a context manager:
 
-    with Zfuse(place, settings) as peer:
+    with Zfuse(place, settings, SPARSE) as peer:
         ... peer.mnt, peer.sync(), peer.device(), peer.pid ...
 
 Daemons run in the foreground, as children that die with us. All are mounted without access times and
-with one copy of their metadata; images are sparse files of the same size in the same directory.
+with one copy of their metadata; images are files of the same size in the same directory.
 """
 import ctypes
+import dataclasses
 import json
 import os
 import pathlib
@@ -19,7 +20,6 @@ import time
 
 from bench import measure
 
-IMAGE_BYTES = 12 << 30
 MOUNT_WAIT_S = 20
 STOP_WAIT_S = 60
 PR_SET_PDEATHSIG = 1
@@ -27,6 +27,23 @@ PR_SET_PDEATHSIG = 1
 
 class PeerError(Exception):
     """A peer could not be made, or did not do what was asked of it."""
+
+
+class Unsupported(Exception):
+    """It cannot do that, and nobody said that it could."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    size: int
+    # A durable write into a hole of the image costs the file system below it a commit of its own journal, which has
+    # nothing to do with the one that is measured.
+    is_written: bool
+
+
+SPARSE = Image(12 << 30, False)
+WRITTEN = Image(3 << 30, True)
+WRITTEN_SMALL = Image(1 << 30, True)
 
 
 def run(*args, timeout=STOP_WAIT_S, **kwargs):
@@ -78,13 +95,13 @@ def is_mounted(path):
 class Peer:
     name = None
     is_kernel = False      # no daemon, no FUSE
-    sequential_only = False
     sync_is_durable = True
     rounds_max = None      # of one that takes too long
 
-    def __init__(self, place, settings):
+    def __init__(self, place, settings, kind):
         self.place = place
         self.settings = settings
+        self.kind = kind
         self.mnt = place / "mnt"
         self.image = place / "image"
         self.process = None
@@ -96,10 +113,20 @@ class Peer:
         raise NotImplementedError
 
     @classmethod
-    def takes_part(cls, suite, round_number):
-        if cls.sequential_only and suite != "data":
-            return False
-        return cls.rounds_max is None or round_number < cls.rounds_max
+    def does(cls, operation):
+        """Whether it is asked to."""
+        return True
+
+    def zeroing(self, program):
+        """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""
+        return [program]
+
+    def zeroing_env(self):
+        return None
+
+    def room_bytes(self):
+        """That the medium has left."""
+        return shutil.disk_usage(self.place).free
 
     def __enter__(self):
         try:
@@ -169,6 +196,7 @@ class Peer:
 
 class Zfuse(Peer):
     name = "zfuse"
+    more_options = ()
 
     @classmethod
     def lacks(cls, settings):
@@ -176,8 +204,10 @@ class Zfuse(Peer):
 
     def start(self):
         build = self.settings.build
-        run(build / "mkfs/mkfs.zfuse", "-q", "--image", f"size={IMAGE_BYTES},zone-size=64M", self.image)
+        run(build / "mkfs/mkfs.zfuse", "-q", "--image", f"size={self.kind.size},zone-size=64M", self.image)
+        prepare(self.image, self.kind)
         options = ["noatime", f"io_uring={'on' if self.settings.transport == 'io_uring' else 'off'}"]
+        options += self.more_options
         options += [self.settings.options] if self.settings.options else []
         self.serve(build / "src/fuse/zfuse", self.image, self.mnt, "-f", "-o", ",".join(options))
         self.wait_answers()
@@ -205,6 +235,31 @@ class Zfuse(Peer):
                               flushes=d["flushes"] + d["fua_writes"])
 
 
+    def zeroing_env(self):
+        """The kernel's FUSE refuses write-zeroes; our library asks for them in a way that it lets pass."""
+        found = sorted(self.settings.build.glob("**/libzfuse-fallocate.so"))
+        if not found:
+            raise Unsupported("this build has no libzfuse-fallocate.so, so zfuse was not asked for write-zeroes")
+        return {**os.environ, "LD_PRELOAD": str(found[0])}
+
+
+class ZfuseFlush(Zfuse):
+    """The same, which makes a durable write by a write and a flush."""
+    name = "zfuse-flush"
+    more_options = ("durability=flush",)
+
+    @classmethod
+    def lacks(cls, settings):
+        missing = super().lacks(settings)
+        if not missing and "durability" not in run(settings.build / "src/fuse/zfuse", "--help"):
+            missing = "this zfuse has no option durability"
+        return missing
+
+    @classmethod
+    def does(cls, operation):
+        return operation.suite == "durable"
+
+
 class Passthrough(Peer):
     """libfuse's own example: hands every request to the file system below. What it reaches is FUSE's limit."""
     name = "passthrough_hp"
@@ -212,6 +267,10 @@ class Passthrough(Peer):
     @classmethod
     def lacks(cls, settings):
         return lacks_filesystem("fuse") or lacks_file(cls.program(settings))
+
+    @classmethod
+    def does(cls, operation):
+        return operation.suite in ("data", "files", "tree", "mix")
 
     @staticmethod
     def program(settings):
@@ -241,8 +300,12 @@ class Fuse2fs(Peer):
     def lacks(cls, settings):
         return lacks_filesystem("fuse") or lacks_command("fuse2fs") or lacks_command("mkfs.ext4")
 
+    @classmethod
+    def does(cls, operation):
+        return operation.suite in ("data", "files", "tree", "mix")
+
     def start(self):
-        make_sparse(self.image)
+        make_sparse(self.image, self.kind)
         run("mkfs.ext4", "-q", "-F", self.image)
         self.serve("fuse2fs", self.image, self.mnt, "-f", "-o", "noatime")
 
@@ -250,9 +313,31 @@ class Fuse2fs(Peer):
         run("sync", self.image, timeout=600)
 
 
-def make_sparse(path):
+def make_sparse(path, kind):
     with open(path, "wb") as f:
-        f.truncate(IMAGE_BYTES)
+        f.truncate(kind.size)
+
+
+def prepare(path, kind):
+    """After mkfs, which may punch holes: writes zeroes into each."""
+    if not kind.is_written:
+        return
+    zeroes = bytes(4 << 20)
+    with open(path, "r+b") as f:
+        at, size = 0, os.fstat(f.fileno()).st_size
+        while at < size and (at := os.lseek(f.fileno(), at, os.SEEK_HOLE)) < size:
+            end = next_data(f.fileno(), at, size)
+            while at < end:
+                at += os.pwrite(f.fileno(), zeroes[:min(len(zeroes), end - at)], at)
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def next_data(fd, at, size):
+    try:
+        return os.lseek(fd, at, os.SEEK_DATA)
+    except OSError:
+        return size
 
 
 class Loop(Peer):
@@ -260,15 +345,18 @@ class Loop(Peer):
     is_kernel = True
     mkfs = ()
     options = "noatime"
+    empty_flushes = None
 
     @classmethod
     def lacks(cls, settings):
         return lacks_loop_devices() or lacks_filesystem(cls.name) or lacks_command(cls.mkfs[0])
 
     def start(self):
-        make_sparse(self.image)
+        make_sparse(self.image, self.kind)
         run(*self.mkfs, self.image)
+        prepare(self.image, self.kind)
         self.loop = run("losetup", "--find", "--show", "--direct-io=on", "--sector-size", "4096", self.image).strip()
+        self.empty_flushes = measure.EmptyFlushes(os.path.basename(self.loop), self.place / "tracing")
         try:
             run("mount", "-t", self.name, "-o", self.options, self.loop, self.mnt)
         finally:
@@ -276,7 +364,14 @@ class Loop(Peer):
             run("losetup", "--detach", self.loop)
 
     def device(self):
-        return measure.block_device(os.path.basename(self.loop))
+        counted = measure.block_device(os.path.basename(self.loop))
+        counted.writes -= self.empty_flushes.count()
+        return counted
+
+    def stop(self):
+        if self.empty_flushes:
+            self.empty_flushes.close()
+        super().stop()
 
 
 class Ext4(Loop):
@@ -295,11 +390,14 @@ class Plain(Peer):
     """A directory of the medium itself: what lies below all others."""
     name = "plain"
     is_kernel = True
-    sequential_only = True
 
     @classmethod
     def lacks(cls, settings):
         return None
+
+    @classmethod
+    def does(cls, operation):
+        return operation.is_raw
 
     def start(self):
         pass
@@ -308,4 +406,4 @@ class Plain(Peer):
         return None
 
 
-PEERS = {peer.name: peer for peer in (Zfuse, Passthrough, Fuse2fs, Ext4, Btrfs, Plain)}
+PEERS = {peer.name: peer for peer in (Zfuse, ZfuseFlush, Passthrough, Fuse2fs, Ext4, Btrfs, Plain)}

@@ -14,9 +14,10 @@ from bench.report import ratio, short, short_ratio, summarize
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 INK, MUTED, GRID, BAND = "#1f2933", "#5f6c7b", "#dde3ea", "#f4f6f9"
-COLOURS = {"passthrough_hp": "#3b6fb6", "fuse2fs": "#a9b8c9", "ext4": "#d9823b", "btrfs": "#4f9d69",
-           "plain": "#8d6bb0"}
-SUITE_TITLES = {"data": "One file", "files": "Many files", "tree": "A tree of real files", "mix": "Servers"}
+COLOURS = {"zfuse-flush": "#c25b6e", "passthrough_hp": "#3b6fb6", "fuse2fs": "#a9b8c9", "ext4": "#d9823b",
+           "btrfs": "#4f9d69", "plain": "#8d6bb0"}
+SUITE_TITLES = {"data": "One file", "files": "Many files", "tree": "A tree of real files", "mix": "Servers",
+                "durable": "Durable writes", "databases": "Databases", "zeroes": "Zeroes"}
 
 MARGIN = 28
 LABEL_WIDTH = 212
@@ -116,7 +117,7 @@ def draw_bar(svg, x, y, value, colour, goal):
 
 def goal_of(run, name, peer):
     for goal in goals.GOALS:
-        if (goal.medium, goal.operation, goal.peer) == (run["medium"], name, peer):
+        if (goal.medium, goal.operation, goal.peer) == (run["medium"], name, peer) and not goal.beside:
             return goal.least
     return None
 

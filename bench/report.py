@@ -8,7 +8,8 @@ ratios of the rounds, because the two ran close to each other only within a roun
 import statistics
 import textwrap
 
-from bench.jobs import OPERATIONS, RATE, SECONDS
+from bench.jobs import DISK_SUITES, OPERATIONS
+from bench.operation import RATE, SECONDS
 
 LINE_MAX = 120
 PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
@@ -31,11 +32,21 @@ def per_count(sample, *keys):
     return value / sample["count"] if value is not None else None
 
 
+def round_of(sample):
+    """What ran close to each other has the same: the round, or a pair in it."""
+    return f"{sample['round']}.{sample['pair']}" if "pair" in sample else sample["round"]
+
+
+def latency(sample, which):
+    found = sample["costs"].get("latency_us") if sample["costs"] else None
+    return found[which] if found else None
+
+
 def cell_of(operation, samples):
     """What the samples of one operation on one peer come to."""
     return {
         "speed": median(speed(operation, s) for s in samples),
-        "by_round": {s["round"]: speed(operation, s) for s in samples},
+        "by_round": {round_of(s): speed(operation, s) for s in samples},
         "lowest": min(speed(operation, s) for s in samples),
         "highest": max(speed(operation, s) for s in samples),
         "samples": len(samples),
@@ -47,6 +58,8 @@ def cell_of(operation, samples):
         "machine_cpu_s": median(per_count(s, "machine_cpu_s") for s in samples),
         "daemon_cpu_s": median(per_count(s, "daemon_cpu_s") for s in samples),
         "daemon_peak_bytes": median((s["costs"] or {}).get("daemon_peak_bytes") for s in samples),
+        "latency_mean_us": median(latency(s, "mean") for s in samples),
+        "latency_p99_us": median(latency(s, "p99") for s in samples),
     }
 
 
@@ -66,6 +79,14 @@ def ratio(name, cells, peer):
     if "zfuse" not in cells or peer not in cells:
         return None
     ours, theirs = cells["zfuse"]["by_round"], cells[peer]["by_round"]
+    is_time = OPERATIONS[name].unit == SECONDS
+    return median(theirs[n] / ours[n] if is_time else ours[n] / theirs[n] for n in ours if n in theirs)
+
+
+def against(name, other, summary, peer):
+    """zfuse's speed at one operation over a peer's, or its own, at another; of one unit."""
+    ours = summary.get(name, {}).get("zfuse", {}).get("by_round", {})
+    theirs = summary.get(other, {}).get(peer, {}).get("by_round", {})
     is_time = OPERATIONS[name].unit == SECONDS
     return median(theirs[n] / ours[n] if is_time else ours[n] / theirs[n] for n in ours if n in theirs)
 
@@ -105,6 +126,11 @@ def short(value):
     return f"{value:.2f}" if value >= 0.0995 or value == 0 else f"{value:.3f}"
 
 
+def short_speed(operation, value):
+    """Some take microseconds, where others take minutes."""
+    return f"{value:.6f}" if operation.unit == SECONDS and value < 0.0095 else short(value)
+
+
 def short_ratio(value):
     if value is None:
         return "–"
@@ -137,16 +163,20 @@ def label(name):
 
 # ---- tables ----
 
+def peers_in(run, summary):
+    return [p for p in run["peers"] if any(p in cells for cells in summary.values())]
+
+
 def speed_table(run, summary):
-    rows = []
+    rows, peers = [], peers_in(run, summary)
     for name, cells in summary.items():
         row = [label(name)]
-        for peer in run["peers"]:
-            text = short(cells[peer]["speed"]) if peer in cells else "–"
+        for peer in peers:
+            text = short_speed(OPERATIONS[name], cells[peer]["speed"]) if peer in cells else "–"
             times = ratio(name, cells, peer)
             row.append(text if peer == "zfuse" or times is None else f"{text} ({short_ratio(times)})")
         rows.append(row)
-    return table(["", *run["peers"]], rows)
+    return table(["", *peers], rows)
 
 
 def has(summary, peer, key):
@@ -170,15 +200,27 @@ def device_table(run, summary):
     return table(["", *peers], rows) if rows else None
 
 
+def latency_table(run, summary):
+    """Mean and 99th percentile, of what measured them."""
+    peers = [p for p in run["peers"] if has(summary, p, "latency_mean_us")]
+    rows = []
+    for name, cells in summary.items():
+        if any(cell["latency_mean_us"] is not None for cell in cells.values()):
+            found = (cells.get(peer, {}) for peer in peers)
+            rows.append([name, *(f"{short(c.get('latency_mean_us'))} / {short(c.get('latency_p99_us'))}"
+                                 for c in found)])
+    return table(["µs", *peers], rows) if rows else None
+
+
 def cpu_table(run, summary):
     """Time of the processors: of the whole machine, and in brackets of the daemon."""
-    rows = []
+    rows, peers = [], peers_in(run, summary)
     for name, cells in summary.items():
         if all(cell["machine_cpu_s"] is None for cell in cells.values()):
             continue
-        found = (cells.get(peer, {}) for peer in run["peers"])
+        found = (cells.get(peer, {}) for peer in peers)
         rows.append([name, *(short_seconds(c.get("machine_cpu_s"), c.get("daemon_cpu_s")) for c in found)])
-    return table(["", *run["peers"]], rows) if rows else None
+    return table(["", *peers], rows) if rows else None
 
 
 def memory_table(run, summary):
@@ -219,13 +261,22 @@ def circumstances(run):
 
 
 def sections(run):
-    """[(heading, explanation, table)]"""
+    """[(heading, explanation, table)], of what is durable when it is answered after all the others."""
     summary = summarize(run)
+    of_disk = {name: cells for name, cells in summary.items() if OPERATIONS[name].suite in DISK_SUITES}
+    others = {name: cells for name, cells in summary.items() if name not in of_disk}
+    found = general_sections(run, others) if others else []
+    return found + [(f"Durable writes: {heading[0].lower()}{heading[1:]}", text, made)
+                    for heading, text, made in (general_sections(run, of_disk) if of_disk else [])]
+
+
+def general_sections(run, summary):
     found = [
         ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the "
          "median of the rounds' ratios; above 1, zfuse is faster.", speed_table(run, summary)),
         ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
+        ("Latency", "Mean / 99th percentile.", latency_table(run, summary)),
         ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",
          cpu_table(run, summary)),
         ("Memory", "The most that the daemon had resident.", memory_table(run, summary)),

@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 from bench import peers
-from bench.jobs import Jobs, OPERATIONS
-from bench.peers import PEERS, PeerError, Passthrough
+from bench.jobs import DISK_SUITES, SUITES, Jobs
+from bench.peers import PEERS, SPARSE, WRITTEN, WRITTEN_SMALL, PeerError, Passthrough
 
 PREFIX = "zfuse-bench-"
 
@@ -76,11 +76,18 @@ class Place:
         os.close(self.fd)
 
 
+def takes_part(peer, suite, round_number):
+    if peer.rounds_max is not None and round_number >= peer.rounds_max:
+        return False
+    return any(peer.does(operation) for operation in SUITES[suite])
+
+
 class Run:
     """All rounds on one medium. `settings`: see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
 
     def __init__(self, settings, medium, directory, sizes, tar):
         self.settings = settings
+        self.suites = settings.suites or [s for s in SUITES if medium == "disk" or s not in DISK_SUITES]
         self.directory = directory
         self.sizes = sizes
         self.tar = tar
@@ -89,8 +96,9 @@ class Run:
                        "machine": machine(), "left_out": {}, "notes": [], "failures": [], "samples": []}
 
     def note(self, text):
-        self.result["notes"].append(text)
-        say(text)
+        if text not in self.result["notes"]:
+            self.result["notes"].append(text)
+            say(text)
 
     def choose_peers(self):
         chosen = []
@@ -101,7 +109,7 @@ class Run:
                 say(f"{name} is left out: {reason}")
             else:
                 chosen.append(name)
-        if Passthrough.name in chosen and "files" in self.settings.suites \
+        if Passthrough.name in chosen and "files" in self.suites \
                 and self.sizes.files > Passthrough.files_max():
             self.sizes.files = Passthrough.files_max()
             self.note(f"{self.sizes.files:,} files instead of {type(self.sizes)().files:,}: passthrough_hp keeps a "
@@ -119,27 +127,34 @@ class Run:
             self.note(f"the tree has {self.tar.entries:,} entries, {self.tar.size / (1 << 20):.0f} MiB as a tar")
         with Place(self.directory) as place:
             for number in range(self.settings.rounds):
-                for suite in self.settings.suites:
+                for suite in self.suites:
                     for name in rotated(chosen, number):
-                        if not PEERS[name].takes_part(suite, number):
+                        if not takes_part(PEERS[name], suite, number):
                             continue
                         say(f"{self.result['medium']}, round {number + 1} of {self.settings.rounds}: {suite}, {name}")
                         self.run_suite(number, suite, name, place)
         return self.result
 
     def run_suite(self, number, suite, name, place):
-        def sink(operation, count, seconds, costs):
-            self.result["samples"].append({"peer": name, "operation": operation.name, "round": number, "count": count,
+        def sink(operation, count, seconds, costs, pair):
+            numbers = {"round": number} if pair is None else {"round": number, "pair": pair}
+            self.result["samples"].append({"peer": name, "operation": operation.name, **numbers, "count": count,
                                            "seconds": seconds, "costs": costs})
 
         try:
-            with PEERS[name](place / name, self.settings) as peer:
-                Jobs(self.settings.build, self.sizes, self.tar, sink).run_suite(suite, peer)
+            with PEERS[name](place / name, self.settings, self.kind_of_image(suite)) as peer:
+                Jobs(self.settings.build, self.sizes, self.tar, number, sink, self.note).run_suite(suite, peer)
         except PeerError as e:
             done = [s["operation"] for s in self.result["samples"] if s["peer"] == name and s["round"] == number]
-            missing = [o.name for o in OPERATIONS.values() if o.suite == suite and o.name not in done]
+            missing = [o.name for o in SUITES[suite] if o.name not in done and PEERS[name].does(o)]
             self.result["failures"].append({"peer": name, "round": number, "suite": suite, "error": str(e)})
             say(f"{name} failed at {missing[0] if missing else 'its end'}: {e}")
+
+
+    def kind_of_image(self, suite):
+        if suite not in ("durable", "databases"):
+            return SPARSE
+        return WRITTEN_SMALL if self.settings.quick else WRITTEN
 
 
 def filesystem_type(directory):

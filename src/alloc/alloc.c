@@ -100,6 +100,8 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	alloc->zones = calloc(alloc->zone_count, sizeof(*alloc->zones));
 	r = alloc->zones ? check_active(alloc) : -ENOMEM;
 	if (r == 0)
+		r = zf_alloc_overwrite_init(alloc);
+	if (r == 0)
 		r = read_report(alloc);
 	if (r < 0) {
 		zf_alloc_free(alloc);
@@ -117,6 +119,7 @@ void zf_alloc_free(struct zf_alloc *alloc)
 		return;
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
 		free(alloc->meta_runs[c].runs);
+	zf_alloc_overwrite_deinit(alloc);
 	free(alloc->zones);
 	zf_mutex_deinit(&alloc->lock);
 	free(alloc);

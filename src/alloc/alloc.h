@@ -161,6 +161,7 @@ struct zf_space {
 	uint64_t total;	    /* bytes of the zones that can hold data or metadata */
 	uint64_t live;	    /* bytes named by extents and nodes */
 	uint64_t unusable;  /* written - live: comes back by resets */
+	uint64_t in_place;  /* not live, in zones for what is written in place: for such data only */
 	uint64_t reserved;  /* promised and kept back */
 	uint64_t kept;	    /* for the owners of ZERO extents */
 	uint64_t available; /* what a user can still write now */
@@ -199,8 +200,11 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 
-/* 0 if [address, address+len) is written data of one zone that extents may name; else -EUCLEAN. */
-int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/*
+ * 0 if [address, address+len) is written data of one zone that extents may name, those that are
+ * `in_place` or the others; else -EUCLEAN.
+ */
+int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len, bool in_place);
 
 /*
  * A read looked up an address in this zone (while what protects the lookup was still held), and has

@@ -3,6 +3,9 @@
 #ifndef ZF_ALLOC_ALLOC_INTERNAL_H
 #define ZF_ALLOC_ALLOC_INTERNAL_H
 
+#include <bsd/sys/queue.h>
+#include <stdatomic.h>
+
 #include "alloc/alloc.h"
 #include "base/bits.h"
 
@@ -33,6 +36,27 @@
 struct runs {
 	struct zf_meta_run *runs;
 	unsigned int count, room;
+};
+
+/* Bytes of an OVERWRITE zone that no extent names any more, and that are not given out yet. */
+struct zf_freed {
+	STAILQ_ENTRY(zf_freed) link;
+	uint64_t address, len;
+	uint64_t generation; /* the transaction that freed them */
+	uint64_t era;	     /* in which that was durable; 0: it is not */
+};
+
+/* See alloc/overwrite.h. */
+struct zf_overwrite {
+	struct zf_overwrite_map {
+		uint8_t *bits; /* a bit a block that is not free; NULL: none is */
+		uint32_t used; /* of them */
+	} *maps;	       /* of the conventional zones */
+	STAILQ_HEAD(, zf_freed) freed;
+	uint64_t era;
+	unsigned int holds[2];	/* taken in this era, and in the one before it; by number */
+	bool distrusted;	/* maps are not what the tree says */
+	atomic_uint zone_count; /* of the role; read without the lock */
 };
 
 struct zf_alloc {
@@ -68,6 +92,8 @@ struct zf_alloc {
 	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */
 	uint64_t kept_spent;  /* of those, what was used: garbage is in its place */
 	uint64_t kept_short;  /* and what gave way, or was lost to a crash */
+
+	struct zf_overwrite overwrite;
 };
 
 /* Of the largest zone. */
@@ -155,5 +181,20 @@ void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks);
 
 void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- overwrite.c ---- */
+
+int zf_alloc_overwrite_init(struct zf_alloc *alloc);
+void zf_alloc_overwrite_deinit(struct zf_alloc *alloc);
+/* No extent names these bytes any more, by the running transaction. */
+void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/* A replay makes bytes live that it may have freed before. */
+void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/* Makes free what was freed long enough ago. */
+void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent);
+/* Is anything in this zone not free? */
+bool zf_alloc_overwrite_in_use_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* The zone gives up its role, if it is that one. */
+void zf_alloc_overwrite_left_locked(struct zf_alloc *alloc, uint32_t zone_no);
 
 #endif

@@ -69,7 +69,7 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zf_mutex_unlock(&alloc->lock);
 }
 
-int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len, bool in_place)
 {
 	const struct zf_geometry *geometry = alloc->geometry;
 	uint64_t zone_no = address / geometry->zone_size;
@@ -89,9 +89,11 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
 	pointer = (uint64_t)alloc->zones[zone_no].pointer << ZF_BLOCK_SHIFT;
 	role = alloc->zones[zone_no].role;
 	zf_mutex_unlock(&alloc->lock);
-	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE)
+	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE ||
+	    (role == ZF_ROLE_OVERWRITE) != in_place)
 		return zf_report_corrupt(alloc->report, "extent", address,
-					 "zone has role %u, expected one for data", role);
+					 "zone has role %u, expected one for data %s", role,
+					 in_place ? "in place" : "by appends");
 	if (offset >= pointer || len > pointer - offset)
 		return zf_report_corrupt(alloc->report, "extent", address,
 					 "end has %" PRIu64
@@ -110,6 +112,8 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	assert(end <= zone->pointer);
 	/* A hostile image may count too many, and then have its log name more. */
 	zone->live = (uint32_t)zf_min_u64(zone->live + (len >> ZF_BLOCK_SHIFT), zone->pointer);
+	if (zone->held && zone->role == ZF_ROLE_OVERWRITE)
+		zf_alloc_overwrite_live_again_locked(alloc, address, len);
 	if (end > zone->written)
 		zone->written = (uint32_t)end;
 	zone->emptied_generation = 0;
@@ -127,6 +131,8 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	zf_mutex_lock(&alloc->lock);
 	/* A hostile image may name bytes twice; its count must not wrap. */
 	zone->live -= blocks < zone->live ? blocks : zone->live;
+	if (zone->role == ZF_ROLE_OVERWRITE)
+		zf_alloc_overwrite_freed_locked(alloc, address, len);
 	zf_alloc_dirty_locked(alloc, zone_no);
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	zf_mutex_unlock(&alloc->lock);

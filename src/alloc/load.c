@@ -35,6 +35,14 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
 					 "role has none, expected one for %" PRIu64 " bytes",
 					 pointer);
+	if (disk->role == ZF_ROLE_OVERWRITE &&
+	    (!zone_is_conventional(alloc, zone_no) || pointer != capacity))
+		return zf_report_corrupt(alloc->report, "zone item", zone_no,
+					 "role has %u, expected another one for pointer %" PRIu64
+					 " of a %s zone",
+					 disk->role, pointer,
+					 zone_is_conventional(alloc, zone_no) ? "conventional"
+									      : "sequential");
 	if (!zf_is_zero(disk->reserved_a, sizeof(disk->reserved_a)) ||
 	    !zf_is_zero(disk->reserved_b, sizeof(disk->reserved_b)))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
@@ -115,6 +123,8 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	zone->live = (uint32_t)(zf_le64_get(disk->live) >> ZF_BLOCK_SHIFT);
 	if (zone->role == ZF_ROLE_META)
 		alloc->node_live_blocks += zone->live;
+	if (zone->role == ZF_ROLE_OVERWRITE)
+		atomic_fetch_add(&alloc->overwrite.zone_count, 1);
 	zone->reset_generation = zf_le64_get(disk->reset_generation);
 	zone->emptied_generation = zf_le64_get(disk->emptied_generation);
 	zone->write_generation = zf_le64_get(disk->write_generation);

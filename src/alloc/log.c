@@ -363,7 +363,9 @@ int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 				      "end has %" PRIu64 ", expected at most the pointer, %" PRIu64,
 				      offset + len, (uint64_t)zone->pointer << ZF_BLOCK_SHIFT);
 	} else {
-		if (zone->role == ZF_ROLE_NONE || zone->role == ZF_ROLE_META)
+		if (zone->role == ZF_ROLE_OVERWRITE && zone->live == 0)
+			zf_alloc_overwrite_left_locked(alloc, (uint32_t)zone_no);
+		if (zone->live == 0 && zone->role != ZF_ROLE_COLD && zone->role != ZF_ROLE_LOG)
 			zone->role = ZF_ROLE_HOT;
 		zone->held = true;
 		zf_alloc_dirty_locked(alloc, (uint32_t)zone_no);

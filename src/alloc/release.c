@@ -88,6 +88,7 @@ static bool may_reset(const struct zf_alloc *alloc, uint32_t zone_no, bool urgen
 		committed = UINT64_MAX;
 	return zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->readers == 0 &&
 	       has_no_summary(zone) && zone->emptied_generation != 0 &&
+	       !zf_alloc_overwrite_in_use_locked(alloc, zone_no) &&
 	       zone->emptied_generation + (urgent ? 0 : 1) <= committed;
 }
 
@@ -120,6 +121,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	} else {
 		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
 
+		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;

@@ -114,7 +114,10 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 			continue;
 		space.total += zone->capacity;
 		space.live += live;
-		space.unusable += zone->pointer - live;
+		if (zone->role == ZF_ROLE_OVERWRITE)
+			space.in_place += zone->pointer - live;
+		else
+			space.unusable += zone->pointer - live;
 		emptied += zf_alloc_holds_nothing_locked(alloc, z);
 	}
 	/* A writer who needs them waits for the commits that give them back. */
@@ -130,6 +133,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 	space.total <<= ZF_BLOCK_SHIFT;
 	space.live <<= ZF_BLOCK_SHIFT;
 	space.unusable <<= ZF_BLOCK_SHIFT;
+	space.in_place <<= ZF_BLOCK_SHIFT;
 	space.available <<= ZF_BLOCK_SHIFT;
 	space.reserved <<= ZF_BLOCK_SHIFT;
 	space.kept <<= ZF_BLOCK_SHIFT;

@@ -391,6 +391,7 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	zf_mutex_lock(&alloc->lock);
 	release_unused_tail_locked(alloc, frozen);
 	alloc->committed = frozen->generation;
+	zf_alloc_overwrite_release_locked(alloc, false);
 	for (uint32_t z = 0; z < alloc->zone_count; z++)
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)
 			alloc->zones[z].summary = ZF_SUMMARY_NONE;

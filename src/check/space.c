@@ -21,6 +21,7 @@ struct merge {
 	size_t first;		 /* claims before it are covered, or reported */
 	uint64_t summary_end;	 /* behind the last summary entry */
 	uint64_t verified_end;	 /* data below it was verified */
+	bool has_extent;	 /* the entry, if it is of data in place */
 	struct zf_vector shares; /* struct share */
 };
 
@@ -57,6 +58,21 @@ static void count_live(struct zf_check *check, uint64_t from, uint64_t to)
 	check->counts.data_bytes += to - from;
 }
 
+static void check_zone_role(struct zf_check *check, const struct zf_check_claim *claim)
+{
+	uint64_t zone_no = claim->address / check->geometry->zone_size;
+	uint8_t role = check->zones[zone_no].role;
+
+	if (check->zones[zone_no].has_item &&
+	    (role == ZF_ROLE_OVERWRITE) != !!(claim->flags & ZF_EXTENT_OVERWRITE))
+		zf_check_corrupt(check, "extent of inode", claim->ino,
+				 "flags has %u, expected %s, by the role of zone %" PRIu64
+				 " (key offset %" PRIu64 ")",
+				 claim->flags,
+				 role == ZF_ROLE_OVERWRITE ? "OVERWRITE" : "not OVERWRITE", zone_no,
+				 claim->offset);
+}
+
 static void check_overlaps(struct zf_check *check)
 {
 	const struct zf_check_claim *widest = NULL; /* the one that reaches farthest so far */
@@ -74,6 +90,7 @@ static void check_overlaps(struct zf_check *check)
 					 claim->address, widest->ino,
 					 widest->offset + (claim->address - widest->address),
 					 claim->offset);
+		check_zone_role(check, claim);
 		count_live(check, zf_max_u64(claim->address, end), claim_end);
 		if (claim_end > end) {
 			end = claim_end;
@@ -94,6 +111,29 @@ static void not_covered(struct zf_check *check, struct zf_check_claim *claim)
 	claim->covered = claim->blocks;
 }
 
+/* Entries of what is written in place are of one extent each, and as long as that is. */
+static bool is_of_its_kind(struct zf_check *check, struct merge *merge,
+			   struct zf_check_claim *claim, uint64_t start, uint64_t end,
+			   const struct zf_disk_summary *summary)
+{
+	bool in_place = zf_le32_get(summary->flags) & ZF_SUMMARY_OVERWRITE;
+	bool wanted = claim->flags & ZF_EXTENT_OVERWRITE;
+
+	if (in_place == wanted &&
+	    (!wanted || (claim->address == start && claim->address + claim_len(claim) == end))) {
+		merge->has_extent |= wanted;
+		return true;
+	}
+	zf_check_corrupt(check, "summary of address", start,
+			 "flags has %u and count %u, expected %u and %s%u for the extent of inode "
+			 "%" PRIu64 " (key offset %" PRIu64 ")",
+			 zf_le32_get(summary->flags), zf_le32_get(summary->count),
+			 wanted ? ZF_SUMMARY_OVERWRITE : 0, wanted ? "" : "not less than ",
+			 wanted ? claim->blocks : 1, claim->ino, claim->offset);
+	claim->covered = claim->blocks;
+	return false;
+}
+
 /* One claim against the summary entry at `start`, which covers [start, end). */
 static int cover_claim(struct zf_check *check, struct merge *merge, struct zf_check_claim *claim,
 		       uint64_t start, uint64_t end, const struct zf_disk_summary *summary,
@@ -108,6 +148,8 @@ static int cover_claim(struct zf_check *check, struct merge *merge, struct zf_ch
 		not_covered(check, claim);
 		return 0;
 	}
+	if (!is_of_its_kind(check, merge, claim, start, end, summary))
+		return 0;
 	if (!(claim->flags & ZF_EXTENT_SHARED) &&
 	    (zf_le64_get(summary->ino) != claim->ino || written != offset))
 		zf_check_corrupt(check, "summary of address", start,
@@ -150,6 +192,7 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 	struct merge *merge = arg;
 	struct zf_disk_summary summary;
 	uint64_t start = key->objectid, bytes;
+	int r;
 
 	if (zf_item_check(&merge->item_check, ZF_TREE_SUMMARY, key, value, len) < 0)
 		return 0;
@@ -167,8 +210,17 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 				 ", where the entry before ends",
 				 start, merge->summary_end);
 	merge->summary_end = zf_max_u64(merge->summary_end, start + bytes);
-	return cover_claims(check, merge, start, start + bytes, &summary,
-			    (const struct zf_le64 *)((const uint8_t *)value + sizeof(summary)));
+	merge->has_extent = false;
+	r = cover_claims(check, merge, start, start + bytes, &summary,
+			 (const struct zf_le64 *)((const uint8_t *)value + sizeof(summary)));
+	/* Elsewhere an entry may outlive its extent; here it would keep its room for ever. */
+	if (r == 0 && (zf_le32_get(summary.flags) & ZF_SUMMARY_OVERWRITE) && !merge->has_extent &&
+	    !check->trees[ZF_TREE_FS].lost)
+		zf_check_corrupt(check, "summary of address", start,
+				 "flags has OVERWRITE, expected an extent of inode %" PRIu64
+				 " that is as long",
+				 zf_le64_get(summary.ino));
+	return r;
 }
 
 static int check_summary(struct zf_check *check, struct merge *merge)

@@ -97,6 +97,13 @@ static void check_item(struct zf_check *check, uint64_t zone_no, const struct zf
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has 0, expected one for %" PRIu64 " written bytes",
 				 zone->pointer);
+	if (zone->role == ZF_ROLE_OVERWRITE &&
+	    (!zone->conventional || zone->pointer != zone->capacity))
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has %u, expected another one for pointer %" PRIu64
+				 " of a %s zone",
+				 zone->role, zone->pointer,
+				 zone->conventional ? "conventional" : "sequential");
 	check_item_generations(check, zone_no, disk);
 }
 

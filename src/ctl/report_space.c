@@ -42,6 +42,7 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	zf_json_add_u64(result, "total", space.total);
 	zf_json_add_u64(result, "live", space.live);
 	zf_json_add_u64(result, "unusable", space.unusable);
+	zf_json_add_u64(result, "in_place", space.in_place);
 	zf_json_add_u64(result, "reserved", space.reserved);
 	zf_json_add_u64(result, "kept", space.kept);
 	zf_json_add_u64(result, "available", space.available);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/overwrite.h"
 #include "base/hash.h"
 #include "fs/inode.h"
 
@@ -67,8 +68,11 @@ void zf_append_end(struct zf_append *append)
 
 	if (append->granted)
 		zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
-	zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
-			   (uint64_t)append->count * ZF_BLOCK_ITEMS);
+	if (append->in_place)
+		zf_alloc_overwrite_let_go(fs->alloc, append->hold);
+	else
+		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
+				   (uint64_t)append->count * ZF_BLOCK_ITEMS);
 	zf_pool_give(&fs->flush, chain);
 	atomic_fetch_sub(&fs->flush.flight_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
 	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
@@ -197,10 +201,19 @@ void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *g
 	append->io.result = 0;
 }
 
-static void submit(struct zf_append *append)
+static void to_device(struct zf_append *append, unsigned int parts)
 {
 	struct zf_fs *fs = append->fs;
 
+	atomic_store(&append->unfinished, parts);
+	zf_mutex_lock(&fs->flush.lock);
+	fs->flush.submitted++;
+	zf_mutex_unlock(&fs->flush.lock);
+	zf_dev_submit(fs->dev, &append->io);
+}
+
+static void submit(struct zf_append *append)
+{
 	append->io = (struct zf_io){
 		.op = append->grant.address ? ZF_IO_WRITE : ZF_IO_APPEND,
 		.addr = append->grant.address ? append->grant.address : append->grant.zone_start,
@@ -210,11 +223,7 @@ static void submit(struct zf_append *append)
 		.iovcnt = zf_append_fill_iov(append),
 		.done = append_completed,
 	};
-	atomic_store(&append->unfinished, 2);
-	zf_mutex_lock(&fs->flush.lock);
-	fs->flush.submitted++;
-	zf_mutex_unlock(&fs->flush.lock);
-	zf_dev_submit(fs->dev, &append->io);
+	to_device(append, 2);
 	/* The buffers do not change while they are in flight: this time costs nobody anything. */
 	zf_append_sum(append);
 	finish_part(append);
@@ -257,6 +266,32 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 		submit(append);
 	}
 	return 0;
+}
+
+static void prepare_in_place(struct zf_append *append, bool fua)
+{
+	append->fua = fua;
+	append->io = (struct zf_io){
+		.op = ZF_IO_WRITE,
+		.fua = fua,
+		.addr = append->blocks[0]->address,
+		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
+		.iov = append->iov,
+		.iovcnt = zf_append_fill_iov(append),
+		.done = append_completed,
+	};
+}
+
+void zf_append_submit_in_place(struct zf_append *append, bool fua)
+{
+	prepare_in_place(append, fua);
+	to_device(append, 1);
+}
+
+void zf_append_run_in_place(struct zf_append *append)
+{
+	prepare_in_place(append, true);
+	append->io.result = zf_dev_run(append->fs->dev, &append->io);
 }
 
 bool zf_append_retry(struct zf_append *append)

@@ -32,6 +32,8 @@ struct zf_append {
 	struct zf_fs *fs;
 	struct zf_append_grant grant;
 	bool granted;
+	bool in_place;	   /* of one segment, and without a grant: fs/in_place.h ... */
+	unsigned int hold; /* ... but with one of these: alloc/overwrite.h */
 	bool retried;
 	bool fua;		/* what lands is durable */
 	bool looked_at;		/* its unfinished segments count as held */
@@ -70,6 +72,9 @@ void zf_append_enqueue(struct zf_append *append);
 int zf_append_submit_waiting(struct zf_fs *fs);
 /* The device failed it: once more, in another zone. False: that was the second time, or no room. */
 bool zf_append_retry(struct zf_append *append);
+/* Writes one that is in place: later on to be landed like others; or now, by this thread. */
+void zf_append_submit_in_place(struct zf_append *append, bool fua);
+void zf_append_run_in_place(struct zf_append *append);
 /* Nothing in flight can make room any more: gives up the first one that waits. */
 void zf_append_give_up_waiting(struct zf_fs *fs, int error);
 

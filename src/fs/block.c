@@ -207,6 +207,7 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	block->state = ZF_BLOCK_DIRTY;
 	block->failed = false;
 	block->lent = false;
+	block->address = 0;
 	block->blocked = flight != NULL;
 	block->landed_end = flight ? flight->landed_end : bytes_within(size, block->index);
 	block->landed_end_next = bytes_within(size, block->index);
@@ -216,12 +217,20 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	join_age(data, block);
 }
 
+void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address)
+{
+	assert(block->state == ZF_BLOCK_DIRTY && !block->address && address);
+	block->address = address;
+	data->in_place++;
+}
+
 void zf_block_revive_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->failed && !block->blocked);
 	block->failed = false;
 	data->failed--;
 	data->ready++;
+	data->in_place += block->address != 0;
 	join_age(data, block);
 }
 
@@ -270,6 +279,7 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 	zf_block_take_back_locked(data, block);
 	RB_REMOVE(zf_block_tree, &data->flight, block);
 	data->blocks--;
+	data->in_place -= block->address != 0;
 	TAILQ_REMOVE(&data->age, block, age_link);
 	block->state = ZF_BLOCK_GONE;
 	if (above) {
@@ -303,6 +313,7 @@ void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 	} else {
 		TAILQ_REMOVE(&data->age, block, age_link);
 		data->ready -= !block->blocked;
+		data->in_place -= block->address != 0;
 	}
 	block->state = ZF_BLOCK_GONE;
 	block->next = NULL;

@@ -38,6 +38,8 @@ struct zf_block {
 	struct zf_block *next; /* in the pool, and in chains taken from it */
 	uint8_t *bytes;	       /* ZF_BLOCK_SIZE, aligned to it */
 	uint64_t index;	       /* in the file */
+	/* Where it is written in place; then it has reserved nothing. 0: it goes with an append. */
+	uint64_t address;
 	uint64_t seq;	       /* data->next_seq when it became dirty */
 	uint64_t born_ms;      /* monotonic; when it became dirty */
 	/*
@@ -74,6 +76,8 @@ struct zf_block *zf_block_next_locked(struct zf_data *data, uint64_t index);
  * up to there are taken to be right.
  */
 void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, uint64_t size);
+/* A block that has just become dirty is written in place. */
+void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address);
 /* A failed block was written again: it is ready once more, with the writer's reservation. */
 void zf_block_revive_locked(struct zf_data *data, struct zf_block *block);
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* DIRTY -> FLIGHT */

@@ -91,6 +91,7 @@ struct zf_data {
 	uint64_t next_seq;
 	uint32_t blocks; /* in the two trees */
 	uint32_t ready;	 /* dirty blocks that a flush may take */
+	uint32_t in_place; /* of those in the two trees, not failed, what is written in place */
 	uint32_t failed; /* dirty blocks whose append failed: kept to be read */
 	uint32_t held;	 /* segments of appends that wait for an earlier block of this file */
 	int error;	 /* of a failed append: reported by the next fsync, once */
@@ -199,7 +200,7 @@ unsigned int zf_data_land(struct zf_fs *fs);
 
 /* Is anything of this inode not in the trees yet? (rename over a file, P2) */
 bool zf_data_is_dirty(struct zf_inode *inode);
-/* How many bytes are not in the trees yet, in whole blocks. */
+/* How many bytes have no place on the device yet, in whole blocks. */
 uint64_t zf_data_memory_bytes(struct zf_inode *inode);
 /*
  * May the number of the file's blocks still be other than what it has plus those in memory? Not

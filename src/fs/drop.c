@@ -116,8 +116,8 @@ int zf_drop_finish(struct zf_inode *inode, bool may_wait)
 static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	unsigned int *left = arg;
-	/* An item, and its name if it is shared. */
-	unsigned int edits = extent->flags & ZF_EXTENT_SHARED ? 2 : 1;
+	/* An item, and its name if it has one. */
+	unsigned int edits = extent->flags & (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE) ? 2 : 1;
 
 	(void)bytes;
 	if (*left < edits)

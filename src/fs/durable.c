@@ -11,6 +11,7 @@
 #include "fs/changes.h"
 #include "fs/describe.h"
 #include "fs/flush.h"
+#include "fs/in_place.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
 #include "fs/land.h"
@@ -113,7 +114,7 @@ static bool has_changed(const struct sync *sync)
 {
 	struct zf_inode *inode = sync->inode;
 
-	if (sync->rider || inode->data.changes.count > 0)
+	if (sync->rider || inode->data.changes.count > 0 || inode->essential_dirty)
 		return true;
 	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
 }
@@ -210,6 +211,10 @@ static int attempt(struct zf_inode *inode, bool data_only)
 		return WANTS_COMMIT;
 	}
 	r = log_locked(&sync);
+	if (r == 0 && !inode->essential_dirty) {
+		inode->essential = 0;
+		inode->essential_record = sync.part.sequence;
+	}
 	dismiss_rider(&sync);
 	zf_log_leave(log);
 	zf_data_unlock(inode);
@@ -238,8 +243,11 @@ static int prepare(struct zf_inode *inode)
 int zf_durable_inode(struct zf_inode *inode, bool data_only)
 {
 	struct zf_log *log = inode->fs->log;
-	int r = WANTS_LANDING;
+	int r = zf_data_flush_in_place(inode, data_only);
 
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = WANTS_LANDING;
 	if (!log || inode->type != S_IFREG)
 		return log ? zf_durable_names(inode->fs) : commit(inode);
 	for (unsigned int i = 0; i < ATTEMPTS_MAX && r == WANTS_LANDING; i++) {

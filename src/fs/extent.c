@@ -34,11 +34,6 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 
 	if (r < 0)
 		return r;
-	if (disk->flags & ZF_EXTENT_OVERWRITE)
-		return zf_report_corrupt(reader->check.report, "extent of inode", key->objectid,
-					 "flags has %u, expected without OVERWRITE (key offset %" PRIu64
-					 ")",
-					 disk->flags, key->offset);
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,
 		.len = zf_le64_get(disk->len),
@@ -50,7 +45,7 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 	if (ret_extent->type != ZF_EXTENT_DATA)
 		return 0;
 	return zf_alloc_check_extent(reader->inode->fs->alloc, ret_extent->address,
-				     ret_extent->len);
+				     ret_extent->len, disk->flags & ZF_EXTENT_OVERWRITE);
 }
 
 static bool is_extent_of(const struct zf_key *key, const struct zf_inode *inode)

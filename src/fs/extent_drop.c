@@ -57,15 +57,15 @@ static int forget_dropped(struct zf_extent_editor *editor, const struct zf_exten
 /* Keeps as many from the front as have at most `names` names. Returns how many names those have. */
 static unsigned int bound_names(struct zf_extents *extents, unsigned int names)
 {
-	unsigned int shared = 0;
+	unsigned int named = 0;
 
 	for (unsigned int i = 0; i < extents->count; i++) {
-		if (zf_extent_is_shared(&extents->at[i]) && shared++ == names) {
+		if (zf_extent_has_name(&extents->at[i]) && named++ == names) {
 			extents->count = i;
 			return names;
 		}
 	}
-	return shared;
+	return named;
 }
 
 /* Whole extents, in one sweep over `nodes` nodes. 1: there are more. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "fs/overwrite.h"
 #include "fs/share.h"
 
 void zf_extent_editor_init(struct zf_extent_editor *editor, struct zf_inode *inode,
@@ -61,11 +62,20 @@ int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset)
 		editor, zf_tree_delete(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key));
 }
 
-/* ---- shared extents ---- */
+/* ---- extents with names ---- */
 
 int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent)
 {
+	if (extent->flags & ZF_EXTENT_OVERWRITE)
+		return zf_overwrite_check(editor, extent);
 	return zf_extent_is_shared(extent) ? zf_share_check(editor, extent) : 0;
+}
+
+int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent)
+{
+	if (extent->flags & ZF_EXTENT_OVERWRITE)
+		return zf_overwrite_add(editor, extent);
+	return zf_extent_is_shared(extent) ? zf_share_add(editor, extent) : 0;
 }
 
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
@@ -74,6 +84,8 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
 	if (zf_extent_is_shared(extent))
 		return zf_share_cut(editor, extent, from, to, ret_dead);
 	*ret_dead = zf_extent_part(extent, from, to).len;
+	if (extent->flags & ZF_EXTENT_OVERWRITE)
+		return zf_overwrite_cut(editor, extent, from, to);
 	return 0;
 }
 

@@ -30,16 +30,25 @@ void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret
 /* What failed in the middle of a change has torn it, wherever that was. Returns r. */
 int zf_extent_end_change(struct zf_extent_editor *editor, int r);
 
-/* How many an extent takes: its item, and its name if it is shared. */
-static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
+/* Has it an entry in another tree, as a name: shared in the share tree, overwritten in the summary?
+ */
+static inline bool zf_extent_has_name(const struct zf_extent *extent)
 {
-	return 1u + zf_extent_is_shared(extent);
+	return extent->flags & (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE);
 }
 
-/* ---- shared extents ---- */
+/* How many an extent takes: its item, and its name if it has one. */
+static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
+{
+	return 1u + zf_extent_has_name(extent);
+}
 
-/* Before the first edit of a change: what it will ask of the share tree is there. */
+/* ---- extents with names ---- */
+
+/* Before the first edit of a change: what it will ask of the other tree is there. */
 int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/* It was made. One edit, or none if it has no name. */
+int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /* The part in [from, to) is given up: *ret_dead bytes of it nobody else names. At most 2 edits. */
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      uint64_t from, uint64_t to, uint64_t *ret_dead);

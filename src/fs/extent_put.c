@@ -22,7 +22,7 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 		       left->offset + left->len == right->offset &&
 		       left->len + right->len <= ZF_EXTENT_ZERO_MAX;
 	return left->type == ZF_EXTENT_DATA && right->type == ZF_EXTENT_DATA &&
-	       left->flags == right->flags && !zf_extent_is_shared(left) &&
+	       left->flags == right->flags && !zf_extent_has_name(left) &&
 	       left->offset + left->len == right->offset &&
 	       left->address + left->len == right->address &&
 	       left->len + right->len <= ZF_EXTENT_MAX &&
@@ -275,8 +275,8 @@ int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *exten
 		r = give_up_replaced(editor, &put);
 	if (r == 0)
 		r = apply_put(editor, &put);
-	if (r == 0 && !ZF_PLANTED(ZF_BUG_CLONE_WITHOUT_SHARE) && zf_extent_is_shared(&put.extent))
-		r = zf_share_add(editor, &put.extent);
+	if (r == 0 && !ZF_PLANTED(ZF_BUG_CLONE_WITHOUT_SHARE))
+		r = zf_extent_add_name(editor, &put.extent);
 	assert(editor->edits - editor->began <= ZF_EXTENT_PUT_EDITS);
 	if (r < 0)
 		return zf_extent_end_change(editor, r);
@@ -295,7 +295,7 @@ int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *ext
 	struct zf_extent right = zf_extent_part(extent, to, UINT64_MAX);
 	int r = 0;
 
-	assert(extent->type == ZF_EXTENT_DATA && !zf_extent_is_shared(extent));
+	assert(extent->type == ZF_EXTENT_DATA && !zf_extent_has_name(extent));
 	assert(piece.len > 0 && piece.len <= ZF_SHARE_MAX);
 	piece.flags |= ZF_EXTENT_SHARED;
 	editor->began = editor->edits;

@@ -20,6 +20,7 @@
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode_flags.h"
+#include "fs/overwrite.h"
 #include "fs/size.h"
 #include "fs/truncate.h"
 #include "fs/xattr.h"
@@ -526,6 +527,38 @@ static int run(struct falloc *falloc)
 	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, false) : r;
 }
 
+/*
+ * What can be overwritten in place, if the device has zones for that; and ZERO extents for the rest:
+ * what lies before the first whole block, and what there was no room for.
+ */
+static int write_zeroes(struct falloc *falloc)
+{
+	struct zf_inode *inode = falloc->inode;
+	uint64_t from = zf_align_up(falloc->from, ZF_BLOCK_SIZE);
+	uint64_t to = zf_align_down(falloc->to, ZF_BLOCK_SIZE), done;
+	struct falloc head, tail;
+	int r;
+
+	falloc->mode = FALLOC_FL_ZERO_RANGE;
+	head = tail = *falloc;
+	zf_rwlock_rdlock(&inode->lock);
+	/* As far as the file goes, its last block is a whole one. */
+	if (falloc->to >= inode->item.size)
+		to = zf_align_up(falloc->to, ZF_BLOCK_SIZE);
+	falloc->durable = zf_inode_is_sync(inode);
+	zf_rwlock_unlock(&inode->lock);
+	r = zf_overwrite_allocate(inode, falloc->ctx, from, to, falloc->to, &done);
+	if (r < 0 || done <= from)
+		return r < 0 ? r : run(falloc);
+	tail.from = done;
+	head.to = from;
+	if (tail.from < tail.to)
+		r = run(&tail);
+	if (r == 0 && head.from < head.to)
+		r = run(&head);
+	return r == 0 && falloc->durable ? zf_durable_inode(inode, false) : r;
+}
+
 static int check_mode(int mode)
 {
 	switch (mode) {
@@ -567,7 +600,7 @@ int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, in
 	if (r == 0)
 		r = zf_xattr_drop_capability(falloc.inode, ctx);
 	if (r == 0)
-		r = run(&falloc);
+		r = mode == ZF_FALLOC_WRITE_ZEROES ? write_zeroes(&falloc) : run(&falloc);
 	zf_inode_put(falloc.inode);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "fs/access.h"
 #include "fs/append.h"
 #include "fs/extent.h"
+#include "fs/in_place.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
 
@@ -45,7 +46,7 @@ static unsigned int pack_blocks(struct zf_append *append, struct zf_inode *inode
 	     block && data->ready > 0 && append->count < append->capacity; block = next) {
 		next = RB_NEXT(zf_block_tree, &data->dirty, block);
 		*from = block->index + 1;
-		if (block->blocked || block->failed)
+		if (block->blocked || block->failed || block->address)
 			continue;
 		zf_block_take_off_locked(data, block);
 		append->blocks[append->count++] = block;
@@ -96,6 +97,8 @@ static int start(struct packer *packer, struct zf_inode *inode)
 {
 	int r = zf_inline_flush(inode);
 
+	if (r == 0)
+		r = zf_in_place_start(inode, packer->fua);
 	return r < 0 ? r : pack_inode(packer, inode, false);
 }
 
@@ -168,6 +171,19 @@ static void settle(struct zf_inode *inode)
 	zf_data_unlock(inode);
 }
 
+static int store(struct zf_inode *inode, struct zf_trans *trans)
+{
+	uint64_t essential = inode->essential, record = inode->essential_record;
+	bool times_only = !inode->essential_dirty;
+	int r = zf_inode_store(inode, trans);
+
+	if (r == 0 && times_only) {
+		inode->essential = essential;
+		inode->essential_record = record;
+	}
+	return r;
+}
+
 static int store_item(struct zf_inode *inode, bool in_passing)
 {
 	struct zf_trans trans;
@@ -189,7 +205,7 @@ static int store_item(struct zf_inode *inode, bool in_passing)
 		/* An fsync describes the item with whatever has changed. */
 		if (!zf_access_is_lazy(inode))
 			zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans.generation);
-		r = zf_inode_store(inode, &trans);
+		r = store(inode, &trans);
 	}
 	zf_trans_leave(&trans);
 	zf_data_unlock(inode);
@@ -431,6 +447,7 @@ void zf_flush_run_eager(struct zf_fs *fs)
 	while ((inode = take_eager(fs))) {
 		/* Without memory now: the next round of aged data takes it along. */
 		(void)pack_inode(&packer, inode, true);
+		(void)zf_in_place_start(inode, false);
 		pack_submit(&packer);
 		zf_inode_put(inode);
 	}

@@ -69,7 +69,7 @@ uint64_t zf_data_memory_bytes(struct zf_inode *inode)
 	uint64_t blocks;
 
 	zf_mutex_lock(&inode->data.lock);
-	blocks = inode->data.blocks;
+	blocks = inode->data.blocks - inode->data.in_place;
 	zf_mutex_unlock(&inode->data.lock);
 	return blocks * ZF_BLOCK_SIZE;
 }
@@ -80,7 +80,7 @@ bool zf_data_is_settling(struct zf_inode *inode)
 	bool r;
 
 	zf_mutex_lock(&data->lock);
-	r = data->blocks > 0 &&
+	r = data->blocks > data->in_place &&
 	    (inode->item.bytes > 0 || data->failed > 0 || !RB_EMPTY(&data->flight));
 	zf_mutex_unlock(&data->lock);
 	return r;
@@ -88,5 +88,10 @@ bool zf_data_is_settling(struct zf_inode *inode)
 
 bool zf_data_is_dirty(struct zf_inode *inode)
 {
-	return zf_data_memory_bytes(inode) > 0;
+	bool r;
+
+	zf_mutex_lock(&inode->data.lock);
+	r = inode->data.blocks > 0;
+	zf_mutex_unlock(&inode->data.lock);
+	return r;
 }

@@ -115,6 +115,8 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 	if (!ctx->may_wait)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
+	if (r == 0)
+		r = zf_dev_flush(fs->dev); /* what was written in place is in no transaction */
 	return r < 0 ? r : zf_txn_sync(fs->txn);
 }
 

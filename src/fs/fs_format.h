@@ -171,15 +171,17 @@ struct zf_disk_intent {
 	uint8_t reserved_b[16];
 };
 
-/* What one piece of an append wrote: `count` checksums (zf_le64) follow, one a block. */
+/* What one piece of an append wrote: `count` checksums (zf_le64) follow, one a block; none with OVERWRITE. */
 struct zf_disk_summary {
 	struct zf_le64 tree;
 	struct zf_le64 ino;
 	struct zf_le64 offset;	   /* in the file, bytes */
 	struct zf_le64 generation; /* transaction that inserted it */
 	struct zf_le32 count;	   /* blocks */
-	uint8_t reserved[4];
+	struct zf_le32 flags;
 };
+
+#define ZF_SUMMARY_OVERWRITE 0x1u /* of one extent that has this flag, as long as that is, and gone with it */
 
 /* An extent flagged SHARED that names the bytes at the key's address. */
 struct zf_disk_share {
@@ -266,7 +268,7 @@ struct zf_disk_share {
 	F(T, offset, 16, 8, U64)                                                                   \
 	F(T, generation, 24, 8, U64)                                                               \
 	F(T, count, 32, 4, U32)                                                                    \
-	F(T, reserved, 36, 4, ZERO)
+	F(T, flags, 36, 4, U32)
 
 #define ZF_DISK_SHARE_FIELDS(F, T)                                                                 \
 	F(T, tree, 0, 8, U64)                                                                      \

@@ -74,8 +74,11 @@ struct zf_inode {
 	struct zf_inode_item item;
 	uint64_t disk_size;
 	bool item_dirty; /* item differs from what the tree holds (times, size) */
+	bool essential_dirty; /* ... not only in times */
 	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
 	int64_t lazy_since_s;
+	uint64_t essential; /* the transaction that last stored more than times, at the latest ... */
+	uint64_t essential_record; /* ... but this record of the log has it: then that is 0 */
 	struct zf_data data;
 
 	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it

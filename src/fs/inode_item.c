@@ -41,6 +41,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	zf_item_decode_inode(&disk, &inode->item);
 	inode->type = inode->item.mode & S_IFMT;
 	inode->disk_size = inode->item.size;
+	inode->essential = inode->item.change;
 	lost = atomic_load(&fs->changes_lost);
 	if (lost > 0 && lost > zf_txn_durable(fs->txn))
 		inode->data.changes.lost = lost;
@@ -59,6 +60,12 @@ void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *
 static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)
 {
 	inode->item.change = trans->generation;
+	/* What grew in place has changed no extent that would tell. */
+	if (inode->essential_dirty)
+		zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans->generation);
+	inode->essential = trans->generation;
+	inode->essential_record = 0;
+	inode->essential_dirty = false;
 	zf_inode_item_describe(inode, ret_disk);
 }
 

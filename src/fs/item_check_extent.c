@@ -16,6 +16,8 @@ static int check_extent_flags(const struct zf_seen_item *item, const struct zf_d
 		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN | ZF_EXTENT_SPARE,
 	};
 
+	if (extent->flags == (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE))
+		return zf_item_check_equal(item, "flags", extent->flags, ZF_EXTENT_OVERWRITE);
 	return zf_item_check_equal(item, "unknown flags",
 				   extent->flags & (uint8_t)~known[extent->type], 0);
 }
@@ -132,8 +134,10 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_summary, generation, 1, item->check->generation_max),
 		ZF_SEEN_FIELD(struct zf_disk_summary, count, 1,
 			      (item->check->device_bytes - item->key->objectid) / ZF_BLOCK_SIZE),
+		ZF_SEEN_FIELD(struct zf_disk_summary, flags, 0, ZF_SUMMARY_OVERWRITE),
 	};
 	const struct zf_disk_summary *summary = (const struct zf_disk_summary *)item->value;
+	uint64_t csums;
 	int r;
 
 	r = check_device_address(item);
@@ -143,7 +147,7 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 	if (r < 0)
 		return r;
 	r = zf_item_check_range(item, "length", item->len,
-				sizeof(*summary) + sizeof(struct zf_le64), item->check->value_max);
+				sizeof(*summary), item->check->value_max);
 	if (r < 0)
 		return r;
 	r = zf_item_check_fields(item, item->value, fields, ZF_ARRAY_SIZE(fields));
@@ -152,10 +156,10 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 	r = zf_item_check_aligned(item, "offset", zf_le64_get(summary->offset));
 	if (r < 0)
 		return r;
-	r = zf_item_check_equal(item, "length", item->len,
-				sizeof(*summary) +
-					sizeof(struct zf_le64) * zf_le32_get(summary->count));
-	return r < 0 ? r : ZF_SEEN_ZERO(item, item->value, struct zf_disk_summary, reserved);
+	csums = zf_le32_get(summary->flags) & ZF_SUMMARY_OVERWRITE ? 0
+								   : zf_le32_get(summary->count);
+	return zf_item_check_equal(item, "length", item->len,
+				   sizeof(*summary) + sizeof(struct zf_le64) * csums);
 }
 
 int zf_item_check_share(const struct zf_seen_item *item)

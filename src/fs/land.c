@@ -10,6 +10,7 @@
 #include "fs/close.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
+#include "fs/in_place.h"
 #include "fs/inode.h"
 #include "fs/size.h"
 #include "fs/summary.h"
@@ -402,12 +403,26 @@ static bool land_segments(struct zf_append *append, bool *ret_finished)
 	return any;
 }
 
+void zf_land_in_place(struct zf_append *append)
+{
+	if (append->io.result < 0)
+		fail_append(append);
+	else
+		zf_in_place_landed(append);
+	zf_append_end(append);
+}
+
 /* Returns whether it made progress. */
 static bool land_append(struct zf_append *append, uint64_t let_go)
 {
 	struct zf_fs *fs = append->fs;
 	bool any, finished;
 
+	if (append->in_place) {
+		zf_land_in_place(append);
+		zf_append_landed(fs, NULL, let_go);
+		return true;
+	}
 	if (append->error || append->io.result < 0) {
 		if (fail_append(append))
 			zf_append_end(append);

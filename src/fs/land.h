@@ -17,6 +17,8 @@ struct zf_inode;
  */
 bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error);
 
+/* A write in place has ended, well or badly. The append is gone afterwards. */
+void zf_land_in_place(struct zf_append *append);
 /*
  * A record of the log has brought the rider's blocks, which are all that is in memory of one inode:
  * into the trees with them, and the append is over. An error leaves it to others to land, later.

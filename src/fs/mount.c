@@ -3,8 +3,8 @@
  * Mounting: from a device to a struct zf_fs, and back.
  *
  * A mount reads the newest superblock, the root tree, the whole zone tree, one zone report, and the
- * log; nothing else. Then, if it may write, it finishes what the last mount left behind
- * (fs/recover.h).
+ * log; if there are zones that are written in place, their part of the summary tree; nothing else.
+ * Then, if it may write, it finishes what the last mount left behind (fs/recover.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "fs/background.h"
 #include "fs/inode.h"
+#include "fs/overwrite.h"
 #include "fs/recover.h"
 #include "log/log.h"
 #include "log/read.h"
@@ -291,7 +292,9 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 		       &fs->txn);
 	if (r < 0 || fs->read_only)
 		return r;
-	r = start_log(fs);
+	r = zf_overwrite_load(fs);
+	if (r == 0)
+		r = start_log(fs);
 	if (r < 0)
 		return r;
 	zf_txn_settle(fs->txn);

@@ -2,7 +2,8 @@
 /*
  * Reading: under the inode's lock it is settled where every byte comes from; then the lock is
  * dropped and the device is read. What was looked up stays readable: the zones are held against a
- * reset (zf_alloc_read_begin), and nothing is overwritten in place.
+ * reset (zf_alloc_read_begin), and nothing is overwritten, but what is by its nature: that is held
+ * against another use, and a read that meets a write of the same block may see part of each.
  */
 #include "fs/read.h"
 
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "alloc/overwrite.h"
 #include "base/hash.h"
 #include "fs/access.h"
 #include "fs/block.h"
@@ -32,6 +34,9 @@ struct round {
 	uint8_t *buf;	    /* for the byte at `from` */
 	uint64_t source[ROUND_BLOCKS];
 	uint64_t csum[ROUND_BLOCKS];
+	bool in_place[ROUND_BLOCKS]; /* without a checksum: fs/overwrite.h */
+	bool holds;		     /* because of these ... */
+	unsigned int hold;	     /* ... this: alloc/overwrite.h */
 };
 
 /* Blocks that lie together on the device too. */
@@ -48,6 +53,7 @@ static void round_init(struct round *round, struct zf_inode *inode, uint64_t fro
 	round->from = from;
 	round->to = to;
 	round->buf = buf;
+	round->holds = false;
 	memset(round->source, 0, round->count * sizeof(round->source[0]));
 }
 
@@ -122,8 +128,10 @@ static int take_extent(void *arg, const struct zf_extent *extent, const uint8_t 
 	for (; at < end; at += ZF_BLOCK_SIZE) {
 		unsigned int i = (unsigned int)((at >> ZF_BLOCK_SHIFT) - round->first);
 
-		if (round->source[i] == FROM_HOLE && !is_dropped(data, at))
-			round->source[i] = extent->address + (at - extent->offset);
+		if (round->source[i] != FROM_HOLE || is_dropped(data, at))
+			continue;
+		round->source[i] = extent->address + (at - extent->offset);
+		round->in_place[i] = extent->flags & ZF_EXTENT_OVERWRITE;
 	}
 	return 0;
 }
@@ -154,6 +162,32 @@ static bool next_run(const struct round *round, unsigned int *at, struct run *re
 	return true;
 }
 
+/* The run stays what it is until it was read. */
+static int hold_run(struct round *round, const struct run *run)
+{
+	struct zf_alloc *alloc = round->reader.inode->fs->alloc;
+	int r = 0;
+
+	if (!round->in_place[run->first])
+		r = zf_summary_fetch(&round->reader, round->source[run->first], run->count,
+				     round->csum + run->first);
+	else if (!round->holds)
+		round->hold = zf_alloc_overwrite_hold(alloc);
+	if (r < 0)
+		return r;
+	round->holds |= round->in_place[run->first];
+	zf_alloc_read_begin(alloc, round->source[run->first]);
+	return 0;
+}
+
+/* All runs were let go. */
+static void end_hold(struct round *round)
+{
+	if (round->holds)
+		zf_alloc_overwrite_let_go(round->reader.inode->fs->alloc, round->hold);
+	round->holds = false;
+}
+
 /* Of what is not done yet: sources and checksums; afterwards the zones are held. */
 static int look_up_stored(struct round *round)
 {
@@ -163,17 +197,15 @@ static int look_up_stored(struct round *round)
 	int r = look_up_extents(round);
 
 	while (r == 0 && next_run(round, &at, &run)) {
-		r = zf_summary_fetch(&round->reader, round->source[run.first], run.count,
-				     round->csum + run.first);
-		if (r == 0) {
-			zf_alloc_read_begin(alloc, round->source[run.first]);
+		r = hold_run(round, &run);
+		if (r == 0)
 			begun = at;
-		}
 	}
 	if (r == 0)
 		return 0;
 	for (at = 0; at < begun && next_run(round, &at, &run);)
 		zf_alloc_read_end(alloc, round->source[run.first]);
+	end_hold(round);
 	return r;
 }
 
@@ -254,7 +286,8 @@ static int read_run(struct round *round, const struct run *run)
 		return r;
 	r = zf_dev_read(fs->dev, round->source[run->first], transfer.iov, transfer.iovcnt);
 	for (unsigned int i = 0; r == 0 && i < run->count; i++) {
-		r = verify(round, run->first + i, transfer.place[i]);
+		if (!round->in_place[run->first])
+			r = verify(round, run->first + i, transfer.place[i]);
 		if (r == 0 && !place_in_buf(round, run->first + i))
 			deliver(round, block_offset(round, run->first + i), transfer.place[i],
 				ZF_BLOCK_SIZE);
@@ -276,6 +309,7 @@ static int fetch(struct round *round)
 			r = read_run(round, &run);
 		zf_alloc_read_end(alloc, round->source[run.first]);
 	}
+	end_hold(round);
 	for (unsigned int i = 0; r == 0 && i < round->count; i++)
 		if (round->source[i] == FROM_HOLE)
 			deliver(round, block_offset(round, i), NULL, ZF_BLOCK_SIZE);
@@ -301,6 +335,7 @@ static void let_go(struct round *round)
 
 	while (next_run(round, &at, &run))
 		zf_alloc_read_end(alloc, round->source[run.first]);
+	end_hold(round);
 }
 
 int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)

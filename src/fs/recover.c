@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "alloc/overwrite.h"
+#include "fs/fs_format.h"
 #include "fs/inode.h"
 #include "fs/replay.h"
 #include "log/log.h"
@@ -12,11 +14,13 @@
 
 /* ---- reading ---- */
 
-static int hold(void *arg, uint64_t address, uint64_t len)
+static int hold(void *arg, const struct zf_log_range *range)
 {
 	struct zf_fs *fs = arg;
 
-	return zf_alloc_hold(fs->alloc, address, len);
+	if (range->flags & ZF_EXTENT_OVERWRITE)
+		return zf_alloc_overwrite_claim(fs->alloc, range->address, range->len);
+	return zf_alloc_hold(fs->alloc, range->address, range->len);
 }
 
 /* Behind them is room for as many more as anybody can count; only an image made by hand has not. */

@@ -255,6 +255,9 @@ static int put_next(struct sharing *sharing)
 	left = zf_min_u64(zf_extent_end(&extent) - from, left);
 	switch (extent.type) {
 	case ZF_EXTENT_DATA:
+		/* What changes in place is nobody else's. */
+		if (extent.flags & ZF_EXTENT_OVERWRITE)
+			break;
 		return put_shared(sharing, &extent, from, left);
 	case ZF_EXTENT_ZERO:
 		return put_hole(sharing, left);

@@ -73,7 +73,8 @@ static int check_data(struct state *state, const struct zf_log_range_view *view)
 		return zf_replay_misfit(state->replay,
 					"range at %" PRIu64 " has no checksums, expected some",
 					range->offset);
-	return zf_alloc_check_extent(state->replay->fs->alloc, range->address, range->len);
+	return zf_alloc_check_extent(state->replay->fs->alloc, range->address, range->len,
+				     range->flags & ZF_EXTENT_OVERWRITE);
 }
 
 static int check_inline(struct state *state, const struct zf_log_range *range)

@@ -63,6 +63,8 @@ static int take(void *arg, const struct zf_key *key, const void *value, size_t l
 		return r;
 	if (key->objectid > fetch->address)
 		return 1; /* a gap */
+	if (zf_le32_get(disk->flags) & ZF_SUMMARY_OVERWRITE)
+		return 1; /* a gap: there are no checksums */
 	count = zf_le32_get(disk->count);
 	i = (fetch->address - key->objectid) >> ZF_BLOCK_SHIFT;
 	for (; i < count && fetch->address < fetch->end; i++) {

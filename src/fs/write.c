@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "alloc/overwrite.h"
 #include "fs/block.h"
 #include "fs/drop.h"
 #include "fs/durable.h"
 #include "fs/flush.h"
+#include "fs/in_place.h"
 #include "fs/inode.h"
 #include "fs/inode_flags.h"
 #include "fs/read.h"
@@ -83,7 +85,8 @@ static int reserve_round(struct write *write, bool may_lend)
 	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
 	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, write->reserved, items, false);
 
-	write->lends = r == -EAGAIN && may_lend && zf_alloc_keeps_any(fs->alloc);
+	write->lends = r == -EAGAIN && may_lend &&
+		       (zf_alloc_keeps_any(fs->alloc) || zf_alloc_has_overwrite(fs->alloc));
 	if (r != -EAGAIN || write->lends)
 		return write->lends ? 0 : r;
 	return write->ctx->may_wait ? reserve_waiting(fs, write->reserved) : r;
@@ -225,12 +228,13 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 	write->chain = block;
 	if (failed) {
 		zf_block_revive_locked(&write->inode->data, dirty);
-		dirty->lent = write->lends;
+		dirty->lent = write->lends && !dirty->address;
 		atomic_fetch_sub(&write->inode->fs->flush.failed_bytes, ZF_BLOCK_SIZE);
-		/* It has its room in memory already. */
-		zf_flush_release(write->inode->fs, 1);
+		/* It has its room in memory already; without a reservation it gives all back. */
+		if (!dirty->address)
+			zf_flush_release(write->inode->fs, 1);
 	}
-	return failed;
+	return failed && !dirty->address;
 }
 
 /* Returns how many blocks kept their reservation. */
@@ -251,6 +255,11 @@ static unsigned int place_locked(struct write *write)
 		if (flight && is_partial(part_of(write, i)))
 			fill_base(write, i, flight->bytes);
 		zf_block_make_dirty_locked(data, write->block[i], write->inode->item.size);
+		if (write->address[i]) {
+			zf_block_set_address_locked(data, write->block[i], write->address[i]);
+			zf_flush_admit_always(write->inode->fs, 1);
+			continue;
+		}
 		write->block[i]->lent = write->lends;
 		used++;
 	}
@@ -279,6 +288,7 @@ static void update_item(struct write *write)
 
 	if (end > inode->item.size) {
 		inode->item.size = end;
+		inode->essential_dirty = true;
 		inode->data.tail_is_zero = true;
 	}
 	if (!(write->flags & ZF_WRITE_CACHE)) {
@@ -286,7 +296,7 @@ static void update_item(struct write *write)
 		inode->item.ctime = inode->item.mtime;
 	}
 	if (write->flags & ZF_WRITE_KILL_SUIDGID)
-		zf_inode_kill_suidgid(inode, write->ctx);
+		inode->essential_dirty |= zf_inode_kill_suidgid(inode, write->ctx);
 	inode->item_dirty = true;
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
@@ -335,6 +345,8 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 	r = check_flags(write);
 	if (r == 0)
 		r = zf_drop_finish(inode, write->ctx->may_wait);
+	if (r == 0)
+		r = zf_in_place_find(inode, write->first, write->count, write->address);
 	if (r == 0 && write->lends)
 		r = zf_write_shorten_to_kept(write);
 	/* A write that begins in the last block brings its own zeroes. */

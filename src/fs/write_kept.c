@@ -52,7 +52,7 @@ static unsigned int count_kept_locked(struct write *write, unsigned int *ret_nee
 	for (i = 0; i < write->count; i++) {
 		const struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 
-		if (dirty && !dirty->failed)
+		if ((dirty && !dirty->failed) || write->address[i])
 			continue;
 		if (!write->kept[i] || zf_block_flight_locked(data, write->first + i))
 			break;
@@ -90,7 +90,9 @@ int zf_write_lend_locked(struct write *write)
 	unsigned int need;
 
 	/* A flush may have taken something since. */
-	if (count_kept_locked(write, &need) < write->count ||
+	if (count_kept_locked(write, &need) < write->count)
+		return ROUND_NOT_KEPT;
+	if (need > 0 &&
 	    zf_alloc_lend(write->inode->fs->alloc, need, (uint64_t)need * ZF_BLOCK_ITEMS) < 0)
 		return ROUND_NOT_KEPT;
 	return 0;

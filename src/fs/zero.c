@@ -6,6 +6,7 @@
 
 #include "fs/block.h"
 #include "fs/flush.h"
+#include "fs/in_place.h"
 #include "fs/inode.h"
 #include "fs/read.h"
 
@@ -33,13 +34,18 @@ static int make_dirty(struct zf_inode *inode, struct zf_block *block, enum zf_re
 		      bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;
-	int r = zf_txn_reserve(fs->txn, class, 1, ZF_BLOCK_ITEMS, may_wait);
+	uint64_t address;
+	int r = zf_in_place_find(inode, block->index, 1, &address);
 
+	if (r == 0 && !address)
+		r = zf_txn_reserve(fs->txn, class, 1, ZF_BLOCK_ITEMS, may_wait);
 	if (r < 0)
 		return r;
 	zf_flush_admit_always(fs, 1);
 	zf_mutex_lock(&inode->data.lock);
 	zf_block_make_dirty_locked(&inode->data, block, inode->item.size);
+	if (address)
+		zf_block_set_address_locked(&inode->data, block, address);
 	zf_mutex_unlock(&inode->data.lock);
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);

@@ -33,6 +33,9 @@ int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *pa
 	if (report)
 		dev->report = *report;
 	dev->finished_tail = &dev->finished;
+	/* As if one had ended: no mark is 0, and what has mark 0 needs none. */
+	atomic_init(&dev->flushing.begun, 1);
+	dev->flushing.durable = 1;
 	zf_mutex_init(&dev->lock, ZF_RANK_DEV);
 	zf_mutex_init(&dev->poll_lock, ZF_RANK_POLL);
 	zf_cond_init(&dev->progress);

@@ -216,7 +216,8 @@ void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mu
 
 /*
  * A mark says what has completed until now: whatever did before it was taken is durable once a
- * flush that began after it has ended. Costs one load. Any thread; may be taken in done().
+ * flush that began after it has ended. Costs one load. Any thread; may be taken in done(). Never 0:
+ * that is a mark for nothing to wait for.
  */
 uint64_t zf_dev_write_mark(struct zf_dev *dev);
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "log/log.h"
+#include "log/record.h"
 
 /* ---- operations.c ---- */
 
@@ -91,6 +92,12 @@ void operations_init(struct operations *operations);
 void operations_clear(struct operations *operations);
 
 bool zf_log_is_usable_locked(const struct zf_log *log);
+
+/* Header blocks for so many bytes of bodies. */
+static inline uint32_t log_header_blocks(uint64_t bytes)
+{
+	return zf_log_header_blocks((uint32_t)(sizeof(struct zf_disk_log_header) + bytes));
+}
 
 /* Bytes of the operations that are in no record yet. */
 static inline uint64_t log_pending_bytes(const struct zf_log *log)

@@ -54,7 +54,8 @@ static void push_locked(struct zf_log *log, struct operation *operation)
 	struct zf_disk_log_body *disk;
 
 	log->number++;
-	if (running->lost || !operation || running->bytes + operation->len > ZF_LOG_KEEP_BYTES) {
+	if (running->lost || !operation || running->bytes + operation->len > ZF_LOG_KEEP_BYTES ||
+	    log_header_blocks(operation->len) > log->blocks_max) {
 		free(operation);
 		/* Those before it are of no use without it. */
 		drop(running);

@@ -305,7 +305,7 @@ void zf_log_found_free(struct zf_log_found *found)
 }
 
 static int body_ranges(const struct zf_log_body_view *body,
-		       int (*fn)(void *arg, uint64_t address, uint64_t len), void *arg)
+		       int (*fn)(void *arg, const struct zf_log_range *range), void *arg)
 {
 	struct zf_log_range_view range;
 	int r;
@@ -313,7 +313,7 @@ static int body_ranges(const struct zf_log_body_view *body,
 	for (size_t at = 0; zf_log_next_range(body, &at, &range);) {
 		if (range.range.type != ZF_LOG_RANGE_DATA)
 			continue;
-		r = fn(arg, range.range.address, range.range.len);
+		r = fn(arg, &range.range);
 		if (r < 0)
 			return r;
 	}
@@ -321,7 +321,7 @@ static int body_ranges(const struct zf_log_body_view *body,
 }
 
 int zf_log_found_ranges(const struct zf_log_found *found,
-			int (*fn)(void *arg, uint64_t address, uint64_t len), void *arg)
+			int (*fn)(void *arg, const struct zf_log_range *range), void *arg)
 {
 	for (size_t i = 0; i < found->body_count; i++) {
 		int r = found->bodies[i].type == ZF_LOG_EXTENTS

@@ -70,6 +70,6 @@ void zf_log_found_free(struct zf_log_found *found);
  * use, whatever the committed state says.
  */
 int zf_log_found_ranges(const struct zf_log_found *found,
-			int (*fn)(void *arg, uint64_t address, uint64_t len), void *arg);
+			int (*fn)(void *arg, const struct zf_log_range *range), void *arg);
 
 #endif

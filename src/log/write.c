@@ -16,20 +16,9 @@
 
 /* ---- gathering ---- */
 
-static uint32_t blocks_of(uint64_t bytes)
-{
-	return (uint32_t)((bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT);
-}
-
-/* Header blocks for so many bytes of bodies. */
-static uint32_t header_blocks(uint64_t bytes)
-{
-	return blocks_of(sizeof(struct zf_disk_log_header) + bytes);
-}
-
 static bool fits(const struct zf_log *log, uint64_t bytes, uint32_t data_blocks, uint32_t iovs)
 {
-	return header_blocks(bytes) + data_blocks <= log->blocks_max && 1 + iovs <= ZF_IO_IOV_MAX;
+	return log_header_blocks(bytes) + data_blocks <= log->blocks_max && 1 + iovs <= ZF_IO_IOV_MAX;
 }
 
 static size_t part_bytes(const struct zf_log_part *part)
@@ -210,7 +199,7 @@ static int prepare_locked(struct writing *writing, bool *ret_all)
 	data_blocks = *ret_all ? log->batch.data_blocks : 0;
 	iovs = *ret_all ? log->batch.iovs : 0;
 	parts = *ret_all ? log->batch.body_count : 0;
-	writing->header_blocks = header_blocks(writing->bytes);
+	writing->header_blocks = log_header_blocks(writing->bytes);
 	r = get_memory(writing, iovs);
 	if (r == 0)
 		r = get_room_locked(writing, data_blocks);

@@ -712,7 +712,7 @@ static void a_read_only_zone_is_loaded_for_reading(void **state)
 	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
 	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
 	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
-	assert_int_equal(zf_alloc_check_extent(w.alloc, 5 * ZONE_SIZE, 3 * ZF_BLOCK_SIZE), 0);
+	assert_int_equal(zf_alloc_check_extent(w.alloc, 5 * ZONE_SIZE, 3 * ZF_BLOCK_SIZE, false), 0);
 	close_world(&w);
 	zf_sim_free(sim);
 }

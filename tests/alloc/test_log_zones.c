@@ -830,7 +830,7 @@ static void held_bytes_are_an_extents_and_stay_until_let_go(void **state)
 	assert_int_equal(zone(&w, 9).role, ZF_ROLE_HOT);
 	assert_int_equal(zone(&w, 9).summary, ZF_SUMMARY_PRESENT);
 	assert_int_equal(zone(&w, 10).role, ZF_ROLE_HOT);
-	assert_int_equal(zf_alloc_check_extent(w.alloc, held, 2 * ZF_BLOCK_SIZE), 0);
+	assert_int_equal(zf_alloc_check_extent(w.alloc, held, 2 * ZF_BLOCK_SIZE, false), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		drop_summaries(&w);
 		commit(&w);

@@ -14,8 +14,9 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import goals, measure, picture, report, run, tree  # noqa: E402 (the path comes first)
-from bench.jobs import OPERATIONS, SECONDS  # noqa: E402
+from bench import goals, measure, peers, picture, report, run, tree  # noqa: E402 (the path comes first)
+from bench.jobs import DISK_SUITES, OPERATIONS, SUITES  # noqa: E402
+from bench.operation import SECONDS  # noqa: E402
 from bench.peers import PEERS  # noqa: E402
 
 
@@ -23,10 +24,11 @@ def sample(peer, operation, number, count, seconds, costs=None):
     return {"peer": peer, "operation": operation, "round": number, "count": count, "seconds": seconds, "costs": costs}
 
 
-def costs(writes=None, peak=None):
+def costs(writes=None, peak=None, latencies=None):
     device = None if writes is None else {"writes": writes, "write_bytes": writes * 4096, "flushes": 2, "reads": 0,
                                           "read_bytes": 0}
-    return {"device": device, "machine_cpu_s": 0.5, "daemon_cpu_s": 0.25 if peak else None, "daemon_peak_bytes": peak}
+    return {"device": device, "machine_cpu_s": 0.5, "daemon_cpu_s": 0.25 if peak else None, "daemon_peak_bytes": peak,
+            "latency_us": latencies}
 
 
 def a_run(samples, peers=("zfuse", "btrfs"), **more):
@@ -38,11 +40,12 @@ def a_run(samples, peers=("zfuse", "btrfs"), **more):
 
 
 def full_run(speed=50000.0, **more):
-    """Every operation by every peer, all as fast, with the widest numbers that there are."""
+    """Every operation by every peer that does it, all as fast, with the widest numbers that there are."""
     samples = [sample(peer, o.name, 0, 1 if o.unit == SECONDS else speed, 1234.5 if o.unit == SECONDS else 1.0,
-                      costs(writes=120000 if peer in ("zfuse", "ext4", "btrfs") else None,
-                            peak=700 << 20 if peer in ("zfuse", "passthrough_hp", "fuse2fs") else None))
-               for peer in PEERS for o in OPERATIONS.values()]
+                      costs(writes=120000 if peer in ("zfuse", "zfuse-flush", "ext4", "btrfs") else None,
+                            peak=700 << 20 if peer in ("zfuse", "passthrough_hp", "fuse2fs") else None,
+                            latencies={"mean": 25012.0, "p99": 25012.0} if o.suite in DISK_SUITES else None))
+               for peer in PEERS for o in OPERATIONS.values() if PEERS[peer].does(o)]
     return a_run(samples, PEERS, **more)
 
 
@@ -82,6 +85,15 @@ class Medians(unittest.TestCase):
         self.assertIsNone(cells["btrfs"]["device_writes"])
         self.assertIsNone(cells["btrfs"]["daemon_peak_bytes"])
 
+    def test_compares_within_pairs_of_a_round(self):
+        samples = [{**sample("zfuse", name, 0, 100, seconds), "pair": pair}
+                   for name, by_pair in (("4 KiB writes alone", (1.0, 10.0, 1.0)),
+                                         ("4 KiB writes beside zeroing", (2.0, 20.0, 50.0)))
+                   for pair, seconds in enumerate(by_pair)]
+        summary = report.summarize(a_run(samples))
+        self.assertEqual(report.against("4 KiB writes beside zeroing", "4 KiB writes alone", summary,
+                                        "zfuse"), 0.5)
+
     def test_what_a_peer_did_not_do_has_no_ratio(self):
         cells = report.summarize(a_run([sample("zfuse", "untar", 0, 1, 2.0)]))["untar"]
         self.assertIsNone(report.ratio("untar", cells, "btrfs"))
@@ -101,12 +113,29 @@ class Tables(unittest.TestCase):
         made = report.speed_table(a_run(samples), report.summarize(a_run(samples)))
         self.assertIn("| create file | 24.1k | 16.0k (1.51) |", made)
 
+    def test_show_what_takes_no_time_at_all(self):
+        samples = [sample("zfuse", "write-zeroes 1 GiB", 0, 1, 0.000213), sample("zfuse", "untar", 0, 1, 1.5)]
+        made = report.speed_table(a_run(samples), report.summarize(a_run(samples)))
+        self.assertIn("| 0.000213 |", made)
+        self.assertIn("|     1.50 |", made)
+
     def test_tell_the_device_only_of_those_that_have_one(self):
         samples = [sample("zfuse", "create file", 0, 100, 1.0, costs(writes=50)),
                    sample("btrfs", "create file", 0, 100, 1.0, costs())]
         made = report.device_table(a_run(samples), report.summarize(a_run(samples)))
         self.assertIn("| create file | 0.50 / 2.00 / 0.020 |", made)
         self.assertNotIn("btrfs", made)
+
+    def test_tell_durable_writes_apart_and_only_of_those_that_did_them(self):
+        samples = [sample("zfuse", "create file", 0, 100, 1.0), sample("fuse2fs", "create file", 0, 100, 1.0),
+                   sample("zfuse", "extend direct", 0, 100, 1.0, costs(latencies={"mean": 12.0, "p99": 99.0})),
+                   sample("ext4", "extend direct", 0, 50, 1.0)]
+        found = {heading: made for heading, _, made in
+                 report.sections(a_run(samples, ("zfuse", "fuse2fs", "ext4")))}
+        self.assertNotIn("extend", found["Speed"])
+        self.assertIn("| extend direct |   100 | 50.0 (2.00) |", found["Durable writes: speed"])
+        self.assertNotIn("fuse2fs", found["Durable writes: speed"])
+        self.assertIn("| extend direct | 12.0 / 99.0 |", found["Durable writes: latency"])
 
     def test_numbers_keep_about_three_digits(self):
         self.assertEqual([report.short(v) for v in (0, 0.0123, 0.123, 9.994, 9.996, 99.96, 24148.4, None)],
@@ -169,6 +198,21 @@ class Goals(unittest.TestCase):
                 if (goal.operation, goal.peer) == ("untar", "btrfs")]
         self.assertEqual(rows, [("io_uring", 1.0)])
 
+    def reached(self, text, samples):
+        found = goals.check([a_run(samples, ("zfuse", "plain"), medium="disk")])
+        return [reached for goal, _, reached in found if str(goal) == text]
+
+    def test_may_compare_two_operations(self):
+        samples = [sample("zfuse", "extend direct", 0, 90, 1.0), sample("zfuse", "overwrite direct", 0, 100, 1.0),
+                   sample("plain", "overwrite, written file", 0, 180, 1.0)]
+        self.assertEqual(self.reached("disk: extend direct, beside overwrite direct", samples), [0.9])
+        self.assertEqual(self.reached("disk: extend direct, beside plain: overwrite, written file", samples),
+                         [0.5])
+
+    def test_may_be_a_time(self):
+        samples = [sample("zfuse", "write-zeroes 10 GiB", 0, 1, 0.02)]
+        self.assertEqual(self.reached("disk: write-zeroes 10 GiB, within 10 ms", samples), [0.5])
+
     def test_all_can_be_measured(self):
         verdicts = self.verdicts([full_run(), full_run(medium="disk")])
         self.assertNotIn("not measured", verdicts.values())
@@ -178,10 +222,10 @@ class Picture(unittest.TestCase):
     def test_is_well_formed_and_has_a_bar_for_each_ratio(self):
         runs = [full_run(), full_run(medium="disk")]
         root = xml.etree.ElementTree.fromstring(picture.draw(runs))
-        peers = [p for p in PEERS if p != "zfuse"]
-        for peer in peers:
+        for peer in (p for p in PEERS if p != "zfuse"):
+            does = [o for o in OPERATIONS.values() if PEERS[peer].does(o)]
             bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
-            self.assertEqual(len(bars), 2 * len(OPERATIONS) + 1, peer)  # and one in the legend
+            self.assertEqual(len(bars), 2 * len(does) + 1, peer)  # and one in the legend
 
     def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
         runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]
@@ -219,7 +263,29 @@ class Counters(unittest.TestCase):
                          {"reads": 4, "read_bytes": 50, "writes": 5, "write_bytes": 70, "flushes": 3})
 
 
+class Images(unittest.TestCase):
+    def test_are_written_wherever_they_had_holes(self):
+        with tempfile.NamedTemporaryFile() as f:
+            f.truncate(9 << 20)
+            os.pwrite(f.fileno(), b"x" * 4096, 5 << 20)
+            peers.prepare(f.name, peers.Image(9 << 20, False))
+            self.assertEqual(os.lseek(f.fileno(), 0, os.SEEK_HOLE), 0)
+            peers.prepare(f.name, peers.Image(9 << 20, True))
+            self.assertEqual(os.lseek(f.fileno(), 0, os.SEEK_HOLE), 9 << 20)
+            self.assertEqual(os.pread(f.fileno(), 4096, 5 << 20), b"x" * 4096)
+            self.assertEqual(os.pread(f.fileno(), 9 << 20, 0).count(b"x"), 4096)
+
+
 class Rounds(unittest.TestCase):
+    def test_leave_out_who_has_nothing_to_do(self):
+        self.assertTrue(run.takes_part(PEERS["plain"], "durable", 0))
+        self.assertFalse(run.takes_part(PEERS["plain"], "databases", 0))
+        self.assertFalse(run.takes_part(PEERS["passthrough_hp"], "durable", 0))
+        self.assertFalse(run.takes_part(PEERS["zfuse-flush"], "data", 0))
+        self.assertTrue(run.takes_part(PEERS["fuse2fs"], "files", 2))
+        self.assertFalse(run.takes_part(PEERS["fuse2fs"], "files", 3))
+        self.assertTrue(all(run.takes_part(PEERS["zfuse"], suite, 9) for suite in SUITES))
+
     def test_who_begins_rotates(self):
         self.assertEqual([run.rotated([1, 2, 3], n) for n in range(4)],
                          [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]])

@@ -130,6 +130,7 @@ void sample_make(struct sample *sample, const struct sample_options *options)
 		.zone_size = 4u << 20,
 		.zone_capacity = 3u << 20,
 		.zone_count = 32,
+		.conventional = options->conventional,
 		.append_limit = 128u << 10,
 		.max_open = 14,
 		.max_active = 14,

@@ -24,6 +24,7 @@ struct sample {
 struct sample_options {
 	uint32_t node_size; /* 0: the default */
 	uint8_t copies;	    /* 0: 1 */
+	uint32_t conventional;
 };
 
 void sample_make(struct sample *sample, const struct sample_options *options);

@@ -32,6 +32,7 @@ struct data_rig_options {
 	uint64_t cache_bytes;
 	uint64_t commit_ms;
 	uint32_t max_active;
+	uint32_t conventional;
 };
 
 struct data_rig {

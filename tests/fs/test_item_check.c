@@ -425,6 +425,8 @@ static const struct wrong wrongs[] = {
 	SUMMARY(count, 0),
 	SUMMARY(count, 4),
 	SUMMARY(count, UINT32_MAX),
+	SUMMARY(flags, ZF_SUMMARY_OVERWRITE), /* then there are no checksums */
+	SUMMARY(flags, 2),
 	SHARE(tree, 1),
 	SHARE(ino, 1),
 	SHARE(offset, 5),

@@ -78,6 +78,22 @@ static void poll_all(void)
 		;
 }
 
+/* Whatever a cut of the power now does. */
+static void check_survives(uint64_t addr, uint64_t tag)
+{
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct zf_sim *found = zf_sim_clone(sim);
+		struct zf_dev *running = dev;
+
+		zf_sim_crash(found, seed, ZF_SIM_CUT_DEVICE);
+		assert_int_equal(zf_sim_open(found, NULL, &dev), 0);
+		assert_true(device_holds(dev, addr, BLOCK, tag));
+		zf_dev_close(dev);
+		zf_sim_free(found);
+		dev = running;
+	}
+}
+
 /* ---- who shares ---- */
 
 static void what_a_flush_has_covered_needs_no_other(void **state)
@@ -95,6 +111,22 @@ static void what_a_flush_has_covered_needs_no_other(void **state)
 	assert_int_equal(zf_dev_flush_upto(dev, zf_dev_write_mark(dev)), 0);
 	assert_int_equal(zf_dev_flush(dev), 0);
 	assert_int_equal(flushes(), 3);
+	stop();
+}
+
+static void no_mark_is_0_which_means_that_there_is_nothing_to_wait_for(void **state)
+{
+	struct waiter waiter;
+
+	start(&geometry, 1);
+	assert_true(zf_dev_write_mark(dev) > 0);
+	assert_int_equal(zf_dev_flush_upto(dev, 0), 0);
+	assert_false(wait_for(&waiter, 0));
+	assert_int_equal(flushes(), 0);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, false), 0);
+	assert_int_equal(zf_dev_flush_upto(dev, zf_dev_write_mark(dev)), 0);
+	assert_int_equal(flushes(), 1); /* the first there ever was */
+	check_survives(0, 1);
 	stop();
 }
 
@@ -193,21 +225,6 @@ static void written(struct zf_io *io)
 
 	assert_int_equal(io->result, 0);
 	assert_true(wait_for(&writer->waiter, zf_dev_write_mark(dev)));
-}
-
-static void check_survives(uint64_t addr, uint64_t tag)
-{
-	for (uint64_t seed = 1; seed <= 8; seed++) {
-		struct zf_sim *found = zf_sim_clone(sim);
-		struct zf_dev *running = dev;
-
-		zf_sim_crash(found, seed, ZF_SIM_CUT_DEVICE);
-		assert_int_equal(zf_sim_open(found, NULL, &dev), 0);
-		assert_true(device_holds(dev, addr, BLOCK, tag));
-		zf_dev_close(dev);
-		zf_sim_free(found);
-		dev = running;
-	}
 }
 
 static void who_was_served_survives_a_cut(void **state)
@@ -400,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_flush_has_covered_needs_no_other),
+		cmocka_unit_test(no_mark_is_0_which_means_that_there_is_nothing_to_wait_for),
 		cmocka_unit_test(who_comes_while_a_flush_runs_shares_it_or_the_next),
 		cmocka_unit_test(a_blocking_caller_waits_for_the_next_one_too),
 		cmocka_unit_test(without_a_volatile_cache_nothing_is_issued),

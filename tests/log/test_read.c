@@ -746,13 +746,13 @@ struct range_list {
 	int error;
 };
 
-static int note_range(void *arg, uint64_t address, uint64_t len)
+static int note_range(void *arg, const struct zf_log_range *range)
 {
 	struct range_list *list = arg;
 
 	assert_true(list->count < ZF_ARRAY_SIZE(list->address));
-	list->address[list->count] = address;
-	list->len[list->count++] = len;
+	list->address[list->count] = range->address;
+	list->len[list->count++] = range->len;
 	return list->error;
 }
 

@@ -201,6 +201,7 @@ void zf_text_df(struct json_object *result, FILE *out)
 		{"total", "in zones for data and metadata"},
 		{"live", "named by files and metadata"},
 		{"unusable", "written, no longer named: comes back when zones are reset"},
+		{"in_place", "free in zones for what is written in place"},
 		{"reserved", "promised, or kept back"},
 		{"kept", "kept for files: allocated and not written, or spare"},
 		{"available", "can be written now"},
@@ -249,7 +250,7 @@ void zf_text_file(struct json_object *result, FILE *out)
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "offset"));
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "length"));
 		zf_table_add(&table, "%s%s%s%s", zf_text_string(extent, "type"),
-			     shared ? ",shared" : "", overwrite ? ",overwrite" : "",
+			     shared ? ",shared" : "", overwrite ? ",overwritable" : "",
 			     spare ? ",spare" : "");
 		zf_table_add(&table, "%s", zf_text_string(extent, "address"));
 		zf_table_add(&table, "%s", zf_text_string(extent, "zone"));

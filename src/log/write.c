@@ -355,7 +355,8 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
-	if (!all) {
+	/* `all` tells what was to be written, and that may have failed. */
+	if (r < 0 || !all) {
 		struct batch batch = take_batch_locked(log);
 
 		end_parts_locked(&batch, -EAGAIN);

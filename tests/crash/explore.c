@@ -16,7 +16,7 @@
 
 #define NESTED_MAX 512u
 /* Cuts of one recovery that are explored, by depth. */
-static const unsigned int nested_each[CUT_DEPTH] = {4, 2, 0};
+static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
 
 struct cut_name explore_now;
 

@@ -116,14 +116,16 @@ void oracle_settle_content(struct oracle_inode *inode)
 void oracle_settle(struct oracle_inode *inode)
 {
 	oracle_settle_content(inode);
-	inode->times_loose = inode->mtime_loose = inode->atime_loose = false;
+	inode->times_loose = inode->mtime_loose = false;
 	inode->ctime_min = inode->ctime;
 }
 
 void oracle_settle_all(struct oracle *oracle)
 {
-	for (unsigned int i = 0; i < oracle->count; i++)
+	for (unsigned int i = 0; i < oracle->count; i++) {
 		oracle_settle(oracle->all[i]);
+		oracle->all[i]->atime_loose = false;
+	}
 }
 
 /* ---- entries ---- */

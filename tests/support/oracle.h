@@ -128,7 +128,7 @@ struct oracle_inode {
 	 */
 	bool times_loose;
 	bool mtime_loose; /* and mtime may have been older then */
-	bool atime_loose; /* a read since then: as with times_loose */
+	bool atime_loose; /* a read, not made durable by an fsync: atime may be older */
 	int64_t ctime_min;
 	/* Changes of content since the last settling; how many of them write data. */
 	unsigned int unsettled, unsettled_data;

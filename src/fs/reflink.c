@@ -289,6 +289,8 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 	zf_mutex_unlock(&out->data.lock);
 	out->item.mtime = *now;
 	out->item.ctime = *now;
+	/* Holes for holes change no extent that would tell of the size and the times. */
+	out->essential_dirty = true;
 	if (copy->ctx->uid != 0)
 		zf_inode_kill_suidgid(out, copy->ctx);
 }

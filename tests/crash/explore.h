@@ -137,6 +137,7 @@ struct record {
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	bool in_place;	    /* the device has zones for what is written in place */
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */
 	bool struck; /* the fault came to pass */

@@ -141,7 +141,8 @@ const struct oracle_entry *oracle_entry(const struct oracle_inode *dir, const ch
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode)
 {
 	inode->ctime = inode->ctime_min = oracle->now;
-	inode->times_loose = inode->atime_loose = false;
+	inode->times_loose = false;
+	inode->atime_loose = inode->atime_loose && oracle->keep_old;
 	inode->mtime_loose = inode->mtime_loose && oracle->keep_old;
 }
 

@@ -88,11 +88,31 @@ static void a_size_that_grew_over_what_was_allocated_is_durable(void **state)
 	holds(ops, ZF_ARRAY_SIZE(ops));
 }
 
+/* The record of the copy named bytes that its source had written, and no flush had covered. */
+static void bytes_that_a_copy_shares_are_durable_with_it(void **state)
+{
+	static const struct zf_op ops[] = {
+		MAKE_FILE,
+		{.kind = OP_MAKE,
+		 .dir = ZF_INO_ROOT,
+		 .name = "copy",
+		 .mode = S_IFREG | 0600,
+		 .attr.ino = FIRST + 1},
+		{.kind = OP_SYNCFS},
+		{.kind = OP_WRITE, .ino = FIRST, .len = 8192},
+		{.kind = OP_COPY, .ino = FIRST + 1, .from_ino = FIRST, .len = 8192},
+		{.kind = OP_FSYNC, .ino = FIRST + 1},
+	};
+
+	holds(ops, ZF_ARRAY_SIZE(ops));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_size_that_a_copy_of_a_hole_left_is_durable),
 		cmocka_unit_test(a_size_that_grew_over_what_was_allocated_is_durable),
+		cmocka_unit_test(bytes_that_a_copy_shares_are_durable_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

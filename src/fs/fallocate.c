@@ -63,6 +63,8 @@ static void modify(struct falloc *falloc)
 		zf_inode_kill_suidgid(inode, falloc->ctx);
 	inode->item.mtime = zf_fs_now(inode->fs);
 	inode->item.ctime = inode->item.mtime;
+	/* Where all is allocated already, no extent changes that would tell of it. */
+	inode->essential_dirty = true;
 }
 
 static bool zeroes(const struct falloc *falloc)
@@ -539,7 +541,6 @@ static int write_zeroes(struct falloc *falloc)
 	struct falloc head, tail;
 	int r;
 
-	falloc->mode = FALLOC_FL_ZERO_RANGE;
 	head = tail = *falloc;
 	zf_rwlock_rdlock(&inode->lock);
 	/* As far as the file goes, its last block is a whole one. */

@@ -344,7 +344,7 @@ static int flush_marks_locked(struct zf_log *log)
  */
 static void write_all_locked(struct zf_log *log)
 {
-	bool all = false;
+	bool all;
 	int r;
 
 	log->in_flight++;

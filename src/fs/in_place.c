@@ -149,8 +149,10 @@ void zf_in_place_landed(struct zf_append *append)
 {
 	struct zf_inode *inode = append->segments[0].inode;
 	struct zf_data *data = &inode->data;
+	uint64_t size;
 
 	zf_rwlock_wrlock(&inode->lock);
+	size = inode->disk_size;
 	if (!append->fua)
 		data->write_mark = zf_dev_write_mark(inode->fs->dev);
 	zf_mutex_lock(&data->lock);
@@ -159,6 +161,11 @@ void zf_in_place_landed(struct zf_append *append)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_size_advance_locked(inode);
 	zf_mutex_unlock(&data->lock);
+	/* The item may have been stored meanwhile, with the size that there was. */
+	if (inode->disk_size > size) {
+		inode->item_dirty = inode->essential_dirty = true;
+		zf_inode_mark_dirty(inode);
+	}
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
 }

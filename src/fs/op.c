@@ -163,11 +163,12 @@ static int count_inode(struct zf_op *op, int result, const struct zf_inode *inod
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	/* What had to be described of it, a size perhaps, still has to be. */
+	/* The operation has the item, but not the size that its content gave it. */
+	bool content = op->content || inode->essential_dirty;
 	uint64_t noted = inode->data.changes.item;
 	int r = zf_inode_store(inode, &op->trans);
 
-	if (r == 0 && !op->content)
+	if (r == 0 && !content)
 		inode->data.changes.item = noted;
 	return count_inode(op, r, inode);
 }

@@ -117,6 +117,8 @@ def short(value):
     """About three digits: more would be noise."""
     if value is None:
         return "–"
+    if value >= 9999500:
+        return f"{short(value / 1000000)}M"
     if value >= 9999.5:
         return f"{short(value / 1000)}k"
     if value >= 99.95:

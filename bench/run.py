@@ -15,7 +15,7 @@ import tempfile
 
 from bench import peers
 from bench.jobs import DISK_SUITES, SUITES, Jobs
-from bench.peers import PEERS, SPARSE, WRITTEN, WRITTEN_SMALL, PeerError, Passthrough
+from bench.peers import PEERS, SPARSE, SPARSE_LARGE, WRITTEN, WRITTEN_SMALL, PeerError, Passthrough
 
 PREFIX = "zfuse-bench-"
 
@@ -153,7 +153,7 @@ class Run:
 
     def kind_of_image(self, suite):
         if suite not in ("durable", "databases"):
-            return SPARSE
+            return SPARSE_LARGE if suite == "zeroes" else SPARSE
         return WRITTEN_SMALL if self.settings.quick else WRITTEN
 
 

@@ -344,7 +344,7 @@ static int flush_marks_locked(struct zf_log *log)
  */
 static void write_all_locked(struct zf_log *log)
 {
-	bool all = false;
+	bool all;
 	int r;
 
 	log->in_flight++;
@@ -355,8 +355,8 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
-	/* `all` tells what was to be written, and that may have failed. */
-	if (r < 0 || !all) {
+	/* With them, perhaps, who came while the record was under way. */
+	if (r < 0) {
 		struct batch batch = take_batch_locked(log);
 
 		end_parts_locked(&batch, -EAGAIN);

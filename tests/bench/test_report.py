@@ -138,8 +138,8 @@ class Tables(unittest.TestCase):
         self.assertIn("| extend direct | 12.0 / 99.0 |", found["Durable writes: latency"])
 
     def test_numbers_keep_about_three_digits(self):
-        self.assertEqual([report.short(v) for v in (0, 0.0123, 0.123, 9.994, 9.996, 99.96, 24148.4, None)],
-                         ["0.00", "0.012", "0.12", "9.99", "10.0", "100", "24.1k", "–"])
+        self.assertEqual([report.short(v) for v in (0, 0.0123, 0.123, 9.994, 9.996, 99.96, 24148.4, 10543210, None)],
+                         ["0.00", "0.012", "0.12", "9.99", "10.0", "100", "24.1k", "10.5M", "–"])
         self.assertEqual([report.short_seconds(*v) for v in ((2, None), (0.0634, 0.005), (9.7e-6, 0), (None, None))],
                          ["2.00 s", "63.4 (5.00) ms", "9.70 (0.00) µs", "–"])
 

@@ -139,8 +139,7 @@ void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 void zf_alloc_kept_recount(struct zf_alloc *alloc)
 {
 	zf_mutex_lock(&alloc->lock);
-	if (missing_blocks(alloc) > alloc->kept_short)
-		zf_alloc_kept_start_locked(alloc);
+	zf_alloc_kept_start_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 

@@ -22,8 +22,12 @@ static void add_mount(struct json_object *result, struct zf_fs *fs)
 /* How FALLOC_FL_WRITE_ZEROES is carried out (docs/write-zeroes.md). */
 static const char *write_zeroes_by(const struct zf_dev *dev)
 {
-	(void)dev;
-	return "metadata only";
+	const struct zf_geometry *geometry = zf_dev_geometry(dev);
+
+	if (geometry->conventional <= ZF_SUPER_ZONES)
+		return "metadata only";
+	return geometry->unmapping_zeroes ? "in place, zeroed by unmapping"
+					  : "in place, zeroes written";
 }
 
 /* Current and next; a zone that is not there is left out. */

@@ -156,6 +156,7 @@ static struct json_object *geometry_object(const struct zf_geometry *geometry)
 	zf_json_add_u64(object, "max_active", geometry->max_active);
 	zf_json_add_u64(object, "append_limit", geometry->append_limit);
 	zf_json_add_bool(object, "volatile_cache", geometry->volatile_cache);
+	zf_json_add_bool(object, "unmapping_zeroes", geometry->unmapping_zeroes);
 	zf_json_add_bool(object, "rotational", geometry->rotational);
 	return object;
 }

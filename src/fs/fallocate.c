@@ -539,7 +539,6 @@ static int write_zeroes(struct falloc *falloc)
 	struct falloc head, tail;
 	int r;
 
-	falloc->mode = FALLOC_FL_ZERO_RANGE;
 	head = tail = *falloc;
 	zf_rwlock_rdlock(&inode->lock);
 	/* As far as the file goes, its last block is a whole one. */

@@ -16,7 +16,8 @@ static int check_extent_flags(const struct zf_seen_item *item, const struct zf_d
 		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN | ZF_EXTENT_SPARE,
 	};
 
-	if (extent->flags == (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE))
+	/* What is written in place is nobody else's, and needs no other space. */
+	if ((extent->flags & ZF_EXTENT_OVERWRITE) && extent->type == ZF_EXTENT_DATA)
 		return zf_item_check_equal(item, "flags", extent->flags, ZF_EXTENT_OVERWRITE);
 	return zf_item_check_equal(item, "unknown flags",
 				   extent->flags & (uint8_t)~known[extent->type], 0);

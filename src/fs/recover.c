@@ -113,7 +113,8 @@ static int run(struct zf_fs *fs, const struct zf_log_found *found)
 	if (r < 0)
 		return r;
 	zf_alloc_let_go(fs->alloc);
-	zf_alloc_kept_recount(fs->alloc);
+	if (found->body_count > 0)
+		zf_alloc_kept_recount(fs->alloc);
 	zf_log_start(fs->log, found->highest_sequence, found->highest_number, new_epoch);
 	r = zf_orphan_recover(fs);
 	return r == 0 && new_epoch ? zf_txn_commit(fs->txn, true) : r;

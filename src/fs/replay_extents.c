@@ -183,7 +183,7 @@ static int put_hole(struct state *state, const struct zf_log_range *range)
 	return r;
 }
 
-/* What the room for it has gone to, a crash has taken: zf_alloc_kept_recount() sees to that. */
+/* Nothing is reserved for them: zf_alloc_kept_recount() looks what is not there. */
 static int put_zeroes(struct state *state, const struct zf_log_range *range)
 {
 	uint64_t done = 0;

@@ -47,7 +47,7 @@ enum zf_io_op {
 	ZF_IO_READ,
 	ZF_IO_WRITE, /* at the write pointer of a sequential zone; anywhere in a conventional one */
 	ZF_IO_APPEND, /* to the zone that starts at addr; completes with the address in addr */
-	ZF_IO_ZEROES, /* like WRITE of `len` zero bytes, without a buffer */
+	ZF_IO_ZEROES, /* like WRITE of `len` zero bytes, without a buffer: see unmapping_zeroes */
 	ZF_IO_RESET,  /* the zone that starts at addr */
 	ZF_IO_FINISH, /* the zone that starts at addr: its pointer moves to the end */
 	ZF_IO_FLUSH,
@@ -128,6 +128,7 @@ struct zf_geometry {
 	uint32_t max_active;   /* zones, 0: no limit */
 	uint32_t append_limit; /* bytes of one append */
 	bool volatile_cache;   /* a flush means something */
+	bool unmapping_zeroes; /* ZEROES in conventional zones: writes nothing, keeps the space */
 	bool rotational;
 	/*
 	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower

@@ -135,6 +135,7 @@ static int load_trailer(struct zf_image *image, const struct zf_image_file *file
 		return r;
 	zf_image_trailer_load(&image->trailer, &image->rules, report, &lower_bounds);
 	image->dev.geometry.pointers_are_lower_bounds = lower_bounds;
+	image->dev.geometry.unmapping_zeroes = zf_image_host_unmaps(file->fd);
 	image->raise_first = lower_bounds;
 	if (image->read_only)
 		return 0;

@@ -23,6 +23,7 @@
 
 enum zf_image_step {
 	STEP_TRANSFER,
+	STEP_UNMAP, /* zeroes, without writing them */
 	STEP_FLUSH,
 	STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
 	STEP_RESET_PUNCH, /* its space goes back to the host */
@@ -84,6 +85,7 @@ struct zf_image {
 	struct zf_io *waiting, **waiting_tail;
 	uint32_t kept_count;
 	struct zf_image_warmer warmer;
+	bool unmapping_refused; /* by the host: see image_unmap.c */
 	bool raise_first; /* pointers are lower bounds, and nothing was written yet */
 
 	void *zero_chunk;
@@ -136,6 +138,17 @@ void zf_image_await_piece_locked(struct zf_image *image, const struct zf_io *io)
 
 /* struct zf_dev_ops */
 void zf_image_warm(struct zf_dev *dev, uint32_t zone_no);
+
+/* ---- image_unmap.c ---- */
+
+/* Does the device that the image lies on zero by unmapping? */
+bool zf_image_host_unmaps(int fd);
+/* Is this to be zeroed so? */
+bool zf_image_unmaps_locked(const struct zf_image *image, const struct zf_io *io);
+/* STEP_UNMAP has given `res`. Returns the request's result, or 1: the next step is set. */
+int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *command, int res);
+
+#define ZF_IMAGE_FALLOC_WRITE_ZEROES 0x80 /* FALLOC_FL_WRITE_ZEROES, since Linux 6.17 */
 
 /* ---- image_here.c: on the calling thread, without a lock ---- */
 

@@ -93,6 +93,10 @@ static void launch_locked(struct zf_image *image, struct zf_image_command *comma
 	case STEP_TRANSFER:
 		prepare_transfer(image, command, sqe);
 		break;
+	case STEP_UNMAP:
+		io_uring_prep_fallocate(sqe, image->fd, ZF_IMAGE_FALLOC_WRITE_ZEROES,
+					(off_t)io->addr, (off_t)io->len);
+		break;
 	case STEP_FLUSH:
 		io_uring_prep_fsync(sqe, image->fd, IORING_FSYNC_DATASYNC);
 		break;
@@ -221,6 +225,8 @@ static int advance_locked(struct zf_image *image, struct zf_image_command *comma
 	switch (command->step) {
 	case STEP_TRANSFER:
 		return transferred(image, command, res);
+	case STEP_UNMAP:
+		return zf_image_unmapped_locked(image, command, res);
 	case STEP_FLUSH:
 		return res < 0 ? zf_image_host_error(image, "flush", 0, res) : 0;
 	case STEP_RESET_SYNC:

@@ -127,7 +127,8 @@ static int begin_change_locked(struct zf_image *image, struct zf_image_command *
 	if (is_write(io))
 		zf_image_warm_after_locked(image, io, zone_no);
 	if (is_write(io))
-		command->step = STEP_TRANSFER;
+		command->step =
+			zf_image_unmaps_locked(image, io) ? STEP_UNMAP : STEP_TRANSFER;
 	else if (io->op == ZF_IO_RESET)
 		command->step = STEP_RESET_SYNC;
 	else

@@ -106,6 +106,40 @@ static int copy_out(struct zf_memory *memory, uint64_t addr, const struct iovec 
 	return 0;
 }
 
+/* Only there are bytes written that somebody may be reading. */
+static bool is_conventional(const struct zf_memory *memory, uint64_t addr)
+{
+	return addr / memory->rules.geometry.zone_size < memory->rules.geometry.conventional;
+}
+
+static int read_out(struct memory_dev *md, uint64_t addr, const struct iovec *iov,
+		    unsigned int iovcnt)
+{
+	int r;
+
+	if (!is_conventional(md->memory, addr))
+		return copy_out(md->memory, addr, iov, iovcnt);
+	zf_mutex_lock(&md->lock);
+	r = copy_out(md->memory, addr, iov, iovcnt);
+	zf_mutex_unlock(&md->lock);
+	return r;
+}
+
+static void change_bytes(struct memory_dev *md, uint64_t addr, const struct zf_io *io)
+{
+	struct zf_memory *memory = md->memory;
+	bool locked = is_conventional(memory, addr);
+
+	if (locked)
+		zf_mutex_lock(&md->lock);
+	if (io->op == ZF_IO_ZEROES)
+		memset(memory->bytes + addr, 0, io->len);
+	else
+		copy_in(memory, addr, io);
+	if (locked)
+		zf_mutex_unlock(&md->lock);
+}
+
 static int execute_change(struct memory_dev *md, struct zf_io *io)
 {
 	struct zf_memory *memory = md->memory;
@@ -121,10 +155,8 @@ static int execute_change(struct memory_dev *md, struct zf_io *io)
 	io->addr = addr;
 	if (io->op == ZF_IO_RESET) /* gives zeroes from now on, and the memory back */
 		madvise(memory->bytes + addr, zone_size, MADV_DONTNEED);
-	else if (io->op == ZF_IO_ZEROES)
-		memset(memory->bytes + addr, 0, io->len);
 	else if (io->op != ZF_IO_FINISH)
-		copy_in(memory, addr, io);
+		change_bytes(md, addr, io);
 	return 0;
 }
 
@@ -137,7 +169,7 @@ static int execute(struct memory_dev *md, struct zf_io *io)
 		return 0;
 	case ZF_IO_READ:
 		r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
-		return r < 0 ? r : copy_out(md->memory, io->addr, io->iov, io->iovcnt);
+		return r < 0 ? r : read_out(md, io->addr, io->iov, io->iovcnt);
 	default:
 		return execute_change(md, io);
 	}
@@ -249,7 +281,7 @@ static void memory_poll(struct zf_dev *dev, bool wait)
 static int memory_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
 		       unsigned int iovcnt)
 {
-	return copy_out(memory_of(dev)->memory, addr, iov, iovcnt);
+	return read_out(memory_of(dev), addr, iov, iovcnt);
 }
 
 static int memory_report(struct zf_dev *dev, uint32_t first, uint32_t count,

@@ -344,7 +344,7 @@ static int flush_marks_locked(struct zf_log *log)
  */
 static void write_all_locked(struct zf_log *log)
 {
-	bool all = false;
+	bool all;
 	int r;
 
 	log->in_flight++;
@@ -355,7 +355,7 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
-	if (!all) {
+	if (r < 0) {
 		struct batch batch = take_batch_locked(log);
 
 		end_parts_locked(&batch, -EAGAIN);

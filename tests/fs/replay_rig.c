@@ -167,7 +167,7 @@ void replay_rig_state(struct replay_rig *rig, uint64_t ino)
 
 /* ---- life ---- */
 
-static void read_super(struct replay_rig *rig)
+void replay_rig_read_super(struct replay_rig *rig)
 {
 	const struct zf_super *super;
 	struct zf_ring *ring;
@@ -210,7 +210,7 @@ void replay_rig_commit(struct replay_rig *rig)
 {
 	assert_int_equal(zf_data_flush_all(rig->rig.fs, true), 0);
 	assert_int_equal(zf_txn_commit(zf_fs_txn(rig->rig.fs), true), 0);
-	read_super(rig);
+	replay_rig_read_super(rig);
 	drop_bodies(rig);
 	rig->number = rig->super.op_number;
 }
@@ -322,7 +322,7 @@ static void check_log_stays(struct replay_rig *rig)
 	struct zf_super was = rig->super, *is = &rig->super;
 
 	open_device(rig);
-	read_super(rig);
+	replay_rig_read_super(rig);
 	close_device(rig);
 	assert_true(is->op_number >= was.op_number);
 	if (is->log_epoch == was.log_epoch) {

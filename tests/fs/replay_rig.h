@@ -46,6 +46,9 @@ void replay_rig_drop(struct replay_rig *rig);
 /* All until now is durable without the log. */
 void replay_rig_commit(struct replay_rig *rig);
 
+/* Reads rig->super again. */
+void replay_rig_read_super(struct replay_rig *rig);
+
 /* What is done between the two is one operation. */
 void replay_rig_begin(struct replay_rig *rig);
 void replay_rig_end(struct replay_rig *rig);

@@ -409,6 +409,8 @@ static const struct wrong wrongs[] = {
 	ZERO(flags, ZF_EXTENT_OVERWRITE),
 	ZERO(flags, ZF_EXTENT_SPARE << 1),
 	DATA(flags, ZF_EXTENT_UNWRITTEN),
+	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SHARED),
+	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SPARE),
 	INTENT(type, 0),
 	INTENT(type, 3),
 	INTENT(ino, 1),

@@ -276,6 +276,59 @@ static void what_is_not_durable_of_the_file_itself_takes_a_commit(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* The size is stored by another operation, whose own record does not tell it. */
+static void growth_in_place_is_told_though_another_operation_stored_it(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
+	data_rig_sync(&rig);
+	write_seed(&rig, ino, 1, 10 * BLOCK + 100, 200, 0);
+	assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
+	while (zf_dev_poll(rig.dev, true) > 0)
+		zf_data_land(rig.fs);
+	assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+	write_seed(&rig, ino, 2, 0, BLOCK, ZF_WRITE_DSYNC);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 300);
+	data_rig_expect(&rig, ino, 1, 10 * BLOCK + 100, 200);
+	data_rig_deinit(&rig);
+}
+
+/* Its extents are in a record only: the next mount takes their room before anybody else does. */
+static void what_only_the_log_names_is_replayed(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino, other, address;
+
+	(void)state;
+	open_rig(&rig, 4);
+	ino = data_rig_make(&rig, "file");
+	other = data_rig_make(&rig, "other");
+	data_rig_sync(&rig);
+	for (unsigned int round = 1; round < 4; round++) {
+		write_zeroes(&rig, ino, 0, 128 * KIB);
+		write_seed(&rig, ino, round, 8 * BLOCK, BLOCK, ZF_WRITE_DSYNC);
+		sync_file(&rig, ino);
+		address = address_at(&rig, ino, 0);
+		data_rig_crash(&rig);
+		assert_int_equal(address_at(&rig, ino, 0), address);
+		assert_int_equal(in_place_bytes(&rig, ino, 0, MIB), 128 * KIB);
+		data_rig_expect(&rig, ino, round, 8 * BLOCK, BLOCK);
+		data_rig_expect_zeroes(&rig, ino, 0, 8 * BLOCK);
+		write_zeroes(&rig, other, 0, 512 * KIB);
+		data_rig_expect(&rig, ino, round, 8 * BLOCK, BLOCK);
+		data_rig_truncate(&rig, other, 0);
+	}
+	data_rig_deinit(&rig);
+}
+
 static void full_fsync_keeps_the_times_too(void **state)
 {
 	struct data_rig rig;
@@ -658,6 +711,8 @@ int main(void)
 		cmocka_unit_test(part_of_a_block_is_overwritten_in_place_too),
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
+		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
+		cmocka_unit_test(what_only_the_log_names_is_replayed),
 		cmocka_unit_test(full_fsync_keeps_the_times_too),
 		cmocka_unit_test(overwriting_never_fails_for_space),
 		cmocka_unit_test(where_there_is_no_such_zone_space_is_kept),

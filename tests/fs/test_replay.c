@@ -175,6 +175,7 @@ static void an_orphan_that_gets_a_name_lives(void **state)
 
 static void sizes_come_back(void **state)
 {
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0604};
 	uint64_t shorter, longer;
 	struct zf_attr attr;
 
@@ -189,12 +190,17 @@ static void sizes_come_back(void **state)
 	/* What was cut off within the last block does not come back. */
 	replay_rig_resize(&rig, longer, BLOCK + 100);
 	replay_rig_resize(&rig, longer, MIB);
+	/* Nothing of the file is in memory when its item is edited. */
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, longer, &set, &attr), 0);
+	replay_rig_end(&rig);
 	crash();
 	get_attr(shorter, &attr);
 	assert_int_equal(attr.size, 5 * BLOCK + 10);
 	data_rig_expect(&rig.rig, shorter, 1, 0, 5 * BLOCK + 10);
 	get_attr(longer, &attr);
 	assert_int_equal(attr.size, MIB);
+	assert_int_equal(attr.mode, S_IFREG | 0604);
 	data_rig_expect(&rig.rig, longer, 2, 0, BLOCK + 100);
 	data_rig_expect_zeroes(&rig.rig, longer, BLOCK + 100, MIB - BLOCK - 100);
 	replay_rig_deinit(&rig);
@@ -377,6 +383,38 @@ static void holes_and_kept_space_come_back(void **state)
 	replay_rig_deinit(&rig);
 }
 
+/* Zeroes with spare space, and data that has it because it lies where those were. */
+static void written_zeroes_come_back_with_their_spare_space(void **state)
+{
+	struct zf_space before, after;
+	struct data_rig_extents extents;
+	uint64_t ino;
+
+	(void)state;
+	begin(7);
+	ino = make_file("file");
+	replay_rig_commit(&rig);
+	assert_int_equal(zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino, ZF_FALLOC_WRITE_ZEROES, 0,
+					 20 * BLOCK),
+			 0);
+	write_pattern(ino, 1, 5 * BLOCK, 5 * BLOCK);
+	assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	replay_rig_state(&rig, ino);
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &before);
+	crash();
+	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &after);
+	assert_int_equal(after.kept, before.kept);
+	assert_int_equal(after.kept, (2 * 15 + 5) * BLOCK);
+	data_rig_extents(&rig.rig, ino, &extents);
+	assert_int_equal(extents.count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(extents.at[i].flags, ZF_EXTENT_SPARE);
+	data_rig_expect_zeroes(&rig.rig, ino, 0, 5 * BLOCK);
+	data_rig_expect(&rig.rig, ino, 1, 5 * BLOCK, 5 * BLOCK);
+	data_rig_expect_zeroes(&rig.rig, ino, 10 * BLOCK, 10 * BLOCK);
+	replay_rig_deinit(&rig);
+}
+
 static void a_file_replaced_by_rename_is_whole(void **state)
 {
 	struct zf_attr attr;
@@ -551,6 +589,7 @@ static void what_the_state_has_already_is_passed_over(void **state)
 
 static void a_second_mount_replays_nothing(void **state)
 {
+	struct zf_super was;
 	struct zf_attr attr;
 	uint64_t ino;
 
@@ -560,11 +599,19 @@ static void a_second_mount_replays_nothing(void **state)
 	write_pattern(ino, 1, 0, 5 * BLOCK);
 	replay_rig_state(&rig, ino);
 	crash();
-	/* Not by unmounting: the recovery's own commit has it. */
+	/* Not by unmounting: the recovery's own commit has it, and begins another epoch. */
+	was = rig.super;
+	replay_rig_read_super(&rig);
+	assert_true(rig.super.generation > was.generation);
+	assert_int_equal(rig.super.log_epoch, was.log_epoch + 1);
+	assert_true(rig.super.op_number >= was.op_number + 2);
 	data_rig_unlink(&rig.rig, "file", ino);
 	replay_rig_commit(&rig);
 	replay_rig_crash(&rig, 1);
+	was = rig.super;
 	replay_rig_mount(&rig);
+	replay_rig_read_super(&rig);
+	assert_int_equal(rig.super.generation, was.generation);
 	assert_int_equal(lookup("file", &attr), -ENOENT);
 	replay_rig_deinit(&rig);
 }
@@ -701,13 +748,26 @@ static void verify_among_garbage(struct replay_rig *unused, void *arg)
 		data_rig_expect(&rig.rig, inos[i], i, 0, 4 * BLOCK);
 }
 
-/*
- * What the lost transaction wrote takes nearly all of the device: recovery resets the zones of
- * that, but not those that the log names, however little of them.
- */
-static void room_is_made_among_what_the_log_names(void **state)
+static void write_junk(uint64_t ino, uint64_t i)
 {
-	struct data_rig_options options = {.seed = 20, .node_size = 4096, .zone_count = 24};
+	if (available() < 3 * MIB / 2)
+		return;
+	write_pattern(ino, 99, i * (MIB / 4), MIB / 4);
+	assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+}
+
+/*
+ * What the lost transaction wrote takes most of the device, and what the log names lies in between:
+ * none of that may be reset or written over, however often recovery is cut.
+ */
+static void data_comes_back_among_garbage(void **state)
+{
+	struct data_rig_options options = {
+		.seed = 20,
+		.node_size = 4096,
+		.zone_count = 24,
+		.zone_size = MIB / 2,
+	};
 	uint64_t inos[20], junk;
 	char name[256];
 
@@ -720,23 +780,61 @@ static void room_is_made_among_what_the_log_names(void **state)
 		inos[i] = log_file(name);
 		write_pattern(inos[i], i, 0, 4 * BLOCK);
 		replay_rig_state(&rig, inos[i]);
-		if (i % 4 == 0 && available() > 3 * MIB) {
-			write_pattern(junk, 99, i * MIB, MIB);
-			assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
-		}
+		write_junk(junk, i);
 	}
-	for (unsigned int i = 20; available() > 2 * MIB; i++) {
-		write_pattern(junk, 99, i * MIB, MIB);
-		assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
+	/* Names take nodes, and nodes zones. */
+	for (unsigned int i = 20; i < 320; i++) {
+		many_name(i, name);
+		log_file(name);
 	}
+	for (unsigned int i = 20; available() > 3 * MIB / 2; i++)
+		write_junk(junk, i);
 	assert_int_equal(zf_txn_durable(zf_fs_txn(rig.rig.fs)), rig.super.generation);
 	rig.rig.options.cache_bytes = 1;
-	replay_rig_crash(&rig, 7);
+	replay_rig_crash(&rig, 40);
 	replay_rig_cut_everywhere(&rig, verify_among_garbage, inos);
 	replay_rig_deinit(&rig);
 }
 
-/* Files that keep more than is left beside what the crash has made garbage of. */
+static void a_file_grows_where_nothing_else_could(void **state)
+{
+	struct data_rig_options options = {.seed = 22, .zone_count = 20};
+	uint64_t ino, junk, offset = 0;
+	ssize_t r;
+
+	(void)state;
+	replay_rig_init(&rig, &options);
+	ino = make_file("file");
+	junk = make_file("junk");
+	write_pattern(ino, 1, 0, 2 * BLOCK);
+	data_rig_truncate(&rig.rig, ino, BLOCK + 100);
+	data_rig_fill(2, 0, buf, MIB);
+	while ((r = zf_fs_write(rig.rig.fs, &rig.rig.ctx, junk, offset, buf, 8 * BLOCK, 0)) > 0)
+		offset += r;
+	assert_int_equal(r, -ENOSPC);
+	replay_rig_commit(&rig);
+	zf_log_body_resize(replay_rig_body(&rig, ZF_LOG_OPERATION), ino, MIB);
+	crash();
+	assert_int_equal(data_rig_size(&rig.rig, ino), MIB);
+	data_rig_expect(&rig.rig, ino, 1, 0, BLOCK + 100);
+	data_rig_expect_zeroes(&rig.rig, ino, BLOCK + 100, MIB - BLOCK - 100);
+	replay_rig_deinit(&rig);
+}
+
+/* By hand: a live filesystem would not have promised it. */
+static void log_zeroes(uint64_t ino, uint64_t len)
+{
+	struct zf_key key = ZF_KEY(ino, ZF_KEY_INODE, 0);
+	struct zf_log_body *body = replay_rig_body(&rig, ZF_LOG_EXTENTS);
+	struct zf_disk_inode item;
+
+	assert_int_equal(zf_tree_lookup(zf_fs_forest(rig.rig.fs), ZF_TREE_FS, &key, &item,
+					sizeof(item), NULL),
+			 0);
+	zf_log_body_inode(body, ino, &item, sizeof(item));
+	zf_log_body_range(body, &(struct zf_log_range){.type = ZF_LOG_RANGE_ZERO, .len = len});
+}
+
 static void kept_space_that_is_gone_does_not_stop_a_mount(void **state)
 {
 	struct data_rig_options options = {.seed = 21, .zone_count = 24};
@@ -746,20 +844,20 @@ static void kept_space_that_is_gone_does_not_stop_a_mount(void **state)
 	replay_rig_init(&rig, &options);
 	ino = make_file("file");
 	junk = make_file("junk");
-	write_pattern(junk, 1, 0, 4 * MIB);
+	for (unsigned int i = 0; available() > 3 * MIB; i++)
+		write_pattern(junk, 1, i * MIB, MIB);
 	replay_rig_commit(&rig);
-	assert_int_equal(
-		zf_fs_fallocate(rig.rig.fs, &rig.rig.ctx, ino, FALLOC_FL_KEEP_SIZE, 0, 8 * MIB), 0);
-	replay_rig_state(&rig, ino);
-	for (unsigned int i = 4; available() > MIB; i++) {
-		write_pattern(junk, 2, i * MIB, MIB / 2);
-		assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
-	}
-	assert_int_equal(zf_txn_durable(zf_fs_txn(rig.rig.fs)), rig.super.generation);
+	log_zeroes(ino, 20 * MIB);
+	rig.rig.report = (struct zf_report){.fn = count_warnings};
+	warnings = 0;
 	crash();
-	write_pattern(ino, 3, 0, MIB);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "space that is kept"));
+	data_rig_unlink(&rig.rig, "junk", junk);
+	zf_fs_forget(rig.rig.fs, junk, 1);
+	write_pattern(ino, 3, 0, 4 * MIB);
 	replay_rig_remount(&rig);
-	data_rig_expect(&rig.rig, ino, 3, 0, MIB);
+	data_rig_expect(&rig.rig, ino, 3, 0, 4 * MIB);
 	replay_rig_deinit(&rig);
 }
 
@@ -775,6 +873,7 @@ int main(void)
 		cmocka_unit_test(data_comes_back),
 		cmocka_unit_test(data_comes_back_after_the_host_stopped),
 		cmocka_unit_test(holes_and_kept_space_come_back),
+		cmocka_unit_test(written_zeroes_come_back_with_their_spare_space),
 		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
 		cmocka_unit_test(copies_of_what_is_committed_share_it),
 		cmocka_unit_test(copies_share_what_nobody_has_any_more),
@@ -785,7 +884,8 @@ int main(void)
 		cmocka_unit_test(a_second_mount_replays_nothing),
 		cmocka_unit_test(a_read_only_mount_says_what_it_does_not_show),
 		cmocka_unit_test(a_recovery_that_is_cut_begins_again),
-		cmocka_unit_test(room_is_made_among_what_the_log_names),
+		cmocka_unit_test(data_comes_back_among_garbage),
+		cmocka_unit_test(a_file_grows_where_nothing_else_could),
 		cmocka_unit_test(kept_space_that_is_gone_does_not_stop_a_mount),
 	};
 

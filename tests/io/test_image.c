@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "io/dev_ops.h"
 #include "io/image.h"
 #include "io/image_trailer.h"
 #include "io_util.h"
@@ -142,6 +143,29 @@ static void device_byte_n_is_file_byte_n(void **state)
 	assert_int_equal(pread(fd, buf, BLOCK, 3 * ZONE_SIZE), BLOCK);
 	assert_true(blocks_are(buf, BLOCK, 9));
 	close(fd);
+	free(buf);
+}
+
+/* Whether the host has it or not. */
+static void unmapping_zeroes_fall_back_on_writing(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
+	uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, 48 * ZF_BLOCK_SIZE);
+
+	(void)state;
+	assert_non_null(buf);
+	dev->geometry.unmapping_zeroes = true;
+	for (unsigned int i = 0; i < 2; i++) {
+		memset(buf, 0xab, 48 * ZF_BLOCK_SIZE);
+		assert_int_equal(zf_dev_write_sync(dev, 0, buf, 48 * ZF_BLOCK_SIZE, false), 0);
+		assert_int_equal(zf_dev_run(dev, &io), 0);
+		assert_int_equal(zf_dev_read_buf(dev, 0, buf, 48 * ZF_BLOCK_SIZE), 0);
+		assert_int_equal(buf[4 * ZF_BLOCK_SIZE - 1], 0xab);
+		assert_int_equal(buf[44 * ZF_BLOCK_SIZE], 0xab);
+		for (unsigned int at = 4 * ZF_BLOCK_SIZE; at < 44 * ZF_BLOCK_SIZE; at++)
+			assert_int_equal(buf[at], 0);
+	}
+	assert_string_equal(messages, "");
 	free(buf);
 }
 
@@ -1034,6 +1058,7 @@ int main(void)
 		TEST(what_was_written_is_read),
 		TEST(device_byte_n_is_file_byte_n),
 		TEST(zeroes_overwrite_a_conventional_zone),
+		TEST(unmapping_zeroes_fall_back_on_writing),
 		TEST(the_rules_of_zones_are_enforced),
 		TEST(contents_pointers_and_reset_counts_outlive_the_device),
 		TEST(a_reset_gives_the_space_back_but_for_two_warm_zones),

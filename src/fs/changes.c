@@ -78,12 +78,38 @@ void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint
 	changes->at[first] = (struct zf_change){from, to, generation};
 }
 
+void zf_changes_add_item(struct zf_changes *changes, uint64_t generation)
+{
+	changes->item = generation;
+}
+
+void zf_changes_clear_item(struct zf_changes *changes)
+{
+	changes->item = 0;
+}
+
+bool zf_changes_any(const struct zf_changes *changes)
+{
+	return changes->count > 0 || changes->item || changes->lost;
+}
+
+uint64_t zf_changes_newest(const struct zf_changes *changes)
+{
+	uint64_t newest = zf_max_u64(changes->item, changes->lost);
+
+	for (unsigned int i = 0; i < changes->count; i++)
+		newest = zf_max_u64(newest, changes->at[i].generation);
+	return newest;
+}
+
 void zf_changes_prune(struct zf_changes *changes, uint64_t durable)
 {
 	unsigned int kept = 0;
 
 	if (changes->lost && changes->lost <= durable)
 		changes->lost = 0;
+	if (changes->item <= durable)
+		changes->item = 0;
 	for (unsigned int i = 0; i < changes->count; i++)
 		if (changes->at[i].generation > durable)
 			changes->at[kept++] = changes->at[i];

@@ -18,7 +18,7 @@ void zf_close_announce(struct zf_inode *inode)
 	int r;
 
 	zf_changes_prune(changes, zf_txn_durable(inode->fs->txn));
-	if (changes->count == 0 && !zf_changes_are_lost(changes))
+	if (!zf_changes_any(changes))
 		return;
 	if (!zf_log_wants_operations(log)) {
 		zf_log_add(log, NULL, 0);

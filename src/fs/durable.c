@@ -114,7 +114,7 @@ static bool has_changed(const struct sync *sync)
 {
 	struct zf_inode *inode = sync->inode;
 
-	if (sync->rider || inode->data.changes.count > 0 || inode->essential_dirty)
+	if (sync->rider || zf_changes_any(&inode->data.changes) || inode->essential_dirty)
 		return true;
 	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
 }

@@ -63,6 +63,8 @@ static void modify(struct falloc *falloc)
 		zf_inode_kill_suidgid(inode, falloc->ctx);
 	inode->item.mtime = zf_fs_now(inode->fs);
 	inode->item.ctime = inode->item.mtime;
+	/* Where all is allocated already, no extent changes that would tell of it. */
+	inode->essential_dirty = true;
 }
 
 static bool zeroes(const struct falloc *falloc)

@@ -201,12 +201,8 @@ static int store_item(struct zf_inode *inode, bool in_passing)
 	r = zf_data_join(inode, 1, &trans);
 	if (r < 0)
 		return r;
-	if (inode->item_dirty) {
-		/* An fsync describes the item with whatever has changed. */
-		if (!zf_access_is_lazy(inode))
-			zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans.generation);
+	if (inode->item_dirty)
 		r = store(inode, &trans);
-	}
 	zf_trans_leave(&trans);
 	zf_data_unlock(inode);
 	return r;

@@ -48,8 +48,8 @@ int zf_in_place_find(struct zf_inode *inode, uint64_t index, unsigned int count,
 	if (!zf_alloc_has_overwrite(inode->fs->alloc))
 		return 0;
 	zf_extent_reader_init(&reader, inode);
-	return zf_extent_scan_le(&reader, index << ZF_BLOCK_SHIFT,
-				 (find.end << ZF_BLOCK_SHIFT) - 1, take_extent, &find);
+	return zf_extent_scan_le(&reader, index << ZF_BLOCK_SHIFT, (find.end << ZF_BLOCK_SHIFT) - 1,
+				 take_extent, &find);
 }
 
 /* ---- to the device ---- */

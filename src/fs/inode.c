@@ -61,10 +61,9 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 static void note_lost_changes(struct zf_inode *inode)
 {
 	struct zf_fs *fs = inode->fs;
-	uint64_t newest = inode->data.changes.lost, known = atomic_load(&fs->changes_lost);
+	uint64_t newest = zf_changes_newest(&inode->data.changes);
+	uint64_t known = atomic_load(&fs->changes_lost);
 
-	for (unsigned int i = 0; i < inode->data.changes.count; i++)
-		newest = zf_max_u64(newest, inode->data.changes.at[i].generation);
 	while (newest > known && !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
 		;
 }

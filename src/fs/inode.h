@@ -204,8 +204,10 @@ bool zf_inode_leave_dirty_list(struct zf_inode *inode);
 /* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
 void zf_inode_mark_clean(struct zf_inode *inode);
 
-/* Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
- * item_dirty. */
+/*
+ * Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
+ * item_dirty, and notes that the log has to describe the item (fs/changes.h).
+ */
 int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans);
 /* The same for a new inode: -EUCLEAN if its number is taken in the tree. */
 int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);

@@ -80,9 +80,11 @@ int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans)
 	if (r == -ENOENT)
 		return zf_report_corrupt(&inode->fs->report, "inode", inode->ino,
 					 "the fs tree has no item, expected one");
-	if (r == 0)
-		zf_inode_mark_clean(inode);
-	return r;
+	if (r < 0)
+		return r;
+	zf_changes_add_item(&inode->data.changes, trans->generation);
+	zf_inode_mark_clean(inode);
+	return 0;
 }
 
 int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)

@@ -151,7 +151,13 @@ static int count_inode(struct zf_op *op, int result, const struct zf_inode *inod
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	return count_inode(op, zf_inode_store(inode, &op->trans), inode);
+	/* What had to be described of it, a size perhaps, still has to be. */
+	uint64_t noted = inode->data.changes.item;
+	int r = zf_inode_store(inode, &op->trans);
+
+	if (r == 0 && !op->content)
+		inode->data.changes.item = noted;
+	return count_inode(op, r, inode);
 }
 
 int zf_op_store_new(struct zf_op *op, struct zf_inode *inode)

@@ -289,6 +289,10 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 	zf_mutex_unlock(&out->data.lock);
 	out->item.mtime = *now;
 	out->item.ctime = *now;
+	/* What is shared may have landed a moment ago, in a file that nobody knows of any more. */
+	out->data.write_mark = zf_dev_write_mark(out->fs->dev);
+	/* Holes for holes change no extent that would tell of the size and the times. */
+	out->essential_dirty = true;
 	if (copy->ctx->uid != 0)
 		zf_inode_kill_suidgid(out, copy->ctx);
 }

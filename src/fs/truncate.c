@@ -43,6 +43,7 @@ static void log_size(struct zf_inode *inode)
 	zf_log_body_set(&body, &key, &disk, sizeof(disk));
 	zf_log_add(log, &body, 0);
 	zf_log_body_end(&body);
+	zf_changes_clear_item(&inode->data.changes);
 }
 
 static void log_shrinking(struct zf_drop *drop)

@@ -355,6 +355,7 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
+	/* With them, perhaps, who came while the record was under way. */
 	if (r < 0) {
 		struct batch batch = take_batch_locked(log);
 

@@ -13,6 +13,7 @@
 
 static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
 static int verdict_fd = -1;
+static unsigned int patience_seconds = 120;
 
 static void send(const struct verdict *verdict)
 {
@@ -77,4 +78,15 @@ void child_end(struct child *child, struct verdict *ret_verdict)
 		memset(ret_verdict, 0, sizeof(*ret_verdict));
 	close(child->fd);
 	waitpid(child->pid, &status, 0);
+}
+
+void child_set_patience(unsigned int seconds)
+{
+	patience_seconds = seconds;
+}
+
+void child_watch(void)
+{
+	if (verdict_fd >= 0)
+		alarm(patience_seconds);
 }

@@ -16,7 +16,7 @@
 
 #define NESTED_MAX 512u
 /* Cuts of one recovery that are explored, by depth. */
-static const unsigned int nested_each[CUT_DEPTH] = {4, 2, 0};
+static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
 
 struct cut_name explore_now;
 
@@ -191,6 +191,7 @@ static bool judge_state(struct explorer *explorer, const struct cut_name *name,
 	bool ok = true;
 
 	explore_now = *name;
+	child_watch();
 	zf_rng_seed(&rng, seed_of(name));
 	crash(sim, variant, &rng);
 	draw_judgement(&rng, variant, &judgement);
@@ -247,13 +248,21 @@ static bool explore_state(struct explorer *explorer, const struct cut_name *name
 
 /* ---- all of them ---- */
 
+static bool is_over(const struct explorer *explorer)
+{
+	const struct explore_limits *limits = explorer->limits;
+
+	return explorer->tally->cuts >= limits->cuts ||
+	       (limits->deadline && time(NULL) >= limits->deadline);
+}
+
 static bool explore_variant(struct explorer *explorer, uint32_t cut, uint32_t variant,
 			    struct cut_name *ret_failed)
 {
 	struct cut_name name = {
 		.record = explorer->record->options.name, .depth = 1, .at = {{cut, variant}}};
 
-	if (explorer->tally->cuts >= explorer->limits->cuts)
+	if (is_over(explorer))
 		return true;
 	return explore_state(explorer, &name, explorer->record->cuts[cut].sim, ret_failed);
 }
@@ -283,6 +292,7 @@ bool explore(const struct record_options *options, const struct explore_limits *
 	bool ok;
 
 	explore_now = *ret_failed = (struct cut_name){.record = options->name};
+	child_watch();
 	ok = record_run(&record, options);
 	tally->records += !record.infeasible;
 	for (uint32_t i = 0; ok && !record.infeasible && i < record.cut_count; i++)

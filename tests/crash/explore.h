@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/plant.h"
 #include "support/sim.h"
@@ -136,6 +137,7 @@ struct record {
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	bool in_place;	    /* the device has zones for what is written in place */
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */
 	bool struck; /* the fault came to pass */
@@ -216,6 +218,7 @@ struct explore_limits {
 	uint64_t cuts;	      /* it ends when the tally has so many */
 	unsigned int samples; /* states of a cut that has more than can be tried */
 	bool backwards;	      /* the last cut first */
+	time_t deadline;      /* time(2); 0: none */
 };
 
 /*
@@ -247,6 +250,11 @@ struct child child_start(void (*run)(const void *arg, struct verdict *verdict), 
 			 bool quiet);
 /* Waits for it. If it died, the verdict is where it was, without a tally. */
 void child_end(struct child *child, struct verdict *ret_verdict);
+
+/* Who takes longer for what begins now hangs, and dies of it. Only in a child. */
+void child_watch(void);
+/* From the next child_watch() on; 120 if nobody says otherwise. */
+void child_set_patience(unsigned int seconds);
 
 /* ---- making a failure smaller (shrink.c) ---- */
 

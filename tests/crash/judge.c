@@ -115,8 +115,10 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 static struct oracle *oracle_after(const struct record *record, uint32_t cut_op, uint32_t seen)
 {
 	struct oracle *oracle = oracle_new(true, WORKLOAD_EPOCH_NS);
+	uint32_t i;
 
-	for (uint32_t i = 0; i <= cut_op && i < record->count; i++) {
+	oracle->in_place = record->in_place;
+	for (i = 0; i <= cut_op && i < record->count; i++) {
 		const struct zf_op *op = &record->ops[i];
 
 		if (op->number > seen && is_change(op))
@@ -124,6 +126,8 @@ static struct oracle *oracle_after(const struct record *record, uint32_t cut_op,
 		apply_if_seen(record, oracle, i, cut_op);
 	}
 	oracle_forget_all(oracle);
+	for (; i <= cut_op && i < record->count; i++)
+		oracle_apply_in_place(oracle, &record->ops[i]);
 	return oracle;
 }
 

@@ -335,6 +335,7 @@ bool record_run(struct record *record, const struct record_options *options)
 	workload_init(&record->workload, zf_rng_next(&rng), &workload_crash);
 	record->workload.verbose = explore_verbose;
 	geometry = draw_geometry(&rng);
+	record->in_place = geometry.conventional > 0;
 	sim = zf_sim_new(&geometry, zf_rng_next(&rng));
 	zf_sim_set_late(sim, ZF_SIM_ANY_OP, draw_late_percent(&rng));
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)

@@ -22,12 +22,6 @@
 #define BLOCK	  ZF_BLOCK_SIZE
 #define ANY	  UINT64_MAX
 
-#ifndef FALLOC_FL_WRITE_ZEROES
-#define FALLOC_FL_WRITE_ZEROES 0x80
-#endif
-/* zf_fs_fallocate() does not know it yet: 1 when it does. */
-#define HAS_WRITE_ZEROES 0
-
 /* What a step is about: an inode of the tree, wherever its names are by then. */
 enum thing {
 	NOTHING,
@@ -159,10 +153,8 @@ static const struct step forms[] = {
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 4 * BLOCK},
 	{OP_FALLOCATE, .on = F, .offset = 0, .len = 10000},
 	{OP_FALLOCATE, .on = G, .offset = 4 * BLOCK, .len = 4 * BLOCK, .flags = FALLOC_FL_KEEP_SIZE},
-#if HAS_WRITE_ZEROES
-	{OP_FALLOCATE, .on = G, .offset = BLOCK, .len = 2 * BLOCK, .flags = FALLOC_FL_WRITE_ZEROES},
-	{OP_FALLOCATE, .on = H, .offset = 0, .len = 20000, .flags = FALLOC_FL_WRITE_ZEROES},
-#endif
+	{OP_FALLOCATE, .on = G, .offset = BLOCK, .len = 2 * BLOCK, .flags = ZF_FALLOC_WRITE_ZEROES},
+	{OP_FALLOCATE, .on = H, .offset = 0, .len = 20000, .flags = ZF_FALLOC_WRITE_ZEROES},
 
 	{OP_COPY, .from = G, .on = N, .len = 2 * BLOCK},
 	{OP_COPY, .from = G, .on = G, .offset = 4 * BLOCK, .len = BLOCK},

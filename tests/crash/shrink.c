@@ -85,10 +85,12 @@ void shrink_say_how_to_repeat(const struct record_options *options, const struct
 static void try(const void *arg, struct verdict *verdict)
 {
 	const struct record_options *options = arg;
-	const struct explore_limits limits = {
-		.cuts = UINT64_MAX, .samples = 8, .backwards = true};
+	const struct explore_limits limits = {.cuts = UINT64_MAX,
+					      .samples = 8,
+					      .backwards = true,
+					      .deadline = time(NULL) + TRY_SECONDS};
 
-	alarm(TRY_SECONDS);
+	child_set_patience(TRY_SECONDS);
 	verdict->ok = explore(options, &limits, &verdict->tally, &verdict->failed);
 }
 

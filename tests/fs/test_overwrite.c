@@ -54,9 +54,8 @@ static void expect_commands(const struct seen *seen, unsigned int writes, unsign
 
 static void write_zeroes(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t len)
 {
-	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, ZF_FALLOC_WRITE_ZEROES, offset,
-					 len),
-			 0);
+	assert_int_equal(
+		zf_fs_fallocate(rig->fs, &rig->ctx, ino, ZF_FALLOC_WRITE_ZEROES, offset, len), 0);
 }
 
 static void write_seed(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
@@ -630,9 +629,9 @@ static void step(struct model *model)
 {
 	struct data_rig *rig = &model->rig;
 	uint64_t from = zf_rng_below(&model->rng, MODEL_BYTES - 1);
-	uint64_t len = 1 + zf_rng_below(&model->rng, zf_rng_chance(&model->rng, 50)
-								? 3 * BLOCK
-								: MODEL_BYTES - from);
+	uint64_t len =
+		1 + zf_rng_below(&model->rng,
+				 zf_rng_chance(&model->rng, 50) ? 3 * BLOCK : MODEL_BYTES - from);
 	uint64_t what = zf_rng_below(&model->rng, 12);
 	int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 

@@ -2,7 +2,9 @@
 /*
  * Random operations on the filesystem against the oracle, over the memory device with completions
  * in any order: with a tiny node cache, background steps, commits in phases with operations between
- * them, and remounts. Now and then the whole tree is compared, and the checker has its say.
+ * them, remounts, and stops without an unmount after everything was synced file by file: what the
+ * superblock does not have the intent log has. Now and then the whole tree is compared, and the
+ * checker has its say.
  *
  *      test_property [--seed S] [--ops N] [--setup K] [--verbose]
  */
@@ -21,6 +23,7 @@
 #include "base/bits.h"
 #include "check/check.h"
 #include "fs/format.h"
+#include "fs/inode.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 #include "support/workload.h"
@@ -67,6 +70,7 @@ struct test {
 	struct zf_dev *dev;
 	struct zf_fs *fs;
 	uint64_t done;
+	uint64_t stops, replays; /* and those after which there was something to replay */
 };
 
 static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "property"};
@@ -186,6 +190,54 @@ static void remount(struct test *t)
 	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, true), "statfs is wrong");
 }
 
+/* Every file by its own fsync, and with the last of them all names (P1). */
+static void sync_files(struct test *t)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+	const struct oracle *oracle = t->workload.oracle;
+	unsigned int first = (unsigned int)zf_rng_below(&t->rng, oracle->count);
+
+	for (unsigned int i = 0; i < oracle->count; i++) {
+		const struct oracle_inode *inode = oracle->all[(first + i) % oracle->count];
+
+		expect(t, zf_fs_fsync(t->fs, &ctx, inode->ino, false) == 0, "fsync failed");
+	}
+}
+
+/* Reading makes nothing that an fsync has to keep: whatever is there, if it is not newer. */
+static void take_access_times(struct test *t)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+
+	for (unsigned int i = 0; i < t->workload.oracle->count; i++) {
+		struct oracle_inode *inode = t->workload.oracle->all[i];
+		struct zf_attr attr;
+		int64_t atime;
+
+		expect(t, zf_fs_getattr(t->fs, &ctx, inode->ino, &attr) == 0, "an inode is gone");
+		atime = attr.atime.seconds * 1000000000 + attr.atime.nanoseconds;
+		expect(t, atime <= inode->atime, "an access time is too new");
+		inode->atime = atime;
+	}
+}
+
+static void stop(struct test *t)
+{
+	expect(t, workload_finish_commit(&t->workload) == 0, "a commit failed");
+	sync_files(t);
+	t->stops++;
+	t->replays += zf_txn_is_dirty(t->fs->txn);
+	zf_fs_abandon(t->fs);
+	zf_dev_close(t->dev);
+	open_device(t);
+	check(t, false);
+	mount(t);
+	take_access_times(t);
+	compare(t);
+	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, true), "statfs is wrong");
+	check(t, true);
+}
+
 static void do_something_else(struct test *t)
 {
 	uint64_t dice = zf_rng_below(&t->rng, 10000);
@@ -199,6 +251,8 @@ static void do_something_else(struct test *t)
 		check(t, false);
 	} else if (dice < 14) {
 		come_to_rest(t);
+	} else if (dice < 34) {
+		stop(t);
 	}
 }
 
@@ -218,7 +272,8 @@ static void print_counts(const struct test *t)
 	for (unsigned int i = 0; i < OP_KIND_COUNT; i++)
 		printf(" %s %" PRIu64 "+%" PRIu64, workload_op_name(i), t->workload.done[i],
 		       t->workload.failed[i]);
-	printf(", no space %" PRIu64 "\n", t->workload.nospace);
+	printf(", no space %" PRIu64 ", %" PRIu64 " stops, %" PRIu64 " with a log to replay\n",
+	       t->workload.nospace, t->stops, t->replays);
 }
 
 static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)

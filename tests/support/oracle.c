@@ -116,14 +116,16 @@ void oracle_settle_content(struct oracle_inode *inode)
 void oracle_settle(struct oracle_inode *inode)
 {
 	oracle_settle_content(inode);
-	inode->times_loose = inode->mtime_loose = inode->atime_loose = false;
+	inode->times_loose = inode->mtime_loose = false;
 	inode->ctime_min = inode->ctime;
 }
 
 void oracle_settle_all(struct oracle *oracle)
 {
-	for (unsigned int i = 0; i < oracle->count; i++)
+	for (unsigned int i = 0; i < oracle->count; i++) {
 		oracle_settle(oracle->all[i]);
+		oracle->all[i]->atime_loose = false;
+	}
 }
 
 /* ---- entries ---- */
@@ -139,7 +141,8 @@ const struct oracle_entry *oracle_entry(const struct oracle_inode *dir, const ch
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode)
 {
 	inode->ctime = inode->ctime_min = oracle->now;
-	inode->times_loose = inode->atime_loose = false;
+	inode->times_loose = false;
+	inode->atime_loose = inode->atime_loose && oracle->keep_old;
 	inode->mtime_loose = inode->mtime_loose && oracle->keep_old;
 }
 

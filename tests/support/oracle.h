@@ -31,7 +31,7 @@
 
 /* ---- content ---- */
 
-#define ORACLE_CANDIDATES_MAX 12u
+#define ORACLE_CANDIDATES_MAX 24u
 
 struct oracle_bytes {
 	uint32_t write; /* 0: zeroes, a hole perhaps */
@@ -52,7 +52,14 @@ struct oracle_data {
 	unsigned int count, room;
 	uint64_t size;		     /* now */
 	uint64_t size_min, size_max; /* that a crash may leave */
+	/*
+	 * Some of it may be written in place: that is torn in sectors, and needs no record to be
+	 * seen, so it may be newer than names.
+	 */
+	bool in_place;
 };
+
+#define ORACLE_SECTOR 512u
 
 /* The bytes of write number `write` at file offset `offset`. */
 void oracle_fill(uint32_t write, uint64_t offset, void *buf, size_t len);
@@ -69,6 +76,8 @@ void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct or
 		      uint64_t from, uint64_t len, bool keep_old);
 /* `unsettled`: there may be writes that a crash would lose. */
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
+/* A write that may have been seen, or not, within the file as it is. */
+void oracle_data_maybe(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write);
 /* What is newest is from now on the only candidate. */
 void oracle_data_settle(struct oracle_data *data);
 /* The span that holds `offset`; *ret_end: where the next one starts. */
@@ -128,7 +137,7 @@ struct oracle_inode {
 	 */
 	bool times_loose;
 	bool mtime_loose; /* and mtime may have been older then */
-	bool atime_loose; /* a read since then: as with times_loose */
+	bool atime_loose; /* a read, not made durable by an fsync: atime may be older */
 	int64_t ctime_min;
 	/* Changes of content since the last settling; how many of them write data. */
 	unsigned int unsettled, unsettled_data;
@@ -156,6 +165,7 @@ LIST_HEAD(oracle_inode_list, oracle_inode);
 
 struct oracle {
 	bool keep_old; /* see above */
+	bool in_place; /* the device has zones where write-zeroes allocates */
 	struct oracle_inode_list buckets[ORACLE_BUCKETS];
 	struct oracle_inode **all; /* in no order that matters, but the same in every run */
 	unsigned int count, room;
@@ -180,6 +190,9 @@ struct zf_op;
  * filesystem gave, if it made something.
  */
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
+
+/* An operation that a crash has undone, or that never ended: what it did in place may be seen. */
+void oracle_apply_in_place(struct oracle *oracle, const struct zf_op *op);
 
 /* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
  */

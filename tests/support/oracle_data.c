@@ -205,6 +205,12 @@ void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettle
 	join_equal(data);
 }
 
+void oracle_data_maybe(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write)
+{
+	put(data, from, zf_min_u64(to, data->size_max), (struct oracle_bytes){.write = write},
+	    true);
+}
+
 void oracle_data_settle(struct oracle_data *data)
 {
 	for (unsigned int i = 0; i < data->count; i++) {
@@ -240,7 +246,7 @@ uint64_t oracle_data_next(const struct oracle_data *data, uint64_t from)
 
 /* ---- what was read ---- */
 
-/* A block reaches the device as a whole: within one, a span shows one candidate only. */
+/* What reaches the device as a whole shows one candidate only: a block, or in place a sector. */
 static bool is_explained(const struct oracle_span *span, uint64_t offset, const uint8_t *buf,
 			 size_t len)
 {
@@ -259,11 +265,13 @@ static bool is_explained(const struct oracle_span *span, uint64_t offset, const 
 size_t oracle_data_check(const struct oracle_data *data, uint64_t offset, const uint8_t *buf,
 			 size_t len)
 {
+	uint64_t unit = data->in_place ? ORACLE_SECTOR : ZF_BLOCK_SIZE;
+
 	for (size_t at = 0; at < len;) {
 		uint64_t end;
 		const struct oracle_span *span = oracle_data_find(data, offset + at, &end);
-		uint64_t block_end = zf_align_down(offset + at, ZF_BLOCK_SIZE) + ZF_BLOCK_SIZE;
-		size_t n = zf_min_u64(zf_min_u64(end, block_end) - (offset + at), len - at);
+		uint64_t unit_end = zf_align_down(offset + at, unit) + unit;
+		size_t n = zf_min_u64(zf_min_u64(end, unit_end) - (offset + at), len - at);
 
 		if (!is_explained(span, offset + at, buf + at, n))
 			return at;

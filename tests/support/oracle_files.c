@@ -33,6 +33,8 @@ static void set_times(struct oracle_inode *inode, const struct zf_setattr *set, 
 		inode->mtime = now;
 	if (set->valid & ZF_SET_MTIME)
 		inode->mtime = set->mtime.seconds * 1000000000 + set->mtime.nanoseconds;
+	if (set->valid & (ZF_SET_ATIME | ZF_SET_ATIME_NOW))
+		inode->atime_loose = false;
 	if (set->valid & (ZF_SET_MTIME | ZF_SET_MTIME_NOW | ZF_SET_SIZE))
 		inode->mtime_loose = false;
 }
@@ -360,6 +362,7 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 	data = has_data(inode, op);
 	if (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES))
 		zero(oracle, inode, op);
+	inode->data.in_place |= oracle->in_place && (op->flags & ZF_FALLOC_WRITE_ZEROES);
 	if (!(op->flags & FALLOC_FL_KEEP_SIZE) && op->offset + op->len > inode->data.size)
 		grow(oracle, inode, op->offset + op->len);
 	if (op->uid != 0)
@@ -369,6 +372,19 @@ int64_t oracle_fallocate(struct oracle *oracle, const struct zf_op *op)
 	if (op->durable)
 		oracle_settle(inode);
 	return 0;
+}
+
+void oracle_apply_in_place(struct oracle *oracle, const struct zf_op *op)
+{
+	struct oracle_inode *inode = oracle_find(oracle, op->ino);
+	uint64_t end = op->offset + op->len;
+
+	if (!inode || !inode->data.in_place)
+		return;
+	if (op->kind == OP_WRITE && !(op->flags & ZF_WRITE_APPEND))
+		oracle_data_maybe(&inode->data, op->offset, end, op->number);
+	else if (op->kind == OP_FALLOCATE && (op->flags & (FALLOC_FL_PUNCH_HOLE | WRITES_ZEROES)))
+		oracle_data_maybe(&inode->data, op->offset, end, 0);
 }
 
 /* Where data is may be said in units of blocks; but no data may be called a hole. */

@@ -140,7 +140,7 @@ static void whatever_fails_what_was_synced_stays(void **state)
 		data_rig_sync(&rig);
 		fault.moves_pointer = n % 2;
 		zf_sim_add_fault(rig.sim, &fault);
-		for (unsigned int i = 1; i <= 8; i++) {
+		for (unsigned int i = 1; i <= 12; i++) {
 			data_rig_fill(i, 0, buf, 30 * BLOCK);
 			if (zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, 30 * BLOCK, 0) != 30 * BLOCK)
 				break;

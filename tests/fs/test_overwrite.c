@@ -340,6 +340,33 @@ static void an_inode_that_left_memory_is_flushed_all_the_same(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* The item is stored while the bytes that lie behind the old end are on their way. */
+static void a_size_that_grew_in_place_is_stored(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	for (unsigned int synced = 0; synced < 2; synced++) {
+		open_forgetful_rig(&rig);
+		ino = data_rig_make(&rig, "file");
+		write_zeroes(&rig, ino, 0, BLOCK + 100);
+		data_rig_sync(&rig);
+		write_seed(&rig, ino, 1, BLOCK + 100, 100, 0);
+		set_mode(&rig, ino, 0640);
+		assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
+		if (synced) {
+			sync_file(&rig, ino);
+			data_rig_crash(&rig);
+		} else {
+			assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+		}
+		assert_int_equal(data_rig_size(&rig, ino), BLOCK + 200);
+		data_rig_expect(&rig, ino, 1, BLOCK + 100, 100);
+		data_rig_deinit(&rig);
+	}
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -764,6 +791,7 @@ int main(void)
 		cmocka_unit_test(a_copy_is_a_copy),
 		cmocka_unit_test(the_space_is_counted),
 		cmocka_unit_test(an_inode_that_left_memory_is_flushed_all_the_same),
+		cmocka_unit_test(a_size_that_grew_in_place_is_stored),
 		cmocka_unit_test(a_file_holds_what_was_written_to_it),
 	};
 

@@ -62,15 +62,19 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 	return inode;
 }
 
-/* What is not durable of it can no longer be described. */
+static void raise_to(_Atomic uint64_t *known, uint64_t value)
+{
+	uint64_t was = atomic_load(known);
+
+	while (value > was && !atomic_compare_exchange_weak(known, &was, value))
+		;
+}
+
+/* What is not durable of it can no longer be described, nor be told from what is. */
 static void note_lost_changes(struct zf_inode *inode)
 {
-	struct zf_fs *fs = inode->fs;
-	uint64_t newest = zf_changes_newest(&inode->data.changes);
-	uint64_t known = atomic_load(&fs->changes_lost);
-
-	while (newest > known && !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
-		;
+	raise_to(&inode->fs->changes_lost, zf_changes_newest(&inode->data.changes));
+	raise_to(&inode->fs->marks_lost, inode->data.write_mark);
 }
 
 /* No longer in the table. */

@@ -164,6 +164,8 @@ struct zf_fs {
 	/* Inodes that left memory took with them what had changed in them (fs/changes.h), up to
 	 * this generation. */
 	_Atomic uint64_t changes_lost;
+	/* And this is the newest of their write marks: what was written in place needs a flush. */
+	_Atomic uint64_t marks_lost;
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "fs/access.h"
 #include "fs/append.h"
 #include "fs/changes.h"
 #include "fs/describe.h"
@@ -117,7 +116,8 @@ static bool has_changed(const struct sync *sync)
 
 	if (sync->rider || zf_changes_any(&inode->data.changes) || inode->essential_dirty)
 		return true;
-	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
+	/* Times that wait for a day too: an fsync is one of the things that they wait for. */
+	return inode->item_dirty && !sync->data_only;
 }
 
 static int describe(struct sync *sync)

@@ -153,7 +153,8 @@ static void fill_iov(struct writing *writing)
 
 	*iov++ = (struct iovec){writing->header, (size_t)writing->header_blocks << ZF_BLOCK_SHIFT};
 	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next) {
-		memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
+		if (part->iovcnt > 0)
+			memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
 		iov += part->iovcnt;
 	}
 }

@@ -96,7 +96,7 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 		arguments->jobs = 1;
 	/* Who says how long wants no other end. */
 	if (arguments->minutes)
-		arguments->cuts = UINT64_MAX;
+		arguments->cuts = UINT64_MAX - 1;
 }
 
 static uint64_t now_ms(void)

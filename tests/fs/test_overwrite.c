@@ -366,6 +366,28 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
+/* The item is stored between the write and its landing, with the size that it had. */
+static void growth_in_place_is_stored_once_it_has_landed(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
+	data_rig_sync(&rig);
+	write_seed(&rig, ino, 1, 10 * BLOCK + 100, 200, 0);
+	assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+	data_rig_sync(&rig);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 300);
+	data_rig_expect(&rig, ino, 1, 10 * BLOCK + 100, 200);
+	data_rig_deinit(&rig);
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -777,6 +799,7 @@ int main(void)
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
+		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),
 		cmocka_unit_test(full_fsync_keeps_the_times_too),
 		cmocka_unit_test(overwriting_never_fails_for_space),

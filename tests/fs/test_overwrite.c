@@ -380,12 +380,6 @@ static void growth_in_place_is_stored_once_it_has_landed(void **state)
 	ino = data_rig_make(&rig, "file");
 	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
 	data_rig_sync(&rig);
-	write_seed(&rig, ino, 1, 10 * BLOCK + 100, 200, 0);
-	assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
-	data_rig_sync(&rig);
-	data_rig_crash(&rig);
-	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 300);
-	data_rig_expect(&rig, ino, 1, 10 * BLOCK + 100, 200);
 	for (unsigned int round = 1; round <= 2; round++) {
 		write_seed(&rig, ino, round, 10 * BLOCK + round * 100, 100, 0);
 		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);

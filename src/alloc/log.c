@@ -95,6 +95,16 @@ static bool gives_way(struct zf_alloc *alloc, const struct zf_zone *zone)
 	return zone->pointer == 0 && !has_node_room(alloc, alloc->empty_count);
 }
 
+/*
+ * What rode with a record and could not be put into the trees at once may still be on its way
+ * there. That is rare, and the next superblock could not say how far the zone is known to be
+ * written.
+ */
+static bool stays(struct zf_alloc *alloc, const struct zf_zone *zone)
+{
+	return has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
+}
+
 /* Data rests in it: filled up by the HOT stream, or finished, once it is no longer named. */
 static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -139,7 +149,7 @@ void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 
 		if (zone_no == NO_ZONE)
 			continue;
-		if (has_room(&alloc->zones[zone_no]) && !gives_way(alloc, &alloc->zones[zone_no]))
+		if (stays(alloc, &alloc->zones[zone_no]))
 			zones[count++] = zone_no;
 		else
 			leave(alloc, zone_no);

@@ -13,6 +13,7 @@
 #include "fs/in_place.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/inode_flags.h"
 #include "fs/land.h"
 #include "log/log.h"
 
@@ -213,6 +214,8 @@ static int attempt(struct zf_inode *inode, bool data_only)
 	int r;
 
 	zf_rwlock_wrlock(&inode->lock);
+	/* chattr +S asks for the times too, of a write as well. */
+	sync.data_only &= !zf_inode_is_sync(inode);
 	if (!zf_log_enter(log)) {
 		zf_rwlock_unlock(&inode->lock);
 		return WANTS_COMMIT;

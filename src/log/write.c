@@ -387,6 +387,12 @@ int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 	zf_mutex_lock(&log->lock);
 	assert(log->entered > 0);
 	log->stats.parts++;
+	/* Since it entered, operations may have been lost: none listed does not mean none made. */
+	if (!zf_log_is_usable_locked(log)) {
+		log->stats.commits_instead++;
+		zf_mutex_unlock(&log->lock);
+		return -EAGAIN;
+	}
 	if (nothing_to_write_locked(log, part)) {
 		part->sequence = log->sequence;
 		zf_mutex_unlock(&log->lock);

@@ -366,6 +366,36 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
+/* The item is stored between the write and its landing, with the size that it had. */
+/* The item is stored and committed while the block that it grew by is still in memory. */
+static void growth_in_place_is_stored_once_it_has_landed(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
+	data_rig_sync(&rig);
+	for (unsigned int round = 1; round <= 2; round++) {
+		write_seed(&rig, ino, round, 10 * BLOCK + round * 100, 100, 0);
+		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+		assert_int_equal(zf_txn_sync(zf_fs_txn(rig.fs)), 0);
+		if (round == 1) {
+			sync_file(&rig, ino);
+			data_rig_crash(&rig);
+		} else {
+			data_rig_remount(&rig);
+		}
+		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 100 + round * 100);
+		data_rig_expect(&rig, ino, round, 10 * BLOCK + round * 100, 100);
+	}
+	data_rig_deinit(&rig);
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -412,6 +442,30 @@ static void full_fsync_keeps_the_times_too(void **state)
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
 	assert_int_equal(after.mtime.seconds, before.mtime.seconds);
 	assert_int_equal(after.mtime.nanoseconds, before.mtime.nanoseconds);
+	data_rig_deinit(&rig);
+}
+
+/* chattr +S: every write is as if an fsync followed, not an fdatasync. */
+static void a_file_that_is_sync_keeps_the_times_of_a_write(void **state)
+{
+	const struct zf_set_flags sync = {.mask = ZF_INODE_SYNC, .flags = ZF_INODE_SYNC};
+	struct zf_attr before, after;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK);
+	assert_int_equal(zf_fs_set_flags(rig.fs, &rig.ctx, ino, &sync), 0);
+	data_rig_sync(&rig);
+	rig.now_ns += 1000000000;
+	write_seed(&rig, ino, 1, 0, BLOCK, 0);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
+	assert_int_equal(after.mtime.seconds, before.mtime.seconds);
 	data_rig_deinit(&rig);
 }
 
@@ -777,8 +831,10 @@ int main(void)
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
+		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),
 		cmocka_unit_test(full_fsync_keeps_the_times_too),
+		cmocka_unit_test(a_file_that_is_sync_keeps_the_times_of_a_write),
 		cmocka_unit_test(overwriting_never_fails_for_space),
 		cmocka_unit_test(where_there_is_no_such_zone_space_is_kept),
 		cmocka_unit_test(a_device_that_cannot_zero_is_no_reason_to_fail),

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* fsync through the intent log where something comes in between. */
+#include <errno.h>
+
+#include "fs/append.h"
+#include "fs/data_rig.h"
+#include "fs/describe.h"
+#include "fs/flush.h"
+#include "fs/inode.h"
+#include "log/log.h"
+
+#define BLOCK 4096u
+
+static uint8_t buf[1 << 20];
+
+static void write_seed(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
+		       size_t len)
+{
+	data_rig_fill(seed, offset, buf, len);
+	data_rig_write(rig, ino, offset, buf, len);
+}
+
+static void open_rig(struct data_rig *rig)
+{
+	const struct data_rig_options options = {.seed = 11};
+
+	data_rig_init(rig, &options);
+	/* The log's zones are named by the first commit. */
+	assert_int_equal(zf_txn_commit(rig->fs->txn, true), 0);
+}
+
+/* One of another thread's, after the gate: what had been listed before is dropped with it. */
+static void operations_lost_behind_the_gate_are_not_durable(void **state)
+{
+	struct zf_log_part part = {0};
+	struct data_rig rig;
+
+	(void)state;
+	open_rig(&rig);
+	data_rig_make(&rig, "file");
+	assert_true(zf_log_enter(rig.fs->log));
+	zf_log_add(rig.fs->log, NULL, 0);
+	assert_int_equal(zf_log_append(rig.fs->log, &part), -EAGAIN);
+	zf_log_leave(rig.fs->log);
+	data_rig_deinit(&rig);
+}
+
+/* A record whose data could not be put into the trees at once. */
+static struct zf_append *write_record_only(struct data_rig *rig, uint64_t ino)
+{
+	struct zf_log_part part = {0};
+	struct zf_append *rider;
+	struct zf_log_body body;
+	struct zf_inode *inode;
+	uint64_t mark;
+
+	assert_int_equal(zf_inode_get(rig->fs, ino, &inode), 0);
+	zf_rwlock_wrlock(&inode->lock);
+	assert_true(zf_log_enter(rig->fs->log));
+	rider = zf_append_new(rig->fs, 1);
+	assert_non_null(rider);
+	zf_flush_pack(rider, inode);
+	zf_append_sum(rider);
+	assert_int_equal(rider->count, 1);
+	assert_int_equal(zf_describe_inode(inode, rider, &body, &mark), 0);
+	part.body = &body;
+	part.iovcnt = zf_append_fill_iov(rider);
+	part.iov = rider->iov;
+	part.data_blocks = rider->count;
+	assert_int_equal(zf_log_append(rig->fs->log, &part), 0);
+	zf_append_arrived(rider, &part.grant, part.address);
+	zf_log_body_end(&body);
+	zf_log_leave(rig->fs->log);
+	zf_rwlock_unlock(&inode->lock);
+	zf_inode_put(inode);
+	return rider;
+}
+
+static void a_commit_may_come_before_what_rode_has_landed(void **state)
+{
+	struct zf_append *rider;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig);
+	ino = data_rig_make(&rig, "file");
+	write_seed(&rig, ino, 1, 0, BLOCK);
+	rider = write_record_only(&rig, ino);
+	zf_append_again(rider);
+	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	write_seed(&rig, ino, 2, BLOCK, BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK);
+	data_rig_expect(&rig, ino, 2, BLOCK, BLOCK);
+	data_rig_deinit(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations_lost_behind_the_gate_are_not_durable),
+		cmocka_unit_test(a_commit_may_come_before_what_rode_has_landed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -367,6 +367,29 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
+static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "new");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK);
+	data_rig_make(&rig, "file");
+	data_rig_sync(&rig);
+	write_seed(&rig, ino, 1, 0, 10 * BLOCK, 0);
+	set_mode(&rig, ino, 0640);
+	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
+	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "file", 0),
+			 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(zf_fs_unlink(rig.fs, &rig.ctx, ZF_INO_ROOT, "new"), -ENOENT);
+	data_rig_expect(&rig, ino, 1, 0, 10 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -792,6 +815,7 @@ int main(void)
 		cmocka_unit_test(the_space_is_counted),
 		cmocka_unit_test(an_inode_that_left_memory_is_flushed_all_the_same),
 		cmocka_unit_test(a_size_that_grew_in_place_is_stored),
+		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
 		cmocka_unit_test(a_file_holds_what_was_written_to_it),
 	};
 

@@ -77,7 +77,6 @@ static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
 		return;
-	note_lost_changes(inode);
 	zf_data_deinit(&inode->data);
 	zf_rwlock_deinit(&inode->lock);
 	free(inode);
@@ -202,6 +201,8 @@ struct zf_inode *zf_inode_ref(struct zf_inode *inode)
 
 static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
+	/* Before anybody can load it again. */
+	note_lost_changes(inode);
 	RB_REMOVE(zf_inode_table, &shard->inodes, inode);
 	return inode;
 }

@@ -68,7 +68,11 @@ static void raise_to(_Atomic uint64_t *known, uint64_t value)
 /* What is not durable of it can no longer be described, nor be told from what is. */
 static void note_lost_changes(struct zf_inode *inode)
 {
-	raise_to(&inode->fs->changes_lost, zf_changes_newest(&inode->data.changes));
+	uint64_t newest = zf_changes_newest(&inode->data.changes);
+
+	raise_to(&inode->fs->changes_lost, newest);
+	if (inode->data.closing != ZF_CLOSING_NOT)
+		raise_to(&inode->fs->closings_lost, newest);
 	raise_to(&inode->fs->marks_lost, inode->data.write_mark);
 }
 

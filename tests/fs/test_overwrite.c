@@ -390,6 +390,50 @@ static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **st
 	data_rig_deinit(&rig);
 }
 
+/* Replayed, the growth would zero what was behind the old end then, and was written since. */
+static void replaying_a_growth_leaves_what_was_written_in_place_since(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 2 * BLOCK);
+	write_seed(&rig, ino, 1, 0, 2 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 1000);
+	data_rig_truncate(&rig, ino, 8 * BLOCK);
+	write_seed(&rig, ino, 2, 500, 2000, 0);
+	sync_file(&rig, ino);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, 500);
+	data_rig_expect(&rig, ino, 2, 500, 2000);
+	data_rig_expect_zeroes(&rig, ino, 2500, 8 * BLOCK - 2500);
+	data_rig_deinit(&rig);
+}
+
+static void the_zeroes_of_a_growth_are_as_durable_as_the_growth(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 2 * BLOCK);
+	write_seed(&rig, ino, 1, 0, 2 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 1000);
+	data_rig_truncate(&rig, ino, 8 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK);
+	data_rig_expect(&rig, ino, 1, 0, 1000);
+	data_rig_expect_zeroes(&rig, ino, 1000, 8 * BLOCK - 1000);
+	data_rig_deinit(&rig);
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -816,6 +860,8 @@ int main(void)
 		cmocka_unit_test(an_inode_that_left_memory_is_flushed_all_the_same),
 		cmocka_unit_test(a_size_that_grew_in_place_is_stored),
 		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
+		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
+		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(a_file_holds_what_was_written_to_it),
 	};
 

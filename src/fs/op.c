@@ -67,7 +67,7 @@ static void end_body(struct zf_op *op, bool done)
 	/* Whoever edits by other ways leaves a gap in the log. */
 	assert(!op->logs || op->captured == op->edits);
 	if (done && !op->content && op->edits > 0)
-		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, 0);
+		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, op->mark);
 	if (op->logs)
 		zf_log_body_end(&op->body);
 	op->logs = false;
@@ -92,6 +92,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (r < 0)
 		return r;
 	op->edits = op->captured = 0;
+	op->mark = 0;
 	begin_body(op);
 	op->unlinked_ino = 0;
 	op->now = zf_fs_now(op->fs);

@@ -57,6 +57,7 @@ struct zf_op {
 	unsigned int saved_count;
 	unsigned int edits;    /* made in this join ... */
 	unsigned int captured; /* ... and so many of them are in `body` */
+	uint64_t mark;	       /* what must be flushed before the log has it: zf_dev_write_mark() */
 
 	enum zf_reserve_class class; /* of the join that could not be had */
 	unsigned int items;

@@ -33,6 +33,11 @@ static struct zf_inode_shard *shard_of(struct zf_fs *fs, uint64_t ino)
 	return &fs->shards[ino % ZF_INODE_SHARDS];
 }
 
+struct zf_inode_shard *zf_inode_shard(const struct zf_inode *inode)
+{
+	return shard_of(inode->fs, inode->ino);
+}
+
 static struct zf_inode *find_locked(struct zf_inode_shard *shard, uint64_t ino)
 {
 	struct zf_inode key = {.ino = ino};
@@ -57,15 +62,19 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 	return inode;
 }
 
-/* What is not durable of it can no longer be described. */
+static void raise_to(_Atomic uint64_t *known, uint64_t value)
+{
+	uint64_t was = atomic_load(known);
+
+	while (value > was && !atomic_compare_exchange_weak(known, &was, value))
+		;
+}
+
+/* What is not durable of it can no longer be described, nor be told from what is. */
 static void note_lost_changes(struct zf_inode *inode)
 {
-	struct zf_fs *fs = inode->fs;
-	uint64_t newest = zf_changes_newest(&inode->data.changes);
-	uint64_t known = atomic_load(&fs->changes_lost);
-
-	while (newest > known && !atomic_compare_exchange_weak(&fs->changes_lost, &known, newest))
-		;
+	raise_to(&inode->fs->changes_lost, zf_changes_newest(&inode->data.changes));
+	raise_to(&inode->fs->marks_lost, inode->data.write_mark);
 }
 
 /* No longer in the table. */
@@ -89,6 +98,7 @@ void zf_inode_table_init(struct zf_fs *fs)
 
 		zf_mutex_init(&shard->lock, ZF_RANK_FS);
 		zf_cond_init(&shard->loaded);
+		zf_cond_init(&shard->synced);
 		RB_INIT(&shard->inodes);
 		TAILQ_INIT(&shard->idle);
 	}
@@ -110,6 +120,7 @@ void zf_inode_table_deinit(struct zf_fs *fs)
 		}
 		zf_kernel_refs_deinit(&shard->kernel_refs);
 		zf_cond_deinit(&shard->loaded);
+		zf_cond_deinit(&shard->synced);
 		zf_mutex_deinit(&shard->lock);
 	}
 	zf_mutex_deinit(&fs->rename_lock);

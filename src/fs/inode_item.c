@@ -45,6 +45,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	lost = atomic_load(&fs->changes_lost);
 	if (lost > 0 && lost > zf_txn_durable(fs->txn))
 		inode->data.changes.lost = lost;
+	inode->data.write_mark = atomic_load(&fs->marks_lost);
 	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
 }
 

@@ -18,7 +18,8 @@
 
 static bool fits(const struct zf_log *log, uint64_t bytes, uint32_t data_blocks, uint32_t iovs)
 {
-	return log_header_blocks(bytes) + data_blocks <= log->blocks_max && 1 + iovs <= ZF_IO_IOV_MAX;
+	return log_header_blocks(bytes) + data_blocks <= log->blocks_max &&
+	       1 + iovs <= ZF_IO_IOV_MAX;
 }
 
 static size_t part_bytes(const struct zf_log_part *part)

@@ -83,6 +83,9 @@ uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zon
 bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no);
 void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
 
+/* What is found below a pointer that is only told, not kept by the device, stays as it is found. */
+void sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
+
 /*
  * What a block of a conventional zone may come back as, newest first: down to the first durable
  * version, or to `base`, which was there before any. At most room + 1; returns how many.

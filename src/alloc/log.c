@@ -224,8 +224,11 @@ static int choose_zone(struct zf_alloc *alloc, uint64_t blocks, uint32_t *ret_zo
 
 	*ret_switched = false;
 	*ret_zone_no = named[current];
-	if (*ret_zone_no != NO_ZONE && fits(alloc, *ret_zone_no, blocks))
+	if (*ret_zone_no != NO_ZONE && fits(alloc, *ret_zone_no, blocks)) {
+		/* The first one may be full to its last block. */
+		*ret_switched = current == 1 && alloc->zones[*ret_zone_no].pointer == 0;
 		return 0;
+	}
 	if (current == 1 || named[1] == NO_ZONE || !fits(alloc, named[1], blocks))
 		return -ENOSPC;
 	alloc->zones[named[0]].log_closed = true;

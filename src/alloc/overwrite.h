@@ -5,9 +5,10 @@
  *
  *      free --_take--> taken --extents name them: zf_alloc_live_add, _named--> live
  *       ^               |                                                       |
- *       +----_give------+                                        zf_alloc_live_sub, in transaction N
- *       |                                                                       v
- *       +--N+1 is durable (N, when space is short), and what may still be on its way is over-- freed
+ *       +----_give------+                                        zf_alloc_live_sub, in transaction
+ * N |                                                                       v
+ *       +--N+1 is durable (N, when space is short), and what may still be on its way is over--
+ * freed
  *
  * The map is in memory only. On disk it is the summary tree, which is exact in these zones: the
  * mount loads it from there. A zone in which nothing is live or taken leaves the role like any
@@ -29,8 +30,9 @@ bool zf_alloc_has_overwrite(struct zf_alloc *alloc);
 int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /*
  * The mount, as zf_alloc_hold() for bytes that a record of the log names as overwritable: they are
- * taken, whatever the committed state says, and their zone has the role, which it may have got since
- * then. Extents may name them, give them up and name them again, until zf_alloc_let_go(). -EUCLEAN.
+ * taken, whatever the committed state says, and their zone has the role, which it may have got
+ * since then. Extents may name them, give them up and name them again, until zf_alloc_let_go().
+ * -EUCLEAN.
  */
 int zf_alloc_overwrite_claim(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* It could not be loaded: nothing is given out until the next mount. */

@@ -217,6 +217,31 @@ bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock)
 	return true;
 }
 
+static bool try_write_beside(struct zf_rwlock *rwlock)
+{
+	int r = pthread_rwlock_trywrlock(&rwlock->l);
+
+	if (r == EBUSY)
+		return false;
+	must(r);
+	return true;
+}
+
+void zf_rwlock_wrlock_beside(struct zf_rwlock *rwlock)
+{
+	zf_rank_enter(rwlock->rank);
+	if (!spin(rwlock, try_write_beside))
+		must(pthread_rwlock_wrlock(&rwlock->l));
+}
+
+bool zf_rwlock_trywrlock_beside(struct zf_rwlock *rwlock)
+{
+	if (!try_write_beside(rwlock))
+		return false;
+	rank_enter_try(rwlock->rank);
+	return true;
+}
+
 bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock)
 {
 	if (!try_write(rwlock))

@@ -73,6 +73,12 @@ void zf_rwlock_unlock(struct zf_rwlock *rwlock);
  */
 void zf_rwlock_keep(struct zf_rwlock *rwlock);
 void zf_rwlock_resume(struct zf_rwlock *rwlock);
+/*
+ * Exclusively, but for one who keeps it: for changes that he does not mind (his module says which).
+ * Given back by zf_rwlock_unlock().
+ */
+void zf_rwlock_wrlock_beside(struct zf_rwlock *rwlock);
+bool zf_rwlock_trywrlock_beside(struct zf_rwlock *rwlock);
 
 void zf_cond_init(struct zf_cond *cond);
 void zf_cond_deinit(struct zf_cond *cond);

@@ -21,6 +21,8 @@ enum zf_bug {
 	ZF_BUG_RESET_BEFORE_COMMIT, /* a zone is reset before what emptied it is durable */
 	ZF_BUG_ZONE_REUSED_EARLY, /* a freed zone is reused before its summary's drop is durable */
 	ZF_BUG_CLONE_WITHOUT_SHARE, /* a reflink makes no share items */
+	ZF_BUG_LOG_WITHOUT_FUA,	    /* a record of the log counts before it is durable */
+	ZF_BUG_LOG_BEFORE_DATA,	    /* and before the flush that covers the data that it names */
 	ZF_BUG_COUNT,
 };
 

@@ -385,14 +385,30 @@ void zf_flush_event(struct zf_fs *fs)
 	zf_mutex_unlock(&fs->flush.lock);
 }
 
-void zf_flush_wait(struct zf_fs *fs, uint64_t seen)
+void zf_flush_event_for_askers(struct zf_fs *fs)
+{
+	zf_mutex_lock(&fs->flush.lock);
+	fs->flush.events++;
+	if (fs->flush.askers > 0)
+		zf_cond_broadcast(&fs->flush.progress);
+	zf_mutex_unlock(&fs->flush.lock);
+}
+
+static void wait_event(struct zf_fs *fs, uint64_t seen, bool asks)
 {
 	struct zf_flush *flush = &fs->flush;
 
 	zf_mutex_lock(&flush->lock);
+	flush->askers += asks;
 	while (flush->events == seen && (zf_dev_is_threaded(fs->dev) || flush->submitted > 0))
 		zf_dev_wait_progress(fs->dev, &flush->progress, &flush->lock);
+	flush->askers -= asks;
 	zf_mutex_unlock(&flush->lock);
+}
+
+void zf_flush_wait(struct zf_fs *fs, uint64_t seen)
+{
+	wait_event(fs, seen, true);
 }
 
 /* Is something under way that will make an event? */
@@ -423,7 +439,7 @@ static void make_room(struct zf_fs *fs)
 		zf_append_give_up_waiting(fs, zf_txn_error(fs->txn) ? -EROFS : -ENOSPC);
 }
 
-void zf_flush_progress(struct zf_fs *fs, uint64_t seen)
+static void progress(struct zf_fs *fs, uint64_t seen, bool asks)
 {
 	if (zf_data_land(fs) > 0)
 		return;
@@ -431,5 +447,15 @@ void zf_flush_progress(struct zf_fs *fs, uint64_t seen)
 		make_room(fs);
 		return;
 	}
-	zf_flush_wait(fs, seen);
+	wait_event(fs, seen, asks);
+}
+
+void zf_flush_progress(struct zf_fs *fs, uint64_t seen)
+{
+	progress(fs, seen, true);
+}
+
+void zf_flush_serve(struct zf_fs *fs, uint64_t seen)
+{
+	progress(fs, seen, false);
 }

@@ -92,6 +92,8 @@ void zf_append_retry_held(struct zf_fs *fs);
 /* Read before looking at what is waited for. */
 uint64_t zf_flush_events(struct zf_fs *fs);
 void zf_flush_event(struct zf_fs *fs);
+/* One that gives the flusher nothing to do: it is left asleep. */
+void zf_flush_event_for_askers(struct zf_fs *fs);
 /* Until another event than those `seen`; at once if none can come. */
 void zf_flush_wait(struct zf_fs *fs, uint64_t seen);
 /*
@@ -99,5 +101,7 @@ void zf_flush_wait(struct zf_fs *fs, uint64_t seen);
  * missing. No lock and no join held.
  */
 void zf_flush_progress(struct zf_fs *fs, uint64_t seen);
+/* The same for the flusher, who wants nothing for itself. */
+void zf_flush_serve(struct zf_fs *fs, uint64_t seen);
 
 #endif

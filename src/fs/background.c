@@ -66,7 +66,7 @@ static void *flusher(void *arg)
 			(void)zf_data_flush_all(fs, false);
 		if (atomic_exchange(&background->aged, false))
 			flush_aged(fs);
-		zf_flush_progress(fs, seen);
+		zf_flush_serve(fs, seen);
 	}
 }
 

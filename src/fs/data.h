@@ -127,6 +127,7 @@ struct zf_flush {
 	struct zf_cond progress; /* goes with events */
 	uint64_t
 		events; /* counts all that somebody may be waiting for: completed, landed, wanted */
+	unsigned int askers;	       /* who waits for one, but for the flusher */
 	struct zf_append_list waiting; /* for room in a zone, in order */
 	unsigned int submitted;	       /* appends on the device */
 	struct zf_append_list done;    /* completed, to be landed */

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "fs/access.h"
 #include "fs/append.h"
 #include "fs/changes.h"
 #include "fs/describe.h"
@@ -14,6 +13,7 @@
 #include "fs/in_place.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/inode_flags.h"
 #include "fs/land.h"
 #include "log/log.h"
 
@@ -21,7 +21,7 @@
  * The most that rides with a record: one device's write costs about the same up to here, and the
  * rest of the record's group waits for it. More goes out by itself first.
  */
-#define RIDE_BLOCKS_MAX 16u
+#define RIDE_BLOCKS_MAX 32u
 
 /* Others may go on writing to the file while this one waits for what was too much to ride. */
 #define ATTEMPTS_MAX 4u
@@ -39,6 +39,7 @@ struct sync {
 	struct zf_append *rider; /* NULL: nothing rides */
 	struct zf_log_body body;
 	bool described;
+	uint64_t size; /* of the file, when it was described */
 	struct zf_log_part part;
 };
 
@@ -116,7 +117,8 @@ static bool has_changed(const struct sync *sync)
 
 	if (sync->rider || zf_changes_any(&inode->data.changes) || inode->essential_dirty)
 		return true;
-	return inode->item_dirty && !sync->data_only && !zf_access_is_lazy(inode);
+	/* Times that wait for a day too: an fsync is one of the things that they wait for. */
+	return inode->item_dirty && !sync->data_only;
 }
 
 static int describe(struct sync *sync)
@@ -132,6 +134,7 @@ static int describe(struct sync *sync)
 	if (r != 0 || !has_changed(sync))
 		return r;
 	sync->described = true;
+	sync->size = inode->item.size;
 	r = zf_describe_inode(inode, sync->rider, &sync->body, &mark);
 	/* Mostly it was done before the lock was taken. */
 	if (r == 0)
@@ -159,13 +162,18 @@ static int write_record(struct sync *sync)
 	return r;
 }
 
-/* The record completed: what it says is put into the trees, before anybody is told. */
+/*
+ * The record completed: what it says is put into the trees, before anybody is told. Meanwhile
+ * blocks may have become dirty (zf_rwlock_wrlock_beside()), nothing else; what the record says was
+ * the whole file, so none of it has to wait for those.
+ */
 static int settle(struct sync *sync)
 {
 	struct zf_inode *inode = sync->inode;
 	int r = 0;
 
 	if (sync->rider) {
+		inode->disk_size = zf_max_u64(inode->disk_size, sync->size);
 		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
 		r = zf_land_rider(sync->rider);
 		sync->rider = NULL;
@@ -206,6 +214,8 @@ static int attempt(struct zf_inode *inode, bool data_only)
 	int r;
 
 	zf_rwlock_wrlock(&inode->lock);
+	/* chattr +S asks for the times too, of a write as well. */
+	sync.data_only &= !zf_inode_is_sync(inode);
 	if (!zf_log_enter(log)) {
 		zf_rwlock_unlock(&inode->lock);
 		return WANTS_COMMIT;
@@ -226,38 +236,105 @@ static int attempt(struct zf_inode *inode, bool data_only)
 }
 
 /* Before anything is locked: what would take long. */
-static int prepare(struct zf_inode *inode)
+static int prepare(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;
 	uint64_t mark = zf_log_pending_mark(fs->log);
 	int r = zf_inline_flush(inode);
 
 	if (r == 0)
-		r = zf_txn_keep_bound(fs->txn);
+		r = zf_txn_keep_bound(fs->txn, may_wait);
 	zf_rwlock_rdlock(&inode->lock);
 	mark = zf_max_u64(mark, inode->data.write_mark);
 	zf_rwlock_unlock(&inode->lock);
 	return r < 0 ? r : zf_dev_flush_upto(fs->dev, mark);
 }
 
-int zf_durable_inode(struct zf_inode *inode, bool data_only)
+/* Without may_wait for one record and no more, else -EAGAIN. */
+static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 {
-	struct zf_log *log = inode->fs->log;
+	unsigned int attempts = may_wait ? ATTEMPTS_MAX : 1;
+	int r = WANTS_LANDING;
+
+	for (unsigned int i = 0; i < attempts && r == WANTS_LANDING; i++) {
+		r = i > 0 ? zf_flush_land_durably(inode) : 0;
+		if (r == 0)
+			r = prepare(inode, may_wait);
+		if (r == 0)
+			r = attempt(inode, data_only);
+	}
+	if (r > 0)
+		r = may_wait ? commit(inode) : -EAGAIN;
+	return r;
+}
+
+/* ---- many of one file ---- */
+
+/*
+ * Those who write to one file at once are served together: a sync that begins after I have written
+ * serves me too, and one is under way at a time. The errors of one are told to who began it; the
+ * others go on to the next. Returns whether the caller was served; else it is its turn to sync.
+ */
+static bool share_or_begin(struct zf_inode *inode)
+{
+	struct zf_inode_shard *shard = zf_inode_shard(inode);
+	uint64_t mine;
+	bool served;
+
+	zf_mutex_lock(&shard->lock);
+	mine = inode->syncs_begun + 1;
+	while (!(served = inode->syncs_served >= mine) && inode->syncing)
+		zf_cond_wait(&shard->synced, &shard->lock);
+	if (!served) {
+		inode->syncing = true;
+		inode->syncs_begun++;
+	}
+	zf_mutex_unlock(&shard->lock);
+	return served;
+}
+
+static void end_shared(struct zf_inode *inode, int result)
+{
+	struct zf_inode_shard *shard = zf_inode_shard(inode);
+
+	zf_mutex_lock(&shard->lock);
+	inode->syncing = false;
+	if (result == 0)
+		inode->syncs_served = inode->syncs_begun;
+	zf_cond_broadcast(&shard->synced);
+	zf_mutex_unlock(&shard->lock);
+}
+
+static int sync_data(struct zf_inode *inode, bool may_wait)
+{
+	int r;
+
+	if (share_or_begin(inode))
+		return 0;
+	r = sync_file(inode, true, may_wait);
+	end_shared(inode, r);
+	return r;
+}
+
+static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
+{
 	int r = zf_data_flush_in_place(inode, data_only);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = WANTS_LANDING;
-	if (!log || inode->type != S_IFREG)
-		return log ? zf_durable_names(inode->fs) : commit(inode);
-	for (unsigned int i = 0; i < ATTEMPTS_MAX && r == WANTS_LANDING; i++) {
-		r = i > 0 ? zf_flush_land_durably(inode) : 0;
-		if (r == 0)
-			r = prepare(inode);
-		if (r == 0)
-			r = attempt(inode, data_only);
-	}
-	return r > 0 ? commit(inode) : r;
+	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
+}
+
+int zf_durable_inode(struct zf_inode *inode, bool data_only)
+{
+	if (inode->type != S_IFREG)
+		return zf_durable_names(inode->fs);
+	return sync_inode(inode, data_only, true);
+}
+
+int zf_durable_by_record(struct zf_inode *inode, bool data_only)
+{
+	return inode->type == S_IFREG ? sync_inode(inode, data_only, false) : -EAGAIN;
 }
 
 int zf_durable_names(struct zf_fs *fs)

@@ -19,6 +19,11 @@ struct zf_inode;
  * the times. Errors of appends that failed are reported once. No lock and no join held; waits.
  */
 int zf_durable_inode(struct zf_inode *inode, bool data_only);
+/*
+ * The same if one record of the log does it, or one write in place: that is waited for, and nothing
+ * that takes longer. -EAGAIN.
+ */
+int zf_durable_by_record(struct zf_inode *inode, bool data_only);
 /* All operations before this call: fsync of a directory. */
 int zf_durable_names(struct zf_fs *fs);
 

@@ -96,12 +96,17 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	struct zf_inode *inode;
 	int r;
 
-	if (!ctx->may_wait)
+	if (!ctx->may_wait && !ctx->may_wait_record)
 		return -EAGAIN;
 	r = zf_inode_get(fs, ino, &inode);
 	if (r < 0)
 		return r;
-	r = fs->read_only ? 0 : zf_durable_inode(inode, data_only);
+	if (fs->read_only)
+		r = 0;
+	else if (ctx->may_wait)
+		r = zf_durable_inode(inode, data_only);
+	else
+		r = zf_durable_by_record(inode, data_only);
 	zf_inode_put(inode);
 	return r;
 }

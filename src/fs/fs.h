@@ -84,6 +84,7 @@ struct zf_ctx {
 	gid_t gid;
 	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	/* see above */
+	bool may_wait_record; /* fsync: for one durable write, without may_wait */
 	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 };
 

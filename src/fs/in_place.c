@@ -48,8 +48,8 @@ int zf_in_place_find(struct zf_inode *inode, uint64_t index, unsigned int count,
 	if (!zf_alloc_has_overwrite(inode->fs->alloc))
 		return 0;
 	zf_extent_reader_init(&reader, inode);
-	return zf_extent_scan_le(&reader, index << ZF_BLOCK_SHIFT,
-				 (find.end << ZF_BLOCK_SHIFT) - 1, take_extent, &find);
+	return zf_extent_scan_le(&reader, index << ZF_BLOCK_SHIFT, (find.end << ZF_BLOCK_SHIFT) - 1,
+				 take_extent, &find);
 }
 
 /* ---- to the device ---- */
@@ -145,13 +145,20 @@ int zf_in_place_start(struct zf_inode *inode, bool durable)
 
 /* ---- landing ---- */
 
-/* The item may have been stored since the write, with the size that it had then. */
-static void note_size(struct zf_inode *inode, uint64_t before)
+/*
+ * The file is as long as what has landed, which no landing here stores: what stored the item while
+ * the blocks were on their way, stored the size without them.
+ */
+static void advance_size(struct zf_inode *inode)
 {
+	uint64_t before = inode->disk_size;
+
+	zf_mutex_lock(&inode->data.lock);
+	zf_size_advance_locked(inode);
+	zf_mutex_unlock(&inode->data.lock);
 	if (inode->disk_size == before)
 		return;
-	inode->item_dirty = true;
-	inode->essential_dirty = true;
+	inode->item_dirty = inode->essential_dirty = true;
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
 }
@@ -160,19 +167,16 @@ void zf_in_place_landed(struct zf_append *append)
 {
 	struct zf_inode *inode = append->segments[0].inode;
 	struct zf_data *data = &inode->data;
-	uint64_t before;
 
 	zf_rwlock_wrlock(&inode->lock);
-	before = inode->disk_size;
 	if (!append->fua)
 		data->write_mark = zf_dev_write_mark(inode->fs->dev);
 	zf_mutex_lock(&data->lock);
 	for (unsigned int i = 0; i < append->count; i++)
 		if (append->blocks[i]->state == ZF_BLOCK_FLIGHT)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
-	zf_size_advance_locked(inode);
 	zf_mutex_unlock(&data->lock);
-	note_size(inode, before);
+	advance_size(inode);
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
 }
@@ -221,9 +225,8 @@ static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq,
 	data_only &= !zf_inode_is_sync(inode);
 	changed = data_only ? inode->essential : inode->item.change;
 	*ret_record = data_only ? inode->essential_record : 0;
-	r = changed <= durable && !(data_only ? inode->essential_dirty : inode->item_dirty);
-	/* What is on its way makes it larger. */
-	r &= inode->disk_size == inode->item.size;
+	r = changed <= durable && !(data_only ? inode->essential_dirty : inode->item_dirty) &&
+	    inode->disk_size == inode->item.size;
 	zf_mutex_lock(&data->lock);
 	r &= data->blocks == data->in_place && data->error == 0;
 	*ret_seq = data->next_seq;

@@ -129,7 +129,7 @@ int zf_inline_flush(struct zf_inode *inode)
 	zf_trans_leave(&trans);
 	if (block) {
 		zf_alloc_unreserve(inode->fs->alloc, 1, ZF_BLOCK_ITEMS);
-		zf_flush_event(inode->fs);
+		zf_flush_event_for_askers(inode->fs);
 	}
 	zf_data_unlock(inode);
 	return r;

@@ -33,6 +33,11 @@ static struct zf_inode_shard *shard_of(struct zf_fs *fs, uint64_t ino)
 	return &fs->shards[ino % ZF_INODE_SHARDS];
 }
 
+struct zf_inode_shard *zf_inode_shard(const struct zf_inode *inode)
+{
+	return shard_of(inode->fs, inode->ino);
+}
+
 static struct zf_inode *find_locked(struct zf_inode_shard *shard, uint64_t ino)
 {
 	struct zf_inode key = {.ino = ino};
@@ -96,6 +101,7 @@ void zf_inode_table_init(struct zf_fs *fs)
 
 		zf_mutex_init(&shard->lock, ZF_RANK_FS);
 		zf_cond_init(&shard->loaded);
+		zf_cond_init(&shard->synced);
 		RB_INIT(&shard->inodes);
 		TAILQ_INIT(&shard->idle);
 	}
@@ -117,6 +123,7 @@ void zf_inode_table_deinit(struct zf_fs *fs)
 		}
 		zf_kernel_refs_deinit(&shard->kernel_refs);
 		zf_cond_deinit(&shard->loaded);
+		zf_cond_deinit(&shard->synced);
 		zf_mutex_deinit(&shard->lock);
 	}
 	zf_mutex_deinit(&fs->rename_lock);

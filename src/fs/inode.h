@@ -91,6 +91,8 @@ struct zf_inode {
 	int load_error; /* when DEAD */
 	bool unlinked;	/* item.nlink is 0 */
 	bool idle;	/* on the shard's idle list */
+	bool syncing;	/* somebody makes its data durable: fs/durable.c */
+	uint64_t syncs_begun, syncs_served; /* numbers of the last that began, and succeeded */
 	RB_ENTRY(zf_inode) table_link;
 	TAILQ_ENTRY(zf_inode) idle_link;
 
@@ -121,6 +123,7 @@ struct zf_kernel_refs {
 struct zf_inode_shard {
 	struct zf_mutex lock;  /* ZF_RANK_FS */
 	struct zf_cond loaded; /* an inode left LOADING */
+	struct zf_cond synced; /* a sync of an inode's data ended (fs/durable.c) */
 	struct zf_inode_table inodes;
 	struct zf_inode_list idle; /* oldest first */
 	unsigned int idle_count;
@@ -171,6 +174,8 @@ struct zf_fs {
 };
 
 /* ---- the table (inode.c) ---- */
+
+struct zf_inode_shard *zf_inode_shard(const struct zf_inode *inode);
 
 /* The shards, the lists and rename_lock; the rest of *fs, options first, is the caller's. */
 void zf_inode_table_init(struct zf_fs *fs);

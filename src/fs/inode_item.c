@@ -64,9 +64,6 @@ void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *
 static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)
 {
 	inode->item.change = trans->generation;
-	/* What grew in place has changed no extent that would tell. */
-	if (inode->essential_dirty)
-		zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans->generation);
 	inode->essential = trans->generation;
 	inode->essential_record = 0;
 	inode->essential_dirty = false;

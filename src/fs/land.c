@@ -338,7 +338,7 @@ int zf_land_rider(struct zf_append *append)
 		return r;
 	}
 	zf_append_end(append);
-	zf_flush_event(fs);
+	zf_flush_event_for_askers(fs);
 	return 0;
 }
 

@@ -64,6 +64,8 @@ static void begin_body(struct zf_op *op)
 /* The operation is over: the log has it before the inodes are unlocked. */
 static void end_body(struct zf_op *op, bool done)
 {
+	/* Whoever edits by other ways leaves a gap in the log. */
+	assert(!op->logs || op->captured == op->edits);
 	if (done && !op->content && op->edits > 0)
 		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, op->mark);
 	if (op->logs)
@@ -89,7 +91,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	}
 	if (r < 0)
 		return r;
-	op->edits = 0;
+	op->edits = op->captured = 0;
 	op->mark = 0;
 	begin_body(op);
 	op->unlinked_ino = 0;
@@ -107,11 +109,19 @@ static int count_edit(struct zf_op *op, int result)
 	return result;
 }
 
+static void capture_set(struct zf_op *op, const struct zf_key *key, const void *value, size_t len)
+{
+	if (!op->logs)
+		return;
+	zf_log_body_set(&op->body, key, value, len);
+	op->captured++;
+}
+
 static int count_set(struct zf_op *op, int result, const struct zf_key *key, const void *value,
 		     size_t len)
 {
-	if (result == 0 && op->logs)
-		zf_log_body_set(&op->body, key, value, len);
+	if (result == 0)
+		capture_set(op, key, value, len);
 	return count_edit(op, result);
 }
 
@@ -133,8 +143,10 @@ int zf_op_delete(struct zf_op *op, const struct zf_key *key)
 {
 	int r = zf_tree_delete(op->fs->forest, op->trans.writer, ZF_TREE_FS, key);
 
-	if (r == 0 && op->logs)
+	if (r == 0 && op->logs) {
 		zf_log_body_delete(&op->body, key);
+		op->captured++;
+	}
 	return count_edit(op, r);
 }
 
@@ -143,20 +155,21 @@ static int count_inode(struct zf_op *op, int result, const struct zf_inode *inod
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
 	struct zf_disk_inode disk;
 
-	if (result == 0 && op->logs) {
+	if (result == 0) {
 		zf_inode_item_describe(inode, &disk);
-		zf_log_body_set(&op->body, &key, &disk, sizeof(disk));
+		capture_set(op, &key, &disk, sizeof(disk));
 	}
 	return count_edit(op, result);
 }
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	/* What had to be described of it, a size perhaps, still has to be. */
+	/* The operation has the item, but not the size that its content gave it. */
+	bool content = op->content || inode->essential_dirty;
 	uint64_t noted = inode->data.changes.item;
 	int r = zf_inode_store(inode, &op->trans);
 
-	if (r == 0 && !op->content)
+	if (r == 0 && !content)
 		inode->data.changes.item = noted;
 	return count_inode(op, r, inode);
 }

@@ -55,8 +55,9 @@ struct zf_op {
 	struct zf_log_body body; /* ... here */
 	struct zf_inode_item saved[ZF_OP_INODES];
 	unsigned int saved_count;
-	unsigned int edits; /* made in this join */
-	uint64_t mark;	    /* what must be flushed before the log has it: zf_dev_write_mark() */
+	unsigned int edits;    /* made in this join ... */
+	unsigned int captured; /* ... and so many of them are in `body` */
+	uint64_t mark;	       /* what must be flushed before the log has it: zf_dev_write_mark() */
 
 	enum zf_reserve_class class; /* of the join that could not be had */
 	unsigned int items;

@@ -43,11 +43,11 @@ int zf_overwrite_check(struct zf_extent_editor *editor, const struct zf_extent *
 		return r;
 	if (r == 0 && len == sizeof(has) && memcmp(&has, &wanted, sizeof(has)) == 0)
 		return 0;
-	return zf_report_corrupt(editor->reader.check.report, "extent of inode",
-				 zf_extent_editor_inode(editor)->ino,
-				 "address has %" PRIu64 ", expected one with a summary entry of its "
-				 "own (key offset %" PRIu64 ")",
-				 extent->address, extent->offset);
+	return zf_report_corrupt(
+		editor->reader.check.report, "extent of inode", zf_extent_editor_inode(editor)->ino,
+		"address has %" PRIu64 ", expected one with a summary entry of its "
+		"own (key offset %" PRIu64 ")",
+		extent->address, extent->offset);
 }
 
 static int set(struct zf_extent_editor *editor, const struct zf_extent *extent)
@@ -115,9 +115,10 @@ int zf_overwrite_load(struct zf_fs *fs)
 	r = zf_tree_scan(fs->forest, ZF_TREE_SUMMARY, &from, &to, load_entry, &load);
 	if (r != -EUCLEAN && r != -EIO)
 		return r;
-	zf_report(&fs->report, ZF_REPORT_WARNING,
-		  "it cannot be told what is free in the zones that are written in place: nothing is "
-		  "allocated there until that is repaired");
+	zf_report(
+		&fs->report, ZF_REPORT_WARNING,
+		"it cannot be told what is free in the zones that are written in place: nothing is "
+		"allocated there until that is repaired");
 	zf_alloc_overwrite_distrust(fs->alloc);
 	return 0;
 }

@@ -362,18 +362,48 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 	return r;
 }
 
-static bool lock(struct zf_inode *inode, bool may_wait)
+static bool lock_beside(struct zf_inode *inode, bool may_wait)
 {
 	if (may_wait) {
-		zf_rwlock_wrlock(&inode->lock);
+		zf_rwlock_wrlock_beside(&inode->lock);
 		return true;
 	}
 	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
-		if (zf_rwlock_trywrlock(&inode->lock))
+		if (zf_rwlock_trywrlock_beside(&inode->lock))
 			return true;
 		sched_yield();
 	}
 	return false;
+}
+
+/*
+ * Does the write do no more than make blocks dirty? Then it may come while a record of the log with
+ * earlier ones of the file is on its way (fs/durable.c). Inode locked exclusively, but for that.
+ */
+static bool is_plain(const struct write *write)
+{
+	const struct zf_inode *inode = write->inode;
+	bool grows_over_tail = write->offset + write->len > inode->item.size &&
+			       write->first > inode->item.size >> ZF_BLOCK_SHIFT;
+
+	return !inode->data.dropping && !write->lends && !grows_over_tail &&
+	       !(write->flags & (ZF_WRITE_APPEND | ZF_WRITE_KILL_SUIDGID));
+}
+
+static bool lock(struct write *write, bool may_wait)
+{
+	struct zf_inode *inode = write->inode;
+
+	if (!lock_beside(inode, may_wait))
+		return false;
+	if (is_plain(write))
+		return true;
+	zf_rwlock_unlock(&inode->lock);
+	if (may_wait) {
+		zf_rwlock_wrlock(&inode->lock);
+		return true;
+	}
+	return zf_rwlock_trywrlock(&inode->lock);
 }
 
 /* Buffers that the inode did not take. */
@@ -398,7 +428,7 @@ static int try_round(struct write *write, bool may_lend)
 	write->count = 0;
 	if (!(write->flags & ZF_WRITE_APPEND))
 		copy(write);
-	if (lock(inode, write->ctx->may_wait)) {
+	if (lock(write, write->ctx->may_wait)) {
 		r = write_locked(write, &used);
 		if (r == 0)
 			run = follow_run(write);

@@ -49,6 +49,26 @@ static bool is_small_read(const struct zf_call *call)
 	return call->kind == ZF_REQUEST_READ && call->size <= LONE_READ_MAX;
 }
 
+/*
+ * Nobody else waits behind it: it did not come on the heels of the one before. But an fsync does
+ * that to its own write, when the kernel makes an O_DSYNC write of two requests.
+ */
+static bool is_lone(const struct zf_call *call, int64_t now)
+{
+	const struct zf_thread *thread = call->thread;
+
+	if (atomic_load_explicit(&thread->parked, memory_order_relaxed) > 0)
+		return false;
+	if (now - thread->ended_ns > BACKLOG_NS)
+		return true;
+	return call->kind == ZF_REQUEST_FSYNC && thread->lone_write_ino == call->ino;
+}
+
+static bool is_write_or_sync(const struct zf_call *call)
+{
+	return call->durable || call->kind == ZF_REQUEST_WRITE;
+}
+
 static bool may_wait_here(const struct zf_call *call, int64_t now)
 {
 	const struct zf_thread *thread = call->thread;
@@ -145,11 +165,17 @@ static void learn_read(struct zf_thread *thread, int64_t took_ns)
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_thread *thread = call->thread;
-	int64_t began = is_small_read(call) ? now_ns() : 0;
+	int64_t began = is_small_read(call) || is_write_or_sync(call) ? now_ns() : 0;
 	int r;
 
 	atomic_fetch_add_explicit(&thread->requests[call->kind], 1, memory_order_relaxed);
 	call->ctx.may_wait = may_wait_here(call, began);
+	if (is_write_or_sync(call)) {
+		bool lone = is_lone(call, began);
+
+		call->ctx.may_wait_record = call->durable && lone;
+		thread->lone_write_ino = lone ? call->ino : 0;
+	}
 	r = call->run(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
 		if (!park(daemon, call))

@@ -34,6 +34,7 @@ struct zf_call {
 	/* 0 when it has replied, -errno when it has not and this is the reply. */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
+	bool durable; /* waits for one durable write, mostly */
 	struct zf_ctx ctx; /* who asks is filled in by the dispatch */
 	uint64_t ino, other_ino;
 	const char *name, *other_name;

@@ -153,11 +153,21 @@ static bool is_durable_write(const struct fuse_file_info *fi)
 	return !fi->writepage && (fi->fh & ZF_FH_DIRECT) && (fi->flags & O_DSYNC);
 }
 
+/* The bytes are in their place; what is left is to make them durable. */
+static int run_write_sync(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
+
+	if (r == 0)
+		fuse_reply_write(call->req, call->size);
+	return r;
+}
+
 static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 {
 	bool loses_suidgid = (call->flags & ZF_WRITE_KILL_SUIDGID) && has_suidgid(daemon, call);
 	ssize_t len = zf_fs_write(daemon->fs, &call->ctx, call->ino, call->offset, call->data,
-				  call->size, call->flags);
+				  call->size, call->flags & ~(unsigned int)ZF_WRITE_DSYNC);
 
 	if (len < 0)
 		return (int)len;
@@ -165,6 +175,12 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 	 * does. */
 	if (loses_suidgid || (call->flags & ZF_WRITE_CACHE))
 		zf_forget_attr(daemon, call->ino);
+	if (call->flags & ZF_WRITE_DSYNC) {
+		call->size = (size_t)len;
+		call->data = NULL;
+		call->run = run_write_sync;
+		return run_write_sync(daemon, call);
+	}
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }
@@ -183,8 +199,10 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		.offset = (uint64_t)offset,
 	};
 
-	if (is_durable_write(fi))
+	if (is_durable_write(fi)) {
 		call.flags |= ZF_WRITE_DSYNC;
+		call.durable = true;
+	}
 	if (fi->kill_suidgid)
 		call.flags |= ZF_WRITE_KILL_SUIDGID;
 	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.
@@ -262,6 +280,12 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 		return (int)len;
 	if (loses_suidgid)
 		zf_forget_attr(daemon, call->ino);
+	if (call->flags & ZF_WRITE_DSYNC) {
+		call->size = (size_t)len;
+		call->data = NULL;
+		call->run = run_write_sync;
+		return run_write_sync(daemon, call);
+	}
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
 }
@@ -305,6 +329,7 @@ static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int
 		.req = req,
 		.kind = kind,
 		.run = run_fsync,
+		.durable = true,
 		.ino = ino,
 		.flags = data_only != 0,
 	};

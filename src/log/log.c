@@ -193,6 +193,7 @@ static void forget_failed_locked(struct zf_log *log)
 static void durable(void *arg)
 {
 	struct zf_log *log = arg;
+	uint32_t next = ZF_SUPER_NO_ZONE;
 
 	zf_mutex_lock(&log->lock);
 	if (log->state == LOG_STARTED) {
@@ -201,8 +202,12 @@ static void durable(void *arg)
 		zf_alloc_log_named(log->alloc, &log->zones);
 		log->enabled = log->zones.zone[0] != ZF_SUPER_NO_ZONE;
 		zf_cond_broadcast(&log->changed);
+		next = log->zones.zone[1];
 	}
 	zf_mutex_unlock(&log->lock);
+	/* The first records in it shall cost no more than those before. */
+	if (next != ZF_SUPER_NO_ZONE)
+		zf_dev_warm(log->dev, next);
 }
 
 void zf_log_hooks(struct zf_log *log, struct zf_txn_log *ret_hooks)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 #include "log/log_internal.h"
 #include "log/record.h"
 
@@ -18,7 +19,8 @@
 
 static bool fits(const struct zf_log *log, uint64_t bytes, uint32_t data_blocks, uint32_t iovs)
 {
-	return log_header_blocks(bytes) + data_blocks <= log->blocks_max && 1 + iovs <= ZF_IO_IOV_MAX;
+	return log_header_blocks(bytes) + data_blocks <= log->blocks_max &&
+	       1 + iovs <= ZF_IO_IOV_MAX;
 }
 
 static size_t part_bytes(const struct zf_log_part *part)
@@ -153,7 +155,8 @@ static void fill_iov(struct writing *writing)
 
 	*iov++ = (struct iovec){writing->header, (size_t)writing->header_blocks << ZF_BLOCK_SHIFT};
 	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next) {
-		memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
+		if (part->iovcnt > 0)
+			memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
 		iov += part->iovcnt;
 	}
 }
@@ -238,7 +241,7 @@ static int submit(struct writing *writing)
 
 	writing->io = (struct zf_io){
 		.op = at ? ZF_IO_WRITE : ZF_IO_APPEND,
-		.fua = true,
+		.fua = !ZF_PLANTED(ZF_BUG_LOG_WITHOUT_FUA),
 		.addr = at ? writing->grant.address : writing->grant.zone_start,
 		.len = writing->grant.len,
 		.iov = writing->iov,

@@ -389,9 +389,9 @@ static int keep_bound(struct zf_txn *txn, bool may_wait)
 	return r == -ENOSPC ? 0 : r;
 }
 
-int zf_txn_keep_bound(struct zf_txn *txn)
+int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait)
 {
-	return keep_bound(txn, true);
+	return keep_bound(txn, may_wait);
 }
 
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,

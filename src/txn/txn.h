@@ -82,8 +82,8 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
-/* Commits if more is dirty than may be: for those whose own joins must not wait. */
-int zf_txn_keep_bound(struct zf_txn *txn);
+/* Commits if more is dirty than may be: for those whose own joins must not wait. -EAGAIN. */
+int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 
 /*
  * Is more than half of the bound dirty again, while a commit is still being written? Operations

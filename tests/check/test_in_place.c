@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data that is written in place: its extents, their entries and their zones agree, or it is told. */
+/* Data that is written in place: its extents, their entries and their zones agree, or it is told.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define FIELD(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
 
-#define BLOCKS 20u
+#define BLOCKS		    20u
 
 /* /other is written in place, from its first block on. */
 static int setup(void **state)

@@ -15,8 +15,9 @@
 #define VARIANT_HOST   2000u
 
 #define NESTED_MAX 512u
-/* Cuts of one recovery that are explored, by depth. */
+/* Cuts of one recovery that are explored, by depth; and of how many of the first recoveries. */
 static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
+#define NESTED_PERCENT 40u
 
 struct cut_name explore_now;
 
@@ -164,7 +165,8 @@ static void crash(struct zf_sim *sim, uint32_t variant, struct zf_rng *rng)
 static bool is_worth_it(struct explorer *explorer, const struct cut_name *name,
 			const struct zf_sim *sim)
 {
-	uint32_t promised = promised_at(explorer->record, explorer->record->cuts[name->at[0].cut].op);
+	const struct record *record = explorer->record;
+	uint32_t promised = promised_at(record, record->cuts[name->at[0].cut].op);
 	enum seen_before before = seen_note(&explorer->seen, zf_sim_digest(sim), promised);
 	struct tally *tally = explorer->tally;
 
@@ -217,6 +219,8 @@ static bool explore_nest(struct explorer *explorer, const struct cut_name *name,
 	if (nest->count == 0)
 		return true;
 	zf_rng_seed(&rng, seed_of(name) + 1);
+	if (name->depth == 1 && !zf_rng_chance(&rng, NESTED_PERCENT))
+		return true;
 	inner.depth++;
 	for (uint32_t i = 0; ok && i < nested_each[name->depth - 1]; i++) {
 		uint32_t cut = (uint32_t)zf_rng_below(&rng, nest->count);

@@ -52,6 +52,26 @@ static bool was_answered(const struct record *record, uint32_t index, uint32_t c
 	return index < cut_op;
 }
 
+/*
+ * Up to which operation a sync makes names durable. A sync writes all operations until then; but
+ * where data may be written in place, one of a file that has no other changes is a flush: then only
+ * the file's own are sure to be there.
+ */
+static uint32_t made_durable(const struct record *record, uint32_t index)
+{
+	const struct zf_op *sync = &record->ops[index];
+
+	if (!record->in_place || (sync->kind != OP_FSYNC && sync->kind != OP_WRITE))
+		return sync->number;
+	for (uint32_t i = index; i > 0; i--) {
+		const struct zf_op *op = &record->ops[i - 1];
+
+		if (is_change(op) && (op->ino == sync->ino || op->attr.ino == sync->ino))
+			return op->number;
+	}
+	return 0;
+}
+
 /* The number of the last operation that is acknowledged as durable. */
 static uint32_t durable_at(const struct record *record, uint32_t cut_op)
 {
@@ -67,7 +87,7 @@ static uint32_t durable_at(const struct record *record, uint32_t cut_op)
 		if (op->kind == OP_COMMIT_FINISH)
 			durable = frozen;
 		if (is_sync(op))
-			durable = op->number;
+			durable = (uint32_t)zf_max_u64(durable, made_durable(record, i));
 	}
 	return durable;
 }

@@ -36,6 +36,16 @@ const struct plant plants[] = {
 	 .seed = 1,
 	 .length = 2,
 	 .cuts = 10000},
+	{.name = "log-without-fua",
+	 .bug = ZF_BUG_LOG_WITHOUT_FUA,
+	 .seed = 1,
+	 .length = 2,
+	 .cuts = 10000},
+	{.name = "log-before-data",
+	 .bug = ZF_BUG_LOG_BEFORE_DATA,
+	 .seed = 1,
+	 .ops = 150,
+	 .cuts = 20000},
 };
 const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 

@@ -55,9 +55,8 @@ static void expect_commands(const struct seen *seen, unsigned int writes, unsign
 
 static void write_zeroes(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t len)
 {
-	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, ZF_FALLOC_WRITE_ZEROES, offset,
-					 len),
-			 0);
+	assert_int_equal(
+		zf_fs_fallocate(rig->fs, &rig->ctx, ino, ZF_FALLOC_WRITE_ZEROES, offset, len), 0);
 }
 
 static void write_seed(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
@@ -367,6 +366,35 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
+/* The item is stored and committed while the block that it grew by is still in memory. */
+static void growth_in_place_is_stored_once_it_has_landed(void **state)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
+	data_rig_sync(&rig);
+	for (unsigned int round = 1; round <= 2; round++) {
+		write_seed(&rig, ino, round, 10 * BLOCK + round * 100, 100, 0);
+		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+		assert_int_equal(zf_txn_sync(zf_fs_txn(rig.fs)), 0);
+		if (round == 1) {
+			sync_file(&rig, ino);
+			data_rig_crash(&rig);
+		} else {
+			data_rig_remount(&rig);
+		}
+		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 100 + round * 100);
+		data_rig_expect(&rig, ino, round, 10 * BLOCK + round * 100, 100);
+	}
+	data_rig_deinit(&rig);
+}
+
 static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **state)
 {
 	struct data_rig rig;
@@ -480,6 +508,30 @@ static void full_fsync_keeps_the_times_too(void **state)
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
 	assert_int_equal(after.mtime.seconds, before.mtime.seconds);
 	assert_int_equal(after.mtime.nanoseconds, before.mtime.nanoseconds);
+	data_rig_deinit(&rig);
+}
+
+/* chattr +S: every write is as if an fsync followed, not an fdatasync. */
+static void a_file_that_is_sync_keeps_the_times_of_a_write(void **state)
+{
+	const struct zf_set_flags sync = {.mask = ZF_INODE_SYNC, .flags = ZF_INODE_SYNC};
+	struct zf_attr before, after;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK);
+	assert_int_equal(zf_fs_set_flags(rig.fs, &rig.ctx, ino, &sync), 0);
+	data_rig_sync(&rig);
+	rig.now_ns += 1000000000;
+	write_seed(&rig, ino, 1, 0, BLOCK, 0);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
+	assert_int_equal(after.mtime.seconds, before.mtime.seconds);
 	data_rig_deinit(&rig);
 }
 
@@ -763,9 +815,9 @@ static void step(struct model *model)
 {
 	struct data_rig *rig = &model->rig;
 	uint64_t from = zf_rng_below(&model->rng, MODEL_BYTES - 1);
-	uint64_t len = 1 + zf_rng_below(&model->rng, zf_rng_chance(&model->rng, 50)
-								? 3 * BLOCK
-								: MODEL_BYTES - from);
+	uint64_t len =
+		1 + zf_rng_below(&model->rng,
+				 zf_rng_chance(&model->rng, 50) ? 3 * BLOCK : MODEL_BYTES - from);
 	uint64_t what = zf_rng_below(&model->rng, 12);
 	int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 
@@ -845,8 +897,13 @@ int main(void)
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
+		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
+		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
+		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
+		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),
 		cmocka_unit_test(full_fsync_keeps_the_times_too),
+		cmocka_unit_test(a_file_that_is_sync_keeps_the_times_of_a_write),
 		cmocka_unit_test(overwriting_never_fails_for_space),
 		cmocka_unit_test(where_there_is_no_such_zone_space_is_kept),
 		cmocka_unit_test(a_device_that_cannot_zero_is_no_reason_to_fail),
@@ -859,9 +916,6 @@ int main(void)
 		cmocka_unit_test(the_space_is_counted),
 		cmocka_unit_test(an_inode_that_left_memory_is_flushed_all_the_same),
 		cmocka_unit_test(a_size_that_grew_in_place_is_stored),
-		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
-		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
-		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(a_file_holds_what_was_written_to_it),
 	};
 

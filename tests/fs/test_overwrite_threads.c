@@ -147,7 +147,7 @@ static void room_changes_hands_while_others_read_and_write(void **state)
 	for (; n < WRITERS + READERS + 1; n++) {
 		workers[n] = (struct worker){.shared = &shared, .number = n};
 		assert_int_equal(pthread_create(&threads[n], NULL,
-						n < WRITERS	       ? write_on
+						n < WRITERS		? write_on
 						: n < WRITERS + READERS ? read_on
 									: allocate_on,
 						&workers[n]),

@@ -282,6 +282,35 @@ static void a_late_command_is_overtaken_by_all_that_does_not_wait_for_it(void **
 	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + BLOCK);
 }
 
+/* ---- after a cut of the host ---- */
+
+static void what_a_raised_pointer_uncovers_stays(void **state)
+{
+	append(1, 3, 7, false);
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		uint8_t *before = blocks_new(3 * BLOCK, 0), *after = blocks_new(3 * BLOCK, 0);
+		struct zf_sim *clone = zf_sim_clone(sim);
+		struct zf_dev *found;
+		uint64_t addr;
+
+		zf_sim_crash(clone, seed, ZF_SIM_CUT_HOST);
+		assert_int_equal(zf_sim_open(clone, NULL, &found), 0);
+		assert_int_equal(zf_dev_raise_pointer(found, 1, ZONE_SIZE + 3 * BLOCK), 0);
+		assert_int_equal(zf_dev_read_buf(found, ZONE_SIZE, before, 3 * BLOCK), 0);
+		assert_int_equal(run_append(found, 2 * ZONE_SIZE, BLOCK, 1, &addr), 0);
+		zf_dev_close(found);
+		zf_sim_crash(clone, seed + 1, ZF_SIM_CUT_DEVICE);
+		assert_int_equal(zf_sim_open(clone, NULL, &found), 0);
+		assert_int_equal(zone_of(found, 1).wp, ZONE_SIZE + 3 * BLOCK);
+		assert_int_equal(zf_dev_read_buf(found, ZONE_SIZE, after, 3 * BLOCK), 0);
+		assert_memory_equal(before, after, 3 * BLOCK);
+		zf_dev_close(found);
+		zf_sim_free(clone);
+		free(before);
+		free(after);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -297,6 +326,7 @@ int main(void)
 		TEST(too_many_are_drawn),
 		TEST(the_digest_is_of_what_can_be_read),
 		TEST(a_late_command_is_overtaken_by_all_that_does_not_wait_for_it),
+		TEST(what_a_raised_pointer_uncovers_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

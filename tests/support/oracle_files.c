@@ -244,9 +244,10 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	oracle_change_content(oracle, inode, op, true);
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
 		kill_suidgid(inode, op);
-	if (op->durable)
+	/* What is written in place leaves the times for later. */
+	if (op->durable && !inode->data.in_place)
 		oracle_settle(inode);
-	else if (op->flags & ZF_WRITE_DSYNC)
+	else if (op->durable || (op->flags & ZF_WRITE_DSYNC))
 		oracle_settle_content(inode);
 	return (int64_t)len;
 }

@@ -651,10 +651,15 @@ static int sim_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 static int sim_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
 	struct zf_sim *sim = sim_of(dev);
+	int r;
 
 	if (sim->is_cut)
 		return -EIO;
-	return zf_zone_rules_raise(&sim->rules, zone_no, wp);
+	r = zf_zone_rules_raise(&sim->rules, zone_no, wp);
+	if (r == 0)
+		sim_settle_below(sim, zone_no,
+				 (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE));
+	return r;
 }
 
 static void sim_close(struct zf_dev *dev)

@@ -195,8 +195,8 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 	if (is_settled(sim, sim->zones[zone_no], wp))
 		return wp;
 	zone = sim_zone_own(&sim->zones[zone_no]);
-	pointer =
-		draw_pointer(rng, may_shrink ? mood : MOOD_ALL, sim_lowest_pointer(sim, zone, wp), wp);
+	pointer = draw_pointer(rng, may_shrink ? mood : MOOD_ALL,
+			       sim_lowest_pointer(sim, zone, wp), wp);
 	for (uint32_t i = 0; i < pointer; i++)
 		settle_slot(sim, rng, mood, &zone->slots[i]);
 	for (uint32_t i = pointer; i < zone->slot_count; i++)
@@ -230,6 +230,20 @@ bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
 	       rules->active_count < rules->geometry.max_active;
 }
 
+void sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
+{
+	for (uint32_t i = 0; i < pointer; i++) {
+		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
+		struct sim_block *block;
+
+		if (slot->now)
+			continue;
+		block = slot->old ? sim_block_ref(slot->old) : sim_block_zero();
+		sim_slot_settle(&sim_zone_own(&sim->zones[zone_no])->slots[i], block);
+		sim_block_unref(block);
+	}
+}
+
 static void crash_sequential(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no,
 			     enum zf_sim_cut cut)
 {
@@ -238,8 +252,10 @@ static void crash_sequential(struct zf_sim *sim, struct zf_rng *rng, uint32_t zo
 	if (wp == 0)
 		return;
 	pointer = settle_zone(sim, rng, zone_no, wp, sim_may_shrink(sim, zone_no));
-	if (cut == ZF_SIM_CUT_HOST)
+	if (cut == ZF_SIM_CUT_HOST) {
 		pointer = draw_pointer(rng, draw_mood(rng), 0, wp);
+		sim_settle_below(sim, zone_no, pointer);
+	}
 	sim_set_pointer(sim, zone_no, pointer);
 }
 

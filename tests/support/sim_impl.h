@@ -70,7 +70,7 @@ void sim_command_unref(struct sim_command *command);
  */
 void sim_execute(struct zf_sim *sim, uint32_t i);
 
-/* ---- what a cut leaves: drawn (sim_crash.c), or one outcome after the other (sim_outcomes.c) ---- */
+/* ---- what a cut leaves: drawn (sim_crash.c), or outcome by outcome (sim_outcomes.c) ---- */
 
 static inline bool sim_is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
 {
@@ -82,6 +82,9 @@ uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zon
 /* Whether the pointer may come back below that. */
 bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no);
 void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
+
+/* What is found below a pointer that is only told, not kept by the device, stays as it is found. */
+void sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
 
 /*
  * What a block of a conventional zone may come back as, newest first: down to the first durable

@@ -329,11 +329,16 @@ static bool writes_edges(const struct zf_op *op)
 	return !zf_is_aligned(op->offset | (op->offset + op->len), ZF_BLOCK_SIZE);
 }
 
+/* A punch that reaches the end of the file may take all of its last block: zeroes written behind
+ * it, too. */
 static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
 {
 	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
+	uint64_t end = op->offset + op->len;
 
-	oracle_data_zero(&inode->data, op->offset, op->offset + op->len, write, oracle->keep_old);
+	if (write == 0 && end >= inode->data.size)
+		end = zf_align_up(end, ZF_BLOCK_SIZE);
+	oracle_data_zero(&inode->data, op->offset, end, write, oracle->keep_old);
 }
 
 static void grow(struct oracle *oracle, struct oracle_inode *inode, uint64_t size)

@@ -13,6 +13,8 @@ struct zf_op;
 
 /* Content landed and the item was stored. Inode locked exclusively, joined. */
 void zf_close_landed(struct zf_inode *inode);
+/* The same where nothing had to be stored. No lock and no join held; may wait for a commit. */
+int zf_close_landed_in_place(struct zf_inode *inode);
 /*
  * The inode's state joins the operations now, in front of one that must not be durable without it.
  * Locked exclusively, joined.

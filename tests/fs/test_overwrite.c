@@ -462,6 +462,29 @@ static void the_zeroes_of_a_growth_are_as_durable_as_the_growth(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* P2: truncated to nothing and written again in place, then closed. */
+static void what_a_truncated_file_got_in_place_follows_when_it_is_closed(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_seed(&rig, ino, 1, 0, 4 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 0);
+	write_zeroes(&rig, ino, 0, 4 * BLOCK);
+	write_seed(&rig, ino, 2, 0, 4 * BLOCK, 0);
+	assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
+	assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 4 * BLOCK);
+	data_rig_expect(&rig, ino, 2, 0, 4 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* Its extents are in a record only: the next mount takes their room before anybody else does. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
@@ -899,6 +922,7 @@ int main(void)
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
 		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
 		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
+		cmocka_unit_test(what_a_truncated_file_got_in_place_follows_when_it_is_closed),
 		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
 		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),

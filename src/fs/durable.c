@@ -320,8 +320,13 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	int r = zf_data_flush_in_place(inode, data_only);
 
-	if (r != 0)
-		return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	/* Names are durable with every fsync. */
+	if (r > 0 && !data_only)
+		return may_wait ? zf_durable_names(inode->fs) : -EAGAIN;
+	if (r > 0)
+		return 0;
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 

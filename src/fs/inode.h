@@ -166,6 +166,8 @@ struct zf_fs {
 	_Atomic uint64_t changes_lost;
 	/* And this is the newest of their write marks: what was written in place needs a flush. */
 	_Atomic uint64_t marks_lost;
+	/* Up to this generation, one of them was truncated to nothing and not closed (fs/close.h). */
+	_Atomic uint64_t closings_lost;
 
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;

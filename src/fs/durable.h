@@ -32,8 +32,8 @@ struct zf_inode;
 int zf_durable_inode(struct zf_inode *inode, bool data_only);
 /*
  * The same if one record of the log does it, or one write in place. -EAGAIN where data has to land
- * first, or a commit is needed. Waits for the inode's lock, and for a sync of the same file that is
- * under way.
+ * first, a commit is needed, or somebody else has the inode locked or is syncing it: he may be
+ * waiting for a commit.
  */
 int zf_durable_by_record(struct zf_inode *inode, bool data_only);
 /* All operations before this call: fsync of a directory. The same conditions. */

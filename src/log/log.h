@@ -98,6 +98,8 @@ struct zf_log_part {
 	int result;
 };
 
+/* Is there an operation, added or written, that is not durable in the log? */
+bool zf_log_is_behind(struct zf_log *log);
 /* What operations that wait to be written need flushed: whoever is about to enter does that first.
  */
 uint64_t zf_log_pending_mark(struct zf_log *log);

@@ -96,7 +96,6 @@ struct zf_log_part {
 	uint64_t sequence;	      /* what to wait for */
 	struct zf_append_grant grant; /* of the data: to be ended by the caller; len 0: none */
 	uint64_t address;	      /* of the data */
-	bool failed;		      /* the device's error: the data is to be written elsewhere */
 
 	/* Private. */
 	struct zf_log_part *next;
@@ -104,6 +103,8 @@ struct zf_log_part {
 	int result;
 };
 
+/* Is there an operation, added or written, that is not durable in the log? */
+bool zf_log_is_behind(struct zf_log *log);
 /*
  * What operations that wait to be written need flushed, or 0. Whoever is about to enter does that
  * first, so that it keeps no freeze waiting; what comes after is flushed by who writes the record.

@@ -128,7 +128,9 @@ bool zf_txn_is_dirty(struct zf_txn *txn);    /* anything to commit */
 
 /*
  * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
- * in order under the commit lock. After a freeze, write and finish must follow.
+ * in order under the commit lock. After a freeze, write and finish must follow; unless
+ * zf_txn_durable() says that an operation between them, which needed a commit, has taken them
+ * itself.
  */
 int zf_txn_freeze(struct zf_txn *txn);
 int zf_txn_write(struct zf_txn *txn);

@@ -260,6 +260,34 @@ static void an_inode_of_a_lost_transaction_is_not_newer_than_this_one(void **sta
 	replay_rig_deinit(&rig);
 }
 
+/* Made while the transaction before was being committed, which was lost. */
+static void a_symbolic_link_of_a_lost_transaction_is_not_newer_than_this_one(void **state)
+{
+	struct zf_txn *txn;
+	struct zf_attr attr;
+	char target[16] = "";
+	uint64_t ino;
+
+	(void)state;
+	begin(19);
+	txn = zf_fs_txn(rig.rig.fs);
+	ino = make_file("file");
+	replay_rig_commit(&rig);
+	assert_int_equal(zf_txn_freeze(txn), 0);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_make(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "link", S_IFLNK | 0777,
+				    0, "target", &attr),
+			 0);
+	replay_rig_end(&rig);
+	crash();
+	assert_int_equal(lookup("link", &attr), 0);
+	assert_int_equal(zf_fs_readlink(rig.rig.fs, &rig.rig.ctx, attr.ino, target, sizeof(target)),
+			 6);
+	assert_string_equal(target, "target");
+	get_attr(ino, &attr);
+	replay_rig_deinit(&rig);
+}
+
 static void what_the_state_has_begun_comes_first(void **state)
 {
 	struct zf_disk_intent intent = {
@@ -869,6 +897,7 @@ int main(void)
 		cmocka_unit_test(sizes_come_back),
 		cmocka_unit_test(an_operation_leaves_a_file_its_size),
 		cmocka_unit_test(an_inode_of_a_lost_transaction_is_not_newer_than_this_one),
+		cmocka_unit_test(a_symbolic_link_of_a_lost_transaction_is_not_newer_than_this_one),
 		cmocka_unit_test(what_the_state_has_begun_comes_first),
 		cmocka_unit_test(data_comes_back),
 		cmocka_unit_test(data_comes_back_after_the_host_stopped),

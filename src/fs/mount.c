@@ -441,6 +441,11 @@ struct zf_txn *zf_fs_txn(struct zf_fs *fs)
 	return fs->txn;
 }
 
+struct zf_log *zf_fs_log(struct zf_fs *fs)
+{
+	return fs->log;
+}
+
 struct zf_ring *zf_fs_ring(struct zf_fs *fs)
 {
 	return fs->ring;

@@ -207,13 +207,23 @@ static int log_locked(struct sync *sync)
 	return WANTS_COMMIT;
 }
 
-static int attempt(struct zf_inode *inode, bool data_only)
+/* Whoever has the lock may wait for a commit. */
+static bool lock(struct zf_inode *inode, bool may_wait)
+{
+	if (!may_wait)
+		return zf_rwlock_trywrlock(&inode->lock);
+	zf_rwlock_wrlock(&inode->lock);
+	return true;
+}
+
+static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	struct sync sync = {.inode = inode, .data_only = data_only};
 	struct zf_log *log = inode->fs->log;
 	int r;
 
-	zf_rwlock_wrlock(&inode->lock);
+	if (!lock(inode, may_wait))
+		return -EAGAIN;
 	/* chattr +S asks for the times too, of a write as well. */
 	sync.data_only &= !zf_inode_is_sync(inode);
 	if (!zf_log_enter(log)) {
@@ -240,13 +250,15 @@ static int prepare(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;
 	uint64_t mark = zf_log_pending_mark(fs->log);
-	int r = zf_inline_flush(inode);
+	int r = zf_txn_keep_bound(fs->txn, may_wait);
 
 	if (r == 0)
-		r = zf_txn_keep_bound(fs->txn, may_wait);
-	zf_rwlock_rdlock(&inode->lock);
-	mark = zf_max_u64(mark, inode->data.write_mark);
-	zf_rwlock_unlock(&inode->lock);
+		r = zf_inline_flush(inode);
+	if (may_wait) {
+		zf_rwlock_rdlock(&inode->lock);
+		mark = zf_max_u64(mark, inode->data.write_mark);
+		zf_rwlock_unlock(&inode->lock);
+	}
 	return r < 0 ? r : zf_dev_flush_upto(fs->dev, mark);
 }
 
@@ -261,7 +273,7 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 		if (r == 0)
 			r = prepare(inode, may_wait);
 		if (r == 0)
-			r = attempt(inode, data_only);
+			r = attempt(inode, data_only, may_wait);
 	}
 	if (r > 0)
 		r = may_wait ? commit(inode) : -EAGAIN;
@@ -273,24 +285,27 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 /*
  * Those who write to one file at once are served together: a sync that begins after I have written
  * serves me too, and one is under way at a time. The errors of one are told to who began it; the
- * others go on to the next. Returns whether the caller was served; else it is its turn to sync.
+ * others go on to the next. 1: the caller was served; 0: it is its turn to sync; -EAGAIN: it would
+ * have to wait for another, which may take a commit.
  */
-static bool share_or_begin(struct zf_inode *inode)
+static int share_or_begin(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_inode_shard *shard = zf_inode_shard(inode);
 	uint64_t mine;
-	bool served;
+	int r;
 
 	zf_mutex_lock(&shard->lock);
 	mine = inode->syncs_begun + 1;
-	while (!(served = inode->syncs_served >= mine) && inode->syncing)
+	while (!(r = inode->syncs_served >= mine) && inode->syncing && may_wait)
 		zf_cond_wait(&shard->synced, &shard->lock);
-	if (!served) {
+	if (r == 0 && inode->syncing) {
+		r = -EAGAIN;
+	} else if (r == 0) {
 		inode->syncing = true;
 		inode->syncs_begun++;
 	}
 	zf_mutex_unlock(&shard->lock);
-	return served;
+	return r;
 }
 
 static void end_shared(struct zf_inode *inode, int result)
@@ -307,10 +322,10 @@ static void end_shared(struct zf_inode *inode, int result)
 
 static int sync_data(struct zf_inode *inode, bool may_wait)
 {
-	int r;
+	int r = share_or_begin(inode, may_wait);
 
-	if (share_or_begin(inode))
-		return 0;
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = sync_file(inode, true, may_wait);
 	end_shared(inode, r);
 	return r;
@@ -344,11 +359,13 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	int r = zf_data_flush_in_place(inode, data_only);
 
-	/* P2: its bytes are where they belong, but what was done before may not be durable yet. */
-	if (r > 0)
-		return zf_log_is_behind(inode->fs->log) ? sync_names(inode->fs, may_wait) : 0;
 	if (r < 0)
 		return r;
+	/* Its bytes are where they belong; but with every fsync names are durable too. */
+	if (r > 0)
+		return !data_only && zf_log_is_behind(inode->fs->log)
+			       ? sync_names(inode->fs, may_wait)
+			       : 0;
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 

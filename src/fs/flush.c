@@ -11,6 +11,7 @@
 #include "fs/in_place.h"
 #include "fs/inline.h"
 #include "fs/inode.h"
+#include "fs/size.h"
 
 /* ---- packing ---- */
 
@@ -222,6 +223,18 @@ static bool has_landed(struct zf_data *data, uint64_t seq)
 	return r;
 }
 
+/* Where data was lost the file has a hole, and the size that everybody sees. */
+static void keep_size(struct zf_inode *inode)
+{
+	uint64_t before = inode->disk_size;
+
+	zf_size_advance_locked(inode);
+	if (inode->disk_size == before)
+		return;
+	inode->item_dirty = true;
+	inode->essential_dirty = true;
+}
+
 /* The error of an append that failed; with it, what could not be written is forgotten. */
 static int take_error(struct zf_inode *inode)
 {
@@ -246,7 +259,10 @@ static int take_error(struct zf_inode *inode)
 		chain = block;
 		count++;
 	}
+	keep_size(inode);
 	zf_mutex_unlock(&data->lock);
+	if (inode->item_dirty && !inode->on_dirty_list)
+		zf_inode_mark_dirty(inode);
 	zf_pool_give(&inode->fs->flush, chain);
 	atomic_fetch_sub(&inode->fs->flush.failed_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
 	zf_flush_release(inode->fs, count);

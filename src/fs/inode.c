@@ -73,7 +73,11 @@ static void raise_to(_Atomic uint64_t *known, uint64_t value)
 /* What is not durable of it can no longer be described, nor be told from what is. */
 static void note_lost_changes(struct zf_inode *inode)
 {
-	raise_to(&inode->fs->changes_lost, zf_changes_newest(&inode->data.changes));
+	uint64_t newest = zf_changes_newest(&inode->data.changes);
+
+	raise_to(&inode->fs->changes_lost, newest);
+	if (inode->data.closing != ZF_CLOSING_NOT)
+		raise_to(&inode->fs->closings_lost, newest);
 	raise_to(&inode->fs->marks_lost, inode->data.write_mark);
 }
 
@@ -82,7 +86,6 @@ static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
 		return;
-	note_lost_changes(inode);
 	zf_data_deinit(&inode->data);
 	zf_rwlock_deinit(&inode->lock);
 	free(inode);
@@ -209,6 +212,8 @@ struct zf_inode *zf_inode_ref(struct zf_inode *inode)
 
 static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
+	/* Before anybody can load it again. */
+	note_lost_changes(inode);
 	RB_REMOVE(zf_inode_table, &shard->inodes, inode);
 	return inode;
 }

@@ -26,7 +26,7 @@ int zf_inode_item_load(struct zf_inode *inode)
 	struct zf_fs *fs = inode->fs;
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_INODE, 0);
 	struct zf_disk_inode disk;
-	uint64_t lost;
+	uint64_t lost, durable;
 	size_t len;
 	int r;
 
@@ -42,9 +42,12 @@ int zf_inode_item_load(struct zf_inode *inode)
 	inode->type = inode->item.mode & S_IFMT;
 	inode->disk_size = inode->item.size;
 	inode->essential = inode->item.change;
+	durable = zf_txn_durable(fs->txn);
 	lost = atomic_load(&fs->changes_lost);
-	if (lost > 0 && lost > zf_txn_durable(fs->txn))
+	if (lost > durable)
 		inode->data.changes.lost = lost;
+	if (inode->type == S_IFREG && atomic_load(&fs->closings_lost) > durable)
+		inode->data.closing = ZF_CLOSING_TRUNCATED;
 	inode->data.write_mark = atomic_load(&fs->marks_lost);
 	return inode->item.nlink == 0 ? check_orphan(inode) : 0;
 }
@@ -61,9 +64,6 @@ void zf_inode_item_describe(const struct zf_inode *inode, struct zf_disk_inode *
 static void encode(struct zf_inode *inode, struct zf_trans *trans, struct zf_disk_inode *ret_disk)
 {
 	inode->item.change = trans->generation;
-	/* What grew in place has changed no extent that would tell. */
-	if (inode->essential_dirty)
-		zf_changes_add(&inode->data.changes, 0, ZF_BLOCK_SIZE, trans->generation);
 	inode->essential = trans->generation;
 	inode->essential_record = 0;
 	inode->essential_dirty = false;

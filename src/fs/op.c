@@ -67,7 +67,7 @@ static void end_body(struct zf_op *op, bool done)
 	/* Whoever edits by other ways leaves a gap in the log. */
 	assert(!op->logs || op->captured == op->edits);
 	if (done && !op->content && op->edits > 0)
-		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, 0);
+		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, op->mark);
 	if (op->logs)
 		zf_log_body_end(&op->body);
 	op->logs = false;
@@ -92,6 +92,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (r < 0)
 		return r;
 	op->edits = op->captured = 0;
+	op->mark = 0;
 	begin_body(op);
 	op->unlinked_ino = 0;
 	op->now = zf_fs_now(op->fs);
@@ -163,11 +164,12 @@ static int count_inode(struct zf_op *op, int result, const struct zf_inode *inod
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	/* What had to be described of it, a size perhaps, still has to be. */
+	/* The operation has the item, but not the size that its content gave it. */
+	bool content = op->content || inode->essential_dirty;
 	uint64_t noted = inode->data.changes.item;
 	int r = zf_inode_store(inode, &op->trans);
 
-	if (r == 0 && !op->content)
+	if (r == 0 && !content)
 		inode->data.changes.item = noted;
 	return count_inode(op, r, inode);
 }

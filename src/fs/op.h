@@ -50,13 +50,14 @@ struct zf_op {
 	bool rename_locked;
 
 	struct zf_trans trans;
-	bool content; /* of files alone: no operation of the log (fs/changes.h) */
-	bool logs;    /* the edits are being collected ... */
+	bool content;		 /* of files alone: no operation of the log (fs/changes.h) */
+	bool logs;		 /* the edits are being collected ... */
 	struct zf_log_body body; /* ... here */
 	struct zf_inode_item saved[ZF_OP_INODES];
 	unsigned int saved_count;
 	unsigned int edits;    /* made in this join ... */
 	unsigned int captured; /* ... and so many of them are in `body` */
+	uint64_t mark;	       /* what must be flushed before the log has it: zf_dev_write_mark() */
 
 	enum zf_reserve_class class; /* of the join that could not be had */
 	unsigned int items;
@@ -83,8 +84,9 @@ void zf_op_lock(struct zf_op *op);
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 
 /*
- * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the inodes has ZF_INODE_SYNC, or
- * a directory ZF_INODE_DIRSYNC, what is done is durable when zf_op_again() ends.
+ * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the
+ * inodes has ZF_INODE_SYNC, or a directory ZF_INODE_DIRSYNC, what is done is durable when
+ * zf_op_again() ends.
  */
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
 int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);

@@ -344,8 +344,11 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 		r = zf_op_join(op, ZF_RESERVE_NORMAL, count_edits(rename));
 	if (r != 0)
 		return r;
-	if (carries_source(rename) && !ZF_PLANTED(ZF_BUG_RENAME_WITHOUT_SOURCE))
+	if (carries_source(rename) && !ZF_PLANTED(ZF_BUG_RENAME_WITHOUT_SOURCE)) {
 		zf_close_announce(rename->source);
+		/* What was written in place has changed nothing that is announced. */
+		op->mark = rename->source->data.write_mark;
+	}
 	r = rename_edits(op, rename);
 	return zf_op_leave(op, r, "renaming");
 }

@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tail.h"
 
+#include "fs/in_place.h"
 #include "fs/inode.h"
 #include "fs/zero.h"
+
+/*
+ * Is what is replayed done on the device already? Zeroes in place were durable before the record of
+ * what made the file grow: and since then the block may have been written again, in place too,
+ * without a record.
+ */
+static int was_zeroed(struct zf_inode *inode)
+{
+	uint64_t address;
+	int r;
+
+	if (!inode->fs->recovering)
+		return 0;
+	r = zf_in_place_find(inode, inode->item.size >> ZF_BLOCK_SHIFT, 1, &address);
+	return r < 0 ? r : address != 0;
+}
 
 int zf_tail_settle(struct zf_inode *inode, bool may_wait)
 {
@@ -11,6 +28,9 @@ int zf_tail_settle(struct zf_inode *inode, bool may_wait)
 
 	if (inode->data.tail_is_zero || within == 0)
 		return 0;
+	r = was_zeroed(inode);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = zf_zero_part(inode, inode->item.size >> ZF_BLOCK_SHIFT, within, ZF_BLOCK_SIZE,
 			 zf_fs_growing_class(inode->fs), may_wait);
 	if (r == 0)

@@ -29,7 +29,10 @@ static void set_times(struct zf_inode *inode)
 
 /* ---- the log ---- */
 
-/* The size is the file's now, and stored: as an operation, for it is an attribute. Joined. */
+/*
+ * The size is the file's now, and stored: as an operation, for it is an attribute. What was zeroed
+ * in place to let it grow is flushed before, for a replay does not zero it again. Joined.
+ */
 static void log_size(struct zf_inode *inode)
 {
 	struct zf_log *log = inode->fs->log;
@@ -41,7 +44,7 @@ static void log_size(struct zf_inode *inode)
 	zf_log_body_resize(&body, inode->ino, inode->item.size);
 	zf_inode_item_describe(inode, &disk);
 	zf_log_body_set(&body, &key, &disk, sizeof(disk));
-	zf_log_add(log, &body, 0);
+	zf_log_add(log, &body, inode->data.write_mark);
 	zf_log_body_end(&body);
 	zf_changes_clear_item(&inode->data.changes);
 }

@@ -96,7 +96,7 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 		arguments->jobs = 1;
 	/* Who says how long wants no other end. */
 	if (arguments->minutes)
-		arguments->cuts = UINT64_MAX - 1;
+		arguments->cuts = UINT64_MAX / 2;
 }
 
 static uint64_t now_ms(void)
@@ -186,7 +186,8 @@ static void work(const void *arg, struct verdict *verdict)
 {
 	const struct arguments *arguments = arg;
 	const struct explore_limits limits = {.cuts = arguments->cuts / arguments->jobs + 1,
-					      .samples = arguments->samples};
+					      .samples = arguments->samples,
+					      .deadline = arguments->deadline};
 	struct record_options options;
 
 	verdict->ok = true;

@@ -15,7 +15,7 @@
 #define VARIANT_HOST   2000u
 
 #define NESTED_MAX 512u
-/* Cuts of one recovery that are explored, by depth; and how many of the recoveries of the workload. */
+/* Cuts of one recovery that are explored, by depth; and of how many of the first recoveries. */
 static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
 #define NESTED_PERCENT 40u
 
@@ -165,7 +165,8 @@ static void crash(struct zf_sim *sim, uint32_t variant, struct zf_rng *rng)
 static bool is_worth_it(struct explorer *explorer, const struct cut_name *name,
 			const struct zf_sim *sim)
 {
-	uint32_t promised = promised_at(explorer->record, explorer->record->cuts[name->at[0].cut].op);
+	const struct record *record = explorer->record;
+	uint32_t promised = promised_at(record, record->cuts[name->at[0].cut].op);
 	enum seen_before before = seen_note(&explorer->seen, zf_sim_digest(sim), promised);
 	struct tally *tally = explorer->tally;
 

@@ -170,7 +170,7 @@ struct judgement {
 bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
 	   const struct judgement *judgement);
 
-/* The index of the last operation that had promised something when the power went, and one; or 0. */
+/* Of the last operation that had promised something when the power went: its index + 1; or 0. */
 uint32_t promised_at(const struct record *record, uint32_t op);
 
 /* ---- states that were seen (seen.c) ---- */
@@ -205,7 +205,7 @@ struct tally {
 /* One state after cuts, by numbers alone. */
 struct cut_name {
 	struct record_name record;
-	unsigned int depth; /* 1: a cut of the workload; above: of the recovery's commands, and so on */
+	unsigned int depth; /* 1: a cut of the workload; 2: of its recovery, and so on */
 	struct {
 		uint32_t cut, variant;
 	} at[CUT_DEPTH];

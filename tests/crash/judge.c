@@ -131,6 +131,21 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 	oracle_apply(oracle, &op);
 }
 
+/* What was copied then is what the source held then, seen or not. */
+static void copy_in_place(const struct record *record, struct oracle *oracle, uint32_t copy)
+{
+	struct oracle *then;
+
+	if (!record->in_place)
+		return;
+	then = oracle_new(true, WORKLOAD_EPOCH_NS);
+	then->in_place = true;
+	for (uint32_t i = 0; i < copy; i++)
+		oracle_apply(then, &record->ops[i]);
+	oracle_copy_in_place(oracle, then, &record->ops[copy]);
+	oracle_free(then);
+}
+
 /* The state after the operations up to number `seen`, and writes up to the next change. */
 static struct oracle *oracle_after(const struct record *record, uint32_t cut_op, uint32_t seen)
 {
@@ -146,8 +161,12 @@ static struct oracle *oracle_after(const struct record *record, uint32_t cut_op,
 		apply_if_seen(record, oracle, i, cut_op);
 	}
 	oracle_forget_all(oracle);
-	for (; i <= cut_op && i < record->count; i++)
-		oracle_apply_in_place(oracle, &record->ops[i]);
+	for (; i <= cut_op && i < record->count; i++) {
+		if (record->ops[i].kind == OP_COPY)
+			copy_in_place(record, oracle, i);
+		else
+			oracle_apply_in_place(oracle, &record->ops[i]);
+	}
 	return oracle;
 }
 

@@ -29,7 +29,7 @@ enum thing {
 	D, /* an empty directory */
 	E, /* a directory with x, and another name of f */
 	F, /* a small file, inline, with an attribute; held */
-	G, /* several blocks and a part of one; two names; one block is written over, not committed */
+	G, /* several blocks and a part of one; two names; one block is written over since */
 	H, /* a hole between data */
 	N, /* new, written, not committed; held */
 	X, /* in E; held */
@@ -152,7 +152,11 @@ static const struct step forms[] = {
 	{OP_FALLOCATE, .on = G, .offset = 2 * BLOCK, .len = 4 * BLOCK},
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 4 * BLOCK},
 	{OP_FALLOCATE, .on = F, .offset = 0, .len = 10000},
-	{OP_FALLOCATE, .on = G, .offset = 4 * BLOCK, .len = 4 * BLOCK, .flags = FALLOC_FL_KEEP_SIZE},
+	{OP_FALLOCATE,
+	 .on = G,
+	 .offset = 4 * BLOCK,
+	 .len = 4 * BLOCK,
+	 .flags = FALLOC_FL_KEEP_SIZE},
 	{OP_FALLOCATE, .on = G, .offset = BLOCK, .len = 2 * BLOCK, .flags = ZF_FALLOC_WRITE_ZEROES},
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 20000, .flags = ZF_FALLOC_WRITE_ZEROES},
 

@@ -15,7 +15,8 @@ static void a_name_is_read_as_it_was_written(void **state)
 {
 	static const char *const names[] = {"1", "7:3:0", "18446744073709551615:4:1000:2:63",
 					    "5/2/360000:1:2:3:4:5:2001"};
-	static const char *const none[] = {"", "a", "1:2", "1:2:3:", "1/2", "1/0/5", "1:2:3:4:5:6:7:8:9"};
+	static const char *const none[] = {"",	  "a",	   "1:2", "1:2:3:",
+					   "1/2", "1/0/5", "1:2:3:4:5:6:7:8:9"};
 	char text[CUT_NAME_TEXT_MAX];
 	struct cut_name name;
 
@@ -41,7 +42,7 @@ static void a_state_is_new_once_unless_more_was_promised(void **state)
 	seen_clear(&seen);
 }
 
-/* Those that are not have an operation that cannot be done, such as an fsync of what was removed. */
+/* Those that are not have one that cannot be done, such as an fsync of what was removed. */
 static void most_sequences_of_one_operation_can_be_run(void **state)
 {
 	uint64_t feasible = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the explorer has found, as short as it could be made: every cut of it, on several devices.
- */
+/* What the explorer has found, as short as it could be made: all cuts of it, on several devices. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <setjmp.h>

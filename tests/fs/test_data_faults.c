@@ -172,7 +172,7 @@ static void whatever_fails_what_was_synced_stays(void **state)
 	for (unsigned int i = 0; i < 4; i++) {
 		unsigned int n = 1;
 
-		while (fail_one(n, i % 2 ? 10 : 30, i / 2))
+		while (fail_one(n, i % 2 ? 10 : 40, i / 2))
 			n++;
 		assert_true(n > 20);
 	}

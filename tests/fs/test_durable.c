@@ -98,11 +98,67 @@ static void a_commit_may_come_before_what_rode_has_landed(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* P2: its new content follows the truncation, also if the inode was not in memory in between. */
+static void what_a_truncated_file_got_follows_when_it_is_closed(void **state)
+{
+	(void)state;
+	for (unsigned int cache = 0; cache < 2; cache++) {
+		const struct data_rig_options options = {.seed = 11, .cache_bytes = cache};
+		struct data_rig rig;
+		uint64_t ino;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		write_seed(&rig, ino, 1, 0, 10 * BLOCK);
+		data_rig_sync(&rig);
+		data_rig_truncate(&rig, ino, 0);
+		write_seed(&rig, ino, 2, 0, 10 * BLOCK);
+		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+		assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
+		data_rig_make(&rig, "other");
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+		data_rig_crash(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);
+		data_rig_expect(&rig, ino, 2, 0, 10 * BLOCK);
+		data_rig_deinit(&rig);
+	}
+}
+
+/* What everybody sees afterwards is what there is: a file with a hole. */
+static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
+{
+	(void)state;
+	for (unsigned int crash = 0; crash < 2; crash++) {
+		const struct data_rig_options options = {.seed = 12, .cache_bytes = 1 - crash};
+		struct zf_sim_fault fault = {.op = ZF_IO_APPEND, .error = -EIO};
+		struct data_rig rig;
+		uint64_t ino;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		data_rig_sync(&rig);
+		rig.errors_expected = true;
+		write_seed(&rig, ino, 1, 0, 10 * BLOCK);
+		/* The record, and its data in another zone. */
+		for (fault.nth = 1; fault.nth <= 2; fault.nth++)
+			zf_sim_add_fault(rig.sim, &fault);
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+		if (crash)
+			data_rig_crash(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);
+		data_rig_expect_zeroes(&rig, ino, 0, 10 * BLOCK);
+		data_rig_deinit(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_lost_behind_the_gate_are_not_durable),
 		cmocka_unit_test(a_commit_may_come_before_what_rode_has_landed),
+		cmocka_unit_test(a_file_keeps_its_size_when_its_data_is_lost),
+		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

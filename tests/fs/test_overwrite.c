@@ -391,7 +391,6 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
-/* The item is stored between the write and its landing, with the size that it had. */
 /* The item is stored and committed while the block that it grew by is still in memory. */
 static void growth_in_place_is_stored_once_it_has_landed(void **state)
 {
@@ -418,6 +417,96 @@ static void growth_in_place_is_stored_once_it_has_landed(void **state)
 		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 100 + round * 100);
 		data_rig_expect(&rig, ino, round, 10 * BLOCK + round * 100, 100);
 	}
+	data_rig_deinit(&rig);
+}
+
+static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "new");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK);
+	data_rig_make(&rig, "file");
+	data_rig_sync(&rig);
+	write_seed(&rig, ino, 1, 0, 10 * BLOCK, 0);
+	set_mode(&rig, ino, 0640);
+	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
+	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "file", 0),
+			 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(zf_fs_unlink(rig.fs, &rig.ctx, ZF_INO_ROOT, "new"), -ENOENT);
+	data_rig_expect(&rig, ino, 1, 0, 10 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* Replayed, the growth would zero what was behind the old end then, and was written since. */
+static void replaying_a_growth_leaves_what_was_written_in_place_since(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 2 * BLOCK);
+	write_seed(&rig, ino, 1, 0, 2 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 1000);
+	data_rig_truncate(&rig, ino, 8 * BLOCK);
+	write_seed(&rig, ino, 2, 500, 2000, 0);
+	sync_file(&rig, ino);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, 500);
+	data_rig_expect(&rig, ino, 2, 500, 2000);
+	data_rig_expect_zeroes(&rig, ino, 2500, 8 * BLOCK - 2500);
+	data_rig_deinit(&rig);
+}
+
+static void the_zeroes_of_a_growth_are_as_durable_as_the_growth(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 2 * BLOCK);
+	write_seed(&rig, ino, 1, 0, 2 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 1000);
+	data_rig_truncate(&rig, ino, 8 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK);
+	data_rig_expect(&rig, ino, 1, 0, 1000);
+	data_rig_expect_zeroes(&rig, ino, 1000, 8 * BLOCK - 1000);
+	data_rig_deinit(&rig);
+}
+
+/* P2: truncated to nothing and written again in place, then closed. */
+static void what_a_truncated_file_got_in_place_follows_when_it_is_closed(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_seed(&rig, ino, 1, 0, 4 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 0);
+	write_zeroes(&rig, ino, 0, 4 * BLOCK);
+	write_seed(&rig, ino, 2, 0, 4 * BLOCK, 0);
+	assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
+	assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 4 * BLOCK);
+	data_rig_expect(&rig, ino, 2, 0, 4 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
@@ -858,6 +947,10 @@ int main(void)
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
 		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
+		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
+		cmocka_unit_test(what_a_truncated_file_got_in_place_follows_when_it_is_closed),
+		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
+		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),
 		cmocka_unit_test(full_fsync_keeps_the_times_too),
 		cmocka_unit_test(a_file_that_is_sync_keeps_the_times_of_a_write),

@@ -122,6 +122,15 @@ static void make_names(struct image *image, uint64_t dir)
 	assert_int_equal(zf_fs_rename(image->fs, &ctx, sub, "name-1", dir, "renamed", 0), 0);
 }
 
+/* Into the log, with the operations before it. */
+static void sync_file(struct image *image, uint64_t dir)
+{
+	uint64_t file = make(image, dir, "synced", S_IFREG | 0644, 0, NULL);
+
+	write_bytes(image, file, 0, 10000, 'y');
+	assert_int_equal(zf_fs_fsync(image->fs, &ctx, file, false), 0);
+}
+
 static void make_image(struct image *image)
 {
 	const struct zf_geometry geometry = {
@@ -151,6 +160,7 @@ static void make_image(struct image *image)
 	make_files(image, dir);
 	assert_int_equal(zf_fs_syncfs(image->fs, &ctx), 0);
 	make_names(image, dir);
+	sync_file(image, dir);
 	assert_int_equal(zf_fs_unmount(image->fs), 0);
 }
 

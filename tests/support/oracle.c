@@ -146,8 +146,8 @@ void oracle_change(struct oracle *oracle, struct oracle_inode *inode)
 	inode->mtime_loose = inode->mtime_loose && oracle->keep_old;
 }
 
-void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op,
-			   bool data)
+void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode,
+			   const struct zf_op *op, bool data)
 {
 	inode->mtime = inode->ctime = oracle->now;
 	inode->times_loose = inode->mtime_loose = true;

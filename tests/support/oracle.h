@@ -78,6 +78,8 @@ void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct or
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
 /* A write that may have been seen, or not, within the file as it is. */
 void oracle_data_maybe(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write);
+void oracle_data_maybe_copied(struct oracle_data *data, uint64_t offset,
+			      const struct oracle_data *source, uint64_t from, uint64_t len);
 /* What is newest is from now on the only candidate. */
 void oracle_data_settle(struct oracle_data *data);
 /* The span that holds `offset`; *ret_end: where the next one starts. */
@@ -193,6 +195,8 @@ int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
 
 /* An operation that a crash has undone, or that never ended: what it did in place may be seen. */
 void oracle_apply_in_place(struct oracle *oracle, const struct zf_op *op);
+/* The same for a copy, whose source was then as `then` has it. */
+void oracle_copy_in_place(struct oracle *oracle, struct oracle *then, const struct zf_op *op);
 
 /* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
  */

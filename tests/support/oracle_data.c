@@ -211,6 +211,21 @@ void oracle_data_maybe(struct oracle_data *data, uint64_t from, uint64_t to, uin
 	    true);
 }
 
+void oracle_data_maybe_copied(struct oracle_data *data, uint64_t offset,
+			      const struct oracle_data *source, uint64_t from, uint64_t len)
+{
+	for (uint64_t at = 0, end; at < len && offset + at < data->size_max; at = end) {
+		struct oracle_bytes bytes = newest(oracle_data_find(source, from + at, &end));
+
+		end = zf_min_u64(end - from, len);
+		if (bytes.write == ORACLE_ZEROES)
+			bytes.write = 0;
+		if (bytes.write != 0)
+			bytes.shift += from - offset;
+		put(data, offset + at, zf_min_u64(offset + end, data->size_max), bytes, true);
+	}
+}
+
 void oracle_data_settle(struct oracle_data *data)
 {
 	for (unsigned int i = 0; i < data->count; i++) {

@@ -388,6 +388,18 @@ void oracle_apply_in_place(struct oracle *oracle, const struct zf_op *op)
 		oracle_data_maybe(&inode->data, op->offset, end, 0);
 }
 
+void oracle_copy_in_place(struct oracle *oracle, struct oracle *then, const struct zf_op *op)
+{
+	struct oracle_inode *to = oracle_find(oracle, op->ino);
+	const struct oracle_inode *from = oracle_find(then, op->from_ino);
+	uint64_t len = op->len;
+
+	if (!to || !to->data.in_place || !from || op->from_offset >= from->data.size)
+		return;
+	len = zf_min_u64(len, from->data.size - op->from_offset);
+	oracle_data_maybe_copied(&to->data, op->offset, &from->data, op->from_offset, len);
+}
+
 /* Where data is may be said in units of blocks; but no data may be called a hole. */
 static bool seek_is_right(const struct oracle_data *data, const struct zf_op *op)
 {

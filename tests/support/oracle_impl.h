@@ -14,9 +14,9 @@ void oracle_drop_unused(struct oracle *oracle, struct oracle_inode *inode);
 void oracle_settle(struct oracle_inode *inode);
 /* The same but for its times. */
 void oracle_settle_content(struct oracle_inode *inode);
-/* Its content changes, and with it the times; `data`: there is data that has to be written first. */
-void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op,
-			   bool data);
+/* Its content changes, and with it the times; `data`: there is data to be written for that. */
+void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode,
+			   const struct zf_op *op, bool data);
 
 /* What an operation does to the times of what it changes. */
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode);

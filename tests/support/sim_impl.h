@@ -70,7 +70,7 @@ void sim_command_unref(struct sim_command *command);
  */
 void sim_execute(struct zf_sim *sim, uint32_t i);
 
-/* ---- what a cut leaves: drawn (sim_crash.c), or one outcome after the other (sim_outcomes.c) ---- */
+/* ---- what a cut leaves: drawn (sim_crash.c), or outcome by outcome (sim_outcomes.c) ---- */
 
 static inline bool sim_is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
 {

@@ -678,6 +678,30 @@ static void a_read_only_mount_says_what_it_does_not_show(void **state)
 	replay_rig_deinit(&rig);
 }
 
+static void a_log_that_is_gone_can_be_done_without_when_reading(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_RESET};
+	struct zf_attr attr;
+
+	(void)state;
+	begin(20);
+	make_file("file");
+	replay_rig_commit(&rig);
+	log_file("other");
+	replay_rig_crash(&rig, 1);
+	/* As after a superblock that newer ones had followed, all of them damaged. */
+	assert_int_equal(zf_sim_open(rig.rig.sim, &rig.rig.report, &rig.rig.dev), 0);
+	io.addr = rig.super.log_zone[0] * zf_dev_geometry(rig.rig.dev)->zone_size;
+	assert_int_equal(zf_dev_run(rig.rig.dev, &io), 0);
+	zf_dev_close(rig.rig.dev);
+	rig.rig.errors_expected = true;
+	assert_int_equal(replay_rig_try_mount(&rig, false), -EUCLEAN);
+	assert_int_equal(replay_rig_try_mount(&rig, true), 0);
+	assert_int_equal(lookup("file", &attr), 0);
+	assert_int_equal(lookup("other", &attr), -ENOENT);
+	replay_rig_drop(&rig);
+}
+
 /* ---- cuts ---- */
 
 struct scene {
@@ -912,6 +936,7 @@ int main(void)
 		cmocka_unit_test(what_the_state_has_already_is_passed_over),
 		cmocka_unit_test(a_second_mount_replays_nothing),
 		cmocka_unit_test(a_read_only_mount_says_what_it_does_not_show),
+		cmocka_unit_test(a_log_that_is_gone_can_be_done_without_when_reading),
 		cmocka_unit_test(a_recovery_that_is_cut_begins_again),
 		cmocka_unit_test(data_comes_back_among_garbage),
 		cmocka_unit_test(a_file_grows_where_nothing_else_could),

@@ -17,12 +17,24 @@
 
 enum zf_bug {
 	ZF_BUG_NONE,
-	ZF_BUG_SUPER_BEFORE_NODES, /* the superblock is written before the nodes that it names */
+	ZF_BUG_SUPER_BEFORE_NODES,  /* the superblock is written before the nodes that it names */
 	ZF_BUG_RESET_BEFORE_COMMIT, /* a zone is reset before what emptied it is durable */
 	ZF_BUG_ZONE_REUSED_EARLY, /* a freed zone is reused before its summary's drop is durable */
-	ZF_BUG_CLONE_WITHOUT_SHARE, /* a reflink makes no share items */
-	ZF_BUG_LOG_WITHOUT_FUA,	    /* a record of the log counts before it is durable */
-	ZF_BUG_LOG_BEFORE_DATA,	    /* and before the flush that covers the data that it names */
+	ZF_BUG_CLONE_WITHOUT_SHARE,   /* a reflink makes no share items */
+	ZF_BUG_LOG_WITHOUT_FUA,	      /* a record of the log counts before it is durable */
+	ZF_BUG_LOG_BEFORE_DATA,	      /* and before the flush that covers the data that it names */
+	ZF_BUG_FREEZE_IN_FLIGHT,      /* a transaction freezes while a record is under way */
+	ZF_BUG_LATE_OVER_NEWER,	      /* an append that was revoked lands all the same */
+	ZF_BUG_RENAME_WITHOUT_SOURCE, /* a rename over a file is logged without its source's extents
+				       */
+	ZF_BUG_STALE_RECORD, /* records count whatever their epoch, sequence and place in the log */
+	ZF_BUG_TORN_PAYLOAD, /* the data behind a record's header is taken for what it should be */
+	ZF_BUG_REPLAY_OUT_OF_ORDER,  /* operations are replayed before extents */
+	ZF_BUG_REPLAY_COMMITTED,     /* what the committed state holds is replayed */
+	ZF_BUG_REPLAY_WITHOUT_SHARE, /* bytes that another file has are put as if nobody had them */
+	ZF_BUG_REPLAY_ZEROES,	     /* replay zeroes what is written in place */
+	ZF_BUG_RECOVERY_RESETS,	     /* recovery resets zones that only the log names */
+	ZF_BUG_INTENTS_LAST,	     /* intents are finished after the log is replayed */
 	ZF_BUG_COUNT,
 };
 

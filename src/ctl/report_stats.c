@@ -3,6 +3,7 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "log/log.h"
 #include "txn/txn.h"
 
 static struct json_object *device_object(struct zf_dev *dev)
@@ -57,6 +58,22 @@ static struct json_object *cache_object(struct zf_forest *forest)
 	return object;
 }
 
+static struct json_object *log_object(struct zf_log *log)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_log_stats stats;
+
+	zf_log_get_stats(log, &stats);
+	zf_json_add_u64(object, "records", stats.records);
+	zf_json_add_u64(object, "bodies", stats.bodies);
+	zf_json_add_u64(object, "bytes", stats.bytes);
+	zf_json_add_u64(object, "parts", stats.parts);
+	zf_json_add_u64(object, "commits_instead", stats.commits_instead);
+	zf_json_add_u64(object, "failures", stats.failures);
+	zf_json_add_u64(object, "switches", stats.switches);
+	return object;
+}
+
 int zf_report_stats(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
@@ -67,6 +84,9 @@ int zf_report_stats(const struct zf_report_source *source, struct json_object *a
 		return -ENOMEM;
 	zf_json_add(result, "device", device_object(source->dev));
 	zf_json_add(result, "commits", commits_object(zf_fs_txn(source->fs)));
+	/* A read-only mount has none. */
+	if (zf_fs_log(source->fs))
+		zf_json_add(result, "log", log_object(zf_fs_log(source->fs)));
 	zf_json_add(result, "cache", cache_object(zf_fs_forest(source->fs)));
 	*ret_result = result;
 	return 0;

@@ -39,7 +39,7 @@ void zf_close_landed(struct zf_inode *inode)
 	zf_close_announce(inode);
 }
 
-static int announce_now(struct zf_inode *inode)
+int zf_close_landed_in_place(struct zf_inode *inode)
 {
 	struct zf_trans trans;
 	int r = zf_data_join(inode, 1, &trans);
@@ -61,7 +61,7 @@ static int close_truncated(struct zf_inode *inode)
 		inode->data.closing = ZF_CLOSING;
 	zf_rwlock_unlock(&inode->lock);
 	r = zf_data_flush(inode, false);
-	return r < 0 || zf_data_is_dirty(inode) ? r : announce_now(inode);
+	return r < 0 || zf_data_is_dirty(inode) ? r : zf_close_landed_in_place(inode);
 }
 
 int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)

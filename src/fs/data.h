@@ -37,12 +37,14 @@
  *
  * Locking. data->lock (ZF_RANK_BLOCKS) protects the blocks of one inode; it is taken inside
  * inode->lock, which protects the extents. Blocks become dirty, land and are revoked with
- * inode->lock held exclusively; a flush, which takes dirty blocks into flight, holds data->lock
- * only. flush->lock is innermost (ZF_RANK_DEV), so that completions (on the device's thread) can
- * queue their append and signal; landing happens on a thread that may wait for a commit: the
- * flusher's, or one that waits in fsync.
+ * inode->lock held exclusively (they may become dirty beside an fsync that keeps it); a flush,
+ * which takes dirty blocks into flight, holds data->lock only. flush->lock is innermost
+ * (ZF_RANK_DEV), so that completions (on the device's thread) can queue their append and signal;
+ * landing happens on a thread that may wait for a commit: the flusher's, or one that waits in
+ * fsync. What rides with a record of the log lands on the thread of its fsync, which waits for none
+ * (fs/durable.h).
  *
- * Read next: fs/block.h, fs/append.h, fs/extent.h.
+ * Read next: fs/block.h, fs/append.h, fs/extent.h, fs/durable.h.
  */
 #ifndef ZF_FS_DATA_H
 #define ZF_FS_DATA_H

@@ -16,8 +16,8 @@ struct zf_log_body;
  * computed; may be NULL), which ride with the record. *ret_mark: what must be flushed before the
  * record is written (zf_dev_write_mark()), 0: nothing.
  *
- * Inode locked exclusively; with a rider, nothing of it is dirty or in flight but the rider's. -E2BIG: too much for
- * a record, or unknown: commit. -errno. The body is to be ended in any case.
+ * Inode locked exclusively; with a rider, nothing of it is dirty or in flight but the rider's.
+ * -E2BIG: too much for a record, or unknown: commit. -errno. The body is to be ended in any case.
  */
 int zf_describe_inode(struct zf_inode *inode, const struct zf_append *rider,
 		      struct zf_log_body *body, uint64_t *ret_mark);

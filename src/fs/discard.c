@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/discard.h"
 
+#include "base/plant.h"
 #include "fs/append.h"
 #include "fs/block.h"
 #include "fs/flush.h"
@@ -17,6 +18,8 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 	zf_mutex_lock(&data->lock);
 	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block && block->index < to;
 	     block = next) {
+		if (ZF_PLANTED(ZF_BUG_LATE_OVER_NEWER))
+			break;
 		next = RB_NEXT(zf_block_tree, &data->flight, block);
 		zf_block_leave_flight_locked(data, block, false);
 	}

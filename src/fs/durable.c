@@ -331,17 +331,41 @@ static int sync_data(struct zf_inode *inode, bool may_wait)
 	return r;
 }
 
+/* The operations that wait for a record, in one. WANTS_COMMIT */
+static int log_names(struct zf_fs *fs)
+{
+	struct zf_log_part part = {0};
+	int r = zf_dev_flush_upto(fs->dev, zf_log_pending_mark(fs->log));
+
+	if (r < 0 || !zf_log_enter(fs->log))
+		return r < 0 ? r : WANTS_COMMIT;
+	r = zf_log_append(fs->log, &part);
+	zf_log_leave(fs->log);
+	if (r == 0)
+		r = zf_log_wait(fs->log, part.sequence);
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+static int sync_names(struct zf_fs *fs, bool may_wait)
+{
+	int r = log_names(fs);
+
+	if (r > 0)
+		r = may_wait ? zf_txn_sync(fs->txn) : -EAGAIN;
+	return r;
+}
+
 static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	int r = zf_data_flush_in_place(inode, data_only);
 
 	if (r < 0)
 		return r;
-	/* Names are durable with every fsync. */
-	if (r > 0 && !data_only)
-		return may_wait ? zf_durable_names(inode->fs) : -EAGAIN;
+	/* Its bytes are where they belong; but with every fsync names are durable too. */
 	if (r > 0)
-		return 0;
+		return !data_only && zf_log_is_behind(inode->fs->log)
+			       ? sync_names(inode->fs, may_wait)
+			       : 0;
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 
@@ -359,15 +383,5 @@ int zf_durable_by_record(struct zf_inode *inode, bool data_only)
 
 int zf_durable_names(struct zf_fs *fs)
 {
-	struct zf_log_part part = {0};
-	int r;
-
-	r = zf_dev_flush_upto(fs->dev, zf_log_pending_mark(fs->log));
-	if (r < 0 || !zf_log_enter(fs->log))
-		return r < 0 ? r : zf_txn_sync(fs->txn);
-	r = zf_log_append(fs->log, &part);
-	zf_log_leave(fs->log);
-	if (r == 0)
-		r = zf_log_wait(fs->log, part.sequence);
-	return r < 0 ? zf_txn_sync(fs->txn) : 0;
+	return sync_names(fs, true);
 }

@@ -285,6 +285,7 @@ struct zf_dev *zf_fs_dev(struct zf_fs *fs);
 struct zf_alloc *zf_fs_alloc(struct zf_fs *fs);
 struct zf_forest *zf_fs_forest(struct zf_fs *fs);
 struct zf_txn *zf_fs_txn(struct zf_fs *fs);
+struct zf_log *zf_fs_log(struct zf_fs *fs); /* NULL on a read-only mount */
 struct zf_ring *zf_fs_ring(struct zf_fs *fs);
 
 #endif

@@ -8,6 +8,7 @@
 #include "alloc/overwrite.h"
 #include "fs/append.h"
 #include "fs/block.h"
+#include "fs/close.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -167,6 +168,7 @@ void zf_in_place_landed(struct zf_append *append)
 {
 	struct zf_inode *inode = append->segments[0].inode;
 	struct zf_data *data = &inode->data;
+	bool closing;
 
 	zf_rwlock_wrlock(&inode->lock);
 	if (!append->fua)
@@ -177,8 +179,12 @@ void zf_in_place_landed(struct zf_append *append)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_mutex_unlock(&data->lock);
 	advance_size(inode);
+	closing = data->closing == ZF_CLOSING;
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
+	/* Without room it is announced with what lands next. */
+	if (closing)
+		(void)zf_close_landed_in_place(inode);
 }
 
 /* ---- durable ---- */

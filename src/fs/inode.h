@@ -24,7 +24,8 @@
  * a write or read changed are stored with the next extents, or by the flush (item_dirty).
  *
  * Locking. inode->lock protects item, disk_size, item_dirty, and the inode's items in the tree:
- * exclusive to change, shared to read. Several are locked in ascending ino (zf_inode_lock_many).
+ * exclusive to change, shared to read, and kept while a record of the log with its state is being
+ * written (docs/locking.md). Several are locked in ascending ino (zf_inode_lock_many).
  * The table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
  * kernel references; fs->lock protects the lists that all share. inode->data has a lock of its own
  * (fs/data.h). zf_inode_put() and zf_fs_forget() may delete and so take joins: no lock and no join

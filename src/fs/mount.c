@@ -149,12 +149,15 @@ static int load_zones(struct zf_fs *fs)
 	return r;
 }
 
-/* A state of old that was asked for can do without its log, whose zones may be others' by now. */
+/*
+ * Reading can do without the log, whose zones may be others' by now: of a state of old that was
+ * asked for, or where newer superblocks are damaged.
+ */
 static int load_log_zones(struct zf_fs *fs)
 {
 	int r = zf_alloc_log_load(fs->alloc, &fs->super);
 
-	return r == -EUCLEAN && fs->options.generation ? 0 : r;
+	return r == -EUCLEAN && fs->read_only ? 0 : r;
 }
 
 /* ---- which superblock ---- */
@@ -439,6 +442,11 @@ struct zf_forest *zf_fs_forest(struct zf_fs *fs)
 struct zf_txn *zf_fs_txn(struct zf_fs *fs)
 {
 	return fs->txn;
+}
+
+struct zf_log *zf_fs_log(struct zf_fs *fs)
+{
+	return fs->log;
 }
 
 struct zf_ring *zf_fs_ring(struct zf_fs *fs)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc/overwrite.h"
+#include "base/plant.h"
 #include "fs/fs_format.h"
 #include "fs/inode.h"
 #include "fs/replay.h"
@@ -20,6 +21,8 @@ static int hold(void *arg, const struct zf_log_range *range)
 
 	if (range->flags & ZF_EXTENT_OVERWRITE)
 		return zf_alloc_overwrite_claim(fs->alloc, range->address, range->len);
+	if (ZF_PLANTED(ZF_BUG_RECOVERY_RESETS))
+		return 0;
 	return zf_alloc_hold(fs->alloc, range->address, range->len);
 }
 
@@ -88,9 +91,11 @@ static int replay(struct zf_fs *fs, const struct zf_log_found *found)
 	int r;
 
 	fs->recovering = true;
-	r = zf_intents_finish(fs);
+	r = ZF_PLANTED(ZF_BUG_INTENTS_LAST) ? 0 : zf_intents_finish(fs);
 	if (r == 0)
 		r = zf_replay(fs, found);
+	if (r == 0 && ZF_PLANTED(ZF_BUG_INTENTS_LAST))
+		r = zf_intents_finish(fs);
 	fs->recovering = false;
 	return r;
 }
@@ -115,7 +120,10 @@ static int run(struct zf_fs *fs, const struct zf_log_found *found)
 	zf_alloc_let_go(fs->alloc);
 	if (found->body_count > 0)
 		zf_alloc_kept_recount(fs->alloc);
-	zf_log_start(fs->log, found->highest_sequence, found->highest_number, new_epoch);
+	zf_log_start(fs->log,
+		     ZF_PLANTED(ZF_BUG_STALE_RECORD) ? fs->super.log_sequence
+						     : found->highest_sequence,
+		     found->highest_number, new_epoch);
 	r = zf_orphan_recover(fs);
 	return r == 0 && new_epoch ? zf_txn_commit(fs->txn, true) : r;
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/plant.h"
 #include "fs/close.h"
 #include "fs/inode_flags.h"
 #include "fs/make.h"
@@ -343,7 +344,7 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 		r = zf_op_join(op, ZF_RESERVE_NORMAL, count_edits(rename));
 	if (r != 0)
 		return r;
-	if (carries_source(rename)) {
+	if (carries_source(rename) && !ZF_PLANTED(ZF_BUG_RENAME_WITHOUT_SOURCE)) {
 		zf_close_announce(rename->source);
 		/* What was written in place has changed nothing that is announced. */
 		op->mark = rename->source->data.write_mark;

@@ -126,12 +126,49 @@ static int find_mode(struct zf_replay *replay, uint64_t ino, uint32_t *ret_mode)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* The item of a symbolic link's target, in a buffer of its own. */
+struct target {
+	uint8_t value[sizeof(struct zf_disk_extent) + ZF_SYMLINK_MAX];
+};
+
+/* As with an inode's item: the transaction that made it may have been a later one that was lost. */
+static int settle_target(struct zf_replay *replay, const struct zf_log_edit *edit,
+			 uint64_t generation, struct target *target)
+{
+	struct zf_disk_extent disk;
+
+	if (edit->len < sizeof(disk) || edit->len > sizeof(target->value))
+		return zf_replay_misfit(
+			replay, "extent of inode %" PRIu64 " has %zu bytes, expected %zu to %zu",
+			edit->key.objectid, edit->len, sizeof(disk), sizeof(target->value));
+	memcpy(&disk, edit->value, sizeof(disk));
+	disk.generation = zf_le64_from(zf_min_u64(zf_le64_get(disk.generation), generation));
+	memcpy(target->value, edit->value, edit->len);
+	memcpy(target->value, &disk, sizeof(disk));
+	return 0;
+}
+
+static int set_target(struct zf_replay *replay, struct zf_trans *trans,
+		      const struct zf_log_edit *edit)
+{
+	struct target target;
+	int r = settle_target(replay, edit, trans->generation, &target);
+
+	return r < 0 ? r
+		     : zf_tree_set(replay->fs->forest, trans->writer, ZF_TREE_FS, &edit->key,
+				   target.value, edit->len);
+}
+
 /* A symbolic link's target is all that an operation may put into extents. */
 static int check_extent(struct zf_replay *replay, const struct zf_log_edit *edit)
 {
 	const struct zf_disk_extent *extent = edit->value;
+	struct target target;
 	uint32_t mode;
-	int r = zf_fs_check_item(replay->fs, &edit->key, edit->value, edit->len);
+	int r = settle_target(replay, edit, zf_txn_running(replay->fs->txn), &target);
+
+	if (r == 0)
+		r = zf_fs_check_item(replay->fs, &edit->key, target.value, edit->len);
 
 	if (r == 0)
 		r = find_mode(replay, edit->key.objectid, &mode);
@@ -299,6 +336,8 @@ static int apply_edit(struct zf_replay *replay, struct zf_trans *trans,
 	case ZF_LOG_SET:
 		if (edit->key.type == ZF_KEY_INODE)
 			return set_inode(replay, trans, edit);
+		if (edit->key.type == ZF_KEY_EXTENT)
+			return set_target(replay, trans, edit);
 		return zf_tree_set(forest, trans->writer, ZF_TREE_FS, &edit->key, edit->value,
 				   edit->len);
 	case ZF_LOG_DELETE:

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/plant.h"
 #include "fs/extent_edit.h"
 #include "fs/replay_internal.h"
 #include "fs/share.h"
@@ -161,7 +162,9 @@ static int look(struct piece *piece)
 	r = look_at_summary(piece);
 	if (r == 0)
 		r = look_at_names(piece);
-	if (r == 0 && piece->is_known && !piece->is_named && !is_writer(piece))
+	if (r < 0 || ZF_PLANTED(ZF_BUG_REPLAY_WITHOUT_SHARE))
+		return r;
+	if (piece->is_known && !piece->is_named && !is_writer(piece))
 		r = look_at_writer(piece);
 	if (piece->is_named || piece->other || (piece->is_known && !is_writer(piece)))
 		piece->extent.flags |= ZF_EXTENT_SHARED;
@@ -254,6 +257,17 @@ static int put_locked(struct piece *piece, const struct zf_log_range_view *range
 	return r;
 }
 
+static int zero_again(const struct piece *piece)
+{
+	struct zf_io io = {
+		.op = ZF_IO_ZEROES,
+		.addr = piece->extent.address,
+		.len = piece->extent.len,
+	};
+
+	return zf_dev_run(piece->replay->fs->dev, &io);
+}
+
 int zf_replay_piece(struct zf_replay *replay, struct zf_inode *inode,
 		    const struct zf_log_range_view *range, uint64_t done, uint64_t len,
 		    uint64_t *ret_len)
@@ -271,6 +285,8 @@ int zf_replay_piece(struct zf_replay *replay, struct zf_inode *inode,
 
 	zf_extent_reader_init(&piece.reader, inode);
 	r = look(&piece);
+	if (r == 0 && ZF_PLANTED(ZF_BUG_REPLAY_ZEROES) && piece.extent.flags & ZF_EXTENT_OVERWRITE)
+		r = zero_again(&piece);
 	if (r == 0 && piece.is_there)
 		*ret_len = piece.extent.len;
 	else if (r == 0)

@@ -3,8 +3,9 @@
  * Bodies of log records: making them, and taking them apart.
  *
  * Making. A struct zf_log_body is a buffer that grows: begin it, add to it, and give it to
- * zf_log_add() (operations) or zf_log_append() (an inode's state), which set its number. An error
- * of memory sticks: zf_log_body_error() tells at the end, and the body must not be used then.
+ * zf_log_add() (operations, and states that go with them) or zf_log_append() (the state of who
+ * syncs, with data), which set its number. An error of memory, or of size, sticks:
+ * zf_log_body_error() tells at the end, and the body must not be used then.
  *
  * Taking apart. The reader has checked sizes and bounds of a body before anybody sees it
  * (zf_log_body_check()), so the iterators cannot leave it; what the values mean is checked by who

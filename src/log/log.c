@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 #include "log/log_internal.h"
 #include "txn/txn.h"
 
@@ -67,7 +68,9 @@ void zf_log_free(struct zf_log *log)
 void zf_log_replayed(struct zf_log *log, uint64_t number)
 {
 	zf_mutex_lock(&log->lock);
-	assert(log->state == LOG_RECOVERING && number >= log->number);
+	assert(log->state == LOG_RECOVERING);
+	assert(number >= log->number || ZF_PLANTED(ZF_BUG_REPLAY_OUT_OF_ORDER) ||
+	       ZF_PLANTED(ZF_BUG_REPLAY_COMMITTED));
 	log->number = number;
 	zf_mutex_unlock(&log->lock);
 }
@@ -126,7 +129,7 @@ static void hold(void *arg)
 	zf_mutex_lock(&log->lock);
 	assert(!log->holding);
 	log->holding = true;
-	while (log->entered > 0)
+	while (log->entered > 0 && !ZF_PLANTED(ZF_BUG_FREEZE_IN_FLIGHT))
 		zf_cond_wait(&log->changed, &log->lock);
 	zf_mutex_unlock(&log->lock);
 }

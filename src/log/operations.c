@@ -84,6 +84,17 @@ void zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark)
 	zf_mutex_unlock(&log->lock);
 }
 
+bool zf_log_is_behind(struct zf_log *log)
+{
+	bool r;
+
+	zf_mutex_lock(&log->lock);
+	r = log_pending_bytes(log) > 0 || log->running.lost || log->frozen.lost ||
+	    log->durable < log->sequence;
+	zf_mutex_unlock(&log->lock);
+	return r;
+}
+
 uint64_t zf_log_pending_mark(struct zf_log *log)
 {
 	uint64_t mark;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "log/scan.h"
 
 /* What is being collected. */
@@ -108,7 +109,8 @@ static int read_zone(struct reading *reading, struct zf_dev *dev, const struct z
 	if (r < 0)
 		return r;
 	zf_log_place_init(&scan.place, super, reading->which);
-	scan.from = super->log_pointer[reading->which];
+	if (!ZF_PLANTED(ZF_BUG_STALE_RECORD))
+		scan.from = super->log_pointer[reading->which];
 	scan.limit = zf_align_down(limit_of(reading, zf_dev_geometry(dev), &info), ZF_BLOCK_SIZE);
 	return zf_log_scan(&scan, &reading->found->end[reading->which]);
 }
@@ -206,7 +208,7 @@ static void take_bodies(struct zf_log_found *found, const struct zf_log_found_re
 	struct zf_log_body_view body;
 
 	for (size_t at = 0; zf_log_record_next_body(item->blocks, item->address, &at, &body);)
-		if (body.number > above)
+		if (body.number > above || ZF_PLANTED(ZF_BUG_REPLAY_COMMITTED))
 			found->bodies[found->body_count++] = body;
 }
 
@@ -214,6 +216,8 @@ static int compare_bodies(const void *a, const void *b)
 {
 	const struct zf_log_body_view *x = a, *y = b;
 
+	if (ZF_PLANTED(ZF_BUG_REPLAY_OUT_OF_ORDER) && x->type != y->type)
+		return x->type == ZF_LOG_OPERATION ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/plant.h"
+
 #define HEADER_SIZE   ((uint32_t)sizeof(struct zf_disk_log_header))
 #define HASHED_FROM   ZF_LOG_HASH_SIZE
 #define RECORD_BLOCKS (ZF_LOG_RECORD_MAX >> ZF_BLOCK_SHIFT)
@@ -85,7 +87,8 @@ static bool place_is_right(const struct zf_disk_log_header *header,
 {
 	return memcmp(header->fsid, place->fsid, sizeof(place->fsid)) == 0 &&
 	       record->zone_address == place->zone_address &&
-	       record->zone_resets == place->zone_resets && record->epoch == place->epoch;
+	       record->zone_resets == place->zone_resets &&
+	       (record->epoch == place->epoch || ZF_PLANTED(ZF_BUG_STALE_RECORD));
 }
 
 static bool is_counter(uint64_t value)

@@ -91,6 +91,7 @@ struct writing {
 	struct zf_io io;
 	struct zf_append_grant grant;
 	uint64_t resets;
+	struct zf_log_record fields; /* of the header */
 	struct record *record;
 };
 
@@ -215,30 +216,29 @@ static int prepare_locked(struct writing *writing, bool *ret_all)
 	fill_iov(writing);
 	writing->record->sequence = ++log->sequence;
 	TAILQ_INSERT_TAIL(&log->records, writing->record, link);
-	zf_log_record_seal(
-		&log->key,
-		&(struct zf_log_record){
-			.zone_address = writing->grant.zone_start,
-			.epoch = log->epoch,
-			.sequence = log->sequence,
-			.zone_resets = writing->resets,
-			.generation = log->generation,
-			.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
-			.data_blocks = data_blocks,
-			.body_count = writing->operation_count + parts,
-		},
-		log->fsid, writing->header);
+	writing->fields = (struct zf_log_record){
+		.zone_address = writing->grant.zone_start,
+		.epoch = log->epoch,
+		.sequence = log->sequence,
+		.zone_resets = writing->resets,
+		.generation = log->generation,
+		.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
+		.data_blocks = data_blocks,
+		.body_count = writing->operation_count + parts,
+	};
 	log->stats.records++;
 	log->stats.bodies += writing->operation_count + parts;
 	log->stats.bytes += writing->grant.len;
 	return 0;
 }
 
+/* Without the lock: everything that changes a name wants it, and hashing takes its time. */
 static int submit(struct writing *writing)
 {
 	struct zf_log *log = writing->log;
 	bool at = writing->grant.address != 0;
 
+	zf_log_record_seal(&log->key, &writing->fields, log->fsid, writing->header);
 	writing->io = (struct zf_io){
 		.op = at ? ZF_IO_WRITE : ZF_IO_APPEND,
 		.fua = !ZF_PLANTED(ZF_BUG_LOG_WITHOUT_FUA),

@@ -54,6 +54,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 		txn->frozen_counters[1] = txn->counters.inode_count;
 		txn->frozen_counters[2] = txn->counters.next_intent;
 		txn->writer.generation++;
+		txn->written = false;
 		atomic_store_explicit(&txn->dirty, false, memory_order_relaxed);
 		atomic_store_explicit(&txn->told, false, memory_order_relaxed);
 	}
@@ -157,6 +158,7 @@ int zf_txn_write(struct zf_txn *txn)
 		r = zf_dev_flush(txn->dev);
 	if (r < 0)
 		zf_txn_fail(txn, r, "writing a transaction");
+	txn->written = r == 0;
 	return r;
 }
 
@@ -205,6 +207,19 @@ int zf_txn_finish(struct zf_txn *txn)
 	return 0;
 }
 
+void zf_txn_lock_commit(struct zf_txn *txn)
+{
+	int r = 0;
+
+	zf_mutex_lock(&txn->commit_lock);
+	if (!txn->frozen || zf_txn_error(txn))
+		return;
+	if (!txn->written)
+		r = zf_txn_write(txn);
+	if (r == 0)
+		zf_txn_finish(txn);
+}
+
 static int commit_locked(struct zf_txn *txn)
 {
 	uint64_t began = now_ns(), took;
@@ -235,7 +250,7 @@ int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force)
 {
 	int r;
 
-	zf_mutex_lock(&txn->commit_lock);
+	zf_txn_lock_commit(txn);
 	r = zf_txn_error(txn) ? -EROFS : 0;
 	if (r == 0 && zf_txn_durable(txn) < wanted && (force || zf_txn_is_dirty(txn)))
 		r = commit_locked(txn);
@@ -247,7 +262,7 @@ int zf_txn_commit_much(struct zf_txn *txn)
 {
 	int r;
 
-	zf_mutex_lock(&txn->commit_lock);
+	zf_txn_lock_commit(txn);
 	r = zf_txn_error(txn) ? -EROFS : 0;
 	/* Somebody may have done it while this one waited for the lock. */
 	if (r == 0 && zf_txn_has_much(txn))

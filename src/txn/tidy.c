@@ -207,7 +207,7 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 
 	/* The commit lock: a paused check must not see zones vanish, and no two ask for one zone.
 	 */
-	zf_mutex_lock(&txn->commit_lock);
+	zf_txn_lock_commit(txn);
 	r = report_one_locked(txn);
 	if (r == 0)
 		r = zf_txn_reset_one_locked(txn, urgent);

@@ -10,8 +10,10 @@
  *      running N --zf_txn_freeze--> frozen N --zf_txn_write--> written --superblock--> durable N
  *                                   running N+1 ...
  *
- * Freeze holds back joins, waits for those there are, snapshots the counters and starts N+1: it
- * takes no longer however much is dirty. Everything after it runs beside new operations.
+ * Freeze first lets records of the log that are under way end, and begins no others (struct
+ * zf_txn_log): their data belongs to N. Then it holds back joins, waits for those there are,
+ * snapshots the counters and starts N+1: it takes no longer however much is dirty. Everything after
+ * it runs beside new operations, and new records.
  *
  * Order of a commit, and why:
  *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
@@ -109,7 +111,10 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 
 /* ---- commit ---- */
 
-/* Everything done before this call is durable when it returns 0. Caller holds no join. */
+/*
+ * Everything done before this call is durable when it returns 0: what is in the trees, not data on
+ * its way. Caller holds no join, and has not entered the log.
+ */
 int zf_txn_sync(struct zf_txn *txn);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
@@ -123,7 +128,9 @@ bool zf_txn_is_dirty(struct zf_txn *txn);    /* anything to commit */
 
 /*
  * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
- * in order under the commit lock. After a freeze, write and finish must follow.
+ * in order under the commit lock. After a freeze, write and finish must follow; unless
+ * zf_txn_durable() says that an operation between them, which needed a commit, has taken them
+ * itself.
  */
 int zf_txn_freeze(struct zf_txn *txn);
 int zf_txn_write(struct zf_txn *txn);
@@ -154,11 +161,12 @@ void zf_txn_settle(struct zf_txn *txn);
 struct zf_txn_log {
 	void *arg;
 	/* Nobody begins a record until release(), and those under way are over: their extents are
-	 * in the trees. */
+	 * in the trees. Joins can still be had, for these end with one. */
 	void (*hold)(void *arg);
 	/* No join is held, `generation` is being frozen: fills in what the superblock says of the
-	 * log. Before the zones' counters are noted. */
+	 * log. Before the zones' counters are noted. Not called if the transaction failed. */
 	void (*freeze)(void *arg, uint64_t generation, struct zf_super *super);
+	/* The next transaction runs, or the freeze failed. */
 	void (*release)(void *arg);
 	/* The superblock that freeze() filled in is durable. */
 	void (*durable)(void *arg);

@@ -36,8 +36,15 @@ struct zf_txn {
 	struct zf_super super;	     /* the next record; the committed one between commits */
 	bool clean;
 	struct zf_alloc_frozen *frozen;
+	bool written; /* the frozen one's nodes */
 	uint64_t frozen_counters[3];
 };
+
+/*
+ * The commit lock. A commit that a test has begun in its phases is ended first, as its thread would
+ * have done before it gave up the lock.
+ */
+void zf_txn_lock_commit(struct zf_txn *txn);
 
 /* Writes the frozen transaction's node stream; every copy that can be written. (stream_write.c) */
 int zf_txn_write_stream(struct zf_txn *txn);

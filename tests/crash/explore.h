@@ -61,6 +61,9 @@ struct plant {
 	uint64_t seed;	     /* of the first record; the next has the next */
 	unsigned int ops;    /* at random; or */
 	unsigned int length; /* of a sequence, drawn from the seed */
+	uint64_t number;     /* of it, if one is meant; 0: drawn */
+	bool elsewhere;	     /* takes threads, or more luck than there is: meson.build says what
+			      * finds it */
 	uint64_t cuts;	     /* by then it must have been found */
 };
 

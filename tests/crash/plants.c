@@ -3,6 +3,7 @@
  * Bugs that the explorer must find, each with where to look and how far. A row whose bug is in the
  * code (base/plant.h) needs a build that has it: crash_planted, test_bite.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -46,11 +47,56 @@ const struct plant plants[] = {
 	 .seed = 1,
 	 .ops = 150,
 	 .cuts = 20000},
+	{.name = "late-over-newer",
+	 .bug = ZF_BUG_LATE_OVER_NEWER,
+	 .seed = 1,
+	 .ops = 400,
+	 .cuts = 20000},
+	{.name = "rename-without-source",
+	 .bug = ZF_BUG_RENAME_WITHOUT_SOURCE,
+	 .seed = 32,
+	 .ops = 600,
+	 .cuts = 4000},
+	{.name = "stale-record", .bug = ZF_BUG_STALE_RECORD, .elsewhere = true},
+	{.name = "torn-payload", .bug = ZF_BUG_TORN_PAYLOAD, .seed = 2, .ops = 150, .cuts = 4000},
+	{.name = "replay-out-of-order",
+	 .bug = ZF_BUG_REPLAY_OUT_OF_ORDER,
+	 .seed = 1,
+	 .ops = 150,
+	 .cuts = 10000},
+	{.name = "replay-committed",
+	 .bug = ZF_BUG_REPLAY_COMMITTED,
+	 .seed = 71,
+	 .ops = 600,
+	 .cuts = 4000},
+	{.name = "replay-without-share",
+	 .bug = ZF_BUG_REPLAY_WITHOUT_SHARE,
+	 .seed = 3,
+	 .length = 1,
+	 .number = 489,
+	 .cuts = 4000},
+	{.name = "replay-zeroes", .bug = ZF_BUG_REPLAY_ZEROES, .elsewhere = true},
+	{.name = "recovery-resets",
+	 .bug = ZF_BUG_RECOVERY_RESETS,
+	 .seed = 16,
+	 .ops = 300,
+	 .cuts = 10000},
+	{.name = "freeze-in-flight", .bug = ZF_BUG_FREEZE_IN_FLIGHT, .elsewhere = true},
+	{.name = "intents-last", .bug = ZF_BUG_INTENTS_LAST, .elsewhere = true},
 };
 const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 
 #ifdef ZF_PLANT
 enum zf_bug zf_planted_bug;
+
+/* For tests that know nothing of plants: ZF_PLANT=name in the environment. */
+__attribute__((constructor)) static void plant_from_environment(void)
+{
+	const char *name = getenv("ZF_PLANT");
+
+	if (name)
+		plant_begin(plant_find(name));
+}
 
 static bool is_here(const struct plant *plant)
 {

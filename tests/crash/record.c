@@ -166,7 +166,7 @@ static bool still_makes_sense(struct workload *w, struct zf_op *op)
 	}
 	if (w->commit == COMMIT_NONE)
 		return true;
-	op->may_wait = false;
+	op->may_wait = workload_goes_to_log(op);
 	return !workload_has_to_wait(w, op);
 }
 

@@ -31,7 +31,9 @@ static bool is_found(const struct plant *plant)
 	fflush(stderr);
 	dup2(null, STDERR_FILENO);
 	for (; tally.failures == 0 && tally.cuts < plant->cuts; options.name.seed++) {
-		options.name.number = sequence_draw(options.name.seed, plant->length);
+		options.name.number = plant->number
+					      ? plant->number
+					      : sequence_draw(options.name.seed, plant->length);
 		explore(&options, &limits, &tally, &failed);
 	}
 	fflush(stderr);
@@ -46,6 +48,8 @@ static void is_found_if_it_is_there(void **state)
 {
 	const struct plant *plant = *state;
 
+	if (plant->elsewhere)
+		return;
 	assert_int_equal(is_found(plant), plant->lie != LIE_NONE || plant->bug != ZF_BUG_NONE);
 }
 

@@ -107,9 +107,32 @@ static void bytes_that_a_copy_shares_are_durable_with_it(void **state)
 	holds(ops, ZF_ARRAY_SIZE(ops));
 }
 
+/* The link was of a transaction that the power cut took with the one before it. */
+static void a_link_made_during_a_commit_can_be_replayed(void **state)
+{
+	static const struct zf_op ops[] = {
+		MAKE_FILE,
+		{.kind = OP_SYNCFS},
+		SIZE(5000),
+		{.kind = OP_FREEZE},
+		{.kind = OP_MAKE,
+		 .dir = ZF_INO_ROOT,
+		 .name = "s",
+		 .mode = S_IFLNK | 0777,
+		 .target = "f",
+		 .attr.ino = FIRST + 1},
+		FSYNC,
+		{.kind = OP_COMMIT_WRITE},
+		{.kind = OP_COMMIT_FINISH},
+	};
+
+	holds(ops, ZF_ARRAY_SIZE(ops));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_link_made_during_a_commit_can_be_replayed),
 		cmocka_unit_test(a_size_that_a_copy_of_a_hole_left_is_durable),
 		cmocka_unit_test(a_size_that_grew_over_what_was_allocated_is_durable),
 		cmocka_unit_test(bytes_that_a_copy_shares_are_durable_with_it),

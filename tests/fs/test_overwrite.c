@@ -252,6 +252,31 @@ static void fsync_after_writes_without_fua_is_a_flush(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* P2: the file itself has nothing that a record would have to tell. */
+static void what_was_done_before_is_durable_with_a_write_in_place(void **state)
+{
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_zeroes(&rig, ino, 0, 10 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_make(&rig, "before the write");
+	write_seed(&rig, ino, 1, 0, BLOCK, ZF_WRITE_DSYNC);
+	data_rig_make(&rig, "before the fsync");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK);
+	assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "before the write", &attr), 0);
+	zf_fs_forget(rig.fs, attr.ino, 1);
+	assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "before the fsync", &attr), 0);
+	zf_fs_forget(rig.fs, attr.ino, 1);
+	data_rig_deinit(&rig);
+}
+
 static void what_is_not_durable_of_the_file_itself_takes_a_commit(void **state)
 {
 	struct data_rig rig;
@@ -459,6 +484,29 @@ static void the_zeroes_of_a_growth_are_as_durable_as_the_growth(void **state)
 	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK);
 	data_rig_expect(&rig, ino, 1, 0, 1000);
 	data_rig_expect_zeroes(&rig, ino, 1000, 8 * BLOCK - 1000);
+	data_rig_deinit(&rig);
+}
+
+/* P2: truncated to nothing and written again in place, then closed. */
+static void what_a_truncated_file_got_in_place_follows_when_it_is_closed(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = data_rig_make(&rig, "file");
+	write_seed(&rig, ino, 1, 0, 4 * BLOCK, 0);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 0);
+	write_zeroes(&rig, ino, 0, 4 * BLOCK);
+	write_seed(&rig, ino, 2, 0, 4 * BLOCK, 0);
+	assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
+	assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 4 * BLOCK);
+	data_rig_expect(&rig, ino, 2, 0, 4 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
@@ -895,10 +943,12 @@ int main(void)
 		cmocka_unit_test(a_durable_overwrite_is_one_fua_write_where_it_was),
 		cmocka_unit_test(part_of_a_block_is_overwritten_in_place_too),
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
+		cmocka_unit_test(what_was_done_before_is_durable_with_a_write_in_place),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
 		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),
 		cmocka_unit_test(a_rename_over_a_file_takes_along_what_was_written_in_place),
+		cmocka_unit_test(what_a_truncated_file_got_in_place_follows_when_it_is_closed),
 		cmocka_unit_test(replaying_a_growth_leaves_what_was_written_in_place_since),
 		cmocka_unit_test(the_zeroes_of_a_growth_are_as_durable_as_the_growth),
 		cmocka_unit_test(what_only_the_log_names_is_replayed),

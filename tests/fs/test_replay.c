@@ -260,6 +260,34 @@ static void an_inode_of_a_lost_transaction_is_not_newer_than_this_one(void **sta
 	replay_rig_deinit(&rig);
 }
 
+/* Made while the transaction before was being committed, which was lost. */
+static void a_symbolic_link_of_a_lost_transaction_is_not_newer_than_this_one(void **state)
+{
+	struct zf_txn *txn;
+	struct zf_attr attr;
+	char target[16] = "";
+	uint64_t ino;
+
+	(void)state;
+	begin(19);
+	txn = zf_fs_txn(rig.rig.fs);
+	ino = make_file("file");
+	replay_rig_commit(&rig);
+	assert_int_equal(zf_txn_freeze(txn), 0);
+	replay_rig_begin(&rig);
+	assert_int_equal(zf_fs_make(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "link", S_IFLNK | 0777,
+				    0, "target", &attr),
+			 0);
+	replay_rig_end(&rig);
+	crash();
+	assert_int_equal(lookup("link", &attr), 0);
+	assert_int_equal(zf_fs_readlink(rig.rig.fs, &rig.rig.ctx, attr.ino, target, sizeof(target)),
+			 6);
+	assert_string_equal(target, "target");
+	get_attr(ino, &attr);
+	replay_rig_deinit(&rig);
+}
+
 static void what_the_state_has_begun_comes_first(void **state)
 {
 	struct zf_disk_intent intent = {
@@ -650,6 +678,30 @@ static void a_read_only_mount_says_what_it_does_not_show(void **state)
 	replay_rig_deinit(&rig);
 }
 
+static void a_log_that_is_gone_can_be_done_without_when_reading(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_RESET};
+	struct zf_attr attr;
+
+	(void)state;
+	begin(20);
+	make_file("file");
+	replay_rig_commit(&rig);
+	log_file("other");
+	replay_rig_crash(&rig, 1);
+	/* As after a superblock that newer ones had followed, all of them damaged. */
+	assert_int_equal(zf_sim_open(rig.rig.sim, &rig.rig.report, &rig.rig.dev), 0);
+	io.addr = rig.super.log_zone[0] * zf_dev_geometry(rig.rig.dev)->zone_size;
+	assert_int_equal(zf_dev_run(rig.rig.dev, &io), 0);
+	zf_dev_close(rig.rig.dev);
+	rig.rig.errors_expected = true;
+	assert_int_equal(replay_rig_try_mount(&rig, false), -EUCLEAN);
+	assert_int_equal(replay_rig_try_mount(&rig, true), 0);
+	assert_int_equal(lookup("file", &attr), 0);
+	assert_int_equal(lookup("other", &attr), -ENOENT);
+	replay_rig_drop(&rig);
+}
+
 /* ---- cuts ---- */
 
 struct scene {
@@ -869,6 +921,7 @@ int main(void)
 		cmocka_unit_test(sizes_come_back),
 		cmocka_unit_test(an_operation_leaves_a_file_its_size),
 		cmocka_unit_test(an_inode_of_a_lost_transaction_is_not_newer_than_this_one),
+		cmocka_unit_test(a_symbolic_link_of_a_lost_transaction_is_not_newer_than_this_one),
 		cmocka_unit_test(what_the_state_has_begun_comes_first),
 		cmocka_unit_test(data_comes_back),
 		cmocka_unit_test(data_comes_back_after_the_host_stopped),
@@ -883,6 +936,7 @@ int main(void)
 		cmocka_unit_test(what_the_state_has_already_is_passed_over),
 		cmocka_unit_test(a_second_mount_replays_nothing),
 		cmocka_unit_test(a_read_only_mount_says_what_it_does_not_show),
+		cmocka_unit_test(a_log_that_is_gone_can_be_done_without_when_reading),
 		cmocka_unit_test(a_recovery_that_is_cut_begins_again),
 		cmocka_unit_test(data_comes_back_among_garbage),
 		cmocka_unit_test(a_file_grows_where_nothing_else_could),

@@ -576,11 +576,15 @@ static void adjust(struct workload *w, struct zf_op *op)
 	}
 }
 
+bool workload_goes_to_log(const struct zf_op *op)
+{
+	return op->kind == OP_FSYNC || (op->kind == OP_WRITE && op->flags & ZF_WRITE_DSYNC);
+}
+
 bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op)
 {
-	return op->kind == OP_FSYNC || op->kind == OP_SYNCFS || op->kind == OP_STEP ||
-	       op->kind == OP_FORGET || op->kind == OP_COPY ||
-	       workload->kept_count + 2 > WORKLOAD_KEPT_MAX;
+	return op->kind == OP_SYNCFS || op->kind == OP_STEP || op->kind == OP_FORGET ||
+	       op->kind == OP_COPY || workload->kept_count + 2 > WORKLOAD_KEPT_MAX;
 }
 
 void workload_draw(struct workload *workload, struct zf_op *ret_op)
@@ -594,7 +598,7 @@ void workload_draw(struct workload *workload, struct zf_op *ret_op)
 	adjust(workload, ret_op);
 	/* What has to wait for a commit cannot come between its steps. */
 	if (workload->commit != COMMIT_NONE) {
-		ret_op->may_wait = false;
+		ret_op->may_wait = workload_goes_to_log(ret_op);
 		if (workload_has_to_wait(workload, ret_op))
 			ret_op->kind = next_commit_step(workload);
 	}

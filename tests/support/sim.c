@@ -394,6 +394,13 @@ static void forget_slot(struct sim_slot *slot)
 	sim_slot_settle(slot, NULL);
 }
 
+/* What is read below a pointer that was raised has survived the cut: another one finds it too. */
+static void keep_slot(struct sim_slot *slot)
+{
+	if (!slot->now)
+		sim_slot_settle(slot, slot->old);
+}
+
 /*
  * The first change after a cut of the host: whoever makes it has raised the pointers as far as
  * it needs, and what lies above them is from now on as good as a former life's.
@@ -406,7 +413,9 @@ static void accept_pointers(struct zf_sim *sim)
 		uint64_t wp = sim->rules.zones[i].wp;
 		struct sim_zone *zone = sim_zone_own(&sim->zones[i]);
 
-		zone->floor = zf_min_u64(zone->floor, wp);
+		for (uint64_t b = zone->floor / ZF_BLOCK_SIZE; b < wp / ZF_BLOCK_SIZE; b++)
+			keep_slot(&zone->slots[b]);
+		zone->floor = wp;
 		for (uint32_t b = (uint32_t)(wp / ZF_BLOCK_SIZE); b < zone->slot_count; b++)
 			forget_slot(&zone->slots[b]);
 	}

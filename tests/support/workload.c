@@ -197,6 +197,7 @@ static int64_t run_commit_step(struct workload *w, enum zf_op_kind kind)
 	case OP_FREEZE:
 		r = zf_txn_freeze(txn);
 		w->commit = r < 0 ? COMMIT_NONE : COMMIT_FROZEN;
+		w->commit_generation = zf_txn_running(txn) - 1;
 		return r;
 	case OP_COMMIT_WRITE:
 		r = zf_txn_write(txn);
@@ -373,6 +374,15 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 	       wants_sync(oracle_find(oracle, op->dir2)) || wants_sync(child) || wants_sync(child2);
 }
 
+/* The operation may have needed one, and ended the one that was being made. */
+static void note_commit(struct workload *w)
+{
+	if (w->commit == COMMIT_NONE || zf_txn_durable(zf_fs_txn(w->fs)) < w->commit_generation)
+		return;
+	w->commit = COMMIT_NONE;
+	give_back_kept(w);
+}
+
 void workload_run(struct workload *workload, struct zf_op *op)
 {
 	workload->wrong[0] = '\0';
@@ -385,6 +395,7 @@ void workload_run(struct workload *workload, struct zf_op *op)
 
 		op->result = r < 0 ? r : run_once(workload, op, true);
 	}
+	note_commit(workload);
 	/* Nothing was copied. */
 	if (op->kind == OP_COPY && op->result == 0)
 		op->durable = false;

@@ -114,7 +114,8 @@ struct workload {
 		COMMIT_NONE,
 		COMMIT_FROZEN,
 		COMMIT_WRITTEN,
-	} commit; /* the next step of the one that is being made */
+	} commit;		    /* the next step of the one that is being made */
+	uint64_t commit_generation; /* that it makes durable */
 	/*
 	 * Held while a commit is being made, so that they are deleted after it: without threads,
 	 * who gives up the last reference deletes, and may need a commit for that.
@@ -139,6 +140,11 @@ int64_t workload_now(void *workload);
 /* The next operation, drawn from the seed and the oracle's state (draw.c). */
 void workload_draw(struct workload *workload, struct zf_op *ret_op);
 
+/*
+ * Whether it is made durable by the intent log, also between the steps of a commit. If it needs a
+ * commit after all, that ends the one that is being made.
+ */
+bool workload_goes_to_log(const struct zf_op *op);
 /* Whether it cannot come between the steps of a commit, as it may need one itself. */
 bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op);
 

@@ -283,7 +283,8 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 	r = zf_recover_read(fs, found);
 	if (r < 0)
 		return r;
-	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 1;
+	/* One is left out, for zf_txn_stand(). */
+	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 2;
 	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
 	if (r < 0)
 		return r;

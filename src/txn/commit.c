@@ -198,6 +198,7 @@ int zf_txn_finish(struct zf_txn *txn)
 	zf_forest_clean(txn->forest, generation);
 	zf_alloc_frozen_free(txn->frozen);
 	txn->frozen = NULL;
+	txn->stands = true;
 	zf_mutex_lock(&txn->lock);
 	txn->durable = generation;
 	atomic_store_explicit(&txn->writing, false, memory_order_relaxed);
@@ -205,6 +206,22 @@ int zf_txn_finish(struct zf_txn *txn)
 	txn->stats.commits++;
 	zf_mutex_unlock(&txn->lock);
 	return 0;
+}
+
+int zf_txn_stand(struct zf_txn *txn)
+{
+	struct zf_super super = txn->super;
+	int r;
+
+	if (txn->stands)
+		return 0;
+	super.generation = txn->first - 1;
+	super.clean = false;
+	r = zf_ring_write(txn->ring, &super);
+	if (r < 0)
+		zf_txn_fail(txn, r, "writing the superblock");
+	txn->stands = r == 0;
+	return r;
 }
 
 void zf_txn_lock_commit(struct zf_txn *txn)

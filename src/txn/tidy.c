@@ -35,11 +35,12 @@ static bool is_warm(struct zf_txn *txn, uint32_t zone_no)
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent)
 {
 	uint32_t zone_no;
-	int r = 0;
+	int r;
 
 	if (zf_txn_error(txn) || zf_alloc_next_reset(txn->alloc, urgent, &zone_no) < 0)
 		return 0;
-	if (zone_no >= zf_dev_geometry(txn->dev)->conventional)
+	r = zf_txn_stand(txn);
+	if (r == 0 && zone_no >= zf_dev_geometry(txn->dev)->conventional)
 		r = zf_dev_reset(txn->dev, zone_no);
 	zf_alloc_set_warm(txn->alloc, zone_no, r == 0 && is_warm(txn, zone_no));
 	zf_alloc_reset_done(txn->alloc, zone_no, r);

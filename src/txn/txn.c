@@ -72,6 +72,9 @@ int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 	txn->durable = super->generation;
 	txn->running = zf_alloc_running(alloc);
 	assert(txn->running > super->generation);
+	txn->first = txn->running;
+	/* Without a generation in between (mkfs) there was no mount before this. */
+	txn->stands = txn->first - 1 == super->generation;
 	txn->writer = (struct zf_writer){
 		.generation = txn->running, .alloc = stream_alloc, .free = stream_free};
 	zf_tree_get_root(forest, ZF_TREE_ZONE, &root, &level);

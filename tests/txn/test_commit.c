@@ -40,7 +40,7 @@ static void what_is_edited_after_the_freeze_belongs_to_the_next_commit(void **st
 	assert_int_equal(zf_txn_write(rig.txn), 0);
 	assert_int_equal(rig_delete(&rig, 2), 0);
 	assert_int_equal(rig_put(&rig, 3, 100), 0);
-	assert_int_equal(zf_txn_durable(rig.txn), generation - 1);
+	assert_true(zf_txn_durable(rig.txn) < generation);
 	assert_int_equal(zf_txn_finish(rig.txn), 0);
 	assert_int_equal(zf_txn_durable(rig.txn), generation);
 	assert_true(zf_txn_is_dirty(rig.txn));
@@ -77,16 +77,17 @@ static void what_was_not_finished_is_not_there_after_a_crash(void **state)
 static void nothing_is_committed_of_nothing_unless_forced(void **state)
 {
 	struct rig rig;
-	uint64_t durable;
+	uint64_t durable, running;
 
 	rig_open(&rig, &roomy, 0);
 	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 	durable = zf_txn_durable(rig.txn);
+	running = zf_txn_running(rig.txn);
 	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 	assert_int_equal(zf_txn_sync(rig.txn), 0);
 	assert_int_equal(zf_txn_durable(rig.txn), durable);
 	assert_int_equal(zf_txn_commit(rig.txn, true), 0);
-	assert_int_equal(zf_txn_durable(rig.txn), durable + 1);
+	assert_int_equal(zf_txn_durable(rig.txn), running);
 	rig_close(&rig);
 }
 

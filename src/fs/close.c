@@ -75,11 +75,14 @@ int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)
 	r = zf_inode_get(fs, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_rwlock_rdlock(&inode->lock);
-	truncated = inode->data.closing == ZF_CLOSING_TRUNCATED;
-	zf_rwlock_unlock(&inode->lock);
-	if (truncated)
-		r = ctx->may_wait ? close_truncated(inode) : -EAGAIN;
+	if (zf_inode_rdlock(inode, ctx->may_wait)) {
+		truncated = inode->data.closing == ZF_CLOSING_TRUNCATED;
+		zf_rwlock_unlock(&inode->lock);
+		if (truncated)
+			r = ctx->may_wait ? close_truncated(inode) : -EAGAIN;
+	} else {
+		r = -EAGAIN;
+	}
 	zf_inode_put(inode);
 	return r;
 }

@@ -504,6 +504,22 @@ static unsigned int sort(struct zf_inode *const *inodes, unsigned int count,
 	return n;
 }
 
+bool zf_inode_rdlock(struct zf_inode *inode, bool may_wait)
+{
+	if (!may_wait)
+		return zf_rwlock_tryrdlock(&inode->lock);
+	zf_rwlock_rdlock(&inode->lock);
+	return true;
+}
+
+bool zf_inode_wrlock(struct zf_inode *inode, bool may_wait)
+{
+	if (!may_wait)
+		return zf_rwlock_trywrlock(&inode->lock);
+	zf_rwlock_wrlock(&inode->lock);
+	return true;
+}
+
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count)
 {
 	struct zf_inode *sorted[ZF_INODE_LOCKS_MAX];

@@ -232,6 +232,10 @@ static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
 	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
 }
 
+/* False: not now, and without may_wait. For whoever has the lock may be waiting for a commit. */
+bool zf_inode_rdlock(struct zf_inode *inode, bool may_wait);
+bool zf_inode_wrlock(struct zf_inode *inode, bool may_wait);
+
 #define ZF_INODE_LOCKS_MAX 5u
 /* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
 void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);

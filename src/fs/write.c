@@ -399,11 +399,7 @@ static bool lock(struct write *write, bool may_wait)
 	if (is_plain(write))
 		return true;
 	zf_rwlock_unlock(&inode->lock);
-	if (may_wait) {
-		zf_rwlock_wrlock(&inode->lock);
-		return true;
-	}
-	return zf_rwlock_trywrlock(&inode->lock);
+	return zf_inode_wrlock(inode, may_wait);
 }
 
 /* Buffers that the inode did not take. */

@@ -66,7 +66,8 @@ int zf_marks_add(struct zf_marks *marks, const struct zf_mark *mark)
 		return -ENOMEM;
 	entry->mark = *mark;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH_SAFE(old, &marks->entries, link, next) {
+	LIST_FOREACH_SAFE(old, &marks->entries, link, next)
+	{
 		if (old->mark.fh == mark->fh && old->mark.thread == mark->thread && mark->thread)
 			remove_locked(marks, old);
 	}
@@ -89,7 +90,7 @@ bool zf_marks_take(struct zf_marks *marks, const struct zf_mark *mark)
 	if (atomic_load(&marks->count) == 0)
 		return false;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH(entry, &marks->entries, link) {
+	LIST_FOREACH (entry, &marks->entries, link) {
 		if (is_same(&entry->mark, mark)) {
 			remove_locked(marks, entry);
 			break;
@@ -106,7 +107,8 @@ void zf_marks_drop(struct zf_marks *marks, uint64_t fh)
 	if (atomic_load(&marks->count) == 0)
 		return;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH_SAFE(entry, &marks->entries, link, next) {
+	LIST_FOREACH_SAFE(entry, &marks->entries, link, next)
+	{
 		if (entry->mark.fh == fh)
 			remove_locked(marks, entry);
 	}

@@ -101,13 +101,28 @@ void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	zf_call_dispatch(&call);
 }
 
+/* Nobody waits for the answer, nor could he do anything about an error. */
+static int run_release(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_close(daemon->fs, &call->ctx, call->ino);
+
+	if (r == -EAGAIN)
+		return r;
+	fuse_reply_err(call->req, 0);
+	return 0;
+}
+
 void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	const struct zf_daemon *daemon = fuse_req_userdata(req);
+	struct zf_call call = {
+		.req = req, .kind = ZF_REQUEST_RELEASE, .run = run_release, .ino = ino};
 
-	(void)ino;
 	zf_marks_drop(daemon->marks, fi->fh);
-	fuse_reply_err(req, 0);
+	if ((fi->flags & O_ACCMODE) == O_RDONLY)
+		fuse_reply_err(req, 0);
+	else
+		zf_call_dispatch(&call);
 }
 
 /* ---- read, write ---- */

@@ -31,6 +31,7 @@
 	R(CREATE, create) \
 	R(TMPFILE, tmpfile) \
 	R(OPEN, open) \
+	R(RELEASE, release) \
 	R(READ, read) \
 	R(WRITE, write) \
 	R(FALLOCATE, fallocate) \

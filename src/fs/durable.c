@@ -2,10 +2,9 @@
 #include "fs/durable.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "alloc/overwrite.h"
 #include "fs/append.h"
 #include "fs/changes.h"
 #include "fs/describe.h"
@@ -40,6 +39,7 @@ struct sync {
 	struct zf_log_body body;
 	bool described;
 	uint64_t size; /* of the file, when it was described */
+	uint64_t mark; /* what must be flushed before the record is written */
 	struct zf_log_part part;
 };
 
@@ -124,7 +124,6 @@ static bool has_changed(const struct sync *sync)
 static int describe(struct sync *sync)
 {
 	struct zf_inode *inode = sync->inode;
-	uint64_t mark;
 	int r;
 
 	zf_changes_prune(&inode->data.changes, zf_txn_durable(inode->fs->txn));
@@ -135,10 +134,7 @@ static int describe(struct sync *sync)
 		return r;
 	sync->described = true;
 	sync->size = inode->item.size;
-	r = zf_describe_inode(inode, sync->rider, &sync->body, &mark);
-	/* Mostly it was done before the lock was taken. */
-	if (r == 0)
-		r = zf_dev_flush_upto(inode->fs->dev, mark);
+	r = zf_describe_inode(inode, sync->rider, &sync->body, &sync->mark);
 	/* What cannot be described can be committed, or the commit will say why not. */
 	return r < 0 ? WANTS_COMMIT : 0;
 }
@@ -157,7 +153,10 @@ static int write_record(struct sync *sync)
 		part->data_blocks = sync->rider->count;
 	}
 	zf_rwlock_keep(&inode->lock);
-	r = zf_log_append(inode->fs->log, part);
+	/* Mostly it was done before the lock was taken. */
+	r = zf_dev_flush_upto(inode->fs->dev, sync->mark);
+	if (r == 0)
+		r = zf_log_append(inode->fs->log, part);
 	zf_rwlock_resume(&inode->lock);
 	return r;
 }
@@ -207,22 +206,13 @@ static int log_locked(struct sync *sync)
 	return WANTS_COMMIT;
 }
 
-/* Whoever has the lock may wait for a commit. */
-static bool lock(struct zf_inode *inode, bool may_wait)
-{
-	if (!may_wait)
-		return zf_rwlock_trywrlock(&inode->lock);
-	zf_rwlock_wrlock(&inode->lock);
-	return true;
-}
-
 static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	struct sync sync = {.inode = inode, .data_only = data_only};
 	struct zf_log *log = inode->fs->log;
 	int r;
 
-	if (!lock(inode, may_wait))
+	if (!zf_inode_wrlock(inode, may_wait))
 		return -EAGAIN;
 	/* chattr +S asks for the times too, of a write as well. */
 	sync.data_only &= !zf_inode_is_sync(inode);
@@ -253,7 +243,7 @@ static int prepare(struct zf_inode *inode, bool may_wait)
 	int r = zf_txn_keep_bound(fs->txn, may_wait);
 
 	if (r == 0)
-		r = zf_inline_flush(inode);
+		r = zf_inline_flush(inode, may_wait);
 	if (may_wait) {
 		zf_rwlock_rdlock(&inode->lock);
 		mark = zf_max_u64(mark, inode->data.write_mark);
@@ -378,7 +368,10 @@ int zf_durable_inode(struct zf_inode *inode, bool data_only)
 
 int zf_durable_by_record(struct zf_inode *inode, bool data_only)
 {
-	return inode->type == S_IFREG ? sync_inode(inode, data_only, false) : -EAGAIN;
+	/* What is written in place lands beside other things, which may want a commit. */
+	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
+		return -EAGAIN;
+	return sync_inode(inode, data_only, false);
 }
 
 int zf_durable_names(struct zf_fs *fs)

@@ -31,9 +31,9 @@ struct zf_inode;
  */
 int zf_durable_inode(struct zf_inode *inode, bool data_only);
 /*
- * The same if one record of the log does it, or one write in place. -EAGAIN where data has to land
- * first, a commit is needed, or somebody else has the inode locked or is syncing it: he may be
- * waiting for a commit.
+ * The same if one record of the log does it. -EAGAIN where data has to land first, a commit is
+ * needed, somebody else has the inode locked or is syncing it (he may be waiting for a commit), or
+ * data is written in place on this filesystem: then zf_durable_inode() makes up for all of it.
  */
 int zf_durable_by_record(struct zf_inode *inode, bool data_only);
 /* All operations before this call: fsync of a directory. The same conditions. */

@@ -96,7 +96,7 @@ static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
 
 static int start(struct packer *packer, struct zf_inode *inode)
 {
-	int r = zf_inline_flush(inode);
+	int r = zf_inline_flush(inode, true);
 
 	if (r == 0)
 		r = zf_in_place_start(inode, packer->fua);
@@ -133,6 +133,18 @@ int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *re
 	}
 	zf_rwlock_wrlock(&inode->lock);
 	r = join(txn, items, true, ret_trans);
+	if (r < 0)
+		zf_rwlock_unlock(&inode->lock);
+	return r;
+}
+
+int zf_data_try_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans)
+{
+	int r;
+
+	if (!zf_rwlock_trywrlock(&inode->lock))
+		return -EAGAIN;
+	r = join(inode->fs->txn, items, false, ret_trans);
 	if (r < 0)
 		zf_rwlock_unlock(&inode->lock);
 	return r;

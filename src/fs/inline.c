@@ -26,8 +26,9 @@ static struct zf_block *only_block_locked(struct zf_data *data)
 {
 	struct zf_block *block = RB_MIN(zf_block_tree, &data->dirty);
 
-	if (data->ready != 1 || block->index != 0 || block->address || block->failed || block->blocked ||
-	    RB_NEXT(zf_block_tree, &data->dirty, block) || !RB_EMPTY(&data->flight))
+	if (data->ready != 1 || block->index != 0 || block->address || block->failed ||
+	    block->blocked || RB_NEXT(zf_block_tree, &data->dirty, block) ||
+	    !RB_EMPTY(&data->flight))
 		return NULL;
 	return block;
 }
@@ -107,7 +108,7 @@ static int is_small(struct zf_inode *inode)
 	return extent.offset > 0 || !(extent.flags & ZF_EXTENT_SPARE);
 }
 
-int zf_inline_flush(struct zf_inode *inode)
+int zf_inline_flush(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_block *block;
 	struct zf_trans trans;
@@ -115,12 +116,14 @@ int zf_inline_flush(struct zf_inode *inode)
 
 	if (!looks_small(&inode->data))
 		return 0;
-	zf_rwlock_rdlock(&inode->lock);
+	if (!zf_inode_rdlock(inode, may_wait))
+		return -EAGAIN;
 	r = is_small(inode);
 	zf_rwlock_unlock(&inode->lock);
 	if (r <= 0)
 		return r;
-	r = zf_data_join(inode, INLINE_EDITS, &trans);
+	r = may_wait ? zf_data_join(inode, INLINE_EDITS, &trans)
+		     : zf_data_try_join(inode, INLINE_EDITS, &trans);
 	if (r < 0)
 		return r;
 	block = take_block(inode);

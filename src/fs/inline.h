@@ -3,12 +3,15 @@
 #ifndef ZF_FS_INLINE_H
 #define ZF_FS_INLINE_H
 
+#include <stdbool.h>
+
 struct zf_inode;
 
 /*
  * If block 0 is all that is dirty of a small file: stores it, in a transaction of its own. Returns
- * 0, done or not to be done; -errno: the block has failed. No lock held.
+ * 0, done or not to be done; -errno: the block has failed; -EAGAIN: only with may_wait. No lock
+ * held.
  */
-int zf_inline_flush(struct zf_inode *inode);
+int zf_inline_flush(struct zf_inode *inode, bool may_wait);
 
 #endif

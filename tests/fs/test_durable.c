@@ -152,6 +152,42 @@ static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 	}
 }
 
+/* ---- for one record and no more ---- */
+
+static int sync_by_record(struct data_rig *rig, uint64_t ino)
+{
+	const struct zf_ctx ctx = {.may_wait_record = true};
+
+	return zf_fs_fsync(rig->fs, &ctx, ino, true);
+}
+
+static void what_takes_more_than_a_record_is_left_to_who_may_wait(void **state)
+{
+	struct zf_dev_stats before, after;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig);
+	ino = data_rig_make(&rig, "file");
+	write_seed(&rig, ino, 1, 0, BLOCK);
+	zf_dev_get_stats(rig.dev, &before);
+	assert_int_equal(sync_by_record(&rig, ino), 0);
+	zf_dev_get_stats(rig.dev, &after);
+	assert_int_equal(after.appends - before.appends, 1);
+	assert_int_equal(after.fua_writes - before.fua_writes, 1);
+	assert_int_equal(after.writes + after.flushes, before.writes + before.flushes);
+	/* More than can ride. */
+	write_seed(&rig, ino, 2, 0, 64 * BLOCK);
+	assert_int_equal(sync_by_record(&rig, ino), -EAGAIN);
+	zf_dev_get_stats(rig.dev, &before);
+	assert_int_equal(before.writes, after.writes);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 2, 0, 64 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* ---- the first reset of a mount ---- */
 
 struct first {
@@ -170,8 +206,8 @@ static void note(void *arg, const struct zf_io *io)
 }
 
 /*
- * A mount before may have been cut in the middle of a record that names what is reset: so this one's
- * stands in that place first.
+ * A mount before may have been cut in the middle of a record that names what is reset: so this
+ * one's stands in that place first.
  */
 static void nothing_is_reset_before_a_record_of_this_mount(void **state)
 {
@@ -207,6 +243,7 @@ int main(void)
 		cmocka_unit_test(a_commit_may_come_before_what_rode_has_landed),
 		cmocka_unit_test(a_file_keeps_its_size_when_its_data_is_lost),
 		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
+		cmocka_unit_test(what_takes_more_than_a_record_is_left_to_who_may_wait),
 		cmocka_unit_test(nothing_is_reset_before_a_record_of_this_mount),
 	};
 

@@ -37,7 +37,6 @@ int zf_log_new(struct zf_dev *dev, struct zf_alloc *alloc, const struct zf_super
 	log->epoch = super->log_epoch;
 	log->number = super->op_number;
 	log->sequence = log->durable = super->log_sequence;
-	log->generation = super->generation + 1;
 	log->zones.zone[0] = super->log_zone[0];
 	operations_init(&log->running);
 	operations_init(&log->frozen);
@@ -134,7 +133,7 @@ static void hold(void *arg)
 	zf_mutex_unlock(&log->lock);
 }
 
-static void freeze_locked(struct zf_log *log, uint64_t generation, struct zf_super *super)
+static void freeze_locked(struct zf_log *log, struct zf_super *super)
 {
 	super->op_number = log->number;
 	/* A recovery that is cut finds the log as this one did. */
@@ -151,7 +150,6 @@ static void freeze_locked(struct zf_log *log, uint64_t generation, struct zf_sup
 	operations_init(&log->running);
 	atomic_store_explicit(&log->wants, true, memory_order_relaxed);
 	log->frozen_sequence = log->sequence;
-	log->generation = generation + 1;
 	zf_alloc_log_choose(log->alloc, &log->zones);
 	super->log_sequence = log->sequence;
 	super->log_epoch = log->epoch;
@@ -160,12 +158,12 @@ static void freeze_locked(struct zf_log *log, uint64_t generation, struct zf_sup
 	memcpy(super->log_pointer, log->zones.pointer, sizeof(super->log_pointer));
 }
 
-static void freeze(void *arg, uint64_t generation, struct zf_super *super)
+static void freeze(void *arg, struct zf_super *super)
 {
 	struct zf_log *log = arg;
 
 	zf_mutex_lock(&log->lock);
-	freeze_locked(log, generation, super);
+	freeze_locked(log, super);
 	zf_mutex_unlock(&log->lock);
 }
 

@@ -67,9 +67,8 @@ struct zf_log {
 	bool enabled; /* the durable superblock names a zone, in this epoch */
 	bool new_epoch;
 	uint64_t epoch;
-	uint64_t number;     /* the last one given */
-	uint64_t sequence;   /* the last one given */
-	uint64_t generation; /* of the running transaction, for those who read the records */
+	uint64_t number;   /* the last one given */
+	uint64_t sequence; /* the last one given */
 
 	/* The gate. */
 	bool holding;

@@ -130,14 +130,6 @@ static int check_bodies(const uint8_t *blocks, const struct zf_log_record *recor
 	return at == record->bytes ? 0 : -EUCLEAN;
 }
 
-static bool is_zero(const uint8_t *bytes, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++)
-		if (bytes[i] != 0)
-			return false;
-	return true;
-}
-
 int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 		       const struct zf_hash_key *key)
 {
@@ -152,7 +144,7 @@ int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 		return -ESTALE;
 	if (!is_counter(record.sequence) || !is_counter(record.generation) ||
 	    zf_fields_check_zero(&zf_disk_log_header_fields, header) ||
-	    !is_zero((const uint8_t *)blocks + record.bytes, padding_of(record.bytes)))
+	    !zf_is_zero((const uint8_t *)blocks + record.bytes, padding_of(record.bytes)))
 		return -EUCLEAN;
 	return check_bodies(blocks, &record);
 }

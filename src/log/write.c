@@ -108,8 +108,7 @@ static void count_operations_locked(struct writing *writing, bool *ret_all)
 	writing->bytes = with_parts + log_pending_bytes(log);
 	*ret_all = fits(log, writing->bytes, batch->data_blocks, batch->iovs);
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(lists); i++) {
-		STAILQ_FOREACH(operation, &lists[i]->list, link)
-		{
+		STAILQ_FOREACH (operation, &lists[i]->list, link) {
 			if (!*ret_all && !fits(log, alone + operation->len, 0, 0))
 				goto out;
 			alone += operation->len;
@@ -221,7 +220,7 @@ static int prepare_locked(struct writing *writing, bool *ret_all)
 		.epoch = log->epoch,
 		.sequence = log->sequence,
 		.zone_resets = writing->resets,
-		.generation = log->generation,
+		.generation = zf_alloc_running(log->alloc),
 		.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
 		.data_blocks = data_blocks,
 		.body_count = writing->operation_count + parts,

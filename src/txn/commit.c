@@ -44,7 +44,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 	/* No join is held and none begins: this thread alone sees the running transaction. */
 	if (r == 0 && txn->log.freeze) {
 		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
-		txn->log.freeze(txn->log.arg, txn->writer.generation, &txn->super);
+		txn->log.freeze(txn->log.arg, &txn->super);
 	}
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);

@@ -163,9 +163,9 @@ struct zf_txn_log {
 	/* Nobody begins a record until release(), and those under way are over: their extents are
 	 * in the trees. Joins can still be had, for these end with one. */
 	void (*hold)(void *arg);
-	/* No join is held, `generation` is being frozen: fills in what the superblock says of the
-	 * log. Before the zones' counters are noted. Not called if the transaction failed. */
-	void (*freeze)(void *arg, uint64_t generation, struct zf_super *super);
+	/* No join is held: fills in what the superblock says of the log. Before the zones' counters
+	 * are noted. Not called if the transaction failed. */
+	void (*freeze)(void *arg, struct zf_super *super);
 	/* The next transaction runs, or the freeze failed. */
 	void (*release)(void *arg);
 	/* The superblock that freeze() filled in is durable. */

@@ -36,7 +36,7 @@ struct zf_txn {
 	struct zf_super super;	     /* the next record; the committed one between commits */
 	bool clean;
 	uint64_t first; /* generation that the mount began with */
-	bool stands; /* a record of this mount is durable */
+	bool stands;	/* a record of this mount is durable */
 	struct zf_alloc_frozen *frozen;
 	bool written; /* the frozen one's nodes */
 	uint64_t frozen_counters[3];
@@ -66,10 +66,11 @@ bool zf_txn_has_much(struct zf_txn *txn);
 int zf_txn_commit_much(struct zf_txn *txn);
 
 /*
- * Before the first reset of a mount: writes the superblock once more, with a generation of its own, unless
- * this mount has committed already. A mount before it may have been cut in the middle of a record
- * that names what is about to be reset. It was lost with the pointer, and so was not seen; but if
- * this mount's own first record was then cut at the same place, that one might be found instead.
+ * Before the first reset of a mount: writes the superblock once more, with a generation of its own,
+ * unless this mount has committed already. A mount before it may have been cut in the middle of a
+ * record that names what is about to be reset. It was lost with the pointer, and so was not seen;
+ * but if this mount's own first record was then cut at the same place, that one might be found
+ * instead.
  */
 int zf_txn_stand(struct zf_txn *txn);
 

@@ -71,6 +71,24 @@ static void sync_file(struct data_rig *rig, uint64_t ino)
 	assert_int_equal(zf_fs_fsync(rig->fs, &rig->ctx, ino, true), 0);
 }
 
+/* A durable file whose blocks are all written in place. */
+static uint64_t make_zeroed(struct data_rig *rig, uint64_t len)
+{
+	uint64_t ino = data_rig_make(rig, "file");
+
+	write_zeroes(rig, ino, 0, len);
+	data_rig_sync(rig);
+	return ino;
+}
+
+static void set_mode(struct data_rig *rig, uint64_t ino, uint32_t mode)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = mode};
+	struct zf_attr attr;
+
+	assert_int_equal(zf_fs_setattr(rig->fs, &rig->ctx, ino, &set, &attr), 0);
+}
+
 /* Bytes of [from, to) that are overwritten in place, by the extents. */
 static uint64_t in_place_bytes(struct data_rig *rig, uint64_t ino, uint64_t from, uint64_t to)
 {
@@ -174,9 +192,7 @@ static void a_durable_overwrite_is_one_fua_write_where_it_was(void **state)
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 512 * KIB);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 512 * KIB);
 	address = address_at(&rig, ino, 10 * BLOCK);
 	begin_seeing(&rig, &seen);
 	for (unsigned int i = 1; i <= 20; i++) {
@@ -261,9 +277,7 @@ static void what_was_done_before_is_durable_with_a_write_in_place(void **state)
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 10 * BLOCK);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 10 * BLOCK);
 	data_rig_make(&rig, "before the write");
 	write_seed(&rig, ino, 1, 0, BLOCK, ZF_WRITE_DSYNC);
 	data_rig_make(&rig, "before the fsync");
@@ -304,34 +318,22 @@ static void what_is_not_durable_of_the_file_itself_takes_a_commit(void **state)
 /* The size is stored by another operation, whose own record does not tell it. */
 static void growth_in_place_is_told_though_another_operation_stored_it(void **state)
 {
-	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
 	struct data_rig rig;
-	struct zf_attr attr;
 	uint64_t ino;
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 10 * BLOCK + 100);
 	write_seed(&rig, ino, 1, 10 * BLOCK + 100, 200, 0);
 	assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
 	while (zf_dev_poll(rig.dev, true) > 0)
 		zf_data_land(rig.fs);
-	assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+	set_mode(&rig, ino, 0600);
 	write_seed(&rig, ino, 2, 0, BLOCK, ZF_WRITE_DSYNC);
 	data_rig_crash(&rig);
 	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 300);
 	data_rig_expect(&rig, ino, 1, 10 * BLOCK + 100, 200);
 	data_rig_deinit(&rig);
-}
-
-static void set_mode(struct data_rig *rig, uint64_t ino, uint32_t mode)
-{
-	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = mode};
-	struct zf_attr attr;
-
-	assert_int_equal(zf_fs_setattr(rig->fs, &rig->ctx, ino, &set, &attr), 0);
 }
 
 /* An inode leaves memory with its last use. */
@@ -351,9 +353,7 @@ static void an_inode_that_left_memory_is_flushed_all_the_same(void **state)
 
 	(void)state;
 	open_forgetful_rig(&rig);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 10 * BLOCK);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 10 * BLOCK);
 	write_seed(&rig, ino, 1, 4 * BLOCK, BLOCK, 0);
 	set_mode(&rig, ino, 0640);
 	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
@@ -373,9 +373,7 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	(void)state;
 	for (unsigned int synced = 0; synced < 2; synced++) {
 		open_forgetful_rig(&rig);
-		ino = data_rig_make(&rig, "file");
-		write_zeroes(&rig, ino, 0, BLOCK + 100);
-		data_rig_sync(&rig);
+		ino = make_zeroed(&rig, BLOCK + 100);
 		write_seed(&rig, ino, 1, BLOCK + 100, 100, 0);
 		set_mode(&rig, ino, 0640);
 		assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
@@ -394,19 +392,15 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 /* The item is stored and committed while the block that it grew by is still in memory. */
 static void growth_in_place_is_stored_once_it_has_landed(void **state)
 {
-	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
 	struct data_rig rig;
-	struct zf_attr attr;
 	uint64_t ino;
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 10 * BLOCK + 100);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 10 * BLOCK + 100);
 	for (unsigned int round = 1; round <= 2; round++) {
 		write_seed(&rig, ino, round, 10 * BLOCK + round * 100, 100, 0);
-		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr), 0);
+		set_mode(&rig, ino, 0600);
 		assert_int_equal(zf_txn_sync(zf_fs_txn(rig.fs)), 0);
 		if (round == 1) {
 			sync_file(&rig, ino);
@@ -546,9 +540,7 @@ static void full_fsync_keeps_the_times_too(void **state)
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 10 * BLOCK);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 10 * BLOCK);
 	write_seed(&rig, ino, 1, 0, BLOCK, ZF_WRITE_DSYNC);
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
@@ -664,9 +656,7 @@ static void a_failed_write_in_place_is_told_once_and_readable_until_then(void **
 
 	(void)state;
 	open_rig(&rig, 6);
-	ino = data_rig_make(&rig, "file");
-	write_zeroes(&rig, ino, 0, 512 * KIB);
-	data_rig_sync(&rig);
+	ino = make_zeroed(&rig, 512 * KIB);
 	rig.errors_expected = true;
 	write_seed(&rig, ino, 1, 3 * BLOCK, 2 * BLOCK, 0);
 	zf_sim_add_fault(rig.sim, &fault);

@@ -199,6 +199,38 @@ void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const v
 	assert_int_equal(r, len);
 }
 
+void data_rig_write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
+			    size_t len)
+{
+	uint8_t *bytes = malloc(len);
+
+	assert_non_null(bytes);
+	data_rig_fill(seed, offset, bytes, len);
+	data_rig_write(rig, ino, offset, bytes, len);
+	free(bytes);
+}
+
+void data_rig_allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len)
+{
+	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, mode, offset, len), 0);
+}
+
+uint64_t data_rig_blocks(struct data_rig *rig, uint64_t ino)
+{
+	struct zf_attr attr;
+
+	assert_int_equal(zf_fs_getattr(rig->fs, &rig->ctx, ino, &attr), 0);
+	return attr.blocks / (ZF_BLOCK_SIZE / 512);
+}
+
+uint64_t data_rig_kept(struct data_rig *rig)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(rig->fs), &space);
+	return space.kept / ZF_BLOCK_SIZE;
+}
+
 void data_rig_truncate(struct data_rig *rig, uint64_t ino, uint64_t size)
 {
 	const struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = size};

@@ -68,8 +68,15 @@ void data_rig_unlink(struct data_rig *rig, const char *name, uint64_t ino);
 /* All of it, or the test fails. */
 void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const void *buf,
 		    size_t len);
+/* Bytes as data_rig_fill() makes them. */
+void data_rig_write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
+			    size_t len);
+void data_rig_allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len);
 void data_rig_truncate(struct data_rig *rig, uint64_t ino, uint64_t size);
 uint64_t data_rig_size(struct data_rig *rig, uint64_t ino);
+/* What the file has, and what is kept for all files; in blocks. */
+uint64_t data_rig_blocks(struct data_rig *rig, uint64_t ino);
+uint64_t data_rig_kept(struct data_rig *rig);
 /* Blocks of data on the device that somebody names. */
 uint64_t data_rig_live_blocks(struct data_rig *rig);
 void data_rig_sync(struct data_rig *rig);

@@ -14,13 +14,6 @@
 
 static uint8_t buf[8 << 20];
 
-static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-			  size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
 static struct zf_inode *get(struct data_rig *rig, uint64_t ino)
 {
 	struct zf_inode *inode;
@@ -60,20 +53,20 @@ static void small_files_live_in_their_item(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "small");
 	zf_dev_get_stats(rig.dev, &before);
-	write_pattern(&rig, ino, 1, 0, 100);
+	data_rig_write_pattern(&rig, ino, 1, 0, 100);
 	assert_int_equal(only_extent_type(&rig, ino), ZF_EXTENT_INLINE);
 	zf_dev_get_stats(rig.dev, &after);
 	assert_int_equal(after.appends, before.appends);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 1, 0, 100);
-	write_pattern(&rig, ino, 1, 100, ZF_INLINE_MAX - 100);
+	data_rig_write_pattern(&rig, ino, 1, 100, ZF_INLINE_MAX - 100);
 	assert_int_equal(only_extent_type(&rig, ino), ZF_EXTENT_INLINE);
-	write_pattern(&rig, ino, 1, ZF_INLINE_MAX, 1);
+	data_rig_write_pattern(&rig, ino, 1, ZF_INLINE_MAX, 1);
 	assert_int_equal(only_extent_type(&rig, ino), ZF_EXTENT_DATA);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 1, 0, ZF_INLINE_MAX + 1);
 	data_rig_truncate(&rig, ino, 0);
-	write_pattern(&rig, ino, 2, 0, 10);
+	data_rig_write_pattern(&rig, ino, 2, 0, 10);
 	assert_int_equal(only_extent_type(&rig, ino), ZF_EXTENT_INLINE);
 	data_rig_deinit(&rig);
 }
@@ -87,7 +80,7 @@ static void a_small_file_shrinks_and_grows(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "small");
-	write_pattern(&rig, ino, 1, 0, 1000);
+	data_rig_write_pattern(&rig, ino, 1, 0, 1000);
 	data_rig_sync(&rig);
 	data_rig_truncate(&rig, ino, 300);
 	data_rig_remount(&rig);
@@ -96,12 +89,12 @@ static void a_small_file_shrinks_and_grows(void **state)
 	data_rig_expect(&rig, ino, 1, 0, 300);
 	data_rig_expect_zeroes(&rig, ino, 300, 3000000 - 300);
 	/* The item goes on standing for block 0. */
-	write_pattern(&rig, ino, 3, 2000000, 5000);
+	data_rig_write_pattern(&rig, ino, 3, 2000000, 5000);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 1, 0, 300);
 	data_rig_expect_zeroes(&rig, ino, 300, 2000000 - 300);
 	data_rig_expect(&rig, ino, 3, 2000000, 5000);
-	write_pattern(&rig, ino, 1, 300, 10000);
+	data_rig_write_pattern(&rig, ino, 1, 300, 10000);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 1, 0, 10300);
 	data_rig_deinit(&rig);
@@ -118,9 +111,9 @@ static void a_rewrite_waits_for_the_block_in_flight(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
 	start_flush(&rig, ino);
-	write_pattern(&rig, ino, 2, 5 * BLOCK + 100, 3 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 5 * BLOCK + 100, 3 * BLOCK);
 	data_rig_expect(&rig, ino, 1, 0, 5 * BLOCK + 100);
 	data_rig_expect(&rig, ino, 2, 5 * BLOCK + 100, 3 * BLOCK);
 	start_flush(&rig, ino);
@@ -142,7 +135,7 @@ static void truncation_revokes_what_is_in_flight(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
 	start_flush(&rig, ino);
 	data_rig_truncate(&rig, ino, 3 * BLOCK + 7);
 	data_rig_truncate(&rig, ino, 20 * BLOCK);
@@ -168,7 +161,7 @@ static void deletion_drops_what_is_dirty(void **state)
 	ino = data_rig_make(&rig, "file");
 	data_rig_sync(&rig);
 	zf_dev_get_stats(rig.dev, &before);
-	write_pattern(&rig, ino, 1, 0, 100 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 100 * BLOCK);
 	data_rig_unlink(&rig, "file", ino);
 	data_rig_sync(&rig);
 	zf_dev_get_stats(rig.dev, &after);
@@ -190,7 +183,7 @@ static void sequential_writes_make_few_extents(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
 	for (unsigned int i = 0; i < 64; i++) {
-		write_pattern(&rig, ino, 1, i * 65536, 65536);
+		data_rig_write_pattern(&rig, ino, 1, i * 65536, 65536);
 		if (i % 3 == 0)
 			data_rig_sync(&rig);
 	}
@@ -213,17 +206,17 @@ static void scattered_overwrites_split_extents(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 64 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 64 * BLOCK);
 	data_rig_sync(&rig);
 	for (unsigned int i = 0; i < 64; i += 4)
-		write_pattern(&rig, ino, 2, i * BLOCK, BLOCK);
+		data_rig_write_pattern(&rig, ino, 2, i * BLOCK, BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_true(extents.count >= 31);
 	data_rig_remount(&rig);
 	for (unsigned int i = 0; i < 64; i++)
 		data_rig_expect(&rig, ino, i % 4 == 0 ? 2 : 1, i * BLOCK, BLOCK);
 	/* And one large write makes it one again. */
-	write_pattern(&rig, ino, 3, 0, 64 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 3, 0, 64 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_true(extents.count <= 4);
 	data_rig_expect(&rig, ino, 3, 0, 64 * BLOCK);
@@ -242,7 +235,7 @@ static void truncating_thousands_of_extents_leaves_none(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
 	for (uint64_t i = 0; i < 2000; i++)
-		write_pattern(&rig, ino, 1, i * 3 * BLOCK, BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, i * 3 * BLOCK, BLOCK);
 	data_rig_remount(&rig);
 	data_rig_truncate(&rig, ino, 5 * BLOCK + 1);
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &attr), 0);
@@ -273,8 +266,8 @@ static void seeking_finds_data_and_holes(void **state)
 	assert_int_equal(zf_fs_seek(rig.fs, &rig.ctx, ino, 5, SEEK_HOLE, &at), 0);
 	assert_int_equal(at, 5);
 	for (unsigned int landed = 0; landed < 2; landed++) {
-		write_pattern(&rig, ino, 1, 10 * BLOCK, 2 * BLOCK);
-		write_pattern(&rig, ino, 1, 12 * BLOCK + 5, 1);
+		data_rig_write_pattern(&rig, ino, 1, 10 * BLOCK, 2 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 12 * BLOCK + 5, 1);
 		if (landed)
 			data_rig_sync(&rig);
 		assert_int_equal(zf_fs_seek(rig.fs, &rig.ctx, ino, 1, SEEK_DATA, &at), 0);
@@ -354,7 +347,7 @@ static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
 	data_rig_remount(&rig);
 	/* Part of a block that is on the device. */
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 10, "x", 1, 0), -EAGAIN);
@@ -368,7 +361,7 @@ static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 	assert_int_equal(data_rig_size(&rig, ino), 16 * BLOCK);
 	data_rig_expect(&rig, ino, 2, 0, 16 * BLOCK);
 	/* Who may wait writes on, beyond the bound and more than the bound at once. */
-	write_pattern(&rig, ino, 2, 16 * BLOCK, 100 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 16 * BLOCK, 100 * BLOCK);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 2, 0, 116 * BLOCK);
 	data_rig_deinit(&rig);
@@ -406,7 +399,7 @@ static void damaged_data_is_never_returned(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 1);
 	address = extents.at[0].address + 3 * BLOCK;
@@ -451,7 +444,7 @@ static void reads_of_any_alignment_agree(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 30 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 30 * BLOCK);
 	data_rig_sync(&rig);
 	for (size_t s = 0; s < sizeof(shifts) / sizeof(shifts[0]); s++)
 		for (size_t o = 0; o < sizeof(shifts) / sizeof(shifts[0]); o++) {
@@ -483,7 +476,7 @@ static void a_large_aligned_read_is_one_device_read(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 1 << 20);
+	data_rig_write_pattern(&rig, ino, 1, 0, 1 << 20);
 	data_rig_sync(&rig);
 	assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, aligned, 1 << 20), 1 << 20);
 	zf_dev_get_stats(rig.dev, &before);
@@ -512,7 +505,7 @@ static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
 
 		snprintf(name, sizeof(name), "%u", i);
 		ino = data_rig_make(&rig, name);
-		write_pattern(&rig, ino, 1, 0, sizes[i]);
+		data_rig_write_pattern(&rig, ino, 1, 0, sizes[i]);
 		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
 		assert_false(before.settling);
 		data_rig_sync(&rig);
@@ -520,7 +513,7 @@ static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
 		assert_false(after.settling);
 		assert_int_equal(before.blocks, after.blocks);
 		/* Now some of what is written takes the place of what has one. */
-		write_pattern(&rig, ino, 2, 0, sizes[i]);
+		data_rig_write_pattern(&rig, ino, 2, 0, sizes[i]);
 		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
 		assert_int_equal(before.settling, sizes[i] > 2048);
 	}

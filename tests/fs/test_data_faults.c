@@ -13,13 +13,6 @@
 
 static uint8_t buf[4 << 20];
 
-static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-			  size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
 /* The next `count` appends fail; with or without the zone's pointer having moved. */
 static void fail_appends(struct data_rig *rig, unsigned int count, bool moves_pointer)
 {
@@ -43,9 +36,9 @@ static void a_failed_append_is_retried_in_another_zone(void **state)
 	for (unsigned int moves = 0; moves < 2; moves++) {
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
-		write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
 		data_rig_sync(&rig);
-		write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
 		fail_appends(&rig, 1, moves);
 		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 		assert_int_equal(zf_sim_faults_left(rig.sim), 0);
@@ -66,9 +59,9 @@ static void data_that_cannot_be_written_is_told_once(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
 	other = data_rig_make(&rig, "other");
-	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
 	data_rig_sync(&rig);
-	write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 10 * BLOCK, 20 * BLOCK);
 	rig.errors_expected = true;
 	fail_appends(&rig, 2, false);
 	for (unsigned int i = 0; i < 4; i++)
@@ -87,7 +80,7 @@ static void data_that_cannot_be_written_is_told_once(void **state)
 	assert_int_equal(rig.fs->flush.used_bytes, 0);
 	assert_int_equal(rig.fs->flush.failed_bytes, 0);
 	/* The file can be written as ever. */
-	write_pattern(&rig, ino, 3, 5 * BLOCK, 30 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 3, 5 * BLOCK, 30 * BLOCK);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 3, 5 * BLOCK, 30 * BLOCK);
 	data_rig_deinit(&rig);
@@ -102,14 +95,14 @@ static void writing_again_heals_what_could_not_be_written(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
 	rig.errors_expected = true;
 	fail_appends(&rig, 2, true);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_fs_step(rig.fs), 0);
 	/* Whole blocks, and part of one: from the bytes that are still in memory. */
-	write_pattern(&rig, ino, 2, 0, 10 * BLOCK);
-	write_pattern(&rig, ino, 2, 10 * BLOCK, 100);
+	data_rig_write_pattern(&rig, ino, 2, 0, 10 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 10 * BLOCK, 100);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	data_rig_expect(&rig, ino, 2, 0, 10 * BLOCK + 100);
@@ -216,7 +209,7 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
 		for (uint64_t i = 0; i < PIECES; i++)
-			write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
+			data_rig_write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
 		data_rig_remount(&rig);
 		assert_int_equal(data_rig_size(&rig, ino), (PIECES * 2 - 1) * BLOCK);
 		/* A node is read twice before it counts as lost. */
@@ -264,7 +257,7 @@ static void an_interrupted_punch_counts_at_once(void **state)
 		ino = data_rig_make(&rig, "file");
 		copy = data_rig_make(&rig, "copy");
 		for (uint64_t i = 0; i < PIECES; i++)
-			write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
+			data_rig_write_pattern(&rig, ino, 1, i * 2 * BLOCK, BLOCK);
 		data_rig_remount(&rig);
 		/* A node is read twice before it counts as lost. */
 		zf_sim_add_fault(rig.sim, &fault);
@@ -408,20 +401,20 @@ static void reservations_are_given_back(void **state)
 	small = data_rig_make(&rig, "small");
 	data_rig_sync(&rig);
 	before = promised(&rig);
-	write_pattern(&rig, ino, 1, 5, 40 * BLOCK); /* to land */
-	write_pattern(&rig, small, 1, 0, 500);
-	write_pattern(&rig, ino, 1, 9, 10 * BLOCK); /* on dirty blocks */
+	data_rig_write_pattern(&rig, ino, 1, 5, 40 * BLOCK); /* to land */
+	data_rig_write_pattern(&rig, small, 1, 0, 500);
+	data_rig_write_pattern(&rig, ino, 1, 9, 10 * BLOCK); /* on dirty blocks */
 	assert_true(promised(&rig) >= before + 42 * BLOCK);
 	data_rig_truncate(&rig, ino, 30 * BLOCK + 1); /* dropped */
 	assert_int_equal(zf_fs_step(rig.fs), 0);
-	write_pattern(&rig, ino, 2, 0, 25 * BLOCK); /* perhaps above one in flight */
+	data_rig_write_pattern(&rig, ino, 2, 0, 25 * BLOCK); /* perhaps above one in flight */
 	data_rig_truncate(&rig, ino, 2 * BLOCK + 1);
 	data_rig_truncate(&rig, ino, 9 * BLOCK);
 	rig.errors_expected = true;
 	fail_appends(&rig, 2, false);
-	write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
-	write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 3, 4 * BLOCK, 10 * BLOCK);
 	data_rig_unlink(&rig, "small", small);
 	data_rig_sync(&rig);
 	assert_int_equal(promised(&rig), before);
@@ -495,7 +488,7 @@ static void overwriting_forever_finds_room(void **state)
 	ino = data_rig_make(&rig, "file");
 	/* 100 MiB through a device of 32. */
 	for (unsigned int i = 0; i < 100; i++)
-		write_pattern(&rig, ino, i, 0, 1 << 20);
+		data_rig_write_pattern(&rig, ino, i, 0, 1 << 20);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 99, 0, 1 << 20);
 	data_rig_deinit(&rig);

@@ -11,15 +11,6 @@
 
 #define BLOCK 4096u
 
-static uint8_t buf[1 << 20];
-
-static void write_seed(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-		       size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
 static void open_rig(struct data_rig *rig)
 {
 	const struct data_rig_options options = {.seed = 11};
@@ -85,12 +76,12 @@ static void a_commit_may_come_before_what_rode_has_landed(void **state)
 	(void)state;
 	open_rig(&rig);
 	ino = data_rig_make(&rig, "file");
-	write_seed(&rig, ino, 1, 0, BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, BLOCK);
 	rider = write_record_only(&rig, ino);
 	zf_append_again(rider);
 	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
-	write_seed(&rig, ino, 2, BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, BLOCK, BLOCK);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	data_rig_crash(&rig);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK);
@@ -109,10 +100,10 @@ static void what_a_truncated_file_got_follows_when_it_is_closed(void **state)
 
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
-		write_seed(&rig, ino, 1, 0, 10 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
 		data_rig_sync(&rig);
 		data_rig_truncate(&rig, ino, 0);
-		write_seed(&rig, ino, 2, 0, 10 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 2, 0, 10 * BLOCK);
 		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
 		assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
 		data_rig_make(&rig, "other");
@@ -138,7 +129,7 @@ static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 		ino = data_rig_make(&rig, "file");
 		data_rig_sync(&rig);
 		rig.errors_expected = true;
-		write_seed(&rig, ino, 1, 0, 10 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
 		/* The record, and its data in another zone. */
 		for (fault.nth = 1; fault.nth <= 2; fault.nth++)
 			zf_sim_add_fault(rig.sim, &fault);
@@ -170,7 +161,7 @@ static void what_takes_more_than_a_record_is_left_to_who_may_wait(void **state)
 	(void)state;
 	open_rig(&rig);
 	ino = data_rig_make(&rig, "file");
-	write_seed(&rig, ino, 1, 0, BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, BLOCK);
 	zf_dev_get_stats(rig.dev, &before);
 	assert_int_equal(sync_by_record(&rig, ino), 0);
 	zf_dev_get_stats(rig.dev, &after);
@@ -178,7 +169,7 @@ static void what_takes_more_than_a_record_is_left_to_who_may_wait(void **state)
 	assert_int_equal(after.fua_writes - before.fua_writes, 1);
 	assert_int_equal(after.writes + after.flushes, before.writes + before.flushes);
 	/* More than can ride. */
-	write_seed(&rig, ino, 2, 0, 64 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 0, 64 * BLOCK);
 	assert_int_equal(sync_by_record(&rig, ino), -EAGAIN);
 	zf_dev_get_stats(rig.dev, &before);
 	assert_int_equal(before.writes, after.writes);

@@ -15,39 +15,12 @@
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
 #define ZERO  FALLOC_FL_ZERO_RANGE
 
-static uint8_t buf[4 << 20];
-
-static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-			  size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
-static void allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len)
-{
-	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, mode, offset, len), 0);
-}
-
 static struct zf_attr attr_of(struct data_rig *rig, uint64_t ino)
 {
 	struct zf_attr attr;
 
 	assert_int_equal(zf_fs_getattr(rig->fs, &rig->ctx, ino, &attr), 0);
 	return attr;
-}
-
-static uint64_t blocks_of(struct data_rig *rig, uint64_t ino)
-{
-	return attr_of(rig, ino).blocks / (BLOCK / 512);
-}
-
-static uint64_t kept(struct data_rig *rig)
-{
-	struct zf_space space;
-
-	zf_alloc_get_space(zf_fs_alloc(rig->fs), &space);
-	return space.kept / BLOCK;
 }
 
 static uint64_t seek(struct data_rig *rig, uint64_t ino, uint64_t offset, int whence)
@@ -90,19 +63,19 @@ static void what_is_allocated_reads_as_zeroes_and_is_a_hole(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, 0, 5 * BLOCK + 1, 3 * BLOCK);
+	data_rig_allocate(&rig, ino, 0, 5 * BLOCK + 1, 3 * BLOCK);
 	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK + 1);
-	assert_int_equal(blocks_of(&rig, ino), 4);
-	assert_int_equal(kept(&rig), 4);
+	assert_int_equal(data_rig_blocks(&rig, ino), 4);
+	assert_int_equal(data_rig_kept(&rig), 4);
 	data_rig_expect_zeroes(&rig, ino, 0, 8 * BLOCK + 1);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), UINT64_MAX);
 	assert_int_equal(seek(&rig, ino, 6 * BLOCK, SEEK_HOLE), 6 * BLOCK);
 	data_rig_remount(&rig);
 	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK + 1);
-	assert_int_equal(blocks_of(&rig, ino), 4);
-	assert_int_equal(kept(&rig), 4);
+	assert_int_equal(data_rig_blocks(&rig, ino), 4);
+	assert_int_equal(data_rig_kept(&rig), 4);
 	/* What is written takes the place of what was allocated. */
-	write_pattern(&rig, ino, 1, 6 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 6 * BLOCK, BLOCK);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), 6 * BLOCK);
 	assert_int_equal(seek(&rig, ino, 6 * BLOCK, SEEK_HOLE), 7 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
@@ -110,10 +83,10 @@ static void what_is_allocated_reads_as_zeroes_and_is_a_hole(void **state)
 	expect_extent(&extents.at[0], ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 5, 1);
 	expect_extent(&extents.at[1], ZF_EXTENT_DATA, 0, 6, 1);
 	expect_extent(&extents.at[2], ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 7, 2);
-	assert_int_equal(kept(&rig), 3);
-	assert_int_equal(blocks_of(&rig, ino), 4);
+	assert_int_equal(data_rig_kept(&rig), 3);
+	assert_int_equal(data_rig_blocks(&rig, ino), 4);
 	data_rig_unlink(&rig, "file", ino);
-	assert_int_equal(kept(&rig), 0);
+	assert_int_equal(data_rig_kept(&rig), 0);
 	data_rig_deinit(&rig);
 }
 
@@ -129,14 +102,14 @@ static void adjacent_allocations_are_one_extent_of_up_to_a_tebibyte(void **state
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, 0, 0, 1 << 30);
-	allocate(&rig, ino, 0, 2 << 20, tebibyte);
+	data_rig_allocate(&rig, ino, 0, 0, 1 << 30);
+	data_rig_allocate(&rig, ino, 0, 2 << 20, tebibyte);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 2);
 	expect_extent(&extents.at[0], ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 1 << 18);
 	assert_int_equal(extents.at[0].len + extents.at[1].len, tebibyte + (2 << 20));
 	data_rig_truncate(&rig, ino, 0);
-	allocate(&rig, ino, 0, 0, tebibyte + BLOCK);
+	data_rig_allocate(&rig, ino, 0, 0, tebibyte + BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 2);
 	expect_extent(&extents.at[0], ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 1 << 28);
@@ -155,15 +128,15 @@ static void what_was_written_stays_under_an_allocation(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
 	small = data_rig_make(&rig, "small");
-	write_pattern(&rig, ino, 1, 2 * BLOCK, 2 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 2 * BLOCK, 2 * BLOCK);
 	data_rig_sync(&rig);
-	write_pattern(&rig, ino, 1, 5 * BLOCK + 10, 100); /* dirty */
-	write_pattern(&rig, ino, 1, 7 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 5 * BLOCK + 10, 100); /* dirty */
+	data_rig_write_pattern(&rig, ino, 1, 7 * BLOCK, BLOCK);
 	start_flush(&rig, ino); /* in flight */
-	write_pattern(&rig, small, 1, 0, 100);
+	data_rig_write_pattern(&rig, small, 1, 0, 100);
 	data_rig_sync(&rig); /* inline */
-	allocate(&rig, ino, 0, 0, 10 * BLOCK);
-	allocate(&rig, small, 0, 0, 2 * BLOCK);
+	data_rig_allocate(&rig, ino, 0, 0, 10 * BLOCK);
+	data_rig_allocate(&rig, small, 0, 0, 2 * BLOCK);
 	data_rig_remount(&rig);
 	data_rig_expect_zeroes(&rig, ino, 0, 2 * BLOCK);
 	data_rig_expect(&rig, ino, 1, 2 * BLOCK, 2 * BLOCK);
@@ -172,10 +145,10 @@ static void what_was_written_stays_under_an_allocation(void **state)
 	data_rig_expect_zeroes(&rig, ino, 8 * BLOCK, 2 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 7);
-	assert_int_equal(blocks_of(&rig, ino), 10);
+	assert_int_equal(data_rig_blocks(&rig, ino), 10);
 	data_rig_expect(&rig, small, 1, 0, 100);
 	data_rig_expect_zeroes(&rig, small, 100, 2 * BLOCK - 100);
-	assert_int_equal(blocks_of(&rig, small), 1);
+	assert_int_equal(data_rig_blocks(&rig, small), 1);
 	data_rig_deinit(&rig);
 }
 
@@ -188,29 +161,29 @@ static void space_behind_the_end_is_kept_until_the_file_is_truncated(void **stat
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, BLOCK + 100);
+	data_rig_write_pattern(&rig, ino, 1, 0, BLOCK + 100);
 	data_rig_sync(&rig);
-	allocate(&rig, ino, KEEP, BLOCK, 10 * BLOCK);
+	data_rig_allocate(&rig, ino, KEEP, BLOCK, 10 * BLOCK);
 	assert_int_equal(data_rig_size(&rig, ino), BLOCK + 100);
-	assert_int_equal(blocks_of(&rig, ino), 11);
+	assert_int_equal(data_rig_blocks(&rig, ino), 11);
 	data_rig_remount(&rig);
-	assert_int_equal(kept(&rig), 9);
+	assert_int_equal(data_rig_kept(&rig), 9);
 	/* Growing keeps it, in either way. */
 	data_rig_truncate(&rig, ino, 3 * BLOCK);
-	assert_int_equal(kept(&rig), 9);
+	assert_int_equal(data_rig_kept(&rig), 9);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK + 100);
 	data_rig_expect_zeroes(&rig, ino, BLOCK + 100, 2 * BLOCK - 100);
-	write_pattern(&rig, ino, 1, 4 * BLOCK, 10);
+	data_rig_write_pattern(&rig, ino, 1, 4 * BLOCK, 10);
 	data_rig_sync(&rig);
-	assert_int_equal(kept(&rig), 8);
+	assert_int_equal(data_rig_kept(&rig), 8);
 	data_rig_expect_zeroes(&rig, ino, 2 * BLOCK, 2 * BLOCK);
 	/* Truncating to the size that it has gives back what lies behind. */
 	data_rig_truncate(&rig, ino, 4 * BLOCK + 10);
-	assert_int_equal(kept(&rig), 2);
-	allocate(&rig, ino, KEEP, 10 * BLOCK, 5 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 2);
+	data_rig_allocate(&rig, ino, KEEP, 10 * BLOCK, 5 * BLOCK);
 	data_rig_truncate(&rig, ino, BLOCK);
-	assert_int_equal(kept(&rig), 0);
-	assert_int_equal(blocks_of(&rig, ino), 1);
+	assert_int_equal(data_rig_kept(&rig), 0);
+	assert_int_equal(data_rig_blocks(&rig, ino), 1);
 	data_rig_deinit(&rig);
 }
 
@@ -223,14 +196,14 @@ static void a_small_file_can_grow_into_its_space(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "log");
-	allocate(&rig, ino, KEEP, 0, 8 * BLOCK);
+	data_rig_allocate(&rig, ino, KEEP, 0, 8 * BLOCK);
 	for (uint64_t at = 0; at < 6 * BLOCK; at += 700) {
-		write_pattern(&rig, ino, 1, at, 700);
+		data_rig_write_pattern(&rig, ino, 1, at, 700);
 		if (at % 3 == 0)
 			data_rig_sync(&rig);
 	}
 	data_rig_sync(&rig);
-	assert_int_equal(kept(&rig), 1);
+	assert_int_equal(data_rig_kept(&rig), 1);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 1, 0, data_rig_size(&rig, ino));
 	data_rig_deinit(&rig);
@@ -241,13 +214,13 @@ static void a_small_file_can_grow_into_its_space(void **state)
 /* Landed, in flight, dirty: a block of each, again and again. */
 static void prepare(struct data_rig *rig, uint64_t ino, uint64_t seed, unsigned int blocks)
 {
-	write_pattern(rig, ino, seed, 0, blocks * BLOCK);
+	data_rig_write_pattern(rig, ino, seed, 0, blocks * BLOCK);
 	data_rig_sync(rig);
 	for (unsigned int i = 0; i < blocks; i += 3)
-		write_pattern(rig, ino, seed, i * BLOCK, BLOCK);
+		data_rig_write_pattern(rig, ino, seed, i * BLOCK, BLOCK);
 	start_flush(rig, ino);
 	for (unsigned int i = 1; i < blocks; i += 3)
-		write_pattern(rig, ino, seed, i * BLOCK, BLOCK);
+		data_rig_write_pattern(rig, ino, seed, i * BLOCK, BLOCK);
 }
 
 static void expect_zeroed(struct data_rig *rig, uint64_t ino, uint64_t from, uint64_t to,
@@ -285,8 +258,8 @@ static void what_is_punched_or_zeroed_reads_as_zeroes(void **state)
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
 		prepare(&rig, ino, 1, 14);
-		write_pattern(&rig, ino, 1, 14 * BLOCK, 77);
-		allocate(&rig, ino, modes[i % 3], from, to - from);
+		data_rig_write_pattern(&rig, ino, 1, 14 * BLOCK, 77);
+		data_rig_allocate(&rig, ino, modes[i % 3], from, to - from);
 		expect_zeroed(&rig, ino, from, to, size);
 		data_rig_sync(&rig);
 		expect_zeroed(&rig, ino, from, to, size);
@@ -295,8 +268,9 @@ static void what_is_punched_or_zeroed_reads_as_zeroes(void **state)
 		kept_now = to == size ? zf_align_up(to, BLOCK) : zf_align_down(to, BLOCK);
 		from = zf_align_up(from, BLOCK);
 		kept_now = kept_now > from ? (kept_now - from) / BLOCK : 0;
-		assert_int_equal(blocks_of(&rig, ino), 15 - (modes[i % 3] == PUNCH ? kept_now : 0));
-		assert_int_equal(kept(&rig), modes[i % 3] == PUNCH ? 0 : kept_now);
+		assert_int_equal(data_rig_blocks(&rig, ino),
+				 15 - (modes[i % 3] == PUNCH ? kept_now : 0));
+		assert_int_equal(data_rig_kept(&rig), modes[i % 3] == PUNCH ? 0 : kept_now);
 		if (kept_now > 0) {
 			assert_int_equal(seek(&rig, ino, from, SEEK_HOLE) == from,
 					 modes[i % 3] == PUNCH);
@@ -314,21 +288,21 @@ static void small_files_can_be_punched_and_zeroed(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "part");
-	write_pattern(&rig, ino, 1, 0, 1000);
+	data_rig_write_pattern(&rig, ino, 1, 0, 1000);
 	data_rig_sync(&rig);
-	allocate(&rig, ino, PUNCH, 100, 50);
+	data_rig_allocate(&rig, ino, PUNCH, 100, 50);
 	expect_zeroed(&rig, ino, 100, 150, 1000);
 	data_rig_remount(&rig);
 	expect_zeroed(&rig, ino, 100, 150, 1000);
-	allocate(&rig, ino, PUNCH, 0, 1000);
+	data_rig_allocate(&rig, ino, PUNCH, 0, 1000);
 	data_rig_expect_zeroes(&rig, ino, 0, 1000);
-	assert_int_equal(blocks_of(&rig, ino), 0);
-	write_pattern(&rig, ino, 1, 0, 1000);
+	assert_int_equal(data_rig_blocks(&rig, ino), 0);
+	data_rig_write_pattern(&rig, ino, 1, 0, 1000);
 	data_rig_sync(&rig);
-	allocate(&rig, ino, ZERO, 0, 5000);
+	data_rig_allocate(&rig, ino, ZERO, 0, 5000);
 	data_rig_remount(&rig);
 	data_rig_expect_zeroes(&rig, ino, 0, 5000);
-	assert_int_equal(kept(&rig), 2);
+	assert_int_equal(data_rig_kept(&rig), 2);
 	data_rig_deinit(&rig);
 }
 
@@ -345,15 +319,15 @@ static void what_waits_for_a_punched_block_lands(void **state)
 
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
-		write_pattern(&rig, ino, 1, 10 * BLOCK, 10 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 10 * BLOCK, 10 * BLOCK);
 		start_flush(&rig, ino);
-		write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
+		data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
 		/* Nothing of it may land before the first ten. */
 		for (unsigned int n = 0; n < 40; n++)
 			zf_dev_poll(rig.dev, true);
 		zf_data_land(rig.fs);
-		assert_int_equal(blocks_of(&rig, ino), 20);
-		allocate(&rig, ino, modes[i], 0, 10 * BLOCK);
+		assert_int_equal(data_rig_blocks(&rig, ino), 20);
+		data_rig_allocate(&rig, ino, modes[i], 0, 10 * BLOCK);
 		data_rig_sync(&rig);
 		data_rig_crash(&rig);
 		assert_int_equal(data_rig_size(&rig, ino), 20 * BLOCK);
@@ -373,19 +347,19 @@ static void zeroing_makes_data_of_holes_and_of_allocated_space(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, 0, 0, 10 * BLOCK);
-	allocate(&rig, ino, ZERO | KEEP, 5 * BLOCK, 20 * BLOCK);
+	data_rig_allocate(&rig, ino, 0, 0, 10 * BLOCK);
+	data_rig_allocate(&rig, ino, ZERO | KEEP, 5 * BLOCK, 20 * BLOCK);
 	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);
-	allocate(&rig, ino, ZERO, 24 * BLOCK, 10 * BLOCK);
+	data_rig_allocate(&rig, ino, ZERO, 24 * BLOCK, 10 * BLOCK);
 	assert_int_equal(data_rig_size(&rig, ino), 34 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 2);
 	expect_extent(&extents.at[0], ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 5);
 	expect_extent(&extents.at[1], ZF_EXTENT_ZERO, 0, 5, 29);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), 5 * BLOCK);
-	assert_int_equal(kept(&rig), 34);
-	allocate(&rig, ino, PUNCH, 2 * BLOCK, 30 * BLOCK);
-	assert_int_equal(kept(&rig), 4);
+	assert_int_equal(data_rig_kept(&rig), 34);
+	data_rig_allocate(&rig, ino, PUNCH, 2 * BLOCK, 30 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 4);
 	data_rig_deinit(&rig);
 }
 
@@ -404,11 +378,11 @@ static void ranges_of_many_extents_are_done_in_several_transactions(void **state
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
 		for (unsigned int n = 0; n < 200; n++)
-			write_pattern(&rig, ino, 1, 2 * n * BLOCK, BLOCK);
+			data_rig_write_pattern(&rig, ino, 1, 2 * n * BLOCK, BLOCK);
 		data_rig_sync(&rig);
-		allocate(&rig, ino, modes[i], BLOCK, 396 * BLOCK);
+		data_rig_allocate(&rig, ino, modes[i], BLOCK, 396 * BLOCK);
 		data_rig_remount(&rig);
-		assert_int_equal(kept(&rig), kept_then[i]);
+		assert_int_equal(data_rig_kept(&rig), kept_then[i]);
 		data_rig_expect(&rig, ino, 1, 0, BLOCK);
 		data_rig_expect(&rig, ino, 1, 398 * BLOCK, BLOCK);
 		for (unsigned int n = 1; n < 198; n++) {
@@ -473,13 +447,13 @@ static void times_and_setuid_change_as_by_a_write(void **state)
 
 		ino = data_rig_make(&rig, name);
 		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &before), 0);
-		allocate(&rig, ino, modes[i], 0, BLOCK);
+		data_rig_allocate(&rig, ino, modes[i], 0, BLOCK);
 		after = attr_of(&rig, ino);
 		assert_int_equal(after.mode & 07777, 06755);
 		assert_true(after.mtime.nanoseconds > before.mtime.nanoseconds);
 		assert_true(after.ctime.nanoseconds > before.ctime.nanoseconds);
 		rig.ctx.uid = 1000;
-		allocate(&rig, ino, modes[i], 0, BLOCK);
+		data_rig_allocate(&rig, ino, modes[i], 0, BLOCK);
 		rig.ctx.uid = 0;
 		assert_int_equal(attr_of(&rig, ino).mode & 07777, 0755);
 	}
@@ -499,7 +473,7 @@ static void more_than_there_is_changes_nothing(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 3 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 3 * BLOCK);
 	data_rig_sync(&rig);
 	attr = attr_of(&rig, ino);
 	assert_int_equal(zf_fs_statfs(rig.fs, &statfs), 0);
@@ -514,11 +488,11 @@ static void more_than_there_is_changes_nothing(void **state)
 		assert_int_equal(now.size, attr.size);
 		assert_int_equal(now.blocks, attr.blocks);
 		assert_int_equal(now.mtime.nanoseconds, attr.mtime.nanoseconds);
-		assert_int_equal(kept(&rig), 0);
+		assert_int_equal(data_rig_kept(&rig), 0);
 	}
 	data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
 	/* The metadata for it is set aside too. */
-	allocate(&rig, ino, 0, 0, room / 8 * 7);
+	data_rig_allocate(&rig, ino, 0, 0, room / 8 * 7);
 	assert_int_equal(zf_fs_statfs(rig.fs, &after), 0);
 	assert_true(after.blocks_available * BLOCK < room / 8);
 	data_rig_truncate(&rig, ino, 0);

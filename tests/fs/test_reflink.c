@@ -13,19 +13,12 @@
 
 static uint8_t buf[8 * MIB], wanted[8 * MIB];
 
-static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-			  size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
 /* A file of `len` bytes that have landed. */
 static uint64_t make_file(struct data_rig *rig, const char *name, uint64_t seed, size_t len)
 {
 	uint64_t ino = data_rig_make(rig, name);
 
-	write_pattern(rig, ino, seed, 0, len);
+	data_rig_write_pattern(rig, ino, seed, 0, len);
 	data_rig_sync(rig);
 	return ino;
 }
@@ -107,10 +100,10 @@ static void dirty_data_of_the_source_is_copied(void **state)
 	data_rig_init(&rig, &options);
 	in = data_rig_make(&rig, "in");
 	out = data_rig_make(&rig, "out");
-	write_pattern(&rig, in, 1, 0, 100 * BLOCK);
+	data_rig_write_pattern(&rig, in, 1, 0, 100 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 100 * BLOCK), 100 * BLOCK);
 	assert_true(shared_extents(&rig, out) > 0);
-	write_pattern(&rig, in, 2, 10 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, in, 2, 10 * BLOCK, BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 100 * BLOCK), 100 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 2, 10 * BLOCK, BLOCK);
 	expect(&rig, out, 11 * BLOCK, 1, 11 * BLOCK, 89 * BLOCK);
@@ -129,7 +122,7 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	in = make_file(&rig, "in", 1, 20 * BLOCK);
 	out = data_rig_make(&rig, "out");
 	/* Dirty before the range, in it, and behind it. */
-	write_pattern(&rig, out, 2, 0, 40 * BLOCK);
+	data_rig_write_pattern(&rig, out, 2, 0, 40 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 10 * BLOCK, 20 * BLOCK), 20 * BLOCK);
 	expect(&rig, out, 0, 2, 0, 10 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 1, 0, 20 * BLOCK);
@@ -139,7 +132,7 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	expect(&rig, out, 10 * BLOCK, 1, 0, 20 * BLOCK);
 	expect(&rig, out, 30 * BLOCK, 2, 30 * BLOCK, 10 * BLOCK);
 	/* Nothing before it: then what is dirty need not land, and must not. */
-	write_pattern(&rig, out, 3, 0, 25 * BLOCK);
+	data_rig_write_pattern(&rig, out, 3, 0, 25 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 20 * BLOCK), 20 * BLOCK);
 	data_rig_sync(&rig);
 	expect(&rig, out, 0, 1, 0, 20 * BLOCK);
@@ -184,7 +177,7 @@ static void holes_stay_holes(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	in = data_rig_make(&rig, "in");
-	write_pattern(&rig, in, 1, 10 * BLOCK, 5 * BLOCK);
+	data_rig_write_pattern(&rig, in, 1, 10 * BLOCK, 5 * BLOCK);
 	data_rig_truncate(&rig, in, 30 * BLOCK + 77);
 	out = make_file(&rig, "out", 2, 30 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 30 * BLOCK + 77);
@@ -220,7 +213,7 @@ static void allocated_space_becomes_a_hole(void **state)
 	assert_int_equal(zf_fs_statfs(rig.fs, &before), 0);
 	allocate(&rig, out, 0, 4 * MIB);
 	/* Lent to what is in memory when the copy comes. */
-	write_pattern(&rig, out, 2, 0, 4 * BLOCK);
+	data_rig_write_pattern(&rig, out, 2, 0, 4 * BLOCK);
 	allocate(&rig, in, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * MIB), 4 * MIB);
 	get_attr(&rig, out, &attr);
@@ -245,7 +238,7 @@ static void a_hole_replaces_thousands_of_extents(void **state)
 	data_rig_truncate(&rig, in, 8 * MIB);
 	out = data_rig_make(&rig, "out");
 	for (unsigned int i = 0; i < 1000; i++)
-		write_pattern(&rig, out, 2, (uint64_t)i * 2 * BLOCK, BLOCK);
+		data_rig_write_pattern(&rig, out, 2, (uint64_t)i * 2 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
 	copied = data_rig_make(&rig, "copied");
 	assert_int_equal(copy(&rig, out, 0, copied, 0, 8 * MIB), 1999 * BLOCK);
@@ -314,7 +307,7 @@ static void small_files_are_copied(void **state)
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 1000);
 	expect(&rig, out, 0, 1, 0, 1000);
 	/* Grown, the item goes on standing for the first block. */
-	write_pattern(&rig, in, 1, 5 * BLOCK, 3 * BLOCK);
+	data_rig_write_pattern(&rig, in, 1, 5 * BLOCK, 3 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 8 * BLOCK);
 	expect(&rig, out, 0, 1, 0, 1000);
 	data_rig_expect_zeroes(&rig, out, 1000, 5 * BLOCK - 1000);
@@ -342,9 +335,9 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	/* The end of a source that was cut there. */
 	data_rig_truncate(&rig, in, 9 * BLOCK + 20);
 	data_rig_truncate(&rig, out, 0);
-	write_pattern(&rig, out, 3, 0, 100);
+	data_rig_write_pattern(&rig, out, 3, 0, 100);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 9 * BLOCK + 20);
-	write_pattern(&rig, out, 3, 11 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, out, 3, 11 * BLOCK, BLOCK);
 	data_rig_expect_zeroes(&rig, out, 9 * BLOCK + 20, 2 * BLOCK - 20);
 	expect(&rig, out, 0, 1, 0, 9 * BLOCK + 20);
 	/* And a copy far behind an end in the middle of a block. */
@@ -370,9 +363,9 @@ static void overwriting_a_copy_leaves_the_others(void **state)
 	in = make_file(&rig, "in", 1, 100 * BLOCK);
 	out = data_rig_make(&rig, "out");
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 100 * BLOCK);
-	write_pattern(&rig, out, 2, 50 * BLOCK, BLOCK);
-	write_pattern(&rig, out, 2, 0, 100);
-	write_pattern(&rig, in, 3, 99 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, out, 2, 50 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, out, 2, 0, 100);
+	data_rig_write_pattern(&rig, in, 3, 99 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_live_blocks(&rig), 103);
 	expect(&rig, in, 0, 1, 0, 99 * BLOCK);
@@ -382,7 +375,7 @@ static void overwriting_a_copy_leaves_the_others(void **state)
 	expect(&rig, out, 50 * BLOCK, 2, 50 * BLOCK, BLOCK);
 	expect(&rig, out, 51 * BLOCK, 1, 51 * BLOCK, 49 * BLOCK);
 	/* The same block of the other: now nobody has it. */
-	write_pattern(&rig, in, 4, 50 * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, in, 4, 50 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_live_blocks(&rig), 103);
 	data_rig_deinit(&rig);
@@ -439,7 +432,7 @@ static void a_block_is_named_a_thousand_times(void **state)
 	data_rig_remount(&rig);
 	for (unsigned int i = 0; i < 1000; i++)
 		expect(&rig, out, (uint64_t)i * 3 * BLOCK, 1, i % 2 * BLOCK, BLOCK);
-	write_pattern(&rig, in, 2, 0, 2 * BLOCK);
+	data_rig_write_pattern(&rig, in, 2, 0, 2 * BLOCK);
 	data_rig_truncate(&rig, out, 3 * BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_live_blocks(&rig), 4);
@@ -464,7 +457,7 @@ static void a_write_replaces_many_shared_extents(void **state)
 				 BLOCK);
 	assert_int_equal(shared_extents(&rig, out), 32);
 	assert_int_equal(data_rig_live_blocks(&rig), 64 + 32);
-	write_pattern(&rig, out, 3, BLOCK / 2, 60 * BLOCK);
+	data_rig_write_pattern(&rig, out, 3, BLOCK / 2, 60 * BLOCK);
 	data_rig_sync(&rig);
 	expect(&rig, out, BLOCK / 2, 3, BLOCK / 2, 60 * BLOCK);
 	assert_int_equal(data_rig_live_blocks(&rig), 64 + 63);
@@ -578,7 +571,7 @@ static void a_copy_survives_a_crash_once_synced(void **state)
 	out = data_rig_make(&rig, "out");
 	assert_int_equal(copy(&rig, in, 0, out, BLOCK, 3 * MIB), 3 * MIB);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, out, true), 0);
-	write_pattern(&rig, in, 2, 0, MIB);
+	data_rig_write_pattern(&rig, in, 2, 0, MIB);
 	data_rig_unlink(&rig, "in", in);
 	data_rig_crash(&rig);
 	expect(&rig, out, BLOCK, 1, 0, 3 * MIB);

@@ -15,37 +15,6 @@
 #define ZERO  FALLOC_FL_ZERO_RANGE
 #define WRITE ZF_FALLOC_WRITE_ZEROES
 
-static uint8_t buf[1 << 20];
-
-static void write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
-			  size_t len)
-{
-	data_rig_fill(seed, offset, buf, len);
-	data_rig_write(rig, ino, offset, buf, len);
-}
-
-static void allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len)
-{
-	assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, ino, mode, offset, len), 0);
-}
-
-static uint64_t blocks_of(struct data_rig *rig, uint64_t ino)
-{
-	struct zf_attr attr;
-
-	assert_int_equal(zf_fs_getattr(rig->fs, &rig->ctx, ino, &attr), 0);
-	return attr.blocks / (BLOCK / 512);
-}
-
-/* In blocks. */
-static uint64_t kept(struct data_rig *rig)
-{
-	struct zf_space space;
-
-	zf_alloc_get_space(zf_fs_alloc(rig->fs), &space);
-	return space.kept / BLOCK;
-}
-
 /* -1: there is none. */
 static int64_t seek(struct data_rig *rig, uint64_t ino, uint64_t offset, int whence)
 {
@@ -93,18 +62,18 @@ static void it_counts_as_written_and_keeps_space_twice(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, WRITE, 0, 10 * BLOCK);
+	data_rig_allocate(&rig, ino, WRITE, 0, 10 * BLOCK);
 	data_rig_remount(&rig);
 	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);
-	assert_int_equal(blocks_of(&rig, ino), 10);
-	assert_int_equal(kept(&rig), 20);
+	assert_int_equal(data_rig_blocks(&rig, ino), 10);
+	assert_int_equal(data_rig_kept(&rig), 20);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), 0);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_HOLE), 10 * BLOCK);
 	data_rig_expect_zeroes(&rig, ino, 0, 10 * BLOCK);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 10});
 	/* Once more is nothing new. */
-	allocate(&rig, ino, WRITE, 2 * BLOCK, 5 * BLOCK);
-	assert_int_equal(kept(&rig), 20);
+	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK, 5 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 20);
 	data_rig_deinit(&rig);
 }
 
@@ -113,15 +82,15 @@ static void prepare(struct data_rig *rig, uint64_t ino, unsigned int blocks)
 {
 	struct zf_inode *inode;
 
-	write_pattern(rig, ino, 1, 0, blocks * BLOCK);
+	data_rig_write_pattern(rig, ino, 1, 0, blocks * BLOCK);
 	data_rig_sync(rig);
 	for (unsigned int i = 0; i < blocks; i += 3)
-		write_pattern(rig, ino, 1, i * BLOCK, BLOCK);
+		data_rig_write_pattern(rig, ino, 1, i * BLOCK, BLOCK);
 	assert_int_equal(zf_inode_get(rig->fs, ino, &inode), 0);
 	assert_int_equal(zf_data_flush(inode, false), 0);
 	zf_inode_put(inode);
 	for (unsigned int i = 1; i < blocks; i += 3)
-		write_pattern(rig, ino, 1, i * BLOCK, BLOCK);
+		data_rig_write_pattern(rig, ino, 1, i * BLOCK, BLOCK);
 }
 
 static void whatever_was_there_reads_as_zeroes(void **state)
@@ -146,7 +115,7 @@ static void whatever_was_there_reads_as_zeroes(void **state)
 		data_rig_init(&rig, &options);
 		ino = data_rig_make(&rig, "file");
 		prepare(&rig, ino, 14);
-		allocate(&rig, ino, WRITE, from, to - from);
+		data_rig_allocate(&rig, ino, WRITE, from, to - from);
 		for (unsigned int look = 0; look < 3; look++) {
 			assert_int_equal(data_rig_size(&rig, ino), size);
 			data_rig_expect(&rig, ino, 1, 0, from);
@@ -171,14 +140,14 @@ static void allocated_space_and_holes_become_written(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, 0, 0, 4 * BLOCK);
-	allocate(&rig, ino, ZERO, 6 * BLOCK, 4 * BLOCK);
-	assert_int_equal(kept(&rig), 8);
+	data_rig_allocate(&rig, ino, 0, 0, 4 * BLOCK);
+	data_rig_allocate(&rig, ino, ZERO, 6 * BLOCK, 4 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 8);
 	/* In part of a block too: there is nothing in it that could be lost. */
-	allocate(&rig, ino, WRITE, 2 * BLOCK + 10, 6 * BLOCK);
+	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK + 10, 6 * BLOCK);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 2},
 		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 2, 7}, {ZF_EXTENT_ZERO, 0, 9, 1});
-	assert_int_equal(kept(&rig), 2 + 14 + 1);
+	assert_int_equal(data_rig_kept(&rig), 2 + 14 + 1);
 	data_rig_deinit(&rig);
 }
 
@@ -196,12 +165,13 @@ static void its_size_does_not_matter(void **state)
 	ino = data_rig_make(&rig, "file");
 	data_rig_sync(&rig);
 	zf_dev_get_stats(rig.dev, &before);
-	allocate(&rig, ino, WRITE, 0, len);
+	data_rig_allocate(&rig, ino, WRITE, 0, len);
 	data_rig_sync(&rig);
 	zf_dev_get_stats(rig.dev, &after);
 	assert_true(after.write_bytes - before.write_bytes < 1 << 20);
 	assert_int_equal(after.append_bytes, before.append_bytes);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, (UINT64_C(10) << 30) / BLOCK});
+	EXPECT_EXTENTS(&rig, ino,
+		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, (UINT64_C(10) << 30) / BLOCK});
 	data_rig_deinit(&rig);
 }
 
@@ -216,23 +186,23 @@ static void what_overwrites_it_has_its_spare_space(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
+	data_rig_allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
 	for (unsigned int i = 0; i < 2; i++) {
-		write_pattern(&rig, ino, i, 2 * BLOCK, 2 * BLOCK);
+		data_rig_write_pattern(&rig, ino, i, 2 * BLOCK, 2 * BLOCK);
 		data_rig_remount(&rig);
 		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 2},
 			       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 2, 2},
 			       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 4, 4});
-		assert_int_equal(kept(&rig), 14);
+		assert_int_equal(data_rig_kept(&rig), 14);
 	}
 	/* One append; but only a part of it lies where it was zeroed. */
-	write_pattern(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
 	data_rig_remount(&rig);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 2},
 		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 2, 2},
 		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 4, 2},
 		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 6, 2}, {ZF_EXTENT_DATA, 0, 8, 2});
-	assert_int_equal(kept(&rig), 2 * 4 + 4);
+	assert_int_equal(data_rig_kept(&rig), 2 * 4 + 4);
 	data_rig_expect(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
 	data_rig_deinit(&rig);
 }
@@ -246,22 +216,22 @@ static void spare_space_ends_with_what_has_it(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
-	write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
+	data_rig_allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
 	data_rig_sync(&rig);
-	assert_int_equal(kept(&rig), 4 + 8);
+	assert_int_equal(data_rig_kept(&rig), 4 + 8);
 	/* Zeroing it in another way takes nothing away. */
-	allocate(&rig, ino, ZERO, 2 * BLOCK, BLOCK);
-	assert_int_equal(kept(&rig), 5 + 8);
-	allocate(&rig, ino, PUNCH, 0, 2 * BLOCK);
-	assert_int_equal(kept(&rig), 3 + 8);
+	data_rig_allocate(&rig, ino, ZERO, 2 * BLOCK, BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 5 + 8);
+	data_rig_allocate(&rig, ino, PUNCH, 0, 2 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 3 + 8);
 	data_rig_truncate(&rig, ino, 4 * BLOCK);
-	assert_int_equal(kept(&rig), 3);
+	assert_int_equal(data_rig_kept(&rig), 3);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 2, 1},
 		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 3, 1});
 	data_rig_unlink(&rig, "file", ino);
 	data_rig_sync(&rig);
-	assert_int_equal(kept(&rig), 0);
+	assert_int_equal(data_rig_kept(&rig), 0);
 	data_rig_deinit(&rig);
 }
 
@@ -275,13 +245,13 @@ static void a_small_file_stays_in_its_block(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	allocate(&rig, ino, WRITE, 0, 1000);
+	data_rig_allocate(&rig, ino, WRITE, 0, 1000);
 	for (unsigned int i = 0; i < 2; i++) {
-		write_pattern(&rig, ino, i, 0, 1000);
+		data_rig_write_pattern(&rig, ino, i, 0, 1000);
 		data_rig_remount(&rig);
 		data_rig_expect(&rig, ino, i, 0, 1000);
 		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 0, 1});
-		assert_int_equal(kept(&rig), 1);
+		assert_int_equal(data_rig_kept(&rig), 1);
 	}
 	data_rig_deinit(&rig);
 }
@@ -296,10 +266,10 @@ static void a_copy_has_none_of_it(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
 	copy = data_rig_make(&rig, "copy");
-	allocate(&rig, ino, WRITE, 0, 16 * BLOCK);
-	write_pattern(&rig, ino, 1, 0, 16 * BLOCK);
+	data_rig_allocate(&rig, ino, WRITE, 0, 16 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 16 * BLOCK);
 	data_rig_sync(&rig);
-	allocate(&rig, copy, WRITE, 0, 4 * BLOCK);
+	data_rig_allocate(&rig, copy, WRITE, 0, 4 * BLOCK);
 	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, ino, 0, copy, 0, 16 * BLOCK),
 			 16 * BLOCK);
 	data_rig_remount(&rig);
@@ -307,11 +277,11 @@ static void a_copy_has_none_of_it(void **state)
 	/* But where the target was zeroed it stays as it is. */
 	EXPECT_EXTENTS(&rig, copy, {ZF_EXTENT_DATA, ZF_EXTENT_SHARED | ZF_EXTENT_SPARE, 0, 4},
 		       {ZF_EXTENT_DATA, ZF_EXTENT_SHARED, 4, 12});
-	assert_int_equal(kept(&rig), 16 + 4);
-	write_pattern(&rig, ino, 2, 0, 16 * BLOCK);
+	assert_int_equal(data_rig_kept(&rig), 16 + 4);
+	data_rig_write_pattern(&rig, ino, 2, 0, 16 * BLOCK);
 	data_rig_remount(&rig);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 0, 16});
-	assert_int_equal(kept(&rig), 16 + 4);
+	assert_int_equal(data_rig_kept(&rig), 16 + 4);
 	data_rig_expect(&rig, copy, 1, 0, 16 * BLOCK);
 	data_rig_deinit(&rig);
 }
@@ -328,16 +298,16 @@ static void without_room_for_all_of_it_nothing_changes(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	write_pattern(&rig, ino, 1, 0, 3 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 3 * BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(zf_fs_statfs(rig.fs, &statfs), 0);
 	room = statfs.blocks_available * BLOCK;
 	/* It is needed twice. */
 	assert_int_equal(zf_fs_fallocate(rig.fs, &rig.ctx, ino, WRITE, BLOCK, room / 2), -ENOSPC);
 	assert_int_equal(data_rig_size(&rig, ino), 3 * BLOCK);
-	assert_int_equal(kept(&rig), 0);
+	assert_int_equal(data_rig_kept(&rig), 0);
 	data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
-	allocate(&rig, ino, WRITE, BLOCK, room / 16 * 7);
+	data_rig_allocate(&rig, ino, WRITE, BLOCK, room / 16 * 7);
 	data_rig_deinit(&rig);
 }
 

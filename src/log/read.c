@@ -102,6 +102,7 @@ static int read_zone(struct reading *reading, struct zf_dev *dev, const struct z
 		.sequence = super->log_sequence,
 		.found = keep,
 		.arg = reading,
+		.unreadable = &reading->found->unreadable,
 	};
 	struct zf_zone_info info;
 	int r = zf_dev_report(dev, super->log_zone[reading->which], 1, &info);

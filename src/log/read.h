@@ -44,6 +44,7 @@ struct zf_log_found {
 	size_t body_count;
 	uint64_t records;	   /* that the bodies were taken from */
 	uint64_t ignored;	   /* valid ones behind a gap */
+	uint64_t unreadable;	   /* blocks: records may be there, and be read the next time */
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */
 	/* Where the last valid record of each named zone ends, bytes in the zone: after an unclean

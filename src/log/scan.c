@@ -41,6 +41,7 @@ static int load_one_by_one(struct window *window)
 			return r;
 		memset(window->buf + at, 0, ZF_BLOCK_SIZE);
 		bad += ZF_BLOCK_SIZE;
+		++*scan->unreadable;
 		zf_report(scan->report, ZF_REPORT_WARNING, "log: cannot read the block at %" PRIu64,
 			  scan->place.zone_address + window->first + at);
 	}

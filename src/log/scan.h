@@ -29,6 +29,7 @@ struct zf_log_scan {
 	int (*found)(void *arg, uint64_t address, const struct zf_log_record *record,
 		     const void *blocks);
 	void *arg;
+	uint64_t *unreadable; /* counts blocks */
 };
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fsync through the intent log where something comes in between. */
 #include <errno.h>
+#include <string.h>
 
 #include "fs/append.h"
 #include "fs/data_rig.h"
@@ -143,6 +144,69 @@ static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 	}
 }
 
+/* ---- a log that cannot be read whole ---- */
+
+static void count_unreadable(void *arg, enum zf_report_level level, const char *message)
+{
+	(void)level;
+	*(unsigned int *)arg += strstr(message, "log: cannot read") != NULL;
+}
+
+/* The epoch after a mount for which these two reads fail; 0: they were none of the log's. */
+static uint64_t epoch_after(const struct zf_sim *sim, uint64_t nth)
+{
+	struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = nth, .error = -EIO};
+	const struct zf_mount_options options = {0};
+	struct zf_sim *clone = zf_sim_clone(sim);
+	const struct zf_super *super;
+	unsigned int unreadable = 0, stepped_over;
+	struct zf_report report = {count_unreadable, &unreadable};
+	struct zf_dev *dev;
+	struct zf_fs *fs;
+	uint64_t epoch = 0;
+
+	assert_int_equal(zf_sim_open(clone, NULL, &dev), 0);
+	zf_sim_add_fault(clone, &fault);
+	fault.nth++;
+	zf_sim_add_fault(clone, &fault);
+	if (zf_fs_mount(dev, &options, &report, &fs) == 0) {
+		assert_int_equal(zf_ring_newest(zf_fs_ring(fs), &super, &stepped_over), 0);
+		epoch = unreadable > 0 ? super->log_epoch : 0;
+		zf_fs_abandon(fs);
+	}
+	zf_dev_close(dev);
+	zf_sim_free(clone);
+	return epoch;
+}
+
+/* The record in a block that is read the next time shall be none of this mount's. */
+static void a_log_block_that_cannot_be_read_ends_the_epoch(void **state)
+{
+	const struct zf_super *super;
+	unsigned int stepped_over, seen = 0;
+	struct data_rig rig;
+	uint64_t before, ino;
+
+	(void)state;
+	open_rig(&rig);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	assert_int_equal(zf_ring_newest(zf_fs_ring(rig.fs), &super, &stepped_over), 0);
+	before = super->log_epoch;
+	zf_fs_abandon(rig.fs);
+	zf_dev_close(rig.dev);
+	zf_sim_crash(rig.sim, 1, ZF_SIM_CUT_DEVICE);
+	for (uint64_t nth = 1; nth <= 40; nth++) {
+		uint64_t epoch = epoch_after(rig.sim, nth);
+
+		seen += epoch > 0;
+		assert_true(epoch == 0 || epoch == before + 1);
+	}
+	assert_true(seen > 0);
+	zf_sim_free(rig.sim);
+}
+
 /* ---- for one record and no more ---- */
 
 static int sync_by_record(struct data_rig *rig, uint64_t ino)
@@ -234,6 +298,7 @@ int main(void)
 		cmocka_unit_test(a_commit_may_come_before_what_rode_has_landed),
 		cmocka_unit_test(a_file_keeps_its_size_when_its_data_is_lost),
 		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
+		cmocka_unit_test(a_log_block_that_cannot_be_read_ends_the_epoch),
 		cmocka_unit_test(what_takes_more_than_a_record_is_left_to_who_may_wait),
 		cmocka_unit_test(nothing_is_reset_before_a_record_of_this_mount),
 	};

@@ -577,13 +577,14 @@ static void fail_reads(struct sim_rig *rig, uint64_t first, uint64_t last)
 	}
 }
 
-static uint64_t records_read(struct sim_rig *rig)
+static uint64_t records_read(struct sim_rig *rig, uint64_t unreadable)
 {
 	struct zf_log_found found;
 	uint64_t records;
 
 	assert_int_equal(zf_log_read(rig->dev, &rig->super, NULL, &found), 0);
 	records = found.records;
+	assert_int_equal(found.unreadable, unreadable);
 	zf_log_found_free(&found);
 	return records;
 }
@@ -593,14 +594,14 @@ static void a_block_that_cannot_be_read_is_a_gap(void **state)
 	struct sim_rig rig;
 
 	sim_setup(&rig);
-	assert_int_equal(records_read(&rig), 3);
+	assert_int_equal(records_read(&rig, 0), 3);
 	/* The large read fails, and all of its blocks can be read one by one. */
 	fail_reads(&rig, 1, 1);
-	assert_int_equal(records_read(&rig), 3);
+	assert_int_equal(records_read(&rig, 0), 3);
 	/* The large one, and the second block. */
 	fail_reads(&rig, 1, 1);
 	fail_reads(&rig, 3, 3);
-	assert_int_equal(records_read(&rig), 1);
+	assert_int_equal(records_read(&rig, 1), 1);
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
 	sim_teardown(&rig);
 }
@@ -614,7 +615,7 @@ static void a_device_that_reads_nothing_is_an_error(void **state)
 	fail_reads(&rig, 1, 4);
 	assert_int_equal(zf_log_read(rig.dev, &rig.super, NULL, &found), -EIO);
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
-	assert_int_equal(records_read(&rig), 3);
+	assert_int_equal(records_read(&rig, 0), 3);
 	sim_teardown(&rig);
 }
 

@@ -250,8 +250,9 @@ int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
  * mode: 0, FALLOC_FL_KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE],
  * ZF_FALLOC_WRITE_ZEROES; others -EOPNOTSUPP. Space that 0, KEEP_SIZE and ZERO_RANGE allocate is the
  * file's: the first write to each block of it does not fail for want of space; what WRITE_ZEROES
- * has zeroed can be overwritten again and again (docs/write-zeroes.md). -ENOSPC: not for the whole
- * range; nothing has changed, but that WRITE_ZEROES may have zeroed the front of it in place.
+ * has zeroed can be overwritten twice, and again as zones come back (docs/write-zeroes.md).
+ * -ENOSPC: not for the whole range; nothing has changed, but that WRITE_ZEROES may have zeroed the
+ * front of it in place.
  */
 int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
 		    uint64_t offset, uint64_t len);

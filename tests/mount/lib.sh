@@ -167,6 +167,13 @@ stop() { "$UMOUNT_ZFUSE" "$mnt"; }
 # is_gone PID: it has ended, reaped or not.
 is_gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
 
+# ended PID: waits until it has. What was killed may have to wait for a disk that stalls: what it waits for is shown.
+ended() {
+	within 120 is_gone "$1" && return
+	grep -H . "/proc/$1"/task/*/{comm,wchan,stack} >&2 2>/dev/null
+	return 1
+}
+
 remount() { stop && start "$@"; }
 
 # check_image: everything on the unmounted device fits together.

@@ -60,10 +60,11 @@ struct zf_zone {
 	bool unusable;	      /* read-only, offline, or a reset failed */
 	uint8_t summary;      /* enum zf_summary_state */
 	bool resetting;
-	bool stuck; /* a metadata zone whose live nodes cannot be read from it, so not be moved */
+	bool stuck; /* some of what is live in it cannot be read, and so not be moved out */
 	bool log_closed : 1; /* the log's: full, or an append failed; takes no more records */
 	bool held : 1;	     /* records that a mount will replay name bytes in it */
 	bool warm : 1;	     /* empty: see struct zf_zone_info */
+	bool reclaimed : 1;  /* what is live in it is being moved out */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -212,6 +213,61 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
  */
 void zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address);
 void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
+
+/* ---- reclaim (reclaim.c) ---- */
+
+/*
+ * A zone of data comes back when nothing in it is live. Where the rest of it is garbage, what is
+ * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is next,
+ * where there is room to move to, and how much of that is wanted.
+ *
+ * Room in zones, all of them beyond those that metadata, the log and accepted data need:
+ *
+ *      empty   can be opened now
+ *      coming  nothing is live in them: commits and resets give them back
+ *      target  of empty + coming: below that reclaim works
+ *
+ * KEPT_FOR_RECLAIM of the empty ones no user's data may open: they are what survivors move to, and
+ * what writers use up while commits give others back. The COLD stream's zone is one of these.
+ */
+enum zf_reclaim_need {
+	ZF_RECLAIM_IN_PEACE, /* the best benefit for its cost, by garbage and age (design: ages) */
+	ZF_RECLAIM_URGENT,   /* somebody waits for room: the most garbage, however little that is */
+};
+
+struct zf_reclaim_room {
+	uint32_t zones;	       /* that data could be in: without super, metadata, log, in place */
+	uint32_t empty, coming, target;
+	uint32_t low;	       /* of empty ones: with fewer a commit is worth it for what is coming */
+	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
+};
+void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
+
+/* Mount option: zones of the target besides the least that there must be. */
+void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
+
+/*
+ * The next victim: marked, and held as by a reader, until zf_alloc_reclaim_end(). Not a stream's, the
+ * log's, one with appends in flight, nor one that is stuck. One caller at a time. -ENOENT: none that
+ * would give anything back.
+ */
+int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
+			   uint32_t *ret_zone_no);
+/* `stuck`: some of it could not be read. It is no victim again before it is reset. */
+void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
+
+/*
+ * Sets room aside in the COLD stream for what is moved: used up by zf_alloc_append_begin(COLD), or
+ * given back by zf_alloc_unreserve_cold(). -ENOSPC: neither its zone nor an empty one has it.
+ */
+int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks);
+void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
+
+/*
+ * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came back?
+ * Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
+ */
+bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 /* ---- the log's zones (log.c) ---- */
 

@@ -87,6 +87,8 @@ struct zf_alloc {
 				    */
 
 	uint64_t reserved_blocks, reserved_items;
+	uint64_t cold_blocks;	 /* reserved for what reclaim moves */
+	uint32_t reclaim_target; /* zones, besides the least */
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
 	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */

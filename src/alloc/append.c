@@ -9,6 +9,7 @@
 int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
 			  struct zf_append_grant *ret_grant)
 {
+	uint64_t *reserved = role == ZF_ROLE_COLD ? &alloc->cold_blocks : &alloc->reserved_blocks;
 	uint32_t *stream = &alloc->data_zone[role];
 	uint64_t blocks = want >> ZF_BLOCK_SHIFT;
 	uint64_t limit = alloc->geometry->append_limit >> ZF_BLOCK_SHIFT;
@@ -43,8 +44,8 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	zone->pending += (uint32_t)blocks;
 	zone->summary = ZF_SUMMARY_PRESENT;
 	zf_alloc_set_pointer_locked(alloc, *stream, zone->pointer + (uint32_t)blocks);
-	assert(alloc->reserved_blocks >= blocks);
-	alloc->reserved_blocks -= blocks;
+	assert(*reserved >= blocks);
+	*reserved -= blocks;
 	if (zone->pointer == zone->capacity)
 		*stream = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);

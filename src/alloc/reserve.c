@@ -19,15 +19,23 @@ static uint64_t item_blocks(const struct zf_alloc *alloc, uint64_t items)
 	return (items * ITEM_BYTES * alloc->copies + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
 }
 
-uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc)
+/* Empty zones that `wanted` blocks take, beside what the stream has. */
+static uint32_t zones_for(const struct zf_alloc *alloc, enum zf_role role, uint64_t wanted)
 {
-	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
-	uint64_t wanted = alloc->reserved_blocks + zf_alloc_kept_claim_locked(alloc);
+	uint64_t room = zf_alloc_stream_room_locked(alloc, role);
 	uint64_t per_zone = capacity_blocks(alloc);
 
 	if (wanted <= room)
 		return 0;
 	return (uint32_t)((wanted - room + per_zone - 1) / per_zone);
+}
+
+uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc)
+{
+	uint64_t hot = alloc->reserved_blocks + zf_alloc_kept_claim_locked(alloc);
+
+	return zones_for(alloc, ZF_ROLE_HOT, hot) +
+	       zones_for(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
 }
 
 uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserve_class class)

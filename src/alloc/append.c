@@ -90,8 +90,7 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
 	pointer = (uint64_t)alloc->zones[zone_no].pointer << ZF_BLOCK_SHIFT;
 	role = alloc->zones[zone_no].role;
 	zf_mutex_unlock(&alloc->lock);
-	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE ||
-	    (role == ZF_ROLE_OVERWRITE) != in_place)
+	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE || (role == ZF_ROLE_OVERWRITE) != in_place)
 		return zf_report_corrupt(alloc->report, "extent", address,
 					 "zone has role %u, expected one for data %s", role,
 					 in_place ? "in place" : "by appends");

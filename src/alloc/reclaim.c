@@ -14,7 +14,8 @@ static bool is_victim(const struct zf_alloc *alloc, uint32_t zone_no)
 	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && zone->live > 0 &&
 	       zone->pending == 0 && !zone->unusable && !zone->pointer_unknown &&
 	       !zone->resetting && !zone->held && !zone->stuck && !zone->reclaimed &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no) && !zf_alloc_is_log_locked(alloc, zone_no);
+	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	       !zf_alloc_is_log_locked(alloc, zone_no);
 }
 
 /* What its reset would give back, in blocks. */
@@ -23,8 +24,7 @@ static uint32_t gain(const struct zf_zone *zone)
 	return zone->capacity - zone->live;
 }
 
-int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
-			   uint32_t *ret_zone_no)
+int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)
 {
 	uint32_t best = NO_ZONE;
 

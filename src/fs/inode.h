@@ -42,6 +42,7 @@
 #include "btree/tree.h"
 #include "fs/data.h"
 #include "fs/fs.h"
+#include "fs/reclaim.h"
 #include "txn/txn.h"
 
 struct zf_op;
@@ -170,6 +171,7 @@ struct zf_fs {
 	/* Up to this generation, one of them was truncated to nothing and not closed (fs/close.h). */
 	_Atomic uint64_t closings_lost;
 
+	struct zf_reclaim reclaim;
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
 };

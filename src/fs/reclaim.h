@@ -11,41 +11,57 @@
  * inode names just these bytes now, and again when it is swapped.
  *
  * Moving. Pieces go in the order of the files, so what was scattered lies together afterwards. They
- * are verified against their checksums as they are read (P4): a block that is wrong is reported, and
- * stays where it is. Nothing is locked while data moves; a file that is written meanwhile keeps what
- * was written.
+ * are verified against their checksums as they are read (P4): a block that is wrong is reported,
+ * and stays where it is. Nothing is locked while data moves; a file that is written meanwhile keeps
+ * what was written.
  *
- * Swapping. Under the inode's lock, in the running transaction: extents name the new place instead of
- * the old, byte for byte what they named; all else about the file stays as it is. The log need not
- * know: until the transaction is durable its zones stand, and afterwards the log begins behind it. But a record
- * that names the new place must not be durable before the data (write_mark, fs/data.h).
- * Bytes that several extents name are moved once, and each name is swapped by itself.
+ * Swapping. Under the inode's lock, in the running transaction: extents name the new place instead
+ * of the old, byte for byte what they named; all else about the file stays as it is. The log need
+ * not know: until the transaction is durable its zones stand, and afterwards the log begins behind
+ * it. But a record that names the new place must not be durable before the data (write_mark,
+ * fs/data.h). Bytes that several extents name are moved once, and each name is swapped by itself.
  *
  * The victim is held as by a reader all the time, and a mount after a cut finds either place.
  *
- * Who runs it: the background, below alloc's target; and whoever waits for room, one at a time: those
- * who come meanwhile find what it did. No lock and no join is held around any call of this file.
+ * Who runs it: the background, below alloc's target; and whoever waits for room, one at a time:
+ * those who come meanwhile find what it did. No lock and no join is held around any call of this
+ * file.
  */
 #ifndef ZF_FS_RECLAIM_H
 #define ZF_FS_RECLAIM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "alloc/alloc.h"
+#include "base/lock.h"
 
 struct zf_fs;
 
 /* Of this mount. Bytes, but for the first two and `stuck`. */
 struct zf_reclaim_stats {
-	uint64_t victims;   /* zones */
-	uint64_t emptied;   /* of these, wholly */
-	uint64_t live;	    /* in them when they were chosen */
+	uint64_t victims; /* zones */
+	uint64_t emptied; /* of these, wholly */
+	uint64_t live;	  /* in them when they were chosen */
 	uint64_t moved;
-	uint64_t changed;   /* copied, and then no longer what the file had */
-	uint64_t stuck;	    /* zones with blocks that could not be read */
+	uint64_t changed;	 /* copied, and then no longer what the file had */
+	uint64_t stuck;		 /* zones with blocks that could not be read */
 	uint64_t waits, wait_ns; /* of writers for room: times, and how long in all */
 };
+
+/* Embedded in struct zf_fs. */
+struct zf_reclaim {
+	struct zf_mutex lock; /* ZF_RANK_RECLAIM: one victim at a time */
+	_Atomic uint64_t
+		rounds;	    /* counts what gave something back: for those who waited meanwhile */
+	atomic_bool paused; /* for the background */
+	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
+	struct zf_reclaim_stats stats;
+};
+void zf_reclaim_init(struct zf_fs *fs);
+void zf_reclaim_deinit(struct zf_fs *fs);
+
 void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats);
 
 /*

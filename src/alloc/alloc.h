@@ -121,8 +121,9 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 
 /*
  * Space kept for its owner: the blocks of ZERO extents (fs/fs_format.h), which are nowhere on the
- * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone by NORMAL reservations, with the room that recording each
- * of its blocks by itself may take, and the empty zones that it needs by metadata.
+ * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone
+ * by NORMAL reservations, with the room that recording each of its blocks by itself may take, and
+ * the empty zones that it needs by metadata.
  *
  * A write over such an extent on a full filesystem reserves its block by *lending*: the block moves
  * from what is kept to what is reserved, so that nothing has to be found. When the data has landed,
@@ -134,8 +135,8 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
  */
 struct zf_kept_change {
 	uint64_t added, removed; /* blocks for which extents keep space now, or no longer */
-	uint64_t reserved;	 /* of the caller's: those of them that are kept now are so no longer */
-	uint64_t lent;		 /* that were lent to what the new extents hold */
+	uint64_t reserved; /* of the caller's: those of them that are kept now are so no longer */
+	uint64_t lent;	   /* that were lent to what the new extents hold */
 };
 
 /* In one step, inside a transaction. Returns how many of the `reserved` are left. */
@@ -158,14 +159,20 @@ uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
  */
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 
+/*
+ * Bytes. Two sums:  total = live + in_place + unusable + reclaimable + free
+ *                   free + reclaimable = reserved + available
+ */
 struct zf_space {
-	uint64_t total;	    /* bytes of the zones that can hold data or metadata */
-	uint64_t live;	    /* bytes named by extents and nodes */
-	uint64_t unusable;  /* written - live: comes back by resets */
-	uint64_t in_place;  /* not live, in zones for what is written in place: for such data only */
-	uint64_t reserved;  /* promised and kept back */
-	uint64_t kept;	    /* for the owners of ZERO extents */
-	uint64_t available; /* what a user can still write now */
+	uint64_t total;	   /* of the zones that can hold data or metadata */
+	uint64_t live;	   /* named by extents and nodes */
+	uint64_t in_place; /* not live, in zones for what is written in place: for such data only */
+	uint64_t unusable; /* garbage that stays for now: the log's, metadata's, the streams' */
+	uint64_t reclaimable; /* garbage that commits and reclaim give back */
+	uint64_t free;	      /* not written yet */
+	uint64_t reserved;    /* of free and reclaimable: promised and kept back */
+	uint64_t kept;	      /* of reserved: for the owners of ZERO extents */
+	uint64_t available;   /* what a user can still write, if he waits for reclaim */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 
@@ -218,8 +225,8 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
 
 /*
  * A zone of data comes back when nothing in it is live. Where the rest of it is garbage, what is
- * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is next,
- * where there is room to move to, and how much of that is wanted.
+ * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is
+ * next, where there is room to move to, and how much of that is wanted.
  *
  * Room in zones, all of them beyond those that metadata, the log and accepted data need:
  *
@@ -236,10 +243,10 @@ enum zf_reclaim_need {
 };
 
 struct zf_reclaim_room {
-	uint32_t zones;	       /* that data could be in: without super, metadata, log, in place */
+	uint32_t zones; /* that data could be in: without super, metadata, log, in place */
 	uint32_t empty, coming, target;
-	uint32_t low;	       /* of empty ones: with fewer a commit is worth it for what is coming */
-	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
+	uint32_t low; /* of empty ones: with fewer a commit is worth it for what is coming */
+	uint64_t reclaimable; /* bytes of garbage in zones that could be victims */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
 
@@ -247,9 +254,9 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
 
 /*
- * The next victim: marked, and held as by a reader, until zf_alloc_reclaim_end(). Not a stream's, the
- * log's, one with appends in flight, nor one that is stuck. One caller at a time. -ENOENT: none that
- * would give anything back.
+ * The next victim: marked, and held as by a reader, until zf_alloc_reclaim_end(). Not a stream's,
+ * the log's, one with appends in flight, nor one that is stuck. One caller at a time. -ENOENT: none
+ * that would give anything back.
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
@@ -264,8 +271,8 @@ int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 
 /*
- * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came back?
- * Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
+ * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came
+ * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
@@ -348,7 +355,10 @@ bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
-/* Room for nodes that what frees things may need, besides the tail: the log takes no zone of it. */
+/*
+ * Room for nodes that what frees things may need, besides the tail: neither the log nor reclaim
+ * takes a zone of it.
+ */
 void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
 /* ---- commit ---- */

@@ -88,13 +88,23 @@ static int look(struct swap *swap, unsigned int first)
 
 /* ---- one run ---- */
 
+/* The second lies right behind the first at their new place: zones do not run into one another. */
+static bool follows(struct zf_fs *fs, const struct zf_move_slot *slot,
+		    const struct zf_move_slot *next)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
+
+	return next->to == slot->to + ZF_BLOCK_SIZE &&
+	       zf_zone_of(geometry, next->to) == zf_zone_of(geometry, slot->to);
+}
+
 /* Slots from `first` on that can be one extent at their new place; at most a summary entry's. */
 static unsigned int run_from(const struct swap *swap, unsigned int first)
 {
 	unsigned int most = zf_summary_blocks_max(swap->fs), n = 1;
 
 	while (n < most && first + n < swap->count && swap->same[first + n] &&
-	       swap->slots[first + n].to == swap->slots[first + n - 1].to + ZF_BLOCK_SIZE)
+	       follows(swap->fs, &swap->slots[first + n - 1], &swap->slots[first + n]))
 		n++;
 	return n;
 }
@@ -250,7 +260,7 @@ int zf_reclaim_summarise(struct zf_fs *fs, const struct zf_piece *piece,
 		if (slots[at].to == 0)
 			continue;
 		while (n < most && at + n < piece->count &&
-		       slots[at + n].to == slots[at + n - 1].to + ZF_BLOCK_SIZE)
+		       follows(fs, &slots[at + n - 1], &slots[at + n]))
 			n++;
 		r = join(fs, NULL, 1, &trans);
 		if (r < 0)

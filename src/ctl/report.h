@@ -75,6 +75,7 @@ int zf_report_log(const struct zf_report_source *source, struct json_object *arg
 /* {"ino": N} or {"path": "/a/b"}, from the filesystem's root: what stands where. */
 int zf_report_file(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+/* The parts of the total, in bytes; "available" and "unusable" are parts of those. */
 int zf_report_df(const struct zf_report_source *source, struct json_object *args,
 		 struct json_object **ret_result);
 /* Since the mount. The daemon's "requests" belong to it too: zfusectl puts them together. */
@@ -97,7 +98,10 @@ int zf_report_gc_status(const struct zf_report_source *source, struct json_objec
 /* {"paused": bool}: the background's. Answers with the status, like the next two. */
 int zf_report_gc_pause(const struct zf_report_source *source, struct json_object *args,
 		       struct json_object **ret_result);
-/* {"all": bool}: one victim, even with little garbage if `all`. "did": false if there is none. */
+/*
+ * {"all": bool}: one victim, even with little garbage if `all`. "outcome": "victim", "none" or "no
+ * room": commits may give back what its live data can be moved to.
+ */
 int zf_report_gc_step(const struct zf_report_source *source, struct json_object *args,
 		      struct json_object **ret_result);
 /* One commit, and the resets that it allows: two of them give back what was emptied. */

@@ -125,12 +125,10 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 	if (zf_fs_is_read_only(source->fs))
 		return zf_json_fail(ret_result, -EROFS, "the filesystem is read-only");
 	r = zf_reclaim_one(source->fs, all ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
-	if (r == -ENOSPC)
-		return zf_json_fail(ret_result, r, "there is no room to move anything to");
-	if (r < 0)
+	if (r < 0 && r != -ENOSPC)
 		return r;
 	zf_report_gc_status(source, NULL, ret_result);
-	zf_json_add_bool(*ret_result, "did", r > 0);
+	zf_json_add_text(*ret_result, "outcome", r > 0 ? "victim" : r < 0 ? "no room" : "none");
 	return *ret_result ? 0 : -ENOMEM;
 }
 

@@ -178,7 +178,8 @@ static bool reclaim(struct zf_fs *fs)
 {
 	if (zf_fs_is_read_only(fs) || zf_reclaim_is_paused(fs))
 		return false;
-	/* What went wrong was reported; without room to move to it goes on when some has come back. */
+	/* What went wrong was reported; without room to move to it goes on when some has come back.
+	 */
 	return zf_reclaim_in_peace(fs) > 0;
 }
 

@@ -258,6 +258,7 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 			return -EAGAIN;
 		}
 		append->granted = true;
+		zf_room_use(fs, append->grant.zone_no);
 		if (append->grant.len < want) {
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {

@@ -8,6 +8,8 @@
 
 struct numbers {
 	double data, meta, all; /* bytes written for each of the user's */
+	double cleaning; /* of data: for each that came from the user; what he overwrote before
+			    never did */
 	double used, used_with_spare, greedy, greedy_with_spare;
 	double p50, p99, p999, max; /* ms */
 };
@@ -34,6 +36,9 @@ static struct numbers numbers_of(const struct age_period *period)
 	};
 
 	numbers.all = numbers.data + numbers.meta;
+	if (bytes[AGE_DATA] + bytes[AGE_LOG] > 0)
+		numbers.cleaning =
+			1 + (double)bytes[AGE_COLD] / (double)(bytes[AGE_DATA] + bytes[AGE_LOG]);
 	numbers.greedy = age_greedy_amplification(numbers.used);
 	numbers.greedy_with_spare = age_greedy_amplification(numbers.used_with_spare);
 	return numbers;
@@ -49,12 +54,13 @@ static void print_json(const struct age_period *period, const struct numbers *n,
 	       period->name, period->number, t->user_bytes, t->calls);
 	for (unsigned int i = 0; i < AGE_KINDS; i++)
 		printf(", \"%s_bytes\": %" PRIu64, age_kind_names[i], t->bytes[i]);
-	printf(", \"wa_data\": %.4f, \"wa_meta\": %.4f, \"wa\": %.4f, \"u\": %.4f, \"u_spare\": "
+	printf(", \"wa_data\": %.4f, \"wa_meta\": %.4f, \"wa\": %.4f, \"cleaning\": %.4f, \"u\": "
+	       "%.4f, \"u_spare\": "
 	       "%.4f",
-	       n->data, n->meta, n->all, n->used, n->used_with_spare);
+	       n->data, n->meta, n->all, n->cleaning, n->used, n->used_with_spare);
 	if (uniform)
 		printf(", \"greedy\": %.4f, \"greedy_spare\": %.4f, \"ratio\": %.4f", n->greedy,
-		       n->greedy_with_spare, n->data / n->greedy);
+		       n->greedy_with_spare, n->cleaning / n->greedy);
 	printf(", \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, "
 	       "\"stalls\": %" PRIu64,
 	       n->p50, n->p99, n->p999, n->max, t->latency.over);
@@ -78,7 +84,7 @@ static void print_text(const struct age_period *period, const struct numbers *n,
 
 	if (uniform && n->used > 0) {
 		snprintf(greedy, sizeof(greedy), "%.2f", n->greedy);
-		snprintf(ratio, sizeof(ratio), "%.2f", n->data / n->greedy);
+		snprintf(ratio, sizeof(ratio), "%.2f", n->cleaning / n->greedy);
 	}
 	printf("%-8s %3u %7.2f %6.2f %6.2f %6.2f %6.3f %6.3f %6s %6s %8.3f %8.3f %8.2f %8.1f "
 	       "%5" PRIu64 " %5u %5u %5u %7" PRIu64 " %7.1f %7.1f\n",

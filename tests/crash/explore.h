@@ -92,6 +92,8 @@ struct sequence {
 uint64_t sequence_base(void);
 /* The number of one of that length. */
 uint64_t sequence_draw(uint64_t seed, unsigned int length);
+/* One of them is a reclaim. */
+uint64_t sequence_draw_reclaim(uint64_t seed, unsigned int length);
 void sequence_begin(struct sequence *sequence, unsigned int length, uint64_t number);
 /* The next operation, whose number is set, or false; sequence_ran() must follow. */
 bool sequence_next(struct sequence *sequence, struct zf_op *op);
@@ -140,6 +142,9 @@ struct record {
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	bool crowded;	    /* begins with filling a small device until this is left */
+	bool filled;
+	uint64_t fill_left; /* bytes */
 	bool in_place;	    /* the device has zones for what is written in place */
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */

@@ -5,12 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "alloc/alloc.h"
 #include "base/bits.h"
 #include "explore.h"
 #include "fs/format.h"
 
 #define KIB UINT64_C(1024)
+
+/* Of records with operations at random; and what is free in the end. */
+#define CROWDED_PERCENT	 15u
+#define CROWDED_LEFT_MAX (192 * KIB)
 
 bool explore_verbose;
 
@@ -22,13 +28,20 @@ static void print_if_verbose(void *arg, enum zf_report_level level, const char *
 
 const struct zf_report explore_report = {print_if_verbose, (void *)(uintptr_t) "crash"};
 
+/* What goes before a sequence is common to all, and need not be cut again and again. */
+static bool is_prelude(const struct record *record)
+{
+	if (record->options.script)
+		return false;
+	return record->options.name.length > 0 ? !sequence_is_prepared(&record->sequence)
+					       : record->crowded && !record->filled;
+}
+
 static void keep_cut(void *arg, const struct zf_sim *sim)
 {
 	struct record *record = arg;
 
-	/* What goes before a sequence is common to all, and need not be cut again and again. */
-	if (record->options.name.length > 0 && !record->options.script &&
-	    !sequence_is_prepared(&record->sequence))
+	if (is_prelude(record))
 		return;
 	if (record->cut_count == record->cut_room) {
 		record->cut_room = record->cut_room * 2 + 64;
@@ -57,6 +70,22 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 		geometry.max_active = geometry.max_open = 8 + (uint32_t)zf_rng_below(rng, 5);
 	if (zf_rng_chance(rng, 10))
 		geometry.conventional = 1 + (uint32_t)zf_rng_below(rng, 6);
+	return geometry;
+}
+
+/* So little that what is written soon finds no empty zone. */
+static struct zf_geometry draw_crowded(struct zf_rng *rng)
+{
+	struct zf_geometry geometry = {
+		.zone_size = 64 * KIB,
+		.zone_capacity = 64 * KIB,
+		.zone_count = 20 + (uint32_t)zf_rng_below(rng, 6),
+		.append_limit = zf_rng_chance(rng, 50) ? 16 * KIB : 64 * KIB,
+		.volatile_cache = true,
+	};
+
+	if (zf_rng_chance(rng, 50))
+		geometry.max_active = geometry.max_open = 8 + (uint32_t)zf_rng_below(rng, 5);
 	return geometry;
 }
 
@@ -191,10 +220,47 @@ static bool next_of_script(struct record *record, struct source *source, struct 
 	return false;
 }
 
+static bool is_full_enough(const struct record *record)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(record->workload.fs), &space);
+	return space.available <= record->fill_left;
+}
+
+/* Files, each of some writes; and all of it durable. */
+static void next_fill(struct record *record, struct zf_op *ret_op)
+{
+	static const char *const names[] = {"fill 0", "fill 1", "fill 2", "fill 3",
+					    "fill 4", "fill 5", "fill 6", "fill 7"};
+	unsigned int writes = 4, at = record->count % (1 + writes),
+		     file = record->count / (1 + writes);
+
+	*ret_op = (struct zf_op){.number = ++record->workload.number, .may_wait = true};
+	if (file >= ZF_ARRAY_SIZE(names) || is_full_enough(record)) {
+		ret_op->kind = OP_SYNCFS;
+		record->filled = true;
+	} else if (at == 0) {
+		ret_op->kind = OP_MAKE;
+		ret_op->dir = ZF_INO_ROOT;
+		ret_op->name = names[file];
+		ret_op->mode = S_IFREG | 0600;
+	} else {
+		ret_op->kind = OP_WRITE;
+		ret_op->ino = record->ops[file * (1 + writes)].attr.ino;
+		ret_op->len = 24 * KIB;
+		ret_op->offset = (at - 1) * ret_op->len;
+	}
+}
+
 static bool next_op(struct record *record, struct source *source, struct zf_op *ret_op)
 {
 	if (record->options.script)
 		return next_of_script(record, source, ret_op);
+	if (record->crowded && !record->filled) {
+		next_fill(record, ret_op);
+		return true;
+	}
 	if (record->options.name.length > 0) {
 		*ret_op = (struct zf_op){.number = record->workload.number + 1};
 		if (!sequence_next(&record->sequence, ret_op))
@@ -309,6 +375,17 @@ static void seed_of_record(const struct record_name *name, struct zf_rng *rng)
 		zf_rng_seed(rng, zf_rng_next(rng) ^ name->number ^ (uint64_t)name->length << 56);
 }
 
+/* Of a seed, so that none is changed by there being such records. */
+static void draw_crowd(struct record *record)
+{
+	const struct record_name *name = &record->options.name;
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, ~name->seed);
+	record->crowded = name->length == 0 && zf_rng_chance(&rng, CROWDED_PERCENT);
+	record->fill_left = zf_rng_below(&rng, CROWDED_LEFT_MAX);
+}
+
 static void source_begin(const struct record_options *options, struct record *record,
 			 struct source *source)
 {
@@ -332,9 +409,11 @@ bool record_run(struct record *record, const struct record_options *options)
 	*record = (struct record){.options = *options};
 	source_begin(options, record, &source);
 	seed_of_record(&options->name, &rng);
-	workload_init(&record->workload, zf_rng_next(&rng), &workload_crash);
+	draw_crowd(record);
+	workload_init(&record->workload, zf_rng_next(&rng),
+		      record->crowded ? &workload_crowded : &workload_crash);
 	record->workload.verbose = explore_verbose;
-	geometry = draw_geometry(&rng);
+	geometry = record->crowded ? draw_crowded(&rng) : draw_geometry(&rng);
 	record->in_place = geometry.conventional > 0;
 	sim = zf_sim_new(&geometry, zf_rng_next(&rng));
 	zf_sim_set_late(sim, ZF_SIM_ANY_OP, draw_late_percent(&rng));

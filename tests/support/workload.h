@@ -42,6 +42,7 @@ enum zf_op_kind {
 	OP_FSYNC,
 	OP_SYNCFS,
 	OP_STEP,   /* background work */
+	OP_RECLAIM, /* of the zone that `ino` has at `offset`; without one, of the next victim */
 	OP_FREEZE, /* the phases of a commit */
 	OP_COMMIT_WRITE,
 	OP_COMMIT_FINISH,
@@ -101,6 +102,7 @@ struct workload_profile {
 
 extern const struct workload_profile workload_everything;
 extern const struct workload_profile workload_crash;
+extern const struct workload_profile workload_crowded; /* the same where little room is left */
 
 #define WORKLOAD_KEPT_MAX 64u
 

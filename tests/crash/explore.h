@@ -33,6 +33,7 @@
 #include <time.h>
 
 #include "base/plant.h"
+#include "fs/reclaim.h"
 #include "support/sim.h"
 #include "support/workload.h"
 
@@ -145,6 +146,7 @@ struct record {
 	bool crowded;	    /* begins with filling a small device until this is left */
 	bool filled;
 	uint64_t fill_left; /* bytes */
+	struct zf_reclaim_stats reclaimed;
 	bool in_place;	    /* the device has zones for what is written in place */
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */

@@ -336,8 +336,10 @@ static bool finish(struct record *record)
 {
 	struct workload *workload = &record->workload;
 	struct zf_op *op = next_room(record);
-	int r = workload_finish_commit(workload), unmounted = zf_fs_unmount(workload->fs);
+	int r = workload_finish_commit(workload), unmounted;
 
+	zf_reclaim_get_stats(workload->fs, &record->reclaimed);
+	unmounted = zf_fs_unmount(workload->fs);
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
 	op->result = r < 0 ? r : unmounted;
 	record->count++;

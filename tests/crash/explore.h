@@ -61,7 +61,8 @@ struct plant {
 	enum zf_bug bug; /* in the code (base/plant.h) */
 	uint64_t seed;	     /* of the first record; the next has the next */
 	unsigned int ops;    /* at random; or */
-	unsigned int length; /* of a sequence, drawn from the seed */
+	unsigned int length; /* of a sequence, drawn from the seed ... */
+	bool reclaim;	     /* ... with a reclaim in it */
 	uint64_t number;     /* of it, if one is meant; 0: drawn */
 	bool elsewhere;	     /* takes threads, or more luck than there is: meson.build says what
 			      * finds it */
@@ -140,6 +141,7 @@ struct record {
 	struct sequence sequence;
 	struct zf_op *ops;
 	uint32_t count, room; /* of ops run; ops[count] is running */
+	bool drawn;	      /* it is not yet, but it is the next one */
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */

@@ -285,7 +285,7 @@ static void op_ran(struct record *record, struct source *source, const struct zf
 		}
 	} else if (record->options.name.length > 0) {
 		sequence_ran(&record->sequence, op);
-		record->infeasible = op->result < 0;
+		record->infeasible |= op->result < 0;
 	}
 }
 
@@ -304,31 +304,94 @@ static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 	if (record->options.fault && is_device_error(op->result) && !record->hurt)
 		record->hurt = (int)op->result;
 	if (!record->hurt)
-		*ret_ok = workload_check(&record->workload, op);
+		*ret_ok = workload_check(&record->workload, op) && *ret_ok;
 	else if (op->result >= 0)
 		oracle_apply(record->workload.oracle, op);
 	return *ret_ok;
 }
 
+struct runner {
+	struct record *record;
+	struct source *source;
+	unsigned int left;   /* operations after the first error */
+	unsigned int beside; /* operations that are still to run beside the reclaim ... */
+	uint32_t reclaim;    /* ... that runs: its index */
+	bool ok;
+};
+
+/* ops[count], unless it is there. False: there is none. */
+static bool draw_next(struct runner *runner)
+{
+	struct record *record = runner->record;
+	struct zf_op *op = next_room(record);
+
+	if (!record->drawn)
+		record->drawn = next_op(record, runner->source, op);
+	return record->drawn;
+}
+
+/* False: that was the last. */
+static bool run_next(struct runner *runner)
+{
+	struct record *record = runner->record;
+	uint32_t index = record->count;
+	struct zf_op op = record->ops[index];
+	bool ok;
+
+	record->drawn = false;
+	if (op.kind == OP_RECLAIM) {
+		runner->reclaim = index;
+		runner->beside = op.flags;
+	}
+	ok = run_op(record, &op, &runner->ok);
+	record->ops[index] = op;
+	op_ran(record, runner->source, &op);
+	/* Unless others ran beside it. */
+	if (record->count == index)
+		record->count++;
+	runner->left -= record->hurt != 0 && runner->left > 0;
+	return ok && !record->infeasible && runner->left > 0;
+}
+
+/* Without threads, who waits for room would wait for the reclaim that he runs beside. */
+static bool has_room(const struct record *record)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(record->workload.fs), &space);
+	return space.available > space.total / 4;
+}
+
+static bool may_run_beside(const struct zf_op *op)
+{
+	return op->kind != OP_STEP && op->kind != OP_RECLAIM;
+}
+
+/* Copied, and not swapped yet. The reclaim counts as over: nobody sees anything of it. */
+static void run_beside(void *arg)
+{
+	struct runner *runner = arg;
+	struct record *record = runner->record;
+
+	if (record->count == runner->reclaim)
+		record->count++;
+	while (runner->beside > 0 && has_room(record) && draw_next(runner) &&
+	       may_run_beside(&record->ops[record->count])) {
+		runner->beside--;
+		if (!run_next(runner))
+			runner->beside = 0;
+	}
+}
+
 static bool run_ops(struct record *record, struct source *source)
 {
-	unsigned int left = 8; /* operations after the first error */
-	bool ok = true;
+	struct runner runner = {.record = record, .source = source, .left = 8, .ok = true};
 
-	while (left > 0) {
-		struct zf_op *op = next_room(record);
-
-		if (!next_op(record, source, op))
-			return true;
-		if (!run_op(record, op, &ok))
-			return false;
-		op_ran(record, source, op);
-		if (record->infeasible)
-			return true;
-		record->count++;
-		left -= record->hurt != 0;
-	}
-	return true;
+	record->workload.beside = run_beside;
+	record->workload.beside_arg = &runner;
+	while (draw_next(&runner) && run_next(&runner))
+		;
+	return runner.ok;
 }
 
 /* The last operation of every record: an unmount, written down as a syncfs. */

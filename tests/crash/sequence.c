@@ -190,8 +190,10 @@ static const struct step forms[] = {
 	{OP_RECLAIM, .subject = G},
 	{OP_RECLAIM, .on = G},
 	{OP_RECLAIM, .on = H},
+	{OP_RECLAIM, .on = G, .flags = 1},
+	{OP_RECLAIM, .on = G, .flags = 2},
 };
-#define RECLAIM_FORMS 3u
+#define RECLAIM_FORMS 5u
 
 /* What comes after an operation. */
 enum suffix {

@@ -476,6 +476,8 @@ static void draw_reclaim(struct workload *w, struct zf_op *op)
 {
 	const struct oracle_inode *file = pick(w, is_file);
 
+	if (chance(w, 50))
+		op->flags = 1 + (unsigned int)below(w, 3);
 	if (!file || chance(w, 40))
 		return;
 	op->ino = file->ino;

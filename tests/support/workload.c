@@ -277,9 +277,14 @@ static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t
 /* No victim, not this one, and nowhere to move it to are answers too. */
 static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 {
+	struct zf_reclaim *reclaim = &w->fs->reclaim;
 	uint32_t zone_no;
 	int r;
 
+	if (op->flags > 0) {
+		reclaim->copied = w->beside;
+		reclaim->copied_arg = w->beside_arg;
+	}
 	if (!op->ino) {
 		r = zf_reclaim_one(w->fs, ZF_RECLAIM_URGENT);
 	} else {
@@ -287,6 +292,7 @@ static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 		if (r == 0)
 			r = zf_reclaim_zone(w->fs, zone_no);
 	}
+	reclaim->copied = NULL;
 	return r > 0 || r == -ENOENT || r == -EBUSY || r == -ENOSPC ? 0 : r;
 }
 

@@ -65,6 +65,7 @@ struct zf_zone {
 	bool held : 1;	     /* records that a mount will replay name bytes in it */
 	bool warm : 1;	     /* empty: see struct zf_zone_info */
 	bool reclaimed : 1;  /* what is live in it is being moved out */
+	bool passed_over : 1; /* something of it was left: no victim before the next commit */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -253,7 +254,12 @@ void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
-/* `stuck`: some of it could not be read. It is no victim again before it is reset. */
+/* The same with this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
+int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that still
+ * holds something not before the next commit.
+ */
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
 
 /*

@@ -257,7 +257,7 @@ uint64_t data_rig_live_blocks(struct data_rig *rig)
 		struct zf_zone zone;
 
 		zf_alloc_get_zone(alloc, z, &zone);
-		if (zone.role == ZF_ROLE_HOT)
+		if (zone.role == ZF_ROLE_HOT || zone.role == ZF_ROLE_COLD)
 			live += zone.live;
 	}
 	return live;

@@ -51,20 +51,22 @@ struct zf_zone {
 	uint32_t written;  /* blocks from the start: what is known to be written */
 	uint32_t live;	   /* blocks that extents, or nodes of the fs, summary, share trees name */
 	uint32_t system_live; /* blocks of root and zone tree nodes; recounted by a mount */
-	uint32_t pending;     /* blocks of appends whose extents are not inserted yet */
+	uint32_t pending;     /* blocks of appends whose extents are not inserted yet ... */
+	uint32_t flight;      /* ... and of these, those that the device has not written yet */
 	uint32_t readers;     /* reads under way that looked up an address in it */
 	uint32_t reset_count;
-	uint8_t role;	      /* enum zf_role */
-	bool dirty;	      /* its item in the zone tree is out of date */
-	bool pointer_unknown; /* a write failed: to be reported again before the next one */
-	bool unusable;	      /* read-only, offline, or a reset failed */
-	uint8_t summary;      /* enum zf_summary_state */
-	bool resetting;
-	bool stuck; /* some of what is live in it cannot be read, and so not be moved out */
-	bool log_closed : 1; /* the log's: full, or an append failed; takes no more records */
-	bool held : 1;	     /* records that a mount will replay name bytes in it */
-	bool warm : 1;	     /* empty: see struct zf_zone_info */
-	bool reclaimed : 1;  /* what is live in it is being moved out */
+	uint8_t role;		  /* enum zf_role */
+	uint8_t summary;	  /* enum zf_summary_state */
+	bool dirty : 1;		  /* its item in the zone tree is out of date */
+	bool pointer_unknown : 1; /* a write failed: to be reported again before the next one */
+	bool unusable : 1;	  /* read-only, offline, or a reset failed */
+	bool resetting : 1;
+	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */
+	bool log_closed : 1;  /* the log's: full, or an append failed; takes no more records */
+	bool held : 1;	      /* records that a mount will replay name bytes in it */
+	bool warm : 1;	      /* empty: see struct zf_zone_info */
+	bool reclaimed : 1;   /* what is live in it is being moved out */
+	bool passed_over : 1; /* something of it was left: no victim before the next commit */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -188,6 +190,7 @@ struct zf_append_grant {
 	 * write to.
 	 */
 	uint64_t address;
+	bool written; /* by the device */
 };
 
 /*
@@ -197,6 +200,11 @@ struct zf_append_grant {
  */
 int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
 			  struct zf_append_grant *ret_grant);
+/*
+ * The device has written it, though its extents may have to wait: it no longer keeps the zone
+ * active there. Without this call zf_alloc_append_end() says so.
+ */
+void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *grant);
 /*
  * The append's fate is settled: its extents are inserted (and counted live) or dropped. On failure
  * (result < 0) the room is lost with the zone's stream, and the zone's pointer is read again.
@@ -260,7 +268,12 @@ void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
-/* `stuck`: some of it could not be read. It is no victim again before it is reset. */
+/* The same with this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
+int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
+ * still holds something not before the next commit.
+ */
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
 
 /*

@@ -61,12 +61,25 @@ static uint64_t benefit(const struct zf_alloc *alloc, const struct zf_zone *zone
 	return ((uint64_t)gain(zone) << 10) * age / ((uint64_t)zone->capacity + zone->live);
 }
 
+static bool can_begin(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zf_alloc_is_victim_locked(alloc, zone_no) && !zone->reclaimed && !zone->passed_over;
+}
+
+static void begin(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	alloc->zones[zone_no].reclaimed = true;
+	alloc->zones[zone_no].readers++;
+}
+
 /* 0: not worth it. */
 static uint64_t score(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_reclaim_need need)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	if (zone->reclaimed || !zf_alloc_is_victim_locked(alloc, zone_no))
+	if (!can_begin(alloc, zone_no))
 		return 0;
 	if (need == ZF_RECLAIM_URGENT)
 		return gain(zone);
@@ -87,15 +100,26 @@ int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, ui
 			best = z;
 		}
 	}
-	if (best != NO_ZONE) {
-		alloc->zones[best].reclaimed = true;
-		alloc->zones[best].readers++;
-	}
+	if (best != NO_ZONE)
+		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
 	*ret_zone_no = best;
 	return 0;
+}
+
+int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	int r = -EBUSY;
+
+	zf_mutex_lock(&alloc->lock);
+	if (zone_no < alloc->zone_count && can_begin(alloc, zone_no)) {
+		begin(alloc, zone_no);
+		r = 0;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
 }
 
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
@@ -107,6 +131,7 @@ void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 	zone->reclaimed = false;
 	zone->readers--;
 	zone->stuck |= stuck;
+	zone->passed_over = zone->live > 0;
 	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

@@ -416,9 +416,11 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	release_unused_tail_locked(alloc, frozen);
 	alloc->committed = frozen->generation;
 	zf_alloc_overwrite_release_locked(alloc, false);
-	for (uint32_t z = 0; z < alloc->zone_count; z++)
+	for (uint32_t z = 0; z < alloc->zone_count; z++) {
+		alloc->zones[z].passed_over = false;
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)
 			alloc->zones[z].summary = ZF_SUMMARY_NONE;
+	}
 	zf_mutex_unlock(&alloc->lock);
 }
 

@@ -613,7 +613,7 @@ static void a_zone_whose_extents_have_to_wait_is_not_active(void **state)
 	struct world w;
 	struct zf_append_grant grants[4], next;
 
-	open_world(&w, 5, 1);
+	open_world(&w, 6, 1);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0, 0), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);

@@ -22,6 +22,13 @@
 
 /* ---- victims ---- */
 
+/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
+static bool can_spare(const struct zf_alloc *alloc)
+{
+	return zf_alloc_node_room_locked(alloc) >=
+	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
+}
+
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -86,12 +93,11 @@ static uint64_t score(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_re
 	return gain(zone) >= zone->capacity / WORTH_SHARE ? benefit(alloc, zone) : 0;
 }
 
-int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)
+static uint32_t choose(const struct zf_alloc *alloc, enum zf_reclaim_need need)
 {
 	uint32_t best = NO_ZONE;
 	uint64_t best_score = 0;
 
-	zf_mutex_lock(&alloc->lock);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
 		uint64_t zone_score = score(alloc, z, need);
 
@@ -99,6 +105,58 @@ int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, ui
 			best_score = zone_score;
 			best = z;
 		}
+	}
+	return best;
+}
+
+/* Could the stream do without its zone? What was promised in it needs another one. */
+static bool close_stream(struct zf_alloc *alloc, enum zf_role role)
+{
+	uint32_t zone_no = alloc->data_zone[role], zones;
+	uint64_t node_room = zf_alloc_node_room_locked(alloc);
+
+	alloc->data_zone[role] = NO_ZONE;
+	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
+	if (alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) ||
+	    (zf_alloc_node_room_locked(alloc) < node_room && !can_spare(alloc))) {
+		alloc->data_zone[role] = zone_no;
+		return false;
+	}
+	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_alloc_recount_locked(alloc);
+	return true;
+}
+
+/*
+ * A stream's zone is filled up first. But when there is next to nothing else, its garbage may be
+ * all that is left: what was written last, and removed again.
+ */
+static void close_streams(struct zf_alloc *alloc, uint32_t least)
+{
+	static const enum zf_role roles[] = {ZF_ROLE_HOT, ZF_ROLE_COLD};
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(roles); i++) {
+		const struct zf_zone *zone;
+
+		if (alloc->data_zone[roles[i]] == NO_ZONE)
+			continue;
+		zone = &alloc->zones[alloc->data_zone[roles[i]]];
+		if (zone->pending == 0 && !zone->pointer_unknown &&
+		    zone->pointer - zone->live > least && close_stream(alloc, roles[i]))
+			return;
+	}
+}
+
+int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)
+{
+	uint32_t best, best_gain;
+
+	zf_mutex_lock(&alloc->lock);
+	best = choose(alloc, need);
+	best_gain = best == NO_ZONE ? 0 : gain(&alloc->zones[best]);
+	if (need == ZF_RECLAIM_URGENT && best_gain < capacity_blocks(alloc) / WORTH_SHARE) {
+		close_streams(alloc, best_gain);
+		best = choose(alloc, need);
 	}
 	if (best != NO_ZONE)
 		begin(alloc, best);
@@ -149,13 +207,6 @@ uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc)
 	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
 
 	return alloc->cold_zone && zones == 0 ? 1 : zones;
-}
-
-/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
-static bool can_spare(const struct zf_alloc *alloc)
-{
-	return zf_alloc_node_room_locked(alloc) >=
-	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
 }
 
 void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc)

@@ -2,9 +2,9 @@
 /*
  * How full it is: what a user could write if all garbage came back, and how much of that is ready.
  *
- * Garbage comes back by moving what is live beside it, so in the end the zones of data are full of
- * live bytes but for the streams'. What is free then is what df shows, and who is refused more than
- * that waits for nothing (P5).
+ * Garbage comes back by moving what is live beside it, so in the end all zones of data are full of
+ * live bytes but for the one that is filled last. What is free then is what df shows, and who is
+ * refused more than that waits for nothing (P5).
  */
 #include "alloc/alloc_internal.h"
 
@@ -18,6 +18,8 @@ struct count {
 	uint64_t total, live, in_place, dead, garbage, free;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
+	uint32_t streams;      /* of data, with garbage: movable too, if they are closed */
+	uint64_t streams_live;
 };
 
 static bool is_in_place(const struct zf_zone *zone)
@@ -45,6 +47,25 @@ static void count_movable(const struct zf_zone *zone, struct count *count)
 	count->garbage += zone->capacity - used;
 }
 
+static bool is_data_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return zone_no == alloc->data_zone[ZF_ROLE_HOT] ||
+	       zone_no == alloc->data_zone[ZF_ROLE_COLD];
+}
+
+static void count_stream(const struct zf_zone *zone, struct count *count)
+{
+	uint64_t used = zf_min_u64(zone->live + (uint64_t)zone->pending, zone->pointer);
+
+	count->free += zone->capacity - zone->pointer;
+	count->dead += used - zone->live;
+	count->garbage += zone->pointer - used;
+	if (zone->pointer > used) {
+		count->streams++;
+		count->streams_live += used;
+	}
+}
+
 static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct count *count)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -60,6 +81,8 @@ static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct co
 		count->garbage += zone->capacity;
 	} else if (zf_alloc_is_movable_locked(alloc, zone_no)) {
 		count_movable(zone, count);
+	} else if (is_data_stream(alloc, zone_no)) {
+		count_stream(zone, count);
 	} else {
 		count->dead += zone->pointer - live;
 		count->free += zone->capacity - zone->pointer;
@@ -83,8 +106,19 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
+static uint64_t stream_dead(const struct zf_alloc *alloc, enum zf_role role)
+{
+	const struct zf_zone *zone;
+
+	if (alloc->data_zone[role] == NO_ZONE)
+		return 0;
+	zone = &alloc->zones[alloc->data_zone[role]];
+	return sub_blocks(zone->pointer, zone->live + (uint64_t)zone->pending);
+}
+
 /* All that can be moved is in the COLD stream, one zone after the other. */
-static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count)
+static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count,
+				     bool streams_too)
 {
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
 	uint64_t moved = count->movable_live, per_zone = capacity_blocks(alloc), zones = 0;
@@ -93,10 +127,16 @@ static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct 
 	/* That is there already, and counts where it comes from. */
 	if (cold != NO_ZONE)
 		moved = sub_blocks(moved, alloc->zones[cold].pending);
+	room.empty += count->coming + count->movable;
+	if (streams_too) {
+		moved += count->streams_live;
+		room.empty += count->streams;
+		room.hot = stream_dead(alloc, ZF_ROLE_HOT) ? 0 : room.hot;
+		room.cold = stream_dead(alloc, ZF_ROLE_COLD) ? 0 : room.cold;
+	}
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
 	room.cold += zones * per_zone - moved;
-	room.empty += count->coming + count->movable;
 	room.empty = (uint32_t)sub_blocks(room.empty, zones);
 	/* The first zone of data to come back is reclaim's. */
 	if (room.empty > alloc->empty_count)
@@ -110,33 +150,41 @@ static uint64_t data_nodes(const struct zf_alloc *alloc)
 	return alloc->tail_max + (alloc->data_nodes ? alloc->data_nodes : alloc->nodes_kept);
 }
 
+static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_room *room,
+			     uint64_t items)
+{
+	uint64_t blocks = zf_alloc_normal_blocks_locked(alloc, room);
+
+	/* What joins were promised they give back. */
+	return zf_min_u64(sub_blocks(blocks, zf_alloc_item_blocks_locked(alloc, items)),
+			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
+}
+
+/* Streams are closed if that helps: where metadata is what is short of room, it may not. */
+static uint64_t available(const struct zf_alloc *alloc, const struct count *count, uint64_t items)
+{
+	struct zf_data_room room = room_then(alloc, count, true);
+	struct zf_data_room other = room_then(alloc, count, false);
+
+	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
+}
+
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
 {
-	struct zf_data_room room;
 	struct count count;
-	uint64_t nodes;
+	struct zf_data_room room;
 	bool could;
 
 	zf_mutex_lock(&alloc->lock);
 	count = count_all(alloc);
-	room = room_then(alloc, &count);
-	/* What joins were promised they give back. */
-	nodes = data_nodes(alloc);
-	could = data_blocks + zf_alloc_item_blocks_locked(alloc, items) <=
-			zf_alloc_normal_blocks_locked(alloc, &room) &&
-		(data_blocks == 0 ||
-		 data_blocks <= zf_alloc_blocks_beside_nodes_locked(alloc, &room, nodes));
+	room = room_then(alloc, &count, true);
+	if (data_blocks > 0)
+		could = data_blocks <= available(alloc, &count, items);
+	else
+		could = zf_alloc_item_blocks_locked(alloc, items) <=
+			zf_alloc_normal_blocks_locked(alloc, &room);
 	zf_mutex_unlock(&alloc->lock);
 	return could;
-}
-
-static uint64_t available(const struct zf_alloc *alloc, const struct count *count)
-{
-	struct zf_data_room room = room_then(alloc, count);
-	uint64_t nodes = data_nodes(alloc);
-
-	return zf_min_u64(zf_alloc_normal_blocks_locked(alloc, &room),
-			  zf_alloc_blocks_beside_nodes_locked(alloc, &room, nodes));
 }
 
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
@@ -146,7 +194,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 
 	zf_mutex_lock(&alloc->lock);
 	count = count_all(alloc);
-	available_blocks = available(alloc, &count);
+	available_blocks = available(alloc, &count, 0);
 	kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_space = (struct zf_space){

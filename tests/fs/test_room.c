@@ -552,6 +552,8 @@ static void a_device_takes_as_much_each_time_that_it_is_filled(void **state)
 
 		least = zf_min_u64(least, len);
 		most = zf_max_u64(most, len);
+		if (getenv("DBG")) { struct zf_space sp; struct zf_alloc *al = zf_fs_alloc(rig.fs); zf_alloc_get_space(al, &sp); print_message("fill %u: %lu MiB/16: avail %lu res %lu free %lu recl %lu dead %lu live %lu\n", i, len >> 16, sp.available>>16, sp.reserved>>16, sp.free>>16, sp.reclaimable>>16, sp.unusable>>16, sp.live>>16);
+		for (uint32_t z = 2; z < 16; z++) { struct zf_zone q; zf_alloc_get_zone(al, z, &q); print_message(" %u:%u/%u/%u", z, q.role, q.pointer, q.live+q.system_live);} print_message("\n"); }
 		data_rig_unlink(&rig, "file", ino);
 	}
 	print_message("%" PRIu64 " to %" PRIu64 " bytes\n", least, most);

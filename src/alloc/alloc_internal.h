@@ -159,6 +159,11 @@ bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_n
 uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
 /* The same if there were so many empty zones. */
 uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
+/*
+ * Ends the open streams if each has that much garbage, in blocks, and there is room to go on
+ * elsewhere. Returns whether it did.
+ */
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 /* Empty zones that metadata must have, beside what it leaves alone, to have room for so many. */
 uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes);
 

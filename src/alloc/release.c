@@ -185,6 +185,7 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
 	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
+	bool closed = false;
 
 	zf_mutex_lock(&alloc->lock);
 	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
@@ -214,7 +215,11 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 		    zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
 	if (!urgent && alloc->empty_count + coming > watermark && written < 2 * live + 4 * per_zone)
 		best = NO_ZONE;
+	if (best == NO_ZONE && urgent)
+		closed = zf_alloc_close_streams_locked(alloc, 2 * costs);
 	zf_mutex_unlock(&alloc->lock);
+	if (closed)
+		return ZF_META_CLOSED;
 	if (best == NO_ZONE)
 		return -ENOENT;
 	*ret_zone_no = best;

@@ -225,6 +225,36 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
 }
 
+/* All of them, and after that there is room for a tail, and to move what is live into. */
+static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
+{
+	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
+	uint64_t room = zf_alloc_node_room_locked(alloc) - nodes_in_streams(alloc);
+
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		const struct zf_zone *zone;
+
+		if (alloc->meta_zone[c] == NO_ZONE)
+			return false;
+		zone = &alloc->zones[alloc->meta_zone[c]];
+		if (zone->pointer < zone->live + zone->system_live + garbage_min)
+			return false;
+	}
+	return room >= alloc->promised_nodes + alloc->tail_max + per_zone;
+}
+
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
+{
+	if (!can_close_streams(alloc, garbage_min))
+		return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		if (prepare_stream(alloc, c) < 0)
+			return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		close_stream(alloc, c);
+	return true;
+}
+
 uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes)
 {
 	uint64_t open = nodes_in_streams(alloc);

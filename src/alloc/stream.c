@@ -192,8 +192,7 @@ static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 	return blocks / alloc->node_blocks;
 }
 
-/* Nodes that the open streams have room for: as many as the shortest. */
-static uint64_t nodes_in_streams(const struct zf_alloc *alloc)
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -217,7 +216,7 @@ uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t e
 	if (empty_count > keeps)
 		empties = empty_count - keeps;
 	return empties / alloc->copies * nodes_in(alloc, capacity_blocks(alloc)) +
-	       nodes_in_streams(alloc);
+	       zf_alloc_nodes_in_streams_locked(alloc);
 }
 
 uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
@@ -229,7 +228,7 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
 {
 	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
-	uint64_t room = zf_alloc_node_room_locked(alloc) - nodes_in_streams(alloc);
+	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
 
 	for (unsigned int c = 0; c < alloc->copies; c++) {
 		const struct zf_zone *zone;
@@ -253,16 +252,6 @@ bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 	for (unsigned int c = 0; c < alloc->copies; c++)
 		close_stream(alloc, c);
 	return true;
-}
-
-uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes)
-{
-	uint64_t open = nodes_in_streams(alloc);
-	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
-
-	if (nodes <= open)
-		return 0;
-	return (uint32_t)((nodes - open + per_zone - 1) / per_zone) * alloc->copies;
 }
 
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)

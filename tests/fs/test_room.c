@@ -539,6 +539,21 @@ static uint64_t fill(struct data_rig *rig, uint64_t ino, size_t piece)
 	return at;
 }
 
+static void dump(struct data_rig *rig, uint64_t len)
+{
+	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(alloc, &room);
+	printf("%lu KiB: empty %u coming %u reclaimable %lu\n", len >> 10, room.empty, room.coming, room.reclaimable);
+	for (uint32_t z = 2; z < zf_alloc_zone_count(alloc); z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(alloc, z, &zone);
+		printf("  %u r%u p%u l%u s%u sum%u\n", z, zone.role, zone.pointer, zone.live, zone.system_live, zone.summary);
+	}
+}
+
 static void a_device_takes_as_much_each_time_that_it_is_filled(void **state)
 {
 	uint64_t least = UINT64_MAX, most = 0;
@@ -552,6 +567,7 @@ static void a_device_takes_as_much_each_time_that_it_is_filled(void **state)
 
 		least = zf_min_u64(least, len);
 		most = zf_max_u64(most, len);
+		dump(&rig, len);
 		data_rig_unlink(&rig, "file", ino);
 	}
 	print_message("%" PRIu64 " to %" PRIu64 " bytes\n", least, most);

@@ -29,6 +29,9 @@ static uint8_t buf[1 << 20];
 #define FILES 12u
 #define DIRS  8u
 
+#define REFUSED_IN_A_ROW 20u
+#define GIVING		 50u
+
 enum state {
 	HOLE,
 	DATA,
@@ -51,6 +54,7 @@ struct model {
 	uint64_t blocks_when_new; /* that it took */
 	bool shares;		  /* copies have been made: blocks do not add up any more */
 	unsigned int refused, accepted;
+	unsigned int giving; /* operations that give back are more, for so many */
 };
 
 static void name_of(char name[32], const char *what, size_t number)
@@ -182,7 +186,8 @@ static void expect_full(struct model *model, const char *what, uint64_t blocks)
 		data = live;
 		kept = space.kept / BLOCK;
 	}
-	model->refused++;
+	if (++model->refused % REFUSED_IN_A_ROW == 0)
+		model->giving = GIVING;
 	/* Recording each block that is kept, or wanted, by itself takes room, too. */
 	if (data + (kept + blocks) / 8 * 9 + 2 * metadata + blocks_lost_by_age(options) <
 	    model->blocks_when_new)
@@ -256,7 +261,7 @@ static void expect_all(struct model *model)
 
 static uint64_t draw_len(struct model *model)
 {
-	uint64_t max = zf_rng_chance(&model->rng, 20) ? sizeof(buf) : 64 << 10;
+	uint64_t max = zf_rng_chance(&model->rng, 20) ? sizeof(buf) : 128 << 10;
 
 	return 1 + zf_rng_below(&model->rng, max);
 }
@@ -465,23 +470,31 @@ static void make_or_remove_dir(struct model *model)
 	model->dirs[number] = true;
 }
 
+/* In earnest only when it has been full for a while, and then for a while. */
+static bool gives_back(struct model *model)
+{
+	if (model->giving > 0)
+		model->giving--;
+	return model->giving > 0 || zf_rng_chance(&model->rng, 10);
+}
+
 static void change_file(struct model *model, struct file *file, uint64_t dice)
 {
 	if (dice < 40)
 		write_somewhere(model, file);
 	else if (dice < 70)
 		overwrite(model, file);
-	else if (dice < 74)
-		truncate_file(model, file, zf_rng_below(&model->rng, file->size + 1));
-	else if (dice < 76)
-		truncate_file(model, file, zf_rng_below(&model->rng, model->file_max));
-	else if (dice < 82)
-		punch(model, file);
-	else if (dice < 87)
+	else if (dice < 75)
 		allocate(model, file, dice % 2);
-	else if (dice < 91 && model->rig.options.seed % 2 == 0)
+	else if (dice < 80 && model->rig.options.seed % 2 == 0)
 		copy(model, file_at(model), file);
-	else if (dice < 92)
+	else if (!gives_back(model))
+		write_somewhere(model, file);
+	else if (dice < 94)
+		punch(model, file);
+	else if (dice < 98)
+		truncate_file(model, file, zf_rng_below(&model->rng, model->file_max));
+	else
 		remove_file(model, file);
 }
 
@@ -511,8 +524,15 @@ static const struct data_rig_options shapes[] = {
 	{.zone_count = 64, .zone_size = 2 << 20, .zone_capacity = 3 << 19},
 };
 
-static void at_random(const struct data_rig_options *shape, uint64_t number, unsigned int count)
+/* As many operations as fill and refill it. */
+static unsigned int draw_count(const struct data_rig_options *shape)
 {
+	return (unsigned int)(shape->zone_count * shape->zone_size >> 14);
+}
+
+static void at_random(const struct data_rig_options *shape, uint64_t number)
+{
+	unsigned int count = draw_count(shape);
 	struct model *model = malloc(sizeof(*model));
 	struct data_rig_options options = *shape;
 
@@ -537,7 +557,7 @@ static void what_is_accepted_stays_and_nothing_is_refused_while_there_is_room(vo
 {
 	(void)state;
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(shapes) * rounds; i++)
-		at_random(&shapes[i % ZF_ARRAY_SIZE(shapes)], seed + i, 4000);
+		at_random(&shapes[i % ZF_ARRAY_SIZE(shapes)], seed + i);
 }
 
 /* ---- full ---- */

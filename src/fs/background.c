@@ -293,6 +293,7 @@ void zf_background_stop(struct zf_fs *fs)
 
 	if (!background)
 		return;
+	zf_reclaim_stop(fs);
 	stop_all(background);
 	pthread_join(background->reclaimer, NULL);
 	pthread_join(background->flusher, NULL);

@@ -118,6 +118,7 @@ static void commit(struct zf_background *background)
 	/* A failure has turned the filesystem read-only, and was reported. */
 	if (zf_txn_commit(fs->txn, false) == 0)
 		tidy(background);
+	zf_room_look(fs);
 	room_used(background);
 }
 

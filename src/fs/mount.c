@@ -310,6 +310,7 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 
 static void free_fs(struct zf_fs *fs)
 {
+	zf_room_deinit(fs);
 	zf_reclaim_deinit(fs);
 	zf_inode_table_deinit(fs);
 	zf_flush_deinit(fs);
@@ -381,6 +382,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
 	zf_reclaim_init(fs);
+	zf_room_init(fs);
 	zf_inode_table_init(fs);
 	r = zf_flush_init(fs);
 	if (r == 0)

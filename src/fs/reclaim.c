@@ -163,8 +163,11 @@ static int swap_parts(struct run *run)
 
 static int end_batch(struct run *run)
 {
+	struct zf_reclaim *reclaim = &run->fs->reclaim;
 	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
 
+	if (reclaim->copied)
+		reclaim->copied(reclaim->copied_arg);
 	/* Of a batch that failed in part the rest is good. */
 	swapped = swap_parts(run);
 	zf_move_end(&run->move);

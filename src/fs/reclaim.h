@@ -59,6 +59,9 @@ struct zf_reclaim {
 	atomic_bool stopping; /* the victim of now is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
+	/* For tests without threads: between copying and swapping, no lock held but `lock`. */
+	void (*copied)(void *arg);
+	void *copied_arg;
 };
 void zf_reclaim_init(struct zf_fs *fs);
 void zf_reclaim_deinit(struct zf_fs *fs);

@@ -21,9 +21,7 @@
 #include "fs/flush.h"
 #include "fs/inode.h"
 
-/*
- * How often it is looked whether there is something to delete, while there is something to commit;
- * and whether room is short, while data is being written.
+/* While there is something to commit, how often it is looked whether there is something to delete.
  */
 #define LOOK_MS 100u
 
@@ -31,12 +29,11 @@ struct zf_background {
 	struct zf_fs *fs;
 	pthread_t flusher, committer, reclaimer;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
-	uint64_t looked_ms;	    /* the flusher's: when the reclaimer was last woken */
 	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
 	struct zf_cond wake;	    /* the committer */
 	bool wanted;		    /* a commit, now */
 	struct zf_cond look;	    /* the reclaimer */
-	bool used;		    /* room has been, since it looked */
+	bool room_wanted;	    /* since it looked */
 };
 
 static uint64_t now_ms(clockid_t clock)
@@ -47,15 +44,6 @@ static uint64_t now_ms(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The reclaimer is to look whether it is wanted. */
-static void room_used(struct zf_background *background)
-{
-	zf_mutex_lock(&background->lock);
-	background->used = true;
-	zf_cond_signal(&background->look);
-	zf_mutex_unlock(&background->lock);
-}
-
 /* ---- the flusher ---- */
 
 static void flush_aged(struct zf_fs *fs)
@@ -64,18 +52,6 @@ static void flush_aged(struct zf_fs *fs)
 
 	/* Errors are kept by the inodes, for their fsync. */
 	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
-}
-
-/* Zones are used up by what it starts: it alone knows without asking, and it sleeps when nobody
- * writes. */
-static void wake_reclaimer(struct zf_background *background)
-{
-	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
-
-	if (now - background->looked_ms < LOOK_MS)
-		return;
-	background->looked_ms = now;
-	room_used(background);
 }
 
 static void *flusher(void *arg)
@@ -94,7 +70,6 @@ static void *flusher(void *arg)
 			(void)zf_data_flush_all(fs, false);
 		if (atomic_exchange(&background->aged, false))
 			flush_aged(fs);
-		wake_reclaimer(background);
 		zf_flush_serve(fs, seen);
 	}
 }
@@ -119,7 +94,6 @@ static void commit(struct zf_background *background)
 	if (zf_txn_commit(fs->txn, false) == 0)
 		tidy(background);
 	zf_room_look(fs);
-	room_used(background);
 }
 
 void zf_background_want_commit(struct zf_fs *fs)
@@ -184,18 +158,24 @@ static bool reclaim(struct zf_fs *fs)
 	return zf_reclaim_in_peace(fs) > 0;
 }
 
-void zf_background_room_used(struct zf_fs *fs)
+void zf_background_want_reclaim(struct zf_fs *fs)
 {
-	if (fs->background)
-		room_used(fs->background);
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	background->room_wanted = true;
+	zf_cond_signal(&background->look);
+	zf_mutex_unlock(&background->lock);
 }
 
-static void wait_until_used(struct zf_background *background)
+static void wait_until_wanted(struct zf_background *background)
 {
 	zf_mutex_lock(&background->lock);
-	while (!background->used && !atomic_load(&background->stopping))
+	while (!background->room_wanted && !atomic_load(&background->stopping))
 		zf_cond_wait(&background->look, &background->lock);
-	background->used = false;
+	background->room_wanted = false;
 	zf_mutex_unlock(&background->lock);
 }
 
@@ -205,7 +185,7 @@ static void *reclaimer(void *arg)
 
 	while (!atomic_load(&background->stopping))
 		if (!reclaim(background->fs))
-			wait_until_used(background);
+			wait_until_wanted(background);
 	return NULL;
 }
 
@@ -278,14 +258,14 @@ int zf_background_start(struct zf_fs *fs)
 	/* Signals belong to whoever runs the filesystem. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	fs->background = background;
 	r = start_threads(background);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r < 0) {
+		fs->background = NULL;
 		free_background(background);
-		return r;
 	}
-	fs->background = background;
-	return 0;
+	return r;
 }
 
 void zf_background_stop(struct zf_fs *fs)

@@ -32,6 +32,7 @@ struct zf_background {
 	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
 	struct zf_cond wake;	    /* the committer */
 	bool wanted;		    /* a commit, now */
+	atomic_bool doomed, idle;   /* something is to be deleted; it sleeps longer than LOOK_MS */
 	struct zf_cond look;	    /* the reclaimer */
 	bool room_wanted;	    /* since it looked */
 };
@@ -108,18 +109,43 @@ void zf_background_want_commit(struct zf_fs *fs)
 	zf_mutex_unlock(&background->lock);
 }
 
+/*
+ * Which of them comes first: whoever dooms an inode sets `doomed`, then looks at `idle`; the
+ * committer does it the other way round. So one of the two sees the other.
+ */
+void zf_background_want_deletion(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background || atomic_exchange(&background->doomed, true) ||
+	    !atomic_load(&background->idle))
+		return;
+	zf_mutex_lock(&background->lock);
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
+}
+
 /* Returns whether a commit is wanted at once. */
 static bool wait_ms(struct zf_background *background, uint64_t ms)
 {
-	bool wanted;
+	bool wanted, idle = ms > LOOK_MS;
 
+	atomic_store(&background->idle, idle);
 	zf_mutex_lock(&background->lock);
-	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping))
+	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping) &&
+	    !(idle && atomic_load(&background->doomed)))
 		zf_cond_wait_ms(&background->wake, &background->lock, ms);
 	wanted = background->wanted;
 	background->wanted = false;
 	zf_mutex_unlock(&background->lock);
+	atomic_store(&background->idle, false);
 	return wanted;
+}
+
+static void delete_doomed(struct zf_background *background)
+{
+	atomic_store(&background->doomed, false);
+	zf_orphan_run(background->fs);
 }
 
 static void *committer(void *arg)
@@ -136,10 +162,10 @@ static void *committer(void *arg)
 		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
 			/* Before the commit, so that it frees what was deleted, and not the next.
 			 */
-			zf_orphan_run(fs);
+			delete_doomed(background);
 			continue;
 		}
-		zf_orphan_run(fs);
+		delete_doomed(background);
 		commit(background);
 		due = now_ms(CLOCK_MONOTONIC) + interval;
 	}
@@ -147,16 +173,6 @@ static void *committer(void *arg)
 }
 
 /* ---- the reclaimer ---- */
-
-/* One victim, or a commit. True: there may be more to do. */
-static bool reclaim(struct zf_fs *fs)
-{
-	if (zf_fs_is_read_only(fs) || zf_reclaim_is_paused(fs))
-		return false;
-	/* What went wrong was reported; without room to move to it goes on when some has come back.
-	 */
-	return zf_reclaim_in_peace(fs) > 0;
-}
 
 void zf_background_want_reclaim(struct zf_fs *fs)
 {
@@ -183,8 +199,10 @@ static void *reclaimer(void *arg)
 {
 	struct zf_background *background = arg;
 
+	/* What goes wrong is reported; without room to move to it goes on when some has come back.
+	 */
 	while (!atomic_load(&background->stopping))
-		if (!reclaim(background->fs))
+		if (zf_reclaim_in_peace(background->fs) <= 0)
 			wait_until_wanted(background);
 	return NULL;
 }
@@ -316,6 +334,6 @@ int zf_fs_step(struct zf_fs *fs)
 	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;
 	if (r == 0)
-		(void)reclaim(fs);
+		(void)zf_reclaim_in_peace(fs);
 	return r;
 }

@@ -16,6 +16,10 @@ void zf_background_stop(struct zf_fs *fs);
  * no-op. */
 void zf_background_want_commit(struct zf_fs *fs);
 
+/* An inode waits to be deleted (zf_orphan_run): soon, with those that follow. Without threads
+ * no-op. */
+void zf_background_want_deletion(struct zf_fs *fs);
+
 /*
  * There is less room than reclaim wants, or it was resumed: the reclaimer looks what it can do,
  * which costs a pass over the zones. Any lock but the device's may be held. Without threads no-op.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who reclaims when nobody asks: the thread, or a step. */
+/* Who gets space back when nobody asks: the threads, or a step. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +195,34 @@ static void the_target_is_what_the_mount_says(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* However long the committer sleeps when nothing is to be committed. */
+static void what_is_deleted_goes_soon(void **state)
+{
+	const struct data_rig_options options = {.threads = true, .commit_ms = 3600000};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	for (unsigned int i = 0; i < 3; i++) {
+		unsigned int ms = 0;
+
+		ino = data_rig_make(&rig, "f");
+		data_rig_write_pattern(&rig, ino, 1, 0, FILE_SIZE);
+		data_rig_sync(&rig);
+		/* Now it finds nothing, and goes to sleep. */
+		sleep_ms(250);
+		data_rig_unlink(&rig, "f", ino);
+		data_rig_sync(&rig);
+		while (data_rig_live_blocks(&rig) > 0 && ms < WAIT_MS) {
+			sleep_ms(10);
+			ms += 10;
+		}
+		assert_int_equal(data_rig_live_blocks(&rig), 0);
+	}
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_step_takes_one_victim_at_most),
 		cmocka_unit_test(a_read_only_mount_leaves_all_as_it_is),
 		cmocka_unit_test(the_target_is_what_the_mount_says),
+		cmocka_unit_test(what_is_deleted_goes_soon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

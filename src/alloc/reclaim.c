@@ -14,7 +14,7 @@ static bool is_victim(const struct zf_alloc *alloc, uint32_t zone_no)
 	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && zone->live > 0 &&
 	       zone->pending == 0 && !zone->unusable && !zone->pointer_unknown &&
 	       !zone->resetting && !zone->held && !zone->stuck && !zone->reclaimed &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	       !zone->passed_over && !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
 }
 
@@ -45,6 +45,20 @@ int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, ui
 	return 0;
 }
 
+int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	int r = -EBUSY;
+
+	zf_mutex_lock(&alloc->lock);
+	if (zone_no < alloc->zone_count && is_victim(alloc, zone_no)) {
+		alloc->zones[zone_no].reclaimed = true;
+		alloc->zones[zone_no].readers++;
+		r = 0;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -54,6 +68,7 @@ void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 	zone->reclaimed = false;
 	zone->readers--;
 	zone->stuck |= stuck;
+	zone->passed_over = zone->live > 0;
 	zf_mutex_unlock(&alloc->lock);
 }
 

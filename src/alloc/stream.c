@@ -394,9 +394,11 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	alloc->committed = frozen->generation;
 	zf_alloc_overwrite_release_locked(alloc, false);
 	zf_alloc_grown_locked(alloc, frozen);
-	for (uint32_t z = 0; z < alloc->zone_count; z++)
+	for (uint32_t z = 0; z < alloc->zone_count; z++) {
+		alloc->zones[z].passed_over = false;
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)
 			alloc->zones[z].summary = ZF_SUMMARY_NONE;
+	}
 	zf_mutex_unlock(&alloc->lock);
 }
 

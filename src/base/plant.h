@@ -35,6 +35,9 @@ enum zf_bug {
 	ZF_BUG_REPLAY_ZEROES,	     /* replay zeroes what is written in place */
 	ZF_BUG_RECOVERY_RESETS,	     /* recovery resets zones that only the log names */
 	ZF_BUG_INTENTS_LAST,	     /* intents are finished after the log is replayed */
+	ZF_BUG_RECLAIM_SWAPS_BLINDLY, /* reclaim swaps what has changed since it was copied */
+	ZF_BUG_RECLAIM_WITHOUT_MARK, /* a record may name what reclaim moved before it is durable */
+	ZF_BUG_RECLAIM_UNVERIFIED,   /* reclaim moves a block that is not what was written */
 	ZF_BUG_COUNT,
 };
 

@@ -77,10 +77,15 @@ int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t t
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
 	struct zf_trans *trans;
-	unsigned int edits;	  /* tree edits made so far ... */
-	unsigned int began;	  /* ... and when the change that is being made began */
-	bool torn;		  /* an edit failed after another of the same change: abort */
-	uint64_t reserved_blocks; /* of the caller's, that extents which keep space use up */
+	unsigned int edits; /* tree edits made so far ... */
+	unsigned int began; /* ... and when the change that is being made began */
+	bool torn;	    /* an edit failed after another of the same change: abort */
+	/*
+	 * What is put are the bytes that the range has, moved: no change that the log has to
+	 * describe (fs/changes.h), and where it is SHARED nobody counts them as live yet.
+	 */
+	bool moves;
+	uint64_t reserved_blocks;   /* of the caller's, that extents which keep space use up */
 	struct zf_kept_change kept; /* of the change that is being made */
 	/*
 	 * Of the first `len` bytes of the put, how many blocks had lent what is kept: they have it
@@ -99,10 +104,10 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 
 /*
  * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
- * bound on edits allows: *ret_len bytes. Where the range had SPARE space it still has it afterwards;
- * as that is the new extent's flag, the head ends where this changes. Merges it with its neighbours (DATA where they are
- * adjacent on the device too), but for a SHARED one: that is as long as its name says, and its
- * bytes are live already.
+ * bound on edits allows: *ret_len bytes. Where the range had SPARE space it still has it
+ * afterwards; as that is the new extent's flag, the head ends where this changes. Merges it with
+ * its neighbours (DATA where they are adjacent on the device too), but for a SHARED one: that is as
+ * long as its name says, and its bytes are live already.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);

@@ -75,7 +75,9 @@ int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *
 {
 	if (extent->flags & ZF_EXTENT_OVERWRITE)
 		return zf_overwrite_add(editor, extent);
-	return zf_extent_is_shared(extent) ? zf_share_add(editor, extent) : 0;
+	if (!zf_extent_is_shared(extent))
+		return 0;
+	return editor->moves ? zf_share_add_moved(editor, extent) : zf_share_add(editor, extent);
 }
 
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
@@ -94,8 +96,9 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
 /* A record of the log has to describe it (fs/changes.h). */
 void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to)
 {
-	zf_changes_add(&zf_extent_editor_inode(editor)->data.changes, from, to,
-		       editor->trans->generation);
+	if (!editor->moves)
+		zf_changes_add(&zf_extent_editor_inode(editor)->data.changes, from, to,
+			       editor->trans->generation);
 }
 
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,

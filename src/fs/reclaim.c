@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/* One victim from its choice to its end, and who waits for what it gives back. */
 #include "fs/reclaim.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "fs/inode.h"
+#include "fs/reclaim_internal.h"
+
+/* ---- life ---- */
 
 void zf_reclaim_init(struct zf_fs *fs)
 {
@@ -15,37 +24,9 @@ void zf_reclaim_deinit(struct zf_fs *fs)
 	zf_mutex_deinit(&fs->reclaim.lock);
 }
 
-void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats)
+void zf_reclaim_stop(struct zf_fs *fs)
 {
-	zf_mutex_lock(&fs->reclaim.stats_lock);
-	*ret_stats = fs->reclaim.stats;
-	zf_mutex_unlock(&fs->reclaim.stats_lock);
-}
-
-int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need)
-{
-	(void)fs;
-	(void)need;
-	return 0;
-}
-
-int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
-{
-	(void)fs;
-	(void)zone_no;
-	return 0;
-}
-
-int zf_reclaim_make_room(struct zf_fs *fs)
-{
-	(void)fs;
-	return 0;
-}
-
-int zf_reclaim_in_peace(struct zf_fs *fs)
-{
-	(void)fs;
-	return 0;
+	atomic_store(&fs->reclaim.stopping, true);
 }
 
 void zf_reclaim_pause(struct zf_fs *fs, bool pause)
@@ -56,4 +37,399 @@ void zf_reclaim_pause(struct zf_fs *fs, bool pause)
 bool zf_reclaim_is_paused(struct zf_fs *fs)
 {
 	return atomic_load(&fs->reclaim.paused);
+}
+
+void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats)
+{
+	zf_mutex_lock(&fs->reclaim.stats_lock);
+	*ret_stats = fs->reclaim.stats;
+	zf_mutex_unlock(&fs->reclaim.stats_lock);
+}
+
+/* ---- one victim ---- */
+
+/* A piece of a batch: its blocks are slots from `slot` on. Pieces of shared bytes may overlap. */
+struct part {
+	struct zf_piece piece;
+	unsigned int slot;
+};
+
+struct run {
+	struct zf_fs *fs;
+	uint32_t zone_no;
+	struct zf_found found;
+	struct zf_move move;
+	struct part *parts;
+	size_t part_count, part_room;
+	bool shared;
+	bool stuck;
+	uint64_t moved, changed; /* blocks */
+};
+
+static int add_part(struct run *run, const struct zf_piece *piece, unsigned int slot)
+{
+	if (run->part_count == run->part_room) {
+		size_t room = run->part_room ? run->part_room * 2 : 256;
+		struct part *grown = realloc(run->parts, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		run->parts = grown;
+		run->part_room = room;
+	}
+	run->parts[run->part_count++] = (struct part){*piece, slot};
+	return 0;
+}
+
+/* Blocks [at, at + count) of a piece. */
+static struct zf_piece sub_piece(const struct zf_piece *piece, uint32_t at, uint32_t count)
+{
+	return (struct zf_piece){
+		.ino = piece->ino,
+		.offset = piece->offset + ((uint64_t)at << ZF_BLOCK_SHIFT),
+		.address = piece->address + ((uint64_t)at << ZF_BLOCK_SHIFT),
+		.count = count,
+	};
+}
+
+/* A block without a checksum cannot be trusted: the summary lacks it, which reading tells too. */
+static void add_slot(struct run *run, uint64_t address)
+{
+	uint64_t i = (address - run->found.start) >> ZF_BLOCK_SHIFT;
+
+	run->move.slots[run->move.count++] = (struct zf_move_slot){
+		.from = address,
+		.csum = run->found.csums[i],
+		.bad = !run->found.known[i],
+	};
+}
+
+static void report_bad(struct run *run, const struct part *part)
+{
+	const struct zf_piece *piece = &part->piece;
+
+	for (uint32_t i = 0; i < piece->count; i++) {
+		const struct zf_move_slot *slot = &run->move.slots[part->slot + i];
+
+		if (!slot->bad)
+			continue;
+		run->stuck = true;
+		zf_report_corrupt(&run->fs->report, "data", slot->from,
+				  "inode %" PRIu64 " at offset %" PRIu64
+				  ": the block cannot be read as it was written, and stays where "
+				  "it is; so does its zone, %" PRIu32,
+				  piece->ino, piece->offset + ((uint64_t)i << ZF_BLOCK_SHIFT),
+				  run->zone_no);
+	}
+}
+
+/* Of bytes that several name the summary has one entry, in the name of the first. */
+static int summarise_shared(struct run *run)
+{
+	unsigned int done = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < run->part_count; i++) {
+		const struct part *part = &run->parts[i];
+		unsigned int end = part->slot + part->piece.count;
+		unsigned int from = part->slot > done ? part->slot : done;
+		struct zf_piece piece;
+
+		if (end <= from)
+			continue;
+		piece = sub_piece(&part->piece, from - part->slot, end - from);
+		r = zf_reclaim_summarise(run->fs, &piece, &run->move.slots[from]);
+		done = end;
+	}
+	return r;
+}
+
+static int swap_parts(struct run *run)
+{
+	int r = run->shared ? summarise_shared(run) : 0;
+
+	for (size_t i = 0; r == 0 && i < run->part_count; i++) {
+		const struct part *part = &run->parts[i];
+		unsigned int swapped;
+
+		report_bad(run, part);
+		r = zf_reclaim_swap(run->fs, &part->piece, &run->move.slots[part->slot],
+				    run->shared, &swapped);
+		run->moved += swapped;
+		run->changed += part->piece.count - swapped;
+	}
+	return r;
+}
+
+static int end_batch(struct run *run)
+{
+	struct zf_reclaim *reclaim = &run->fs->reclaim;
+	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
+
+	if (reclaim->copied)
+		reclaim->copied(reclaim->copied_arg);
+	/* Of a batch that failed in part the rest is good. */
+	swapped = swap_parts(run);
+	zf_move_end(&run->move);
+	run->part_count = 0;
+	if (r == 0)
+		r = swapped;
+	if (r == 0 && atomic_load(&run->fs->reclaim.stopping))
+		r = -EINTR;
+	return r;
+}
+
+/* What nobody else names, in the order of the files. */
+static int move_files(struct run *run)
+{
+	struct zf_move *move = &run->move;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < run->found.files.count; i++) {
+		const struct zf_piece *piece = &run->found.files.at[i];
+
+		for (uint32_t at = 0, n; r == 0 && at < piece->count; at += n) {
+			struct zf_piece sub;
+
+			n = piece->count - at;
+			if (n > move->capacity - move->count)
+				n = move->capacity - move->count;
+			sub = sub_piece(piece, at, n);
+			r = add_part(run, &sub, move->count);
+			for (uint32_t b = 0; r == 0 && b < n; b++)
+				add_slot(run, sub.address + ((uint64_t)b << ZF_BLOCK_SHIFT));
+			if (r == 0 && move->count == move->capacity)
+				r = end_batch(run);
+		}
+	}
+	return r < 0 ? r : end_batch(run);
+}
+
+/* The slots of a batch are blocks of the device in order; `from` to `to` those of this one. */
+static int add_shared_parts(struct run *run, uint64_t from, uint64_t to)
+{
+	const struct zf_pieces *names = &run->found.shared;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < names->count; i++) {
+		const struct zf_piece *name = &names->at[i];
+		uint64_t end = name->address + ((uint64_t)name->count << ZF_BLOCK_SHIFT);
+		uint64_t first = zf_max_u64(name->address, from), last = zf_min_u64(end, to);
+		unsigned int slot = 0;
+		struct zf_piece sub;
+
+		if (first >= last)
+			continue;
+		while (run->move.slots[slot].from != first)
+			slot++;
+		sub = sub_piece(name, (uint32_t)((first - name->address) >> ZF_BLOCK_SHIFT),
+				(uint32_t)((last - first) >> ZF_BLOCK_SHIFT));
+		r = add_part(run, &sub, slot);
+	}
+	return r;
+}
+
+/* Slots from `*at` on, as many as a batch has; *at is behind them afterwards. */
+static void add_shared_slots(struct run *run, uint64_t *at)
+{
+	const struct zf_pieces *names = &run->found.shared;
+
+	for (size_t i = 0; i < names->count; i++) {
+		const struct zf_piece *name = &names->at[i];
+		uint64_t end = name->address + ((uint64_t)name->count << ZF_BLOCK_SHIFT);
+
+		for (*at = zf_max_u64(*at, name->address); *at < end; *at += ZF_BLOCK_SIZE) {
+			if (run->move.count == run->move.capacity)
+				return;
+			add_slot(run, *at);
+		}
+	}
+}
+
+/* What several may name, in the order of the device: each block once, however many names it has. */
+static int move_shared(struct run *run)
+{
+	uint64_t at = run->found.start;
+	int r = 0;
+
+	run->shared = true;
+	while (r == 0) {
+		uint64_t from = at;
+
+		add_shared_slots(run, &at);
+		if (run->move.count == 0)
+			break;
+		r = add_shared_parts(run, from, at);
+		if (r == 0)
+			r = end_batch(run);
+	}
+	return r;
+}
+
+static int run_zone(struct run *run)
+{
+	int r = zf_reclaim_find(run->fs, run->zone_no, &run->found);
+
+	if (r == 0)
+		r = zf_move_init(&run->move, run->fs);
+	if (r == 0)
+		r = move_files(run);
+	if (r == 0)
+		r = move_shared(run);
+	zf_move_deinit(&run->move);
+	zf_found_free(&run->found);
+	free(run->parts);
+	return r;
+}
+
+static void count(struct run *run, uint64_t live, bool emptied)
+{
+	struct zf_reclaim *reclaim = &run->fs->reclaim;
+
+	zf_mutex_lock(&reclaim->stats_lock);
+	reclaim->stats.victims++;
+	reclaim->stats.emptied += emptied;
+	reclaim->stats.live += live << ZF_BLOCK_SHIFT;
+	reclaim->stats.moved += run->moved << ZF_BLOCK_SHIFT;
+	reclaim->stats.changed += run->changed << ZF_BLOCK_SHIFT;
+	reclaim->stats.stuck += run->stuck;
+	zf_mutex_unlock(&reclaim->stats_lock);
+}
+
+/* A zone that is held. *ret_gain: blocks that its reset will give beyond what was moved. */
+static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
+{
+	struct run run = {.fs = fs, .zone_no = zone_no};
+	struct zf_zone before, after;
+	int r;
+
+	zf_alloc_get_zone(fs->alloc, zone_no, &before);
+	r = run_zone(&run);
+	zf_alloc_get_zone(fs->alloc, zone_no, &after);
+	zf_alloc_reclaim_end(fs->alloc, zone_no, run.stuck);
+	count(&run, before.live, after.live == 0);
+	*ret_gain =
+		after.live == 0 && before.capacity > run.moved ? before.capacity - run.moved : 0;
+	return r < 0 ? r : 1;
+}
+
+static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret_gain)
+{
+	uint32_t zone_no;
+
+	if (zf_txn_error(fs->txn))
+		return -EROFS;
+	if (zf_alloc_reclaim_begin(fs->alloc, need, &zone_no) < 0)
+		return 0;
+	return empty_zone(fs, zone_no, ret_gain);
+}
+
+int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need)
+{
+	uint64_t gain;
+	int r;
+
+	zf_mutex_lock(&fs->reclaim.lock);
+	r = one_locked(fs, need, &gain);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
+int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
+{
+	uint64_t gain;
+	int r;
+
+	zf_mutex_lock(&fs->reclaim.lock);
+	r = zf_txn_error(fs->txn) ? -EROFS : zf_alloc_reclaim_begin_zone(fs->alloc, zone_no);
+	if (r == 0)
+		r = empty_zone(fs, zone_no, &gain);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
+/* ---- getting zones back ---- */
+
+static int tidy(struct zf_fs *fs)
+{
+	int r;
+
+	do {
+		r = zf_txn_tidy(fs->txn, true);
+	} while (r == ZF_TIDY_DID);
+	return r < 0 ? r : 0;
+}
+
+/* What was emptied can be reset once that is durable, and that its summary is gone. */
+static int collect(struct zf_fs *fs)
+{
+	int r = tidy(fs);
+
+	if (r == 0)
+		r = zf_txn_commit(fs->txn, true);
+	return r < 0 ? r : tidy(fs);
+}
+
+static uint32_t empty_zones(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(fs->alloc, &room);
+	return room.empty;
+}
+
+/* A commit for each zone that comes back, however many victims that takes. */
+static int make_room_locked(struct zf_fs *fs)
+{
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT, gained = 0;
+	uint32_t before = empty_zones(fs);
+	int r = 1, collected;
+
+	while (r > 0 && gained < zone) {
+		uint64_t gain = 0;
+
+		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
+		gained += gain;
+	}
+	if (r == -EROFS)
+		return r;
+	collected = collect(fs);
+	if (gained > 0 || empty_zones(fs) > before)
+		return 1;
+	return r == -ENOSPC || r == 0 ? collected : r;
+}
+
+int zf_reclaim_make_room(struct zf_fs *fs)
+{
+	uint64_t seen = atomic_load(&fs->reclaim.rounds);
+	int r = 1;
+
+	zf_mutex_lock(&fs->reclaim.lock);
+	if (atomic_load(&fs->reclaim.rounds) == seen)
+		r = make_room_locked(fs);
+	if (r > 0)
+		atomic_fetch_add(&fs->reclaim.rounds, 1);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
+/* ---- in peace ---- */
+
+int zf_reclaim_in_peace(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+	int r = 0;
+
+	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
+		return 0;
+	zf_alloc_reclaim_room(fs->alloc, &room);
+	if (room.empty < room.low && room.coming > 0) {
+		r = collect(fs);
+		return r < 0 ? r : 1;
+	}
+	if (room.empty + room.coming < room.target)
+		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
+	if (r == -ENOSPC && room.coming > 0)
+		r = collect(fs) == 0;
+	return r;
 }

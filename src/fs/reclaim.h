@@ -54,10 +54,14 @@ struct zf_reclaim_stats {
 struct zf_reclaim {
 	struct zf_mutex lock; /* ZF_RANK_RECLAIM: one victim at a time */
 	_Atomic uint64_t
-		rounds;	    /* counts what gave something back: for those who waited meanwhile */
-	atomic_bool paused; /* for the background */
+		rounds;	      /* counts what gave something back: for those who waited meanwhile */
+	atomic_bool paused;   /* for the background */
+	atomic_bool stopping; /* the victim of now is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
+	/* For tests without threads: between copying and swapping, no lock held but `lock`. */
+	void (*copied)(void *arg);
+	void *copied_arg;
 };
 void zf_reclaim_init(struct zf_fs *fs);
 void zf_reclaim_deinit(struct zf_fs *fs);
@@ -83,5 +87,7 @@ int zf_reclaim_in_peace(struct zf_fs *fs);
 /* `zfusectl gc pause`: the background leaves it; who waits for room does not. */
 void zf_reclaim_pause(struct zf_fs *fs, bool pause);
 bool zf_reclaim_is_paused(struct zf_fs *fs);
+/* The filesystem is about to be unmounted: who runs it ends soon, for good. */
+void zf_reclaim_stop(struct zf_fs *fs);
 
 #endif

@@ -245,7 +245,42 @@ int zf_share_look(struct zf_extent_reader *reader, uint64_t address, uint64_t le
 	return 0;
 }
 
-/* ---- the three calls ---- */
+struct scan_names {
+	struct zf_item_check check;
+	zf_share_scan_fn *fn;
+	void *arg;
+};
+
+static int scan_item(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct scan_names *scan = arg;
+	const struct zf_disk_share *names = value;
+	int r = zf_item_check(&scan->check, ZF_TREE_SHARE, key, value, len);
+
+	for (size_t i = 0; r == 0 && i < len / sizeof(names[0]); i++) {
+		struct zf_share_name name = {
+			.address = key->objectid,
+			.len = zf_le64_get(names[i].len),
+			.ino = zf_le64_get(names[i].ino),
+			.offset = zf_le64_get(names[i].offset),
+		};
+
+		r = scan->fn(scan->arg, &name);
+	}
+	return r;
+}
+
+int zf_share_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_share_scan_fn *fn, void *arg)
+{
+	struct zf_key first = ZF_KEY(from, ZF_KEY_SHARE, 0);
+	struct zf_key last = ZF_KEY(to - 1, ZF_KEY_SHARE, UINT64_MAX);
+	struct scan_names scan = {.fn = fn, .arg = arg};
+
+	zf_fs_get_item_check(fs, &scan.check);
+	return zf_tree_scan(fs->forest, ZF_TREE_SHARE, &first, &last, scan_item, &scan);
+}
+
+/* ---- the calls ---- */
 
 int zf_share_check(struct zf_extent_editor *editor, const struct zf_extent *extent)
 {
@@ -262,6 +297,50 @@ int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent
 
 	zf_mutex_lock(&fs->share_lock);
 	r = add_locked(editor, extent);
+	zf_mutex_unlock(&fs->share_lock);
+	return r;
+}
+
+static void count_live(struct zf_extent_editor *editor, const struct others *others)
+{
+	uint64_t at = others->from;
+
+	while (at < others->to) {
+		uint64_t from = at;
+
+		while (at < others->to && !others->named[(at - others->from) >> ZF_BLOCK_SHIFT])
+			at += ZF_BLOCK_SIZE;
+		if (at > from)
+			zf_alloc_live_add(fs_of(editor)->alloc, from, at - from);
+		else
+			at += ZF_BLOCK_SIZE;
+	}
+}
+
+static int add_moved_locked(struct zf_extent_editor *editor, const struct zf_extent *extent)
+{
+	struct others others = {
+		.check = &editor->reader.check,
+		.from = extent->address,
+		.to = extent->address + extent->len,
+		.unnamed = extent->len >> ZF_BLOCK_SHIFT,
+	};
+	int r = find_others(fs_of(editor), &others);
+
+	if (r == 0)
+		r = add_locked(editor, extent);
+	if (r == 0)
+		count_live(editor, &others);
+	return r;
+}
+
+int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *extent)
+{
+	struct zf_fs *fs = fs_of(editor);
+	int r;
+
+	zf_mutex_lock(&fs->share_lock);
+	r = add_moved_locked(editor, extent);
 	zf_mutex_unlock(&fs->share_lock);
 	return r;
 }

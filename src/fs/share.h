@@ -37,11 +37,26 @@ int zf_share_check(struct zf_extent_editor *editor, const struct zf_extent *exte
 int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
 /*
+ * The same where its bytes were moved to (fs/reclaim.h): what nobody names there becomes live. One
+ * edit.
+ */
+int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *extent);
+
+/*
  * The part of a shared extent that lies in [from, to) of the file goes, and with it its name; of
  * those bytes nobody else names *ret_dead. At most 2 edits.
  */
 int zf_share_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		 uint64_t to, uint64_t *ret_dead);
+
+/* Calls fn for each name whose bytes begin in [from, to), in order, as zf_tree_scan(). */
+struct zf_share_name {
+	uint64_t address, len;
+	uint64_t ino, offset;
+};
+struct zf_fs;
+typedef int zf_share_scan_fn(void *arg, const struct zf_share_name *name);
+int zf_share_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_share_scan_fn *fn, void *arg);
 
 /*
  * Mount: is the byte at `address` named, and for how many of the `len` bytes (whole blocks, at most

@@ -104,11 +104,11 @@ int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned
 	return 0;
 }
 
-static int decode(struct zf_extent_reader *reader, const struct zf_key *key, const void *value,
+static int decode(const struct zf_item_check *check, const struct zf_key *key, const void *value,
 		  size_t len, struct zf_summary_entry *ret_entry)
 {
 	const struct zf_disk_summary *disk = value;
-	int r = zf_item_check(&reader->check, ZF_TREE_SUMMARY, key, value, len);
+	int r = zf_item_check(check, ZF_TREE_SUMMARY, key, value, len);
 
 	if (r < 0)
 		return r;
@@ -121,6 +121,34 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 	return 0;
 }
 
+struct scan {
+	struct zf_item_check check;
+	zf_summary_scan_fn *fn;
+	void *arg;
+};
+
+static int scan_one(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct scan *scan = arg;
+	const struct zf_disk_summary *disk = value;
+	struct zf_summary_entry entry;
+	int r = decode(&scan->check, key, value, len, &entry);
+
+	if (r < 0 || (zf_le32_get(disk->flags) & ZF_SUMMARY_OVERWRITE))
+		return r;
+	return scan->fn(scan->arg, &entry, (const struct zf_le64 *)(disk + 1));
+}
+
+int zf_summary_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_summary_scan_fn *fn, void *arg)
+{
+	struct zf_key first = ZF_KEY(from, ZF_KEY_SUMMARY, 0);
+	struct zf_key last = ZF_KEY(to - 1, ZF_KEY_SUMMARY, 0);
+	struct scan scan = {.fn = fn, .arg = arg};
+
+	zf_fs_get_item_check(fs, &scan.check);
+	return zf_tree_scan(fs->forest, ZF_TREE_SUMMARY, &first, &last, scan_one, &scan);
+}
+
 int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
 		    struct zf_summary_entry *ret_entry)
 {
@@ -131,12 +159,12 @@ int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
 	int r = zf_tree_lookup_le(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
 
 	if (r == 0)
-		r = decode(reader, &key, value, len, ret_entry);
+		r = decode(&reader->check, &key, value, len, ret_entry);
 	if (r == 0 && ret_entry->len > address - ret_entry->address)
 		return 0;
 	if (r < 0 && r != -ENOENT)
 		return r;
 	key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
 	r = zf_tree_lookup_ge(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
-	return r < 0 ? r : decode(reader, &key, value, len, ret_entry);
+	return r < 0 ? r : decode(&reader->check, &key, value, len, ret_entry);
 }

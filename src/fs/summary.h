@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/le.h"
+
 struct zf_extent_reader;
 struct zf_fs;
 struct zf_trans;
@@ -31,6 +33,12 @@ struct zf_summary_entry {
 	uint64_t address, len;
 	uint64_t ino, offset;
 };
+/* Calls fn for each entry with checksums that begins in [from, to), in order, as zf_tree_scan(). */
+typedef int zf_summary_scan_fn(void *arg, const struct zf_summary_entry *entry,
+			       const struct zf_le64 *csums);
+int zf_summary_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_summary_scan_fn *fn,
+		    void *arg);
+
 /* Mount: the entry that covers `address`, or else the first one behind it. -ENOENT. */
 int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
 		    struct zf_summary_entry *ret_entry);

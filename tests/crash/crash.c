@@ -120,8 +120,8 @@ static uint64_t power(uint64_t base, unsigned int exponent)
 
 /*
  * Record i of a run: half of them each sequence of one operation in turn, as long as there are any;
- * longer sequences, and operations at random: few, many, and now and then so many that zones are
- * emptied and written again.
+ * longer sequences, half of them with a reclaim in it; and operations at random: few, many, and now
+ * and then so many that zones are emptied and written again.
  */
 static void choose_mixed(uint64_t i, struct record_options *options)
 {
@@ -150,7 +150,8 @@ static void choose_mixed(uint64_t i, struct record_options *options)
 		break;
 	default:
 		name->length = i % 3 == 0 ? 3 + (unsigned int)(i % 4) : 2;
-		name->number = sequence_draw(name->seed, name->length);
+		name->number = i / 2 % 2 ? sequence_draw_reclaim(name->seed, name->length)
+					 : sequence_draw(name->seed, name->length);
 		break;
 	}
 }

@@ -33,6 +33,7 @@
 #include <time.h>
 
 #include "base/plant.h"
+#include "fs/reclaim.h"
 #include "support/sim.h"
 #include "support/workload.h"
 
@@ -60,7 +61,8 @@ struct plant {
 	enum zf_bug bug; /* in the code (base/plant.h) */
 	uint64_t seed;	     /* of the first record; the next has the next */
 	unsigned int ops;    /* at random; or */
-	unsigned int length; /* of a sequence, drawn from the seed */
+	unsigned int length; /* of a sequence, drawn from the seed ... */
+	bool reclaim;	     /* ... with a reclaim in it */
 	uint64_t number;     /* of it, if one is meant; 0: drawn */
 	bool elsewhere;	     /* takes threads, or more luck than there is: meson.build says what
 			      * finds it */
@@ -92,6 +94,8 @@ struct sequence {
 uint64_t sequence_base(void);
 /* The number of one of that length. */
 uint64_t sequence_draw(uint64_t seed, unsigned int length);
+/* One of them is a reclaim. */
+uint64_t sequence_draw_reclaim(uint64_t seed, unsigned int length);
 void sequence_begin(struct sequence *sequence, unsigned int length, uint64_t number);
 /* The next operation, whose number is set, or false; sequence_ran() must follow. */
 bool sequence_next(struct sequence *sequence, struct zf_op *op);
@@ -137,9 +141,14 @@ struct record {
 	struct sequence sequence;
 	struct zf_op *ops;
 	uint32_t count, room; /* of ops run; ops[count] is running */
+	bool drawn;	      /* it is not yet, but it is the next one */
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	bool crowded;	    /* begins with filling a small device until this is left */
+	bool filled;
+	uint64_t fill_left; /* bytes */
+	struct zf_reclaim_stats reclaimed;
 	bool in_place;	    /* the device has zones for what is written in place */
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */

@@ -5,12 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "alloc/alloc.h"
 #include "base/bits.h"
 #include "explore.h"
 #include "fs/format.h"
 
 #define KIB UINT64_C(1024)
+
+/* Of records with operations at random; and what is free in the end. */
+#define CROWDED_PERCENT	 15u
+#define CROWDED_LEFT_MAX (192 * KIB)
 
 bool explore_verbose;
 
@@ -22,13 +28,20 @@ static void print_if_verbose(void *arg, enum zf_report_level level, const char *
 
 const struct zf_report explore_report = {print_if_verbose, (void *)(uintptr_t) "crash"};
 
+/* What goes before a sequence is common to all, and need not be cut again and again. */
+static bool is_prelude(const struct record *record)
+{
+	if (record->options.script)
+		return false;
+	return record->options.name.length > 0 ? !sequence_is_prepared(&record->sequence)
+					       : record->crowded && !record->filled;
+}
+
 static void keep_cut(void *arg, const struct zf_sim *sim)
 {
 	struct record *record = arg;
 
-	/* What goes before a sequence is common to all, and need not be cut again and again. */
-	if (record->options.name.length > 0 && !record->options.script &&
-	    !sequence_is_prepared(&record->sequence))
+	if (is_prelude(record))
 		return;
 	if (record->cut_count == record->cut_room) {
 		record->cut_room = record->cut_room * 2 + 64;
@@ -57,6 +70,22 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 		geometry.max_active = geometry.max_open = 8 + (uint32_t)zf_rng_below(rng, 5);
 	if (zf_rng_chance(rng, 10))
 		geometry.conventional = 1 + (uint32_t)zf_rng_below(rng, 6);
+	return geometry;
+}
+
+/* So little that what is written soon finds no empty zone. */
+static struct zf_geometry draw_crowded(struct zf_rng *rng)
+{
+	struct zf_geometry geometry = {
+		.zone_size = 64 * KIB,
+		.zone_capacity = 64 * KIB,
+		.zone_count = 20 + (uint32_t)zf_rng_below(rng, 6),
+		.append_limit = zf_rng_chance(rng, 50) ? 16 * KIB : 64 * KIB,
+		.volatile_cache = true,
+	};
+
+	if (zf_rng_chance(rng, 50))
+		geometry.max_active = geometry.max_open = 8 + (uint32_t)zf_rng_below(rng, 5);
 	return geometry;
 }
 
@@ -191,10 +220,47 @@ static bool next_of_script(struct record *record, struct source *source, struct 
 	return false;
 }
 
+static bool is_full_enough(const struct record *record)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(record->workload.fs), &space);
+	return space.available <= record->fill_left;
+}
+
+/* Files, each of some writes; and all of it durable. */
+static void next_fill(struct record *record, struct zf_op *ret_op)
+{
+	static const char *const names[] = {"fill 0", "fill 1", "fill 2", "fill 3",
+					    "fill 4", "fill 5", "fill 6", "fill 7"};
+	unsigned int writes = 4, at = record->count % (1 + writes),
+		     file = record->count / (1 + writes);
+
+	*ret_op = (struct zf_op){.number = ++record->workload.number, .may_wait = true};
+	if (file >= ZF_ARRAY_SIZE(names) || is_full_enough(record)) {
+		ret_op->kind = OP_SYNCFS;
+		record->filled = true;
+	} else if (at == 0) {
+		ret_op->kind = OP_MAKE;
+		ret_op->dir = ZF_INO_ROOT;
+		ret_op->name = names[file];
+		ret_op->mode = S_IFREG | 0600;
+	} else {
+		ret_op->kind = OP_WRITE;
+		ret_op->ino = record->ops[file * (1 + writes)].attr.ino;
+		ret_op->len = 24 * KIB;
+		ret_op->offset = (at - 1) * ret_op->len;
+	}
+}
+
 static bool next_op(struct record *record, struct source *source, struct zf_op *ret_op)
 {
 	if (record->options.script)
 		return next_of_script(record, source, ret_op);
+	if (record->crowded && !record->filled) {
+		next_fill(record, ret_op);
+		return true;
+	}
 	if (record->options.name.length > 0) {
 		*ret_op = (struct zf_op){.number = record->workload.number + 1};
 		if (!sequence_next(&record->sequence, ret_op))
@@ -219,7 +285,7 @@ static void op_ran(struct record *record, struct source *source, const struct zf
 		}
 	} else if (record->options.name.length > 0) {
 		sequence_ran(&record->sequence, op);
-		record->infeasible = op->result < 0;
+		record->infeasible |= op->result < 0;
 	}
 }
 
@@ -238,31 +304,94 @@ static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 	if (record->options.fault && is_device_error(op->result) && !record->hurt)
 		record->hurt = (int)op->result;
 	if (!record->hurt)
-		*ret_ok = workload_check(&record->workload, op);
+		*ret_ok = workload_check(&record->workload, op) && *ret_ok;
 	else if (op->result >= 0)
 		oracle_apply(record->workload.oracle, op);
 	return *ret_ok;
 }
 
+struct runner {
+	struct record *record;
+	struct source *source;
+	unsigned int left;   /* operations after the first error */
+	unsigned int beside; /* operations that are still to run beside the reclaim ... */
+	uint32_t reclaim;    /* ... that runs: its index */
+	bool ok;
+};
+
+/* ops[count], unless it is there. False: there is none. */
+static bool draw_next(struct runner *runner)
+{
+	struct record *record = runner->record;
+	struct zf_op *op = next_room(record);
+
+	if (!record->drawn)
+		record->drawn = next_op(record, runner->source, op);
+	return record->drawn;
+}
+
+/* False: that was the last. */
+static bool run_next(struct runner *runner)
+{
+	struct record *record = runner->record;
+	uint32_t index = record->count;
+	struct zf_op op = record->ops[index];
+	bool ok;
+
+	record->drawn = false;
+	if (op.kind == OP_RECLAIM) {
+		runner->reclaim = index;
+		runner->beside = op.flags;
+	}
+	ok = run_op(record, &op, &runner->ok);
+	record->ops[index] = op;
+	op_ran(record, runner->source, &op);
+	/* Unless others ran beside it. */
+	if (record->count == index)
+		record->count++;
+	runner->left -= record->hurt != 0 && runner->left > 0;
+	return ok && !record->infeasible && runner->left > 0;
+}
+
+/* Without threads, who waits for room would wait for the reclaim that he runs beside. */
+static bool has_room(const struct record *record)
+{
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(record->workload.fs), &space);
+	return space.available > space.total / 4;
+}
+
+static bool may_run_beside(const struct zf_op *op)
+{
+	return op->kind != OP_STEP && op->kind != OP_RECLAIM;
+}
+
+/* Copied, and not swapped yet. The reclaim counts as over: nobody sees anything of it. */
+static void run_beside(void *arg)
+{
+	struct runner *runner = arg;
+	struct record *record = runner->record;
+
+	if (record->count == runner->reclaim)
+		record->count++;
+	while (runner->beside > 0 && has_room(record) && draw_next(runner) &&
+	       may_run_beside(&record->ops[record->count])) {
+		runner->beside--;
+		if (!run_next(runner))
+			runner->beside = 0;
+	}
+}
+
 static bool run_ops(struct record *record, struct source *source)
 {
-	unsigned int left = 8; /* operations after the first error */
-	bool ok = true;
+	struct runner runner = {.record = record, .source = source, .left = 8, .ok = true};
 
-	while (left > 0) {
-		struct zf_op *op = next_room(record);
-
-		if (!next_op(record, source, op))
-			return true;
-		if (!run_op(record, op, &ok))
-			return false;
-		op_ran(record, source, op);
-		if (record->infeasible)
-			return true;
-		record->count++;
-		left -= record->hurt != 0;
-	}
-	return true;
+	record->workload.beside = run_beside;
+	record->workload.beside_arg = &runner;
+	while (draw_next(&runner) && run_next(&runner))
+		;
+	return runner.ok;
 }
 
 /* The last operation of every record: an unmount, written down as a syncfs. */
@@ -270,8 +399,10 @@ static bool finish(struct record *record)
 {
 	struct workload *workload = &record->workload;
 	struct zf_op *op = next_room(record);
-	int r = workload_finish_commit(workload), unmounted = zf_fs_unmount(workload->fs);
+	int r = workload_finish_commit(workload), unmounted;
 
+	zf_reclaim_get_stats(workload->fs, &record->reclaimed);
+	unmounted = zf_fs_unmount(workload->fs);
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
 	op->result = r < 0 ? r : unmounted;
 	record->count++;
@@ -309,6 +440,17 @@ static void seed_of_record(const struct record_name *name, struct zf_rng *rng)
 		zf_rng_seed(rng, zf_rng_next(rng) ^ name->number ^ (uint64_t)name->length << 56);
 }
 
+/* Of a seed, so that none is changed by there being such records. */
+static void draw_crowd(struct record *record)
+{
+	const struct record_name *name = &record->options.name;
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, ~name->seed);
+	record->crowded = name->length == 0 && zf_rng_chance(&rng, CROWDED_PERCENT);
+	record->fill_left = zf_rng_below(&rng, CROWDED_LEFT_MAX);
+}
+
 static void source_begin(const struct record_options *options, struct record *record,
 			 struct source *source)
 {
@@ -332,9 +474,11 @@ bool record_run(struct record *record, const struct record_options *options)
 	*record = (struct record){.options = *options};
 	source_begin(options, record, &source);
 	seed_of_record(&options->name, &rng);
-	workload_init(&record->workload, zf_rng_next(&rng), &workload_crash);
+	draw_crowd(record);
+	workload_init(&record->workload, zf_rng_next(&rng),
+		      record->crowded ? &workload_crowded : &workload_crash);
 	record->workload.verbose = explore_verbose;
-	geometry = draw_geometry(&rng);
+	geometry = record->crowded ? draw_crowded(&rng) : draw_geometry(&rng);
 	record->in_place = geometry.conventional > 0;
 	sim = zf_sim_new(&geometry, zf_rng_next(&rng));
 	zf_sim_set_late(sim, ZF_SIM_ANY_OP, draw_late_percent(&rng));

@@ -34,6 +34,7 @@ enum thing {
 	N, /* new, written, not committed; held */
 	X, /* in E; held */
 	S, /* a symbolic link */
+	Z, /* gone again: its garbage lies where the others' data is, and behind that */
 	NEW, /* made by a step of the sequence */
 	THINGS
 };
@@ -72,6 +73,11 @@ static const struct step preparation[] = {
 	{OP_MAKE, E, "x", .on = X, .mode = FILE_MODE, .hold = true},
 	{OP_WRITE, .on = X, .offset = 0, .len = 5000},
 	{OP_MAKE, ROOT, "s", .on = S, .mode = S_IFLNK | 0777, .target = "e/x"},
+	/* More than is left of the zone: it is full then, and reclaim may have it. */
+	{OP_MAKE, ROOT, "z", .on = Z, .mode = FILE_MODE},
+	{OP_WRITE, .on = Z, .offset = 0, .len = 32 * BLOCK},
+	{OP_SYNCFS},
+	{OP_UNLINK, ROOT, "z"},
 	{OP_SYNCFS},
 	/* From here on nothing is durable. */
 	{OP_LINK, E, "y", .on = F},
@@ -179,7 +185,15 @@ static const struct step forms[] = {
 	{OP_SETFLAGS, .on = G, .flags = ZF_INODE_NODUMP},
 	{OP_SETFLAGS, .on = N, .flags = ZF_INODE_SYNC},
 	{OP_SETFLAGS, .on = D, .flags = ZF_INODE_DIRSYNC},
+
+	/* At the end: RECLAIM_FORMS of them. */
+	{OP_RECLAIM, .subject = G},
+	{OP_RECLAIM, .on = G},
+	{OP_RECLAIM, .on = H},
+	{OP_RECLAIM, .on = G, .flags = 1},
+	{OP_RECLAIM, .on = G, .flags = 2},
 };
+#define RECLAIM_FORMS 5u
 
 /* What comes after an operation. */
 enum suffix {
@@ -208,6 +222,19 @@ uint64_t sequence_draw(uint64_t seed, unsigned int length)
 	while (length-- > 0)
 		number = number * sequence_base() + zf_rng_below(&rng, sequence_base());
 	return number;
+}
+
+uint64_t sequence_draw_reclaim(uint64_t seed, unsigned int length)
+{
+	uint64_t number = sequence_draw(seed, length), place = 1, digit, reclaim;
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, ~seed);
+	for (uint64_t i = zf_rng_below(&rng, length); i > 0; i--)
+		place *= sequence_base();
+	digit = number / place % sequence_base();
+	reclaim = ZF_ARRAY_SIZE(forms) - 1 - zf_rng_below(&rng, RECLAIM_FORMS);
+	return number - digit * place + (reclaim * SUFFIXES + digit % SUFFIXES) * place;
 }
 
 /* ---- making operations of steps ---- */

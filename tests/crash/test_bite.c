@@ -14,6 +14,14 @@
 
 #define PLANTS_MAX 64u
 
+static uint64_t number_of(const struct plant *plant, uint64_t seed)
+{
+	if (plant->number)
+		return plant->number;
+	return plant->reclaim ? sequence_draw_reclaim(seed, plant->length)
+			      : sequence_draw(seed, plant->length);
+}
+
 static bool is_found(const struct plant *plant)
 {
 	int out = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -31,9 +39,7 @@ static bool is_found(const struct plant *plant)
 	fflush(stderr);
 	dup2(null, STDERR_FILENO);
 	for (; tally.failures == 0 && tally.cuts < plant->cuts; options.name.seed++) {
-		options.name.number = plant->number
-					      ? plant->number
-					      : sequence_draw(options.name.seed, plant->length);
+		options.name.number = number_of(plant, options.name.seed);
 		explore(&options, &limits, &tally, &failed);
 	}
 	fflush(stderr);

@@ -80,6 +80,53 @@ static void a_script_of_all_operations_is_the_record_again(void **state)
 	free(keep);
 }
 
+static struct zf_reclaim_stats reclaimed_by(const struct record_options *options, bool *ret_crowded)
+{
+	struct zf_reclaim_stats stats;
+	struct record record;
+
+	assert_true(record_run(&record, options));
+	stats = record.reclaimed;
+	*ret_crowded = record.crowded;
+	record_free(&record);
+	return stats;
+}
+
+/* The data of the small tree lies where reclaim may have it. */
+static void sequences_with_a_reclaim_move_something(void **state)
+{
+	unsigned int moved = 0;
+	bool crowded;
+
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		const struct record_options options = {
+			.name = {.seed = seed, .length = 1, .number = sequence_draw_reclaim(seed, 1)}};
+
+		moved += reclaimed_by(&options, &crowded).moved > 0;
+	}
+	assert_true(moved >= 45);
+}
+
+/* Asked for in any record; on crowded devices without that too. */
+static void operations_at_random_reclaim(void **state)
+{
+	struct record_options options = {.ops = 300};
+	uint64_t waits = 0;
+	unsigned int moved = 0;
+	bool crowded;
+
+	for (options.name.seed = 1; options.name.seed <= 50; options.name.seed++) {
+		struct zf_reclaim_stats stats = reclaimed_by(&options, &crowded);
+		fprintf(stderr, "%lu: crowded %d victims %lu emptied %lu moved %lu changed %lu waits %lu\n", options.name.seed, crowded, stats.victims, stats.emptied, stats.moved, stats.changed, stats.waits);
+
+		moved += stats.moved > 0;
+		if (crowded)
+			waits += stats.waits;
+	}
+	assert_true(moved >= 25);
+	assert_true(waits > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +134,8 @@ int main(void)
 		cmocka_unit_test(a_state_is_new_once_unless_more_was_promised),
 		cmocka_unit_test(most_sequences_of_one_operation_can_be_run),
 		cmocka_unit_test(a_script_of_all_operations_is_the_record_again),
+		cmocka_unit_test(sequences_with_a_reclaim_move_something),
+		cmocka_unit_test(operations_at_random_reclaim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fs/data_rig.h"
+#include "fs/inode.h"
 
 #define FILES	       4u
 #define SIZE_MAX_BYTES (UINT64_C(3) << 20)
@@ -128,6 +129,21 @@ static void compare(struct world *world, struct shadow *file, uint64_t offset, u
 }
 
 /* Data and holes take turns, cover the file, and holes hold nothing but zeroes. */
+/* Any zone, whatever is in it; or the one that is worth it most. */
+static void do_reclaim(struct world *world)
+{
+	struct zf_fs *fs = world->rig.fs;
+	int r;
+
+	if (below(world, 2))
+		r = zf_reclaim_one(fs, below(world, 2) ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
+	else
+		r = zf_reclaim_zone(fs, (uint32_t)below(world, zf_alloc_zone_count(fs->alloc)));
+	/* Zones that were emptied come back with commits: until then there may be no room. */
+	if (r < 0 && r != -EBUSY && r != -ENOSPC)
+		fail_msg("reclaim: %s", strerror(-r));
+}
+
 static void compare_holes(struct world *world, struct shadow *file)
 {
 	uint64_t at = 0, data, hole;
@@ -173,7 +189,7 @@ static void do_op(struct world *world)
 
 	if (!file->exists)
 		make(world, file);
-	switch (below(world, 22)) {
+	switch (below(world, 24)) {
 	case 0 ... 9:
 		do_write(world, file);
 		break;
@@ -196,7 +212,10 @@ static void do_op(struct world *world)
 		data_rig_unlink(&world->rig, file->name, file->ino);
 		file->exists = false;
 		break;
-	case 21:
+	case 21 ... 22:
+		do_reclaim(world);
+		break;
+	case 23:
 		if (zf_rng_chance(&world->rng, 20)) {
 			data_rig_remount(&world->rig);
 			compare_all(world);

@@ -40,7 +40,8 @@ const struct workload_profile workload_everything = {
 		 [OP_READDIR] = 15,	[OP_SETATTR] = 80,   [OP_SETXATTR] = 40, [OP_GETXATTR] = 20,
 		 [OP_REMOVEXATTR] = 20, [OP_READ] = 120,     [OP_WRITE] = 220,	 [OP_COPY] = 90,
 		 [OP_SEEK] = 30,	[OP_SETFLAGS] = 30,  [OP_FSYNC] = 10,	 [OP_SYNCFS] = 2,
-		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10,	 [OP_TMPFILE] = 30},
+		 [OP_STEP] = 10,	[OP_FALLOCATE] = 70, [OP_FREEZE] = 10,	 [OP_TMPFILE] = 30,
+		 [OP_RECLAIM] = 8},
 	.size_max = 256 << 10,
 	.far_percent = 5,
 	.files_max = 400,
@@ -56,11 +57,31 @@ const struct workload_profile workload_crash = {
 		 [OP_SETXATTR] = 20,  [OP_REMOVEXATTR] = 10, [OP_SETFLAGS] = 20, [OP_READ] = 10,
 		 [OP_READLINK] = 3,   [OP_READDIR] = 5,	     [OP_WRITE] = 300,	 [OP_COPY] = 80,
 		 [OP_FSYNC] = 60,     [OP_SYNCFS] = 10,	     [OP_STEP] = 60,	 [OP_FREEZE] = 60,
-		 [OP_FALLOCATE] = 80, [OP_TMPFILE] = 30},
+		 [OP_FALLOCATE] = 80, [OP_TMPFILE] = 30,     [OP_RECLAIM] = 30},
 	.size_max = 48 << 10,
 	.far_percent = 2,
 	.files_max = 14,
 	.dirs_max = 5,
+	.unsettled_max = 8,
+	.nospace = true,
+};
+
+const struct workload_profile workload_crowded = {
+	.weights = {[OP_MAKE] = 60,
+		    [OP_UNLINK] = 30,
+		    [OP_RENAME] = 40,
+		    [OP_SETATTR] = 30,
+		    [OP_WRITE] = 400,
+		    [OP_COPY] = 60,
+		    [OP_FSYNC] = 60,
+		    [OP_SYNCFS] = 10,
+		    [OP_STEP] = 60,
+		    [OP_FREEZE] = 60,
+		    [OP_FALLOCATE] = 50,
+		    [OP_RECLAIM] = 30},
+	.size_max = 96 << 10,
+	.files_max = 14,
+	.dirs_max = 3,
 	.unsettled_max = 8,
 	.nospace = true,
 };
@@ -450,6 +471,19 @@ static void draw_xattr(struct workload *w, struct zf_op *op)
 		draw_acl(w, op);
 }
 
+/* Of the worst zone, or of one that has data of a file, whatever else is in it. */
+static void draw_reclaim(struct workload *w, struct zf_op *op)
+{
+	const struct oracle_inode *file = pick(w, is_file);
+
+	if (chance(w, 50))
+		op->flags = 1 + (unsigned int)below(w, 3);
+	if (!file || chance(w, 40))
+		return;
+	op->ino = file->ino;
+	op->offset = zf_align_down(below(w, file->data.size + 1), ZF_BLOCK_SIZE);
+}
+
 static enum zf_op_kind next_commit_step(const struct workload *w)
 {
 	switch (w->commit) {
@@ -521,6 +555,9 @@ static void fill_op(struct workload *w, struct zf_op *op)
 		break;
 	case OP_FREEZE:
 		op->kind = next_commit_step(w);
+		break;
+	case OP_RECLAIM:
+		draw_reclaim(w, op);
 		break;
 	default:
 		break;

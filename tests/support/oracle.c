@@ -207,6 +207,7 @@ static int64_t (*const apply[OP_KIND_COUNT])(struct oracle *oracle, const struct
 	[OP_FSYNC] = oracle_fsync,
 	[OP_SYNCFS] = oracle_syncfs,
 	[OP_STEP] = apply_nothing,
+	[OP_RECLAIM] = apply_nothing,
 	[OP_FREEZE] = oracle_freeze,
 	[OP_COMMIT_WRITE] = apply_nothing,
 	[OP_COMMIT_FINISH] = oracle_commit,

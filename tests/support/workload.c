@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "fs/extent.h"
+#include "fs/inode.h"
+#include "fs/reclaim.h"
 #include "txn/txn.h"
 
 void workload_init(struct workload *workload, uint64_t seed, const struct workload_profile *profile)
@@ -248,6 +251,51 @@ static int64_t run_setflags(struct workload *w, const struct zf_ctx *ctx, const 
 	return zf_fs_set_flags(w->fs, ctx, op->ino, &set);
 }
 
+/* The zone of the file's data at or behind `offset`. -ENOENT: there is none. */
+static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t *ret_zone_no)
+{
+	struct zf_extent_reader reader;
+	struct zf_extent extent;
+	struct zf_inode *inode;
+	int r = zf_inode_get(w->fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	zf_rwlock_rdlock(&inode->lock);
+	zf_extent_reader_init(&reader, inode);
+	do {
+		r = zf_extent_find(&reader, offset, &extent);
+		offset = zf_extent_end(&extent);
+	} while (r == 0 && extent.type != ZF_EXTENT_DATA);
+	zf_rwlock_unlock(&inode->lock);
+	zf_inode_put(inode);
+	if (r == 0)
+		*ret_zone_no = zf_zone_of(zf_dev_geometry(w->fs->dev), extent.address);
+	return r;
+}
+
+/* No victim, not this one, and nowhere to move it to are answers too. */
+static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
+{
+	struct zf_reclaim *reclaim = &w->fs->reclaim;
+	uint32_t zone_no;
+	int r;
+
+	if (op->flags > 0) {
+		reclaim->copied = w->beside;
+		reclaim->copied_arg = w->beside_arg;
+	}
+	if (!op->ino) {
+		r = zf_reclaim_one(w->fs, ZF_RECLAIM_URGENT);
+	} else {
+		r = find_zone(w, op->ino, op->offset, &zone_no);
+		if (r == 0)
+			r = zf_reclaim_zone(w->fs, zone_no);
+	}
+	reclaim->copied = NULL;
+	return r > 0 || r == -ENOENT || r == -EBUSY || r == -ENOSPC ? 0 : r;
+}
+
 static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 {
 	const struct zf_ctx ctx = ctx_of(op, may_wait);
@@ -307,6 +355,8 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 	case OP_STEP:
 		r = zf_fs_step(fs);
 		return r < 0 ? r : 0;
+	case OP_RECLAIM:
+		return run_reclaim(w, op);
 	default:
 		return run_commit_step(w, op->kind);
 	}
@@ -519,6 +569,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_FSYNC] = "fsync",
 	[OP_SYNCFS] = "syncfs",
 	[OP_STEP] = "step",
+	[OP_RECLAIM] = "reclaim",
 	[OP_FREEZE] = "freeze",
 	[OP_COMMIT_WRITE] = "commit-write",
 	[OP_COMMIT_FINISH] = "commit-finish",

@@ -42,6 +42,8 @@ enum zf_op_kind {
 	OP_FSYNC,
 	OP_SYNCFS,
 	OP_STEP,   /* background work */
+	OP_RECLAIM, /* of the zone that `ino` has at `offset`; without one, of the next victim;
+		     * `flags`: how many of the operations behind it run while data is moved */
 	OP_FREEZE, /* the phases of a commit */
 	OP_COMMIT_WRITE,
 	OP_COMMIT_FINISH,
@@ -101,6 +103,7 @@ struct workload_profile {
 
 extern const struct workload_profile workload_everything;
 extern const struct workload_profile workload_crash;
+extern const struct workload_profile workload_crowded; /* the same where little room is left */
 
 #define WORKLOAD_KEPT_MAX 64u
 
@@ -122,6 +125,8 @@ struct workload {
 	 */
 	uint64_t kept[WORKLOAD_KEPT_MAX];
 	unsigned int kept_count;
+	void (*beside)(void *arg); /* what a reclaim with flags calls when it has copied */
+	void *beside_arg;
 	bool verbose;
 	uint8_t *buf, *expected; /* WORKLOAD_IO_MAX each */
 	uint64_t done[OP_KIND_COUNT], failed[OP_KIND_COUNT], nospace;

@@ -116,7 +116,7 @@ static int report_no_trailer(const char *path, const struct zf_image_file *file,
 					 file->size < noted ? ": it was truncated" : "");
 	zf_report(report, ZF_REPORT_ERROR,
 		  "%s: not a zoned image, or truncated: no trailer at its end "
-		  "(mkfs.zfuse makes one)",
+		  "(mkfs.zfuse makes one; if the device was made larger: zfusectl grow)",
 		  path);
 	return -ENODEV;
 }
@@ -224,14 +224,16 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
  * At the end; or, of a file that has become longer, where its end was. Growing begins with that:
  * cut there by a crash of the host, it may leave a longer file and nothing else.
  */
-static int find_trailer(const struct zf_image_file *file, const struct zf_report *report,
-			struct zf_image_trailer *ret_trailer)
+static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
+			const struct zf_report *report, struct zf_image_trailer *ret_trailer)
 {
 	uint64_t noted = zf_image_file_noted_size(file);
 	int r = zf_image_trailer_read(file->fd, file->size, report, ret_trailer);
 
 	if (r == -ENODEV && noted != 0 && noted < file->size)
 		r = zf_image_trailer_read(file->fd, noted, report, ret_trailer);
+	if (r == -ENODEV && search_from != 0 && file->is_block_device)
+		r = zf_image_trailer_search(file->fd, search_from, file->size, ret_trailer);
 	return r;
 }
 
@@ -248,7 +250,7 @@ int zf_image_open(const char *path, const struct zf_image_options *options,
 	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
 	if (r < 0)
 		return r;
-	r = find_trailer(&file, report, &trailer);
+	r = find_trailer(&file, options->search_from, report, &trailer);
 	if (r == 0)
 		return image_new(path, &file, options->read_only, &trailer, report, ret_dev);
 	if (r == -ENODEV)

@@ -232,6 +232,22 @@ static void remove_former(const struct zf_image *image, const struct zf_image_tr
 		punch(image, former->image_size - ZF_BLOCK_SIZE, former->image_size);
 }
 
+/* No zone more; but of a block device that is larger by less, the header is to be found. */
+static int stay(struct zf_image *image, struct growth *growth)
+{
+	int r;
+
+	growth->trailer.image_size = zf_align_down(growth->host_size, ZF_BLOCK_SIZE);
+	if (!image->is_block_device || growth->trailer.image_size <= image->trailer.image_size)
+		return 0;
+	r = move_header(image, growth);
+	if (r == 0)
+		image->trailer.image_size = growth->trailer.image_size;
+	else
+		tell(image, r, "its header cannot be written");
+	return r;
+}
+
 static int grow(struct zf_image *image, struct growth *growth)
 {
 	uint32_t former_count = image->dev.geometry.zone_count;
@@ -276,8 +292,10 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	if (zone_count == 0)
 		zone_count = largest_count(image, growth.host_size);
 	r = check_count(image, zone_count);
-	if (r < 0 || zone_count == dev->geometry.zone_count)
+	if (r < 0)
 		return r;
+	if (zone_count == dev->geometry.zone_count)
+		return stay(image, &growth);
 	r = image->is_block_device
 		    ? lay_out_device(image, zone_count, growth.host_size, &growth.trailer)
 		    : lay_out_file(image, zone_count, growth.host_size, &growth.trailer);

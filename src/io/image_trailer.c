@@ -19,6 +19,8 @@
 /* No zone is reset this often, so a count raised by it is one that the zone never had. */
 #define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
 
+#define SEARCH_CHUNK	     ((uint64_t)1 << 20)
+
 #define WORD_COND_SHIFT	     32
 #define WORD_CHECK_SHIFT     40
 #define WORD_CHECKED	     (((uint64_t)1 << WORD_CHECK_SHIFT) - 1)
@@ -503,6 +505,36 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 					 trailer.table_offset, zones_end(&trailer));
 	*ret_trailer = trailer;
 	return 0;
+}
+
+/* What only looks like one has another size in it than its place says: no message. */
+static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t len,
+			struct zf_image_trailer *ret_trailer)
+{
+	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE)
+		if (memcmp(chunk + at, ZF_IMAGE_MAGIC, sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
+		    zf_image_trailer_read(fd, from + at + ZF_BLOCK_SIZE, NULL, ret_trailer) == 0)
+			return 0;
+	return -ENODEV;
+}
+
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+			    struct zf_image_trailer *ret_trailer)
+{
+	_zf_free_ uint8_t *chunk = aligned_alloc(ZF_BLOCK_SIZE, SEARCH_CHUNK);
+	int r = -ENODEV;
+
+	if (!chunk)
+		return -ENOMEM;
+	for (uint64_t at = from; at < zf_align_down(to, ZF_BLOCK_SIZE) && r == -ENODEV;
+	     at += SEARCH_CHUNK) {
+		uint64_t len = zf_min_u64(SEARCH_CHUNK, zf_align_down(to, ZF_BLOCK_SIZE) - at);
+
+		r = read_blocks(fd, chunk, len, at);
+		if (r == 0)
+			r = search_chunk(fd, chunk, at, len, ret_trailer);
+	}
+	return r;
 }
 
 int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd)

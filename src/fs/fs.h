@@ -286,6 +286,15 @@ struct zf_statfs {
 };
 int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
 
+/*
+ * Makes the filesystem larger, in use as it is: to `zone_count` zones, or, with 0, to all that the
+ * device has or can get (zf_dev_grow()). Durable when it returns 0; a crash in between leaves the old
+ * size, the new one, or, of many thousand zones, one between them: doing it again goes on. One caller
+ * at a time. -EINVAL: fewer zones than there are; -ENOSPC: no room for the device to grow,
+ * or for the items of the new zones; -EOPNOTSUPP: a device that cannot grow; -EROFS.
+ */
+int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
+
 bool zf_fs_is_read_only(struct zf_fs *fs);
 
 /* For tools, tests and the checker; see the modules' headers. They belong to the fs. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/bench is made of.
+"""What scripts/bench and scripts/age are made of.
 
   measure.py    the counters: processors, device, memory
   peers.py      the file systems that are compared: how each is made, mounted, asked for its counters, taken down
@@ -12,6 +12,8 @@
   report.py     from samples to medians, ratios and tables
   picture.py    the same as an SVG
   goals.py      what zfuse is to reach, and whether it did
+  aging.py      what scripts/age is made of: runs of age/, and their tables
+  curves.py     the same as an SVG
   files.c, mix.c, durable.c  the programs that the suites run
 
 A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}, and

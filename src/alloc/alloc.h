@@ -51,20 +51,21 @@ struct zf_zone {
 	uint32_t written;  /* blocks from the start: what is known to be written */
 	uint32_t live;	   /* blocks that extents, or nodes of the fs, summary, share trees name */
 	uint32_t system_live; /* blocks of root and zone tree nodes; recounted by a mount */
-	uint32_t pending;     /* blocks of appends whose extents are not inserted yet */
+	uint32_t pending;     /* blocks of appends whose extents are not inserted yet ... */
+	uint32_t flight;      /* ... and of these, those that the device has not written yet */
 	uint32_t readers;     /* reads under way that looked up an address in it */
 	uint32_t reset_count;
-	uint8_t role;	      /* enum zf_role */
-	bool dirty;	      /* its item in the zone tree is out of date */
-	bool pointer_unknown; /* a write failed: to be reported again before the next one */
-	bool unusable;	      /* read-only, offline, or a reset failed */
-	uint8_t summary;      /* enum zf_summary_state */
-	bool resetting;
-	bool stuck; /* some of what is live in it cannot be read, and so not be moved out */
-	bool log_closed : 1; /* the log's: full, or an append failed; takes no more records */
-	bool held : 1;	     /* records that a mount will replay name bytes in it */
-	bool warm : 1;	     /* empty: see struct zf_zone_info */
-	bool reclaimed : 1;  /* what is live in it is being moved out */
+	uint8_t role;		  /* enum zf_role */
+	uint8_t summary;	  /* enum zf_summary_state */
+	bool dirty : 1;		  /* its item in the zone tree is out of date */
+	bool pointer_unknown : 1; /* a write failed: to be reported again before the next one */
+	bool unusable : 1;	  /* read-only, offline, or a reset failed */
+	bool resetting : 1;
+	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */
+	bool log_closed : 1;  /* the log's: full, or an append failed; takes no more records */
+	bool held : 1;	      /* records that a mount will replay name bytes in it */
+	bool warm : 1;	      /* empty: see struct zf_zone_info */
+	bool reclaimed : 1;   /* what is live in it is being moved out */
 	bool passed_over : 1; /* something of it was left: no victim before the next commit */
 };
 
@@ -122,8 +123,9 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 
 /*
  * Space kept for its owner: the blocks of ZERO extents (fs/fs_format.h), which are nowhere on the
- * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone by NORMAL reservations, with the room that recording each
- * of its blocks by itself may take, and the empty zones that it needs by metadata.
+ * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone
+ * by NORMAL reservations, with the room that recording each of its blocks by itself may take, and
+ * the empty zones that it needs by metadata.
  *
  * A write over such an extent on a full filesystem reserves its block by *lending*: the block moves
  * from what is kept to what is reserved, so that nothing has to be found. When the data has landed,
@@ -135,8 +137,8 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
  */
 struct zf_kept_change {
 	uint64_t added, removed; /* blocks for which extents keep space now, or no longer */
-	uint64_t reserved;	 /* of the caller's: those of them that are kept now are so no longer */
-	uint64_t lent;		 /* that were lent to what the new extents hold */
+	uint64_t reserved; /* of the caller's: those of them that are kept now are so no longer */
+	uint64_t lent;	   /* that were lent to what the new extents hold */
 };
 
 /* In one step, inside a transaction. Returns how many of the `reserved` are left. */
@@ -160,12 +162,12 @@ uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 
 struct zf_space {
-	uint64_t total;	    /* bytes of the zones that can hold data or metadata */
-	uint64_t live;	    /* bytes named by extents and nodes */
-	uint64_t unusable;  /* written - live: comes back by resets */
-	uint64_t in_place;  /* not live, in zones for what is written in place: for such data only */
-	uint64_t reserved;  /* promised and kept back */
-	uint64_t kept;	    /* for the owners of ZERO extents */
+	uint64_t total;	   /* bytes of the zones that can hold data or metadata */
+	uint64_t live;	   /* bytes named by extents and nodes */
+	uint64_t unusable; /* written - live: comes back by resets */
+	uint64_t in_place; /* not live, in zones for what is written in place: for such data only */
+	uint64_t reserved; /* promised and kept back */
+	uint64_t kept;	   /* for the owners of ZERO extents */
 	uint64_t available; /* what a user can still write now */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
@@ -182,6 +184,7 @@ struct zf_append_grant {
 	 * write to.
 	 */
 	uint64_t address;
+	bool written; /* by the device */
 };
 
 /*
@@ -191,6 +194,11 @@ struct zf_append_grant {
  */
 int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
 			  struct zf_append_grant *ret_grant);
+/*
+ * The device has written it, though its extents may have to wait: it no longer keeps the zone
+ * active there. Without this call zf_alloc_append_end() says so.
+ */
+void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *grant);
 /*
  * The append's fate is settled: its extents are inserted (and counted live) or dropped. On failure
  * (result < 0) the room is lost with the zone's stream, and the zone's pointer is read again.
@@ -219,8 +227,8 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
 
 /*
  * A zone of data comes back when nothing in it is live. Where the rest of it is garbage, what is
- * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is next,
- * where there is room to move to, and how much of that is wanted.
+ * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is
+ * next, where there is room to move to, and how much of that is wanted.
  *
  * Room in zones, all of them beyond those that metadata, the log and accepted data need:
  *
@@ -237,10 +245,10 @@ enum zf_reclaim_need {
 };
 
 struct zf_reclaim_room {
-	uint32_t zones;	       /* that data could be in: without super, metadata, log, in place */
+	uint32_t zones; /* that data could be in: without super, metadata, log, in place */
 	uint32_t empty, coming, target;
-	uint32_t low;	       /* of empty ones: with fewer a commit is worth it for what is coming */
-	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
+	uint32_t low; /* of empty ones: with fewer a commit is worth it for what is coming */
+	uint64_t reclaimable; /* bytes of garbage in zones that could be victims */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
 
@@ -248,17 +256,17 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
 
 /*
- * The next victim: marked, and held as by a reader, until zf_alloc_reclaim_end(). Not a stream's, the
- * log's, one with appends in flight, nor one that is stuck. One caller at a time. -ENOENT: none that
- * would give anything back.
+ * The next victim: marked, and held as by a reader, until zf_alloc_reclaim_end(). Not a stream's,
+ * the log's, one with appends in flight, nor one that is stuck. One caller at a time. -ENOENT: none
+ * that would give anything back.
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
 /* The same with this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
 int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
 /*
- * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that still
- * holds something not before the next commit.
+ * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
+ * still holds something not before the next commit.
  */
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
 
@@ -270,8 +278,8 @@ int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 
 /*
- * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came back?
- * Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
+ * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came
+ * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 

@@ -42,6 +42,7 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	if (zone_is_conventional(alloc, *stream))
 		ret_grant->address = start + ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT);
 	zone->pending += (uint32_t)blocks;
+	zone->flight += (uint32_t)blocks;
 	zone->summary = ZF_SUMMARY_PRESENT;
 	zf_alloc_set_pointer_locked(alloc, *stream, zone->pointer + (uint32_t)blocks);
 	assert(*reserved >= blocks);
@@ -52,6 +53,23 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	return 0;
 }
 
+static void count_written_locked(struct zf_alloc *alloc, const struct zf_append_grant *grant)
+{
+	struct zf_zone *zone = &alloc->zones[grant->zone_no];
+	uint32_t blocks = (uint32_t)(grant->len >> ZF_BLOCK_SHIFT);
+
+	assert(zone->flight >= blocks);
+	zone->flight -= blocks;
+}
+
+void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *grant)
+{
+	zf_mutex_lock(&alloc->lock);
+	count_written_locked(alloc, grant);
+	grant->written = true;
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result)
 {
 	struct zf_zone *zone = &alloc->zones[grant->zone_no];
@@ -60,6 +78,8 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->pending >= blocks);
 	zone->pending -= blocks;
+	if (!grant->written)
+		count_written_locked(alloc, grant);
 	if (result < 0) {
 		zone->pointer_unknown = true;
 		zone->log_closed = zf_alloc_is_log_locked(alloc, grant->zone_no);

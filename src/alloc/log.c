@@ -251,6 +251,7 @@ static void grant(struct zf_alloc *alloc, uint32_t zone_no, uint64_t blocks,
 	if (zone_is_conventional(alloc, zone_no))
 		ret_grant->address = start + ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT);
 	zone->pending += (uint32_t)blocks;
+	zone->flight += (uint32_t)blocks;
 	zone->summary = ZF_SUMMARY_PRESENT;
 	zf_alloc_set_pointer_locked(alloc, zone_no, zone->pointer + (uint32_t)blocks);
 }

@@ -23,7 +23,7 @@ static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
 
 /*
  * Is this zone one of the device's active ones, besides the ring's and the metadata streams'? A
- * data zone whose room is all promised stays active until its last append has ended. A metadata
+ * data zone whose room is all promised stays active until its last append was written. A metadata
  * zone is written by commits, which open the next one only when it is full: so however many zones a
  * transaction has filled in memory, each copy has one active, and a slot of its own for that.
  */
@@ -33,7 +33,7 @@ static bool is_active(const struct zf_alloc *alloc, uint32_t zone_no)
 
 	return zone_no >= 2 && !zone_is_conventional(alloc, zone_no) && !zone->unusable &&
 	       !is_meta_stream(alloc, zone_no) &&
-	       (zone_is_partial(zone) || zone->pending > 0 || zone->pointer_unknown);
+	       (zone_is_partial(zone) || zone->flight > 0 || zone->pointer_unknown);
 }
 
 /* Besides those that are always set aside: the log's own as well. */

@@ -21,6 +21,10 @@ static const struct zf_report_command commands[] = {
 	{"check", ZF_NEED_SUPER, true, zf_report_check},
 	{"status", ZF_NEED_SUPER, false, zf_report_status},
 	{"sync", ZF_NEED_MOUNT, false, zf_report_sync},
+	{"gc_status", ZF_NEED_MOUNT, false, zf_report_gc_status},
+	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
+	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},
+	{"gc_settle", ZF_NEED_MOUNT, false, zf_report_gc_settle},
 };
 
 const struct zf_report_command *zf_report_find(const char *name)
@@ -86,9 +90,26 @@ MOUNTED(stats)
 MOUNTED(check)
 MOUNTED(status)
 MOUNTED(sync)
+MOUNTED(gc_status)
+MOUNTED(gc_pause)
+MOUNTED(gc_step)
+MOUNTED(gc_settle)
 
 const struct zf_control_command zf_report_commands[] = {
-	{"super", run_super}, {"zones", run_zones},   {"tree", run_tree}, {"node", run_node},
-	{"log", run_log},     {"file", run_file},     {"df", run_df},	  {"stats", run_stats},
-	{"check", run_check}, {"status", run_status}, {"sync", run_sync}, {NULL, NULL},
+	{"super", run_super},
+	{"zones", run_zones},
+	{"tree", run_tree},
+	{"node", run_node},
+	{"log", run_log},
+	{"file", run_file},
+	{"df", run_df},
+	{"stats", run_stats},
+	{"check", run_check},
+	{"status", run_status},
+	{"sync", run_sync},
+	{"gc_status", run_gc_status},
+	{"gc_pause", run_gc_pause},
+	{"gc_step", run_gc_step},
+	{"gc_settle", run_gc_settle},
+	{NULL, NULL},
 };

@@ -75,6 +75,7 @@ int zf_report_log(const struct zf_report_source *source, struct json_object *arg
 /* {"ino": N} or {"path": "/a/b"}, from the filesystem's root: what stands where. */
 int zf_report_file(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+/* The parts of the total, in bytes; "available" and "unusable" are parts of those. */
 int zf_report_df(const struct zf_report_source *source, struct json_object *args,
 		 struct json_object **ret_result);
 /* Since the mount. The daemon's "requests" belong to it too: zfusectl puts them together. */
@@ -88,8 +89,29 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 /* Makes everything durable. */
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+/*
+ * Reclaim (fs/reclaim.h): "state": "working", "idle", "paused", or "off" when nothing can be written;
+ * the room in zones and the counters; "zone": the victim of this moment.
+ */
+int zf_report_gc_status(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result);
+/* {"paused": bool}: the background's. Answers with the status, like the next two. */
+int zf_report_gc_pause(const struct zf_report_source *source, struct json_object *args,
+		       struct json_object **ret_result);
+/*
+ * {"all": bool}: one victim, even with little garbage if `all`. "outcome": "victim", "none" or "no
+ * room": commits may give back what its live data can be moved to.
+ */
+int zf_report_gc_step(const struct zf_report_source *source, struct json_object *args,
+		      struct json_object **ret_result);
+/* One commit, and the resets that it allows: two of them give back what was emptied. */
+int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result);
 
 /* ---- helpers of theirs ---- */
+
+const char *zf_report_reclaim_state(struct zf_fs *fs);
+struct json_object *zf_report_reclaim_stats(struct zf_fs *fs);
 
 /* "data", "meta", ... */
 const char *zf_report_role_name(uint8_t role);

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Where the space is: the parts add up to the total, and free and reclaimable are what statfs()
+ * says is available. What is in none of the others is reserved: it may be in use tomorrow, but no
+ * user's data can be there.
+ */
 #include <errno.h>
 
 #include "alloc/alloc.h"
+#include "base/bits.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 
 /* How many zones each role has; empty ones have none. */
-static struct json_object *count_roles(struct zf_alloc *alloc)
+static struct json_object *count_roles(struct zf_alloc *alloc, uint64_t *ret_metadata)
 {
 	struct json_object *object = json_object_new_object();
-	uint64_t count[ZF_ROLE_COUNT] = {0};
+	uint64_t count[ZF_ROLE_COUNT] = {0}, metadata = 0;
 
 	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
 		struct zf_zone zone;
@@ -17,20 +23,50 @@ static struct json_object *count_roles(struct zf_alloc *alloc)
 		zf_alloc_get_zone(alloc, z, &zone);
 		if (zone.role < ZF_ROLE_COUNT)
 			count[zone.role]++;
+		if (zone.role == ZF_ROLE_META)
+			metadata += (uint64_t)zone.live + zone.system_live;
 	}
 	for (uint8_t role = 0; role < ZF_ROLE_COUNT; role++)
 		zf_json_add_u64(object, role == ZF_ROLE_NONE ? "empty" : zf_report_role_name(role),
 				count[role]);
+	*ret_metadata = metadata << ZF_BLOCK_SHIFT;
 	return object;
+}
+
+/* Of what is left of the total; a mangled image may claim more. */
+static void add_part(struct json_object *result, const char *key, uint64_t bytes, uint64_t *left)
+{
+	bytes = zf_min_u64(bytes, *left);
+	*left -= bytes;
+	zf_json_add_u64(result, key, bytes);
+}
+
+static void add_parts(struct json_object *result, const struct zf_space *space, uint64_t metadata,
+		      uint64_t reclaimable)
+{
+	uint64_t left = space->total;
+
+	metadata = zf_min_u64(metadata, space->live);
+	reclaimable = zf_min_u64(reclaimable, space->available);
+	zf_json_add_u64(result, "total", space->total);
+	add_part(result, "live_data", space->live - metadata, &left);
+	add_part(result, "live_metadata", metadata, &left);
+	add_part(result, "in_place", space->in_place, &left);
+	add_part(result, "free", space->available - reclaimable, &left);
+	add_part(result, "reclaimable", reclaimable, &left);
+	add_part(result, "kept", space->kept, &left);
+	zf_json_add_u64(result, "reserved", left);
 }
 
 int zf_report_df(const struct zf_report_source *source, struct json_object *args,
 		 struct json_object **ret_result)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(source->fs);
-	struct json_object *result = json_object_new_object();
+	struct json_object *result = json_object_new_object(), *zones;
 	struct zf_statfs statfs;
 	struct zf_space space;
+	struct zf_reclaim_room room;
+	uint64_t metadata;
 	int r = zf_fs_statfs(source->fs, &statfs);
 
 	(void)args;
@@ -38,17 +74,15 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 		json_object_put(result);
 		return r < 0 ? r : -ENOMEM;
 	}
+	zones = count_roles(alloc, &metadata);
 	zf_alloc_get_space(alloc, &space);
-	zf_json_add_u64(result, "total", space.total);
-	zf_json_add_u64(result, "live", space.live);
-	zf_json_add_u64(result, "unusable", space.unusable);
-	zf_json_add_u64(result, "in_place", space.in_place);
-	zf_json_add_u64(result, "reserved", space.reserved);
-	zf_json_add_u64(result, "kept", space.kept);
+	zf_alloc_reclaim_room(alloc, &room);
+	add_parts(result, &space, metadata, room.reclaimable);
 	zf_json_add_u64(result, "available", space.available);
+	zf_json_add_u64(result, "unusable", space.unusable);
 	zf_json_add_u64(result, "inodes", statfs.files - statfs.files_free);
 	zf_json_add_u64(result, "inodes_max", statfs.files);
-	zf_json_add(result, "zones", count_roles(alloc));
+	zf_json_add(result, "zones", zones);
 	*ret_result = result;
 	return 0;
 }

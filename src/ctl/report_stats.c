@@ -88,6 +88,7 @@ int zf_report_stats(const struct zf_report_source *source, struct json_object *a
 	if (zf_fs_log(source->fs))
 		zf_json_add(result, "log", log_object(zf_fs_log(source->fs)));
 	zf_json_add(result, "cache", cache_object(zf_fs_forest(source->fs)));
+	zf_json_add(result, "reclaim", zf_report_reclaim_stats(source->fs));
 	*ret_result = result;
 	return 0;
 }

@@ -17,6 +17,7 @@ static void add_mount(struct json_object *result, struct zf_fs *fs)
 	zf_json_add_u64(result, "durable_generation", zf_txn_durable(txn));
 	zf_json_add_u64(result, "running_generation", zf_txn_running(txn));
 	zf_json_add_bool(result, "dirty", zf_txn_is_dirty(txn));
+	zf_json_add_text(result, "gc", zf_report_reclaim_state(fs));
 }
 
 /* How FALLOC_FL_WRITE_ZEROES is carried out (docs/write-zeroes.md). */

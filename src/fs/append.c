@@ -134,7 +134,11 @@ static void finish_part(struct zf_append *append)
 
 static void append_completed(struct zf_io *io)
 {
-	finish_part(ZF_CONTAINER_OF(io, struct zf_append, io));
+	struct zf_append *append = ZF_CONTAINER_OF(io, struct zf_append, io);
+
+	if (append->granted)
+		zf_alloc_append_written(append->fs->alloc, &append->grant);
+	finish_part(append);
 }
 
 /* Moves the blocks from `keep` on to an append of their own: the zone had no room for all. */
@@ -254,6 +258,7 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 			return -EAGAIN;
 		}
 		append->granted = true;
+		zf_room_use(fs, append->grant.zone_no);
 		if (append->grant.len < want) {
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {

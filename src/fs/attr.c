@@ -190,12 +190,15 @@ static int check_flags(struct zf_inode *inode, const struct zf_setattr *set, boo
 static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size,
 		    struct zf_attr *ret_attr)
 {
+	unsigned int tries = 0;
 	int r;
 
-	zf_rwlock_wrlock(&inode->lock);
-	r = zf_data_set_size(inode, ctx, size);
-	zf_inode_to_attr(inode, ret_attr);
-	zf_rwlock_unlock(&inode->lock);
+	do {
+		zf_rwlock_wrlock(&inode->lock);
+		r = zf_data_set_size(inode, ctx, size);
+		zf_inode_to_attr(inode, ret_attr);
+		zf_rwlock_unlock(&inode->lock);
+	} while (r == -ENOSPC && ctx->may_wait && zf_room_wait(inode->fs, &tries));
 	return r;
 }
 

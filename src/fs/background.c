@@ -5,7 +5,8 @@
  * The flusher lands what has completed, packs what is dirty into appends (whole ones at once, the
  * rest when it is old or much), and frees room when zones are wanting. The committer, every
  * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
- * waiting for data; then it gets zones back and deletes what has no name.
+ * waiting for data; then it gets zones back and deletes what has no name. The reclaimer moves data
+ * out of zones that are mostly garbage, while room is below its target.
  */
 #include "fs/background.h"
 
@@ -15,21 +16,27 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/bits.h"
 #include "fs/append.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
 
-/* While there is something to commit, how often it is looked whether there is something to delete.
+/*
+ * How often it is looked whether there is something to delete, while there is something to commit;
+ * and whether room is short, while data is being written.
  */
 #define LOOK_MS 100u
 
 struct zf_background {
 	struct zf_fs *fs;
-	pthread_t flusher, committer;
+	pthread_t flusher, committer, reclaimer;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
+	uint64_t looked_ms;	    /* the flusher's: when the reclaimer was last woken */
 	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
 	struct zf_cond wake;	    /* the committer */
 	bool wanted;		    /* a commit, now */
+	struct zf_cond look;	    /* the reclaimer */
+	bool used;		    /* room has been, since it looked */
 };
 
 static uint64_t now_ms(clockid_t clock)
@@ -40,6 +47,15 @@ static uint64_t now_ms(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* The reclaimer is to look whether it is wanted. */
+static void room_used(struct zf_background *background)
+{
+	zf_mutex_lock(&background->lock);
+	background->used = true;
+	zf_cond_signal(&background->look);
+	zf_mutex_unlock(&background->lock);
+}
+
 /* ---- the flusher ---- */
 
 static void flush_aged(struct zf_fs *fs)
@@ -48,6 +64,18 @@ static void flush_aged(struct zf_fs *fs)
 
 	/* Errors are kept by the inodes, for their fsync. */
 	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
+}
+
+/* Zones are used up by what it starts: it alone knows without asking, and it sleeps when nobody
+ * writes. */
+static void wake_reclaimer(struct zf_background *background)
+{
+	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
+
+	if (now - background->looked_ms < LOOK_MS)
+		return;
+	background->looked_ms = now;
+	room_used(background);
 }
 
 static void *flusher(void *arg)
@@ -66,6 +94,7 @@ static void *flusher(void *arg)
 			(void)zf_data_flush_all(fs, false);
 		if (atomic_exchange(&background->aged, false))
 			flush_aged(fs);
+		wake_reclaimer(background);
 		zf_flush_serve(fs, seen);
 	}
 }
@@ -89,6 +118,8 @@ static void commit(struct zf_background *background)
 	/* A failure has turned the filesystem read-only, and was reported. */
 	if (zf_txn_commit(fs->txn, false) == 0)
 		tidy(background);
+	zf_room_look(fs);
+	room_used(background);
 }
 
 void zf_background_want_commit(struct zf_fs *fs)
@@ -141,6 +172,43 @@ static void *committer(void *arg)
 	return NULL;
 }
 
+/* ---- the reclaimer ---- */
+
+/* One victim, or a commit. True: there may be more to do. */
+static bool reclaim(struct zf_fs *fs)
+{
+	if (zf_fs_is_read_only(fs) || zf_reclaim_is_paused(fs))
+		return false;
+	/* What went wrong was reported; without room to move to it goes on when some has come back.
+	 */
+	return zf_reclaim_in_peace(fs) > 0;
+}
+
+void zf_background_room_used(struct zf_fs *fs)
+{
+	if (fs->background)
+		room_used(fs->background);
+}
+
+static void wait_until_used(struct zf_background *background)
+{
+	zf_mutex_lock(&background->lock);
+	while (!background->used && !atomic_load(&background->stopping))
+		zf_cond_wait(&background->look, &background->lock);
+	background->used = false;
+	zf_mutex_unlock(&background->lock);
+}
+
+static void *reclaimer(void *arg)
+{
+	struct zf_background *background = arg;
+
+	while (!atomic_load(&background->stopping))
+		if (!reclaim(background->fs))
+			wait_until_used(background);
+	return NULL;
+}
+
 /* ---- life ---- */
 
 static int start_thread(pthread_t *thread, void *(*main)(void *), void *arg, const char *name)
@@ -157,12 +225,14 @@ static void stop_all(struct zf_background *background)
 	zf_mutex_lock(&background->lock);
 	atomic_store(&background->stopping, true);
 	zf_cond_broadcast(&background->wake);
+	zf_cond_broadcast(&background->look);
 	zf_mutex_unlock(&background->lock);
 	zf_flush_event(background->fs);
 }
 
 static void free_background(struct zf_background *background)
 {
+	zf_cond_deinit(&background->look);
 	zf_cond_deinit(&background->wake);
 	zf_mutex_deinit(&background->lock);
 	free(background);
@@ -170,16 +240,27 @@ static void free_background(struct zf_background *background)
 
 static int start_threads(struct zf_background *background)
 {
-	int r = start_thread(&background->flusher, flusher, background, "zfuse-flush");
+	const struct {
+		pthread_t *thread;
+		void *(*main)(void *);
+		const char *name;
+	} threads[] = {
+		{&background->flusher, flusher, "zfuse-flush"},
+		{&background->committer, committer, "zfuse-commit"},
+		{&background->reclaimer, reclaimer, "zfuse-reclaim"},
+	};
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	r = start_thread(&background->committer, committer, background, "zfuse-commit");
-	if (r < 0) {
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(threads) && r == 0; i++) {
+		r = start_thread(threads[i].thread, threads[i].main, background, threads[i].name);
+		if (r == 0)
+			continue;
 		stop_all(background);
-		pthread_join(background->flusher, NULL);
+		while (i-- > 0)
+			pthread_join(*threads[i].thread, NULL);
+		return r;
 	}
-	return r;
+	return 0;
 }
 
 int zf_background_start(struct zf_fs *fs)
@@ -193,6 +274,7 @@ int zf_background_start(struct zf_fs *fs)
 	background->fs = fs;
 	zf_mutex_init(&background->lock, ZF_RANK_DEV);
 	zf_cond_init(&background->wake);
+	zf_cond_init(&background->look);
 	/* Signals belong to whoever runs the filesystem. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -213,6 +295,7 @@ void zf_background_stop(struct zf_fs *fs)
 	if (!background)
 		return;
 	stop_all(background);
+	pthread_join(background->reclaimer, NULL);
 	pthread_join(background->flusher, NULL);
 	pthread_join(background->committer, NULL);
 	fs->background = NULL;
@@ -251,5 +334,7 @@ int zf_fs_step(struct zf_fs *fs)
 	r = zf_txn_commit(fs->txn, false);
 	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;
+	if (r == 0)
+		(void)reclaim(fs);
 	return r;
 }

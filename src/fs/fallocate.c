@@ -2,8 +2,9 @@
 /*
  * fallocate. Space is kept by ZERO extents (P5; alloc/alloc.h): metadata only, whatever the size.
  * Those of WRITE_ZEROES have SPARE space too, so that overwriting never wants for room
- * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in as many transactions as
- * it takes; each block's reservation turns into its share of what is kept as its extent goes in.
+ * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in
+ * as many transactions as it takes; each block's reservation turns into its share of what is kept
+ * as its extent goes in.
  *
  * Zeroing and punching take whole blocks out of the map and out of memory; of the blocks at the
  * edges a part stays, so there zeroes are written. The inode is locked throughout. After a crash
@@ -36,6 +37,12 @@
 /* For each kept block: what alloc sets aside once it counts as kept, at least. */
 #define KEPT_ITEMS 2u
 
+/* Of a try with the inode locked, beside 0 and -errno. */
+enum outcome {
+	OUTCOME_AGAIN = 1, /* the lock was dropped in between, look again */
+	OUTCOME_ROOM = 2,  /* it has to be waited for, with the lock given up */
+};
+
 struct falloc {
 	struct zf_inode *inode;
 	const struct zf_ctx *ctx;
@@ -44,9 +51,10 @@ struct falloc {
 	/* Bytes, block multiples: the blocks of which anything, and of which nothing else is meant.
 	 */
 	uint64_t outer_from, outer_to, whole_from, whole_to;
-	uint64_t blocks, items; /* still reserved */
-	bool flushed;		/* everything, for want of room */
-	bool durable;		/* when it is answered: the file's flags want it */
+	uint64_t blocks, items;		  /* still reserved */
+	uint64_t need_blocks, need_items; /* to be reserved */
+	unsigned int tries;		  /* zf_room_wait() */
+	bool durable;			  /* when it is answered: the file's flags want it */
 };
 
 static bool grows(const struct falloc *falloc)
@@ -73,8 +81,8 @@ static bool zeroes(const struct falloc *falloc)
 }
 
 /*
- * What a range becomes: here alone it is decided how its zeroes are represented. On sequential zones
- * nothing is written in place, so zeroes need no place either.
+ * What a range becomes: here alone it is decided how its zeroes are represented. On sequential
+ * zones nothing is written in place, so zeroes need no place either.
  */
 static struct zf_extent new_extent(const struct falloc *falloc)
 {
@@ -269,8 +277,9 @@ static int next_piece(struct falloc *falloc, struct zf_extent_reader *reader, ui
 		if (r < 0 && r != -ENOENT)
 			return r;
 		if (r < 0 || extent.offset > at) {
-			*ret_piece = hole(falloc, at, r < 0 ? falloc->outer_to
-						    : zf_min_u64(extent.offset, falloc->outer_to));
+			*ret_piece = hole(falloc, at,
+					  r < 0 ? falloc->outer_to
+						: zf_min_u64(extent.offset, falloc->outer_to));
 			return 0;
 		}
 		at = zf_extent_end(&extent);
@@ -300,8 +309,7 @@ static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t
 	struct count *count = arg;
 
 	(void)bytes;
-	count_piece(count,
-		    hole(count->falloc, count->at, zf_max_u64(extent->offset, count->at)));
+	count_piece(count, hole(count->falloc, count->at, zf_max_u64(extent->offset, count->at)));
 	count_piece(count, replaced_part(count->falloc, extent));
 	count->at = zf_max_u64(count->at, zf_extent_end(extent));
 	return 0;
@@ -327,6 +335,16 @@ static int count_pieces(struct falloc *falloc, struct count *ret_count)
 	return 0;
 }
 
+static void unreserve(struct falloc *falloc)
+{
+	zf_alloc_unreserve(falloc->inode->fs->alloc, falloc->blocks, falloc->items);
+	falloc->blocks = falloc->items = 0;
+}
+
+/*
+ * For the whole range, or OUTCOME_ROOM: falloc->need is to be reserved with the inode unlocked.
+ * What is reserved then is enough, unless the file has changed meanwhile.
+ */
 static int reserve(struct falloc *falloc)
 {
 	struct zf_fs *fs = falloc->inode->fs;
@@ -340,9 +358,15 @@ static int reserve(struct falloc *falloc)
 	if (!falloc->ctx->may_wait && count.pieces > FILL_PUTS)
 		return -EAGAIN;
 	items = count.pieces * PIECE_ITEMS + count.blocks * KEPT_ITEMS;
-	if (items > 0)
-		r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, count.blocks, items,
-				   falloc->ctx->may_wait);
+	if (count.blocks <= falloc->blocks && items <= falloc->items)
+		return 0;
+	unreserve(falloc);
+	r = zf_room_reserve(fs, count.blocks, items, false);
+	if (r == -EAGAIN && falloc->ctx->may_wait) {
+		falloc->need_blocks = count.blocks;
+		falloc->need_items = items;
+		return OUTCOME_ROOM;
+	}
 	if (r < 0)
 		return r;
 	falloc->blocks = count.blocks;
@@ -464,39 +488,15 @@ static int prepare(struct falloc *falloc)
 	return zf_drop_finish(inode, may_wait);
 }
 
-/* What is dirty has reserved the worst; landed, it takes what it takes. 1: look again. */
-static int make_room(struct falloc *falloc)
-{
-	struct zf_inode *inode = falloc->inode;
-	int r;
-
-	if (!falloc->ctx->may_wait || falloc->flushed)
-		return -ENOSPC;
-	falloc->flushed = true;
-	zf_rwlock_unlock(&inode->lock);
-	r = zf_data_flush_all(inode->fs, true);
-	zf_orphan_run(inode->fs);
-	zf_rwlock_wrlock(&inode->lock);
-	return r < 0 ? -ENOSPC : 1;
-}
-
 static int allocate(struct falloc *falloc)
 {
-	struct zf_alloc *alloc = falloc->inode->fs->alloc;
 	int r = prepare(falloc);
 
 	if (r == 0)
 		r = reserve(falloc);
-	if (r == -ENOSPC)
-		return make_room(falloc);
-	if (r != 0)
-		return r;
-	if (zeroes(falloc))
+	if (r == 0 && zeroes(falloc))
 		r = zero_edges(falloc);
-	if (r == 0)
-		r = fill(falloc);
-	zf_alloc_unreserve(alloc, falloc->blocks, falloc->items);
-	return r;
+	return r == 0 ? fill(falloc) : r;
 }
 
 /* ---- the call ---- */
@@ -517,21 +517,53 @@ static int run_once(struct falloc *falloc)
 	return falloc->mode & FALLOC_FL_PUNCH_HOLE ? punch(falloc) : allocate(falloc);
 }
 
-static int run(struct falloc *falloc)
+static int run_locked(struct falloc *falloc)
 {
 	int r;
 
 	zf_rwlock_wrlock(&falloc->inode->lock);
 	do {
 		r = run_once(falloc);
-	} while (r == 1);
+	} while (r == OUTCOME_AGAIN);
 	zf_data_unlock(falloc->inode);
+	return r;
+}
+
+/* With the inode unlocked. 0: try again. What was done of a try that failed is done again. */
+static int wait_for_room(struct falloc *falloc, int outcome)
+{
+	struct zf_fs *fs = falloc->inode->fs;
+	int r;
+
+	if (outcome == -ENOSPC) {
+		unreserve(falloc);
+		return falloc->ctx->may_wait && zf_room_wait(fs, &falloc->tries) ? 0 : -ENOSPC;
+	}
+	r = zf_room_reserve(fs, falloc->need_blocks, falloc->need_items, true);
+	if (r < 0)
+		return r;
+	falloc->blocks = falloc->need_blocks;
+	falloc->items = falloc->need_items;
+	return 0;
+}
+
+static int run(struct falloc *falloc)
+{
+	int r = run_locked(falloc);
+
+	while (r == OUTCOME_ROOM || r == -ENOSPC) {
+		r = wait_for_room(falloc, r);
+		if (r < 0)
+			break;
+		r = run_locked(falloc);
+	}
+	unreserve(falloc);
 	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, false) : r;
 }
 
 /*
- * What can be overwritten in place, if the device has zones for that; and ZERO extents for the rest:
- * what lies before the first whole block, and what there was no room for.
+ * What can be overwritten in place, if the device has zones for that; and ZERO extents for the
+ * rest: what lies before the first whole block, and what there was no room for.
  */
 static int write_zeroes(struct falloc *falloc)
 {

@@ -389,6 +389,26 @@ static bool is_younger(struct zf_data *data, uint64_t born_ms)
 	return r;
 }
 
+int zf_flush_land_all(struct zf_fs *fs)
+{
+	struct packer packer = {.fs = fs};
+	struct inodes inodes;
+	int r = snapshot_dirty(fs, &inodes);
+
+	if (r < 0)
+		return r;
+	/* Errors are kept by the inodes, for their fsync. */
+	for (size_t i = 0; i < inodes.count; i++)
+		(void)start(&packer, inodes.at[i]);
+	pack_submit(&packer);
+	for (size_t i = 0; i < inodes.count; i++) {
+		(void)zf_flush_land(inodes.at[i]);
+		zf_inode_put(inodes.at[i]);
+	}
+	free(inodes.at);
+	return 0;
+}
+
 static int flush_many(struct zf_fs *fs, bool wait, uint64_t born_ms)
 {
 	struct packer packer = {.fs = fs};

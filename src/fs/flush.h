@@ -36,7 +36,9 @@ int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 /* Returns when all that is dirty now has landed or failed: the error is left to fsync. No lock
  * held. */
 int zf_flush_land(struct zf_inode *inode);
-/* The same, with FUA as far as that is worth it. */
+/* The same for all files. Fails for want of memory only. */
+int zf_flush_land_all(struct zf_fs *fs);
+/* zf_flush_land() with FUA as far as that is worth it. */
 int zf_flush_land_durably(struct zf_inode *inode);
 /* Takes what may go of the inode's dirty blocks into flight, as far as it fits into the append. */
 void zf_flush_pack(struct zf_append *append, struct zf_inode *inode);

@@ -52,6 +52,12 @@ struct zf_mount_options {
 	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	/*
+	 * Zones that reclaim gets ready ahead of writers, so many, or so many percent of all (at
+	 * most 50), besides the least that there must be; both 0: the least.
+	 */
+	uint32_t reclaim_zones, reclaim_percent;
+	bool reclaim_paused; /* as zf_reclaim_pause() does */
 	enum zf_atime atime;
 	bool no_dir_atime;	 /* never that of directories */
 	bool lazy_time;		 /* access times may be stored a day late */
@@ -63,7 +69,8 @@ struct zf_mount_options {
 
 /*
  * The device stays the caller's and outlives the filesystem. -ENODEV: no zfuse filesystem;
- * -EPROTONOSUPPORT: unknown format; -EUCLEAN: damaged beyond mounting; each reported in words.
+ * -EPROTONOSUPPORT: unknown format; -EUCLEAN: damaged beyond mounting; -EINVAL: more reclaim_zones
+ * than half of what there is; each reported in words.
  */
 int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		const struct zf_report *report, struct zf_fs **ret_fs);

@@ -43,6 +43,7 @@
 #include "fs/data.h"
 #include "fs/fs.h"
 #include "fs/reclaim.h"
+#include "fs/room.h"
 #include "txn/txn.h"
 
 struct zf_op;
@@ -75,11 +76,12 @@ struct zf_inode {
 	struct zf_rwlock lock;
 	struct zf_inode_item item;
 	uint64_t disk_size;
-	bool item_dirty; /* item differs from what the tree holds (times, size) */
+	bool item_dirty;      /* item differs from what the tree holds (times, size) */
 	bool essential_dirty; /* ... not only in times */
-	bool lazy;	 /* ... in the access time only, since then: fs/access.h */
+	bool lazy;	      /* ... in the access time only, since then: fs/access.h */
 	int64_t lazy_since_s;
-	uint64_t essential; /* the transaction that last stored more than times, at the latest ... */
+	uint64_t
+		essential; /* the transaction that last stored more than times, at the latest ... */
 	uint64_t essential_record; /* ... but this record of the log has it: then that is 0 */
 	struct zf_data data;
 
@@ -90,10 +92,10 @@ struct zf_inode {
 
 	/* Under the shard's lock. */
 	enum zf_inode_state state;
-	int load_error; /* when DEAD */
-	bool unlinked;	/* item.nlink is 0 */
-	bool idle;	/* on the shard's idle list */
-	bool syncing;	/* somebody makes its data durable: fs/durable.c */
+	int load_error;			    /* when DEAD */
+	bool unlinked;			    /* item.nlink is 0 */
+	bool idle;			    /* on the shard's idle list */
+	bool syncing;			    /* somebody makes its data durable: fs/durable.c */
 	uint64_t syncs_begun, syncs_served; /* numbers of the last that began, and succeeded */
 	RB_ENTRY(zf_inode) table_link;
 	TAILQ_ENTRY(zf_inode) idle_link;
@@ -168,10 +170,12 @@ struct zf_fs {
 	_Atomic uint64_t changes_lost;
 	/* And this is the newest of their write marks: what was written in place needs a flush. */
 	_Atomic uint64_t marks_lost;
-	/* Up to this generation, one of them was truncated to nothing and not closed (fs/close.h). */
+	/* Up to this generation, one of them was truncated to nothing and not closed (fs/close.h).
+	 */
 	_Atomic uint64_t closings_lost;
 
 	struct zf_reclaim reclaim;
+	struct zf_room room;
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
 };

@@ -310,6 +310,7 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 
 static void free_fs(struct zf_fs *fs)
 {
+	zf_room_deinit(fs);
 	zf_reclaim_deinit(fs);
 	zf_inode_table_deinit(fs);
 	zf_flush_deinit(fs);
@@ -332,11 +333,33 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
+/* More would have it go round and round to empty zones that nobody wants. */
+static int set_reclaim(struct zf_fs *fs)
+{
+	uint64_t zones = fs->super.zone_count - ZF_SUPER_ZONES, target = fs->options.reclaim_zones;
+
+	if (target > zones / 2) {
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "reclaim cannot get %" PRIu64 " zones ready: at most %" PRIu64
+			  ", half of those there are",
+			  target, zones / 2);
+		return -EINVAL;
+	}
+	if (target == 0)
+		target = (zones * fs->options.reclaim_percent + 99) / 100;
+	if (target > 0)
+		zf_alloc_set_reclaim_target(fs->alloc, (uint32_t)target);
+	zf_reclaim_pause(fs, fs->options.reclaim_paused);
+	return 0;
+}
+
 static int load_and_recover(struct zf_fs *fs)
 {
 	struct zf_log_found found = {0};
 	int r = load(fs, &found);
 
+	if (r == 0)
+		r = set_reclaim(fs);
 	if (r == 0 && !fs->read_only)
 		r = zf_recover(fs, &found);
 	zf_log_found_free(&found);
@@ -359,6 +382,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
 	zf_reclaim_init(fs);
+	zf_room_init(fs);
 	zf_inode_table_init(fs);
 	r = zf_flush_init(fs);
 	if (r == 0)

@@ -11,6 +11,8 @@
 
 /* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
 #define WAITS_MAX 4u
+/* And if others take the room even then: that often, and it is over. */
+#define WAITS_LAST 64u
 
 int zf_op_check_writable(const struct zf_op *op)
 {
@@ -84,7 +86,8 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
 		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
 	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
-	if (r == -EAGAIN && op->ctx->may_wait) {
+	/* Where it waited as well: others have taken what there was. */
+	if ((r == -EAGAIN || (r == -ENOSPC && op->waits < WAITS_LAST)) && op->ctx->may_wait) {
 		op->class = class;
 		op->items = items;
 		return ZF_OP_WAIT_ROOM;
@@ -203,15 +206,15 @@ static void release(struct zf_op *op)
 		zf_inode_put(op->inodes[--op->inode_count]);
 }
 
-/* Joins and leaves, for what the join does to make room: commits, and here also deletions. */
+/* Joins and leaves, for what the join does to make room: commits; and then whatever else does. */
 static int wait_for_room(struct zf_op *op)
 {
 	int r;
 
 	op->waits++;
-	r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
-	if (r == -ENOSPC && zf_orphan_run(op->fs) > 0)
+	do {
 		r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
+	} while (r == -ENOSPC && zf_room_wait(op->fs, &op->room_tries));
 	if (r == 0)
 		zf_trans_leave(&op->trans);
 	return r;

@@ -62,7 +62,7 @@ static int open_zone(struct zf_fs *fs)
 
 	if (!has_empty_zone(fs))
 		return -ENOSPC;
-	r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, 0, true);
+	r = zf_room_reserve(fs, blocks, 0, true);
 	if (r < 0)
 		return r;
 	r = zf_alloc_overwrite_open(fs->alloc);

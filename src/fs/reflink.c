@@ -349,13 +349,16 @@ static int share_once(struct zf_op *op, struct copy *copy)
 static int share(struct copy *copy)
 {
 	struct zf_op op = ZF_OP(copy->in->fs, copy->ctx);
+	unsigned int tries = 0;
 	int r;
 
 	op.content = true;
-
 	do {
-		r = share_once(&op, copy);
-	} while (zf_op_again(&op, &r));
+		do {
+			r = share_once(&op, copy);
+		} while (zf_op_again(&op, &r));
+		/* The block at the target's old end had none. */
+	} while (r == -ENOSPC && zf_room_wait(copy->in->fs, &tries));
 	return r;
 }
 

@@ -5,31 +5,75 @@
  * Reserving tries, in this order: what is there; what commits and resets give back; what landing
  * and deleting give back; what reclaim gives back. -ENOSPC only when all of the device's live and
  * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved.
+ *
+ * Who waits is served in turn: while somebody does, others queue behind him, even if what they
+ * want is there. So nobody finds again and again that others took what came back, and everybody
+ * comes to an end: garbage gets less with each round, for nobody brings more.
+ *
+ * Slowing down (room_pace.c). A writer who runs into the wall waits for a whole victim to be moved
+ * and for two commits. So before that, as soon as room is below reclaim's target, writers together
+ * get as many zones a second as come back, times what is there / what is missing of the target:
+ * more than that near the target, less at the wall. Where nothing can come back nobody is slowed
+ * down: it would not help.
+ *
+ * Nothing here is called with a lock or a join held: reclaim takes inode locks. An operation that
+ * finds no room under its inode's lock gives that up, having changed nothing or what it may do
+ * again, waits (zf_room_wait), and starts over.
  */
 #ifndef ZF_FS_ROOM_H
 #define ZF_FS_ROOM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "alloc/alloc.h"
+#include "base/lock.h"
 
 struct zf_fs;
+
+/* Embedded in struct zf_fs. */
+struct zf_room {
+	struct zf_mutex lock; /* ZF_RANK_ROOM: whose turn it is */
+	atomic_uint waiting;  /* who has it, or wants it */
+
+	/* Nanoseconds that a block costs its writer now; 0: there is room enough. */
+	_Atomic uint64_t cost_ns;
+	/* When the last writer's turn is: of all, so that however many they are changes nothing. */
+	_Atomic uint64_t turn_ns;
+	atomic_uint zone_no; /* where data went last ... */
+	atomic_uint opened;  /* ... and how many zones it has begun */
+	_Atomic uint64_t looked_ns;
+
+	struct zf_mutex pace_lock; /* ZF_RANK_DEV; the rest */
+	struct zf_cond eased;	   /* cost_ns became 0 */
+	uint32_t had, had_opened;  /* at the last look */
+	uint64_t came, during_ns;  /* what came back of late: thousandths of a zone, and how long */
+};
+void zf_room_init(struct zf_fs *fs);
+void zf_room_deinit(struct zf_fs *fs);
 
 /* As zf_txn_reserve(NORMAL), and with may_wait all of the above. No lock and no join held. */
 int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool may_wait);
 
 /*
  * An operation got -ENOSPC, has changed nothing and holds no lock: is it worth another try? Waits
- * for what may give room back.
+ * for what may give room back. *tries counts them, from 0: so it is never worth it for ever.
  */
-bool zf_room_wait(struct zf_fs *fs);
+bool zf_room_wait(struct zf_fs *fs, unsigned int *tries);
 
 /*
  * Of a writer who is about to bring `blocks` more: waits as long as is fitting, so that reclaim
- * keeps up, by milliseconds in proportion to what is missing of the target. Without may_wait:
- * -EAGAIN instead. No lock and no join held.
+ * keeps up. Without may_wait: -EAGAIN instead. No lock and no join held.
  */
-int zf_room_pace(struct zf_fs *fs, unsigned int blocks, bool may_wait);
+int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait);
+/* Data goes to this zone now. Locks up to those of blocks may be held. */
+void zf_room_use(struct zf_fs *fs, uint32_t zone_no);
+/* Looks how much room there is now: when zones came back. */
+void zf_room_look(struct zf_fs *fs);
+
+/* A writer waited for room, from then until now (zf_room_now_ns()): for the statistics. */
+void zf_room_waited(struct zf_fs *fs, uint64_t began_ns);
+uint64_t zf_room_now_ns(void);
 
 #endif

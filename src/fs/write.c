@@ -51,21 +51,6 @@ static uint32_t old_bytes(const struct write *write, unsigned int i)
 
 /* ---- reserving ---- */
 
-static int reserve_waiting(struct zf_fs *fs, unsigned int blocks)
-{
-	uint64_t items = (uint64_t)blocks * ZF_BLOCK_ITEMS;
-	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
-
-	if (r != -ENOSPC)
-		return r;
-	/* What is dirty has reserved the worst; landed, it takes what it takes. */
-	r = zf_data_flush_all(fs, true);
-	zf_orphan_run(fs);
-	if (r < 0)
-		return -ENOSPC;
-	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, blocks, items, true);
-}
-
 static void give_back(struct write *write, unsigned int blocks)
 {
 	struct zf_fs *fs = write->inode->fs;
@@ -83,13 +68,13 @@ static int reserve_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
 	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
-	int r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, write->reserved, items, false);
+	int r = zf_room_reserve(fs, write->reserved, items, false);
 
 	write->lends = r == -EAGAIN && may_lend &&
 		       (zf_alloc_keeps_any(fs->alloc) || zf_alloc_has_overwrite(fs->alloc));
 	if (r != -EAGAIN || write->lends)
 		return write->lends ? 0 : r;
-	return write->ctx->may_wait ? reserve_waiting(fs, write->reserved) : r;
+	return write->ctx->may_wait ? zf_room_reserve(fs, write->reserved, items, true) : r;
 }
 
 /* Everything that the round can need; an append may begin anywhere in a block. */
@@ -327,6 +312,14 @@ static int check_flags(struct write *write)
 	return zf_inode_check_write(write->inode, write->offset);
 }
 
+static int settle_tail(struct write *write)
+{
+	int r = zf_tail_settle(write->inode, write->ctx->may_wait);
+
+	write->short_of_tail = r == -ENOSPC;
+	return r;
+}
+
 /*
  * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
  * ROUND_NOT_KEPT.
@@ -352,7 +345,7 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 	/* A write that begins in the last block brings its own zeroes. */
 	if (r == 0 && write->offset + write->len > inode->item.size &&
 	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
-		r = zf_tail_settle(inode, write->ctx->may_wait);
+		r = settle_tail(write);
 	if (r == 0)
 		r = base_partial_blocks(write);
 	if (r == 0)
@@ -440,8 +433,8 @@ static int try_round(struct write *write, bool may_lend)
 	return r;
 }
 
-/* Writes all of write->len, or its head, and says so there. */
-static int write_round(struct write *write)
+/* Of what is kept for the file, if that is all there is. */
+static int find_room_and_write(struct write *write)
 {
 	size_t len = write->len;
 	int r = try_round(write, true);
@@ -457,6 +450,23 @@ static int write_round(struct write *write)
 	write->len = len;
 	r = try_round(write, true);
 	return r == ROUND_NOT_KEPT ? -ENOSPC : r;
+}
+
+/* Writes all of write->len, or its head, and says so there. */
+static int write_round(struct write *write)
+{
+	size_t len = write->len;
+	unsigned int tries = 0;
+	int r;
+
+	/* The round had room, and what it needs besides had none: the block at the old end. */
+	do {
+		write->len = len;
+		write->short_of_tail = false;
+		r = find_room_and_write(write);
+	} while (r == -ENOSPC && write->short_of_tail && write->ctx->may_wait &&
+		 zf_room_wait(write->inode->fs, &tries));
+	return r;
 }
 
 /* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
@@ -485,6 +495,7 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		return -EAGAIN;
 	if (zf_txn_error(inode->fs->txn))
 		return -EROFS;
+	r = zf_room_pace(inode->fs, (len + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT, ctx->may_wait);
 	while (done < len && r == 0) {
 		write.buf = (const uint8_t *)buf + done;
 		write.len = round_len(write.offset, len - done);

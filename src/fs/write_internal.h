@@ -25,6 +25,7 @@ struct write {
 	bool lends;			      /* its room comes from what ZERO extents keep ... */
 	bool kept[ROUND_BLOCKS];	      /* ... in these blocks */
 	uint64_t address[ROUND_BLOCKS];	      /* these need none: they are written in place */
+	bool short_of_tail;		      /* what failed is zeroing the old end of the file */
 	unsigned int reserved;		      /* blocks: reservation, room in memory and buffers */
 	struct zf_block *chain;		      /* buffers not yet used */
 	uint64_t first;			      /* block of the file */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 enum {
 	KEY_READ_ONLY,
 	KEY_ATIME_RELATIVE,
@@ -52,6 +54,8 @@ static const struct fuse_opt templates[] = {
 	VALUE("writeback=%s", writeback),
 	VALUE("io_uring=%s", io_uring),
 	VALUE("durability=%s", durability),
+	VALUE("gc=%s", gc),
+	VALUE("gc_target=%s", gc_target),
 
 	FUSE_OPT_KEY("ro", KEY_READ_ONLY),
 	FUSE_OPT_KEY("-r", KEY_READ_ONLY),
@@ -190,6 +194,34 @@ static int parse_value(const char *name, const char *text, const char *suffixes,
 	return -EINVAL;
 }
 
+static int parse_gc_target(struct zf_options *options)
+{
+	const char *text = options->text.gc_target;
+	size_t len = text ? strlen(text) : 0;
+	_zf_free_ char *percent = NULL;
+
+	if (len == 0 || text[len - 1] != '%')
+		return parse_value("bad value of gc_target:", text, "", UINT32_MAX,
+				   "a number of zones, or 1% to 50%", &options->gc_zones);
+	percent = strndup(text, len - 1);
+	if (percent && parse_number(percent, "", 50, &options->gc_percent) == 0)
+		return 0;
+	complain("bad value of gc_target:", text, "a number of zones, or 1% to 50%");
+	return -EINVAL;
+}
+
+static int parse_gc(struct zf_options *options)
+{
+	const char *gc = options->text.gc ? options->text.gc : "on";
+
+	if (strcmp(gc, "on") != 0 && strcmp(gc, "off") != 0) {
+		complain("bad value of gc:", gc, "on or off");
+		return -EINVAL;
+	}
+	options->gc_off = strcmp(gc, "off") == 0;
+	return parse_gc_target(options);
+}
+
 static int parse_durability(struct zf_options *options)
 {
 	const char *durability = options->text.durability ? options->text.durability : "fua";
@@ -236,7 +268,7 @@ static int parse_values(struct zf_options *options)
 		return -EINVAL;
 	}
 	options->writeback = strcmp(writeback, "on") == 0;
-	return parse_durability(options);
+	return parse_durability(options) < 0 ? -EINVAL : parse_gc(options);
 }
 
 int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
@@ -276,6 +308,8 @@ void zf_options_deinit(struct zf_options *options)
 	free(options->text.writeback);
 	free(options->text.io_uring);
 	free(options->text.durability);
+	free(options->text.gc);
+	free(options->text.gc_target);
 }
 
 void zf_options_usage(void)
@@ -297,6 +331,8 @@ void zf_options_usage(void)
 	       "  -o durability=fua|flush\n"
 	       "                        a durable write is one command, or a write and a flush\n"
 	       "                        (default fua; the other is there to compare)\n"
+	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
+	       "  -o gc=on|off          reclaim in the background (default on)\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"
 	       "\n"
 	       "Exit status: 0 mounted, 1 wrong usage, 2 system error, 32 the mount failed.\n"

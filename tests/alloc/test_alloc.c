@@ -604,6 +604,27 @@ static void a_zone_is_active_until_its_last_append_has_ended(void **state)
 	close_world(&w);
 }
 
+/* Or two files could wait for each other: one for a zone, the other to land behind the first. */
+static void a_zone_whose_extents_have_to_wait_is_not_active(void **state)
+{
+	struct world w;
+	struct zf_append_grant grants[4], next;
+
+	open_world(&w, 5, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0, 0), 0);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &next),
+				 -EAGAIN);
+		zf_alloc_append_written(w.alloc, &grants[i]);
+	}
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &next), 0);
+	for (unsigned int i = 0; i < 4; i++)
+		zf_alloc_append_end(w.alloc, &grants[i], 0);
+	close_world(&w);
+}
+
 static void data_leaves_metadata_its_active_zone(void **state)
 {
 	struct world w;
@@ -849,6 +870,7 @@ int main(void)
 			a_zone_is_not_reset_while_the_durable_state_names_a_node_freed_since),
 		cmocka_unit_test(nodes_at_impossible_places_are_not_freed),
 		cmocka_unit_test(a_zone_is_active_until_its_last_append_has_ended),
+		cmocka_unit_test(a_zone_whose_extents_have_to_wait_is_not_active),
 		cmocka_unit_test(data_leaves_metadata_its_active_zone),
 		cmocka_unit_test(a_device_with_too_few_active_zones_is_refused),
 		cmocka_unit_test(

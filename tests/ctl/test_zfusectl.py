@@ -212,12 +212,17 @@ class Commands(ImageTest):
     def test_df_adds_up(self):
         found = self.json("df", self.path)
         self.assertEqual(found["total"], (ZONES - 2) * ZONE_SIZE)
-        self.assertLessEqual(found["live"] + found["unusable"] + found["available"], found["total"])
+        parts = ("live_data", "live_metadata", "kept", "in_place", "reserved", "reclaimable", "free")
+        self.assertEqual(sum(found[part] for part in parts), found["total"])
+        self.assertEqual(found["free"] + found["reclaimable"], found["available"])
         self.assertEqual(sum(found["zones"].values()), ZONES)
         self.assertEqual(found["inodes"], 10 + MANY)
         zones = self.json("zones", self.path)["zones"]
-        self.assertEqual(found["live"], sum(z["live"] for z in zones))
-        self.assertIn("available", self.text("df", self.path))
+        for part, roles in (("live_metadata", ("meta",)), ("live_data", ("hot", "cold", "log", "overwrite"))):
+            self.assertEqual(found[part], sum(z["live"] for z in zones if z["role"] in roles), part)
+        text = self.text("df", self.path)
+        for part in ("total", *parts, "available"):
+            self.assertRegex(text, rf"(?m)^{part}\b")
 
     def test_check_finds_nothing_wrong(self):
         found = self.json("check", "--data", self.path)
@@ -238,8 +243,14 @@ class Commands(ImageTest):
             with self.subTest(command=command):
                 self.refused(1, command, self.path, says=[self.path, "not mounted"])
 
+    def test_gc_needs_a_mount(self):
+        for action in ("status", "run", "pause", "resume"):
+            with self.subTest(action=action):
+                self.refused(1, "gc", action, self.path, says=[self.path, "not mounted"])
+
     def test_help_and_version(self):
         self.assertIn("Commands:", self.text("--help"))
+        self.assertIn("status|run|pause|resume", self.text("gc", "--help"))
         self.assertRegex(self.text("--version"), r"^zfusectl \d")
 
 
@@ -357,6 +368,16 @@ class Usage(ImageTest):
                 (("node", self.path, "4097"), "multiple of 4096"),
                 (("node", self.path, str(1 << 60)), "below"),
                 (("file", self.path), "the path in the device is missing"),
+                (("gc",), "status, run, pause or resume is missing"),
+                (("gc", "stop", self.path), "unknown action 'stop'"),
+                (("gc", "run"), "a mountpoint is missing"),
+                (("gc", "run", self.path, "more"), "too many arguments"),
+                (("gc", "run", "--zones", "0", self.path), "'0' is no number of zones"),
+                (("gc", "run", "--zones", "2x", self.path), "'2x' is no number of zones"),
+                (("gc", "pause", "--all", self.path), "are for the action run"),
+                (("gc", "status", "--zones", "1", self.path), "are for the action run"),
+                (("gc", "status", "--format", "dot", self.path), "unknown format 'dot'"),
+                (("gc", "status", "--frob", self.path), "unrecognized option"),
                 (("super", "--frob", self.path), "unrecognized option")):
             with self.subTest(args=args):
                 self.refused(2, *args, says=[says])

@@ -97,7 +97,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 	uint64_t zone_size = options->zone_size ? options->zone_size : 1 << 20;
 	const struct zf_geometry geometry = {
 		.zone_size = zone_size,
-		.zone_capacity = zone_size,
+		.zone_capacity = options->zone_capacity ? options->zone_capacity : zone_size,
 		.zone_count = options->zone_count ? options->zone_count : 64,
 		.append_limit = options->append_limit ? options->append_limit : 256 << 10,
 		.max_active = options->max_active,
@@ -118,7 +118,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 		.report = {.fn = note, .arg = rig},
 		.now_ns = 2000000000,
 	};
-	if (options->threads)
+	if (options->threads || options->memory)
 		assert_int_equal(zf_memory_new(&geometry, &rig->memory), 0);
 	else
 		rig->sim = zf_sim_new(&geometry, options->seed);

@@ -22,10 +22,12 @@
 
 struct data_rig_options {
 	bool threads;
+	bool memory; /* the memory device without threads, too: it is quicker */
 	uint64_t seed;
-	uint32_t zone_count;   /* 0: 64 */
-	uint64_t zone_size;    /* bytes, 0: 1 MiB */
-	uint32_t append_limit; /* bytes, 0: 256 KiB */
+	uint32_t zone_count;	/* 0: 64 */
+	uint64_t zone_size;	/* bytes, 0: 1 MiB */
+	uint64_t zone_capacity; /* 0: all of it */
+	uint32_t append_limit;	/* bytes, 0: 256 KiB */
 	uint32_t node_size;
 	uint8_t copies; /* of metadata, 0: 1 */
 	uint64_t dirty_bytes;

@@ -9,6 +9,7 @@
 #include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "fallocate.h"
+#include "gc.h"
 #include "target.h"
 #include "text.h"
 
@@ -45,7 +46,7 @@ static const struct {
 	{"log", zf_text_log, NULL, false, "the intent log: what the next mount would replay"},
 	{"file", zf_text_file, "PATH", false,
 	 "where a file's data lies (DEVICE: give the PATH in it)"},
-	{"df", zf_text_df, NULL, false, "space: live, unusable, reserved, kept, available"},
+	{"df", zf_text_df, NULL, false, "space: live, kept, reserved, reclaimable, free"},
 	{"stats", zf_text_values, NULL, false, "counters since the mount"},
 	{"check", zf_text_check, NULL, false, "verify everything (--data: the data too)"},
 	{"sync", zf_text_values, NULL, false, "make everything durable"},
@@ -62,7 +63,10 @@ static void print_help(void)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-6s %-8s %s\n", commands[i].name,
 		       commands[i].argument ? commands[i].argument : "", commands[i].help);
-	puts("  fallocate [OPTIONS] FILE  allocate or zero a range of a file (fallocate --help)");
+	puts("  gc ACTION [OPTIONS] MOUNTPOINT\n"
+	     "                  reclaim: status, run, pause, resume (gc --help)\n"
+	     "  fallocate [OPTIONS] FILE\n"
+	     "                  allocate or zero a range of a file (fallocate --help)");
 	puts("\nOptions:\n"
 	     "  -f, --format text|json|dot  how to print (dot: tree only); default text\n"
 	     "  -t, --tree NAME             root, fs, summary, share or zone\n"
@@ -271,9 +275,11 @@ int main(int argc, char **argv)
 	bool any_file;
 	int r;
 
-	/* Its options and its target are its own. */
+	/* Their options and their targets are their own. */
 	if (argc > 1 && strcmp(argv[1], "fallocate") == 0)
 		return zf_fallocate_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "gc") == 0)
+		return zf_gc_main(argc - 1, argv + 1);
 	r = parse(argc, argv, &request);
 	if (r >= 0)
 		return r;

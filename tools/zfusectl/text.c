@@ -199,15 +199,17 @@ void zf_text_df(struct json_object *result, FILE *out)
 		const char *key, *note;
 	} lines[] = {
 		{"total", "in zones for data and metadata"},
-		{"live", "named by files and metadata"},
-		{"unusable", "written, no longer named: comes back when zones are reset"},
-		{"in_place", "free in zones for what is written in place"},
-		{"reserved", "promised, or kept back"},
+		{"live_data", "named by files"},
+		{"live_metadata", "nodes of the trees"},
 		{"kept", "kept for files: allocated and not written, or spare"},
-		{"available", "can be written now"},
+		{"in_place", "free in zones for what is written in place"},
+		{"reserved", "for metadata, the log, reclaim, and what is on its way"},
+		{"reclaimable", "garbage: comes back when it is wanted"},
+		{"free", "can be written at once"},
 	};
 	static const struct zf_table_column columns[] = {
 		{NULL, false}, {NULL, true}, {NULL, true}, {NULL, false}};
+	char size[ZF_TEXT_SIZE_MAX];
 	struct zf_table table;
 
 	zf_table_init(&table, columns, 4);
@@ -219,6 +221,8 @@ void zf_text_df(struct json_object *result, FILE *out)
 	}
 	zf_table_print(&table, out);
 	zf_table_deinit(&table);
+	fprintf(out, "available (what df shows): %s\n",
+		zf_text_size(zf_text_u64(result, "available"), size));
 	fprintf(out, "inodes: %" PRIu64 " of at most %" PRIu64 "\n", zf_text_u64(result, "inodes"),
 		zf_text_u64(result, "inodes_max"));
 	print_roles(zf_text_member(result, "zones"), out);

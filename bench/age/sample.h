@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What is counted while a filesystem ages: totals so far, of which two make a period; and what it
+ * looks like. */
+#ifndef ZF_BENCH_AGE_SAMPLE_H
+#define ZF_BENCH_AGE_SAMPLE_H
+
+#include "age/histogram.h"
+#include "age/traffic.h"
+#include "age/user.h"
+#include "fs/reclaim.h"
+
+/* Of a period, or since the start: the same. */
+struct age_totals {
+	uint64_t user_bytes, calls;
+	uint64_t bytes[AGE_KINDS];
+	uint64_t read_bytes, resets, flushes;
+	uint64_t commits, commit_ns;
+	double cpu_s, wall_s;
+	struct zf_reclaim_stats reclaim;
+	struct age_histogram latency;
+};
+
+/* What was seen now and then in a period. */
+struct age_sight {
+	uint64_t looks;
+	uint32_t empty_low; /* zones */
+	uint32_t room_low;  /* of these, those that nobody claims */
+	double live;	    /* sums over the looks: see age_utilisation() */
+	double written, spare;
+	uint32_t meta_zones_max;
+};
+
+void age_totals_get(struct zf_fs *fs, const struct age_user *user,
+		    const struct age_traffic *traffic, struct age_totals *ret_totals);
+/* later - earlier; the longest latency is that of `later`'s histogram, which is begun anew for each
+ * period. */
+void age_totals_since(const struct age_totals *later, const struct age_totals *earlier,
+		      struct age_totals *ret_totals);
+
+void age_sight_init(struct age_sight *sight);
+void age_look(struct zf_fs *fs, struct age_sight *sight);
+void age_sight_add(struct age_sight *sight, const struct age_sight *more);
+
+/* The part of the zones that hold data which is live. With `spare` those that data could have
+ * count, too. */
+double age_utilisation(const struct age_sight *sight, bool spare);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A user of a filesystem who remembers what he wrote: each block's content follows from the file,
+ * the block and a version, so that all of it can be verified later, however much it was.
+ *
+ * Without threads the filesystem does nothing by itself, so the user commits: after so many bytes
+ * written
+ * (`commit_bytes`), or each time that `commit_due` says so. Not for several threads.
+ */
+#ifndef ZF_BENCH_AGE_USER_H
+#define ZF_BENCH_AGE_USER_H
+
+#include "age/draw.h"
+#include "age/histogram.h"
+#include "fs/fs.h"
+
+#define AGE_BLOCK 4096u
+#define AGE_PIECE (128u << 10) /* of a long write: what one call brings */
+
+struct age_user {
+	struct zf_fs *fs;
+	struct zf_ctx ctx;
+	uint64_t seed;
+	struct age_random random;
+	uint32_t version;	       /* the last one given to what was written */
+	uint64_t commit_bytes;	       /* 0: never, the filesystem has threads */
+	bool (*commit_due)(void *arg); /* asked after each operation; NULL: never */
+	void *commit_arg;
+	uint64_t bytes, calls;	      /* written so far */
+	uint64_t committed;	      /* `bytes` at the last commit */
+	struct age_histogram latency; /* of zf_fs_write() */
+	uint8_t piece[AGE_PIECE];
+};
+
+void age_user_init(struct age_user *user, struct zf_fs *fs, uint64_t seed);
+
+uint32_t age_new_version(struct age_user *user);
+
+/* The whole block, of which the file may have less. */
+void age_fill_block(const struct age_user *user, uint64_t ino, uint64_t block, uint32_t version,
+		    void *buf);
+
+/*
+ * Writes [offset, offset + len), the bytes of versions[block of the file] for each block. At most
+ * one commit comes with it. 0 or -errno.
+ */
+int age_write(struct age_user *user, uint64_t ino, uint64_t offset, uint64_t len,
+	      const uint32_t *versions);
+/* Reads all of the file and compares. -EILSEQ: not what was written, told on stderr. */
+int age_verify(struct age_user *user, uint64_t ino, uint64_t size, const uint32_t *versions);
+/* How many extents the file has; in order of the file and of the device those that adjoin are one.
+ */
+int64_t age_count_extents(struct age_user *user, uint64_t ino);
+
+/* For operations that write nothing: commits if `commit_due` says so. */
+int age_operated(struct age_user *user);
+
+#endif

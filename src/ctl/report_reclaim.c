@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `zfusectl gc` asks. A run is many requests, one a victim, and zfusectl decides whether there
+ * is a next one: so nobody else waits longer for an answer, and who is interrupted just stops.
+ */
+#include <errno.h>
+
+#include "ctl/json.h"
+#include "ctl/report.h"
+#include "fs/background.h"
+#include "fs/reclaim.h"
+#include "txn/txn.h"
+
+/* Where something is being moved out of; false: nowhere. */
+static bool find_victim(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(alloc, z, &zone);
+		if (!zone.reclaimed)
+			continue;
+		*ret_zone_no = z;
+		return true;
+	}
+	return false;
+}
+
+const char *zf_report_reclaim_state(struct zf_fs *fs)
+{
+	uint32_t zone_no;
+
+	if (zf_fs_is_read_only(fs))
+		return "off";
+	if (find_victim(zf_fs_alloc(fs), &zone_no))
+		return "working";
+	return zf_reclaim_is_paused(fs) ? "paused" : "idle";
+}
+
+static struct json_object *room_object(struct zf_alloc *alloc)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(alloc, &room);
+	zf_json_add_u64(object, "zones", room.zones);
+	zf_json_add_u64(object, "empty", room.empty);
+	zf_json_add_u64(object, "coming", room.coming);
+	zf_json_add_u64(object, "target", room.target);
+	zf_json_add_u64(object, "reclaimable_bytes", room.reclaimable);
+	return object;
+}
+
+/* Of what is appended, by how much more than users and the log brought: 1 is nothing. */
+static double amplification(struct zf_dev *dev, const struct zf_reclaim_stats *stats)
+{
+	uint64_t copied = stats->moved + stats->changed;
+	struct zf_dev_stats device;
+
+	zf_dev_get_stats(dev, &device);
+	if (device.append_bytes <= copied)
+		return 1;
+	return (double)device.append_bytes / (double)(device.append_bytes - copied);
+}
+
+struct json_object *zf_report_reclaim_stats(struct zf_fs *fs)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_reclaim_stats stats;
+
+	zf_reclaim_get_stats(fs, &stats);
+	zf_json_add_u64(object, "victims", stats.victims);
+	zf_json_add_u64(object, "emptied", stats.emptied);
+	zf_json_add_u64(object, "live_bytes", stats.live);
+	zf_json_add_u64(object, "moved_bytes", stats.moved);
+	zf_json_add_u64(object, "changed_bytes", stats.changed);
+	zf_json_add_u64(object, "stuck", stats.stuck);
+	zf_json_add_u64(object, "waits", stats.waits);
+	zf_json_add_u64(object, "wait_ns", stats.wait_ns);
+	zf_json_add(object, "write_amplification",
+		    json_object_new_double(amplification(zf_fs_dev(fs), &stats)));
+	return object;
+}
+
+int zf_report_gc_status(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result)
+{
+	struct json_object *result = json_object_new_object();
+	struct zf_alloc *alloc = zf_fs_alloc(source->fs);
+	uint32_t zone_no;
+
+	(void)args;
+	zf_json_add_text(result, "state", zf_report_reclaim_state(source->fs));
+	zf_json_add_bool(result, "paused", zf_reclaim_is_paused(source->fs));
+	if (find_victim(alloc, &zone_no))
+		zf_json_add_u64(result, "zone", zone_no);
+	zf_json_add(result, "room", room_object(alloc));
+	zf_json_add(result, "reclaim", zf_report_reclaim_stats(source->fs));
+	*ret_result = result;
+	return result ? 0 : -ENOMEM;
+}
+
+int zf_report_gc_pause(const struct zf_report_source *source, struct json_object *args,
+		       struct json_object **ret_result)
+{
+	bool paused = true;
+	int r = zf_json_get_bool(args, "paused", &paused);
+
+	if (r < 0)
+		return r;
+	zf_reclaim_pause(source->fs, paused);
+	if (!paused)
+		zf_background_room_used(source->fs);
+	return zf_report_gc_status(source, NULL, ret_result);
+}
+
+int zf_report_gc_step(const struct zf_report_source *source, struct json_object *args,
+		      struct json_object **ret_result)
+{
+	bool all = false;
+	int r = zf_json_get_bool(args, "all", &all);
+
+	if (r < 0)
+		return r;
+	if (zf_fs_is_read_only(source->fs))
+		return zf_json_fail(ret_result, -EROFS, "the filesystem is read-only");
+	r = zf_reclaim_one(source->fs, all ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
+	if (r < 0 && r != -ENOSPC)
+		return r;
+	zf_report_gc_status(source, NULL, ret_result);
+	zf_json_add_text(*ret_result, "outcome", r > 0 ? "victim" : r < 0 ? "no room" : "none");
+	return *ret_result ? 0 : -ENOMEM;
+}
+
+int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result)
+{
+	struct zf_txn *txn = zf_fs_txn(source->fs);
+	int r = zf_txn_commit(txn, true);
+
+	(void)args;
+	while (r == 0 && zf_txn_tidy(txn, false) == ZF_TIDY_DID)
+		;
+	return r < 0 ? r : zf_report_gc_status(source, NULL, ret_result);
+}

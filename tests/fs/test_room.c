@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Room, with little of it: what is accepted is never lost for want of space, nothing is refused
+ * while there is any, and giving back always works (P5).
+ *
+ *      test_room [SEED [ROUNDS]]
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bits.h"
+#include "fs/data_rig.h"
+#include "fs/inode.h"
+
+#define BLOCK UINT64_C(4096)
+#define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
+
+static uint64_t seed = 1;
+static unsigned int rounds = 1;
+static uint8_t buf[1 << 20];
+
+/* ---- the model ---- */
+
+#define FILES 12u
+#define DIRS  8u
+
+enum state {
+	HOLE,
+	DATA,
+	KEPT,
+};
+
+struct file {
+	bool exists;
+	uint64_t ino, size;
+	uint8_t *bytes;	 /* model->file_max */
+	uint8_t *blocks; /* enum state, of each */
+};
+
+struct model {
+	struct data_rig rig;
+	struct zf_rng rng;
+	struct file files[FILES];
+	bool dirs[DIRS];
+	uint64_t file_max, writes;
+	bool shares; /* copies have been made: blocks do not add up any more */
+	unsigned int refused, accepted;
+};
+
+static void name_of(char name[32], const char *what, size_t number)
+{
+	snprintf(name, 32, "%s %zu", what, number);
+}
+
+static struct file *file_at(struct model *model)
+{
+	return &model->files[zf_rng_below(&model->rng, FILES)];
+}
+
+static size_t number_of(const struct model *model, const struct file *file)
+{
+	return (size_t)(file - model->files);
+}
+
+static void model_init(struct model *model, const struct data_rig_options *options)
+{
+	*model = (struct model){0};
+	zf_rng_seed(&model->rng, options->seed);
+	data_rig_init(&model->rig, options);
+	model->file_max = zf_align_down(options->zone_count * options->zone_size / FILES, BLOCK);
+	for (unsigned int i = 0; i < FILES; i++) {
+		model->files[i].bytes = calloc(1, model->file_max);
+		model->files[i].blocks = calloc(1, model->file_max / BLOCK);
+		assert_non_null(model->files[i].bytes);
+		assert_non_null(model->files[i].blocks);
+	}
+}
+
+static void model_deinit(struct model *model)
+{
+	for (unsigned int i = 0; i < FILES; i++) {
+		free(model->files[i].bytes);
+		free(model->files[i].blocks);
+	}
+	data_rig_deinit(&model->rig);
+}
+
+static void set_blocks(struct file *file, uint64_t from, uint64_t to, enum state state)
+{
+	for (uint64_t at = from; at < to; at += BLOCK)
+		file->blocks[at / BLOCK] = (uint8_t)state;
+}
+
+static uint64_t count_blocks(const struct model *model, enum state state)
+{
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < FILES; i++)
+		for (uint64_t b = 0; b < model->file_max / BLOCK; b++)
+			count += model->files[i].blocks[b] == state;
+	return count;
+}
+
+/* ---- was that right? ---- */
+
+/* Blocks of data that somebody names, those in the log's zones as well. */
+static uint64_t live_blocks(struct model *model)
+{
+	struct zf_alloc *alloc = zf_fs_alloc(model->rig.fs);
+	uint64_t live = 0;
+
+	for (uint32_t z = 2; z < zf_alloc_zone_count(alloc); z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(alloc, z, &zone);
+		if (zone.role != ZF_ROLE_META)
+			live += zone.live;
+	}
+	return live;
+}
+
+static uint64_t usable(const struct model *model, uint64_t zones)
+{
+	const struct data_rig_options *options = &model->rig.options;
+
+	return zones * (options->zone_capacity ? options->zone_capacity : options->zone_size);
+}
+
+/*
+ * What no data may ever use, in zones. Two of the log and three of reclaim's; the open ones of
+ * data, hot and cold; and for each copy of the metadata: what a zone may hold of garbage that is
+ * not worth the moving, and what is left to those who free, to the commit and to reclaim.
+ */
+static uint64_t zones_kept(const struct model *model)
+{
+	uint64_t copies = model->rig.options.copies ? model->rig.options.copies : 1;
+
+	return 2 + 3 + 2 + 4 * copies;
+}
+
+/* Somebody was refused `blocks` more: then the device is full, garbage and all. */
+static void expect_full(struct model *model, const char *what, uint64_t blocks)
+{
+	uint64_t live, metadata, data = count_blocks(model, DATA), kept = count_blocks(model, KEPT);
+	struct zf_space space;
+
+	zf_alloc_get_space(zf_fs_alloc(model->rig.fs), &space);
+	live = live_blocks(model) * BLOCK;
+	metadata = space.live - live;
+	if (model->shares) {
+		data = live / BLOCK;
+		kept = space.kept / BLOCK;
+	}
+	model->refused++;
+	/* Recording each kept block by itself takes room, too. */
+	kept += kept / 8;
+	if (metadata + (data + kept + blocks + blocks / 8) * BLOCK +
+		    usable(model, zones_kept(model)) <
+	    space.total)
+		fail_msg("seed %" PRIu64 ": %s of %" PRIu64 " blocks was refused, with %" PRIu64
+			 " blocks of data, %" PRIu64 " kept, %" PRIu64 " of metadata, in %" PRIu64,
+			 model->rig.options.seed, what, blocks, data, kept, metadata / BLOCK,
+			 space.total / BLOCK);
+	if (getenv("ROOM_VERBOSE"))
+		print_message("%s: %" PRIu64 " of %" PRIu64 " zones over\n", what,
+			      (space.total - metadata - (data + kept) * BLOCK) / usable(model, 1),
+			      space.total / usable(model, 1));
+}
+
+static void expect_done(struct model *model, const char *what, int r)
+{
+	if (r != 0)
+		fail_msg("seed %" PRIu64 ", after %u done and %u refused: %s: %s",
+			 model->rig.options.seed, model->accepted, model->refused, what,
+			 strerror(-r));
+	model->accepted++;
+}
+
+/* Returns whether it was done; if not, rightly so. */
+static bool done_or_full(struct model *model, const char *what, int r, uint64_t blocks)
+{
+	if (r == -ENOSPC) {
+		expect_full(model, what, blocks);
+		return false;
+	}
+	expect_done(model, what, r);
+	return true;
+}
+
+static void expect_bytes(struct model *model, const struct file *file)
+{
+	struct data_rig *rig = &model->rig;
+
+	assert_int_equal(data_rig_size(rig, file->ino), file->size);
+	for (uint64_t at = 0; at < file->size; at += sizeof(buf)) {
+		size_t len = (size_t)zf_min_u64(sizeof(buf), file->size - at);
+
+		assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, file->ino, at, buf, len), len);
+		for (size_t i = 0; i < len; i++)
+			if (buf[i] != file->bytes[at + i])
+				fail_msg("seed %" PRIu64 ": file %zu at %" PRIu64 " is wrong",
+					 rig->options.seed, number_of(model, file), at + i);
+	}
+}
+
+/* All that was accepted has landed, and is what it should be. */
+static void expect_all(struct model *model)
+{
+	struct data_rig *rig = &model->rig;
+	uint64_t live, wanted = count_blocks(model, DATA);
+
+	expect_done(model, "sync", zf_fs_syncfs(rig->fs, &rig->ctx));
+	for (unsigned int i = 0; i < FILES; i++)
+		if (model->files[i].exists)
+			expect_bytes(model, &model->files[i]);
+	for (unsigned int i = 0; i < 4; i++)
+		expect_done(model, "step", zf_fs_step(rig->fs));
+	live = live_blocks(model);
+	/* What is written inline takes none. */
+	if (!model->shares && (live > wanted || live + FILES < wanted))
+		fail_msg("seed %" PRIu64 ": %" PRIu64 " blocks are live, and not %" PRIu64,
+			 rig->options.seed, live, wanted);
+}
+
+/* ---- operations ---- */
+
+static uint64_t draw_len(struct model *model)
+{
+	uint64_t max = zf_rng_chance(&model->rng, 20) ? sizeof(buf) : 64 << 10;
+
+	return 1 + zf_rng_below(&model->rng, max);
+}
+
+/* Mostly whole blocks: those take room. */
+static void draw_range(struct model *model, uint64_t limit, uint64_t *ret_from, uint64_t *ret_to)
+{
+	uint64_t from = zf_rng_below(&model->rng, limit), len = draw_len(model);
+
+	if (zf_rng_chance(&model->rng, 70)) {
+		from = zf_align_down(from, BLOCK);
+		len = zf_align_up(len, BLOCK);
+	}
+	*ret_from = from;
+	*ret_to = zf_min_u64(from + len, model->file_max);
+}
+
+static void make_file(struct model *model, struct file *file)
+{
+	struct data_rig *rig = &model->rig;
+	struct zf_attr attr;
+	char name[32];
+	int r;
+
+	name_of(name, "file", number_of(model, file));
+	r = zf_fs_make(rig->fs, &rig->ctx, ZF_INO_ROOT, name, S_IFREG | 0644, 0, NULL, &attr);
+	if (!done_or_full(model, "create", r, 0))
+		return;
+	zf_fs_forget(rig->fs, attr.ino, 1);
+	file->exists = true;
+	file->ino = attr.ino;
+	file->size = 0;
+	memset(file->bytes, 0, model->file_max);
+	set_blocks(file, 0, model->file_max, HOLE);
+}
+
+static void remove_file(struct model *model, struct file *file)
+{
+	struct data_rig *rig = &model->rig;
+	char name[32];
+
+	name_of(name, "file", number_of(model, file));
+	expect_done(model, "unlink", zf_fs_unlink(rig->fs, &rig->ctx, ZF_INO_ROOT, name));
+	file->exists = false;
+	set_blocks(file, 0, model->file_max, HOLE);
+}
+
+static void write_file(struct model *model, struct file *file, uint64_t from, uint64_t to)
+{
+	struct data_rig *rig = &model->rig;
+	unsigned int flags = zf_rng_chance(&model->rng, 5) ? ZF_WRITE_DSYNC : 0;
+	uint64_t len = to - from;
+	ssize_t r;
+
+	if (len == 0)
+		return;
+	data_rig_fill(model->writes++, from, buf, len);
+	r = zf_fs_write(rig->fs, &rig->ctx, file->ino, from, buf, len, flags);
+	if (r < 0) {
+		done_or_full(model, "write", (int)r, len / BLOCK + 2);
+		return;
+	}
+	assert_true(r > 0 && (uint64_t)r <= len);
+	model->accepted++;
+	memcpy(file->bytes + from, buf, (size_t)r);
+	to = from + (uint64_t)r;
+	set_blocks(file, zf_align_down(from, BLOCK), zf_align_up(to, BLOCK), DATA);
+	file->size = zf_max_u64(file->size, to);
+}
+
+static void write_somewhere(struct model *model, struct file *file)
+{
+	uint64_t from, to;
+
+	draw_range(model, model->file_max, &from, &to);
+	write_file(model, file, from, to);
+}
+
+static void overwrite(struct model *model, struct file *file)
+{
+	uint64_t from, to;
+
+	if (file->size < 2 * BLOCK)
+		return;
+	draw_range(model, file->size, &from, &to);
+	write_file(model, file, from, zf_min_u64(to, file->size));
+}
+
+static void truncate_file(struct model *model, struct file *file, uint64_t size)
+{
+	struct data_rig *rig = &model->rig;
+	const struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = size};
+	bool grows = size > file->size;
+	struct zf_attr attr;
+	int r = zf_fs_setattr(rig->fs, &rig->ctx, file->ino, &set, &attr);
+
+	if (grows && !done_or_full(model, "growth", r, 1))
+		return;
+	if (!grows)
+		expect_done(model, "truncate", r);
+	if (!grows)
+		memset(file->bytes + size, 0, file->size - size);
+	set_blocks(file, zf_align_up(size, BLOCK), model->file_max, HOLE);
+	file->size = size;
+}
+
+static int fallocate(struct model *model, struct file *file, int mode, uint64_t from, uint64_t to)
+{
+	struct data_rig *rig = &model->rig;
+
+	return zf_fs_fallocate(rig->fs, &rig->ctx, file->ino, mode, from, to - from);
+}
+
+/* The blocks of which nothing but the range is meant; in the last one, what is behind the end. */
+static void whole_blocks(const struct file *file, uint64_t *from, uint64_t *to)
+{
+	uint64_t end = zf_align_down(*to, BLOCK);
+
+	if (end < file->size && *to >= file->size)
+		end = zf_align_up(*to, BLOCK);
+	*from = zf_align_up(*from, BLOCK);
+	*to = zf_max_u64(end, *from);
+}
+
+static void zero_bytes(struct file *file, uint64_t from, uint64_t to)
+{
+	memset(file->bytes + from, 0, to - from);
+}
+
+static void punch(struct model *model, struct file *file)
+{
+	uint64_t from, to;
+
+	draw_range(model, model->file_max, &from, &to);
+	if (from == to)
+		return;
+	expect_done(model, "punch", fallocate(model, file, PUNCH, from, to));
+	zero_bytes(file, from, to);
+	whole_blocks(file, &from, &to);
+	set_blocks(file, from, to, HOLE);
+}
+
+static void allocate(struct model *model, struct file *file, bool zero)
+{
+	int mode = zero ? FALLOC_FL_ZERO_RANGE : 0;
+	uint64_t from, to, outer_from, outer_to, end;
+
+	draw_range(model, model->file_max, &from, &to);
+	end = to;
+	if (from == to ||
+	    !done_or_full(model, zero ? "zero-range" : "fallocate",
+			  fallocate(model, file, mode, from, to), (to - from) / BLOCK + 2))
+		return;
+	outer_from = zf_align_down(from, BLOCK);
+	outer_to = zf_align_up(to, BLOCK);
+	if (zero) {
+		zero_bytes(file, from, to);
+		whole_blocks(file, &from, &to);
+		set_blocks(file, from, to, KEPT);
+	}
+	for (uint64_t at = outer_from; at < outer_to; at += BLOCK)
+		if (file->blocks[at / BLOCK] == HOLE)
+			file->blocks[at / BLOCK] = KEPT;
+	file->size = zf_max_u64(file->size, end);
+}
+
+static void copy(struct model *model, struct file *in, struct file *out)
+{
+	struct data_rig *rig = &model->rig;
+	uint64_t from, to, at = zf_align_down(zf_rng_below(&model->rng, model->file_max), BLOCK);
+	ssize_t r;
+
+	if (in == out || !in->exists || in->size < 2 * BLOCK)
+		return;
+	draw_range(model, in->size, &from, &to);
+	to = zf_min_u64(zf_min_u64(to, in->size), from + model->file_max - at);
+	r = zf_fs_copy_range(rig->fs, &rig->ctx, in->ino, from, out->ino, at, to - from);
+	if (r < 0) {
+		done_or_full(model, "copy", (int)r, (to - from) / BLOCK + 2);
+		return;
+	}
+	model->accepted++;
+	model->shares = true;
+	memcpy(out->bytes + at, in->bytes + from, (size_t)r);
+	out->size = zf_max_u64(out->size, at + (uint64_t)r);
+}
+
+static void make_or_remove_dir(struct model *model)
+{
+	size_t number = zf_rng_below(&model->rng, DIRS);
+	struct data_rig *rig = &model->rig;
+	struct zf_attr attr;
+	char name[32];
+	int r;
+
+	name_of(name, "dir", number);
+	if (model->dirs[number]) {
+		expect_done(model, "rmdir", zf_fs_rmdir(rig->fs, &rig->ctx, ZF_INO_ROOT, name));
+		model->dirs[number] = false;
+		return;
+	}
+	r = zf_fs_make(rig->fs, &rig->ctx, ZF_INO_ROOT, name, S_IFDIR | 0755, 0, NULL, &attr);
+	if (!done_or_full(model, "mkdir", r, 0))
+		return;
+	zf_fs_forget(rig->fs, attr.ino, 1);
+	model->dirs[number] = true;
+}
+
+static void change_file(struct model *model, struct file *file, uint64_t dice)
+{
+	if (dice < 40)
+		write_somewhere(model, file);
+	else if (dice < 70)
+		overwrite(model, file);
+	else if (dice < 74)
+		truncate_file(model, file, zf_rng_below(&model->rng, file->size + 1));
+	else if (dice < 76)
+		truncate_file(model, file, zf_rng_below(&model->rng, model->file_max));
+	else if (dice < 82)
+		punch(model, file);
+	else if (dice < 87)
+		allocate(model, file, dice % 2);
+	else if (dice < 91 && model->rig.options.seed % 2 == 0)
+		copy(model, file_at(model), file);
+	else if (dice < 92)
+		remove_file(model, file);
+}
+
+static void do_something(struct model *model)
+{
+	uint64_t dice = zf_rng_below(&model->rng, 100);
+	struct file *file = file_at(model);
+
+	if (dice < 4)
+		make_or_remove_dir(model);
+	else if (dice < 8)
+		expect_done(model, "step", zf_fs_step(model->rig.fs));
+	else if (!file->exists)
+		make_file(model, file);
+	else
+		change_file(model, file, zf_rng_below(&model->rng, 100));
+}
+
+/* ---- at random ---- */
+
+static const struct data_rig_options shapes[] = {
+	{.zone_count = 16, .zone_size = 4 << 20},
+	{.zone_count = 16, .zone_size = 4 << 20, .zone_capacity = 3 << 20, .max_active = 6},
+	{.zone_count = 16, .zone_size = 4 << 20, .node_size = 4096, .dirty_bytes = 1 << 20},
+	{.zone_count = 40, .zone_size = 1 << 20, .node_size = 4096, .max_active = 6},
+	{.zone_count = 32, .zone_size = 4 << 20, .copies = 2, .max_active = 7},
+	{.zone_count = 64, .zone_size = 2 << 20, .zone_capacity = 3 << 19},
+};
+
+static void at_random(const struct data_rig_options *shape, uint64_t number, unsigned int count)
+{
+	struct model *model = malloc(sizeof(*model));
+	struct data_rig_options options = *shape;
+
+	assert_non_null(model);
+	options.seed = number;
+	options.memory = number % 2;
+	model_init(model, &options);
+	for (unsigned int i = 0; i < count; i++) {
+		do_something(model);
+		if (i % (count / 4) == count / 4 - 1) {
+			expect_all(model);
+			data_rig_remount(&model->rig);
+		}
+	}
+	print_message("seed %" PRIu64 ": %u done, %u refused\n", number, model->accepted,
+		      model->refused);
+	model_deinit(model);
+	free(model);
+}
+
+static void what_is_accepted_stays_and_nothing_is_refused_while_there_is_room(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(shapes) * rounds; i++)
+		at_random(&shapes[i % ZF_ARRAY_SIZE(shapes)], seed + i, 4000);
+}
+
+/* ---- full ---- */
+
+static const struct data_rig_options smallest = {
+	.seed = 1,
+	.zone_count = 16,
+	.zone_size = 4 << 20,
+	.max_active = 6,
+	.memory = true,
+	.dirty_bytes = 8 << 20,
+};
+
+/* Writes until there is no room. Returns how many bytes. */
+static uint64_t fill(struct data_rig *rig, uint64_t ino, size_t piece)
+{
+	uint64_t at = 0;
+	ssize_t r;
+
+	for (size_t len = piece; len >= BLOCK; len /= 2)
+		while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, len, 0)) > 0)
+			at += (uint64_t)r;
+	assert_int_equal(r, -ENOSPC);
+	return at;
+}
+
+static void a_device_takes_as_much_each_time_that_it_is_filled(void **state)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &smallest);
+	memset(buf, 7, sizeof(buf));
+	for (unsigned int i = 0; i < 100; i++) {
+		uint64_t ino = data_rig_make(&rig, "file"), len = fill(&rig, ino, sizeof(buf));
+
+		least = zf_min_u64(least, len);
+		most = zf_max_u64(most, len);
+		data_rig_unlink(&rig, "file", ino);
+	}
+	print_message("%" PRIu64 " to %" PRIu64 " bytes\n", least, most);
+	assert_true(most - least <= most / 100);
+	data_rig_deinit(&rig);
+}
+
+static void a_file_of_four_times_the_free_space_can_be_rewritten(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino, room, len;
+
+	(void)state;
+	data_rig_init(&rig, &smallest);
+	ino = data_rig_make(&rig, "probe");
+	room = fill(&rig, ino, sizeof(buf));
+	data_rig_unlink(&rig, "probe", ino);
+	len = zf_align_down(room / 5 * 4, sizeof(buf));
+	ino = data_rig_make(&rig, "file");
+	for (uint64_t round = 0; round < 6; round++) {
+		/* Every other time in small pieces, synced: with much metadata. */
+		size_t piece = round % 2 ? 64 << 10 : sizeof(buf);
+
+		for (uint64_t at = 0; at < len; at += piece) {
+			data_rig_write_pattern(&rig, ino, round, at, piece);
+			if (round % 2)
+				assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
+		}
+	}
+	for (uint64_t at = 0; at < len; at += sizeof(buf))
+		data_rig_expect(&rig, ino, 5, at, sizeof(buf));
+	data_rig_deinit(&rig);
+}
+
+/* Every fourth block of a full device is given up, so that garbage is everywhere; refilled. */
+static void scattered_garbage_comes_back(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino, other, room, freed = 0;
+
+	(void)state;
+	data_rig_init(&rig, &smallest);
+	memset(buf, 7, sizeof(buf));
+	ino = data_rig_make(&rig, "file");
+	room = fill(&rig, ino, sizeof(buf));
+	data_rig_sync(&rig);
+	for (uint64_t at = 0; at < room; at += 4 * BLOCK, freed += BLOCK)
+		data_rig_allocate(&rig, ino, PUNCH, at, BLOCK);
+	other = data_rig_make(&rig, "other");
+	/* That there are so many extents now is the price. */
+	assert_true(fill(&rig, other, sizeof(buf)) > freed / 10 * 7);
+	data_rig_deinit(&rig);
+}
+
+/* Full, and as much dirty as may be: what gives back works. */
+static void what_gives_back_works_when_all_is_full(void **state)
+{
+	struct data_rig_options options = smallest;
+	struct zf_attr attr;
+	struct data_rig rig;
+	uint64_t ino, other, len;
+
+	(void)state;
+	for (unsigned int way = 0; way < 8; way++) {
+		options.memory = way % 2;
+		options.dirty_bytes = 0;
+		data_rig_init(&rig, &options);
+		memset(buf, 7, sizeof(buf));
+		ino = data_rig_make(&rig, "file");
+		other = data_rig_make(&rig, "other");
+		assert_int_equal(zf_fs_make(rig.fs, &rig.ctx, ZF_INO_ROOT, "dir", S_IFDIR | 0755, 0,
+					    NULL, &attr),
+				 0);
+		zf_fs_forget(rig.fs, attr.ino, 1);
+		data_rig_write(&rig, other, 0, buf, sizeof(buf));
+		len = fill(&rig, ino, 3 * BLOCK);
+		/* Dirty over and over. */
+		for (unsigned int i = 0; i < 3000; i++)
+			(void)zf_fs_write(rig.fs, &rig.ctx, ino, i * 7 % (len / BLOCK) * BLOCK, buf,
+					  BLOCK, 0);
+		assert_int_equal(zf_fs_rmdir(rig.fs, &rig.ctx, ZF_INO_ROOT, "dir"), 0);
+		for (uint64_t at = 0; at < len / 2; at += 5 * BLOCK)
+			data_rig_allocate(&rig, ino, PUNCH, at + 5, BLOCK);
+		data_rig_allocate(&rig, ino, PUNCH, 5, len / 4);
+		data_rig_truncate(&rig, ino, len / 2 + 5);
+		data_rig_unlink(&rig, "other", other);
+		data_rig_sync(&rig);
+		data_rig_unlink(&rig, "file", ino);
+		data_rig_deinit(&rig);
+	}
+}
+
+/* Those who wait for room land what others have written; whose error it is remains so. */
+static void an_error_is_told_to_whose_data_it_was(void **state)
+{
+	struct data_rig_options options = smallest;
+	struct data_rig rig;
+	uint64_t ino, other;
+
+	(void)state;
+	options.memory = false;
+	options.dirty_bytes = 0;
+	data_rig_init(&rig, &options);
+	memset(buf, 7, sizeof(buf));
+	ino = data_rig_make(&rig, "file");
+	other = data_rig_make(&rig, "other");
+	data_rig_sync(&rig);
+	rig.errors_expected = true;
+	data_rig_write(&rig, ino, 0, buf, 4 * BLOCK);
+	for (unsigned int i = 1; i <= 2; i++)
+		zf_sim_add_fault(rig.sim, &(struct zf_sim_fault){
+						  .op = ZF_IO_APPEND, .nth = i, .error = -EIO});
+	assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
+	zf_fs_step(rig.fs);
+	fill(&rig, other, sizeof(buf));
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_drop(&rig);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_takes_as_much_each_time_that_it_is_filled),
+		cmocka_unit_test(a_file_of_four_times_the_free_space_can_be_rewritten),
+		cmocka_unit_test(scattered_garbage_comes_back),
+		cmocka_unit_test(what_gives_back_works_when_all_is_full),
+		cmocka_unit_test(an_error_is_told_to_whose_data_it_was),
+		cmocka_unit_test(what_is_accepted_stays_and_nothing_is_refused_while_there_is_room),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		rounds = (unsigned int)strtoul(argv[2], NULL, 0);
+	print_message("seed %" PRIu64 "\n", seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

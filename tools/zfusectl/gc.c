@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+#include "gc.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/json.h"
+#include "table.h"
+#include "target.h"
+#include "text.h"
+
+/* A zone comes back two commits after it was emptied; the third is for what the first two moved. */
+#define SETTLES_MAX 3u
+
+enum {
+	EXIT_OK = 0,
+	EXIT_PROBLEMS = 1,
+	EXIT_USAGE = 2,
+};
+
+struct request {
+	const char *action, *path;
+	uint64_t zones; /* 0: no bound */
+	bool all, json, help;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static int usage(const char *format, const char *what)
+{
+	fputs("zfusectl gc: ", stderr);
+	fprintf(stderr, format, what);
+	fputs("\nTry 'zfusectl gc --help'.\n", stderr);
+	return EXIT_USAGE;
+}
+
+static void print_help(void)
+{
+	puts("Usage: zfusectl gc status|run|pause|resume [OPTIONS] MOUNTPOINT\n"
+	     "Reclaim: moves live data out of zones that are mostly garbage, to reset them.\n\n"
+	     "  status   how much room there is, and what has been done\n"
+	     "  run      reclaim now, until nothing is worth it; then commit\n"
+	     "  pause    not in the background; who waits for room reclaims all the same\n"
+	     "  resume   in the background again\n\n"
+	     "  -z, --zones N           run: until N zones have been emptied\n"
+	     "  -a, --all               run: also zones that have only little garbage\n"
+	     "  -f, --format text|json  how to print; default text\n"
+	     "  -h, --help              this\n\n"
+	     "Exit status: 0 all is well, 1 not, or interrupted, 2 wrong usage.");
+}
+
+/* ---- options ---- */
+
+static bool parse_zones(const char *text, uint64_t *ret_zones)
+{
+	char *end;
+
+	errno = 0;
+	*ret_zones = strtoull(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' && *ret_zones > 0;
+}
+
+static int check_request(const struct request *request)
+{
+	static const char *const actions[] = {"status", "run", "pause", "resume"};
+	size_t i = 0;
+
+	if (!request->action)
+		return usage("%s is missing", "status, run, pause or resume");
+	while (i < 4 && strcmp(actions[i], request->action) != 0)
+		i++;
+	if (i == 4)
+		return usage("unknown action '%s'", request->action);
+	if (!request->path)
+		return usage("%s: where? a mountpoint is missing", request->action);
+	if ((request->zones || request->all) && strcmp(request->action, "run") != 0)
+		return usage("%s: --zones and --all are for the action run", request->action);
+	return EXIT_OK;
+}
+
+static int parse(int argc, char **argv, struct request *request)
+{
+	static const struct option options[] = {
+		{"zones", required_argument, NULL, 'z'},
+		{"all", no_argument, NULL, 'a'},
+		{"format", required_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "z:af:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'z':
+			if (!parse_zones(optarg, &request->zones))
+				return usage("'%s' is no number of zones", optarg);
+			break;
+		case 'a':
+			request->all = true;
+			break;
+		case 'f':
+			request->json = strcmp(optarg, "json") == 0;
+			if (!request->json && strcmp(optarg, "text") != 0)
+				return usage("unknown format '%s'", optarg);
+			break;
+		case 'h':
+			request->help = true;
+			return EXIT_OK;
+		default:
+			fputs("Try 'zfusectl gc --help'.\n", stderr);
+			return EXIT_USAGE;
+		}
+	}
+	request->action = argv[optind];
+	request->path = request->action ? argv[optind + 1] : NULL;
+	if (request->path && argv[optind + 2])
+		return usage("too many arguments: '%s'", argv[optind + 2]);
+	return check_request(request);
+}
+
+/* ---- asking ---- */
+
+static int ask(struct zf_target *target, const char *command, const char *key, bool value,
+	       struct json_object **ret_answer)
+{
+	struct json_object *args = json_object_new_object();
+	int r;
+
+	if (key)
+		zf_json_add_bool(args, key, value);
+	r = zf_target_run(target, zf_report_find(command), args, ret_answer);
+	json_object_put(args);
+	return r;
+}
+
+static void replace(struct json_object **object, struct json_object *with)
+{
+	json_object_put(*object);
+	*object = with;
+}
+
+static uint64_t room(struct json_object *status, const char *key)
+{
+	return zf_text_u64(zf_text_member(status, "room"), key);
+}
+
+static uint64_t done(struct json_object *status, const char *key)
+{
+	return zf_text_u64(zf_text_member(status, "reclaim"), key);
+}
+
+/* ---- a run ---- */
+
+struct run {
+	struct zf_target *target;
+	const struct request *request;
+	struct json_object *before, *now; /* the status */
+};
+
+static uint64_t since(const struct run *run, const char *key)
+{
+	return done(run->now, key) - done(run->before, key);
+}
+
+/* Commits until what was emptied has come back, as far as that is for commits to do. */
+static int settle(struct run *run)
+{
+	struct json_object *answer;
+	int r = 0;
+
+	for (unsigned int i = 0; i < SETTLES_MAX && r == 0; i++) {
+		r = ask(run->target, "gc_settle", NULL, false, &answer);
+		if (r < 0)
+			return r;
+		replace(&run->now, answer);
+		if (room(answer, "coming") == 0)
+			break;
+	}
+	return r;
+}
+
+/* 1: a victim was taken; 0: there is none, or no room for what is live in it; -errno. */
+static int take_victim(struct run *run)
+{
+	struct json_object *answer;
+	const char *outcome;
+	int r = 0;
+
+	/* Without room to move to, commits give back what was emptied so far. */
+	for (unsigned int i = 0; i < 2 && r == 0; i++) {
+		r = ask(run->target, "gc_step", "all", run->request->all, &answer);
+		if (r < 0)
+			return r;
+		replace(&run->now, answer);
+		outcome = zf_text_string(answer, "outcome");
+		if (strcmp(outcome, "no room") != 0)
+			return strcmp(outcome, "victim") == 0;
+		r = settle(run);
+	}
+	return r;
+}
+
+/* While others write there is always new garbage: so no more victims than there were zones. */
+static int take_victims(struct run *run)
+{
+	uint64_t most = room(run->before, "zones");
+	int r = 1;
+
+	for (uint64_t i = 0; i < most && r > 0 && !interrupted; i++) {
+		if (run->request->zones && since(run, "emptied") >= run->request->zones)
+			break;
+		r = take_victim(run);
+	}
+	return r < 0 ? r : 0;
+}
+
+static struct json_object *describe_run(const struct run *run)
+{
+	static const char *const counters[] = {"victims", "emptied", "moved_bytes"};
+	struct json_object *result = json_object_new_object();
+
+	for (unsigned int i = 0; i < 3; i++)
+		zf_json_add_u64(result, counters[i], since(run, counters[i]));
+	zf_json_add_bool(result, "interrupted", interrupted);
+	zf_json_add(result, "room_before", json_object_get(zf_text_member(run->before, "room")));
+	zf_json_add(result, "room", json_object_get(zf_text_member(run->now, "room")));
+	return result;
+}
+
+static void on_signal(int signal_no)
+{
+	(void)signal_no;
+	interrupted = 1;
+}
+
+/* The first signal ends the run behind its victim, with a commit; the second ends the program. */
+static void catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int run_now(struct zf_target *target, const struct request *request,
+		   struct json_object **ret_result)
+{
+	struct run run = {.target = target, .request = request};
+	int r = ask(target, "gc_status", NULL, false, &run.before), settled;
+
+	if (r < 0)
+		return r;
+	run.now = json_object_get(run.before);
+	catch_signals();
+	r = take_victims(&run);
+	settled = settle(&run);
+	*ret_result = describe_run(&run);
+	json_object_put(run.before);
+	json_object_put(run.now);
+	return r < 0 ? r : settled;
+}
+
+/* ---- as text ---- */
+
+static const char *explain_state(struct json_object *status)
+{
+	const char *state = zf_text_string(status, "state");
+	bool paused = json_object_get_boolean(zf_text_member(status, "paused"));
+
+	if (strcmp(state, "off") == 0)
+		return "off: the filesystem is read-only";
+	if (strcmp(state, "working") == 0)
+		return paused ? "paused in the background; somebody waits for room" : "working";
+	return paused ? "paused; who waits for room reclaims all the same" : "idle";
+}
+
+static void add_room(struct zf_table *table, struct json_object *status)
+{
+	struct json_object *object = zf_text_member(status, "room");
+	char size[ZF_TEXT_SIZE_MAX];
+
+	zf_table_add(table, "room");
+	zf_table_add(table,
+		     "%" PRIu64 " empty zones, %" PRIu64
+		     " coming with commits; works below %" PRIu64 " (of %" PRIu64 ")",
+		     zf_text_u64(object, "empty"), zf_text_u64(object, "coming"),
+		     zf_text_u64(object, "target"), zf_text_u64(object, "zones"));
+	zf_table_add(table, "reclaimable");
+	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, "reclaimable_bytes"), size));
+}
+
+static void add_done(struct zf_table *table, struct json_object *status)
+{
+	char moved[ZF_TEXT_SIZE_MAX], live[ZF_TEXT_SIZE_MAX], changed[ZF_TEXT_SIZE_MAX];
+	struct json_object *object = zf_text_member(status, "reclaim");
+
+	zf_table_add(table, "victims");
+	zf_table_add(table, "%" PRIu64 " zones, %" PRIu64 " emptied, %" PRIu64 " stuck",
+		     zf_text_u64(object, "victims"), zf_text_u64(object, "emptied"),
+		     zf_text_u64(object, "stuck"));
+	zf_table_add(table, "moved");
+	zf_table_add(table, "%s of %s that were live; %s changed meanwhile",
+		     zf_text_size(zf_text_u64(object, "moved_bytes"), moved),
+		     zf_text_size(zf_text_u64(object, "live_bytes"), live),
+		     zf_text_size(zf_text_u64(object, "changed_bytes"), changed));
+	zf_table_add(table, "write amplification");
+	zf_table_add(table, "%.3f",
+		     json_object_get_double(zf_text_member(object, "write_amplification")));
+	zf_table_add(table, "waits for room");
+	zf_table_add(table, "%" PRIu64 ", %.3f s in all", zf_text_u64(object, "waits"),
+		     (double)zf_text_u64(object, "wait_ns") / 1e9);
+}
+
+static void print_status(struct json_object *status)
+{
+	static const struct zf_table_column columns[] = {{NULL, false}, {NULL, false}};
+	struct json_object *zone = zf_text_member(status, "zone");
+	struct zf_table table;
+
+	zf_table_init(&table, columns, 2);
+	zf_table_add(&table, "state");
+	zf_table_add(&table, "%s%s%s", explain_state(status), zone ? ", at zone " : "",
+		     zone ? json_object_get_string(zone) : "");
+	add_room(&table, status);
+	add_done(&table, status);
+	zf_table_print(&table, stdout);
+	zf_table_deinit(&table);
+}
+
+static void print_run(struct json_object *result)
+{
+	struct json_object *before = zf_text_member(result, "room_before");
+	struct json_object *now = zf_text_member(result, "room");
+	uint64_t victims = zf_text_u64(result, "victims");
+	char size[ZF_TEXT_SIZE_MAX];
+
+	if (victims == 0)
+		puts("no zone was worth it");
+	else
+		printf("%" PRIu64 " of %" PRIu64 " zones emptied, %s moved\n",
+		       zf_text_u64(result, "emptied"), victims,
+		       zf_text_size(zf_text_u64(result, "moved_bytes"), size));
+	printf("empty zones: %" PRIu64 ", before %" PRIu64 "; %" PRIu64 " more with commits\n",
+	       zf_text_u64(now, "empty"), zf_text_u64(before, "empty"), zf_text_u64(now, "coming"));
+	printf("reclaimable: %s", zf_text_size(zf_text_u64(now, "reclaimable_bytes"), size));
+	printf(", before %s\n", zf_text_size(zf_text_u64(before, "reclaimable_bytes"), size));
+}
+
+static int print(const struct request *request, struct json_object *result)
+{
+	if (request->json)
+		puts(json_object_to_json_string_ext(
+			result, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	else if (strcmp(request->action, "run") == 0)
+		print_run(result);
+	else
+		print_status(result);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_OK;
+	perror("zfusectl gc: standard output");
+	return EXIT_PROBLEMS;
+}
+
+/* ---- doing it ---- */
+
+static int act(struct zf_target *target, const struct request *request,
+	       struct json_object **ret_result)
+{
+	if (strcmp(request->action, "run") == 0)
+		return run_now(target, request, ret_result);
+	if (strcmp(request->action, "status") == 0)
+		return ask(target, "gc_status", NULL, false, ret_result);
+	return ask(target, "gc_pause", "paused", strcmp(request->action, "pause") == 0, ret_result);
+}
+
+int zf_gc_main(int argc, char **argv)
+{
+	static char prefix[] = "zfusectl gc";
+	const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
+	struct json_object *result = NULL;
+	struct request request = {0};
+	struct zf_target target;
+	int status = parse(argc, argv, &request), r;
+
+	if (status != EXIT_OK)
+		return status;
+	if (request.help) {
+		print_help();
+		return EXIT_OK;
+	}
+	if (zf_target_open(request.path, false, &report, &target) < 0)
+		return EXIT_PROBLEMS;
+	r = act(&target, &request, &result);
+	if (result)
+		status = print(&request, result);
+	if (interrupted)
+		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
+	json_object_put(result);
+	zf_target_close(&target);
+	return r < 0 || interrupted ? EXIT_PROBLEMS : status;
+}

@@ -67,6 +67,7 @@ struct zf_zone {
 	bool warm : 1;	      /* empty: see struct zf_zone_info */
 	bool reclaimed : 1;   /* what is live in it is being moved out */
 	bool passed_over : 1; /* something of it was left: no victim before the next commit */
+	bool finishing : 1;   /* the device is about it */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");

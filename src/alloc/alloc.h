@@ -67,6 +67,7 @@ struct zf_zone {
 	bool warm : 1;	      /* empty: see struct zf_zone_info */
 	bool reclaimed : 1;   /* what is live in it is being moved out */
 	bool passed_over : 1; /* something of it was left: no victim before the next commit */
+	bool finishing : 1;   /* the device is about it */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -374,6 +375,19 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
  */
 void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
+/* ---- growing (grow.c) ---- */
+
+/*
+ * The filesystem is to have the device's first `zone_count` zones, which are more than it has now.
+ * The next freeze has the items of the new ones; once its superblock is durable they can be used, and
+ * not before: no superblock, and so no mount, knows of them until then. What is written in one
+ * is garbage, and comes back like any other. Whoever calls it holds commits off and then
+ * makes this one, which may need a tail longer by `nodes`.
+ *
+ * -ENOSPC: no room for that; or an error of the device's report. Nothing has changed.
+ */
+int zf_alloc_grow(struct zf_alloc *alloc, uint32_t zone_count, unsigned int nodes);
+
 /* ---- commit ---- */
 
 /* One piece of a transaction's metadata stream in one copy, within one zone; bytes. */
@@ -397,7 +411,8 @@ struct zf_alloc_frozen {
 	struct zf_meta_run
 		*runs[ZF_COPIES_MAX]; /* ascending in time: to be written in this order */
 	uint32_t zone_count;
-	struct zf_zone_snapshot *zones; /* the items that changed, by zone number */
+	struct zf_zone_snapshot *zones; /* the items that changed, by zone number; new ones last */
+	uint32_t zones_total;		/* of the filesystem: for the superblock */
 	unsigned int tail_used, tail_count;
 	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots reserved for the commit's own edits */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* the stream's place after this transaction ... */

@@ -79,8 +79,9 @@ struct zf_alloc {
 	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
 
 	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
-	struct zf_zone *zones;
-	uint32_t zone_count;
+	struct zf_zone *zones; /* never moves: pointers into it are taken without the lock */
+	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
+	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
 	uint32_t search_next;	     /* where the search for an empty zone goes on */
 	uint64_t running, committed; /* generations */
@@ -236,6 +237,17 @@ uint32_t zf_alloc_default_target(uint32_t zone_count);
 void zf_alloc_recount_locked(struct zf_alloc *alloc);
 /* The live blocks of the zone are about to become `live`. */
 void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live);
+
+/* ---- grow.c ---- */
+
+/* An empty table that can grow. */
+int zf_alloc_table_new(struct zf_alloc *alloc);
+void zf_alloc_table_free(struct zf_alloc *alloc);
+/* The zones that the superblock of this transaction names can be used. */
+void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
+
+/* alloc.c: entries from the device's report. */
+int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t first, uint32_t end);
 
 /* ---- kept.c ---- */
 

@@ -125,6 +125,8 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 		    (best == NO_ZONE ||
 		     finish_costs(&alloc->zones[z]) < finish_costs(&alloc->zones[best])))
 			best = z;
+	if (best != NO_ZONE)
+		alloc->zones[best].finishing = true;
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
@@ -135,6 +137,7 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 {
 	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].finishing = false;
 	if (result < 0)
 		alloc->zones[zone_no].pointer_unknown = true;
 	else
@@ -155,7 +158,8 @@ static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_r
 
 	return (role == ZF_ROLE_HOT || role == ZF_ROLE_COLD) && zone->role == role &&
 	       zone_is_partial(zone) && !zone->unusable && !zone->pointer_unknown &&
-	       !zone->resetting && !zone->reclaimed && (zone->live || zone->system_live) &&
+	       !zone->resetting && !zone->finishing && !zone->reclaimed &&
+	       (zone->live || zone->system_live) &&
 	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
 }

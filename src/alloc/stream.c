@@ -306,7 +306,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 {
 	uint32_t n = 0;
 
-	for (uint32_t z = 0; z < alloc->zone_count; z++)
+	for (uint32_t z = 0; z < alloc->zone_count + alloc->zones_coming; z++)
 		n += alloc->zones[z].dirty;
 	return n;
 }
@@ -352,7 +352,8 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	frozen->zones = calloc(count_dirty(alloc) + 1, sizeof(*frozen->zones));
 	if (!frozen->zones)
 		return -ENOMEM;
-	for (uint32_t z = 0; z < alloc->zone_count; z++) {
+	frozen->zones_total = alloc->zone_count + alloc->zones_coming;
+	for (uint32_t z = 0; z < frozen->zones_total; z++) {
 		struct zf_zone *zone = &alloc->zones[z];
 		struct zf_zone_snapshot *shot;
 
@@ -435,6 +436,7 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	release_unused_tail_locked(alloc, frozen);
 	alloc->committed = frozen->generation;
 	zf_alloc_overwrite_release_locked(alloc, false);
+	zf_alloc_grown_locked(alloc, frozen);
 	for (uint32_t z = 0; z < alloc->zone_count; z++) {
 		alloc->zones[z].passed_over = false;
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)

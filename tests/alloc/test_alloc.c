@@ -721,6 +721,31 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	close_world(&w);
 }
 
+/* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail. */
+static void a_zone_that_is_being_finished_is_no_streams(void **state)
+{
+	struct zf_disk_zone item = item_of(ZF_ROLE_HOT, 3, 3);
+	struct zf_append_grant grant = {0};
+	uint32_t finished;
+	struct world w;
+
+	open_world(&w, 8, 1);
+	for (uint32_t z = 4; z < 10; z++)
+		write_blocks(&w, z, 0, 3);
+	reload(&w);
+	for (uint32_t z = 4; z < 10; z++)
+		assert_int_equal(zf_alloc_load(w.alloc, z, &item, sizeof(item)), 0);
+	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
+	assert_int_equal(zf_alloc_next_finish(w.alloc, &finished), 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 100, 0, 0), 0);
+	while (zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant) == 0)
+		assert_int_not_equal(grant.zone_no, finished);
+	assert_int_not_equal(grant.zone_no, 0);
+	zf_alloc_finish_done(w.alloc, finished, 0);
+	assert_int_equal(zone(&w, finished).pointer, CAPACITY / ZF_BLOCK_SIZE);
+	close_world(&w);
+}
+
 static void a_read_only_zone_is_loaded_for_reading(void **state)
 {
 	struct zf_disk_zone item = item_of(ZF_ROLE_HOT, 3, 3);
@@ -881,6 +906,7 @@ int main(void)
 		cmocka_unit_test(a_device_with_too_few_active_zones_is_refused),
 		cmocka_unit_test(
 			zones_that_a_crash_left_partly_written_are_finished_when_in_the_way),
+		cmocka_unit_test(a_zone_that_is_being_finished_is_no_streams),
 		cmocka_unit_test(a_read_only_zone_is_loaded_for_reading),
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
 		cmocka_unit_test(a_failed_reset_is_not_offered_again),

@@ -241,7 +241,9 @@ static int add_write(struct zf_move *move, unsigned int place, unsigned int coun
 		if (r != -EAGAIN || round == ROUNDS_MAX)
 			return r == -EAGAIN ? -ENOSPC : r;
 		/* Another zone has to be finished first. */
-		r = zf_txn_tidy(move->fs->txn, true);
+		do {
+			r = zf_txn_tidy(move->fs->txn, true);
+		} while (r == ZF_TIDY_DID);
 		if (r < 0)
 			return r;
 	}

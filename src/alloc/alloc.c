@@ -24,12 +24,12 @@ static uint32_t active_max(const struct zf_geometry *geometry)
 }
 
 /*
- * The ring's zone, one zone a copy of metadata, the log's two, one for data: with fewer nothing can
- * be written.
+ * The ring's zone, one zone a copy of metadata, the log's two, one for data, and one for what
+ * reclaim moves: with fewer nothing can be written, or nothing comes back.
  */
 static int check_active(const struct zf_alloc *alloc)
 {
-	uint32_t needed = 1u + alloc->copies + ACTIVE_FOR_LOG + 1u;
+	uint32_t needed = 1u + alloc->copies + ACTIVE_FOR_LOG + ACTIVE_FOR_COLD + 1u;
 
 	if (alloc->active_max >= needed)
 		return 0;
@@ -110,6 +110,8 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	}
 	alloc->zones[0].role = ZF_ROLE_SUPER;
 	alloc->zones[1].role = ZF_ROLE_SUPER;
+	alloc->reclaim_target = zf_alloc_default_target(alloc->zone_count);
+	alloc->tally.stale = true;
 	*ret_alloc = alloc;
 	return 0;
 }

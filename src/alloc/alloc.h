@@ -67,6 +67,7 @@ struct zf_zone {
 	bool warm : 1;	      /* empty: see struct zf_zone_info */
 	bool reclaimed : 1;   /* what is live in it is being moved out */
 	bool passed_over : 1; /* something of it was left: no victim before the next commit */
+	bool finishing : 1;   /* the device is about it */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -161,14 +162,20 @@ uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
  */
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 
+/*
+ * Bytes. Two sums:  total = live + in_place + unusable + reclaimable + free
+ *                   free + reclaimable = reserved + available
+ */
 struct zf_space {
-	uint64_t total;	   /* bytes of the zones that can hold data or metadata */
-	uint64_t live;	   /* bytes named by extents and nodes */
-	uint64_t unusable; /* written - live: comes back by resets */
+	uint64_t total;	   /* of the zones that can hold data or metadata */
+	uint64_t live;	   /* named by extents and nodes */
 	uint64_t in_place; /* not live, in zones for what is written in place: for such data only */
-	uint64_t reserved; /* promised and kept back */
-	uint64_t kept;	   /* for the owners of ZERO extents */
-	uint64_t available; /* what a user can still write now */
+	uint64_t unusable; /* garbage that stays for now: the log's, metadata's, the streams' */
+	uint64_t reclaimable; /* garbage that commits and reclaim give back */
+	uint64_t free;	      /* not written yet */
+	uint64_t reserved;    /* of free and reclaimable: promised and kept back */
+	uint64_t kept;	      /* of reserved: for the owners of ZERO extents */
+	uint64_t available;   /* what a user can still write, if he waits for reclaim */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 
@@ -362,7 +369,10 @@ bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
-/* Room for nodes that what frees things may need, besides the tail: the log takes no zone of it. */
+/*
+ * Room for nodes that what frees things may need, besides the tail: neither the log nor reclaim
+ * takes a zone of it.
+ */
 void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
 /* ---- growing (grow.c) ---- */

@@ -54,7 +54,7 @@ struct zf_mount_options {
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
 	/*
 	 * Zones that reclaim gets ready ahead of writers, so many, or so many percent of all (at
-	 * most 50), besides the least that there must be; both 0: the least.
+	 * most 50), besides the least that there must be; both 0: alloc's default.
 	 */
 	uint32_t reclaim_zones, reclaim_percent;
 	bool reclaim_paused; /* as zf_reclaim_pause() does */

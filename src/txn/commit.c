@@ -42,10 +42,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
-	if (r == 0 && txn->log.freeze) {
+	if (r == 0)
 		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
+	if (r == 0 && txn->log.freeze)
 		txn->log.freeze(txn->log.arg, &txn->super);
-	}
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {

@@ -33,6 +33,7 @@ void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint
 	if (zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->emptied_generation == 0) {
 		zone->emptied_generation = generation;
 		zf_alloc_dirty_locked(alloc, zone_no);
+		zf_alloc_recount_locked(alloc);
 	}
 }
 
@@ -119,7 +120,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
 		zone->unusable = true;
 	} else {
-		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
+		bool data = zone->role != ZF_ROLE_META;
+		uint64_t blocks = data ? zone->pointer : 0;
 
 		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
@@ -130,8 +132,11 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
-		zf_alloc_kept_regain_locked(alloc, data);
+		zf_alloc_kept_regain_locked(alloc, zf_alloc_cold_returned_locked(alloc, blocks));
+		/* The zone that reclaim has opened is made good before anybody else gets one. */
+		alloc->cold_zone |= data;
 	}
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -261,5 +266,6 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 		alloc->empty_count++;
 	}
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

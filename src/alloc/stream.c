@@ -13,10 +13,10 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Zones that metadata must leave alone: accepted data's, what is kept for its owner. */
+/* Zones that metadata must leave alone: accepted data's, what is kept for its owner, reclaim's. */
 static uint32_t meta_keeps(const struct zf_alloc *alloc)
 {
-	return zf_alloc_claimed_zones_locked(alloc);
+	return zf_alloc_claimed_zones_locked(alloc) + zf_alloc_cold_zones_locked(alloc);
 }
 
 static struct zf_meta_run *add_run(struct runs *runs)
@@ -170,6 +170,7 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
 {
 	zf_mutex_lock(&alloc->lock);
 	alloc->nodes_kept = nodes;
+	zf_alloc_cold_rearm_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -191,24 +192,47 @@ static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 	return blocks / alloc->node_blocks;
 }
 
-uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
+/* Nodes that the open streams have room for: as many as the shortest. */
+static uint64_t nodes_in_streams(const struct zf_alloc *alloc)
 {
-	uint64_t per_zone, least = UINT64_MAX, empties;
+	uint64_t least = UINT64_MAX;
 
-	per_zone = nodes_in(alloc, capacity_blocks(alloc));
-	empties = alloc->empty_count;
-	empties -= empties < meta_keeps(alloc) ? empties : meta_keeps(alloc);
 	for (unsigned int c = 0; c < alloc->copies; c++) {
-		uint64_t n = empties / alloc->copies * per_zone;
+		uint64_t n = 0;
 
 		if (alloc->meta_zone[c] != NO_ZONE) {
 			const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
 
-			n += nodes_in(alloc, zone->capacity - zone->pointer);
+			n = nodes_in(alloc, zone->capacity - zone->pointer);
 		}
 		least = n < least ? n : least;
 	}
 	return least;
+}
+
+uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count)
+{
+	uint32_t keeps = meta_keeps(alloc), empties = 0;
+
+	if (empty_count > keeps)
+		empties = empty_count - keeps;
+	return empties / alloc->copies * nodes_in(alloc, capacity_blocks(alloc)) +
+	       nodes_in_streams(alloc);
+}
+
+uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
+{
+	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
+}
+
+uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes)
+{
+	uint64_t open = nodes_in_streams(alloc);
+	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
+
+	if (nodes <= open)
+		return 0;
+	return (uint32_t)((nodes - open + per_zone - 1) / per_zone) * alloc->copies;
 }
 
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
@@ -263,7 +287,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 {
 	uint32_t n = 0;
 
-	for (uint32_t z = 0; z < alloc->zone_count; z++)
+	for (uint32_t z = 0; z < alloc->zone_count + alloc->zones_coming; z++)
 		n += alloc->zones[z].dirty;
 	return n;
 }
@@ -309,7 +333,8 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	frozen->zones = calloc(count_dirty(alloc) + 1, sizeof(*frozen->zones));
 	if (!frozen->zones)
 		return -ENOMEM;
-	for (uint32_t z = 0; z < alloc->zone_count; z++) {
+	frozen->zones_total = alloc->zone_count + alloc->zones_coming;
+	for (uint32_t z = 0; z < frozen->zones_total; z++) {
 		struct zf_zone *zone = &alloc->zones[z];
 		struct zf_zone_snapshot *shot;
 
@@ -392,6 +417,7 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	release_unused_tail_locked(alloc, frozen);
 	alloc->committed = frozen->generation;
 	zf_alloc_overwrite_release_locked(alloc, false);
+	zf_alloc_grown_locked(alloc, frozen);
 	for (uint32_t z = 0; z < alloc->zone_count; z++) {
 		alloc->zones[z].passed_over = false;
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)

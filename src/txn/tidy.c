@@ -67,6 +67,7 @@ static int finish_one_locked(struct zf_txn *txn)
 void zf_txn_settle(struct zf_txn *txn)
 {
 	zf_mutex_lock(&txn->commit_lock);
+	zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
 	while (finish_one_locked(txn) > 0)
 		;
 	zf_mutex_unlock(&txn->commit_lock);

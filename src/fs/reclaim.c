@@ -393,22 +393,37 @@ static uint32_t empty_zones(struct zf_fs *fs)
 	return room.empty;
 }
 
-/* A commit for each zone that comes back, however many victims that takes. */
-static int make_room_locked(struct zf_fs *fs)
+/* However many victims a zone that comes back takes. */
+static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT, gained = 0;
-	uint32_t before = empty_zones(fs);
-	int r = 1, collected;
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT;
+	int r = 1;
 
-	while (r > 0 && gained < zone) {
+	*ret_gained = 0;
+	while (r > 0 && *ret_gained < zone) {
 		uint64_t gain = 0;
 
 		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
-		gained += gain;
+		*ret_gained += gain;
 	}
+	return r;
+}
+
+/* A commit for each zone that comes back. */
+static int make_room_locked(struct zf_fs *fs)
+{
+	uint32_t before = empty_zones(fs);
+	uint64_t gained;
+	int r = empty_victims(fs, &gained), collected;
+
 	if (r == -EROFS)
 		return r;
 	collected = collect(fs);
+	/* The zone to move to may have been among those that have come back only now. */
+	if (r == -ENOSPC && gained == 0 && collected == 0) {
+		r = empty_victims(fs, &gained);
+		collected = collect(fs);
+	}
 	if (gained > 0 || empty_zones(fs) > before)
 		return 1;
 	return r == -ENOSPC || r == 0 ? collected : r;

@@ -688,7 +688,7 @@ static void expect_prophecy(struct world *w, uint64_t blocks, uint64_t items)
 
 		collect(w);
 		can = reserve(w, blocks, items);
-		if (r == -ENOENT)
+		if (r == -ENOENT && !zf_alloc_could_reserve(w->alloc, blocks, items))
 			break;
 	}
 	if (can)

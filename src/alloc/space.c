@@ -228,6 +228,17 @@ static uint64_t available(struct zf_alloc *alloc, const struct count *count, uin
 	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
 }
 
+/*
+ * What comes back belongs first to what is spent: then its owner can lend that, who got nothing
+ * otherwise. Until he can, reclaim is worth it, though others may get nothing of it.
+ */
+static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
+		       uint64_t data_blocks)
+{
+	return zf_alloc_kept_claim_locked(alloc) < data_blocks &&
+	       kept_unlent(alloc) >= data_blocks && count->garbage > 0;
+}
+
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
 {
 	struct count count;
@@ -238,7 +249,8 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64
 	count = count_all(alloc);
 	room = room_then(alloc, &count, true);
 	if (data_blocks > 0)
-		could = data_blocks <= available(alloc, &count, items);
+		could = data_blocks <= available(alloc, &count, items) ||
+			could_lend(alloc, &count, data_blocks);
 	else
 		could = zf_alloc_item_blocks_locked(alloc, items) <=
 			zf_alloc_normal_blocks_locked(alloc, &room);

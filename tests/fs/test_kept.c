@@ -85,10 +85,9 @@ static void begin(struct full *full, const struct data_rig_options *options, int
 	zf_rng_seed(&full->rng, seed + options->seed);
 	data_rig_init(&full->rig, options);
 	full->ino = data_rig_make(&full->rig, "kept");
-	assert_int_equal(
-		zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0,
-				(uint64_t)full->blocks * BLOCK),
-		0);
+	assert_int_equal(zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0,
+					 (uint64_t)full->blocks * BLOCK),
+			 0);
 	shuffle(full);
 	fill(full);
 }
@@ -297,7 +296,9 @@ static void kept_space_is_given_back_when_full(void **state)
 			assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, full->ino, punch, 5,
 							 BLOCKS * BLOCK - 5),
 					 0);
-		assert_true(available(rig) > before + BLOCKS - 200);
+		/* But for what recording takes, and a zone that metadata has opened for it. */
+		assert_true(available(rig) + 200 + (shapes[way].zone_size >> ZF_BLOCK_SHIFT) >
+			    before + BLOCKS);
 		full->ino = data_rig_make(rig, "other");
 		memset(buf, 7, sizeof(buf));
 		r = zf_fs_write(rig->fs, &rig->ctx, full->ino, 0, buf, sizeof(buf), 0);

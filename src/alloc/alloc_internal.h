@@ -104,6 +104,7 @@ struct zf_alloc {
 	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
 	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
 	uint32_t reclaim_target; /* zones, besides the least */
+	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */

@@ -365,51 +365,34 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
-static int tidy(struct zf_fs *fs)
+/* Does it give back what it takes, and as much again? Those that are coming need it to come. */
+static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes)
 {
-	int r;
-
-	do {
-		r = zf_txn_tidy(fs->txn, true);
-	} while (r == ZF_TIDY_DID);
-	return r < 0 ? r : 0;
+	return bytes > 2 * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
 }
 
-/* What was emptied can be reset once that is durable, and that its summary is gone. */
-static int collect(struct zf_fs *fs)
-{
-	int r = tidy(fs);
-
-	if (r == 0)
-		r = zf_txn_commit(fs->txn, true);
-	return r < 0 ? r : tidy(fs);
-}
-
-static uint32_t empty_zones(struct zf_fs *fs)
-{
-	struct zf_reclaim_room room;
-
-	zf_alloc_reclaim_room(fs->alloc, &room);
-	return room.empty;
-}
-
-/* A commit for each zone that comes back, however many victims that takes. */
+/*
+ * A commit for each zone that comes back, however many victims that takes; and for several, if that
+ * is what the commit itself takes.
+ */
 static int make_room_locked(struct zf_fs *fs)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT, gained = 0;
-	uint32_t before = empty_zones(fs);
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity, gained = 0;
+	struct zf_reclaim_room before, after;
 	int r = 1, collected;
 
-	while (r > 0 && gained < zone) {
+	zf_alloc_reclaim_room(fs->alloc, &before);
+	while (r > 0 && (gained < zone || !is_worth_a_commit(fs, gained))) {
 		uint64_t gain = 0;
 
 		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
-		gained += gain;
+		gained += gain << ZF_BLOCK_SHIFT;
 	}
 	if (r == -EROFS)
 		return r;
-	collected = collect(fs);
-	if (gained > 0 || empty_zones(fs) > before)
+	collected = zf_txn_collect(fs->txn);
+	zf_alloc_reclaim_room(fs->alloc, &after);
+	if (gained > 0 || after.empty > before.empty)
 		return 1;
 	return r == -ENOSPC || r == 0 ? collected : r;
 }
@@ -430,21 +413,29 @@ int zf_reclaim_make_room(struct zf_fs *fs)
 
 /* ---- in peace ---- */
 
+/* 1: zones came back. */
+static int collect(struct zf_fs *fs)
+{
+	int r = zf_txn_collect(fs->txn);
+
+	return r < 0 ? r : 1;
+}
+
 int zf_reclaim_in_peace(struct zf_fs *fs)
 {
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
 	struct zf_reclaim_room room;
 	int r = 0;
 
 	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
 		return 0;
 	zf_alloc_reclaim_room(fs->alloc, &room);
-	if (room.empty < room.low && room.coming > 0) {
-		r = collect(fs);
-		return r < 0 ? r : 1;
-	}
+	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone))
+		return collect(fs);
 	if (room.empty + room.coming < room.target)
 		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
-	if (r == -ENOSPC && room.coming > 0)
-		r = collect(fs) == 0;
+	/* Nothing more to be had, or nowhere to move it to: what is coming will have to do. */
+	if ((r == 0 || r == -ENOSPC) && room.empty < room.low && room.coming > 0)
+		return collect(fs);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
+#include "base/bits.h"
 
 /* ---- victims ---- */
 
@@ -22,6 +23,16 @@ static bool is_victim(const struct zf_alloc *alloc, uint32_t zone_no)
 static uint32_t gain(const struct zf_zone *zone)
 {
 	return zone->capacity - zone->live;
+}
+
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
+{
+	uint32_t best = 0;
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		if (is_victim(alloc, z))
+			best = (uint32_t)zf_max_u64(best, gain(&alloc->zones[z]));
+	return best;
 }
 
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)

@@ -24,12 +24,12 @@ static uint32_t active_max(const struct zf_geometry *geometry)
 }
 
 /*
- * The ring's zone, one zone a copy of metadata, the log's two, one for data: with fewer nothing can
- * be written.
+ * The ring's zone, one zone a copy of metadata, the log's two, one for data, and one for what
+ * reclaim moves: with fewer nothing can be written, or nothing comes back.
  */
 static int check_active(const struct zf_alloc *alloc)
 {
-	uint32_t needed = 1u + alloc->copies + ACTIVE_FOR_LOG + 1u;
+	uint32_t needed = 1u + alloc->copies + ACTIVE_FOR_LOG + ACTIVE_FOR_COLD + 1u;
 
 	if (alloc->active_max >= needed)
 		return 0;
@@ -50,14 +50,14 @@ static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info
 	zone->warm = info->warm;
 }
 
-static int read_report(struct zf_alloc *alloc)
+int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t from, uint32_t end)
 {
 	_zf_free_ struct zf_zone_info *info = malloc(REPORT_CHUNK * sizeof(*info));
 
 	if (!info)
 		return -ENOMEM;
-	for (uint32_t first = 0; first < alloc->zone_count; first += REPORT_CHUNK) {
-		uint32_t n = alloc->zone_count - first;
+	for (uint32_t first = from; first < end; first += REPORT_CHUNK) {
+		uint32_t n = end - first;
 		int r;
 
 		if (n > REPORT_CHUNK)
@@ -97,18 +97,21 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 		alloc->data_zone[role] = NO_ZONE;
 	for (unsigned int i = 0; i < 2; i++)
 		alloc->log_named[i] = alloc->log_chosen[i] = NO_ZONE;
-	alloc->zones = calloc(alloc->zone_count, sizeof(*alloc->zones));
-	r = alloc->zones ? check_active(alloc) : -ENOMEM;
+	r = zf_alloc_table_new(alloc);
+	if (r == 0)
+		r = check_active(alloc);
 	if (r == 0)
 		r = zf_alloc_overwrite_init(alloc);
 	if (r == 0)
-		r = read_report(alloc);
+		r = zf_alloc_read_report(alloc, 0, alloc->zone_count);
 	if (r < 0) {
 		zf_alloc_free(alloc);
 		return r;
 	}
 	alloc->zones[0].role = ZF_ROLE_SUPER;
 	alloc->zones[1].role = ZF_ROLE_SUPER;
+	alloc->reclaim_target = zf_alloc_default_target(alloc->zone_count);
+	alloc->tally.stale = true;
 	*ret_alloc = alloc;
 	return 0;
 }
@@ -120,7 +123,7 @@ void zf_alloc_free(struct zf_alloc *alloc)
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
 		free(alloc->meta_runs[c].runs);
 	zf_alloc_overwrite_deinit(alloc);
-	free(alloc->zones);
+	zf_alloc_table_free(alloc);
 	zf_mutex_deinit(&alloc->lock);
 	free(alloc);
 }

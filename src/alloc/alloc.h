@@ -67,6 +67,7 @@ struct zf_zone {
 	bool warm : 1;	      /* empty: see struct zf_zone_info */
 	bool reclaimed : 1;   /* what is live in it is being moved out */
 	bool passed_over : 1; /* something of it was left: no victim before the next commit */
+	bool finishing : 1;   /* the device is about it */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -161,14 +162,20 @@ uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
  */
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 
+/*
+ * Bytes. Two sums:  total = live + in_place + unusable + reclaimable + free
+ *                   free + reclaimable = reserved + available
+ */
 struct zf_space {
-	uint64_t total;	   /* bytes of the zones that can hold data or metadata */
-	uint64_t live;	   /* bytes named by extents and nodes */
-	uint64_t unusable; /* written - live: comes back by resets */
+	uint64_t total;	   /* of the zones that can hold data or metadata */
+	uint64_t live;	   /* named by extents and nodes */
 	uint64_t in_place; /* not live, in zones for what is written in place: for such data only */
-	uint64_t reserved; /* promised and kept back */
-	uint64_t kept;	   /* for the owners of ZERO extents */
-	uint64_t available; /* what a user can still write now */
+	uint64_t unusable; /* garbage that stays for now: the log's, metadata's, the streams' */
+	uint64_t reclaimable; /* garbage that commits and reclaim give back */
+	uint64_t free;	      /* not written yet */
+	uint64_t reserved;    /* of free and reclaimable: promised and kept back */
+	uint64_t kept;	      /* of reserved: for the owners of ZERO extents */
+	uint64_t available;   /* what a user can still write, if he waits for reclaim */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 
@@ -362,8 +369,24 @@ bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
  */
 void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
-/* Room for nodes that what frees things may need, besides the tail: the log takes no zone of it. */
+/*
+ * Room for nodes that what frees things may need, besides the tail: neither the log nor reclaim
+ * takes a zone of it.
+ */
 void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
+
+/* ---- growing (grow.c) ---- */
+
+/*
+ * The filesystem is to have the device's first `zone_count` zones, which are more than it has now.
+ * The next freeze has the items of the new ones; once its superblock is durable they can be used, and
+ * not before: no superblock, and so no mount, knows of them until then. What is written in one
+ * is garbage, and comes back like any other. Whoever calls it holds commits off and then
+ * makes this one, which may need a tail longer by `nodes`.
+ *
+ * -ENOSPC: no room for that; or an error of the device's report. Nothing has changed.
+ */
+int zf_alloc_grow(struct zf_alloc *alloc, uint32_t zone_count, unsigned int nodes);
 
 /* ---- commit ---- */
 
@@ -388,7 +411,8 @@ struct zf_alloc_frozen {
 	struct zf_meta_run
 		*runs[ZF_COPIES_MAX]; /* ascending in time: to be written in this order */
 	uint32_t zone_count;
-	struct zf_zone_snapshot *zones; /* the items that changed, by zone number */
+	struct zf_zone_snapshot *zones; /* the items that changed, by zone number; new ones last */
+	uint32_t zones_total;		/* of the filesystem: for the superblock */
 	unsigned int tail_used, tail_count;
 	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots reserved for the commit's own edits */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* the stream's place after this transaction ... */
@@ -448,8 +472,11 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
 
 /*
  * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live
- * nodes that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
+ * nodes that is no stream's. `urgent`: any that gives something back; and when there is none, the
+ * open streams end in the running transaction if they are worth it: ZF_META_CLOSED, ask again after
+ * a commit. -ENOENT: none worth it.
  */
+#define ZF_META_CLOSED 1
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 /* With fewer dead nodes than this no zone is worth emptying. */
 uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);

@@ -17,6 +17,8 @@
 
 /* Zones that are the log's among those that may be active: two while it switches. */
 #define ACTIVE_FOR_LOG 2u
+/* What reclaim moves has one of its own, or nothing comes back when users have taken all others. */
+#define ACTIVE_FOR_COLD 1u
 
 /*
  * What one new item may cost in its leaf: the largest of a data block's items is an extent (24 + 64
@@ -51,12 +53,20 @@ struct zf_overwrite {
 	struct zf_overwrite_map {
 		uint8_t *bits; /* a bit a block that is not free; NULL: none is */
 		uint32_t used; /* of them */
-	} *maps;	       /* of the conventional zones */
+	} * maps;	       /* of the conventional zones */
 	STAILQ_HEAD(, zf_freed) freed;
 	uint64_t era;
 	unsigned int holds[2];	/* taken in this era, and in the one before it; by number */
 	bool distrusted;	/* maps are not what the tree says */
 	atomic_uint zone_count; /* of the role; read without the lock */
+};
+
+/* Of all zones, for zf_alloc_reclaim_room(), which is asked too often to look at each of them. */
+struct zf_tally {
+	bool stale;	  /* to be counted anew */
+	uint32_t zones;	  /* that data could be in */
+	uint32_t coming;  /* nothing is live in them */
+	uint64_t garbage; /* blocks that emptying victims would give back */
 };
 
 struct zf_alloc {
@@ -69,8 +79,9 @@ struct zf_alloc {
 	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
 
 	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
-	struct zf_zone *zones;
-	uint32_t zone_count;
+	struct zf_zone *zones; /* never moves: pointers into it are taken without the lock */
+	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
+	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
 	uint32_t search_next;	     /* where the search for an empty zone goes on */
 	uint64_t running, committed; /* generations */
@@ -87,8 +98,13 @@ struct zf_alloc {
 				    */
 
 	uint64_t reserved_blocks, reserved_items;
+	uint64_t data_nodes; /* that the last NORMAL one left room for */
+
 	uint64_t cold_blocks;	 /* reserved for what reclaim moves */
+	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
+	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
 	uint32_t reclaim_target; /* zones, besides the least */
+	struct zf_tally tally;
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
 	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */
@@ -142,6 +158,17 @@ bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_n
 
 /* Nodes that the streams and the empty zones that metadata may open have room for. */
 uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
+/* The same if there were so many empty zones. */
+uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
+/*
+ * Ends the open streams if each has that much garbage, in blocks, and there is room to go on
+ * elsewhere. Returns whether it did.
+ */
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
+/* Nodes that the open streams have room for: as many as the shortest. */
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);
+/* Blocks that emptying a metadata zone costs besides what is live in it. */
+uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc);
 
 void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
 
@@ -153,6 +180,8 @@ void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint3
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
 			      uint32_t *ret_zone_no);
 
+/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
 /* The most blocks that emptying a zone of data would give back. */
 uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
 /* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
@@ -161,10 +190,68 @@ void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint
 /* Empty zones that accepted data and kept space will need: nobody else may take them. */
 uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
 
+/* Empty zones that `wanted` blocks take, beside what the stream has. */
+uint32_t zf_alloc_zones_for_locked(const struct zf_alloc *alloc, enum zf_role role,
+				   uint64_t wanted);
+
 /* What the open stream of this role has room for, in blocks. */
 uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role);
 /* Empty zones that a caller of this class leaves alone. */
 uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserve_class class);
+
+/* Room for data, as it is or as it could be. */
+struct zf_data_room {
+	uint64_t hot, cold;  /* blocks that the streams have room for */
+	uint32_t empty;	     /* zones */
+	uint32_t cold_zones; /* of these: what metadata and users leave to reclaim */
+	uint64_t nodes;	     /* that metadata's streams have room for */
+};
+/* The most blocks, items included, that a NORMAL caller could reserve there. */
+uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,
+				       const struct zf_data_room *room);
+/* The most blocks of data, as far as the room for nodes goes that has to be left. */
+uint64_t zf_alloc_blocks_beside_nodes_locked(const struct zf_alloc *alloc,
+					     const struct zf_data_room *room, uint64_t nodes);
+uint64_t zf_alloc_item_blocks_locked(const struct zf_alloc *alloc, uint64_t items);
+struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc);
+
+/* ---- reclaim.c ---- */
+
+/* Empty zones that metadata leaves alone, for what reclaim moves. */
+uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc);
+/* Zones of the reserve for reclaim that are still empty: the others are the COLD stream's. */
+uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc);
+/* A zone with so many blocks of data comes back. How many of these did not move elsewhere? */
+uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
+/* The COLD stream has opened an empty zone. */
+void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
+/* Sets a zone aside for it again, if metadata can spare one. */
+void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
+/* A zone of data that can be emptied by moving what is live in it, if not just now. */
+bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* One that can be now, or is. */
+bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- space.c ---- */
+
+/* Zones that the background holds ready besides the least. */
+uint32_t zf_alloc_default_target(uint32_t zone_count);
+
+/* A zone's role, or what it holds, has changed otherwise than by the live bytes of a victim. */
+void zf_alloc_recount_locked(struct zf_alloc *alloc);
+/* The live blocks of the zone are about to become `live`. */
+void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live);
+
+/* ---- grow.c ---- */
+
+/* An empty table that can grow. */
+int zf_alloc_table_new(struct zf_alloc *alloc);
+void zf_alloc_table_free(struct zf_alloc *alloc);
+/* The zones that the superblock of this transaction names can be used. */
+void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
+
+/* alloc.c: entries from the device's report. */
+int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t first, uint32_t end);
 
 /* ---- kept.c ---- */
 

@@ -21,12 +21,16 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	assert(blocks > 0 && zf_is_aligned(want, ZF_BLOCK_SIZE));
 	zf_mutex_lock(&alloc->lock);
 	if (*stream == NO_ZONE) {
+		uint32_t empty_count = alloc->empty_count;
+
 		/* The room was reserved, so nobody else has taken it. */
 		r = zf_alloc_open_zone_locked(alloc, role, 0, stream);
 		if (r < 0) {
 			zf_mutex_unlock(&alloc->lock);
 			return r;
 		}
+		if (role == ZF_ROLE_COLD && alloc->empty_count < empty_count)
+			zf_alloc_cold_opened_locked(alloc);
 	}
 	zone = &alloc->zones[*stream];
 	if (blocks > limit)
@@ -47,6 +51,8 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	zf_alloc_set_pointer_locked(alloc, *stream, zone->pointer + (uint32_t)blocks);
 	assert(*reserved >= blocks);
 	*reserved -= blocks;
+	if (role == ZF_ROLE_COLD)
+		alloc->cold_debt += blocks;
 	if (zone->pointer == zone->capacity)
 		*stream = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);
@@ -87,6 +93,8 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 			alloc->data_zone[zone->role] = NO_ZONE;
 	}
 	zf_alloc_note_emptied_locked(alloc, grant->zone_no, alloc->running);
+	if (!zf_alloc_is_stream_locked(alloc, grant->zone_no))
+		zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -127,11 +135,14 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	uint32_t zone_no = zf_zone_of(alloc->geometry, address);
 	struct zf_zone *zone = &alloc->zones[zone_no];
 	uint64_t end = (address % alloc->geometry->zone_size + len) >> ZF_BLOCK_SHIFT;
+	uint32_t live;
 
 	zf_mutex_lock(&alloc->lock);
 	assert(end <= zone->pointer);
 	/* A hostile image may count too many, and then have its log name more. */
-	zone->live = (uint32_t)zf_min_u64(zone->live + (len >> ZF_BLOCK_SHIFT), zone->pointer);
+	live = (uint32_t)zf_min_u64(zone->live + (len >> ZF_BLOCK_SHIFT), zone->pointer);
+	zf_alloc_note_live_locked(alloc, zone_no, live);
+	zone->live = live;
 	if (zone->held && zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_live_again_locked(alloc, address, len);
 	if (end > zone->written)
@@ -150,7 +161,9 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 
 	zf_mutex_lock(&alloc->lock);
 	/* A hostile image may name bytes twice; its count must not wrap. */
-	zone->live -= blocks < zone->live ? blocks : zone->live;
+	blocks = blocks < zone->live ? blocks : zone->live;
+	zf_alloc_note_live_locked(alloc, zone_no, zone->live - blocks);
+	zone->live -= blocks;
 	if (zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_freed_locked(alloc, address, len);
 	zf_alloc_dirty_locked(alloc, zone_no);

@@ -22,12 +22,13 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 }
 
 /*
- * Of what is kept, that for which there is no room beside what a commit needs. Metadata may have
- * come to that though nothing is amiss; if it needs more, what is kept gives way then.
+ * Of what is kept, that for which there is no room beside what a commit needs, and the zone without
+ * which reclaim gets nothing back. Metadata may have come to that though nothing is amiss; if it
+ * needs more, what is kept gives way then.
  */
 static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
-	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM);
+	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM) + 1;
 	uint64_t room = room_blocks(alloc, keep);
 	uint64_t kept = sub_blocks(kept_unlent(alloc), alloc->kept_spent);
 

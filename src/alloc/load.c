@@ -257,6 +257,7 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 			r = raise_pointer(alloc, z);
 	}
 	zf_alloc_kept_start_locked(alloc);
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }

@@ -78,19 +78,14 @@ void zf_alloc_log_get(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 /* ---- with the commit ---- */
 
 /* Is there room for the nodes that freeing things may need, with so many empty zones? */
-static bool has_node_room(struct zf_alloc *alloc, uint32_t empty_count)
+static bool has_node_room(const struct zf_alloc *alloc, uint32_t empty_count)
 {
-	uint32_t count = alloc->empty_count;
-	uint64_t room;
-
-	alloc->empty_count = empty_count;
-	room = zf_alloc_node_room_locked(alloc);
-	alloc->empty_count = count;
-	return room >= alloc->tail_max + alloc->nodes_kept;
+	return zf_alloc_node_room_with_locked(alloc, empty_count) >=
+	       alloc->tail_max + alloc->nodes_kept;
 }
 
 /* Not written to, it is worth more to metadata that is short of room. */
-static bool gives_way(struct zf_alloc *alloc, const struct zf_zone *zone)
+static bool gives_way(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return zone->pointer == 0 && !has_node_room(alloc, alloc->empty_count);
 }
@@ -100,7 +95,7 @@ static bool gives_way(struct zf_alloc *alloc, const struct zf_zone *zone)
  * there. That is rare, and the next superblock could not say how far the zone is known to be
  * written.
  */
-static bool stays(struct zf_alloc *alloc, const struct zf_zone *zone)
+static bool stays(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
 }
@@ -119,7 +114,8 @@ static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 /* What metadata and reclaim need in the worst case, and what was accepted, is not the log's. */
 static int open_zone(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
-	uint32_t keep = zf_alloc_claimed_zones_locked(alloc) + alloc->copies + KEPT_FOR_RECLAIM;
+	uint32_t keep = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
+			zf_alloc_kept_for_reclaim_locked(alloc);
 
 	if (alloc->empty_count <= keep || !has_node_room(alloc, alloc->empty_count - 1))
 		return -ENOSPC;
@@ -162,6 +158,7 @@ void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 			note_written(alloc, zones[i]);
 	}
 	fill_zones(alloc, zones, ret_zones);
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -195,6 +192,7 @@ void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		alloc->log_named[i] = zones->zone[i];
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -397,5 +395,6 @@ void zf_alloc_let_go(struct zf_alloc *alloc)
 		alloc->zones[z].held = false;
 		zf_alloc_note_emptied_locked(alloc, z, alloc->running);
 	}
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

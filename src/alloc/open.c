@@ -36,22 +36,46 @@ static bool is_active(const struct zf_alloc *alloc, uint32_t zone_no)
 	       (zone_is_partial(zone) || zone->flight > 0 || zone->pointer_unknown);
 }
 
-/* Besides those that are always set aside: the log's own as well. */
-static bool counts_as_active(const struct zf_alloc *alloc, uint32_t zone_no)
+struct active {
+	uint32_t hot;  /* of users' data; and what a crash, or the log, left partly written */
+	uint32_t cold; /* and one more may come: what reclaim moves always has one */
+	uint32_t log;
+};
+
+static struct active count_active(const struct zf_alloc *alloc)
 {
-	return is_active(alloc, zone_no) && !zf_alloc_is_log_locked(alloc, zone_no);
+	struct active active = {0};
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		if (!is_active(alloc, z))
+			continue;
+		if (zf_alloc_is_log_locked(alloc, z))
+			active.log++;
+		else if (alloc->zones[z].role == ZF_ROLE_COLD)
+			active.cold++;
+		else
+			active.hot++;
+	}
+	return active;
 }
 
-/* How many zones may be active besides those set aside, and still could be. */
-static uint32_t active_left(const struct zf_alloc *alloc)
+static uint32_t with_cold(const struct active *active)
 {
-	uint32_t budget = alloc->active_max - 1 - alloc->copies - ACTIVE_FOR_LOG, active = 0;
+	return active->hot + (active->cold > ACTIVE_FOR_COLD ? active->cold : ACTIVE_FOR_COLD);
+}
+
+/* May one more zone of data be active, besides those that are always set aside? */
+static bool may_open_data(const struct zf_alloc *alloc, enum zf_role role)
+{
+	uint32_t budget = alloc->active_max - 1 - alloc->copies - ACTIVE_FOR_LOG;
+	struct active active;
 
 	if (alloc->active_max == UINT32_MAX)
-		return UINT32_MAX;
-	for (uint32_t z = 2; z < alloc->zone_count; z++)
-		active += counts_as_active(alloc, z);
-	return active < budget ? budget - active : 0;
+		return true;
+	active = count_active(alloc);
+	if (role == ZF_ROLE_COLD)
+		return active.hot + active.cold < budget;
+	return with_cold(&active) < budget;
 }
 
 /*
@@ -60,13 +84,33 @@ static uint32_t active_left(const struct zf_alloc *alloc)
  */
 bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
-	uint32_t budget = alloc->active_max - 1 - alloc->copies, active = 0;
+	struct active active;
 
 	if (alloc->active_max == UINT32_MAX || zone_is_conventional(alloc, zone_no))
 		return true;
-	for (uint32_t z = 2; z < alloc->zone_count; z++)
-		active += is_active(alloc, z);
-	return active < budget;
+	active = count_active(alloc);
+	return with_cold(&active) + active.log < alloc->active_max - 1 - alloc->copies;
+}
+
+/*
+ * Finishing writes what is left of the zone on real devices, which may take a second; and what is
+ * left is lost, but in a zone of garbage.
+ */
+static uint64_t finish_costs(const struct zf_zone *zone)
+{
+	uint64_t left = zone->capacity - zone->pointer;
+
+	return is_garbage(zone) ? left : 2 * left;
+}
+
+static bool can_finish(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return is_active(alloc, zone_no) && zone_is_partial(zone) && zone->pending == 0 &&
+	       !zone->pointer_unknown && !zone->resetting &&
+	       !zf_alloc_is_log_locked(alloc, zone_no) &&
+	       !zf_alloc_is_stream_locked(alloc, zone_no);
 }
 
 int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
@@ -75,19 +119,14 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	bool wanted;
 
 	zf_mutex_lock(&alloc->lock);
-	wanted = active_left(alloc) == 0;
-	for (uint32_t z = 2; wanted && z < alloc->zone_count; z++) {
-		const struct zf_zone *zone = &alloc->zones[z];
-		const struct zf_zone *other = &alloc->zones[best == NO_ZONE ? z : best];
-
-		if (!counts_as_active(alloc, z) || !zone_is_partial(zone) || zone->pending ||
-		    zone->pointer_unknown || zone->resetting || zf_alloc_is_stream_locked(alloc, z))
-			continue;
-		/* Garbage first, it loses nothing; then the one with the least room. */
-		if (best == NO_ZONE || is_garbage(zone) > is_garbage(other) ||
-		    (is_garbage(zone) == is_garbage(other) && zone->pointer > other->pointer))
+	wanted = !may_open_data(alloc, ZF_ROLE_HOT);
+	for (uint32_t z = 2; wanted && z < alloc->zone_count; z++)
+		if (can_finish(alloc, z) &&
+		    (best == NO_ZONE ||
+		     finish_costs(&alloc->zones[z]) < finish_costs(&alloc->zones[best])))
 			best = z;
-	}
+	if (best != NO_ZONE)
+		alloc->zones[best].finishing = true;
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
@@ -98,10 +137,12 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 {
 	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].finishing = false;
 	if (result < 0)
 		alloc->zones[zone_no].pointer_unknown = true;
 	else
 		zf_alloc_set_pointer_locked(alloc, zone_no, alloc->zones[zone_no].capacity);
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -117,7 +158,8 @@ static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_r
 
 	return (role == ZF_ROLE_HOT || role == ZF_ROLE_COLD) && zone->role == role &&
 	       zone_is_partial(zone) && !zone->unusable && !zone->pointer_unknown &&
-	       !zone->resetting && (zone->live || zone->system_live) &&
+	       !zone->resetting && !zone->finishing && !zone->reclaimed &&
+	       (zone->live || zone->system_live) &&
 	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
 }
@@ -144,6 +186,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 		if (z >= alloc->zone_count)
 			z -= alloc->zone_count;
 		if (can_resume(alloc, z, role)) {
+			zf_alloc_recount_locked(alloc);
 			*ret_zone_no = z;
 			return 0;
 		}
@@ -155,7 +198,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 		return -ENOSPC;
 	/* Metadata's and the log's are set aside. */
 	if (role != ZF_ROLE_META && role != ZF_ROLE_LOG && !zone_is_conventional(alloc, best) &&
-	    active_left(alloc) == 0)
+	    !may_open_data(alloc, role))
 		return -EAGAIN;
 	alloc->empty_count--;
 	alloc->search_next = best + 1 < alloc->zone_count ? best + 1 : 0;
@@ -163,6 +206,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 	alloc->zones[best].emptied_generation = 0;
 	alloc->zones[best].warm = false;
 	zf_alloc_dirty_locked(alloc, best);
+	zf_alloc_recount_locked(alloc);
 	*ret_zone_no = best;
 	return 0;
 }

@@ -232,6 +232,7 @@ static void give_role_locked(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->emptied_generation = 0;
 	zone->written = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, zone->capacity);
+	zf_alloc_recount_locked(alloc);
 	atomic_fetch_add(&alloc->overwrite.zone_count, 1);
 }
 

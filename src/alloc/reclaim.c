@@ -1,22 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Which zone of data is worth emptying next, and the room that its survivors move to. */
+/*
+ * Which zone of data is worth emptying next, and the room that its survivors move to.
+ *
+ * A zone for reclaim. With nothing to move to nothing comes back, so one empty zone is COLD's own
+ * (alloc->cold_zone): neither metadata nor data takes it. When the COLD stream has opened it there
+ * is none for a while; the next zone of data that comes back takes its place. So what metadata was
+ * promised never shrinks: a zone less is empty, and a zone less is set aside. After a mount there
+ * may be none either: then metadata has to spare one, and with it, as the first thing that a commit
+ * looks for, all that removals need.
+ */
 #include <assert.h>
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
-#include "base/bits.h"
+
+/* In peace less than this share of a zone is left where it is: it costs too much to get. */
+#define WORTH_SHARE 16u
+
+/* Transactions after which what is live in a zone does not get any more likely to stay. */
+#define AGE_MAX (1u << 20)
 
 /* ---- victims ---- */
 
-static bool is_victim(const struct zf_alloc *alloc, uint32_t zone_no)
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
+{
+	return zf_alloc_node_room_locked(alloc) >=
+	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
+}
+
+bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && zone->live > 0 &&
-	       zone->pending == 0 && !zone->unusable && !zone->pointer_unknown &&
-	       !zone->resetting && !zone->held && !zone->stuck && !zone->reclaimed &&
-	       !zone->passed_over && !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && !zone->unusable &&
+	       !zone->stuck && !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
+}
+
+bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zf_alloc_is_movable_locked(alloc, zone_no) && zone->live > 0 && zone->pending == 0 &&
+	       !zone->pointer_unknown && !zone->resetting && !zone->held;
 }
 
 /* What its reset would give back, in blocks. */
@@ -25,30 +51,124 @@ static uint32_t gain(const struct zf_zone *zone)
 	return zone->capacity - zone->live;
 }
 
+/*
+ * Cost and benefit as in LFS: what is gained, for how long that will stay gained, by what has to be
+ * read and written. The age is that of the youngest data; what has been left alone for long is
+ * expected to stay as it is. Where all data is written alike, old zones are those with the most
+ * garbage, and this is the greedy choice; where some is written all the time, zones with that are
+ * left until more of it is garbage, which is soon.
+ */
+static uint64_t benefit(const struct zf_alloc *alloc, const struct zf_zone *zone)
+{
+	uint64_t age = 1;
+
+	if (alloc->running > zone->write_generation)
+		age += zf_min_u64(alloc->running - zone->write_generation, AGE_MAX);
+	return ((uint64_t)gain(zone) << 10) * age / ((uint64_t)zone->capacity + zone->live);
+}
+
+static bool can_begin(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zf_alloc_is_victim_locked(alloc, zone_no) && !zone->reclaimed && !zone->passed_over;
+}
+
 uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
 {
 	uint32_t best = 0;
 
 	for (uint32_t z = 2; z < alloc->zone_count; z++)
-		if (is_victim(alloc, z))
+		if (can_begin(alloc, z))
 			best = (uint32_t)zf_max_u64(best, gain(&alloc->zones[z]));
 	return best;
 }
 
-int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)
+static void begin(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	alloc->zones[zone_no].reclaimed = true;
+	alloc->zones[zone_no].readers++;
+}
+
+/* 0: not worth it. */
+static uint64_t score(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_reclaim_need need)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	if (!can_begin(alloc, zone_no))
+		return 0;
+	if (need == ZF_RECLAIM_URGENT)
+		return gain(zone);
+	return gain(zone) >= zone->capacity / WORTH_SHARE ? benefit(alloc, zone) : 0;
+}
+
+static uint32_t choose(const struct zf_alloc *alloc, enum zf_reclaim_need need)
 {
 	uint32_t best = NO_ZONE;
+	uint64_t best_score = 0;
 
-	(void)need;
-	zf_mutex_lock(&alloc->lock);
-	for (uint32_t z = 2; z < alloc->zone_count; z++)
-		if (is_victim(alloc, z) && gain(&alloc->zones[z]) > 0 &&
-		    (best == NO_ZONE || gain(&alloc->zones[z]) > gain(&alloc->zones[best])))
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		uint64_t zone_score = score(alloc, z, need);
+
+		if (zone_score > best_score) {
+			best_score = zone_score;
 			best = z;
-	if (best != NO_ZONE) {
-		alloc->zones[best].reclaimed = true;
-		alloc->zones[best].readers++;
+		}
 	}
+	return best;
+}
+
+/* Could the stream do without its zone? What was promised in it needs another one. */
+static bool close_stream(struct zf_alloc *alloc, enum zf_role role)
+{
+	uint32_t zone_no = alloc->data_zone[role], zones;
+	uint64_t node_room = zf_alloc_node_room_locked(alloc);
+
+	alloc->data_zone[role] = NO_ZONE;
+	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
+	if (alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) ||
+	    (zf_alloc_node_room_locked(alloc) < node_room && !zf_alloc_can_spare_locked(alloc))) {
+		alloc->data_zone[role] = zone_no;
+		return false;
+	}
+	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_alloc_recount_locked(alloc);
+	return true;
+}
+
+/*
+ * A stream's zone is filled up first. But when there is next to nothing else, its garbage may be
+ * all that is left: what was written last, and removed again.
+ */
+static void close_streams(struct zf_alloc *alloc, uint32_t least)
+{
+	static const enum zf_role roles[] = {ZF_ROLE_HOT, ZF_ROLE_COLD};
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(roles); i++) {
+		const struct zf_zone *zone;
+
+		if (alloc->data_zone[roles[i]] == NO_ZONE)
+			continue;
+		zone = &alloc->zones[alloc->data_zone[roles[i]]];
+		if (zone->pending == 0 && !zone->pointer_unknown &&
+		    zone->pointer - zone->live > least && close_stream(alloc, roles[i]))
+			return;
+	}
+}
+
+int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, uint32_t *ret_zone_no)
+{
+	uint32_t best, best_gain;
+
+	zf_mutex_lock(&alloc->lock);
+	best = choose(alloc, need);
+	best_gain = best == NO_ZONE ? 0 : gain(&alloc->zones[best]);
+	if (need == ZF_RECLAIM_URGENT && best_gain < capacity_blocks(alloc) / WORTH_SHARE) {
+		close_streams(alloc, best_gain);
+		best = choose(alloc, need);
+	}
+	if (best != NO_ZONE)
+		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
@@ -61,9 +181,8 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)
 	int r = -EBUSY;
 
 	zf_mutex_lock(&alloc->lock);
-	if (zone_no < alloc->zone_count && is_victim(alloc, zone_no)) {
-		alloc->zones[zone_no].reclaimed = true;
-		alloc->zones[zone_no].readers++;
+	if (zone_no < alloc->zone_count && can_begin(alloc, zone_no)) {
+		begin(alloc, zone_no);
 		r = 0;
 	}
 	zf_mutex_unlock(&alloc->lock);
@@ -80,18 +199,68 @@ void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 	zone->readers--;
 	zone->stuck |= stuck;
 	zone->passed_over = zone->live > 0;
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
-/* ---- room ---- */
+/* ---- room to move to ---- */
+
+uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc)
+{
+	return zf_alloc_stream_room_locked(alloc, ZF_ROLE_COLD) > 0 ? KEPT_FOR_RECLAIM - 1
+								    : KEPT_FOR_RECLAIM;
+}
+
+uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc)
+{
+	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
+
+	return alloc->cold_zone && zones == 0 ? 1 : zones;
+}
+
+void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc)
+{
+	if (alloc->cold_zone)
+		return;
+	alloc->cold_zone = true;
+	alloc->cold_zone = alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) &&
+			   zf_alloc_can_spare_locked(alloc);
+}
+
+void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
+{
+	alloc->cold_zone = false;
+	zf_alloc_cold_rearm_locked(alloc);
+}
+
+uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks)
+{
+	uint64_t moved = zf_min_u64(blocks, alloc->cold_debt);
+
+	alloc->cold_debt -= moved;
+	return blocks - moved;
+}
+
+/* Beyond the zone that is set aside, only what metadata can spare, and no data was promised. */
+static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
+{
+	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
+
+	if (zones > 0 && alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + zones)
+		return false;
+	return zf_alloc_node_room_locked(alloc) >= node_room_before ||
+	       zf_alloc_can_spare_locked(alloc);
+}
 
 int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks)
 {
+	uint64_t node_room;
 	int r = 0;
 
 	zf_mutex_lock(&alloc->lock);
+	node_room = zf_alloc_node_room_locked(alloc);
 	alloc->cold_blocks += blocks;
-	if (alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + alloc->copies) {
+	if (!can_move(alloc, node_room)) {
 		alloc->cold_blocks -= blocks;
 		r = -ENOSPC;
 	}
@@ -105,43 +274,4 @@ void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks)
 	assert(alloc->cold_blocks >= blocks);
 	alloc->cold_blocks -= blocks;
 	zf_mutex_unlock(&alloc->lock);
-}
-
-void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones)
-{
-	zf_mutex_lock(&alloc->lock);
-	alloc->reclaim_target = zones;
-	zf_mutex_unlock(&alloc->lock);
-}
-
-void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
-{
-	struct zf_reclaim_room room = {0};
-	uint32_t kept;
-
-	zf_mutex_lock(&alloc->lock);
-	for (uint32_t z = 2; z < alloc->zone_count; z++) {
-		const struct zf_zone *zone = &alloc->zones[z];
-
-		room.zones += !zone->unusable && zone->role != ZF_ROLE_META &&
-			      zone->role != ZF_ROLE_OVERWRITE && !zf_alloc_is_log_locked(alloc, z);
-		room.coming += zf_alloc_holds_nothing_locked(alloc, z);
-		if (is_victim(alloc, z))
-			room.reclaimable += (uint64_t)gain(zone) << ZF_BLOCK_SHIFT;
-	}
-	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
-	       zf_alloc_kept_for_log_locked(alloc);
-	room.empty = alloc->empty_count > kept ? alloc->empty_count - kept : 0;
-	room.target = KEPT_FOR_RECLAIM + 1 + alloc->reclaim_target;
-	room.low = KEPT_FOR_RECLAIM;
-	zf_mutex_unlock(&alloc->lock);
-	*ret_room = room;
-}
-
-bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
-{
-	(void)alloc;
-	(void)data_blocks;
-	(void)items;
-	return true;
 }

@@ -40,6 +40,7 @@ void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint
 	if (zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->emptied_generation == 0) {
 		zone->emptied_generation = generation;
 		zf_alloc_dirty_locked(alloc, zone_no);
+		zf_alloc_recount_locked(alloc);
 	}
 }
 
@@ -126,7 +127,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
 		zone->unusable = true;
 	} else {
-		uint64_t data = zone->role == ZF_ROLE_META ? 0 : zone->pointer;
+		bool data = zone->role != ZF_ROLE_META;
+		uint64_t blocks = data ? zone->pointer : 0;
 
 		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
@@ -137,8 +139,11 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
-		zf_alloc_kept_regain_locked(alloc, data);
+		zf_alloc_kept_regain_locked(alloc, zf_alloc_cold_returned_locked(alloc, blocks));
+		/* The zone that reclaim has opened is made good before anybody else gets one. */
+		alloc->cold_zone |= data;
 	}
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -161,7 +166,7 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 }
 
 /* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
-static uint64_t meta_move_costs(const struct zf_alloc *alloc)
+uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
 
@@ -173,7 +178,7 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
 	uint64_t blocks;
 
 	zf_mutex_lock(&alloc->lock);
-	blocks = meta_move_costs(alloc);
+	blocks = zf_alloc_meta_move_costs_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return (blocks + alloc->node_blocks - 1) / alloc->node_blocks;
 }
@@ -194,16 +199,11 @@ static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64
 	return written >= 2 * live + zones * capacity_blocks(alloc);
 }
 
-static bool nodes_are_short(const struct zf_alloc *alloc)
+/* Room that is wanted comes from elsewhere: by a commit alone, or out of zones of data. */
+static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32_t coming)
 {
-	return zf_alloc_node_room_locked(alloc) <
-	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
-}
-
-/* Emptying zones of data gives some. */
-static bool data_has_more(const struct zf_alloc *alloc, uint64_t gain)
-{
-	return zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST;
+	return zf_alloc_can_spare_locked(alloc) &&
+	       (coming > 0 || zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST);
 }
 
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
@@ -211,11 +211,12 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, coming = 0;
 	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
+	bool closed = false;
 
 	zf_mutex_lock(&alloc->lock);
 	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
 	 */
-	costs = meta_move_costs(alloc);
+	costs = zf_alloc_meta_move_costs_locked(alloc);
 	if (urgent)
 		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
@@ -236,15 +237,14 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 			best = z;
 		}
 	}
-	if (best != NO_ZONE && !nodes_are_short(alloc)) {
-		/* A commit gives something back already. */
-		if (urgent && coming > 0)
-			best = NO_ZONE;
-		else if (!has_much_garbage(alloc, live, written, coming) &&
-			 (!urgent || data_has_more(alloc, per_zone - best_live)))
-			best = NO_ZONE;
-	}
+	if (best == NO_ZONE && urgent)
+		closed = zf_alloc_close_streams_locked(alloc, 2 * costs);
+	if (best != NO_ZONE && !has_much_garbage(alloc, live, written, coming) &&
+	    (!urgent || others_have_more(alloc, per_zone - best_live, coming)))
+		best = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);
+	if (closed)
+		return ZF_META_CLOSED;
 	if (best == NO_ZONE)
 		return -ENOENT;
 	*ret_zone_no = best;
@@ -296,5 +296,6 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 		alloc->empty_count++;
 	}
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
+	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

@@ -13,10 +13,10 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Zones that metadata must leave alone: accepted data's, what is kept for its owner. */
+/* Zones that metadata must leave alone: accepted data's, what is kept for its owner, reclaim's. */
 static uint32_t meta_keeps(const struct zf_alloc *alloc)
 {
-	return zf_alloc_claimed_zones_locked(alloc);
+	return zf_alloc_claimed_zones_locked(alloc) + zf_alloc_cold_zones_locked(alloc);
 }
 
 static struct zf_meta_run *add_run(struct runs *runs)
@@ -170,6 +170,7 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
 {
 	zf_mutex_lock(&alloc->lock);
 	alloc->nodes_kept = nodes;
+	zf_alloc_cold_rearm_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -191,24 +192,66 @@ static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 	return blocks / alloc->node_blocks;
 }
 
-uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc)
 {
-	uint64_t per_zone, least = UINT64_MAX, empties;
+	uint64_t least = UINT64_MAX;
 
-	per_zone = nodes_in(alloc, capacity_blocks(alloc));
-	empties = alloc->empty_count;
-	empties -= empties < meta_keeps(alloc) ? empties : meta_keeps(alloc);
 	for (unsigned int c = 0; c < alloc->copies; c++) {
-		uint64_t n = empties / alloc->copies * per_zone;
+		uint64_t n = 0;
 
 		if (alloc->meta_zone[c] != NO_ZONE) {
 			const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
 
-			n += nodes_in(alloc, zone->capacity - zone->pointer);
+			n = nodes_in(alloc, zone->capacity - zone->pointer);
 		}
 		least = n < least ? n : least;
 	}
 	return least;
+}
+
+uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count)
+{
+	uint32_t keeps = meta_keeps(alloc), empties = 0;
+
+	if (empty_count > keeps)
+		empties = empty_count - keeps;
+	return empties / alloc->copies * nodes_in(alloc, capacity_blocks(alloc)) +
+	       zf_alloc_nodes_in_streams_locked(alloc);
+}
+
+uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
+{
+	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
+}
+
+/* All of them, and after that there is room for a tail, and to move what is live into. */
+static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
+{
+	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
+	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
+
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		const struct zf_zone *zone;
+
+		if (alloc->meta_zone[c] == NO_ZONE)
+			return false;
+		zone = &alloc->zones[alloc->meta_zone[c]];
+		if (zone->pointer < zone->live + zone->system_live + garbage_min)
+			return false;
+	}
+	return room >= alloc->promised_nodes + alloc->tail_max + per_zone;
+}
+
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
+{
+	if (!can_close_streams(alloc, garbage_min))
+		return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		if (prepare_stream(alloc, c) < 0)
+			return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		close_stream(alloc, c);
+	return true;
 }
 
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
@@ -263,7 +306,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 {
 	uint32_t n = 0;
 
-	for (uint32_t z = 0; z < alloc->zone_count; z++)
+	for (uint32_t z = 0; z < alloc->zone_count + alloc->zones_coming; z++)
 		n += alloc->zones[z].dirty;
 	return n;
 }
@@ -309,7 +352,8 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	frozen->zones = calloc(count_dirty(alloc) + 1, sizeof(*frozen->zones));
 	if (!frozen->zones)
 		return -ENOMEM;
-	for (uint32_t z = 0; z < alloc->zone_count; z++) {
+	frozen->zones_total = alloc->zone_count + alloc->zones_coming;
+	for (uint32_t z = 0; z < frozen->zones_total; z++) {
 		struct zf_zone *zone = &alloc->zones[z];
 		struct zf_zone_snapshot *shot;
 
@@ -392,6 +436,7 @@ void zf_alloc_committed(struct zf_alloc *alloc, const struct zf_alloc_frozen *fr
 	release_unused_tail_locked(alloc, frozen);
 	alloc->committed = frozen->generation;
 	zf_alloc_overwrite_release_locked(alloc, false);
+	zf_alloc_grown_locked(alloc, frozen);
 	for (uint32_t z = 0; z < alloc->zone_count; z++) {
 		alloc->zones[z].passed_over = false;
 		if (alloc->zones[z].summary == ZF_SUMMARY_FROZEN)

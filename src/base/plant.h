@@ -38,6 +38,9 @@ enum zf_bug {
 	ZF_BUG_RECLAIM_SWAPS_BLINDLY, /* reclaim swaps what has changed since it was copied */
 	ZF_BUG_RECLAIM_WITHOUT_MARK, /* a record may name what reclaim moved before it is durable */
 	ZF_BUG_RECLAIM_UNVERIFIED,   /* reclaim moves a block that is not what was written */
+	ZF_BUG_RECLAIM_RESETS_EARLY, /* a victim is reset before its moves are durable */
+	ZF_BUG_RECLAIM_WITHOUT_SUMMARY, /* nothing says what was written at a new place */
+	ZF_BUG_RECLAIM_ONE_NAME, /* of shared bytes one name moves, and the others' are given up */
 	ZF_BUG_COUNT,
 };
 

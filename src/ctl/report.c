@@ -21,6 +21,7 @@ static const struct zf_report_command commands[] = {
 	{"check", ZF_NEED_SUPER, true, zf_report_check},
 	{"status", ZF_NEED_SUPER, false, zf_report_status},
 	{"sync", ZF_NEED_MOUNT, false, zf_report_sync},
+	{"grow", ZF_NEED_WRITING, false, zf_report_grow},
 	{"gc_status", ZF_NEED_MOUNT, false, zf_report_gc_status},
 	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},
@@ -90,6 +91,7 @@ MOUNTED(stats)
 MOUNTED(check)
 MOUNTED(status)
 MOUNTED(sync)
+MOUNTED(grow)
 MOUNTED(gc_status)
 MOUNTED(gc_pause)
 MOUNTED(gc_step)
@@ -107,6 +109,7 @@ const struct zf_control_command zf_report_commands[] = {
 	{"check", run_check},
 	{"status", run_status},
 	{"sync", run_sync},
+	{"grow", run_grow},
 	{"gc_status", run_gc_status},
 	{"gc_pause", run_gc_pause},
 	{"gc_step", run_gc_step},

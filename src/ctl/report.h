@@ -33,10 +33,11 @@ struct zf_report_source {
 };
 
 enum zf_report_need {
-	ZF_NEED_RING,  /* nothing but the device and its ring */
-	ZF_NEED_SUPER, /* a valid superblock */
-	ZF_NEED_FS,    /* fs, be it mounted for this command only, read-only */
-	ZF_NEED_MOUNT, /* a running daemon */
+	ZF_NEED_RING,	 /* nothing but the device and its ring */
+	ZF_NEED_SUPER,	 /* a valid superblock */
+	ZF_NEED_FS,	 /* fs, be it mounted for this command only, read-only */
+	ZF_NEED_MOUNT,	 /* a running daemon */
+	ZF_NEED_WRITING, /* fs, be it mounted for this command only, to be written to */
 };
 
 struct zf_report_command {
@@ -90,8 +91,8 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
 /*
- * Reclaim (fs/reclaim.h): "state": "working", "idle", "paused", or "off" when nothing can be written;
- * the room in zones and the counters; "zone": the victim of this moment.
+ * Reclaim (fs/reclaim.h): "state": "working", "idle", "paused", or "off" when nothing can be
+ * written; the room in zones and the counters; "zone": the victim of this moment.
  */
 int zf_report_gc_status(const struct zf_report_source *source, struct json_object *args,
 			struct json_object **ret_result);
@@ -107,6 +108,13 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 /* One commit, and the resets that it allows: two of them give back what was emptied. */
 int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
 			struct json_object **ret_result);
+
+/*
+ * {"size": bytes}: makes the filesystem larger, to so many bytes of zones; without a size to all
+ * that its device has or can get.
+ */
+int zf_report_grow(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
 
 /* ---- helpers of theirs ---- */
 

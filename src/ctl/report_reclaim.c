@@ -110,7 +110,7 @@ int zf_report_gc_pause(const struct zf_report_source *source, struct json_object
 		return r;
 	zf_reclaim_pause(source->fs, paused);
 	if (!paused)
-		zf_background_room_used(source->fs);
+		zf_background_want_reclaim(source->fs);
 	return zf_report_gc_status(source, NULL, ret_result);
 }
 

@@ -21,9 +21,7 @@
 #include "fs/flush.h"
 #include "fs/inode.h"
 
-/*
- * How often it is looked whether there is something to delete, while there is something to commit;
- * and whether room is short, while data is being written.
+/* While there is something to commit, how often it is looked whether there is something to delete.
  */
 #define LOOK_MS 100u
 
@@ -31,12 +29,12 @@ struct zf_background {
 	struct zf_fs *fs;
 	pthread_t flusher, committer, reclaimer;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
-	uint64_t looked_ms;	    /* the flusher's: when the reclaimer was last woken */
 	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
 	struct zf_cond wake;	    /* the committer */
 	bool wanted;		    /* a commit, now */
+	atomic_bool doomed, idle;   /* something is to be deleted; it sleeps longer than LOOK_MS */
 	struct zf_cond look;	    /* the reclaimer */
-	bool used;		    /* room has been, since it looked */
+	bool room_wanted;	    /* since it looked */
 };
 
 static uint64_t now_ms(clockid_t clock)
@@ -47,15 +45,6 @@ static uint64_t now_ms(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The reclaimer is to look whether it is wanted. */
-static void room_used(struct zf_background *background)
-{
-	zf_mutex_lock(&background->lock);
-	background->used = true;
-	zf_cond_signal(&background->look);
-	zf_mutex_unlock(&background->lock);
-}
-
 /* ---- the flusher ---- */
 
 static void flush_aged(struct zf_fs *fs)
@@ -64,18 +53,6 @@ static void flush_aged(struct zf_fs *fs)
 
 	/* Errors are kept by the inodes, for their fsync. */
 	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
-}
-
-/* Zones are used up by what it starts: it alone knows without asking, and it sleeps when nobody
- * writes. */
-static void wake_reclaimer(struct zf_background *background)
-{
-	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
-
-	if (now - background->looked_ms < LOOK_MS)
-		return;
-	background->looked_ms = now;
-	room_used(background);
 }
 
 static void *flusher(void *arg)
@@ -94,7 +71,6 @@ static void *flusher(void *arg)
 			(void)zf_data_flush_all(fs, false);
 		if (atomic_exchange(&background->aged, false))
 			flush_aged(fs);
-		wake_reclaimer(background);
 		zf_flush_serve(fs, seen);
 	}
 }
@@ -119,7 +95,6 @@ static void commit(struct zf_background *background)
 	if (zf_txn_commit(fs->txn, false) == 0)
 		tidy(background);
 	zf_room_look(fs);
-	room_used(background);
 }
 
 void zf_background_want_commit(struct zf_fs *fs)
@@ -134,18 +109,43 @@ void zf_background_want_commit(struct zf_fs *fs)
 	zf_mutex_unlock(&background->lock);
 }
 
+/*
+ * Which of them comes first: whoever dooms an inode sets `doomed`, then looks at `idle`; the
+ * committer does it the other way round. So one of the two sees the other.
+ */
+void zf_background_want_deletion(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background || atomic_exchange(&background->doomed, true) ||
+	    !atomic_load(&background->idle))
+		return;
+	zf_mutex_lock(&background->lock);
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
+}
+
 /* Returns whether a commit is wanted at once. */
 static bool wait_ms(struct zf_background *background, uint64_t ms)
 {
-	bool wanted;
+	bool wanted, idle = ms > LOOK_MS;
 
+	atomic_store(&background->idle, idle);
 	zf_mutex_lock(&background->lock);
-	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping))
+	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping) &&
+	    !(idle && atomic_load(&background->doomed)))
 		zf_cond_wait_ms(&background->wake, &background->lock, ms);
 	wanted = background->wanted;
 	background->wanted = false;
 	zf_mutex_unlock(&background->lock);
+	atomic_store(&background->idle, false);
 	return wanted;
+}
+
+static void delete_doomed(struct zf_background *background)
+{
+	atomic_store(&background->doomed, false);
+	zf_orphan_run(background->fs);
 }
 
 static void *committer(void *arg)
@@ -162,10 +162,10 @@ static void *committer(void *arg)
 		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
 			/* Before the commit, so that it frees what was deleted, and not the next.
 			 */
-			zf_orphan_run(fs);
+			delete_doomed(background);
 			continue;
 		}
-		zf_orphan_run(fs);
+		delete_doomed(background);
 		commit(background);
 		due = now_ms(CLOCK_MONOTONIC) + interval;
 	}
@@ -174,28 +174,24 @@ static void *committer(void *arg)
 
 /* ---- the reclaimer ---- */
 
-/* One victim, or a commit. True: there may be more to do. */
-static bool reclaim(struct zf_fs *fs)
+void zf_background_want_reclaim(struct zf_fs *fs)
 {
-	if (zf_fs_is_read_only(fs) || zf_reclaim_is_paused(fs))
-		return false;
-	/* What went wrong was reported; without room to move to it goes on when some has come back.
-	 */
-	return zf_reclaim_in_peace(fs) > 0;
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	background->room_wanted = true;
+	zf_cond_signal(&background->look);
+	zf_mutex_unlock(&background->lock);
 }
 
-void zf_background_room_used(struct zf_fs *fs)
-{
-	if (fs->background)
-		room_used(fs->background);
-}
-
-static void wait_until_used(struct zf_background *background)
+static void wait_until_wanted(struct zf_background *background)
 {
 	zf_mutex_lock(&background->lock);
-	while (!background->used && !atomic_load(&background->stopping))
+	while (!background->room_wanted && !atomic_load(&background->stopping))
 		zf_cond_wait(&background->look, &background->lock);
-	background->used = false;
+	background->room_wanted = false;
 	zf_mutex_unlock(&background->lock);
 }
 
@@ -203,9 +199,11 @@ static void *reclaimer(void *arg)
 {
 	struct zf_background *background = arg;
 
+	/* What goes wrong is reported; without room to move to it goes on when some has come back.
+	 */
 	while (!atomic_load(&background->stopping))
-		if (!reclaim(background->fs))
-			wait_until_used(background);
+		if (zf_reclaim_in_peace(background->fs) <= 0)
+			wait_until_wanted(background);
 	return NULL;
 }
 
@@ -278,14 +276,14 @@ int zf_background_start(struct zf_fs *fs)
 	/* Signals belong to whoever runs the filesystem. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	fs->background = background;
 	r = start_threads(background);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r < 0) {
+		fs->background = NULL;
 		free_background(background);
-		return r;
 	}
-	fs->background = background;
-	return 0;
+	return r;
 }
 
 void zf_background_stop(struct zf_fs *fs)
@@ -294,6 +292,7 @@ void zf_background_stop(struct zf_fs *fs)
 
 	if (!background)
 		return;
+	zf_reclaim_stop(fs);
 	stop_all(background);
 	pthread_join(background->reclaimer, NULL);
 	pthread_join(background->flusher, NULL);
@@ -335,6 +334,6 @@ int zf_fs_step(struct zf_fs *fs)
 	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;
 	if (r == 0)
-		(void)reclaim(fs);
+		(void)zf_reclaim_in_peace(fs);
 	return r;
 }

@@ -16,11 +16,14 @@ void zf_background_stop(struct zf_fs *fs);
  * no-op. */
 void zf_background_want_commit(struct zf_fs *fs);
 
+/* An inode waits to be deleted (zf_orphan_run): soon, with those that follow. Without threads
+ * no-op. */
+void zf_background_want_deletion(struct zf_fs *fs);
+
 /*
- * Zones were opened, garbage was made, or reclaim was resumed: the reclaimer looks whether it is
- * wanted, which costs a pass over the zones. Cheap itself; any lock but the device's may be held.
- * Without threads no-op.
+ * There is less room than reclaim wants, or it was resumed: the reclaimer looks what it can do,
+ * which costs a pass over the zones. Any lock but the device's may be held. Without threads no-op.
  */
-void zf_background_room_used(struct zf_fs *fs);
+void zf_background_want_reclaim(struct zf_fs *fs);
 
 #endif

@@ -54,7 +54,7 @@ struct zf_mount_options {
 	uint64_t commit_ms;	 /* between commits; 0: 5000 */
 	/*
 	 * Zones that reclaim gets ready ahead of writers, so many, or so many percent of all (at
-	 * most 50), besides the least that there must be; both 0: the least.
+	 * most 50), besides the least that there must be; both 0: alloc's default.
 	 */
 	uint32_t reclaim_zones, reclaim_percent;
 	bool reclaim_paused; /* as zf_reclaim_pause() does */
@@ -285,6 +285,15 @@ struct zf_statfs {
 	uint64_t fsid;
 };
 int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
+
+/*
+ * Makes the filesystem larger, in use as it is: to `zone_count` zones, or, with 0, to all that the
+ * device has or can get (zf_dev_grow()). Durable when it returns 0; a crash in between leaves the old
+ * size, the new one, or, of many thousand zones, one between them: doing it again goes on. One caller
+ * at a time. -EINVAL: fewer zones than there are; -ENOSPC: no room for the device to grow,
+ * or for the items of the new zones; -EOPNOTSUPP: a device that cannot grow; -EROFS.
+ */
+int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
 
 bool zf_fs_is_read_only(struct zf_fs *fs);
 

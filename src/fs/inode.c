@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "fs/background.h"
 #include "fs/flush.h"
 #include "fs/inode_item.h"
 #include "fs/kernel_refs.h"
@@ -265,7 +266,9 @@ static void doom(struct zf_inode *inode)
 	zf_mutex_lock(&fs->lock);
 	TAILQ_INSERT_TAIL(&fs->doomed, inode, doomed_link);
 	zf_mutex_unlock(&fs->lock);
-	if (!fs->options.threads)
+	if (fs->options.threads)
+		zf_background_want_deletion(fs);
+	else
 		zf_orphan_run(fs);
 }
 

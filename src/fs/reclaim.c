@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/plant.h"
 #include "fs/inode.h"
 #include "fs/reclaim_internal.h"
 
@@ -152,6 +153,11 @@ static int swap_parts(struct run *run)
 		const struct part *part = &run->parts[i];
 		unsigned int swapped;
 
+		if (ZF_PLANTED(ZF_BUG_RECLAIM_ONE_NAME) && i > 0 && run->shared) {
+			zf_alloc_live_sub(run->fs->alloc, part->piece.address,
+					  (uint64_t)part->piece.count << ZF_BLOCK_SHIFT);
+			continue;
+		}
 		report_bad(run, part);
 		r = zf_reclaim_swap(run->fs, &part->piece, &run->move.slots[part->slot],
 				    run->shared, &swapped);
@@ -161,13 +167,20 @@ static int swap_parts(struct run *run)
 	return r;
 }
 
+static void let_others(struct zf_reclaim *reclaim)
+{
+	if (!reclaim->copied)
+		return;
+	zf_mutex_unlock(&reclaim->lock);
+	reclaim->copied(reclaim->copied_arg);
+	zf_mutex_lock(&reclaim->lock);
+}
+
 static int end_batch(struct run *run)
 {
-	struct zf_reclaim *reclaim = &run->fs->reclaim;
 	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
 
-	if (reclaim->copied)
-		reclaim->copied(reclaim->copied_arg);
+	let_others(&run->fs->reclaim);
 	/* Of a batch that failed in part the rest is good. */
 	swapped = swap_parts(run);
 	zf_move_end(&run->move);
@@ -307,6 +320,8 @@ static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 	r = run_zone(&run);
 	zf_alloc_get_zone(fs->alloc, zone_no, &after);
 	zf_alloc_reclaim_end(fs->alloc, zone_no, run.stuck);
+	if (ZF_PLANTED(ZF_BUG_RECLAIM_RESETS_EARLY) && after.live == 0)
+		(void)zf_dev_reset(fs->dev, zone_no);
 	count(&run, before.live, after.live == 0);
 	*ret_gain =
 		after.live == 0 && before.capacity > run.moved ? before.capacity - run.moved : 0;

@@ -139,7 +139,7 @@ static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 		return r;
 	*ret_count = (unsigned int)(len >> ZF_BLOCK_SHIFT);
 	swap->swapped += *ret_count;
-	if (swap->shared)
+	if (swap->shared || ZF_PLANTED(ZF_BUG_RECLAIM_WITHOUT_SUMMARY))
 		return 0;
 	r = summarise(swap->fs, &swap->trans, swap->inode->ino, extent.offset, &swap->slots[first],
 		      *ret_count);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "fs/background.h"
 #include "fs/inode.h"
 
 /* The longest that one write waits. */
@@ -101,6 +102,8 @@ void zf_room_look(struct zf_fs *fs)
 		return;
 	zf_alloc_reclaim_room(fs->alloc, &left);
 	standing = stand(&left);
+	if (left.empty < left.target)
+		zf_background_want_reclaim(fs);
 	zf_mutex_lock(&room->pace_lock);
 	now = zf_room_now_ns();
 	before = atomic_load(&room->cost_ns);

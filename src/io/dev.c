@@ -458,6 +458,11 @@ int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 	return dev->ops->raise_pointer(dev, zone_no, wp);
 }
 
+int zf_dev_grow(struct zf_dev *dev, uint32_t zone_count)
+{
+	return dev->ops->grow ? dev->ops->grow(dev, zone_count) : -EOPNOTSUPP;
+}
+
 void zf_dev_warm(struct zf_dev *dev, uint32_t zone_no)
 {
 	if (dev->ops->warm)

@@ -62,9 +62,9 @@ enum zf_io_op {
  * done() was called.
  */
 struct zf_flush_wait {
-	uint64_t mark;				   /* of zf_dev_write_mark() */
+	uint64_t mark;				  /* of zf_dev_write_mark() */
 	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
-	int result;				   /* set before done is called: 0 or -errno */
+	int result;				  /* set before done is called: 0 or -errno */
 
 	/* Private to the device from start to done. */
 	struct zf_flush_wait *next;
@@ -122,7 +122,8 @@ struct zf_zone_info {
 struct zf_geometry {
 	uint64_t zone_size;	/* bytes, a multiple of ZF_BLOCK_SIZE */
 	uint64_t zone_capacity; /* bytes, the largest of any zone */
-	uint32_t zone_count;
+	/* The one number that changes while the device is open: see zf_dev_grow(). */
+	_Atomic uint32_t zone_count;
 	uint32_t conventional; /* how many zones, from zone 0 on, are conventional */
 	uint32_t max_open;     /* zones, 0: no limit */
 	uint32_t max_active;   /* zones, 0: no limit */
@@ -251,6 +252,18 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
  * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+
+/*
+ * Makes the device larger: to `zone_count` zones, or, with 0, to as many as there is room for now
+ * (of a file, up to its end). The new zones are sequential and empty; the others, and whatever is
+ * in flight, are not touched. Durable when it returns 0. Power may be cut, or the process killed,
+ * at any instant: then the device has the old size or the new one. One caller at a time; waits.
+ *
+ * -EINVAL: fewer zones than there are, or more than a device may have. -ENOSPC: no room where it
+ * lies; nothing has changed. -EROFS: opened for reading. -EOPNOTSUPP: devices that have the size
+ * that they have. Each but the last is reported in words.
+ */
+int zf_dev_grow(struct zf_dev *dev, uint32_t zone_count);
 
 /*
  * Says that small durable writes are to come to this zone, empty or not. A device that is quicker

@@ -14,9 +14,6 @@
 #define ZONE_SIZE_MAX ((uint64_t)ZF_BLOCK_SIZE << 31)
 /* File offsets are signed, and a trailer comes on top. */
 #define DEVICE_SIZE_MAX ((uint64_t)1 << 62)
-/* Fifty times those of today's largest disk; a lying header must not make us allocate without end.
- */
-#define ZONE_COUNT_MAX (1u << 22)
 
 /* ---- checking ---- */
 
@@ -37,7 +34,7 @@ int zf_geometry_check(const struct zf_geometry *g, const struct zf_report *repor
 	    g->zone_capacity > g->zone_size)
 		return wrong(report, "zone capacity", g->zone_capacity,
 			     "a multiple of 4096 up to the zone size");
-	if (g->zone_count == 0 || g->zone_count > ZONE_COUNT_MAX ||
+	if (g->zone_count == 0 || g->zone_count > ZF_ZONE_COUNT_MAX ||
 	    g->zone_count > DEVICE_SIZE_MAX / g->zone_size)
 		return wrong(report, "number of zones", g->zone_count,
 			     "1 to 4194304, and 4 EiB in all at most");
@@ -159,7 +156,7 @@ static int convert(const struct text_geometry *text, const struct zf_report *rep
 	if (text->zone_size == 0)
 		return wrong(report, "zone size", 0, "a multiple of 4096 up to 8 TiB");
 	if (text->size == 0 || text->size % text->zone_size != 0 ||
-	    text->size / text->zone_size > ZONE_COUNT_MAX)
+	    text->size / text->zone_size > ZF_ZONE_COUNT_MAX)
 		return wrong(report, "size", text->size,
 			     "a multiple of the zone size, and 4194304 zones at most");
 	g.zone_count = (uint32_t)(text->size / text->zone_size);

@@ -27,8 +27,8 @@ static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	zf_mutex_lock(&image->lock);
 	for (uint32_t i = 0; i < count; i++) {
 		zf_zone_rules_report(&image->rules, first + i, &zones[i]);
-		zones[i].warm = zones[i].cond == ZF_ZONE_EMPTY &&
-				image->busy[first + i].warm_end > 0;
+		zones[i].warm =
+			zones[i].cond == ZF_ZONE_EMPTY && image->busy[first + i].warm_end > 0;
 	}
 	zf_mutex_unlock(&image->lock);
 	return 0;
@@ -100,6 +100,7 @@ static const struct zf_dev_ops image_ops = {
 	.report = image_report,
 	.warm = zf_image_warm,
 	.raise_pointer = image_raise_pointer,
+	.grow = zf_image_grow,
 	.close = image_close,
 };
 
@@ -115,7 +116,7 @@ static int report_no_trailer(const char *path, const struct zf_image_file *file,
 					 file->size < noted ? ": it was truncated" : "");
 	zf_report(report, ZF_REPORT_ERROR,
 		  "%s: not a zoned image, or truncated: no trailer at its end "
-		  "(mkfs.zfuse makes one)",
+		  "(mkfs.zfuse makes one; if the device was made larger: zfusectl grow)",
 		  path);
 	return -ENODEV;
 }
@@ -197,6 +198,7 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	zf_mutex_init(&image->lock, ZF_RANK_DEV);
 	image->fd = file->fd;
 	image->read_only = read_only;
+	image->is_block_device = file->is_block_device;
 	zf_image_warmer_init(image, file->is_block_device);
 	r = allocate(image);
 	if (r == 0)
@@ -218,6 +220,23 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	return 0;
 }
 
+/*
+ * At the end; or, of a file that has become longer, where its end was. Growing begins with that:
+ * cut there by a crash of the host, it may leave a longer file and nothing else.
+ */
+static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
+			const struct zf_report *report, struct zf_image_trailer *ret_trailer)
+{
+	uint64_t noted = zf_image_file_noted_size(file);
+	int r = zf_image_trailer_read(file->fd, file->size, report, ret_trailer);
+
+	if (r == -ENODEV && noted != 0 && noted < file->size)
+		r = zf_image_trailer_read(file->fd, noted, report, ret_trailer);
+	if (r == -ENODEV && search_from != 0 && file->is_block_device)
+		r = zf_image_trailer_search(file->fd, search_from, file->size, ret_trailer);
+	return r;
+}
+
 int zf_image_open(const char *path, const struct zf_image_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
@@ -231,7 +250,7 @@ int zf_image_open(const char *path, const struct zf_image_options *options,
 	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
 	if (r < 0)
 		return r;
-	r = zf_image_trailer_read(file.fd, file.size, report, &trailer);
+	r = find_trailer(&file, options->search_from, report, &trailer);
 	if (r == 0)
 		return image_new(path, &file, options->read_only, &trailer, report, ret_dev);
 	if (r == -ENODEV)

@@ -27,6 +27,11 @@ struct zf_image_options {
 	bool read_only;	       /* never writes, not even the trailer; takes a shared lock */
 	bool unclaimed;	       /* a block device is left for a fuseblk mount to claim */
 	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
+	/*
+	 * A block device that was made larger has its trailer somewhere behind its zones: it is
+	 * looked for from here on, a whole block. 0: only at the end.
+	 */
+	uint64_t search_from;
 };
 
 /*

@@ -59,11 +59,11 @@ struct zf_image_zone_busy {
 struct zf_image_warmer {
 	pthread_t thread;
 	bool started, stopping;
-	bool off;		   /* not here, or not any more */
-	struct zf_cond wanted;	   /* a zone, or that it stops */
-	struct zf_cond landed;	   /* the piece in flight */
-	uint32_t zone_no;	   /* where that is */
-	uint64_t from, to;	   /* bytes from the start of the zone; to = 0: none in flight */
+	bool off;	       /* not here, or not any more */
+	struct zf_cond wanted; /* a zone, or that it stops */
+	struct zf_cond landed; /* the piece in flight */
+	uint32_t zone_no;      /* where that is */
+	uint64_t from, to;     /* bytes from the start of the zone; to = 0: none in flight */
 	uint32_t queue[ZF_IMAGE_WARM_QUEUE]; /* the first is at work on */
 	unsigned int queued;
 };
@@ -72,6 +72,7 @@ struct zf_image {
 	struct zf_dev dev;
 	int fd;
 	bool read_only;
+	bool is_block_device;
 	bool runs_here;	  /* zf_dev_run() carries out what it can on its own thread */
 	bool host_blocks; /* submitting does too: see image_ring.c */
 
@@ -86,7 +87,7 @@ struct zf_image {
 	uint32_t kept_count;
 	struct zf_image_warmer warmer;
 	bool unmapping_refused; /* by the host: see image_unmap.c */
-	bool raise_first; /* pointers are lower bounds, and nothing was written yet */
+	bool raise_first;	/* pointers are lower bounds, and nothing was written yet */
 
 	void *zero_chunk;
 	struct iovec zeroes[ZF_IMAGE_ZERO_CHUNKS];
@@ -138,6 +139,10 @@ void zf_image_await_piece_locked(struct zf_image *image, const struct zf_io *io)
 
 /* struct zf_dev_ops */
 void zf_image_warm(struct zf_dev *dev, uint32_t zone_no);
+
+/* ---- image_grow.c: struct zf_dev_ops ---- */
+
+int zf_image_grow(struct zf_dev *dev, uint32_t zone_count);
 
 /* ---- image_unmap.c ---- */
 

@@ -19,6 +19,8 @@
 /* No zone is reset this often, so a count raised by it is one that the zone never had. */
 #define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
 
+#define SEARCH_CHUNK	     ((uint64_t)1 << 20)
+
 #define WORD_COND_SHIFT	     32
 #define WORD_CHECK_SHIFT     40
 #define WORD_CHECKED	     (((uint64_t)1 << WORD_CHECK_SHIFT) - 1)
@@ -76,13 +78,17 @@ static void read_boot_id(uint8_t *ret_boot_id)
 
 /* ---- layout ---- */
 
-static void place(struct zf_image_trailer *trailer)
+static uint64_t zones_end(const struct zf_image_trailer *trailer)
 {
-	const struct zf_geometry *g = &trailer->geometry;
+	return trailer->geometry.zone_size * trailer->geometry.zone_count;
+}
 
-	trailer->table_offset = g->zone_size * g->zone_count;
-	trailer->table_size =
-		zf_align_up((uint64_t)g->zone_count * sizeof(struct zf_image_zone), ZF_BLOCK_SIZE);
+static void place(struct zf_image_trailer *trailer, uint64_t table_offset)
+{
+	uint64_t size = (uint64_t)trailer->geometry.zone_count * sizeof(struct zf_image_zone);
+
+	trailer->table_offset = table_offset;
+	trailer->table_size = zf_align_up(size, ZF_BLOCK_SIZE);
 	trailer->state_offset = trailer->table_offset + trailer->table_size;
 }
 
@@ -92,10 +98,38 @@ int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_ge
 	uint64_t needed;
 
 	*trailer = (struct zf_image_trailer){.geometry = *geometry};
-	place(trailer);
+	place(trailer, zones_end(trailer));
 	needed = trailer->state_offset + 2 * ZF_BLOCK_SIZE;
 	trailer->image_size = image_size ? zf_align_down(image_size, ZF_BLOCK_SIZE) : needed;
 	return trailer->image_size < needed ? -ENOSPC : 0;
+}
+
+/* The header's former place is left alone too where it lies behind the state, as it does in a file.
+ */
+static uint64_t former_end(const struct zf_image_trailer *former)
+{
+	uint64_t end = former->state_offset + ZF_BLOCK_SIZE;
+
+	return former->image_size == end + ZF_BLOCK_SIZE ? former->image_size : end;
+}
+
+int zf_image_trailer_layout_grown(const struct zf_image_trailer *former, uint32_t zone_count,
+				  uint64_t image_size, struct zf_image_trailer *ret_trailer)
+{
+	struct zf_image_trailer t = {
+		.geometry = former->geometry,
+		.image_size = zf_align_down(image_size, ZF_BLOCK_SIZE),
+		.seed = former->seed,
+	};
+
+	memcpy(t.uuid, former->uuid, sizeof(t.uuid));
+	memcpy(t.boot_id, former->boot_id, sizeof(t.boot_id));
+	t.geometry.zone_count = zone_count;
+	place(&t, zf_max_u64(zones_end(&t), former_end(former)));
+	if (t.image_size < t.state_offset + 2 * ZF_BLOCK_SIZE)
+		return -ENOSPC;
+	*ret_trailer = t;
+	return 0;
 }
 
 /* ---- zone table ---- */
@@ -367,14 +401,13 @@ static uint64_t seed_of(const uint8_t *uuid)
 	return zf_hash64(uuid, sizeof(uuid_t));
 }
 
-static void header_encode(const struct zf_image_trailer *trailer, const uint8_t *uuid,
-			  struct zf_image_header *header)
+static void header_encode(const struct zf_image_trailer *trailer, struct zf_image_header *header)
 {
 	const struct zf_geometry *g = &trailer->geometry;
 
 	memset(header, 0, sizeof(*header));
 	memcpy(header->magic, ZF_IMAGE_MAGIC, sizeof(header->magic));
-	memcpy(header->uuid, uuid, sizeof(header->uuid));
+	memcpy(header->uuid, trailer->uuid, sizeof(header->uuid));
 	header->version = zf_le32_from(ZF_IMAGE_VERSION);
 	header->flags = zf_le32_from(g->rotational ? ZF_IMAGE_ROTATIONAL : 0);
 	header->image_size = zf_le64_from(trailer->image_size);
@@ -404,6 +437,7 @@ static void header_decode(const struct zf_image_header *header, struct zf_image_
 		.volatile_cache = true,
 	};
 	trailer->image_size = zf_le64_get(header->image_size);
+	memcpy(trailer->uuid, header->uuid, sizeof(trailer->uuid));
 	trailer->seed = seed_of(header->uuid);
 }
 
@@ -461,51 +495,128 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 	if (zf_geometry_check(&trailer.geometry, report) < 0)
 		return zf_report_corrupt(report, "image header", address,
 					 "geometry has a value out of range");
-	place(&trailer);
-	if (zf_le64_get(header->table_offset) != trailer.table_offset ||
+	place(&trailer, zf_le64_get(header->table_offset));
+	if (trailer.table_offset < zones_end(&trailer) || trailer.table_offset > address ||
+	    !zf_is_aligned(trailer.table_offset, ZF_BLOCK_SIZE) ||
 	    trailer.state_offset + ZF_BLOCK_SIZE > address)
 		return zf_report_corrupt(report, "image header", address,
-					 "table offset has %" PRIu64 ", expected %" PRIu64
+					 "table offset has %" PRIu64 ", expected at least %" PRIu64
 					 " and room for it",
-					 zf_le64_get(header->table_offset), trailer.table_offset);
+					 trailer.table_offset, zones_end(&trailer));
 	*ret_trailer = trailer;
 	return 0;
+}
+
+/* What only looks like one has another size in it than its place says: no message. */
+static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t len,
+			struct zf_image_trailer *ret_trailer)
+{
+	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE)
+		if (memcmp(chunk + at, ZF_IMAGE_MAGIC, sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
+		    zf_image_trailer_read(fd, from + at + ZF_BLOCK_SIZE, NULL, ret_trailer) == 0)
+			return 0;
+	return -ENODEV;
+}
+
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+			    struct zf_image_trailer *ret_trailer)
+{
+	_zf_free_ uint8_t *chunk = aligned_alloc(ZF_BLOCK_SIZE, SEARCH_CHUNK);
+	int r = -ENODEV;
+
+	if (!chunk)
+		return -ENOMEM;
+	for (uint64_t at = from; at < zf_align_down(to, ZF_BLOCK_SIZE) && r == -ENODEV;
+	     at += SEARCH_CHUNK) {
+		uint64_t len = zf_min_u64(SEARCH_CHUNK, zf_align_down(to, ZF_BLOCK_SIZE) - at);
+
+		r = read_blocks(fd, chunk, len, at);
+		if (r == 0)
+			r = search_chunk(fd, chunk, at, len, ret_trailer);
+	}
+	return r;
+}
+
+int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd)
+{
+	_zf_free_ struct zf_image_header *header = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*header));
+	struct iovec iov = {.iov_len = sizeof(*header)};
+	ssize_t n;
+
+	if (!header)
+		return -ENOMEM;
+	header_encode(trailer, header);
+	iov.iov_base = header;
+	n = pwritev2(fd, &iov, 1, (off_t)(trailer->image_size - sizeof(*header)), RWF_DSYNC);
+	if (n < 0)
+		return -errno;
+	return n == sizeof(*header) ? 0 : -EIO;
+}
+
+/* ---- making one ---- */
+
+static void store_empty_zones(struct zf_image_trailer *trailer, uint32_t first)
+{
+	const struct zf_geometry *g = &trailer->geometry;
+
+	for (uint32_t i = first; i < g->zone_count; i++) {
+		struct zf_zone_state zone = {
+			.cond = i < g->conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
+		};
+
+		zf_image_trailer_store_zone(trailer, i, &zone);
+	}
+}
+
+/*
+ * Writes table and state, with entries of empty zones from `first` on, durably. Written and not
+ * only allocated: when the host is full, it says so now, and not by a signal.
+ */
+static int write_empty(const struct zf_image_trailer *trailer, uint32_t first, int fd)
+{
+	struct zf_image_trailer t = *trailer;
+	uint64_t size = t.table_size + ZF_BLOCK_SIZE;
+	_zf_free_ uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, size);
+	int r;
+
+	if (!buf)
+		return -ENOMEM;
+	memset(buf, 0, size);
+	t.table = (void *)buf;
+	t.state = (void *)(buf + t.table_size);
+	store_empty_zones(&t, first);
+	read_boot_id(t.boot_id);
+	zf_image_trailer_store_use(&t, ZF_IMAGE_CLEAN);
+	r = write_blocks(fd, buf, size, t.table_offset);
+	if (r < 0)
+		return r;
+	return fsync(fd) < 0 ? -errno : 0;
 }
 
 int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd)
 {
 	struct zf_image_trailer t = *trailer;
-	uint64_t size = t.table_size + ZF_BLOCK_SIZE;
-	_zf_free_ uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, size);
-	_zf_free_ struct zf_image_header *header = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*header));
-	uuid_t uuid;
 	int r;
 
-	if (!buf || !header)
-		return -ENOMEM;
-	uuid_generate(uuid);
-	t.seed = seed_of(uuid);
-	memset(buf, 0, size);
-	t.table = (void *)buf;
-	t.state = (void *)(buf + t.table_size);
-	for (uint32_t i = 0; i < t.geometry.zone_count; i++) {
-		struct zf_zone_state zone = {
-			.cond = i < t.geometry.conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
-		};
+	uuid_generate(t.uuid);
+	t.seed = seed_of(t.uuid);
+	r = write_empty(&t, 0, fd);
+	return r < 0 ? r : zf_image_trailer_write_header(&t, fd);
+}
 
-		zf_image_trailer_store_zone(&t, i, &zone);
-	}
-	read_boot_id(t.boot_id);
-	zf_image_trailer_store_use(&t, ZF_IMAGE_CLEAN);
-	header_encode(&t, uuid, header);
+int zf_image_trailer_prepare(struct zf_image_trailer *trailer, uint32_t former_count, int fd)
+{
+	int r = write_empty(trailer, former_count, fd);
 
-	r = write_blocks(fd, buf, size, t.table_offset);
-	if (r < 0)
-		return r;
-	if (fsync(fd) < 0)
-		return -errno;
-	r = write_blocks(fd, header, sizeof(*header), t.image_size - sizeof(*header));
-	if (r < 0)
-		return r;
-	return fsync(fd) < 0 ? -errno : 0;
+	return r < 0 ? r : zf_image_trailer_map(trailer, fd, true);
+}
+
+int zf_image_trailer_take_over(struct zf_image_trailer *trailer,
+			       const struct zf_image_trailer *former)
+{
+	/* The same zones, the same seed: the same bytes. */
+	memcpy(trailer->table, former->table,
+	       former->geometry.zone_count * sizeof(struct zf_image_zone));
+	memcpy(trailer->state, former->state, sizeof(*trailer->state));
+	return msync(trailer->map, trailer->map_size, MS_SYNC) < 0 ? -errno : 0;
 }

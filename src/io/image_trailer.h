@@ -12,7 +12,8 @@
 struct zf_image_trailer {
 	struct zf_geometry geometry;
 	uint64_t image_size, table_offset, table_size, state_offset;
-	uint64_t seed;
+	uint8_t uuid[16];
+	uint64_t seed; /* of the uuid */
 	uint8_t boot_id[16];
 
 	/* Mapped shared when writable, private memory when read-only. */
@@ -30,11 +31,34 @@ int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_ge
 int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd);
 
 /*
+ * Lays out the trailer of the same image with more zones, in a file or device of `image_size`
+ * bytes. Its table and state share no byte with the former ones. -ENOSPC: no room for it there.
+ */
+int zf_image_trailer_layout_grown(const struct zf_image_trailer *former, uint32_t zone_count,
+				  uint64_t image_size, struct zf_image_trailer *ret_trailer);
+
+/*
+ * Writes the table and state of such a trailer, durably, and maps them: entries of the new zones,
+ * and blank ones of those that zf_image_trailer_take_over() will fill.
+ */
+int zf_image_trailer_prepare(struct zf_image_trailer *trailer, uint32_t former_count, int fd);
+/* Makes durable there what the former one says of its zones, and of its use. */
+int zf_image_trailer_take_over(struct zf_image_trailer *trailer,
+			       const struct zf_image_trailer *former);
+
+/* The header alone, durably: from then on its table is the one that counts. */
+int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd);
+
+/*
  * Reads and checks the header in the last block of the file. -ENODEV: no header there (no message);
  * -EUCLEAN: one that does not verify.
  */
 int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
 			  struct zf_image_trailer *ret_trailer);
+
+/* Looks for one in [from, to). -ENODEV: none there. */
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+			    struct zf_image_trailer *ret_trailer);
 
 int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable);
 void zf_image_trailer_unmap(struct zf_image_trailer *trailer);

@@ -65,7 +65,8 @@ void zf_image_find_kept(struct zf_image *image)
 		if (data == from)
 			keep_locked(image, (uint32_t)zone_no,
 				    zf_image_warm_end(image, (uint32_t)zone_no, 0));
-		zone_no = data == from ? zone_no + 1 : (uint64_t)data / g->zone_size;
+		/* It may lie within this zone, behind a hole at its start. */
+		zone_no = zf_max_u64(zone_no + 1, (uint64_t)data / g->zone_size);
 	}
 }
 
@@ -127,8 +128,7 @@ static int begin_change_locked(struct zf_image *image, struct zf_image_command *
 	if (is_write(io))
 		zf_image_warm_after_locked(image, io, zone_no);
 	if (is_write(io))
-		command->step =
-			zf_image_unmaps_locked(image, io) ? STEP_UNMAP : STEP_TRANSFER;
+		command->step = zf_image_unmaps_locked(image, io) ? STEP_UNMAP : STEP_TRANSFER;
 	else if (io->op == ZF_IO_RESET)
 		command->step = STEP_RESET_SYNC;
 	else

@@ -15,7 +15,7 @@
 struct zf_memory {
 	struct zf_zone_rules rules; /* protected by the open device's lock */
 	uint8_t *bytes;
-	uint64_t size;
+	uint64_t size, reserved; /* bytes that are there; that can be, at this place */
 	bool open;
 };
 
@@ -37,11 +37,25 @@ static struct memory_dev *memory_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct memory_dev, dev);
 }
 
+/* Address space to grow into: so many times the first size, if that is not too much. */
+#define GROWTH	     16
+#define RESERVED_MAX ((uint64_t)1 << 40)
+
 /* ---- contents ---- */
+
+/* Bytes that are there already stay. */
+static int make_bytes(struct zf_memory *memory, uint64_t size)
+{
+	if (mprotect(memory->bytes, size, PROT_READ | PROT_WRITE) < 0)
+		return -errno;
+	memory->size = size;
+	return 0;
+}
 
 int zf_memory_new(const struct zf_geometry *geometry, struct zf_memory **ret_memory)
 {
 	_zf_free_ struct zf_memory *memory = calloc(1, sizeof(*memory));
+	uint64_t size;
 	void *bytes;
 	int r;
 
@@ -50,15 +64,18 @@ int zf_memory_new(const struct zf_geometry *geometry, struct zf_memory **ret_mem
 	r = zf_geometry_check(geometry, NULL);
 	if (r < 0)
 		return r;
-	memory->size = geometry->zone_count * geometry->zone_size;
-	bytes = mmap(NULL, memory->size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size = geometry->zone_count * geometry->zone_size;
+	memory->reserved = size <= RESERVED_MAX / GROWTH ? size * GROWTH : size;
+	bytes = mmap(NULL, memory->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		     -1, 0);
 	if (bytes == MAP_FAILED)
 		return -errno;
 	memory->bytes = bytes;
-	r = zf_zone_rules_init(&memory->rules, geometry);
+	r = make_bytes(memory, size);
+	if (r == 0)
+		r = zf_zone_rules_init(&memory->rules, geometry);
 	if (r < 0) {
-		munmap(bytes, memory->size);
+		munmap(bytes, memory->reserved);
 		return r;
 	}
 	*ret_memory = zf_steal_ptr(&memory);
@@ -71,7 +88,7 @@ void zf_memory_free(struct zf_memory *memory)
 		return;
 	assert(!memory->open);
 	zf_zone_rules_deinit(&memory->rules);
-	munmap(memory->bytes, memory->size);
+	munmap(memory->bytes, memory->reserved);
 	free(memory);
 }
 
@@ -307,6 +324,33 @@ static int memory_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t w
 	return r;
 }
 
+static int memory_grow(struct zf_dev *dev, uint32_t zone_count)
+{
+	struct memory_dev *md = memory_of(dev);
+	struct zf_memory *memory = md->memory;
+	struct zf_zone_state *zones;
+	int r;
+
+	if (zone_count == 0 || zone_count == dev->geometry.zone_count)
+		return 0;
+	if (zone_count < dev->geometry.zone_count)
+		return -EINVAL;
+	if (zone_count > memory->reserved / dev->geometry.zone_size)
+		return -ENOSPC;
+	zones = calloc(zone_count, sizeof(*zones));
+	if (!zones)
+		return -ENOMEM;
+	zf_mutex_lock(&md->lock);
+	r = make_bytes(memory, zone_count * dev->geometry.zone_size);
+	if (r == 0) {
+		zones = zf_zone_rules_grow(&memory->rules, zones, zone_count);
+		dev->geometry.zone_count = zone_count;
+	}
+	zf_mutex_unlock(&md->lock);
+	free(zones);
+	return r;
+}
+
 static void memory_close(struct zf_dev *dev)
 {
 	struct memory_dev *md = memory_of(dev);
@@ -326,6 +370,7 @@ static const struct zf_dev_ops memory_ops = {
 	.read = memory_read,
 	.report = memory_report,
 	.raise_pointer = memory_raise_pointer,
+	.grow = memory_grow,
 	.close = memory_close,
 };
 

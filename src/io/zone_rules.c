@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 
@@ -17,6 +18,20 @@ int zf_zone_rules_init(struct zf_zone_rules *rules, const struct zf_geometry *ge
 		zones[i].cond = i < geometry->conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY;
 	*rules = (struct zf_zone_rules){.geometry = *geometry, .zones = zones};
 	return 0;
+}
+
+struct zf_zone_state *zf_zone_rules_grow(struct zf_zone_rules *rules, struct zf_zone_state *zones,
+					 uint32_t zone_count)
+{
+	struct zf_zone_state *former = rules->zones;
+	uint32_t count = rules->geometry.zone_count;
+
+	memcpy(zones, former, count * sizeof(*zones));
+	for (uint32_t i = count; i < zone_count; i++)
+		zones[i] = (struct zf_zone_state){.cond = ZF_ZONE_EMPTY};
+	rules->zones = zones;
+	rules->geometry.zone_count = zone_count;
+	return former;
 }
 
 void zf_zone_rules_deinit(struct zf_zone_rules *rules)

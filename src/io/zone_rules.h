@@ -20,6 +20,10 @@
 
 #include "io/dev.h"
 
+/* Fifty times those of today's largest disk; a lying header must not make us allocate without end.
+ */
+#define ZF_ZONE_COUNT_MAX (1u << 22)
+
 struct zf_zone_state {
 	uint64_t wp; /* bytes from the zone's start */
 	uint64_t reset_count;
@@ -35,6 +39,13 @@ struct zf_zone_rules {
 
 int zf_zone_rules_init(struct zf_zone_rules *rules, const struct zf_geometry *geometry);
 void zf_zone_rules_deinit(struct zf_zone_rules *rules);
+
+/*
+ * Appends empty sequential zones. `zones` has room for all of them and becomes the rules'; the
+ * caller frees what is returned, their former table.
+ */
+struct zf_zone_state *zf_zone_rules_grow(struct zf_zone_rules *rules, struct zf_zone_state *zones,
+					 uint32_t zone_count);
 
 /* After the zones' states were filled in from elsewhere: counts open and active ones. */
 void zf_zone_rules_recount(struct zf_zone_rules *rules);

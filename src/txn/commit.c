@@ -42,10 +42,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 
 	/* No join is held and none begins: this thread alone sees the running transaction. */
-	if (r == 0 && txn->log.freeze) {
+	if (r == 0)
 		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
+	if (r == 0 && txn->log.freeze)
 		txn->log.freeze(txn->log.arg, &txn->super);
-	}
 	if (r == 0)
 		r = zf_alloc_freeze(txn->alloc, txn->path_nodes, &txn->frozen);
 	if (r == 0) {
@@ -101,8 +101,9 @@ static int write_zone_items(struct zf_txn *txn, struct zf_writer *writer)
 	for (uint32_t i = 0; i < txn->frozen->zone_count; i++) {
 		const struct zf_zone_snapshot *shot = &txn->frozen->zones[i];
 		struct zf_key key = ZF_KEY(shot->zone_no, ZF_KEY_ZONE, 0);
-		int r = zf_tree_update(txn->forest, writer, ZF_TREE_ZONE, &key, &shot->item,
-				       sizeof(shot->item));
+		bool is_new = shot->zone_no >= txn->super.zone_count;
+		int r = (is_new ? zf_tree_insert : zf_tree_update)(
+			txn->forest, writer, ZF_TREE_ZONE, &key, &shot->item, sizeof(shot->item));
 
 		if (r < 0)
 			return r;
@@ -170,6 +171,7 @@ static void fill_super(struct zf_txn *txn)
 
 	super->generation = txn->frozen->generation;
 	super->clean = txn->clean;
+	super->zone_count = txn->frozen->zones_total;
 	super->next_ino = txn->frozen_counters[0];
 	super->inode_count = txn->frozen_counters[1];
 	super->next_intent = txn->frozen_counters[2];

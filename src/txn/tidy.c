@@ -67,6 +67,7 @@ static int finish_one_locked(struct zf_txn *txn)
 void zf_txn_settle(struct zf_txn *txn)
 {
 	zf_mutex_lock(&txn->commit_lock);
+	zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
 	while (finish_one_locked(txn) > 0)
 		;
 	zf_mutex_unlock(&txn->commit_lock);
@@ -176,8 +177,14 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	uint32_t zone_no;
 	int r = 0;
 
-	if (zf_alloc_meta_victim(txn->alloc, urgent, &zone_no) < 0)
-		return 0;
+	r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+	if (r == ZF_META_CLOSED) {
+		r = zf_txn_commit(txn, true);
+		if (r == 0)
+			r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+	}
+	if (r != 0)
+		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
 	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
 	if (!buf)
 		return -ENOMEM;

@@ -118,6 +118,12 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 int zf_txn_sync(struct zf_txn *txn);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
+/*
+ * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns 0.
+ * -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors as
+ * of zf_txn_commit(). Caller holds no join.
+ */
+int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
 /* The next commit says that there is nothing to recover (unmount). */
 void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 

@@ -14,7 +14,7 @@ struct zf_txn {
 	struct zf_txn_options options;
 	struct zf_txn_log log; /* functions are NULL: there is none */
 	struct zf_counters counters;
-	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; never changes */
+	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; commit_lock */
 
 	/* The running transaction's; `generation` changes only while no join is held. */
 	struct zf_writer writer;

@@ -369,22 +369,23 @@ static void a_full_device_says_so_and_can_be_emptied(void **state)
 }
 
 /* Whatever way blocks go, the reservations that came with them go too. */
-/* What is promised, without the room that the log's zones have: that shrinks as they are written.
+/*
+ * What is promised, without the room that the zones of the log and of metadata have: that shrinks
+ * as they are written.
  */
 static uint64_t promised(struct data_rig *rig)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
-	struct zf_log_zones log;
 	struct zf_space space;
-	struct zf_zone zone;
 
 	zf_alloc_get_space(alloc, &space);
-	zf_alloc_log_get(alloc, &log);
-	for (unsigned int i = 0; i < 2; i++) {
-		if (log.zone[i] == ZF_SUPER_NO_ZONE)
-			continue;
-		zf_alloc_get_zone(alloc, log.zone[i], &zone);
-		space.reserved -= (uint64_t)(zone.capacity - zone.pointer) << ZF_BLOCK_SHIFT;
+	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(alloc, z, &zone);
+		if (zone.role == ZF_ROLE_LOG || zone.role == ZF_ROLE_META)
+			space.reserved -= (uint64_t)(zone.capacity - zone.pointer)
+					  << ZF_BLOCK_SHIFT;
 	}
 	return space.reserved;
 }

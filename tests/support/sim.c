@@ -72,6 +72,23 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
 	return clone;
 }
 
+void zf_sim_grow(struct zf_sim *sim, uint32_t zone_count)
+{
+	struct zf_zone_state *states = sim_alloc(zone_count * sizeof(*states));
+	uint32_t i = sim->rules.geometry.zone_count;
+
+	assert(zone_count >= i);
+	sim->zones = realloc(sim->zones, zone_count * sizeof(*sim->zones));
+	if (!sim->zones)
+		abort();
+	for (; i < zone_count; i++)
+		sim->zones[i] = sim_zone_new(
+			(uint32_t)(sim->rules.geometry.zone_size / ZF_BLOCK_SIZE));
+	free(zf_zone_rules_grow(&sim->rules, states, zone_count));
+	if (sim->dev)
+		sim->dev->dev.geometry.zone_count = zone_count;
+}
+
 void zf_sim_free(struct zf_sim *sim)
 {
 	if (!sim)
@@ -680,6 +697,13 @@ static void sim_close(struct zf_dev *dev)
 	free(sd);
 }
 
+static int sim_grow(struct zf_dev *dev, uint32_t zone_count)
+{
+	if (zone_count != 0)
+		zf_sim_grow(sim_of(dev), zone_count);
+	return 0;
+}
+
 static const struct zf_dev_ops sim_ops = {
 	.kind = "sim",
 	.submit = sim_submit,
@@ -688,6 +712,7 @@ static const struct zf_dev_ops sim_ops = {
 	.read = sim_read,
 	.report = sim_report,
 	.raise_pointer = sim_raise_pointer,
+	.grow = sim_grow,
 	.close = sim_close,
 };
 

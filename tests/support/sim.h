@@ -53,6 +53,12 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim);
 /* One device at a time. Opening is a power cycle: open zones are closed. */
 int zf_sim_open(struct zf_sim *sim, const struct zf_report *report, struct zf_dev **ret_dev);
 
+/*
+ * More zones, empty ones: at once and durably, with or without a device open on it. Also what
+ * zf_dev_grow() does, if it is to grow to a count; it has no room of itself.
+ */
+void zf_sim_grow(struct zf_sim *sim, uint32_t zone_count);
+
 /* ---- cutting the power ---- */
 
 /* Commands submitted so far. Reads do not count: they change nothing. */

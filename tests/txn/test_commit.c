@@ -283,7 +283,7 @@ static void a_join_waits_for_room_that_was_only_promised_to_another(void **state
 	void *result;
 
 	rig_open(&rig, &rig_tiny, 0);
-	for (unsigned int i = 0; i < 200; i++)
+	for (unsigned int i = 0; i < 180; i++)
 		assert_int_equal(rig_put(&rig, i, 900), 0);
 	/* Nothing is left to be given back by a commit. */
 	for (unsigned int i = 0; i < 10; i++) {

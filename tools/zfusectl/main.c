@@ -10,6 +10,7 @@
 #include "ctl/json.h"
 #include "fallocate.h"
 #include "gc.h"
+#include "grow.h"
 #include "target.h"
 #include "text.h"
 
@@ -65,6 +66,8 @@ static void print_help(void)
 		       commands[i].argument ? commands[i].argument : "", commands[i].help);
 	puts("  gc ACTION [OPTIONS] MOUNTPOINT\n"
 	     "                  reclaim: status, run, pause, resume (gc --help)\n"
+	     "  grow [--size BYTES] TARGET\n"
+	     "                  make the filesystem larger, mounted or not (grow --help)\n"
 	     "  fallocate [OPTIONS] FILE\n"
 	     "                  allocate or zero a range of a file (fallocate --help)");
 	puts("\nOptions:\n"
@@ -278,6 +281,8 @@ int main(int argc, char **argv)
 	/* Their options and their targets are their own. */
 	if (argc > 1 && strcmp(argv[1], "fallocate") == 0)
 		return zf_fallocate_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "grow") == 0)
+		return zf_grow_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "gc") == 0)
 		return zf_gc_main(argc - 1, argv + 1);
 	r = parse(argc, argv, &request);

@@ -2,6 +2,7 @@
 #include "target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "io/image.h"
+#include "superblock/super_format.h"
 
 #define LOCK_WAIT_MS 10000u
 
@@ -32,11 +34,34 @@ static bool has_daemon(const char *path)
 	return r == 0 || r == -EACCES;
 }
 
-static int open_image(const char *path, const struct zf_report *report, struct zf_dev **ret_dev)
+/*
+ * Where the zones of the filesystem on a block device end, by its first superblock record; 0: it
+ * has none. If there are more zones by now, looking from there on just takes longer.
+ */
+static uint64_t find_zones_end(const char *path)
 {
-	const struct zf_image_options options = {.read_only = true, .lock_wait_ms = LOCK_WAIT_MS};
+	struct zf_disk_super disk;
+	struct zf_super super;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : pread(fd, &disk, sizeof(disk), 0);
 
-	return zf_image_open(path, &options, report, ret_dev);
+	if (fd >= 0)
+		close(fd);
+	if (n != sizeof(disk) || zf_super_decode(&disk, 0, NULL, &super) < 0)
+		return 0;
+	return super.zone_size * super.zone_count;
+}
+
+static int open_image(const struct zf_target *target, const struct zf_report *report,
+		      struct zf_dev **ret_dev)
+{
+	const struct zf_image_options options = {
+		.read_only = !target->writing,
+		.lock_wait_ms = LOCK_WAIT_MS,
+		.search_from = target->writing ? find_zones_end(target->path) : 0,
+	};
+
+	return zf_image_open(target->path, &options, report, ret_dev);
 }
 
 /* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it.
@@ -50,7 +75,7 @@ static int choose(struct zf_target *target, const struct stat *st, bool any_file
 	}
 	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) {
 		bool inside = !S_ISBLK(st->st_mode) && has_daemon(target->path);
-		int r = open_image(target->path, inside ? NULL : target->report, &target->dev);
+		int r = open_image(target, inside ? NULL : target->report, &target->dev);
 
 		target->mounted = inside && r == -ENODEV;
 		return target->mounted ? 0 : r;
@@ -81,9 +106,9 @@ static int open_ring(struct zf_target *target)
 	return 0;
 }
 
-static int mount_read_only(struct zf_target *target)
+static int mount(struct zf_target *target)
 {
-	const struct zf_mount_options options = {.read_only = true};
+	const struct zf_mount_options options = {.read_only = !target->writing};
 	int r = zf_fs_mount(target->dev, &options, target->report, &target->fs);
 
 	if (r < 0)
@@ -94,10 +119,10 @@ static int mount_read_only(struct zf_target *target)
 
 /* ---- what the commands use ---- */
 
-int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
-		   struct zf_target *ret_target)
+static int open_target(const char *path, bool any_file, bool writing,
+		       const struct zf_report *report, struct zf_target *ret_target)
 {
-	struct zf_target target = {.path = path, .report = report};
+	struct zf_target target = {.path = path, .report = report, .writing = writing};
 	struct stat st;
 	int r;
 
@@ -115,12 +140,33 @@ int zf_target_open(const char *path, bool any_file, const struct zf_report *repo
 	return 0;
 }
 
+int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
+		   struct zf_target *ret_target)
+{
+	return open_target(path, any_file, false, report, ret_target);
+}
+
+int zf_target_open_writing(const char *path, const struct zf_report *report,
+			   struct zf_target *ret_target)
+{
+	return open_target(path, false, true, report, ret_target);
+}
+
 void zf_target_close(struct zf_target *target)
 {
 	zf_fs_abandon(target->fs);
 	zf_ring_close(target->ring);
 	zf_dev_close(target->dev);
 	*target = (struct zf_target){0};
+}
+
+/* An error of before is the one that counts. */
+static int unmount(struct zf_target *target, int error)
+{
+	int r = target->fs ? zf_fs_unmount(target->fs) : 0;
+
+	target->fs = target->source.fs = NULL;
+	return error < 0 ? error : r;
 }
 
 static int run_on_device(struct zf_target *target, const struct zf_report_command *command,
@@ -131,11 +177,14 @@ static int run_on_device(struct zf_target *target, const struct zf_report_comman
 	int r = 0;
 
 	*ret_message = NULL;
-	if (command->need == ZF_NEED_FS && !target->fs && target->source.super)
-		r = mount_read_only(target);
+	if ((command->need == ZF_NEED_FS || command->need == ZF_NEED_WRITING) && !target->fs &&
+	    target->source.super)
+		r = mount(target);
 	if (r < 0)
 		return r;
 	r = zf_report_run(command, &target->source, args, &result);
+	if (command->need == ZF_NEED_WRITING)
+		r = unmount(target, r);
 	if (r == 0) {
 		*ret_result = result;
 		return 0;

@@ -11,7 +11,8 @@ struct zf_target {
 	bool mounted; /* a daemon answers for `path` */
 	uint64_t ino; /* of `path`, if mounted */
 
-	/* Not mounted: the device, open read-only. */
+	/* Not mounted: the device, open read-only unless `writing`. */
+	bool writing;
 	struct zf_dev *dev;
 	struct zf_ring *ring;
 	struct zf_fs *fs;
@@ -24,9 +25,15 @@ struct zf_target {
  */
 int zf_target_open(const char *path, bool any_file, const struct zf_report *report,
 		   struct zf_target *ret_target);
+/*
+ * The same for a command that changes the filesystem. A block device is opened even though it was
+ * made larger.
+ */
+int zf_target_open_writing(const char *path, const struct zf_report *report,
+			   struct zf_target *ret_target);
 void zf_target_close(struct zf_target *target);
 
-/* Runs a command there, mounting the device read-only if it needs that. Errors are reported. */
+/* Runs a command there, mounting the device if it needs that. Errors are reported. */
 int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
 		  struct json_object *args, struct json_object **ret_result);
 

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How full it is: what a user could write if all garbage came back, and how much of that is ready.
+ *
+ * Garbage comes back by moving what is live beside it, so in the end all zones of data are full of
+ * live bytes but for the one that is filled last. What is free then is what df shows, and who is
+ * refused more than that waits for nothing (P5).
+ */
+#include "alloc/alloc_internal.h"
+
+/* A zone in so many may be held ready by the background, within these bounds. */
+#define TARGET_SHARE 64u
+#define TARGET_MIN   1u
+#define TARGET_MAX   8u
+
+/* Blocks. */
+struct count {
+	uint64_t total, live, in_place, dead, garbage, free;
+	uint32_t coming, movable;
+	uint64_t movable_live; /* in the movable zones */
+	uint32_t streams;      /* of data, with garbage: movable too, if they are closed */
+	uint64_t streams_live;
+	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint64_t meta_used;
+};
+
+static bool is_in_place(const struct zf_zone *zone)
+{
+	return zone->role == ZF_ROLE_OVERWRITE;
+}
+
+static bool is_coming(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return alloc->zones[zone_no].resetting || zf_alloc_holds_nothing_locked(alloc, zone_no);
+}
+
+/*
+ * What is on its way to a zone is going to be live there. Of what reclaim moves that is live as yet
+ * where it comes from: it counts once.
+ */
+static void count_movable(const struct zf_zone *zone, struct count *count)
+{
+	uint64_t used = zone->live + (zone->role == ZF_ROLE_COLD ? 0 : zone->pending);
+
+	used = zf_min_u64(used, zone->capacity);
+	count->movable++;
+	count->movable_live += used;
+	count->dead += used - zone->live;
+	count->garbage += zone->capacity - used;
+}
+
+static bool is_data_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return zone_no == alloc->data_zone[ZF_ROLE_HOT] ||
+	       zone_no == alloc->data_zone[ZF_ROLE_COLD];
+}
+
+static void count_stream(const struct zf_zone *zone, struct count *count)
+{
+	uint64_t used = zf_min_u64(zone->live + (uint64_t)zone->pending, zone->pointer);
+
+	count->free += zone->capacity - zone->pointer;
+	count->dead += used - zone->live;
+	count->garbage += zone->pointer - used;
+	if (zone->pointer > used) {
+		count->streams++;
+		count->streams_live += used;
+	}
+}
+
+static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return zone_no == alloc->meta_zone[0] || zone_no == alloc->meta_zone[1];
+}
+
+/* What emptying it costs is not given back. */
+static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
+		       struct count *count)
+{
+	uint64_t live = (uint64_t)zone->live + zone->system_live;
+	uint64_t used = live + zf_alloc_meta_move_costs_locked(alloc);
+
+	if (zone->stuck || zone->unusable || used >= zone->capacity)
+		return false;
+	count->meta++;
+	count->meta_used += used;
+	count->dead += used - live;
+	count->garbage += zone->capacity - used;
+	return true;
+}
+
+static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct count *count)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+	uint64_t live = zone->live + zone->system_live;
+
+	if (zone->unusable && live == 0)
+		return;
+	count->total += zone->capacity;
+	count->live += live;
+	if (is_in_place(zone)) {
+		count->in_place += zone->pointer - live;
+	} else if (is_coming(alloc, zone_no)) {
+		count->garbage += zone->capacity;
+	} else if (zf_alloc_is_movable_locked(alloc, zone_no)) {
+		count_movable(zone, count);
+	} else if (is_data_stream(alloc, zone_no)) {
+		count_stream(zone, count);
+	} else if (zone->role != ZF_ROLE_META || is_meta_stream(alloc, zone_no) ||
+		   !count_meta(alloc, zone, count)) {
+		count->dead += zone->pointer - live;
+		count->free += zone->capacity - zone->pointer;
+	}
+	count->coming += is_coming(alloc, zone_no);
+}
+
+static struct count count_all(const struct zf_alloc *alloc)
+{
+	struct count count = {0};
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		count_zone(alloc, z, &count);
+	return count;
+}
+
+/* ---- when all garbage has come back ---- */
+
+static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
+{
+	return from > blocks ? from - blocks : 0;
+}
+
+static uint64_t stream_dead(const struct zf_alloc *alloc, enum zf_role role)
+{
+	const struct zf_zone *zone;
+
+	if (alloc->data_zone[role] == NO_ZONE)
+		return 0;
+	zone = &alloc->zones[alloc->data_zone[role]];
+	return sub_blocks(zone->pointer, zone->live + (uint64_t)zone->pending);
+}
+
+/*
+ * Of each copy the open zone is closed and emptied into the next one, where its garbage is worth
+ * that (zf_alloc_meta_victim): so it has room for all but what is live.
+ */
+static uint64_t nodes_then(const struct zf_alloc *alloc)
+{
+	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
+
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		const struct zf_zone *zone;
+		uint64_t used;
+
+		if (alloc->meta_zone[c] == NO_ZONE)
+			return 0;
+		zone = &alloc->zones[alloc->meta_zone[c]];
+		used = (uint64_t)zone->live + zone->system_live;
+		if (zone->pointer < used + 2 * costs)
+			return 0;
+		least = zf_min_u64(least, (zone->capacity - used - costs) / alloc->node_blocks);
+	}
+	return least;
+}
+
+/* All that can be moved is in the COLD stream, one zone after the other; nodes likewise. */
+static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count,
+				     bool streams_too)
+{
+	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
+	uint64_t moved = count->movable_live, per_zone = capacity_blocks(alloc), zones = 0;
+	uint32_t cold = alloc->data_zone[ZF_ROLE_COLD];
+
+	/* That is there already, and counts where it comes from. */
+	if (cold != NO_ZONE)
+		moved = sub_blocks(moved, alloc->zones[cold].pending);
+	room.empty += count->coming + count->movable;
+	if (streams_too) {
+		moved += count->streams_live;
+		room.empty += count->streams;
+		room.hot = stream_dead(alloc, ZF_ROLE_HOT) ? 0 : room.hot;
+		room.cold = stream_dead(alloc, ZF_ROLE_COLD) ? 0 : room.cold;
+	}
+	if (moved > room.cold)
+		zones = (moved - room.cold + per_zone - 1) / per_zone;
+	room.cold += zones * per_zone - moved;
+	zones += (count->meta_used + per_zone - 1) / per_zone;
+	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
+	room.nodes = zf_max_u64(room.nodes, nodes_then(alloc));
+	/* The first zone of data to come back is reclaim's. */
+	if (room.empty > alloc->empty_count)
+		room.cold_zones = 1;
+	return room;
+}
+
+/* Those that a reservation leaves room for. */
+static uint64_t data_nodes(const struct zf_alloc *alloc)
+{
+	return alloc->tail_max + (alloc->data_nodes ? alloc->data_nodes : alloc->nodes_kept);
+}
+
+static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_room *room,
+			     uint64_t items)
+{
+	uint64_t blocks = zf_alloc_normal_blocks_locked(alloc, room);
+
+	/* What joins were promised they give back. */
+	return zf_min_u64(sub_blocks(blocks, zf_alloc_item_blocks_locked(alloc, items)),
+			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
+}
+
+/* Streams are closed if that helps: where metadata is what is short of room, it may not. */
+static uint64_t available(const struct zf_alloc *alloc, const struct count *count, uint64_t items)
+{
+	struct zf_data_room room = room_then(alloc, count, true);
+	struct zf_data_room other = room_then(alloc, count, false);
+
+	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
+}
+
+bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
+{
+	struct count count;
+	struct zf_data_room room;
+	bool could;
+
+	zf_mutex_lock(&alloc->lock);
+	count = count_all(alloc);
+	room = room_then(alloc, &count, true);
+	if (data_blocks > 0)
+		could = data_blocks <= available(alloc, &count, items);
+	else
+		could = zf_alloc_item_blocks_locked(alloc, items) <=
+			zf_alloc_normal_blocks_locked(alloc, &room);
+	zf_mutex_unlock(&alloc->lock);
+	return could;
+}
+
+void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
+{
+	uint64_t available_blocks, kept;
+	struct count count;
+
+	zf_mutex_lock(&alloc->lock);
+	count = count_all(alloc);
+	available_blocks = available(alloc, &count, 0);
+	kept = alloc->kept_blocks;
+	zf_mutex_unlock(&alloc->lock);
+	*ret_space = (struct zf_space){
+		.total = count.total << ZF_BLOCK_SHIFT,
+		.live = count.live << ZF_BLOCK_SHIFT,
+		.in_place = count.in_place << ZF_BLOCK_SHIFT,
+		.unusable = count.dead << ZF_BLOCK_SHIFT,
+		.reclaimable = count.garbage << ZF_BLOCK_SHIFT,
+		.free = count.free << ZF_BLOCK_SHIFT,
+		.reserved = sub_blocks(count.free + count.garbage, available_blocks)
+			    << ZF_BLOCK_SHIFT,
+		.kept = kept << ZF_BLOCK_SHIFT,
+		.available = available_blocks << ZF_BLOCK_SHIFT,
+	};
+}
+
+/* ---- how much is ready ---- */
+
+uint32_t zf_alloc_default_target(uint32_t zone_count)
+{
+	uint32_t zones = zone_count / TARGET_SHARE;
+
+	return zones < TARGET_MIN ? TARGET_MIN : zones > TARGET_MAX ? TARGET_MAX : zones;
+}
+
+void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->reclaim_target = zones;
+	zf_mutex_unlock(&alloc->lock);
+}
+
+void zf_alloc_recount_locked(struct zf_alloc *alloc)
+{
+	alloc->tally.stale = true;
+}
+
+void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	if (alloc->tally.stale)
+		return;
+	if (zone->live == 0 || live == 0)
+		zf_alloc_recount_locked(alloc);
+	else if (zf_alloc_is_victim_locked(alloc, zone_no))
+		alloc->tally.garbage += (uint64_t)zone->live - live;
+}
+
+static void tally_locked(struct zf_alloc *alloc)
+{
+	struct zf_tally tally = {0};
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+
+		tally.zones += !zone->unusable && zone->role != ZF_ROLE_META &&
+			       !is_in_place(zone) && !zf_alloc_is_log_locked(alloc, z);
+		tally.coming += is_coming(alloc, z);
+		if (zf_alloc_is_victim_locked(alloc, z))
+			tally.garbage += zone->capacity - zone->live;
+	}
+	alloc->tally = tally;
+}
+
+void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
+{
+	uint32_t kept;
+
+	zf_mutex_lock(&alloc->lock);
+	if (alloc->tally.stale)
+		tally_locked(alloc);
+	*ret_room = (struct zf_reclaim_room){
+		.zones = alloc->tally.zones,
+		.coming = alloc->tally.coming,
+		.target = KEPT_FOR_RECLAIM + 1 + alloc->reclaim_target,
+		.low = KEPT_FOR_RECLAIM + 1,
+		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
+	};
+	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
+	       zf_alloc_kept_for_log_locked(alloc);
+	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */
+	ret_room->empty = (uint32_t)sub_blocks(alloc->empty_count, kept) +
+			  (KEPT_FOR_RECLAIM - zf_alloc_kept_for_reclaim_locked(alloc));
+	zf_mutex_unlock(&alloc->lock);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commit that makes a filesystem larger: its zone tree gets an item for each new zone, and its
+ * superblock their number.
+ *
+ * Items are otherwise only changed in place, and the tail of a commit has a bound that is the
+ * trees' size. Here both trees grow: the bound first, and once it is over it is what they are.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "txn/system_nodes.h"
+#include "txn/txn_internal.h"
+
+/* An item of a zone with its key takes less than this; leaves are at least half full. */
+#define ITEM_BYTES 128u
+
+/* The most nodes that so many items at the end of the tree may add to it: leaves, those above. */
+static unsigned int nodes_for(const struct zf_txn *txn, uint32_t items)
+{
+	unsigned int leaves = items / (txn->super.node_size / 2 / ITEM_BYTES) + 1;
+
+	return leaves + leaves / 8 + 3;
+}
+
+/* What a commit needs from now on. */
+static void measure(struct zf_txn *txn)
+{
+	struct zf_node_ptr root;
+	uint8_t level;
+
+	zf_tree_get_root(txn->forest, ZF_TREE_ZONE, &root, &level);
+	txn->path_nodes = level + 1u;
+	/* If they cannot all be read, the bound that was good enough for this commit stays. */
+	(void)zf_system_nodes_count(txn->forest, txn->alloc, false);
+}
+
+static int grow_locked(struct zf_txn *txn, uint32_t zone_count)
+{
+	int r = zf_alloc_grow(txn->alloc, zone_count,
+			      nodes_for(txn, zone_count - txn->super.zone_count));
+
+	if (r < 0)
+		return r;
+	txn->path_nodes++; /* in case the root is split */
+	r = zf_txn_freeze(txn);
+	if (r == 0)
+		r = zf_txn_write(txn);
+	if (r == 0)
+		r = zf_txn_finish(txn);
+	if (r == 0)
+		measure(txn);
+	return r;
+}
+
+int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count)
+{
+	int r;
+
+	zf_txn_lock_commit(txn);
+	r = zf_txn_error(txn) ? -EROFS : 0;
+	if (r == 0 && zone_count > txn->super.zone_count)
+		r = grow_locked(txn, zone_count);
+	zf_mutex_unlock(&txn->commit_lock);
+	return r;
+}

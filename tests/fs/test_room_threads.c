@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Slowing down and waiting for room, with the background at work. */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/falloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "fs/data_rig.h"
+#include "fs/inode.h"
+
+#define BLOCK	UINT64_C(4096)
+#define WRITERS 4u
+
+static const struct data_rig_options small = {
+	.threads = true,
+	.seed = 1,
+	.zone_count = 32,
+	.zone_size = 1 << 20,
+	.commit_ms = 50,
+	.dirty_bytes = 4 << 20,
+};
+
+static uint8_t buf[1 << 20];
+
+/* ---- slowing down ---- */
+
+/* A third of the device, and then every other block of it again: garbage is everywhere. */
+static void make_garbage(struct data_rig *rig)
+{
+	uint64_t ino = data_rig_make(rig, "file"), len = 10 << 20;
+
+	for (uint64_t at = 0; at < len; at += sizeof(buf))
+		data_rig_write(rig, ino, at, buf, sizeof(buf));
+	data_rig_sync(rig);
+	for (uint64_t at = 0; at < len; at += 2 * BLOCK)
+		data_rig_allocate(rig, ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, BLOCK);
+	data_rig_sync(rig);
+}
+
+/* As if reclaim wanted more than there can be. */
+static void want_much(struct data_rig *rig)
+{
+	zf_alloc_set_reclaim_target(zf_fs_alloc(rig->fs), 1000);
+	zf_room_look(rig->fs);
+}
+
+static void writers_wait_only_where_reclaim_can_help(void **state)
+{
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &small);
+	/* Nothing is garbage: waiting would be for nothing. */
+	want_much(&rig);
+	assert_int_equal(rig.fs->room.cost_ns, 0);
+	zf_reclaim_pause(rig.fs, true);
+	make_garbage(&rig);
+	zf_room_look(rig.fs);
+	assert_int_equal(rig.fs->room.cost_ns, 0);
+	zf_reclaim_pause(rig.fs, false);
+	zf_room_look(rig.fs);
+	assert_true(rig.fs->room.cost_ns > 0);
+	/* There is as much as is wanted. */
+	zf_alloc_set_reclaim_target(zf_fs_alloc(rig.fs), 0);
+	zf_room_look(rig.fs);
+	assert_int_equal(rig.fs->room.cost_ns, 0);
+	data_rig_deinit(&rig);
+}
+
+static void a_write_waits_a_tenth_of_a_second_at_most(void **state)
+{
+	struct data_rig_options options = small;
+	struct zf_reclaim_stats stats;
+	struct data_rig rig;
+	uint64_t began, took;
+
+	(void)state;
+	options.commit_ms = 100000; /* nobody looks */
+	data_rig_init(&rig, &options);
+	zf_reclaim_pause(rig.fs, true);
+	make_garbage(&rig);
+	zf_reclaim_pause(rig.fs, false);
+	want_much(&rig);
+	assert_true(rig.fs->room.cost_ns > 0);
+	/* Who may not wait is let through as long as it is for less than a millisecond, and then
+	 * not. */
+	atomic_store(&rig.fs->room.cost_ns, 100000);
+	atomic_store(&rig.fs->room.looked_ns, UINT64_MAX / 2);
+	for (unsigned int i = 0; i < 9; i++)
+		assert_int_equal(zf_room_pace(rig.fs, 1, false), 0);
+	while (zf_room_pace(rig.fs, 1, false) == 0)
+		;
+	assert_int_equal(zf_room_pace(rig.fs, 100, false), -EAGAIN);
+	began = zf_room_now_ns();
+	assert_int_equal(zf_room_pace(rig.fs, 1000000, true), 0);
+	took = zf_room_now_ns() - began;
+	assert_in_range(took, 90000000, 400000000);
+	zf_reclaim_get_stats(rig.fs, &stats);
+	assert_true(stats.waits > 0 && stats.wait_ns >= 90000000);
+	data_rig_deinit(&rig);
+}
+
+/* ---- many writers on a nearly full device ---- */
+
+#define FILE_BYTES (UINT64_C(4) << 20)
+#define WRITES	   3000u
+
+struct writer {
+	struct data_rig *rig;
+	uint64_t ino;
+	struct zf_rng rng;
+	uint64_t longest_ns, over_200_ms;
+	int error;
+	uint8_t bytes[FILE_BYTES / BLOCK]; /* what each block is full of */
+};
+
+static void write_block(struct writer *writer, uint64_t block, uint8_t value)
+{
+	const struct zf_ctx ctx = {.may_wait = true};
+	uint64_t began = zf_room_now_ns(), took;
+	uint8_t bytes[BLOCK];
+	ssize_t r;
+
+	memset(bytes, value, sizeof(bytes));
+	r = zf_fs_write(writer->rig->fs, &ctx, writer->ino, block * BLOCK, bytes, BLOCK, 0);
+	took = zf_room_now_ns() - began;
+	writer->longest_ns = zf_max_u64(writer->longest_ns, took);
+	writer->over_200_ms += took > 200000000;
+	if (r != (ssize_t)BLOCK)
+		writer->error = (int)r;
+	writer->bytes[block] = value;
+}
+
+static void *run_writer(void *arg)
+{
+	struct writer *writer = arg;
+	uint64_t blocks = FILE_BYTES / BLOCK;
+
+	for (uint64_t i = 0; i < blocks; i++)
+		write_block(writer, i, 1);
+	for (unsigned int i = 0; i < WRITES && !writer->error; i++)
+		write_block(writer, zf_rng_below(&writer->rng, blocks),
+			    (uint8_t)zf_rng_below(&writer->rng, 256));
+	return NULL;
+}
+
+static void expect_written(struct writer *writer)
+{
+	uint8_t bytes[BLOCK];
+
+	for (uint64_t i = 0; i < FILE_BYTES / BLOCK; i++) {
+		assert_int_equal(zf_fs_read(writer->rig->fs, &writer->rig->ctx, writer->ino,
+					    i * BLOCK, bytes, BLOCK),
+				 BLOCK);
+		for (unsigned int b = 0; b < BLOCK; b++)
+			assert_int_equal(bytes[b], writer->bytes[i]);
+	}
+}
+
+/* Four files take all there is but a few zones, and are overwritten at random, three times over. */
+static void writers_go_on_when_it_is_nearly_full(void **state)
+{
+	struct writer *writers = calloc(WRITERS, sizeof(*writers));
+	struct data_rig_options options = small;
+	struct zf_reclaim_stats stats;
+	pthread_t threads[WRITERS];
+	struct data_rig rig;
+	char name[16];
+
+	(void)state;
+	assert_non_null(writers);
+	data_rig_init(&rig, &options);
+	for (unsigned int i = 0; i < WRITERS; i++) {
+		snprintf(name, sizeof(name), "file %u", i);
+		writers[i] = (struct writer){.rig = &rig, .ino = data_rig_make(&rig, name)};
+		zf_rng_seed(&writers[i].rng, i);
+		assert_int_equal(pthread_create(&threads[i], NULL, run_writer, &writers[i]), 0);
+	}
+	for (unsigned int i = 0; i < WRITERS; i++) {
+		pthread_join(threads[i], NULL);
+		if (writers[i].error)
+			fail_msg("writer %u: %s", i, strerror(-writers[i].error));
+		print_message("longest %" PRIu64 " ms, %" PRIu64 " over 200 ms\n",
+			      writers[i].longest_ns / 1000000, writers[i].over_200_ms);
+	}
+	zf_reclaim_get_stats(rig.fs, &stats);
+	print_message("%" PRIu64 " waits, %" PRIu64 " ms, %" PRIu64 " victims\n", stats.waits,
+		      stats.wait_ns / 1000000, stats.victims);
+	assert_true(stats.victims > 0);
+	data_rig_sync(&rig);
+	for (unsigned int i = 0; i < WRITERS; i++)
+		expect_written(&writers[i]);
+	data_rig_deinit(&rig);
+	free(writers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writers_wait_only_where_reclaim_can_help),
+		cmocka_unit_test(a_write_waits_a_tenth_of_a_second_at_most),
+		cmocka_unit_test(writers_go_on_when_it_is_nearly_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

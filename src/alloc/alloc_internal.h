@@ -78,8 +78,8 @@ struct zf_alloc {
 	bool counts_resets;  /* the device tells how often each zone was reset */
 	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
 
-	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
-	struct zf_zone *zones; /* never moves: pointers into it are taken without the lock */
+	struct zf_mutex lock;	     /* ZF_RANK_ALLOC; everything below */
+	struct zf_zone *zones;	     /* never moves: pointers into it are taken without the lock */
 	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
 	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
@@ -228,6 +228,8 @@ uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
 /* Sets a zone aside for it again, if metadata can spare one. */
 void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
+/* Could the stream do without its zone? What was promised in it needs another one then. */
+bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 /* A zone of data that can be emptied by moving what is live in it, if not just now. */
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* One that can be now, or is. */

@@ -22,9 +22,7 @@ struct count {
 	uint64_t total, live, in_place, dead, garbage, free;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t streams;      /* of data, with garbage: movable too, if they are closed */
-	uint64_t streams_live;
-	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint32_t meta;	       /* of metadata, with garbage that is worth it */
 	uint64_t meta_used;
 };
 
@@ -66,10 +64,6 @@ static void count_stream(const struct zf_zone *zone, struct count *count)
 	count->free += zone->capacity - zone->pointer;
 	count->dead += used - zone->live;
 	count->garbage += zone->pointer - used;
-	if (zone->pointer > used) {
-		count->streams++;
-		count->streams_live += used;
-	}
 }
 
 static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
@@ -134,14 +128,22 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
-static uint64_t stream_dead(const struct zf_alloc *alloc, enum zf_role role)
+/* Garbage in the open zone of the stream comes back if that is closed, and moved like others. */
+static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data_room *room,
+		       uint64_t *stream_room, uint64_t *moved)
 {
 	const struct zf_zone *zone;
+	uint64_t used;
 
-	if (alloc->data_zone[role] == NO_ZONE)
-		return 0;
+	if (alloc->data_zone[role] == NO_ZONE || !zf_alloc_can_close_locked(alloc, role))
+		return;
 	zone = &alloc->zones[alloc->data_zone[role]];
-	return sub_blocks(zone->pointer, zone->live + (uint64_t)zone->pending);
+	used = zone->live + (uint64_t)zone->pending;
+	if (zone->pointer <= used)
+		return;
+	*moved += used;
+	*stream_room = 0;
+	room->empty++;
 }
 
 /*
@@ -168,7 +170,7 @@ static uint64_t nodes_then(const struct zf_alloc *alloc)
 }
 
 /* All that can be moved is in the COLD stream, one zone after the other; nodes likewise. */
-static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count,
+static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
@@ -180,10 +182,8 @@ static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct 
 		moved = sub_blocks(moved, alloc->zones[cold].pending);
 	room.empty += count->coming + count->movable;
 	if (streams_too) {
-		moved += count->streams_live;
-		room.empty += count->streams;
-		room.hot = stream_dead(alloc, ZF_ROLE_HOT) ? 0 : room.hot;
-		room.cold = stream_dead(alloc, ZF_ROLE_COLD) ? 0 : room.cold;
+		close_then(alloc, ZF_ROLE_HOT, &room, &room.hot, &moved);
+		close_then(alloc, ZF_ROLE_COLD, &room, &room.cold, &moved);
 	}
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
@@ -214,7 +214,7 @@ static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_
 }
 
 /* Streams are closed if that helps: where metadata is what is short of room, it may not. */
-static uint64_t available(const struct zf_alloc *alloc, const struct count *count, uint64_t items)
+static uint64_t available(struct zf_alloc *alloc, const struct count *count, uint64_t items)
 {
 	struct zf_data_room room = room_then(alloc, count, true);
 	struct zf_data_room other = room_then(alloc, count, false);

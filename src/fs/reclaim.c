@@ -371,28 +371,46 @@ static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes)
 	return bytes > 2 * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
 }
 
-/*
- * A commit for each zone that comes back, however many victims that takes; and for several, if that
- * is what the commit itself takes.
- */
-static int make_room_locked(struct zf_fs *fs)
+/* However many victims a zone that comes back takes; or several, if the commit takes as much. */
+static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity, gained = 0;
-	struct zf_reclaim_room before, after;
-	int r = 1, collected;
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
+	int r = 1;
 
-	zf_alloc_reclaim_room(fs->alloc, &before);
-	while (r > 0 && (gained < zone || !is_worth_a_commit(fs, gained))) {
+	*ret_gained = 0;
+	while (r > 0 && (*ret_gained < zone || !is_worth_a_commit(fs, *ret_gained))) {
 		uint64_t gain = 0;
 
 		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
-		gained += gain << ZF_BLOCK_SHIFT;
+		*ret_gained += gain << ZF_BLOCK_SHIFT;
 	}
+	return r;
+}
+
+static uint32_t empty_zones(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(fs->alloc, &room);
+	return room.empty;
+}
+
+/* As few commits as will do. */
+static int make_room_locked(struct zf_fs *fs)
+{
+	uint32_t before = empty_zones(fs);
+	uint64_t gained;
+	int r = empty_victims(fs, &gained), collected;
+
 	if (r == -EROFS)
 		return r;
 	collected = zf_txn_collect(fs->txn);
-	zf_alloc_reclaim_room(fs->alloc, &after);
-	if (gained > 0 || after.empty > before.empty)
+	/* The zone to move to may have been among those that have come back only now. */
+	if (r == -ENOSPC && gained == 0 && collected == 0) {
+		r = empty_victims(fs, &gained);
+		collected = zf_txn_collect(fs->txn);
+	}
+	if (gained > 0 || empty_zones(fs) > before)
 		return 1;
 	return r == -ENOSPC || r == 0 ? collected : r;
 }

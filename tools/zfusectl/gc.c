@@ -250,12 +250,13 @@ static int run_now(struct zf_target *target, const struct request *request,
 		   struct json_object **ret_result)
 {
 	struct run run = {.target = target, .request = request};
-	int r = ask(target, "gc_status", NULL, false, &run.before), settled;
+	int r, settled;
 
+	catch_signals();
+	r = ask(target, "gc_status", NULL, false, &run.before);
 	if (r < 0)
 		return r;
 	run.now = json_object_get(run.before);
-	catch_signals();
 	r = take_victims(&run);
 	settled = settle(&run);
 	*ret_result = describe_run(&run);
@@ -338,7 +339,7 @@ static void print_run(struct json_object *result)
 	uint64_t victims = zf_text_u64(result, "victims");
 	char size[ZF_TEXT_SIZE_MAX];
 
-	if (victims == 0)
+	if (victims == 0 && !interrupted)
 		puts("no zone was worth it");
 	else
 		printf("%" PRIu64 " of %" PRIu64 " zones emptied, %s moved\n",

@@ -350,6 +350,18 @@ int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need)
 	return r;
 }
 
+int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need)
+{
+	uint64_t gain;
+	int r;
+
+	if (!zf_mutex_trylock(&fs->reclaim.lock))
+		return -EBUSY;
+	r = one_locked(fs, need, &gain);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
 int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 {
 	uint64_t gain;

@@ -167,13 +167,20 @@ static int swap_parts(struct run *run)
 	return r;
 }
 
+static void let_others(struct zf_reclaim *reclaim)
+{
+	if (!reclaim->copied)
+		return;
+	zf_mutex_unlock(&reclaim->lock);
+	reclaim->copied(reclaim->copied_arg);
+	zf_mutex_lock(&reclaim->lock);
+}
+
 static int end_batch(struct run *run)
 {
-	struct zf_reclaim *reclaim = &run->fs->reclaim;
 	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
 
-	if (reclaim->copied)
-		reclaim->copied(reclaim->copied_arg);
+	let_others(&run->fs->reclaim);
 	/* Of a batch that failed in part the rest is good. */
 	swapped = swap_parts(run);
 	zf_move_end(&run->move);

@@ -59,7 +59,7 @@ struct zf_reclaim {
 	atomic_bool stopping; /* the victim of now is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
-	/* For tests without threads: between copying and swapping, no lock held but `lock`. */
+	/* For tests without threads: what others do between copying and swapping. No lock is held. */
 	void (*copied)(void *arg);
 	void *copied_arg;
 };

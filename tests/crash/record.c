@@ -11,12 +11,13 @@
 #include "base/bits.h"
 #include "explore.h"
 #include "fs/format.h"
+#include "fs/inode.h"
 
 #define KIB UINT64_C(1024)
 
 /* Of records with operations at random; and what is free in the end. */
 #define CROWDED_PERCENT	 15u
-#define CROWDED_LEFT_MAX (192 * KIB)
+#define CROWDED_LEFT_MAX (384 * KIB)
 
 bool explore_verbose;
 
@@ -353,34 +354,24 @@ static bool run_next(struct runner *runner)
 	return ok && !record->infeasible && runner->left > 0;
 }
 
-/* Without threads, who waits for room would wait for the reclaim that he runs beside. */
-static bool has_room(const struct record *record)
-{
-	struct zf_space space;
-
-	zf_alloc_get_space(zf_fs_alloc(record->workload.fs), &space);
-	return space.available > space.total / 4;
-}
-
-static bool may_run_beside(const struct zf_op *op)
-{
-	return op->kind != OP_STEP && op->kind != OP_RECLAIM;
-}
-
 /* Copied, and not swapped yet. The reclaim counts as over: nobody sees anything of it. */
 static void run_beside(void *arg)
 {
 	struct runner *runner = arg;
 	struct record *record = runner->record;
+	struct zf_reclaim *reclaim = &record->workload.fs->reclaim;
 
+	/* Some make room by a reclaim of their own. */
+	reclaim->copied = NULL;
 	if (record->count == runner->reclaim)
 		record->count++;
-	while (runner->beside > 0 && has_room(record) && draw_next(runner) &&
-	       may_run_beside(&record->ops[record->count])) {
+	while (runner->beside > 0 && draw_next(runner) &&
+	       record->ops[record->count].kind != OP_RECLAIM) {
 		runner->beside--;
 		if (!run_next(runner))
 			runner->beside = 0;
 	}
+	reclaim->copied = run_beside;
 }
 
 static bool run_ops(struct record *record, struct source *source)

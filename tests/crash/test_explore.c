@@ -15,8 +15,8 @@ static void a_name_is_read_as_it_was_written(void **state)
 {
 	static const char *const names[] = {"1", "7:3:0", "18446744073709551615:4:1000:2:63",
 					    "5/2/360000:1:2:3:4:5:2001"};
-	static const char *const none[] = {"",	  "a",	   "1:2", "1:2:3:",
-					   "1/2", "1/0/5", "1:2:3:4:5:6:7:8:9"};
+	static const char *const none[] = {
+		"", "a", "1:2", "1:2:3:", "1/2", "1/0/5", "1:2:3:4:5:6:7:8:9"};
 	char text[CUT_NAME_TEXT_MAX];
 	struct cut_name name;
 
@@ -100,7 +100,9 @@ static void sequences_with_a_reclaim_move_something(void **state)
 
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		const struct record_options options = {
-			.name = {.seed = seed, .length = 1, .number = sequence_draw_reclaim(seed, 1)}};
+			.name = {.seed = seed,
+				 .length = 1,
+				 .number = sequence_draw_reclaim(seed, 1)}};
 
 		moved += reclaimed_by(&options, &crowded).moved > 0;
 	}
@@ -117,7 +119,6 @@ static void operations_at_random_reclaim(void **state)
 
 	for (options.name.seed = 1; options.name.seed <= 50; options.name.seed++) {
 		struct zf_reclaim_stats stats = reclaimed_by(&options, &crowded);
-		fprintf(stderr, "%lu: crowded %d victims %lu emptied %lu moved %lu changed %lu waits %lu\n", options.name.seed, crowded, stats.victims, stats.emptied, stats.moved, stats.changed, stats.waits);
 
 		moved += stats.moved > 0;
 		if (crowded)

@@ -227,6 +227,12 @@ static void a_trailer_is_found_where_the_device_ended(void **state)
 	assert_int_equal(zf_dev_grow(dev, 0), 0);
 	reopen_from(0);
 	expect_zones(39);
+	/* Not one of before, though it is nearer to where the search begins. */
+	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, true), 0);
+	set_size(60 * ZONE_SIZE);
+	reopen_from(ZONES * ZONE_SIZE);
+	expect_zones(39);
+	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + BLOCK);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

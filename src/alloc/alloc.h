@@ -472,8 +472,11 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
 
 /*
  * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live
- * nodes that is no stream's. `urgent`: any that gives something back. -ENOENT: none worth it.
+ * nodes that is no stream's. `urgent`: any that gives something back; and when there is none, the
+ * open streams end in the running transaction if they are worth it: ZF_META_CLOSED, ask again after
+ * a commit. -ENOENT: none worth it.
  */
+#define ZF_META_CLOSED 1
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 /* With fewer dead nodes than this no zone is worth emptying. */
 uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);

@@ -160,8 +160,15 @@ bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_n
 uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
 /* The same if there were so many empty zones. */
 uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
-/* Empty zones that metadata must have, beside what it leaves alone, to have room for so many. */
-uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes);
+/*
+ * Ends the open streams if each has that much garbage, in blocks, and there is room to go on
+ * elsewhere. Returns whether it did.
+ */
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
+/* Nodes that the open streams have room for: as many as the shortest. */
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);
+/* Blocks that emptying a metadata zone costs besides what is live in it. */
+uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc);
 
 void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
 
@@ -193,6 +200,7 @@ struct zf_data_room {
 	uint64_t hot, cold;  /* blocks that the streams have room for */
 	uint32_t empty;	     /* zones */
 	uint32_t cold_zones; /* of these: what metadata and users leave to reclaim */
+	uint64_t nodes;	     /* that metadata's streams have room for */
 };
 /* The most blocks, items included, that a NORMAL caller could reserve there. */
 uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,

@@ -159,7 +159,7 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc)
 }
 
 /* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
-static uint64_t meta_move_costs(const struct zf_alloc *alloc)
+uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
 
@@ -171,7 +171,7 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
 	uint64_t blocks;
 
 	zf_mutex_lock(&alloc->lock);
-	blocks = meta_move_costs(alloc);
+	blocks = zf_alloc_meta_move_costs_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return (blocks + alloc->node_blocks - 1) / alloc->node_blocks;
 }
@@ -185,11 +185,12 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
 	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
+	bool closed = false;
 
 	zf_mutex_lock(&alloc->lock);
 	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
 	 */
-	costs = meta_move_costs(alloc);
+	costs = zf_alloc_meta_move_costs_locked(alloc);
 	if (urgent)
 		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
@@ -214,7 +215,11 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 		    zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
 	if (!urgent && alloc->empty_count + coming > watermark && written < 2 * live + 4 * per_zone)
 		best = NO_ZONE;
+	if (best == NO_ZONE && urgent)
+		closed = zf_alloc_close_streams_locked(alloc, 2 * costs);
 	zf_mutex_unlock(&alloc->lock);
+	if (closed)
+		return ZF_META_CLOSED;
 	if (best == NO_ZONE)
 		return -ENOENT;
 	*ret_zone_no = best;

@@ -89,7 +89,9 @@ uint64_t zf_alloc_blocks_beside_nodes_locked(const struct zf_alloc *alloc,
 					     const struct zf_data_room *room, uint64_t nodes)
 {
 	uint64_t used = alloc->reserved_blocks + zf_alloc_kept_claim_locked(alloc);
-	uint64_t keep = room->cold_zones + zf_alloc_zones_for_nodes_locked(alloc, nodes);
+	uint64_t per_zone = capacity_blocks(alloc) / alloc->node_blocks;
+	uint64_t zones = (sub_blocks(nodes, room->nodes) + per_zone - 1) / per_zone;
+	uint64_t keep = room->cold_zones + zones * alloc->copies;
 
 	if (room->empty < keep)
 		return 0;
@@ -103,6 +105,7 @@ struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc)
 		.cold = zf_alloc_stream_room_locked(alloc, ZF_ROLE_COLD),
 		.empty = alloc->empty_count,
 		.cold_zones = zf_alloc_cold_zones_locked(alloc),
+		.nodes = zf_alloc_nodes_in_streams_locked(alloc),
 	};
 }
 

@@ -20,6 +20,8 @@ struct count {
 	uint64_t movable_live; /* in the movable zones */
 	uint32_t streams;      /* of data, with garbage: movable too, if they are closed */
 	uint64_t streams_live;
+	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint64_t meta_used;
 };
 
 static bool is_in_place(const struct zf_zone *zone)
@@ -66,6 +68,27 @@ static void count_stream(const struct zf_zone *zone, struct count *count)
 	}
 }
 
+static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return zone_no == alloc->meta_zone[0] || zone_no == alloc->meta_zone[1];
+}
+
+/* What emptying it costs is not given back. */
+static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
+		       struct count *count)
+{
+	uint64_t live = (uint64_t)zone->live + zone->system_live;
+	uint64_t used = live + zf_alloc_meta_move_costs_locked(alloc);
+
+	if (zone->stuck || zone->unusable || used >= zone->capacity)
+		return false;
+	count->meta++;
+	count->meta_used += used;
+	count->dead += used - live;
+	count->garbage += zone->capacity - used;
+	return true;
+}
+
 static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct count *count)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -83,7 +106,8 @@ static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct co
 		count_movable(zone, count);
 	} else if (is_data_stream(alloc, zone_no)) {
 		count_stream(zone, count);
-	} else {
+	} else if (zone->role != ZF_ROLE_META || is_meta_stream(alloc, zone_no) ||
+		   !count_meta(alloc, zone, count)) {
 		count->dead += zone->pointer - live;
 		count->free += zone->capacity - zone->pointer;
 	}
@@ -116,7 +140,30 @@ static uint64_t stream_dead(const struct zf_alloc *alloc, enum zf_role role)
 	return sub_blocks(zone->pointer, zone->live + (uint64_t)zone->pending);
 }
 
-/* All that can be moved is in the COLD stream, one zone after the other. */
+/*
+ * Of each copy the open zone is closed and emptied into the next one, where its garbage is worth
+ * that (zf_alloc_meta_victim): so it has room for all but what is live.
+ */
+static uint64_t nodes_then(const struct zf_alloc *alloc)
+{
+	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
+
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		const struct zf_zone *zone;
+		uint64_t used;
+
+		if (alloc->meta_zone[c] == NO_ZONE)
+			return 0;
+		zone = &alloc->zones[alloc->meta_zone[c]];
+		used = (uint64_t)zone->live + zone->system_live;
+		if (zone->pointer < used + 2 * costs)
+			return 0;
+		least = zf_min_u64(least, (zone->capacity - used - costs) / alloc->node_blocks);
+	}
+	return least;
+}
+
+/* All that can be moved is in the COLD stream, one zone after the other; nodes likewise. */
 static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
@@ -137,7 +184,9 @@ static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct 
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
 	room.cold += zones * per_zone - moved;
-	room.empty = (uint32_t)sub_blocks(room.empty, zones);
+	zones += (count->meta_used + per_zone - 1) / per_zone;
+	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
+	room.nodes = zf_max_u64(room.nodes, nodes_then(alloc));
 	/* The first zone of data to come back is reclaim's. */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;

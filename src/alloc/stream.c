@@ -192,8 +192,7 @@ static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
 	return blocks / alloc->node_blocks;
 }
 
-/* Nodes that the open streams have room for: as many as the shortest. */
-static uint64_t nodes_in_streams(const struct zf_alloc *alloc)
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -217,7 +216,7 @@ uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t e
 	if (empty_count > keeps)
 		empties = empty_count - keeps;
 	return empties / alloc->copies * nodes_in(alloc, capacity_blocks(alloc)) +
-	       nodes_in_streams(alloc);
+	       zf_alloc_nodes_in_streams_locked(alloc);
 }
 
 uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
@@ -225,14 +224,34 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
 }
 
-uint32_t zf_alloc_zones_for_nodes_locked(const struct zf_alloc *alloc, uint64_t nodes)
+/* All of them, and after that there is room for a tail, and to move what is live into. */
+static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
 {
-	uint64_t open = nodes_in_streams(alloc);
 	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
+	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
 
-	if (nodes <= open)
-		return 0;
-	return (uint32_t)((nodes - open + per_zone - 1) / per_zone) * alloc->copies;
+	for (unsigned int c = 0; c < alloc->copies; c++) {
+		const struct zf_zone *zone;
+
+		if (alloc->meta_zone[c] == NO_ZONE)
+			return false;
+		zone = &alloc->zones[alloc->meta_zone[c]];
+		if (zone->pointer < zone->live + zone->system_live + garbage_min)
+			return false;
+	}
+	return room >= alloc->promised_nodes + alloc->tail_max + per_zone;
+}
+
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
+{
+	if (!can_close_streams(alloc, garbage_min))
+		return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		if (prepare_stream(alloc, c) < 0)
+			return false;
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		close_stream(alloc, c);
+	return true;
 }
 
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)

@@ -41,13 +41,13 @@ static void add_part(struct json_object *result, const char *key, uint64_t bytes
 	zf_json_add_u64(result, key, bytes);
 }
 
-static void add_parts(struct json_object *result, const struct zf_space *space, uint64_t metadata,
-		      uint64_t reclaimable)
+static void add_parts(struct json_object *result, const struct zf_space *space, uint64_t metadata)
 {
-	uint64_t left = space->total;
+	uint64_t left = space->total, reclaimable;
 
 	metadata = zf_min_u64(metadata, space->live);
-	reclaimable = zf_min_u64(reclaimable, space->available);
+	/* What is kept back has the rest of it. */
+	reclaimable = zf_min_u64(space->reclaimable, space->available);
 	zf_json_add_u64(result, "total", space->total);
 	add_part(result, "live_data", space->live - metadata, &left);
 	add_part(result, "live_metadata", metadata, &left);
@@ -65,7 +65,6 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	struct json_object *result = json_object_new_object(), *zones;
 	struct zf_statfs statfs;
 	struct zf_space space;
-	struct zf_reclaim_room room;
 	uint64_t metadata;
 	int r = zf_fs_statfs(source->fs, &statfs);
 
@@ -76,8 +75,7 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	}
 	zones = count_roles(alloc, &metadata);
 	zf_alloc_get_space(alloc, &space);
-	zf_alloc_reclaim_room(alloc, &room);
-	add_parts(result, &space, metadata, room.reclaimable);
+	add_parts(result, &space, metadata);
 	zf_json_add_u64(result, "available", space.available);
 	zf_json_add_u64(result, "unusable", space.unusable);
 	zf_json_add_u64(result, "inodes", statfs.files - statfs.files_free);

@@ -223,8 +223,22 @@ static unsigned int verify_all(struct zf_move *move)
 
 /* ---- appending ---- */
 
+/* A zone whose end is being written is active until it is: the next one may have to wait for that.
+ */
+static void wait_until_written(struct zf_move *move, struct batch *batch)
+{
+	wait_for_all(batch);
+	for (unsigned int i = 0; i < move->write_count; i++) {
+		struct zf_move_write *write = &move->writes[i];
+
+		if (write->request.io.result == 0 && !write->ended && !write->grant.written)
+			zf_alloc_append_written(move->fs->alloc, &write->grant);
+	}
+}
+
 /* As much of blocks [place, place + count) of buf as fits into the zone. */
-static int add_write(struct zf_move *move, unsigned int place, unsigned int count)
+static int add_write(struct zf_move *move, struct batch *batch, unsigned int place,
+		     unsigned int count)
 {
 	struct zf_move_write *write;
 
@@ -240,7 +254,8 @@ static int add_write(struct zf_move *move, unsigned int place, unsigned int coun
 			break;
 		if (r != -EAGAIN || round == ROUNDS_MAX)
 			return r == -EAGAIN ? -ENOSPC : r;
-		/* Another zone has to be finished first. */
+		/* Or another zone has to be finished. */
+		wait_until_written(move, batch);
 		r = zf_txn_tidy(move->fs->txn, true);
 		if (r < 0)
 			return r;
@@ -272,7 +287,7 @@ static int begin_writes(struct zf_move *move, struct batch *batch, unsigned int 
 	unsigned int end = place + count;
 
 	while (place < end) {
-		int r = add_write(move, place, end - place);
+		int r = add_write(move, batch, place, end - place);
 
 		if (r < 0) {
 			zf_alloc_unreserve_cold(move->fs->alloc, end - place);

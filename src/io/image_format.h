@@ -6,11 +6,12 @@
  *     | zone 0 | zone 1 | ...    | zone table, 32 B a zone | 4 KiB | ... | 4 KiB |
  *                                zone_size * zone_count                          image_size
  *
- * The header is the last block, where it is found without knowing anything, and is written once. In
- * a file the state block lies directly before it; on a block device that is larger than needed a
- * gap remains. Table and state change while the image is in use, through a shared mapping: the
- * kernel keeps what was stored when the process is killed, at whichever instruction that was.
- * So every change that must be atomic ends in one aligned 8-byte store.
+ * The header is the last block, where it is found without knowing anything, and is written anew
+ * only to make the image larger (io/image_grow.c), which may leave a gap before the table. In a
+ * file the state block lies directly before it; on a block device that is larger than needed a gap
+ * remains. Table and state change while the image is in use, through a shared mapping: the kernel
+ * keeps what was stored when the process is killed, at whichever instruction that was. So every
+ * change that must be atomic ends in one aligned 8-byte store.
  *
  * A zone has two slots, and its slot in use is the valid one with the higher reset count:
  *
@@ -44,7 +45,7 @@ struct zf_image_header {
 	struct zf_le32 flags;	 /* ZF_IMAGE_ROTATIONAL */
 	uint8_t uuid[16]; /* seeds the other checks: an older image's table in the same place */
 	struct zf_le64 image_size; /* truncated, or grown: bytes from 0 to the end of this block */
-	struct zf_le64 table_offset; /* bytes: zone_size * zone_count */
+	struct zf_le64 table_offset; /* bytes, at least zone_size * zone_count */
 	struct zf_le64 zone_size;
 	struct zf_le64 zone_capacity;
 	struct zf_le32 zone_count;

@@ -177,8 +177,14 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	uint32_t zone_no;
 	int r = 0;
 
-	if (zf_alloc_meta_victim(txn->alloc, urgent, &zone_no) < 0)
-		return 0;
+	r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+	if (r == ZF_META_CLOSED) {
+		r = zf_txn_commit(txn, true);
+		if (r == 0)
+			r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+	}
+	if (r != 0)
+		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
 	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
 	if (!buf)
 		return -ENOMEM;

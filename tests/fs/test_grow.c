@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A filesystem that becomes larger: full, in use, cut off at every command, under threads. The
- * devices grow at once; what an image does is in tests/io/test_image_grow.c.
+ * A filesystem that becomes larger, full or in use. Its device grows at once: what an image does is
+ * in tests/io/test_image_grow.c.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc/alloc.h"
 #include "fs/data_rig.h"
-#include "txn/txn.h"
 
 #define BLOCK 4096u
 
@@ -254,167 +251,6 @@ static void random_operations_while_it_grows(void **state)
 	}
 }
 
-/* ---- at every cut ---- */
-
-#define CUT_FROM 20u
-#define CUT_TO	 90u
-
-/* Appends, syncs, and grows twice. Returns when something fails. */
-static void append_and_grow(struct data_rig *rig, uint64_t ino, struct zf_rng *rng,
-			    uint64_t *synced, uint64_t *begun, uint32_t *grown)
-{
-	for (unsigned int n = 0; n < 70; n++) {
-		size_t len = 1 + zf_rng_below(rng, 30000);
-
-		if (n == 20 || n == 40) {
-			uint32_t count = n == 20 ? CUT_FROM + 5 : CUT_TO;
-
-			if (zf_fs_grow(rig->fs, count) < 0)
-				return;
-			*grown = count;
-		}
-		data_rig_fill(1, *begun, buf, len);
-		*begun += len;
-		if (zf_fs_write(rig->fs, &rig->ctx, ino, *begun - len, buf, len, 0) != (ssize_t)len)
-			return;
-		if (zf_rng_chance(rng, 60)) {
-			if (zf_fs_fsync(rig->fs, &rig->ctx, ino, true) < 0)
-				return;
-			*synced = *begun;
-		} else if (zf_rng_chance(rng, 30) && zf_fs_step(rig->fs) < 0) {
-			return;
-		}
-	}
-}
-
-static bool cut_at(uint64_t seed, uint64_t n)
-{
-	const struct data_rig_options options = {.seed = seed,
-						 .node_size = 4096,
-						 .zone_size = 32 * BLOCK,
-						 .append_limit = 16 * BLOCK,
-						 .zone_count = CUT_FROM};
-	uint64_t ino, synced = 0, begun = 0, size;
-	uint32_t grown = CUT_FROM, count;
-	struct data_rig rig;
-	struct zf_rng rng;
-	bool cut;
-
-	data_rig_init(&rig, &options);
-	zf_rng_seed(&rng, seed);
-	ino = data_rig_make(&rig, "file");
-	data_rig_sync(&rig);
-	rig.errors_expected = true;
-	zf_sim_set_cut(rig.sim, zf_sim_commands(rig.sim) + n);
-	append_and_grow(&rig, ino, &rng, &synced, &begun, &grown);
-	cut = zf_sim_is_cut(rig.sim);
-	data_rig_crash(&rig);
-	count = zone_count(&rig);
-	assert_true(count == CUT_FROM || count == CUT_FROM + 5 || count == CUT_TO);
-	assert_true(count >= grown);
-	size = data_rig_size(&rig, ino);
-	assert_true(size >= synced && size <= begun);
-	if (size > 0)
-		data_rig_expect(&rig, ino, 1, 0, size);
-	assert_int_equal(zf_fs_grow(rig.fs, CUT_TO), 0);
-	data_rig_write_pattern(&rig, ino, 1, size, 300000);
-	data_rig_remount(&rig);
-	assert_int_equal(zone_count(&rig), CUT_TO);
-	data_rig_expect(&rig, ino, 1, 0, size + 300000);
-	data_rig_deinit(&rig);
-	return cut;
-}
-
-static void a_cut_at_any_command_leaves_the_old_size_or_the_new(void **state)
-{
-	(void)state;
-	for (uint64_t seed = 1; seed <= 6; seed++) {
-		uint64_t n = 1;
-
-		while (cut_at(seed, n))
-			n++;
-		print_message("seed %lu: %lu cuts\n", (unsigned long)seed, (unsigned long)n);
-		assert_true(n > 50);
-	}
-}
-
-/* ---- under threads ---- */
-
-#define WORKERS 4u
-
-struct worker {
-	struct data_rig *rig;
-	uint64_t ino;
-	unsigned int number, failures;
-	uint64_t size;
-	atomic_bool *stop;
-};
-
-static void *work(void *arg)
-{
-	struct worker *w = arg;
-	const struct zf_ctx ctx = {.may_wait = true};
-	uint8_t *bytes = malloc(64 * BLOCK);
-	uint64_t turn = 0;
-
-	while (!atomic_load(w->stop)) {
-		uint64_t at = turn++ * 7919 % 512 * BLOCK;
-		size_t len = (1 + turn % 64) * BLOCK;
-
-		data_rig_fill(w->number, at, bytes, len);
-		w->failures +=
-			zf_fs_write(w->rig->fs, &ctx, w->ino, at, bytes, len, 0) != (ssize_t)len;
-		if (at + len > w->size)
-			w->size = at + len;
-		if (turn % 5 == 0)
-			w->failures += zf_fs_fsync(w->rig->fs, &ctx, w->ino, true) < 0;
-	}
-	free(bytes);
-	return NULL;
-}
-
-static void it_grows_while_threads_write(void **state)
-{
-	const struct data_rig_options options = {
-		.threads = true,
-		.seed = 9,
-		.zone_count = 48,
-		.zone_size = 256 * BLOCK,
-		.dirty_bytes = 4 << 20,
-		.commit_ms = 20,
-	};
-	struct worker workers[WORKERS];
-	pthread_t threads[WORKERS];
-	struct data_rig rig;
-	atomic_bool stop = false;
-
-	(void)state;
-	data_rig_init(&rig, &options);
-	for (unsigned int i = 0; i < WORKERS; i++) {
-		char name[] = {(char)('a' + i), '\0'};
-
-		workers[i] = (struct worker){.rig = &rig,
-					     .ino = data_rig_make(&rig, name),
-					     .number = i + 1,
-					     .stop = &stop};
-		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-	}
-	for (uint32_t count = 49; count <= 600; count += 1 + count / 10) {
-		assert_int_equal(zf_fs_grow(rig.fs, count), 0);
-		assert_int_equal(zone_count(&rig), count);
-		assert_true(total(&rig) == (count - 2) * 256 * (uint64_t)BLOCK);
-	}
-	atomic_store(&stop, true);
-	for (unsigned int i = 0; i < WORKERS; i++) {
-		pthread_join(threads[i], NULL);
-		assert_int_equal(workers[i].failures, 0);
-	}
-	data_rig_remount(&rig);
-	for (unsigned int i = 0; i < WORKERS; i++)
-		assert_int_equal(data_rig_size(&rig, workers[i].ino), workers[i].size);
-	data_rig_deinit(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,8 +260,6 @@ int main(void)
 		cmocka_unit_test(a_tiny_full_filesystem_becomes_huge),
 		cmocka_unit_test(what_is_written_in_new_zones_is_garbage),
 		cmocka_unit_test(random_operations_while_it_grows),
-		cmocka_unit_test(a_cut_at_any_command_leaves_the_old_size_or_the_new),
-		cmocka_unit_test(it_grows_while_threads_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

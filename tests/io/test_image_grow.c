@@ -398,6 +398,27 @@ static void a_longer_file_opens_and_grows_to_its_end(void **state)
 	use_grown(GROWN);
 }
 
+/* The header stays at the end of the file, and moves no more. */
+static void a_longer_file_is_filled_step_by_step(void **state)
+{
+	if (getxattr(path, SIZE_XATTR, NULL, 0) < 0)
+		skip();
+	fill();
+	close_image();
+	assert_int_equal(truncate(path, (off_t)GROWN_SIZE), 0);
+	assert_int_equal(open_image(path, &no_wait), 0);
+	for (uint32_t count = ZONES + 1; count <= GROWN; count += 6) {
+		assert_int_equal(zf_dev_grow(dev, count), 0);
+		assert_int_equal(file_size(path), GROWN_SIZE);
+		reopen();
+		expect_filled(count);
+	}
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	assert_int_equal(file_size(path), GROWN_SIZE);
+	expect_filled(GROWN);
+	use_grown(GROWN);
+}
+
 /* The table is larger than a zone: the new one would begin within the old one. */
 static void a_table_never_moves_onto_itself(void **state)
 {
@@ -667,6 +688,7 @@ int main(void)
 		TEST(what_cannot_be_is_refused_in_words),
 		TEST(the_former_trailer_gives_its_space_back),
 		TEST(a_longer_file_opens_and_grows_to_its_end),
+		TEST(a_longer_file_is_filled_step_by_step),
 		TEST(a_table_never_moves_onto_itself),
 		TEST(lower_bounds_stay_lower_bounds),
 		TEST(bytes_in_the_middle_of_an_empty_zone_do_no_harm),

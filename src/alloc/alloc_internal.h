@@ -104,6 +104,7 @@ struct zf_alloc {
 	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
 	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
 	uint32_t reclaim_target; /* zones, besides the least */
+	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
@@ -182,6 +183,10 @@ void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint3
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
 			      uint32_t *ret_zone_no);
 
+/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
+/* The most blocks that emptying a zone of data would give back. */
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
 /* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
 

@@ -22,8 +22,7 @@
 
 /* ---- victims ---- */
 
-/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
-static bool can_spare(const struct zf_alloc *alloc)
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
 {
 	return zf_alloc_node_room_locked(alloc) >=
 	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
@@ -75,6 +74,16 @@ static bool can_begin(const struct zf_alloc *alloc, uint32_t zone_no)
 	return zf_alloc_is_victim_locked(alloc, zone_no) && !zone->reclaimed && !zone->passed_over;
 }
 
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
+{
+	uint32_t best = 0;
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		if (can_begin(alloc, z))
+			best = (uint32_t)zf_max_u64(best, gain(&alloc->zones[z]));
+	return best;
+}
+
 static void begin(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	alloc->zones[zone_no].reclaimed = true;
@@ -118,7 +127,7 @@ bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role)
 	alloc->data_zone[role] = NO_ZONE;
 	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
 	r = alloc->empty_count >= zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) &&
-	    (zf_alloc_node_room_locked(alloc) >= node_room || can_spare(alloc));
+	    (zf_alloc_node_room_locked(alloc) >= node_room || zf_alloc_can_spare_locked(alloc));
 	alloc->data_zone[role] = zone_no;
 	return r;
 }
@@ -222,8 +231,8 @@ void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc)
 	if (alloc->cold_zone)
 		return;
 	alloc->cold_zone = true;
-	alloc->cold_zone =
-		alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) && can_spare(alloc);
+	alloc->cold_zone = alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) &&
+			   zf_alloc_can_spare_locked(alloc);
 }
 
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
@@ -247,7 +256,8 @@ static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
 
 	if (zones > 0 && alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + zones)
 		return false;
-	return zf_alloc_node_room_locked(alloc) >= node_room_before || can_spare(alloc);
+	return zf_alloc_node_room_locked(alloc) >= node_room_before ||
+	       zf_alloc_can_spare_locked(alloc);
 }
 
 int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks)

@@ -12,6 +12,10 @@
 #define TARGET_SHARE 64u
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
+/* But so many times the zones that a commit takes ... */
+#define COMMIT_GIVES 4u
+/* ... unless that is more than a zone in so many. */
+#define MOST_SHARE 8u
 
 /* Blocks. */
 struct count {
@@ -331,6 +335,15 @@ static void tally_locked(struct zf_alloc *alloc)
 	alloc->tally = tally;
 }
 
+/* Zones that so many commits as those of late take; no more than an eighth of all. */
+static uint32_t zones_of_commits(const struct zf_alloc *alloc, uint64_t commits)
+{
+	uint64_t per_zone = capacity_blocks(alloc);
+	uint64_t zones = (commits * alloc->commit_blocks + per_zone - 1) / per_zone;
+
+	return (uint32_t)zf_min_u64(zones, alloc->zone_count / MOST_SHARE);
+}
+
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
 {
 	uint32_t kept;
@@ -341,10 +354,13 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 	*ret_room = (struct zf_reclaim_room){
 		.zones = alloc->tally.zones,
 		.coming = alloc->tally.coming,
-		.target = KEPT_FOR_RECLAIM + 1 + alloc->reclaim_target,
-		.low = KEPT_FOR_RECLAIM + 1,
+		.low = KEPT_FOR_RECLAIM + 1 + zones_of_commits(alloc, 1),
+		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
 	};
+	ret_room->target =
+		ret_room->low +
+		(uint32_t)zf_max_u64(alloc->reclaim_target, zones_of_commits(alloc, COMMIT_GIVES));
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
 	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */

@@ -25,9 +25,10 @@
 #include "io/memory.h"
 #include "superblock/ring.h"
 
-#define LOOK_EVERY 64u /* operations */
-#define EPOCH_NS   INT64_C(1700000000000000000)
-#define CALL_NS	   1000000 /* that the clock without threads goes on with each write */
+#define LOOK_EVERY	64u /* operations */
+#define EPOCH_NS	INT64_C(1700000000000000000)
+#define LOOKS_OF_A_ZONE 4u	/* by reclaim, while it is written */
+#define CALL_NS		1000000 /* that the clock without threads goes on with each write */
 
 enum load_kind {
 	UNIFORM,
@@ -38,7 +39,7 @@ enum load_kind {
 
 static struct {
 	uint64_t size, zone, capacity, cache, dirty, commit_bytes, seed;
-	uint32_t max_active;
+	uint32_t max_active, target;
 	double full, turnovers, theta;
 	enum load_kind load;
 	const char *load_name, *image;
@@ -114,6 +115,9 @@ static void mount(void)
 	must(zf_fs_mount(dev, &mount_options, &report, &fs), "mount");
 	age_user_init(&user, fs, options.seed);
 	user.commit_bytes = options.threads ? 0 : options.commit_bytes;
+	user.reclaim_bytes = options.threads ? 0 : options.zone / LOOKS_OF_A_ZONE;
+	if (options.target > 0)
+		zf_alloc_set_reclaim_target(zf_fs_alloc(fs), options.target);
 }
 
 static uint64_t check(void)
@@ -286,7 +290,8 @@ static void usage(FILE *to)
 		    "[--image FILE]\n"
 		    "           [--cache 512M] [--dirty 64M] [--full PERCENT] [--load "
 		    "uniform|zipf[:0.99]|seq|mix]\n"
-		    "           [--turnovers N] [--seed N] [--commit-bytes 300M | --threads] "
+		    "           [--turnovers N] [--seed N] [--target ZONES] [--commit-bytes 300M | "
+		    "--threads] "
 		    "[--format text|json]\n");
 }
 
@@ -368,6 +373,9 @@ static void parse_option(int option, const char *value)
 	case 't':
 		options.turnovers = number_of(value);
 		break;
+	case 'g':
+		options.target = (uint32_t)number_of(value);
+		break;
 	case 'r':
 		options.seed = strtoull(value, NULL, 0);
 		break;
@@ -401,6 +409,7 @@ static void parse(int argc, char **argv)
 		{"full", required_argument, NULL, 'f'},
 		{"load", required_argument, NULL, 'l'},
 		{"turnovers", required_argument, NULL, 't'},
+		{"target", required_argument, NULL, 'g'},
 		{"seed", required_argument, NULL, 'r'},
 		{"commit-bytes", required_argument, NULL, 'b'},
 		{"threads", no_argument, NULL, 'T'},

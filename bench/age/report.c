@@ -64,8 +64,10 @@ static void print_json(const struct age_period *period, const struct numbers *n,
 	printf(", \"p50_ms\": %.4f, \"p99_ms\": %.4f, \"p999_ms\": %.4f, \"max_ms\": %.4f, "
 	       "\"stalls\": %" PRIu64,
 	       n->p50, n->p99, n->p999, n->max, t->latency.over);
-	printf(", \"empty_low\": %u, \"room_low\": %u, \"meta_zones\": %u", period->sight.empty_low,
-	       period->sight.room_low, period->sight.meta_zones_max);
+	printf(", \"empty_low\": %u, \"room_low\": %u, \"meta_zones\": %u, \"meta_live_bytes\": "
+	       "%" PRIu64,
+	       period->sight.empty_low, period->sight.room_low, period->sight.meta_zones_max,
+	       period->sight.meta_live_max);
 	printf(", \"read_bytes\": %" PRIu64 ", \"resets\": %" PRIu64 ", \"flushes\": %" PRIu64
 	       ", \"commits\": %" PRIu64 ", \"commit_ms\": %.1f, \"cpu_s\": %.3f, \"wall_s\": %.3f",
 	       t->read_bytes, t->resets, t->flushes, t->commits, (double)t->commit_ns / 1e6,
@@ -87,23 +89,25 @@ static void print_text(const struct age_period *period, const struct numbers *n,
 		snprintf(ratio, sizeof(ratio), "%.2f", n->cleaning / n->greedy);
 	}
 	printf("%-8s %3u %7.2f %6.2f %6.2f %6.2f %6.3f %6.3f %6s %6s %8.3f %8.3f %8.2f %8.1f "
-	       "%5" PRIu64 " %5u %5u %5u %7" PRIu64 " %7.1f %7.1f\n",
+	       "%5" PRIu64 " %5u %5u %5u %6.1f %7" PRIu64 " %7.1f %7.1f\n",
 	       period->name, period->number, (double)t->user_bytes / (1 << 30), n->data, n->meta,
 	       n->all, n->used, n->used_with_spare, greedy, ratio, n->p50, n->p99, n->p999, n->max,
 	       t->latency.over, period->sight.empty_low, period->sight.room_low,
-	       period->sight.meta_zones_max, t->commits, t->cpu_s, t->wall_s);
+	       period->sight.meta_zones_max, (double)period->sight.meta_live_max / (1 << 20),
+	       t->commits, t->cpu_s, t->wall_s);
 }
 
 void age_report_head(bool json)
 {
 	if (json)
 		return;
-	printf("%12s %7s %20s %13s %13s %35s %5s %17s %7s %15s\n", "", "user", "written per byte",
-	       "live of zones", "greedy clean.", "ms of a write", "over", "zones: low, meta", "",
-	       "seconds");
-	printf("%12s %7s %6s %6s %6s %6s %6s %6s %6s %8s %8s %8s %8s %5s %5s %5s %5s %7s %7s %7s\n",
+	printf("%12s %7s %20s %13s %13s %35s %5s %24s %7s %15s\n", "", "user", "written per byte",
+	       "live of zones", "greedy clean.", "ms of a write", "over", "zones: low, meta (live)",
+	       "", "seconds");
+	printf("%12s %7s %6s %6s %6s %6s %6s %6s %6s %8s %8s %8s %8s %5s %5s %5s %5s %6s %7s %7s "
+	       "%7s\n",
 	       "", "GiB", "data", "meta", "all", "data", "+spare", "", "ratio", "p50", "p99",
-	       "p99.9", "max", "200ms", "empty", "room", "max", "commits", "cpu", "wall");
+	       "p99.9", "max", "200ms", "empty", "room", "max", "MiB", "commits", "cpu", "wall");
 }
 
 void age_report_period(const struct age_period *period, bool uniform, bool json)

@@ -89,6 +89,7 @@ void age_look(struct zf_fs *fs, struct age_sight *sight)
 	uint32_t empty = 0, meta = 0;
 	struct zf_reclaim_room room;
 	double spare = 0;
+	uint64_t meta_live = 0;
 
 	for (uint32_t z = 2; z < zf_alloc_zone_count(alloc); z++) {
 		struct zf_zone zone;
@@ -96,6 +97,7 @@ void age_look(struct zf_fs *fs, struct age_sight *sight)
 		zf_alloc_get_zone(alloc, z, &zone);
 		empty += zone.role == ZF_ROLE_NONE && zone.pointer == 0;
 		meta += zone.role == ZF_ROLE_META;
+		meta_live += zone.role == ZF_ROLE_META ? zone.live : 0;
 		if (zone.role == ZF_ROLE_HOT || zone.role == ZF_ROLE_COLD) {
 			sight->live += zone.live;
 			sight->written += zone.capacity;
@@ -107,6 +109,7 @@ void age_look(struct zf_fs *fs, struct age_sight *sight)
 	sight->looks++;
 	sight->empty_low = (uint32_t)zf_min_u64(sight->empty_low, empty);
 	sight->room_low = (uint32_t)zf_min_u64(sight->room_low, room.empty);
+	sight->meta_live_max = zf_max_u64(sight->meta_live_max, meta_live << ZF_BLOCK_SHIFT);
 	sight->meta_zones_max = (uint32_t)zf_max_u64(sight->meta_zones_max, meta);
 }
 
@@ -117,6 +120,7 @@ void age_sight_add(struct age_sight *sight, const struct age_sight *more)
 	sight->room_low = (uint32_t)zf_min_u64(sight->room_low, more->room_low);
 	sight->live += more->live;
 	sight->written += more->written;
+	sight->meta_live_max = zf_max_u64(sight->meta_live_max, more->meta_live_max);
 	sight->spare += more->spare;
 	sight->meta_zones_max = (uint32_t)zf_max_u64(sight->meta_zones_max, more->meta_zones_max);
 }

@@ -28,6 +28,7 @@ struct age_sight {
 	double live;	    /* sums over the looks: see age_utilisation() */
 	double written, spare;
 	uint32_t meta_zones_max;
+	uint64_t meta_live_max; /* bytes of nodes */
 };
 
 void age_totals_get(struct zf_fs *fs, const struct age_user *user,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "fs/reclaim.h"
 
 void age_user_init(struct age_user *user, struct zf_fs *fs, uint64_t seed)
 {
@@ -64,7 +65,21 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-int age_operated(struct age_user *user)
+/* What a thread does while the user goes on. */
+static int reclaim(struct age_user *user)
+{
+	int r;
+
+	if (user->reclaim_bytes == 0 || user->bytes - user->reclaimed < user->reclaim_bytes)
+		return 0;
+	user->reclaimed = user->bytes;
+	do
+		r = zf_reclaim_in_peace(user->fs);
+	while (r > 0);
+	return r == -ENOSPC ? 0 : r;
+}
+
+static int commit(struct age_user *user)
 {
 	bool due = user->commit_bytes > 0 && user->bytes - user->committed >= user->commit_bytes;
 	int r;
@@ -74,6 +89,13 @@ int age_operated(struct age_user *user)
 	user->committed = user->bytes;
 	r = zf_fs_step(user->fs);
 	return r < 0 ? r : 0;
+}
+
+int age_operated(struct age_user *user)
+{
+	int r = reclaim(user);
+
+	return r < 0 ? r : commit(user);
 }
 
 static int write_piece(struct age_user *user, uint64_t ino, uint64_t offset, uint64_t len)

@@ -22,13 +22,14 @@ struct age_user {
 	struct zf_ctx ctx;
 	uint64_t seed;
 	struct age_random random;
-	uint32_t version;	       /* the last one given to what was written */
-	uint64_t commit_bytes;	       /* 0: never, the filesystem has threads */
+	uint32_t version;	/* the last one given to what was written */
+	uint64_t commit_bytes;	/* 0: never, the filesystem has threads */
+	uint64_t reclaim_bytes; /* after so many reclaim looks whether it is wanted; 0: never */
 	bool (*commit_due)(void *arg); /* asked after each operation; NULL: never */
 	void *commit_arg;
-	uint64_t bytes, calls;	      /* written so far */
-	uint64_t committed;	      /* `bytes` at the last commit */
-	struct age_histogram latency; /* of zf_fs_write() */
+	uint64_t bytes, calls;	       /* written so far */
+	uint64_t committed, reclaimed; /* `bytes` at the last commit, at the last look */
+	struct age_histogram latency;  /* of zf_fs_write() */
 	uint8_t piece[AGE_PIECE];
 };
 

@@ -78,8 +78,8 @@ struct zf_alloc {
 	bool counts_resets;  /* the device tells how often each zone was reset */
 	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
 
-	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
-	struct zf_zone *zones; /* never moves: pointers into it are taken without the lock */
+	struct zf_mutex lock;	     /* ZF_RANK_ALLOC; everything below */
+	struct zf_zone *zones;	     /* never moves: pointers into it are taken without the lock */
 	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
 	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
@@ -104,6 +104,7 @@ struct zf_alloc {
 	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
 	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
 	uint32_t reclaim_target; /* zones, besides the least */
+	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
@@ -180,6 +181,10 @@ void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint3
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
 			      uint32_t *ret_zone_no);
 
+/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
+/* The most blocks that emptying a zone of data would give back. */
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
 /* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
 
@@ -223,6 +228,8 @@ uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
 /* Sets a zone aside for it again, if metadata can spare one. */
 void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
+/* Could the stream do without its zone? What was promised in it needs another one then. */
+bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 /* A zone of data that can be emptied by moving what is live in it, if not just now. */
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* One that can be now, or is. */

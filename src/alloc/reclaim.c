@@ -22,8 +22,7 @@
 
 /* ---- victims ---- */
 
-/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
-static bool can_spare(const struct zf_alloc *alloc)
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
 {
 	return zf_alloc_node_room_locked(alloc) >=
 	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
@@ -75,6 +74,16 @@ static bool can_begin(const struct zf_alloc *alloc, uint32_t zone_no)
 	return zf_alloc_is_victim_locked(alloc, zone_no) && !zone->reclaimed && !zone->passed_over;
 }
 
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
+{
+	uint32_t best = 0;
+
+	for (uint32_t z = 2; z < alloc->zone_count; z++)
+		if (can_begin(alloc, z))
+			best = (uint32_t)zf_max_u64(best, gain(&alloc->zones[z]));
+	return best;
+}
+
 static void begin(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	alloc->zones[zone_no].reclaimed = true;
@@ -109,22 +118,27 @@ static uint32_t choose(const struct zf_alloc *alloc, enum zf_reclaim_need need)
 	return best;
 }
 
-/* Could the stream do without its zone? What was promised in it needs another one. */
-static bool close_stream(struct zf_alloc *alloc, enum zf_role role)
+bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role)
 {
 	uint32_t zone_no = alloc->data_zone[role], zones;
 	uint64_t node_room = zf_alloc_node_room_locked(alloc);
+	bool r;
 
 	alloc->data_zone[role] = NO_ZONE;
 	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
-	if (alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) ||
-	    (zf_alloc_node_room_locked(alloc) < node_room && !can_spare(alloc))) {
-		alloc->data_zone[role] = zone_no;
-		return false;
-	}
+	r = alloc->empty_count >= zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) &&
+	    (zf_alloc_node_room_locked(alloc) >= node_room || zf_alloc_can_spare_locked(alloc));
+	alloc->data_zone[role] = zone_no;
+	return r;
+}
+
+static void close_stream(struct zf_alloc *alloc, enum zf_role role)
+{
+	uint32_t zone_no = alloc->data_zone[role];
+
+	alloc->data_zone[role] = NO_ZONE;
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	zf_alloc_recount_locked(alloc);
-	return true;
 }
 
 /*
@@ -142,8 +156,11 @@ static void close_streams(struct zf_alloc *alloc, uint32_t least)
 			continue;
 		zone = &alloc->zones[alloc->data_zone[roles[i]]];
 		if (zone->pending == 0 && !zone->pointer_unknown &&
-		    zone->pointer - zone->live > least && close_stream(alloc, roles[i]))
+		    zone->pointer - zone->live > least &&
+		    zf_alloc_can_close_locked(alloc, roles[i])) {
+			close_stream(alloc, roles[i]);
 			return;
+		}
 	}
 }
 
@@ -214,8 +231,8 @@ void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc)
 	if (alloc->cold_zone)
 		return;
 	alloc->cold_zone = true;
-	alloc->cold_zone =
-		alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) && can_spare(alloc);
+	alloc->cold_zone = alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) &&
+			   zf_alloc_can_spare_locked(alloc);
 }
 
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
@@ -239,7 +256,8 @@ static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
 
 	if (zones > 0 && alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + zones)
 		return false;
-	return zf_alloc_node_room_locked(alloc) >= node_room_before || can_spare(alloc);
+	return zf_alloc_node_room_locked(alloc) >= node_room_before ||
+	       zf_alloc_can_spare_locked(alloc);
 }
 
 int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks)

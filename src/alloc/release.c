@@ -16,6 +16,13 @@
 #include "alloc/alloc_internal.h"
 #include "base/plant.h"
 
+/* Zones that dead nodes may take beyond what live ones do, before any are emptied. */
+#define MUCH_GARBAGE	4u
+#define MUCH_WHEN_SHORT 2u
+/* A zone of data is emptied rather than one of metadata that would give back so many times as much.
+ */
+#define DATA_FIRST 8u
+
 bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -177,12 +184,31 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
 }
 
 /*
- * Emptying a metadata zone pays when it gives back more than it costs. In peace that is left until
- * dead nodes take more room than live ones, by four zones, or until few empty zones are left.
+ * Emptying a metadata zone pays when it gives back more than it costs. Nodes die by themselves, the
+ * sooner the more is written, and each one that is moved is written once more by the commit that
+ * this takes. So that is left until dead nodes take more room than live ones, by some zones: fewer
+ * where few empty ones are left.
  */
+static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64_t written,
+			     uint32_t coming)
+{
+	uint32_t watermark = zf_alloc_claimed_zones_locked(alloc) +
+			     zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
+	uint64_t zones = alloc->empty_count + coming > watermark ? MUCH_GARBAGE : MUCH_WHEN_SHORT;
+
+	return written >= 2 * live + zones * capacity_blocks(alloc);
+}
+
+/* Room that is wanted comes from elsewhere: by a commit alone, or out of zones of data. */
+static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32_t coming)
+{
+	return zf_alloc_can_spare_locked(alloc) &&
+	       (coming > 0 || zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST);
+}
+
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
 {
-	uint32_t best = NO_ZONE, best_live = UINT32_MAX, watermark, coming = 0;
+	uint32_t best = NO_ZONE, best_live = UINT32_MAX, coming = 0;
 	uint64_t live = 0, written = 0, per_zone = capacity_blocks(alloc);
 	uint64_t used_max = per_zone / 2, costs;
 	bool closed = false;
@@ -211,12 +237,11 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 			best = z;
 		}
 	}
-	watermark = zf_alloc_claimed_zones_locked(alloc) +
-		    zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
-	if (!urgent && alloc->empty_count + coming > watermark && written < 2 * live + 4 * per_zone)
-		best = NO_ZONE;
 	if (best == NO_ZONE && urgent)
 		closed = zf_alloc_close_streams_locked(alloc, 2 * costs);
+	if (best != NO_ZONE && !has_much_garbage(alloc, live, written, coming) &&
+	    (!urgent || others_have_more(alloc, per_zone - best_live, coming)))
+		best = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);
 	if (closed)
 		return ZF_META_CLOSED;

@@ -369,6 +369,17 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	return 0;
 }
 
+/* What the transaction writes, in all copies. */
+static void note_size(struct zf_alloc *alloc)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		for (unsigned int i = 0; i < alloc->meta_runs[c].count; i++)
+			bytes += alloc->meta_runs[c].runs[i].to - alloc->meta_runs[c].runs[i].from;
+	alloc->commit_blocks = (3 * alloc->commit_blocks + (bytes >> ZF_BLOCK_SHIFT)) / 4;
+}
+
 int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		    struct zf_alloc_frozen **ret_frozen)
 {
@@ -387,6 +398,7 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		zf_alloc_frozen_free(frozen);
 		return r;
 	}
+	note_size(alloc);
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++) {
 		frozen->meta_zone[c] = c < alloc->copies ? alloc->meta_zone[c] : NO_ZONE;
 		if (frozen->meta_zone[c] != NO_ZONE)

@@ -269,16 +269,17 @@ static bool tidy_all(struct zf_txn *txn)
 
 /*
  * One round of getting space back: what may be reset already; else a commit makes what was freed
- * reusable, and tidying resets it. Returns whether it gave anything back.
+ * reusable, and tidying resets it. Returns whether it gave anything back. `emptied`: not a commit
+ * that gives no zone back, for who wants data has other means (fs/room.h).
  */
-static bool make_room(struct zf_txn *txn)
+static bool make_room(struct zf_txn *txn, bool emptied)
 {
 	uint64_t running = zf_txn_running(txn);
 	bool worth;
 
 	if (tidy_all(txn))
 		return true;
-	worth = zf_alloc_emptied_zones(txn->alloc) > 0 || zf_txn_is_dirty(txn);
+	worth = zf_alloc_emptied_zones(txn->alloc) > 0 || (!emptied && zf_txn_is_dirty(txn));
 	if (!worth || zf_txn_commit_upto(txn, running, true) < 0)
 		return false;
 	return tidy_all(txn);
@@ -425,7 +426,7 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 				return -ENOSPC;
 			continue;
 		}
-		again = make_room(txn) && round < ROUNDS_MAX;
+		again = make_room(txn, false) && round < ROUNDS_MAX;
 	}
 }
 
@@ -470,6 +471,6 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 				return -ENOSPC;
 			continue;
 		}
-		again = make_room(txn) && round < ROUNDS_MAX;
+		again = make_room(txn, class == ZF_RESERVE_NORMAL) && round < ROUNDS_MAX;
 	}
 }

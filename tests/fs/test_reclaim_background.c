@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gets space back when nobody asks: the threads, or a step. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -195,6 +196,35 @@ static void the_target_is_what_the_mount_says(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void *try_one(void *arg)
+{
+	struct data_rig *rig = arg;
+
+	return (void *)(intptr_t)zf_reclaim_try_one(rig->fs, ZF_RECLAIM_URGENT);
+}
+
+static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
+{
+	const struct data_rig_options options = {.seed = 6};
+	uint64_t ino[FILES];
+	struct data_rig rig;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	make_garbage(&rig, ino);
+	zf_mutex_lock(&rig.fs->reclaim.lock);
+	assert_int_equal(pthread_create(&thread, NULL, try_one, &rig), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, -EBUSY);
+	zf_mutex_unlock(&rig.fs->reclaim.lock);
+	assert_int_equal(get_stats(&rig).victims, 0);
+	assert_int_equal(zf_reclaim_try_one(rig.fs, ZF_RECLAIM_URGENT), 1);
+	assert_int_equal(get_stats(&rig).victims, 1);
+	data_rig_deinit(&rig);
+}
+
 /* However long the committer sleeps when nothing is to be committed. */
 static void what_is_deleted_goes_soon(void **state)
 {
@@ -231,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_step_takes_one_victim_at_most),
 		cmocka_unit_test(a_read_only_mount_leaves_all_as_it_is),
 		cmocka_unit_test(the_target_is_what_the_mount_says),
+		cmocka_unit_test(who_may_not_wait_is_told_that_others_are_at_it),
 		cmocka_unit_test(what_is_deleted_goes_soon),
 	};
 

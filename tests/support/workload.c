@@ -424,10 +424,13 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 	       wants_sync(oracle_find(oracle, op->dir2)) || wants_sync(child) || wants_sync(child2);
 }
 
-/* The operation may have needed one, and ended the one that was being made. */
+/* The operation may have needed one, and ended the one that was being made, well or badly. */
 static void note_commit(struct workload *w)
 {
-	if (w->commit == COMMIT_NONE || zf_txn_durable(zf_fs_txn(w->fs)) < w->commit_generation)
+	struct zf_txn *txn = zf_fs_txn(w->fs);
+
+	if (w->commit == COMMIT_NONE ||
+	    (zf_txn_durable(txn) < w->commit_generation && !zf_txn_error(txn)))
 		return;
 	w->commit = COMMIT_NONE;
 	give_back_kept(w);

@@ -173,6 +173,7 @@ static uint64_t nodes_then(const struct zf_alloc *alloc)
 static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
+	uint64_t nodes = count->meta_used / alloc->node_blocks / alloc->copies + (count->meta > 0);
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
 	uint64_t moved = count->movable_live, per_zone = capacity_blocks(alloc), zones = 0;
 	uint32_t cold = alloc->data_zone[ZF_ROLE_COLD];
@@ -188,9 +189,13 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
 	room.cold += zones * per_zone - moved;
-	zones += (count->meta_used + per_zone - 1) / per_zone;
-	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
 	room.nodes = zf_max_u64(room.nodes, nodes_then(alloc));
+	/* Live nodes go behind those of the open streams, if they fit there. */
+	if (nodes <= room.nodes)
+		room.nodes -= nodes;
+	else
+		zones += (count->meta_used + per_zone - 1) / per_zone;
+	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
 	/* The first zone of data to come back is reclaim's. */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;

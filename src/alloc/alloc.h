@@ -291,7 +291,8 @@ void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 
 /*
  * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came
- * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
+ * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5). Or could kept
+ * blocks be lent that are spent now?
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 

@@ -162,9 +162,11 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
 /* The same if there were so many empty zones. */
 uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
 /*
- * Ends the open streams if each has that much garbage, in blocks, and there is room to go on
- * elsewhere. Returns whether it did.
+ * Metadata's open streams have each that much garbage, in blocks, and when they are ended there is
+ * room for a tail elsewhere, and for what is live in them.
  */
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min);
+/* Ends them if that can be done. Returns whether it was. */
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 /* Nodes that the open streams have room for: as many as the shortest. */
 uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);

@@ -154,26 +154,36 @@ static uint64_t nodes_then(const struct zf_alloc *alloc)
 {
 	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
 
+	if (!zf_alloc_can_close_streams_locked(alloc, 2 * costs))
+		return 0;
 	for (unsigned int c = 0; c < alloc->copies; c++) {
-		const struct zf_zone *zone;
-		uint64_t used;
+		const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
+		uint64_t used = (uint64_t)zone->live + zone->system_live + costs;
 
-		if (alloc->meta_zone[c] == NO_ZONE)
-			return 0;
-		zone = &alloc->zones[alloc->meta_zone[c]];
-		used = (uint64_t)zone->live + zone->system_live;
-		if (zone->pointer < used + 2 * costs)
-			return 0;
-		least = zf_min_u64(least, (zone->capacity - used - costs) / alloc->node_blocks);
+		least = zf_min_u64(least, sub_blocks(zone->capacity, used) / alloc->node_blocks);
 	}
 	return least;
 }
 
-/* All that can be moved is in the COLD stream, one zone after the other; nodes likewise. */
+/* Zones of metadata are emptied into the open ones first, then into others. */
+static void move_nodes_then(const struct zf_alloc *alloc, const struct count *count,
+			    struct zf_data_room *room)
+{
+	uint64_t blocks = alloc->node_blocks * alloc->copies, per_zone = capacity_blocks(alloc);
+	uint64_t open, zones = 0;
+
+	room->nodes = zf_max_u64(room->nodes, nodes_then(alloc));
+	open = room->nodes * blocks;
+	if (count->meta_used > open)
+		zones = (count->meta_used - open + per_zone - 1) / per_zone;
+	room->nodes = (open + zones * per_zone - count->meta_used) / blocks;
+	room->empty = (uint32_t)sub_blocks(room->empty + count->meta, zones);
+}
+
+/* All that can be moved is in the COLD stream, one zone after the other. */
 static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
-	uint64_t nodes = count->meta_used / alloc->node_blocks / alloc->copies + (count->meta > 0);
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
 	uint64_t moved = count->movable_live, per_zone = capacity_blocks(alloc), zones = 0;
 	uint32_t cold = alloc->data_zone[ZF_ROLE_COLD];
@@ -189,13 +199,8 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
 	room.cold += zones * per_zone - moved;
-	room.nodes = zf_max_u64(room.nodes, nodes_then(alloc));
-	/* Live nodes go behind those of the open streams, if they fit there. */
-	if (nodes <= room.nodes)
-		room.nodes -= nodes;
-	else
-		zones += (count->meta_used + per_zone - 1) / per_zone;
-	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
+	room.empty = (uint32_t)sub_blocks(room.empty, zones);
+	move_nodes_then(alloc, count, &room);
 	/* The first zone of data to come back is reclaim's. */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;
@@ -227,6 +232,17 @@ static uint64_t available(struct zf_alloc *alloc, const struct count *count, uin
 	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
 }
 
+/*
+ * What comes back belongs first to what is spent: then its owner can lend that, who got nothing
+ * otherwise. Until he can, reclaim is worth it, though others may get nothing of it.
+ */
+static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
+		       uint64_t data_blocks)
+{
+	return zf_alloc_kept_claim_locked(alloc) < data_blocks &&
+	       kept_unlent(alloc) >= data_blocks && count->garbage > 0;
+}
+
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
 {
 	struct count count;
@@ -237,7 +253,8 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64
 	count = count_all(alloc);
 	room = room_then(alloc, &count, true);
 	if (data_blocks > 0)
-		could = data_blocks <= available(alloc, &count, items);
+		could = data_blocks <= available(alloc, &count, items) ||
+			could_lend(alloc, &count, data_blocks);
 	else
 		could = zf_alloc_item_blocks_locked(alloc, items) <=
 			zf_alloc_normal_blocks_locked(alloc, &room);

@@ -224,8 +224,7 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
 }
 
-/* All of them, and after that there is room for a tail, and to move what is live into. */
-static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min)
 {
 	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
 	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
@@ -244,7 +243,7 @@ static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min
 
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 {
-	if (!can_close_streams(alloc, garbage_min))
+	if (!zf_alloc_can_close_streams_locked(alloc, garbage_min))
 		return false;
 	for (unsigned int c = 0; c < alloc->copies; c++)
 		if (prepare_stream(alloc, c) < 0)

@@ -145,6 +145,17 @@ static int summarise_shared(struct run *run)
 	return r;
 }
 
+/* Blocks of it that are at a new place; the others were bad, or found no room. */
+static unsigned int copied(const struct run *run, const struct part *part)
+{
+	const struct zf_move_slot *slots = &run->move.slots[part->slot];
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < part->piece.count; i++)
+		n += slots[i].to != 0;
+	return n;
+}
+
 static int swap_parts(struct run *run)
 {
 	int r = run->shared ? summarise_shared(run) : 0;
@@ -162,7 +173,7 @@ static int swap_parts(struct run *run)
 		r = zf_reclaim_swap(run->fs, &part->piece, &run->move.slots[part->slot],
 				    run->shared, &swapped);
 		run->moved += swapped;
-		run->changed += part->piece.count - swapped;
+		run->changed += copied(run, part) - swapped;
 	}
 	return r;
 }

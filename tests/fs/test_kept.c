@@ -296,7 +296,9 @@ static void kept_space_is_given_back_when_full(void **state)
 			assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, full->ino, punch, 5,
 							 BLOCKS * BLOCK - 5),
 					 0);
-		assert_true(available(rig) > before + BLOCKS - 200);
+		/* But for what recording takes, and a zone that metadata has opened for it. */
+		assert_true(available(rig) + 200 + (shapes[way].zone_size >> ZF_BLOCK_SHIFT) >
+			    before + BLOCKS);
 		full->ino = data_rig_make(rig, "other");
 		memset(buf, 7, sizeof(buf));
 		r = zf_fs_write(rig->fs, &rig->ctx, full->ino, 0, buf, sizeof(buf), 0);

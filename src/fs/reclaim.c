@@ -365,13 +365,18 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
+/* Zones of metadata that go with one commit, where they have more garbage than those of data. */
+#define META_EMPTIED 3u
+
 static int tidy(struct zf_fs *fs)
 {
+	unsigned int emptied = 0;
 	int r;
 
 	do {
 		r = zf_txn_tidy(fs->txn, true);
-	} while (r == ZF_TIDY_DID);
+		emptied += r == ZF_TIDY_EMPTIED;
+	} while (r == ZF_TIDY_DID || (r == ZF_TIDY_EMPTIED && emptied < META_EMPTIED));
 	return r < 0 ? r : 0;
 }
 
@@ -438,13 +443,14 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
 		return 0;
 	zf_alloc_reclaim_room(fs->alloc, &room);
-	if (room.empty < room.low && room.coming > 0) {
+	if (room.empty + room.coming < room.target)
+		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
+	/* One commit for as many victims as there was room to move. */
+	if (r == -ENOSPC || (r == 0 && room.empty < room.low)) {
+		if (room.coming == 0)
+			return r;
 		r = collect(fs);
 		return r < 0 ? r : 1;
 	}
-	if (room.empty + room.coming < room.target)
-		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
-	if (r == -ENOSPC && room.coming > 0)
-		r = collect(fs) == 0;
 	return r;
 }

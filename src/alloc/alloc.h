@@ -242,6 +242,10 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
  *      empty   can be opened now
  *      coming  nothing is live in them: commits and resets give them back
  *      target  of empty + coming: below that reclaim works
+ *      low     of empty: below that, what is coming is worth a commit
+ *
+ * A commit gives zones back, and takes zones for its nodes. So that it gives several times what it
+ * takes, low and target are the higher the larger commits have been lately.
  *
  * KEPT_FOR_RECLAIM of the empty ones no user's data may open: they are what survivors move to, and
  * what writers use up while commits give others back. The COLD stream's zone is one of these.
@@ -256,6 +260,7 @@ struct zf_reclaim_room {
 	uint32_t empty, coming, target;
 	uint32_t low; /* of empty ones: with fewer a commit is worth it for what is coming */
 	uint64_t reclaimable; /* bytes of garbage in zones that could be victims */
+	uint64_t commit_bytes; /* of metadata that a commit has written lately */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
 
@@ -286,7 +291,8 @@ void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 
 /*
  * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came
- * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5).
+ * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5). Or could kept
+ * blocks be lent that are spent now?
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 

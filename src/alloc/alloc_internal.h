@@ -78,8 +78,8 @@ struct zf_alloc {
 	bool counts_resets;  /* the device tells how often each zone was reset */
 	uint32_t active_max; /* zones that may be active at once; UINT32_MAX: no limit */
 
-	struct zf_mutex lock; /* ZF_RANK_ALLOC; everything below */
-	struct zf_zone *zones; /* never moves: pointers into it are taken without the lock */
+	struct zf_mutex lock;	     /* ZF_RANK_ALLOC; everything below */
+	struct zf_zone *zones;	     /* never moves: pointers into it are taken without the lock */
 	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
 	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
@@ -104,6 +104,7 @@ struct zf_alloc {
 	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
 	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
 	uint32_t reclaim_target; /* zones, besides the least */
+	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
@@ -161,9 +162,11 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
 /* The same if there were so many empty zones. */
 uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
 /*
- * Ends the open streams if each has that much garbage, in blocks, and there is room to go on
- * elsewhere. Returns whether it did.
+ * Metadata's open streams have each that much garbage, in blocks, and when they are ended there is
+ * room for a tail elsewhere, and for what is live in them.
  */
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min);
+/* Ends them if that can be done. Returns whether it was. */
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 /* Nodes that the open streams have room for: as many as the shortest. */
 uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);
@@ -227,6 +230,8 @@ uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
 /* Sets a zone aside for it again, if metadata can spare one. */
 void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
+/* Could the stream do without its zone? What was promised in it needs another one then. */
+bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 /* A zone of data that can be emptied by moving what is live in it, if not just now. */
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* One that can be now, or is. */

@@ -10,7 +10,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -71,8 +70,6 @@ int zf_alloc_grow(struct zf_alloc *alloc, uint32_t zone_count, unsigned int node
 	r = make_memory(alloc, zone_count);
 	if (r < 0)
 		return r;
-	/* One that failed may have left something there. */
-	memset(&alloc->zones[first], 0, (zone_count - first) * sizeof(*alloc->zones));
 	r = zf_alloc_read_report(alloc, first, zone_count);
 	if (r < 0)
 		return r;

@@ -64,18 +64,23 @@ static uint32_t with_cold(const struct active *active)
 	return active->hot + (active->cold > ACTIVE_FOR_COLD ? active->cold : ACTIVE_FOR_COLD);
 }
 
-/* May one more zone of data be active, besides those that are always set aside? */
+/*
+ * May one more zone of data be active, besides those that are always set aside? The first one of
+ * COLD may be where the log would go on: who cannot log commits, but who cannot reclaim is full.
+ */
 static bool may_open_data(const struct zf_alloc *alloc, enum zf_role role)
 {
-	uint32_t budget = alloc->active_max - 1 - alloc->copies - ACTIVE_FOR_LOG;
+	uint32_t all = alloc->active_max - 1 - alloc->copies;
 	struct active active;
 
 	if (alloc->active_max == UINT32_MAX)
 		return true;
 	active = count_active(alloc);
+	if (role == ZF_ROLE_COLD && active.cold == 0)
+		return active.hot + active.log < all;
 	if (role == ZF_ROLE_COLD)
-		return active.hot + active.cold < budget;
-	return with_cold(&active) < budget;
+		return active.hot + active.cold < all - ACTIVE_FOR_LOG;
+	return with_cold(&active) < all - ACTIVE_FOR_LOG;
 }
 
 /*

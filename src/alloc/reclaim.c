@@ -118,22 +118,27 @@ static uint32_t choose(const struct zf_alloc *alloc, enum zf_reclaim_need need)
 	return best;
 }
 
-/* Could the stream do without its zone? What was promised in it needs another one. */
-static bool close_stream(struct zf_alloc *alloc, enum zf_role role)
+bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role)
 {
 	uint32_t zone_no = alloc->data_zone[role], zones;
 	uint64_t node_room = zf_alloc_node_room_locked(alloc);
+	bool r;
 
 	alloc->data_zone[role] = NO_ZONE;
 	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
-	if (alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) ||
-	    (zf_alloc_node_room_locked(alloc) < node_room && !zf_alloc_can_spare_locked(alloc))) {
-		alloc->data_zone[role] = zone_no;
-		return false;
-	}
+	r = alloc->empty_count >= zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) &&
+	    (zf_alloc_node_room_locked(alloc) >= node_room || zf_alloc_can_spare_locked(alloc));
+	alloc->data_zone[role] = zone_no;
+	return r;
+}
+
+static void close_stream(struct zf_alloc *alloc, enum zf_role role)
+{
+	uint32_t zone_no = alloc->data_zone[role];
+
+	alloc->data_zone[role] = NO_ZONE;
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	zf_alloc_recount_locked(alloc);
-	return true;
 }
 
 /*
@@ -151,8 +156,11 @@ static void close_streams(struct zf_alloc *alloc, uint32_t least)
 			continue;
 		zone = &alloc->zones[alloc->data_zone[roles[i]]];
 		if (zone->pending == 0 && !zone->pointer_unknown &&
-		    zone->pointer - zone->live > least && close_stream(alloc, roles[i]))
+		    zone->pointer - zone->live > least &&
+		    zf_alloc_can_close_locked(alloc, roles[i])) {
+			close_stream(alloc, roles[i]);
 			return;
+		}
 	}
 }
 

@@ -12,15 +12,17 @@
 #define TARGET_SHARE 64u
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
+/* But so many times the zones that a commit takes ... */
+#define COMMIT_GIVES 4u
+/* ... unless that is more than a zone in so many. */
+#define MOST_SHARE 8u
 
 /* Blocks. */
 struct count {
 	uint64_t total, live, in_place, dead, garbage, free;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t streams;      /* of data, with garbage: movable too, if they are closed */
-	uint64_t streams_live;
-	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint32_t meta;	       /* of metadata, with garbage that is worth it */
 	uint64_t meta_used;
 };
 
@@ -62,10 +64,6 @@ static void count_stream(const struct zf_zone *zone, struct count *count)
 	count->free += zone->capacity - zone->pointer;
 	count->dead += used - zone->live;
 	count->garbage += zone->pointer - used;
-	if (zone->pointer > used) {
-		count->streams++;
-		count->streams_live += used;
-	}
 }
 
 static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
@@ -130,14 +128,22 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
-static uint64_t stream_dead(const struct zf_alloc *alloc, enum zf_role role)
+/* Garbage in the open zone of the stream comes back if that is closed, and moved like others. */
+static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data_room *room,
+		       uint64_t *stream_room, uint64_t *moved)
 {
 	const struct zf_zone *zone;
+	uint64_t used;
 
-	if (alloc->data_zone[role] == NO_ZONE)
-		return 0;
+	if (alloc->data_zone[role] == NO_ZONE || !zf_alloc_can_close_locked(alloc, role))
+		return;
 	zone = &alloc->zones[alloc->data_zone[role]];
-	return sub_blocks(zone->pointer, zone->live + (uint64_t)zone->pending);
+	used = zone->live + (uint64_t)zone->pending;
+	if (zone->pointer <= used)
+		return;
+	*moved += used;
+	*stream_room = 0;
+	room->empty++;
 }
 
 /*
@@ -148,23 +154,34 @@ static uint64_t nodes_then(const struct zf_alloc *alloc)
 {
 	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
 
+	if (!zf_alloc_can_close_streams_locked(alloc, 2 * costs))
+		return 0;
 	for (unsigned int c = 0; c < alloc->copies; c++) {
-		const struct zf_zone *zone;
-		uint64_t used;
+		const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
+		uint64_t used = (uint64_t)zone->live + zone->system_live + costs;
 
-		if (alloc->meta_zone[c] == NO_ZONE)
-			return 0;
-		zone = &alloc->zones[alloc->meta_zone[c]];
-		used = (uint64_t)zone->live + zone->system_live;
-		if (zone->pointer < used + 2 * costs)
-			return 0;
-		least = zf_min_u64(least, (zone->capacity - used - costs) / alloc->node_blocks);
+		least = zf_min_u64(least, sub_blocks(zone->capacity, used) / alloc->node_blocks);
 	}
 	return least;
 }
 
-/* All that can be moved is in the COLD stream, one zone after the other; nodes likewise. */
-static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct count *count,
+/* Zones of metadata are emptied into the open ones first, then into others. */
+static void move_nodes_then(const struct zf_alloc *alloc, const struct count *count,
+			    struct zf_data_room *room)
+{
+	uint64_t blocks = alloc->node_blocks * alloc->copies, per_zone = capacity_blocks(alloc);
+	uint64_t open, zones = 0;
+
+	room->nodes = zf_max_u64(room->nodes, nodes_then(alloc));
+	open = room->nodes * blocks;
+	if (count->meta_used > open)
+		zones = (count->meta_used - open + per_zone - 1) / per_zone;
+	room->nodes = (open + zones * per_zone - count->meta_used) / blocks;
+	room->empty = (uint32_t)sub_blocks(room->empty + count->meta, zones);
+}
+
+/* All that can be moved is in the COLD stream, one zone after the other. */
+static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
@@ -176,17 +193,14 @@ static struct zf_data_room room_then(const struct zf_alloc *alloc, const struct 
 		moved = sub_blocks(moved, alloc->zones[cold].pending);
 	room.empty += count->coming + count->movable;
 	if (streams_too) {
-		moved += count->streams_live;
-		room.empty += count->streams;
-		room.hot = stream_dead(alloc, ZF_ROLE_HOT) ? 0 : room.hot;
-		room.cold = stream_dead(alloc, ZF_ROLE_COLD) ? 0 : room.cold;
+		close_then(alloc, ZF_ROLE_HOT, &room, &room.hot, &moved);
+		close_then(alloc, ZF_ROLE_COLD, &room, &room.cold, &moved);
 	}
 	if (moved > room.cold)
 		zones = (moved - room.cold + per_zone - 1) / per_zone;
 	room.cold += zones * per_zone - moved;
-	zones += (count->meta_used + per_zone - 1) / per_zone;
-	room.empty = (uint32_t)sub_blocks(room.empty + count->meta, zones);
-	room.nodes = zf_max_u64(room.nodes, nodes_then(alloc));
+	room.empty = (uint32_t)sub_blocks(room.empty, zones);
+	move_nodes_then(alloc, count, &room);
 	/* The first zone of data to come back is reclaim's. */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;
@@ -210,12 +224,23 @@ static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_
 }
 
 /* Streams are closed if that helps: where metadata is what is short of room, it may not. */
-static uint64_t available(const struct zf_alloc *alloc, const struct count *count, uint64_t items)
+static uint64_t available(struct zf_alloc *alloc, const struct count *count, uint64_t items)
 {
 	struct zf_data_room room = room_then(alloc, count, true);
 	struct zf_data_room other = room_then(alloc, count, false);
 
 	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
+}
+
+/*
+ * What comes back belongs first to what is spent: then its owner can lend that, who got nothing
+ * otherwise. Until he can, reclaim is worth it, though others may get nothing of it.
+ */
+static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
+		       uint64_t data_blocks)
+{
+	return zf_alloc_kept_claim_locked(alloc) < data_blocks &&
+	       kept_unlent(alloc) >= data_blocks && count->garbage > 0;
 }
 
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
@@ -228,7 +253,8 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64
 	count = count_all(alloc);
 	room = room_then(alloc, &count, true);
 	if (data_blocks > 0)
-		could = data_blocks <= available(alloc, &count, items);
+		could = data_blocks <= available(alloc, &count, items) ||
+			could_lend(alloc, &count, data_blocks);
 	else
 		could = zf_alloc_item_blocks_locked(alloc, items) <=
 			zf_alloc_normal_blocks_locked(alloc, &room);
@@ -309,6 +335,15 @@ static void tally_locked(struct zf_alloc *alloc)
 	alloc->tally = tally;
 }
 
+/* Zones that so many commits as those of late take; no more than an eighth of all. */
+static uint32_t zones_of_commits(const struct zf_alloc *alloc, uint64_t commits)
+{
+	uint64_t per_zone = capacity_blocks(alloc);
+	uint64_t zones = (commits * alloc->commit_blocks + per_zone - 1) / per_zone;
+
+	return (uint32_t)zf_min_u64(zones, alloc->zone_count / MOST_SHARE);
+}
+
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
 {
 	uint32_t kept;
@@ -319,10 +354,13 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 	*ret_room = (struct zf_reclaim_room){
 		.zones = alloc->tally.zones,
 		.coming = alloc->tally.coming,
-		.target = KEPT_FOR_RECLAIM + 1 + alloc->reclaim_target,
-		.low = KEPT_FOR_RECLAIM + 1,
+		.low = KEPT_FOR_RECLAIM + 1 + zones_of_commits(alloc, 1),
+		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
 	};
+	ret_room->target =
+		ret_room->low +
+		(uint32_t)zf_max_u64(alloc->reclaim_target, zones_of_commits(alloc, COMMIT_GIVES));
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
 	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */

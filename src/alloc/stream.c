@@ -224,8 +224,7 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
 }
 
-/* All of them, and after that there is room for a tail, and to move what is live into. */
-static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min)
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min)
 {
 	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
 	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
@@ -244,7 +243,7 @@ static bool can_close_streams(const struct zf_alloc *alloc, uint64_t garbage_min
 
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 {
-	if (!can_close_streams(alloc, garbage_min))
+	if (!zf_alloc_can_close_streams_locked(alloc, garbage_min))
 		return false;
 	for (unsigned int c = 0; c < alloc->copies; c++)
 		if (prepare_stream(alloc, c) < 0)
@@ -369,6 +368,17 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	return 0;
 }
 
+/* What the transaction writes, in all copies. */
+static void note_size(struct zf_alloc *alloc)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int c = 0; c < alloc->copies; c++)
+		for (unsigned int i = 0; i < alloc->meta_runs[c].count; i++)
+			bytes += alloc->meta_runs[c].runs[i].to - alloc->meta_runs[c].runs[i].from;
+	alloc->commit_blocks = (3 * alloc->commit_blocks + (bytes >> ZF_BLOCK_SHIFT)) / 4;
+}
+
 int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		    struct zf_alloc_frozen **ret_frozen)
 {
@@ -387,6 +397,7 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		zf_alloc_frozen_free(frozen);
 		return r;
 	}
+	note_size(alloc);
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++) {
 		frozen->meta_zone[c] = c < alloc->copies ? alloc->meta_zone[c] : NO_ZONE;
 		if (frozen->meta_zone[c] != NO_ZONE)

@@ -100,8 +100,9 @@ int zf_report_gc_status(const struct zf_report_source *source, struct json_objec
 int zf_report_gc_pause(const struct zf_report_source *source, struct json_object *args,
 		       struct json_object **ret_result);
 /*
- * {"all": bool}: one victim, even with little garbage if `all`. "outcome": "victim", "none" or "no
- * room": commits may give back what its live data can be moved to.
+ * {"all": bool}: one victim, even with little garbage if `all`. "outcome": "victim"; "none"; "no
+ * room": commits may give back what its live data can be moved to; "busy": somebody else is at it,
+ * and perhaps for long.
  */
 int zf_report_gc_step(const struct zf_report_source *source, struct json_object *args,
 		      struct json_object **ret_result);

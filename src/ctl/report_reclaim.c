@@ -117,6 +117,7 @@ int zf_report_gc_pause(const struct zf_report_source *source, struct json_object
 int zf_report_gc_step(const struct zf_report_source *source, struct json_object *args,
 		      struct json_object **ret_result)
 {
+	const char *outcome;
 	bool all = false;
 	int r = zf_json_get_bool(args, "all", &all);
 
@@ -124,11 +125,17 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 		return r;
 	if (zf_fs_is_read_only(source->fs))
 		return zf_json_fail(ret_result, -EROFS, "the filesystem is read-only");
-	r = zf_reclaim_one(source->fs, all ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
-	if (r < 0 && r != -ENOSPC)
+	r = zf_reclaim_try_one(source->fs, all ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
+	if (r == -ENOSPC)
+		outcome = "no room";
+	else if (r == -EBUSY)
+		outcome = "busy";
+	else if (r < 0)
 		return r;
+	else
+		outcome = r > 0 ? "victim" : "none";
 	zf_report_gc_status(source, NULL, ret_result);
-	zf_json_add_text(*ret_result, "outcome", r > 0 ? "victim" : r < 0 ? "no room" : "none");
+	zf_json_add_text(*ret_result, "outcome", outcome);
 	return *ret_result ? 0 : -ENOMEM;
 }
 

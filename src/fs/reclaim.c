@@ -145,6 +145,17 @@ static int summarise_shared(struct run *run)
 	return r;
 }
 
+/* Blocks of it that are at a new place; the others were bad, or found no room. */
+static unsigned int copied(const struct run *run, const struct part *part)
+{
+	const struct zf_move_slot *slots = &run->move.slots[part->slot];
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < part->piece.count; i++)
+		n += slots[i].to != 0;
+	return n;
+}
+
 static int swap_parts(struct run *run)
 {
 	int r = run->shared ? summarise_shared(run) : 0;
@@ -162,7 +173,7 @@ static int swap_parts(struct run *run)
 		r = zf_reclaim_swap(run->fs, &part->piece, &run->move.slots[part->slot],
 				    run->shared, &swapped);
 		run->moved += swapped;
-		run->changed += part->piece.count - swapped;
+		run->changed += copied(run, part) - swapped;
 	}
 	return r;
 }
@@ -350,6 +361,18 @@ int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need)
 	return r;
 }
 
+int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need)
+{
+	uint64_t gain;
+	int r;
+
+	if (!zf_mutex_trylock(&fs->reclaim.lock))
+		return -EBUSY;
+	r = one_locked(fs, need, &gain);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
 int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 {
 	uint64_t gain;
@@ -365,29 +388,26 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
-/* Zones of metadata that go with one commit, where they have more garbage than those of data. */
-#define META_EMPTIED 3u
-
-static int tidy(struct zf_fs *fs)
+/* Does it give back what it takes, and as much again? Those that are coming need it to come. */
+static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes)
 {
-	unsigned int emptied = 0;
-	int r;
-
-	do {
-		r = zf_txn_tidy(fs->txn, true);
-		emptied += r == ZF_TIDY_EMPTIED;
-	} while (r == ZF_TIDY_DID || (r == ZF_TIDY_EMPTIED && emptied < META_EMPTIED));
-	return r < 0 ? r : 0;
+	return bytes > 2 * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
 }
 
-/* What was emptied can be reset once that is durable, and that its summary is gone. */
-static int collect(struct zf_fs *fs)
+/* However many victims a zone that comes back takes; or several, if the commit takes as much. */
+static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
 {
-	int r = tidy(fs);
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
+	int r = 1;
 
-	if (r == 0)
-		r = zf_txn_commit(fs->txn, true);
-	return r < 0 ? r : tidy(fs);
+	*ret_gained = 0;
+	while (r > 0 && (*ret_gained < zone || !is_worth_a_commit(fs, *ret_gained))) {
+		uint64_t gain = 0;
+
+		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
+		*ret_gained += gain << ZF_BLOCK_SHIFT;
+	}
+	return r;
 }
 
 static uint32_t empty_zones(struct zf_fs *fs)
@@ -398,22 +418,21 @@ static uint32_t empty_zones(struct zf_fs *fs)
 	return room.empty;
 }
 
-/* A commit for each zone that comes back, however many victims that takes. */
+/* As few commits as will do. */
 static int make_room_locked(struct zf_fs *fs)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT, gained = 0;
 	uint32_t before = empty_zones(fs);
-	int r = 1, collected;
+	uint64_t gained;
+	int r = empty_victims(fs, &gained), collected;
 
-	while (r > 0 && gained < zone) {
-		uint64_t gain = 0;
-
-		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
-		gained += gain;
-	}
 	if (r == -EROFS)
 		return r;
-	collected = collect(fs);
+	collected = zf_txn_collect(fs->txn);
+	/* The zone to move to may have been among those that have come back only now. */
+	if (r == -ENOSPC && gained == 0 && collected == 0) {
+		r = empty_victims(fs, &gained);
+		collected = zf_txn_collect(fs->txn);
+	}
 	if (gained > 0 || empty_zones(fs) > before)
 		return 1;
 	return r == -ENOSPC || r == 0 ? collected : r;
@@ -435,22 +454,29 @@ int zf_reclaim_make_room(struct zf_fs *fs)
 
 /* ---- in peace ---- */
 
+/* 1: zones came back. */
+static int collect(struct zf_fs *fs)
+{
+	int r = zf_txn_collect(fs->txn);
+
+	return r < 0 ? r : 1;
+}
+
 int zf_reclaim_in_peace(struct zf_fs *fs)
 {
+	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
 	struct zf_reclaim_room room;
 	int r = 0;
 
 	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
 		return 0;
 	zf_alloc_reclaim_room(fs->alloc, &room);
+	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone))
+		return collect(fs);
 	if (room.empty + room.coming < room.target)
 		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
-	/* One commit for as many victims as there was room to move. */
-	if (r == -ENOSPC || (r == 0 && room.empty < room.low)) {
-		if (room.coming == 0)
-			return r;
-		r = collect(fs);
-		return r < 0 ? r : 1;
-	}
+	/* Nothing more to be had, or nowhere to move it to: what is coming will have to do. */
+	if ((r == 0 || r == -ENOSPC) && room.empty < room.low && room.coming > 0)
+		return collect(fs);
 	return r;
 }

@@ -73,6 +73,8 @@ void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats);
  * error that concerns all (-EROFS, -ENOMEM, -ENOSPC: no room to move to).
  */
 int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need);
+/* The same; -EBUSY while somebody else is at it, who may take many victims in a row. */
+int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need);
 /* The same with this zone, whatever is in it: for tests and `zfusectl gc run`. */
 int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no);
 

@@ -256,7 +256,9 @@ static int add_write(struct zf_move *move, struct batch *batch, unsigned int pla
 			return r == -EAGAIN ? -ENOSPC : r;
 		/* Or another zone has to be finished. */
 		wait_until_written(move, batch);
-		r = zf_txn_tidy(move->fs->txn, true);
+		do {
+			r = zf_txn_tidy(move->fs->txn, true);
+		} while (r == ZF_TIDY_DID);
 		if (r < 0)
 			return r;
 	}

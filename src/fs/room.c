@@ -92,9 +92,15 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 	land_and_delete(fs);
 	r = reserve(fs, data_blocks, items);
 	for (unsigned int rounds = 0; r == -ENOSPC; rounds++) {
-		if (!zf_alloc_could_reserve(fs->alloc, data_blocks, items) || !reclaim(fs, rounds))
+		bool any;
+
+		if (!zf_alloc_could_reserve(fs->alloc, data_blocks, items))
 			break;
+		any = reclaim(fs, rounds);
+		/* In any case it has committed, and what could be reset was. */
 		r = reserve(fs, data_blocks, items);
+		if (!any)
+			break;
 	}
 	return r;
 }

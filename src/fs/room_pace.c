@@ -167,7 +167,7 @@ static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 
 	if (atomic_load(&room->looked_ns) + LOOK_NS < now)
 		zf_room_look(fs);
-	cost = zf_min_u64(blocks * atomic_load(&room->cost_ns), WAIT_MAX_NS);
+	cost = blocks * atomic_load(&room->cost_ns);
 	if (!may_wait && atomic_load(&room->turn_ns) + cost > now + WAIT_MIN_NS)
 		return -EAGAIN;
 	wait = take_turn(fs, now, cost);

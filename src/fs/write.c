@@ -459,13 +459,16 @@ static int write_round(struct write *write)
 	unsigned int tries = 0;
 	int r;
 
-	/* The round had room, and what it needs besides had none: the block at the old end. */
+	/*
+	 * The round had room, and the block at the old end had none; or there is none but what is
+	 * kept for the file, and garbage is in its place.
+	 */
 	do {
 		write->len = len;
-		write->short_of_tail = false;
+		write->short_of_tail = write->short_of_kept = false;
 		r = find_room_and_write(write);
-	} while (r == -ENOSPC && write->short_of_tail && write->ctx->may_wait &&
-		 zf_room_wait(write->inode->fs, &tries));
+	} while (r == -ENOSPC && (write->short_of_tail || write->short_of_kept) &&
+		 write->ctx->may_wait && zf_room_wait(write->inode->fs, &tries));
 	return r;
 }
 

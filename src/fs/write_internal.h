@@ -22,14 +22,15 @@ struct write {
 	uint64_t offset;
 	const uint8_t *buf;
 	size_t len;
-	bool lends;			      /* its room comes from what ZERO extents keep ... */
-	bool kept[ROUND_BLOCKS];	      /* ... in these blocks */
-	uint64_t address[ROUND_BLOCKS];	      /* these need none: they are written in place */
-	bool short_of_tail;		      /* what failed is zeroing the old end of the file */
-	unsigned int reserved;		      /* blocks: reservation, room in memory and buffers */
-	struct zf_block *chain;		      /* buffers not yet used */
-	uint64_t first;			      /* block of the file */
-	unsigned int count;		      /* blocks that the write touches */
+	bool lends;			/* its room comes from what ZERO extents keep ... */
+	bool kept[ROUND_BLOCKS];	/* ... in these blocks */
+	uint64_t address[ROUND_BLOCKS]; /* these need none: they are written in place */
+	bool short_of_tail;		/* what failed is zeroing the old end of the file ... */
+	bool short_of_kept;		/* ... or space that is kept, and was not there */
+	unsigned int reserved;		/* blocks: reservation, room in memory and buffers */
+	struct zf_block *chain;		/* buffers not yet used */
+	uint64_t first;			/* block of the file */
+	unsigned int count;		/* blocks that the write touches */
 	struct zf_block *block[ROUND_BLOCKS]; /* the new bytes; NULL: taken into the inode */
 };
 

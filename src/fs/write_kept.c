@@ -41,7 +41,8 @@ static int find_kept(struct write *write)
 
 /*
  * How many blocks from the first on need no room but what is kept: for what they replace, or they
- * replace what is dirty there. *ret_need: the former. A block in flight is about to take what is kept.
+ * replace what is dirty there. *ret_need: the former. A block in flight is about to take what is
+ * kept.
  */
 static unsigned int count_kept_locked(struct write *write, unsigned int *ret_need)
 {
@@ -92,8 +93,7 @@ int zf_write_lend_locked(struct write *write)
 	/* A flush may have taken something since. */
 	if (count_kept_locked(write, &need) < write->count)
 		return ROUND_NOT_KEPT;
-	if (need > 0 &&
-	    zf_alloc_lend(write->inode->fs->alloc, need, (uint64_t)need * ZF_BLOCK_ITEMS) < 0)
-		return ROUND_NOT_KEPT;
-	return 0;
+	write->short_of_kept = need > 0 && zf_alloc_lend(write->inode->fs->alloc, need,
+							 (uint64_t)need * ZF_BLOCK_ITEMS) < 0;
+	return write->short_of_kept ? ROUND_NOT_KEPT : 0;
 }

@@ -31,7 +31,7 @@ struct zf_options {
 	enum zf_transport transport;
 	enum zf_durability durability;
 	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
-	uint64_t gc_zones, gc_percent;				   /* of these two one, or none */
+	uint64_t gc_zones, gc_percent;				  /* of these two one, or none */
 	bool gc_off;
 
 	/* The options that are libfuse's and the kernel's, which are known to be good. */

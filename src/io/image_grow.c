@@ -141,12 +141,32 @@ static void note_size(const struct zf_image *image, uint64_t size)
 {
 	const struct zf_image_file file = {.fd = image->fd};
 
-	if (!image->is_block_device)
-		zf_image_file_note_size(&file, size);
+	zf_image_file_note_size(&file, size);
+}
+
+/*
+ * On a block device the former header could be taken for the image's when that is looked for
+ * (struct zf_image_options): so it goes while it is still true. Of a file only the end counts, and
+ * the noted size; and what stands at the former end is what a failed growth goes back to.
+ */
+static int leave_former_end(const struct zf_image *image, uint64_t new_size)
+{
+	uint64_t end = image->trailer.image_size;
+	struct iovec block = {image->zero_chunk, ZF_BLOCK_SIZE};
+	ssize_t n;
+
+	if (!image->is_block_device) {
+		note_size(image, new_size);
+		return 0;
+	}
+	n = pwritev2(image->fd, &block, 1, (off_t)(end - ZF_BLOCK_SIZE), RWF_DSYNC);
+	if (n < 0)
+		return -errno;
+	return n == ZF_BLOCK_SIZE ? 0 : -EIO;
 }
 
 /* Step 1. */
-static int move_header(struct zf_image *image, const struct growth *growth)
+static int move_header(const struct zf_image *image, const struct growth *growth)
 {
 	struct zf_image_trailer t = image->trailer;
 	int r;
@@ -155,9 +175,7 @@ static int move_header(struct zf_image *image, const struct growth *growth)
 		return 0;
 	t.image_size = growth->trailer.image_size;
 	r = zf_image_trailer_write_header(&t, image->fd);
-	if (r == 0)
-		note_size(image, t.image_size);
-	return r;
+	return r < 0 ? r : leave_former_end(image, t.image_size);
 }
 
 static bool shorten(const struct zf_image *image, const struct growth *growth)
@@ -228,7 +246,7 @@ static void punch(const struct zf_image *image, uint64_t from, uint64_t to)
 static void remove_former(const struct zf_image *image, const struct zf_image_trailer *former)
 {
 	punch(image, former->table_offset, former->state_offset + ZF_BLOCK_SIZE);
-	if (former->image_size <= image->trailer.table_offset)
+	if (!image->is_block_device && former->image_size <= image->trailer.table_offset)
 		punch(image, former->image_size - ZF_BLOCK_SIZE, former->image_size);
 }
 

@@ -42,7 +42,8 @@ static int grow_locked(struct zf_txn *txn, uint32_t zone_count)
 
 	if (r < 0)
 		return r;
-	txn->path_nodes++; /* in case the root is split */
+	/* An item that is inserted may split each node on its way, and the root. */
+	txn->path_nodes = 2 * txn->path_nodes + 1;
 	r = zf_txn_freeze(txn);
 	if (r == 0)
 		r = zf_txn_write(txn);

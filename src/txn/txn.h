@@ -155,6 +155,12 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
+ * Gets the zones back in which nothing is live any more, with one commit: drops their summary
+ * entries, commits, and resets them.
+ */
+int zf_txn_collect(struct zf_txn *txn);
+
+/*
  * Before the first write of a mount: finishes zones that a crash left partly written, until
  * metadata and data can have the active zones that they need.
  */

@@ -313,6 +313,65 @@ class Damage(ImageTest):
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
 
 
+class Grow(ImageTest):
+    """An image that is not mounted becomes larger; tests/mount/grow has those that are."""
+
+    def setUp(self):
+        super().setUp()
+        self.damaged_copy()
+
+    def grown(self, *args):
+        done = self.run_tool("grow", *args, self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("no errors", self.text("check", "--data", self.path))
+        return done.stdout
+
+    def zone_count(self):
+        return self.json("status", self.path)["zone_count"]
+
+    def test_to_a_size(self):
+        self.assertEqual(self.grown("--size", "100M"), f"grown from {ZONES * 2}M to 100M, {ZONES} to 50 zones\n")
+        self.assertEqual((self.zone_count(), len(self.json("zones", self.path)["zones"])), (50, 50))
+        self.assertEqual(self.grown("--size", "100M"), "it has 100M already, 50 zones\n")
+        self.assertEqual(json.loads(self.grown("-s", "160M", "--format", "json")),
+                         {"zones_before": 50, "zones": 80, "bytes_before": 100 << 20, "bytes": 160 << 20})
+
+    def test_to_the_end_of_its_file(self):
+        self.grown("--size", "100M")
+        os.truncate(self.path, 140 << 20)
+        self.assertEqual(self.zone_count(), 50)
+        self.assertEqual(self.grown(), "grown from 100M to 138M, 50 to 69 zones\n")
+        self.assertEqual(self.zone_count(), 69)
+
+    def test_what_cannot_be_changes_nothing(self):
+        for code, args, says in (
+                (1, ("grow", self.path), f"has all {ZONES} zones of its device"),
+                (2, ("grow", "--size", "10M", self.path), "cannot become smaller"),
+                (2, ("grow", "--size", "67108865", self.path), "67108864 or 69206016 would be"),
+                (2, ("grow", "--size", "8E", self.path), "is no size"),
+                (2, ("grow", "--size", "9E", self.path), "is no size"),
+                (2, ("grow", "--size", "0", self.path), "is no size"),
+                (2, ("grow", "--size", "-1", self.path), "is no size"),
+                (2, ("grow", self.path, "100M"), "too many arguments"),
+                (2, ("grow", "--format", "dot", self.path), "unknown format"),
+                (2, ("grow",), "a mountpoint, a device or an image is missing"),
+                (1, ("grow", self.folder.name), "no zfuse filesystem is mounted")):
+            with self.subTest(args=args):
+                self.refused(code, *args, says=[says])
+                self.assertLessEqual(os.path.getsize(self.path), os.path.getsize(self.original))
+
+    def test_more_zones_than_there_can_be(self):
+        done = self.run_tool("grow", "--size", "4E", self.path)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("zones", done.stderr)
+        self.assertEqual(self.zone_count(), ZONES)
+
+    def test_one_in_use_says_how(self):
+        with open(self.path, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            self.refused(1, "grow", "--size", "1G", self.path, says=[str(os.getpid()), "give the directory"])
+
+
 class Hostile(ImageTest):
     """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
 

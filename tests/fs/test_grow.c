@@ -162,6 +162,63 @@ static void a_tiny_full_filesystem_becomes_huge(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Until its superblock is durable, somebody might make durable what names bytes in a new zone. */
+static struct watch {
+	struct data_rig *rig;
+	uint64_t total;
+	unsigned int commands;
+} watch;
+
+static void has_its_old_size(void *arg, const struct zf_sim *sim)
+{
+	(void)arg;
+	(void)sim;
+	watch.commands++;
+	assert_int_equal(total(watch.rig), watch.total);
+	assert_int_equal(zone_count(watch.rig), 24);
+}
+
+static void new_zones_are_used_when_they_are_durable(void **state)
+{
+	const struct data_rig_options options = {.seed = 8, .zone_count = 24};
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	data_rig_make(&rig, "file");
+	watch = (struct watch){.rig = &rig, .total = total(&rig)};
+	zf_sim_observe(rig.sim, has_its_old_size, NULL);
+	assert_int_equal(zf_fs_grow(rig.fs, 48), 0);
+	zf_sim_observe(rig.sim, NULL, NULL);
+	assert_true(watch.commands >= 3);
+	assert_int_equal(zone_count(&rig), 48);
+	data_rig_deinit(&rig);
+}
+
+/* What each step sets aside for its own commit is not kept for ever. */
+static void many_small_steps_leave_as_much_room_as_one(void **state)
+{
+	const struct data_rig_options options = {
+		.seed = 10,
+		.zone_count = 24,
+		.zone_size = 16 * BLOCK,
+		.node_size = 4096,
+		.append_limit = 4 * BLOCK,
+	};
+	struct data_rig rig;
+	uint64_t ino, size;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	for (uint32_t count = 25; count <= 200; count++)
+		assert_int_equal(zf_fs_grow(rig.fs, count), 0);
+	size = fill(&rig, ino, 0);
+	data_rig_remount(&rig);
+	assert_true(fill(&rig, ino, size) <= size + 10 * options.zone_size);
+	data_rig_deinit(&rig);
+}
+
 /* A device that had another life may have written zones where there are none of ours. */
 static void what_is_written_in_new_zones_is_garbage(void **state)
 {
@@ -178,7 +235,16 @@ static void what_is_written_in_new_zones_is_garbage(void **state)
 		assert_int_equal(zf_dev_write_sync(rig.dev, z << 20, buf, 3 * BLOCK, true), 0);
 	assert_int_equal(zf_fs_grow(rig.fs, 0), 0);
 	zf_alloc_get_zone(zf_fs_alloc(rig.fs), 24, &zone);
-	assert_int_equal(zone.live, 0);
+	assert_int_equal(zone.pointer, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		data_rig_write_pattern(&rig, ino, 1, i * BLOCK, BLOCK);
+		data_rig_sync(&rig);
+		assert_true(zf_fs_step(rig.fs) >= 0);
+	}
+	for (uint32_t z = 24; z < 30; z++) {
+		zf_alloc_get_zone(zf_fs_alloc(rig.fs), z, &zone);
+		assert_int_equal(zone.pointer, 0);
+	}
 	data_rig_remount(&rig);
 	size = fill(&rig, ino, 0);
 	assert_true(size >= 20 * (UINT64_C(1) << 20));
@@ -258,6 +324,8 @@ int main(void)
 		cmocka_unit_test(a_device_that_is_larger_is_mounted_as_it_was_and_then_grows),
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(a_tiny_full_filesystem_becomes_huge),
+		cmocka_unit_test(new_zones_are_used_when_they_are_durable),
+		cmocka_unit_test(many_small_steps_leave_as_much_room_as_one),
 		cmocka_unit_test(what_is_written_in_new_zones_is_garbage),
 		cmocka_unit_test(random_operations_while_it_grows),
 	};

@@ -85,10 +85,9 @@ static void begin(struct full *full, const struct data_rig_options *options, int
 	zf_rng_seed(&full->rng, seed + options->seed);
 	data_rig_init(&full->rig, options);
 	full->ino = data_rig_make(&full->rig, "kept");
-	assert_int_equal(
-		zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0,
-				(uint64_t)full->blocks * BLOCK),
-		0);
+	assert_int_equal(zf_fs_fallocate(full->rig.fs, &full->rig.ctx, full->ino, mode, 0,
+					 (uint64_t)full->blocks * BLOCK),
+			 0);
 	shuffle(full);
 	fill(full);
 }
@@ -297,7 +296,9 @@ static void kept_space_is_given_back_when_full(void **state)
 			assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, full->ino, punch, 5,
 							 BLOCKS * BLOCK - 5),
 					 0);
-		assert_true(available(rig) > before + BLOCKS - 200);
+		/* But for what recording takes, and a zone that metadata has opened for it. */
+		assert_true(available(rig) + 200 + (shapes[way].zone_size >> ZF_BLOCK_SHIFT) >
+			    before + BLOCKS);
 		full->ino = data_rig_make(rig, "other");
 		memset(buf, 7, sizeof(buf));
 		r = zf_fs_write(rig->fs, &rig->ctx, full->ino, 0, buf, sizeof(buf), 0);
@@ -351,10 +352,10 @@ static void crashes_on_a_full_filesystem_leave_it_usable(void **state)
 }
 
 /*
- * What a punch writes at its edges takes blocks, and on a full filesystem few of those that it
- * gives up come back. It ends with ENOSPC before others are harmed.
+ * What a punch writes at its edges takes blocks. On a full filesystem reclaim brings back those
+ * that it gives up, though they are few in each zone; and others are not harmed.
  */
-static void punching_within_blocks_leaves_what_is_kept_and_what_deleting_needs(void **state)
+static void punching_within_blocks_goes_on_and_leaves_what_is_kept(void **state)
 {
 	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 	struct full *full = malloc(sizeof(*full));
@@ -373,10 +374,9 @@ static void punching_within_blocks_leaves_what_is_kept_and_what_deleting_needs(v
 	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, BLOCK, 0)) > 0)
 		at += (uint64_t)r;
 	assert_int_equal(r, -ENOSPC);
-	/* Not so many in one place that a zone comes back. */
-	for (r = 0; r == 0 && at > 4 * BLOCK; at -= 4 * BLOCK)
-		r = zf_fs_fallocate(rig->fs, &rig->ctx, ino, punch, at - BLOCK + 1, BLOCK - 2);
-	assert_int_equal(r, -ENOSPC);
+	/* Not so many in one place that a zone comes back by itself. */
+	for (; at > 4 * BLOCK; at -= 4 * BLOCK)
+		data_rig_allocate(rig, ino, punch, at - BLOCK + 1, BLOCK - 2);
 	for (unsigned int i = 0; i < BLOCKS; i++)
 		write_blocks(full, i, 1, 0);
 	data_rig_sync(rig);
@@ -396,8 +396,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
-		cmocka_unit_test(
-			punching_within_blocks_leaves_what_is_kept_and_what_deleting_needs),
+		cmocka_unit_test(punching_within_blocks_goes_on_and_leaves_what_is_kept),
 	};
 
 	if (argc > 1)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gets space back when nobody asks: the threads, or a step. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -195,6 +196,67 @@ static void the_target_is_what_the_mount_says(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void *try_one(void *arg)
+{
+	struct data_rig *rig = arg;
+
+	return (void *)(intptr_t)zf_reclaim_try_one(rig->fs, ZF_RECLAIM_URGENT);
+}
+
+static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
+{
+	const struct data_rig_options options = {.seed = 6};
+	uint64_t ino[FILES];
+	struct data_rig rig;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	make_garbage(&rig, ino);
+	zf_mutex_lock(&rig.fs->reclaim.lock);
+	assert_int_equal(pthread_create(&thread, NULL, try_one, &rig), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, -EBUSY);
+	zf_mutex_unlock(&rig.fs->reclaim.lock);
+	assert_int_equal(get_stats(&rig).victims, 0);
+	assert_int_equal(zf_reclaim_try_one(rig.fs, ZF_RECLAIM_URGENT), 1);
+	assert_int_equal(get_stats(&rig).victims, 1);
+	data_rig_deinit(&rig);
+}
+
+/* Only what is at a new place can have been copied for nothing. */
+static void what_cannot_be_read_does_not_count_as_changed(void **state)
+{
+	const struct data_rig_options options = {.seed = 7};
+	uint8_t block[ZF_BLOCK_SIZE], damaged[ZF_BLOCK_SIZE] = {1, 2, 3};
+	struct data_rig_extents extents;
+	struct zf_reclaim_stats stats;
+	uint64_t ino[FILES], address;
+	struct data_rig rig;
+	uint32_t zone_no;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	make_garbage(&rig, ino);
+	data_rig_extents(&rig, ino[1], &extents);
+	address = extents.at[0].address;
+	zone_no = zf_zone_of(zf_dev_geometry(rig.dev), address);
+	zf_sim_peek(rig.sim, address, block);
+	zf_sim_poke(rig.sim, address, damaged);
+	rig.errors_expected = true;
+	assert_int_equal(zf_reclaim_zone(rig.fs, zone_no), 1);
+	rig.errors_expected = false;
+	stats = get_stats(&rig);
+	assert_int_equal(stats.stuck, 1);
+	assert_int_equal(stats.changed, 0);
+	assert_int_equal(stats.moved, stats.live - ZF_BLOCK_SIZE);
+	zf_sim_poke(rig.sim, address, block);
+	rig.errors = 0;
+	expect_the_rest(&rig, ino);
+	data_rig_deinit(&rig);
+}
+
 /* However long the committer sleeps when nothing is to be committed. */
 static void what_is_deleted_goes_soon(void **state)
 {
@@ -231,6 +293,8 @@ int main(void)
 		cmocka_unit_test(a_step_takes_one_victim_at_most),
 		cmocka_unit_test(a_read_only_mount_leaves_all_as_it_is),
 		cmocka_unit_test(the_target_is_what_the_mount_says),
+		cmocka_unit_test(who_may_not_wait_is_told_that_others_are_at_it),
+		cmocka_unit_test(what_cannot_be_read_does_not_count_as_changed),
 		cmocka_unit_test(what_is_deleted_goes_soon),
 	};
 

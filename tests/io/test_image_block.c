@@ -152,6 +152,89 @@ static void creating_refuses_a_device_that_is_too_small(void **state)
 	assert_non_null(strstr(messages, "need 16789504"));
 }
 
+/* ---- growing ---- */
+
+static void set_size(uint64_t size)
+{
+	assert_int_equal(truncate(backing, (off_t)size), 0);
+	assert_int_equal(ioctl(loop_fd, LOOP_SET_CAPACITY), 0);
+}
+
+static void reopen_from(uint64_t search_from)
+{
+	const struct zf_image_options options = {.search_from = search_from};
+
+	zf_dev_close(dev);
+	dev = NULL;
+	assert_int_equal(zf_image_open(path, &options, &report, &dev), 0);
+}
+
+static void expect_zones(uint32_t count)
+{
+	assert_int_equal(zf_dev_geometry(dev)->zone_count, count);
+	assert_true(device_holds(dev, ZONE_SIZE, 3 * BLOCK, 1));
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + 3 * BLOCK);
+	for (uint32_t z = ZONES; z < count; z++)
+		assert_int_equal(zone_of(dev, z).cond, ZF_ZONE_EMPTY);
+}
+
+/* The room that was left between the table and the header. */
+static void an_image_grows_within_its_device(void **state)
+{
+	create_and_open();
+	assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, 1, true), 0);
+	assert_int_equal(zf_dev_grow(dev, ZONES + 1), 0);
+	expect_zones(ZONES + 1);
+	reopen_from(0);
+	expect_zones(ZONES + 1);
+	assert_int_equal(zf_dev_grow(dev, 16), -ENOSPC);
+	assert_non_null(strstr(messages, "make the device larger first"));
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	reopen_from(0);
+	expect_zones(15);
+	assert_int_equal(run_write(dev, 14 * ZONE_SIZE, ZONE_SIZE, 2, true), 0);
+}
+
+static void an_image_follows_its_device(void **state)
+{
+	create_and_open();
+	assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, 1, true), 0);
+	set_size(40 * ZONE_SIZE);
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	expect_zones(39);
+	reopen_from(0);
+	expect_zones(39);
+	assert_int_equal(run_write(dev, 38 * ZONE_SIZE, ZONE_SIZE, 2, true), 0);
+}
+
+static void a_trailer_is_found_where_the_device_ended(void **state)
+{
+	create_and_open();
+	assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, 1, true), 0);
+	zf_dev_close(dev);
+	dev = NULL;
+	set_size(40 * ZONE_SIZE);
+	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), -ENODEV);
+	assert_non_null(strstr(messages, "zfusectl grow"));
+	reopen_from(ZONES * ZONE_SIZE);
+	expect_zones(ZONES);
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	reopen_from(0);
+	expect_zones(39);
+	/* By too little for a zone: but it is found at the end again. */
+	set_size(40 * ZONE_SIZE + BLOCK);
+	reopen_from(ZONES * ZONE_SIZE);
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	reopen_from(0);
+	expect_zones(39);
+	/* Not one of before, though it is nearer to where the search begins. */
+	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, true), 0);
+	set_size(60 * ZONE_SIZE);
+	reopen_from(ZONES * ZONE_SIZE);
+	expect_zones(39);
+	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + BLOCK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -161,6 +244,9 @@ int main(void)
 		TEST(it_is_nobody_elses_while_it_is_open),
 		TEST(creating_refuses_a_device_with_something_on_it),
 		TEST(creating_refuses_a_device_that_is_too_small),
+		TEST(an_image_grows_within_its_device),
+		TEST(an_image_follows_its_device),
+		TEST(a_trailer_is_found_where_the_device_ended),
 	};
 	int r = setup(NULL);
 

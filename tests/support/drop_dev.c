@@ -422,6 +422,24 @@ static int drop_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 	return zf_dev_raise_pointer(drop_of(dev)->image, zone_no, wp);
 }
 
+static int drop_grow(struct zf_dev *dev, uint32_t zone_count)
+{
+	struct drop_dev *drop = drop_of(dev);
+	uint64_t per_zone = dev->geometry.zone_size / ZF_BLOCK_SIZE, former;
+	int r = zf_dev_grow(drop->image, zone_count);
+
+	if (r < 0)
+		return r;
+	zf_mutex_lock(&drop->lock);
+	former = dev->geometry.zone_count * per_zone;
+	zone_count = zf_dev_geometry(drop->image)->zone_count;
+	drop->blocks = must(realloc(drop->blocks, zone_count * per_zone * sizeof(*drop->blocks)));
+	memset(drop->blocks + former, 0, (zone_count * per_zone - former) * sizeof(*drop->blocks));
+	dev->geometry.zone_count = zone_count;
+	zf_mutex_unlock(&drop->lock);
+	return 0;
+}
+
 static void drop_close(struct zf_dev *dev)
 {
 	struct drop_dev *drop = drop_of(dev);
@@ -450,6 +468,7 @@ static const struct zf_dev_ops drop_ops = {
 	.report = drop_report,
 	.warm = drop_warm,
 	.raise_pointer = drop_raise_pointer,
+	.grow = drop_grow,
 	.close = drop_close,
 };
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/json.h"
 #include "table.h"
@@ -15,6 +16,8 @@
 
 /* A zone comes back two commits after it was emptied; the third is for what the first two moved. */
 #define SETTLES_MAX 3u
+/* Who waits for room may be at it for many zones. */
+#define BUSY_MS 20
 
 enum {
 	EXIT_OK = 0,
@@ -183,20 +186,35 @@ static int settle(struct run *run)
 	return r;
 }
 
+/* Asks until nobody else is at it. */
+static int step(struct run *run)
+{
+	const struct timespec pause = {.tv_nsec = BUSY_MS * 1000000};
+	struct json_object *answer;
+	int r;
+
+	while ((r = ask(run->target, "gc_step", "all", run->request->all, &answer)) == 0) {
+		replace(&run->now, answer);
+		if (interrupted || strcmp(zf_text_string(answer, "outcome"), "busy") != 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return r;
+}
+
 /* 1: a victim was taken; 0: there is none, or no room for what is live in it; -errno. */
 static int take_victim(struct run *run)
 {
-	struct json_object *answer;
-	const char *outcome;
 	int r = 0;
 
 	/* Without room to move to, commits give back what was emptied so far. */
 	for (unsigned int i = 0; i < 2 && r == 0; i++) {
-		r = ask(run->target, "gc_step", "all", run->request->all, &answer);
+		const char *outcome;
+
+		r = step(run);
 		if (r < 0)
 			return r;
-		replace(&run->now, answer);
-		outcome = zf_text_string(answer, "outcome");
+		outcome = zf_text_string(run->now, "outcome");
 		if (strcmp(outcome, "no room") != 0)
 			return strcmp(outcome, "victim") == 0;
 		r = settle(run);
@@ -250,12 +268,13 @@ static int run_now(struct zf_target *target, const struct request *request,
 		   struct json_object **ret_result)
 {
 	struct run run = {.target = target, .request = request};
-	int r = ask(target, "gc_status", NULL, false, &run.before), settled;
+	int r, settled;
 
+	catch_signals();
+	r = ask(target, "gc_status", NULL, false, &run.before);
 	if (r < 0)
 		return r;
 	run.now = json_object_get(run.before);
-	catch_signals();
 	r = take_victims(&run);
 	settled = settle(&run);
 	*ret_result = describe_run(&run);
@@ -338,7 +357,7 @@ static void print_run(struct json_object *result)
 	uint64_t victims = zf_text_u64(result, "victims");
 	char size[ZF_TEXT_SIZE_MAX];
 
-	if (victims == 0)
+	if (victims == 0 && !interrupted)
 		puts("no zone was worth it");
 	else
 		printf("%" PRIu64 " of %" PRIu64 " zones emptied, %s moved\n",

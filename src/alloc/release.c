@@ -21,7 +21,7 @@
 #define MUCH_WHEN_SHORT 2u
 /* A zone of data is emptied rather than one of metadata that would give back so many times as much.
  */
-#define DATA_FIRST 8u
+#define DATA_FIRST 2u
 
 bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -203,7 +203,7 @@ static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64
 static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32_t coming)
 {
 	return zf_alloc_can_spare_locked(alloc) &&
-	       (coming > 0 || zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST);
+	       zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST;
 }
 
 /* What is not written yet cannot be read, to be moved. */

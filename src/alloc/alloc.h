@@ -484,6 +484,12 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
  */
 #define ZF_META_CLOSED 1
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
+/*
+ * The one with the most garbage, half of it at least, and more than there is in any zone of data. No
+ * victim again before the next commit, if something is left. -ENOENT.
+ */
+int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);
 /* With fewer dead nodes than this no zone is worth emptying. */
 uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
 /* Nothing of it could be moved: no victim again, until it is reset. */

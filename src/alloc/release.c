@@ -21,7 +21,7 @@
 #define MUCH_WHEN_SHORT 2u
 /* A zone of data is emptied rather than one of metadata that would give back so many times as much.
  */
-#define DATA_FIRST 8u
+#define DATA_FIRST 2u
 
 bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -203,7 +203,51 @@ static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64
 static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32_t coming)
 {
 	return zf_alloc_can_spare_locked(alloc) &&
-	       (coming > 0 || zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST);
+	       zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST;
+}
+
+/* What is not written yet cannot be read, to be moved. */
+static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zone->role == ZF_ROLE_META && !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	       !zone->resetting && !zone->stuck && zone->write_generation <= alloc->committed;
+}
+
+/*
+ * Nodes of trees that are written all over die soon; those of the summary tree, which only grows,
+ * stay. So zones are left with a few nodes each. Moving these gives nearly a zone.
+ */
+int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	uint32_t best = NO_ZONE, best_live = (uint32_t)capacity_blocks(alloc) / 2;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+
+		if (can_move_nodes(alloc, z) && !zone->passed_over && zone->live > 0 &&
+		    zone->live < best_live) {
+			best_live = zone->live;
+			best = z;
+		}
+	}
+	if (best != NO_ZONE &&
+	    alloc->zones[best].capacity - best_live <= zf_alloc_best_gain_locked(alloc))
+		best = NO_ZONE;
+	zf_mutex_unlock(&alloc->lock);
+	if (best == NO_ZONE)
+		return -ENOENT;
+	*ret_zone_no = best;
+	return 0;
+}
+
+void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	zf_mutex_lock(&alloc->lock);
+	alloc->zones[zone_no].passed_over = alloc->zones[zone_no].live > 0;
+	zf_mutex_unlock(&alloc->lock);
 }
 
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no)
@@ -228,9 +272,7 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 			continue;
 		live += used;
 		written += zone->pointer;
-		/* What is not written yet cannot be read, to be moved. */
-		if (zf_alloc_is_stream_locked(alloc, z) || zone->resetting || zone->stuck ||
-		    zone->write_generation > alloc->committed)
+		if (!can_move_nodes(alloc, z))
 			continue;
 		if (used < best_live && used <= used_max) {
 			best_live = used;

@@ -342,9 +342,13 @@ static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret_gain)
 {
 	uint32_t zone_no;
+	int r;
 
 	if (zf_txn_error(fs->txn))
 		return -EROFS;
+	r = zf_txn_move_nodes(fs->txn, ret_gain);
+	if (r != 0)
+		return r;
 	if (zf_alloc_reclaim_begin(fs->alloc, need, &zone_no) < 0)
 		return 0;
 	return empty_zone(fs, zone_no, ret_gain);

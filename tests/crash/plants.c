@@ -61,7 +61,7 @@ const struct plant plants[] = {
 	{.name = "torn-payload", .bug = ZF_BUG_TORN_PAYLOAD, .seed = 2, .ops = 150, .cuts = 4000},
 	{.name = "replay-out-of-order",
 	 .bug = ZF_BUG_REPLAY_OUT_OF_ORDER,
-	 .seed = 1,
+	 .seed = 9,
 	 .ops = 150,
 	 .cuts = 10000},
 	{.name = "replay-committed",

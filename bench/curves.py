@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Curves of how a filesystem ages, as an SVG: one panel for each load with what is written for each byte of the user's
-while the device is written again and again; and over the levels what that comes to, what writes wait, what is left empty.
+while the device is written again and again; and over the levels what that comes to, what writes wait, and what is left
+empty.
 """
 import dataclasses
 import math

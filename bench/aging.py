@@ -98,8 +98,8 @@ def name_of(run):
 
 
 def written_table(runs):
-    rows = [["load", "of the device", "live", "data", "of theory", "metadata", "in all", "empty zones", "extents a file",
-             "KiB an extent", "CPU s/GiB"]]
+    rows = [["load", "of the device", "live", "data", "of theory", "metadata", "in all", "empty zones",
+             "extents a file", "KiB an extent", "CPU s/GiB"]]
     for run in runs:
         old = Old.of(run)
         rows.append([name_of(run), f"{period(run, 'plan')['of_device']:.0f} %", f"{old.used:.3f}", f"{old.data:.2f}",
@@ -155,7 +155,8 @@ def check(runs):
     """[(goal, reached or None)]"""
     found = []
     for goal in GOALS:
-        same = [run for run in runs if (run["load"], run["full"], run["threads"]) == (goal.load, goal.full, goal.threads)]
+        kind = (goal.load, goal.full, goal.threads)
+        same = [run for run in runs if (run["load"], run["full"], run["threads"]) == kind]
         found.append((goal, getattr(Old.of(same[-1]), goal.what) if same else None))
     return found
 

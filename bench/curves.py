@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Curves of how a filesystem ages, as an SVG: one panel for each load with what is written for each byte of the user's
-while the device is written again and again; and over the levels what that comes to, what writes wait, what is left empty.
+while the device is written again and again; and over the levels what that comes to, what writes wait, and what is left
+empty.
 """
 import dataclasses
 import math
@@ -14,7 +15,7 @@ LOAD_COLOURS = {"uniform": "#3b6fb6", "zipf:0.99": "#d9823b", "mix": "#4f9d69", 
 MARGIN = 28
 PANEL_WIDTH, PANEL_HEIGHT = 290, 190
 LEFT, GAP = 44, 40  # of a panel: room for its scale, and to the next
-HEAD, ROW_GAP = 92, 84
+HEAD, ROW_GAP = 92, 104
 
 
 @dataclasses.dataclass
@@ -198,7 +199,7 @@ def draw(runs):
     panels = level_panels(loads, threaded)
     entries = [(LOADS[load], LOAD_COLOURS[load], None) for load in {**loads, **threaded}]
     entries += [("without metadata; the longest", MUTED, "5 3"), ("greedy cleaning in theory", INK, "2 3")]
-    legend(svg, MARGIN, y - 38, entries)
+    legend(svg, MARGIN, y - 40, entries)
     for column, (title, some, axis) in enumerate(panels):
         draw_panel(svg, place_of(column, 1), title, "level, %", some, axis)
     columns = max(len(lines), len(panels), 1)

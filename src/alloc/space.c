@@ -15,7 +15,7 @@
 /* But so many times the zones that a commit takes ... */
 #define COMMIT_GIVES 4u
 /* ... unless that is more than a zone in so many. */
-#define MOST_SHARE 8u
+#define MOST_SHARE 25u
 
 /* Blocks. */
 struct count {

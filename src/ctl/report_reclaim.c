@@ -70,6 +70,7 @@ struct json_object *zf_report_reclaim_stats(struct zf_fs *fs)
 
 	zf_reclaim_get_stats(fs, &stats);
 	zf_json_add_u64(object, "victims", stats.victims);
+	zf_json_add_u64(object, "meta_victims", stats.meta_victims);
 	zf_json_add_u64(object, "emptied", stats.emptied);
 	zf_json_add_u64(object, "live_bytes", stats.live);
 	zf_json_add_u64(object, "moved_bytes", stats.moved);

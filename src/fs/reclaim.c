@@ -339,6 +339,13 @@ static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 	return r < 0 ? r : 1;
 }
 
+static void count_meta(struct zf_fs *fs, int result)
+{
+	zf_mutex_lock(&fs->reclaim.stats_lock);
+	fs->reclaim.stats.meta_victims += result > 0;
+	zf_mutex_unlock(&fs->reclaim.stats_lock);
+}
+
 static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret_gain)
 {
 	uint32_t zone_no;
@@ -347,8 +354,10 @@ static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret
 	if (zf_txn_error(fs->txn))
 		return -EROFS;
 	r = zf_txn_move_nodes(fs->txn, ret_gain);
-	if (r != 0)
+	if (r != 0) {
+		count_meta(fs, r);
 		return r;
+	}
 	if (zf_alloc_reclaim_begin(fs->alloc, need, &zone_no) < 0)
 		return 0;
 	return empty_zone(fs, zone_no, ret_gain);

@@ -46,6 +46,7 @@ struct zf_reclaim_stats {
 	uint64_t live;	  /* in them when they were chosen */
 	uint64_t moved;
 	uint64_t changed;	 /* copied, and then no longer what the file had */
+	uint64_t meta_victims;	 /* zones of metadata, whose nodes were moved */
 	uint64_t stuck;		 /* zones with blocks that could not be read */
 	uint64_t waits, wait_ns; /* of writers for room: times, and how long in all */
 };
@@ -59,7 +60,8 @@ struct zf_reclaim {
 	atomic_bool stopping; /* the victim of now is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
-	/* For tests without threads: what others do between copying and swapping. No lock is held. */
+	/* For tests without threads: what others do between copying and swapping. No lock is held.
+	 */
 	void (*copied)(void *arg);
 	void *copied_arg;
 };

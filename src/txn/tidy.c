@@ -211,12 +211,10 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	r = move_nodes(txn, zone_no);
 	if (r < 0)
 		return r;
-	/* What moved out becomes free with the commits that follow; those of the commit's own trees
-	 * move with it. */
+	/* What moved out becomes free with the commits that follow. */
+	r = zf_txn_commit(txn, true);
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
-	if (after.system_live > 0)
-		r = zf_txn_commit(txn, true);
-	else if (after.live >= zone.live)
+	if (r == 0 && after.live + after.system_live >= zone.live + zone.system_live)
 		zf_alloc_meta_stuck(txn->alloc, zone_no);
 	return r < 0 ? r : ZF_TIDY_EMPTIED;
 }

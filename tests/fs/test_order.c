@@ -158,7 +158,7 @@ static void a_file_that_is_replaced_is_old_or_new(void **state)
 static void a_hole_replaces_a_file_whole(void **state)
 {
 	struct zf_attr attr;
-	uint64_t ino, hole;
+	uint64_t ino = 0, hole;
 
 	(void)state;
 	begin(1);

@@ -130,10 +130,10 @@ int64_t oracle_setxattr(struct oracle *oracle, const struct zf_op *op)
 
 	if (oracle_acl_is_name(op->name))
 		return oracle_acl_set(oracle, op);
-	if (!inode)
-		return -ESTALE;
 	if (op->len > ZF_XATTR_VALUE_MAX)
 		return -E2BIG;
+	if (!inode)
+		return -ESTALE;
 	if (oracle_check_change(inode) < 0)
 		return -EPERM;
 	xattr = find_xattr(inode, op->name);

@@ -36,6 +36,7 @@ struct world {
 	struct zf_rng rng;
 	uint64_t seed;
 	struct file files[FILES];
+	bool faults;
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -184,9 +185,24 @@ static void expect_all(struct world *w)
 	}
 }
 
+/* One of the next writes fails; each is tried once more. */
+static void add_fault(struct world *w)
+{
+	struct zf_sim_fault fault = {
+		.op = ZF_IO_APPEND, .nth = 1 + below(w, 12), .error = -EIO,
+		.moves_pointer = below(w, 2),
+	};
+
+	if (!w->faults || zf_sim_faults_left(w->rig.sim) > 0)
+		return;
+	zf_sim_add_fault(w->rig.sim, &fault);
+}
+
 static void reclaim_some(struct world *w)
 {
 	uint32_t zones = zf_dev_geometry(w->rig.dev)->zone_count;
+
+	add_fault(w);
 
 	switch (below(w, 4)) {
 	case 0:
@@ -214,7 +230,7 @@ static void fsync_all(struct world *w)
 			zf_fs_fsync(w->rig.fs, &w->rig.ctx, w->files[i].ino, false), 0);
 }
 
-static void play(uint64_t seed, struct data_rig_options options, unsigned int rounds)
+static void play(uint64_t seed, struct data_rig_options options, unsigned int rounds, bool faults)
 {
 	static struct world world;
 	struct world *w = &world;
@@ -228,6 +244,7 @@ static void play(uint64_t seed, struct data_rig_options options, unsigned int ro
 		w->files[i].ino = data_rig_make(&w->rig, w->files[i].name);
 	}
 	hook(w);
+	w->faults = faults;
 	for (unsigned int round = 0; round < rounds; round++) {
 		for (unsigned int i = 0; i < 6; i++)
 			one(w);
@@ -250,7 +267,7 @@ static void play(uint64_t seed, struct data_rig_options options, unsigned int ro
 	data_rig_deinit(&w->rig);
 }
 
-static void play_many(struct data_rig_options options)
+static void play_many(struct data_rig_options options, bool faults)
 {
 	const char *from = getenv("REVIEW_FROM"), *count = getenv("REVIEW_COUNT");
 	uint64_t first = from ? strtoull(from, NULL, 0) : 1;
@@ -259,7 +276,7 @@ static void play_many(struct data_rig_options options)
 	for (uint64_t seed = first; seed < end; seed++) {
 		if (getenv("REVIEW_VERBOSE"))
 			fprintf(stderr, "seed %lu\n", (unsigned long)seed);
-		play(seed, options, 40);
+		play(seed, options, 40, faults);
 	}
 }
 
@@ -268,7 +285,7 @@ static void against_a_model(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 64 << 10,
-		.node_size = 4096});
+		.node_size = 4096}, false);
 }
 
 static void against_a_model_of_few_active_zones(void **state)
@@ -276,7 +293,7 @@ static void against_a_model_of_few_active_zones(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 40, .append_limit = 128 << 10,
-		.node_size = 4096, .max_active = 6});
+		.node_size = 4096, .max_active = 6}, false);
 }
 
 static void against_a_model_where_zones_are_conventional(void **state)
@@ -284,7 +301,31 @@ static void against_a_model_where_zones_are_conventional(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 48, .append_limit = 128 << 10,
-		.node_size = 4096, .conventional = 48});
+		.node_size = 4096, .conventional = 48}, false);
+}
+
+static void against_a_model_with_two_copies_and_late_zones(void **state)
+{
+	(void)state;
+	play_many((struct data_rig_options){
+		.zone_size = 256 << 10, .zone_capacity = 236 << 10, .zone_count = 48, .append_limit = 16 << 10,
+		.node_size = 4096, .copies = 2, .max_active = 7}, false);
+}
+
+static void against_a_model_with_faults(void **state)
+{
+	(void)state;
+	play_many((struct data_rig_options){
+		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
+		.node_size = 4096}, true);
+}
+
+static void against_a_model_with_faults_and_few_active(void **state)
+{
+	(void)state;
+	play_many((struct data_rig_options){
+		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
+		.node_size = 4096, .max_active = 7}, true);
 }
 
 /* ---- what the summary says lies below the pointer ---- */
@@ -344,6 +385,9 @@ int main(void)
 		cmocka_unit_test(against_a_model),
 		cmocka_unit_test(against_a_model_of_few_active_zones),
 		cmocka_unit_test(against_a_model_where_zones_are_conventional),
+		cmocka_unit_test(against_a_model_with_two_copies_and_late_zones),
+		cmocka_unit_test(against_a_model_with_faults),
+		cmocka_unit_test(against_a_model_with_faults_and_few_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

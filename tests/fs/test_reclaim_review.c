@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "btree/node_format.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 #include "fs/reclaim.h"
@@ -378,10 +379,99 @@ static void a_conventional_zone_is_written_as_far_as_its_summary_goes(void **sta
 	data_rig_deinit(rig);
 }
 
+/* ---- one damaged victim ---- */
+
+/* Every version of a leaf of the summary whose first key lies within [from, to). */
+static unsigned int damage_leaves(struct data_rig *rig, uint64_t from, uint64_t to)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(rig->dev);
+	uint8_t block[BLOCK];
+	unsigned int n = 0;
+
+	for (uint32_t z = 2; z < geometry->zone_count; z++) {
+		struct zf_zone zone;
+
+		zf_alloc_get_zone(rig->fs->alloc, z, &zone);
+		if (zone.role != ZF_ROLE_META)
+			continue;
+		for (uint64_t b = 0; b < zone.pointer; b++) {
+			uint64_t at = z * geometry->zone_size + b * BLOCK;
+			const struct zf_disk_node_header *header = (const void *)block;
+			const struct zf_disk_key *key = (const void *)(header + 1);
+
+			zf_sim_peek(rig->sim, at, block);
+			if (zf_le64_get(header->owner) != ZF_TREE_SUMMARY || header->level > 0 ||
+			    zf_le64_get(key->objectid) < from || zf_le64_get(key->objectid) >= to)
+				continue;
+			memset(block + BLOCK / 2, 0x5a, BLOCK / 2);
+			zf_sim_poke(rig->sim, at, block);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void damage_one_victim(bool empty)
+{
+	struct data_rig_options options = {.seed = 5, .zone_count = 32, .node_size = 4096};
+	struct zf_reclaim_room before, after;
+	struct data_rig_extents extents;
+	struct data_rig rig;
+	uint64_t victim, others, start;
+
+	data_rig_init(&rig, &options);
+	victim = data_rig_make(&rig, "victim");
+	data_rig_truncate(&rig, victim, 256 * BLOCK);
+	for (uint64_t i = 0; i < 256; i++) {
+		data_rig_write_pattern(&rig, victim, 1, (i * 37 % 256) * BLOCK, BLOCK);
+		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	}
+	others = data_rig_make(&rig, "others");
+	data_rig_write_pattern(&rig, others, 1, 0, 8 * MIB);
+	data_rig_sync(&rig);
+	for (uint64_t i = 0; i < 8 * MIB / BLOCK; i += 2)
+		data_rig_write_pattern(&rig, others, 2, i * BLOCK, BLOCK);
+	data_rig_write_pattern(&rig, victim, 2, 16 * BLOCK, 220 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_remount(&rig);
+	rig.errors_expected = true;
+	data_rig_extents(&rig, victim, &extents);
+	start = extents.at[0].address / MIB * MIB;
+	if (empty)
+		assert_true(damage_leaves(&rig, start + 160 * BLOCK, start + MIB) > 0);
+	else
+		assert_true(damage_leaves(&rig, start + 16 * BLOCK, start + 160 * BLOCK) > 0);
+	if (empty)
+		data_rig_truncate(&rig, victim, 0);
+	zf_alloc_reclaim_room(rig.fs->alloc, &before);
+	for (unsigned int i = 0; i < 64 && zf_reclaim_make_room(rig.fs) >= 0; i++)
+		;
+	zf_alloc_reclaim_room(rig.fs->alloc, &after);
+	assert_true(before.reclaimable > 3 * MIB);
+	assert_true(after.reclaimable < 2 * MIB);
+	assert_true(after.empty >= before.empty + 2);
+	data_rig_drop(&rig);
+}
+
+static void a_damaged_victim_does_not_keep_others_from_being_emptied(void **state)
+{
+	(void)state;
+	damage_one_victim(false);
+}
+
+/* What is damaged is its summary, which has to be dropped before the zone is reset. */
+static void a_damaged_empty_zone_does_not_keep_others_from_coming_back(void **state)
+{
+	(void)state;
+	damage_one_victim(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_conventional_zone_is_written_as_far_as_its_summary_goes),
+		cmocka_unit_test(a_damaged_victim_does_not_keep_others_from_being_emptied),
+		cmocka_unit_test(a_damaged_empty_zone_does_not_keep_others_from_coming_back),
 		cmocka_unit_test(against_a_model),
 		cmocka_unit_test(against_a_model_of_few_active_zones),
 		cmocka_unit_test(against_a_model_where_zones_are_conventional),

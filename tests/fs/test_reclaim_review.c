@@ -37,7 +37,7 @@ struct world {
 	struct zf_rng rng;
 	uint64_t seed;
 	struct file files[FILES];
-	bool faults;
+	bool faults, full;
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -54,12 +54,20 @@ static void range(struct world *w, unsigned int *from, unsigned int *count)
 static void do_write(struct world *w, struct file *f)
 {
 	unsigned int from, count;
+	int64_t done;
 
 	range(w, &from, &count);
 	if (below(w, 2))
 		count = 1 + count / 8;
 	w->seed++;
-	data_rig_write_pattern(&w->rig, f->ino, w->seed, (uint64_t)from * BLOCK, count * BLOCK);
+	data_rig_fill(w->seed, (uint64_t)from * BLOCK, buf, count * BLOCK);
+	done = zf_fs_write(w->rig.fs, &w->rig.ctx, f->ino, (uint64_t)from * BLOCK, buf,
+			   count * BLOCK, 0);
+	if (w->full && done == -ENOSPC)
+		return;
+	if (w->full && done > 0)
+		count = (unsigned int)(done / BLOCK);
+	assert_int_equal(done, count * BLOCK);
 	for (unsigned int i = from; i < from + count; i++)
 		f->map[i] = (struct block){w->seed, (uint64_t)i * BLOCK};
 	if (f->blocks < from + count)
@@ -70,6 +78,8 @@ static void do_truncate(struct world *w, struct file *f)
 {
 	unsigned int blocks = below(w, 3) ? (unsigned int)below(w, BLOCKS) : 0;
 
+	if (w->full && blocks > f->blocks)
+		blocks = f->blocks;
 	data_rig_truncate(&w->rig, f->ino, (uint64_t)blocks * BLOCK);
 	for (unsigned int i = blocks; i < BLOCKS; i++)
 		f->map[i] = (struct block){0};
@@ -90,6 +100,7 @@ static void do_punch(struct world *w, struct file *f)
 static void do_copy(struct world *w, struct file *in, struct file *out)
 {
 	unsigned int from, count, to = (unsigned int)below(w, BLOCKS);
+	int64_t done;
 
 	if (in == out)
 		return;
@@ -100,10 +111,13 @@ static void do_copy(struct world *w, struct file *in, struct file *out)
 		count = in->blocks - from;
 	if (count > BLOCKS - to)
 		count = BLOCKS - to;
-	assert_int_equal(zf_fs_copy_range(w->rig.fs, &w->rig.ctx, in->ino, (uint64_t)from * BLOCK,
-					  out->ino, (uint64_t)to * BLOCK,
-					  (uint64_t)count * BLOCK),
-			 count * BLOCK);
+	done = zf_fs_copy_range(w->rig.fs, &w->rig.ctx, in->ino, (uint64_t)from * BLOCK, out->ino,
+				(uint64_t)to * BLOCK, (uint64_t)count * BLOCK);
+	if (w->full && done == -ENOSPC)
+		return;
+	if (w->full && done > 0)
+		count = (unsigned int)(done / BLOCK);
+	assert_int_equal(done, count * BLOCK);
 	memmove(&out->map[to], &in->map[from], count * sizeof(out->map[0]));
 	if (out->blocks < to + count)
 		out->blocks = to + count;
@@ -142,7 +156,7 @@ static void one(struct world *w)
 		do_copy(w, f, &w->files[below(w, FILES)]);
 		break;
 	case 10:
-		if (below(w, 3) == 0)
+		if (!w->full && below(w, 3) == 0)
 			do_remake(w, f);
 		break;
 	case 11:
@@ -165,6 +179,9 @@ static void some(void *arg)
 {
 	struct world *w = arg;
 
+	/* Who waits for room holds its lock: one thread cannot be two of them. */
+	if (atomic_load(&w->rig.fs->room.waiting) > 0)
+		return;
 	for (uint64_t n = below(w, 6); n > 0; n--)
 		one(w);
 }
@@ -231,7 +248,26 @@ static void fsync_all(struct world *w)
 			zf_fs_fsync(w->rig.fs, &w->rig.ctx, w->files[i].ino, false), 0);
 }
 
-static void play(uint64_t seed, struct data_rig_options options, unsigned int rounds, bool faults)
+static void fill_up(struct world *w)
+{
+	uint64_t ino = data_rig_make(&w->rig, "filler"), at = 0;
+	int64_t done;
+
+	while ((done = zf_fs_write(w->rig.fs, &w->rig.ctx, ino, at, buf, 16 * BLOCK, 0)) > 0)
+		at += (uint64_t)done;
+	assert_int_equal(done, -ENOSPC);
+	data_rig_sync(&w->rig);
+	/* Room here and there. */
+	for (uint64_t i = 0; i < 12; i++) {
+		uint64_t hole = below(w, at / BLOCK);
+
+		data_rig_allocate(&w->rig, ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				  hole * BLOCK, (1 + below(w, 16)) * BLOCK);
+	}
+}
+
+static void play(uint64_t seed, struct data_rig_options options, unsigned int rounds, bool faults,
+		 bool full)
 {
 	static struct world world;
 	struct world *w = &world;
@@ -246,6 +282,9 @@ static void play(uint64_t seed, struct data_rig_options options, unsigned int ro
 	}
 	hook(w);
 	w->faults = faults;
+	w->full = full;
+	if (full)
+		fill_up(w);
 	for (unsigned int round = 0; round < rounds; round++) {
 		for (unsigned int i = 0; i < 6; i++)
 			one(w);
@@ -268,7 +307,7 @@ static void play(uint64_t seed, struct data_rig_options options, unsigned int ro
 	data_rig_deinit(&w->rig);
 }
 
-static void play_many(struct data_rig_options options, bool faults)
+static void play_many(struct data_rig_options options, bool faults, bool full)
 {
 	const char *from = getenv("REVIEW_FROM"), *count = getenv("REVIEW_COUNT");
 	uint64_t first = from ? strtoull(from, NULL, 0) : 1;
@@ -277,7 +316,7 @@ static void play_many(struct data_rig_options options, bool faults)
 	for (uint64_t seed = first; seed < end; seed++) {
 		if (getenv("REVIEW_VERBOSE"))
 			fprintf(stderr, "seed %lu\n", (unsigned long)seed);
-		play(seed, options, 40, faults);
+		play(seed, options, 40, faults, full);
 	}
 }
 
@@ -286,7 +325,7 @@ static void against_a_model(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 64 << 10,
-		.node_size = 4096}, false);
+		.node_size = 4096}, false, false);
 }
 
 static void against_a_model_of_few_active_zones(void **state)
@@ -294,7 +333,7 @@ static void against_a_model_of_few_active_zones(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 40, .append_limit = 128 << 10,
-		.node_size = 4096, .max_active = 6}, false);
+		.node_size = 4096, .max_active = 6}, false, false);
 }
 
 static void against_a_model_where_zones_are_conventional(void **state)
@@ -302,7 +341,7 @@ static void against_a_model_where_zones_are_conventional(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 48, .append_limit = 128 << 10,
-		.node_size = 4096, .conventional = 48}, false);
+		.node_size = 4096, .conventional = 48}, false, false);
 }
 
 static void against_a_model_with_two_copies_and_late_zones(void **state)
@@ -310,7 +349,7 @@ static void against_a_model_with_two_copies_and_late_zones(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_capacity = 236 << 10, .zone_count = 48, .append_limit = 16 << 10,
-		.node_size = 4096, .copies = 2, .max_active = 7}, false);
+		.node_size = 4096, .copies = 2, .max_active = 7}, false, false);
 }
 
 static void against_a_model_with_faults(void **state)
@@ -318,7 +357,7 @@ static void against_a_model_with_faults(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
-		.node_size = 4096}, true);
+		.node_size = 4096}, true, false);
 }
 
 static void against_a_model_with_faults_and_few_active(void **state)
@@ -326,7 +365,23 @@ static void against_a_model_with_faults_and_few_active(void **state)
 	(void)state;
 	play_many((struct data_rig_options){
 		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
-		.node_size = 4096, .max_active = 7}, true);
+		.node_size = 4096, .max_active = 7}, true, false);
+}
+
+static void against_a_model_when_full(void **state)
+{
+	(void)state;
+	play_many((struct data_rig_options){
+		.zone_size = 256 << 10, .zone_count = 28, .append_limit = 64 << 10,
+		.node_size = 4096}, false, true);
+}
+
+static void against_a_model_when_full_with_few_active(void **state)
+{
+	(void)state;
+	play_many((struct data_rig_options){
+		.zone_size = 256 << 10, .zone_count = 28, .append_limit = 64 << 10,
+		.node_size = 4096, .max_active = 6}, false, true);
 }
 
 /* ---- what the summary says lies below the pointer ---- */
@@ -477,6 +532,8 @@ int main(void)
 		cmocka_unit_test(against_a_model_where_zones_are_conventional),
 		cmocka_unit_test(against_a_model_with_two_copies_and_late_zones),
 		cmocka_unit_test(against_a_model_with_faults),
+		cmocka_unit_test(against_a_model_when_full),
+		cmocka_unit_test(against_a_model_when_full_with_few_active),
 		cmocka_unit_test(against_a_model_with_faults_and_few_active),
 	};
 

@@ -37,7 +37,7 @@ struct world {
 	struct zf_rng rng;
 	uint64_t seed;
 	struct file files[FILES];
-	bool faults, full;
+	bool faults, full, busy;
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -136,6 +136,7 @@ static void one(struct world *w)
 	struct file *f = &w->files[below(w, FILES)];
 	struct zf_fs *fs = w->rig.fs;
 
+	w->busy = true;
 	switch (below(w, 14)) {
 	case 0:
 	case 1:
@@ -173,14 +174,15 @@ static void one(struct world *w)
 		}
 		break;
 	}
+	w->busy = false;
 }
 
 static void some(void *arg)
 {
 	struct world *w = arg;
 
-	/* Who waits for room holds its lock: one thread cannot be two of them. */
-	if (atomic_load(&w->rig.fs->room.waiting) > 0)
+	/* An operation may reclaim itself: one thread cannot be in two of them. */
+	if (w->busy)
 		return;
 	for (uint64_t n = below(w, 6); n > 0; n--)
 		one(w);
@@ -283,8 +285,10 @@ static void play(uint64_t seed, struct data_rig_options options, unsigned int ro
 	hook(w);
 	w->faults = faults;
 	w->full = full;
+	w->busy = true;
 	if (full)
 		fill_up(w);
+	w->busy = false;
 	for (unsigned int round = 0; round < rounds; round++) {
 		for (unsigned int i = 0; i < 6; i++)
 			one(w);

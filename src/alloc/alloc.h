@@ -216,6 +216,11 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 /* Extents name these bytes now, or no longer. Inside a transaction. Range within one zone. */
 void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len);
+/*
+ * The summary tells of these bytes, though nobody names them yet. Inside the same transaction: a
+ * conventional zone has no pointer but what its item says.
+ */
+void zf_alloc_note_written(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 
 /*
  * 0 if [address, address+len) is written data of one zone that extents may name, those that are

@@ -153,6 +153,20 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_note_written(struct zf_alloc *alloc, uint64_t address, uint64_t len)
+{
+	uint32_t zone_no = zf_zone_of(alloc->geometry, address);
+	struct zf_zone *zone = &alloc->zones[zone_no];
+	uint64_t end = (address % alloc->geometry->zone_size + len) >> ZF_BLOCK_SHIFT;
+
+	zf_mutex_lock(&alloc->lock);
+	assert(end <= zone->pointer);
+	if (end > zone->written)
+		zone->written = (uint32_t)end;
+	zf_alloc_dirty_locked(alloc, zone_no);
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 {
 	uint32_t zone_no = zf_zone_of(alloc->geometry, address);

@@ -61,7 +61,7 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 		const struct zf_zone *zone = &alloc->zones[z];
 
 		/* A reader may still want the checksums. */
-		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
+		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 && !zone->passed_over &&
 		    zf_alloc_holds_nothing_locked(alloc, z)) {
 			*ret_zone_no = z;
 			alloc->zones[z].summary = ZF_SUMMARY_DROPPING;
@@ -77,6 +77,7 @@ void zf_alloc_summary_dropped(struct zf_alloc *alloc, uint32_t zone_no, int resu
 	zf_mutex_lock(&alloc->lock);
 	assert(alloc->zones[zone_no].summary == ZF_SUMMARY_DROPPING);
 	alloc->zones[zone_no].summary = result < 0 ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_DROPPED;
+	alloc->zones[zone_no].passed_over = result == -EUCLEAN || result == -EIO;
 	zf_mutex_unlock(&alloc->lock);
 }
 

@@ -294,6 +294,12 @@ static int run_zone(struct run *run)
 {
 	int r = zf_reclaim_find(run->fs, run->zone_no, &run->found);
 
+	/* What is damaged is reported, and stays: it must not be chosen again before all others. */
+	run->stuck = r == -EUCLEAN || r == -EIO;
+	if (run->stuck) {
+		zf_found_free(&run->found);
+		return 0;
+	}
 	if (r == 0)
 		r = zf_move_init(&run->move, run->fs);
 	if (r == 0)

@@ -385,6 +385,8 @@ static int append_all(struct zf_move *move, unsigned int blocks)
 			again = settle_writes(move, tried);
 		r = r < 0 ? r : again;
 	}
+	/* Swapping takes its time: others want the zones that have become full. */
+	wait_until_written(move, &batch);
 	batch_deinit(&batch);
 	return r;
 }

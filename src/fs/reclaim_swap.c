@@ -267,7 +267,11 @@ int zf_reclaim_summarise(struct zf_fs *fs, const struct zf_piece *piece,
 			return r;
 		r = summarise(fs, &trans, piece->ino,
 			      piece->offset + ((uint64_t)at << ZF_BLOCK_SHIFT), slots + at, n);
-		if (r < 0)
+		/* A mount must find the pointer behind what the summary tells, named or not. */
+		if (r == 0)
+			zf_alloc_note_written(fs->alloc, slots[at].to,
+					      (uint64_t)n << ZF_BLOCK_SHIFT);
+		else
 			zf_trans_abort(&trans, r, "moving shared data");
 		zf_trans_leave(&trans);
 		if (r < 0)

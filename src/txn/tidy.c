@@ -112,7 +112,8 @@ static int drop_summary(struct zf_txn *txn)
 	} while (r > 0);
 	if (r < 0)
 		zf_alloc_summary_dropped(txn->alloc, zone_no, r);
-	return r < 0 ? r : ZF_TIDY_DID;
+	/* A damaged leaf is reported, and keeps its zones, but no others. */
+	return r < 0 && r != -EUCLEAN && r != -EIO ? r : ZF_TIDY_DID;
 }
 
 /* ---- metadata zones ---- */

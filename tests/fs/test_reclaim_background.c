@@ -220,7 +220,9 @@ static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
 	assert_int_equal((intptr_t)result, -EBUSY);
 	zf_mutex_unlock(&rig.fs->reclaim.lock);
 	assert_int_equal(get_stats(&rig).victims, 0);
-	assert_int_equal(zf_reclaim_try_one(rig.fs, ZF_RECLAIM_URGENT), 1);
+	/* The first may be zones of metadata, which are not counted. */
+	for (unsigned int i = 0; i < 8 && get_stats(&rig).victims == 0; i++)
+		assert_int_equal(zf_reclaim_try_one(rig.fs, ZF_RECLAIM_URGENT), 1);
 	assert_int_equal(get_stats(&rig).victims, 1);
 	data_rig_deinit(&rig);
 }

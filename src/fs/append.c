@@ -10,6 +10,10 @@
 #include "base/hash.h"
 #include "fs/inode.h"
 
+/* So often, and for so long each time, it is waited for zones that others are writing the end of. */
+#define LIMIT_ROUNDS  5000u
+#define LIMIT_WAIT_MS 2u
+
 /* ---- life ---- */
 
 struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
@@ -245,7 +249,8 @@ void zf_append_again(struct zf_append *append)
 	to_done(append, false);
 }
 
-int zf_append_submit_waiting(struct zf_fs *fs)
+/* -EAGAIN: too many zones are active; -ENOSPC. */
+static int submit_waiting(struct zf_fs *fs)
 {
 	struct zf_append *append, *rest;
 
@@ -255,7 +260,7 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 
 		if (r < 0) {
 			enqueue_first(append);
-			return -EAGAIN;
+			return r;
 		}
 		append->granted = true;
 		zf_room_use(fs, append->grant.zone_no);
@@ -271,6 +276,11 @@ int zf_append_submit_waiting(struct zf_fs *fs)
 		submit(append);
 	}
 	return 0;
+}
+
+int zf_append_submit_waiting(struct zf_fs *fs)
+{
+	return submit_waiting(fs) < 0 ? -EAGAIN : 0;
 }
 
 static void prepare_in_place(struct zf_append *append, bool fua)
@@ -416,6 +426,17 @@ void zf_flush_wait(struct zf_fs *fs, uint64_t seen)
 	wait_event(fs, seen, true);
 }
 
+void zf_flush_wait_ms(struct zf_fs *fs, unsigned int ms)
+{
+	struct zf_flush *flush = &fs->flush;
+
+	if (!zf_dev_is_threaded(fs->dev))
+		return;
+	zf_mutex_lock(&flush->lock);
+	zf_cond_wait_ms(&flush->progress, &flush->lock, ms);
+	zf_mutex_unlock(&flush->lock);
+}
+
 /* Is something under way that will make an event? */
 static bool is_moving(struct zf_fs *fs)
 {
@@ -427,19 +448,49 @@ static bool is_moving(struct zf_fs *fs)
 	return r;
 }
 
+static int tidy_all(struct zf_fs *fs)
+{
+	int r;
+
+	do {
+		r = zf_txn_tidy(fs->txn, true);
+	} while (r == ZF_TIDY_DID);
+	return r;
+}
+
+/*
+ * There are zones, but too many are active: those that reclaim, or the log, is writing the end of.
+ * That is a matter of time, and no reason to lose what was answered (P5). Returns whether it is
+ * worth another try.
+ */
+static bool wait_for_limits(struct zf_fs *fs)
+{
+	if (!zf_dev_is_threaded(fs->dev))
+		return false;
+	for (unsigned int round = 0; round < LIMIT_ROUNDS; round++) {
+		zf_flush_wait_ms(fs, LIMIT_WAIT_MS);
+		if (tidy_all(fs) < 0)
+			return false;
+		if (submit_waiting(fs) != -EAGAIN || is_moving(fs))
+			return true;
+	}
+	return false;
+}
+
 /* Every append ended and zones are still wanting: only commits and resets can help. */
 static void make_room(struct zf_fs *fs)
 {
-	for (unsigned int round = 0; round < 4; round++) {
-		int r = zf_txn_commit(fs->txn, true);
+	int r = -ENOSPC;
 
-		while (r >= 0 && (r = zf_txn_tidy(fs->txn, true)) == ZF_TIDY_DID)
-			;
-		if (r < 0)
+	for (unsigned int round = 0; round < 4; round++) {
+		if (zf_txn_commit(fs->txn, true) < 0 || tidy_all(fs) < 0)
 			break;
-		if (zf_append_submit_waiting(fs) == 0)
+		r = submit_waiting(fs);
+		if (r == 0)
 			return;
 	}
+	if (r == -EAGAIN && wait_for_limits(fs))
+		return;
 	if (!is_moving(fs))
 		zf_append_give_up_waiting(fs, zf_txn_error(fs->txn) ? -EROFS : -ENOSPC);
 }

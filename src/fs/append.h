@@ -96,6 +96,8 @@ void zf_flush_event(struct zf_fs *fs);
 void zf_flush_event_for_askers(struct zf_fs *fs);
 /* Until another event than those `seen`; at once if none can come. */
 void zf_flush_wait(struct zf_fs *fs, uint64_t seen);
+/* For any event, but no longer than that; not at all without threads. */
+void zf_flush_wait_ms(struct zf_fs *fs, unsigned int ms);
 /*
  * Lands or submits something, or waits until something happens; commits if that is what is
  * missing. No lock and no join held.

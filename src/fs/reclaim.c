@@ -360,12 +360,12 @@ static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret
 	if (zf_txn_error(fs->txn))
 		return -EROFS;
 	r = zf_txn_move_nodes(fs->txn, ret_gain);
-	if (r != 0) {
-		count_meta(fs, r);
+	count_meta(fs, r);
+	/* Where there is no room for nodes, moving data may make some. */
+	if (r != 0 && r != -ENOSPC)
 		return r;
-	}
 	if (zf_alloc_reclaim_begin(fs->alloc, need, &zone_no) < 0)
-		return 0;
+		return r;
 	return empty_zone(fs, zone_no, ret_gain);
 }
 

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/plant.h"
+#include "fs/append.h"
 #include "fs/inode.h"
 #include "fs/reclaim_internal.h"
 
@@ -18,6 +19,9 @@
 #define BATCH_BLOCKS 2048u
 /* So often the stream's next zone is waited for, while others are finished and reset. */
 #define ROUNDS_MAX 4u
+/* With threads others are writing the end of zones meanwhile: that many rounds, so long each. */
+#define ROUNDS_LIMITED 500u
+#define WAIT_MS	       2u
 
 /* ---- several requests, waited for together ---- */
 
@@ -240,6 +244,7 @@ static void wait_until_written(struct zf_move *move, struct batch *batch)
 static int add_write(struct zf_move *move, struct batch *batch, unsigned int place,
 		     unsigned int count)
 {
+	unsigned int rounds = zf_dev_is_threaded(move->fs->dev) ? ROUNDS_LIMITED : ROUNDS_MAX;
 	struct zf_move_write *write;
 
 	if (move->write_count == move->write_room)
@@ -252,7 +257,7 @@ static int add_write(struct zf_move *move, struct batch *batch, unsigned int pla
 
 		if (r == 0)
 			break;
-		if (r != -EAGAIN || round == ROUNDS_MAX)
+		if (r != -EAGAIN || round == rounds)
 			return r == -EAGAIN ? -ENOSPC : r;
 		/* Or another zone has to be finished. */
 		wait_until_written(move, batch);
@@ -261,6 +266,8 @@ static int add_write(struct zf_move *move, struct batch *batch, unsigned int pla
 		} while (r == ZF_TIDY_DID);
 		if (r < 0)
 			return r;
+		/* Or one that users' data, or the log, is writing the end of. */
+		zf_flush_wait_ms(move->fs, WAIT_MS);
 	}
 	write->count = (unsigned int)(write->grant.len >> ZF_BLOCK_SHIFT);
 	write->iov = (struct iovec){bytes_at(move, place), write->grant.len};
@@ -376,11 +383,11 @@ static int append_all(struct zf_move *move, unsigned int blocks)
 		return r;
 	batch_init(&batch, move->fs->dev);
 	r = begin_writes(move, &batch, 0, blocks);
-	wait_for_all(&batch);
+	wait_until_written(move, &batch);
 	tried = move->write_count;
 	if (settle_writes(move, 0) < 0) {
 		again = retry(move, &batch, 0);
-		wait_for_all(&batch);
+		wait_until_written(move, &batch);
 		if (again == 0)
 			again = settle_writes(move, tried);
 		r = r < 0 ? r : again;
@@ -388,6 +395,8 @@ static int append_all(struct zf_move *move, unsigned int blocks)
 	/* Swapping takes its time: others want the zones that have become full. */
 	wait_until_written(move, &batch);
 	batch_deinit(&batch);
+	/* A zone less may be active now. */
+	zf_flush_event(move->fs);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "fs/append.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
 
@@ -13,6 +14,13 @@
  * what is wanted is not there.
  */
 #define ROUNDS_PER_ZONE 2u
+
+/*
+ * Rounds in a row that give nothing back though something is foreseen. What is being read, or is
+ * not landed yet, or waits for others' zones to be finished, comes back a little later.
+ */
+#define FRUITLESS_MAX 4u
+#define FRUITLESS_MS  5u
 
 void zf_room_init(struct zf_fs *fs)
 {
@@ -86,21 +94,24 @@ static int reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 {
 	int r = reserve(fs, data_blocks, items);
+	unsigned int fruitless = 0;
 
 	if (r != -ENOSPC)
 		return r;
 	land_and_delete(fs);
 	r = reserve(fs, data_blocks, items);
 	for (unsigned int rounds = 0; r == -ENOSPC; rounds++) {
-		bool any;
-
 		if (!zf_alloc_could_reserve(fs->alloc, data_blocks, items))
 			break;
-		any = reclaim(fs, rounds);
+		fruitless = reclaim(fs, rounds) ? 0 : fruitless + 1;
 		/* In any case it has committed, and what could be reset was. */
 		r = reserve(fs, data_blocks, items);
-		if (!any)
+		if (r != -ENOSPC || fruitless == FRUITLESS_MAX)
 			break;
+		if (fruitless > 0) {
+			zf_flush_wait_ms(fs, FRUITLESS_MS);
+			land_and_delete(fs);
+		}
 	}
 	return r;
 }

@@ -61,8 +61,8 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 		const struct zf_zone *zone = &alloc->zones[z];
 
 		/* A reader may still want the checksums. */
-		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 && !zone->passed_over &&
-		    zf_alloc_holds_nothing_locked(alloc, z)) {
+		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
+		    !zone->passed_over && zf_alloc_holds_nothing_locked(alloc, z)) {
 			*ret_zone_no = z;
 			alloc->zones[z].summary = ZF_SUMMARY_DROPPING;
 			r = 0;

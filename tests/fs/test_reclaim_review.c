@@ -209,7 +209,9 @@ static void expect_all(struct world *w)
 static void add_fault(struct world *w)
 {
 	struct zf_sim_fault fault = {
-		.op = ZF_IO_APPEND, .nth = 1 + below(w, 12), .error = -EIO,
+		.op = ZF_IO_APPEND,
+		.nth = 1 + below(w, 12),
+		.error = -EIO,
 		.moves_pointer = below(w, 2),
 	};
 
@@ -246,8 +248,7 @@ static void hook(struct world *w)
 static void fsync_all(struct world *w)
 {
 	for (unsigned int i = 0; i < FILES; i++)
-		assert_int_equal(
-			zf_fs_fsync(w->rig.fs, &w->rig.ctx, w->files[i].ino, false), 0);
+		assert_int_equal(zf_fs_fsync(w->rig.fs, &w->rig.ctx, w->files[i].ino, false), 0);
 }
 
 static void fill_up(struct world *w)
@@ -327,65 +328,88 @@ static void play_many(struct data_rig_options options, bool faults, bool full)
 static void against_a_model(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 64 << 10,
-		.node_size = 4096}, false, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 64,
+					    .append_limit = 64 << 10,
+					    .node_size = 4096},
+		  false, false);
 }
 
 static void against_a_model_of_few_active_zones(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 40, .append_limit = 128 << 10,
-		.node_size = 4096, .max_active = 6}, false, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 40,
+					    .append_limit = 128 << 10,
+					    .node_size = 4096,
+					    .max_active = 6},
+		  false, false);
 }
 
 static void against_a_model_where_zones_are_conventional(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 48, .append_limit = 128 << 10,
-		.node_size = 4096, .conventional = 48}, false, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 48,
+					    .append_limit = 128 << 10,
+					    .node_size = 4096,
+					    .conventional = 48},
+		  false, false);
 }
 
 static void against_a_model_with_two_copies_and_late_zones(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_capacity = 236 << 10, .zone_count = 48, .append_limit = 16 << 10,
-		.node_size = 4096, .copies = 2, .max_active = 7}, false, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_capacity = 236 << 10,
+					    .zone_count = 48,
+					    .append_limit = 16 << 10,
+					    .node_size = 4096,
+					    .copies = 2,
+					    .max_active = 7},
+		  false, false);
 }
 
 static void against_a_model_with_faults(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
-		.node_size = 4096}, true, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 64,
+					    .append_limit = 32 << 10,
+					    .node_size = 4096},
+		  true, false);
 }
 
 static void against_a_model_with_faults_and_few_active(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 64, .append_limit = 32 << 10,
-		.node_size = 4096, .max_active = 7}, true, false);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 64,
+					    .append_limit = 32 << 10,
+					    .node_size = 4096,
+					    .max_active = 7},
+		  true, false);
 }
 
 static void against_a_model_when_full(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 28, .append_limit = 64 << 10,
-		.node_size = 4096}, false, true);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 28,
+					    .append_limit = 64 << 10,
+					    .node_size = 4096},
+		  false, true);
 }
 
 static void against_a_model_when_full_with_few_active(void **state)
 {
 	(void)state;
-	play_many((struct data_rig_options){
-		.zone_size = 256 << 10, .zone_count = 28, .append_limit = 64 << 10,
-		.node_size = 4096, .max_active = 6}, false, true);
+	play_many((struct data_rig_options){.zone_size = 256 << 10,
+					    .zone_count = 28,
+					    .append_limit = 64 << 10,
+					    .node_size = 4096,
+					    .max_active = 6},
+		  false, true);
 }
 
 /* ---- what the summary says lies below the pointer ---- */
@@ -420,8 +444,8 @@ static void a_conventional_zone_is_written_as_far_as_its_summary_goes(void **sta
 	data_rig_write_pattern(rig, ino, 9, 0, MIB);
 	data_rig_sync(rig);
 	data_rig_unlink(rig, "filler", ino);
-	assert_int_equal(zf_fs_copy_range(rig->fs, &rig->ctx, w->files[0].ino, 0, w->files[1].ino, 0,
-					  64 * BLOCK),
+	assert_int_equal(zf_fs_copy_range(rig->fs, &rig->ctx, w->files[0].ino, 0, w->files[1].ino,
+					  0, 64 * BLOCK),
 			 64 * BLOCK);
 	data_rig_sync(rig);
 	rig->fs->reclaim.copied = empty_both;

@@ -165,7 +165,8 @@ uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t e
  * Metadata's open streams have each that much garbage, in blocks, and when they are ended there is
  * room for a tail elsewhere, and for what is live in them.
  */
-bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min);
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
+				       uint32_t empty_count);
 /* Ends them if that can be done. Returns whether it was. */
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 /* Nodes that the open streams have room for: as many as the shortest. */

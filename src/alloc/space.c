@@ -22,8 +22,8 @@ struct count {
 	uint64_t total, live, in_place, dead, garbage, free;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t meta;	       /* of metadata, with garbage that is worth it */
-	uint64_t meta_used;
+	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint64_t meta_capacity, meta_used;
 };
 
 static bool is_in_place(const struct zf_zone *zone)
@@ -71,20 +71,34 @@ static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
 	return zone_no == alloc->meta_zone[0] || zone_no == alloc->meta_zone[1];
 }
 
-/* What emptying it costs is not given back. */
 static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 		       struct count *count)
 {
 	uint64_t live = (uint64_t)zone->live + zone->system_live;
-	uint64_t used = live + zf_alloc_meta_move_costs_locked(alloc);
 
-	if (zone->stuck || zone->unusable || used >= zone->capacity)
+	if (zone->stuck || zone->unusable ||
+	    live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
 		return false;
 	count->meta++;
-	count->meta_used += used;
-	count->dead += used - live;
-	count->garbage += zone->capacity - used;
+	count->meta_capacity += zone->capacity;
+	count->meta_used += live;
 	return true;
+}
+
+/*
+ * What emptying a zone costs is garbage beside what has moved, and goes when that zone is emptied
+ * in its turn: but for the last ones, which keep so much each.
+ */
+static void count_costs(const struct zf_alloc *alloc, struct count *count)
+{
+	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), live = count->meta_used, zones;
+
+	if (count->meta == 0)
+		return;
+	zones = (live / alloc->copies) / (capacity_blocks(alloc) - costs) + 1;
+	count->meta_used += zf_min_u64(zones * alloc->copies, count->meta) * costs;
+	count->dead += count->meta_used - live;
+	count->garbage += count->meta_capacity - count->meta_used;
 }
 
 static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct count *count)
@@ -118,6 +132,7 @@ static struct count count_all(const struct zf_alloc *alloc)
 
 	for (uint32_t z = 2; z < alloc->zone_count; z++)
 		count_zone(alloc, z, &count);
+	count_costs(alloc, &count);
 	return count;
 }
 
@@ -150,11 +165,11 @@ static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data
  * Of each copy the open zone is closed and emptied into the next one, where its garbage is worth
  * that (zf_alloc_meta_victim): so it has room for all but what is live.
  */
-static uint64_t nodes_then(const struct zf_alloc *alloc)
+static uint64_t nodes_then(const struct zf_alloc *alloc, uint32_t empty_count)
 {
 	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
 
-	if (!zf_alloc_can_close_streams_locked(alloc, 2 * costs))
+	if (!zf_alloc_can_close_streams_locked(alloc, 2 * costs, empty_count))
 		return 0;
 	for (unsigned int c = 0; c < alloc->copies; c++) {
 		const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
@@ -172,7 +187,7 @@ static void move_nodes_then(const struct zf_alloc *alloc, const struct count *co
 	uint64_t blocks = alloc->node_blocks * alloc->copies, per_zone = capacity_blocks(alloc);
 	uint64_t open, zones = 0;
 
-	room->nodes = zf_max_u64(room->nodes, nodes_then(alloc));
+	room->nodes = zf_max_u64(room->nodes, nodes_then(alloc, room->empty));
 	open = room->nodes * blocks;
 	if (count->meta_used > open)
 		zones = (count->meta_used - open + per_zone - 1) / per_zone;

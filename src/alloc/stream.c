@@ -224,10 +224,12 @@ uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
 	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
 }
 
-bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min)
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
+				       uint32_t empty_count)
 {
 	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
-	uint64_t room = zf_alloc_node_room_locked(alloc) - zf_alloc_nodes_in_streams_locked(alloc);
+	uint64_t room = zf_alloc_node_room_with_locked(alloc, empty_count) -
+			zf_alloc_nodes_in_streams_locked(alloc);
 
 	for (unsigned int c = 0; c < alloc->copies; c++) {
 		const struct zf_zone *zone;
@@ -243,7 +245,7 @@ bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t ga
 
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 {
-	if (!zf_alloc_can_close_streams_locked(alloc, garbage_min))
+	if (!zf_alloc_can_close_streams_locked(alloc, garbage_min, alloc->empty_count))
 		return false;
 	for (unsigned int c = 0; c < alloc->copies; c++)
 		if (prepare_stream(alloc, c) < 0)

@@ -83,8 +83,9 @@ int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      uint64_t from, uint64_t to, uint64_t *ret_dead)
 {
+	*ret_dead = 0;
 	if (zf_extent_is_shared(extent))
-		return zf_share_cut(editor, extent, from, to, ret_dead);
+		return zf_share_cut(editor, extent, from, to);
 	*ret_dead = zf_extent_part(extent, from, to).len;
 	if (extent->flags & ZF_EXTENT_OVERWRITE)
 		return zf_overwrite_cut(editor, extent, from, to);

@@ -49,7 +49,10 @@ static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
 int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /* It was made. One edit, or none if it has no name. */
 int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
-/* The part in [from, to) is given up: *ret_dead bytes of it nobody else names. At most 2 edits. */
+/*
+ * The part in [from, to) is given up. *ret_dead bytes of it nobody names any more: to be counted
+ * with the rest of the change, and 0 where the share tree has counted them. At most 2 edits.
+ */
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      uint64_t from, uint64_t to, uint64_t *ret_dead);
 

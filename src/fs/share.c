@@ -346,7 +346,7 @@ int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *
 }
 
 static int cut_locked(struct zf_extent_editor *editor, const struct zf_extent *extent,
-		      uint64_t from, uint64_t to, uint64_t *ret_dead)
+		      uint64_t from, uint64_t to)
 {
 	struct zf_extent part = zf_extent_part(extent, from, to);
 	struct zf_extent right = zf_extent_part(extent, to, UINT64_MAX);
@@ -357,19 +357,19 @@ static int cut_locked(struct zf_extent_editor *editor, const struct zf_extent *e
 		r = shorten_locked(editor, extent, part.offset - extent->offset);
 	if (r == 0 && right.len > 0)
 		r = add_locked(editor, &right);
-	if (r == 0)
-		*ret_dead = dead;
+	if (r == 0 && dead > 0)
+		zf_alloc_live_sub(fs_of(editor)->alloc, part.address, dead);
 	return r;
 }
 
 int zf_share_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
-		 uint64_t to, uint64_t *ret_dead)
+		 uint64_t to)
 {
 	struct zf_fs *fs = fs_of(editor);
 	int r;
 
 	zf_mutex_lock(&fs->share_lock);
-	r = cut_locked(editor, extent, from, to, ret_dead);
+	r = cut_locked(editor, extent, from, to);
 	zf_mutex_unlock(&fs->share_lock);
 	return r;
 }

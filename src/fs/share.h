@@ -43,11 +43,12 @@ int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent
 int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
 /*
- * The part of a shared extent that lies in [from, to) of the file goes, and with it its name; of
- * those bytes nobody else names *ret_dead. At most 2 edits.
+ * The part of a shared extent that lies in [from, to) of the file goes, and with it its name. Those
+ * of its bytes that nobody else names are live no longer: counted here, in one step with the look,
+ * or a name that comes in between would count them twice. At most 2 edits.
  */
 int zf_share_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
-		 uint64_t to, uint64_t *ret_dead);
+		 uint64_t to);
 
 /* Calls fn for each name whose bytes begin in [from, to), in order, as zf_tree_scan(). */
 struct zf_share_name {

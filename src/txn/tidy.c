@@ -195,6 +195,15 @@ static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
 	return r;
 }
 
+/* One zone that cannot be read must not keep all others from coming back. */
+static bool leave_damaged(struct zf_txn *txn, uint32_t zone_no, int result)
+{
+	if (result != -EIO && result != -EUCLEAN)
+		return false;
+	zf_alloc_meta_stuck(txn->alloc, zone_no);
+	return true;
+}
+
 static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 {
 	struct zf_zone zone, after;
@@ -210,6 +219,7 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
 	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
 	r = move_nodes(txn, zone_no);
+	leave_damaged(txn, zone_no, r);
 	if (r < 0)
 		return r;
 	/* What moved out becomes free with the commits that follow. */
@@ -231,6 +241,8 @@ int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain)
 	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
 	r = move_nodes(txn, zone_no);
 	zf_alloc_meta_victim_end(txn->alloc, zone_no);
+	if (leave_damaged(txn, zone_no, r))
+		return 0;
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
 	*ret_gain = after.live == 0 ? zone.capacity - zone.live : 0;
 	return r < 0 ? r : 1;

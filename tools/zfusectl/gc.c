@@ -318,9 +318,11 @@ static void add_done(struct zf_table *table, struct json_object *status)
 	struct json_object *object = zf_text_member(status, "reclaim");
 
 	zf_table_add(table, "victims");
-	zf_table_add(table, "%" PRIu64 " zones, %" PRIu64 " emptied, %" PRIu64 " stuck",
+	zf_table_add(table,
+		     "%" PRIu64 " zones, %" PRIu64 " emptied, %" PRIu64 " stuck; %" PRIu64
+		     " of metadata",
 		     zf_text_u64(object, "victims"), zf_text_u64(object, "emptied"),
-		     zf_text_u64(object, "stuck"));
+		     zf_text_u64(object, "stuck"), zf_text_u64(object, "meta_victims"));
 	zf_table_add(table, "moved");
 	zf_table_add(table, "%s of %s that were live; %s changed meanwhile",
 		     zf_text_size(zf_text_u64(object, "moved_bytes"), moved),

@@ -491,7 +491,8 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 /*
  * The one with the most garbage, half of it at least, and more than there is in any zone of data. No
- * victim again before the next commit, if something is left. -ENOENT.
+ * victim again before the next commit, if something is left. Held as by a reader in between: or it
+ * could be reset, and written anew, while its nodes are looked for. -ENOENT.
  */
 int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);

@@ -237,6 +237,8 @@ int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	if (best != NO_ZONE &&
 	    alloc->zones[best].capacity - best_live <= zf_alloc_best_gain_locked(alloc))
 		best = NO_ZONE;
+	if (best != NO_ZONE)
+		alloc->zones[best].readers++;
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
@@ -248,6 +250,7 @@ void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);
 	alloc->zones[zone_no].passed_over = alloc->zones[zone_no].live > 0;
+	alloc->zones[zone_no].readers--;
 	zf_mutex_unlock(&alloc->lock);
 }
 

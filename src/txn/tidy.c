@@ -217,8 +217,10 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	}
 	if (r != 0)
 		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
+	zf_alloc_read_begin(txn->alloc, zone_start(txn, zone_no));
 	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
 	r = move_nodes(txn, zone_no);
+	zf_alloc_read_end(txn->alloc, zone_start(txn, zone_no));
 	leave_damaged(txn, zone_no, r);
 	if (r < 0)
 		return r;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens a disk by its path, with the backend that serves it best:
+ *
+ *   a regular file, a plain block device that holds an image    the image backend  (io/image.h)
+ *   a zoned block device, /dev/sdX or /dev/nvmeXnY              zbd                (io/zbd.h)
+ *   the same disk's NVMe character device, /dev/ngXnY           nvme               (io/nvme.h)
+ *
+ * Either name of an NVMe disk means the disk: `append` says which path to it is taken, whichever
+ * name was given. The two must not be mixed while the disk is in use (the kernel does not see what
+ * goes past its block layer), so both are claimed.
+ */
+#ifndef ZF_IO_OPEN_H
+#define ZF_IO_OPEN_H
+
+#include "io/dev.h"
+
+/* How appends reach a disk. The image backend has one way, and takes any of these for it. */
+enum zf_append_mode {
+	ZF_APPEND_BEST,	    /* native where the disk has it, else emulated: the default */
+	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP where there is none */
+	ZF_APPEND_EMULATED, /* writes at a cached pointer: those that wait are merged */
+	ZF_APPEND_LOCKED,   /* to compare: one write at a time in each zone, as a lock would do it */
+};
+
+struct zf_open_options {
+	bool read_only;	       /* never writes; takes a shared lock */
+	bool unclaimed;	       /* a block device is left for a fuseblk mount to claim */
+	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
+	enum zf_append_mode append;
+	/*
+	 * A block device with an image on it that was made larger has its trailer somewhere behind
+	 * its zones: it is looked for from here on, a whole block. 0: only at the end.
+	 */
+	uint64_t image_search_from;
+};
+
+/*
+ * Whatever is wrong is reported in words that say what to do. -ENODEV: nothing that zfuse can use
+ * (a plain block device without an image: the message names `mkfs.zfuse --image`). -ENOTSUP: a
+ * partition, a zone size that is no power of two, blocks that zfuse cannot write. -EBUSY: mounted,
+ * or held by another process still, after the wait. -EACCES, -EPERM, -ENOENT as open(2) says.
+ */
+int zf_dev_open(const char *path, const struct zf_open_options *options,
+		const struct zf_report *report, struct zf_dev **ret_dev);
+
+/* "best", "native", "emulated", "locked". -EINVAL: none of them. */
+int zf_append_mode_parse(const char *text, enum zf_append_mode *ret_mode);
+
+#endif

@@ -53,6 +53,13 @@ struct zf_cnode {
 	TAILQ_ENTRY(zf_cnode) dirty_link;
 	uint64_t csum; /* 0 until sealed; of dirty nodes only */
 
+	/*
+	 * The tree's write lock. Of a leaf: the item inserted last, and how many in a row went
+	 * behind the one before (btree/redistribute.h). A guess: other edits leave it as it is.
+	 */
+	struct zf_key run_end;
+	uint32_t run;
+
 	atomic_uint refs;
 };
 

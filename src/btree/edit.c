@@ -108,29 +108,40 @@ struct zf_cnode *zf_edit_new_node(struct zf_edit *edit, uint8_t level, const str
 	edit->tree->shape++;
 	node = edit->spare[edit->spare_next++];
 	node->level = level;
-	if (src)
+	if (src) {
 		zf_node_copy(node->data, src->data, &forest->shape, node->address,
 			     node->generation);
-	else
+		node->run = src->run;
+		node->run_end = src->run_end;
+	} else {
 		zf_node_init(node->data, &forest->shape, edit->id, level, node->address,
 			     node->generation);
+	}
 	zf_cache_insert_dirty(&forest->cache, node);
 	TAILQ_INSERT_TAIL(dirty_queue(edit->tree, node->generation, level), node, dirty_link);
 	return node;
+}
+
+void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned int slot)
+{
+	struct zf_node_ptr ptr = zf_cnode_pending_ptr(node);
+
+	node->csum = 0;
+	zf_node_set_child(edit->path.node[node->level + 1]->data, slot, &ptr);
 }
 
 /* The node at `level` of the path may have a new address; its checksum is pending in any case. */
 static void point_to(struct zf_edit *edit, uint8_t level)
 {
 	struct zf_path *path = &edit->path;
-	struct zf_node_ptr ptr;
+	struct zf_node_ptr ptr = zf_cnode_pending_ptr(path->node[level]);
 
+	if (level < path->top) {
+		zf_edit_touch_child(edit, path->node[level], path->slot[level + 1]);
+		return;
+	}
 	path->node[level]->csum = 0;
-	ptr = zf_cnode_pending_ptr(path->node[level]);
-	if (level == path->top)
-		zf_tree_replace_root_locked(edit->tree, &ptr, level, edit->writer->generation);
-	else
-		zf_node_set_child(path->node[level + 1]->data, path->slot[level + 1], &ptr);
+	zf_tree_replace_root_locked(edit->tree, &ptr, level, edit->writer->generation);
 }
 
 void zf_edit_copy_path(struct zf_edit *edit, uint8_t level)

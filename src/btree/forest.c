@@ -92,9 +92,11 @@ void zf_tree_get_root(struct zf_forest *forest, enum zf_tree_id id, struct zf_no
 
 /*
  * An item operation copies at most the path, one node a level (h). It creates one node for each
- * level that splits and a new root: 2h + 1. Deleting copies at most the path (a merge absorbs the
- * neighbour into the node on the path, so the neighbour is only freed) and creates at most an
- * empty root. All of that is reserved before the first change, so a restart costs nothing.
+ * level that splits and a new root: 2h + 1. A neighbour that a full leaf shares its items with is
+ * the writer's already (btree/redistribute.h), and three leaves made of two are one new one.
+ * Deleting copies at most the path (a merge absorbs the neighbour into the node on the path, so the
+ * neighbour is only freed) and creates at most an empty root. All of that is reserved before the
+ * first change, so a restart costs nothing.
  *
  * Between this call and the operation others may make the tree higher. h counts one level more than
  * there is, and four at the least: to outgrow that, a root of at least three levels has to fill and
@@ -123,6 +125,7 @@ void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_s
 		.nodes_dirty = forest->cache.nodes_dirty,
 		.nodes_copied = forest->copied,
 		.splits = forest->splits,
+		.shares = forest->shares,
 		.merges = forest->merges,
 	};
 }

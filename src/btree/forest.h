@@ -68,7 +68,7 @@ struct zf_forest {
 	struct zf_report report;
 	struct zf_cache cache;
 	struct zf_tree trees[ZF_TREE_COUNT];
-	_Atomic uint64_t misses, copied, splits, merges;
+	_Atomic uint64_t misses, copied, splits, shares, merges;
 	_Atomic uint64_t nodes_frozen; /* dirty ones at the freeze, until they are clean */
 };
 
@@ -201,6 +201,11 @@ int zf_edit_reserve(struct zf_edit *edit, unsigned int n);
 struct zf_cnode *zf_edit_new_node(struct zf_edit *edit, uint8_t level, const struct zf_cnode *src);
 /* Copies what must be copied of the path from the root down to `level`. */
 void zf_edit_copy_path(struct zf_edit *edit, uint8_t level);
+/*
+ * The owned node, which the parent on the path has in `slot`, is edited: its checksum is pending,
+ * also if it was sealed before, as nodes of the root and zone trees may be.
+ */
+void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned int slot);
 /* The node left the running tree. */
 void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr);
 

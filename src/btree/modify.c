@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "btree/forest.h"
+#include "btree/redistribute.h"
 
 enum put_mode {
 	PUT_INSERT,
@@ -13,11 +13,7 @@ enum put_mode {
 
 struct put {
 	enum put_mode mode;
-	const struct zf_key *key;
-	const void *value;
-	size_t len;
-	unsigned int slot; /* in the leaf */
-	bool found;
+	struct zf_put item;
 };
 
 static int create_step(struct zf_edit *edit, void *arg)
@@ -53,63 +49,6 @@ int zf_tree_create(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
 	return r;
 }
 
-/* The bytes that entry i will take in a full leaf, the new item counted as if it were there. */
-static uint32_t future_size(const void *leaf, uint32_t node_size, const struct put *put,
-			    unsigned int i)
-{
-	if (i == put->slot)
-		return (uint32_t)(sizeof(struct zf_disk_item) + put->len);
-	if (i > put->slot && !put->found)
-		i--;
-	return zf_node_used_by(leaf, node_size, i, 1);
-}
-
-/*
- * How many of the future items stay on the left. Half of the bytes, but everything when the new
- * item comes last: ascending keys then fill every leaf. Either half fits: no item is larger than a
- * quarter of a leaf.
- */
-static unsigned int choose_leaf_split(const void *leaf, uint32_t node_size, const struct put *put)
-{
-	unsigned int count = zf_node_count(leaf) + !put->found, keep = 0;
-	uint32_t total = 0, left = 0;
-
-	if (put->slot == count - 1 && !put->found)
-		return put->slot;
-	for (unsigned int i = 0; i < count; i++)
-		total += future_size(leaf, node_size, put, i);
-	while (left < total / 2 && keep < count - 1)
-		left += future_size(leaf, node_size, put, keep++);
-	return keep;
-}
-
-static void put_item(struct zf_cnode *leaf, uint32_t node_size, const struct put *put,
-		     unsigned int slot)
-{
-	if (put->found)
-		zf_node_set_value(leaf->data, node_size, slot, put->value, put->len);
-	else
-		zf_node_insert_item(leaf->data, node_size, slot, put->key, put->value, put->len);
-}
-
-/* Splits the path's leaf and puts the item. Returns the new right neighbour. */
-static struct zf_cnode *split_leaf(struct zf_edit *edit, const struct put *put)
-{
-	uint32_t node_size = edit->forest->shape.node_size;
-	struct zf_cnode *leaf = edit->path.node[0], *right = zf_edit_new_node(edit, 0, NULL);
-	unsigned int keep = choose_leaf_split(leaf->data, node_size, put);
-	bool to_left = put->slot < keep;
-
-	zf_forest_count(&edit->forest->splits);
-	zf_node_move_tail(leaf->data, right->data, node_size,
-			  to_left && !put->found ? keep - 1 : keep);
-	if (to_left)
-		put_item(leaf, node_size, put, put->slot);
-	else
-		put_item(right, node_size, put, put->slot - keep);
-	return right;
-}
-
 /* Splits a full internal node and inserts child behind the path's slot. */
 static struct zf_cnode *split_internal(struct zf_edit *edit, uint8_t level,
 				       const struct zf_key *key, const struct zf_node_ptr *child)
@@ -121,7 +60,7 @@ static struct zf_cnode *split_internal(struct zf_edit *edit, uint8_t level,
 	unsigned int keep = at == count ? count : count / 2;
 
 	zf_forest_count(&edit->forest->splits);
-	zf_node_move_tail(node->data, right->data, node_size, keep);
+	zf_node_move(right->data, node->data, node_size, keep, count - keep, false);
 	if (at < keep)
 		zf_node_insert_child(node->data, at, key, child);
 	else
@@ -144,7 +83,7 @@ static void grow_root(struct zf_edit *edit, const struct zf_key *key,
 	zf_cnode_put(root);
 }
 
-/* Tells the levels above of the right half of a split, splitting them in turn. */
+/* Tells the levels above of the right half of a split, splitting them in turn. NULL: no split. */
 static void insert_upwards(struct zf_edit *edit, struct zf_cnode *right)
 {
 	unsigned int max = zf_node_children_max(edit->forest->shape.node_size);
@@ -179,24 +118,15 @@ static void lower_keys(struct zf_edit *edit, const struct zf_key *key)
 	}
 }
 
-/* Has the leaf room for the item? */
-static bool fits(const void *leaf, uint32_t node_size, const struct put *put)
-{
-	uint32_t used = zf_node_used(leaf, node_size) + (uint32_t)put->len;
-
-	if (put->found)
-		used -= zf_node_used_by(leaf, node_size, put->slot, 1);
-	return used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size);
-}
-
-/* How many nodes have to split, the leaf included; one more than there are levels: a new root. */
-static unsigned int count_splits(const struct zf_edit *edit, const struct put *put)
+/*
+ * How many nodes have to split if the leaf does, which is included; one more than there are levels:
+ * a new root.
+ */
+static unsigned int count_splits(const struct zf_edit *edit)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
 	unsigned int splits = 1;
 
-	if (fits(edit->path.node[0]->data, node_size, put))
-		return 0;
 	while (splits <= edit->path.top &&
 	       zf_node_count(edit->path.node[splits]->data) == zf_node_children_max(node_size))
 		splits++;
@@ -206,87 +136,110 @@ static unsigned int count_splits(const struct zf_edit *edit, const struct put *p
 /* Finds the item's slot in the leaf: 0 if the mode allows the put. */
 static int find_slot(const struct zf_cnode *leaf, struct put *put)
 {
-	put->found = zf_node_search(leaf->data, put->key, &put->slot);
-	if (put->found && put->mode == PUT_INSERT)
+	struct zf_put *item = &put->item;
+
+	item->found = zf_node_search(leaf->data, item->key, &item->slot);
+	if (item->found && put->mode == PUT_INSERT)
 		return -EEXIST;
-	return !put->found && put->mode == PUT_UPDATE ? -ENOENT : 0;
+	return !item->found && put->mode == PUT_UPDATE ? -ENOENT : 0;
 }
 
 /* 1: take the long way. */
 static int put_by_hint(struct zf_edit *edit, struct put *put)
 {
-	struct zf_cnode *leaf = zf_edit_hinted_leaf(edit, put->key);
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct zf_cnode *leaf = zf_edit_hinted_leaf(edit, put->item.key);
 	int r = leaf ? find_slot(leaf, put) : 1;
 
 	if (r != 0)
 		return r;
-	if (!fits(leaf->data, edit->forest->shape.node_size, put))
+	if (!zf_put_fits(leaf, node_size, &put->item))
 		return 1;
-	put_item(leaf, edit->forest->shape.node_size, put, put->slot);
+	zf_put_item(leaf, node_size, &put->item);
 	return 0;
 }
 
-static int put_step(struct zf_edit *edit, void *arg)
+/* Makes the path the writer's, its bounds wide enough for the item, with so many more nodes ready.
+ */
+static int take_path(struct zf_edit *edit, const struct zf_put *item, unsigned int splits)
 {
-	struct put *put = arg;
-	unsigned int splits;
-	int r = put_by_hint(edit, put);
+	int r;
 
-	if (r <= 0)
-		return r;
-	r = zf_path_find_locked(edit->forest, edit->id, put->key, 0, edit->fetch, &edit->path);
-	if (r == 0)
-		r = find_slot(edit->path.node[0], put);
-	if (r < 0)
-		return r;
-	splits = count_splits(edit, put);
 	if (splits > edit->path.top + 1u && edit->path.top + 1 == ZF_TREE_LEVEL_MAX)
 		return -ENOSPC;
 	r = zf_edit_reserve(edit, zf_edit_copies(edit, 0) + splits);
 	if (r < 0)
 		return r;
-
 	zf_edit_copy_path(edit, 0);
-	lower_keys(edit, put->key);
-	if (splits > 0) {
-		insert_upwards(edit, split_leaf(edit, put));
-		return 0;
-	}
-	put_item(edit->path.node[0], edit->forest->shape.node_size, put, put->slot);
-	zf_hint_set_locked(edit->tree, put->key, &edit->path);
+	lower_keys(edit, item->key);
+	return 0;
+}
+
+static int put_into_full_leaf(struct zf_edit *edit, const struct zf_put *item)
+{
+	struct zf_leaf_plan plan;
+	int r;
+
+	r = zf_leaf_plan_make_locked(edit, item, &plan);
+	if (r < 0)
+		return r;
+	r = take_path(edit, item, plan.adds_leaf ? count_splits(edit) : 0);
+	if (r == 0)
+		insert_upwards(edit, zf_leaf_plan_apply_locked(edit, item, &plan));
+	zf_leaf_plan_release(&plan);
+	return r;
+}
+
+static int put_step(struct zf_edit *edit, void *arg)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct put *put = arg;
+	const struct zf_put *item = &put->item;
+	int r = put_by_hint(edit, put);
+
+	if (r <= 0)
+		return r;
+	r = zf_path_find_locked(edit->forest, edit->id, item->key, 0, edit->fetch, &edit->path);
+	if (r == 0)
+		r = find_slot(edit->path.node[0], put);
+	if (r < 0)
+		return r;
+	if (!zf_put_fits(edit->path.node[0], node_size, item))
+		return put_into_full_leaf(edit, item);
+	r = take_path(edit, item, 0);
+	if (r < 0)
+		return r;
+	zf_put_item(edit->path.node[0], node_size, item);
+	zf_hint_set_locked(edit->tree, item->key, &edit->path);
 	return 0;
 }
 
 static int run_put(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id id,
-		   struct put *put)
+		   enum put_mode mode, const struct zf_key *key, const void *value, size_t len)
 {
-	if (put->len > zf_node_value_max(forest->shape.node_size))
+	struct put put = {.mode = mode, .item = {.key = key, .value = value, .len = len}};
+
+	if (len > zf_node_value_max(forest->shape.node_size))
 		return -EINVAL;
-	return zf_edit_run(forest, writer, id, put_step, put);
+	return zf_edit_run(forest, writer, id, put_step, &put);
 }
 
 int zf_tree_insert(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		   const struct zf_key *key, const void *value, size_t len)
 {
-	struct put put = {.mode = PUT_INSERT, .key = key, .value = value, .len = len};
-
-	return run_put(forest, writer, tree, &put);
+	return run_put(forest, writer, tree, PUT_INSERT, key, value, len);
 }
 
 int zf_tree_set(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		const struct zf_key *key, const void *value, size_t len)
 {
-	struct put put = {.mode = PUT_SET, .key = key, .value = value, .len = len};
-
-	return run_put(forest, writer, tree, &put);
+	return run_put(forest, writer, tree, PUT_SET, key, value, len);
 }
 
 int zf_tree_update(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		   const struct zf_key *key, const void *value, size_t len)
 {
-	struct put put = {.mode = PUT_UPDATE, .key = key, .value = value, .len = len};
-
-	return run_put(forest, writer, tree, &put);
+	return run_put(forest, writer, tree, PUT_UPDATE, key, value, len);
 }
 
 struct relocation {

@@ -293,48 +293,38 @@ void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned
 	set_count(node, count - n);
 }
 
-void zf_node_move_tail(void *node, void *right, uint32_t node_size, unsigned int first)
+void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
+		    unsigned int n, bool before)
 {
-	unsigned int n = zf_node_count(node) - first;
-	size_t size = entry_size(node);
-	char *to = (char *)right + HEADER_SIZE;
-
-	assert(zf_node_count(right) == 0 && zf_node_level(right) == zf_node_level(node));
-	memcpy(to, (char *)node + HEADER_SIZE + first * size, n * size);
-	if (zf_node_level(node) == 0) {
-		uint32_t start = values_start(node, node_size);
-		uint32_t end = value_end(node, node_size, first), by = node_size - end;
-
-		memcpy((char *)right + start + by, (char *)node + start, end - start);
-		shift_offsets(items_of(right), n, (int32_t)by);
-	}
-	set_count(right, n);
-	zf_node_remove(node, node_size, first, n);
-}
-
-void zf_node_absorb(void *node, const void *src, uint32_t node_size, bool before)
-{
-	unsigned int count = zf_node_count(node), n = zf_node_count(src);
-	unsigned int at = before ? 0 : count;
+	unsigned int count = zf_node_count(node), at = before ? 0 : count;
 	size_t size = entry_size(node);
 	char *bytes = node, *entries = bytes + HEADER_SIZE;
+	int32_t by = 0;
 
-	assert(zf_node_level(src) == zf_node_level(node));
-	assert(zf_node_used(node, node_size) + zf_node_used(src, node_size) <=
+	assert(zf_node_level(src) == zf_node_level(node) && first + n <= zf_node_count(src));
+	assert(zf_node_used(node, node_size) + zf_node_used_by(src, node_size, first, n) <=
 	       zf_node_capacity(node_size));
 	if (zf_node_level(node) == 0) {
 		uint32_t start = values_start(node, node_size);
-		uint32_t from = values_start(src, node_size), len = node_size - from;
+		uint32_t from = value_end(src, node_size, first + n);
+		uint32_t to = value_end(src, node_size, first), len = to - from;
 		uint32_t end = before ? node_size : start;
 
 		memmove(bytes + start - len, bytes + start, end - start);
 		memcpy(bytes + end - len, (const char *)src + from, len);
 		shift_offsets(items_of(node) + at, count - at, -(int32_t)len);
+		by = (int32_t)end - (int32_t)to;
 	}
 	memmove(entries + (at + n) * size, entries + at * size, (count - at) * size);
-	memcpy(entries + at * size, (const char *)src + HEADER_SIZE, n * size);
-	if (zf_node_level(node) == 0 && !before)
-		shift_offsets(items_of(node) + at, n,
-			      (int32_t)value_end(node, node_size, at) - (int32_t)node_size);
+	memcpy(entries + at * size, (const char *)src + HEADER_SIZE + first * size, n * size);
+	if (zf_node_level(node) == 0)
+		shift_offsets(items_of(node) + at, n, by);
 	set_count(node, count + n);
+}
+
+void zf_node_move(void *node, void *src, uint32_t node_size, unsigned int first, unsigned int n,
+		  bool before)
+{
+	zf_node_absorb(node, src, node_size, first, n, before);
+	zf_node_remove(src, node_size, first, n);
 }

@@ -128,9 +128,11 @@ void zf_node_set_key(void *node, unsigned int slot, const struct zf_key *key);
 void zf_node_set_child(void *node, unsigned int slot, const struct zf_node_ptr *ptr);
 void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned int n);
 
-/* Moves the entries from slot `first` on to `right`, which is empty and of the same level. */
-void zf_node_move_tail(void *node, void *right, uint32_t node_size, unsigned int first);
-/* Copies all entries of src into the node, before or behind its own. */
-void zf_node_absorb(void *node, const void *src, uint32_t node_size, bool before);
+/* Copies the entries [first, first + n) of src into the node, before or behind its own. */
+void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
+		    unsigned int n, bool before);
+/* The same, and they are removed from src. */
+void zf_node_move(void *node, void *src, uint32_t node_size, unsigned int first, unsigned int n,
+		  bool before);
 
 #endif

@@ -152,7 +152,8 @@ static unsigned int merge(struct zf_edit *edit, struct removal *removal, uint8_t
 	struct zf_node_ptr ptr = zf_cnode_pending_ptr(sibling);
 
 	zf_forest_count(&edit->forest->merges);
-	zf_node_absorb(node->data, sibling->data, edit->forest->shape.node_size, left);
+	zf_node_absorb(node->data, sibling->data, edit->forest->shape.node_size, 0,
+		       zf_node_count(sibling->data), left);
 	free_node(edit, removal, &ptr);
 	if (!left)
 		return slot + 1;

@@ -178,7 +178,9 @@ int zf_forest_read_node(struct zf_forest *forest, const struct zf_node_expect *e
 
 /* Cache counters since the forest was made. */
 struct zf_forest_stats {
-	uint64_t cache_hits, cache_misses, nodes_cached, nodes_dirty, nodes_copied, splits, merges;
+	uint64_t cache_hits, cache_misses, nodes_cached, nodes_dirty, nodes_copied;
+	uint64_t splits, merges;
+	uint64_t shares; /* a full leaf gave items to a neighbour instead of splitting */
 };
 void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_stats);
 

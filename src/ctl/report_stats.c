@@ -54,6 +54,7 @@ static struct json_object *cache_object(struct zf_forest *forest)
 	zf_json_add_u64(object, "dirty_nodes", stats.nodes_dirty);
 	zf_json_add_u64(object, "nodes_copied", stats.nodes_copied);
 	zf_json_add_u64(object, "splits", stats.splits);
+	zf_json_add_u64(object, "shares", stats.shares);
 	zf_json_add_u64(object, "merges", stats.merges);
 	return object;
 }

@@ -341,17 +341,17 @@ static void splitting_and_absorbing_keep_all_items(void **state)
 	for (unsigned int at = 0; at <= 20; at++) {
 		make_leaf(node, 20, 100);
 		zf_node_init(other, &shape, ZF_TREE_FS, 0, address, 7);
-		zf_node_move_tail(node, other, NODE_SIZE, at);
+		zf_node_move(other, node, NODE_SIZE, at, 20 - at, false);
 		seal();
 		assert_sound();
 		assert_items(node, 100, at);
 		assert_items(other, 100 + at, 20 - at);
-		zf_node_absorb(node, other, NODE_SIZE, false);
+		zf_node_absorb(node, other, NODE_SIZE, 0, 20 - at, false);
 		assert_sound();
 		assert_items(node, 100, 20);
 
 		make_leaf(other, at, 100 - at);
-		zf_node_absorb(node, other, NODE_SIZE, true);
+		zf_node_absorb(node, other, NODE_SIZE, 0, at, true);
 		assert_sound();
 		assert_items(node, 100 - at, 20 + at);
 		zf_node_remove(node, NODE_SIZE, 0, at);
@@ -359,6 +359,39 @@ static void splitting_and_absorbing_keep_all_items(void **state)
 		assert_sound();
 		assert_items(node, 100, 13);
 	}
+}
+
+/* Each part of a leaf, to the front and to the back of one with items of its own. */
+static void moving_items_keeps_all_and_their_order(void **state)
+{
+	for (unsigned int n = 0; n <= 20; n++) {
+		make_leaf(node, 20, 100);
+		make_leaf(other, 10, 120);
+		zf_node_move(other, node, NODE_SIZE, 20 - n, n, true);
+		assert_items(node, 100, 20 - n);
+		assert_items(other, 120 - n, 10 + n);
+		seal();
+		assert_sound();
+		memcpy(node, other, NODE_SIZE);
+		seal();
+		assert_sound();
+
+		make_leaf(node, 20, 100);
+		make_leaf(other, 10, 90);
+		zf_node_move(other, node, NODE_SIZE, 0, n, false);
+		assert_items(node, 100 + n, 20 - n);
+		assert_items(other, 90, 10 + n);
+		seal();
+		assert_sound();
+		memcpy(node, other, NODE_SIZE);
+		seal();
+		assert_sound();
+	}
+	make_leaf(node, 20, 100);
+	make_leaf(other, 3, 105);
+	zf_node_absorb(other, node, NODE_SIZE, 8, 7, false);
+	assert_items(other, 105, 10);
+	assert_items(node, 100, 20);
 }
 
 static void changing_a_value_moves_its_neighbours(void **state)
@@ -423,6 +456,7 @@ int main(void)
 		cmocka_unit_test_setup(search_finds_equal_keys_and_gaps, sound_leaf),
 		cmocka_unit_test(neighbouring_keys_step_over_field_borders),
 		cmocka_unit_test(splitting_and_absorbing_keep_all_items),
+		cmocka_unit_test(moving_items_keeps_all_and_their_order),
 		cmocka_unit_test_setup(changing_a_value_moves_its_neighbours, sound_leaf),
 		cmocka_unit_test_setup(a_copy_differs_in_identity_only, sound_leaf),
 		cmocka_unit_test(flipped_bytes_never_crash_the_checker),

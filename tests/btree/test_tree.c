@@ -486,6 +486,44 @@ static void what_is_near_the_last_edit_is_found_without_descending(void **state)
 	rig_check(&rig);
 }
 
+static int put_in_root_tree(uint64_t n)
+{
+	static const uint8_t value[900];
+	struct zf_key key = ZF_KEY(n, 0, 0);
+
+	return zf_tree_insert(rig.forest, &rig.tail_writer.writer, ZF_TREE_ROOT, &key, value,
+			      sizeof(value));
+}
+
+/* The commit edits the trees that it seals; what the parent knew of the neighbour is no longer
+ * true. */
+static void a_sealed_leaf_that_takes_items_is_sealed_anew(void **state)
+{
+	struct zf_forest_stats before, after;
+
+	rig_freeze(&rig);
+	for (uint64_t n = 10; n <= 50; n += 10) /* the last one in a second leaf */
+		assert_int_equal(put_in_root_tree(n), 0);
+	rig_seal(&rig, ZF_TREE_FS);
+	rig_seal(&rig, ZF_TREE_SUMMARY);
+	rig_seal_root(&rig);
+	zf_forest_get_stats(rig.forest, &before);
+	assert_int_equal(put_in_root_tree(15), 0);
+	zf_forest_get_stats(rig.forest, &after);
+	assert_int_equal(after.shares, before.shares + 1);
+	rig_seal_root(&rig);
+	rig_write(&rig);
+	rig_clean(&rig);
+	rig_reopen(&rig);
+	rig_check(&rig);
+	for (uint64_t n = 10; n <= 50; n += 10) {
+		struct zf_key key = ZF_KEY(n, 0, 0);
+
+		assert_int_equal(zf_tree_lookup(rig.forest, ZF_TREE_ROOT, &key, NULL, 0, NULL), 0);
+	}
+	assert_int_equal(rig.messages, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +547,7 @@ int main(void)
 		ONE(the_bound_of_the_cache_includes_dirty_nodes),
 		ONE(what_is_near_the_last_edit_is_found_without_descending),
 		ONE(a_node_freed_before_it_was_written_is_a_hole),
+		ONE(a_sealed_leaf_that_takes_items_is_sealed_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

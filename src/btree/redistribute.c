@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "btree/redistribute.h"
+
+#include <errno.h>
+
+/*
+ * Sharing has to leave so much of both leaves free, one part in SHARE_ROOM: or a nearly full
+ * neighbour would be asked again and again, to move an item or two each time.
+ */
+#define SHARE_ROOM 32u
+
+/* A leaf is a stream's when one in so many of its items came in a row, each behind the one before.
+ */
+#define STREAM_PART 2u
+
+bool zf_put_fits(const struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put)
+{
+	uint32_t used = zf_node_used(leaf->data, node_size) + (uint32_t)put->len;
+
+	if (put->found)
+		used -= zf_node_used_by(leaf->data, node_size, put->slot, 1);
+	return used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size);
+}
+
+/* Would an item in this slot come right behind the one inserted last? */
+static bool continues_run(const struct zf_cnode *leaf, unsigned int slot)
+{
+	struct zf_key before;
+
+	if (slot == 0)
+		return false;
+	before = zf_node_key(leaf->data, slot - 1);
+	return zf_key_cmp(&before, &leaf->run_end) == 0;
+}
+
+static void put_item(struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put,
+		     unsigned int slot)
+{
+	if (put->found) {
+		zf_node_set_value(leaf->data, node_size, slot, put->value, put->len);
+		return;
+	}
+	zf_node_insert_item(leaf->data, node_size, slot, put->key, put->value, put->len);
+	leaf->run = continues_run(leaf, slot) ? leaf->run + 1 : 1;
+	leaf->run_end = *put->key;
+}
+
+void zf_put_item(struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put)
+{
+	put_item(leaf, node_size, put, put->slot);
+}
+
+/* ---- the plan ---- */
+
+/* How many of the first n items of the plan are in the leaves by now. */
+static unsigned int present(const struct zf_leaf_plan *plan, const struct zf_put *put,
+			    unsigned int n)
+{
+	return n - (!put->found && plan->at < n);
+}
+
+static unsigned int count_items(const struct zf_leaf_plan *plan, const struct zf_put *put)
+{
+	unsigned int count = !put->found;
+
+	for (unsigned int i = 0; i < 2 && plan->leaf[i]; i++)
+		count += zf_node_count(plan->leaf[i]->data);
+	return count;
+}
+
+/* The bytes that the first n items of the plan take. */
+static uint32_t bytes_of(const struct zf_leaf_plan *plan, uint32_t node_size,
+			 const struct zf_put *put, unsigned int n)
+{
+	const void *first = plan->leaf[0]->data, *own = plan->leaf[plan->own]->data;
+	unsigned int left = present(plan, put, n), count = zf_node_count(first);
+	uint32_t bytes;
+
+	if (left <= count)
+		bytes = zf_node_used_by(first, node_size, 0, left);
+	else
+		bytes = zf_node_used(first, node_size) +
+			zf_node_used_by(plan->leaf[1]->data, node_size, 0, left - count);
+	if (n > plan->at)
+		bytes += (uint32_t)(sizeof(struct zf_disk_item) + put->len);
+	if (n > plan->at && put->found)
+		bytes -= zf_node_used_by(own, node_size, put->slot, 1);
+	return bytes;
+}
+
+/* How many of the first items come nearest to so many bytes. */
+static unsigned int cut_at(const struct zf_leaf_plan *plan, uint32_t node_size,
+			   const struct zf_put *put, uint32_t bytes)
+{
+	unsigned int low = 0, high = count_items(plan, put);
+	uint32_t below, above;
+
+	while (high - low > 1) {
+		unsigned int middle = (low + high) / 2;
+
+		if (bytes_of(plan, node_size, put, middle) <= bytes)
+			low = middle;
+		else
+			high = middle;
+	}
+	below = bytes - bytes_of(plan, node_size, put, low);
+	above = bytes_of(plan, node_size, put, high) - bytes;
+	return below < above ? low : high;
+}
+
+/* Is the item the next one of a stream? The last of a leaf is taken for it. */
+static bool is_stream(const struct zf_cnode *leaf, const struct zf_put *put)
+{
+	unsigned int count = zf_node_count(leaf->data);
+
+	if (put->found)
+		return false;
+	return put->slot == count ||
+	       (continues_run(leaf, put->slot) && leaf->run >= count / STREAM_PART);
+}
+
+/* The stream's items stay; the next one of it comes last, and finds the room of those that go. */
+static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t node_size,
+				      const struct zf_put *put)
+{
+	bool fits = bytes_of(plan, node_size, put, plan->at + 1) <= zf_node_capacity(node_size);
+
+	return fits ? plan->at + 1 : plan->at;
+}
+
+/*
+ * The leaf in this slot of the parent, if it costs nothing to change it; or NULL. Others are not
+ * even looked at: whatever is wrong with them is no reason to fail.
+ */
+static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **ret_node)
+{
+	const void *parent = edit->path.node[1]->data;
+	struct zf_cnode *node;
+	int r;
+
+	*ret_node = NULL;
+	if (slot >= zf_node_count(parent) ||
+	    zf_node_child(parent, slot).generation != edit->writer->generation)
+		return 0;
+	r = zf_path_sibling_locked(edit->forest, edit->id, &edit->path, 0, slot, false, edit->fetch,
+				   &node);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (zf_edit_owns(edit, node))
+		*ret_node = node;
+	else
+		zf_cnode_put(node);
+	return 0;
+}
+
+/* Such a neighbour, the emptier one of two; NULL: none. */
+static int find_neighbour(struct zf_edit *edit, struct zf_cnode **ret_node, bool *ret_is_left)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	unsigned int slot = edit->path.slot[1];
+	struct zf_cnode *left, *right;
+	int r;
+
+	r = get_owned(edit, slot - 1, &left); /* wraps beyond all slots */
+	if (r < 0)
+		return r;
+	r = get_owned(edit, slot + 1, &right);
+	if (r < 0) {
+		zf_cnode_put(left);
+		return r;
+	}
+	*ret_is_left = left && (!right || zf_node_used(left->data, node_size) <=
+						  zf_node_used(right->data, node_size));
+	*ret_node = *ret_is_left ? left : right;
+	zf_cnode_put(*ret_is_left ? right : left);
+	return 0;
+}
+
+/* Do both halves keep some room? */
+static bool may_share(const struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
+		      uint32_t total)
+{
+	uint32_t most = zf_node_capacity(node_size) / SHARE_ROOM * (SHARE_ROOM - 1);
+	uint32_t left = bytes_of(plan, node_size, put, plan->cut[0]);
+
+	return left <= most && total - left <= most;
+}
+
+static void add_neighbour(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, bool is_left)
+{
+	plan->own = is_left;
+	plan->leaf[is_left] = plan->leaf[0];
+	plan->leaf[!is_left] = neighbour;
+	if (is_left)
+		plan->at += zf_node_count(neighbour->data);
+}
+
+/*
+ * Three leaves. The last one gets items of leaf[1] only: its own, if long values would have it
+ * otherwise.
+ */
+static void cut_in_three(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
+			 uint32_t total)
+{
+	unsigned int end = zf_node_count(plan->leaf[0]->data) + (plan->own == 0 && !put->found);
+
+	plan->cut[0] = cut_at(plan, node_size, put, total / 3);
+	plan->cut[1] = cut_at(plan, node_size, put, total / 3 * 2);
+	if (plan->cut[1] < end)
+		plan->cut[1] = end;
+}
+
+/*
+ * Everything fits where it goes. No item is larger than a quarter of a leaf, so a cut is off by an
+ * eighth at most. All is less than two leaves and a quarter: a third of that and two eighths is a
+ * leaf. What two cannot share is more than 13/8: so the first cut is at 5/12 at least, and if the
+ * second is moved to where the full leaf ends, at 5/4 at most, 5/6 are between them.
+ */
+int zf_leaf_plan_make_locked(struct zf_edit *edit, const struct zf_put *put,
+			     struct zf_leaf_plan *ret_plan)
+{
+	uint32_t node_size = edit->forest->shape.node_size, total;
+	struct zf_leaf_plan plan = {
+		.leaf = {edit->path.node[0]}, .at = put->slot, .adds_leaf = true};
+	struct zf_cnode *neighbour = NULL;
+	bool is_left, stream = is_stream(edit->path.node[0], put);
+	int r = 0;
+
+	if (!stream && edit->path.top > 0)
+		r = find_neighbour(edit, &neighbour, &is_left);
+	if (r < 0)
+		return r;
+	if (neighbour)
+		add_neighbour(&plan, neighbour, is_left);
+	total = bytes_of(&plan, node_size, put, count_items(&plan, put));
+	plan.cut[0] = stream ? cut_behind_stream(&plan, node_size, put)
+			     : cut_at(&plan, node_size, put, total / 2);
+	if (neighbour && may_share(&plan, node_size, put, total))
+		plan.adds_leaf = false;
+	else if (neighbour)
+		cut_in_three(&plan, node_size, put, total);
+	*ret_plan = plan;
+	return 0;
+}
+
+void zf_leaf_plan_release(struct zf_leaf_plan *plan)
+{
+	zf_cnode_put(plan->leaf[!plan->own]);
+}
+
+/* ---- what it says is done ---- */
+
+/* leaf[0] is to have so many items, of its own and those of leaf[1]. */
+static void move_between(const struct zf_leaf_plan *plan, uint32_t node_size, unsigned int n)
+{
+	void *left = plan->leaf[0]->data, *right = plan->leaf[1]->data;
+	unsigned int count = zf_node_count(left);
+
+	if (n < count)
+		zf_node_move(right, left, node_size, n, count - n, true);
+	else
+		zf_node_move(left, right, node_size, 0, n - count, false);
+}
+
+/* The new leaf gets what lies behind the last cut. */
+static struct zf_cnode *move_to_new_leaf(struct zf_edit *edit, const struct zf_leaf_plan *plan,
+					 const struct zf_put *put)
+{
+	struct zf_cnode *added = zf_edit_new_node(edit, 0, NULL), *last = plan->leaf[0];
+	unsigned int stay = present(plan, put, plan->cut[plan->leaf[1] ? 1 : 0]);
+
+	if (plan->leaf[1]) {
+		stay -= zf_node_count(last->data);
+		last = plan->leaf[1];
+	}
+	zf_node_move(added->data, last->data, edit->forest->shape.node_size, stay,
+		     zf_node_count(last->data) - stay, false);
+	return added;
+}
+
+static void put_where_planned(const struct zf_leaf_plan *plan, uint32_t node_size,
+			      const struct zf_put *put, struct zf_cnode *added)
+{
+	struct zf_cnode *leaves[3] = {plan->leaf[0], plan->leaf[1] ? plan->leaf[1] : added, added};
+	unsigned int cuts = (plan->leaf[1] != NULL) + plan->adds_leaf, i = 0;
+
+	while (i < cuts && plan->at >= plan->cut[i])
+		i++;
+	put_item(leaves[i], node_size, put, plan->at - (i > 0 ? plan->cut[i - 1] : 0));
+}
+
+/* The parent learns where leaf[1] begins now, and that both have changed. */
+static void tell_parent(struct zf_edit *edit, const struct zf_leaf_plan *plan)
+{
+	struct zf_key key = zf_node_key(plan->leaf[1]->data, 0);
+	unsigned int slot = edit->path.slot[1] + !plan->own;
+
+	zf_node_set_key(edit->path.node[1]->data, slot, &key);
+	zf_edit_touch_child(edit, plan->leaf[!plan->own], plan->own ? slot - 1 : slot);
+	edit->path.slot[1] = slot;
+	edit->tree->shape++;
+}
+
+struct zf_cnode *zf_leaf_plan_apply_locked(struct zf_edit *edit, const struct zf_put *put,
+					   struct zf_leaf_plan *plan)
+{
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct zf_cnode *added = NULL;
+
+	plan->leaf[plan->own] = edit->path.node[0]; /* perhaps a copy by now */
+	if (plan->adds_leaf)
+		added = move_to_new_leaf(edit, plan, put);
+	if (plan->leaf[1])
+		move_between(plan, node_size, present(plan, put, plan->cut[0]));
+	put_where_planned(plan, node_size, put, added);
+	if (plan->leaf[1])
+		tell_parent(edit, plan);
+	zf_forest_count(added ? &edit->forest->splits : &edit->forest->shares);
+	return added;
+}

@@ -21,18 +21,18 @@
 #define ACTIVE_FOR_COLD 1u
 
 /*
- * What one new item may cost in its leaf: the largest of a data block's items is an extent (24 + 64
- * bytes); twice that, because a leaf may be half empty after a split, and some for the levels
- * above.
+ * What one new item may cost in its leaf: the largest of a data block's items is a summary entry of
+ * one block, or a name of shared bytes (21 + 32 bytes); twice that, because a leaf may be half empty
+ * after a split, and some for the levels above.
  */
-#define ITEM_BYTES 192u
+#define ITEM_BYTES 128u
 
 /*
  * What recording a kept block costs at most in the end: an extent of one block and a summary entry
- * of one (24 + 64 and 24 + 48 bytes), in leaves that may be half empty, and some for the levels
+ * of one (21 + 24 and 21 + 32 bytes), in leaves that may be half empty, and some for the levels
  * above.
  */
-#define KEPT_ITEM_BYTES 352u
+#define KEPT_ITEM_BYTES 240u
 
 /* A growing list of runs: where one copy of the running transaction's nodes go. */
 struct runs {

@@ -149,8 +149,6 @@ static int check_items(const struct check *c)
 	for (unsigned int i = 0; i < count; i++, item++) {
 		uint32_t size = zf_le16_get(item->size), offset = zf_le16_get(item->offset);
 
-		if (!zf_is_zero(item->reserved, sizeof(item->reserved)))
-			return corrupt(c, "item %u reserved has bits set, expected 0", i);
 		if (size > max)
 			return corrupt(c, "item %u size has %u, expected at most %u", i, size, max);
 		if (size > end - headers_end)

@@ -45,7 +45,6 @@ struct zf_disk_child {
 
 struct zf_disk_item {
 	struct zf_disk_key key;
-	uint8_t reserved[3];
 	struct zf_le16 offset; /* of the value, bytes from the start of the node */
 	struct zf_le16 size;   /* bytes */
 };
@@ -80,9 +79,8 @@ struct zf_disk_item {
 	F(T, key.objectid, 0, 8, U64)                                                              \
 	F(T, key.type, 8, 1, U8)                                                                   \
 	F(T, key.offset, 9, 8, U64)                                                                \
-	F(T, reserved, 17, 3, ZERO)                                                                \
-	F(T, offset, 20, 2, U16)                                                                   \
-	F(T, size, 22, 2, U16)
+	F(T, offset, 17, 2, U16)                                                                   \
+	F(T, size, 19, 2, U16)
 
 ZF_FIELDS_ASSERT(struct zf_disk_node_header, ZF_DISK_NODE_HEADER_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_key, ZF_DISK_KEY_FIELDS);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "check/file.h"
+#include "fs/item.h"
 
 static int cmp_u64(const void *a, const void *b)
 {
@@ -106,16 +107,16 @@ static int claim_extent(struct zf_check *check, const struct zf_check_file *file
 		.address = zf_le64_get(disk->address),
 		.ino = file->ino,
 		.offset = offset,
-		.blocks = (uint32_t)(zf_le64_get(disk->len) >> ZF_BLOCK_SHIFT),
+		.blocks = zf_le32_get(disk->count),
 		.flags = disk->flags,
 	};
 
-	if (zf_check_place(check, claim.address, zf_le64_get(disk->len)) != 0) {
+	if (zf_check_place(check, claim.address, zf_item_extent_len(disk)) != 0) {
 		zf_check_corrupt(check, "extent of inode", file->ino,
 				 "address has %" PRIu64
 				 ", expected a place within one zone for %" PRIu64
 				 " bytes (key offset %" PRIu64 ")",
-				 claim.address, zf_le64_get(disk->len), offset);
+				 claim.address, zf_item_extent_len(disk), offset);
 		return 0;
 	}
 	return zf_vector_push(&check->claims, &claim);
@@ -128,7 +129,7 @@ static int take_extent(struct zf_check *check, struct zf_check_file *file, uint6
 	uint64_t len;
 
 	memcpy(&disk, value, sizeof(disk));
-	len = zf_le64_get(disk.len);
+	len = zf_item_extent_len(&disk);
 	check->counts.extents++;
 	if (offset < file->extents_end)
 		zf_check_corrupt(check, "extent of inode", file->ino,

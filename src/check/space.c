@@ -116,7 +116,7 @@ static bool is_of_its_kind(struct zf_check *check, struct merge *merge,
 			   struct zf_check_claim *claim, uint64_t start, uint64_t end,
 			   const struct zf_disk_summary *summary)
 {
-	bool in_place = zf_le32_get(summary->flags) & ZF_SUMMARY_OVERWRITE;
+	bool in_place = zf_le16_get(summary->flags) & ZF_SUMMARY_OVERWRITE;
 	bool wanted = claim->flags & ZF_EXTENT_OVERWRITE;
 
 	if (in_place == wanted &&
@@ -127,7 +127,7 @@ static bool is_of_its_kind(struct zf_check *check, struct merge *merge,
 	zf_check_corrupt(check, "summary of address", start,
 			 "flags has %u and count %u, expected %u and %s%u for the extent of inode "
 			 "%" PRIu64 " (key offset %" PRIu64 ")",
-			 zf_le32_get(summary->flags), zf_le32_get(summary->count),
+			 zf_le16_get(summary->flags), zf_le16_get(summary->count),
 			 wanted ? ZF_SUMMARY_OVERWRITE : 0, wanted ? "" : "not less than ",
 			 wanted ? claim->blocks : 1, claim->ino, claim->offset);
 	claim->covered = claim->blocks;
@@ -197,11 +197,11 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 	if (zf_item_check(&merge->item_check, ZF_TREE_SUMMARY, key, value, len) < 0)
 		return 0;
 	memcpy(&summary, value, sizeof(summary));
-	bytes = (uint64_t)zf_le32_get(summary.count) << ZF_BLOCK_SHIFT;
+	bytes = (uint64_t)zf_le16_get(summary.count) << ZF_BLOCK_SHIFT;
 	if (zf_check_place(check, start, bytes) != 0) {
 		zf_check_corrupt(check, "summary of address", start,
 				 "count has %u, expected blocks within one zone",
-				 zf_le32_get(summary.count));
+				 zf_le16_get(summary.count));
 		return 0;
 	}
 	if (start < merge->summary_end)
@@ -214,7 +214,7 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 	r = cover_claims(check, merge, start, start + bytes, &summary,
 			 (const struct zf_le64 *)((const uint8_t *)value + sizeof(summary)));
 	/* Elsewhere an entry may outlive its extent; here it would keep its room for ever. */
-	if (r == 0 && (zf_le32_get(summary.flags) & ZF_SUMMARY_OVERWRITE) && !merge->has_extent &&
+	if (r == 0 && (zf_le16_get(summary.flags) & ZF_SUMMARY_OVERWRITE) && !merge->has_extent &&
 	    !check->trees[ZF_TREE_FS].lost)
 		zf_check_corrupt(check, "summary of address", start,
 				 "flags has OVERWRITE, expected an extent of inode %" PRIu64

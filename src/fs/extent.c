@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "fs/inode.h"
+#include "fs/item.h"
 
 struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to)
 {
@@ -36,7 +37,7 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 		return r;
 	*ret_extent = (struct zf_extent){
 		.offset = key->offset,
-		.len = zf_le64_get(disk->len),
+		.len = zf_item_extent_len(disk),
 		.address = zf_le64_get(disk->address),
 		.generation = zf_le64_get(disk->generation),
 		.type = disk->type,

@@ -31,14 +31,14 @@ int zf_extent_end_change(struct zf_extent_editor *editor, int r)
 
 void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret_disk)
 {
+	unsigned int shift = extent->type == ZF_EXTENT_INLINE ? 0 : ZF_BLOCK_SHIFT;
+
 	*ret_disk = (struct zf_disk_extent){
 		.type = (uint8_t)extent->type,
 		.flags = extent->flags,
+		.count = zf_le32_from((uint32_t)(extent->len >> shift)),
 		.generation = zf_le64_from(extent->generation),
 		.address = zf_le64_from(extent->address),
-		.disk_len = zf_le64_from(extent->type == ZF_EXTENT_ZERO ? 0 : extent->len),
-		.memory_len = zf_le64_from(extent->len),
-		.len = zf_le64_from(extent->len),
 	};
 }
 

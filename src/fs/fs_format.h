@@ -140,23 +140,20 @@ enum zf_extent_type {
 #define ZF_EXTENT_UNWRITTEN 0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
 #define ZF_EXTENT_SPARE	    0x08u /* as much space as it covers is kept, for overwriting it once more */
 
+/*
+ * A file that is overwritten here and there has one for each block: they are what metadata consists of, so
+ * they hold no more than that needs. What an extent needs that is packed, or on another device, will stand in
+ * a second part of it (docs/format.md); none has one yet.
+ */
 struct zf_disk_extent {
 	uint8_t type;
 	uint8_t flags;
-	uint8_t compression; /* 0: none */
-	uint8_t encryption;  /* 0: none */
-	uint8_t reserved_a[4];
+	uint8_t compression;	   /* 0: none */
+	uint8_t encryption;	   /* 0: none */
+	struct zf_le32 count;	   /* INLINE: bytes, which follow; else: blocks of the file */
 	struct zf_le64 generation; /* transaction that first inserted it */
-	struct zf_le64 device;	   /* index; 0 */
 	struct zf_le64 address;	   /* bytes on the device; 0 for INLINE and ZERO */
-	struct zf_le64 disk_len;   /* bytes on the device */
-	struct zf_le64 memory_len; /* bytes when unpacked */
-	struct zf_le64 offset;	   /* of this extent's first byte in the unpacked ones */
-	struct zf_le64 len;	   /* bytes of the file that it stands for */
 };
-
-/* INLINE: len bytes follow, disk_len = memory_len = len, offset 0. DATA: disk_len = memory_len = len, offset
- * 0, all block multiples, until there is compression. ZERO: disk_len 0. */
 
 enum zf_intent_type {
 	ZF_INTENT_TRUNCATE = 1, /* drop the extents of `ino` in [from, to) */
@@ -173,12 +170,11 @@ struct zf_disk_intent {
 
 /* What one piece of an append wrote: `count` checksums (zf_le64) follow, one a block; none with OVERWRITE. */
 struct zf_disk_summary {
-	struct zf_le64 tree;
 	struct zf_le64 ino;
-	struct zf_le64 offset;	   /* in the file, bytes */
-	struct zf_le64 generation; /* transaction that inserted it */
-	struct zf_le32 count;	   /* blocks */
-	struct zf_le32 flags;
+	struct zf_le64 offset; /* in the file, bytes */
+	struct zf_le32 tree;
+	struct zf_le16 count;  /* blocks */
+	struct zf_le16 flags;
 };
 
 #define ZF_SUMMARY_OVERWRITE 0x1u /* of one extent that has this flag, as long as that is, and gone with it */
@@ -243,14 +239,9 @@ struct zf_disk_share {
 	F(T, flags, 1, 1, U8)                                                                      \
 	F(T, compression, 2, 1, U8)                                                                \
 	F(T, encryption, 3, 1, U8)                                                                 \
-	F(T, reserved_a, 4, 4, ZERO)                                                               \
+	F(T, count, 4, 4, U32)                                                                     \
 	F(T, generation, 8, 8, U64)                                                                \
-	F(T, device, 16, 8, U64)                                                                   \
-	F(T, address, 24, 8, U64)                                                                  \
-	F(T, disk_len, 32, 8, U64)                                                                 \
-	F(T, memory_len, 40, 8, U64)                                                               \
-	F(T, offset, 48, 8, U64)                                                                   \
-	F(T, len, 56, 8, U64)
+	F(T, address, 16, 8, U64)
 
 #define ZF_DISK_INTENT_FIELDS(F, T)                                                                \
 	F(T, type, 0, 1, U8)                                                                       \
@@ -263,12 +254,11 @@ struct zf_disk_share {
 	F(T, reserved_b, 48, 16, ZERO)
 
 #define ZF_DISK_SUMMARY_FIELDS(F, T)                                                               \
-	F(T, tree, 0, 8, U64)                                                                      \
-	F(T, ino, 8, 8, U64)                                                                       \
-	F(T, offset, 16, 8, U64)                                                                   \
-	F(T, generation, 24, 8, U64)                                                               \
-	F(T, count, 32, 4, U32)                                                                    \
-	F(T, flags, 36, 4, U32)
+	F(T, ino, 0, 8, U64)                                                                       \
+	F(T, offset, 8, 8, U64)                                                                    \
+	F(T, tree, 16, 4, U32)                                                                     \
+	F(T, count, 20, 2, U16)                                                                    \
+	F(T, flags, 22, 2, U16)
 
 #define ZF_DISK_SHARE_FIELDS(F, T)                                                                 \
 	F(T, tree, 0, 8, U64)                                                                      \

@@ -8,11 +8,20 @@
 #ifndef ZF_FS_ITEM_H
 #define ZF_FS_ITEM_H
 
+#include "base/bits.h"
 #include "fs/fs_format.h"
 #include "fs/inode.h"
 
 void zf_item_encode_inode(const struct zf_inode_item *item, struct zf_disk_inode *ret_disk);
 void zf_item_decode_inode(const struct zf_disk_inode *disk, struct zf_inode_item *ret_item);
+
+/* Bytes of the file that an extent stands for. */
+static inline uint64_t zf_item_extent_len(const struct zf_disk_extent *disk)
+{
+	uint64_t count = zf_le32_get(disk->count);
+
+	return disk->type == ZF_EXTENT_INLINE ? count : count << ZF_BLOCK_SHIFT;
+}
 
 /* The key offsets of a name in a directory, of an inode's name, of an attribute, and of a shared
  * extent's. */

@@ -6,6 +6,9 @@
 #include "fs/item.h"
 #include "fs/item_check_internal.h"
 
+_Static_assert(ZF_EXTENT_ZERO_MAX >> ZF_BLOCK_SHIFT <= UINT32_MAX, "an extent counts its blocks");
+_Static_assert(ZF_EXTENT_MAX >> ZF_BLOCK_SHIFT <= UINT16_MAX, "a summary entry counts its blocks");
+
 /* ---- extents ---- */
 
 static int check_extent_flags(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
@@ -25,30 +28,16 @@ static int check_extent_flags(const struct zf_seen_item *item, const struct zf_d
 
 static int check_extent_place(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
 {
-	uint64_t len = zf_le64_get(extent->len), address = zf_le64_get(extent->address);
-	bool is_data = extent->type == ZF_EXTENT_DATA;
+	uint64_t len = zf_item_extent_len(extent), address = zf_le64_get(extent->address);
 	int r;
 
-	if (is_data) {
-		r = zf_item_check_aligned(item, "address", address);
-		if (r < 0)
-			return r;
-		r = zf_item_check_range(item, "address", address, ZF_BLOCK_SIZE,
-					item->check->device_bytes -
-						zf_min_u64(item->check->device_bytes, len));
-	} else {
-		r = zf_item_check_equal(item, "address", address, 0);
-	}
-	if (r < 0)
-		return r;
-	r = zf_item_check_equal(item, "disk_len", zf_le64_get(extent->disk_len),
-				extent->type == ZF_EXTENT_ZERO ? 0 : len);
-	if (r < 0)
-		return r;
-	r = check_extent_flags(item, extent);
+	if (extent->type != ZF_EXTENT_DATA)
+		return zf_item_check_equal(item, "address", address, 0);
+	r = zf_item_check_aligned(item, "address", address);
 	return r < 0 ? r
-		     : zf_item_check_equal(item, "memory_len", zf_le64_get(extent->memory_len),
-					   len);
+		     : zf_item_check_range(item, "address", address, ZF_BLOCK_SIZE,
+					   item->check->device_bytes -
+						   zf_min_u64(item->check->device_bytes, len));
 }
 
 static uint64_t len_max(const struct zf_disk_extent *extent)
@@ -60,29 +49,27 @@ static uint64_t len_max(const struct zf_disk_extent *extent)
 
 static int check_extent_range(const struct zf_seen_item *item, const struct zf_disk_extent *extent)
 {
-	uint64_t from = item->key->offset, len = zf_le64_get(extent->len);
+	uint64_t from = item->key->offset, count = zf_le32_get(extent->count);
 	int r;
 
 	if (extent->type == ZF_EXTENT_INLINE) {
 		r = zf_item_check_range(item, "key offset", from, 0, ZF_SYMLINK_MAX - 1);
 		if (r < 0)
 			return r;
-		r = zf_item_check_range(item, "len", len, 1, ZF_SYMLINK_MAX - from);
+		r = zf_item_check_range(item, "count", count, 1, ZF_SYMLINK_MAX - from);
 		return r < 0 ? r
 			     : zf_item_check_equal(item, "length", item->len,
-						   sizeof(*extent) + len);
+						   sizeof(*extent) + count);
 	}
 	r = zf_item_check_aligned(item, "key offset", from);
-	if (r < 0)
-		return r;
-	r = zf_item_check_aligned(item, "len", len);
 	if (r < 0)
 		return r;
 	r = zf_item_check_range(item, "key offset", from, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE);
 	if (r < 0)
 		return r;
-	r = zf_item_check_range(item, "len", len, ZF_BLOCK_SIZE,
-				zf_min_u64(len_max(extent), ZF_FILE_END_MAX - from));
+	r = zf_item_check_range(item, "count", count, 1,
+				zf_min_u64(len_max(extent), ZF_FILE_END_MAX - from) >>
+					ZF_BLOCK_SHIFT);
 	return r < 0 ? r : zf_item_check_equal(item, "length", item->len, sizeof(*extent));
 }
 
@@ -93,8 +80,6 @@ int zf_item_check_extent(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_extent, compression, 0, 0),
 		ZF_SEEN_FIELD(struct zf_disk_extent, encryption, 0, 0),
 		ZF_SEEN_FIELD(struct zf_disk_extent, generation, 1, item->check->generation_max),
-		ZF_SEEN_FIELD(struct zf_disk_extent, device, 0, 0),
-		ZF_SEEN_FIELD(struct zf_disk_extent, offset, 0, 0),
 	};
 	const struct zf_disk_extent *extent = (const struct zf_disk_extent *)item->value;
 	int r;
@@ -108,7 +93,7 @@ int zf_item_check_extent(const struct zf_seen_item *item)
 	r = zf_item_check_fields(item, item->value, fields, ZF_ARRAY_SIZE(fields));
 	if (r < 0)
 		return r;
-	r = ZF_SEEN_ZERO(item, item->value, struct zf_disk_extent, reserved_a);
+	r = check_extent_flags(item, extent);
 	if (r < 0)
 		return r;
 	r = check_extent_range(item, extent);
@@ -129,12 +114,13 @@ static int check_device_address(const struct zf_seen_item *item)
 int zf_item_check_summary(const struct zf_seen_item *item)
 {
 	const struct zf_seen_field fields[] = {
-		ZF_SEEN_FIELD(struct zf_disk_summary, tree, ZF_TREE_FS, ZF_TREE_FS),
 		ZF_SEEN_FIELD(struct zf_disk_summary, ino, ZF_INO_FIRST, UINT64_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_summary, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
-		ZF_SEEN_FIELD(struct zf_disk_summary, generation, 1, item->check->generation_max),
+		ZF_SEEN_FIELD(struct zf_disk_summary, tree, ZF_TREE_FS, ZF_TREE_FS),
 		ZF_SEEN_FIELD(struct zf_disk_summary, count, 1,
-			      (item->check->device_bytes - item->key->objectid) / ZF_BLOCK_SIZE),
+			      zf_min_u64(ZF_EXTENT_MAX, item->check->device_bytes -
+								item->key->objectid) >>
+				      ZF_BLOCK_SHIFT),
 		ZF_SEEN_FIELD(struct zf_disk_summary, flags, 0, ZF_SUMMARY_OVERWRITE),
 	};
 	const struct zf_disk_summary *summary = (const struct zf_disk_summary *)item->value;
@@ -157,8 +143,8 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 	r = zf_item_check_aligned(item, "offset", zf_le64_get(summary->offset));
 	if (r < 0)
 		return r;
-	csums = zf_le32_get(summary->flags) & ZF_SUMMARY_OVERWRITE ? 0
-								   : zf_le32_get(summary->count);
+	csums = zf_le16_get(summary->flags) & ZF_SUMMARY_OVERWRITE ? 0
+								   : zf_le16_get(summary->count);
 	return zf_item_check_equal(item, "length", item->len,
 				   sizeof(*summary) + sizeof(struct zf_le64) * csums);
 }

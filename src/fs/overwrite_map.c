@@ -22,12 +22,11 @@ static struct zf_disk_summary entry_of(const struct zf_extent_editor *editor,
 				       const struct zf_extent *extent)
 {
 	return (struct zf_disk_summary){
-		.tree = zf_le64_from(ZF_TREE_FS),
 		.ino = zf_le64_from(zf_extent_editor_inode(editor)->ino),
 		.offset = zf_le64_from(extent->offset),
-		.generation = zf_le64_from(extent->generation),
-		.count = zf_le32_from((uint32_t)(extent->len >> ZF_BLOCK_SHIFT)),
-		.flags = zf_le32_from(ZF_SUMMARY_OVERWRITE),
+		.tree = zf_le32_from(ZF_TREE_FS),
+		.count = zf_le16_from((uint16_t)(extent->len >> ZF_BLOCK_SHIFT)),
+		.flags = zf_le16_from(ZF_SUMMARY_OVERWRITE),
 	};
 }
 
@@ -95,10 +94,10 @@ static int load_entry(void *arg, const struct zf_key *key, const void *value, si
 	const struct zf_disk_summary *entry = value;
 	int r = zf_item_check(&load->check, ZF_TREE_SUMMARY, key, value, len);
 
-	if (r < 0 || !(zf_le32_get(entry->flags) & ZF_SUMMARY_OVERWRITE))
+	if (r < 0 || !(zf_le16_get(entry->flags) & ZF_SUMMARY_OVERWRITE))
 		return r;
 	return zf_alloc_overwrite_load(load->fs->alloc, key->objectid,
-				       (uint64_t)zf_le32_get(entry->count) << ZF_BLOCK_SHIFT);
+				       (uint64_t)zf_le16_get(entry->count) << ZF_BLOCK_SHIFT);
 }
 
 int zf_overwrite_load(struct zf_fs *fs)

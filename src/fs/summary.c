@@ -28,11 +28,10 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 
 	assert(count > 0 && count <= zf_summary_blocks_max(fs));
 	*disk = (struct zf_disk_summary){
-		.tree = zf_le64_from(ZF_TREE_FS),
 		.ino = zf_le64_from(ino),
 		.offset = zf_le64_from(offset),
-		.generation = zf_le64_from(trans->generation),
-		.count = zf_le32_from(count),
+		.tree = zf_le32_from(ZF_TREE_FS),
+		.count = zf_le16_from((uint16_t)count),
 	};
 	for (unsigned int i = 0; i < count; i++)
 		disk_csums[i] = zf_le64_from(csums[i]);
@@ -63,9 +62,9 @@ static int take(void *arg, const struct zf_key *key, const void *value, size_t l
 		return r;
 	if (key->objectid > fetch->address)
 		return 1; /* a gap */
-	if (zf_le32_get(disk->flags) & ZF_SUMMARY_OVERWRITE)
+	if (zf_le16_get(disk->flags) & ZF_SUMMARY_OVERWRITE)
 		return 1; /* a gap: there are no checksums */
-	count = zf_le32_get(disk->count);
+	count = zf_le16_get(disk->count);
 	i = (fetch->address - key->objectid) >> ZF_BLOCK_SHIFT;
 	for (; i < count && fetch->address < fetch->end; i++) {
 		*fetch->csums++ = zf_le64_get(csums[i]);
@@ -114,7 +113,7 @@ static int decode(const struct zf_item_check *check, const struct zf_key *key, c
 		return r;
 	*ret_entry = (struct zf_summary_entry){
 		.address = key->objectid,
-		.len = (uint64_t)zf_le32_get(disk->count) << ZF_BLOCK_SHIFT,
+		.len = (uint64_t)zf_le16_get(disk->count) << ZF_BLOCK_SHIFT,
 		.ino = zf_le64_get(disk->ino),
 		.offset = zf_le64_get(disk->offset),
 	};
@@ -134,7 +133,7 @@ static int scan_one(void *arg, const struct zf_key *key, const void *value, size
 	struct zf_summary_entry entry;
 	int r = decode(&scan->check, key, value, len, &entry);
 
-	if (r < 0 || (zf_le32_get(disk->flags) & ZF_SUMMARY_OVERWRITE))
+	if (r < 0 || (zf_le16_get(disk->flags) & ZF_SUMMARY_OVERWRITE))
 		return r;
 	return scan->fn(scan->arg, &entry, (const struct zf_le64 *)(disk + 1));
 }

@@ -32,10 +32,8 @@ int zf_symlink_write(struct zf_op *op, const struct zf_inode *inode, const char 
 		n = zf_min_u64(chunk_size(op->fs), len - at);
 		item.extent = (struct zf_disk_extent){
 			.type = ZF_EXTENT_INLINE,
+			.count = zf_le32_from((uint32_t)n),
 			.generation = zf_le64_from(op->trans.generation),
-			.disk_len = zf_le64_from(n),
-			.memory_len = zf_le64_from(n),
-			.len = zf_le64_from(n),
 		};
 		memcpy(item.bytes, target + at, n);
 		r = zf_op_insert(op, &key, &item, sizeof(item.extent) + n);
@@ -64,11 +62,11 @@ static ssize_t read_chunk(const struct zf_inode *inode, size_t at, char *ret_tar
 		r = zf_fs_check_item(inode->fs, &key, item, len);
 	if (r < 0)
 		return r;
-	if (extent->type != ZF_EXTENT_INLINE || zf_le64_get(extent->len) != expected)
+	if (extent->type != ZF_EXTENT_INLINE || zf_le32_get(extent->count) != expected)
 		return zf_report_corrupt(&inode->fs->report, "symbolic link", inode->ino,
-					 "extent has length %" PRIu64 ", expected %" PRIu64
-					 " inline bytes",
-					 zf_le64_get(extent->len), expected);
+					 "extent has type %u and count %u, expected %u and %" PRIu64,
+					 extent->type, zf_le32_get(extent->count), ZF_EXTENT_INLINE,
+					 expected);
 	memcpy(ret_target, item + sizeof(*extent), expected);
 	return (ssize_t)expected;
 }

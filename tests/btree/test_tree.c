@@ -167,7 +167,7 @@ static void damage(uint64_t address)
 
 static void ascending_insertions_fill_the_leaves(void **state)
 {
-	unsigned int per_leaf = (NODE_SIZE - 72) / (24 + VALUE);
+	unsigned int per_leaf = (NODE_SIZE - 72) / (21 + VALUE);
 
 	assert_int_equal(walk(0).leaves, (ITEMS + per_leaf - 1) / per_leaf);
 }
@@ -392,7 +392,7 @@ static void a_node_freed_before_it_was_written_is_a_hole(void **state)
 /* The running root is then an old leaf, yet the frozen tree is still the whole of it. */
 static void a_root_that_collapses_after_the_freeze_is_not_sealed(void **state)
 {
-	struct zf_key from = key_of((NODE_SIZE - 72) / (24 + VALUE)); /* behind the first leaf */
+	struct zf_key from = key_of((NODE_SIZE - 72) / (21 + VALUE)); /* behind the first leaf */
 	struct zf_key to = ZF_KEY_MAX;
 	struct zf_node_ptr root;
 	uint8_t level;

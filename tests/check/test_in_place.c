@@ -135,7 +135,7 @@ static void two_extents_with_the_same_bytes(void **state)
 	struct zf_disk_extent extent;
 	struct zf_key key = extent_key(sample, &extent);
 
-	key.offset += zf_le64_get(extent.len);
+	key.offset += zf_item_extent_len(&extent);
 	forge_insert(&sample->forge, ZF_TREE_FS, key, &extent, sizeof(extent));
 	sample_expect(sample, true, "corrupt extent of inode", "bytes that no other extent names");
 }

@@ -233,9 +233,8 @@ static void blocks_of_a_symbolic_link(void **state)
 	struct sample *sample = *state;
 	struct zf_disk_extent zero = {
 		.type = ZF_EXTENT_ZERO,
+		.count = zf_le32_from(1),
 		.generation = zf_le64_from(1),
-		.memory_len = zf_le64_from(ZF_BLOCK_SIZE),
-		.len = zf_le64_from(ZF_BLOCK_SIZE),
 	};
 
 	forge_insert(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->sym, ZF_KEY_EXTENT, ZF_BLOCK_SIZE),

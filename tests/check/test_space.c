@@ -136,7 +136,7 @@ static void summary_entries_that_overlap(void **state)
 
 	forge_get(&sample->forge, ZF_TREE_SUMMARY, key, value, sizeof(value));
 	memcpy(&summary, value, sizeof(summary));
-	summary.count = zf_le32_from(1);
+	summary.count = zf_le16_from(1);
 	memcpy(value, &summary, sizeof(summary));
 	key.objectid += ZF_BLOCK_SIZE;
 	forge_insert(&sample->forge, ZF_TREE_SUMMARY, key, value, sizeof(value));
@@ -150,10 +150,9 @@ static void a_summary_entry_that_no_extent_needs(void **state)
 	struct zf_check_counts counts;
 	uint8_t value[sizeof(struct zf_disk_summary) + sizeof(struct zf_le64)] = {0};
 	const struct zf_disk_summary summary = {
-		.tree = zf_le64_from(ZF_TREE_FS),
 		.ino = zf_le64_from(sample->file),
-		.generation = zf_le64_from(1),
-		.count = zf_le32_from(1),
+		.tree = zf_le32_from(ZF_TREE_FS),
+		.count = zf_le16_from(1),
 	};
 
 	memcpy(value, &summary, sizeof(summary));

@@ -45,11 +45,10 @@ static uint64_t fill(struct data_rig *rig, uint64_t ino, uint64_t from)
 	do {
 		data_rig_fill(1, at, buf, 16 * BLOCK);
 		r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, 16 * BLOCK, 0);
+		if (r == -ENOSPC && zf_fs_syncfs(rig->fs, &rig->ctx) == 0)
+			r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, BLOCK, 0);
 		if (r > 0)
 			at += (uint64_t)r;
-		else if (r == -ENOSPC && zf_fs_syncfs(rig->fs, &rig->ctx) == 0)
-			r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, BLOCK, 0) == BLOCK ? 1
-											     : 0;
 	} while (r > 0);
 	return data_rig_size(rig, ino);
 }

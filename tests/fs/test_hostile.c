@@ -205,10 +205,7 @@ static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_tran
 			struct zf_disk_extent disk;
 
 			memcpy(&disk, item.value, sizeof(disk));
-			disk.len = zf_le64_from((1 + zf_rng_below(rng, 12)) * 4096);
-			disk.memory_len = disk.len;
-			if (item.value[0] == ZF_EXTENT_DATA)
-				disk.disk_len = disk.len;
+			disk.count = zf_le32_from(1 + (uint32_t)zf_rng_below(rng, 12));
 			memcpy(item.value, &disk, sizeof(disk));
 		}
 		break;
@@ -412,11 +409,9 @@ static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	assert_int_equal(zf_trans_join(rig.fs->txn, ZF_RESERVE_NORMAL, 7, true, &trans), 0);
 	for (uint64_t i = 0; i < 7; i++) {
-		const struct zf_le64 len = zf_le64_from(i == 3 ? 100 * 4096 : 4096);
 		const struct zf_disk_extent disk = {.type = ZF_EXTENT_ZERO,
-						    .generation = zf_le64_from(1),
-						    .memory_len = len,
-						    .len = len};
+						    .count = zf_le32_from(i == 3 ? 100 : 1),
+						    .generation = zf_le64_from(1)};
 		struct item item = {.tree = ZF_TREE_FS,
 				    .key = ZF_KEY(ino, ZF_KEY_EXTENT, i * 4096),
 				    .len = sizeof(disk)};

@@ -186,14 +186,11 @@ static struct sample xattr_value_sample(void)
 static struct sample extent_of(enum zf_extent_type type)
 {
 	bool is_inline = type == ZF_EXTENT_INLINE;
-	uint64_t len = is_inline ? 3 : 8192;
 	struct zf_disk_extent extent = {
 		.type = (uint8_t)type,
+		.count = zf_le32_from(is_inline ? 3 : 2),
 		.generation = zf_le64_from(50),
 		.address = zf_le64_from(type == ZF_EXTENT_DATA ? DEVICE - 8192 : 0),
-		.disk_len = zf_le64_from(type == ZF_EXTENT_ZERO ? 0 : len),
-		.memory_len = zf_le64_from(len),
-		.len = zf_le64_from(len),
 	};
 	struct sample sample = {.tree = ZF_TREE_FS,
 				.key = ZF_KEY(DIR, ZF_KEY_EXTENT, is_inline ? 0 : 40960)};
@@ -240,11 +237,10 @@ static struct sample intent_sample(void)
 
 static struct sample summary_sample(void)
 {
-	struct zf_disk_summary summary = {.tree = zf_le64_from(ZF_TREE_FS),
-					  .ino = zf_le64_from(DIR),
+	struct zf_disk_summary summary = {.ino = zf_le64_from(DIR),
 					  .offset = zf_le64_from(8192),
-					  .generation = zf_le64_from(1),
-					  .count = zf_le32_from(3)};
+					  .tree = zf_le32_from(ZF_TREE_FS),
+					  .count = zf_le16_from(3)};
 	struct sample sample = {.tree = ZF_TREE_SUMMARY,
 				.key = ZF_KEY(DEVICE - 3 * 4096, ZF_KEY_SUMMARY, 0)};
 
@@ -384,31 +380,31 @@ static const struct wrong wrongs[] = {
 	INLINE(compression, 1),
 	INLINE(encryption, 1),
 	INLINE(address, 4096),
-	INLINE(len, 0),
-	INLINE(len, 4096),
-	INLINE(disk_len, 4),
-	INLINE(memory_len, 2),
+	INLINE(count, 0),
+	INLINE(count, 2),
+	INLINE(count, 4),
+	INLINE(count, UINT32_MAX),
 	DATA(flags, 4),
 	DATA(generation, 0),
 	DATA(generation, 51),
-	DATA(device, 1),
+	DATA(compression, 1),
+	DATA(encryption, 1),
 	DATA(address, 0),
 	DATA(address, 4097),
 	DATA(address, DEVICE - 4096),
 	DATA(address, UINT64_MAX - 4095),
-	DATA(disk_len, 4096),
-	DATA(memory_len, 4096),
-	DATA(offset, 4096),
-	DATA(len, 0),
-	DATA(len, 8191),
-	DATA(len, ZF_EXTENT_MAX + 4096),
+	DATA(count, 0),
+	DATA(count, 3), /* behind the device's end */
 	ZERO(address, 4096),
-	ZERO(disk_len, 8192),
-	ZERO(len, UINT64_MAX - 4095),
+	ZERO(compression, 1),
+	ZERO(encryption, 1),
+	ZERO(count, 0),
+	ZERO(count, (ZF_EXTENT_ZERO_MAX >> 12) + 1),
 	ZERO(flags, ZF_EXTENT_SHARED),
 	ZERO(flags, ZF_EXTENT_OVERWRITE),
 	ZERO(flags, ZF_EXTENT_SPARE << 1),
 	DATA(flags, ZF_EXTENT_UNWRITTEN),
+	DATA(flags, 0x80), /* a second part follows */
 	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SHARED),
 	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SPARE),
 	INTENT(type, 0),
@@ -423,10 +419,9 @@ static const struct wrong wrongs[] = {
 	SUMMARY(ino, 1),
 	SUMMARY(offset, 1),
 	SUMMARY(offset, UINT64_C(1) << 63),
-	SUMMARY(generation, 0),
 	SUMMARY(count, 0),
 	SUMMARY(count, 4),
-	SUMMARY(count, UINT32_MAX),
+	SUMMARY(count, UINT16_MAX),
 	SUMMARY(flags, ZF_SUMMARY_OVERWRITE), /* then there are no checksums */
 	SUMMARY(flags, 2),
 	SHARE(tree, 1),
@@ -560,30 +555,49 @@ static void random_bytes_do_no_harm(void **state)
 	}
 }
 
-/* So that it is known where one that overlaps a range can begin. */
-static void a_shared_extent_is_short(void **state)
+/* Of shared ones, so that it is known where one that overlaps a range can begin. */
+static void extents_are_only_so_long(void **state)
 {
 	static const struct {
+		enum zf_extent_type type;
 		uint8_t flags;
 		uint64_t len;
 		int result;
 	} cases[] = {
-		{ZF_EXTENT_SHARED, ZF_SHARE_MAX, 0},
-		{ZF_EXTENT_SHARED, ZF_SHARE_MAX + 4096, -EUCLEAN},
-		{0, ZF_SHARE_MAX + 4096, 0},
+		{ZF_EXTENT_DATA, ZF_EXTENT_SHARED, ZF_SHARE_MAX, 0},
+		{ZF_EXTENT_DATA, ZF_EXTENT_SHARED, ZF_SHARE_MAX + 4096, -EUCLEAN},
+		{ZF_EXTENT_DATA, 0, ZF_SHARE_MAX + 4096, 0},
+		{ZF_EXTENT_DATA, 0, ZF_EXTENT_MAX, 0},
+		{ZF_EXTENT_DATA, 0, ZF_EXTENT_MAX + 4096, -EUCLEAN},
+		{ZF_EXTENT_ZERO, 0, ZF_EXTENT_MAX + 4096, 0},
+		{ZF_EXTENT_ZERO, 0, ZF_EXTENT_ZERO_MAX, 0},
+		{ZF_EXTENT_ZERO, 0, ZF_EXTENT_ZERO_MAX + 4096, -EUCLEAN},
 	};
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++) {
-		struct sample sample = data_sample();
+		struct sample sample = extent_of(cases[i].type);
 		struct zf_disk_extent *extent = (struct zf_disk_extent *)sample.value;
 
 		extent->flags = cases[i].flags;
-		extent->address = zf_le64_from(DEVICE / 2);
-		extent->len = zf_le64_from(cases[i].len);
-		extent->disk_len = extent->len;
-		extent->memory_len = extent->len;
+		if (cases[i].type == ZF_EXTENT_DATA)
+			extent->address = zf_le64_from(DEVICE / 2);
+		extent->count = zf_le32_from((uint32_t)(cases[i].len >> 12));
 		assert_int_equal(check_sample(&sample), cases[i].result);
 	}
+}
+
+static void an_entry_in_place_is_not_longer_than_its_extent_can_be(void **state)
+{
+	struct sample sample = summary_sample();
+	struct zf_disk_summary *summary = (struct zf_disk_summary *)sample.value;
+
+	sample.key.objectid = DEVICE / 2;
+	sample.len = sizeof(*summary);
+	summary->flags = zf_le16_from(ZF_SUMMARY_OVERWRITE);
+	summary->count = zf_le16_from(ZF_EXTENT_MAX >> 12);
+	assert_int_equal(check_sample(&sample), 0);
+	summary->count = zf_le16_from((ZF_EXTENT_MAX >> 12) + 1);
+	assert_int_equal(check_sample(&sample), -EUCLEAN);
 }
 
 int main(void)
@@ -596,7 +610,8 @@ int main(void)
 		cmocka_unit_test(names_that_no_name_is_do_not_pass),
 		cmocka_unit_test(no_part_of_an_item_passes_for_the_whole),
 		cmocka_unit_test(random_bytes_do_no_harm),
-		cmocka_unit_test(a_shared_extent_is_short),
+		cmocka_unit_test(extents_are_only_so_long),
+		cmocka_unit_test(an_entry_in_place_is_not_longer_than_its_extent_can_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,11 +232,9 @@ static void set_extent_of_a_file(void)
 	struct zf_key key = ZF_KEY(file, ZF_KEY_EXTENT, 0);
 	struct zf_disk_extent extent = {
 		.type = ZF_EXTENT_DATA,
+		.count = zf_le32_from(1),
 		.generation = zf_le64_from(1),
 		.address = zf_le64_from(data_address),
-		.disk_len = zf_le64_from(BLOCK),
-		.memory_len = zf_le64_from(BLOCK),
-		.len = zf_le64_from(BLOCK),
 	};
 
 	zf_log_body_set(operation(), &key, &extent, sizeof(extent));
@@ -247,9 +245,8 @@ static void set_data_of_a_link(void)
 	struct zf_key key = ZF_KEY(link_ino, ZF_KEY_EXTENT, 0);
 	struct zf_disk_extent extent = {
 		.type = ZF_EXTENT_ZERO,
+		.count = zf_le32_from(1),
 		.generation = zf_le64_from(1),
-		.memory_len = zf_le64_from(BLOCK),
-		.len = zf_le64_from(BLOCK),
 	};
 
 	zf_log_body_set(operation(), &key, &extent, sizeof(extent));

@@ -119,9 +119,9 @@ int zf_txn_sync(struct zf_txn *txn);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*
- * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns 0.
- * -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors as
- * of zf_txn_commit(). Caller holds no join.
+ * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns
+ * 0. -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors
+ * as of zf_txn_commit(). Caller holds no join.
  */
 int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
 /* The next commit says that there is nothing to recover (unmount). */
@@ -155,9 +155,15 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
- * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as much
- * back as any zone of data would, for less: when the running transaction is durable. 1: *ret_gain
- * blocks; 0: there is none. Caller holds no lock and no join.
+ * Too many zones are active: one of them is finished, or asked for its pointer. Returns whether
+ * there was one. Caller holds no join.
+ */
+bool zf_txn_ease_limits(struct zf_txn *txn);
+
+/*
+ * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as
+ * much back as any zone of data would, for less: when the running transaction is durable. 1:
+ * *ret_gain blocks; 0: there is none. Caller holds no lock and no join.
  */
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones whose live data is moved out, case by case. Every test ends with the checker on the device. */
+/* Zones whose live data is moved out, case by case. Every test ends with the checker on the device.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 #include "fs/reclaim.h"
@@ -302,6 +304,44 @@ static void shared_bytes_without_other_names_move_too(void **state)
 	data_rig_deinit(&rig);
 }
 
+/*
+ * More than one batch of them, and names of all lengths over the place where batches part: long
+ * ones that begin first, short ones behind these, and one that is in both batches only by a block.
+ */
+static void shared_names_lie_across_batches(void **state)
+{
+	static const struct {
+		uint64_t from, count; /* blocks */
+	} names[] = {
+		{0, 2800},  {0, 1},    {5, 2043}, {1000, 1800}, {2000, 48},  {2000, 49},
+		{2040, 16}, {2047, 1}, {2047, 2}, {2048, 1},	{2048, 700}, {2799, 1},
+	};
+	struct data_rig_options options = {.seed = 10, .zone_size = 16 * MIB, .memory = true};
+	uint64_t a, b, at = 0, blocks = 2800;
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	a = make_file(&rig, "a", 1, blocks * BLOCK);
+	close_stream(&rig);
+	b = data_rig_make(&rig, "b");
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(names); i++) {
+		copy(&rig, a, names[i].from * BLOCK, b, at, names[i].count * BLOCK);
+		at += (names[i].count + 1) * BLOCK;
+	}
+	data_rig_sync(&rig);
+	reclaim(&rig, zone_of(&rig, a));
+	assert_int_equal(data_rig_live_blocks(&rig), blocks);
+	data_rig_expect(&rig, a, 1, 0, blocks * BLOCK);
+	for (size_t i = 0, offset = 0; i < ZF_ARRAY_SIZE(names); i++) {
+		for (uint64_t done = 0; done < names[i].count; done += 1024)
+			expect(&rig, b, offset + done * BLOCK, 1, (names[i].from + done) * BLOCK,
+			       zf_min_u64(names[i].count - done, 1024) * BLOCK);
+		offset += (names[i].count + 1) * BLOCK;
+	}
+	data_rig_deinit(&rig);
+}
+
 /* ---- and durability ---- */
 
 static void fsync_may_name_the_new_place(void **state)
@@ -389,6 +429,7 @@ int main(void)
 		cmocka_unit_test(space_that_is_kept_stays_kept),
 		cmocka_unit_test(shared_bytes_move_once),
 		cmocka_unit_test(shared_bytes_without_other_names_move_too),
+		cmocka_unit_test(shared_names_lie_across_batches),
 		cmocka_unit_test(fsync_may_name_the_new_place),
 		cmocka_unit_test(room_is_made_by_moving),
 	};

@@ -304,41 +304,37 @@ static void shared_bytes_without_other_names_move_too(void **state)
 	data_rig_deinit(&rig);
 }
 
+#define NAMES 100u
+
 /*
- * More than one batch of them, and names of all lengths over the place where batches part: long
- * ones that begin first, short ones behind these, and one that is in both batches only by a block.
+ * More than one batch of them, and names of all lengths over the place where batches part: which is
+ * in the middle of an append.
  */
 static void shared_names_lie_across_batches(void **state)
 {
-	static const struct {
-		uint64_t from, count; /* blocks */
-	} names[] = {
-		{0, 2800},  {0, 1},    {5, 2043}, {1000, 1800}, {2000, 48},  {2000, 49},
-		{2040, 16}, {2047, 1}, {2047, 2}, {2048, 1},	{2048, 700}, {2799, 1},
-	};
-	struct data_rig_options options = {.seed = 10, .zone_size = 16 * MIB, .memory = true};
-	uint64_t a, b, at = 0, blocks = 2800;
+	struct data_rig_options options = {
+		.seed = 10, .zone_size = 16 * MIB, .append_limit = 1000 * BLOCK, .memory = true};
+	uint64_t a, b, blocks = 2800, from[NAMES], count[NAMES];
 	struct data_rig rig;
+	struct zf_rng rng;
 
 	(void)state;
 	data_rig_init(&rig, &options);
+	zf_rng_seed(&rng, 1);
 	a = make_file(&rig, "a", 1, blocks * BLOCK);
 	close_stream(&rig);
 	b = data_rig_make(&rig, "b");
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(names); i++) {
-		copy(&rig, a, names[i].from * BLOCK, b, at, names[i].count * BLOCK);
-		at += (names[i].count + 1) * BLOCK;
+	for (unsigned int i = 0; i < NAMES; i++) {
+		from[i] = zf_rng_below(&rng, blocks);
+		count[i] = 1 + zf_rng_below(&rng, zf_min_u64(blocks - from[i], 600));
+		copy(&rig, a, from[i] * BLOCK, b, i * 600 * BLOCK, count[i] * BLOCK);
 	}
 	data_rig_sync(&rig);
 	reclaim(&rig, zone_of(&rig, a));
 	assert_int_equal(data_rig_live_blocks(&rig), blocks);
 	data_rig_expect(&rig, a, 1, 0, blocks * BLOCK);
-	for (size_t i = 0, offset = 0; i < ZF_ARRAY_SIZE(names); i++) {
-		for (uint64_t done = 0; done < names[i].count; done += 1024)
-			expect(&rig, b, offset + done * BLOCK, 1, (names[i].from + done) * BLOCK,
-			       zf_min_u64(names[i].count - done, 1024) * BLOCK);
-		offset += (names[i].count + 1) * BLOCK;
-	}
+	for (unsigned int i = 0; i < NAMES; i++)
+		expect(&rig, b, i * 600 * BLOCK, 1, from[i] * BLOCK, count[i] * BLOCK);
 	data_rig_deinit(&rig);
 }
 

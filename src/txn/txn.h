@@ -84,6 +84,13 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
+/*
+ * What zf_trans_join() would do to find room, without the join, and without having kept space give
+ * way (zf_alloc_kept_give_way()): for who can bring garbage back before that. Holds no lock.
+ * -ENOSPC, -EROFS.
+ */
+int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items);
+
 /* Commits if more is dirty than may be: for those whose own joins must not wait. -EAGAIN. */
 int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 

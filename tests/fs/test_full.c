@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
@@ -212,12 +213,61 @@ static void what_gives_back_works_when_nothing_else_does(void **state)
 	each_shape(give_back);
 }
 
+/* ---- space that is kept ---- */
+
+/* Takes room of metadata's, until a removal finds none without waiting. Returns how many blocks. */
+static uint64_t starve_removals(struct data_rig *rig)
+{
+	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
+	uint64_t taken = 0;
+	struct zf_trans trans;
+
+	while (zf_trans_join(rig->fs->txn, ZF_RESERVE_FREEING, 6, false, &trans) == 0) {
+		zf_trans_leave(&trans);
+		assert_int_equal(zf_alloc_reserve(alloc, ZF_RESERVE_SYSTEM, 64, 0, 0), 0);
+		taken += 64;
+	}
+	return taken;
+}
+
+static void removals_bring_garbage_back_before_kept_space_gives_way(void **state)
+{
+	struct zf_reclaim_stats stats;
+	struct data_rig rig;
+	uint64_t kept, data, taken;
+	struct zf_attr attr;
+
+	(void)state;
+	data_rig_init(&rig, &shapes[0]);
+	kept = data_rig_make(&rig, "kept");
+	data = data_rig_make(&rig, "data");
+	assert_int_equal(
+		zf_fs_make(rig.fs, &rig.ctx, ZF_INO_ROOT, "dir", S_IFDIR | 0755, 0, NULL, &attr),
+		0);
+	zf_fs_forget(rig.fs, attr.ino, 1);
+	data_rig_allocate(&rig, kept, 0, 0, 8 * MIB);
+	for (uint64_t at = 0; at < 14 * MIB; at += MIB)
+		data_rig_write(&rig, data, at, buf, sizeof(buf));
+	data_rig_sync(&rig);
+	for (uint64_t at = 0; at < 14 * MIB; at += 64 * BLOCK)
+		data_rig_allocate(&rig, data, PUNCH, at, 32 * BLOCK);
+	data_rig_sync(&rig);
+	taken = starve_removals(&rig);
+	assert_int_equal(zf_fs_rmdir(rig.fs, &rig.ctx, ZF_INO_ROOT, "dir"), 0);
+	zf_reclaim_get_stats(rig.fs, &stats);
+	assert_true(stats.victims > 0);
+	assert_int_equal(zf_fs_alloc(rig.fs)->kept_short, 0);
+	zf_alloc_unreserve(zf_fs_alloc(rig.fs), taken, 0);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_takes_what_there_is),
 		cmocka_unit_test(names_are_changed_however_full_it_is),
 		cmocka_unit_test(what_gives_back_works_when_nothing_else_does),
+		cmocka_unit_test(removals_bring_garbage_back_before_kept_space_gives_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

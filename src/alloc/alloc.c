@@ -91,6 +91,7 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	alloc->active_max = active_max(alloc->geometry);
 	alloc->zone_count = super->zone_count;
 	zf_mutex_init(&alloc->lock, ZF_RANK_ALLOC);
+	zf_cond_init(&alloc->limits_eased);
 	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
 		alloc->meta_zone[c] = NO_ZONE;
 	for (unsigned int role = 0; role < ZF_ROLE_COUNT; role++)
@@ -124,6 +125,7 @@ void zf_alloc_free(struct zf_alloc *alloc)
 		free(alloc->meta_runs[c].runs);
 	zf_alloc_overwrite_deinit(alloc);
 	zf_alloc_table_free(alloc);
+	zf_cond_deinit(&alloc->limits_eased);
 	zf_mutex_deinit(&alloc->lock);
 	free(alloc);
 }

@@ -62,12 +62,13 @@ struct zf_zone {
 	bool unusable : 1;	  /* read-only, offline, or a reset failed */
 	bool resetting : 1;
 	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */
-	bool log_closed : 1;  /* the log's: full, or an append failed; takes no more records */
-	bool held : 1;	      /* records that a mount will replay name bytes in it */
-	bool warm : 1;	      /* empty: see struct zf_zone_info */
-	bool reclaimed : 1;   /* what is live in it is being moved out */
-	bool passed_over : 1; /* something of it was left: no victim before the next commit */
-	bool finishing : 1;   /* the device is about it */
+	bool log_closed : 1;   /* the log's: full, or an append failed; takes no more records */
+	bool held : 1;	       /* records that a mount will replay name bytes in it */
+	bool warm : 1;	       /* empty: see struct zf_zone_info */
+	bool reclaimed : 1;    /* what is live in it is being moved out */
+	bool passed_over : 1;  /* something of it was left: no victim before the next commit */
+	bool finishing : 1;    /* the device is about it */
+	bool unfinishable : 1; /* it could not be finished: left as it is until it is reset */
 };
 
 _Static_assert(sizeof(struct zf_zone) <= 64, "see above");
@@ -197,13 +198,13 @@ struct zf_append_grant {
 /*
  * Room for one append of at most `want` bytes (and the device's append limit) in a stream of `role`
  * (HOT or COLD). Uses up that much of the caller's reservation of data. -ENOSPC: no zone to be had;
- * -EAGAIN: only until an append in flight completes or a transaction commits.
+ * -EAGAIN: there is one, but too many are active: zf_alloc_wait_limits().
  */
 int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t want,
 			  struct zf_append_grant *ret_grant);
 /*
  * The device has written it, though its extents may have to wait: it no longer keeps the zone
- * active there. Without this call zf_alloc_append_end() says so.
+ * active there. Without this call zf_alloc_append_end() says so. On the device's thread, too.
  */
 void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *grant);
 /*
@@ -212,6 +213,19 @@ void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *gra
  * Until this call the zone is not reset.
  */
 void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result);
+
+/*
+ * zf_alloc_append_begin() says -EAGAIN while as many zones are active as may be, and none of them
+ * can be gone on with. That is over when the last of one is written, when one that is partly
+ * written is finished or reset, when its pointer is known again after a failure, or when the log
+ * leaves it. Here is how often that has happened; read before zf_alloc_append_begin().
+ */
+uint64_t zf_alloc_limit_events(struct zf_alloc *alloc);
+/*
+ * Waits, for the device, until it has happened again since `seen`. False: it has not, and nothing
+ * is under way that could bring it about.
+ */
+bool zf_alloc_wait_limits(struct zf_alloc *alloc, uint64_t seen);
 
 /* Extents name these bytes now, or no longer. Inside a transaction. Range within one zone. */
 void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len);
@@ -264,7 +278,7 @@ struct zf_reclaim_room {
 	uint32_t zones; /* that data could be in: without super, metadata, log, in place */
 	uint32_t empty, coming, target;
 	uint32_t low; /* of empty ones: with fewer a commit is worth it for what is coming */
-	uint64_t reclaimable; /* bytes of garbage in zones that could be victims */
+	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
 	uint64_t commit_bytes; /* of metadata that a commit has written lately */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
@@ -390,8 +404,8 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
 /*
  * The filesystem is to have the device's first `zone_count` zones, which are more than it has now.
- * The next freeze has the items of the new ones; once its superblock is durable they can be used, and
- * not before: no superblock, and so no mount, knows of them until then. What is written in one
+ * The next freeze has the items of the new ones; once its superblock is durable they can be used,
+ * and not before: no superblock, and so no mount, knows of them until then. What is written in one
  * is garbage, and comes back like any other. Whoever calls it holds commits off and then
  * makes this one, which may need a tail longer by `nodes`.
  *
@@ -473,7 +487,8 @@ void zf_alloc_set_warm(struct zf_alloc *alloc, uint32_t zone_no, bool warm);
 /*
  * A partly written zone to be finished on the device, because no other zone can be opened while it
  * is active: crashes and failed writes leave such zones. Before the first write of a mount all of
- * them, so that metadata always gets the zone it needs. -ENOENT: none, or no need.
+ * them, so that metadata always gets the zone it needs. One that could not be finished is left
+ * alone. -ENOENT: none, or no need.
  */
 int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
@@ -490,9 +505,9 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
 #define ZF_META_CLOSED 1
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
 /*
- * The one with the most garbage, half of it at least, and more than there is in any zone of data. No
- * victim again before the next commit, if something is left. Held as by a reader in between: or it
- * could be reset, and written anew, while its nodes are looked for. -ENOENT.
+ * The one with the most garbage, half of it at least, and more than there is in any zone of data.
+ * No victim again before the next commit, if something is left. Held as by a reader in between: or
+ * it could be reset, and written anew, while its nodes are looked for. -ENOENT.
  */
 int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);
@@ -501,7 +516,7 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
 /* Nothing of it could be moved: no victim again, until it is reset. */
 void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no);
 
-/* A zone whose pointer must be read again (pointer_unknown, nothing in flight). -ENOENT. */
+/* A zone whose pointer must be read again, with nothing in flight to it. -ENOENT. */
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 			    const struct zf_zone_info *info);

@@ -85,6 +85,8 @@ struct zf_alloc {
 	uint32_t empty_count;	     /* zones that a stream can open */
 	uint32_t search_next;	     /* where the search for an empty zone goes on */
 	uint64_t running, committed; /* generations */
+	uint64_t limit_events;
+	struct zf_cond limits_eased; /* goes with limit_events */
 
 	uint32_t meta_zone[ZF_COPIES_MAX]; /* the streams' zones; NO_ZONE: to be opened */
 	struct runs meta_runs[ZF_COPIES_MAX];
@@ -149,6 +151,11 @@ uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc);
 uint64_t zf_alloc_log_room_locked(const struct zf_alloc *alloc);
 /* open.c: may the log write to this empty zone, as far as active zones go? */
 bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- limits.c ---- */
+
+/* One zone fewer is active, or may be finished, or gone on with. */
+void zf_alloc_limit_event_locked(struct zf_alloc *alloc);
 
 /* The metadata zone that the node at `address` lies in; NULL if an image only claims that it does.
  */

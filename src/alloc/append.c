@@ -66,6 +66,8 @@ static void count_written_locked(struct zf_alloc *alloc, const struct zf_append_
 
 	assert(zone->flight >= blocks);
 	zone->flight -= blocks;
+	if (zone->flight == 0)
+		zf_alloc_limit_event_locked(alloc);
 }
 
 void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *grant)

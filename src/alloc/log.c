@@ -168,6 +168,8 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
 	zone->log_closed = false;
+	if (zone_is_partial(zone))
+		zf_alloc_limit_event_locked(alloc);
 	if (zone->pointer > 0 || zone->unusable) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;

@@ -112,8 +112,8 @@ static bool can_finish(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	return is_active(alloc, zone_no) && zone_is_partial(zone) && zone->pending == 0 &&
-	       !zone->pointer_unknown && !zone->resetting &&
+	return is_active(alloc, zone_no) && zone_is_partial(zone) && zone->flight == 0 &&
+	       !zone->pointer_unknown && !zone->resetting && !zone->unfinishable &&
 	       !zf_alloc_is_log_locked(alloc, zone_no) &&
 	       !zf_alloc_is_stream_locked(alloc, zone_no);
 }
@@ -143,11 +143,13 @@ void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 {
 	zf_mutex_lock(&alloc->lock);
 	alloc->zones[zone_no].finishing = false;
+	alloc->zones[zone_no].unfinishable = result < 0;
 	if (result < 0)
 		alloc->zones[zone_no].pointer_unknown = true;
 	else
 		zf_alloc_set_pointer_locked(alloc, zone_no, alloc->zones[zone_no].capacity);
 	zf_alloc_recount_locked(alloc);
+	zf_alloc_limit_event_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -164,8 +166,7 @@ static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_r
 	return (role == ZF_ROLE_HOT || role == ZF_ROLE_COLD) && zone->role == role &&
 	       zone_is_partial(zone) && !zone->unusable && !zone->pointer_unknown &&
 	       !zone->resetting && !zone->finishing && !zone->reclaimed &&
-	       (zone->live || zone->system_live) &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	       (zone->live || zone->system_live) && !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
 }
 

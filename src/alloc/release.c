@@ -124,6 +124,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->resetting);
 	zone->resetting = false;
+	if (zone_is_partial(zone))
+		zf_alloc_limit_event_locked(alloc);
 	if (result < 0) {
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
 		zone->unusable = true;
@@ -137,6 +139,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->written = 0;
 		zone->emptied_generation = 0;
 		zone->stuck = false;
+		zone->unfinishable = false;
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
@@ -310,7 +313,7 @@ int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 
 	zf_mutex_lock(&alloc->lock);
 	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
-		if (!alloc->zones[z].pointer_unknown || alloc->zones[z].pending)
+		if (!alloc->zones[z].pointer_unknown || alloc->zones[z].flight)
 			continue;
 		*ret_zone_no = z;
 		r = 0;
@@ -326,7 +329,7 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 	uint32_t pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
 
 	zf_mutex_lock(&alloc->lock);
-	assert(zone->pointer_unknown && zone->pending == 0);
+	assert(zone->pointer_unknown && zone->flight == 0);
 	zone->pointer_unknown = false;
 	if (info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE) {
 		zone->unusable = true;
@@ -335,13 +338,16 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
 		pointer = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
-	if (pointer == 0 && !zone->unusable && !zf_alloc_is_log_locked(alloc, zone_no)) {
-		/* The very first write to it failed. */
+	/* The very first write to it failed. Whoever has not ended his own yet fails it once more.
+	 */
+	if (pointer == 0 && zone->pending == 0 && !zone->unusable &&
+	    !zf_alloc_is_log_locked(alloc, zone_no)) {
 		zone->role = ZF_ROLE_NONE;
 		zone->summary = ZF_SUMMARY_NONE;
 		alloc->empty_count++;
 	}
 	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	zf_alloc_recount_locked(alloc);
+	zf_alloc_limit_event_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

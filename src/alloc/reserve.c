@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
+#include "base/plant.h"
 
 uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role)
 {
@@ -55,6 +56,12 @@ static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 	return from > blocks ? from - blocks : 0;
 }
 
+/* What data was promised that has no zone yet. */
+static uint64_t promised_blocks(const struct zf_alloc *alloc)
+{
+	return ZF_PLANTED(ZF_BUG_ROOM_UNCOUNTED) ? 0 : alloc->reserved_blocks;
+}
+
 /*
  * What is left alone counts in blocks: the zones of metadata and the log, and of reclaim's three
  * zones what the COLD stream has not used. So moving what is live, and getting its zone back,
@@ -65,7 +72,7 @@ uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,
 {
 	uint64_t per_zone = capacity_blocks(alloc);
 	uint64_t kept = alloc->copies + zf_alloc_kept_for_log_locked(alloc) + KEPT_FOR_RECLAIM;
-	uint64_t used = alloc->reserved_blocks +
+	uint64_t used = promised_blocks(alloc) +
 			zf_alloc_item_blocks_locked(alloc, alloc->reserved_items) +
 			zf_alloc_kept_need_locked(alloc);
 
@@ -88,7 +95,7 @@ static uint64_t other_blocks(const struct zf_alloc *alloc, const struct zf_data_
 uint64_t zf_alloc_blocks_beside_nodes_locked(const struct zf_alloc *alloc,
 					     const struct zf_data_room *room, uint64_t nodes)
 {
-	uint64_t used = alloc->reserved_blocks + zf_alloc_kept_claim_locked(alloc);
+	uint64_t used = promised_blocks(alloc) + zf_alloc_kept_claim_locked(alloc);
 	uint64_t per_zone = capacity_blocks(alloc) / alloc->node_blocks;
 	uint64_t zones = (sub_blocks(nodes, room->nodes) + per_zone - 1) / per_zone;
 	uint64_t keep = room->cold_zones + zones * alloc->copies;

@@ -41,6 +41,8 @@ enum zf_bug {
 	ZF_BUG_RECLAIM_RESETS_EARLY, /* a victim is reset before its moves are durable */
 	ZF_BUG_RECLAIM_WITHOUT_SUMMARY, /* nothing says what was written at a new place */
 	ZF_BUG_RECLAIM_ONE_NAME, /* of shared bytes one name moves, and the others' are given up */
+	ZF_BUG_ROOM_UNCOUNTED,	 /* room that was promised is promised again */
+	ZF_BUG_ROOM_NOT_RECLAIMED, /* it is refused though garbage could come back */
 	ZF_BUG_COUNT,
 };
 

@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "fs/inode.h"
 
-/* So often, and for so long each time, it is waited for zones that others are writing the end of. */
-#define LIMIT_ROUNDS  5000u
-#define LIMIT_WAIT_MS 2u
+/* So many commits are made for an append that finds no zone: by then all has come back that does.
+ */
+#define ZONE_ROUNDS 4u
 
 /* ---- life ---- */
 
@@ -204,6 +204,7 @@ void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *g
 {
 	append->grant = *grant;
 	append->granted = true;
+	zf_alloc_append_written(append->fs->alloc, &append->grant);
 	append->fua = true;
 	append->io.addr = address;
 	append->io.result = 0;
@@ -268,6 +269,7 @@ static int submit_waiting(struct zf_fs *fs)
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {
 				append->io.result = -ENOMEM;
+				zf_alloc_append_written(fs->alloc, &append->grant);
 				zf_append_fail(append, -ENOMEM);
 				continue;
 			}
@@ -458,52 +460,66 @@ static int tidy_all(struct zf_fs *fs)
 	return r;
 }
 
-/*
- * There are zones, but too many are active: those that reclaim, or the log, is writing the end of.
- * That is a matter of time, and no reason to lose what was answered (P5). Returns whether it is
- * worth another try.
- */
-static bool wait_for_limits(struct zf_fs *fs)
+static void say_stuck(struct zf_fs *fs)
 {
-	if (!zf_dev_is_threaded(fs->dev))
-		return false;
-	for (unsigned int round = 0; round < LIMIT_ROUNDS; round++) {
-		zf_flush_wait_ms(fs, LIMIT_WAIT_MS);
-		if (tidy_all(fs) < 0)
-			return false;
-		if (submit_waiting(fs) != -EAGAIN || is_moving(fs))
-			return true;
+	zf_report(
+		&fs->report, ZF_REPORT_ERROR,
+		"as many zones are active as the device allows, none of them is being written, and "
+		"none can be finished: data cannot be written. Does the device still answer? Mount "
+		"again when it does");
+}
+
+int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen)
+{
+	/* A zone that the log has left can be finished when no superblock names it any more. */
+	for (unsigned int round = 0; round < 2; round++) {
+		if (zf_txn_ease_limits(fs->txn) || zf_alloc_wait_limits(fs->alloc, seen))
+			return 0;
+		if (zf_txn_error(fs->txn))
+			return -EROFS;
+		if (round == 0)
+			(void)zf_txn_commit(fs->txn, true);
 	}
-	return false;
+	say_stuck(fs);
+	return -EIO;
 }
 
 /* Every append ended and zones are still wanting: only commits and resets can help. */
-static void make_room(struct zf_fs *fs)
+static int wait_for_zones(struct zf_fs *fs)
 {
 	int r = -ENOSPC;
 
-	for (unsigned int round = 0; round < 4; round++) {
+	for (unsigned int round = 0; r == -ENOSPC && round < ZONE_ROUNDS; round++) {
 		if (zf_txn_commit(fs->txn, true) < 0 || tidy_all(fs) < 0)
 			break;
 		r = submit_waiting(fs);
-		if (r == 0)
-			return;
 	}
-	if (r == -EAGAIN && wait_for_limits(fs))
-		return;
-	if (!is_moving(fs))
-		zf_append_give_up_waiting(fs, zf_txn_error(fs->txn) ? -EROFS : -ENOSPC);
+	if (zf_txn_error(fs->txn))
+		return -EROFS;
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* What waits for a zone was answered: it is given up only when nothing can bring one (P5). */
+static void get_zone(struct zf_fs *fs, uint64_t seen, int missing)
+{
+	int r = missing == -EAGAIN ? zf_append_wait_limits(fs, seen) : wait_for_zones(fs);
+
+	if (r < 0 && !is_moving(fs))
+		zf_append_give_up_waiting(fs, r);
 }
 
 static void progress(struct zf_fs *fs, uint64_t seen, bool asks)
 {
+	uint64_t limits = zf_alloc_limit_events(fs->alloc);
+	int r;
+
 	if (zf_data_land(fs) > 0)
 		return;
-	if (zf_append_submit_waiting(fs) == -EAGAIN && !is_moving(fs)) {
-		make_room(fs);
-		return;
-	}
-	wait_event(fs, seen, asks);
+	r = submit_waiting(fs);
+	if (r < 0 && !is_moving(fs))
+		get_zone(fs, limits, r);
+	else
+		wait_event(fs, seen, asks);
 }
 
 void zf_flush_progress(struct zf_fs *fs, uint64_t seen)

@@ -87,6 +87,14 @@ void zf_append_landed(struct zf_fs *fs, struct zf_append *append, uint64_t let_g
 /* Blocks that others waited for have landed or are gone: the held ones are done again. */
 void zf_append_retry_held(struct zf_fs *fs);
 
+/*
+ * zf_alloc_append_begin() said -EAGAIN, `seen` being zf_alloc_limit_events() of before: finishes a
+ * zone, or waits until others have written theirs. 0: try again. -EROFS; -EIO: nothing is under way
+ * and nothing can be finished, which is reported: the device has failed. No lock of the flush's,
+ * and no join held.
+ */
+int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen);
+
 /* ---- waiting ---- */
 
 /* Read before looking at what is waited for. */

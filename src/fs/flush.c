@@ -105,37 +105,64 @@ static int start(struct packer *packer, struct zf_inode *inode)
 
 /* ---- joining and settling ---- */
 
+/*
+ * What is kept for freeing is used before commits are waited for: where data has taken all that is
+ * left to it they would not help, and each landing would make several.
+ */
 static int join(struct zf_txn *txn, unsigned int items, bool may_wait, struct zf_trans *ret_trans)
 {
-	int r = zf_trans_join(txn, ZF_RESERVE_NORMAL, items, may_wait, ret_trans);
+	int r = zf_trans_join(txn, ZF_RESERVE_NORMAL, items, false, ret_trans);
 
-	if (r == -ENOSPC)
+	if (r == -EAGAIN)
 		r = zf_trans_join(txn, ZF_RESERVE_FREEING, items, may_wait, ret_trans);
 	return r;
 }
 
-int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans)
+/* Of `most` items, or where there is no room for these now, of `least`. */
+static int join_some(struct zf_txn *txn, unsigned int most, unsigned int least,
+		     unsigned int *ret_items, struct zf_trans *ret_trans)
+{
+	int r = join(txn, most, false, ret_trans);
+
+	*ret_items = most;
+	if (r == -EAGAIN && least < most) {
+		*ret_items = least;
+		r = join(txn, least, false, ret_trans);
+	}
+	return r;
+}
+
+int zf_data_join_some(struct zf_inode *inode, unsigned int most, unsigned int least,
+		      unsigned int *ret_items, struct zf_trans *ret_trans)
 {
 	struct zf_txn *txn = inode->fs->txn;
 	int r;
 
 	for (unsigned int attempt = 0; attempt < 4; attempt++) {
 		zf_rwlock_wrlock(&inode->lock);
-		r = join(txn, items, false, ret_trans);
+		r = join_some(txn, most, least, ret_items, ret_trans);
 		if (r == 0)
 			return 0;
 		zf_rwlock_unlock(&inode->lock);
 		if (r == -EAGAIN)
-			r = join(txn, items, true, ret_trans);
+			r = join(txn, least, true, ret_trans);
 		if (r < 0)
 			return r;
 		zf_trans_leave(ret_trans);
 	}
+	*ret_items = least;
 	zf_rwlock_wrlock(&inode->lock);
-	r = join(txn, items, true, ret_trans);
+	r = join(txn, least, true, ret_trans);
 	if (r < 0)
 		zf_rwlock_unlock(&inode->lock);
 	return r;
+}
+
+int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans)
+{
+	unsigned int joined;
+
+	return zf_data_join_some(inode, items, items, &joined, ret_trans);
 }
 
 int zf_data_try_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans)

@@ -49,6 +49,9 @@ void zf_flush_pack(struct zf_append *append, struct zf_inode *inode);
  * for, unless commits come in between again and again.
  */
 int zf_data_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans);
+/* The same for `most` items, or `least` where there is room for no more without waiting. */
+int zf_data_join_some(struct zf_inode *inode, unsigned int most, unsigned int least,
+		      unsigned int *ret_items, struct zf_trans *ret_trans);
 /* The same if neither the lock nor the join has to be waited for; else -EAGAIN. */
 int zf_data_try_join(struct zf_inode *inode, unsigned int items, struct zf_trans *ret_trans);
 /* Takes the inode off the list of dirty ones if it is clean, and unlocks it. No join held. */

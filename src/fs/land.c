@@ -246,15 +246,8 @@ static enum look look(struct zf_append *append, struct zf_segment *segment)
 /* On a full filesystem by single pieces: what was answered must not fail for want of room. */
 static int join(struct landing *landing, struct zf_trans *trans)
 {
-	struct zf_inode *inode = landing->segment->inode;
-	int r = zf_data_join(inode, LAND_EDITS, trans);
-
-	landing->edits = LAND_EDITS;
-	if (r == -ENOSPC) {
-		landing->edits = PIECE_EDITS + 1;
-		r = zf_data_join(inode, landing->edits, trans);
-	}
-	return r;
+	return zf_data_join_some(landing->segment->inode, LAND_EDITS, PIECE_EDITS + 1,
+				 &landing->edits, trans);
 }
 
 /* Returns whether something landed. */

@@ -206,15 +206,21 @@ static void release(struct zf_op *op)
 		zf_inode_put(op->inodes[--op->inode_count]);
 }
 
-/* Joins and leaves, for what the join does to make room: commits; and then whatever else does. */
+/*
+ * Commits, and then whatever else makes room. When that is over a removal may have kept space give
+ * way.
+ */
 static int wait_for_room(struct zf_op *op)
 {
 	int r;
 
 	op->waits++;
 	do {
-		r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
+		r = zf_txn_wait_for_room(op->fs->txn, op->class, op->items);
 	} while (r == -ENOSPC && zf_room_wait(op->fs, &op->room_tries));
+	if (r != -ENOSPC || op->class != ZF_RESERVE_FREEING)
+		return r;
+	r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);
 	if (r == 0)
 		zf_trans_leave(&op->trans);
 	return r;

@@ -62,6 +62,7 @@ struct run {
 	struct zf_move move;
 	struct part *parts;
 	size_t part_count, part_room;
+	size_t next_name; /* of found.shared: those before it are done with */
 	bool shared;
 	bool stuck;
 	uint64_t moved, changed; /* blocks */
@@ -229,61 +230,64 @@ static int move_files(struct run *run)
 	return r < 0 ? r : end_batch(run);
 }
 
-/* The slots of a batch are blocks of the device in order; `from` to `to` those of this one. */
-static int add_shared_parts(struct run *run, uint64_t from, uint64_t to)
+/* The slots of a batch are blocks of the device in order, up to `to`; so are the names. */
+static int add_shared_parts(struct run *run, uint64_t to)
 {
-	const struct zf_pieces *names = &run->found.shared;
+	struct zf_piece *names = run->found.shared.at;
+	size_t end = run->next_name;
+	unsigned int slot = 0;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < names->count; i++) {
-		const struct zf_piece *name = &names->at[i];
-		uint64_t end = name->address + ((uint64_t)name->count << ZF_BLOCK_SHIFT);
-		uint64_t first = zf_max_u64(name->address, from), last = zf_min_u64(end, to);
-		unsigned int slot = 0;
-		struct zf_piece sub;
+	for (; r == 0 && end < run->found.shared.count && names[end].address < to; end++) {
+		uint64_t blocks = (to - names[end].address) >> ZF_BLOCK_SHIFT;
+		struct zf_piece sub =
+			sub_piece(&names[end], 0, (uint32_t)zf_min_u64(names[end].count, blocks));
 
-		if (first >= last)
-			continue;
-		while (run->move.slots[slot].from != first)
+		while (run->move.slots[slot].from != sub.address)
 			slot++;
-		sub = sub_piece(name, (uint32_t)((first - name->address) >> ZF_BLOCK_SHIFT),
-				(uint32_t)((last - first) >> ZF_BLOCK_SHIFT));
 		r = add_part(run, &sub, slot);
 	}
+	/* What of them lies behind the batch stands before all others of the next one. */
+	for (size_t i = end; i-- > run->next_name;) {
+		uint64_t blocks = (to - names[i].address) >> ZF_BLOCK_SHIFT;
+
+		if (names[i].count > blocks)
+			names[--end] = sub_piece(&names[i], (uint32_t)blocks,
+						 names[i].count - (uint32_t)blocks);
+	}
+	run->next_name = end;
 	return r;
 }
 
-/* Slots from `*at` on, as many as a batch has; *at is behind them afterwards. */
-static void add_shared_slots(struct run *run, uint64_t *at)
+/* As many slots as a batch has; *ret_to is behind them. */
+static void add_shared_slots(struct run *run, uint64_t *ret_to)
 {
 	const struct zf_pieces *names = &run->found.shared;
+	const struct zf_move *move = &run->move;
+	uint64_t at = 0;
 
-	for (size_t i = 0; i < names->count; i++) {
+	for (size_t i = run->next_name; i < names->count && move->count < move->capacity; i++) {
 		const struct zf_piece *name = &names->at[i];
 		uint64_t end = name->address + ((uint64_t)name->count << ZF_BLOCK_SHIFT);
 
-		for (*at = zf_max_u64(*at, name->address); *at < end; *at += ZF_BLOCK_SIZE) {
-			if (run->move.count == run->move.capacity)
-				return;
-			add_slot(run, *at);
-		}
+		at = zf_max_u64(at, name->address);
+		for (; at < end && move->count < move->capacity; at += ZF_BLOCK_SIZE)
+			add_slot(run, at);
 	}
+	*ret_to = at;
 }
 
 /* What several may name, in the order of the device: each block once, however many names it has. */
 static int move_shared(struct run *run)
 {
-	uint64_t at = run->found.start;
 	int r = 0;
 
 	run->shared = true;
-	while (r == 0) {
-		uint64_t from = at;
+	while (r == 0 && run->next_name < run->found.shared.count) {
+		uint64_t to;
 
-		add_shared_slots(run, &at);
-		if (run->move.count == 0)
-			break;
-		r = add_shared_parts(run, from, at);
+		add_shared_slots(run, &to);
+		r = add_shared_parts(run, to);
 		if (r == 0)
 			r = end_batch(run);
 	}

@@ -17,11 +17,6 @@
 
 /* 8 MiB: long appends, and few batches in which neighbours in a file part. */
 #define BATCH_BLOCKS 2048u
-/* So often the stream's next zone is waited for, while others are finished and reset. */
-#define ROUNDS_MAX 4u
-/* With threads others are writing the end of zones meanwhile: that many rounds, so long each. */
-#define ROUNDS_LIMITED 500u
-#define WAIT_MS	       2u
 
 /* ---- several requests, waited for together ---- */
 
@@ -63,7 +58,6 @@ static void completed(struct zf_io *io)
 static void submit(struct batch *batch, struct request *request)
 {
 	request->batch = batch;
-	request->io.done = completed;
 	zf_mutex_lock(&batch->lock);
 	batch->left++;
 	zf_mutex_unlock(&batch->lock);
@@ -82,6 +76,7 @@ static void wait_for_all(struct batch *batch)
 
 struct zf_move_write {
 	struct request request;
+	struct zf_alloc *alloc;
 	struct iovec iov;
 	struct zf_append_grant grant;
 	unsigned int place, count; /* in buf, blocks */
@@ -156,6 +151,7 @@ static void plan_reading(struct zf_move *move, struct reading *reading)
 			.len = ZF_BLOCK_SIZE,
 			.iov = &reading->iov[i],
 			.iovcnt = 1,
+			.done = completed,
 		};
 	}
 }
@@ -227,52 +223,50 @@ static unsigned int verify_all(struct zf_move *move)
 
 /* ---- appending ---- */
 
-/* A zone whose end is being written is active until it is: the next one may have to wait for that.
- */
-static void wait_until_written(struct zf_move *move, struct batch *batch)
+/* A zone is active until its end is written: the next one may have to wait for that. */
+static int begin_append(struct zf_move *move, uint64_t want, struct zf_append_grant *ret_grant)
 {
-	wait_for_all(batch);
-	for (unsigned int i = 0; i < move->write_count; i++) {
-		struct zf_move_write *write = &move->writes[i];
+	struct zf_fs *fs = move->fs;
+	int r;
 
-		if (write->request.io.result == 0 && !write->ended && !write->grant.written)
-			zf_alloc_append_written(move->fs->alloc, &write->grant);
-	}
+	do {
+		uint64_t seen = zf_alloc_limit_events(fs->alloc);
+
+		r = zf_alloc_append_begin(fs->alloc, ZF_ROLE_COLD, want, ret_grant);
+		if (r != -EAGAIN)
+			return r;
+		r = zf_append_wait_limits(fs, seen);
+	} while (r == 0);
+	return r;
 }
 
 /* As much of blocks [place, place + count) of buf as fits into the zone. */
-static int add_write(struct zf_move *move, struct batch *batch, unsigned int place,
-		     unsigned int count)
+static int add_write(struct zf_move *move, unsigned int place, unsigned int count)
 {
-	unsigned int rounds = zf_dev_is_threaded(move->fs->dev) ? ROUNDS_LIMITED : ROUNDS_MAX;
 	struct zf_move_write *write;
+	int r;
 
 	if (move->write_count == move->write_room)
 		return -ENOMEM;
 	write = &move->writes[move->write_count];
-	*write = (struct zf_move_write){.place = place};
-	for (unsigned int round = 0;; round++) {
-		int r = zf_alloc_append_begin(move->fs->alloc, ZF_ROLE_COLD,
-					      (uint64_t)count << ZF_BLOCK_SHIFT, &write->grant);
-
-		if (r == 0)
-			break;
-		if (r != -EAGAIN || round == rounds)
-			return r == -EAGAIN ? -ENOSPC : r;
-		/* Or another zone has to be finished. */
-		wait_until_written(move, batch);
-		do {
-			r = zf_txn_tidy(move->fs->txn, true);
-		} while (r == ZF_TIDY_DID);
-		if (r < 0)
-			return r;
-		/* Or one that users' data, or the log, is writing the end of. */
-		zf_flush_wait_ms(move->fs, WAIT_MS);
-	}
+	*write = (struct zf_move_write){.place = place, .alloc = move->fs->alloc};
+	r = begin_append(move, (uint64_t)count << ZF_BLOCK_SHIFT, &write->grant);
+	if (r < 0)
+		return r;
 	write->count = (unsigned int)(write->grant.len >> ZF_BLOCK_SHIFT);
 	write->iov = (struct iovec){bytes_at(move, place), write->grant.len};
 	move->write_count++;
 	return 0;
+}
+
+/* Swapping takes its time: others want the zones that have become full. */
+static void write_completed(struct zf_io *io)
+{
+	struct request *request = ZF_CONTAINER_OF(io, struct request, io);
+	struct zf_move_write *write = ZF_CONTAINER_OF(request, struct zf_move_write, request);
+
+	zf_alloc_append_written(write->alloc, &write->grant);
+	completed(io);
 }
 
 static void submit_write(struct batch *batch, struct zf_move_write *write)
@@ -285,6 +279,7 @@ static void submit_write(struct batch *batch, struct zf_move_write *write)
 		.len = grant->len,
 		.iov = &write->iov,
 		.iovcnt = 1,
+		.done = write_completed,
 	};
 	submit(batch, &write->request);
 }
@@ -296,7 +291,7 @@ static int begin_writes(struct zf_move *move, struct batch *batch, unsigned int 
 	unsigned int end = place + count;
 
 	while (place < end) {
-		int r = add_write(move, batch, place, end - place);
+		int r = add_write(move, place, end - place);
 
 		if (r < 0) {
 			zf_alloc_unreserve_cold(move->fs->alloc, end - place);
@@ -383,20 +378,16 @@ static int append_all(struct zf_move *move, unsigned int blocks)
 		return r;
 	batch_init(&batch, move->fs->dev);
 	r = begin_writes(move, &batch, 0, blocks);
-	wait_until_written(move, &batch);
+	wait_for_all(&batch);
 	tried = move->write_count;
 	if (settle_writes(move, 0) < 0) {
 		again = retry(move, &batch, 0);
-		wait_until_written(move, &batch);
+		wait_for_all(&batch);
 		if (again == 0)
 			again = settle_writes(move, tried);
 		r = r < 0 ? r : again;
 	}
-	/* Swapping takes its time: others want the zones that have become full. */
-	wait_until_written(move, &batch);
 	batch_deinit(&batch);
-	/* A zone less may be active now. */
-	zf_flush_event(move->fs);
 	return r;
 }
 

@@ -25,7 +25,8 @@ struct swap {
 	struct zf_inode *inode;
 	struct zf_trans trans;
 	struct zf_extent_editor editor;
-	uint64_t offset; /* of slots[0] in the file */
+	unsigned int edits; /* that were promised */
+	uint64_t offset;    /* of slots[0] in the file */
 	const struct zf_move_slot *slots;
 	unsigned int count;
 	bool shared;
@@ -156,7 +157,7 @@ static int swap_some(struct swap *swap, unsigned int *first)
 	zf_extent_editor_init(&swap->editor, swap->inode, &swap->trans);
 	swap->editor.moves = true;
 	r = look(swap, *first);
-	while (r == 0 && *first < swap->count && swap->editor.edits + PIECE_EDITS <= SWAP_EDITS) {
+	while (r == 0 && *first < swap->count && swap->editor.edits + PIECE_EDITS <= swap->edits) {
 		unsigned int count = 1;
 
 		if (swap->same[*first])
@@ -214,7 +215,10 @@ static int swap_all(struct swap *swap)
 	int r = 0;
 
 	while (r == 0 && first < swap->count) {
-		r = join(swap->fs, swap->inode, SWAP_EDITS, &swap->trans);
+		/* No more than it can need: what is promised is not there for others. */
+		swap->edits = (unsigned int)zf_min_u64(SWAP_EDITS, (uint64_t)(swap->count - first) *
+									   PIECE_EDITS);
+		r = join(swap->fs, swap->inode, swap->edits, &swap->trans);
 		if (r < 0)
 			break;
 		r = swap_some(swap, &first);

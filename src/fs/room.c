@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/plant.h"
 #include "fs/append.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -66,7 +67,8 @@ static void land_and_delete(struct zf_fs *fs)
 static bool reclaim(struct zf_fs *fs, unsigned int rounds)
 {
 	/* A replay has room of its own, and moves nothing that a record may name. */
-	return !fs->recovering && rounds < ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
+	return !fs->recovering && !ZF_PLANTED(ZF_BUG_ROOM_NOT_RECLAIMED) &&
+	       rounds < ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
 	       zf_reclaim_make_room(fs) > 0;
 }
 

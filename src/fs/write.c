@@ -472,20 +472,32 @@ static int write_round(struct write *write)
 	return r;
 }
 
-/* How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
+/*
+ * How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
+ * `most` is ROUND_BYTES, or whole blocks for which there may be room when there was none for that.
  */
-static size_t round_len(uint64_t offset, size_t left)
+static size_t round_len(uint64_t offset, size_t left, size_t most)
 {
-	uint64_t end = zf_align_down(offset + ROUND_BYTES, ZF_BLOCK_SIZE);
+	uint64_t end = zf_align_down(offset + most, ZF_BLOCK_SIZE);
 
-	return (size_t)(left <= ROUND_BYTES ? left : end - offset);
+	if (left <= most && most == ROUND_BYTES)
+		return left;
+	return (size_t)zf_min_u64(left, end - offset);
+}
+
+/* Of the blocks that these bytes touch, in bytes. 0: they touch one. */
+static size_t half_of_blocks(uint64_t offset, size_t len)
+{
+	uint64_t first = offset >> ZF_BLOCK_SHIFT, last = (offset + len - 1) >> ZF_BLOCK_SHIFT;
+
+	return (size_t)((last - first + 1) / 2 << ZF_BLOCK_SHIFT);
 }
 
 ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags)
 {
 	struct write write = {.inode = inode, .ctx = ctx, .flags = flags, .offset = offset};
-	size_t done = 0;
+	size_t done = 0, most = ROUND_BYTES;
 	int r = 0;
 
 	if (len == 0)
@@ -500,10 +512,16 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		return -EROFS;
 	r = zf_room_pace(inode->fs, (len + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT, ctx->may_wait);
 	while (done < len && r == 0) {
+		size_t round = round_len(write.offset, len - done, most);
+
 		write.buf = (const uint8_t *)buf + done;
-		write.len = round_len(write.offset, len - done);
+		write.len = round;
 		r = write_round(&write);
-		if (r == 0) {
+		if (r == -ENOSPC && half_of_blocks(write.offset, round) > 0) {
+			/* What does not fit as a whole is written as far as it fits. */
+			most = half_of_blocks(write.offset, round);
+			r = 0;
+		} else if (r == 0) {
 			done += write.len;
 			write.offset += write.len;
 		}

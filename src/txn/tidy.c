@@ -250,6 +250,18 @@ int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain)
 	return r < 0 ? r : 1;
 }
 
+bool zf_txn_ease_limits(struct zf_txn *txn)
+{
+	int r;
+
+	zf_txn_lock_commit(txn);
+	r = report_one_locked(txn);
+	if (r == 0)
+		r = finish_one_locked(txn);
+	zf_mutex_unlock(&txn->commit_lock);
+	return r > 0;
+}
+
 int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 {
 	int r;

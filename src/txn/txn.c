@@ -398,8 +398,9 @@ int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait)
 	return keep_bound(txn, may_wait);
 }
 
-int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
-		  bool may_wait, struct zf_trans *ret_trans)
+/* `last`: kept space may give way for it. */
+static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items, bool may_wait,
+		bool last, struct zf_trans *ret_trans)
 {
 	unsigned int round = 0;
 
@@ -422,12 +423,28 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		if (class == ZF_RESERVE_SYSTEM)
 			return -ENOSPC;
 		if (!again) {
-			if (!give_way(txn, class))
+			if (!last || !give_way(txn, class))
 				return -ENOSPC;
 			continue;
 		}
 		again = make_room(txn, false) && round < ROUNDS_MAX;
 	}
+}
+
+int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+		  bool may_wait, struct zf_trans *ret_trans)
+{
+	return join(txn, class, items, may_wait, true, ret_trans);
+}
+
+int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items)
+{
+	struct zf_trans trans;
+	int r = join(txn, class, items, true, false, &trans);
+
+	if (r == 0)
+		zf_trans_leave(&trans);
+	return r;
 }
 
 void zf_trans_leave(struct zf_trans *trans)

@@ -84,6 +84,13 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
+/*
+ * What zf_trans_join() would do to find room, without the join, and without having kept space give
+ * way (zf_alloc_kept_give_way()): for who can bring garbage back before that. Holds no lock.
+ * -ENOSPC, -EROFS.
+ */
+int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items);
+
 /* Commits if more is dirty than may be: for those whose own joins must not wait. -EAGAIN. */
 int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 
@@ -119,9 +126,9 @@ int zf_txn_sync(struct zf_txn *txn);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*
- * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns 0.
- * -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors as
- * of zf_txn_commit(). Caller holds no join.
+ * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns
+ * 0. -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors
+ * as of zf_txn_commit(). Caller holds no join.
  */
 int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
 /* The next commit says that there is nothing to recover (unmount). */
@@ -155,9 +162,15 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
- * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as much
- * back as any zone of data would, for less: when the running transaction is durable. 1: *ret_gain
- * blocks; 0: there is none. Caller holds no lock and no join.
+ * Too many zones are active: one of them is finished, or asked for its pointer. Returns whether
+ * there was one. Caller holds no join.
+ */
+bool zf_txn_ease_limits(struct zf_txn *txn);
+
+/*
+ * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as
+ * much back as any zone of data would, for less: when the running transaction is durable. 1:
+ * *ret_gain blocks; 0: there is none. Caller holds no lock and no join.
  */
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 

@@ -114,6 +114,8 @@ const struct plant plants[] = {
 	{.name = "reclaim-unverified", .bug = ZF_BUG_RECLAIM_UNVERIFIED, .elsewhere = true},
 	{.name = "freeze-in-flight", .bug = ZF_BUG_FREEZE_IN_FLIGHT, .elsewhere = true},
 	{.name = "intents-last", .bug = ZF_BUG_INTENTS_LAST, .elsewhere = true},
+	{.name = "room-uncounted", .bug = ZF_BUG_ROOM_UNCOUNTED, .elsewhere = true},
+	{.name = "room-not-reclaimed", .bug = ZF_BUG_ROOM_NOT_RECLAIMED, .elsewhere = true},
 };
 const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones whose live data is moved out, case by case. Every test ends with the checker on the device. */
+/* Zones whose live data is moved out, case by case. Every test ends with the checker on the device.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 #include "fs/reclaim.h"
@@ -302,6 +304,40 @@ static void shared_bytes_without_other_names_move_too(void **state)
 	data_rig_deinit(&rig);
 }
 
+#define NAMES 100u
+
+/*
+ * More than one batch of them, and names of all lengths over the place where batches part: which is
+ * in the middle of an append.
+ */
+static void shared_names_lie_across_batches(void **state)
+{
+	struct data_rig_options options = {
+		.seed = 10, .zone_size = 16 * MIB, .append_limit = 1000 * BLOCK, .memory = true};
+	uint64_t a, b, blocks = 2800, from[NAMES], count[NAMES];
+	struct data_rig rig;
+	struct zf_rng rng;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	zf_rng_seed(&rng, 1);
+	a = make_file(&rig, "a", 1, blocks * BLOCK);
+	close_stream(&rig);
+	b = data_rig_make(&rig, "b");
+	for (unsigned int i = 0; i < NAMES; i++) {
+		from[i] = zf_rng_below(&rng, blocks);
+		count[i] = 1 + zf_rng_below(&rng, zf_min_u64(blocks - from[i], 600));
+		copy(&rig, a, from[i] * BLOCK, b, i * 600 * BLOCK, count[i] * BLOCK);
+	}
+	data_rig_sync(&rig);
+	reclaim(&rig, zone_of(&rig, a));
+	assert_int_equal(data_rig_live_blocks(&rig), blocks);
+	data_rig_expect(&rig, a, 1, 0, blocks * BLOCK);
+	for (unsigned int i = 0; i < NAMES; i++)
+		expect(&rig, b, i * 600 * BLOCK, 1, from[i] * BLOCK, count[i] * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* ---- and durability ---- */
 
 static void fsync_may_name_the_new_place(void **state)
@@ -389,6 +425,7 @@ int main(void)
 		cmocka_unit_test(space_that_is_kept_stays_kept),
 		cmocka_unit_test(shared_bytes_move_once),
 		cmocka_unit_test(shared_bytes_without_other_names_move_too),
+		cmocka_unit_test(shared_names_lie_across_batches),
 		cmocka_unit_test(fsync_may_name_the_new_place),
 		cmocka_unit_test(room_is_made_by_moving),
 	};

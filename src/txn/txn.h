@@ -119,9 +119,9 @@ int zf_txn_sync(struct zf_txn *txn);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*
- * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns 0.
- * -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors as
- * of zf_txn_commit(). Caller holds no join.
+ * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns
+ * 0. -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors
+ * as of zf_txn_commit(). Caller holds no join.
  */
 int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
 /* The next commit says that there is nothing to recover (unmount). */
@@ -130,7 +130,9 @@ void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 uint64_t zf_txn_running(struct zf_txn *txn); /* generation */
 uint64_t zf_txn_durable(struct zf_txn *txn); /* generation */
 int zf_txn_error(struct zf_txn *txn);	     /* 0, or why it is read-only */
-bool zf_txn_is_dirty(struct zf_txn *txn);    /* anything to commit */
+/* What failed then, in words: "writing the superblock". NULL: nothing. Not to be freed. */
+const char *zf_txn_failed(struct zf_txn *txn);
+bool zf_txn_is_dirty(struct zf_txn *txn); /* anything to commit */
 
 /*
  * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
@@ -144,7 +146,8 @@ int zf_txn_finish(struct zf_txn *txn);
 
 /*
  * Housekeeping of space, by the background thread or a test's step: drops summary entries of
- * emptied zones, resets zones that may be reset, empties metadata zones. Does one thing and returns
+ * emptied zones, resets zones that may be reset, empties metadata zones, and above all those that
+ * have failed. Does one thing and returns
  * ZF_TIDY_DID when there may be more, ZF_TIDY_EMPTIED when it emptied a metadata zone (which the
  * next commits give back), 0 when there is nothing to do, or -errno.
  */
@@ -155,9 +158,9 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
- * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as much
- * back as any zone of data would, for less: when the running transaction is durable. 1: *ret_gain
- * blocks; 0: there is none. Caller holds no lock and no join.
+ * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as
+ * much back as any zone of data would, for less: when the running transaction is durable. 1:
+ * *ret_gain blocks; 0: there is none. Caller holds no lock and no join.
  */
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 

@@ -49,7 +49,7 @@ static void close_device(struct data_rig *rig)
 	rig->dev = NULL;
 }
 
-static void mount_rig(struct data_rig *rig)
+void data_rig_mount(struct data_rig *rig)
 {
 	const struct zf_mount_options options = {
 		.threads = rig->options.threads,
@@ -125,7 +125,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 	open_device(rig);
 	assert_int_equal(zf_fs_format(rig->dev, &format, &rig->report), 0);
 	close_device(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 static void unmount_rig(struct data_rig *rig)
@@ -148,7 +148,7 @@ void data_rig_deinit(struct data_rig *rig)
 void data_rig_remount(struct data_rig *rig)
 {
 	unmount_rig(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 void data_rig_crash(struct data_rig *rig)
@@ -161,7 +161,7 @@ void data_rig_crash(struct data_rig *rig)
 	open_device(rig);
 	data_rig_check(rig);
 	close_device(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 void data_rig_drop(struct data_rig *rig)

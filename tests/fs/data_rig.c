@@ -49,7 +49,7 @@ static void close_device(struct data_rig *rig)
 	rig->dev = NULL;
 }
 
-void data_rig_mount(struct data_rig *rig)
+void data_rig_mount_opened(struct data_rig *rig)
 {
 	const struct zf_mount_options options = {
 		.threads = rig->options.threads,
@@ -60,10 +60,15 @@ void data_rig_mount(struct data_rig *rig)
 		.now_arg = rig,
 	};
 
+	assert_int_equal(zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs), 0);
+}
+
+void data_rig_mount(struct data_rig *rig)
+{
 	open_device(rig);
 	if (rig->options.threads)
 		assert_int_equal(zf_dev_start_thread(rig->dev), 0);
-	assert_int_equal(zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs), 0);
+	data_rig_mount_opened(rig);
 }
 
 static void no_errors(struct data_rig *rig)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "check/check.h"
+#include "ctl/report.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 #include "fs/reclaim.h"
@@ -362,6 +364,235 @@ static void with_two_copies_a_failed_zone_of_one_is_made_good(void **state)
 	}
 }
 
+/* ---- the log's zones ---- */
+
+static bool exists(struct data_rig *rig, const char *name)
+{
+	struct zf_attr attr;
+	int r = zf_fs_lookup(rig->fs, &rig->ctx, ZF_INO_ROOT, name, &attr);
+
+	if (r == 0)
+		zf_fs_forget(rig->fs, attr.ino, 1);
+	return r == 0;
+}
+
+/* What only the log had is lost, and told; all else is there; and the log goes on. */
+static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **state)
+{
+	struct zf_log_zones zones;
+	struct data_rig rig;
+	uint64_t ino, one;
+	uint32_t failed;
+
+	(void)state;
+	data_rig_init(&rig, &tiny);
+	ino = make(&rig, "file", 1, 20);
+	data_rig_sync(&rig);
+	one = data_rig_make(&rig, "one");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, one, false), 0);
+	zf_alloc_log_get(zf_fs_alloc(rig.fs), &zones);
+	failed = zones.zone[0];
+	zf_fs_abandon(rig.fs);
+	zf_dev_close(rig.dev);
+	zf_sim_crash(rig.sim, 3, ZF_SIM_CUT_DEVICE);
+	zf_sim_set_zone_cond(rig.sim, failed, ZF_ZONE_OFFLINE);
+	rig.errors_expected = true;
+	data_rig_mount(&rig);
+	assert_true(rig.errors > 0);
+	assert_false(exists(&rig, "one"));
+	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
+	one = data_rig_make(&rig, "two");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, one, false), 0);
+	/* Even if it comes back, its records are of an epoch that is over. */
+	zf_fs_abandon(rig.fs);
+	zf_dev_close(rig.dev);
+	zf_sim_crash(rig.sim, 4, ZF_SIM_CUT_DEVICE);
+	zf_sim_set_zone_cond(rig.sim, failed, ZF_ZONE_CLOSED);
+	rig.errors_expected = false;
+	rig.errors = 0;
+	data_rig_mount(&rig);
+	assert_true(exists(&rig, "two"));
+	assert_false(exists(&rig, "one"));
+	expect_sound(&rig);
+	data_rig_deinit(&rig);
+}
+
+static void a_log_zone_that_is_read_only_at_mount_is_replayed(void **state)
+{
+	struct zf_log_zones zones;
+	struct data_rig rig;
+	uint64_t one;
+
+	(void)state;
+	data_rig_init(&rig, &tiny);
+	data_rig_sync(&rig);
+	one = data_rig_make(&rig, "one");
+	data_rig_write_pattern(&rig, one, 1, 0, 3 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, one, false), 0);
+	zf_alloc_log_get(zf_fs_alloc(rig.fs), &zones);
+	zf_sim_set_zone_cond(rig.sim, zones.zone[0], ZF_ZONE_READONLY);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, one, 1, 0, 3 * BLOCK);
+	one = data_rig_make(&rig, "two");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, one, false), 0);
+	data_rig_crash(&rig);
+	assert_true(exists(&rig, "one") && exists(&rig, "two"));
+	step(&rig, 6);
+	data_rig_expect(&rig, one - 1, 1, 0, 3 * BLOCK);
+	assert_int_equal(get_zone(&rig, zones.zone[0]).live, 0);
+	data_rig_deinit(&rig);
+}
+
+/* ---- the superblock's zones ---- */
+
+static struct json_object *
+ask(struct data_rig *rig, int (*report)(const struct zf_report_source *source,
+					struct json_object *args, struct json_object **ret_result))
+{
+	const struct zf_report_source source = {
+		.dev = rig->dev,
+		.ring = zf_fs_ring(rig->fs),
+		.super = &rig->fs->super,
+		.fs = rig->fs,
+		.mounted = true,
+	};
+	struct json_object *result;
+
+	assert_int_equal(report(&source, NULL, &result), 0);
+	return result;
+}
+
+static const char *text_of(struct json_object *object, const char *key)
+{
+	return json_object_get_string(json_object_object_get(object, key));
+}
+
+static void the_other_superblock_zone_takes_over_until_it_is_full(void **state)
+{
+	static const enum zf_zone_cond conds[] = {ZF_ZONE_READONLY, ZF_ZONE_OFFLINE};
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct zf_attr attr;
+		struct json_object *status;
+		struct data_rig rig;
+		uint64_t ino;
+		unsigned int n;
+
+		data_rig_init(&rig, i / 2 ? &twice : &tiny);
+		ino = make(&rig, "file", 1, 20);
+		zf_sim_set_zone_cond(rig.sim, 0, conds[i % 2]);
+		rig.errors_expected = true;
+		data_rig_write_pattern(&rig, ino, 2, 0, 20 * BLOCK);
+		data_rig_sync(&rig);
+		assert_true(rig.errors > 0);
+		expect_sound(&rig);
+		data_rig_crash(&rig);
+		data_rig_expect(&rig, ino, 2, 0, 20 * BLOCK);
+		for (n = 0; n < 200 && zf_txn_error(zf_fs_txn(rig.fs)) == 0; n++) {
+			data_rig_write_pattern(&rig, ino, 3 + n, 0, BLOCK);
+			(void)zf_fs_syncfs(rig.fs, &rig.ctx);
+		}
+		assert_in_range(n, 20, ZONE / BLOCK);
+		/* Read-only, and it says why; what was durable can be read; it ends. */
+		status = ask(&rig, zf_report_status);
+		assert_string_equal(text_of(status, "failed"), "writing the superblock");
+		assert_non_null(text_of(status, "error"));
+		json_object_put(status);
+		assert_int_equal(zf_fs_make(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", S_IFREG | 0600, 0,
+					    NULL, &attr),
+				 -EROFS);
+		data_rig_expect(&rig, ino, 2, BLOCK, 19 * BLOCK);
+		assert_true(zf_fs_unmount(rig.fs) < 0);
+		zf_dev_close(rig.dev);
+		zf_sim_free(rig.sim);
+	}
+}
+
+/* ---- what the tools show ---- */
+
+static void the_tools_show_retired_zones(void **state)
+{
+	struct json_object *status, *df, *zones, *zone;
+	struct data_rig rig;
+	uint64_t first, second;
+	uint32_t failed[2];
+
+	(void)state;
+	data_rig_init(&rig, &tiny);
+	first = make(&rig, "first", 1, 64);
+	second = make(&rig, "second", 2, 64);
+	failed[0] = zone_of(&rig, first);
+	failed[1] = zone_of(&rig, second);
+	status = ask(&rig, zf_report_status);
+	assert_null(text_of(status, "retired_zones"));
+	json_object_put(status);
+	zf_sim_set_zone_cond(rig.sim, failed[0], ZF_ZONE_READONLY);
+	zf_sim_set_zone_cond(rig.sim, failed[1], ZF_ZONE_OFFLINE);
+	rig.errors_expected = true;
+	assert_int_equal(zf_fs_unmount(rig.fs), 0);
+	zf_dev_close(rig.dev);
+	data_rig_mount(&rig);
+	status = ask(&rig, zf_report_status);
+	assert_string_equal(text_of(status, "retired_zones"), "2");
+	assert_string_equal(text_of(status, "lost_bytes"), "262144");
+	json_object_put(status);
+	step(&rig, 4);
+	df = ask(&rig, zf_report_df);
+	assert_string_equal(text_of(df, "retired"), "262144");
+	json_object_put(df);
+	zones = ask(&rig, zf_report_zones);
+	for (unsigned int i = 0; i < 2; i++) {
+		zone = json_object_array_get_idx(json_object_object_get(zones, "zones"), failed[i]);
+		assert_string_equal(text_of(zone, "retired"), "true");
+		assert_string_equal(text_of(zone, "condition"), i ? "ol" : "ro");
+	}
+	zone = json_object_array_get_idx(json_object_object_get(zones, "zones"), 9);
+	assert_string_equal(text_of(zone, "retired"), "false");
+	json_object_put(zones);
+	data_rig_unlink(&rig, "second", second);
+	step(&rig, 4);
+	rig.errors_expected = false;
+	rig.errors = 0;
+	data_rig_deinit(&rig);
+}
+
+static void note_line(void *arg, enum zf_report_level level, const char *message)
+{
+	char *line = arg;
+
+	if (level == ZF_REPORT_ERROR && strstr(message, "are lost"))
+		snprintf(line, 256, "%s", message);
+}
+
+static void the_checker_says_whose_data_is_lost(void **state)
+{
+	const struct zf_check_options options = {0};
+	struct zf_check_counts counts;
+	const struct zf_super *super;
+	unsigned int stepped_over;
+	struct data_rig_extents extents;
+	char line[256] = "", inode[40];
+	const struct zf_report report = {.fn = note_line, .arg = line};
+	struct data_rig rig;
+	uint64_t lost;
+
+	(void)state;
+	data_rig_init(&rig, &tiny);
+	lost = make(&rig, "lost", 1, 64);
+	zf_sim_set_zone_cond(rig.sim, zone_of(&rig, lost), ZF_ZONE_OFFLINE);
+	assert_int_equal(zf_ring_newest(zf_fs_ring(rig.fs), &super, &stepped_over), 0);
+	assert_int_equal(zf_check_run(rig.dev, super, &options, &report, &counts), 0);
+	data_rig_extents(&rig, lost, &extents);
+	assert_int_equal(counts.errors, extents.count);
+	snprintf(inode, sizeof(inode), "inode at %lu", (unsigned long)lost);
+	assert_non_null(strstr(line, inode));
+	snprintf(inode, sizeof(inode), "%lu bytes at offset",
+		 (unsigned long)extents.at[extents.count - 1].len);
+	assert_non_null(strstr(line, inode));
+	data_rig_drop(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +603,11 @@ int main(void)
 		cmocka_unit_test(a_zone_that_goes_offline_takes_its_own_data_and_no_other),
 		cmocka_unit_test(nodes_move_out_of_a_zone_that_is_read_only_at_mount),
 		cmocka_unit_test(with_two_copies_a_failed_zone_of_one_is_made_good),
+		cmocka_unit_test(a_log_zone_that_is_offline_at_mount_costs_what_only_it_had),
+		cmocka_unit_test(a_log_zone_that_is_read_only_at_mount_is_replayed),
+		cmocka_unit_test(the_other_superblock_zone_takes_over_until_it_is_full),
+		cmocka_unit_test(the_tools_show_retired_zones),
+		cmocka_unit_test(the_checker_says_whose_data_is_lost),
 	};
 
 	return cmocka_run_group_tests_name("zones_fail", tests, NULL, NULL);

@@ -10,9 +10,14 @@
 #include "base/hash.h"
 #include "fs/inode.h"
 
-/* So often, and for so long each time, it is waited for zones that others are writing the end of. */
+/* So often, and for so long each time, it is waited for zones that others are writing the end of.
+ */
 #define LIMIT_ROUNDS  5000u
 #define LIMIT_WAIT_MS 2u
+
+/* An append is tried once more, but so often if what fails are zones, one after the other. */
+#define TRIES_MAX      1u
+#define ZONE_TRIES_MAX 8u
 
 /* ---- life ---- */
 
@@ -153,7 +158,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 	if (!rest)
 		return NULL;
 	rest->count = append->count - keep;
-	rest->retried = append->retried;
+	rest->tries = append->tries;
 	rest->fua = append->fua;
 	memcpy(rest->blocks, append->blocks + keep, rest->count * sizeof(rest->blocks[0]));
 	for (unsigned int i = 0; i < append->segment_count; i++) {
@@ -240,7 +245,6 @@ static void submit(struct zf_append *append)
 void zf_append_fail(struct zf_append *append, int error)
 {
 	append->error = error;
-	append->retried = true;
 	to_done(append, false);
 }
 
@@ -309,18 +313,25 @@ void zf_append_run_in_place(struct zf_append *append)
 	append->io.result = zf_dev_run(append->fs->dev, &append->io);
 }
 
+/* The zone is read-only, or offline: that says nothing of the next one. */
+static bool has_zone_failed(const struct zf_append *append)
+{
+	return append->io.result == -EROFS || append->io.result == -ENXIO;
+}
+
 bool zf_append_retry(struct zf_append *append)
 {
 	struct zf_fs *fs = append->fs;
 
-	if (append->retried)
+	if (append->tries >= (has_zone_failed(append) ? ZONE_TRIES_MAX : TRIES_MAX) ||
+	    append->error)
 		return false;
 	/* What the first try had reserved is lost with its zone. */
 	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0, 0) < 0)
 		return false;
 	zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
 	append->granted = false;
-	append->retried = true;
+	append->tries++;
 	enqueue_first(append);
 	return true;
 }

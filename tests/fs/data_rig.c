@@ -49,7 +49,7 @@ static void close_device(struct data_rig *rig)
 	rig->dev = NULL;
 }
 
-void data_rig_mount_opened(struct data_rig *rig)
+int data_rig_mount_opened(struct data_rig *rig)
 {
 	const struct zf_mount_options options = {
 		.threads = rig->options.threads,
@@ -60,15 +60,26 @@ void data_rig_mount_opened(struct data_rig *rig)
 		.now_arg = rig,
 	};
 
-	assert_int_equal(zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs), 0);
+	rig->fs = NULL;
+	return zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs);
+}
+
+int data_rig_try_mount(struct data_rig *rig)
+{
+	int r;
+
+	open_device(rig);
+	if (rig->options.threads)
+		assert_int_equal(zf_dev_start_thread(rig->dev), 0);
+	r = data_rig_mount_opened(rig);
+	if (r < 0)
+		close_device(rig);
+	return r;
 }
 
 void data_rig_mount(struct data_rig *rig)
 {
-	open_device(rig);
-	if (rig->options.threads)
-		assert_int_equal(zf_dev_start_thread(rig->dev), 0);
-	data_rig_mount_opened(rig);
+	assert_int_equal(data_rig_try_mount(rig), 0);
 }
 
 static void no_errors(struct data_rig *rig)

@@ -245,7 +245,7 @@ static void under_threads_all_come_to_an_end(void **state)
 		/* Nothing may be under way when it is put in between. */
 		assert_int_equal(zf_fs_unmount(shared.rig.fs), 0);
 		gone_init(&gone, shared.rig.dev);
-		data_rig_mount_opened(&shared.rig);
+		assert_int_equal(data_rig_mount_opened(&shared.rig), 0);
 		for (unsigned int i = 0; i <= FILES; i++) {
 			writers[i] = (struct writer){&shared, i};
 			assert_int_equal(pthread_create(&threads[i], NULL,

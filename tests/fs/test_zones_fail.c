@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "ctl/report.h"
 #include "fs/data_rig.h"
+#include "fs/flush.h"
 #include "fs/inode.h"
 #include "fs/reclaim.h"
 
@@ -165,6 +166,31 @@ static void a_zone_that_is_read_only_at_mount_is_the_same(void **state)
 		data_rig_expect(&rig, shared, 2, 0, 10 * BLOCK);
 		data_rig_deinit(&rig);
 	}
+}
+
+/* However many zones fail in a row: the fsync is answered, with no more than lines in the log. */
+static void data_goes_on_while_one_zone_after_the_other_fails(void **state)
+{
+	const struct zf_sim_wear wear = {.first = 2, .readonly = 10000, .zones_max = 5};
+	struct zf_inode *inode;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &tiny);
+	ino = data_rig_make(&rig, "file");
+	data_rig_sync(&rig);
+	data_rig_write_pattern(&rig, ino, 1, 0, 20 * BLOCK);
+	zf_sim_set_wear(rig.sim, &wear);
+	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+	assert_int_equal(zf_data_flush(inode, true), 0);
+	zf_inode_put(inode);
+	assert_int_equal(rig.errors, 0);
+	step(&rig, 2);
+	assert_int_equal(get_space(&rig).retired, 5 * ZONE);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
+	data_rig_deinit(&rig);
 }
 
 /* Without room for what lies there it stays, and can be read. */
@@ -599,6 +625,7 @@ int main(void)
 		cmocka_unit_test(
 			a_zone_that_turns_read_only_is_written_no_more_and_its_data_moves_out),
 		cmocka_unit_test(a_zone_that_is_read_only_at_mount_is_the_same),
+		cmocka_unit_test(data_goes_on_while_one_zone_after_the_other_fails),
 		cmocka_unit_test(what_has_no_room_elsewhere_stays_where_it_can_be_read),
 		cmocka_unit_test(a_zone_that_goes_offline_takes_its_own_data_and_no_other),
 		cmocka_unit_test(nodes_move_out_of_a_zone_that_is_read_only_at_mount),

@@ -213,14 +213,16 @@ uint64_t zf_sim_digest(const struct zf_sim *sim)
 
 /* Takes the first fault that strikes now out of the list. Every one that matches is counted down.
  */
-static bool strike(struct zf_sim *sim, enum zf_io_op op, struct zf_sim_fault *ret_fault)
+static bool strike(struct zf_sim *sim, enum zf_io_op op, uint64_t addr,
+		   struct zf_sim_fault *ret_fault)
 {
+	uint64_t zone_no = addr / sim->rules.geometry.zone_size;
 	bool struck = false;
 
 	for (unsigned int i = 0; i < sim->fault_count; i++) {
 		struct zf_sim_fault *fault = &sim->faults[i];
 
-		if (fault->op != ZF_SIM_ANY_OP && fault->op != op)
+		if ((fault->op != ZF_SIM_ANY_OP && fault->op != op) || zone_no < fault->first_zone)
 			continue;
 		if (fault->nth > 1) {
 			fault->nth--;
@@ -333,7 +335,7 @@ static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 {
 	struct zf_sim_fault fault = {0};
 
-	if (!strike(sim, command->op, &fault) && !wear_out(sim, command, &fault))
+	if (!strike(sim, command->op, command->addr, &fault) && !wear_out(sim, command, &fault))
 		return;
 	if (command->op != ZF_IO_FLUSH || fault.zone_no)
 		kill_zone(sim, command->addr, &fault);
@@ -688,7 +690,7 @@ static int sim_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, 
 		return sim->cut_error;
 	for (unsigned int i = 0; i < iovcnt; i++)
 		len += iov[i].iov_len;
-	if (strike(sim, ZF_IO_READ, &fault)) {
+	if (strike(sim, ZF_IO_READ, addr, &fault)) {
 		kill_zone(sim, addr, &fault);
 		if (fault.error < 0)
 			return fault.error;

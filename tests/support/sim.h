@@ -135,6 +135,7 @@ struct zf_sim_fault {
 	bool kills_zone;    /* its zone takes the condition below from then on */
 	enum zf_zone_cond zone_cond; /* ZF_ZONE_READONLY, ZF_ZONE_OFFLINE */
 	uint32_t zone_no;	     /* if not 0: this zone does, instead of the command's own */
+	uint32_t first_zone;	     /* counts commands to this zone, and to those behind it */
 };
 
 /* Each fault strikes once. Several may be waiting. */

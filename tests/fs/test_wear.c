@@ -4,6 +4,9 @@
  * power cuts. Whatever was acknowledged and does not lie in an offline zone is there; what is read
  * is right or EIO.
  *
+ * Where both copies of a node are in offline zones, a mount may fail: other seeds than those of the
+ * default can come to that, and then fail here.
+ *
  *      test_wear [--seed S] [--rounds N]
  */
 #include <errno.h>
@@ -21,7 +24,7 @@
 #define BLOCKS 40u /* of a file */
 #define STEPS  400u
 
-static uint64_t seed = 1, rounds = 30;
+static uint64_t seed = 1, rounds = 20;
 
 struct file {
 	bool there;
@@ -121,6 +124,17 @@ static void check_file(struct wear *wear, struct file *file)
 	}
 }
 
+/* An error that it tells of any file is not told again. */
+static int sync_all(struct wear *wear)
+{
+	int r = zf_fs_syncfs(wear->rig.fs, &wear->rig.ctx);
+
+	for (unsigned int i = 0; r < 0 && !zf_fs_is_read_only(wear->rig.fs) && i < FILES; i++)
+		if (wear->files[i].there)
+			check_file(wear, &wear->files[i]);
+	return r;
+}
+
 static void drop(struct wear *wear, unsigned int i)
 {
 	char name[16];
@@ -129,7 +143,7 @@ static void drop(struct wear *wear, unsigned int i)
 	name_of(i, name);
 	r = zf_fs_unlink(wear->rig.fs, &wear->rig.ctx, ZF_INO_ROOT, name);
 	if (r == 0)
-		r = zf_fs_syncfs(wear->rig.fs, &wear->rig.ctx);
+		r = sync_all(wear);
 	assert_true(r == 0 || may_fail(wear, r));
 	wear->files[i].there = false;
 }
@@ -155,7 +169,7 @@ static void make(struct wear *wear, unsigned int i)
 		return;
 	zf_fs_forget(wear->rig.fs, attr.ino, 1);
 	*file = (struct file){.there = true, .ino = attr.ino};
-	r = zf_fs_syncfs(wear->rig.fs, &wear->rig.ctx);
+	r = sync_all(wear);
 	if (r < 0)
 		file->there = false; /* or not: nobody knows */
 }
@@ -282,7 +296,8 @@ static void run(uint64_t run_seed, struct seen *seen)
 		/* A filesystem that had to turn read-only works again when it is mounted anew. */
 		seen->read_only += zf_fs_is_read_only(wear->rig.fs);
 		mounted = come_back(wear, zf_rng_chance(&wear->rng, 50));
-		assert_true(mounted);
+		if (!mounted)
+			fail_msg("the mount fails: %s", wear->rig.message);
 		set_wear(wear);
 		for (unsigned int i = 0; mounted && i < FILES; i++)
 			if (wear->files[i].there)

@@ -46,8 +46,8 @@ static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info
 	if (info->cond == ZF_ZONE_FULL)
 		zone->pointer = zone->capacity;
 	zone->reset_count = (uint32_t)info->reset_count;
-	zone->unusable = info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE;
 	zone->warm = info->warm;
+	zf_alloc_zone_from_info_locked(zone, info);
 }
 
 int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t from, uint32_t end)

@@ -59,7 +59,10 @@ struct zf_zone {
 	uint8_t summary;	  /* enum zf_summary_state */
 	bool dirty : 1;		  /* its item in the zone tree is out of date */
 	bool pointer_unknown : 1; /* a write failed: to be reported again before the next one */
-	bool unusable : 1;	  /* read-only, offline, or a reset failed */
+	bool unusable : 1;	  /* retired: read-only, offline; or a reset failed */
+	bool offline : 1;	  /* and cannot be read */
+	bool suspect : 1;	  /* what the device says of it is to be asked again */
+	bool damaged : 1;	  /* of metadata: not all of what is live there could be written */
 	bool resetting : 1;
 	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */
 	bool log_closed : 1;   /* the log's: full, or an append failed; takes no more records */
@@ -177,6 +180,7 @@ struct zf_space {
 	uint64_t reserved;    /* of free and reclaimable: promised and kept back */
 	uint64_t kept;	      /* of reserved: for the owners of ZERO extents */
 	uint64_t available;   /* what a user can still write, if he waits for reclaim */
+	uint64_t retired;     /* in none of these: of zones that failed, what is not live there */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 
@@ -279,6 +283,7 @@ struct zf_reclaim_room {
 	uint32_t empty, coming, target;
 	uint32_t low; /* of empty ones: with fewer a commit is worth it for what is coming */
 	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
+	uint32_t retired;      /* zones that failed, with data in them that can be moved out */
 	uint64_t commit_bytes; /* of metadata that a commit has written lately */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
@@ -295,6 +300,11 @@ int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
 /* The same with this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
 int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * The same with a zone that was retired and can be read, if there is room for all that is live in
+ * it. Nothing comes back for that, but it may be the last that is read of it.
+ */
+int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 /*
  * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
  * still holds something not before the next commit.
@@ -516,9 +526,32 @@ uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
 /* Nothing of it could be moved: no victim again, until it is reset. */
 void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no);
 
-/* A zone whose pointer must be read again, with nothing in flight to it. -ENOENT. */
+/* ---- zones that fail (retire.c) ---- */
+
+/*
+ * A zone that the device says is read-only or offline is *retired* for good: no stream goes on in
+ * it, nor the log, it is never reset, and of its capacity only what is live in it counts. What is
+ * live in one that can be read is moved out (zf_alloc_reclaim_begin_retired(),
+ * zf_alloc_scrub_begin()).
+ */
+
+/* A read or a command failed there. Any thread. */
+void zf_alloc_suspect(struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * A zone that the device must be asked about: it is suspect, or its pointer must be read again
+ * with nothing in flight to it. -ENOENT.
+ */
 int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 			    const struct zf_zone_info *info);
+/*
+ * A zone of metadata that was retired, or lacks some of its nodes, whose live nodes are to be
+ * written elsewhere: held as by a reader. -ENOENT. `stuck`: they cannot be had. Not again before
+ * the next commit, in any case.
+ */
+int zf_alloc_scrub_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+void zf_alloc_scrub_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
+/* How many there are, and how many bytes are live in those that are offline. */
+uint32_t zf_alloc_retired_zones(struct zf_alloc *alloc, uint64_t *ret_lost);
 
 #endif

@@ -66,6 +66,7 @@ struct zf_tally {
 	bool stale;	  /* to be counted anew */
 	uint32_t zones;	  /* that data could be in */
 	uint32_t coming;  /* nothing is live in them */
+	uint32_t retired; /* and what is live can be moved out */
 	uint64_t garbage; /* blocks that emptying victims would give back */
 };
 
@@ -242,8 +243,17 @@ void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
 bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 /* A zone of data that can be emptied by moving what is live in it, if not just now. */
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* One that failed, and can be read: what is live in it can be moved. */
+bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* One that can be now, or is. */
 bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- retire.c ---- */
+
+/* What the device says of the zone's condition, before the zone is loaded. */
+void zf_alloc_zone_from_info_locked(struct zf_zone *zone, const struct zf_zone_info *info);
+/* Says so, if it is retired. */
+void zf_alloc_tell_retired_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
 /* ---- space.c ---- */
 
@@ -252,6 +262,8 @@ uint32_t zf_alloc_default_target(uint32_t zone_count);
 
 /* A zone's role, or what it holds, has changed otherwise than by the live bytes of a victim. */
 void zf_alloc_recount_locked(struct zf_alloc *alloc);
+/* What a user could still write, in blocks. */
+uint64_t zf_alloc_available_locked(struct zf_alloc *alloc);
 /* The live blocks of the zone are about to become `live`. */
 void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live);
 
@@ -281,6 +293,8 @@ uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
 /* The mount has loaded everything: is what is kept there? */
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
+/* A zone is gone for good. */
+void zf_alloc_kept_lost_locked(struct zf_alloc *alloc);
 /* A zone came back; `blocks` of it had been data. */
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks);
 

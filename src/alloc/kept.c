@@ -126,15 +126,31 @@ void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
 
 /* ---- when it is not there ---- */
 
+static void tell_short(const struct zf_alloc *alloc)
+{
+	if (alloc->kept_short > 0)
+		zf_report(alloc->report, ZF_REPORT_WARNING,
+			  "of the space that is kept for files, %" PRIu64
+			  " bytes are not there until zones come back: a crash, or a zone that "
+			  "failed, has taken them",
+			  alloc->kept_short << ZF_BLOCK_SHIFT);
+}
+
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 {
 	spend_locked(alloc, 0); /* no more than is kept, whatever an image says */
 	alloc->kept_short = missing_blocks(alloc);
-	if (alloc->kept_short > 0)
-		zf_report(alloc->report, ZF_REPORT_WARNING,
-			  "of the space that is kept for files, %" PRIu64
-			  " bytes are not there until zones come back: a crash has taken them",
-			  alloc->kept_short << ZF_BLOCK_SHIFT);
+	tell_short(alloc);
+}
+
+void zf_alloc_kept_lost_locked(struct zf_alloc *alloc)
+{
+	uint64_t missing = missing_blocks(alloc);
+
+	if (missing <= alloc->kept_short)
+		return;
+	alloc->kept_short = missing;
+	tell_short(alloc);
 }
 
 void zf_alloc_kept_recount(struct zf_alloc *alloc)

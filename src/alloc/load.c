@@ -37,12 +37,11 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 					 pointer);
 	if (disk->role == ZF_ROLE_OVERWRITE &&
 	    (!zone_is_conventional(alloc, zone_no) || pointer != capacity))
-		return zf_report_corrupt(alloc->report, "zone item", zone_no,
-					 "role has %u, expected another one for pointer %" PRIu64
-					 " of a %s zone",
-					 disk->role, pointer,
-					 zone_is_conventional(alloc, zone_no) ? "conventional"
-									      : "sequential");
+		return zf_report_corrupt(
+			alloc->report, "zone item", zone_no,
+			"role has %u, expected another one for pointer %" PRIu64 " of a %s zone",
+			disk->role, pointer,
+			zone_is_conventional(alloc, zone_no) ? "conventional" : "sequential");
 	if (!zf_is_zero(disk->reserved_a, sizeof(disk->reserved_a)) ||
 	    !zf_is_zero(disk->reserved_b, sizeof(disk->reserved_b)))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
@@ -59,6 +58,7 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_report(alloc->report, ZF_REPORT_WARNING,
 		  "zone %u lacks metadata, of which there is one copy only", zone_no);
 	alloc->zones[zone_no].pointer = alloc->zones[zone_no].capacity;
+	alloc->zones[zone_no].damaged = true;
 }
 
 /*
@@ -87,8 +87,7 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 	}
 	if (zone->pointer >= pointer)
 		return 0;
-	/* A zone that cannot be written any more need not have a pointer, but can be read. */
-	if (!alloc->geometry->pointers_are_lower_bounds && !zone->unusable) {
+	if (!alloc->geometry->pointers_are_lower_bounds) {
 		if (live == 0)
 			return 0;
 		if (zone->role == ZF_ROLE_META && alloc->copies > 1) {
@@ -253,6 +252,7 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 			zone->written = zone->pointer;
 		zone->summary = data && zone->pointer ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_NONE;
 		alloc->empty_count += zone_is_empty(zone);
+		zf_alloc_tell_retired_locked(alloc, z);
 		if (r == 0 && z >= 2)
 			r = raise_pointer(alloc, z);
 	}

@@ -284,8 +284,8 @@ int zf_alloc_log_begin(struct zf_alloc *alloc, uint64_t len, uint64_t reserved,
 static bool raise_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint64_t end)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
-	bool may_raise = zone_is_conventional(alloc, zone_no) || zone->unusable ||
-			 alloc->geometry->pointers_are_lower_bounds;
+	bool may_raise =
+		zone_is_conventional(alloc, zone_no) || alloc->geometry->pointers_are_lower_bounds;
 
 	if (end > zone->capacity || (end > zone->pointer && !may_raise))
 		return false;

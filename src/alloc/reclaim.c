@@ -28,21 +28,29 @@ bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
 	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
 }
 
-bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+static bool is_movable(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && !zone->unusable &&
-	       !zone->stuck && !zf_alloc_is_stream_locked(alloc, zone_no) &&
+	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && !zone->stuck &&
+	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
+}
+
+bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return is_movable(alloc, zone_no) && !alloc->zones[zone_no].unusable;
+}
+
+static bool is_idle(const struct zf_zone *zone)
+{
+	return zone->live > 0 && zone->pending == 0 && !zone->pointer_unknown && !zone->resetting &&
+	       !zone->held;
 }
 
 bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
-	const struct zf_zone *zone = &alloc->zones[zone_no];
-
-	return zf_alloc_is_movable_locked(alloc, zone_no) && zone->live > 0 && zone->pending == 0 &&
-	       !zone->pointer_unknown && !zone->resetting && !zone->held;
+	return zf_alloc_is_movable_locked(alloc, zone_no) && is_idle(&alloc->zones[zone_no]);
 }
 
 /* What its reset would give back, in blocks. */
@@ -67,11 +75,14 @@ static uint64_t benefit(const struct zf_alloc *alloc, const struct zf_zone *zone
 	return ((uint64_t)gain(zone) << 10) * age / ((uint64_t)zone->capacity + zone->live);
 }
 
+static bool is_free(const struct zf_zone *zone)
+{
+	return !zone->reclaimed && !zone->passed_over;
+}
+
 static bool can_begin(const struct zf_alloc *alloc, uint32_t zone_no)
 {
-	const struct zf_zone *zone = &alloc->zones[zone_no];
-
-	return zf_alloc_is_victim_locked(alloc, zone_no) && !zone->reclaimed && !zone->passed_over;
+	return zf_alloc_is_victim_locked(alloc, zone_no) && is_free(&alloc->zones[zone_no]);
 }
 
 uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
@@ -191,6 +202,30 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_mutex_lock(&alloc->lock);
 	if (zone_no < alloc->zone_count && can_begin(alloc, zone_no)) {
 		begin(alloc, zone_no);
+		r = 0;
+	}
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	return zone->unusable && !zone->offline && is_movable(alloc, zone_no) && is_idle(zone);
+}
+
+int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no)
+{
+	int r = -ENOENT;
+
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
+		if (!zf_alloc_is_rescuable_locked(alloc, z) || !is_free(&alloc->zones[z]) ||
+		    alloc->zones[z].live > zf_alloc_available_locked(alloc))
+			continue;
+		begin(alloc, z);
+		*ret_zone_no = z;
 		r = 0;
 	}
 	zf_mutex_unlock(&alloc->lock);

@@ -23,14 +23,20 @@
  */
 #define DATA_FIRST 2u
 
-bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+/* A retired zone, too. */
+static bool is_unneeded(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
 	return zone_no >= 2 && zone->pointer > 0 && zone->live == 0 && zone->system_live == 0 &&
-	       zone->pending == 0 && !zone->resetting && !zone->unusable && !zone->held &&
+	       zone->pending == 0 && !zone->resetting && !zone->held &&
 	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
 	       !zf_alloc_is_log_locked(alloc, zone_no);
+}
+
+bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	return is_unneeded(alloc, zone_no) && !alloc->zones[zone_no].unusable;
 }
 
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation)
@@ -62,7 +68,7 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 
 		/* A reader may still want the checksums. */
 		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
-		    !zone->passed_over && zf_alloc_holds_nothing_locked(alloc, z)) {
+		    !zone->passed_over && is_unneeded(alloc, z)) {
 			*ret_zone_no = z;
 			alloc->zones[z].summary = ZF_SUMMARY_DROPPING;
 			r = 0;
@@ -128,7 +134,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zf_alloc_limit_event_locked(alloc);
 	if (result < 0) {
 		/* Trying again and again would keep whoever waits for room from ever giving up. */
-		zone->unusable = true;
+		zone->unusable = zone->suspect = true;
 	} else {
 		bool data = zone->role != ZF_ROLE_META;
 		uint64_t blocks = data ? zone->pointer : 0;
@@ -138,7 +144,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->role = ZF_ROLE_NONE;
 		zone->written = 0;
 		zone->emptied_generation = 0;
-		zone->stuck = false;
+		zone->stuck = zone->damaged = false;
 		zone->unfinishable = false;
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
@@ -216,7 +222,8 @@ static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
 	return zone->role == ZF_ROLE_META && !zf_alloc_is_stream_locked(alloc, zone_no) &&
-	       !zone->resetting && !zone->stuck && zone->write_generation <= alloc->committed;
+	       !zone->resetting && !zone->unusable && !zone->stuck &&
+	       zone->write_generation <= alloc->committed;
 }
 
 /*
@@ -304,50 +311,5 @@ void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);
 	alloc->zones[zone_no].stuck = true;
-	zf_mutex_unlock(&alloc->lock);
-}
-
-int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)
-{
-	int r = -ENOENT;
-
-	zf_mutex_lock(&alloc->lock);
-	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
-		if (!alloc->zones[z].pointer_unknown || alloc->zones[z].flight)
-			continue;
-		*ret_zone_no = z;
-		r = 0;
-	}
-	zf_mutex_unlock(&alloc->lock);
-	return r;
-}
-
-void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
-			    const struct zf_zone_info *info)
-{
-	struct zf_zone *zone = &alloc->zones[zone_no];
-	uint32_t pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
-
-	zf_mutex_lock(&alloc->lock);
-	assert(zone->pointer_unknown && zone->flight == 0);
-	zone->pointer_unknown = false;
-	if (info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE) {
-		zone->unusable = true;
-		pointer = zone->pointer;
-	}
-	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
-		pointer = zone->capacity;
-	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
-	/* The very first write to it failed. Whoever has not ended his own yet fails it once more.
-	 */
-	if (pointer == 0 && zone->pending == 0 && !zone->unusable &&
-	    !zf_alloc_is_log_locked(alloc, zone_no)) {
-		zone->role = ZF_ROLE_NONE;
-		zone->summary = ZF_SUMMARY_NONE;
-		alloc->empty_count++;
-	}
-	zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
-	zf_alloc_recount_locked(alloc);
-	zf_alloc_limit_event_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 }

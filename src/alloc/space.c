@@ -19,10 +19,10 @@
 
 /* Blocks. */
 struct count {
-	uint64_t total, live, in_place, dead, garbage, free;
+	uint64_t total, live, in_place, dead, garbage, free, retired;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t meta; /* of metadata, with garbage that is worth it */
+	uint32_t meta;	       /* of metadata, with garbage that is worth it */
 	uint64_t meta_capacity, meta_used;
 };
 
@@ -76,8 +76,7 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 {
 	uint64_t live = (uint64_t)zone->live + zone->system_live;
 
-	if (zone->stuck || zone->unusable ||
-	    live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
+	if (zone->stuck || live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
 		return false;
 	count->meta++;
 	count->meta_capacity += zone->capacity;
@@ -106,10 +105,13 @@ static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct co
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 	uint64_t live = zone->live + zone->system_live;
 
-	if (zone->unusable && live == 0)
-		return;
-	count->total += zone->capacity;
 	count->live += live;
+	if (zone->unusable) {
+		count->total += live;
+		count->retired += zone->capacity - live;
+		return;
+	}
+	count->total += zone->capacity;
 	if (is_in_place(zone)) {
 		count->in_place += zone->pointer - live;
 	} else if (is_coming(alloc, zone_no)) {
@@ -258,6 +260,13 @@ static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
 	       kept_unlent(alloc) >= data_blocks && count->garbage > 0;
 }
 
+uint64_t zf_alloc_available_locked(struct zf_alloc *alloc)
+{
+	struct count count = count_all(alloc);
+
+	return available(alloc, &count, 0);
+}
+
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
 {
 	struct count count;
@@ -298,6 +307,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 			    << ZF_BLOCK_SHIFT,
 		.kept = kept << ZF_BLOCK_SHIFT,
 		.available = available_blocks << ZF_BLOCK_SHIFT,
+		.retired = count.retired << ZF_BLOCK_SHIFT,
 	};
 }
 
@@ -344,6 +354,7 @@ static void tally_locked(struct zf_alloc *alloc)
 		tally.zones += !zone->unusable && zone->role != ZF_ROLE_META &&
 			       !is_in_place(zone) && !zf_alloc_is_log_locked(alloc, z);
 		tally.coming += is_coming(alloc, z);
+		tally.retired += zf_alloc_is_rescuable_locked(alloc, z);
 		if (zf_alloc_is_victim_locked(alloc, z))
 			tally.garbage += zone->capacity - zone->live;
 	}
@@ -369,6 +380,7 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 	*ret_room = (struct zf_reclaim_room){
 		.zones = alloc->tally.zones,
 		.coming = alloc->tally.coming,
+		.retired = alloc->tally.retired,
 		.low = KEPT_FOR_RECLAIM + 1 + zones_of_commits(alloc, 1),
 		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,

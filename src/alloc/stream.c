@@ -184,6 +184,7 @@ void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
 		alloc->meta_zone[c] = NO_ZONE;
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 	}
+	alloc->zones[zone_no].damaged = alloc->zones[zone_no].suspect = true;
 	zf_mutex_unlock(&alloc->lock);
 }
 

@@ -73,6 +73,18 @@ static void check_zone_role(struct zf_check *check, const struct zf_check_claim 
 				 claim->offset);
 }
 
+static void tell_lost(struct zf_check *check, const struct zf_check_claim *claim)
+{
+	uint64_t zone_no = claim->address / check->geometry->zone_size;
+
+	/* With --data, reading it tells the same. */
+	if (check->zones[zone_no].offline && !check->options->data)
+		zf_check_corrupt(check, "extent of inode", claim->ino,
+				 "zone has %" PRIu64 ", expected one that is not offline: %" PRIu64
+				 " bytes at offset %" PRIu64 " are lost",
+				 zone_no, claim_len(claim), claim->offset);
+}
+
 static void check_overlaps(struct zf_check *check)
 {
 	const struct zf_check_claim *widest = NULL; /* the one that reaches farthest so far */
@@ -91,6 +103,7 @@ static void check_overlaps(struct zf_check *check)
 					 widest->offset + (claim->address - widest->address),
 					 claim->offset);
 		check_zone_role(check, claim);
+		tell_lost(check, claim);
 		count_live(check, zf_max_u64(claim->address, end), claim_end);
 		if (claim_end > end) {
 			end = claim_end;

@@ -24,6 +24,7 @@ struct zf_check_zone {
 	uint64_t wp, capacity; /* of the device; bytes from the zone's start */
 	uint64_t device_resets;
 	bool conventional;
+	bool offline; /* cannot be read */
 
 	uint64_t node_bytes, system_bytes; /* recounted */
 	uint64_t data_bytes;

@@ -28,8 +28,12 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 {
 	zone->conventional = info->type == ZF_ZONE_CONVENTIONAL;
 	zone->capacity = info->capacity;
-	zone->wp = zone->conventional || info->cond == ZF_ZONE_FULL ? info->capacity
-								    : info->wp - info->start;
+	zone->offline = info->cond == ZF_ZONE_OFFLINE;
+	/* A retired zone has no pointer. */
+	zone->wp = zone->conventional || info->cond == ZF_ZONE_FULL ||
+				   info->cond == ZF_ZONE_READONLY || zone->offline
+			   ? info->capacity
+			   : info->wp - info->start;
 	zone->device_resets = info->reset_count;
 }
 

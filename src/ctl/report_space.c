@@ -78,6 +78,7 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	add_parts(result, &space, metadata);
 	zf_json_add_u64(result, "available", space.available);
 	zf_json_add_u64(result, "unusable", space.unusable);
+	zf_json_add_u64(result, "retired", space.retired);
 	zf_json_add_u64(result, "inodes", statfs.files - statfs.files_free);
 	zf_json_add_u64(result, "inodes_max", statfs.files);
 	zf_json_add(result, "zones", zones);

@@ -6,6 +6,18 @@
 #include "ctl/report.h"
 #include "txn/txn.h"
 
+/* Only if something is amiss. */
+static void add_retired(struct json_object *result, struct zf_alloc *alloc)
+{
+	uint64_t lost;
+	uint32_t count = zf_alloc_retired_zones(alloc, &lost);
+
+	if (count > 0)
+		zf_json_add_u64(result, "retired_zones", count);
+	if (lost > 0)
+		zf_json_add_u64(result, "lost_bytes", lost);
+}
+
 static void add_mount(struct json_object *result, struct zf_fs *fs)
 {
 	struct zf_txn *txn = zf_fs_txn(fs);
@@ -14,6 +26,9 @@ static void add_mount(struct json_object *result, struct zf_fs *fs)
 	zf_json_add_bool(result, "read_only", zf_fs_is_read_only(fs));
 	if (error && error != -EROFS)
 		zf_json_add_text(result, "error", strerror(-error));
+	if (zf_txn_failed(txn))
+		zf_json_add_text(result, "failed", zf_txn_failed(txn));
+	add_retired(result, zf_fs_alloc(fs));
 	zf_json_add_u64(result, "durable_generation", zf_txn_durable(txn));
 	zf_json_add_u64(result, "running_generation", zf_txn_running(txn));
 	zf_json_add_bool(result, "dirty", zf_txn_is_dirty(txn));

@@ -13,6 +13,7 @@
 struct entry {
 	uint8_t role;
 	uint64_t written, live, system_live, write_generation;
+	bool retired; /* no longer used, as the mount has found */
 };
 
 struct entries {
@@ -34,6 +35,7 @@ static void load_from_alloc(struct zf_alloc *alloc, struct entries *entries)
 			.live = (uint64_t)zone.live << ZF_BLOCK_SHIFT,
 			.system_live = (uint64_t)zone.system_live << ZF_BLOCK_SHIFT,
 			.write_generation = zone.write_generation,
+			.retired = zone.unusable,
 		};
 	}
 }
@@ -113,6 +115,9 @@ static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_in
 	zf_json_add_text(object, "condition", zf_zone_cond_short(info->cond));
 	zf_json_add_text(object, "condition_name", zf_zone_cond_name(info->cond));
 	zf_json_add_text(object, "role", zf_report_role_name(entry->role));
+	zf_json_add_bool(object, "retired",
+			 entry->retired || info->cond == ZF_ZONE_READONLY ||
+				 info->cond == ZF_ZONE_OFFLINE);
 	zf_json_add_u64(object, "capacity", info->capacity);
 	zf_json_add_u64(object, "write_pointer",
 			info->type == ZF_ZONE_CONVENTIONAL ? entry->written

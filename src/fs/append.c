@@ -14,6 +14,10 @@
  */
 #define ZONE_ROUNDS 4u
 
+/* An append is tried once more, but so often if what fails are zones, one after the other. */
+#define TRIES_MAX      1u
+#define ZONE_TRIES_MAX 8u
+
 /* ---- life ---- */
 
 struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
@@ -153,7 +157,7 @@ static struct zf_append *split(struct zf_append *append, unsigned int keep)
 	if (!rest)
 		return NULL;
 	rest->count = append->count - keep;
-	rest->retried = append->retried;
+	rest->tries = append->tries;
 	rest->fua = append->fua;
 	memcpy(rest->blocks, append->blocks + keep, rest->count * sizeof(rest->blocks[0]));
 	for (unsigned int i = 0; i < append->segment_count; i++) {
@@ -241,7 +245,6 @@ static void submit(struct zf_append *append)
 void zf_append_fail(struct zf_append *append, int error)
 {
 	append->error = error;
-	append->retried = true;
 	to_done(append, false);
 }
 
@@ -311,18 +314,25 @@ void zf_append_run_in_place(struct zf_append *append)
 	append->io.result = zf_dev_run(append->fs->dev, &append->io);
 }
 
+/* The zone is read-only, or offline: that says nothing of the next one. */
+static bool has_zone_failed(const struct zf_append *append)
+{
+	return append->io.result == -EROFS || append->io.result == -ENXIO;
+}
+
 bool zf_append_retry(struct zf_append *append)
 {
 	struct zf_fs *fs = append->fs;
 
-	if (append->retried)
+	if (append->tries >= (has_zone_failed(append) ? ZONE_TRIES_MAX : TRIES_MAX) ||
+	    append->error)
 		return false;
 	/* What the first try had reserved is lost with its zone. */
 	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0, 0) < 0)
 		return false;
 	zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
 	append->granted = false;
-	append->retried = true;
+	append->tries++;
 	enqueue_first(append);
 	return true;
 }

@@ -32,9 +32,9 @@ struct zf_append {
 	struct zf_fs *fs;
 	struct zf_append_grant grant;
 	bool granted;
-	bool in_place;	   /* of one segment, and without a grant: fs/in_place.h ... */
-	unsigned int hold; /* ... but with one of these: alloc/overwrite.h */
-	bool retried;
+	bool in_place;		/* of one segment, and without a grant: fs/in_place.h ... */
+	unsigned int hold;	/* ... but with one of these: alloc/overwrite.h */
+	unsigned int tries;	/* that failed */
 	bool fua;		/* what lands is durable */
 	bool looked_at;		/* its unfinished segments count as held */
 	atomic_uint unfinished; /* the device, and the checksums */

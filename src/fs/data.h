@@ -24,9 +24,9 @@
  * its extent item, without an append. When it grows, that item goes on standing for block 0 until
  * the block is written again.
  *
- * A failed append is retried once in another zone; if that fails too the error is kept and reported
- * once by the next fsync of the file, and until then the data stays readable from memory (as long
- * as such data takes no more than half of the room for dirty data).
+ * A failed append is retried in another zone, once, or more often while zones fail for good; then
+ * the error is kept and reported once by the next fsync of the file, and until then the data stays
+ * readable from memory (as long as such data takes no more than half of the room for dirty data).
  *
  * Reading takes dirty and in-flight blocks from memory, everything else from the device, each block
  * verified against its checksum in the summary tree (P4).
@@ -91,16 +91,16 @@ struct zf_data {
 	struct zf_block_list
 		age; /* all but the failed ones, in the order in which they became dirty */
 	uint64_t next_seq;
-	uint32_t blocks; /* in the two trees */
-	uint32_t ready;	 /* dirty blocks that a flush may take */
+	uint32_t blocks;   /* in the two trees */
+	uint32_t ready;	   /* dirty blocks that a flush may take */
 	uint32_t in_place; /* of those in the two trees, not failed, what is written in place */
-	uint32_t failed; /* dirty blocks whose append failed: kept to be read */
-	uint32_t held;	 /* segments of appends that wait for an earlier block of this file */
-	int error;	 /* of a failed append: reported by the next fsync, once */
+	uint32_t failed;   /* dirty blocks whose append failed: kept to be read */
+	uint32_t held;	   /* segments of appends that wait for an earlier block of this file */
+	int error;	   /* of a failed append: reported by the next fsync, once */
 
 	/* Under inode->lock. */
 	struct zf_changes changes; /* fs/changes.h */
-	uint64_t write_mark;	   /* zf_dev_write_mark() when data without FUA last landed; 0: none */
+	uint64_t write_mark; /* zf_dev_write_mark() when data without FUA last landed; 0: none */
 	enum zf_closing closing;
 	bool tail_is_zero; /* what lies behind item.size in the last block does not matter:
 			      fs/tail.h */

@@ -359,11 +359,18 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 
+/* What was lost when the filesystem failed may have been told already, to one: it is told to all.
+ */
+static int answer(struct zf_fs *fs, int result)
+{
+	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
+}
+
 int zf_durable_inode(struct zf_inode *inode, bool data_only)
 {
 	if (inode->type != S_IFREG)
 		return zf_durable_names(inode->fs);
-	return sync_inode(inode, data_only, true);
+	return answer(inode->fs, sync_inode(inode, data_only, true));
 }
 
 int zf_durable_by_record(struct zf_inode *inode, bool data_only)
@@ -371,10 +378,10 @@ int zf_durable_by_record(struct zf_inode *inode, bool data_only)
 	/* What is written in place lands beside other things, which may want a commit. */
 	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
 		return -EAGAIN;
-	return sync_inode(inode, data_only, false);
+	return answer(inode->fs, sync_inode(inode, data_only, false));
 }
 
 int zf_durable_names(struct zf_fs *fs)
 {
-	return sync_names(fs, true);
+	return answer(fs, sync_names(fs, true));
 }

@@ -362,9 +362,9 @@ static bool fail_append(struct zf_append *append)
 {
 	if (append->granted && zf_append_retry(append))
 		return false;
+	/* To a user the errors of zones mean something else. */
 	for (unsigned int i = 0; i < append->segment_count; i++) {
-		fail_segment(append, &append->segments[i],
-			     append->error ? append->error : append->io.result);
+		fail_segment(append, &append->segments[i], append->error ? append->error : -EIO);
 		zf_land_let_go(append->segments[i].inode);
 	}
 	return true;

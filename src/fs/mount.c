@@ -221,6 +221,22 @@ static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
 	return r;
 }
 
+/* What is written from now on must follow the newest record, and there must be a place for it. */
+static int check_ring(struct zf_fs *fs)
+{
+	if (zf_ring_lacks_newest(fs->ring)) {
+		zf_report(&fs->report, fs->read_only ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
+			  "the newest superblock may have been in the zone that is offline: what "
+			  "can be read may be an older state, so it can only be read (-o ro)");
+		return fs->read_only ? 0 : -EUCLEAN;
+	}
+	if (fs->read_only || zf_ring_room(fs->ring) > 0)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "no superblock can be written any more: mount read-only (-o ro)");
+	return -EROFS;
+}
+
 static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
 {
 	const struct zf_super *newest;
@@ -228,6 +244,9 @@ static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
 
 	*ret_stepped_over = 0;
 	if (!fs->options.generation) {
+		r = check_ring(fs);
+		if (r < 0)
+			return r;
 		r = zf_ring_newest(fs->ring, &newest, ret_stepped_over);
 		if (r == 0)
 			fs->super = *newest;

@@ -225,6 +225,21 @@ static int verify(const struct round *round, unsigned int i, const uint8_t *byte
 	return -EIO;
 }
 
+static int cannot_read(const struct round *round, const struct run *run, int error)
+{
+	struct zf_inode *inode = round->reader.inode;
+	uint64_t address = round->source[run->first];
+	uint32_t zone_no = zf_zone_of(zf_dev_geometry(inode->fs->dev), address);
+
+	zf_alloc_suspect(inode->fs->alloc, zone_no);
+	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
+		  "data of inode %" PRIu64 " at offset %" PRIu64 ", %u blocks from %" PRIu64
+		  " on in zone %" PRIu32 ", cannot be read: %s",
+		  inode->ino, block_offset(round, run->first), run->count, address, zone_no,
+		  strerror(-error));
+	return -EIO;
+}
+
 /* Where the caller's buffer has the whole of this block, aligned; or NULL. */
 static uint8_t *place_in_buf(const struct round *round, unsigned int i)
 {
@@ -285,6 +300,8 @@ static int read_run(struct round *round, const struct run *run)
 	if (r < 0)
 		return r;
 	r = zf_dev_read(fs->dev, round->source[run->first], transfer.iov, transfer.iovcnt);
+	if (r < 0)
+		r = cannot_read(round, run, r);
 	for (unsigned int i = 0; r == 0 && i < run->count; i++) {
 		if (!round->in_place[run->first])
 			r = verify(round, run->first + i, transfer.place[i]);

@@ -477,6 +477,20 @@ int zf_reclaim_make_room(struct zf_fs *fs)
 
 /* ---- in peace ---- */
 
+/* What is still live in a zone that failed, while it can be read. */
+static int move_out_of_retired(struct zf_fs *fs)
+{
+	uint32_t zone_no;
+	uint64_t gain;
+	int r = 0;
+
+	zf_mutex_lock(&fs->reclaim.lock);
+	if (!zf_txn_error(fs->txn) && zf_alloc_reclaim_begin_retired(fs->alloc, &zone_no) == 0)
+		r = empty_zone(fs, zone_no, &gain);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
 /* 1: zones came back. */
 static int collect(struct zf_fs *fs)
 {
@@ -489,13 +503,17 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 {
 	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
 	struct zf_reclaim_room room;
-	int r = 0;
+	int r;
 
 	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
 		return 0;
+	r = move_out_of_retired(fs);
+	if (r != 0 && r != -ENOSPC)
+		return r;
 	zf_alloc_reclaim_room(fs->alloc, &room);
 	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone))
 		return collect(fs);
+	r = 0;
 	if (room.empty + room.coming < room.target)
 		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
 	/* Nothing more to be had, or nowhere to move it to: what is coming will have to do. */

@@ -161,6 +161,7 @@ static void read_singly(struct zf_move *move, struct reading *reading, const str
 {
 	unsigned int first = (unsigned int)(io->iov - reading->iov);
 
+	zf_alloc_suspect(move->fs->alloc, zf_zone_of(zf_dev_geometry(move->fs->dev), io->addr));
 	for (unsigned int i = first; i < first + io->iovcnt; i++) {
 		struct zf_move_slot *slot = &move->slots[reading->order[i]];
 

@@ -102,7 +102,7 @@ void zf_room_look(struct zf_fs *fs)
 		return;
 	zf_alloc_reclaim_room(fs->alloc, &left);
 	standing = stand(&left);
-	if (left.empty < left.target)
+	if (left.empty < left.target || left.retired > 0)
 		zf_background_want_reclaim(fs);
 	zf_mutex_lock(&room->pace_lock);
 	now = zf_room_now_ns();

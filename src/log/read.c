@@ -80,7 +80,11 @@ static uint64_t limit_of(const struct reading *reading, const struct zf_geometry
 	switch (info->cond) {
 	case ZF_ZONE_OFFLINE:
 		zf_report(reading->report, ZF_REPORT_ERROR,
-			  "log: the zone at %" PRIu64 " is offline", info->start);
+			  "log: the zone at %" PRIu64
+			  " is offline: what was made durable there since the last commit is lost",
+			  info->start);
+		/* Should it be read one day after all, its records must not pass for new ones. */
+		reading->found->unreadable += info->capacity >> ZF_BLOCK_SHIFT;
 		return 0;
 	case ZF_ZONE_NOT_WP:
 	case ZF_ZONE_FULL:

@@ -12,8 +12,10 @@ struct zf_ring {
 	struct zf_dev *dev;
 	struct zf_report report;
 	struct zf_ring_zone zones[ZF_SUPER_ZONES];
-	unsigned int current;  /* the zone that is written; its records are the newest */
-	bool pointers_unknown; /* a write or reset failed: report the zones again */
+	unsigned int current;	  /* the zone that is written */
+	unsigned int newest_zone; /* where the newest record is: another one if the first record
+				   * after a switch was torn, or failed */
+	bool pointers_unknown;	  /* a write or reset failed: report the zones again */
 
 	int newest_status; /* 0, -EUCLEAN, -EPROTONOSUPPORT */
 	struct zf_super newest;
@@ -99,7 +101,7 @@ static uint32_t torn_after_full(struct zf_ring_zone *zone)
 	uint32_t slot;
 
 	if (zone->last == ZF_RING_NO_SLOT)
-		return zone->next;
+		return zf_ring_zone_used(zone);
 	/* The first of its life, torn, and reading as what was there before: older than the full
 	 * one. */
 	if (zone->type == ZF_ZONE_SEQUENTIAL)
@@ -118,24 +120,71 @@ static void find_newest(struct zf_ring *ring)
 	struct zf_ring_zone *zone = &ring->zones[newest], *next_zone = &ring->zones[other(newest)];
 	struct zf_ring_record record;
 
-	ring->current = newest;
+	ring->current = ring->newest_zone = newest;
 	if (zone->last == ZF_RING_NO_SLOT) {
-		ring->stepped_over = zone->next + next_zone->next;
+		ring->stepped_over = zf_ring_zone_used(zone) + zf_ring_zone_used(next_zone);
 		ring->newest_status = -EUCLEAN;
 		zf_report(&ring->report, ZF_REPORT_ERROR,
 			  "no superblock record is whole: %u of them are damaged",
 			  ring->stepped_over);
 		return;
 	}
-	ring->stepped_over = zone->next - zone->last - 1;
+	ring->stepped_over = zf_ring_zone_used(zone) - zone->last - 1;
 	if (zone_state(zone) == ZF_RING_FULL) {
 		ring->stepped_over += torn_after_full(next_zone);
-		if (next_zone->last == ZF_RING_NO_SLOT && next_zone->next > 0)
+		if (next_zone->last == ZF_RING_NO_SLOT && next_zone->next > 0 &&
+		    !zf_ring_zone_is_retired(next_zone))
 			ring->current = other(newest);
 	}
 	zf_ring_zone_read(zone, zone->last, &ring->report, &record);
 	ring->newest_status = record.status;
 	ring->newest = record.super;
+}
+
+/* ---- zones that failed ---- */
+
+bool zf_ring_lacks_newest(const struct zf_ring *ring)
+{
+	return ring->zones[other(ring->current)].cond == ZF_ZONE_OFFLINE &&
+	       zone_state(&ring->zones[ring->current]) == ZF_RING_FULL;
+}
+
+/* A reset would take the newest record away before there is another one. */
+static bool must_keep(const struct zf_ring *ring, unsigned int zone)
+{
+	return ring->zones[zone].type == ZF_ZONE_SEQUENTIAL && ring->zones[zone].next > 0 &&
+	       zone == ring->newest_zone;
+}
+
+uint32_t zf_ring_room(const struct zf_ring *ring)
+{
+	const struct zf_ring_zone *zone = &ring->zones[ring->current];
+	const struct zf_ring_zone *next = &ring->zones[other(ring->current)];
+	bool has_next = !zf_ring_zone_is_retired(next);
+
+	if (zf_ring_zone_is_retired(zone))
+		return has_next && !must_keep(ring, other(ring->current)) ? next->count : 0;
+	/* A conventional zone is written round and round. */
+	if (has_next || zone->type == ZF_ZONE_CONVENTIONAL)
+		return UINT32_MAX;
+	return zone->count - zone->next;
+}
+
+static void tell_retired(const struct zf_ring *ring)
+{
+	uint32_t room = zf_ring_room(ring);
+
+	for (unsigned int i = 0; i < ZF_SUPER_ZONES; i++)
+		if (zf_ring_zone_is_retired(&ring->zones[i]))
+			zf_report(&ring->report, ZF_REPORT_ERROR,
+				  "zone %u, one of two that hold the superblock, is %s", i,
+				  zf_zone_cond_name(ring->zones[i].cond));
+	if (room < UINT32_MAX)
+		zf_report(&ring->report, ZF_REPORT_ERROR,
+			  "the superblock can be written %" PRIu32
+			  " more times, once for each commit; then the filesystem is read-only: "
+			  "copy it to another device",
+			  room);
 }
 
 int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring)
@@ -163,6 +212,7 @@ int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_r
 		return -ENODEV;
 	}
 	find_newest(ring);
+	tell_retired(ring);
 	/* Each damaged record had a generation of its own. */
 	ring->highest = zf_min_u64(highest + ring->stepped_over, ZF_SUPER_COUNTER_MAX);
 	*ret_ring = ring;
@@ -265,10 +315,10 @@ int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_r
 	};
 	struct zf_ring_zone *current = &ring->zones[ring->current];
 	struct zf_ring_zone *before = &ring->zones[other(ring->current)];
-	int r = walk_slots(&walk, current, 0, current->next);
+	int r = walk_slots(&walk, current, 0, zf_ring_zone_used(current));
 
 	if (r == 0)
-		r = walk_slots(&walk, before, 0, before->next);
+		r = walk_slots(&walk, before, 0, zf_ring_zone_used(before));
 	if (r == 0)
 		r = walk_behind(&walk, before);
 	return r != 0 ? r : walk_behind(&walk, current);
@@ -329,6 +379,8 @@ static int switch_zone(struct zf_ring *ring)
 	struct zf_ring_zone *zone = &ring->zones[other(ring->current)];
 	int r;
 
+	if (must_keep(ring, other(ring->current)))
+		return -ENOSPC;
 	if (zone->type == ZF_ZONE_CONVENTIONAL) {
 		zone->next = 0;
 	} else if (zone->next > 0) {
@@ -340,7 +392,7 @@ static int switch_zone(struct zf_ring *ring)
 	return 0;
 }
 
-static int write_record(struct zf_ring *ring, struct zf_super *super)
+static int try_write(struct zf_ring *ring, struct zf_super *super)
 {
 	struct zf_ring_zone *zone;
 	int r;
@@ -357,6 +409,28 @@ static int write_record(struct zf_ring *ring, struct zf_super *super)
 	super->address = zf_ring_zone_address(zone, zone->next);
 	zf_super_encode(super, ring->buf);
 	return zf_ring_zone_write(zone, ring->buf);
+}
+
+/* Is it the zone that failed, for good, and is there another one? */
+static bool has_another(struct zf_ring *ring)
+{
+	ring->pointers_unknown = true;
+	if (refresh(ring) < 0)
+		return false;
+	tell_retired(ring);
+	return zf_ring_zone_is_retired(&ring->zones[ring->current]) && zf_ring_room(ring) > 0;
+}
+
+static int write_record(struct zf_ring *ring, struct zf_super *super)
+{
+	int r = try_write(ring, super);
+
+	if (r == 0 || !has_another(ring))
+		return r;
+	/* A conventional zone need not be full. */
+	r = zone_state(&ring->zones[ring->current]) == ZF_RING_FULL ? 0 : switch_zone(ring);
+	/* It may be in the failed zone, too: then it is there twice. */
+	return r < 0 ? r : try_write(ring, super);
 }
 
 int zf_ring_write(struct zf_ring *ring, struct zf_super *super)
@@ -378,6 +452,7 @@ int zf_ring_write(struct zf_ring *ring, struct zf_super *super)
 		return r;
 	}
 	ring->newest = *super;
+	ring->newest_zone = ring->current;
 	ring->newest_status = 0;
 	ring->stepped_over = 0;
 	return 0;

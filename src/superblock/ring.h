@@ -27,6 +27,13 @@
  * behind it lie older records, or zeroes. Such a zone is full when its greatest record is in the
  * last slot. The rest is as above.
  *
+ * A zone that the device has turned read-only, or offline, counts as full and is never written
+ * again: the other one takes its place at once, after a reset if it is full. With that the newest
+ * record is in two places or, from an offline zone, where it can be read again. From then on there
+ * is one zone only. When it is full nothing more is written: to reset it, a crash could leave no
+ * record at all. Beside an offline zone a full one may not have the newest: nobody knows
+ * (zf_ring_lacks_newest()).
+ *
  * A torn newest record (power cut while it was written) is stepped over automatically only when
  * everything that the older record needs still stands, which only the caller can judge:
  * zf_ring_newest() says how many slots it stepped over, and the caller says whether it takes the
@@ -93,6 +100,15 @@ int zf_ring_older(struct zf_ring *ring, uint64_t generation, struct zf_super *re
 
 /* The record of one generation (`-o generation=N`), or -ENOENT. */
 int zf_ring_find(struct zf_ring *ring, uint64_t generation, struct zf_super *ret_super);
+
+/*
+ * One zone is offline, and may have held newer records than any that can be read: what these name
+ * may have been written over since, and must not be built upon.
+ */
+bool zf_ring_lacks_newest(const struct zf_ring *ring);
+
+/* How many more records can be written. UINT32_MAX: there is no end to it; 0: none. */
+uint32_t zf_ring_room(const struct zf_ring *ring);
 
 /*
  * Reads every written slot, newest position first, damaged ones in their place, and shows it to

@@ -42,6 +42,7 @@ void zf_ring_zone_deinit(struct zf_ring_zone *zone)
 int zf_ring_zone_refresh(struct zf_ring_zone *zone)
 {
 	struct zf_zone_info info;
+	uint32_t used = zf_ring_zone_used(zone);
 	int r;
 
 	zone->buf_count = 0;
@@ -53,15 +54,13 @@ int zf_ring_zone_refresh(struct zf_ring_zone *zone)
 		zone->readable = zone->count;
 		return 0;
 	}
-	/* A read-only zone has no valid pointer, an offline one no data: nothing can go behind it.
-	 */
-	if (info.cond == ZF_ZONE_FULL || info.cond == ZF_ZONE_READONLY ||
-	    info.cond == ZF_ZONE_OFFLINE)
+	if (info.cond == ZF_ZONE_FULL || zf_ring_zone_is_retired(zone))
 		zone->next = zone->count;
 	else
 		zone->next =
 			(uint32_t)zf_min_u64((info.wp - info.start) / ZF_SUPER_SIZE, zone->count);
 	zone->readable = info.cond == ZF_ZONE_OFFLINE ? 0 : zone->next;
+	zone->end = info.cond == ZF_ZONE_OFFLINE ? 0 : used;
 	return 0;
 }
 
@@ -195,6 +194,22 @@ static void locate_backward(struct zf_ring_zone *zone)
 }
 
 /*
+ * A read-only zone has no pointer that could be trusted. Behind its newest record may be torn ones,
+ * which are damaged, and then what was never written in this life of the zone.
+ */
+static void find_end(struct zf_ring_zone *zone)
+{
+	struct zf_ring_record record;
+
+	zone->end = zone->last == ZF_RING_NO_SLOT ? 0 : zone->last + 1;
+	for (; zone->end < zone->count; zone->end++) {
+		zf_ring_zone_read(zone, zone->end, NULL, &record);
+		if (zf_ring_record_is_whole(&record) || record.status == -ENODATA)
+			break;
+	}
+}
+
+/*
  * The pointer is a lower bound: records may lie behind it, even behind a torn one. Those that do
  * not ascend are leftovers from before the reset, whose discard the host's stop undid.
  */
@@ -228,6 +243,8 @@ int zf_ring_zone_locate(struct zf_ring_zone *zone, bool pointer_is_lower_bound)
 		return 0;
 	}
 	locate_backward(zone);
+	if (zone->cond == ZF_ZONE_READONLY)
+		find_end(zone);
 	return pointer_is_lower_bound && zone->next < zone->count ? locate_forward(zone) : 0;
 }
 

@@ -21,6 +21,7 @@ struct zf_ring_zone {
 	uint32_t count;	   /* slots that the zone has */
 	uint32_t next;	   /* the slot to write next; count: full */
 	uint32_t readable; /* slots from here on hold nothing, and some devices fail reads there */
+	uint32_t end;	   /* of a retired zone, which has no pointer: behind its last record */
 
 	/* Set by zf_ring_zone_locate(). */
 	uint32_t last;		  /* the slot of the newest whole record, or ZF_RING_NO_SLOT */
@@ -37,7 +38,21 @@ struct zf_ring_zone {
 int zf_ring_zone_init(struct zf_ring_zone *zone, struct zf_dev *dev, unsigned int zone_no);
 void zf_ring_zone_deinit(struct zf_ring_zone *zone);
 
-/* Asks the device where the pointer of a sequential zone is. */
+/* The device says that it is read-only or offline: it is full, whatever it holds, for good. */
+static inline bool zf_ring_zone_is_retired(const struct zf_ring_zone *zone)
+{
+	return zone->cond == ZF_ZONE_READONLY || zone->cond == ZF_ZONE_OFFLINE;
+}
+
+/* Slots that may hold records. */
+static inline uint32_t zf_ring_zone_used(const struct zf_ring_zone *zone)
+{
+	bool pointer = zone->type == ZF_ZONE_CONVENTIONAL || !zf_ring_zone_is_retired(zone);
+
+	return pointer ? zone->next : zone->end;
+}
+
+/* Asks the device what became of the zone, and where the pointer of a sequential one is. */
 int zf_ring_zone_refresh(struct zf_ring_zone *zone);
 
 /*

@@ -143,14 +143,27 @@ static int move_node(struct zf_txn *txn, const struct zf_disk_node_header *heade
 	return r < 0 ? r : 0;
 }
 
-/* Moves every node of [at, at+len) that is still live out of the zone. */
-static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint64_t len)
+static bool has_copy_in(struct zf_txn *txn, const struct zf_disk_node_header *header,
+			uint32_t zone_no)
+{
+	bool r = false;
+
+	for (unsigned int c = 0; c < zf_forest_shape(txn->forest)->copies; c++)
+		r |= zf_zone_of(zf_dev_geometry(txn->dev), zf_le64_get(header->address[c])) ==
+		     zone_no;
+	return r;
+}
+
+/* Moves every node of [at, at+len) that is still live, and has a copy in zone `of`. */
+static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint64_t len,
+		      uint32_t of)
 {
 	const struct zf_node_shape *shape = zf_forest_shape(txn->forest);
 
 	for (uint64_t o = 0; o + shape->node_size <= len;) {
+		const struct zf_disk_node_header *header = (const void *)(buf + o);
 		bool found = false;
-		int r;
+		int r = 0;
 
 		for (unsigned int c = 0; c < shape->copies && !found; c++)
 			found = zf_node_is_valid_at(shape, buf + o, at + o, c);
@@ -158,10 +171,8 @@ static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint6
 			o += ZF_BLOCK_SIZE;
 			continue;
 		}
-		r = move_node(
-			txn, (const void *)(buf + o),
-			zf_le64_get(((const struct zf_disk_node_header *)(const void *)(buf + o))
-					    ->address[0]));
+		if (has_copy_in(txn, header, of))
+			r = move_node(txn, header, zf_le64_get(header->address[0]));
 		if (r < 0)
 			return r;
 		o += shape->node_size;
@@ -169,37 +180,45 @@ static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint6
 	return 0;
 }
 
-/* Moves every node out of the zone that is live and can be read. */
-static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
+/* Of the zone; or of another one that their other copies lie in. */
+int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of)
 {
 	_zf_free_ uint8_t *buf = NULL;
 	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
-	struct zf_zone zone;
-	uint64_t start, end;
+	uint64_t start = zone_start(txn, zone_no);
 	int r = 0;
 
 	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
 	if (!buf)
 		return -ENOMEM;
-	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
-	start = zone_start(txn, zone_no);
-	end = start + ((uint64_t)zone.pointer << ZF_BLOCK_SHIFT);
+	end += start;
 	/* Chunks overlap by a node, so that none is cut in two. */
 	for (uint64_t at = start; at < end && r == 0; at += SCAN_BYTES) {
 		uint64_t len = zf_min_u64(SCAN_BYTES + node_size - ZF_BLOCK_SIZE, end - at);
 
 		r = zf_dev_read_buf(txn->dev, at, buf, len);
 		if (r == 0)
-			r = scan_chunk(txn, buf, at, len);
+			r = scan_chunk(txn, buf, at, len, of);
 	}
 	return r;
+}
+
+/* Moves every node out of the zone that is live and can be read. */
+static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
+{
+	struct zf_zone zone;
+
+	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
+	return zf_txn_move_nodes_of(txn, zone_no, (uint64_t)zone.pointer << ZF_BLOCK_SHIFT,
+				    zone_no);
 }
 
 /* One zone that cannot be read must not keep all others from coming back. */
 static bool leave_damaged(struct zf_txn *txn, uint32_t zone_no, int result)
 {
-	if (result != -EIO && result != -EUCLEAN)
+	if (result != -EIO && result != -EUCLEAN && result != -ENXIO)
 		return false;
+	zf_alloc_suspect(txn->alloc, zone_no);
 	zf_alloc_meta_stuck(txn->alloc, zone_no);
 	return true;
 }
@@ -277,6 +296,9 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 	zf_mutex_unlock(&txn->commit_lock);
 	if (r == 0)
 		r = drop_summary(txn);
+	/* Not while room is short: it takes some. */
+	if (r == 0 && !urgent)
+		r = zf_txn_scrub_one(txn);
 	if (r == 0)
 		r = empty_meta_zone(txn, urgent);
 	return r;

@@ -112,6 +112,8 @@ void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
 	zf_mutex_lock(&txn->lock);
 	first = txn->error == 0;
 	if (first)
+		txn->failed = what;
+	if (first)
 		txn->error = error == -EROFS ? -EIO : error; /* the former is a mount's option */
 	atomic_store_explicit(&txn->writing, false, memory_order_relaxed);
 	zf_mutex_unlock(&txn->lock);
@@ -130,6 +132,16 @@ int zf_txn_error(struct zf_txn *txn)
 	r = txn->error;
 	zf_mutex_unlock(&txn->lock);
 	return r;
+}
+
+const char *zf_txn_failed(struct zf_txn *txn)
+{
+	const char *what;
+
+	zf_mutex_lock(&txn->lock);
+	what = txn->failed;
+	zf_mutex_unlock(&txn->lock);
+	return what;
 }
 
 uint64_t zf_txn_running(struct zf_txn *txn)

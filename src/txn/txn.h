@@ -137,7 +137,9 @@ void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 uint64_t zf_txn_running(struct zf_txn *txn); /* generation */
 uint64_t zf_txn_durable(struct zf_txn *txn); /* generation */
 int zf_txn_error(struct zf_txn *txn);	     /* 0, or why it is read-only */
-bool zf_txn_is_dirty(struct zf_txn *txn);    /* anything to commit */
+/* What failed then, in words: "writing the superblock". NULL: nothing. Not to be freed. */
+const char *zf_txn_failed(struct zf_txn *txn);
+bool zf_txn_is_dirty(struct zf_txn *txn); /* anything to commit */
 
 /*
  * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
@@ -151,7 +153,8 @@ int zf_txn_finish(struct zf_txn *txn);
 
 /*
  * Housekeeping of space, by the background thread or a test's step: drops summary entries of
- * emptied zones, resets zones that may be reset, empties metadata zones. Does one thing and returns
+ * emptied zones, resets zones that may be reset, empties metadata zones, and above all those that
+ * have failed. Does one thing and returns
  * ZF_TIDY_DID when there may be more, ZF_TIDY_EMPTIED when it emptied a metadata zone (which the
  * next commits give back), 0 when there is nothing to do, or -errno.
  */

@@ -29,6 +29,7 @@ struct zf_txn {
 	unsigned int waiting; /* for a join to leave, because it was promised the room */
 	uint64_t running, durable;
 	int error;
+	const char *failed; /* what could not be done, if that is the reason for the error */
 	struct zf_txn_stats stats;
 
 	/* Everything below belongs to the holder of commit_lock. */
@@ -76,6 +77,18 @@ int zf_txn_stand(struct zf_txn *txn);
 
 /* Resets one zone, if one may be reset: 1, else 0. Commit lock held. (tidy.c) */
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent);
+
+/*
+ * Moves the nodes that have a copy in zone `of`, and are still live, elsewhere. They are looked for
+ * in the first `end` bytes of the zone. (tidy.c)
+ */
+int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of);
+
+/*
+ * Writes what is live in one zone of metadata elsewhere, because that zone has failed:
+ * ZF_TIDY_EMPTIED, or 0: there is none, or no room now. (scrub.c)
+ */
+int zf_txn_scrub_one(struct zf_txn *txn);
 
 /* The filesystem turns read-only; says so once. */
 void zf_txn_fail(struct zf_txn *txn, int error, const char *what);

@@ -721,7 +721,8 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	close_world(&w);
 }
 
-/* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail. */
+/* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail.
+ */
 static void a_zone_that_is_being_finished_is_no_streams(void **state)
 {
 	struct zf_disk_zone item = item_of(ZF_ROLE_HOT, 3, 3);
@@ -764,7 +765,8 @@ static void a_read_only_zone_is_loaded_for_reading(void **state)
 	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
 	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
 	assert_int_equal(zf_alloc_start(w.alloc, 1, 2), 0);
-	assert_int_equal(zf_alloc_check_extent(w.alloc, 5 * ZONE_SIZE, 3 * ZF_BLOCK_SIZE, false), 0);
+	assert_int_equal(zf_alloc_check_extent(w.alloc, 5 * ZONE_SIZE, 3 * ZF_BLOCK_SIZE, false),
+			 0);
 	close_world(&w);
 	zf_sim_free(sim);
 }
@@ -803,6 +805,7 @@ static void a_failed_reset_is_not_offered_again(void **state)
 {
 	struct world w;
 	uint64_t addresses[14];
+	struct zf_zone_info info;
 	uint32_t found;
 
 	open_world(&w, 0, 1);
@@ -816,8 +819,47 @@ static void a_failed_reset_is_not_offered_again(void **state)
 	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
 	zf_alloc_reset_done(w.alloc, found, -EIO);
 	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
+	/* The device says why not; that the zone is as usable as others does not bring it back. */
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+	zf_alloc_pointer_known(w.alloc, found, &info);
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
 	assert_int_equal(zf_alloc_emptied_zones(w.alloc), 0);
+	close_world(&w);
+}
+
+static void an_empty_zone_that_failed_is_no_longer_room(void **state)
+{
+	static const enum zf_zone_cond conds[] = {ZF_ZONE_READONLY, ZF_ZONE_OFFLINE};
+	struct zf_space before, after;
+	struct zf_zone_info info;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	zf_alloc_get_space(w.alloc, &before);
+	for (uint32_t i = 0; i < 2; i++) {
+		zf_alloc_suspect(w.alloc, 6 + i);
+		assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+		assert_int_equal(found, 6 + i);
+		assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+		info.cond = conds[i];
+		zf_alloc_pointer_known(w.alloc, found, &info);
+	}
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), -ENOENT);
+	zf_alloc_get_space(w.alloc, &after);
+	assert_int_equal(after.total, before.total - 2 * CAPACITY);
+	assert_int_equal(after.free, before.free - 2 * CAPACITY);
+	assert_int_equal(after.retired, 2 * CAPACITY);
+	assert_int_equal(zone(&w, 7).offline, true);
+	/* Whatever is opened, it is none of these. */
+	while (append_block(&w) / ZONE_SIZE != 8) {
+		zf_alloc_get_space(w.alloc, &after);
+		assert_true(after.free > 0);
+		assert_int_equal(zone(&w, 6).role, ZF_ROLE_NONE);
+		assert_int_equal(zone(&w, 7).role, ZF_ROLE_NONE);
+	}
 	close_world(&w);
 }
 
@@ -910,6 +952,7 @@ int main(void)
 		cmocka_unit_test(a_read_only_zone_is_loaded_for_reading),
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
 		cmocka_unit_test(a_failed_reset_is_not_offered_again),
+		cmocka_unit_test(an_empty_zone_that_failed_is_no_longer_room),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),
 		cmocka_unit_test(what_is_emptied_counts_as_free_for_users),

@@ -129,6 +129,35 @@ static void with_two_copies_one_failed_write_loses_nothing(void **state)
 	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE, .error = -EIO}, 2, READ_ONLY);
 }
 
+/* The zone of a write is gone, not only the write: of metadata's stream. */
+static void with_two_copies_a_zone_that_fails_loses_nothing(void **state)
+{
+	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE,
+					  .first_zone = 2,
+					  .kills_zone = true,
+					  .zone_cond = ZF_ZONE_READONLY},
+		    2, UNNOTICED);
+	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE,
+					  .first_zone = 2,
+					  .kills_zone = true,
+					  .zone_cond = ZF_ZONE_OFFLINE},
+		    2, UNNOTICED);
+}
+
+static void with_one_copy_a_zone_that_turns_read_only_loses_nothing(void **state)
+{
+	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE,
+					  .first_zone = 2,
+					  .kills_zone = true,
+					  .zone_cond = ZF_ZONE_READONLY},
+		    1, READ_ONLY);
+	strike_each((struct zf_sim_fault){.op = ZF_IO_RESET,
+					  .first_zone = 2,
+					  .kills_zone = true,
+					  .zone_cond = ZF_ZONE_READONLY},
+		    1, UNNOTICED);
+}
+
 static void a_flush_that_fails_turns_it_read_only_and_loses_nothing(void **state)
 {
 	strike_each((struct zf_sim_fault){.op = ZF_IO_FLUSH, .error = -EIO}, 1, READ_ONLY);
@@ -154,6 +183,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_write_of_metadata_that_fails_turns_it_read_only_and_loses_nothing),
 		cmocka_unit_test(with_two_copies_one_failed_write_loses_nothing),
+		cmocka_unit_test(with_two_copies_a_zone_that_fails_loses_nothing),
+		cmocka_unit_test(with_one_copy_a_zone_that_turns_read_only_loses_nothing),
 		cmocka_unit_test(a_flush_that_fails_turns_it_read_only_and_loses_nothing),
 		cmocka_unit_test(a_reset_that_fails_is_no_error),
 		cmocka_unit_test(a_read_that_fails_is_an_answer_and_loses_nothing),

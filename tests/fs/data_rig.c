@@ -49,7 +49,7 @@ static void close_device(struct data_rig *rig)
 	rig->dev = NULL;
 }
 
-static void mount_rig(struct data_rig *rig)
+int data_rig_mount_opened(struct data_rig *rig)
 {
 	const struct zf_mount_options options = {
 		.threads = rig->options.threads,
@@ -60,10 +60,26 @@ static void mount_rig(struct data_rig *rig)
 		.now_arg = rig,
 	};
 
+	rig->fs = NULL;
+	return zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs);
+}
+
+int data_rig_try_mount(struct data_rig *rig)
+{
+	int r;
+
 	open_device(rig);
 	if (rig->options.threads)
 		assert_int_equal(zf_dev_start_thread(rig->dev), 0);
-	assert_int_equal(zf_fs_mount(rig->dev, &options, &rig->report, &rig->fs), 0);
+	r = data_rig_mount_opened(rig);
+	if (r < 0)
+		close_device(rig);
+	return r;
+}
+
+void data_rig_mount(struct data_rig *rig)
+{
+	assert_int_equal(data_rig_try_mount(rig), 0);
 }
 
 static void no_errors(struct data_rig *rig)
@@ -125,7 +141,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 	open_device(rig);
 	assert_int_equal(zf_fs_format(rig->dev, &format, &rig->report), 0);
 	close_device(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 static void unmount_rig(struct data_rig *rig)
@@ -148,7 +164,7 @@ void data_rig_deinit(struct data_rig *rig)
 void data_rig_remount(struct data_rig *rig)
 {
 	unmount_rig(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 void data_rig_crash(struct data_rig *rig)
@@ -161,7 +177,7 @@ void data_rig_crash(struct data_rig *rig)
 	open_device(rig);
 	data_rig_check(rig);
 	close_device(rig);
-	mount_rig(rig);
+	data_rig_mount(rig);
 }
 
 void data_rig_drop(struct data_rig *rig)

@@ -56,6 +56,12 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 void data_rig_deinit(struct data_rig *rig);
 /* Unmounts, checks the whole device with its data, and mounts again. */
 void data_rig_remount(struct data_rig *rig);
+/* After the filesystem was unmounted, or given up, and the device closed. */
+void data_rig_mount(struct data_rig *rig);
+/* The same, where it may fail: then the device is closed again. */
+int data_rig_try_mount(struct data_rig *rig);
+/* The device is still open. */
+int data_rig_mount_opened(struct data_rig *rig);
 /* The power goes: without unmounting; then mounts again. What is durable is checked before that. */
 void data_rig_crash(struct data_rig *rig);
 /* After a fault nothing more can be said: drops everything. */

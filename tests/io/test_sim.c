@@ -1042,6 +1042,58 @@ static void a_zone_turns_read_only_or_offline(void **state)
 	free(buf);
 }
 
+static void another_zone_turns_read_only_with_a_command(void **state)
+{
+	const struct zf_sim_fault fault = {
+		.op = ZF_IO_APPEND,
+		.nth = 2,
+		.kills_zone = true,
+		.zone_cond = ZF_ZONE_READONLY,
+		.zone_no = 2,
+	};
+	uint64_t addr;
+
+	zf_sim_add_fault(sim, &fault);
+	append(1, 1, true);
+	assert_int_not_equal(zone_of(dev, 2).cond, ZF_ZONE_READONLY);
+	append(1, 2, true);
+	assert_int_equal(zone_of(dev, 2).cond, ZF_ZONE_READONLY);
+	assert_int_not_equal(zone_of(dev, 1).cond, ZF_ZONE_READONLY);
+	assert_int_equal(run_append(dev, 2 * ZONE_SIZE, BLOCK, 2, &addr), -EROFS);
+}
+
+static void zones_wear_out(void **state)
+{
+	const struct zf_sim_wear wear = {.first = 2, .readonly = 10000, .zones_max = 1};
+	uint64_t addr;
+
+	zf_sim_set_wear(sim, &wear);
+	append(1, 1, true);
+	assert_int_equal(run_append(dev, 2 * ZONE_SIZE, BLOCK, 2, &addr), -EROFS);
+	assert_int_equal(zone_of(dev, 2).cond, ZF_ZONE_READONLY);
+	append(3, 1, true);
+}
+
+static void a_device_disappears(void **state)
+{
+	uint8_t *buf = blocks_new(BLOCK, 0);
+	struct zf_zone_info info;
+	struct found found;
+	uint64_t addr;
+
+	append(1, 1, true);
+	zf_sim_vanish(sim, zf_sim_commands(sim) + 2, -ENODEV);
+	append(1, 2, true);
+	assert_int_equal(run_append(dev, ZONE_SIZE, BLOCK, 3, &addr), -ENODEV);
+	assert_int_equal(zf_dev_read_buf(dev, ZONE_SIZE, buf, BLOCK), -ENODEV);
+	assert_int_equal(zf_dev_report(dev, 1, 1, &info), -ENODEV);
+	assert_int_equal(zf_dev_reset(dev, 1), -ENODEV);
+	found = cut_now(1, ZF_SIM_CUT_DEVICE);
+	assert_true(device_holds(found.dev, ZONE_SIZE, BLOCK, 1));
+	leave(&found);
+	free(buf);
+}
+
 static void what_is_stored_can_be_damaged(void **state)
 {
 	uint8_t block[4096];
@@ -1149,6 +1201,9 @@ int main(void)
 		TEST(a_failed_flush_makes_nothing_durable),
 		TEST(reads_fail_too),
 		TEST(a_zone_turns_read_only_or_offline),
+		TEST(another_zone_turns_read_only_with_a_command),
+		TEST(zones_wear_out),
+		TEST(a_device_disappears),
 		TEST(what_is_stored_can_be_damaged),
 		TEST(a_buffer_that_changes_in_flight_is_found_out),
 		TEST(a_fork_is_cheap),

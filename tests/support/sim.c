@@ -82,8 +82,8 @@ void zf_sim_grow(struct zf_sim *sim, uint32_t zone_count)
 	if (!sim->zones)
 		abort();
 	for (; i < zone_count; i++)
-		sim->zones[i] = sim_zone_new(
-			(uint32_t)(sim->rules.geometry.zone_size / ZF_BLOCK_SIZE));
+		sim->zones[i] =
+			sim_zone_new((uint32_t)(sim->rules.geometry.zone_size / ZF_BLOCK_SIZE));
 	free(zf_zone_rules_grow(&sim->rules, states, zone_count));
 	if (sim->dev)
 		sim->dev->dev.geometry.zone_count = zone_count;
@@ -115,6 +115,7 @@ uint64_t zf_sim_commands(const struct zf_sim *sim)
 void zf_sim_set_cut(struct zf_sim *sim, uint64_t n)
 {
 	sim->cut_at = n;
+	sim->cut_error = -EIO;
 }
 
 bool zf_sim_is_cut(const struct zf_sim *sim)
@@ -141,6 +142,11 @@ void zf_sim_add_fault(struct zf_sim *sim, const struct zf_sim_fault *fault)
 	if (!sim->faults)
 		abort();
 	sim->faults[sim->fault_count++] = *fault;
+}
+
+void zf_sim_set_wear(struct zf_sim *sim, const struct zf_sim_wear *wear)
+{
+	sim->wear = *wear;
 }
 
 unsigned int zf_sim_faults_left(const struct zf_sim *sim)
@@ -195,8 +201,8 @@ uint64_t zf_sim_digest(const struct zf_sim *sim)
 	for (uint32_t i = 0; i < g->zone_count; i++) {
 		const struct zf_zone_state *state = &sim->rules.zones[i];
 		bool whole = i < g->conventional || sim->lower_bounds;
-		uint32_t slots = whole ? sim->zones[i]->slot_count
-				       : (uint32_t)(state->wp / ZF_BLOCK_SIZE);
+		uint32_t slots =
+			whole ? sim->zones[i]->slot_count : (uint32_t)(state->wp / ZF_BLOCK_SIZE);
 
 		digest = (digest ^ sim_zone_digest(sim->zones[i], slots)) *
 			 UINT64_C(0xd6e8feb86659fd93);
@@ -207,14 +213,16 @@ uint64_t zf_sim_digest(const struct zf_sim *sim)
 
 /* Takes the first fault that strikes now out of the list. Every one that matches is counted down.
  */
-static bool strike(struct zf_sim *sim, enum zf_io_op op, struct zf_sim_fault *ret_fault)
+static bool strike(struct zf_sim *sim, enum zf_io_op op, uint64_t addr,
+		   struct zf_sim_fault *ret_fault)
 {
+	uint64_t zone_no = addr / sim->rules.geometry.zone_size;
 	bool struck = false;
 
 	for (unsigned int i = 0; i < sim->fault_count; i++) {
 		struct zf_sim_fault *fault = &sim->faults[i];
 
-		if (fault->op != ZF_SIM_ANY_OP && fault->op != op)
+		if ((fault->op != ZF_SIM_ANY_OP && fault->op != op) || zone_no < fault->first_zone)
 			continue;
 		if (fault->nth > 1) {
 			fault->nth--;
@@ -297,19 +305,39 @@ static struct sim_command *command_new(struct zf_sim *sim, const struct zf_io *i
 
 static void kill_zone(struct zf_sim *sim, uint64_t addr, const struct zf_sim_fault *fault)
 {
-	uint64_t zone_no = addr / sim->rules.geometry.zone_size;
+	uint64_t zone_no = fault->zone_no ? fault->zone_no : addr / sim->rules.geometry.zone_size;
 
 	if (fault->kills_zone && zone_no < sim->rules.geometry.zone_count)
 		zf_sim_set_zone_cond(sim, (uint32_t)zone_no, fault->zone_cond);
+}
+
+static bool wear_out(struct zf_sim *sim, const struct sim_command *command,
+		     struct zf_sim_fault *ret_fault)
+{
+	struct zf_sim_wear *wear = &sim->wear;
+	uint64_t dice;
+
+	if (wear->zones_max == 0 || command->op == ZF_IO_READ || command->op == ZF_IO_FLUSH ||
+	    command->addr / sim->rules.geometry.zone_size < wear->first)
+		return false;
+	dice = zf_rng_below(&sim->rng, 10000);
+	if (dice >= wear->readonly + wear->offline)
+		return false;
+	wear->zones_max--;
+	*ret_fault = (struct zf_sim_fault){
+		.kills_zone = true,
+		.zone_cond = dice < wear->readonly ? ZF_ZONE_READONLY : ZF_ZONE_OFFLINE,
+	};
+	return true;
 }
 
 static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 {
 	struct zf_sim_fault fault = {0};
 
-	if (!strike(sim, command->op, &fault))
+	if (!strike(sim, command->op, command->addr, &fault) && !wear_out(sim, command, &fault))
 		return;
-	if (command->op != ZF_IO_FLUSH)
+	if (command->op != ZF_IO_FLUSH || fault.zone_no)
 		kill_zone(sim, command->addr, &fault);
 	if (fault.error < 0 && command->refused == 0) {
 		command->refused = fault.error;
@@ -352,6 +380,14 @@ static void cut(struct zf_sim *sim)
 		add_dead(sim, sim->flight[i].io);
 		sim->flight[i].io = NULL;
 	}
+}
+
+void zf_sim_vanish(struct zf_sim *sim, uint64_t n, int error)
+{
+	zf_sim_set_cut(sim, n);
+	sim->cut_error = error;
+	if (n <= sim->commands)
+		cut(sim);
 }
 
 static void sim_submit(struct zf_dev *dev, struct zf_io *io)
@@ -592,7 +628,7 @@ static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
 		struct zf_io *io = sim->dead;
 
 		sim->dead = io->next;
-		zf_dev_complete(dev, io, -EIO);
+		zf_dev_complete(dev, io, sim->cut_error);
 	}
 	sim->dead_tail = &sim->dead;
 }
@@ -651,10 +687,10 @@ static int sim_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, 
 	uint64_t len = 0;
 
 	if (sim->is_cut)
-		return -EIO;
+		return sim->cut_error;
 	for (unsigned int i = 0; i < iovcnt; i++)
 		len += iov[i].iov_len;
-	if (strike(sim, ZF_IO_READ, &fault)) {
+	if (strike(sim, ZF_IO_READ, addr, &fault)) {
 		kill_zone(sim, addr, &fault);
 		if (fault.error < 0)
 			return fault.error;
@@ -668,7 +704,7 @@ static int sim_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	struct zf_sim *sim = sim_of(dev);
 
 	if (sim->is_cut)
-		return -EIO;
+		return sim->cut_error;
 	for (uint32_t i = 0; i < count; i++)
 		zf_zone_rules_report(&sim->rules, first + i, &zones[i]);
 	return 0;
@@ -680,7 +716,7 @@ static int sim_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 	int r;
 
 	if (sim->is_cut)
-		return -EIO;
+		return sim->cut_error;
 	r = zf_zone_rules_raise(&sim->rules, zone_no, wp);
 	if (r == 0)
 		sim_settle_below(sim, zone_no,

@@ -71,6 +71,11 @@ uint64_t zf_sim_commands(const struct zf_sim *sim);
  */
 void zf_sim_set_cut(struct zf_sim *sim, uint64_t n);
 bool zf_sim_is_cut(const struct zf_sim *sim);
+/*
+ * The device disappears when the count reaches `n`, or at once if it has: the same, but with this
+ * error. Zones cannot be reported either.
+ */
+void zf_sim_vanish(struct zf_sim *sim, uint64_t n, int error);
 
 /* Called with each command counted, when it has become one of those in flight. NULL: nobody. */
 void zf_sim_observe(struct zf_sim *sim, void (*fn)(void *arg, const struct zf_sim *sim), void *arg);
@@ -129,6 +134,8 @@ struct zf_sim_fault {
 			       garbage */
 	bool kills_zone;    /* its zone takes the condition below from then on */
 	enum zf_zone_cond zone_cond; /* ZF_ZONE_READONLY, ZF_ZONE_OFFLINE */
+	uint32_t zone_no;	     /* if not 0: this zone does, instead of the command's own */
+	uint32_t first_zone;	     /* counts commands to this zone, and to those behind it */
 };
 
 /* Each fault strikes once. Several may be waiting. */
@@ -136,6 +143,17 @@ void zf_sim_add_fault(struct zf_sim *sim, const struct zf_sim_fault *fault);
 unsigned int zf_sim_faults_left(const struct zf_sim *sim);
 
 void zf_sim_set_zone_cond(struct zf_sim *sim, uint32_t zone_no, enum zf_zone_cond cond);
+
+/*
+ * Zones that wear out: each command that changes one, from `first` on, fails with this chance, and
+ * its zone is read-only from then on, or offline.
+ */
+struct zf_sim_wear {
+	uint32_t first;
+	unsigned int readonly, offline; /* chances, of 10000 */
+	unsigned int zones_max;		/* that fail in all */
+};
+void zf_sim_set_wear(struct zf_sim *sim, const struct zf_sim_wear *wear);
 
 /* What is stored, past the device: a block at an address. */
 void zf_sim_peek(const struct zf_sim *sim, uint64_t addr, void *ret_block);

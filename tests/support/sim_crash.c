@@ -195,8 +195,8 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 	if (is_settled(sim, sim->zones[zone_no], wp))
 		return wp;
 	zone = sim_zone_own(&sim->zones[zone_no]);
-	pointer = draw_pointer(rng, may_shrink ? mood : MOOD_ALL,
-			       sim_lowest_pointer(sim, zone, wp), wp);
+	pointer = draw_pointer(rng, may_shrink ? mood : MOOD_ALL, sim_lowest_pointer(sim, zone, wp),
+			       wp);
 	for (uint32_t i = 0; i < pointer; i++)
 		settle_slot(sim, rng, mood, &zone->slots[i]);
 	for (uint32_t i = pointer; i < zone->slot_count; i++)
@@ -321,6 +321,7 @@ void sim_power_cycle(struct zf_sim *sim)
 	sim->is_cut = false;
 	sim->cut_at = 0;
 	sim->fault_count = 0;
+	sim->wear.zones_max = 0;
 }
 
 void sim_forget_flight(struct zf_sim *sim)

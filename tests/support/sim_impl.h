@@ -48,10 +48,12 @@ struct zf_sim {
 
 	uint64_t commands, cut_at;
 	bool is_cut;
+	int cut_error;
 	struct zf_io *dead, **dead_tail; /* caught by the cut, still to be told */
 
 	struct zf_sim_fault *faults;
 	unsigned int fault_count;
+	struct zf_sim_wear wear;
 	void (*observe)(void *arg, const struct zf_sim *sim);
 	void *observe_arg;
 	struct sim_dev *dev;

@@ -174,7 +174,9 @@ void zf_text_zones(struct json_object *result, FILE *out)
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "start"));
 		zf_table_add(&table, "%s", zf_text_string(zone, "role"));
 		zf_table_add(&table, "%s", zf_text_string(zone, "condition"));
-		zf_table_add(&table, "%s", zf_text_string(zone, "condition_name"));
+		zf_table_add(&table, "%s%s", zf_text_string(zone, "condition_name"),
+			     json_object_get_boolean(zf_text_member(zone, "retired")) ? ",retired"
+										      : "");
 		add_size(&table, zone, "write_pointer");
 		add_size(&table, zone, "live");
 		add_size(&table, zone, "unusable");
@@ -223,6 +225,9 @@ void zf_text_df(struct json_object *result, FILE *out)
 	zf_table_deinit(&table);
 	fprintf(out, "available (what df shows): %s\n",
 		zf_text_size(zf_text_u64(result, "available"), size));
+	if (zf_text_u64(result, "retired") > 0)
+		fprintf(out, "retired, and not in the total: %s in zones that failed\n",
+			zf_text_size(zf_text_u64(result, "retired"), size));
 	fprintf(out, "inodes: %" PRIu64 " of at most %" PRIu64 "\n", zf_text_u64(result, "inodes"),
 		zf_text_u64(result, "inodes_max"));
 	print_roles(zf_text_member(result, "zones"), out);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Metadata in zones that failed: written elsewhere, while one copy of it can be read.
+ *
+ * A zone that is read-only can be searched for its nodes like any victim. One that is offline, or
+ * that a commit could not write to, cannot: but each node names both its addresses, so what has its
+ * other copy there is found by looking through all other zones of metadata. That takes a while and
+ * happens once for each zone that fails.
+ */
+#include <errno.h>
+
+#include "alloc/zone_format.h"
+#include "txn/txn_internal.h"
+
+/* How much of a zone can be read: nodes that are not written yet are none of those looked for. */
+static int readable_bytes(struct zf_txn *txn, uint32_t zone_no, const struct zf_zone *zone,
+			  uint64_t *ret_end)
+{
+	struct zf_zone_info info;
+	int r = zf_dev_report(txn->dev, zone_no, 1, &info);
+
+	if (r < 0)
+		return r;
+	*ret_end = (uint64_t)zone->pointer << ZF_BLOCK_SHIFT;
+	if (info.type == ZF_ZONE_SEQUENTIAL && info.cond != ZF_ZONE_FULL &&
+	    info.cond != ZF_ZONE_READONLY)
+		*ret_end = zf_min_u64(*ret_end, info.wp - info.start);
+	return 0;
+}
+
+static int search_zone(struct zf_txn *txn, uint32_t zone_no, uint32_t of)
+{
+	uint64_t start = zone_no * zf_dev_geometry(txn->dev)->zone_size, end = 0;
+	struct zf_zone zone;
+	int r = 0;
+
+	zf_alloc_read_begin(txn->alloc, start);
+	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
+	if (zone.role == ZF_ROLE_META && !zone.offline)
+		r = readable_bytes(txn, zone_no, &zone, &end);
+	if (r == 0 && end > 0)
+		r = zf_txn_move_nodes_of(txn, zone_no, end, of);
+	zf_alloc_read_end(txn->alloc, start);
+	return r;
+}
+
+/* One that cannot be read hides what is in it, not what is in others. */
+static int search_all(struct zf_txn *txn, uint32_t of)
+{
+	int r = 0;
+
+	for (uint32_t z = 2; z < zf_alloc_zone_count(txn->alloc) && r == 0; z++) {
+		r = zf_txn_keep_bound(txn, true);
+		if (r == 0)
+			r = search_zone(txn, z, of);
+		if (r != -EIO && r != -ENXIO && r != -EUCLEAN)
+			continue;
+		zf_alloc_suspect(txn->alloc, z);
+		r = 0;
+	}
+	return r;
+}
+
+int zf_txn_scrub_one(struct zf_txn *txn)
+{
+	struct zf_zone before, after;
+	uint32_t zone_no;
+	int r;
+
+	if (zf_txn_error(txn) || zf_alloc_scrub_begin(txn->alloc, &zone_no) < 0)
+		return 0;
+	zf_alloc_get_zone(txn->alloc, zone_no, &before);
+	r = search_all(txn, zone_no);
+	if (r == 0)
+		r = zf_txn_commit(txn, true);
+	zf_alloc_get_zone(txn->alloc, zone_no, &after);
+	zf_alloc_scrub_end(txn->alloc, zone_no,
+			   r == 0 && after.live + after.system_live >=
+					     before.live + before.system_live);
+	if (r < 0)
+		return r == -ENOSPC ? 0 : r;
+	return ZF_TIDY_EMPTIED;
+}

@@ -119,7 +119,7 @@ static enum mkfs_exit check_contents(const struct mkfs_args *args, char *found, 
 
 static int create_image(const struct mkfs_args *args, const struct zf_geometry *geometry)
 {
-	const struct zf_image_options options = {.lock_wait_ms = MKFS_LOCK_WAIT_MS};
+	const struct zf_open_options options = {.lock_wait_ms = MKFS_LOCK_WAIT_MS};
 	int r = zf_image_create(args->device, geometry, args->force, &options, &report);
 
 	if (r == -EEXIST)
@@ -129,12 +129,12 @@ static int create_image(const struct mkfs_args *args, const struct zf_geometry *
 
 static int open_device(const struct mkfs_args *args, struct zf_dev **ret_dev)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = args->dry_run,
 		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
 	};
 
-	return zf_image_open(args->device, &options, &report, ret_dev);
+	return zf_dev_open(args->device, &options, &report, ret_dev);
 }
 
 /* ---- the steps ---- */

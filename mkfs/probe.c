@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <uuid.h>
 
-#include "io/image.h"
+#include "io/open.h"
 #include "mkfs.h"
 #include "superblock/ring.h"
 
@@ -121,7 +121,7 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 
 static int probe_image(const char *path, const struct zf_report *report, char *found, size_t size)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = true,
 		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
 	};
@@ -130,7 +130,7 @@ static int probe_image(const char *path, const struct zf_report *report, char *f
 	struct zf_dev *dev;
 	int r;
 
-	r = zf_image_open(path, &options, &kept, &dev);
+	r = zf_dev_open(path, &options, &kept, &dev);
 	if (r == -ENODEV || r == -EUCLEAN)
 		return 0;
 	if (r < 0) {

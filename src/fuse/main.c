@@ -193,6 +193,10 @@ static int open_filesystem(struct zf_daemon *daemon)
 
 	if (r < 0)
 		return ZF_EXIT_MOUNT;
+	if (strcmp(zf_dev_kind(daemon->dev), "image") != 0)
+		zf_report(&daemon->report, ZF_REPORT_INFO, "%s: written by %s, appends %s",
+			  zf_dev_path(daemon->dev), zf_dev_kind(daemon->dev),
+			  zf_append_mode_name(zf_dev_append_mode(daemon->dev)));
 	zf_dev_set_durability(daemon->dev, daemon->options.durability);
 	r = zf_dev_start_thread(daemon->dev);
 	if (r < 0)

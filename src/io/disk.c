@@ -183,6 +183,17 @@ int zf_disk_find(const char *root, const char *path, const struct stat *st,
 	return r;
 }
 
+int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *report)
+{
+	if (disk->kind != ZF_DISK_ZONED)
+		return 0;
+	zf_report(report, ZF_REPORT_ERROR,
+		  "%s has zones of its own, which an image would only emulate: use it as it is "
+		  "(mkfs.zfuse without --image)",
+		  disk->path);
+	return -EINVAL;
+}
+
 /* ---- who has it ---- */
 
 /*

@@ -36,6 +36,9 @@ struct zf_disk {
 int zf_disk_find(const char *root, const char *path, const struct stat *st,
 		 const struct zf_report *report, struct zf_disk *ret_disk);
 
+/* May an image be made there? -EINVAL, reported: not on a disk that has zones of its own. */
+int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *report);
+
 /* Opens it with the backend that serves it best: the rest of zf_dev_open(). */
 int zf_disk_open(const struct zf_disk *disk, const struct zf_open_options *options,
 		 const struct zf_report *report, struct zf_dev **ret_dev);

@@ -374,6 +374,20 @@ static void small_blocks_emulated_on_large_ones_are_fine(void **state)
 	assert_opened(backends.zbd, "/dev/disk");
 }
 
+static void an_image_is_not_for_zoned_disks(void **state)
+{
+	struct zf_disk disk;
+
+	assert_int_equal(find("/dev/disk", S_IFBLK, 8, 32, &disk), 0);
+	assert_int_equal(zf_disk_check_for_image(&disk, &report), 0);
+	assert_int_equal(find("new.img", S_IFREG, 0, 0, &disk), 0);
+	assert_int_equal(zf_disk_check_for_image(&disk, &report), 0);
+	assert_string_equal(messages, "");
+	assert_int_equal(find("/dev/disk", S_IFBLK, 8, 16, &disk), 0);
+	assert_int_equal(zf_disk_check_for_image(&disk, &report), -EINVAL);
+	assert_said("mkfs.zfuse without --image");
+}
+
 static void odd_zone_sizes_are_refused(void **state)
 {
 	put("sys/devices/sdb/queue/chunk_sectors", "526336");
@@ -481,6 +495,7 @@ int main(void)
 		TEST(small_blocks_are_refused),
 		TEST(small_blocks_are_seen_by_old_kernels_too),
 		TEST(small_blocks_emulated_on_large_ones_are_fine),
+		TEST(an_image_is_not_for_zoned_disks),
 		TEST(odd_zone_sizes_are_refused),
 		TEST(what_is_no_disk_is_refused),
 		TEST(who_has_a_busy_disk_is_told),

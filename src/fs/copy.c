@@ -413,6 +413,20 @@ static int copy_in_order(struct copy *copy)
 	return r < 0 ? r : flush(copy);
 }
 
+static int overwrite_target(struct copy *copy)
+{
+	int r = empty_target(copy);
+
+	if (r == 0)
+		r = copy_in_order(copy);
+	if (r < 0)
+		zf_report(copy->report, ZF_REPORT_ERROR,
+			  "%s: what was there is gone, and the copy is not whole and cannot be "
+			  "mounted: copy it again",
+			  zf_dev_path(copy->to));
+	return r;
+}
+
 static int run(struct copy *copy)
 {
 	int r = look_at_source(copy);
@@ -425,9 +439,7 @@ static int run(struct copy *copy)
 		r = for_each_target_zone(copy, check_if_used);
 	if (r == 0)
 		r = zf_copy_bytes_new(copy->from, copy->to, &copy->bytes);
-	if (r == 0)
-		r = empty_target(copy);
-	return r < 0 ? r : copy_in_order(copy);
+	return r < 0 ? r : overwrite_target(copy);
 }
 
 int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_copy_progress *progress,
@@ -437,6 +449,15 @@ int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_copy_prog
 	int r = run(&copy);
 
 	zf_copy_bytes_free(copy.bytes);
+	free(copy.plan);
+	return r;
+}
+
+int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report)
+{
+	struct copy copy = {.from = from, .report = report};
+	int r = look_at_source(&copy);
+
 	free(copy.plan);
 	return r;
 }

@@ -24,6 +24,9 @@ struct zf_copy_progress {
 	void *arg;
 };
 
+/* Whether there is a filesystem on `from` that can be copied; the errors are those below. */
+int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report);
+
 /*
  * Copies the filesystem on `from` to `to`, and everything that was there is lost. `from` is only
  * read. Both without a thread of their own. Durable when it returns 0.

@@ -671,6 +671,7 @@ static void errors_are_told(void **state)
 			 &(struct zf_sim_fault){.op = ZF_IO_WRITE, .nth = 20, .error = -EIO});
 	assert_int_equal(copy(&pair), -EIO);
 	assert_non_null(strstr(pair.messages, "cannot be written at"));
+	assert_non_null(strstr(pair.messages, "copy it again"));
 	assert_false(mounts(&pair, false));
 	drop(&pair);
 }

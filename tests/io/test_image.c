@@ -149,8 +149,7 @@ static void device_byte_n_is_file_byte_n(void **state)
 /* Whether the host has it or not. */
 static void unmapping_zeroes_fall_back_on_writing(void **state)
 {
-	struct zf_io io = {
-		.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
+	struct zf_io io = {.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
 	uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, 48 * ZF_BLOCK_SIZE);
 
 	(void)state;

@@ -378,7 +378,7 @@ void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io)
 	io->backend.queued.error = 0;
 	if (r < 0)
 		answer(queue, io, r);
-	else if (queue->late.first || !accept(queue, io))
+	else if (!accept(queue, io))
 		list_push(&queue->late, io);
 }
 

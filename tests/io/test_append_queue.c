@@ -54,6 +54,7 @@ struct device {
 	uint32_t pointer[ZONES];
 	uint32_t expected[ZONES]; /* of the next write */
 	bool broken[ZONES];	  /* a write failed: all are refused until a report */
+	bool lies;		  /* a write that failed does not keep later ones from landing */
 	bool told[ZONES];	  /* the failure has been delivered */
 	int condition[ZONES];	  /* a report's result: -EROFS, -ENXIO */
 	bool report_wanted[ZONES];
@@ -141,7 +142,7 @@ static int64_t execute(struct zf_zone_write *write, uint32_t zone_no)
 	uint32_t count = (uint32_t)(write->len / BLOCK);
 	enum fault fault = choose_fault();
 
-	if (device.broken[zone_no])
+	if (device.broken[zone_no] && !device.lies)
 		return -EIO;
 	if (fault == FAULT_SHORT && count == 1)
 		fault = FAULT_PLAIN;
@@ -492,6 +493,7 @@ static void test_capacity_is_never_crossed(void **state)
 	deliver_all();
 	assert_int_equal(fits->io.result, 0);
 	assert_int_equal(append(0, 1)->io.result, -ENOSPC);
+	assert_int_equal(submit(ZF_IO_WRITE, 0, 0, 1, false)->io.result, -ENOSPC);
 	stop();
 }
 
@@ -557,7 +559,7 @@ static void test_more_than_all_writes_wait_their_turn(void **state)
 {
 	start(4, false);
 	for (uint32_t i = 0; i < 4 * 30; i++)
-		append(i % 30, 1);
+		append(i / 4, 1); /* nothing of the later zones is in flight */
 	assert_int_equal(device.writes, ZF_APPEND_WRITES);
 	deliver_all();
 	assert_int_equal(device.written_blocks, 4 * 30);
@@ -628,6 +630,51 @@ static void test_a_short_write_goes_on(void **state)
 		assert_int_equal(a[i]->on_media, 2);
 		check_stored(a[i]);
 	}
+	stop();
+}
+
+static void test_a_short_write_that_moved_the_pointer_further_fails(void **state)
+{
+	struct request *a[4];
+
+	four_appends(a, FAULT_SHORT, 1);
+	device.pointer[0]++;
+	deliver_all();
+	assert_int_equal(a[0]->io.result, -EIO);
+	for (uint32_t i = 1; i < 4; i++) {
+		assert_int_equal(a[i]->io.result, 0);
+		assert_int_equal(block_of(a[i]), 2 * i);
+	}
+	stop();
+}
+
+/* A device that breaks the rules loses what it acknowledged; nothing is put in a wrong place. */
+static void test_a_pointer_that_went_back(void **state)
+{
+	struct request *a[4];
+
+	four_appends(a, FAULT_SHORT, 1);
+	device.pointer[0] = 0;
+	deliver_all();
+	assert_int_equal(a[0]->io.result, -EIO);
+	for (uint32_t i = 1; i < 4; i++) {
+		assert_int_equal(a[i]->io.result, 0);
+		check_stored(a[i]);
+	}
+	stop();
+}
+
+static void test_a_later_part_that_landed_alone(void **state)
+{
+	struct request *write;
+
+	start(2, true);
+	device.lies = true;
+	device.next_fault = FAULT_REPEAT;
+	write = submit(ZF_IO_WRITE, 0, 0, 2 * LIMIT, false);
+	device.pointer[0] = 0;
+	deliver_all();
+	assert_int_equal(write->io.result, -EIO);
 	stop();
 }
 
@@ -846,6 +893,9 @@ int main(void)
 		cmocka_unit_test(test_only_the_one_that_failed_is_told),
 		cmocka_unit_test(test_what_may_have_landed_is_not_sent_again),
 		cmocka_unit_test(test_a_short_write_goes_on),
+		cmocka_unit_test(test_a_short_write_that_moved_the_pointer_further_fails),
+		cmocka_unit_test(test_a_pointer_that_went_back),
+		cmocka_unit_test(test_a_later_part_that_landed_alone),
 		cmocka_unit_test(test_try_again_is_tried_again),
 		cmocka_unit_test(test_a_zone_that_cannot_be_written_fails_all),
 		cmocka_unit_test(test_a_cut_write_fails_as_a_whole),

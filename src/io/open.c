@@ -143,8 +143,7 @@ int zf_disk_open(const struct zf_disk *disk, const struct zf_open_options *optio
 					    : open_image(disk, options, report, ret_dev);
 
 	if (r == -EBUSY && disk->kind != ZF_DISK_FILE && zf_disk_user(disk, user, sizeof(user)))
-		zf_report(report, ZF_REPORT_ERROR, "%s is %s: that has to let go of it first",
-			  disk->path, user);
+		zf_report(report, ZF_REPORT_ERROR, "%s is %s", disk->path, user);
 	return r;
 }
 

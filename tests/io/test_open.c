@@ -417,7 +417,7 @@ static void who_has_a_busy_disk_is_told(void **state)
 	put("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 				   "36 22 8:16 / /mnt/a rw,noatime shared:1 - f2fs /dev/sdb rw");
 	assert_int_equal(open_disk(S_IFBLK, 8, 16, ZF_APPEND_BEST), -EBUSY);
-	assert_said("/dev/disk is mounted at /mnt/a");
+	assert_said("/dev/disk is mounted at /mnt/a: unmount it first");
 }
 
 /* btrfs has device numbers of its own. */

@@ -51,19 +51,31 @@ static int try_nvme_path(const struct zf_disk *disk, const struct zf_open_option
 	return fd < 0 ? -errno : 0;
 }
 
-static void report_no_native(const struct zf_disk *disk, int error, enum zf_report_level level,
-			     const struct zf_report *report)
+static int refuse_native(const struct zf_disk *disk, int error, const struct zf_report *report)
 {
 	if (disk->nvme_path[0] == '\0')
-		zf_report(report, level,
+		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: only NVMe disks let programs append natively: leave out "
 			  "append=native",
 			  disk->path);
 	else
-		zf_report(report, level,
+		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: %s: native appends go through it; give yourself read and write "
-			  "access to it (a udev rule: docs/devices.md), or choose append=emulated",
+			  "access to it (a udev rule, see zfuse(8)), or choose append=emulated",
 			  disk->nvme_path, strerror(-error));
+	return error;
+}
+
+/* Who only reads does not care. */
+static void tell_out_of_reach(const struct zf_disk *disk, int error,
+			      const struct zf_open_options *options, const struct zf_report *report)
+{
+	if (disk->nvme_path[0] == '\0' || options->read_only)
+		return;
+	zf_report(report, ZF_REPORT_INFO,
+		  "%s: %s: so appends are emulated; native ones need read and write access to it "
+		  "(a udev rule, see zfuse(8))",
+		  disk->nvme_path, strerror(-error));
 }
 
 static int open_native(const struct zf_disk *disk, const struct zf_open_options *options,
@@ -94,8 +106,7 @@ static int open_best(const struct zf_disk *disk, const struct zf_open_options *o
 	int r = try_nvme_path(disk, options);
 
 	if (r < 0) {
-		if (disk->nvme_path[0] != '\0')
-			report_no_native(disk, r, ZF_REPORT_INFO, report);
+		tell_out_of_reach(disk, r, options, report);
 		return open_emulated(disk, options, report, ret_dev);
 	}
 	r = open_native(disk, options, report, ret_dev);
@@ -117,10 +128,9 @@ static int open_zoned(const struct zf_disk *disk, const struct zf_open_options *
 	if (options->append != ZF_APPEND_NATIVE)
 		return open_emulated(disk, options, report, ret_dev);
 	r = try_nvme_path(disk, options);
-	if (r == 0)
-		return open_native(disk, options, report, ret_dev);
-	report_no_native(disk, r, ZF_REPORT_ERROR, report);
-	return r;
+	if (r < 0)
+		return refuse_native(disk, r, report);
+	return open_native(disk, options, report, ret_dev);
 }
 
 /* ---- all ---- */

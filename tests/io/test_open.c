@@ -328,7 +328,23 @@ static void no_permission_for_them_leaves_the_emulated_ones(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_BEST), 0);
 	assert_opened(backends.zbd, "/dev/disk");
-	assert_said("/dev/ng0n1: Permission denied");
+	assert_said("/dev/ng0n1: Permission denied: so appends are emulated");
+}
+
+/* Who only reads does not hear of it. */
+static void readers_do_not_care_for_appends(void **state)
+{
+	const struct zf_open_options options = {.read_only = true};
+	struct zf_dev *dev;
+	struct zf_disk disk;
+	char full[PATH_MAX];
+
+	path_of("dev/ng0n1", full);
+	assert_int_equal(unlink(full), 0);
+	assert_int_equal(find("/dev/disk", S_IFBLK, 259, 0, &disk), 0);
+	assert_int_equal(zf_disk_open(&disk, &options, &report, &dev), 0);
+	assert_opened(backends.zbd, "/dev/disk");
+	assert_string_equal(messages, "");
 }
 
 static void native_appends_are_for_nvme(void **state)
@@ -490,6 +506,7 @@ int main(void)
 		TEST(another_error_is_not_papered_over),
 		TEST(no_permission_for_native_appends_is_told),
 		TEST(no_permission_for_them_leaves_the_emulated_ones),
+		TEST(readers_do_not_care_for_appends),
 		TEST(native_appends_are_for_nvme),
 		TEST(a_partition_of_a_zoned_disk_is_refused),
 		TEST(small_blocks_are_refused),

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "fs/format.h"
+#include "io/disk.h"
 
 #define MKFS_NAME "mkfs.zfuse"
 
@@ -37,15 +38,23 @@ bool mkfs_parse_args(int argc, char **argv, struct mkfs_args *ret_args, enum mkf
 void mkfs_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * Finds out what kind of disk the device is, or is to be: with --image it may not be there yet.
+ * Returns 0 or -errno, reported: a zoned disk needs no image, and zfuse does not put one on it.
+ */
+int mkfs_find_disk(const struct mkfs_args *args, const struct zf_report *report,
+		   struct zf_disk *ret_disk);
+
+/*
  * What of the device would be lost: a filesystem, a partition table, data. Looks without changing a
  * byte. Returns 1 and a text of what was found, 0 if there is nothing, or -errno, reported.
  */
-int mkfs_probe(const struct mkfs_args *args, const struct zf_report *report, char *ret_found,
-	       size_t size);
+int mkfs_probe(const struct mkfs_args *args, const struct zf_disk *disk,
+	       const struct zf_report *report, char *ret_found, size_t size);
 
 struct mkfs_result {
 	const struct mkfs_args *args;
 	const struct zf_geometry *geometry;
+	const char *backend, *append; /* which way is taken to it, as zfusectl status says it */
 	const struct zf_format_options *options;
 	const struct zf_format_plan *plan;
 	const char *replaced; /* what was, or would be, lost; "" if nothing */

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <uuid.h>
 
-#include "io/image.h"
+#include "base/bits.h"
+#include "io/open.h"
 #include "mkfs.h"
 #include "superblock/ring.h"
 
@@ -33,14 +34,17 @@ static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
 static int find_written_zones(struct zf_dev *dev, char *found, size_t size)
 {
 	uint32_t zone_count = zf_dev_geometry(dev)->zone_count, written = 0;
+	struct zf_zone_info info[256];
 
-	for (uint32_t zone_no = 0; zone_no < zone_count; zone_no++) {
-		struct zf_zone_info info;
-		int r = zf_dev_report(dev, zone_no, 1, &info);
+	for (uint32_t first = 0; first < zone_count; first += ZF_ARRAY_SIZE(info)) {
+		uint32_t n = (uint32_t)zf_min_u64(zone_count - first, ZF_ARRAY_SIZE(info));
+		int r = zf_dev_report(dev, first, n, info);
 
 		if (r < 0)
 			return r;
-		written += info.type == ZF_ZONE_SEQUENTIAL && info.cond != ZF_ZONE_EMPTY;
+		for (uint32_t i = 0; i < n; i++)
+			written +=
+				info[i].type == ZF_ZONE_SEQUENTIAL && info[i].cond != ZF_ZONE_EMPTY;
 	}
 	if (written == 0)
 		return 0;
@@ -106,7 +110,7 @@ static int probe_signature(const char *path, char *found, size_t size)
 
 /* ---- both ---- */
 
-/* Keeps quiet about a path that is no image: that is an answer here, not an error. */
+/* Keeps quiet about a disk without zones: that is an answer here, not an error. */
 struct last_message {
 	char text[512];
 };
@@ -119,9 +123,9 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 		snprintf(last->text, sizeof(last->text), "%s", message);
 }
 
-static int probe_image(const char *path, const struct zf_report *report, char *found, size_t size)
+static int probe_zones(const char *path, const struct zf_report *report, char *found, size_t size)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = true,
 		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
 	};
@@ -130,7 +134,7 @@ static int probe_image(const char *path, const struct zf_report *report, char *f
 	struct zf_dev *dev;
 	int r;
 
-	r = zf_image_open(path, &options, &kept, &dev);
+	r = zf_dev_open(path, &options, &kept, &dev);
 	if (r == -ENODEV || r == -EUCLEAN)
 		return 0;
 	if (r < 0) {
@@ -145,21 +149,38 @@ static int probe_image(const char *path, const struct zf_report *report, char *f
 	return r;
 }
 
-int mkfs_probe(const struct mkfs_args *args, const struct zf_report *report, char *ret_found,
-	       size_t size)
+int mkfs_find_disk(const struct mkfs_args *args, const struct zf_report *report,
+		   struct zf_disk *ret_disk)
 {
-	const char *path = args->device;
+	static const struct stat new_file = {.st_mode = S_IFREG};
 	struct stat st;
 	int r;
 
-	if (stat(path, &st) < 0 && errno == ENOENT && args->image)
+	if (stat(args->device, &st) < 0) {
+		if (errno == ENOENT && args->image)
+			return zf_disk_find("", args->device, &new_file, report, ret_disk);
+		r = -errno;
+		zf_report(report, ZF_REPORT_ERROR, "%s: %s", args->device, strerror(-r));
+		return r;
+	}
+	r = zf_disk_find("", args->device, &st, report, ret_disk);
+	return r == 0 && args->image ? zf_disk_check_for_image(ret_disk, report) : r;
+}
+
+int mkfs_probe(const struct mkfs_args *args, const struct zf_disk *disk,
+	       const struct zf_report *report, char *ret_found, size_t size)
+{
+	struct stat st;
+	int r;
+
+	if (stat(disk->path, &st) < 0 && errno == ENOENT && args->image)
 		return 0;
-	r = probe_image(path, report, ret_found, size);
+	r = probe_zones(args->device, report, ret_found, size);
 	if (r != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return r;
-	r = probe_signature(path, ret_found, size);
+	r = probe_signature(disk->path, ret_found, size);
 	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", path,
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", disk->path,
 			  strerror(-r));
 	/* A new image takes the file as a whole. */
 	if (r == 0 && args->image && S_ISREG(st.st_mode)) {

@@ -65,6 +65,11 @@ const char *zf_dev_path(const struct zf_dev *dev)
 	return dev->path;
 }
 
+enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev)
+{
+	return dev->append;
+}
+
 bool zf_dev_is_threaded(const struct zf_dev *dev)
 {
 	return dev->threaded;

@@ -56,6 +56,7 @@ struct zf_dev {
 	char *path;
 	struct zf_geometry geometry;
 	struct zf_report report;
+	enum zf_append_mode append; /* set by who chose the backend: open.c */
 
 	/* The framework's; see dev.c. */
 	pthread_t thread;

@@ -236,6 +236,7 @@ class Commands(ImageTest):
         found = self.json("status", self.path)
         self.assertEqual((found["mounted"], found["clean"], found["label"]), (False, True, "sample"))
         self.assertEqual(found["device"], self.path)
+        self.assertEqual((found["device_kind"], found["append"]), ("image", "emulated"))
         self.assertIn("durable_generation", self.text("status", self.path))
 
     def test_stats_and_sync_need_a_mount(self):

@@ -62,15 +62,15 @@ static void keep_message(void *arg, enum zf_report_level level, const char *mess
 }
 
 static const struct zf_report report = {.fn = keep_message};
-static const struct zf_image_options no_wait = {};
-static const struct zf_image_options patient = {.lock_wait_ms = 10000};
-static const struct zf_image_options reading = {.read_only = true};
+static const struct zf_open_options no_wait = {};
+static const struct zf_open_options patient = {.lock_wait_ms = 10000};
+static const struct zf_open_options reading = {.read_only = true};
 
 static void record_nothing(void *arg, const struct zf_io *io)
 {
 }
 
-static int open_image(const struct zf_image_options *options)
+static int open_image(const struct zf_open_options *options)
 {
 	int r;
 

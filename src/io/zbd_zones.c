@@ -63,12 +63,16 @@ int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 	return known ? 0 : report_zones(zbd, first, count, zones);
 }
 
-/* Where can the zone be written? 0 or the errors that dev.h lists. */
+/* Where can the zone be written, after an error? 0 or the errors that dev.h lists. */
 static int find_pointer(struct zf_zbd *zbd, uint32_t zone_no, uint32_t *ret_pointer)
 {
 	struct zf_zone_info info;
 	int r = report_zones(zbd, zone_no, 1, &info);
 
+	if (r == 0) {
+		zf_zbd_resync(zbd, &info);
+		r = report_zones(zbd, zone_no, 1, &info);
+	}
 	if (r < 0)
 		return r;
 	if (info.cond == ZF_ZONE_READONLY)

@@ -2,8 +2,9 @@
 /*
  * Puts the zbd backend through everything on a real zoned block device, whose contents are lost:
  *
- *	zbd_exercise DEVICE [emulated|locked]
+ *	zbd_exercise DEVICE [emulated|locked [CHARACTER-DEVICE]]
  *
+ * With the character device of an NVMe disk: what native commands in between do to it.
  * A line for each part that went well. Exits 1 at the first thing that is wrong.
  */
 #include <errno.h>
@@ -13,10 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "io/nvme.h"
 #include "io/zbd.h"
 #include "io_util.h"
 
@@ -254,6 +258,71 @@ static void at_the_pointer(void)
 	ok("writes, zeroes and appends at the pointer");
 }
 
+/* ---- what the device sees ---- */
+
+static uint64_t queue_number(dev_t device, const char *name)
+{
+	char file[128];
+	uint64_t value = 0;
+	FILE *f;
+
+	snprintf(file, sizeof(file), "/sys/dev/block/%u:%u/queue/%s", major(device), minor(device),
+		 name);
+	f = fopen(file, "re");
+	CHECK(f && fscanf(f, "%" SCNu64, &value) == 1);
+	fclose(f);
+	return value;
+}
+
+/* Writes and flushes that the kernel has sent to the device so far. */
+static void count_commands(dev_t device, uint64_t *ret_writes, uint64_t *ret_flushes)
+{
+	char file[128];
+	FILE *f;
+
+	snprintf(file, sizeof(file), "/sys/dev/block/%u:%u/stat", major(device), minor(device));
+	f = fopen(file, "re");
+	CHECK(f &&
+	      fscanf(f,
+		     "%*u %*u %*u %*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
+		     ret_writes, ret_flushes) == 2);
+	fclose(f);
+}
+
+/* Where the device has FUA, a durable append is one write and no flush. */
+static void durable_appends(void)
+{
+	uint64_t writes, flushes, writes_after, flushes_after;
+	struct stat st;
+
+	CHECK(stat(path, &st) == 0);
+	CHECK_RESULT(zf_dev_reset(dev, first), 0);
+	count_commands(st.st_rdev, &writes, &flushes);
+	for (unsigned int i = 0; i < 20; i++) {
+		_zf_free_ void *buf = blocks_new(BLOCK, i);
+		struct iovec iov = {buf, BLOCK};
+		struct zf_io io = {.op = ZF_IO_APPEND,
+				   .fua = true,
+				   .addr = start_of(first),
+				   .len = BLOCK,
+				   .iov = &iov,
+				   .iovcnt = 1};
+
+		CHECK_RESULT(zf_dev_run(dev, &io), 0);
+		CHECK(io.addr == start_of(first) + i * BLOCK);
+	}
+	count_commands(st.st_rdev, &writes_after, &flushes_after);
+	CHECK(writes_after - writes == 20);
+	printf("# 20 durable appends: %" PRIu64 " writes, %" PRIu64 " flushes, FUA %d\n",
+	       writes_after - writes, flushes_after - flushes,
+	       (int)queue_number(st.st_rdev, "fua"));
+	if (queue_number(st.st_rdev, "fua") || !geometry->volatile_cache)
+		CHECK(flushes_after == flushes);
+	else
+		CHECK(flushes_after - flushes == 20);
+	ok("durable appends");
+}
+
 static void rules(void)
 {
 	uint64_t start = start_of(first), addr;
@@ -415,10 +484,68 @@ static void for_reading(void)
 	ok("opening for reading, and again");
 }
 
+/* ---- native commands in between ---- */
+
+#define MIXED_ZONES 5
+
+/* Each session has the disk for itself. */
+static void open_natively(const char *character_device)
+{
+	const struct zf_open_options options = {.append = ZF_APPEND_NATIVE};
+
+	zf_dev_close(dev);
+	CHECK_RESULT(zf_nvme_open(character_device, &options, &report, &dev), 0);
+	CHECK_RESULT(zf_dev_start_thread(dev), 0);
+	geometry = zf_dev_geometry(dev);
+}
+
+static void reopen(void)
+{
+	zf_dev_close(dev);
+	open_device(false);
+}
+
+/* The kernel, through which zbd writes, does not see what goes past it. */
+static void mixed_with_native(const char *character_device)
+{
+	const uint32_t reset = first, appended = first + 1, was_full = first + 2,
+		       untouched = first + 3, finished = first + 4;
+	uint64_t addr;
+
+	for (uint32_t z = first; z < first + MIXED_ZONES; z++) {
+		CHECK_RESULT(zf_dev_reset(dev, z), 0);
+		if (z != untouched)
+			CHECK_RESULT(run_append(dev, start_of(z), 2 * BLOCK, 1, &addr), 0);
+	}
+	CHECK_RESULT(run_zeroes(dev, start_of(was_full) + 2 * BLOCK,
+				geometry->zone_capacity - 2 * BLOCK),
+		     0);
+	open_natively(character_device);
+	CHECK_RESULT(zf_dev_reset(dev, reset), 0);
+	CHECK_RESULT(run_append(dev, start_of(appended), 3 * BLOCK, 2, &addr), 0);
+	CHECK_RESULT(zf_dev_reset(dev, was_full), 0);
+	CHECK_RESULT(run_append(dev, start_of(was_full), BLOCK, 2, &addr), 0);
+	CHECK_RESULT(run_append(dev, start_of(untouched), BLOCK, 2, &addr), 0);
+	CHECK_RESULT(zf_dev_finish(dev, finished), 0);
+	reopen();
+	CHECK_RESULT(run_append(dev, start_of(reset), BLOCK, 3, &addr), 0);
+	CHECK(addr == start_of(reset));
+	CHECK_RESULT(run_append(dev, start_of(appended), BLOCK, 3, &addr), 0);
+	CHECK(addr == start_of(appended) + 5 * BLOCK && device_holds(dev, addr, BLOCK, 3));
+	CHECK(device_holds(dev, addr - 3 * BLOCK, 3 * BLOCK, 2));
+	CHECK_RESULT(run_append(dev, start_of(was_full), BLOCK, 3, &addr), 0);
+	CHECK(addr == start_of(was_full) + BLOCK);
+	CHECK_RESULT(run_append(dev, start_of(untouched), BLOCK, 3, &addr), 0);
+	CHECK(addr == start_of(untouched) + BLOCK);
+	CHECK_RESULT(run_append(dev, start_of(finished), BLOCK, 3, &addr), -ENOSPC);
+	ok("native commands in between");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2 || (argc > 2 && zf_append_mode_parse(argv[2], &mode) < 0)) {
-		fprintf(stderr, "usage: zbd_exercise DEVICE [emulated|locked]\n");
+		fprintf(stderr,
+			"usage: zbd_exercise DEVICE [emulated|locked [CHARACTER-DEVICE]]\n");
 		return 2;
 	}
 	path = argv[1];
@@ -432,12 +559,15 @@ int main(int argc, char **argv)
 	reset_all();
 	many_appends();
 	at_the_pointer();
+	durable_appends();
 	rules();
 	finishing();
 	after_an_error();
 	active_zones();
 	conventional_zones();
 	for_reading();
+	if (argc > 3)
+		mixed_with_native(argv[3]);
 	zf_dev_close(dev);
 	return 0;
 }

@@ -195,7 +195,8 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 	struct utsname kernel;
 	int r;
 
-	if (options.merge && uname(&kernel) == 0 && zf_zbd_kernel_keeps_order(kernel.release))
+	zbd->kernel_orders = uname(&kernel) == 0 && zf_zbd_kernel_keeps_order(kernel.release);
+	if (zbd->kernel_orders && options.merge)
 		options.depth = DEPTH;
 	r = zf_append_queue_new(&options, &queue_ops, zbd, &zbd->queue);
 	if (r < 0)

@@ -37,6 +37,7 @@ struct zf_zbd {
 	int fd;	     /* for data, and locked */
 	int zone_fd; /* libzbd's, for zones */
 	bool read_only;
+	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
 	struct io_uring ring;

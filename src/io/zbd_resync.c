@@ -9,8 +9,9 @@
  *  - of a zone in use, the kernel tells its own pointer (since 6.19). If that is another one than
  *    the disk's, a write there passes the kernel, and the disk refuses it: the next report counts.
  *
- * On kernels in between, such a zone stays closed to this path until the machine is restarted.
+ * On kernels in between, a zone in use stays closed to this path until the machine is restarted.
  */
+#include <inttypes.h>
 #include <linux/blkzoned.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -57,14 +58,27 @@ static void write_in_vain(struct zf_zbd *zbd, uint64_t address)
 	(void)!pwrite(zbd->fd, block, ZF_BLOCK_SIZE, (off_t)address);
 }
 
-void zf_zbd_resync(struct zf_zbd *zbd, const struct zf_zone_info *info)
+static void resync_in_use(struct zf_zbd *zbd, const struct zf_zone_info *info)
 {
 	uint64_t wp;
 
+	if (!kernel_pointer(zbd, info->start, &wp))
+		zf_report(&zbd->dev.report, ZF_REPORT_WARNING,
+			  "%s: a write at %" PRIu64 " was refused; if this disk was written with "
+			  "native appends since the machine started, restart it, or choose "
+			  "append=native (Linux 6.19 and later need neither)",
+			  zbd->dev.path, info->wp);
+	else if (wp != info->wp && wp >= info->start && wp < info->start + info->capacity)
+		write_in_vain(zbd, wp);
+}
+
+void zf_zbd_resync(struct zf_zbd *zbd, const struct zf_zone_info *info)
+{
+	if (!zbd->kernel_orders)
+		return;
 	if (info->cond == ZF_ZONE_EMPTY)
 		zbd_zones_operation(zbd->zone_fd, ZBD_OP_RESET, (off_t)info->start,
 				    (off_t)zbd->dev.geometry.zone_size);
-	else if (is_in_use(info) && kernel_pointer(zbd, info->start, &wp) && wp != info->wp &&
-		 wp >= info->start && wp < info->start + info->capacity)
-		write_in_vain(zbd, wp);
+	else if (is_in_use(info))
+		resync_in_use(zbd, info);
 }

@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,11 @@ static int find_pointer(struct zf_zbd *zbd, uint32_t zone_no, uint32_t *ret_poin
 	}
 	if (r < 0)
 		return r;
-	if (info.cond == ZF_ZONE_READONLY)
-		return -EROFS;
-	if (info.cond == ZF_ZONE_OFFLINE)
-		return -ENXIO;
+	if (info.cond == ZF_ZONE_READONLY || info.cond == ZF_ZONE_OFFLINE) {
+		zf_report(&zbd->dev.report, ZF_REPORT_ERROR, "%s: the zone at %" PRIu64 " is %s",
+			  zbd->dev.path, info.start, zf_zone_cond_name(info.cond));
+		return info.cond == ZF_ZONE_READONLY ? -EROFS : -ENXIO;
+	}
 	*ret_pointer = (uint32_t)((info.wp - info.start) >> ZF_BLOCK_SHIFT);
 	return 0;
 }

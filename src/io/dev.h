@@ -270,6 +270,12 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 
 /*
+ * For a copy of another device, zone by zone: the zone, which is empty, was reset so often. Durable
+ * with the next flush. -EOPNOTSUPP: this device does not count resets. -EBUSY: it is not empty.
+ */
+int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
+
+/*
  * Makes the device larger: to `zone_count` zones, or, with 0, to as many as there is room for now
  * (of a file, up to its end). The new zones are sequential and empty; the others, and whatever is
  * in flight, are not touched. Durable when it returns 0. Power may be cut, or the process killed,

@@ -488,7 +488,8 @@ static void a_full_zone_takes_nothing_more(void **state)
 	assert_int_equal(zone_of(dev, 6).cond, ZF_ZONE_FULL);
 	assert_int_equal(run_append(dev, start_of(6), BLOCK, 4, &addr), -ENOSPC);
 	assert_non_null(strstr(messages, "zone is full"));
-	assert_int_equal(run_write(dev, start_of(6) + capacity, BLOCK, 4, false), -ENOSPC);
+	assert_int_equal(run_write(dev, start_of(6) + capacity - BLOCK, 2 * BLOCK, 4, false),
+			 -ENOSPC);
 }
 
 static void one_active_zone_too_many_is_refused(void **state)

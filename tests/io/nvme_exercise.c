@@ -50,14 +50,22 @@ static void reset_all(void)
 	}
 }
 
+static int open_again(void)
+{
+	int r = zf_nvme_open(path, &no_wait, &report, &dev);
+
+	if (r == 0)
+		geometry = zf_dev_geometry(dev);
+	return r;
+}
+
 static int setup(void **state)
 {
 	messages[0] = '\0';
-	if (zf_nvme_open(path, &no_wait, &report, &dev) < 0) {
+	if (open_again() < 0) {
 		print_message("%s", messages);
 		return -1;
 	}
-	geometry = zf_dev_geometry(dev);
 	reset_all();
 	return 0;
 }
@@ -582,7 +590,7 @@ static void it_is_not_taken_from_who_has_the_block_device(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(zf_nvme_open(path, &no_wait, &report, &other), -EBUSY);
 	close(fd);
-	assert_int_equal(zf_nvme_open(path, &no_wait, &report, &dev), 0);
+	assert_int_equal(open_again(), 0);
 }
 
 static void readers_share_it(void **state)
@@ -595,10 +603,10 @@ static void readers_share_it(void **state)
 	assert_int_equal(zf_nvme_open(path, &read_only, &report, &one), 0);
 	assert_int_equal(zf_nvme_open(path, &read_only, &report, &two), 0);
 	assert_true(device_holds(two, 0, BLOCK, 1));
-	assert_int_equal(zf_nvme_open(path, &no_wait, &report, &dev), -EBUSY);
+	assert_int_equal(open_again(), -EBUSY);
 	zf_dev_close(one);
 	zf_dev_close(two);
-	assert_int_equal(zf_nvme_open(path, &no_wait, &report, &dev), 0);
+	assert_int_equal(open_again(), 0);
 }
 
 static void other_paths_are_refused_in_words(void **state)

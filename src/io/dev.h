@@ -89,6 +89,10 @@ struct zf_io {
 	union {
 		uint64_t u64;
 		void *ptr;
+		struct {
+			uint32_t start, sent, landed; /* blocks */
+			int error;
+		} queued; /* io/append_queue.h */
 	} backend;
 };
 

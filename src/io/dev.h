@@ -92,6 +92,7 @@ struct zf_io {
 		struct {
 			uint32_t start, sent, landed; /* blocks */
 			int error;
+			bool retried;
 		} queued; /* io/append_queue.h */
 	} backend;
 };

@@ -60,8 +60,8 @@ static int refuse_native(const struct zf_disk *disk, int error, const struct zf_
 			  disk->path);
 	else
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: %s: native appends go through it; give yourself read and write "
-			  "access to it (a udev rule, see zfuse(8)), or choose append=emulated",
+			  "%s: %s: native appends go through it, and need root: or choose "
+			  "append=emulated",
 			  disk->nvme_path, strerror(-error));
 	return error;
 }
@@ -73,8 +73,7 @@ static void tell_out_of_reach(const struct zf_disk *disk, int error,
 	if (disk->nvme_path[0] == '\0' || options->read_only)
 		return;
 	zf_report(report, ZF_REPORT_INFO,
-		  "%s: %s: so appends are emulated; native ones need read and write access to it "
-		  "(a udev rule, see zfuse(8))",
+		  "%s: %s: so appends are emulated; native ones go through it, and need root",
 		  disk->nvme_path, strerror(-error));
 }
 
@@ -110,7 +109,7 @@ static int open_best(const struct zf_disk *disk, const struct zf_open_options *o
 		return open_emulated(disk, options, report, ret_dev);
 	}
 	r = open_native(disk, options, report, ret_dev);
-	if (r != -EOPNOTSUPP)
+	if (r != -EOPNOTSUPP && r != -EACCES && r != -EPERM)
 		return r;
 	zf_report(report, ZF_REPORT_WARNING,
 		  "%s: appends are emulated instead (choose append=emulated to avoid this message)",

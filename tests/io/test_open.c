@@ -282,6 +282,19 @@ static void without_native_appends_the_best_are_emulated(void **state)
 	assert_said("appends are emulated instead");
 }
 
+/* The kernel lets a user open the device, and then forbids some commands. */
+static void where_commands_are_forbidden_too(void **state)
+{
+	static const int errors[] = {-EACCES, -EPERM};
+
+	for (size_t i = 0; i < 2; i++) {
+		backends.nvme_result = errors[i];
+		assert_int_equal(open_disk(S_IFBLK, 259, 0, ZF_APPEND_BEST), 0);
+		assert_int_equal(zf_dev_append_mode(&opened), ZF_APPEND_EMULATED);
+		assert_int_equal(open_disk(S_IFBLK, 259, 0, ZF_APPEND_NATIVE), errors[i]);
+	}
+}
+
 static void another_error_is_not_papered_over(void **state)
 {
 	backends.nvme_result = -EIO;
@@ -317,7 +330,7 @@ static void no_permission_for_native_appends_is_told(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_NATIVE), -EACCES);
 	assert_said("/dev/ng0n1: Permission denied");
-	assert_said("udev rule");
+	assert_said("need root");
 	assert_said("append=emulated");
 	assert_string_equal(backends.nvme, "");
 	assert_string_equal(backends.zbd, "");
@@ -503,6 +516,7 @@ int main(void)
 		TEST(either_name_of_an_nvme_disk_means_the_disk),
 		TEST(an_nvme_disk_without_zones_carries_an_image),
 		TEST(without_native_appends_the_best_are_emulated),
+		TEST(where_commands_are_forbidden_too),
 		TEST(another_error_is_not_papered_over),
 		TEST(no_permission_for_native_appends_is_told),
 		TEST(no_permission_for_them_leaves_the_emulated_ones),

@@ -150,7 +150,7 @@ static struct zf_dev *open_device(struct zf_memory **ret_memory)
 		.zone_count = 64,
 		.append_limit = 1 << 20,
 	};
-	const struct zf_image_options image = {.lock_wait_ms = 10000};
+	const struct zf_open_options image = {.lock_wait_ms = 10000};
 	struct zf_dev *dev;
 
 	if (options.image) {

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "io/image.h"
 #include "mkfs.h"
+#include "probe.h"
 
 static char name[] = MKFS_NAME;
 static const struct zf_report report = {.fn = zf_report_stderr, .arg = name};
@@ -105,9 +106,10 @@ static int fill_options(const struct mkfs_args *args, struct zf_format_options *
 /* ---- the device ---- */
 
 /* Exits with what was found unless --force: mkfs never asks. */
-static enum mkfs_exit check_contents(const struct mkfs_args *args, char *found, size_t size)
+static enum mkfs_exit check_contents(const struct mkfs_args *args, const struct zf_disk *disk,
+				     char *found, size_t size)
 {
-	int r = mkfs_probe(args, &report, found, size);
+	int r = zf_probe_contents(disk, args->image != NULL, &report, found, size);
 
 	if (r < 0)
 		return MKFS_FAILED;
@@ -119,7 +121,7 @@ static enum mkfs_exit check_contents(const struct mkfs_args *args, char *found, 
 
 static int create_image(const struct mkfs_args *args, const struct zf_geometry *geometry)
 {
-	const struct zf_image_options options = {.lock_wait_ms = MKFS_LOCK_WAIT_MS};
+	const struct zf_open_options options = {.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS};
 	int r = zf_image_create(args->device, geometry, args->force, &options, &report);
 
 	if (r == -EEXIST)
@@ -129,12 +131,12 @@ static int create_image(const struct mkfs_args *args, const struct zf_geometry *
 
 static int open_device(const struct mkfs_args *args, struct zf_dev **ret_dev)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = args->dry_run,
-		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
+		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
 
-	return zf_image_open(args->device, &options, &report, ret_dev);
+	return zf_dev_open(args->device, &options, &report, ret_dev);
 }
 
 /* ---- the steps ---- */
@@ -168,6 +170,8 @@ static enum mkfs_exit make_on_device(const struct mkfs_args *args,
 	if (open_device(args, &dev) < 0)
 		return MKFS_FAILED;
 	result.geometry = zf_dev_geometry(dev);
+	result.backend = zf_dev_kind(dev);
+	result.append = zf_append_mode_name(zf_dev_append_mode(dev));
 	if (zf_format_check(result.geometry, options, &report, &plan) == 0 &&
 	    (args->dry_run || zf_fs_format(dev, options, &report) == 0))
 		exit_code = print(&result);
@@ -183,6 +187,8 @@ static enum mkfs_exit make_image(const struct mkfs_args *args,
 	struct zf_format_plan plan;
 	const struct mkfs_result result = {.args = args,
 					   .geometry = geometry,
+					   .backend = "image",
+					   .append = zf_append_mode_name(ZF_APPEND_EMULATED),
 					   .options = options,
 					   .plan = &plan,
 					   .replaced = replaced};
@@ -200,6 +206,7 @@ int main(int argc, char **argv)
 {
 	struct zf_format_options options;
 	struct zf_geometry geometry;
+	struct zf_disk disk;
 	char found[256] = "";
 	struct mkfs_args args;
 	enum mkfs_exit exit_code;
@@ -208,7 +215,9 @@ int main(int argc, char **argv)
 		return exit_code;
 	if (args.image && zf_image_parse_geometry(args.image, &report, &geometry) < 0)
 		return MKFS_USAGE;
-	exit_code = check_contents(&args, found, sizeof(found));
+	if (zf_probe_disk(args.device, args.image != NULL, &report, &disk) < 0)
+		return MKFS_FAILED;
+	exit_code = check_contents(&args, &disk, found, sizeof(found));
 	if (exit_code != MKFS_OK)
 		return exit_code;
 	if (fill_options(&args, &options) < 0)

@@ -46,6 +46,14 @@ static void print_zones(const struct zf_geometry *g)
 	print_line("conventional", g->conventional ? line : "none");
 }
 
+static void print_path(const struct mkfs_result *result)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%s, appends %s", result->backend, result->append);
+	print_line("written by", line);
+}
+
 static void print_limit(const char *name, uint32_t limit, uint32_t needed)
 {
 	char line[64];
@@ -88,6 +96,7 @@ void mkfs_print_text(const struct mkfs_result *result)
 		printf("  %-12s %s\n", args->dry_run ? "would lose" : "replaced", result->replaced);
 	print_line("label", args->label[0] ? args->label : "none");
 	print_line("UUID", fsid);
+	print_path(result);
 	print_zones(result->geometry);
 	print_limit("max open", result->geometry->max_open, result->plan->active_needed);
 	print_limit("max active", result->geometry->max_active, result->plan->active_needed);
@@ -121,6 +130,8 @@ static struct json_object *make_json(const struct mkfs_result *result)
 	add_string(object, "replaced", result->replaced);
 	add_string(object, "uuid", fsid);
 	add_string(object, "label", result->args->label);
+	add_string(object, "device_kind", result->backend);
+	add_string(object, "append", result->append);
 	add_number(object, "zone_count", g->zone_count);
 	add_number(object, "zone_size", g->zone_size);
 	add_number(object, "zone_capacity", g->zone_capacity);

@@ -41,3 +41,60 @@ setup_build() {
 	rm -rf "$dir"
 	meson setup "$dir" "$zf_root" --native-file "$zf_root/scripts/native/$1.ini"
 }
+
+# install_packages PACKAGE...: the package lists may be absent or old; update them only if the first try says so.
+install_packages() {
+	command -v apt-get >/dev/null || die "no apt-get here: install the equivalents of: $*"
+	if ! zf_install "$@" >/dev/null 2>&1; then
+		as_root apt-get update -qq
+		zf_install "$@"
+	fi
+}
+
+zf_install() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" </dev/null; }
+
+# debian_mirror: the Debian archive that this machine's apt uses, whichever format its sources have; or $ZFUSE_DEBIAN_MIRROR.
+debian_mirror() {
+	local codename uri release
+	# shellcheck disable=SC2016 # apt expands these
+	local format='$(REPO_URI) $(RELEASE)'
+	if [[ -n ${ZFUSE_DEBIAN_MIRROR:-} ]]; then
+		echo "$ZFUSE_DEBIAN_MIRROR"
+		return
+	fi
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	while read -r uri release; do
+		case $uri in cdrom:*) continue ;; esac
+		case $release in
+		"$codename" | stable | testing | unstable | sid) echo "${uri%/}"; return ;;
+		esac
+	done < <(apt-get indextargets --no-release-info --format "$format" 2>/dev/null)
+}
+
+# private_apt DIR TYPE SUITE: makes DIR/apt.conf, with which apt sees nothing but that suite of Debian (TYPE: deb, deb-src)
+# and keeps all its state in DIR: nothing on the system changes, and root is not needed.
+private_apt() {
+	local dir=$1 mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	command -v apt-get >/dev/null || die "no apt-get here"
+	[[ -r $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
+	mirror=$(debian_mirror)
+	[[ -n $mirror ]] || die "apt's sources name no Debian archive; set ZFUSE_DEBIAN_MIRROR=URL"
+
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	echo "$2 [signed-by=$keyring] $mirror $3 main" >"$dir/sources.list"
+	# Hooks of the system's apt configuration would touch the system's caches; proxies and the like stay.
+	cat >"$dir/apt.conf" <<-CONF
+		#clear APT::Update::Pre-Invoke;
+		#clear APT::Update::Post-Invoke;
+		#clear APT::Update::Post-Invoke-Success;
+		Dir::Etc::sourcelist "$dir/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::State::lists "$dir/lists";
+		Dir::Cache "$dir/cache";
+		Acquire::Languages "none";
+		APT::Sandbox::User "$(id -un)";
+		APT::Update::Error-Mode "any";
+	CONF
+	apt-get -c "$dir/apt.conf" -q update >"$dir/log" 2>&1 ||
+		{ cat "$dir/log" >&2; die "apt-get update failed for $mirror $3 (is the network up?)"; }
+}

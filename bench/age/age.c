@@ -82,7 +82,7 @@ static void open_device(void)
 		.max_active = options.max_active,
 		.append_limit = 1 << 20,
 	};
-	const struct zf_image_options image = {.lock_wait_ms = 10000};
+	const struct zf_open_options image = {.lock_wait_ms = 10000};
 
 	age_plan(&geometry, options.full, &plan);
 	if (options.image) {

@@ -4,6 +4,7 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "io/open.h"
 #include "txn/txn.h"
 
 /* Only if something is amiss. */
@@ -71,6 +72,7 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 	zf_json_add_uuid(result, "uuid", super->fsid);
 	zf_json_add_text(result, "device", zf_dev_path(source->dev));
 	zf_json_add_text(result, "device_kind", zf_dev_kind(source->dev));
+	zf_json_add_text(result, "append", zf_append_mode_name(zf_dev_append_mode(source->dev)));
 	zf_json_add_u64(result, "zone_count", super->zone_count);
 	zf_json_add_u64(result, "zone_size", super->zone_size);
 	zf_json_add_u64(result, "node_size", super->node_size);

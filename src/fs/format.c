@@ -13,23 +13,39 @@
 #include "txn/system_nodes.h"
 #include "txn/txn.h"
 
+static int reset_zone(struct zf_dev *dev, uint32_t zone_no, enum zf_zone_cond cond,
+		      const struct zf_report *report)
+{
+	int r;
+
+	if (cond == ZF_ZONE_EMPTY || cond == ZF_ZONE_OFFLINE || cond == ZF_ZONE_READONLY)
+		return 0;
+	r = zf_dev_reset(dev, zone_no);
+	if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "resetting zone %u failed: %s", zone_no,
+			  strerror(-r));
+	return r;
+}
+
+/* Reports of many zones: a large disk has tens of thousands, and each report is a command. */
 static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(dev);
+	uint32_t first = geometry->conventional > 2 ? geometry->conventional : 2;
+	struct zf_zone_info info[256];
 
-	for (uint32_t z = geometry->conventional > 2 ? geometry->conventional : 2;
-	     z < geometry->zone_count; z++) {
-		struct zf_zone_info info;
-		int r = zf_dev_report(dev, z, 1, &info);
+	while (first < geometry->zone_count) {
+		uint32_t n = (uint32_t)zf_min_u64(geometry->zone_count - first, 256);
+		int r = zf_dev_report(dev, first, n, info);
 
-		if (r == 0 && info.cond != ZF_ZONE_EMPTY && info.cond != ZF_ZONE_OFFLINE &&
-		    info.cond != ZF_ZONE_READONLY)
-			r = zf_dev_reset(dev, z);
-		if (r < 0) {
-			zf_report(report, ZF_REPORT_ERROR, "resetting zone %u failed: %s", z,
-				  strerror(-r));
+		if (r < 0)
+			zf_report(report, ZF_REPORT_ERROR, "zones from %u on cannot be read: %s",
+				  first, strerror(-r));
+		for (uint32_t i = 0; i < n && r == 0; i++)
+			r = reset_zone(dev, first + i, info[i].cond, report);
+		if (r < 0)
 			return r;
-		}
+		first += n;
 	}
 	return 0;
 }

@@ -33,7 +33,8 @@
 #include "fuse/status.h"
 #include "fuse/thread.h"
 #include "fuse/workers.h"
-#include "io/image.h"
+#include "io/nvme_name.h"
+#include "io/open.h"
 
 #define READ_AHEAD_KIB 1024
 #define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
@@ -70,11 +71,24 @@ static int check_mountpoint(struct zf_daemon *daemon)
 	return ZF_EXIT_OK;
 }
 
+/* Of an NVMe disk the block device is what is mounted, whichever way is taken to it. */
+static char *mount_source(const char *path)
+{
+	char *real = realpath(path, NULL), block[PATH_MAX];
+
+	if (real && zf_nvme_block_name(real, block, sizeof(block)) == 0 &&
+	    access(block, F_OK) == 0) {
+		free(real);
+		return strdup(block);
+	}
+	return real;
+}
+
 static int check_device(struct zf_daemon *daemon)
 {
 	struct stat st;
 
-	daemon->device = realpath(daemon->options.device, NULL);
+	daemon->device = mount_source(daemon->options.device);
 	if (!daemon->device || stat(daemon->device, &st) < 0)
 		return fail(daemon, ZF_EXIT_MOUNT, daemon->options.device, -errno);
 	/* fuseblk: umount(2) waits for us, and sync(2) reaches us. Only root may mount that. */
@@ -152,10 +166,11 @@ static int64_t now_as_the_kernel(void *arg)
 
 static int open_filesystem(struct zf_daemon *daemon)
 {
-	const struct zf_image_options image_options = {
+	const struct zf_open_options open_options = {
 		.read_only = daemon->options.read_only,
 		.unclaimed = daemon->block_device,
 		.lock_wait_ms = DEVICE_WAIT_MS,
+		.append = daemon->options.append,
 	};
 	const struct zf_mount_options mount_options = {
 		.read_only = daemon->options.read_only,
@@ -174,10 +189,14 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.now_ns = daemon->options.writeback ? now_as_the_kernel : NULL,
 	};
 	struct zf_fs *fs;
-	int r = zf_image_open(daemon->device, &image_options, &daemon->report, &daemon->dev);
+	int r = zf_dev_open(daemon->device, &open_options, &daemon->report, &daemon->dev);
 
 	if (r < 0)
 		return ZF_EXIT_MOUNT;
+	if (strcmp(zf_dev_kind(daemon->dev), "image") != 0)
+		zf_report(&daemon->report, ZF_REPORT_INFO, "%s: written by %s, appends %s",
+			  zf_dev_path(daemon->dev), zf_dev_kind(daemon->dev),
+			  zf_append_mode_name(zf_dev_append_mode(daemon->dev)));
 	zf_dev_set_durability(daemon->dev, daemon->options.durability);
 	r = zf_dev_start_thread(daemon->dev);
 	if (r < 0)

@@ -54,6 +54,7 @@ static const struct fuse_opt templates[] = {
 	VALUE("writeback=%s", writeback),
 	VALUE("io_uring=%s", io_uring),
 	VALUE("durability=%s", durability),
+	VALUE("append=%s", append),
 	VALUE("gc=%s", gc),
 	VALUE("gc_target=%s", gc_target),
 
@@ -235,6 +236,16 @@ static int parse_durability(struct zf_options *options)
 	return 0;
 }
 
+static int parse_append(struct zf_options *options)
+{
+	const char *append = options->text.append;
+
+	if (!append || zf_append_mode_parse(append, &options->append) == 0)
+		return 0;
+	complain("bad value of append:", append, "best, native, emulated or locked");
+	return -EINVAL;
+}
+
 static int parse_values(struct zf_options *options)
 {
 	const char *io_uring = options->text.io_uring ? options->text.io_uring : "auto";
@@ -268,7 +279,9 @@ static int parse_values(struct zf_options *options)
 		return -EINVAL;
 	}
 	options->writeback = strcmp(writeback, "on") == 0;
-	return parse_durability(options) < 0 ? -EINVAL : parse_gc(options);
+	if (parse_durability(options) < 0 || parse_append(options) < 0)
+		return -EINVAL;
+	return parse_gc(options);
 }
 
 int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
@@ -308,6 +321,7 @@ void zf_options_deinit(struct zf_options *options)
 	free(options->text.writeback);
 	free(options->text.io_uring);
 	free(options->text.durability);
+	free(options->text.append);
 	free(options->text.gc);
 	free(options->text.gc_target);
 }
@@ -331,6 +345,9 @@ void zf_options_usage(void)
 	       "  -o durability=fua|flush\n"
 	       "                        a durable write is one command, or a write and a flush\n"
 	       "                        (default fua; the other is there to compare)\n"
+	       "  -o append=best|native|emulated|locked\n"
+	       "                        how data reaches a zoned disk (default best: native\n"
+	       "                        appends where the disk has them and root mounts it)\n"
 	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
 	       "  -o gc=on|off          reclaim in the background (default on)\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"

@@ -9,7 +9,7 @@
 #include <fuse_opt.h>
 
 #include "fs/fs.h"
-#include "io/dev.h"
+#include "io/open.h"
 
 enum zf_transport {
 	ZF_TRANSPORT_AUTO, /* io_uring if the kernel offers it */
@@ -30,6 +30,7 @@ struct zf_options {
 	bool sync_names; /* the mount is dirsync, or sync */
 	enum zf_transport transport;
 	enum zf_durability durability;
+	enum zf_append_mode append;
 	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
 	uint64_t gc_zones, gc_percent;				  /* of these two one, or none */
 	bool gc_off;
@@ -39,7 +40,8 @@ struct zf_options {
 
 	/* Values as they were given, until they are checked. */
 	struct {
-		char *commit, *cache, *dirty, *generation, *writeback, *io_uring, *durability;
+		char *commit, *cache, *dirty, *generation, *writeback, *io_uring, *durability,
+			*append;
 		char *gc, *gc_target;
 	} text;
 };

@@ -65,6 +65,11 @@ const char *zf_dev_path(const struct zf_dev *dev)
 	return dev->path;
 }
 
+enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev)
+{
+	return dev->append;
+}
+
 bool zf_dev_is_threaded(const struct zf_dev *dev)
 {
 	return dev->threaded;
@@ -456,6 +461,12 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
 	return dev->ops->raise_pointer(dev, zone_no, wp);
+}
+
+int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	return dev->ops->set_reset_count ? dev->ops->set_reset_count(dev, zone_no, reset_count)
+					 : -EOPNOTSUPP;
 }
 
 int zf_dev_grow(struct zf_dev *dev, uint32_t zone_count)

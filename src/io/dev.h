@@ -89,6 +89,11 @@ struct zf_io {
 	union {
 		uint64_t u64;
 		void *ptr;
+		struct {
+			uint32_t start, sent, landed; /* blocks */
+			int error;
+			bool retried;
+		} queued; /* io/append_queue.h */
 	} backend;
 };
 
@@ -149,6 +154,14 @@ struct zf_dev_stats {
 	uint64_t errors;
 };
 
+/* How appends reach a disk. The image backend has one way, and takes any of these for it. */
+enum zf_append_mode {
+	ZF_APPEND_BEST,	    /* native where the disk has it, else emulated: the default */
+	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP where there is none */
+	ZF_APPEND_EMULATED, /* writes at a cached pointer: those that wait are merged */
+	ZF_APPEND_LOCKED, /* to compare: one write at a time in each zone, as a lock would do it */
+};
+
 /* ---- life ---- */
 
 /* Waits for everything in flight, stops the thread, closes. Takes NULL. */
@@ -159,6 +172,9 @@ const struct zf_geometry *zf_dev_geometry(const struct zf_dev *dev);
 /* "image", "memory", ... and the path or name that the device was opened with. */
 const char *zf_dev_kind(const struct zf_dev *dev);
 const char *zf_dev_path(const struct zf_dev *dev);
+
+/* Of what zf_dev_open() has opened: never BEST. */
+enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev);
 
 /* Completions are from now on delivered by a thread of the device. Returns 0 or -errno. */
 int zf_dev_start_thread(struct zf_dev *dev);
@@ -252,6 +268,12 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
  * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+
+/*
+ * For a copy of another device, zone by zone: the zone, which is empty, was reset so often. Durable
+ * with the next flush. -EOPNOTSUPP: this device does not count resets. -EBUSY: it is not empty.
+ */
+int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
 
 /*
  * Makes the device larger: to `zone_count` zones, or, with 0, to as many as there is room for now

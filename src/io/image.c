@@ -47,6 +47,20 @@ static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp
 	return r;
 }
 
+static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	struct zf_image *image = zf_image_of(dev);
+	int r;
+
+	zf_mutex_lock(&image->lock);
+	r = zf_zone_rules_set_reset_count(&image->rules, zone_no, reset_count);
+	if (r == 0)
+		zf_image_trailer_replace_zone(&image->trailer, zone_no,
+					      &image->rules.zones[zone_no]);
+	zf_mutex_unlock(&image->lock);
+	return r;
+}
+
 /* ---- life ---- */
 
 /*
@@ -100,6 +114,7 @@ static const struct zf_dev_ops image_ops = {
 	.report = image_report,
 	.warm = zf_image_warm,
 	.raise_pointer = image_raise_pointer,
+	.set_reset_count = image_set_reset_count,
 	.grow = zf_image_grow,
 	.close = image_close,
 };
@@ -114,10 +129,16 @@ static int report_no_trailer(const char *path, const struct zf_image_file *file,
 					 "the size of %s has %" PRIu64 ", expected %" PRIu64 "%s",
 					 path, file->size, noted,
 					 file->size < noted ? ": it was truncated" : "");
-	zf_report(report, ZF_REPORT_ERROR,
-		  "%s: not a zoned image, or truncated: no trailer at its end "
-		  "(mkfs.zfuse makes one; if the device was made larger: zfusectl grow)",
-		  path);
+	if (file->is_block_device)
+		zf_report(report, ZF_REPORT_ERROR,
+			  "%s: neither a zoned disk nor one with a zoned image on it: "
+			  "'mkfs.zfuse --image' makes one (if it was made larger: zfusectl grow)",
+			  path);
+	else
+		zf_report(report, ZF_REPORT_ERROR,
+			  "%s: not a zoned image, or truncated: no trailer at its end "
+			  "('mkfs.zfuse --image' makes one)",
+			  path);
 	return -ENODEV;
 }
 
@@ -237,7 +258,7 @@ static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 	return r;
 }
 
-int zf_image_open(const char *path, const struct zf_image_options *options,
+int zf_image_open(const char *path, const struct zf_open_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
 	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
@@ -250,7 +271,7 @@ int zf_image_open(const char *path, const struct zf_image_options *options,
 	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
 	if (r < 0)
 		return r;
-	r = find_trailer(&file, options->search_from, report, &trailer);
+	r = find_trailer(&file, options->image_search_from, report, &trailer);
 	if (r == 0)
 		return image_new(path, &file, options->read_only, &trailer, report, ret_dev);
 	if (r == -ENODEV)

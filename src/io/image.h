@@ -21,18 +21,7 @@
 #ifndef ZF_IO_IMAGE_H
 #define ZF_IO_IMAGE_H
 
-#include "io/dev.h"
-
-struct zf_image_options {
-	bool read_only;	       /* never writes, not even the trailer; takes a shared lock */
-	bool unclaimed;	       /* a block device is left for a fuseblk mount to claim */
-	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
-	/*
-	 * A block device that was made larger has its trailer somewhere behind its zones: it is
-	 * looked for from here on, a whole block. 0: only at the end.
-	 */
-	uint64_t search_from;
-};
+#include "io/open.h"
 
 /*
  * Creates (or lays anew) an emulated device of geometry->zone_count zones in `path`; the file is
@@ -40,14 +29,14 @@ struct zf_image_options {
  * existing non-empty file is refused with -EEXIST. Messages go to the report.
  */
 int zf_image_create(const char *path, const struct zf_geometry *geometry, bool force,
-		    const struct zf_image_options *options, const struct zf_report *report);
+		    const struct zf_open_options *options, const struct zf_report *report);
 
 /*
  * Opens an image. -ENODEV: not an image (no trailer), with a message that says how to make one;
  * -EUCLEAN: a trailer that does not verify, or a truncated file; -EBUSY: still locked after the
  * wait, the message names the holder's process id where /proc/locks tells it.
  */
-int zf_image_open(const char *path, const struct zf_image_options *options,
+int zf_image_open(const char *path, const struct zf_open_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev);
 
 /*

@@ -142,7 +142,7 @@ static int create(const struct zf_image_file *file, const char *path,
 }
 
 int zf_image_create(const char *path, const struct zf_geometry *geometry, bool force,
-		    const struct zf_image_options *options, const struct zf_report *report)
+		    const struct zf_open_options *options, const struct zf_report *report)
 {
 	struct zf_image_file file;
 	int r;

@@ -104,6 +104,12 @@ static int lock_file(int fd, const char *path, bool exclusive, uint64_t until_ms
 	return 0;
 }
 
+int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_wait_ms,
+		       const struct zf_report *report)
+{
+	return lock_file(fd, path, exclusive, now_ms() + lock_wait_ms, report);
+}
+
 /* ---- opening ---- */
 
 static int open_flags(const char *path, enum zf_image_file_mode mode)

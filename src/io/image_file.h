@@ -28,6 +28,10 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 		       uint32_t lock_wait_ms, const struct zf_report *report,
 		       struct zf_image_file *ret_file);
 
+/* The lock alone, of a file that is open already. -EBUSY: still held after the wait. */
+int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_wait_ms,
+		       const struct zf_report *report);
+
 /*
  * The size that the file was made with, kept beside its contents (where the host's filesystem has
  * extended attributes): what is left of a truncated image does not know that it was one. 0:

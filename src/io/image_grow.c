@@ -146,7 +146,7 @@ static void note_size(const struct zf_image *image, uint64_t size)
 
 /*
  * On a block device the former header could be taken for the image's when that is looked for
- * (struct zf_image_options): so it goes while it is still true. Of a file only the end counts, and
+ * (struct zf_open_options): so it goes while it is still true. Of a file only the end counts, and
  * the noted size; and what stands at the former end is what a failed growth goes back to.
  */
 static int leave_former_end(const struct zf_image *image, uint64_t new_size)

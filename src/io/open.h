@@ -8,20 +8,15 @@
  *
  * Either name of an NVMe disk means the disk: `append` says which path to it is taken, whichever
  * name was given. The two must not be mixed while the disk is in use (the kernel does not see what
- * goes past its block layer), so both are claimed.
+ * goes past its block layer), so both are claimed: each backend locks what it writes to, and the
+ * nvme backend claims the block device too. Here nothing is held.
+ *
+ * Read next: io/disk.h, which finds out what a path leads to.
  */
 #ifndef ZF_IO_OPEN_H
 #define ZF_IO_OPEN_H
 
 #include "io/dev.h"
-
-/* How appends reach a disk. The image backend has one way, and takes any of these for it. */
-enum zf_append_mode {
-	ZF_APPEND_BEST,	    /* native where the disk has it, else emulated: the default */
-	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP where there is none */
-	ZF_APPEND_EMULATED, /* writes at a cached pointer: those that wait are merged */
-	ZF_APPEND_LOCKED,   /* to compare: one write at a time in each zone, as a lock would do it */
-};
 
 struct zf_open_options {
 	bool read_only;	       /* never writes; takes a shared lock */
@@ -46,5 +41,6 @@ int zf_dev_open(const char *path, const struct zf_open_options *options,
 
 /* "best", "native", "emulated", "locked". -EINVAL: none of them. */
 int zf_append_mode_parse(const char *text, enum zf_append_mode *ret_mode);
+const char *zf_append_mode_name(enum zf_append_mode mode);
 
 #endif

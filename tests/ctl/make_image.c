@@ -33,7 +33,7 @@ static int populate(struct zf_dev *dev)
 
 int main(int argc, char **argv)
 {
-	const struct zf_image_options options = {0};
+	const struct zf_open_options options = {0};
 	struct zf_geometry geometry;
 	struct zf_dev *dev;
 	int r;

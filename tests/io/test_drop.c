@@ -32,7 +32,7 @@ static const struct zf_geometry geometry = {
 	.append_limit = 32 * BLOCK,
 	.volatile_cache = true,
 };
-static const struct zf_image_options patient = {.lock_wait_ms = 10000};
+static const struct zf_open_options patient = {.lock_wait_ms = 10000};
 
 static char path[256];
 static struct zf_dev *dev;

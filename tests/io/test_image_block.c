@@ -30,7 +30,7 @@ static const struct zf_geometry geometry = {
 	.append_limit = 32 * BLOCK,
 };
 
-static const struct zf_image_options no_wait = {};
+static const struct zf_open_options no_wait = {};
 static char backing[64], path[64], messages[2048];
 static int loop_fd = -1;
 static struct zf_dev *dev;
@@ -136,6 +136,7 @@ static void creating_refuses_a_device_with_something_on_it(void **state)
 	free(block);
 	assert_int_equal(zf_image_create(path, &geometry, false, &no_wait, &report), -EEXIST);
 	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), -ENODEV);
+	assert_non_null(strstr(messages, "mkfs.zfuse --image"));
 	messages[0] = '\0';
 	assert_int_equal(zf_image_create(path, &geometry, true, &no_wait, &report), 0);
 	assert_int_equal(zf_image_open(path, &no_wait, &report, &dev), 0);
@@ -162,7 +163,7 @@ static void set_size(uint64_t size)
 
 static void reopen_from(uint64_t search_from)
 {
-	const struct zf_image_options options = {.search_from = search_from};
+	const struct zf_open_options options = {.image_search_from = search_from};
 
 	zf_dev_close(dev);
 	dev = NULL;

@@ -44,8 +44,8 @@ static const struct zf_geometry geometry = {
 	.volatile_cache = true,
 };
 
-static const struct zf_image_options no_wait = {}, patient = {.lock_wait_ms = 10000};
-static const struct zf_image_options reading = {.read_only = true};
+static const struct zf_open_options no_wait = {}, patient = {.lock_wait_ms = 10000};
+static const struct zf_open_options reading = {.read_only = true};
 static const char *directory;
 static char path[64], cut_path[64], messages[4096];
 static struct zf_dev *dev;
@@ -242,7 +242,7 @@ ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t len)
 
 /* ---- helpers ---- */
 
-static int open_image(const char *which, const struct zf_image_options *options)
+static int open_image(const char *which, const struct zf_open_options *options)
 {
 	messages[0] = '\0';
 	return zf_image_open(which, options, &report, &dev);

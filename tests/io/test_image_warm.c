@@ -36,7 +36,7 @@ static const struct zf_geometry geometry = {
 	.volatile_cache = true,
 };
 
-static const struct zf_image_options options = {.lock_wait_ms = 10000};
+static const struct zf_open_options options = {.lock_wait_ms = 10000};
 static char path[64];
 static struct zf_dev *dev;
 

@@ -244,6 +244,7 @@ class Result(MkfsTest):
                      "zones        32 of 2 MiB, capacity 1 MiB", "conventional 3",
                      "max open     8 (6 needed)", "max active   9 (6 needed)",
                      "node size    16 KiB", "metadata     1 copy", "superblock   2 zones, 2 MiB",
+                     "written by   image, appends emulated",
                      "reserve      6 zones, 6 MiB",
                      "usable       24 zones, 24 MiB (25165824 bytes)"):
             self.assertIn("  " + line + "\n", out)
@@ -253,7 +254,8 @@ class Result(MkfsTest):
                         "--metadata-copies", "2", "--node-size", "8K", "--format", "json")
         self.assertEqual(json.loads(out), {
             "device": self.path, "dry_run": False, "new_image": True, "replaced": "",
-            "uuid": FSID, "label": 'a"b', "zone_count": 16, "zone_size": 1 << 20,
+            "uuid": FSID, "label": 'a"b', "device_kind": "image", "append": "emulated",
+            "zone_count": 16, "zone_size": 1 << 20,
             "zone_capacity": 1 << 20, "conventional_zones": 0, "max_open": 8, "max_active": 0,
             "active_needed": 7, "node_size": 8192, "metadata_copies": 2, "superblock_zones": 2,
             "reserved_zones": 7, "usable_zones": 7, "usable_bytes": 7 << 20})

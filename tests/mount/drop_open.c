@@ -11,9 +11,9 @@
 #include "io/image.h"
 #include "support/drop_dev.h"
 
-int __real_zf_image_open(const char *path, const struct zf_image_options *options,
+int __real_zf_image_open(const char *path, const struct zf_open_options *options,
 			 const struct zf_report *report, struct zf_dev **ret_dev);
-int __wrap_zf_image_open(const char *path, const struct zf_image_options *options,
+int __wrap_zf_image_open(const char *path, const struct zf_open_options *options,
 			 const struct zf_report *report, struct zf_dev **ret_dev);
 
 static uint64_t number_of(const char *name)
@@ -23,7 +23,7 @@ static uint64_t number_of(const char *name)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-int __wrap_zf_image_open(const char *path, const struct zf_image_options *options,
+int __wrap_zf_image_open(const char *path, const struct zf_open_options *options,
 			 const struct zf_report *report, struct zf_dev **ret_dev)
 {
 	struct zf_dev *image;

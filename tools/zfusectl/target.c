@@ -10,7 +10,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/json.h"
-#include "io/image.h"
+#include "io/open.h"
 #include "superblock/super_format.h"
 
 #define LOCK_WAIT_MS 10000u
@@ -52,16 +52,16 @@ static uint64_t find_zones_end(const char *path)
 	return super.zone_size * super.zone_count;
 }
 
-static int open_image(const struct zf_target *target, const struct zf_report *report,
-		      struct zf_dev **ret_dev)
+static int open_device(const struct zf_target *target, const struct zf_report *report,
+		       struct zf_dev **ret_dev)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = !target->writing,
 		.lock_wait_ms = LOCK_WAIT_MS,
-		.search_from = target->writing ? find_zones_end(target->path) : 0,
+		.image_search_from = target->writing ? find_zones_end(target->path) : 0,
 	};
 
-	return zf_image_open(target->path, &options, report, ret_dev);
+	return zf_dev_open(target->path, &options, report, ret_dev);
 }
 
 /* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it.
@@ -73,9 +73,9 @@ static int choose(struct zf_target *target, const struct stat *st, bool any_file
 		if (target->mounted)
 			return 0;
 	}
-	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) {
-		bool inside = !S_ISBLK(st->st_mode) && has_daemon(target->path);
-		int r = open_image(target, inside ? NULL : target->report, &target->dev);
+	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
+		bool inside = S_ISREG(st->st_mode) && has_daemon(target->path);
+		int r = open_device(target, inside ? NULL : target->report, &target->dev);
 
 		target->mounted = inside && r == -ENODEV;
 		return target->mounted ? 0 : r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a device would be lost. */
+#include "probe.h"
+
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +9,7 @@
 #include <sys/stat.h>
 #include <uuid.h>
 
-#include "io/image.h"
-#include "mkfs.h"
+#include "base/bits.h"
 #include "superblock/ring.h"
 
 /* ---- ours, which libblkid does not know ---- */
@@ -33,14 +33,17 @@ static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
 static int find_written_zones(struct zf_dev *dev, char *found, size_t size)
 {
 	uint32_t zone_count = zf_dev_geometry(dev)->zone_count, written = 0;
+	struct zf_zone_info info[256];
 
-	for (uint32_t zone_no = 0; zone_no < zone_count; zone_no++) {
-		struct zf_zone_info info;
-		int r = zf_dev_report(dev, zone_no, 1, &info);
+	for (uint32_t first = 0; first < zone_count; first += ZF_ARRAY_SIZE(info)) {
+		uint32_t n = (uint32_t)zf_min_u64(zone_count - first, ZF_ARRAY_SIZE(info));
+		int r = zf_dev_report(dev, first, n, info);
 
 		if (r < 0)
 			return r;
-		written += info.type == ZF_ZONE_SEQUENTIAL && info.cond != ZF_ZONE_EMPTY;
+		for (uint32_t i = 0; i < n; i++)
+			written +=
+				info[i].type == ZF_ZONE_SEQUENTIAL && info[i].cond != ZF_ZONE_EMPTY;
 	}
 	if (written == 0)
 		return 0;
@@ -106,7 +109,7 @@ static int probe_signature(const char *path, char *found, size_t size)
 
 /* ---- both ---- */
 
-/* Keeps quiet about a path that is no image: that is an answer here, not an error. */
+/* Keeps quiet about a disk without zones: that is an answer here, not an error. */
 struct last_message {
 	char text[512];
 };
@@ -119,18 +122,19 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 		snprintf(last->text, sizeof(last->text), "%s", message);
 }
 
-static int probe_image(const char *path, const struct zf_report *report, char *found, size_t size)
+static int probe_zones(const struct zf_disk *disk, const struct zf_report *report, char *found,
+		       size_t size)
 {
-	const struct zf_image_options options = {
+	const struct zf_open_options options = {
 		.read_only = true,
-		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
+		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
 	struct last_message last = {""};
 	const struct zf_report kept = {.fn = keep, .arg = &last};
 	struct zf_dev *dev;
 	int r;
 
-	r = zf_image_open(path, &options, &kept, &dev);
+	r = zf_disk_open(disk, &options, &kept, &dev);
 	if (r == -ENODEV || r == -EUCLEAN)
 		return 0;
 	if (r < 0) {
@@ -139,30 +143,44 @@ static int probe_image(const char *path, const struct zf_report *report, char *f
 	}
 	r = probe_zoned(dev, found, size);
 	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR, "%s: its zones cannot be read: %s", path,
+		zf_report(report, ZF_REPORT_ERROR, "%s: its zones cannot be read: %s", disk->path,
 			  strerror(-r));
 	zf_dev_close(dev);
 	return r;
 }
 
-int mkfs_probe(const struct mkfs_args *args, const struct zf_report *report, char *ret_found,
-	       size_t size)
+int zf_probe_disk(const char *path, bool for_image, const struct zf_report *report,
+		  struct zf_disk *ret_disk)
 {
-	const char *path = args->device;
+	struct stat st = {.st_mode = S_IFREG};
+	int r;
+
+	if (stat(path, &st) < 0 && !(errno == ENOENT && for_image)) {
+		r = -errno;
+		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
+		return r;
+	}
+	r = zf_disk_find("", path, &st, report, ret_disk);
+	return r == 0 && for_image ? zf_disk_check_for_image(ret_disk, report) : r;
+}
+
+int zf_probe_contents(const struct zf_disk *disk, bool for_image, const struct zf_report *report,
+		      char *ret_found, size_t size)
+{
 	struct stat st;
 	int r;
 
-	if (stat(path, &st) < 0 && errno == ENOENT && args->image)
+	if (stat(disk->path, &st) < 0 && errno == ENOENT && for_image)
 		return 0;
-	r = probe_image(path, report, ret_found, size);
+	r = probe_zones(disk, report, ret_found, size);
 	if (r != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return r;
-	r = probe_signature(path, ret_found, size);
+	r = probe_signature(disk->path, ret_found, size);
 	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", path,
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", disk->path,
 			  strerror(-r));
 	/* A new image takes the file as a whole. */
-	if (r == 0 && args->image && S_ISREG(st.st_mode)) {
+	if (r == 0 && for_image && S_ISREG(st.st_mode)) {
 		snprintf(ret_found, size, "%" PRIu64 " bytes", (uint64_t)st.st_size);
 		r = 1;
 	}

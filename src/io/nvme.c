@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/nvme.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/nvme_device.h"
+#include "io/zone_rules.h"
+
+static const char *const op_names[ZF_IO_OP_COUNT] = {
+	[ZF_IO_READ] = "read",	   [ZF_IO_WRITE] = "write", [ZF_IO_APPEND] = "append",
+	[ZF_IO_ZEROES] = "zeroes", [ZF_IO_RESET] = "reset", [ZF_IO_FINISH] = "finish",
+	[ZF_IO_FLUSH] = "flush",
+};
+
+void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *piece, int status)
+{
+	const char *name = status > 0 ? zf_nvme_status_name(status) : strerror(-status);
+	char code[32] = "";
+
+	if (status > 0)
+		snprintf(code, sizeof(code), " (NVMe status 0x%x)", (unsigned int)status);
+	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
+		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s%s",
+		  nvme->dev.path, op_names[piece->op], piece->len, piece->addr,
+		  piece->addr / nvme->dev.geometry.zone_size, name ? name : "failed", code);
+}
+
+/* ---- struct zf_dev_ops ---- */
+
+static int nvme_report(struct zf_dev *dev, uint32_t first, uint32_t count,
+		       struct zf_zone_info *zones)
+{
+	struct zf_nvme *nvme = zf_nvme_of(dev);
+
+	return zf_nvme_report_zones(nvme->claim.char_fd, dev->path, nvme->nsid, &nvme->drive, first,
+				    count, &dev->report, zones);
+}
+
+static int nvme_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	return -EOPNOTSUPP;
+}
+
+static void nvme_free(struct zf_nvme *nvme)
+{
+	zf_mutex_deinit(&nvme->lock);
+	zf_nvme_unclaim(&nvme->claim);
+	zf_dev_deinit(&nvme->dev);
+	free(nvme);
+}
+
+static void nvme_close(struct zf_dev *dev)
+{
+	struct zf_nvme *nvme = zf_nvme_of(dev);
+
+	io_uring_queue_exit(&nvme->ring);
+	nvme_free(nvme);
+}
+
+static const struct zf_dev_ops nvme_ops = {
+	.kind = "nvme",
+	.submit = zf_nvme_submit,
+	.poll = zf_nvme_poll,
+	.wake = zf_nvme_wake,
+	.run = zf_nvme_run,
+	.read = zf_nvme_read,
+	.report = nvme_report,
+	.raise_pointer = nvme_raise_pointer,
+	.close = nvme_close,
+};
+
+/* ---- opening ---- */
+
+/* Owns the claim from here on, whatever happens. */
+static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid,
+		    const struct zf_nvme_drive *drive, const struct zf_report *report,
+		    struct zf_dev **ret_dev)
+{
+	struct zf_nvme *nvme = calloc(1, sizeof(*nvme));
+	int r = -ENOMEM;
+
+	if (nvme)
+		r = zf_dev_init(&nvme->dev, &nvme_ops, path, &drive->geometry, report);
+	if (r < 0) {
+		free(nvme);
+		zf_nvme_unclaim(claim);
+		return r;
+	}
+	zf_mutex_init(&nvme->lock, ZF_RANK_DEV);
+	nvme->claim = *claim;
+	nvme->nsid = nsid;
+	nvme->drive = *drive;
+	zf_nvme_queue_init(&nvme->queue, &nvme->drive);
+	r = zf_nvme_ring_init(nvme, report);
+	if (r < 0) {
+		nvme_free(nvme);
+		return r;
+	}
+	*ret_dev = &nvme->dev;
+	return 0;
+}
+
+int zf_nvme_open(const char *path, const struct zf_open_options *options,
+		 const struct zf_report *report, struct zf_dev **ret_dev)
+{
+	struct zf_nvme_claim claim;
+	struct zf_nvme_drive drive;
+	uint32_t nsid;
+	int r;
+
+	r = zf_nvme_claim(path, options, report, &claim);
+	if (r < 0)
+		return r;
+	r = zf_nvme_identify(claim.char_fd, path, claim.block_name, report, &nsid, &drive);
+	if (r == 0)
+		r = zf_geometry_check(&drive.geometry, report);
+	if (r < 0) {
+		zf_nvme_unclaim(&claim);
+		return r;
+	}
+	return nvme_new(path, &claim, nsid, &drive, report, ret_dev);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/nvme_claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "io/image_file.h"
+#include "io/nvme_name.h"
+
+static int fail(const struct zf_report *report, const char *path, int error, const char *what)
+{
+	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what, strerror(-error));
+	return error;
+}
+
+static int not_nvme(const struct zf_report *report, const char *path)
+{
+	zf_report(report, ZF_REPORT_ERROR,
+		  "%s: not the character device of an NVMe namespace (/dev/ng0n1 is one)", path);
+	return -ENODEV;
+}
+
+/* The block device's path, beside the one that `path` leads to. */
+static int find_block_path(const char *path, const struct zf_report *report, char *buf, size_t size)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(path, real) || stat(real, &st) < 0)
+		return fail(report, path, -errno, "cannot be found");
+	if (!S_ISCHR(st.st_mode) || zf_nvme_block_name(real, buf, size) < 0)
+		return not_nvme(report, path);
+	return 0;
+}
+
+/* The kernel hides block devices that its block layer cannot serve. */
+static bool is_hidden(const char *block_name)
+{
+	char path[PATH_MAX];
+	int hidden = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/hidden", block_name);
+	file = fopen(path, "re");
+	if (!file)
+		return access("/sys/block", F_OK) == 0;
+	if (fscanf(file, "%d", &hidden) != 1)
+		hidden = 0;
+	fclose(file);
+	return hidden != 0;
+}
+
+static enum zf_image_file_mode mode_of(const struct zf_open_options *options)
+{
+	if (options->read_only)
+		return ZF_IMAGE_FILE_READ;
+	return options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED : ZF_IMAGE_FILE_WRITE;
+}
+
+/* First the block device: whoever uses either path holds that one. */
+static int claim_block(const char *block_path, const struct zf_open_options *options,
+		       const struct zf_report *report, struct zf_nvme_claim *claim)
+{
+	struct zf_image_file file;
+	int r;
+
+	if (is_hidden(claim->block_name))
+		return 0;
+	r = zf_image_file_open(block_path, mode_of(options), false, options->lock_wait_ms, report,
+			       &file);
+	if (r == 0)
+		claim->block_fd = file.fd;
+	return r;
+}
+
+int zf_nvme_claim(const char *path, const struct zf_open_options *options,
+		  const struct zf_report *report, struct zf_nvme_claim *ret_claim)
+{
+	struct zf_nvme_claim claim = {.char_fd = -1, .block_fd = -1};
+	char block_path[PATH_MAX];
+	_zf_close_ int fd = -1;
+	int r;
+
+	r = find_block_path(path, report, block_path, sizeof(block_path));
+	if (r < 0)
+		return r;
+	snprintf(claim.block_name, sizeof(claim.block_name), "%s", strrchr(block_path, '/') + 1);
+	fd = open(path, (options->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+	if (fd < 0)
+		return fail(report, path, -errno, "cannot be opened (docs/devices.md: access)");
+	r = claim_block(block_path, options, report, &claim);
+	if (r == 0)
+		r = zf_image_file_lock(fd, path, !options->read_only, options->lock_wait_ms,
+				       report);
+	if (r < 0) {
+		zf_nvme_unclaim(&claim);
+		return r;
+	}
+	claim.char_fd = zf_steal_fd(&fd);
+	*ret_claim = claim;
+	return 0;
+}
+
+void zf_nvme_unclaim(struct zf_nvme_claim *claim)
+{
+	if (claim->char_fd >= 0)
+		close(claim->char_fd);
+	if (claim->block_fd >= 0)
+		close(claim->block_fd);
+	claim->char_fd = claim->block_fd = -1;
+}

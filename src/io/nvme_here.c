@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests carried out on the calling thread, one ioctl(2) a command: no ring, nobody else to wake.
+ * Not writes at the pointer, which have an order among those of other threads.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "io/nvme_device.h"
+
+/* The ioctl's struct is that of io_uring and a result behind it. */
+_Static_assert(offsetof(struct nvme_passthru_cmd64, result) == sizeof(struct nvme_uring_cmd),
+	       "one begins with the other");
+
+/* Returns a status, see zf_nvme_error(). */
+static int send_command(const struct zf_nvme *nvme, const struct zf_nvme_piece *piece,
+			uint64_t *ret_result)
+{
+	struct nvme_passthru_cmd64 passthrough = {};
+	struct nvme_uring_cmd cmd;
+	int r;
+
+	zf_nvme_encode(nvme->nsid, piece, &cmd);
+	memcpy(&passthrough, &cmd, sizeof(cmd));
+	r = ioctl(nvme->claim.char_fd,
+		  zf_nvme_is_vectored(piece) ? NVME_IOCTL_IO64_CMD_VEC : NVME_IOCTL_IO64_CMD,
+		  &passthrough);
+	*ret_result = passthrough.result;
+	return r < 0 ? -errno : r;
+}
+
+static int carry_out(struct zf_nvme *nvme, struct zf_io *io)
+{
+	struct zf_nvme_command command;
+	uint64_t lba = 0;
+	int status = 0, r;
+
+	zf_nvme_piece_begin(&nvme->drive, &command, io);
+	r = command.refused;
+	if (r == 0) {
+		do {
+			status = send_command(nvme, &command.piece, &lba);
+			r = zf_nvme_piece_step(&nvme->drive, &command, status, lba);
+		} while (r > 0);
+		if (r < 0)
+			zf_nvme_report_failure(nvme, &command.piece, status);
+	}
+	zf_nvme_piece_end(&command);
+	return r;
+}
+
+int zf_nvme_run(struct zf_dev *dev, struct zf_io *io)
+{
+	if (io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES)
+		return 1;
+	return carry_out(zf_nvme_of(dev), io);
+}
+
+int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
+{
+	struct zf_io io = {.op = ZF_IO_READ, .addr = addr, .iov = iov, .iovcnt = iovcnt};
+
+	for (unsigned int i = 0; i < iovcnt; i++)
+		io.len += iov[i].iov_len;
+	return carry_out(zf_nvme_of(dev), &io);
+}

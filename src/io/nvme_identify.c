@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* What is asked of the drive and of the kernel: at open, and zone reports at any time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "io/nvme_device.h"
+
+/* Of one report: 1023 zones. */
+#define REPORT_SIZE ((uint64_t)64 * 1024)
+
+/* Of Linux's driver, which has taken so many in every version. */
+#define SEGMENTS_DEFAULT 127
+
+/* libnvme gives a status, or -1 and errno. */
+static int status_of(int r)
+{
+	return r < 0 ? -errno : r;
+}
+
+static int failed(const char *path, const char *what, int status, const struct zf_report *report)
+{
+	const char *name = status > 0 ? zf_nvme_status_name(status) : strerror(-status);
+
+	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s (NVMe status 0x%x)", path, what,
+		  name ? name : "failed", status > 0 ? (unsigned int)status : 0);
+	return zf_nvme_error(status);
+}
+
+/* ---- the kernel ---- */
+
+static uint64_t queue_limit(const char *block_name, const char *attribute, uint64_t otherwise)
+{
+	char path[PATH_MAX];
+	uint64_t value;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s", block_name, attribute);
+	file = fopen(path, "re");
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%" SCNu64, &value) != 1)
+		value = otherwise;
+	fclose(file);
+	return value;
+}
+
+static void ask_kernel(const char *block_name, struct zf_nvme_kernel_limits *ret_limits)
+{
+	uint64_t kilobytes = queue_limit(block_name, "max_hw_sectors_kb", UINT32_MAX);
+	uint64_t append = queue_limit(block_name, "zone_append_max_bytes", 0);
+
+	*ret_limits = (struct zf_nvme_kernel_limits){
+		.transfer = kilobytes * 1024,
+		.append = append ? append : UINT64_MAX,
+		.zeroes = queue_limit(block_name, "write_zeroes_max_bytes", 0),
+		.segments = queue_limit(block_name, "max_segments", SEGMENTS_DEFAULT),
+	};
+}
+
+/* ---- the drive ---- */
+
+static int check_zoned(int fd, const char *path, uint32_t nsid, const struct zf_report *report)
+{
+	_zf_free_ void *descriptors = calloc(1, NVME_IDENTIFY_DATA_SIZE);
+	int status;
+
+	if (!descriptors)
+		return -ENOMEM;
+	status = status_of(nvme_identify_ns_descs(fd, nsid, descriptors));
+	if (status != 0)
+		return failed(path, "Identify (descriptors)", status, report);
+	if (zf_nvme_is_zoned(descriptors))
+		return 0;
+	zf_report(report, ZF_REPORT_ERROR, "%s: not a zoned namespace", path);
+	return -EOPNOTSUPP;
+}
+
+static int ask_drive(int fd, const char *path, uint32_t nsid, const struct zf_report *report,
+		     struct zf_nvme_identity *identity)
+{
+	int status = status_of(nvme_identify_ctrl(fd, &identity->ctrl));
+
+	if (status != 0)
+		return failed(path, "Identify (controller)", status, report);
+	status = status_of(nvme_identify_ns(fd, nsid, &identity->ns));
+	if (status != 0)
+		return failed(path, "Identify (namespace)", status, report);
+	status = status_of(nvme_zns_identify_ctrl(fd, &identity->zns_ctrl));
+	if (status != 0)
+		return failed(path, "Identify (controller of zoned namespaces)", status, report);
+	status = status_of(nvme_zns_identify_ns(fd, nsid, &identity->zns_ns));
+	if (status != 0)
+		return failed(path, "Identify (zoned namespace)", status, report);
+	return 0;
+}
+
+/* ---- zones ---- */
+
+/* Everything above relies on these, so a drive that lies must not get past here. */
+static bool is_sound(const struct zf_zone_info *info, const struct zf_geometry *geometry,
+		     uint32_t zone_no)
+{
+	return info->start == zone_no * geometry->zone_size && info->capacity > 0 &&
+	       info->capacity <= geometry->zone_size && info->wp >= info->start &&
+	       info->wp <= info->start + info->capacity;
+}
+
+/* Of zones from zone_no on, as many as are in `report_data`, at most `count`. Returns how many. */
+static int take_zones(const struct nvme_zone_report *data, uint32_t room, const char *path,
+		      const struct zf_geometry *geometry, uint32_t zone_no, uint32_t count,
+		      const struct zf_report *report, struct zf_zone_info *zones)
+{
+	uint64_t n = zf_min_u64(le64toh(data->nr_zones), zf_min_u64(room, count));
+
+	for (uint32_t i = 0; i < n; i++) {
+		zf_nvme_zone_info(&data->entries[i], &zones[i]);
+		if (!is_sound(&zones[i], geometry, zone_no + i)) {
+			zf_report(report, ZF_REPORT_ERROR,
+				  "%s: the drive reports zone %" PRIu32 " at %" PRIu64
+				  " with capacity %" PRIu64 " and pointer %" PRIu64,
+				  path, zone_no + i, zones[i].start, zones[i].capacity,
+				  zones[i].wp);
+			return -EIO;
+		}
+	}
+	if (n == 0) {
+		zf_report(report, ZF_REPORT_ERROR, "%s: the drive reports no zone %" PRIu32, path,
+			  zone_no);
+		return -EIO;
+	}
+	return (int)n;
+}
+
+int zf_nvme_report_zones(int fd, const char *path, uint32_t nsid, const struct zf_nvme_drive *drive,
+			 uint32_t first, uint32_t count, const struct zf_report *report,
+			 struct zf_zone_info *zones)
+{
+	const struct zf_geometry *geometry = &drive->geometry;
+	uint64_t wanted = sizeof(struct nvme_zone_report) + count * sizeof(struct nvme_zns_desc);
+	uint64_t size = zf_min_u64(zf_align_up(wanted, ZF_BLOCK_SIZE),
+				   zf_min_u64(REPORT_SIZE, drive->transfer_max));
+	uint32_t room =
+		(uint32_t)((size - sizeof(struct nvme_zone_report)) / sizeof(struct nvme_zns_desc));
+	_zf_free_ struct nvme_zone_report *data = aligned_alloc(ZF_BLOCK_SIZE, size);
+
+	if (!data)
+		return -ENOMEM;
+	while (count > 0) {
+		uint64_t lba = first * (geometry->zone_size >> ZF_BLOCK_SHIFT);
+		int r = status_of(nvme_zns_report_zones(fd, nsid, lba, NVME_ZNS_ZRAS_REPORT_ALL,
+							false, true, (uint32_t)size, data,
+							NVME_DEFAULT_IOCTL_TIMEOUT, NULL));
+
+		if (r != 0)
+			return failed(path, "zone report", r, report);
+		r = take_zones(data, room, path, geometry, first, count, report, zones);
+		if (r < 0)
+			return r;
+		first += (uint32_t)r;
+		zones += r;
+		count -= (uint32_t)r;
+	}
+	return 0;
+}
+
+/* A zone's capacity is its own; the geometry names the largest. */
+static int find_capacity(int fd, const char *path, uint32_t nsid, const struct zf_report *report,
+			 struct zf_nvme_drive *drive)
+{
+	uint32_t count = drive->geometry.zone_count;
+	_zf_free_ struct zf_zone_info *zones = calloc(count, sizeof(*zones));
+	int r;
+
+	if (!zones)
+		return -ENOMEM;
+	r = zf_nvme_report_zones(fd, path, nsid, drive, 0, count, report, zones);
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		drive->geometry.zone_capacity =
+			zf_max_u64(drive->geometry.zone_capacity, zones[i].capacity);
+	return r;
+}
+
+/* ---- all ---- */
+
+int zf_nvme_identify(int fd, const char *path, const char *block_name,
+		     const struct zf_report *report, uint32_t *ret_nsid,
+		     struct zf_nvme_drive *ret_drive)
+{
+	_zf_free_ struct zf_nvme_identity *identity = calloc(1, sizeof(*identity));
+	struct zf_nvme_drive drive;
+	uint32_t nsid;
+	int r;
+
+	if (!identity)
+		return -ENOMEM;
+	r = status_of(nvme_get_nsid(fd, &nsid));
+	if (r != 0)
+		return failed(path, "not an NVMe namespace", r, report);
+	r = check_zoned(fd, path, nsid, report);
+	if (r == 0)
+		r = ask_drive(fd, path, nsid, report, identity);
+	if (r < 0)
+		return r;
+	ask_kernel(block_name, &identity->kernel);
+	r = zf_nvme_describe(identity, path, report, &drive);
+	if (r == 0)
+		r = find_capacity(fd, path, nsid, report, &drive);
+	if (r < 0)
+		return r;
+	*ret_nsid = nsid;
+	*ret_drive = drive;
+	return 0;
+}

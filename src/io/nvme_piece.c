@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* One request, in pieces that the drive takes: see nvme_queue.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "io/iov.h"
+#include "io/nvme_queue.h"
+#include "io/zone_rules.h"
+
+/* What stands for zeroes where the drive has no command for them. */
+static _Alignas(ZF_BLOCK_SIZE) uint8_t zero_bytes[64 * 1024];
+
+/* ---- what is refused before it is sent ---- */
+
+static int check_data(const struct zf_io *io)
+{
+	if (io->len == 0 || !zf_is_aligned(io->addr | io->len, ZF_BLOCK_SIZE))
+		return -EINVAL;
+	if (io->op == ZF_IO_ZEROES)
+		return 0;
+	return zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
+}
+
+/* The drive knows each zone's own capacity. Whole requests are held to the largest. */
+static int check(const struct zf_geometry *geometry, const struct zf_io *io)
+{
+	uint64_t size = geometry->zone_size * geometry->zone_count;
+	uint64_t offset = io->addr % geometry->zone_size;
+	int r;
+
+	if (io->op == ZF_IO_FLUSH)
+		return 0;
+	if (io->addr >= size || io->len > size - io->addr)
+		return -EINVAL;
+	if (io->op == ZF_IO_RESET || io->op == ZF_IO_FINISH)
+		return offset == 0 ? 0 : -EINVAL;
+	r = check_data(io);
+	if (r < 0 || io->op == ZF_IO_READ)
+		return r;
+	if (io->op == ZF_IO_APPEND && (offset != 0 || io->len > geometry->append_limit))
+		return -EINVAL;
+	return offset + io->len > geometry->zone_capacity ? -ENOSPC : 0;
+}
+
+/* ---- pieces ---- */
+
+static uint64_t piece_len(const struct zf_nvme_drive *drive, const struct zf_io *io, uint64_t done)
+{
+	uint64_t left = io->len - done, zone_size = drive->geometry.zone_size;
+
+	switch (io->op) {
+	case ZF_IO_READ: /* over a zone's end, not every drive reads */
+		left = zf_min_u64(left, zone_size - (io->addr + done) % zone_size);
+		return zf_min_u64(left, drive->transfer_max);
+	case ZF_IO_WRITE:
+		return zf_min_u64(left, drive->transfer_max);
+	case ZF_IO_ZEROES:
+		if (drive->zeroes_max > 0)
+			return zf_min_u64(left, drive->zeroes_max);
+		left = zf_min_u64(left, sizeof(zero_bytes));
+		return zf_min_u64(left, drive->transfer_max);
+	default:
+		return left;
+	}
+}
+
+static int set_data(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
+{
+	struct zf_nvme_piece *piece = &command->piece;
+	const struct zf_io *io = command->io;
+
+	if (io->op == ZF_IO_ZEROES) {
+		if (drive->zeroes_max > 0)
+			return 0;
+		piece->op = ZF_IO_WRITE;
+		command->zeroes = (struct iovec){zero_bytes, piece->len};
+		piece->iov = &command->zeroes;
+		piece->iovcnt = 1;
+		return 0;
+	}
+	if (piece->len == io->len) {
+		piece->iov = io->iov;
+		piece->iovcnt = io->iovcnt;
+		return 0;
+	}
+	if (!command->part)
+		command->part = calloc(io->iovcnt, sizeof(*command->part));
+	if (!command->part)
+		return -ENOMEM;
+	piece->iov = command->part;
+	piece->iovcnt = zf_iov_slice(io->iov, command->done, piece->len, command->part);
+	return 0;
+}
+
+static int set_piece(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
+{
+	const struct zf_io *io = command->io;
+
+	command->tries = 0;
+	command->piece = (struct zf_nvme_piece){
+		.op = io->op,
+		.fua = io->fua,
+		.addr = io->addr + command->done,
+		.len = piece_len(drive, io, command->done),
+	};
+	return command->piece.len > 0 ? set_data(drive, command) : 0;
+}
+
+void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
+			 struct zf_io *io)
+{
+	command->io = io;
+	command->done = 0;
+	command->part = NULL;
+	command->refused = check(&drive->geometry, io);
+	if (command->refused == 0)
+		command->refused = set_piece(drive, command);
+}
+
+int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
+		       int status, uint64_t lba)
+{
+	struct zf_io *io = command->io;
+	int r;
+
+	if (command->refused < 0)
+		return command->refused;
+	if (zf_nvme_is_to_be_repeated(status))
+		return 1;
+	if (io->op == ZF_IO_READ && zf_nvme_may_pass(status) &&
+	    ++command->tries < ZF_NVME_READS_MAX)
+		return 1;
+	if (status != 0)
+		return zf_nvme_error(status);
+	if (io->op == ZF_IO_APPEND)
+		io->addr = lba << ZF_BLOCK_SHIFT;
+	command->done += command->piece.len;
+	if (command->done == io->len)
+		return 0;
+	r = set_piece(drive, command);
+	return r < 0 ? r : 1;
+}
+
+void zf_nvme_piece_end(struct zf_nvme_command *command)
+{
+	free(command->part);
+	command->part = NULL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* A zoned block device: what the files of the zbd backend share. Life: zbd.c. */
+#ifndef ZF_IO_ZBD_DEVICE_H
+#define ZF_IO_ZBD_DEVICE_H
+
+#include <liburing.h>
+
+#include "base/bits.h"
+#include "io/append_queue.h"
+#include "io/dev_ops.h"
+#include "io/zbd_geometry.h"
+
+#define ZF_ZBD_IN_FLIGHT_MAX 256
+/* One for every command and every write at a pointer, and the no-op that wakes the poller. */
+#define ZF_ZBD_RING_ENTRIES 512
+
+/* Reads, flushes, and what changes conventional zones. Writes at pointers are the queue's. */
+struct zf_zbd_command {
+	struct zf_io *io;
+	uint64_t done;	    /* bytes so far */
+	struct iovec *rest; /* what a short transfer has left, else NULL */
+	unsigned int rest_count;
+	struct zf_zbd_command *next_free;
+};
+
+/* What takes an ioctl, and so a thread of its own. */
+struct zf_zbd_job {
+	struct zf_io *io; /* RESET or FINISH; NULL: a report for the queue */
+	uint32_t zone_no;
+	STAILQ_ENTRY(zf_zbd_job) link;
+};
+
+STAILQ_HEAD(zf_zbd_jobs, zf_zbd_job);
+
+struct zf_zbd {
+	struct zf_dev dev;
+	int fd;	     /* for data, and locked */
+	int zone_fd; /* libzbd's, for zones */
+	bool read_only;
+	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
+
+	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
+	struct io_uring ring;
+	struct zf_append_queue *queue; /* NULL if read-only */
+	struct zf_zbd_command commands[ZF_ZBD_IN_FLIGHT_MAX];
+	struct zf_zbd_command *free_commands;
+	struct zf_io *waiting, **waiting_tail; /* for a command */
+	struct zf_io *done, **done_tail;       /* answered, and still to be handed back */
+	bool waking;			       /* a no-op is on its way to the poller */
+	bool unmapping_refused;		       /* by the kernel */
+
+	/* What opening has found out, until the first change: mounting asks for all of it. */
+	struct zf_zone_info *first_report;
+
+	/* zbd_zones.c */
+	pthread_t thread;
+	bool started, stopping;
+	struct zf_cond wanted;
+	struct zf_zbd_job job_pool[ZF_APPEND_ZONES];
+	struct zf_zbd_jobs jobs, free_jobs;
+};
+
+static inline struct zf_zbd *zf_zbd_of(struct zf_dev *dev)
+{
+	return ZF_CONTAINER_OF(dev, struct zf_zbd, dev);
+}
+
+static inline uint32_t zf_zbd_zone_of(const struct zf_zbd *zbd, const struct zf_io *io)
+{
+	return (uint32_t)(io->addr / zbd->dev.geometry.zone_size);
+}
+
+/* Makes an error of the kernel one of those that dev.h names, and says what it was. */
+int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error);
+
+/* ---- zbd_ring.c ---- */
+
+void zf_zbd_init_commands(struct zf_zbd *zbd);
+/* Submits what has been prepared; answers wake the poller, unless it is he who calls. */
+void zf_zbd_push_locked(struct zf_zbd *zbd);
+void zf_zbd_wake_locked(struct zf_zbd *zbd);
+void zf_zbd_answer_locked(struct zf_zbd *zbd, struct zf_io *io, int result);
+
+/* struct zf_append_queue_ops */
+void zf_zbd_write_locked(void *arg, struct zf_zone_write *write);
+
+/* struct zf_dev_ops */
+void zf_zbd_submit(struct zf_dev *dev, struct zf_io *io);
+void zf_zbd_poll(struct zf_dev *dev, bool wait);
+void zf_zbd_wake(struct zf_dev *dev);
+int zf_zbd_run(struct zf_dev *dev, struct zf_io *io);
+int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+
+/* ---- zbd_resync.c ---- */
+
+/*
+ * After a write that failed, nothing of the zone being in flight: has the kernel take the disk's
+ * pointer for its own, with the next report. Waits.
+ */
+void zf_zbd_resync(struct zf_zbd *zbd, const struct zf_zone_info *info);
+
+/* ---- zbd_zones.c: a thread for what takes an ioctl ---- */
+
+void zf_zbd_zones_init(struct zf_zbd *zbd);
+int zf_zbd_zones_start(struct zf_zbd *zbd);
+void zf_zbd_zones_stop(struct zf_zbd *zbd); /* nothing in flight; whether started or not */
+
+/* struct zf_append_queue_ops */
+void zf_zbd_report_locked(void *arg, uint32_t zone_no);
+void zf_zbd_manage_locked(void *arg, struct zf_io *io);
+
+/* struct zf_dev_ops. Any thread. */
+int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_zone_info *zones);
+
+#endif

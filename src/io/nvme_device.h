@@ -19,6 +19,8 @@ struct zf_nvme {
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and the queue */
 	struct io_uring ring;
 	struct zf_nvme_queue queue;
+	struct zf_nvme_command *ready, **ready_tail; /* for the device's thread to send */
+	bool poller_sleeps;			     /* and nobody has woken it yet */
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "io/nvme_command.h"
@@ -150,19 +151,18 @@ void zf_nvme_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *re
 	*ret_info = info;
 }
 
+/* Each as long as it says, so that none need be aligned. */
 bool zf_nvme_is_zoned(const void *descriptors)
 {
 	const uint8_t *bytes = descriptors;
-	size_t at = 0;
+	struct nvme_ns_id_desc desc;
 
-	while (at + sizeof(struct nvme_ns_id_desc) < DESCRIPTORS_SIZE) {
-		const struct nvme_ns_id_desc *desc = (const void *)(bytes + at);
-
-		if (desc->nidl == 0)
+	for (size_t at = 0; at + sizeof(desc) < DESCRIPTORS_SIZE; at += sizeof(desc) + desc.nidl) {
+		memcpy(&desc, bytes + at, sizeof(desc));
+		if (desc.nidl == 0)
 			return false;
-		if (desc->nidt == NVME_NIDT_CSI)
-			return desc->nid[0] == NVME_CSI_ZNS;
-		at += sizeof(*desc) + desc->nidl;
+		if (desc.nidt == NVME_NIDT_CSI)
+			return bytes[at + sizeof(desc)] == NVME_CSI_ZNS;
 	}
 	return false;
 }

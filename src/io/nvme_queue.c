@@ -87,8 +87,8 @@ static struct zf_nvme_command *start(struct zf_nvme_queue *queue, struct zf_io *
 
 struct zf_nvme_command *zf_nvme_queue_add(struct zf_nvme_queue *queue, struct zf_io *io)
 {
-	/* Nobody overtakes those who wait: among them may be writes to the same zone. */
-	if (queue->free && !queue->waiting)
+	/* While one is free, nobody waits for one. */
+	if (queue->free)
 		return start(queue, io);
 	push(&queue->waiting_tail, io);
 	return NULL;

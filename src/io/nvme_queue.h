@@ -32,8 +32,9 @@
 
 struct zf_nvme_command {
 	struct zf_io *io;
-	struct zf_nvme_piece piece; /* under way, or to be sent */
-	int refused;		    /* 0; or the request's result: nothing is to be sent */
+	struct zf_nvme_piece piece;	    /* under way, or to be sent */
+	int refused;			    /* 0; or the request's result: nothing is to be sent */
+	struct zf_nvme_command *next_ready; /* the ring's, until it is sent */
 
 	/* Private to the queue. */
 	uint64_t done; /* bytes, by earlier pieces */

@@ -3,8 +3,12 @@
  * Commands travel by io_uring command passthrough: entries of 128 bytes hold the command, and
  * completions of 32 bytes what it gives back, the address where an append has landed.
  *
- * Any thread submits (under the lock); one at a time reaps (under the framework's poll lock). What
- * was refused travels as a no-op, so that it comes back the same way as everything else.
+ * The kernel finishes a command on the thread that has sent it, whatever that is doing, and only
+ * then is there a completion to be reaped. So, if the device has a thread, that one sends
+ * everything, and many commands at a time: others leave theirs in a list, and wake it if it sleeps.
+ * Without such a thread whoever submits sends.
+ *
+ * What was refused travels as a no-op, so that it comes back the same way as everything else.
  */
 #include <assert.h>
 #include <sched.h>
@@ -57,6 +61,30 @@ static void launch_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 	zf_nvme_encode(nvme->nsid, &command->piece, (struct nvme_uring_cmd *)(void *)sqe->cmd);
 }
 
+static void wake_locked(struct zf_nvme *nvme)
+{
+	nvme->poller_sleeps = false;
+	get_sqe_locked(nvme, NULL)->opcode = IORING_OP_NOP;
+	push_locked(nvme);
+}
+
+static void hand_over_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
+{
+	command->next_ready = NULL;
+	*nvme->ready_tail = command;
+	nvme->ready_tail = &command->next_ready;
+	if (nvme->poller_sleeps)
+		wake_locked(nvme);
+}
+
+static void send_ready_locked(struct zf_nvme *nvme)
+{
+	for (; nvme->ready; nvme->ready = nvme->ready->next_ready)
+		launch_locked(nvme, nvme->ready);
+	nvme->ready_tail = &nvme->ready;
+	push_locked(nvme);
+}
+
 void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
@@ -64,7 +92,9 @@ void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io)
 
 	zf_mutex_lock(&nvme->lock);
 	command = zf_nvme_queue_add(&nvme->queue, io);
-	if (command) {
+	if (command && dev->threaded) {
+		hand_over_locked(nvme, command);
+	} else if (command) {
 		launch_locked(nvme, command);
 		push_locked(nvme);
 	}
@@ -108,7 +138,8 @@ static bool reap(struct zf_nvme *nvme)
 			woken = true;
 	}
 	io_uring_cq_advance(&nvme->ring, n);
-	push_locked(nvme);
+	nvme->poller_sleeps = false;
+	send_ready_locked(nvme);
 	zf_mutex_unlock(&nvme->lock);
 	return woken || nvme->dev.finished;
 }
@@ -118,8 +149,15 @@ void zf_nvme_poll(struct zf_dev *dev, bool wait)
 	struct zf_nvme *nvme = zf_nvme_of(dev);
 	struct io_uring_cqe *cqe;
 
-	while (!reap(nvme) && wait)
+	while (!reap(nvme)) {
+		zf_mutex_lock(&nvme->lock);
+		send_ready_locked(nvme);
+		nvme->poller_sleeps = wait;
+		zf_mutex_unlock(&nvme->lock);
+		if (!wait)
+			return;
 		io_uring_wait_cqe(&nvme->ring, &cqe);
+	}
 }
 
 void zf_nvme_wake(struct zf_dev *dev)
@@ -127,8 +165,7 @@ void zf_nvme_wake(struct zf_dev *dev)
 	struct zf_nvme *nvme = zf_nvme_of(dev);
 
 	zf_mutex_lock(&nvme->lock);
-	get_sqe_locked(nvme, NULL)->opcode = IORING_OP_NOP;
-	push_locked(nvme);
+	wake_locked(nvme);
 	zf_mutex_unlock(&nvme->lock);
 }
 
@@ -137,6 +174,7 @@ int zf_nvme_ring_init(struct zf_nvme *nvme, const struct zf_report *report)
 	int r = io_uring_queue_init(RING_ENTRIES, &nvme->ring,
 				    IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 
+	nvme->ready_tail = &nvme->ready;
 	if (r == -EINVAL)
 		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: this kernel has no NVMe commands over io_uring (Linux 5.19): choose "

@@ -167,7 +167,7 @@ static void a_flush_is_nothing_but_its_namespace(void **state)
 	is_encoded_as(&piece, &(uint8_t[72]){[4] = NSID});
 }
 
-/* As they come from the kernel: with the bits "do not retry", "more", and neither. */
+/* As they come from the kernel, with and without the bits "do not retry", "more", "delay". */
 static void statuses_become_the_errors_of_the_interface(void **state)
 {
 	static const struct {
@@ -177,6 +177,7 @@ static void statuses_become_the_errors_of_the_interface(void **state)
 		{0x4002, -EINVAL, "invalid field in command"},
 		{0x41b8, -ENOSPC, "zone boundary error"},
 		{0x41b9, -ENOSPC, "zone is full"},
+		{0x19b9, -ENOSPC, "zone is full"}, /* after a delay */
 		{0x61ba, -EROFS, "zone is read-only"},
 		{0x01bb, -ENXIO, "zone is offline"},
 		{0x41bc, -EIO, "not at the zone's write pointer"},

@@ -255,6 +255,7 @@ static void a_zoned_namespace_is_told_by_its_command_set(void **state)
 	assert_true(zf_nvme_is_zoned(list));
 	list[16] = 0;
 	assert_false(zf_nvme_is_zoned(list));
+	list[16] = 2;
 	list[13] = 0; /* the list ends before it */
 	assert_false(zf_nvme_is_zoned(list));
 	/* A list without an end, all of it of a type that nobody knows. */

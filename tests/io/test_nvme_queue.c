@@ -380,30 +380,31 @@ static void appends_to_one_zone_are_sent_at_once(void **state)
 	free(buf);
 }
 
-/* One more than there are commands, and then two writes that must not overtake it. */
+/* Of reads one more than there are commands; then three writes in one zone, and a read. */
 static void who_finds_no_command_waits_in_line(void **state)
 {
-	enum { N = ZF_NVME_IN_FLIGHT_MAX + 4 };
+	enum { READS = ZF_NVME_IN_FLIGHT_MAX + 1, N = READS + 4 };
 	uint8_t *buf = blocks_new(BLOCK, 1);
 	struct iovec iov = {buf, BLOCK};
 	struct zf_io *io = calloc(N, sizeof(*io));
 
 	for (unsigned int i = 0; i < N; i++) {
 		io[i] = (struct zf_io){.op = ZF_IO_READ, .len = BLOCK, .iov = &iov, .iovcnt = 1};
-		if (i >= N - 3) {
+		if (i >= READS && i < N - 1) {
 			io[i].op = ZF_IO_WRITE;
-			io[i].addr = (i - (N - 3)) * BLOCK;
+			io[i].addr = (i - READS) * BLOCK;
 		}
 		submit(&io[i]);
 	}
+	io[N - 1].addr = 9 * BLOCK;
 	assert_int_equal(sent_count, ZF_NVME_IN_FLIGHT_MAX);
-	carry_out(7); /* the last read begins */
-	assert_int_equal(sent_count, ZF_NVME_IN_FLIGHT_MAX);
-	is_piece(sent_count - 1, 0x02, 0, 1);
-	carry_out(7); /* the first write; the second would have to wait for it */
-	is_piece(sent_count - 1, 0x01, 0, 1);
 	carry_out(7);
-	assert_int_equal(sent_count, ZF_NVME_IN_FLIGHT_MAX - 1);
+	is_piece(sent_count - 1, 0x02, 0, 1);
+	carry_out(7);
+	is_piece(sent_count - 1, 0x01, 0, 1);
+	carry_out(7); /* the other writes wait behind the first, which is no reason for the read */
+	is_piece(sent_count - 1, 0x02, 9, 1);
+	assert_int_equal(sent_count, ZF_NVME_IN_FLIGHT_MAX);
 	while (sent_count > 0)
 		carry_out(0);
 	for (unsigned int i = 0; i < N; i++)

@@ -11,7 +11,12 @@
 #     finish
 #
 # A check is a function that fails, and says why on stderr, if the claim does not hold. The environment names the programs:
-# ZFUSE, MKFS_ZFUSE, ZFUSECTL, FSCK_ZFUSE, MOUNT_ZFUSE, UMOUNT_ZFUSE (tests/mount/meson.build).
+# ZFUSE, MKFS_ZFUSE, ZFUSECTL, FSCK_ZFUSE, MOUNT_ZFUSE, UMOUNT_ZFUSE (tests/mount/meson.build). It may say more:
+#
+#     ZFUSE_TEST_DISK      a zoned disk to use in place of an image; whatever is on it is lost
+#     ZFUSE_TEST_OPTIONS   mount options, besides the test's own
+#     ZFUSE_TEST_SLOWNESS  how many times slower the machine is than others (1): files are smaller, kills come later
+#     ZFUSE_TEST_ONLY      a pattern (bash's =~): checks whose claims do not match are left out
 set -uo pipefail
 export LC_ALL=C
 
@@ -23,11 +28,11 @@ skip_all() { echo "1..0 # SKIP $*"; exit 77; }
 [[ -c /dev/fuse ]] || skip_all "there is no /dev/fuse"
 
 top=$(mktemp -d "${TMPDIR:-/tmp}/zfuse-test.XXXXXX") || exit 1
-img=$top/disk.img
+img=${ZFUSE_TEST_DISK:-$top/disk.img}
 mnt=$top/mnt
 mkdir "$mnt" && chmod 755 "$top"
 log=$top/log # of the daemon, while it runs in the foreground
-mount_options=
+mount_options=${ZFUSE_TEST_OPTIONS:-}
 tests=0
 failures=0
 daemons=() # their process ids; ours to kill
@@ -46,6 +51,7 @@ recover() { clear_mounts; }
 it() {
 	local claim=$1 status
 	shift
+	[[ $claim =~ ${ZFUSE_TEST_ONLY:-} ]] || return 0
 	tests=$((tests + 1))
 	# In this shell, so that a check may note what it started.
 	"$@" >"$top/out" 2>&1
@@ -101,10 +107,12 @@ within() {
 
 # ---- images and mounts ----
 
-# new_image [GEOMETRY]: makes $img anew.
+# new_image [GEOMETRY]: makes $img anew. A disk has the geometry that it has.
 new_image() {
-	rm -f "$img"
-	"$MKFS_ZFUSE" --image "${1:-size=1G,zone-size=16M}" "$img" >"$top/mkfs.out" 2>&1 ||
+	local how=(--image "${1:-size=1G,zone-size=16M}")
+	[[ -z ${ZFUSE_TEST_DISK:-} ]] || how=(--force)
+	[[ -n ${ZFUSE_TEST_DISK:-} ]] || rm -f "$img"
+	"$MKFS_ZFUSE" "${how[@]}" "$img" >"$top/mkfs.out" 2>&1 ||
 		{ cat "$top/mkfs.out" >&2; return 1; }
 }
 
@@ -133,8 +141,14 @@ answers() { mountpoint -q "$1" && ask "$1" daemon; }
 
 # note_daemon MOUNTPOINT: sets pid.
 note_daemon() {
-	pid=$(ask "$1" daemon | jq_get pid) && daemons+=("$pid")
+	for pid in $(pgrep -f -- " $1( |\$)"); do
+		! is_daemon "$pid" || { daemons+=("$pid"); return; }
+	done
+	echo "no daemon serves $1" >&2
+	return 1
 }
+
+is_daemon() { [[ $(readlink "/proc/$1/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]]; }
 
 # ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in; prints the answer.
 ask() {
@@ -211,10 +225,10 @@ clear_mounts() {
 	local p
 	cd /
 	exec 8>&- 9>&-
-	detach 'fuse(blk)?[.]zfuse'
+	detach ' - fuse'
 	for p in ${daemons[@]+"${daemons[@]}"}; do
 		# Numbers are used again: only one that still runs the daemon is ours.
-		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
+		is_daemon "$p" || continue
 		within 20 is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
 	done
 	daemons=()

@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# What the tests in a virtual machine share, besides what tests/mount/lib.sh gives. They run as root inside (scripts/vm),
+# where nothing that they need can be missing: a check that would be skipped has failed.
+. "$(dirname "${BASH_SOURCE[0]}")/../mount/lib.sh"
+mount_suite=$(dirname "${BASH_SOURCE[0]}")/../mount
+export ZFUSE_TEST_SLOWNESS=8
+
+transport=io_uring
+[[ -e /sys/module/fuse/parameters/enable_uring ]] || transport=dev-fuse
+
+# disk_of NAME: sets disk to where scripts/vm has put it, as "zns" and "zns-ng".
+disk_of() {
+	local variable=ZF_${1//-/_}
+	variable=${variable^^}
+	disk=${!variable:?}
+}
+
+# suite NAME SCRIPT [ARGUMENT...]: a script of tests/mount; its checks are ours, as "NAME: CLAIM".
+suite() {
+	local name=$1 script=$2 line ended=0
+	shift 2
+	while IFS= read -r line; do
+		case $line in
+		"ok "* | "not ok "*) adopt "$name" "$line" ;;
+		1..0*) echo "# $line" ;;
+		1..*) ended=1 ;;
+		"Bail out!"*) echo "# $line" ;;
+		*) echo "$line" ;;
+		esac
+	done < <("$mount_suite/$script" "$@" 2>&1)
+	it "$name: $script runs to its end" test $ended -eq 1
+}
+
+# adopt NAME LINE
+adopt() {
+	local result
+	tests=$((tests + 1))
+	[[ $2 =~ ^(not )?ok\ [0-9]+\ -\ ([^#]*)(# SKIP.*)?$ ]] || bail "no result: $2"
+	result=${BASH_REMATCH[1]}ok
+	[[ -z ${BASH_REMATCH[3]} ]] || result="not ok"
+	[[ $result == ok ]] || failures=$((failures + 1))
+	echo "$result $tests - $1: ${BASH_REMATCH[2]}"
+	[[ -z ${BASH_REMATCH[3]} ]] || echo "# skipped: ${BASH_REMATCH[3]}"
+}

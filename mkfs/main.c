@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "io/image.h"
 #include "mkfs.h"
+#include "probe.h"
 
 static char name[] = MKFS_NAME;
 static const struct zf_report report = {.fn = zf_report_stderr, .arg = name};
@@ -108,7 +109,7 @@ static int fill_options(const struct mkfs_args *args, struct zf_format_options *
 static enum mkfs_exit check_contents(const struct mkfs_args *args, const struct zf_disk *disk,
 				     char *found, size_t size)
 {
-	int r = mkfs_probe(args, disk, &report, found, size);
+	int r = zf_probe_contents(disk, args->image != NULL, &report, found, size);
 
 	if (r < 0)
 		return MKFS_FAILED;
@@ -120,7 +121,7 @@ static enum mkfs_exit check_contents(const struct mkfs_args *args, const struct 
 
 static int create_image(const struct mkfs_args *args, const struct zf_geometry *geometry)
 {
-	const struct zf_open_options options = {.lock_wait_ms = MKFS_LOCK_WAIT_MS};
+	const struct zf_open_options options = {.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS};
 	int r = zf_image_create(args->device, geometry, args->force, &options, &report);
 
 	if (r == -EEXIST)
@@ -132,7 +133,7 @@ static int open_device(const struct mkfs_args *args, struct zf_dev **ret_dev)
 {
 	const struct zf_open_options options = {
 		.read_only = args->dry_run,
-		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
+		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
 
 	return zf_dev_open(args->device, &options, &report, ret_dev);
@@ -214,7 +215,7 @@ int main(int argc, char **argv)
 		return exit_code;
 	if (args.image && zf_image_parse_geometry(args.image, &report, &geometry) < 0)
 		return MKFS_USAGE;
-	if (mkfs_find_disk(&args, &report, &disk) < 0)
+	if (zf_probe_disk(args.device, args.image != NULL, &report, &disk) < 0)
 		return MKFS_FAILED;
 	exit_code = check_contents(&args, &disk, found, sizeof(found));
 	if (exit_code != MKFS_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of mkfs.zfuse share: the command line, what a device holds, what is printed. */
+/* What the files of mkfs.zfuse share: the command line, and what is printed. */
 #ifndef ZF_MKFS_MKFS_H
 #define ZF_MKFS_MKFS_H
 
@@ -7,12 +7,8 @@
 #include <stdint.h>
 
 #include "fs/format.h"
-#include "io/disk.h"
 
 #define MKFS_NAME "mkfs.zfuse"
-
-/* The last owner may be writing its last commit; mount and check wait as long. */
-#define MKFS_LOCK_WAIT_MS 10000u
 
 enum mkfs_exit {
 	MKFS_OK = 0,
@@ -36,20 +32,6 @@ bool mkfs_parse_args(int argc, char **argv, struct mkfs_args *ret_args, enum mkf
 
 /* Prints "mkfs.zfuse: error: ..." to stderr. */
 void mkfs_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * Finds out what kind of disk the device is, or is to be: with --image it may not be there yet.
- * Returns 0 or -errno, reported: a zoned disk needs no image, and zfuse does not put one on it.
- */
-int mkfs_find_disk(const struct mkfs_args *args, const struct zf_report *report,
-		   struct zf_disk *ret_disk);
-
-/*
- * What of the device would be lost: a filesystem, a partition table, data. Looks without changing a
- * byte. Returns 1 and a text of what was found, 0 if there is nothing, or -errno, reported.
- */
-int mkfs_probe(const struct mkfs_args *args, const struct zf_disk *disk,
-	       const struct zf_report *report, char *ret_found, size_t size);
 
 struct mkfs_result {
 	const struct mkfs_args *args;

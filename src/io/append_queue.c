@@ -376,6 +376,7 @@ void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io)
 	io->backend.queued.sent = 0;
 	io->backend.queued.landed = 0;
 	io->backend.queued.error = 0;
+	io->backend.queued.retried = false;
 	if (r < 0)
 		answer(queue, io, r);
 	else if (!accept(queue, io))
@@ -471,15 +472,39 @@ static bool may_try_again(int error)
 	return error == -EAGAIN || error == -EINTR || error == -ECANCELED;
 }
 
-/* The requests of a failed write get its error, or are to be sent again from there on. */
-static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write, bool blamed)
+/* Marks the write's requests as tried twice. False if one of them was already. */
+static bool retry(struct zf_append_zone *zone, const struct zf_zone_write *write)
+{
+	bool first_time = true;
+
+	for (struct zf_io *io = zone->sent.first; io; io = io->next) {
+		if (overlap(io, write->start, write->count) == 0)
+			continue;
+		first_time &= !io->backend.queued.retried;
+		io->backend.queued.retried = true;
+	}
+	return first_time;
+}
+
+/* Is it this one's own fault? */
+static bool is_to_blame(struct zf_append_zone *zone, const struct zf_zone_write *write, bool first,
+			uint32_t pointer)
+{
+	if (write->start < pointer)
+		return true;
+	if (!first || may_try_again(write->error))
+		return false;
+	return write->error != -EIO || !retry(zone, write);
+}
+
+/* The requests of a failed write get the error, or are (0) to be sent again from there on. */
+static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write, int error)
 {
 	for (struct zf_io *io = zone->sent.first; io; io = io->next) {
 		if (overlap(io, write->start, write->count) == 0)
 			continue;
-		if (blamed)
-			io->backend.queued.error =
-				may_try_again(write->error) ? -EIO : write->error;
+		if (error < 0)
+			io->backend.queued.error = error;
 		else if (write->start > io->backend.queued.start)
 			io->backend.queued.sent = write->start - io->backend.queued.start;
 		else
@@ -516,8 +541,11 @@ static void settle(struct zf_append_queue *queue, struct zf_append_zone *zone, u
 	bool first = true;
 
 	while ((write = TAILQ_FIRST(&zone->writes))) {
-		judge(zone, write,
-		      (first && !may_try_again(write->error)) || write->start < pointer);
+		int error = 0;
+
+		if (is_to_blame(zone, write, first, pointer))
+			error = queue->ops->failed(queue->arg, write, write->error);
+		judge(zone, write, error);
 		free_write(queue, write);
 		first = false;
 	}

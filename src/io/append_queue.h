@@ -19,7 +19,9 @@
  * until all that is in flight there has come back and a report has told the pointer. Then
  *
  *  - the first of the failed writes, in order of address, is the one that failed: its requests get
- *    its error (unless it said "try again"),
+ *    its error (unless it said "try again"; or -EIO, nothing of it has landed, and it is the first
+ *    time: the kernel has a pointer of its own, which is wrong after commands that went past it,
+ *    and the report has put that right),
  *  - so do requests of a later one that began below the pointer: their data may have landed,
  *  - all others were refused because of the first. Nothing of them has landed: they are sent again,
  *    before those that wait.
@@ -70,6 +72,8 @@ struct zf_append_queue_ops {
 	void (*report)(void *arg, uint32_t zone_no);
 	/* Carries out a RESET or FINISH: zf_append_queue_managed(). */
 	void (*manage)(void *arg, struct zf_io *io);
+	/* A write has failed for good: returns what its requests are told. */
+	int (*failed)(void *arg, const struct zf_zone_write *write, int error);
 	/* The request is answered; the address of an append is set. */
 	void (*done)(void *arg, struct zf_io *io, int result);
 };
@@ -97,8 +101,8 @@ uint32_t zf_append_queue_pointer(const struct zf_append_queue *queue, uint32_t z
 void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io);
 
 /*
- * A write has come back: bytes, fewer than asked for if it was cut short, or an errno of dev.h.
- * -EAGAIN, -EINTR, -ECANCELED: it may be tried again, nothing has happened.
+ * A write has come back: bytes, fewer than asked for if it was cut short, or -errno. -EAGAIN,
+ * -EINTR, -ECANCELED: it may be tried again, nothing has happened.
  */
 void zf_append_queue_written(struct zf_append_queue *queue, struct zf_zone_write *write,
 			     int64_t result);

@@ -463,6 +463,12 @@ int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 	return dev->ops->raise_pointer(dev, zone_no, wp);
 }
 
+int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	return dev->ops->set_reset_count ? dev->ops->set_reset_count(dev, zone_no, reset_count)
+					 : -EOPNOTSUPP;
+}
+
 int zf_dev_grow(struct zf_dev *dev, uint32_t zone_count)
 {
 	return dev->ops->grow ? dev->ops->grow(dev, zone_count) : -EOPNOTSUPP;

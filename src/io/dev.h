@@ -92,6 +92,7 @@ struct zf_io {
 		struct {
 			uint32_t start, sent, landed; /* blocks */
 			int error;
+			bool retried;
 		} queued; /* io/append_queue.h */
 	} backend;
 };
@@ -267,6 +268,12 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
  * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+
+/*
+ * For a copy of another device, zone by zone: the zone, which is empty, was reset so often. Durable
+ * with the next flush. -EOPNOTSUPP: this device does not count resets. -EBUSY: it is not empty.
+ */
+int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
 
 /*
  * Makes the device larger: to `zone_count` zones, or, with 0, to as many as there is room for now

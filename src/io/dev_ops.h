@@ -35,6 +35,8 @@ struct zf_dev_ops {
 		      struct zf_zone_info *zones);
 	void (*warm)(struct zf_dev *dev, uint32_t zone_no); /* may be NULL */
 	int (*raise_pointer)(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
+	/* May be NULL: resets are not counted. */
+	int (*set_reset_count)(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
 	int (*grow)(struct zf_dev *dev, uint32_t zone_count); /* may be NULL: it cannot */
 	void (*close)(struct zf_dev *dev);		      /* frees the backend's struct */
 };

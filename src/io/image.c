@@ -47,6 +47,20 @@ static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp
 	return r;
 }
 
+static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	struct zf_image *image = zf_image_of(dev);
+	int r;
+
+	zf_mutex_lock(&image->lock);
+	r = zf_zone_rules_set_reset_count(&image->rules, zone_no, reset_count);
+	if (r == 0)
+		zf_image_trailer_replace_zone(&image->trailer, zone_no,
+					      &image->rules.zones[zone_no]);
+	zf_mutex_unlock(&image->lock);
+	return r;
+}
+
 /* ---- life ---- */
 
 /*
@@ -100,6 +114,7 @@ static const struct zf_dev_ops image_ops = {
 	.report = image_report,
 	.warm = zf_image_warm,
 	.raise_pointer = image_raise_pointer,
+	.set_reset_count = image_set_reset_count,
 	.grow = zf_image_grow,
 	.close = image_close,
 };

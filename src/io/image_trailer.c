@@ -170,6 +170,13 @@ void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone
 	store(&slot->word, word_of(trailer, zone_no, zone));
 }
 
+void zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				   const struct zf_zone_state *zone)
+{
+	zf_image_trailer_store_zone(trailer, zone_no, zone);
+	zf_image_trailer_revoke_reset(trailer, zone_no, zone->reset_count + 1);
+}
+
 void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
 				   uint64_t reset_count)
 {

@@ -74,6 +74,13 @@ void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rule
 void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
 				 const struct zf_zone_state *zone);
 
+/*
+ * The same whatever the slots say now, be it a higher count. A kill in between leaves an entry that
+ * does not verify at worst.
+ */
+void zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				   const struct zf_zone_state *zone);
+
 /* Takes a reset back that could not be made durable: the slot of before is in use again. */
 void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
 				   uint64_t reset_count);

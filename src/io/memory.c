@@ -324,6 +324,17 @@ static int memory_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t w
 	return r;
 }
 
+static int memory_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	struct memory_dev *md = memory_of(dev);
+	int r;
+
+	zf_mutex_lock(&md->lock);
+	r = zf_zone_rules_set_reset_count(&md->memory->rules, zone_no, reset_count);
+	zf_mutex_unlock(&md->lock);
+	return r;
+}
+
 static int memory_grow(struct zf_dev *dev, uint32_t zone_count)
 {
 	struct memory_dev *md = memory_of(dev);
@@ -370,6 +381,7 @@ static const struct zf_dev_ops memory_ops = {
 	.read = memory_read,
 	.report = memory_report,
 	.raise_pointer = memory_raise_pointer,
+	.set_reset_count = memory_set_reset_count,
 	.grow = memory_grow,
 	.close = memory_close,
 };

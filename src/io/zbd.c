@@ -22,11 +22,22 @@
  */
 #define DEPTH 4
 
+static const char *words_for(int error)
+{
+	switch (error) {
+	case -EOVERFLOW:
+		return "too many active zones";
+	case -ETOOMANYREFS:
+		return "too many open zones";
+	default:
+		return strerror(-error);
+	}
+}
+
 int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error)
 {
 	zf_report(&zbd->dev.report, ZF_REPORT_ERROR, "%s: %s at %" PRIu64 ": %s", zbd->dev.path,
-		  what, address, strerror(-error));
-	/* Too many active zones; too many open ones. */
+		  what, address, words_for(error));
 	return error == -EOVERFLOW || error == -ETOOMANYREFS ? -EOVERFLOW : -EIO;
 }
 
@@ -35,10 +46,16 @@ static void answer_locked(void *arg, struct zf_io *io, int result)
 	zf_zbd_answer_locked(arg, io, result);
 }
 
+static int write_failed_locked(void *arg, const struct zf_zone_write *write, int error)
+{
+	return zf_zbd_error(arg, "write", write->addr, error);
+}
+
 static const struct zf_append_queue_ops queue_ops = {
 	.write = zf_zbd_write_locked,
 	.report = zf_zbd_report_locked,
 	.manage = zf_zbd_manage_locked,
+	.failed = write_failed_locked,
 	.done = answer_locked,
 };
 
@@ -178,7 +195,8 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 	struct utsname kernel;
 	int r;
 
-	if (options.merge && uname(&kernel) == 0 && zf_zbd_kernel_keeps_order(kernel.release))
+	zbd->kernel_orders = uname(&kernel) == 0 && zf_zbd_kernel_keeps_order(kernel.release);
+	if (zbd->kernel_orders && options.merge)
 		options.depth = DEPTH;
 	r = zf_append_queue_new(&options, &queue_ops, zbd, &zbd->queue);
 	if (r < 0)

@@ -37,6 +37,7 @@ struct zf_zbd {
 	int fd;	     /* for data, and locked */
 	int zone_fd; /* libzbd's, for zones */
 	bool read_only;
+	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
 	struct io_uring ring;
@@ -89,6 +90,14 @@ void zf_zbd_poll(struct zf_dev *dev, bool wait);
 void zf_zbd_wake(struct zf_dev *dev);
 int zf_zbd_run(struct zf_dev *dev, struct zf_io *io);
 int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
+
+/* ---- zbd_resync.c ---- */
+
+/*
+ * After a write that failed, nothing of the zone being in flight: has the kernel take the disk's
+ * pointer for its own, with the next report. Waits.
+ */
+void zf_zbd_resync(struct zf_zbd *zbd, const struct zf_zone_info *info);
 
 /* ---- zbd_zones.c: a thread for what takes an ioctl ---- */
 

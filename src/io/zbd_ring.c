@@ -298,14 +298,6 @@ static void reaped_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, in
 	start_locked(zbd, io);
 }
 
-static void written_locked(struct zf_zbd *zbd, struct zf_zone_write *write, int res)
-{
-	/* The others that failed were refused because of the first: nothing to tell. */
-	if (res < 0 && res != -ECANCELED && res != -EINTR && res != -EAGAIN)
-		res = zf_zbd_error(zbd, "write", write->addr, res);
-	zf_append_queue_written(zbd->queue, write, res);
-}
-
 /* Returns what is to be handed back. */
 static struct zf_io *reap_locked(struct zf_zbd *zbd, struct io_uring_cqe **cqes, unsigned int n,
 				 bool *ret_woken)
@@ -319,7 +311,8 @@ static struct zf_io *reap_locked(struct zf_zbd *zbd, struct io_uring_cqe **cqes,
 		if (data == 0)
 			zbd->waking = false;
 		else if (data & IS_WRITE)
-			written_locked(zbd, (void *)(uintptr_t)(data & ~IS_WRITE), res);
+			zf_append_queue_written(zbd->queue, (void *)(uintptr_t)(data & ~IS_WRITE),
+						res);
 		else
 			reaped_locked(zbd, (void *)(uintptr_t)data, res);
 		*ret_woken |= data == 0;

@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,18 +64,23 @@ int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 	return known ? 0 : report_zones(zbd, first, count, zones);
 }
 
-/* Where can the zone be written? 0 or the errors that dev.h lists. */
+/* Where can the zone be written, after an error? 0 or the errors that dev.h lists. */
 static int find_pointer(struct zf_zbd *zbd, uint32_t zone_no, uint32_t *ret_pointer)
 {
 	struct zf_zone_info info;
 	int r = report_zones(zbd, zone_no, 1, &info);
 
+	if (r == 0) {
+		zf_zbd_resync(zbd, &info);
+		r = report_zones(zbd, zone_no, 1, &info);
+	}
 	if (r < 0)
 		return r;
-	if (info.cond == ZF_ZONE_READONLY)
-		return -EROFS;
-	if (info.cond == ZF_ZONE_OFFLINE)
-		return -ENXIO;
+	if (info.cond == ZF_ZONE_READONLY || info.cond == ZF_ZONE_OFFLINE) {
+		zf_report(&zbd->dev.report, ZF_REPORT_ERROR, "%s: the zone at %" PRIu64 " is %s",
+			  zbd->dev.path, info.start, zf_zone_cond_name(info.cond));
+		return info.cond == ZF_ZONE_READONLY ? -EROFS : -ENXIO;
+	}
 	*ret_pointer = (uint32_t)((info.wp - info.start) >> ZF_BLOCK_SHIFT);
 	return 0;
 }

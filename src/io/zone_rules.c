@@ -313,3 +313,14 @@ int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t 
 		set_cond(rules, zone, ZF_ZONE_CLOSED);
 	return 0;
 }
+
+int zf_zone_rules_set_reset_count(struct zf_zone_rules *rules, uint32_t zone_no,
+				  uint64_t reset_count)
+{
+	if (zone_no >= rules->geometry.zone_count)
+		return -EINVAL;
+	if (rules->zones[zone_no].cond != ZF_ZONE_EMPTY)
+		return -EBUSY;
+	rules->zones[zone_no].reset_count = reset_count;
+	return 0;
+}

@@ -373,6 +373,99 @@ class Grow(ImageTest):
             self.refused(1, "grow", "--size", "1G", self.path, says=[str(os.getpid()), "give the directory"])
 
 
+class Image(ImageTest):
+    """A filesystem moves to another image and back; tests/fs/test_copy.c has what an interruption leaves."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy = os.path.join(self.folder.name, self.id() + ".copy")
+
+    def make_copy(self, *args):
+        done = self.run_tool("image", *args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("no errors", self.text("check", "--data", self.copy))
+        return done.stdout
+
+    def make_disk(self, geometry):
+        subprocess.run([MKFS, "-q", "--image", geometry, self.copy], check=True, timeout=60)
+
+    def test_export_makes_the_same_zones_with_the_same_bytes(self):
+        before = digest(self.path)
+        self.assertEqual(self.make_copy("export", self.path, self.copy),
+                         f"copied {ZONES} zones from {self.path} (image) to {self.copy} (image)\n")
+        self.assertEqual(digest(self.path), before)
+        self.assertEqual(self.json("zones", self.copy), self.json("zones", self.path))
+        with open(self.path, "rb") as a, open(self.copy, "rb") as b:
+            self.assertEqual(a.read(ZONES * ZONE_SIZE), b.read(ZONES * ZONE_SIZE))
+        # Only what is below the pointers takes space.
+        written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
+        self.assertLess(os.stat(self.copy).st_blocks * 512, written + (2 << 20))
+
+    def test_export_of_what_the_log_holds(self):
+        self.damaged_copy()
+        subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
+        done = self.run_tool("image", "export", self.path, self.copy)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(self.json("log", self.copy), self.json("log", self.path))
+
+    def test_import_to_a_disk_of_another_make(self):
+        self.make_disk("size=80M,zone-size=2M,max-open=9,max-active=9,append-limit=64K")
+        self.refused(1, "image", "import", self.path, self.copy, says=[self.copy, "a zfuse filesystem", "give -f"])
+        self.assertIn("has 40 zones: 'zfusectl grow", self.make_copy("import", "--force", self.path, self.copy))
+        self.assertEqual(self.json("status", self.copy)["label"], "sample")
+        done = self.run_tool("grow", self.copy)
+        self.assertEqual((done.returncode, done.stdout), (0, "grown from 64M to 80M, 32 to 40 zones\n"), done)
+        self.assertIn("no errors", self.text("check", "--data", self.copy))
+        # And back, to a third one.
+        self.path, self.copy = self.copy, self.copy + ".back"
+        self.assertEqual(self.make_copy("export", "--quiet", self.path, self.copy), "")
+
+    def test_import_says_what_does_not_fit_and_changes_nothing(self):
+        for geometry, says in (("size=128M,zone-size=4M", "zone size of 4194304, the filesystem"),
+                               ("size=64M,zone-size=2M,zone-capacity=1M", "zone capacity of 1048576, the"),
+                               ("size=62M,zone-size=2M", "number of zones of 31, the"),
+                               ("size=64M,zone-size=2M,conventional=4", "conventional zones of 4, the")):
+            with self.subTest(geometry=geometry):
+                self.make_disk(geometry)
+                before = digest(self.copy)
+                self.refused(1, "image", "import", "-f", self.path, self.copy, says=[says])
+                self.assertEqual(digest(self.copy), before)
+                os.unlink(self.copy)
+
+    def test_what_is_in_the_way_of_an_export_stays(self):
+        with open(self.copy, "w", encoding="ascii") as f:
+            f.write("precious")
+        self.refused(1, "image", "export", self.path, self.copy, says=["8 bytes", "give -f"])
+        self.refused(1, "image", "export", self.path, self.path, says=["are the same"])
+        # Not for a source that is none, either.
+        empty = self.copy + ".empty"
+        with open(empty, "wb") as f:
+            f.truncate(64 << 20)
+        self.refused(1, "image", "export", "-f", empty, self.copy, says=["not a zoned image"])
+        with open(self.copy, encoding="ascii") as f:
+            self.assertEqual(f.read(), "precious")
+        self.make_copy("export", "-f", self.path, self.copy)
+
+    def test_an_image_without_a_filesystem_is_no_source(self):
+        self.make_disk("size=64M,zone-size=2M")
+        with open(self.copy, "r+b") as f:
+            f.write(bytes(2 * ZONE_SIZE))
+        target = self.copy + ".target"
+        self.refused(1, "image", "export", self.copy, target, says=["no zfuse filesystem on it"])
+        self.assertFalse(os.path.exists(target))
+
+    def test_an_export_that_fails_leaves_no_file(self):
+        target = os.path.join(self.folder.name, "no", "such", "folder")
+        self.refused(1, "image", "export", self.path, target, says=[target])
+
+    def test_usage(self):
+        for args, says in (((), "export or import"), (("move", "a", "b"), "not 'move'"), (("export", "a"), "to where"),
+                           (("import", "a", "b", "c"), "too many arguments: 'c'"), (("export", "-x"), "--help")):
+            with self.subTest(args=args):
+                self.refused(2, "image", *args, says=[says])
+        self.assertIn("export [OPTIONS] DISK FILE", self.text("image", "--help"))
+
+
 class Hostile(ImageTest):
     """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
 

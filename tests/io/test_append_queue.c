@@ -36,6 +36,7 @@ struct request {
 	struct iovec iov[3];
 	uint32_t zone_no, blocks;
 	bool hit;	   /* was part of a write that failed by itself */
+	bool stale;	   /* and of one that the kernel refused */
 	uint32_t on_media; /* how many of its blocks were ever stored */
 	bool answered;
 };
@@ -46,6 +47,7 @@ enum fault {
 	FAULT_MOVED,  /* an error, though part or all of it was stored */
 	FAULT_SHORT,  /* part of it was stored, and that is what it says */
 	FAULT_REPEAT, /* "try again" */
+	FAULT_STALE,  /* -EIO, and nothing happened: the kernel was wrong about the pointer */
 	FAULT_COUNT,
 };
 
@@ -68,6 +70,8 @@ struct device {
 	unsigned int returned_count;
 	uint32_t writes, written_blocks;
 	enum fault next_fault; /* of the next write, then none */
+	enum fault every_fault;
+	uint32_t failures; /* told by the queue */
 	unsigned int fault_percent;
 	uint32_t fault_part; /* blocks stored by MOVED and SHORT */
 };
@@ -114,17 +118,21 @@ static void store(const struct zf_zone_write *write, uint32_t zone_no, uint32_t 
 	device.pointer[zone_no] = at;
 }
 
-static void mark_hit(const struct zf_zone_write *write)
+static void mark_hit(const struct zf_zone_write *write, bool stale)
 {
-	for (unsigned int i = 0; i < write->iovcnt; i++)
-		requests[cell_of(write->iov[i].iov_base, false).request].hit = true;
+	for (unsigned int i = 0; i < write->iovcnt; i++) {
+		struct request *request = &requests[cell_of(write->iov[i].iov_base, false).request];
+
+		request->hit |= !stale;
+		request->stale |= stale;
+	}
 }
 
 static enum fault choose_fault(void)
 {
 	enum fault fault = device.next_fault;
 
-	device.next_fault = FAULT_NONE;
+	device.next_fault = device.every_fault;
 	if (fault == FAULT_NONE && zf_rng_chance(&rng, device.fault_percent))
 		fault = FAULT_PLAIN + zf_rng_below(&rng, FAULT_COUNT - FAULT_PLAIN);
 	return fault;
@@ -148,11 +156,14 @@ static int64_t execute(struct zf_zone_write *write, uint32_t zone_no)
 		fault = FAULT_PLAIN;
 	device.broken[zone_no] = fault != FAULT_NONE;
 	switch (fault) {
+	case FAULT_STALE:
+		mark_hit(write, true);
+		return -EIO;
 	case FAULT_PLAIN:
-		mark_hit(write);
+		mark_hit(write, false);
 		return -EOVERFLOW;
 	case FAULT_MOVED:
-		mark_hit(write);
+		mark_hit(write, false);
 		store(write, zone_no, choose_part(count, true));
 		return -EOVERFLOW;
 	case FAULT_SHORT:
@@ -222,10 +233,19 @@ static void device_done(void *arg, struct zf_io *io, int result)
 	answered_count++;
 }
 
+/* The device's own errors; a "try again" is none that anybody is told. */
+static int device_failed(void *arg, const struct zf_zone_write *write, int error)
+{
+	device.failures++;
+	assert_true(error < 0 && write->count > 0);
+	return error == -EOVERFLOW ? -EOVERFLOW : -EIO;
+}
+
 static const struct zf_append_queue_ops ops = {
 	.write = device_write,
 	.report = device_report,
 	.manage = device_manage,
+	.failed = device_failed,
 	.done = device_done,
 };
 
@@ -322,6 +342,7 @@ static struct request *submit(enum zf_io_op op, uint32_t zone_no, uint32_t block
 		.len = blocks * BLOCK,
 		.result = UNANSWERED,
 	};
+	memset(&request->io.backend, 0xff, sizeof(request->io.backend)); /* used before */
 	if (op != ZF_IO_ZEROES) {
 		request->io.iov = request->iov;
 		request->io.iovcnt = blocks > 1 ? 2 : 1;
@@ -598,6 +619,7 @@ static void test_only_the_one_that_failed_is_told(void **state)
 		check_stored(a[i]);
 	}
 	assert_int_equal(device.reports, 1);
+	assert_int_equal(device.failures, 1);
 	stop();
 }
 
@@ -689,6 +711,33 @@ static void test_try_again_is_tried_again(void **state)
 	stop();
 }
 
+static void test_a_pointer_that_the_kernel_had_wrong(void **state)
+{
+	struct request *a[4];
+
+	four_appends(a, FAULT_STALE, 0);
+	deliver_all();
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(a[i]->io.result, 0);
+		assert_int_equal(block_of(a[i]), 2 * i);
+	}
+	assert_int_equal(device.failures, 0);
+	stop();
+}
+
+static void test_a_zone_that_always_fails(void **state)
+{
+	struct request *a[4];
+
+	four_appends(a, FAULT_STALE, 0);
+	device.every_fault = device.next_fault = FAULT_STALE;
+	deliver_all();
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(a[i]->io.result, -EIO);
+	assert_true(device.reports <= 8); /* each is tried twice, and no more */
+	stop();
+}
+
 static void test_a_zone_that_cannot_be_written_fails_all(void **state)
 {
 	struct request *a[4], *later;
@@ -769,7 +818,8 @@ static void check_answer(const struct request *request)
 		assert_true(request->hit || request->io.op == ZF_IO_ZEROES);
 		break;
 	case -EIO: /* part of it may have landed; a write's place was taken; a reset was there */
-		assert_true(request->on_media > 0 || request->io.op != ZF_IO_APPEND ||
+		assert_true(request->on_media > 0 || request->stale ||
+			    request->io.op != ZF_IO_APPEND ||
 			    device.manage_wanted[request->zone_no]);
 		break;
 	default:
@@ -897,6 +947,8 @@ int main(void)
 		cmocka_unit_test(test_a_pointer_that_went_back),
 		cmocka_unit_test(test_a_later_part_that_landed_alone),
 		cmocka_unit_test(test_try_again_is_tried_again),
+		cmocka_unit_test(test_a_pointer_that_the_kernel_had_wrong),
+		cmocka_unit_test(test_a_zone_that_always_fails),
 		cmocka_unit_test(test_a_zone_that_cannot_be_written_fails_all),
 		cmocka_unit_test(test_a_cut_write_fails_as_a_whole),
 		cmocka_unit_test(test_a_cut_write_goes_on_after_another_failed),

@@ -609,6 +609,28 @@ static void a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was(void **sta
 	}
 }
 
+/* For a copy of another device. Higher, lower, in the same slot or the other. */
+static void an_empty_zone_takes_any_reset_count(void **state)
+{
+	static const uint64_t counts[] = {7, 9, 8, 2, 1, 1, 0, UINT64_C(1) << 40};
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(counts); i++) {
+		assert_int_equal(zf_dev_set_reset_count(dev, 1, counts[i]), 0);
+		assert_int_equal(zone_of(dev, 1).reset_count, counts[i]);
+		reopen();
+		assert_string_equal(messages, "");
+		assert_int_equal(zone_of(dev, 1).reset_count, counts[i]);
+		assert_int_equal(zone_of(dev, 1).cond, ZF_ZONE_EMPTY);
+		assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, true), 0);
+		assert_int_equal(zf_dev_set_reset_count(dev, 1, 3), -EBUSY);
+		assert_int_equal(zf_dev_reset(dev, 1), 0);
+		assert_int_equal(zone_of(dev, 1).reset_count, counts[i] + 1);
+		reopen();
+		assert_int_equal(zone_of(dev, 1).reset_count, counts[i] + 1);
+	}
+	assert_int_equal(zf_dev_set_reset_count(dev, zf_dev_geometry(dev)->zone_count, 1), -EINVAL);
+}
+
 static void after_a_host_crash_pointers_are_lower_bounds(void **state)
 {
 	assert_int_equal(run_write(dev, ZONE_SIZE, 3 * BLOCK, 1, true), 0);
@@ -1070,6 +1092,7 @@ int main(void)
 		TEST(a_reset_and_a_write_of_one_zone_exclude_each_other),
 		TEST(nothing_that_completed_is_lost_by_kill_9),
 		TEST(a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was),
+		TEST(an_empty_zone_takes_any_reset_count),
 		TEST(after_a_host_crash_pointers_are_lower_bounds),
 		TEST(lower_bounds_stay_until_somebody_writes),
 		TEST(a_cleanly_closed_image_may_change_hosts),

@@ -688,6 +688,14 @@ static int sim_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 	return r;
 }
 
+static int sim_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
+{
+	struct zf_sim *sim = sim_of(dev);
+
+	return sim->is_cut ? -EIO
+			   : zf_zone_rules_set_reset_count(&sim->rules, zone_no, reset_count);
+}
+
 static void sim_close(struct zf_dev *dev)
 {
 	struct sim_dev *sd = ZF_CONTAINER_OF(dev, struct sim_dev, dev);
@@ -712,6 +720,7 @@ static const struct zf_dev_ops sim_ops = {
 	.read = sim_read,
 	.report = sim_report,
 	.raise_pointer = sim_raise_pointer,
+	.set_reset_count = sim_set_reset_count,
 	.grow = sim_grow,
 	.close = sim_close,
 };

@@ -10,11 +10,17 @@ export ZFUSE_TEST_SLOWNESS=8
 transport=io_uring
 [[ -e /sys/module/fuse/parameters/enable_uring ]] || transport=dev-fuse
 
-# disk_of NAME: sets disk to where scripts/vm has put it, as "zns" and "zns-ng".
-disk_of() {
-	local variable=ZF_${1//-/_}
+# use_disk NAME[=APPEND]: the disk that scripts/vm calls so, from now on: for checks here and in suites.
+use_disk() {
+	local variable=ZF_${1%%=*}
+	variable=${variable//-/_}
 	variable=${variable^^}
-	disk=${!variable:?}
+	img=${!variable:?}
+	[[ -b $img ]] || bail "$img is no disk"
+	mount_options=
+	[[ $1 != *=* ]] || mount_options=append=${1#*=}
+	export ZFUSE_TEST_DISK=$img ZFUSE_TEST_OPTIONS=$mount_options
+	use_transport "$transport"
 }
 
 # suite NAME SCRIPT [ARGUMENT...]: a script of tests/mount; its checks are ours, as "NAME: CLAIM".

@@ -11,6 +11,7 @@
 #include "fallocate.h"
 #include "gc.h"
 #include "grow.h"
+#include "image.h"
 #include "target.h"
 #include "text.h"
 
@@ -68,6 +69,9 @@ static void print_help(void)
 	     "                  reclaim: status, run, pause, resume (gc --help)\n"
 	     "  grow [--size BYTES] TARGET\n"
 	     "                  make the filesystem larger, mounted or not (grow --help)\n"
+	     "  image export|import [OPTIONS] SOURCE TARGET\n"
+	     "                  copy a whole filesystem, from a zoned disk to an image in a file\n"
+	     "                  or back (image --help)\n"
 	     "  fallocate [OPTIONS] FILE\n"
 	     "                  allocate or zero a range of a file (fallocate --help)");
 	puts("\nOptions:\n"
@@ -283,6 +287,8 @@ int main(int argc, char **argv)
 		return zf_fallocate_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "grow") == 0)
 		return zf_grow_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "image") == 0)
+		return zf_image_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "gc") == 0)
 		return zf_gc_main(argc - 1, argv + 1);
 	r = parse(argc, argv, &request);

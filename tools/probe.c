@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a device would be lost. */
+#include "probe.h"
+
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,8 +10,6 @@
 #include <uuid.h>
 
 #include "base/bits.h"
-#include "io/open.h"
-#include "mkfs.h"
 #include "superblock/ring.h"
 
 /* ---- ours, which libblkid does not know ---- */
@@ -123,18 +122,19 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 		snprintf(last->text, sizeof(last->text), "%s", message);
 }
 
-static int probe_zones(const char *path, const struct zf_report *report, char *found, size_t size)
+static int probe_zones(const struct zf_disk *disk, const struct zf_report *report, char *found,
+		       size_t size)
 {
 	const struct zf_open_options options = {
 		.read_only = true,
-		.lock_wait_ms = MKFS_LOCK_WAIT_MS,
+		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
 	struct last_message last = {""};
 	const struct zf_report kept = {.fn = keep, .arg = &last};
 	struct zf_dev *dev;
 	int r;
 
-	r = zf_dev_open(path, &options, &kept, &dev);
+	r = zf_disk_open(disk, &options, &kept, &dev);
 	if (r == -ENODEV || r == -EUCLEAN)
 		return 0;
 	if (r < 0) {
@@ -143,39 +143,36 @@ static int probe_zones(const char *path, const struct zf_report *report, char *f
 	}
 	r = probe_zoned(dev, found, size);
 	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR, "%s: its zones cannot be read: %s", path,
+		zf_report(report, ZF_REPORT_ERROR, "%s: its zones cannot be read: %s", disk->path,
 			  strerror(-r));
 	zf_dev_close(dev);
 	return r;
 }
 
-int mkfs_find_disk(const struct mkfs_args *args, const struct zf_report *report,
-		   struct zf_disk *ret_disk)
+int zf_probe_disk(const char *path, bool for_image, const struct zf_report *report,
+		  struct zf_disk *ret_disk)
 {
-	static const struct stat new_file = {.st_mode = S_IFREG};
-	struct stat st;
+	struct stat st = {.st_mode = S_IFREG};
 	int r;
 
-	if (stat(args->device, &st) < 0) {
-		if (errno == ENOENT && args->image)
-			return zf_disk_find("", args->device, &new_file, report, ret_disk);
+	if (stat(path, &st) < 0 && !(errno == ENOENT && for_image)) {
 		r = -errno;
-		zf_report(report, ZF_REPORT_ERROR, "%s: %s", args->device, strerror(-r));
+		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
 		return r;
 	}
-	r = zf_disk_find("", args->device, &st, report, ret_disk);
-	return r == 0 && args->image ? zf_disk_check_for_image(ret_disk, report) : r;
+	r = zf_disk_find("", path, &st, report, ret_disk);
+	return r == 0 && for_image ? zf_disk_check_for_image(ret_disk, report) : r;
 }
 
-int mkfs_probe(const struct mkfs_args *args, const struct zf_disk *disk,
-	       const struct zf_report *report, char *ret_found, size_t size)
+int zf_probe_contents(const struct zf_disk *disk, bool for_image, const struct zf_report *report,
+		      char *ret_found, size_t size)
 {
 	struct stat st;
 	int r;
 
-	if (stat(disk->path, &st) < 0 && errno == ENOENT && args->image)
+	if (stat(disk->path, &st) < 0 && errno == ENOENT && for_image)
 		return 0;
-	r = probe_zones(args->device, report, ret_found, size);
+	r = probe_zones(disk, report, ret_found, size);
 	if (r != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return r;
 	r = probe_signature(disk->path, ret_found, size);
@@ -183,7 +180,7 @@ int mkfs_probe(const struct mkfs_args *args, const struct zf_disk *disk,
 		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be examined: %s", disk->path,
 			  strerror(-r));
 	/* A new image takes the file as a whole. */
-	if (r == 0 && args->image && S_ISREG(st.st_mode)) {
+	if (r == 0 && for_image && S_ISREG(st.st_mode)) {
 		snprintf(ret_found, size, "%" PRIu64 " bytes", (uint64_t)st.st_size);
 		r = 1;
 	}

@@ -347,7 +347,7 @@ void zf_options_usage(void)
 	       "                        (default fua; the other is there to compare)\n"
 	       "  -o append=best|native|emulated|locked\n"
 	       "                        how data reaches a zoned disk (default best: native\n"
-	       "                        appends where the disk and its permissions allow them)\n"
+	       "                        appends where the disk has them and root mounts it)\n"
 	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
 	       "  -o gc=on|off          reclaim in the background (default on)\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"

@@ -221,7 +221,7 @@ static bool find_mount(const struct zf_disk *disk, char *buf, size_t size)
 			sscanf(rest, " - %*s %4095s", source);
 		found = strcmp(device, number) == 0 || strcmp(source, disk->path) == 0;
 		if (found)
-			snprintf(buf, size, "mounted at %s", where);
+			snprintf(buf, size, "mounted at %s: unmount it first", where);
 	}
 	fclose(mounts);
 	return found;
@@ -241,7 +241,8 @@ static bool find_holder(const struct zf_disk *disk, char *buf, size_t size)
 	while (!found && (entry = readdir(holders))) {
 		found = entry->d_name[0] != '.';
 		if (found)
-			snprintf(buf, size, "a part of %s", entry->d_name);
+			snprintf(buf, size, "a part of %s, which has to let go of it first",
+				 entry->d_name);
 	}
 	closedir(holders);
 	return found;

@@ -44,8 +44,8 @@ int zf_disk_open(const struct zf_disk *disk, const struct zf_open_options *optio
 		 const struct zf_report *report, struct zf_dev **ret_dev);
 
 /*
- * Who has a block device, as far as the kernel tells: "mounted at /mnt", "a part of dm-0". Returns
- * false if nobody that it knows of does.
+ * Who has a block device, as far as the kernel tells, and what to do: "mounted at /mnt: unmount it
+ * first". Returns false if nobody that it knows of does.
  */
 bool zf_disk_user(const struct zf_disk *disk, char *buf, size_t size);
 

@@ -51,19 +51,30 @@ static int try_nvme_path(const struct zf_disk *disk, const struct zf_open_option
 	return fd < 0 ? -errno : 0;
 }
 
-static void report_no_native(const struct zf_disk *disk, int error, enum zf_report_level level,
-			     const struct zf_report *report)
+static int refuse_native(const struct zf_disk *disk, int error, const struct zf_report *report)
 {
 	if (disk->nvme_path[0] == '\0')
-		zf_report(report, level,
+		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: only NVMe disks let programs append natively: leave out "
 			  "append=native",
 			  disk->path);
 	else
-		zf_report(report, level,
-			  "%s: %s: native appends go through it; give yourself read and write "
-			  "access to it (a udev rule: docs/devices.md), or choose append=emulated",
+		zf_report(report, ZF_REPORT_ERROR,
+			  "%s: %s: native appends go through it, and need root: or choose "
+			  "append=emulated",
 			  disk->nvme_path, strerror(-error));
+	return error;
+}
+
+/* Who only reads does not care. */
+static void tell_out_of_reach(const struct zf_disk *disk, int error,
+			      const struct zf_open_options *options, const struct zf_report *report)
+{
+	if (disk->nvme_path[0] == '\0' || options->read_only)
+		return;
+	zf_report(report, ZF_REPORT_INFO,
+		  "%s: %s: so appends are emulated; native ones go through it, and need root",
+		  disk->nvme_path, strerror(-error));
 }
 
 static int open_native(const struct zf_disk *disk, const struct zf_open_options *options,
@@ -94,12 +105,11 @@ static int open_best(const struct zf_disk *disk, const struct zf_open_options *o
 	int r = try_nvme_path(disk, options);
 
 	if (r < 0) {
-		if (disk->nvme_path[0] != '\0')
-			report_no_native(disk, r, ZF_REPORT_INFO, report);
+		tell_out_of_reach(disk, r, options, report);
 		return open_emulated(disk, options, report, ret_dev);
 	}
 	r = open_native(disk, options, report, ret_dev);
-	if (r != -EOPNOTSUPP)
+	if (r != -EOPNOTSUPP && r != -EACCES && r != -EPERM)
 		return r;
 	zf_report(report, ZF_REPORT_WARNING,
 		  "%s: appends are emulated instead (choose append=emulated to avoid this message)",
@@ -117,10 +127,9 @@ static int open_zoned(const struct zf_disk *disk, const struct zf_open_options *
 	if (options->append != ZF_APPEND_NATIVE)
 		return open_emulated(disk, options, report, ret_dev);
 	r = try_nvme_path(disk, options);
-	if (r == 0)
-		return open_native(disk, options, report, ret_dev);
-	report_no_native(disk, r, ZF_REPORT_ERROR, report);
-	return r;
+	if (r < 0)
+		return refuse_native(disk, r, report);
+	return open_native(disk, options, report, ret_dev);
 }
 
 /* ---- all ---- */
@@ -143,8 +152,7 @@ int zf_disk_open(const struct zf_disk *disk, const struct zf_open_options *optio
 					    : open_image(disk, options, report, ret_dev);
 
 	if (r == -EBUSY && disk->kind != ZF_DISK_FILE && zf_disk_user(disk, user, sizeof(user)))
-		zf_report(report, ZF_REPORT_ERROR, "%s is %s: that has to let go of it first",
-			  disk->path, user);
+		zf_report(report, ZF_REPORT_ERROR, "%s is %s", disk->path, user);
 	return r;
 }
 

@@ -254,6 +254,42 @@ static void an_append_is_cut_at_the_append_limit_and_at_the_capacity(void **stat
 	close_world(&w);
 }
 
+/* Each zone more that is written at once is a seek more, back and forth. */
+static void data_of_a_rotational_device_is_one_stream(void **state)
+{
+	const struct zf_geometry geometry = {
+		.zone_size = ZONE_SIZE,
+		.zone_capacity = ZONE_SIZE,
+		.zone_count = ZONES,
+		.append_limit = 16 * 1024,
+		.rotational = true,
+	};
+	const struct zf_super super = {
+		.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 1};
+	struct zf_append_grant grants[12];
+	struct world w;
+
+	assert_int_equal(zf_memory_new(&geometry, &w.memory), 0);
+	assert_int_equal(zf_memory_open(w.memory, NULL, NULL, &w.dev), 0);
+	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
+	assert_int_equal(zf_alloc_start(w.alloc, 0, 1), 0);
+	zf_alloc_set_tail_max(w.alloc, 2);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 12 * 4, 0, 0), 0);
+	/* None of them ends before the last one begins: a zone is full before the next is opened.
+	 */
+	for (unsigned int i = 0; i < 12; i++) {
+		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16 * 1024, &grants[i]),
+				 0);
+		assert_int_equal(grants[i].len, 16 * 1024);
+		assert_int_equal(grants[i].zone_no, grants[i / 4 * 4].zone_no);
+	}
+	assert_int_not_equal(grants[4].zone_no, grants[0].zone_no);
+	assert_int_not_equal(grants[8].zone_no, grants[4].zone_no);
+	for (unsigned int i = 0; i < 12; i++)
+		zf_alloc_append_end(w.alloc, &grants[i], 0);
+	close_world(&w);
+}
+
 static void data_never_takes_the_zones_that_metadata_log_and_reclaim_need(void **state)
 {
 	struct world w;
@@ -886,6 +922,7 @@ int main(void)
 		cmocka_unit_test(a_reader_keeps_its_zone_from_being_reset),
 		cmocka_unit_test(a_zone_with_an_append_under_way_is_not_reset),
 		cmocka_unit_test(an_append_is_cut_at_the_append_limit_and_at_the_capacity),
+		cmocka_unit_test(data_of_a_rotational_device_is_one_stream),
 		cmocka_unit_test(data_never_takes_the_zones_that_metadata_log_and_reclaim_need),
 		cmocka_unit_test(what_was_reserved_can_be_written_though_metadata_grows_meanwhile),
 		cmocka_unit_test(what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left),

@@ -102,6 +102,7 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 		.append_limit = options->append_limit ? options->append_limit : 256 << 10,
 		.max_active = options->max_active,
 		.conventional = options->conventional,
+		.rotational = options->rotational,
 		.volatile_cache = !options->threads,
 	};
 	const struct zf_format_options format = {

@@ -35,6 +35,7 @@ struct data_rig_options {
 	uint64_t commit_ms;
 	uint32_t max_active;
 	uint32_t conventional;
+	bool rotational;
 };
 
 struct data_rig {

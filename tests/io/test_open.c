@@ -282,6 +282,19 @@ static void without_native_appends_the_best_are_emulated(void **state)
 	assert_said("appends are emulated instead");
 }
 
+/* The kernel lets a user open the device, and then forbids some commands. */
+static void where_commands_are_forbidden_too(void **state)
+{
+	static const int errors[] = {-EACCES, -EPERM};
+
+	for (size_t i = 0; i < 2; i++) {
+		backends.nvme_result = errors[i];
+		assert_int_equal(open_disk(S_IFBLK, 259, 0, ZF_APPEND_BEST), 0);
+		assert_int_equal(zf_dev_append_mode(&opened), ZF_APPEND_EMULATED);
+		assert_int_equal(open_disk(S_IFBLK, 259, 0, ZF_APPEND_NATIVE), errors[i]);
+	}
+}
+
 static void another_error_is_not_papered_over(void **state)
 {
 	backends.nvme_result = -EIO;
@@ -317,7 +330,7 @@ static void no_permission_for_native_appends_is_told(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_NATIVE), -EACCES);
 	assert_said("/dev/ng0n1: Permission denied");
-	assert_said("udev rule");
+	assert_said("need root");
 	assert_said("append=emulated");
 	assert_string_equal(backends.nvme, "");
 	assert_string_equal(backends.zbd, "");
@@ -328,7 +341,23 @@ static void no_permission_for_them_leaves_the_emulated_ones(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_BEST), 0);
 	assert_opened(backends.zbd, "/dev/disk");
-	assert_said("/dev/ng0n1: Permission denied");
+	assert_said("/dev/ng0n1: Permission denied: so appends are emulated");
+}
+
+/* Who only reads does not hear of it. */
+static void readers_do_not_care_for_appends(void **state)
+{
+	const struct zf_open_options options = {.read_only = true};
+	struct zf_dev *dev;
+	struct zf_disk disk;
+	char full[PATH_MAX];
+
+	path_of("dev/ng0n1", full);
+	assert_int_equal(unlink(full), 0);
+	assert_int_equal(find("/dev/disk", S_IFBLK, 259, 0, &disk), 0);
+	assert_int_equal(zf_disk_open(&disk, &options, &report, &dev), 0);
+	assert_opened(backends.zbd, "/dev/disk");
+	assert_string_equal(messages, "");
 }
 
 static void native_appends_are_for_nvme(void **state)
@@ -417,7 +446,7 @@ static void who_has_a_busy_disk_is_told(void **state)
 	put("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 				   "36 22 8:16 / /mnt/a rw,noatime shared:1 - f2fs /dev/sdb rw");
 	assert_int_equal(open_disk(S_IFBLK, 8, 16, ZF_APPEND_BEST), -EBUSY);
-	assert_said("/dev/disk is mounted at /mnt/a");
+	assert_said("/dev/disk is mounted at /mnt/a: unmount it first");
 }
 
 /* btrfs has device numbers of its own. */
@@ -487,9 +516,11 @@ int main(void)
 		TEST(either_name_of_an_nvme_disk_means_the_disk),
 		TEST(an_nvme_disk_without_zones_carries_an_image),
 		TEST(without_native_appends_the_best_are_emulated),
+		TEST(where_commands_are_forbidden_too),
 		TEST(another_error_is_not_papered_over),
 		TEST(no_permission_for_native_appends_is_told),
 		TEST(no_permission_for_them_leaves_the_emulated_ones),
+		TEST(readers_do_not_care_for_appends),
 		TEST(native_appends_are_for_nvme),
 		TEST(a_partition_of_a_zoned_disk_is_refused),
 		TEST(small_blocks_are_refused),

@@ -17,7 +17,8 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "io/iov.h"
 
 #define REAP_BATCH 64
 
@@ -182,22 +183,15 @@ static void start_waiting_locked(struct zf_image *image)
 static int set_rest(struct zf_image_command *command)
 {
 	const struct zf_io *io = command->io;
-	uint64_t skip = command->done;
-	unsigned int first = 0;
-	struct iovec *rest;
 
 	if (io->op == ZF_IO_ZEROES)
 		return 0;
-	rest = command->rest ? command->rest : calloc(io->iovcnt, sizeof(*rest));
-	if (!rest)
+	if (!command->rest)
+		command->rest = calloc(io->iovcnt, sizeof(*command->rest));
+	if (!command->rest)
 		return -ENOMEM;
-	while (skip >= io->iov[first].iov_len)
-		skip -= io->iov[first++].iov_len;
-	command->rest = rest;
-	command->rest_count = io->iovcnt - first;
-	memcpy(rest, io->iov + first, command->rest_count * sizeof(*rest));
-	rest[0].iov_base = (char *)rest[0].iov_base + skip;
-	rest[0].iov_len -= skip;
+	command->rest_count =
+		zf_iov_slice(io->iov, command->done, io->len - command->done, command->rest);
 	return 0;
 }
 

@@ -17,15 +17,12 @@ static const char *const op_names[ZF_IO_OP_COUNT] = {
 
 void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *piece, int status)
 {
-	const char *name = status > 0 ? zf_nvme_status_name(status) : strerror(-status);
-	char code[32] = "";
+	char text[ZF_NVME_STATUS_TEXT_MAX];
 
-	if (status > 0)
-		snprintf(code, sizeof(code), " (NVMe status 0x%x)", (unsigned int)status);
 	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
-		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s%s",
+		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s",
 		  nvme->dev.path, op_names[piece->op], piece->len, piece->addr,
-		  piece->addr / nvme->dev.geometry.zone_size, name ? name : "failed", code);
+		  piece->addr / nvme->dev.geometry.zone_size, zf_nvme_status_text(status, text));
 }
 
 /* ---- struct zf_dev_ops ---- */

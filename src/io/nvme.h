@@ -4,17 +4,29 @@
  * Append. Commands travel by io_uring command passthrough (SQE128, CQE32), past the block layer:
  * many appends in flight in one zone, completing in any order, each with the address where it
  * landed in its completion. FUA is a bit of the command. Geometry comes from Identify and Zone
- * Management Receive (libnvme).
+ * Management Receive (libnvme), limits of the kernel from /sys/block.
+ *
+ * What exceeds the drive's transfer size goes in pieces; appends never do, geometry.append_limit
+ * sees to that. Writes at the pointer go one at a time in each zone: drives keep no order. A read,
+ * append, reset, finish or flush that is waited for is one ioctl on the waiting thread.
  *
  * A status of the drive becomes the errno that io/dev.h names, and a report in the words of the
- * specification (zone full, too many active zones, zone is read-only, ...).
+ * specification (zone full, too many active zones, zone is read-only, ...). -ENODEV: the drive is
+ * gone.
+ *
+ * Exclusive: holds the block device of the same namespace (O_EXCL and flock, like an image), and
+ * flock on the character device, until it is closed. Read next: io/nvme_queue.h, io/nvme_ring.c.
  */
 #ifndef ZF_IO_NVME_H
 #define ZF_IO_NVME_H
 
 #include "io/open.h"
 
-/* `path` is the character device; `options->append` is NATIVE or BEST. */
+/*
+ * `path` is the character device; `options->append` is NATIVE or BEST. All is reported. -ENODEV: no
+ * NVMe namespace. -EOPNOTSUPP: no zones, or a kernel without passthrough. -ENOTSUP: blocks of other
+ * than 4096 bytes, or with metadata. -EBUSY: in use, by either path. -EACCES, -ENOENT as open(2).
+ */
 int zf_nvme_open(const char *path, const struct zf_open_options *options,
 		 const struct zf_report *report, struct zf_dev **ret_dev);
 

@@ -2,6 +2,8 @@
 #include "io/nvme_command.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/bits.h"
 
@@ -136,11 +138,16 @@ int zf_nvme_error(int status)
 	return i < 0 ? -EIO : statuses[i].error;
 }
 
-const char *zf_nvme_status_name(int status)
+const char *zf_nvme_status_text(int status, char buf[ZF_NVME_STATUS_TEXT_MAX])
 {
 	int i = status > 0 ? find(status) : -1;
 
-	return i < 0 ? NULL : statuses[i].name;
+	if (status > 0)
+		snprintf(buf, ZF_NVME_STATUS_TEXT_MAX, "%s (NVMe status 0x%x)",
+			 i < 0 ? "failed" : statuses[i].name, (unsigned int)status);
+	else
+		snprintf(buf, ZF_NVME_STATUS_TEXT_MAX, "%s", strerror(-status));
+	return buf;
 }
 
 bool zf_nvme_may_pass(int status)

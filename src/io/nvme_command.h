@@ -50,8 +50,9 @@ static inline bool zf_nvme_is_vectored(const struct zf_nvme_piece *piece)
  */
 int zf_nvme_error(int status);
 
-/* "zone is full", ...; NULL for a status without a name here. */
-const char *zf_nvme_status_name(int status);
+/* "zone is full (NVMe status 0x41b9)", or what errno means. Returns buf. */
+#define ZF_NVME_STATUS_TEXT_MAX 96
+const char *zf_nvme_status_text(int status, char buf[ZF_NVME_STATUS_TEXT_MAX]);
 
 /*
  * Has a read failed in a way that may pass? Only reads are sent again: of anything that changes the

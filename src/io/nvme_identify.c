@@ -24,10 +24,10 @@ static int status_of(int r)
 
 static int failed(const char *path, const char *what, int status, const struct zf_report *report)
 {
-	const char *name = status > 0 ? zf_nvme_status_name(status) : strerror(-status);
+	char text[ZF_NVME_STATUS_TEXT_MAX];
 
-	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s (NVMe status 0x%x)", path, what,
-		  name ? name : "failed", status > 0 ? (unsigned int)status : 0);
+	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what,
+		  zf_nvme_status_text(status, text));
 	return zf_nvme_error(status);
 }
 

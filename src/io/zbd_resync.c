@@ -47,7 +47,10 @@ static bool is_in_use(const struct zf_zone_info *info)
 	       info->cond == ZF_ZONE_CLOSED;
 }
 
-/* It fails: the disk's pointer is elsewhere, and nobody else writes to this disk. */
+/*
+ * It fails: the disk's pointer is elsewhere, and nobody else writes to this disk. (A pointer within
+ * a block may be the disk's own, as info->wp is rounded up: the caller leaves that alone.)
+ */
 static void write_in_vain(struct zf_zbd *zbd, uint64_t address)
 {
 	_zf_free_ void *block = aligned_alloc(ZF_BLOCK_SIZE, ZF_BLOCK_SIZE);
@@ -68,7 +71,8 @@ static void resync_in_use(struct zf_zbd *zbd, const struct zf_zone_info *info)
 			  "native appends since the machine started, restart it, or choose "
 			  "append=native (Linux 6.19 and later need neither)",
 			  zbd->dev.path, info->wp);
-	else if (wp != info->wp && wp >= info->start && wp < info->start + info->capacity)
+	else if (wp != info->wp && zf_is_aligned(wp, ZF_BLOCK_SIZE) && wp >= info->start &&
+		 wp < info->start + info->capacity)
 		write_in_vain(zbd, wp);
 }
 

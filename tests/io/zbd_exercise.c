@@ -2,14 +2,15 @@
 /*
  * Puts the zbd backend through everything on a real zoned block device, whose contents are lost:
  *
- *	zbd_exercise DEVICE [emulated|locked [CHARACTER-DEVICE]]
+ *	zbd_exercise DEVICE
  *
- * With the character device of an NVMe disk: what native commands in between do to it.
- * A line for each part that went well. Exits 1 at the first thing that is wrong.
+ * Appends emulated, then locked; of an NVMe disk with native commands in between. Exits 1 at the
+ * first thing that is wrong, and names it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "io/nvme.h"
+#include "io/nvme_name.h"
 #include "io/zbd.h"
 #include "io_util.h"
 
@@ -32,7 +34,7 @@
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			printf("not ok: line %d: %s\n", __LINE__, #condition);                     \
+			printf("# line %d: %s\n", __LINE__, #condition);                           \
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
@@ -41,15 +43,15 @@
 	do {                                                                                       \
 		int result_ = (call);                                                              \
 		if (result_ != (expected)) {                                                       \
-			printf("not ok: line %d: %s is %d, expected %d\n", __LINE__, #call,        \
-			       result_, (expected));                                               \
+			printf("# line %d: %s is %d, expected %d\n", __LINE__, #call, result_,     \
+			       (expected));                                                        \
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
 
 static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "zbd_exercise"};
 static const char *path;
-static enum zf_append_mode mode = ZF_APPEND_EMULATED;
+static enum zf_append_mode mode;
 static struct zf_dev *dev;
 static const struct zf_geometry *geometry;
 static uint32_t first; /* sequential zone */
@@ -78,7 +80,7 @@ static uint64_t pointer_of(uint32_t zone_no)
 
 static void ok(const char *what)
 {
-	printf("ok: %s\n", what);
+	printf("# ok: %s\n", what);
 	fflush(stdout);
 }
 
@@ -233,6 +235,8 @@ static void check_landed(uint64_t writes)
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		CHECK(pointer_of(first + i) == bytes[i]);
+	/* What waits is merged; or nothing ever is. */
+	CHECK(mode == ZF_APPEND_LOCKED ? writes == count : writes < count);
 	printf("# %" PRIu64 " appends of %" PRIu64 " KiB in all, %" PRIu64 " writes\n", count,
 	       (bytes[0] + bytes[1] + bytes[2]) >> 10, writes);
 }
@@ -616,20 +620,18 @@ static void mixed_with_native(const char *character_device)
 	ok("native commands in between");
 }
 
-int main(int argc, char **argv)
+static void exercise(enum zf_append_mode way)
 {
-	if (argc < 2 || (argc > 2 && zf_append_mode_parse(argv[2], &mode) < 0)) {
-		fprintf(stderr,
-			"usage: zbd_exercise DEVICE [emulated|locked [CHARACTER-DEVICE]]\n");
-		return 2;
-	}
-	path = argv[1];
+	char character_device[PATH_MAX];
+
+	mode = way;
 	open_device(false);
-	printf("# %s: %u zones of %" PRIu64 " KiB, capacity %" PRIu64
+	printf("# %s, %s: %u zones of %" PRIu64 " KiB, capacity %" PRIu64
 	       " KiB, %u conventional, %u open, %u active, append limit %u KiB, cache %d\n",
-	       path, (unsigned int)geometry->zone_count, geometry->zone_size >> 10,
-	       geometry->zone_capacity >> 10, geometry->conventional, geometry->max_open,
-	       geometry->max_active, geometry->append_limit >> 10, geometry->volatile_cache);
+	       path, zf_append_mode_name(mode), (unsigned int)geometry->zone_count,
+	       geometry->zone_size >> 10, geometry->zone_capacity >> 10, geometry->conventional,
+	       geometry->max_open, geometry->max_active, geometry->append_limit >> 10,
+	       geometry->volatile_cache);
 	one_owner();
 	reset_all();
 	many_appends();
@@ -642,8 +644,19 @@ int main(int argc, char **argv)
 	conventional_zones();
 	for_reading();
 	failing_zones();
-	if (argc > 3)
-		mixed_with_native(argv[3]);
+	if (zf_nvme_char_name(path, character_device, sizeof(character_device)) == 0)
+		mixed_with_native(character_device);
 	zf_dev_close(dev);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: zbd_exercise DEVICE\n");
+		return 2;
+	}
+	path = argv[1];
+	exercise(ZF_APPEND_EMULATED);
+	exercise(ZF_APPEND_LOCKED);
 	return 0;
 }

@@ -20,7 +20,7 @@
 set -uo pipefail
 export LC_ALL=C
 
-: "${ZFUSE:?}" "${MKFS_ZFUSE:?}" "${UMOUNT_ZFUSE:?}"
+: "${ZFUSE:?}" "${MKFS_ZFUSE:?}" "${UMOUNT_ZFUSE:?}" "${ZFUSECTL:?}"
 
 skip_all() { echo "1..0 # SKIP $*"; exit 77; }
 
@@ -139,16 +139,11 @@ start_foreground() {
 # Its control socket is the last thing that a mount sets up.
 answers() { mountpoint -q "$1" && ask "$1" daemon; }
 
-# note_daemon MOUNTPOINT: sets pid.
+# note_daemon MOUNTPOINT: sets pid. Every mount needs it, so not by ask(): starting Python takes long on a slow machine.
 note_daemon() {
-	for pid in $(pgrep -f -- " $1( |\$)"); do
-		! is_daemon "$pid" || { daemons+=("$pid"); return; }
-	done
-	echo "no daemon serves $1" >&2
-	return 1
+	pid=$("$ZFUSECTL" status -f json "$1" | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
+	[[ -n $pid ]] && daemons+=("$pid")
 }
-
-is_daemon() { [[ $(readlink "/proc/$1/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]]; }
 
 # ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in; prints the answer.
 ask() {
@@ -228,7 +223,7 @@ clear_mounts() {
 	detach ' - fuse'
 	for p in ${daemons[@]+"${daemons[@]}"}; do
 		# Numbers are used again: only one that still runs the daemon is ours.
-		is_daemon "$p" || continue
+		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
 		within 20 is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
 	done
 	daemons=()

@@ -3,9 +3,12 @@
 #
 # What the tests in a virtual machine share, besides what tests/mount/lib.sh gives. They run as root inside (scripts/vm),
 # where nothing that they need can be missing: a check that would be skipped has failed.
+[[ -n ${VM_BOOT:-} && -e /run/vm/command ]] || { echo "Bail out! run it with scripts/vm: it resets the machine" && exit 1; }
 . "$(dirname "${BASH_SOURCE[0]}")/../mount/lib.sh"
 mount_suite=$(dirname "${BASH_SOURCE[0]}")/../mount
 export ZFUSE_TEST_SLOWNESS=8
+# Output and errors leave the machine by one way: what is no result is a comment.
+exec 2> >(sed -u 's/^/# /')
 
 transport=io_uring
 [[ -e /sys/module/fuse/parameters/enable_uring ]] || transport=dev-fuse
@@ -33,7 +36,7 @@ suite() {
 		1..0*) echo "# $line" ;;
 		1..*) ended=1 ;;
 		"Bail out!"*) echo "# $line" ;;
-		*) echo "$line" ;;
+		*) echo "# $line" ;;
 		esac
 	done < <("$mount_suite/$script" "$@" 2>&1)
 	it "$name: $script runs to its end" test $ended -eq 1

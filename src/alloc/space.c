@@ -381,7 +381,7 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 		.zones = alloc->tally.zones,
 		.coming = alloc->tally.coming,
 		.retired = alloc->tally.retired,
-		.low = KEPT_FOR_RECLAIM + 1 + zones_of_commits(alloc, 1),
+		.low = KEPT_FOR_RECLAIM + zones_of_commits(alloc, 1),
 		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
 	};

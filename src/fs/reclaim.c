@@ -411,10 +411,16 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
-/* Does it give back what it takes, and as much again? Those that are coming need it to come. */
-static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes)
+/*
+ * So many times what it writes must come back with a commit. Of what is gained: that, and as much
+ * again. Of zones that are coming, twice as much: the half of them that was live is elsewhere now.
+ */
+#define WORTH_GAINED 2u
+#define WORTH_COMING 4u
+
+static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes, unsigned int times)
 {
-	return bytes > 2 * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
+	return bytes > times * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
 }
 
 /* However many victims a zone that comes back takes; or several, if the commit takes as much. */
@@ -424,7 +430,7 @@ static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
 	int r = 1;
 
 	*ret_gained = 0;
-	while (r > 0 && (*ret_gained < zone || !is_worth_a_commit(fs, *ret_gained))) {
+	while (r > 0 && (*ret_gained < zone || !is_worth_a_commit(fs, *ret_gained, WORTH_GAINED))) {
 		uint64_t gain = 0;
 
 		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
@@ -511,7 +517,7 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	if (r != 0 && r != -ENOSPC)
 		return r;
 	zf_alloc_reclaim_room(fs->alloc, &room);
-	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone))
+	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone, WORTH_COMING))
 		return collect(fs);
 	r = 0;
 	if (room.empty + room.coming < room.target)

@@ -189,18 +189,16 @@ static bool is_root_zone(const struct copy *copy, uint32_t zone_no)
 }
 
 /*
- * Zones that stay partly written, and are active from then on; and one for those that are copied
- * when all of these are.
+ * Zones that stay partly written, and are active from then on; and those that are finished when all
+ * of these are.
  */
 static uint32_t count_active(const struct copy *copy)
 {
-	uint32_t active = 0, full_root = 0;
+	uint32_t active = 0;
 
-	for (uint32_t z = copy->super.conventional; z < copy->super.zone_count; z++) {
-		active += copy->plan[z].len > 0 && !copy->plan[z].finish;
-		full_root |= is_root_zone(copy, z) && copy->plan[z].finish;
-	}
-	return active + full_root;
+	for (uint32_t z = copy->super.conventional; z < copy->super.zone_count; z++)
+		active += copy->plan[z].len > 0 && (!copy->plan[z].finish || is_root_zone(copy, z));
+	return active;
 }
 
 static int check_active(const struct copy *copy)
@@ -248,12 +246,30 @@ static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf
 
 /* ---- the target's zones ---- */
 
+/*
+ * What nothing is copied over. If the target holds what became of this very filesystem, its log
+ * records of after the copy was taken lie there, as good as those that are to come.
+ */
+static int zero_rest(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
+{
+	struct zf_io io = {
+		.op = ZF_IO_ZEROES,
+		.addr = info->start + copy->plan[zone_no].len,
+		.len = info->capacity - copy->plan[zone_no].len,
+	};
+
+	return io.len > 0 ? zf_dev_run(copy->to, &io) : 0;
+}
+
 static int empty_zone(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
-	if (info->type != ZF_ZONE_SEQUENTIAL || info->cond == ZF_ZONE_EMPTY ||
-	    info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE)
+	if (info->cond == ZF_ZONE_EMPTY || info->cond == ZF_ZONE_READONLY ||
+	    info->cond == ZF_ZONE_OFFLINE)
 		return 0;
-	return zf_dev_reset(copy->to, zone_no);
+	if (info->type == ZF_ZONE_SEQUENTIAL)
+		return zf_dev_reset(copy->to, zone_no);
+	/* A superblock zone is emptied by whoever formats the ring. */
+	return zone_no < ZF_SUPER_ZONES ? 0 : zero_rest(copy, zone_no, info);
 }
 
 /*
@@ -379,10 +395,12 @@ static int copy_root_zones(struct copy *copy, bool behind)
 
 	for (unsigned int c = 0; c < copy->super.metadata_copies && r == 0; c++) {
 		uint32_t zone_no = (uint32_t)(copy->super.root.address[c] / copy->super.zone_size);
-		uint64_t root = copy->super.root.address[c] % copy->super.zone_size;
+		uint64_t len = copy->plan[zone_no].len; /* 0 if it is offline */
+		uint64_t root =
+			zf_min_u64(copy->super.root.address[c] % copy->super.zone_size, len);
 
 		if (behind)
-			r = copy_range(copy, zone_no, root, copy->plan[zone_no].len);
+			r = copy_range(copy, zone_no, root, len);
 		else
 			r = copy_range(copy, zone_no, 0, root);
 		if (r == 0 && behind)

@@ -427,6 +427,32 @@ static void a_copy_of_the_metadata_may_be_offline(void **state)
 	}
 }
 
+/* The newest superblock is that of the unmount before, which was clean; the log is not empty. */
+static void so_does_the_log_of_a_mount_without_a_commit(void **state)
+{
+	struct data_rig_options options = plain;
+
+	(void)state;
+	for (options.conventional = 0; options.conventional <= 22; options.conventional += 22) {
+		struct pair pair;
+
+		make_source(&pair, &options, true);
+		data_rig_crash(&pair.rig); /* mounts it */
+		data_rig_write_pattern(&pair.rig, pair.small, 2, 0, SMALL_BYTES + 3 * BLOCK);
+		assert_int_equal(zf_fs_fsync(pair.rig.fs, &pair.rig.ctx, pair.small, false), 0);
+		zf_fs_abandon(pair.rig.fs);
+		pair.rig.fs = NULL;
+		zf_dev_close(pair.rig.dev);
+		pair.rig.dev = NULL;
+		make_target(&pair, &options);
+		assert_int_equal(copy(&pair), 0);
+		mount_target(&pair);
+		data_rig_expect(&pair.rig, pair.small, 2, 0, SMALL_BYTES + 3 * BLOCK);
+		expect_files(&pair);
+		data_rig_deinit(&pair.rig);
+	}
+}
+
 /*
  * A backup is played back over what the filesystem became since: nothing of that is left, above all
  * no log record, which is as good as one of the backup's own future.
@@ -831,6 +857,7 @@ int main(void)
 		cmocka_unit_test(more_zones_are_for_growing),
 		cmocka_unit_test(an_offline_zone_is_told_and_does_not_pass_for_empty),
 		cmocka_unit_test(a_copy_of_the_metadata_may_be_offline),
+		cmocka_unit_test(so_does_the_log_of_a_mount_without_a_commit),
 		cmocka_unit_test(a_target_that_went_on_forgets_it),
 		cmocka_unit_test(another_shape_is_refused_with_both_numbers),
 		cmocka_unit_test(too_few_active_zones_are_refused),

@@ -268,13 +268,9 @@ static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf
  */
 static int zero_rest(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
-	struct zf_io io = {
-		.op = ZF_IO_ZEROES,
-		.addr = info->start + copy->plan[zone_no].len,
-		.len = info->capacity - copy->plan[zone_no].len,
-	};
+	uint64_t len = copy->plan[zone_no].len;
 
-	return io.len > 0 ? zf_dev_run(copy->to, &io) : 0;
+	return zf_copy_bytes_clear(copy->bytes, info->start + len, info->capacity - len);
 }
 
 static int empty_zone(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "alloc/alloc.h"
+#include "base/bits.h"
 #include "fs/copy.h"
+#include "fs/copy_bytes.h"
 #include "fs/data_rig.h"
 #include "fs/format.h"
 #include "io/zone_rules.h"
@@ -482,6 +484,39 @@ static void a_target_that_went_on_forgets_it(void **state)
 	}
 }
 
+/* An image keeps its holes, and a large disk is not written for nothing. */
+static void only_what_is_not_zero_is_zeroed(void **state)
+{
+	uint8_t block[BLOCK] __attribute__((aligned(4096)));
+	struct data_rig_options options = plain;
+	struct zf_copy_bytes *bytes;
+	struct zf_dev_stats stats;
+	struct zf_geometry geometry;
+	struct zf_sim *sim;
+	struct zf_dev *dev;
+
+	(void)state;
+	options.conventional = 12;
+	options.append_limit = 4 * BLOCK; /* and so the unit */
+	geometry = geometry_of(&options);
+	sim = zf_sim_new(&geometry, 1);
+	assert_int_equal(zf_sim_open(sim, NULL, &dev), 0);
+	memset(block, 1, BLOCK);
+	for (unsigned int at = 0; at < 32; at += 10)
+		assert_int_equal(zf_dev_write_sync(dev, at * BLOCK, block, BLOCK, false), 0);
+	assert_int_equal(zf_copy_bytes_new(dev, dev, &bytes), 0);
+	assert_int_equal(zf_copy_bytes_clear(bytes, BLOCK, 22 * BLOCK), 0);
+	zf_copy_bytes_free(bytes);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.write_bytes, (4 + 2 * 4) * BLOCK);
+	for (unsigned int at = 0; at < 32; at++) {
+		assert_int_equal(zf_dev_read_buf(dev, at * BLOCK, block, BLOCK), 0);
+		assert_int_equal(zf_is_zero(block, BLOCK), at != 0 && at != 30);
+	}
+	zf_dev_close(dev);
+	zf_sim_free(sim);
+}
+
 /* ---- what is refused, before anything is written ---- */
 
 static void refuses(struct pair *pair, int error, const char *says)
@@ -859,6 +894,7 @@ int main(void)
 		cmocka_unit_test(a_copy_of_the_metadata_may_be_offline),
 		cmocka_unit_test(so_does_the_log_of_a_mount_without_a_commit),
 		cmocka_unit_test(a_target_that_went_on_forgets_it),
+		cmocka_unit_test(only_what_is_not_zero_is_zeroed),
 		cmocka_unit_test(another_shape_is_refused_with_both_numbers),
 		cmocka_unit_test(too_few_active_zones_are_refused),
 		cmocka_unit_test(full_zones_of_both_copies_count_as_active),

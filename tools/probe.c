@@ -3,14 +3,18 @@
 
 #include <blkid/blkid.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <uuid.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "superblock/ring.h"
+#include "superblock/super_format.h"
 
 /* ---- ours, which libblkid does not know ---- */
 
@@ -122,6 +126,27 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 		snprintf(last->text, sizeof(last->text), "%s", message);
 }
 
+/*
+ * Without zones, by what opening it has said: an image has its trailer at the end of the disk, so
+ * that one on a disk that was made larger or smaller is known by its first superblock alone.
+ */
+static int probe_lost_image(const char *path, int error, char *found, size_t size)
+{
+	_zf_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct zf_super_head head;
+	struct zf_disk_super disk;
+
+	if (error == -EUCLEAN)
+		snprintf(found, size, "a damaged zoned image");
+	else if (fd < 0 || pread(fd, &disk, sizeof(disk), 0) != sizeof(disk) ||
+		 zf_super_decode_head(&disk, 0, NULL, &head) == -ENOENT)
+		return 0;
+	else
+		snprintf(found, size,
+			 "a zfuse filesystem whose disk has another size now ('zfusectl grow')");
+	return 1;
+}
+
 static int probe_zones(const struct zf_disk *disk, const struct zf_report *report, char *found,
 		       size_t size)
 {
@@ -135,8 +160,8 @@ static int probe_zones(const struct zf_disk *disk, const struct zf_report *repor
 	int r;
 
 	r = zf_disk_open(disk, &options, &kept, &dev);
-	if (r == -ENODEV || r == -EUCLEAN)
-		return 0;
+	if ((r == -ENODEV || r == -EUCLEAN) && disk->kind != ZF_DISK_ZONED)
+		return probe_lost_image(disk->path, r, found, size);
 	if (r < 0) {
 		zf_report(report, ZF_REPORT_ERROR, "%s", last.text);
 		return r;

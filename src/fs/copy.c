@@ -12,6 +12,7 @@
 #include "fs/copy_bytes.h"
 #include "fs/format.h"
 #include "fs/inode.h"
+#include "log/read.h"
 
 #define REPORT_CHUNK 256u
 
@@ -27,6 +28,7 @@ struct copy {
 	const struct zf_copy_progress *progress;
 	const struct zf_report *report;
 	struct zf_super super;
+	bool has_log;		/* something was made durable after the last commit */
 	struct zone_plan *plan; /* super.zone_count of them */
 	struct zf_copy_bytes *bytes;
 	uint64_t done, total;
@@ -41,15 +43,15 @@ static void forward_errors(void *arg, enum zf_report_level level, const char *me
 }
 
 /*
- * All of a conventional zone that may matter. Its pointer is known of a clean filesystem only: what
- * the log names may lie behind it.
+ * All of a conventional zone that may matter. Its pointer is known only as of the last commit: what
+ * the log holds, and names, may lie behind it.
  */
 static uint64_t conventional_len(const struct copy *copy, uint32_t zone_no, uint64_t capacity,
 				 const struct zf_zone *zone)
 {
 	if (zone_no < ZF_SUPER_ZONES)
 		return zf_min_u64(capacity, (uint64_t)ZF_RING_CONVENTIONAL_SLOTS * ZF_BLOCK_SIZE);
-	return copy->super.clean ? (uint64_t)zone->pointer << ZF_BLOCK_SHIFT : capacity;
+	return copy->has_log ? capacity : (uint64_t)zone->pointer << ZF_BLOCK_SHIFT;
 }
 
 static void plan_zone(struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info,
@@ -122,6 +124,19 @@ static int plan_zones(struct copy *copy, struct zf_alloc *alloc)
 	return 0;
 }
 
+/*
+ * The superblock does not tell: that of a clean unmount is the newest one until the next mount has
+ * committed something. What cannot be read is copied.
+ */
+static bool has_log(struct zf_dev *from, const struct zf_super *super)
+{
+	struct zf_log_found found = {0};
+	bool more = zf_log_read(from, super, NULL, &found) < 0 || zf_log_found_more(&found, super);
+
+	zf_log_found_free(&found);
+	return more;
+}
+
 /* By mounting it, which verifies that it can be. */
 static int look_at_source(struct copy *copy)
 {
@@ -145,6 +160,7 @@ static int look_at_source(struct copy *copy)
 		return r;
 	}
 	copy->super = fs->super;
+	copy->has_log = has_log(copy->from, &copy->super);
 	r = plan_zones(copy, fs->alloc);
 	zf_fs_abandon(fs);
 	return r;
@@ -189,18 +205,16 @@ static bool is_root_zone(const struct copy *copy, uint32_t zone_no)
 }
 
 /*
- * Zones that stay partly written, and are active from then on; and one for those that are copied
- * when all of these are.
+ * Zones that stay partly written, and are active from then on; and those that are finished when all
+ * of these are.
  */
 static uint32_t count_active(const struct copy *copy)
 {
-	uint32_t active = 0, full_root = 0;
+	uint32_t active = 0;
 
-	for (uint32_t z = copy->super.conventional; z < copy->super.zone_count; z++) {
-		active += copy->plan[z].len > 0 && !copy->plan[z].finish;
-		full_root |= is_root_zone(copy, z) && copy->plan[z].finish;
-	}
-	return active + full_root;
+	for (uint32_t z = copy->super.conventional; z < copy->super.zone_count; z++)
+		active += copy->plan[z].len > 0 && (!copy->plan[z].finish || is_root_zone(copy, z));
+	return active;
 }
 
 static int check_active(const struct copy *copy)
@@ -248,12 +262,26 @@ static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf
 
 /* ---- the target's zones ---- */
 
+/*
+ * What nothing is copied over. If the target holds what became of this very filesystem, its log
+ * records of after the copy was taken lie there, as good as those that are to come.
+ */
+static int zero_rest(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
+{
+	uint64_t len = copy->plan[zone_no].len;
+
+	return zf_copy_bytes_clear(copy->bytes, info->start + len, info->capacity - len);
+}
+
 static int empty_zone(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
-	if (info->type != ZF_ZONE_SEQUENTIAL || info->cond == ZF_ZONE_EMPTY ||
-	    info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE)
+	if (info->cond == ZF_ZONE_EMPTY || info->cond == ZF_ZONE_READONLY ||
+	    info->cond == ZF_ZONE_OFFLINE)
 		return 0;
-	return zf_dev_reset(copy->to, zone_no);
+	if (info->type == ZF_ZONE_SEQUENTIAL)
+		return zf_dev_reset(copy->to, zone_no);
+	/* A superblock zone is emptied by whoever formats the ring. */
+	return zone_no < ZF_SUPER_ZONES ? 0 : zero_rest(copy, zone_no, info);
 }
 
 /*
@@ -379,10 +407,12 @@ static int copy_root_zones(struct copy *copy, bool behind)
 
 	for (unsigned int c = 0; c < copy->super.metadata_copies && r == 0; c++) {
 		uint32_t zone_no = (uint32_t)(copy->super.root.address[c] / copy->super.zone_size);
-		uint64_t root = copy->super.root.address[c] % copy->super.zone_size;
+		uint64_t len = copy->plan[zone_no].len; /* 0 if it is offline */
+		uint64_t root =
+			zf_min_u64(copy->super.root.address[c] % copy->super.zone_size, len);
 
 		if (behind)
-			r = copy_range(copy, zone_no, root, copy->plan[zone_no].len);
+			r = copy_range(copy, zone_no, root, len);
 		else
 			r = copy_range(copy, zone_no, 0, root);
 		if (r == 0 && behind)

@@ -134,3 +134,25 @@ int zf_copy_bytes_run(struct zf_copy_bytes *bytes, uint64_t address, uint64_t le
 	error = await_all(bytes, r < 0 ? NULL : report);
 	return r < 0 ? r : error;
 }
+
+static int clear_chunk(struct zf_copy_bytes *bytes, uint64_t address, uint64_t len)
+{
+	struct zf_io io = {.op = ZF_IO_ZEROES, .addr = address, .len = len};
+
+	if (zf_dev_read_buf(bytes->to, address, bytes->buf, len) == 0 &&
+	    zf_is_zero(bytes->buf, len))
+		return 0;
+	return zf_dev_run(bytes->to, &io);
+}
+
+int zf_copy_bytes_clear(struct zf_copy_bytes *bytes, uint64_t address, uint64_t len)
+{
+	uint64_t end = address + len, n;
+	int r = 0;
+
+	for (; address < end && r == 0; address += n) {
+		n = zf_min_u64(bytes->chunk_size, end - address);
+		r = clear_chunk(bytes, address, n);
+	}
+	return r;
+}

@@ -18,4 +18,10 @@ void zf_copy_bytes_free(struct zf_copy_bytes *bytes); /* nothing is in flight; t
 int zf_copy_bytes_run(struct zf_copy_bytes *bytes, uint64_t address, uint64_t len,
 		      const struct zf_report *report);
 
+/*
+ * Makes a range of a conventional zone of the target read as zeroes. Writes only where it does not:
+ * an image keeps its holes. 0 or -errno.
+ */
+int zf_copy_bytes_clear(struct zf_copy_bytes *bytes, uint64_t address, uint64_t len);
+
 #endif

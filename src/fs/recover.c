@@ -100,20 +100,13 @@ static int replay(struct zf_fs *fs, const struct zf_log_found *found)
 	return r;
 }
 
-/*
- * Whatever is behind S, replayed now or by a recovery that was cut, or left out for a gap before
- * it, or in a block that cannot be read now: the next record must not be taken for one more of
- * those.
- */
-static bool needs_new_epoch(const struct zf_fs *fs, const struct zf_log_found *found)
-{
-	return found->body_count > 0 || found->records > 0 || found->ignored > 0 ||
-	       found->unreadable > 0 || found->highest_sequence > fs->super.log_sequence;
-}
-
 static int run(struct zf_fs *fs, const struct zf_log_found *found)
 {
-	bool new_epoch = needs_new_epoch(fs, found);
+	/*
+	 * Replayed now or by a recovery that was cut, or left out for a gap before it, or in a
+	 * block that cannot be read now: the next record must not be taken for one more of those.
+	 */
+	bool new_epoch = zf_log_found_more(found, &fs->super);
 	int r = replay(fs, found);
 
 	if (r < 0)

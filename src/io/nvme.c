@@ -118,5 +118,6 @@ int zf_nvme_open(const char *path, const struct zf_open_options *options,
 		zf_nvme_unclaim(&claim);
 		return r;
 	}
+	drive.read_only = options->read_only;
 	return nvme_new(path, &claim, nsid, &drive, report, ret_dev);
 }

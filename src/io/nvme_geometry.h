@@ -29,6 +29,7 @@ struct zf_nvme_drive {
 	struct zf_geometry geometry;
 	uint64_t transfer_max; /* bytes of one read or write, wherever its memory lies */
 	uint64_t zeroes_max;   /* bytes of one Write Zeroes; 0: there is none */
+	bool read_only;	       /* nothing that changes it is sent: root could */
 };
 
 /*

@@ -24,14 +24,17 @@ static int check_data(const struct zf_io *io)
 }
 
 /* The drive knows each zone's own capacity. Whole requests are held to the largest. */
-static int check(const struct zf_geometry *geometry, const struct zf_io *io)
+static int check(const struct zf_nvme_drive *drive, const struct zf_io *io)
 {
+	const struct zf_geometry *geometry = &drive->geometry;
 	uint64_t size = geometry->zone_size * geometry->zone_count;
 	uint64_t offset = io->addr % geometry->zone_size;
 	int r;
 
 	if (io->op == ZF_IO_FLUSH)
 		return 0;
+	if (drive->read_only && io->op != ZF_IO_READ)
+		return -EROFS;
 	if (io->addr >= size || io->len > size - io->addr)
 		return -EINVAL;
 	if (io->op == ZF_IO_RESET || io->op == ZF_IO_FINISH)
@@ -114,7 +117,7 @@ void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_comma
 	command->io = io;
 	command->done = 0;
 	command->part = NULL;
-	command->refused = check(&drive->geometry, io);
+	command->refused = check(drive, io);
 	if (command->refused == 0)
 		command->refused = set_piece(drive, command);
 }

@@ -54,7 +54,6 @@ struct zf_nvme_queue {
 
 /* `drive` is kept. */
 void zf_nvme_queue_init(struct zf_nvme_queue *queue, const struct zf_nvme_drive *drive);
-void zf_nvme_queue_deinit(struct zf_nvme_queue *queue);
 
 /* Returns the command that carries the request, to be sent; NULL: it waits. */
 struct zf_nvme_command *zf_nvme_queue_add(struct zf_nvme_queue *queue, struct zf_io *io);

@@ -18,6 +18,7 @@
 struct zf_zbd_command {
 	struct zf_io *io;
 	uint64_t done;	    /* bytes so far */
+	bool unmaps;	    /* zeroes, as asked for last */
 	struct iovec *rest; /* what a short transfer has left, else NULL */
 	unsigned int rest_count;
 	struct zf_zbd_command *next_free;

@@ -91,15 +91,14 @@ void zf_zbd_write_locked(void *arg, struct zf_zone_write *write)
 }
 
 /* Zeroes in a conventional zone: by unmapping, or as the kernel does it best. */
-static void prepare_zeroes_locked(struct zf_zbd *zbd, const struct zf_io *io,
+static void prepare_zeroes_locked(struct zf_zbd *zbd, struct zf_zbd_command *command,
 				  struct io_uring_sqe *sqe)
 {
-	bool unmaps = zbd->dev.geometry.unmapping_zeroes && !zbd->unmapping_refused;
-
+	command->unmaps = zbd->dev.geometry.unmapping_zeroes && !zbd->unmapping_refused;
 	io_uring_prep_fallocate(sqe, zbd->fd,
-				unmaps ? FALLOC_WRITE_ZEROES
-				       : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-				(off_t)io->addr, (off_t)io->len);
+				command->unmaps ? FALLOC_WRITE_ZEROES
+						: FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+				(off_t)command->io->addr, (off_t)command->io->len);
 }
 
 static void launch_locked(struct zf_zbd *zbd, struct zf_zbd_command *command)
@@ -118,7 +117,7 @@ static void launch_locked(struct zf_zbd *zbd, struct zf_zbd_command *command)
 		io_uring_prep_writev2(sqe, zbd->fd, iov, iovcnt, addr, io->fua ? RWF_DSYNC : 0);
 		break;
 	case ZF_IO_ZEROES:
-		prepare_zeroes_locked(zbd, io, sqe);
+		prepare_zeroes_locked(zbd, command, sqe);
 		break;
 	default:
 		io_uring_prep_fsync(sqe, zbd->fd, IORING_FSYNC_DATASYNC);
@@ -264,8 +263,7 @@ static int advance_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, in
 	/* When a thread ends, the kernel cancels what it has submitted and not begun. */
 	if (res == -ECANCELED || res == -EINTR || res == -EAGAIN)
 		return 1;
-	if (io->op == ZF_IO_ZEROES && !zbd->unmapping_refused &&
-	    zbd->dev.geometry.unmapping_zeroes &&
+	if (io->op == ZF_IO_ZEROES && command->unmaps &&
 	    (res == -EOPNOTSUPP || res == -EINVAL || res == -ENOSYS)) {
 		/* The disk could, but this kernel cannot ask for it. */
 		zbd->unmapping_refused = true;

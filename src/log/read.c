@@ -313,6 +313,12 @@ void zf_log_found_free(struct zf_log_found *found)
 	*found = (struct zf_log_found){0};
 }
 
+bool zf_log_found_more(const struct zf_log_found *found, const struct zf_super *super)
+{
+	return found->body_count > 0 || found->records > 0 || found->ignored > 0 ||
+	       found->unreadable > 0 || found->highest_sequence > super->log_sequence;
+}
+
 static int body_ranges(const struct zf_log_body_view *body,
 		       int (*fn)(void *arg, const struct zf_log_range *range), void *arg)
 {

@@ -66,6 +66,9 @@ int zf_log_read(struct zf_dev *dev, const struct zf_super *super, const struct z
 		struct zf_log_found *ret_found);
 void zf_log_found_free(struct zf_log_found *found);
 
+/* Lies anything behind S: valid records, whatever their fate, or blocks that may be some? */
+bool zf_log_found_more(const struct zf_log_found *found, const struct zf_super *super);
+
 /*
  * Calls fn for each range of device addresses that the bodies' DATA ranges name: those bytes are in
  * use, whatever the committed state says.

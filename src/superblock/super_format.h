@@ -81,7 +81,7 @@ struct zf_disk_super {
 	/* The committed state. */
 	struct zf_disk_node_ptr root; /* of the root tree */
 	uint8_t root_level;
-	uint8_t clean; /* 1: unmounted, nothing to recover */
+	uint8_t clean; /* 1: by an unmount; the log may hold what the next mount did */
 	uint8_t reserved_b[6];
 	struct zf_le64 next_ino; /* inode numbers are never reused */
 	struct zf_le64 inode_count;

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "alloc/alloc.h"
+#include "base/bits.h"
 #include "fs/copy.h"
+#include "fs/copy_bytes.h"
 #include "fs/data_rig.h"
 #include "fs/format.h"
 #include "io/zone_rules.h"
@@ -388,6 +390,133 @@ static void an_offline_zone_is_told_and_does_not_pass_for_empty(void **state)
 	drop(&pair);
 }
 
+static uint32_t newest_root_zone(struct pair *pair, unsigned int copy_no)
+{
+	const struct zf_super *super;
+	unsigned int stepped_over;
+	struct zf_ring *ring;
+	struct zf_dev *dev;
+	uint32_t zone_no;
+
+	assert_int_equal(zf_sim_open(pair->rig.sim, NULL, &dev), 0);
+	assert_int_equal(zf_ring_open(dev, NULL, &ring), 0);
+	assert_int_equal(zf_ring_newest(ring, &super, &stepped_over), 0);
+	zone_no = (uint32_t)(super->root.address[copy_no] / super->zone_size);
+	zf_ring_close(ring);
+	zf_dev_close(dev);
+	return zone_no;
+}
+
+static void expect_readable(struct pair *pair);
+
+/* Whichever copy of the metadata is lost, the other one arrives. */
+static void a_copy_of_the_metadata_may_be_offline(void **state)
+{
+	struct data_rig_options options = plain;
+
+	(void)state;
+	options.copies = 2;
+	options.zone_count = 32;
+	for (unsigned int c = 0; c < 2; c++) {
+		struct pair pair;
+
+		make_source(&pair, &options, true);
+		zf_sim_set_zone_cond(pair.rig.sim, newest_root_zone(&pair, c), ZF_ZONE_OFFLINE);
+		make_target(&pair, &options);
+		assert_int_equal(copy(&pair), 0);
+		expect_readable(&pair);
+		drop(&pair);
+	}
+}
+
+/* The newest superblock is that of the unmount before, which was clean; the log is not empty. */
+static void so_does_the_log_of_a_mount_without_a_commit(void **state)
+{
+	struct data_rig_options options = plain;
+
+	(void)state;
+	for (options.conventional = 0; options.conventional <= 22; options.conventional += 22) {
+		struct pair pair;
+
+		make_source(&pair, &options, true);
+		data_rig_crash(&pair.rig); /* mounts it */
+		data_rig_write_pattern(&pair.rig, pair.small, 2, 0, SMALL_BYTES + 3 * BLOCK);
+		assert_int_equal(zf_fs_fsync(pair.rig.fs, &pair.rig.ctx, pair.small, false), 0);
+		zf_fs_abandon(pair.rig.fs);
+		pair.rig.fs = NULL;
+		zf_dev_close(pair.rig.dev);
+		pair.rig.dev = NULL;
+		make_target(&pair, &options);
+		assert_int_equal(copy(&pair), 0);
+		mount_target(&pair);
+		data_rig_expect(&pair.rig, pair.small, 2, 0, SMALL_BYTES + 3 * BLOCK);
+		expect_files(&pair);
+		data_rig_deinit(&pair.rig);
+	}
+}
+
+/*
+ * A backup is played back over what the filesystem became since: nothing of that is left, above all
+ * no log record, which is as good as one of the backup's own future.
+ */
+static void a_target_that_went_on_forgets_it(void **state)
+{
+	struct data_rig_options options = plain;
+
+	(void)state;
+	for (options.conventional = 0; options.conventional <= 22; options.conventional += 22) {
+		struct pair pair, since;
+
+		make_source(&pair, &options, true);
+		since = pair;
+		since.rig.sim = zf_sim_clone(pair.rig.sim);
+		since.rig.report.arg = &since.rig;
+		data_rig_crash(&since.rig); /* mounts it */
+		data_rig_write_pattern(&since.rig, since.small, 7, 0, SMALL_BYTES);
+		assert_int_equal(zf_fs_fsync(since.rig.fs, &since.rig.ctx, since.small, false), 0);
+		zf_fs_abandon(since.rig.fs);
+		zf_dev_close(since.rig.dev);
+		pair.target = since.rig.sim;
+		assert_int_equal(copy(&pair), 0);
+		mount_target(&pair);
+		expect_files(&pair);
+		data_rig_deinit(&pair.rig);
+	}
+}
+
+/* An image keeps its holes, and a large disk is not written for nothing. */
+static void only_what_is_not_zero_is_zeroed(void **state)
+{
+	uint8_t block[BLOCK] __attribute__((aligned(4096)));
+	struct data_rig_options options = plain;
+	struct zf_copy_bytes *bytes;
+	struct zf_dev_stats stats;
+	struct zf_geometry geometry;
+	struct zf_sim *sim;
+	struct zf_dev *dev;
+
+	(void)state;
+	options.conventional = 12;
+	options.append_limit = 4 * BLOCK; /* and so the unit */
+	geometry = geometry_of(&options);
+	sim = zf_sim_new(&geometry, 1);
+	assert_int_equal(zf_sim_open(sim, NULL, &dev), 0);
+	memset(block, 1, BLOCK);
+	for (unsigned int at = 0; at < 32; at += 10)
+		assert_int_equal(zf_dev_write_sync(dev, at * BLOCK, block, BLOCK, false), 0);
+	assert_int_equal(zf_copy_bytes_new(dev, dev, &bytes), 0);
+	assert_int_equal(zf_copy_bytes_clear(bytes, BLOCK, 22 * BLOCK), 0);
+	zf_copy_bytes_free(bytes);
+	zf_dev_get_stats(dev, &stats);
+	assert_int_equal(stats.write_bytes, (4 + 2 * 4) * BLOCK);
+	for (unsigned int at = 0; at < 32; at++) {
+		assert_int_equal(zf_dev_read_buf(dev, at * BLOCK, block, BLOCK), 0);
+		assert_int_equal(zf_is_zero(block, BLOCK), at != 0 && at != 30);
+	}
+	zf_dev_close(dev);
+	zf_sim_free(sim);
+}
+
 /* ---- what is refused, before anything is written ---- */
 
 static void refuses(struct pair *pair, int error, const char *says)
@@ -456,6 +585,46 @@ static void too_few_active_zones_are_refused(void **state)
 	make_target(&pair, &options);
 	refuses(&pair, -EINVAL, "a limit of active zones of 8, the filesystem on sim needs");
 	drop(&pair);
+}
+
+/* The zones with the newest root nodes are finished last: all of them are active until then. */
+static void full_zones_of_both_copies_count_as_active(void **state)
+{
+	uint8_t block[BLOCK] __attribute__((aligned(4096))) = {0};
+	struct data_rig_options options = plain;
+	struct pair pair;
+	struct zf_dev *dev;
+	uint32_t root[2];
+	int r = -EINVAL;
+
+	(void)state;
+	options.copies = 2;
+	make_source(&pair, &options, true);
+	for (unsigned int c = 0; c < 2; c++)
+		root[c] = newest_root_zone(&pair, c);
+	assert_int_equal(zf_sim_open(pair.rig.sim, NULL, &dev), 0);
+	for (uint32_t z = 2; z < 24; z++) {
+		struct zf_zone_info info;
+
+		assert_int_equal(zf_dev_report(dev, z, 1, &info), 0);
+		if (z == root[0] || z == root[1])
+			assert_int_equal(zf_dev_finish(dev, z), 0);
+		else if (info.cond == ZF_ZONE_EMPTY)
+			assert_int_equal(zf_dev_write_sync(dev, info.start, block, BLOCK, true), 0);
+	}
+	zf_dev_close(dev);
+	for (options.max_active = 3; r == -EINVAL; options.max_active++) {
+		uint64_t before;
+
+		make_target(&pair, &options);
+		before = zf_sim_digest(pair.target);
+		r = copy(&pair);
+		if (r == -EINVAL)
+			assert_int_equal(zf_sim_digest(pair.target), before);
+		zf_sim_free(pair.target);
+	}
+	assert_int_equal(r, 0);
+	zf_sim_free(pair.rig.sim);
 }
 
 static void a_dead_zone_in_the_way_is_refused(void **state)
@@ -722,8 +891,13 @@ int main(void)
 		cmocka_unit_test(to_a_disk_that_does_not_count_resets),
 		cmocka_unit_test(more_zones_are_for_growing),
 		cmocka_unit_test(an_offline_zone_is_told_and_does_not_pass_for_empty),
+		cmocka_unit_test(a_copy_of_the_metadata_may_be_offline),
+		cmocka_unit_test(so_does_the_log_of_a_mount_without_a_commit),
+		cmocka_unit_test(a_target_that_went_on_forgets_it),
+		cmocka_unit_test(only_what_is_not_zero_is_zeroed),
 		cmocka_unit_test(another_shape_is_refused_with_both_numbers),
 		cmocka_unit_test(too_few_active_zones_are_refused),
+		cmocka_unit_test(full_zones_of_both_copies_count_as_active),
 		cmocka_unit_test(a_dead_zone_in_the_way_is_refused),
 		cmocka_unit_test(what_is_no_filesystem_is_refused),
 		cmocka_unit_test(pointers_that_may_be_too_low_are_refused),

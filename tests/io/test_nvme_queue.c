@@ -451,6 +451,23 @@ static void what_breaks_a_rule_is_not_sent(void **state)
 	free(buf);
 }
 
+/* The kernel would let root write through a descriptor that is for reading. */
+static void a_drive_that_is_only_read_is_not_changed(void **state)
+{
+	uint8_t *buf = blocks_new(BLOCK, 1);
+	struct iovec iov = {buf, BLOCK};
+	struct zf_io read = {.op = ZF_IO_READ, .len = BLOCK, .iov = &iov, .iovcnt = 1};
+
+	described.read_only = true;
+	assert_int_equal(refusal(ZF_IO_APPEND, 0, BLOCK, buf), -EROFS);
+	assert_int_equal(refusal(ZF_IO_WRITE, 0, BLOCK, buf), -EROFS);
+	assert_int_equal(refusal(ZF_IO_ZEROES, 0, BLOCK, NULL), -EROFS);
+	assert_int_equal(refusal(ZF_IO_RESET, 0, 0, NULL), -EROFS);
+	assert_int_equal(refusal(ZF_IO_FINISH, 0, 0, NULL), -EROFS);
+	assert_int_equal(run(&read), 0);
+	free(buf);
+}
+
 static void the_drives_status_is_the_requests_error(void **state)
 {
 	uint8_t *buf = blocks_new(BLOCK, 1);
@@ -707,6 +724,7 @@ int main(void)
 		cmocka_unit_test(appends_to_one_zone_are_sent_at_once),
 		cmocka_unit_test(who_finds_no_command_waits_in_line),
 		cmocka_unit_test(what_breaks_a_rule_is_not_sent),
+		cmocka_unit_test(a_drive_that_is_only_read_is_not_changed),
 		cmocka_unit_test(the_drives_status_is_the_requests_error),
 		cmocka_unit_test(a_read_is_tried_again_where_that_may_help),
 		cmocka_unit_test(an_append_is_tried_again_only_if_it_never_began),

@@ -62,6 +62,7 @@ struct zf_zone {
 	bool unusable : 1;	  /* retired: read-only, offline; or a reset failed */
 	bool offline : 1;	  /* and cannot be read */
 	bool suspect : 1;	  /* what the device says of it is to be asked again */
+	bool pointer_asked : 1;	  /* and what it says of the pointer will hold */
 	bool damaged : 1;	  /* of metadata: not all of what is live there could be written */
 	bool resetting : 1;
 	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */

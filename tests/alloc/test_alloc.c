@@ -899,6 +899,35 @@ static void an_empty_zone_that_failed_is_no_longer_room(void **state)
 	close_world(&w);
 }
 
+/* The zone is asked about because a read failed; meanwhile what is in flight to it ends. */
+static void a_report_from_before_the_last_write_does_not_tell_the_pointer(void **state)
+{
+	struct zf_append_grant good, bad;
+	struct zf_zone_info info;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &good), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &bad), 0);
+	zf_alloc_suspect(w.alloc, good.zone_no);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+	zf_alloc_append_end(w.alloc, &bad, -EIO);
+	zf_alloc_append_written(w.alloc, &good);
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	/* So it lands where there is something. */
+	zf_alloc_live_add(w.alloc, good.zone_start, ZF_BLOCK_SIZE);
+	zf_alloc_append_end(w.alloc, &good, 0);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	info.wp = info.start + ZF_BLOCK_SIZE;
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	assert_int_equal(zone(&w, found).pointer, 1);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), -ENOENT);
+	close_world(&w);
+}
+
 static void one_caller_at_a_time_drops_a_summary(void **state)
 {
 	struct world w;
@@ -990,6 +1019,8 @@ int main(void)
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
 		cmocka_unit_test(a_failed_reset_is_not_offered_again),
 		cmocka_unit_test(an_empty_zone_that_failed_is_no_longer_room),
+		cmocka_unit_test(
+			a_report_from_before_the_last_write_does_not_tell_the_pointer),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),
 		cmocka_unit_test(what_is_emptied_counts_as_free_for_users),

@@ -306,6 +306,8 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
  * it. Nothing comes back for that, but it may be the last that is read of it.
  */
 int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+/* So many blocks were moved out of that one, whose place does not come back for them. */
+void zf_alloc_reclaim_rescued(struct zf_alloc *alloc, uint64_t blocks);
 /*
  * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
  * still holds something not before the next commit.

@@ -1011,8 +1011,8 @@ static void what_left_a_failed_zone_is_not_waited_for(void **state)
 	zf_alloc_kept_change(w.alloc, &(struct zf_kept_change){.added = 20, .reserved = 20});
 	zf_alloc_kept_spend(w.alloc, 20);
 	assert_int_equal(zf_alloc_reserve_cold(w.alloc, 10), 0);
-	assert_int_equal(
-		zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, 10 * ZF_BLOCK_SIZE, &cold), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, 10 * ZF_BLOCK_SIZE, &cold),
+			 0);
 	zf_alloc_append_end(w.alloc, &cold, 0);
 	zf_alloc_reclaim_rescued(w.alloc, 10);
 	for (unsigned int i = 0; i < 14; i++)
@@ -1118,8 +1118,7 @@ int main(void)
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
 		cmocka_unit_test(a_failed_reset_is_not_offered_again),
 		cmocka_unit_test(an_empty_zone_that_failed_is_no_longer_room),
-		cmocka_unit_test(
-			a_report_from_before_the_last_write_does_not_tell_the_pointer),
+		cmocka_unit_test(a_report_from_before_the_last_write_does_not_tell_the_pointer),
 		cmocka_unit_test(a_reset_tells_the_pointer_as_well_as_a_report),
 		cmocka_unit_test(metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed),
 		cmocka_unit_test(what_left_a_failed_zone_is_not_waited_for),

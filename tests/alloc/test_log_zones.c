@@ -506,9 +506,8 @@ static void a_failed_zone_is_no_empty_one_while_an_append_to_it_has_not_ended(vo
 
 	open_world(&w, (struct zf_geometry){0});
 	first = commit(&w);
-	assert_int_equal(zf_alloc_log_begin(w.alloc, 2 * ZF_BLOCK_SIZE, 0, &header, &resets,
-					    &switched),
-			 0);
+	assert_int_equal(
+		zf_alloc_log_begin(w.alloc, 2 * ZF_BLOCK_SIZE, 0, &header, &resets, &switched), 0);
 	header.len = ZF_BLOCK_SIZE;
 	data = header;
 	zf_alloc_append_end(w.alloc, &header, -EIO);
@@ -646,8 +645,8 @@ static void two_active_zones_are_the_logs(void **state)
 	open_world(&w, (struct zf_geometry){.max_active = 6, .max_open = 6});
 	zones = commit(&w);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, BLOCKS + 1, 0, 0), 0);
-	assert_int_equal(
-		zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, BLOCKS * ZF_BLOCK_SIZE, &hot), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, BLOCKS * ZF_BLOCK_SIZE, &hot),
+			 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &more),
 			 -EAGAIN);
 	assert_int_equal(put_in(&w, BLOCKS - 1, 1), zones.zone[0]);
@@ -673,7 +672,8 @@ static void the_log_waits_while_the_zone_it_left_is_active(void **state)
 	assert_int_equal(put_in(&w, 2, 1), first.zone[1]);
 	second = commit(&w);
 	assert_int_equal(put_in(&w, BLOCKS - 3, 1), second.zone[0]);
-	/* The ring's, metadata's, one that data that moves may want, and three partly written ones. */
+	/* The ring's, metadata's, one that data that moves may want, and three partly written ones.
+	 */
 	assert_int_equal(put_in(&w, 2, 1), NONE);
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
 	assert_int_equal(found, first.zone[0]);

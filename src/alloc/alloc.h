@@ -62,6 +62,7 @@ struct zf_zone {
 	bool unusable : 1;	  /* retired: read-only, offline; or a reset failed */
 	bool offline : 1;	  /* and cannot be read */
 	bool suspect : 1;	  /* what the device says of it is to be asked again */
+	bool pointer_asked : 1;	  /* and what it says of the pointer will hold */
 	bool damaged : 1;	  /* of metadata: not all of what is live there could be written */
 	bool resetting : 1;
 	bool stuck : 1; /* some of what is live in it cannot be read, and so not be moved out */
@@ -305,6 +306,8 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
  * it. Nothing comes back for that, but it may be the last that is read of it.
  */
 int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no);
+/* So many blocks were moved out of that one, whose place does not come back for them. */
+void zf_alloc_reclaim_rescued(struct zf_alloc *alloc, uint64_t blocks);
 /*
  * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
  * still holds something not before the next commit.

@@ -170,7 +170,8 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->log_closed = false;
 	if (zone_is_partial(zone))
 		zf_alloc_limit_event_locked(alloc);
-	if (zone->pointer > 0 || zone->unusable) {
+	/* What failed there is found empty only when the last one has ended. */
+	if (zone->pointer > 0 || zone->unusable || zone->pending > 0 || zone->pointer_unknown) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
 	}

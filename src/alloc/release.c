@@ -145,7 +145,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->written = 0;
 		zone->emptied_generation = 0;
 		zone->stuck = zone->damaged = false;
-		zone->unfinishable = false;
+		zone->unfinishable = zone->pointer_unknown = false;
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
@@ -216,13 +216,13 @@ static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32
 	       zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST;
 }
 
-/* What is not written yet cannot be read, to be moved. */
+/* What is not written yet cannot be read, to be moved; nor what could not be: that is scrubbed. */
 static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
 	return zone->role == ZF_ROLE_META && !zf_alloc_is_stream_locked(alloc, zone_no) &&
-	       !zone->resetting && !zone->unusable && !zone->stuck &&
+	       !zone->resetting && !zone->unusable && !zone->damaged && !zone->stuck &&
 	       zone->write_generation <= alloc->committed;
 }
 

@@ -104,6 +104,9 @@ int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
 		if (!alloc->zones[z].suspect && !is_pointer_wanted(&alloc->zones[z]))
 			continue;
+		/* Until it is known nothing is written there. Of a zone that is only suspect it may
+		 * be a moment later, and then the report has an older pointer. */
+		alloc->zones[z].pointer_asked = is_pointer_wanted(&alloc->zones[z]);
 		*ret_zone_no = z;
 		r = 0;
 	}
@@ -115,16 +118,14 @@ void zf_alloc_pointer_known(struct zf_alloc *alloc, uint32_t zone_no,
 			    const struct zf_zone_info *info)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
-	bool wanted;
 
 	zf_mutex_lock(&alloc->lock);
-	wanted = is_pointer_wanted(zone);
-	assert(wanted || zone->suspect);
+	assert(zone->pointer_asked || zone->suspect);
 	zone->suspect = false;
 	if (is_retired(info))
 		retire(alloc, zone_no, info->cond == ZF_ZONE_OFFLINE);
-	if (wanted) {
-		zone->pointer_unknown = false;
+	if (zone->pointer_asked) {
+		zone->pointer_asked = zone->pointer_unknown = false;
 		if (!is_retired(info))
 			set_pointer(alloc, zone_no, info);
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);

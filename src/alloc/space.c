@@ -76,7 +76,8 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 {
 	uint64_t live = (uint64_t)zone->live + zone->system_live;
 
-	if (zone->stuck || live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
+	if (zone->stuck || zone->damaged ||
+	    live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
 		return false;
 	count->meta++;
 	count->meta_capacity += zone->capacity;

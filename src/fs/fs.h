@@ -229,7 +229,8 @@ enum zf_write_flags {
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
 	/* Collected by the kernel: the times are its, and the inode's flags were asked before. */
 	ZF_WRITE_CACHE = 1 << 3,
-	ZF_WRITE_PAGE = 1 << 4, /* a page of the kernel's cache: not durable by the inode's flags */
+	/* Pages of the kernel's cache: not durable by the inode's flags; all of them, or an error. */
+	ZF_WRITE_PAGE = 1 << 4,
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);

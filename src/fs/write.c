@@ -526,7 +526,8 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 			write.offset += write.len;
 		}
 	}
-	if (done == 0)
+	/* Of its own pages the kernel takes all to be written, unless it is told of an error. */
+	if (done == 0 || (done < len && (flags & ZF_WRITE_PAGE)))
 		return r;
 	if (write.flags & ZF_WRITE_DSYNC) {
 		r = zf_durable_inode(inode, true);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "alloc/alloc.h"
+#include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "io/memory.h"
 #include "support/sim.h"
@@ -899,6 +899,134 @@ static void an_empty_zone_that_failed_is_no_longer_room(void **state)
 	close_world(&w);
 }
 
+/* The zone is asked about because a read failed; meanwhile what is in flight to it ends. */
+static void a_report_from_before_the_last_write_does_not_tell_the_pointer(void **state)
+{
+	struct zf_append_grant good, bad;
+	struct zf_zone_info info;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &good), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &bad), 0);
+	zf_alloc_suspect(w.alloc, good.zone_no);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+	zf_alloc_append_end(w.alloc, &bad, -EIO);
+	zf_alloc_append_written(w.alloc, &good);
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	/* So it lands where there is something. */
+	zf_alloc_live_add(w.alloc, good.zone_start, ZF_BLOCK_SIZE);
+	zf_alloc_append_end(w.alloc, &good, 0);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	info.wp = info.start + ZF_BLOCK_SIZE;
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	assert_int_equal(zone(&w, found).pointer, 1);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), -ENOENT);
+	close_world(&w);
+}
+
+static uint32_t count_empty(struct world *w)
+{
+	uint32_t empty = 0;
+
+	for (uint32_t z = 2; z < ZONES; z++)
+		empty += zone_is_empty(&w->alloc->zones[z]);
+	return empty;
+}
+
+static void a_reset_tells_the_pointer_as_well_as_a_report(void **state)
+{
+	struct zf_append_grant bad;
+	struct zf_zone_info info;
+	uint64_t address;
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	address = append_block(&w);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &bad), 0);
+	zf_alloc_append_end(w.alloc, &bad, -EIO);
+	zf_alloc_live_sub(w.alloc, address, ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	zf_alloc_summary_dropped(w.alloc, found, 0);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
+	assert_int_equal(found, bad.zone_no);
+	zf_alloc_reset_done(w.alloc, found, 0);
+	assert_int_equal(w.alloc->empty_count, count_empty(&w));
+	if (zf_alloc_next_unknown(w.alloc, &found) == 0) {
+		assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+		info.wp = info.start;
+		zf_alloc_pointer_known(w.alloc, found, &info);
+	}
+	assert_int_equal(w.alloc->empty_count, count_empty(&w));
+	close_world(&w);
+}
+
+/* Its nodes are to be had from the other copy only: who looks for them here finds it stuck. */
+static void metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed(void **state)
+{
+	uint64_t first[ZF_COPIES_MAX], last[ZF_COPIES_MAX], next[ZF_COPIES_MAX];
+	struct world w;
+	uint32_t found, zone_no;
+
+	open_world(&w, 0, 2);
+	assert_int_equal(zf_alloc_node(w.alloc, false, first), 0);
+	do {
+		assert_int_equal(zf_alloc_node(w.alloc, false, next), 0);
+		if (next[1] / ZONE_SIZE == first[1] / ZONE_SIZE)
+			memcpy(last, next, sizeof(last));
+	} while (next[1] / ZONE_SIZE == first[1] / ZONE_SIZE);
+	zone_no = (uint32_t)(first[1] / ZONE_SIZE);
+	zf_alloc_node_free(w.alloc, first, false);
+	zf_alloc_node_free(w.alloc, last, false);
+	zf_alloc_stream_failed(w.alloc, zone_no);
+	commit(&w);
+	assert_int_equal(zf_alloc_meta_victim_begin(w.alloc, &found), 0);
+	assert_int_equal(found, first[0] / ZONE_SIZE);
+	zf_alloc_meta_victim_end(w.alloc, found);
+	assert_int_equal(zf_alloc_meta_victim_begin(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_scrub_begin(w.alloc, &found), 0);
+	assert_int_equal(found, zone_no);
+	zf_alloc_scrub_end(w.alloc, found, false);
+	close_world(&w);
+}
+
+/* Of the next zone that comes back all that is garbage is there for what is kept. */
+static void what_left_a_failed_zone_is_not_waited_for(void **state)
+{
+	struct zf_append_grant cold;
+	uint64_t addresses[14];
+	struct world w;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	for (unsigned int i = 0; i < 14; i++)
+		addresses[i] = append_block(&w);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 20, 0, 0), 0);
+	zf_alloc_kept_change(w.alloc, &(struct zf_kept_change){.added = 20, .reserved = 20});
+	zf_alloc_kept_spend(w.alloc, 20);
+	assert_int_equal(zf_alloc_reserve_cold(w.alloc, 10), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, 10 * ZF_BLOCK_SIZE, &cold),
+			 0);
+	zf_alloc_append_end(w.alloc, &cold, 0);
+	zf_alloc_reclaim_rescued(w.alloc, 10);
+	for (unsigned int i = 0; i < 14; i++)
+		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	zf_alloc_summary_dropped(w.alloc, found, 0);
+	commit(&w);
+	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
+	zf_alloc_reset_done(w.alloc, found, 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 14, 0), 0);
+	close_world(&w);
+}
+
 static void one_caller_at_a_time_drops_a_summary(void **state)
 {
 	struct world w;
@@ -990,6 +1118,10 @@ int main(void)
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
 		cmocka_unit_test(a_failed_reset_is_not_offered_again),
 		cmocka_unit_test(an_empty_zone_that_failed_is_no_longer_room),
+		cmocka_unit_test(a_report_from_before_the_last_write_does_not_tell_the_pointer),
+		cmocka_unit_test(a_reset_tells_the_pointer_as_well_as_a_report),
+		cmocka_unit_test(metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed),
+		cmocka_unit_test(what_left_a_failed_zone_is_not_waited_for),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),
 		cmocka_unit_test(what_is_emptied_counts_as_free_for_users),

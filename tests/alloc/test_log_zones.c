@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "alloc/alloc.h"
+#include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "io/memory.h"
 #include "support/sim.h"
@@ -483,6 +483,46 @@ static void a_failed_zone_whose_pointer_is_not_known_yet_is_no_empty_one(void **
 	close_world(&w);
 }
 
+static void know_pointer(struct world *w, uint32_t zone_no)
+{
+	struct zf_zone_info info;
+	uint32_t unknown;
+
+	assert_int_equal(zf_alloc_next_unknown(w->alloc, &unknown), 0);
+	assert_int_equal(unknown, zone_no);
+	assert_int_equal(zf_dev_report(w->dev, unknown, 1, &info), 0);
+	zf_alloc_pointer_known(w->alloc, unknown, &info);
+}
+
+/* The data of a record that failed waits for room elsewhere. Its zone comes back once. */
+static void a_failed_zone_is_no_empty_one_while_an_append_to_it_has_not_ended(void **state)
+{
+	struct zf_append_grant header, data;
+	struct zf_log_zones first;
+	uint32_t empty = 0;
+	uint64_t resets;
+	struct world w;
+	bool switched;
+
+	open_world(&w, (struct zf_geometry){0});
+	first = commit(&w);
+	assert_int_equal(
+		zf_alloc_log_begin(w.alloc, 2 * ZF_BLOCK_SIZE, 0, &header, &resets, &switched), 0);
+	header.len = ZF_BLOCK_SIZE;
+	data = header;
+	zf_alloc_append_end(w.alloc, &header, -EIO);
+	zf_alloc_append_written(w.alloc, &data);
+	know_pointer(&w, first.zone[0]);
+	commit(&w);
+	zf_alloc_append_end(w.alloc, &data, -EIO);
+	know_pointer(&w, first.zone[0]);
+	assert_int_equal(zone(&w, first.zone[0]).role, ZF_ROLE_NONE);
+	for (uint32_t z = 2; z < ZONES; z++)
+		empty += zone_is_empty(&w.alloc->zones[z]);
+	assert_int_equal(w.alloc->empty_count, empty);
+	close_world(&w);
+}
+
 /* ---- limits ---- */
 
 static uint64_t reserve_all(struct world *w)
@@ -605,8 +645,8 @@ static void two_active_zones_are_the_logs(void **state)
 	open_world(&w, (struct zf_geometry){.max_active = 6, .max_open = 6});
 	zones = commit(&w);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, BLOCKS + 1, 0, 0), 0);
-	assert_int_equal(
-		zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, BLOCKS * ZF_BLOCK_SIZE, &hot), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, BLOCKS * ZF_BLOCK_SIZE, &hot),
+			 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &more),
 			 -EAGAIN);
 	assert_int_equal(put_in(&w, BLOCKS - 1, 1), zones.zone[0]);
@@ -632,7 +672,8 @@ static void the_log_waits_while_the_zone_it_left_is_active(void **state)
 	assert_int_equal(put_in(&w, 2, 1), first.zone[1]);
 	second = commit(&w);
 	assert_int_equal(put_in(&w, BLOCKS - 3, 1), second.zone[0]);
-	/* The ring's, metadata's, one that data that moves may want, and three partly written ones. */
+	/* The ring's, metadata's, one that data that moves may want, and three partly written ones.
+	 */
 	assert_int_equal(put_in(&w, 2, 1), NONE);
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
 	assert_int_equal(found, first.zone[0]);
@@ -901,6 +942,7 @@ int main(void)
 		TEST(data_resumes_a_left_zone_once_no_superblock_names_it),
 		TEST(a_failed_zone_takes_no_more_records_and_is_replaced),
 		TEST(a_failed_zone_whose_pointer_is_not_known_yet_is_no_empty_one),
+		TEST(a_failed_zone_is_no_empty_one_while_an_append_to_it_has_not_ended),
 		TEST(what_data_may_use_is_the_same_with_and_without_log_zones),
 		TEST(a_full_log_zone_is_made_up_for_from_what_data_leaves),
 		TEST(data_leaves_what_the_log_lacks),

@@ -93,6 +93,26 @@ static void a_write_takes_what_there_is(void **state)
 	each_shape(write_to_the_last_block);
 }
 
+/* The kernel does not look how many of its pages were written: an error is all that it sees. */
+static void write_pages(struct data_rig *rig)
+{
+	uint64_t ino = data_rig_make(rig, "file"), at = 0;
+	ssize_t r;
+
+	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, sizeof(buf), ZF_WRITE_PAGE)) > 0) {
+		assert_int_equal(r, sizeof(buf));
+		at += sizeof(buf);
+	}
+	assert_int_equal(r, -ENOSPC);
+	data_rig_sync(rig);
+}
+
+static void pages_are_written_or_fail(void **state)
+{
+	(void)state;
+	each_shape(write_pages);
+}
+
 /* ---- names and attributes ---- */
 
 #define NAMES 200u
@@ -265,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_takes_what_there_is),
+		cmocka_unit_test(pages_are_written_or_fail),
 		cmocka_unit_test(names_are_changed_however_full_it_is),
 		cmocka_unit_test(what_gives_back_works_when_nothing_else_does),
 		cmocka_unit_test(removals_bring_garbage_back_before_kept_space_gives_way),

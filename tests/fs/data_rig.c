@@ -2,6 +2,7 @@
 #include "fs/data_rig.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,19 @@
 #include "fs/format.h"
 #include "superblock/ring.h"
 
+/* Any thread reports. */
+static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
+
 static void note(void *arg, enum zf_report_level level, const char *message)
 {
 	struct data_rig *rig = arg;
 
 	if (level != ZF_REPORT_ERROR)
 		return;
+	pthread_mutex_lock(&noting);
 	rig->errors++;
 	snprintf(rig->message, sizeof(rig->message), "%s", message);
+	pthread_mutex_unlock(&noting);
 	if (!rig->errors_expected)
 		print_error("reported: %s\n", message);
 }

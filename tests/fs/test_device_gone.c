@@ -242,9 +242,14 @@ static void under_threads_all_come_to_an_end(void **state)
 		data_rig_init(&shared.rig, &options);
 		make_files(&shared.rig, &shared.known);
 		shared.rig.errors_expected = true;
-		/* Nothing may be under way when it is put in between. */
+		/* It is put in between before there is a thread that could see it happen. */
 		assert_int_equal(zf_fs_unmount(shared.rig.fs), 0);
+		zf_dev_close(shared.rig.dev);
+		assert_int_equal(zf_memory_open(shared.rig.memory, NULL, &shared.rig.report,
+						&shared.rig.dev),
+				 0);
 		gone_init(&gone, shared.rig.dev);
+		assert_int_equal(zf_dev_start_thread(shared.rig.dev), 0);
 		assert_int_equal(data_rig_mount_opened(&shared.rig), 0);
 		for (unsigned int i = 0; i <= FILES; i++) {
 			writers[i] = (struct writer){&shared, i};

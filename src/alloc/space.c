@@ -362,7 +362,7 @@ static void tally_locked(struct zf_alloc *alloc)
 	alloc->tally = tally;
 }
 
-/* Zones that so many commits as those of late take; no more than an eighth of all. */
+/* Zones that so many commits as those of late take; no more than MOST_SHARE allows. */
 static uint32_t zones_of_commits(const struct zf_alloc *alloc, uint64_t commits)
 {
 	uint64_t per_zone = capacity_blocks(alloc);

@@ -2,11 +2,13 @@
 """Runs of bench/age: what the program printed, the numbers of an old filesystem, tables, goals.
 
 A run is {"load", "full", "threads", "periods"}: the lines that bench/age printed, in order: the plan, the filling, one
-for each turnover (as much written as the device holds), all turnovers together, the end. What is said of a run is said
+for each turnover (as much written as the device holds), all turnovers together, pairs of the same work without reclaim
+and beside it, the end. What is said of a run is said
 of its second half, when it has forgotten how it began.
 """
 import dataclasses
 import json
+import statistics
 import subprocess
 
 from bench.report import table
@@ -73,10 +75,12 @@ class Old:
     extent_kib: float
     wait_ms: float   # that writers waited for room, for each GiB
     cpu_s: float     # for each GiB
+    reclaim: float   # time beside reclaim to time without it, median of the pairs; None: there are none
 
     @classmethod
     def of(cls, run):
         half, end = second_half(run), period(run, "end")
+        pairs = [p["on_s"] / p["off_s"] for p in run["periods"] if p["period"] == "pair"]
         gib = sum(p["user_bytes"] for p in half) / (1 << 30)
 
         def mean(key):
@@ -88,7 +92,8 @@ class Old:
                    max=max(p["max_ms"] for p in half), stalls=sum(p["stalls"] for p in half),
                    empty_low=min(p["empty_low"] for p in half), extents=end["extents"] / max(end["files"], 1),
                    extent_kib=end["file_bytes"] / max(end["extents"], 1) / 1024,
-                   wait_ms=sum(p["reclaim"]["wait_ms"] for p in half) / gib, cpu_s=sum(p["cpu_s"] for p in half) / gib)
+                   wait_ms=sum(p["reclaim"]["wait_ms"] for p in half) / gib, cpu_s=sum(p["cpu_s"] for p in half) / gib,
+                   reclaim=statistics.median(pairs) if pairs else None)
 
 
 # ---- tables ----
@@ -148,6 +153,7 @@ GOALS = [
     Goal("uniform", 50, False, "all", 1.6, "written in all"),
     Goal("uniform", 80, True, "p999", 200, "p99.9 of a write, ms"),
     Goal("uniform", 80, True, "max", 2000, "longest write, ms"),
+    Goal("uniform", 50, True, "reclaim", 1.1, "time beside reclaim, to time without it"),
 ]
 
 

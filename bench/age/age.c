@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "age/load.h"
+#include "age/pairs.h"
 #include "age/plan.h"
 #include "age/report.h"
 #include "base/bits.h"
@@ -28,6 +29,7 @@
 #define LOOK_EVERY	64u /* operations */
 #define EPOCH_NS	INT64_C(1700000000000000000)
 #define LOOKS_OF_A_ZONE 4u	/* by reclaim, while it is written */
+#define PAIR_ZONES	2u	/* written at once by either half of a pair */
 #define CALL_NS		1000000 /* that the clock without threads goes on with each write */
 
 enum load_kind {
@@ -39,7 +41,7 @@ enum load_kind {
 
 static struct {
 	uint64_t size, zone, capacity, cache, dirty, commit_bytes, seed;
-	uint32_t max_active, target;
+	uint32_t max_active, target, pairs;
 	double full, turnovers, theta;
 	enum load_kind load;
 	const char *load_name, *image;
@@ -224,6 +226,29 @@ static void age(void)
 	free(all);
 }
 
+/* ---- with reclaim and without ---- */
+
+static void print_pair(unsigned int number, const struct age_pair *pair)
+{
+	if (options.json)
+		printf("{\"period\": \"pair\", \"number\": %u, \"off_s\": %.4f, \"on_s\": %.4f}\n",
+		       number, pair->off_s, pair->on_s);
+	else
+		printf("%-8s %3u %7.3f s without reclaim, %7.3f s with it: %.3f\n", "pair", number,
+		       pair->off_s, pair->on_s, pair->on_s / pair->off_s);
+	fflush(stdout);
+}
+
+static void run_pairs(void)
+{
+	for (unsigned int i = 1; i <= options.pairs; i++) {
+		struct age_pair pair;
+
+		must(age_pair_run(load, PAIR_ZONES * options.zone, i % 2, &pair), "write");
+		print_pair(i, &pair);
+	}
+}
+
 /* ---- what is left ---- */
 
 static void print_plan(void)
@@ -291,8 +316,8 @@ static void usage(FILE *to)
 		    "           [--cache 512M] [--dirty 64M] [--full PERCENT] [--load "
 		    "uniform|zipf[:0.99]|seq|mix]\n"
 		    "           [--turnovers N] [--seed N] [--target ZONES] [--commit-bytes 300M | "
-		    "--threads] "
-		    "[--format text|json]\n");
+		    "--threads [--pairs N]]\n"
+		    "           [--format text|json]\n");
 }
 
 static void misused(void)
@@ -382,6 +407,9 @@ static void parse_option(int option, const char *value)
 	case 'b':
 		options.commit_bytes = bytes_of(value);
 		break;
+	case 'p':
+		options.pairs = (uint32_t)number_of(value);
+		break;
 	case 'T':
 		options.threads = true;
 		break;
@@ -412,6 +440,7 @@ static void parse(int argc, char **argv)
 		{"target", required_argument, NULL, 'g'},
 		{"seed", required_argument, NULL, 'r'},
 		{"commit-bytes", required_argument, NULL, 'b'},
+		{"pairs", required_argument, NULL, 'p'},
 		{"threads", no_argument, NULL, 'T'},
 		{"format", required_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
@@ -421,7 +450,8 @@ static void parse(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "h", longs, NULL)) >= 0)
 		parse_option(option, optarg);
-	if (optind != argc || options.zone == 0 || options.size / options.zone < 16)
+	if (optind != argc || options.zone == 0 || options.size / options.zone < 16 ||
+	    (options.pairs > 0 && !options.threads))
 		misused();
 }
 
@@ -435,5 +465,6 @@ int main(int argc, char **argv)
 	print_plan();
 	age_report_head(options.json);
 	age();
+	run_pairs();
 	return finish();
 }

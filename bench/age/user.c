@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "fs/reclaim.h"
+#include "txn/txn.h"
 
 void age_user_init(struct age_user *user, struct zf_fs *fs, uint64_t seed)
 {
@@ -81,12 +82,17 @@ static int reclaim(struct age_user *user)
 
 static int commit(struct age_user *user)
 {
-	bool due = user->commit_bytes > 0 && user->bytes - user->committed >= user->commit_bytes;
+	uint64_t running = zf_txn_running(zf_fs_txn(user->fs));
+	bool due;
 	int r;
 
+	/* Reclaim commits, too. */
+	if (user->running != running)
+		user->committed = user->bytes;
+	user->running = running;
+	due = user->commit_bytes > 0 && user->bytes - user->committed >= user->commit_bytes;
 	if (!due && !(user->commit_due && user->commit_due(user->commit_arg)))
 		return 0;
-	user->committed = user->bytes;
 	r = zf_fs_step(user->fs);
 	return r < 0 ? r : 0;
 }

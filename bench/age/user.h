@@ -29,6 +29,7 @@ struct age_user {
 	void *commit_arg;
 	uint64_t bytes, calls;	       /* written so far */
 	uint64_t committed, reclaimed; /* `bytes` at the last commit, at the last look */
+	uint64_t running;	       /* the transaction that was seen last */
 	struct age_histogram latency;  /* of zf_fs_write() */
 	uint8_t piece[AGE_PIECE];
 };

@@ -268,8 +268,9 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
  *      target  of empty + coming: below that reclaim works
  *      low     of empty: below that, what is coming is worth a commit
  *
- * A commit gives zones back, and takes zones for its nodes. So that it gives several times what it
- * takes, low and target are the higher the larger commits have been lately.
+ * A commit gives zones back, and takes zones for its nodes. So that it gives enough for what it
+ * takes, low and target are the higher the larger commits have been lately, and target the higher
+ * the more of the victims is garbage: then it costs little to have many zones wait.
  *
  * KEPT_FOR_RECLAIM of the empty ones no user's data may open: they are what survivors move to, and
  * what writers use up while commits give others back. The COLD stream's zone is one of these.

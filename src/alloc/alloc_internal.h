@@ -22,8 +22,8 @@
 
 /*
  * What one new item may cost in its leaf: the largest of a data block's items is a summary entry of
- * one block, or a name of shared bytes (21 + 32 bytes); twice that, because a leaf may be half empty
- * after a split, and some for the levels above.
+ * one block, or a name of shared bytes (21 + 32 bytes); twice that, because a leaf may be half
+ * empty after a split, and some for the levels above.
  */
 #define ITEM_BYTES 128u
 
@@ -63,11 +63,12 @@ struct zf_overwrite {
 
 /* Of all zones, for zf_alloc_reclaim_room(), which is asked too often to look at each of them. */
 struct zf_tally {
-	bool stale;	  /* to be counted anew */
-	uint32_t zones;	  /* that data could be in */
-	uint32_t coming;  /* nothing is live in them */
-	uint32_t retired; /* and what is live can be moved out */
-	uint64_t garbage; /* blocks that emptying victims would give back */
+	bool stale;	    /* to be counted anew */
+	uint32_t zones;	    /* that data could be in */
+	uint32_t coming;    /* nothing is live in them */
+	uint32_t retired;   /* and what is live can be moved out */
+	uint64_t garbage;   /* blocks that emptying victims would give back */
+	uint32_t best_gain; /* of these, the most that one had since it was counted */
 };
 
 struct zf_alloc {

@@ -12,10 +12,8 @@
 #define TARGET_SHARE 64u
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
-/* But so many times the zones that a commit takes ... */
-#define COMMIT_GIVES 4u
-/* ... unless that is more than a zone in so many. */
-#define MOST_SHARE 25u
+/* What commits ask for is no more than a zone in so many. */
+#define MOST_SHARE 8u
 
 /* Blocks. */
 struct count {
@@ -333,6 +331,12 @@ void zf_alloc_recount_locked(struct zf_alloc *alloc)
 	alloc->tally.stale = true;
 }
 
+static void count_victim(struct zf_tally *tally, uint32_t gain)
+{
+	tally->garbage += gain;
+	tally->best_gain = (uint32_t)zf_max_u64(tally->best_gain, gain);
+}
+
 void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -341,8 +345,10 @@ void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_
 		return;
 	if (zone->live == 0 || live == 0)
 		zf_alloc_recount_locked(alloc);
-	else if (zf_alloc_is_victim_locked(alloc, zone_no))
-		alloc->tally.garbage += (uint64_t)zone->live - live;
+	else if (zf_alloc_is_victim_locked(alloc, zone_no)) {
+		alloc->tally.garbage -= zone->capacity - zone->live;
+		count_victim(&alloc->tally, zone->capacity - live);
+	}
 }
 
 static void tally_locked(struct zf_alloc *alloc)
@@ -357,18 +363,48 @@ static void tally_locked(struct zf_alloc *alloc)
 		tally.coming += is_coming(alloc, z);
 		tally.retired += zf_alloc_is_rescuable_locked(alloc, z);
 		if (zf_alloc_is_victim_locked(alloc, z))
-			tally.garbage += zone->capacity - zone->live;
+			count_victim(&tally, zone->capacity - zone->live);
 	}
 	alloc->tally = tally;
 }
 
-/* Zones that so many commits as those of late take; no more than MOST_SHARE allows. */
-static uint32_t zones_of_commits(const struct zf_alloc *alloc, uint64_t commits)
+static uint32_t at_most_share(const struct zf_alloc *alloc, uint64_t zones)
+{
+	return (uint32_t)zf_min_u64(zones, alloc->zone_count / MOST_SHARE);
+}
+
+/* Zones that a commit as those of late takes. */
+static uint32_t zones_of_commit(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
-	uint64_t zones = (commits * alloc->commit_blocks + per_zone - 1) / per_zone;
 
-	return (uint32_t)zf_min_u64(zones, alloc->zone_count / MOST_SHARE);
+	return at_most_share(alloc, (alloc->commit_blocks + per_zone - 1) / per_zone);
+}
+
+static uint64_t square_root(uint64_t v)
+{
+	uint64_t root = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1)
+		if ((root | bit) * (root | bit) <= v)
+			root |= bit;
+	return root;
+}
+
+/*
+ * Zones that are worth a commit. A commit writes about the same, however little it is for; but
+ * zones that wait for one make the others fuller, so that cleaning them costs more. Of n zones of
+ * data, with c for a commit and victims of which a part g is garbage, both together cost least when
+ * about the root of c * n * g / (1 - g) / 2 wait; half of that square did best, as zones wait to be
+ * written, too (docs/decisions/0016).
+ */
+static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
+{
+	uint64_t gain = alloc->tally.best_gain, per_zone = capacity_blocks(alloc);
+	uint64_t live = zf_max_u64(per_zone - zf_min_u64(gain, per_zone), 1);
+	uint64_t square = alloc->commit_blocks * alloc->tally.zones / per_zone * gain / live / 4;
+
+	return at_most_share(alloc, square_root(square));
 }
 
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
@@ -382,13 +418,12 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 		.zones = alloc->tally.zones,
 		.coming = alloc->tally.coming,
 		.retired = alloc->tally.retired,
-		.low = KEPT_FOR_RECLAIM + zones_of_commits(alloc, 1),
+		.low = KEPT_FOR_RECLAIM + zones_of_commit(alloc),
 		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
 	};
-	ret_room->target =
-		ret_room->low +
-		(uint32_t)zf_max_u64(alloc->reclaim_target, zones_of_commits(alloc, COMMIT_GIVES));
+	ret_room->target = ret_room->low +
+			   (uint32_t)zf_max_u64(alloc->reclaim_target, zones_worth_a_commit(alloc));
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
 	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */

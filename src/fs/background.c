@@ -92,7 +92,7 @@ static void commit(struct zf_background *background)
 	atomic_store(&background->aged, true);
 	zf_flush_event(fs);
 	/* A failure has turned the filesystem read-only, and was reported. */
-	if (zf_txn_commit(fs->txn, false) == 0)
+	if (zf_reclaim_commit(fs) == 0)
 		tidy(background);
 	zf_room_look(fs);
 }
@@ -330,7 +330,7 @@ int zf_fs_step(struct zf_fs *fs)
 	(void)zf_data_flush_all(fs, false);
 	land_half(fs);
 	zf_orphan_run(fs);
-	r = zf_txn_commit(fs->txn, false);
+	r = zf_reclaim_commit(fs);
 	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;
 	if (r == 0)

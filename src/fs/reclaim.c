@@ -507,6 +507,16 @@ static int collect(struct zf_fs *fs)
 	return r < 0 ? r : 1;
 }
 
+int zf_reclaim_commit(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(fs->alloc, &room);
+	if (room.coming == 0 || room.empty >= room.target || !zf_txn_is_dirty(fs->txn))
+		return zf_txn_commit(fs->txn, false);
+	return zf_txn_collect(fs->txn);
+}
+
 int zf_reclaim_in_peace(struct zf_fs *fs)
 {
 	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;

@@ -88,6 +88,11 @@ int zf_reclaim_make_room(struct zf_fs *fs);
 
 /* What the background does while it is wanted: one victim, or a commit. 1: again. */
 int zf_reclaim_in_peace(struct zf_fs *fs);
+/*
+ * A commit, if there is anything to commit, because it is time for one: below the target it brings
+ * the zones that are coming, which would take another one otherwise. 0 or -errno.
+ */
+int zf_reclaim_commit(struct zf_fs *fs);
 /* `zfusectl gc pause`: the background leaves it; who waits for room does not. */
 void zf_reclaim_pause(struct zf_fs *fs, bool pause);
 bool zf_reclaim_is_paused(struct zf_fs *fs);

@@ -801,6 +801,64 @@ static void the_target_is_counted_in_zones_beyond_what_others_need(void **state)
 	close_world(&w);
 }
 
+/* A commit of so many nodes, which are garbage at once. */
+static void commit_nodes(struct world *w, unsigned int nodes)
+{
+	uint64_t address[ZF_COPIES_MAX];
+
+	assert_int_equal(zf_alloc_promise_nodes(w->alloc, nodes, 0), 0);
+	zf_alloc_promise_over(w->alloc, nodes);
+	for (unsigned int i = 0; i < nodes; i++) {
+		assert_int_equal(zf_alloc_node(w->alloc, false, address), 0);
+		zf_alloc_node_free(w->alloc, address, false);
+	}
+	collect(w);
+}
+
+static uint32_t above_low(struct world *w)
+{
+	struct zf_reclaim_room r = room(w);
+
+	return r.target - r.low;
+}
+
+static void the_target_is_what_is_worth_a_commit(void **state)
+{
+	static const struct shape many = {.zones = 256, .blocks = 64, .capacity = 64, .copies = 1};
+	uint32_t victim, half, small;
+	uint64_t square;
+	struct world w;
+
+	open_world(&w, &many);
+	zf_alloc_set_reclaim_target(w.alloc, 0);
+	victim = write_zone(&w);
+	for (unsigned int i = 0; i < 20; i++)
+		commit_nodes(&w, 1);
+	/* Without garbage nothing that waits is worth anything. */
+	assert_int_equal(above_low(&w), 0);
+	drop(&w, victim, 32);
+	small = above_low(&w);
+	assert_true(small > 0);
+	/* Larger commits want more for them: ten times as large, about the root of that. */
+	for (unsigned int i = 0; i < 20; i++)
+		commit_nodes(&w, 32);
+	half = above_low(&w);
+	assert_in_range(half, 2 * small, 5 * small + 5);
+	/* The root of: blocks of a commit, zones of data for each of a zone's, and a fourth, as
+	 * there is as much garbage as there is live. */
+	square = room(&w).commit_bytes / BLOCK * room(&w).zones / many.blocks / 4;
+	assert_true(half * half <= square && square < (half + 1) * (half + 1));
+	/* The more of the victim is garbage, the less it costs to let zones wait. */
+	drop(&w, victim, 16);
+	assert_in_range(above_low(&w), half + half / 2, 2 * half);
+	drop(&w, victim, 15);
+	assert_int_equal(above_low(&w), many.zones / 8);
+	/* What the mount says is the least. */
+	zf_alloc_set_reclaim_target(w.alloc, 100);
+	assert_int_equal(above_low(&w), 100);
+	close_world(&w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -817,6 +875,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fewer_active_zones_than_that_are_refused),
 		cmocka_unit_test(what_is_available_follows_what_is_done),
 		cmocka_unit_test(the_target_is_counted_in_zones_beyond_what_others_need),
+		cmocka_unit_test(the_target_is_what_is_worth_a_commit),
 		cmocka_unit_test(who_is_told_that_reclaim_would_help_gets_his_room_and_nobody_else),
 	};
 

@@ -20,11 +20,12 @@ def turnover(number, cold, **more):
             "empty_low": 9 - number, "cpu_s": 4, "reclaim": {"wait_ms": 5}, **more}
 
 
-def text(load="uniform", full=80, threads=False, count=4):
+def text(load="uniform", full=80, threads=False, count=4, pairs=()):
     plan = {"period": "plan", "load": load, "full": full, "threads": threads, "of_device": 68,
             "size": 8 << 30, "zone": 64 << 20}
     end = {"period": "end", "files": 2, "extents": 10, "file_bytes": 40960}
-    return "\n".join(json.dumps(p) for p in [plan, *(turnover(n, n) for n in range(1, count + 1)), end])
+    return "\n".join(json.dumps(p) for p in [plan, *(turnover(n, n) for n in range(1, count + 1)),
+                                                  *({"period": "pair", "off_s": off, "on_s": on} for off, on in pairs), end])
 
 
 class Runs(unittest.TestCase):
@@ -43,6 +44,13 @@ class Runs(unittest.TestCase):
         self.assertEqual(found["uniform, 80 %: written in all"], 5.0)
         self.assertIsNone(found["uniform, 50 %: written in all"])
         self.assertIn("short", aging.check_table(aging.check([aging.as_run(text())])))
+
+
+    def test_reclaim_costs_what_the_median_of_the_pairs_says(self):
+        run = aging.as_run(text(full=50, threads=True, pairs=[(2, 2.1), (1, 3), (1, 1.2)]))
+        found = {str(goal): reached for goal, reached in aging.check([run])}
+        self.assertAlmostEqual(found["uniform, 50 %: time beside reclaim, to time without it"], 1.2)
+        self.assertIsNone(aging.Old.of(aging.as_run(text())).reclaim)
 
 
 class Curves(unittest.TestCase):

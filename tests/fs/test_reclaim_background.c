@@ -144,6 +144,44 @@ static void a_step_takes_one_victim_at_most(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* A zone in which nothing is live any more takes two commits, unless the one that is due is told.
+ */
+static void a_commit_in_time_brings_what_is_coming(void **state)
+{
+	const struct data_rig_options options = {.seed = 8};
+	struct zf_reclaim_room before, after;
+	uint64_t ino[FILES];
+	struct data_rig rig;
+	char name[16];
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	zf_reclaim_pause(rig.fs, true);
+	make(&rig, ino);
+	for (unsigned int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		data_rig_unlink(&rig, name, ino[i]);
+	}
+	zf_orphan_run(rig.fs);
+	zf_alloc_reclaim_room(rig.fs->alloc, &before);
+	assert_true(before.coming >= 3);
+	/* There are enough: they come in their own time. */
+	zf_alloc_set_reclaim_target(rig.fs->alloc, 0);
+	assert_int_equal(zf_reclaim_commit(rig.fs), 0);
+	zf_alloc_reclaim_room(rig.fs->alloc, &after);
+	assert_true(after.coming >= before.coming && after.empty <= before.empty);
+	/* Nothing has changed since: no commit. */
+	zf_alloc_set_reclaim_target(rig.fs->alloc, TARGET);
+	assert_int_equal(zf_reclaim_commit(rig.fs), 0);
+	zf_alloc_reclaim_room(rig.fs->alloc, &after);
+	assert_true(after.coming >= before.coming);
+	data_rig_make(&rig, "new");
+	assert_int_equal(zf_reclaim_commit(rig.fs), 0);
+	zf_alloc_reclaim_room(rig.fs->alloc, &after);
+	assert_true(after.empty >= before.empty + 3 && after.coming < before.coming);
+	data_rig_deinit(&rig);
+}
+
 static void a_read_only_mount_leaves_all_as_it_is(void **state)
 {
 	const struct data_rig_options options = {.seed = 4};
@@ -291,6 +329,7 @@ int main(void)
 		cmocka_unit_test(the_thread_gets_room_ready),
 		cmocka_unit_test(it_leaves_it_while_it_is_paused),
 		cmocka_unit_test(a_step_takes_one_victim_at_most),
+		cmocka_unit_test(a_commit_in_time_brings_what_is_coming),
 		cmocka_unit_test(a_read_only_mount_leaves_all_as_it_is),
 		cmocka_unit_test(the_target_is_what_the_mount_says),
 		cmocka_unit_test(who_may_not_wait_is_told_that_others_are_at_it),

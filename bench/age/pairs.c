@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "age/pairs.h"
+
+#include <time.h>
+
+#include "fs/reclaim.h"
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static int work(struct age_load *load, uint64_t bytes, bool reclaims, double *ret_s)
+{
+	struct age_user *user = load->user;
+	uint64_t end = user->bytes + bytes;
+	double began;
+	int r = 0;
+
+	zf_reclaim_pause(user->fs, !reclaims);
+	began = now_s();
+	while (r == 0 && user->bytes < end)
+		r = load->ops->step(load);
+	*ret_s = now_s() - began;
+	zf_reclaim_pause(user->fs, false);
+	return r;
+}
+
+int age_pair_run(struct age_load *load, uint64_t bytes, bool on_first, struct age_pair *ret_pair)
+{
+	int r = 0;
+
+	if (on_first)
+		r = work(load, bytes, true, &ret_pair->on_s);
+	if (r == 0)
+		r = work(load, bytes, false, &ret_pair->off_s);
+	if (r == 0 && !on_first)
+		r = work(load, bytes, true, &ret_pair->on_s);
+	return r;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What writers pay for reclaim: the same work beside it and without it, in turn. */
+#ifndef ZF_BENCH_AGE_PAIRS_H
+#define ZF_BENCH_AGE_PAIRS_H
+
+#include "age/load.h"
+
+struct age_pair {
+	double off_s, on_s; /* what the work took */
+};
+
+/*
+ * Does the load's steps until `bytes` are written with reclaim paused, and again with it at work:
+ * it then also has to make up for what it was kept from. `on_first`: the other way round, or the
+ * second of the two would always find the older filesystem. The filesystem has threads, and room
+ * for twice as much as is written while reclaim is paused. 0 or -errno of the load.
+ */
+int age_pair_run(struct age_load *load, uint64_t bytes, bool on_first, struct age_pair *ret_pair);
+
+#endif

@@ -5,12 +5,28 @@
 
 #include "fs/reclaim.h"
 
+#define SETTLE_MS      5000u
+#define SETTLE_STEP_MS 10u
+
 static double now_s(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Until reclaim has nothing to do: either half begins alike. It may be all that it can do. */
+static void settle(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+	unsigned int ms = 0;
+
+	do {
+		nanosleep(&(struct timespec){0, SETTLE_STEP_MS * 1000000}, NULL);
+		ms += SETTLE_STEP_MS;
+		zf_alloc_reclaim_room(zf_fs_alloc(fs), &room);
+	} while (room.empty + room.coming < room.target && ms < SETTLE_MS);
 }
 
 static int work(struct age_load *load, uint64_t bytes, bool reclaims, double *ret_s)
@@ -20,6 +36,7 @@ static int work(struct age_load *load, uint64_t bytes, bool reclaims, double *re
 	double began;
 	int r = 0;
 
+	settle(user->fs);
 	zf_reclaim_pause(user->fs, !reclaims);
 	began = now_s();
 	while (r == 0 && user->bytes < end)

@@ -10,10 +10,10 @@ struct age_pair {
 };
 
 /*
- * Does the load's steps until `bytes` are written with reclaim paused, and again with it at work:
- * it then also has to make up for what it was kept from. `on_first`: the other way round, or the
- * second of the two would always find the older filesystem. The filesystem has threads, and room
- * for twice as much as is written while reclaim is paused. 0 or -errno of the load.
+ * Does the load's steps until `bytes` are written with reclaim paused, and again with it at work,
+ * each time from where reclaim has nothing left to do. `on_first`: the other way round. The
+ * filesystem has threads, and room for what is written while reclaim is paused. 0 or -errno of the
+ * load.
  */
 int age_pair_run(struct age_load *load, uint64_t bytes, bool on_first, struct age_pair *ret_pair);
 

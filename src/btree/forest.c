@@ -123,6 +123,7 @@ void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_s
 		.cache_misses = forest->misses,
 		.nodes_cached = forest->cache.nodes,
 		.nodes_dirty = forest->cache.nodes_dirty,
+		.nodes_max = forest->cache.nodes_max * forest->cache.shard_count,
 		.nodes_copied = forest->copied,
 		.splits = forest->splits,
 		.shares = forest->shares,

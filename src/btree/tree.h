@@ -5,18 +5,19 @@
  * A forest is the set of trees of one filesystem with the node cache that they share. Operations
  * edit the trees directly, in memory. A node whose generation is older than the writer's is
  * copied to a new address before it is changed, so freezing a transaction is nothing but starting
- * a new generation: from then on nobody changes the frozen nodes, and the commit writes them at leisure.
+ * a new generation: from then on nobody changes the frozen nodes, and the commit writes them at
+ * leisure.
  *
  * Locking. Each tree has a reader-writer lock (ZF_RANK_TREE), taken inside these calls and never
  * held across I/O: when a node is missing from the cache the lock is dropped, the node read and
- * verified, and the search starts over. Every call is atomic with regard to the others on that tree,
- * but for zf_tree_scan() and zf_tree_delete_range(), which are sequences of atomic steps.
+ * verified, and the search starts over. Every call is atomic with regard to the others on that
+ * tree, but for zf_tree_scan() and zf_tree_delete_range(), which are sequences of atomic steps.
  * Values are copied out, so nothing is held when a call returns. That an operation made of several
  * calls is atomic towards the commit is the transaction's business (txn/trans.h).
  *
- * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer has no
- * address left. A failed modification has changed nothing (a delete_range: a part). Forged images
- * never crash or hang a call; but they may name a node twice, and then it is freed twice: a
+ * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer
+ * has no address left. A failed modification has changed nothing (a delete_range: a part). Forged
+ * images never crash or hang a call; but they may name a node twice, and then it is freed twice: a
  * writer checks what it is told to free.
  *
  * Read next: btree/node_format.h, btree/node.h, btree/cache.h.
@@ -33,8 +34,8 @@
 struct zf_forest;
 
 /*
- * Who changes a tree, on behalf of which transaction, and where its new nodes go. One writer per running
- * transaction (data in alloc's stream) and one for the commit's own edits of the zone and
+ * Who changes a tree, on behalf of which transaction, and where its new nodes go. One writer per
+ * running transaction (data in alloc's stream) and one for the commit's own edits of the zone and
  * root trees (the reserved tail). Called with the tree's lock held: must not do I/O or wait.
  */
 struct zf_writer {
@@ -42,8 +43,8 @@ struct zf_writer {
 	/* The next address of the stream, in each copy; -ENOSPC. */
 	int (*alloc)(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX]);
 	/*
-	 * The node is no longer part of the running trees. If node_generation is the writer's own it
-	 * was never written: its place in the stream becomes a hole.
+	 * The node is no longer part of the running trees. If node_generation is the writer's own
+	 * it was never written: its place in the stream becomes a hole.
 	 */
 	void (*free)(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
 		     uint64_t node_generation, enum zf_tree_id owner);
@@ -74,8 +75,8 @@ void zf_tree_get_root(struct zf_forest *forest, enum zf_tree_id tree, struct zf_
 /* ---- search ---- */
 
 /* Copies at most `size` bytes of the value; *ret_len (may be NULL) is its full length. -ENOENT. */
-int zf_tree_lookup(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *key, void *buf,
-		   size_t size, size_t *ret_len);
+int zf_tree_lookup(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *key,
+		   void *buf, size_t size, size_t *ret_len);
 
 /* The first item >= *key, or the last item <= *key: updates *key to the one found. -ENOENT. */
 int zf_tree_lookup_ge(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
@@ -84,11 +85,11 @@ int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_
 		      size_t size, size_t *ret_len);
 
 /*
- * Calls fn for the items from <= key <= to, in order, straight from the leaves, with the tree's read
- * lock held: fn must not call into the forest, do I/O or take locks ranked before ZF_RANK_TREE.
- * A result of fn other than 0 ends the scan and is returned.
- * Between leaves the lock may be dropped: items are seen once each, in order, but not as one
- * snapshot; a caller that needs one holds what keeps writers out (the inode's lock).
+ * Calls fn for the items from <= key <= to, in order, straight from the leaves, with the tree's
+ * read lock held: fn must not call into the forest, do I/O or take locks ranked before
+ * ZF_RANK_TREE. A result of fn other than 0 ends the scan and is returned. Between leaves the lock
+ * may be dropped: items are seen once each, in order, but not as one snapshot; a caller that needs
+ * one holds what keeps writers out (the inode's lock).
  */
 typedef int zf_tree_scan_fn(void *arg, const struct zf_key *key, const void *value, size_t len);
 int zf_tree_scan(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *from,
@@ -119,11 +120,13 @@ int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
  * Returns 0 when all are gone, 1 when there may be more: call again.
  */
 int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
-			 const struct zf_key *from, const struct zf_key *to, unsigned int max_nodes);
+			 const struct zf_key *from, const struct zf_key *to,
+			 unsigned int max_nodes);
 
 /*
- * Copies the node (owner, level, first key) to the writer's stream if it still lies at `address`: how a
- * metadata zone is emptied. 0: copied; 1: it is no longer there (not live, or already copied).
+ * Copies the node (owner, level, first key) to the writer's stream if it still lies at `address`:
+ * how a metadata zone is emptied. 0: copied; 1: it is no longer there (not live, or already
+ * copied).
  */
 int zf_tree_relocate(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		     uint8_t level, const struct zf_key *first_key, uint64_t address);
@@ -142,12 +145,12 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
 uint64_t zf_forest_running_bytes(struct zf_forest *forest);
 
 /*
- * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the checker, fills
- * in the checksums bottom-up (also in running copies of their parents), and returns the pointer to the
- * tree's root as of that generation, which the caller names in the root tree or superblock.
- * Frozen roots are remembered by zf_forest_freeze(), called with all joins drained; but the root and
- * zone trees, which only the commit edits, after the freeze, are sealed as they are now.
- * All trees are sealed before zf_forest_clean(), and cleaned before the next freeze.
+ * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the
+ * checker, fills in the checksums bottom-up (also in running copies of their parents), and returns
+ * the pointer to the tree's root as of that generation, which the caller names in the root tree or
+ * superblock. Frozen roots are remembered by zf_forest_freeze(), called with all joins drained; but
+ * the root and zone trees, which only the commit edits, after the freeze, are sealed as they are
+ * now. All trees are sealed before zf_forest_clean(), and cleaned before the next freeze.
  */
 void zf_forest_freeze(struct zf_forest *forest, uint64_t generation);
 int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id tree, uint64_t generation,
@@ -170,7 +173,8 @@ void zf_forest_clean(struct zf_forest *forest, uint64_t generation);
  * A node that cannot be read is reported to fn with node NULL and `error`, and the walk goes on.
  * The tree must not change meanwhile (unmounted, or the caller holds the commit lock and joins).
  */
-typedef int zf_tree_walk_fn(void *arg, const struct zf_node_expect *expect, const void *node, int error);
+typedef int zf_tree_walk_fn(void *arg, const struct zf_node_expect *expect, const void *node,
+			    int error);
 int zf_tree_walk(struct zf_forest *forest, enum zf_tree_id tree, zf_tree_walk_fn *fn, void *arg);
 
 /* Reads and verifies one node (any copy) into buf of node_size bytes. */
@@ -179,10 +183,10 @@ int zf_forest_read_node(struct zf_forest *forest, const struct zf_node_expect *e
 /* Cache counters since the forest was made. */
 struct zf_forest_stats {
 	uint64_t cache_hits, cache_misses, nodes_cached, nodes_dirty, nodes_copied;
+	uint64_t nodes_max; /* that are kept */
 	uint64_t splits, merges;
 	uint64_t shares; /* a full leaf gave items to a neighbour instead of splitting */
 };
 void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_stats);
-
 
 #endif

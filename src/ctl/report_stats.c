@@ -51,6 +51,7 @@ static struct json_object *cache_object(struct zf_forest *forest)
 	zf_json_add_u64(object, "hits", stats.cache_hits);
 	zf_json_add_u64(object, "misses", stats.cache_misses);
 	zf_json_add_u64(object, "nodes", stats.nodes_cached);
+	zf_json_add_u64(object, "nodes_max", stats.nodes_max);
 	zf_json_add_u64(object, "dirty_nodes", stats.nodes_dirty);
 	zf_json_add_u64(object, "nodes_copied", stats.nodes_copied);
 	zf_json_add_u64(object, "splits", stats.splits);

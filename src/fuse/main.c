@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/control.h"
@@ -38,6 +39,11 @@
 
 #define READ_AHEAD_KIB 1024
 #define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
+
+/* Of nodes in memory, where the user does not say: a part of all memory, within these bounds. */
+#define CACHE_SHARE 32u
+#define CACHE_MIN   (UINT64_C(64) << 20)
+#define CACHE_MAX   (UINT64_C(512) << 20)
 
 static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
 {
@@ -164,6 +170,17 @@ static int64_t now_as_the_kernel(void *arg)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/*
+ * A transaction that random writes scatter over many leaves is written once when it fits into half
+ * of the cache, and many times when it does not (docs/performance.md): so a share of the memory.
+ */
+static uint64_t default_cache_bytes(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return zf_max_u64(CACHE_MIN, zf_min_u64(CACHE_MAX, memory / CACHE_SHARE));
+}
+
 static int open_filesystem(struct zf_daemon *daemon)
 {
 	const struct zf_open_options open_options = {
@@ -176,7 +193,8 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.read_only = daemon->options.read_only,
 		.threads = true,
 		.generation = daemon->options.generation,
-		.cache_bytes = daemon->options.cache_bytes,
+		.cache_bytes = daemon->options.cache_bytes ? daemon->options.cache_bytes
+							   : default_cache_bytes(),
 		.dirty_bytes = daemon->options.dirty_bytes,
 		.commit_ms = daemon->options.commit_ms,
 		.reclaim_zones = (uint32_t)daemon->options.gc_zones,

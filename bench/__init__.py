@@ -8,6 +8,9 @@
   jobs.py       the operations, in suites: what is done to a mounted peer, and what it is called
   durable.py    those that are durable when they are answered, and write-zeroes
   databases.py  PostgreSQL, SQLite, dbench
+  zoned.py      a bit of everything, on a zoned drive
+  drives.py     the file systems that are compared there
+  vm.py         the virtual machine that has the drive
   run.py        the rounds: which peer does which suite when, and leaving nothing behind
   report.py     from samples to medians, ratios and tables
   picture.py    the same as an SVG

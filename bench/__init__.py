@@ -17,7 +17,7 @@
   goals.py      what zfuse is to reach, and whether it did
   aging.py      what scripts/age is made of: runs of age/, and their tables
   curves.py     the same as an SVG
-  files.c, mix.c, durable.c  the programs that the suites run
+  files.c, mix.c, durable.c, appends.c  the programs that the suites run
 
 A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}, and
 "pair" where several in one round are compared one by one. Runs are kept as JSON, and every report is made from that:

@@ -14,7 +14,7 @@ import pathlib
 import re
 
 from bench import measure
-from bench.peers import Peer, Zfuse, lacks_command, lacks_filesystem, run
+from bench.peers import STOP_WAIT_S, Peer, PeerError, Zfuse, lacks_command, lacks_filesystem, run
 
 XFS_ZONED = (6, 15)  # the first version of mkfs.xfs that knows of zones
 
@@ -25,7 +25,7 @@ class OnDrive(Peer):
 
     @classmethod
     def does(cls, operation):
-        return True
+        return not operation.name.startswith("raw")
 
     @property
     def zoned(self):
@@ -44,13 +44,8 @@ class OnDrive(Peer):
             (queue_of(path) / "iostats_passthrough").write_text("1")
 
     def device(self):
-        found = measure.Device(flushes=self.flushes())
-        for path in self.drives():
-            counted = measure.block_device(os.path.basename(path))
-            found.reads += counted.reads
-            found.read_bytes += counted.read_bytes
-            found.write_bytes += counted.write_bytes
-            found.writes += measure.nvme_writes(path)
+        found = count(self.drives())
+        found.flushes = self.flushes()
         return found
 
 
@@ -58,8 +53,39 @@ def queue_of(path):
     return pathlib.Path("/sys/block", os.path.basename(path), "queue")
 
 
+def count(paths):
+    """What reached these drives, but for flushes."""
+    found = measure.Device()
+    for path in paths:
+        counted = measure.block_device(os.path.basename(path))
+        found.reads += counted.reads
+        found.read_bytes += counted.read_bytes
+        found.write_bytes += counted.write_bytes
+        found.writes += measure.nvme_writes(path)
+    return found
+
+
+class RawDrive:
+    """A drive that is not mounted, as far as bench.measure and bench.jobs see a peer."""
+    pid = None
+
+    def __init__(self, path):
+        self.path = path
+
+    def device(self):
+        return count([self.path])
+
+    def sync(self):
+        pass
+
+
 class ZfuseNative(OnDrive, Zfuse):
+    append = "native"
     more_options = ("append=native",)
+
+    @classmethod
+    def does(cls, operation):
+        return True
 
     @classmethod
     def lacks(cls, settings):
@@ -75,20 +101,31 @@ class ZfuseNative(OnDrive, Zfuse):
     def flushes(self):
         return Zfuse.device(self).flushes
 
+    def raw_drive(self):
+        """The drive, empty; the file system is gone."""
+        failure = self.unmount()
+        if failure:
+            raise PeerError(failure)
+        self.process.wait(timeout=STOP_WAIT_S)
+        self.reset()
+        return RawDrive(self.zoned)
+
 
 class ZfuseEmulated(ZfuseNative):
     name = "zfuse-emulated"
+    append = "emulated"
     more_options = ("append=emulated",)
 
 
 class ZfuseLocked(ZfuseNative):
     """One write at a time in each zone: to compare where many wait for one."""
     name = "zfuse-locked"
+    append = "locked"
     more_options = ("append=locked",)
 
     @classmethod
     def does(cls, operation):
-        return "16 jobs" in operation.name
+        return operation.name.endswith(("16 jobs", "16 writers"))
 
 
 class OfKernel(OnDrive):

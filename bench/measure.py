@@ -38,8 +38,8 @@ def parse_smart_writes(log):
 
 
 def nvme_writes(path):
-    """The commands with which an NVMe drive was written, as it counts them itself: zone appends are among them, and what
-    programs sent past the block layer."""
+    """The commands with which an NVMe drive was written, as it counts them itself: zone appends are among them, and
+    what programs sent past the block layer."""
     log = ctypes.create_string_buffer(512)
     get_log_page, smart, dwords = 0x02, 0x02, len(log) // 4
     command = bytearray(struct.pack("<BBHI8xQQII6III", get_log_page, 0, 0, 0xFFFFFFFF, 0, ctypes.addressof(log), 0,
@@ -60,8 +60,8 @@ FUA_WRITE = 'rwbs ~ "*[WA]F*"'
 
 
 class TracedRequests:
-    """Counts the requests to block devices that fulfil a condition, by a tracing instance of our own; 0 where the kernel
-    has no tracing."""
+    """Counts the requests to block devices that fulfil a condition, by a tracing instance of our own; 0 where the
+    kernel has no tracing."""
     PREFIX = "zfuse-bench-"
 
     def __init__(self, names, condition, directory):

@@ -12,8 +12,8 @@ from bench.jobs import DISK_SUITES, OPERATIONS
 from bench.operation import RATE, SECONDS
 
 LINE_MAX = 120
-SPEED = ("Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the median of the "
-         "rounds' ratios; above 1, zfuse is faster.")
+SPEED = ("Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the median of "
+         "the rounds' ratios; above 1, zfuse is faster.")
 PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
 
 

@@ -94,8 +94,8 @@ def takes_part(peer, suite, round_number):
 
 
 class Run:
-    """All rounds on one medium: tmpfs, disk, or vm, the drives of the virtual machine that this runs in. `settings`: see
-    scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
+    """All rounds on one medium: tmpfs, disk, or vm, the drives of the virtual machine that this runs in. `settings`:
+    see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
 
     def __init__(self, settings, medium, directory, sizes, tar):
         self.settings = settings

@@ -26,9 +26,9 @@ def measure(settings):
     if subprocess.run([ROOT / "scripts/fetch-xfsprogs"], check=False, stdout=sys.stderr).returncode != 0:
         say("XFS will be left out")
     with tempfile.TemporaryDirectory(prefix="zfuse-bench-") as results:
-        command = [ROOT / "scripts/vm", "run", "--timeout", 120 + ROUND_LIMIT_S * settings.rounds, "--memory", MEMORY_MIB,
-                   *(word for device in DEVICES for word in ("--device", device)), "--results", results,
-                   "--", sys.executable, "-m", "bench.vm", json.dumps(vars(settings), default=str)]
+        command = [ROOT / "scripts/vm", "run", "--timeout", 120 + ROUND_LIMIT_S * settings.rounds,
+                   "--memory", MEMORY_MIB, *(word for device in DEVICES for word in ("--device", device)),
+                   "--results", results, "--", sys.executable, "-m", "bench.vm", json.dumps(vars(settings), default=str)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         with subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=sys.stderr,
                               env=environment) as machine:

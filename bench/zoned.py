@@ -12,6 +12,8 @@ MANY = [
     Operation("write 4 KiB, 16 jobs", "zoned", RATE, ("--rw=randwrite", "--end_fsync=1"), written=4096),
     Operation("extend direct, 16 jobs", "zoned", RATE, ("--rw=write", "--sync=dsync"), is_durable=True, written=4096),
 ]
+# Without a filesystem: what a kind of append comes to by itself.
+RAW = Operation("raw append 4 KiB, 16 writers", "zoned", RATE, ("16",), written=4096)
 CREATE = [o for o in durable.CLIENTS if o.arguments in (("create", 1), ("create", 4))]
 DBENCH = [Operation("dbench", "zoned", MIB), *databases.DBENCH]
 
@@ -24,6 +26,7 @@ def run_zoned(jobs, peer, small_files, sequential):
     work += [(o, lambda j, p, o: j.run_file(p, o)) for o in small_files]
     work += [(o, lambda j, p, o: j.measured(p, o, lambda: j.fio(p, o))) for o in sequential]
     work += [(o, databases.run_dbench) for o in DBENCH]
+    work += [(RAW, run_raw)]  # the last: it needs the drive to itself
     durable.lay_out(peer, "written")
     failures = []
     for operation, fn in work:
@@ -37,6 +40,15 @@ def run_zoned(jobs, peer, small_files, sequential):
 
 
 def run_many(jobs, peer, operation):
+    # Each has its own file. Without a format fio takes the job's name for all of them, if the current directory has
+    # something of that name.
     jobs.measured(peer, operation, lambda: jobs.fio_job(
-        peer, operation.unit, "--numjobs=16", "--group_reporting", "--bs=4k", "--direct=1", f"--size={FILE_MIB}M",
-        "--unlink=1", f"--runtime={int(jobs.sizes.durable_s * 1000)}ms", *operation.arguments))
+        peer, operation.unit, "--filename_format=many.$jobnum", "--numjobs=16", "--group_reporting", "--bs=4k",
+        "--direct=1", f"--size={FILE_MIB}M", "--unlink=1", f"--runtime={int(jobs.sizes.durable_s * 1000)}ms",
+        *operation.arguments))
+
+
+def run_raw(jobs, peer, operation):
+    drive = peer.raw_drive()
+    jobs.measured(drive, operation, lambda: jobs.program("appends", peer.zoned, peer.append, *operation.arguments,
+                                                         int(jobs.sizes.durable_s * 1000)))

@@ -25,10 +25,12 @@ def measure(settings):
     """The run, as Run.run() returns it."""
     if subprocess.run([ROOT / "scripts/fetch-xfsprogs"], check=False, stdout=sys.stderr).returncode != 0:
         say("XFS will be left out")
+    load = round(os.getloadavg()[0], 1)
     with tempfile.TemporaryDirectory(prefix="zfuse-bench-") as results:
         command = [ROOT / "scripts/vm", "run", "--timeout", 120 + ROUND_LIMIT_S * settings.rounds,
                    "--memory", MEMORY_MIB, *(word for device in DEVICES for word in ("--device", device)),
-                   "--results", results, "--", sys.executable, "-m", "bench.vm", json.dumps(vars(settings), default=str)]
+                   "--results", results,
+                   "--", sys.executable, "-m", "bench.vm", json.dumps(vars(settings), default=str)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         with subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=sys.stderr,
                               env=environment) as machine:
@@ -38,7 +40,9 @@ def measure(settings):
                 machine.terminate()
         if status != 0:
             raise PeerError(f"the virtual machine ended with {status}")
-        return json.loads((pathlib.Path(results) / "run.json").read_text())
+        found = json.loads((pathlib.Path(results) / "run.json").read_text())
+    found["machine"]["load"] = load  # of this machine: inside, nothing else runs
+    return found
 
 
 def main():

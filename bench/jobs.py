@@ -146,8 +146,9 @@ class Jobs:
 
     def fio_job(self, peer, unit, *arguments):
         """(count, seconds, latencies)"""
-        out = run("fio", "--name=bench", f"--directory={peer.mnt}", "--thread", "--invalidate=1", "--fallocate=none",
-                  "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
+        # With the name of a directory in the current one, fio would take that for the file of all its jobs.
+        out = run("fio", "--name=zfuse-bench-job", f"--directory={peer.mnt}", "--thread", "--invalidate=1",
+                  "--fallocate=none", "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
         job = json.loads(out[out.index("{"):])["jobs"][0]
         side = job["write"] if job["write"]["total_ios"] else job["read"]
         if job["error"] or not side["total_ios"]:

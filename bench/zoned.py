@@ -40,12 +40,10 @@ def run_zoned(jobs, peer, small_files, sequential):
 
 
 def run_many(jobs, peer, operation):
-    # Each has its own file. Without a format fio takes the job's name for all of them, if the current directory has
-    # something of that name.
+    """Each in a file of its own."""
     jobs.measured(peer, operation, lambda: jobs.fio_job(
-        peer, operation.unit, "--filename_format=many.$jobnum", "--numjobs=16", "--group_reporting", "--bs=4k",
-        "--direct=1", f"--size={FILE_MIB}M", "--unlink=1", f"--runtime={int(jobs.sizes.durable_s * 1000)}ms",
-        *operation.arguments))
+        peer, operation.unit, "--numjobs=16", "--group_reporting", "--bs=4k", "--direct=1", f"--size={FILE_MIB}M",
+        "--unlink=1", f"--runtime={int(jobs.sizes.durable_s * 1000)}ms", *operation.arguments))
 
 
 def run_raw(jobs, peer, operation):

@@ -8,13 +8,16 @@
   jobs.py       the operations, in suites: what is done to a mounted peer, and what it is called
   durable.py    those that are durable when they are answered, and write-zeroes
   databases.py  PostgreSQL, SQLite, dbench
+  zoned.py      a bit of everything, on a zoned drive
+  drives.py     the file systems that are compared there
+  vm.py         the virtual machine that has the drive
   run.py        the rounds: which peer does which suite when, and leaving nothing behind
   report.py     from samples to medians, ratios and tables
   picture.py    the same as an SVG
   goals.py      what zfuse is to reach, and whether it did
   aging.py      what scripts/age is made of: runs of age/, and their tables
   curves.py     the same as an SVG
-  files.c, mix.c, durable.c  the programs that the suites run
+  files.c, mix.c, durable.c, appends.c  the programs that the suites run
 
 A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}, and
 "pair" where several in one round are compared one by one. Runs are kept as JSON, and every report is made from that:

@@ -23,18 +23,18 @@ def dsync(verb, cache, depth, **more):
                                              f"--direct={int(cache == 'direct')}",
                                              f"--overwrite={int(verb == 'overwrite')}", f"--iodepth={depth}",
                                              f"--ioengine={'io_uring' if depth > 1 else 'psync'}"),
-                     is_raw=verb == "overwrite", is_durable=True, **more)
+                     is_raw=verb == "overwrite", is_durable=True, written=4096, **more)
 
 
 def prepared(how, **more):
     """The same overwrite, of a file that was prepared in this way."""
     return Operation(f"overwrite, {how} file", "durable", RATE, dsync("overwrite", "direct", 1).arguments,
-                     is_durable=True, **more)
+                     is_durable=True, written=4096, **more)
 
 
 def clients(verb, count):
     return Operation(f"{verb} + fsync, {count} client{'s' if count > 1 else ''}", "durable", RATE, (verb, count),
-                     is_durable=True)
+                     is_durable=True, written=4096 if verb == "append" else 2048)
 
 
 GROWING = [dsync(verb, cache, depth) for cache in ("direct", "buffered") for depth in (1, 32)
@@ -62,18 +62,27 @@ def run_durable(jobs, peer):
     lay_out(peer, "written")
     for operation in GROWING:
         if peer.does(operation):
-            name = "written" if operation.is_raw else "growing"
-            jobs.measured(peer, operation, lambda o=operation, n=name: fio(jobs, peer, n, o))
-            (peer.mnt / "growing").unlink(missing_ok=True)
+            run_growing(jobs, peer, operation)
     for how, operation in PREPARED.items():
         if peer.does(operation):
             jobs.attempt(peer, lambda h=how, o=operation: overwrite(jobs, peer, h, o))
     for operation in CLIENTS:
         if peer.does(operation):
-            directory = peer.mnt / operation.name.replace(" ", "")
-            directory.mkdir()
-            jobs.measured(peer, operation, lambda o=operation, d=directory: jobs.program(
-                "durable", o.arguments[0], d, o.arguments[1], int(jobs.sizes.durable_s * 1000)))
+            run_clients(jobs, peer, operation)
+
+
+def run_growing(jobs, peer, operation):
+    name = "written" if operation.is_raw else "growing"
+    jobs.measured(peer, operation, lambda: fio(jobs, peer, name, operation))
+    (peer.mnt / "growing").unlink(missing_ok=True)
+
+
+def run_clients(jobs, peer, operation):
+    directory = peer.mnt / operation.name.replace(" ", "")
+    directory.mkdir()
+    verb, count = operation.arguments
+    jobs.measured(peer, operation, lambda: jobs.program("durable", verb, directory, count,
+                                                        int(jobs.sizes.durable_s * 1000)))
 
 
 def fio(jobs, peer, name, operation):

@@ -5,24 +5,35 @@ import dataclasses
 from bench.databases import DATABASES
 from bench.durable import CLIENTS, FOREGROUND, GROWING, PREPARED
 from bench.jobs import OPERATIONS
-from bench.report import against, short_ratio, summarize, table
+from bench.report import against, cheaper, short_ratio, summarize, table
+from bench.zoned import DBENCH, DURABLE, MANY, RAW
 
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
     """zfuse's speed at an operation on a medium is at least so many times the peer's at the same, or at another
-    (`beside`); the peer may be zfuse itself. Or the operation takes at most `seconds`, and `least` is 1."""
+    (`beside`); the peer may be zfuse itself, and `us` another kind of it. Or the operation takes at most `seconds`, and
+    `least` is 1. Or the peer's `cost`, of those in a cell of report.py, is so many times zfuse's."""
     medium: str
     operation: str
     peer: str
     least: float
     beside: str = None
     seconds: float = None
+    cost: str = None
+    us: str = "zfuse"
+
+    @property
+    def of_speed(self):
+        """At the same operation."""
+        return not (self.beside or self.seconds or self.cost)
 
     def reached(self, summary):
         """As many times; None: not measured."""
+        if self.cost:
+            return cheaper(self.operation, summary, self.peer, self.cost)
         if self.seconds is None:
-            return against(self.operation, self.beside or self.operation, summary, self.peer)
+            return against(self.operation, self.beside or self.operation, summary, self.peer, self.us)
         cell = summary.get(self.operation, {}).get("zfuse")
         return self.seconds / cell["speed"] if cell else None
 
@@ -31,7 +42,11 @@ class Goal:
             return f"{self.medium}: {self.operation}, within {self.seconds * 1000:.0f} ms"
         other = [] if self.peer == "zfuse" else [self.peer]
         other += [self.beside] if self.beside else []
-        return f"{self.medium}: {self.operation}, beside {': '.join(other)}"
+        what = [self.operation] + ([COSTS[self.cost]] if self.cost else []) + ([self.us] if self.us != "zfuse" else [])
+        return f"{self.medium}: {', '.join(what)}, beside {': '.join(other)}"
+
+
+COSTS = {"device_writes": "write commands", "device_write_bytes": "bytes written"}
 
 
 def durable_goals():
@@ -54,6 +69,17 @@ def durable_goals():
     return found
 
 
+def drive_goals():
+    """On the zoned drive of the virtual machine."""
+    found = [Goal("vm", o.name, "btrfs", 1.5) for o in DURABLE]
+    found += [Goal("vm", o.name, peer, 1.0, cost=cost) for cost in COSTS for o in DURABLE
+              for peer in ("btrfs", "xfs", "f2fs")]
+    found += [Goal("vm", o.name, "btrfs", 1.0) for o in DBENCH]
+    found += [Goal("vm", o.name, "zfuse-locked", 1.36, us=us) for o in (*MANY, RAW)
+              for us in ("zfuse", "zfuse-emulated")]
+    return found
+
+
 GOALS = [
     *(Goal("tmpfs", f"{verb} file{', cold' if verb == 'stat' else ''}", peer, least)
       for peer, least in (("passthrough_hp", 0.7), ("fuse2fs", 5.0)) for verb in ("create", "stat", "unlink")),
@@ -66,15 +92,18 @@ GOALS = [
     Goal("disk", "write 1 MiB", "plain", 0.9),
     Goal("disk", "read 1 MiB", "plain", 0.9),
     *durable_goals(),
+    *drive_goals(),
 ]
 assert all(name in OPERATIONS for goal in GOALS for name in (goal.operation, goal.beside or goal.operation))
 
 
 def check(runs):
-    """[(goal, transport, ratio)] of every run that measured it; ratio None for what none did."""
+    """[(goal, transport, ratio)] of every run that measured it; ratio None for what none did. Those of the virtual
+    machine count only where there is a run in it, the others only where there is another."""
+    in_vm = {run["medium"] == "vm" for run in runs}
     summaries = {id(run): summarize(run) for run in runs}
     found = []
-    for goal in GOALS:
+    for goal in (g for g in GOALS if (g.medium == "vm") in in_vm):
         of_goal = []
         for run in runs:
             if run["medium"] == goal.medium:

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import time
 
-from bench import databases, durable, measure, tree
+from bench import databases, durable, measure, tree, zoned
 from bench.operation import MIB, RATE, SECONDS, Operation
 from bench.peers import PeerError, Unsupported, run
 
@@ -23,7 +23,8 @@ def random_job(verb, cache, depth):
 
 DATA = [
     # With its fsync: what counts is when the data is safe.
-    Operation("write 1 MiB", "data", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1"), is_raw=True),
+    Operation("write 1 MiB", "data", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1"), is_raw=True,
+              written=1 << 20),
     # The kernel's pages of the file are dropped before; what a daemon or the layer below keeps is not.
     Operation("read 1 MiB", "data", MIB, ("--rw=read", "--bs=1M"), is_raw=True),
     Operation("read 1 MiB, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True, is_raw=True),
@@ -34,7 +35,7 @@ FILES = [
     Operation("create file", "files", RATE, ("create", 0)),
     Operation("stat file, cold", "files", RATE, ("stat", 0), is_cold=True),
     Operation("unlink file", "files", RATE, ("unlink", 0)),
-    Operation("create 4 KiB file", "files", RATE, ("create", 4096)),
+    Operation("create 4 KiB file", "files", RATE, ("create", 4096), written=4096),
     Operation("read 4 KiB file, cold", "files", RATE, ("read", 4096), is_cold=True),
     Operation("unlink 4 KiB file", "files", RATE, ("unlink", 4096)),
 ]
@@ -51,10 +52,16 @@ MIXES = [
     Operation("fileserver mix", "mix", RATE, ("fileserver",)),
     Operation("mail mix", "mix", RATE, ("mail",)),
 ]
+SEQUENTIAL = [o for o in DATA if o.name in ("write 1 MiB", "read 1 MiB, cold")]
+SMALL_FILES = [o for o in FILES if o.name == "create 4 KiB file"]
 SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
-          "databases": databases.DATABASES, "zeroes": durable.ZEROES}
+          "databases": databases.DATABASES, "zeroes": durable.ZEROES,
+          "zoned": [*zoned.DURABLE, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL, *zoned.DBENCH,
+                   zoned.RAW]}
 # What is durable costs something only where there is a disk.
 DISK_SUITES = ("durable", "databases", "zeroes")
+# Some of all others, and more, on the drive of the virtual machine.
+VM_SUITES = ("zoned",)
 OPERATIONS = {o.name: o for suite in SUITES.values() for o in suite}
 
 
@@ -79,6 +86,7 @@ class Sizes:
 
 QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
               pgbench_scale=1, dbench_s=2.0, zero_mib=8, zero_large_mib=32, zero_pairs=1)
+VM = Sizes(data_mib=128, files=2000)
 
 
 class Jobs:
@@ -96,7 +104,8 @@ class Jobs:
     def run_suite(self, name, peer):
         {"data": self.data, "files": self.files, "tree": self.tree, "mix": self.mix,
          "durable": lambda p: durable.run_durable(self, p), "databases": lambda p: databases.run_databases(self, p),
-         "zeroes": lambda p: durable.run_zeroes(self, p)}[name](peer)
+         "zeroes": lambda p: durable.run_zeroes(self, p),
+         "zoned": lambda p: zoned.run_zoned(self, p, SMALL_FILES, SEQUENTIAL)}[name](peer)
 
     def attempt(self, _peer, fn):
         """What a peer, or this machine, cannot do is left out."""
@@ -137,8 +146,9 @@ class Jobs:
 
     def fio_job(self, peer, unit, *arguments):
         """(count, seconds, latencies)"""
-        out = run("fio", "--name=bench", f"--directory={peer.mnt}", "--thread", "--invalidate=1", "--fallocate=none",
-                  "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
+        # With the name of a directory in the current one, fio would take that for the file of all its jobs.
+        out = run("fio", "--name=zfuse-bench-job", f"--directory={peer.mnt}", "--thread", "--invalidate=1",
+                  "--fallocate=none", "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
         job = json.loads(out[out.index("{"):])["jobs"][0]
         side = job["write"] if job["write"]["total_ios"] else job["read"]
         if job["error"] or not side["total_ios"]:
@@ -151,12 +161,15 @@ class Jobs:
         return count, count / rate, latencies
 
     def files(self, peer):
-        directory = peer.mnt / "files"
-        directory.mkdir()
         for operation in FILES:
-            verb, size = operation.arguments
-            arguments = ("files", verb, directory, self.sizes.files // (4 if size else 1), size)
-            self.measured(peer, operation, lambda a=arguments: self.program(*a))
+            self.run_file(peer, operation)
+
+    def run_file(self, peer, operation):
+        directory = peer.mnt / "files"
+        directory.mkdir(exist_ok=True)
+        verb, size = operation.arguments
+        count = self.sizes.files // (4 if size else 1)
+        self.measured(peer, operation, lambda: self.program("files", verb, directory, count, size))
 
     def mix(self, peer):
         for operation in MIXES:

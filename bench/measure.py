@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Counters, read before and after an operation. What cannot be counted for a peer is None, never 0."""
+import ctypes
 import dataclasses
+import fcntl
 import os
 import pathlib
+import struct
 import subprocess
 
+NVME_ADMIN_COMMAND = 0xC0484E41  # the ioctl of <linux/nvme_ioctl.h>
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -28,12 +32,39 @@ def block_device(name):
                   flushes=f[15] if len(f) > 15 else 0)
 
 
-class EmptyFlushes:
-    """A flush without data is counted by the kernel as a write of nothing, too. This counts those of one block device,
-    by a tracing instance of our own; 0 where the kernel has no tracing."""
+def parse_smart_writes(log):
+    """Host write commands, in the bytes of an NVMe drive's SMART log."""
+    return int.from_bytes(log[80:96], "little")
+
+
+def nvme_writes(path):
+    """The commands with which an NVMe drive was written, as it counts them itself: zone appends are among them, and
+    what programs sent past the block layer."""
+    log = ctypes.create_string_buffer(512)
+    get_log_page, smart, dwords = 0x02, 0x02, len(log) // 4
+    command = bytearray(struct.pack("<BBHI8xQQII6III", get_log_page, 0, 0, 0xFFFFFFFF, 0, ctypes.addressof(log), 0,
+                                    len(log), (dwords - 1) << 16 | smart, 0, 0, 0, 0, 0, 0, 0))
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if fcntl.ioctl(fd, NVME_ADMIN_COMMAND, command) != 0:
+            raise OSError(f"{path} gives no SMART log")
+    finally:
+        os.close(fd)
+    return parse_smart_writes(log.raw)
+
+
+# A flush without data is counted by the kernel as a write of nothing, too.
+EMPTY_FLUSH = "nr_sector == 0"
+# FUA stands behind what is done, write or zone append; before it stands the flush that is to come first.
+FUA_WRITE = 'rwbs ~ "*[WA]F*"'
+
+
+class TracedRequests:
+    """Counts the requests to block devices that fulfil a condition, by a tracing instance of our own; 0 where the
+    kernel has no tracing."""
     PREFIX = "zfuse-bench-"
 
-    def __init__(self, name, directory):
+    def __init__(self, names, condition, directory):
         self.mount = directory
         self.instance = directory / "instances" / f"{self.PREFIX}{os.getpid()}"
         directory.mkdir()
@@ -43,10 +74,15 @@ class EmptyFlushes:
             return
         self.clear_stale()
         self.instance.mkdir()
-        numbers = pathlib.Path(f"/sys/block/{name}/dev").read_text().split(":")
+        devices = " || ".join(f"dev == {self.number(name)}" for name in names)
         event = self.instance / "events/block/block_io_start"
-        (event / "filter").write_text(f"nr_sector == 0 && dev == {int(numbers[0]) << 20 | int(numbers[1])}")
+        (event / "filter").write_text(f"{condition} && ({devices})")
         (event / "enable").write_text("1")
+
+    @staticmethod
+    def number(name):
+        major, minor = pathlib.Path(f"/sys/block/{name}/dev").read_text().split(":")
+        return int(major) << 20 | int(minor)
 
     def clear_stale(self):
         for path in self.instance.parent.glob(self.PREFIX + "*"):

@@ -15,6 +15,7 @@ class Operation:
     is_raw: bool = False   # asks nothing of a file system but a file that is there, so that `plain` does it too
     is_durable: bool = False  # each one is durable when it is answered
     needs_zeroes: bool = False  # fallocate's write-zeroes, which few file systems have
+    written: int = None  # bytes of a user's that each writes
 
     @property
     def per(self):

@@ -117,7 +117,7 @@ class Peer:
     @classmethod
     def does(cls, operation):
         """Whether it is asked to."""
-        return True
+        return operation.suite != "zoned"
 
     def zeroing(self, program):
         """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""
@@ -204,14 +204,21 @@ class Zfuse(Peer):
     def lacks(cls, settings):
         return lacks_filesystem("fuse") or lacks_file(settings.build / "src/fuse/zfuse")
 
-    def start(self):
-        build = self.settings.build
-        run(build / "mkfs/mkfs.zfuse", "-q", "--image", f"size={self.kind.size},zone-size=64M", self.image)
+    def make(self):
+        """Returns what is to be mounted."""
+        self.mkfs("--image", f"size={self.kind.size},zone-size=64M", self.image)
         prepare(self.image, self.kind)
+        return self.image
+
+    def mkfs(self, *arguments):
+        run(self.settings.build / "mkfs/mkfs.zfuse", "-q", *arguments)
+
+    def start(self):
+        source = self.make()
         options = ["noatime", f"io_uring={'on' if self.settings.transport == 'io_uring' else 'off'}"]
         options += self.more_options
         options += [self.settings.options] if self.settings.options else []
-        self.serve(build / "src/fuse/zfuse", self.image, self.mnt, "-f", "-o", ",".join(options))
+        self.serve(self.settings.build / "src/fuse/zfuse", source, self.mnt, "-f", "-o", ",".join(options))
         self.wait_answers()
 
     def wait_answers(self):
@@ -358,7 +365,8 @@ class Loop(Peer):
         run(*self.mkfs, self.image)
         prepare(self.image, self.kind)
         self.loop = run("losetup", "--find", "--show", "--direct-io=on", "--sector-size", "4096", self.image).strip()
-        self.empty_flushes = measure.EmptyFlushes(os.path.basename(self.loop), self.place / "tracing")
+        self.empty_flushes = measure.TracedRequests([os.path.basename(self.loop)], measure.EMPTY_FLUSH,
+                                                    self.place / "tracing")
         try:
             run("mount", "-t", self.name, "-o", self.options, self.loop, self.mnt)
         finally:

@@ -2,8 +2,8 @@
 """The picture: for every operation, zfuse's speed as a multiple of each peer's.
 
 A bar to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
-logarithmic, so that twice as fast and half as fast are equally long. One panel for each medium, of its first run; one
-group of bars for each operation. A thin mark is a goal of goals.py.
+logarithmic, so that twice as fast and half as fast are equally long. One panel for each medium of images, of its first
+run; one group of bars for each operation. A thin mark is a goal of goals.py.
 """
 import html
 import math
@@ -117,7 +117,7 @@ def draw_bar(svg, x, y, value, colour, goal):
 
 def goal_of(run, name, peer):
     for goal in goals.GOALS:
-        if (goal.medium, goal.operation, goal.peer) == (run["medium"], name, peer) and not goal.beside:
+        if (goal.medium, goal.operation, goal.peer) == (run["medium"], name, peer) and goal.of_speed:
             return goal.least
     return None
 
@@ -157,9 +157,13 @@ def own_speed(name, summaries):
     return f"{' | '.join(values)} {OPERATIONS[name].unit}"
 
 
+def of_images(runs):
+    return [run for run in runs if run["medium"] != "vm"]
+
+
 def draw(runs):
     first = {}
-    for run in runs:
+    for run in of_images(runs):
         first.setdefault(run["medium"], run)
     runs = list(first.values())
     summaries = [summarize(run) for run in runs]

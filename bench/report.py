@@ -12,6 +12,8 @@ from bench.jobs import DISK_SUITES, OPERATIONS
 from bench.operation import RATE, SECONDS
 
 LINE_MAX = 120
+SPEED = ("Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the median of "
+         "the rounds' ratios; above 1, zfuse is faster.")
 PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
 
 
@@ -83,12 +85,18 @@ def ratio(name, cells, peer):
     return median(theirs[n] / ours[n] if is_time else ours[n] / theirs[n] for n in ours if n in theirs)
 
 
-def against(name, other, summary, peer):
+def against(name, other, summary, peer, us="zfuse"):
     """zfuse's speed at one operation over a peer's, or its own, at another; of one unit."""
-    ours = summary.get(name, {}).get("zfuse", {}).get("by_round", {})
+    ours = summary.get(name, {}).get(us, {}).get("by_round", {})
     theirs = summary.get(other, {}).get(peer, {}).get("by_round", {})
     is_time = OPERATIONS[name].unit == SECONDS
     return median(theirs[n] / ours[n] if is_time else ours[n] / theirs[n] for n in ours if n in theirs)
+
+
+def cheaper(name, summary, peer, cost):
+    """How many times as much of a cost a peer has as zfuse has."""
+    ours, theirs = (summary.get(name, {}).get(p, {}).get(cost) for p in ("zfuse", peer))
+    return theirs / ours if ours and theirs is not None else None
 
 
 def merge(runs):
@@ -202,6 +210,27 @@ def device_table(run, summary):
     return table(["", *peers], rows) if rows else None
 
 
+def cost_table(run, summary, cost):
+    """What `cost(operation, cell)` finds, of the operations and peers where it finds something."""
+    rows = []
+    peers = peers_in(run, summary)
+    for name, cells in summary.items():
+        found = [cost(OPERATIONS[name], cells[p]) if p in cells else None for p in peers]
+        if any(value is not None for value in found):
+            rows.append([name, *map(short, found)])
+    return table(["", *peers], rows) if rows else None
+
+
+def kib_written(_operation, cell):
+    return cell["device_write_bytes"] / 1024 if cell["device_write_bytes"] is not None else None
+
+
+def amplification(operation, cell):
+    if operation.written is None or cell["device_write_bytes"] is None:
+        return None
+    return cell["device_write_bytes"] / operation.written
+
+
 def latency_table(run, summary):
     """Mean and 99th percentile, of what measured them."""
     peers = [p for p in run["peers"] if has(summary, p, "latency_mean_us")]
@@ -242,7 +271,8 @@ def memory_table(run, summary):
 # ---- reports ----
 
 def title(run):
-    where = {"tmpfs": "images on tmpfs", "disk": f"images on disk ({run['filesystem']})"}[run["medium"]]
+    where = {"tmpfs": "images on tmpfs", "disk": f"images on disk ({run['filesystem']})",
+             "vm": "a zoned NVMe drive of a virtual machine"}[run["medium"]]
     over = "FUSE over io_uring" if run["transport"] == "io_uring" else "/dev/fuse"
     options = f", zfuse with {run['options']}" if run["options"] else ""
     return f"{where}, {over}{options}"
@@ -265,6 +295,8 @@ def circumstances(run):
 def sections(run):
     """[(heading, explanation, table)], of what is durable when it is answered after all the others."""
     summary = summarize(run)
+    if run["medium"] == "vm":
+        return sections_on_drive(run, summary)
     of_disk = {name: cells for name, cells in summary.items() if OPERATIONS[name].suite in DISK_SUITES}
     others = {name: cells for name, cells in summary.items() if name not in of_disk}
     found = general_sections(run, others) if others else []
@@ -272,10 +304,26 @@ def sections(run):
                     for heading, text, made in (general_sections(run, of_disk) if of_disk else [])]
 
 
+def sections_on_drive(run, summary):
+    """Processors and memory are left out: in an emulated machine they say nothing."""
+    changed = {name: cells for name, cells in summary.items() if any(c["device_writes"] for c in cells.values())}
+    found = [
+        ("Speed", SPEED, speed_table(run, summary)),
+        ("Write commands", "As the drives count them; per operation, or per MiB.",
+         cost_table(run, changed, lambda _, cell: cell["device_writes"])),
+        ("KiB written", "To all drives; per operation, or per MiB.", cost_table(run, changed, kib_written)),
+        ("Flushes", "A FUA write counts as one too; per operation, or per MiB.",
+         cost_table(run, changed, lambda _, cell: cell["device_flushes"])),
+        ("Write amplification", "Bytes that reached the drives for each byte that a user wrote.",
+         cost_table(run, changed, amplification)),
+        ("Latency", "99th percentile, in µs.", cost_table(run, summary, lambda _, cell: cell["latency_p99_us"])),
+    ]
+    return [(heading, text, made) for heading, text, made in found if made]
+
+
 def general_sections(run, summary):
     found = [
-        ("Speed", "Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the "
-         "median of the rounds' ratios; above 1, zfuse is faster.", speed_table(run, summary)),
+        ("Speed", SPEED, speed_table(run, summary)),
         ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
         ("Latency", "Mean / 99th percentile.", latency_table(run, summary)),

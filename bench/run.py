@@ -14,7 +14,8 @@ import sys
 import tempfile
 
 from bench import peers
-from bench.jobs import DISK_SUITES, SUITES, Jobs
+from bench.drives import ON_DRIVE
+from bench.jobs import DISK_SUITES, SUITES, VM_SUITES, Jobs
 from bench.peers import PEERS, SPARSE, SPARSE_LARGE, WRITTEN, WRITTEN_SMALL, PeerError, Passthrough
 
 PREFIX = "zfuse-bench-"
@@ -76,6 +77,16 @@ class Place:
         os.close(self.fd)
 
 
+def peers_of(medium):
+    return ON_DRIVE if medium == "vm" else PEERS
+
+
+def suites_of(medium):
+    if medium == "vm":
+        return list(VM_SUITES)
+    return [s for s in SUITES if s not in VM_SUITES and (medium == "disk" or s not in DISK_SUITES)]
+
+
 def takes_part(peer, suite, round_number):
     if peer.rounds_max is not None and round_number >= peer.rounds_max:
         return False
@@ -83,11 +94,13 @@ def takes_part(peer, suite, round_number):
 
 
 class Run:
-    """All rounds on one medium. `settings`: see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
+    """All rounds on one medium: tmpfs, disk, or vm, the drives of the virtual machine that this runs in. `settings`:
+    see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
 
     def __init__(self, settings, medium, directory, sizes, tar):
         self.settings = settings
-        self.suites = settings.suites or [s for s in SUITES if medium == "disk" or s not in DISK_SUITES]
+        self.suites = settings.suites or suites_of(medium)
+        self.peers = peers_of(medium)
         self.directory = directory
         self.sizes = sizes
         self.tar = tar
@@ -103,7 +116,7 @@ class Run:
     def choose_peers(self):
         chosen = []
         for name in self.settings.peers:
-            reason = PEERS[name].lacks(self.settings)
+            reason = self.peers[name].lacks(self.settings)
             if reason:
                 self.result["left_out"][name] = reason
                 say(f"{name} is left out: {reason}")
@@ -115,8 +128,8 @@ class Run:
             self.note(f"{self.sizes.files:,} files instead of {type(self.sizes)().files:,}: passthrough_hp keeps a "
                       "descriptor open for each, and more are not allowed here")
         for name in chosen:
-            if PEERS[name].rounds_max and self.settings.rounds > PEERS[name].rounds_max:
-                self.note(f"{name} took part in the first {PEERS[name].rounds_max} rounds only: it is slow")
+            if self.peers[name].rounds_max and self.settings.rounds > self.peers[name].rounds_max:
+                self.note(f"{name} took part in the first {self.peers[name].rounds_max} rounds only: it is slow")
         self.result["peers"] = chosen
         self.result["files"] = self.sizes.files
         return chosen
@@ -129,7 +142,7 @@ class Run:
             for number in range(self.settings.rounds):
                 for suite in self.suites:
                     for name in rotated(chosen, number):
-                        if not takes_part(PEERS[name], suite, number):
+                        if not takes_part(self.peers[name], suite, number):
                             continue
                         say(f"{self.result['medium']}, round {number + 1} of {self.settings.rounds}: {suite}, {name}")
                         self.run_suite(number, suite, name, place)
@@ -142,11 +155,11 @@ class Run:
                                            "seconds": seconds, "costs": costs})
 
         try:
-            with PEERS[name](place / name, self.settings, self.kind_of_image(suite)) as peer:
+            with self.peers[name](place / name, self.settings, self.kind_of_image(suite)) as peer:
                 Jobs(self.settings.build, self.sizes, self.tar, number, sink, self.note).run_suite(suite, peer)
         except PeerError as e:
             done = [s["operation"] for s in self.result["samples"] if s["peer"] == name and s["round"] == number]
-            missing = [o.name for o in SUITES[suite] if o.name not in done and PEERS[name].does(o)]
+            missing = [o.name for o in SUITES[suite] if o.name not in done and self.peers[name].does(o)]
             self.result["failures"].append({"peer": name, "round": number, "suite": suite, "error": str(e)})
             say(f"{name} failed at {missing[0] if missing else 'its end'}: {e}")
 

@@ -14,8 +14,9 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import goals, measure, peers, picture, report, run, tree  # noqa: E402 (the path comes first)
-from bench.jobs import DISK_SUITES, OPERATIONS, SUITES  # noqa: E402
+from bench import drives, goals, measure, peers, picture, report, run, tree  # noqa: E402 (the path comes first)
+from bench.drives import ON_DRIVE  # noqa: E402
+from bench.jobs import DISK_SUITES, OPERATIONS, SUITES, VM_SUITES  # noqa: E402
 from bench.operation import SECONDS  # noqa: E402
 from bench.peers import PEERS  # noqa: E402
 
@@ -47,6 +48,13 @@ def full_run(speed=50000.0, **more):
                             latencies={"mean": 25012.0, "p99": 25012.0} if o.suite in DISK_SUITES else None))
                for peer in PEERS for o in OPERATIONS.values() if PEERS[peer].does(o)]
     return a_run(samples, PEERS, **more)
+
+
+def full_run_in_vm():
+    """The same of the zoned drive."""
+    samples = [sample(peer, o.name, 0, 50000.0, 1.0, costs(writes=120000, latencies={"mean": 25012.0, "p99": 25012.0}))
+               for peer in ON_DRIVE for o in SUITES["zoned"] if ON_DRIVE[peer].does(o)]
+    return a_run(samples, ON_DRIVE, medium="vm")
 
 
 class Medians(unittest.TestCase):
@@ -137,6 +145,19 @@ class Tables(unittest.TestCase):
         self.assertNotIn("fuse2fs", found["Durable writes: speed"])
         self.assertIn("| extend direct | 12.0 / 99.0 |", found["Durable writes: latency"])
 
+    def test_tell_what_reached_the_drive_of_those_that_wrote(self):
+        names = "write 1 MiB", "read 1 MiB, cold", "extend direct", "dbench"
+        samples = [sample("zfuse", name, 0, 100, 1.0, costs(writes=0 if "read" in name else 300)) for name in names]
+        found = {heading: made for heading, _, made in report.sections(a_run(samples, medium="vm"))}
+        self.assertIn("read 1 MiB, cold", found["Speed"])
+        self.assertNotIn("read 1 MiB, cold", found["Write commands"])
+        self.assertIn("| extend direct |  3.00 |", found["Write commands"])
+        self.assertIn("| extend direct |  12.0 |", found["KiB written"])
+        self.assertIn("| extend direct | 0.020 |", found["Flushes"])
+        self.assertIn("| extend direct |  3.00 |", found["Write amplification"])
+        self.assertIn("| write 1 MiB   | 0.012 |", found["Write amplification"])
+        self.assertNotIn("dbench", found["Write amplification"])
+
     def test_numbers_keep_about_three_digits(self):
         self.assertEqual([report.short(v) for v in (0, 0.0123, 0.123, 9.994, 9.996, 99.96, 24148.4, 10543210, None)],
                          ["0.00", "0.012", "0.12", "9.99", "10.0", "100", "24.1k", "10.5M", "–"])
@@ -145,8 +166,8 @@ class Tables(unittest.TestCase):
 
     def test_fit_the_lines_of_a_document(self):
         wide = full_run(notes=["19,500 files instead of 20,000"], left_out={"ext4": "this kernel has no ext4"})
-        lines = report.markdown([wide]).splitlines()
-        self.assertGreater(len(lines), 80)
+        lines = report.markdown([wide, full_run_in_vm()]).splitlines()
+        self.assertGreater(len(lines), 120)
         self.assertEqual([line for line in lines if len(line) > report.LINE_MAX], [])
 
     def test_tell_what_was_left_out_and_what_failed(self):
@@ -171,7 +192,8 @@ class Documents(unittest.TestCase):
 
     def test_docs_performance_has_the_blocks(self):
         document = (ROOT / "docs/performance.md").read_text()
-        for name in ("scripts/bench: goals", "scripts/bench: tables"):
+        for name in ("scripts/bench: goals", "scripts/bench: tables", "scripts/bench in the virtual machine: goals",
+                     "scripts/bench in the virtual machine: tables"):
             report.replace_block(document, name, "new")
 
 
@@ -213,8 +235,28 @@ class Goals(unittest.TestCase):
         samples = [sample("zfuse", "write-zeroes 10 GiB", 0, 1, 0.02)]
         self.assertEqual(self.reached("disk: write-zeroes 10 GiB, within 10 ms", samples), [0.5])
 
+    def test_may_be_a_cost_of_which_the_peer_has_more(self):
+        samples = [sample("zfuse", "extend direct", 0, 100, 1.0, costs(writes=100)),
+                   sample("btrfs", "extend direct", 0, 50, 9.0, costs(writes=150))]
+        reached = {str(goal): reached for goal, _, reached in goals.check([a_run(samples, medium="vm")])}
+        self.assertEqual(reached["vm: extend direct, write commands, beside btrfs"], 3.0)
+        self.assertEqual(reached["vm: extend direct, bytes written, beside btrfs"], 3.0)
+        self.assertEqual(reached["vm: extend direct, beside btrfs"], 18.0)
+        self.assertIsNone(reached["vm: extend direct, write commands, beside xfs"])
+
+    def test_may_be_of_another_kind_of_zfuse(self):
+        samples = [sample(peer, "extend direct, 16 jobs", 0, count, 1.0)
+                   for peer, count in (("zfuse", 200), ("zfuse-emulated", 150), ("zfuse-locked", 100))]
+        reached = {goal.us: reached for goal, _, reached in goals.check([a_run(samples, ON_DRIVE, medium="vm")])
+                   if (goal.operation, goal.peer) == ("extend direct, 16 jobs", "zfuse-locked")}
+        self.assertEqual(reached, {"zfuse": 2.0, "zfuse-emulated": 1.5})
+
+    def test_of_images_and_of_the_virtual_machine_are_told_apart(self):
+        for runs, expected in (([a_run([], medium="vm")], {"vm"}), ([a_run([])], {"tmpfs", "disk"})):
+            self.assertEqual({goal.medium for goal, _, _ in goals.check(runs)}, expected)
+
     def test_all_can_be_measured(self):
-        verdicts = self.verdicts([full_run(), full_run(medium="disk")])
+        verdicts = self.verdicts([full_run(), full_run(medium="disk"), full_run_in_vm()])
         self.assertNotIn("not measured", verdicts.values())
 
 
@@ -232,6 +274,10 @@ class Picture(unittest.TestCase):
         self.assertEqual(picture.draw(runs), picture.draw(runs[:2]))
         drawn = picture.draw(runs)
         self.assertLess(drawn.index("Images on tmpfs"), drawn.index("Images on disk"))
+
+    def test_shows_images_alone(self):
+        self.assertEqual(picture.draw([full_run(), full_run_in_vm()]), picture.draw([full_run()]))
+        xml.etree.ElementTree.fromstring(picture.draw([full_run_in_vm()]))
 
     def test_stays_on_the_canvas_whatever_the_ratio(self):
         samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),
@@ -256,6 +302,13 @@ class Counters(unittest.TestCase):
 
     def test_finds_the_high_water_of_memory(self):
         self.assertEqual(measure.parse_peak("Name:\tx\nVmHWM:\t  1234 kB\nVmRSS:\t  9 kB\n"), 1234 * 1024)
+
+    def test_finds_the_writes_in_what_a_drive_counts(self):
+        log = bytearray(512)
+        log[48:64] = (7).to_bytes(16, "little")  # units of data
+        log[64:80] = (8).to_bytes(16, "little")  # reads
+        log[80:96] = (2**64 + 9).to_bytes(16, "little")
+        self.assertEqual(measure.parse_smart_writes(bytes(log)), 2**64 + 9)
 
     def test_subtracts_what_was_counted_before(self):
         after = measure.Device(reads=5, read_bytes=50, writes=7, write_bytes=70, flushes=3)
@@ -285,6 +338,20 @@ class Rounds(unittest.TestCase):
         self.assertTrue(run.takes_part(PEERS["fuse2fs"], "files", 2))
         self.assertFalse(run.takes_part(PEERS["fuse2fs"], "files", 3))
         self.assertTrue(all(run.takes_part(PEERS["zfuse"], suite, 9) for suite in SUITES))
+
+    def test_have_suites_and_peers_for_each_medium(self):
+        self.assertEqual(run.suites_of("vm"), list(VM_SUITES))
+        self.assertEqual([s for s in SUITES if s not in run.suites_of("disk")], list(VM_SUITES))
+        self.assertFalse(set(run.suites_of("tmpfs")) & {*DISK_SUITES, *VM_SUITES})
+        self.assertIn("plain", run.peers_of("disk"))
+        self.assertIn("xfs", run.peers_of("vm"))
+        self.assertTrue(run.peers_of("vm")["zfuse-locked"].does(OPERATIONS["extend direct, 16 jobs"]))
+        self.assertFalse(run.peers_of("vm")["zfuse-locked"].does(OPERATIONS["extend direct"]))
+
+    def test_ask_mkfs_for_its_version(self):
+        self.assertLess(drives.parse_version("mkfs.xfs version 6.1.0"), drives.XFS_ZONED)
+        self.assertGreaterEqual(drives.parse_version("mkfs.xfs version 6.15.0"), drives.XFS_ZONED)
+        self.assertGreaterEqual(drives.parse_version("mkfs.xfs version 7.2.0"), drives.XFS_ZONED)
 
     def test_who_begins_rotates(self):
         self.assertEqual([run.rotated([1, 2, 3], n) for n in range(4)],

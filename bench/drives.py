@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""The file systems that are compared on a zoned drive of a virtual machine (scripts/vm).
+
+All use the same drive, one after the other, reset before. XFS and f2fs keep their metadata on a drive without zones
+beside it; what reaches that is counted too. f2fs fills its first drive before it goes on to the second, so
+it gets one that has room for nothing but metadata.
+
+Writes are counted by the drives, in their SMART logs; bytes by the block layer, which is told to count what goes past
+it; flushes and FUA writes by the block layer for the file systems of the kernel, and by zfuse itself for zfuse, whose
+native appends the block layer cannot look into.
+"""
+import os
+import pathlib
+import re
+
+from bench import measure
+from bench.peers import STOP_WAIT_S, Peer, PeerError, Zfuse, lacks_command, lacks_filesystem, run
+
+XFS_ZONED = (6, 15)  # the first version of mkfs.xfs that knows of zones
+
+
+class OnDrive(Peer):
+    """A mixin: `beside` is the variable that names the drive without zones."""
+    beside = None
+
+    @classmethod
+    def does(cls, operation):
+        return not operation.name.startswith("raw")
+
+    @property
+    def zoned(self):
+        return os.environ["ZF_ZNS"]
+
+    @property
+    def plain(self):
+        return os.environ[self.beside]
+
+    def drives(self):
+        return [self.zoned] + ([self.plain] if self.beside else [])
+
+    def reset(self):
+        run("blkzone", "reset", self.zoned)
+        for path in self.drives():
+            (queue_of(path) / "iostats_passthrough").write_text("1")
+
+    def device(self):
+        found = count(self.drives())
+        found.flushes = self.flushes()
+        return found
+
+
+def queue_of(path):
+    return pathlib.Path("/sys/block", os.path.basename(path), "queue")
+
+
+def count(paths):
+    """What reached these drives, but for flushes."""
+    found = measure.Device()
+    for path in paths:
+        counted = measure.block_device(os.path.basename(path))
+        found.reads += counted.reads
+        found.read_bytes += counted.read_bytes
+        found.write_bytes += counted.write_bytes
+        found.writes += measure.nvme_writes(path)
+    return found
+
+
+class RawDrive:
+    """A drive that is not mounted, as far as bench.measure and bench.jobs see a peer."""
+    pid = None
+
+    def __init__(self, path):
+        self.path = path
+
+    def device(self):
+        return count([self.path])
+
+    def sync(self):
+        pass
+
+
+class ZfuseNative(OnDrive, Zfuse):
+    append = "native"
+    more_options = ("append=native",)
+
+    @classmethod
+    def does(cls, operation):
+        return True
+
+    @classmethod
+    def lacks(cls, settings):
+        if not (queue_of(os.environ["ZF_ZNS"]) / "iostats_passthrough").exists():
+            return "this kernel does not count what goes past its block layer"
+        return super().lacks(settings)
+
+    def make(self):
+        self.reset()
+        self.mkfs(self.zoned)
+        return self.zoned
+
+    def flushes(self):
+        return Zfuse.device(self).flushes
+
+    def raw_drive(self):
+        """The drive, empty; the file system is gone."""
+        failure = self.unmount()
+        if failure:
+            raise PeerError(failure)
+        self.process.wait(timeout=STOP_WAIT_S)
+        self.reset()
+        return RawDrive(self.zoned)
+
+
+class ZfuseEmulated(ZfuseNative):
+    name = "zfuse-emulated"
+    append = "emulated"
+    more_options = ("append=emulated",)
+
+
+class ZfuseLocked(ZfuseNative):
+    """One write at a time in each zone: to compare where many wait for one."""
+    name = "zfuse-locked"
+    append = "locked"
+    more_options = ("append=locked",)
+
+    @classmethod
+    def does(cls, operation):
+        return operation.name.endswith(("16 jobs", "16 writers"))
+
+
+class OfKernel(OnDrive):
+    is_kernel = True
+    fua_writes = None
+
+    def start(self):
+        self.reset()
+        source, options = self.make()
+        names = [os.path.basename(path) for path in self.drives()]
+        self.fua_writes = measure.TracedRequests(names, measure.FUA_WRITE, self.place / "tracing")
+        run("mount", "-t", self.name, "-o", ",".join(["noatime", *options]), source, self.mnt)
+
+    def flushes(self):
+        counted = [measure.block_device(os.path.basename(path)).flushes for path in self.drives()]
+        return sum(counted) + self.fua_writes.count()
+
+    def stop(self):
+        if self.fua_writes:
+            self.fua_writes.close()
+        super().stop()
+
+
+class Btrfs(OfKernel):
+    name = "btrfs"
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_filesystem("btrfs") or lacks_command("mkfs.btrfs")
+
+    def make(self):
+        run("mkfs.btrfs", "-q", "-f", "-m", "single", self.zoned)
+        return self.zoned, ()
+
+
+def parse_version(text):
+    """(6, 15) of "mkfs.xfs version 6.15.0"."""
+    found = re.search(r"(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+class Xfs(OfKernel):
+    name = "xfs"
+    beside = "ZF_PLAIN"
+
+    @classmethod
+    def program(cls, settings):
+        """The system's mkfs.xfs, or the one of scripts/fetch-xfsprogs; None if neither knows zones."""
+        for path in ("mkfs.xfs", settings.root / "build/vm/xfsprogs/mkfs.xfs"):
+            if not lacks_command(str(path)) and parse_version(run(path, "-V")) >= XFS_ZONED:
+                return path
+        return None
+
+    @classmethod
+    def lacks(cls, settings):
+        if not cls.program(settings):
+            return f"mkfs.xfs of version {XFS_ZONED[0]}.{XFS_ZONED[1]} is missing: scripts/fetch-xfsprogs"
+        return lacks_filesystem("xfs")
+
+    def make(self):
+        run(self.program(self.settings), "-q", "-f", "-r", f"zoned=1,rtdev={self.zoned}", self.plain)
+        return self.plain, (f"rtdev={self.zoned}",)
+
+
+class F2fs(OfKernel):
+    name = "f2fs"
+    beside = "ZF_PLAIN_2"
+
+    @classmethod
+    def lacks(cls, settings):
+        return lacks_filesystem("f2fs") or lacks_command("mkfs.f2fs")
+
+    def make(self):
+        run("mkfs.f2fs", "-q", "-f", "-m", "-c", self.zoned, self.plain)
+        return self.plain, ()
+
+
+ON_DRIVE = {peer.name: peer for peer in (ZfuseNative, ZfuseEmulated, ZfuseLocked, Btrfs, Xfs, F2fs)}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""The run in a virtual machine that has a zoned drive: outside, measure() starts scripts/vm; inside, this file is the
+program that does the rounds. What they found comes back as JSON.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+from bench.jobs import QUICK, VM
+from bench.peers import PeerError
+from bench.run import Run, say
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# A zoned drive of 3 GiB; one for XFS, which wants 300 MiB; one that has room for the metadata of f2fs alone.
+DEVICES = ("zns,zones=48,size=64", "plain,zones=64,size=8", "plain,zones=16,size=8")
+MEMORY_MIB = 3072
+ROUND_LIMIT_S = 1200  # ends what hangs
+
+
+def measure(settings):
+    """The run, as Run.run() returns it."""
+    if subprocess.run([ROOT / "scripts/fetch-xfsprogs"], check=False, stdout=sys.stderr).returncode != 0:
+        say("XFS will be left out")
+    load = round(os.getloadavg()[0], 1)
+    with tempfile.TemporaryDirectory(prefix="zfuse-bench-") as results:
+        command = [ROOT / "scripts/vm", "run", "--timeout", 120 + ROUND_LIMIT_S * settings.rounds,
+                   "--memory", MEMORY_MIB, *(word for device in DEVICES for word in ("--device", device)),
+                   "--results", results,
+                   "--", sys.executable, "-m", "bench.vm", json.dumps(vars(settings), default=str)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        with subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=sys.stderr,
+                              env=environment) as machine:
+            try:
+                status = machine.wait()
+            finally:
+                machine.terminate()
+        if status != 0:
+            raise PeerError(f"the virtual machine ended with {status}")
+        found = json.loads((pathlib.Path(results) / "run.json").read_text())
+    found["machine"]["load"] = load  # of this machine: inside, nothing else runs
+    return found
+
+
+def main():
+    settings = types.SimpleNamespace(**json.loads(sys.argv[1]))
+    settings.root, settings.build = pathlib.Path(settings.root), pathlib.Path(settings.build)
+    found = Run(settings, "vm", "/dev/shm", QUICK if settings.quick else VM, None).run()
+    (pathlib.Path(os.environ["ZF_RESULTS"]) / "run.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

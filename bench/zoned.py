@@ -8,10 +8,9 @@ FILE_MIB = 16  # of each of many jobs
 
 # Grows a file, or overwrites one, durably.
 DURABLE = [o for o in durable.GROWING if "depth" not in o.name]
-MANY = [
-    Operation("write 4 KiB, 16 jobs", "zoned", RATE, ("--rw=randwrite", "--end_fsync=1"), written=4096),
-    Operation("extend direct, 16 jobs", "zoned", RATE, ("--rw=write", "--sync=dsync"), is_durable=True, written=4096),
-]
+EXTEND_MANY = Operation("extend direct, 16 jobs", "zoned", RATE, ("--rw=write", "--sync=dsync"), is_durable=True,
+                        written=4096)
+MANY = [Operation("write 4 KiB, 16 jobs", "zoned", RATE, ("--rw=randwrite", "--end_fsync=1"), written=4096), EXTEND_MANY]
 # Without a filesystem: what a kind of append comes to by itself.
 RAW = Operation("raw append 4 KiB, 16 writers", "zoned", RATE, ("16",), written=4096)
 CREATE = [o for o in durable.CLIENTS if o.arguments in (("create", 1), ("create", 4))]

@@ -245,10 +245,10 @@ class Goals(unittest.TestCase):
         self.assertIsNone(reached["vm: extend direct, write commands, beside xfs"])
 
     def test_may_be_of_another_kind_of_zfuse(self):
-        samples = [sample(peer, "extend direct, 16 jobs", 0, count, 1.0)
+        samples = [sample(peer, "raw append 4 KiB, 16 writers", 0, count, 1.0)
                    for peer, count in (("zfuse", 200), ("zfuse-emulated", 150), ("zfuse-locked", 100))]
         reached = {goal.us: reached for goal, _, reached in goals.check([a_run(samples, ON_DRIVE, medium="vm")])
-                   if (goal.operation, goal.peer) == ("extend direct, 16 jobs", "zfuse-locked")}
+                   if (goal.operation, goal.peer) == ("raw append 4 KiB, 16 writers", "zfuse-locked")}
         self.assertEqual(reached, {"zfuse": 2.0, "zfuse-emulated": 1.5})
 
     def test_of_images_and_of_the_virtual_machine_are_told_apart(self):

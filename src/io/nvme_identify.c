@@ -168,9 +168,9 @@ int zf_nvme_report_zones(int fd, const char *path, uint32_t nsid, const struct z
 	return 0;
 }
 
-/* A zone's capacity is its own; the geometry names the largest. */
-static int find_capacity(int fd, const char *path, uint32_t nsid, const struct zf_report *report,
-			 struct zf_nvme_drive *drive)
+/* The one report of all zones that opening and mounting take. */
+static int read_zones(int fd, const char *path, uint32_t nsid, const struct zf_nvme_drive *drive,
+		      const struct zf_report *report, struct zf_zone_info **ret_zones)
 {
 	uint32_t count = drive->geometry.zone_count;
 	_zf_free_ struct zf_zone_info *zones = calloc(count, sizeof(*zones));
@@ -179,17 +179,23 @@ static int find_capacity(int fd, const char *path, uint32_t nsid, const struct z
 	if (!zones)
 		return -ENOMEM;
 	r = zf_nvme_report_zones(fd, path, nsid, drive, 0, count, report, zones);
-	for (uint32_t i = 0; r == 0 && i < count; i++)
-		drive->geometry.zone_capacity =
-			zf_max_u64(drive->geometry.zone_capacity, zones[i].capacity);
+	if (r == 0)
+		*ret_zones = zf_steal_ptr(&zones);
 	return r;
+}
+
+/* A zone's capacity is its own; the geometry names the largest. */
+static void find_capacity(const struct zf_zone_info *zones, struct zf_geometry *geometry)
+{
+	for (uint32_t i = 0; i < geometry->zone_count; i++)
+		geometry->zone_capacity = zf_max_u64(geometry->zone_capacity, zones[i].capacity);
 }
 
 /* ---- all ---- */
 
 int zf_nvme_identify(int fd, const char *path, const char *block_name,
 		     const struct zf_report *report, uint32_t *ret_nsid,
-		     struct zf_nvme_drive *ret_drive)
+		     struct zf_nvme_drive *ret_drive, struct zf_zone_info **ret_zones)
 {
 	_zf_free_ struct zf_nvme_identity *identity = calloc(1, sizeof(*identity));
 	struct zf_nvme_drive drive;
@@ -209,9 +215,10 @@ int zf_nvme_identify(int fd, const char *path, const char *block_name,
 	ask_kernel(block_name, &identity->kernel);
 	r = zf_nvme_describe(identity, path, report, &drive);
 	if (r == 0)
-		r = find_capacity(fd, path, nsid, report, &drive);
+		r = read_zones(fd, path, nsid, &drive, report, ret_zones);
 	if (r < 0)
 		return r;
+	find_capacity(*ret_zones, &drive.geometry);
 	*ret_nsid = nsid;
 	*ret_drive = drive;
 	return 0;

@@ -20,6 +20,7 @@ void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *pi
 {
 	char text[ZF_NVME_STATUS_TEXT_MAX];
 
+	nvme->had_error = true;
 	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
 		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s",
 		  nvme->dev.path, op_names[piece->op], piece->len, piece->addr,
@@ -35,7 +36,7 @@ static int nvme_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	bool known;
 
 	zf_mutex_lock(&nvme->lock);
-	known = nvme->first_report;
+	known = nvme->first_report && !nvme->had_error;
 	if (known)
 		memcpy(zones, nvme->first_report + first, count * sizeof(*zones));
 	zf_mutex_unlock(&nvme->lock);

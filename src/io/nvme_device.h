@@ -4,6 +4,7 @@
 #define ZF_IO_NVME_DEVICE_H
 
 #include <liburing.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
@@ -24,8 +25,10 @@ struct zf_nvme {
 	struct zf_nvme_command *ready, **ready_tail; /* for the device's thread to send */
 	bool poller_sleeps;			     /* and nobody has woken it yet */
 
-	/* What opening has found out, until the first change: mounting asks for all of it. */
+	/* What opening has found out, until the first change or error: mounting asks for all of it.
+	 */
 	struct zf_zone_info *first_report;
+	atomic_bool had_error;
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)

@@ -97,7 +97,7 @@ def order(trace):
         lower += a.at < before.get(a.zone, 0)
         newest[a.zone] = max(a.taken, newest.get(a.zone, 0))
         before[a.zone] = a.at
-    print(f"{len(appends)} appends to {len(newest)} zones: {overtaken} were answered after one that the drive took later,")
+    print(f"{len(appends)} appends to {len(newest)} zones: {overtaken} were answered after one taken later,")
     print(f"{lower} with a lower address than the answer before")
     if not overtaken or not lower:
         sys.exit("all came back in order")

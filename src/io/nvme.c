@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "io/nvme_device.h"
 #include "io/zone_rules.h"
 
@@ -19,6 +20,7 @@ void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *pi
 {
 	char text[ZF_NVME_STATUS_TEXT_MAX];
 
+	nvme->had_error = true;
 	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
 		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s",
 		  nvme->dev.path, op_names[piece->op], piece->len, piece->addr,
@@ -31,7 +33,15 @@ static int nvme_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 		       struct zf_zone_info *zones)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
+	bool known;
 
+	zf_mutex_lock(&nvme->lock);
+	known = nvme->first_report && !nvme->had_error;
+	if (known)
+		memcpy(zones, nvme->first_report + first, count * sizeof(*zones));
+	zf_mutex_unlock(&nvme->lock);
+	if (known)
+		return 0;
 	return zf_nvme_report_zones(nvme->claim.char_fd, dev->path, nvme->nsid, &nvme->drive, first,
 				    count, &dev->report, zones);
 }
@@ -44,6 +54,7 @@ static int nvme_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 static void nvme_free(struct zf_nvme *nvme)
 {
 	zf_mutex_deinit(&nvme->lock);
+	free(nvme->first_report);
 	zf_nvme_unclaim(&nvme->claim);
 	zf_dev_deinit(&nvme->dev);
 	free(nvme);
@@ -71,10 +82,10 @@ static const struct zf_dev_ops nvme_ops = {
 
 /* ---- opening ---- */
 
-/* Owns the claim from here on, whatever happens. */
+/* Owns the claim and the zones from here on, whatever happens. */
 static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid,
-		    const struct zf_nvme_drive *drive, const struct zf_report *report,
-		    struct zf_dev **ret_dev)
+		    const struct zf_nvme_drive *drive, struct zf_zone_info *zones,
+		    const struct zf_report *report, struct zf_dev **ret_dev)
 {
 	struct zf_nvme *nvme = calloc(1, sizeof(*nvme));
 	int r = -ENOMEM;
@@ -83,6 +94,7 @@ static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid
 		r = zf_dev_init(&nvme->dev, &nvme_ops, path, &drive->geometry, report);
 	if (r < 0) {
 		free(nvme);
+		free(zones);
 		zf_nvme_unclaim(claim);
 		return r;
 	}
@@ -90,6 +102,7 @@ static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid
 	nvme->claim = *claim;
 	nvme->nsid = nsid;
 	nvme->drive = *drive;
+	nvme->first_report = zones;
 	zf_nvme_queue_init(&nvme->queue, &nvme->drive);
 	r = zf_nvme_ring_init(nvme, report);
 	if (r < 0) {
@@ -105,13 +118,14 @@ int zf_nvme_open(const char *path, const struct zf_open_options *options,
 {
 	struct zf_nvme_claim claim;
 	struct zf_nvme_drive drive;
+	_zf_free_ struct zf_zone_info *zones = NULL;
 	uint32_t nsid;
 	int r;
 
 	r = zf_nvme_claim(path, options, report, &claim);
 	if (r < 0)
 		return r;
-	r = zf_nvme_identify(claim.char_fd, path, claim.block_name, report, &nsid, &drive);
+	r = zf_nvme_identify(claim.char_fd, path, claim.block_name, report, &nsid, &drive, &zones);
 	if (r == 0)
 		r = zf_geometry_check(&drive.geometry, report);
 	if (r < 0) {
@@ -119,5 +133,5 @@ int zf_nvme_open(const char *path, const struct zf_open_options *options,
 		return r;
 	}
 	drive.read_only = options->read_only;
-	return nvme_new(path, &claim, nsid, &drive, report, ret_dev);
+	return nvme_new(path, &claim, nsid, &drive, zf_steal_ptr(&zones), report, ret_dev);
 }

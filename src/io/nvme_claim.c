@@ -94,7 +94,7 @@ int zf_nvme_claim(const char *path, const struct zf_open_options *options,
 	snprintf(claim.block_name, sizeof(claim.block_name), "%s", strrchr(block_path, '/') + 1);
 	fd = open(path, (options->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 	if (fd < 0)
-		return fail(report, path, -errno, "cannot be opened (docs/devices.md: access)");
+		return fail(report, path, -errno, "cannot be opened (docs/devices.md: Permissions)");
 	r = claim_block(block_path, options, report, &claim);
 	if (r == 0)
 		r = zf_image_file_lock(fd, path, !options->read_only, options->lock_wait_ms,

@@ -4,6 +4,8 @@
 #define ZF_IO_NVME_DEVICE_H
 
 #include <liburing.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "io/dev_ops.h"
@@ -16,16 +18,31 @@ struct zf_nvme {
 	uint32_t nsid;
 	struct zf_nvme_drive drive;
 
-	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and the queue */
+	struct zf_mutex
+		lock; /* ZF_RANK_DEV: all that follows, but of the ring the submission side only */
 	struct io_uring ring;
 	struct zf_nvme_queue queue;
 	struct zf_nvme_command *ready, **ready_tail; /* for the device's thread to send */
 	bool poller_sleeps;			     /* and nobody has woken it yet */
+
+	/* What opening has found out, until the first change or error: mounting asks for all of it.
+	 */
+	struct zf_zone_info *first_report;
+	atomic_bool had_error;
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
 {
 	return ZF_CONTAINER_OF(dev, struct zf_nvme, dev);
+}
+
+/* Before every request: what changes a zone makes the first report history. */
+static inline void zf_nvme_outdate_locked(struct zf_nvme *nvme, const struct zf_io *io)
+{
+	if (io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
+		return;
+	free(nvme->first_report);
+	nvme->first_report = NULL;
 }
 
 /* Of a request that failed with this status: says so in words. */
@@ -40,7 +57,7 @@ void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io);
 void zf_nvme_poll(struct zf_dev *dev, bool wait);
 void zf_nvme_wake(struct zf_dev *dev);
 
-/* ---- nvme_here.c: on the calling thread, by ioctl(2), without a lock ---- */
+/* ---- nvme_here.c: on the calling thread, by ioctl(2), without the lock ---- */
 
 /* struct zf_dev_ops */
 int zf_nvme_run(struct zf_dev *dev, struct zf_io *io);
@@ -49,12 +66,13 @@ int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, uns
 /* ---- nvme_identify.c ---- */
 
 /*
- * Fills nsid and drive; asks `fd`, the character device at `path`, and the kernel about the block
- * device called `block_name`. -EOPNOTSUPP: not a zoned namespace. All is reported.
+ * Fills nsid, drive and a report of all zones, to be freed; asks `fd`, the character device at
+ * `path`, and the kernel about the block device called `block_name`. -EOPNOTSUPP: not a zoned
+ * namespace. All is reported.
  */
 int zf_nvme_identify(int fd, const char *path, const char *block_name,
 		     const struct zf_report *report, uint32_t *ret_nsid,
-		     struct zf_nvme_drive *ret_drive);
+		     struct zf_nvme_drive *ret_drive, struct zf_zone_info **ret_zones);
 
 /*
  * Like zf_dev_report(). -EIO when the drive contradicts itself.

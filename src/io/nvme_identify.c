@@ -64,17 +64,40 @@ static void ask_kernel(const char *block_name, struct zf_nvme_kernel_limits *ret
 
 /* ---- the drive ---- */
 
-static int check_zoned(int fd, const char *path, uint32_t nsid, const struct zf_report *report)
+/* The list of descriptors is one of the answers that the kernel keeps for root; its own is as good.
+ */
+static bool kernel_says_zoned(const char *block_name)
+{
+	char path[PATH_MAX], model[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/zoned", block_name);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%31s", model) != 1)
+		model[0] = '\0';
+	fclose(file);
+	return strcmp(model, "host-managed") == 0;
+}
+
+static int check_zoned(int fd, const char *path, uint32_t nsid, const char *block_name,
+		       const struct zf_report *report)
 {
 	_zf_free_ void *descriptors = calloc(1, NVME_IDENTIFY_DATA_SIZE);
 	int status;
+	bool zoned;
 
 	if (!descriptors)
 		return -ENOMEM;
 	status = status_of(nvme_identify_ns_descs(fd, nsid, descriptors));
-	if (status != 0)
+	if (status == -EACCES || status == -EPERM)
+		zoned = kernel_says_zoned(block_name);
+	else if (status != 0)
 		return failed(path, "Identify (descriptors)", status, report);
-	if (zf_nvme_is_zoned(descriptors))
+	else
+		zoned = zf_nvme_is_zoned(descriptors);
+	if (zoned)
 		return 0;
 	zf_report(report, ZF_REPORT_ERROR, "%s: not a zoned namespace", path);
 	return -EOPNOTSUPP;
@@ -168,9 +191,9 @@ int zf_nvme_report_zones(int fd, const char *path, uint32_t nsid, const struct z
 	return 0;
 }
 
-/* A zone's capacity is its own; the geometry names the largest. */
-static int find_capacity(int fd, const char *path, uint32_t nsid, const struct zf_report *report,
-			 struct zf_nvme_drive *drive)
+/* The one report of all zones that opening and mounting take. */
+static int read_zones(int fd, const char *path, uint32_t nsid, const struct zf_nvme_drive *drive,
+		      const struct zf_report *report, struct zf_zone_info **ret_zones)
 {
 	uint32_t count = drive->geometry.zone_count;
 	_zf_free_ struct zf_zone_info *zones = calloc(count, sizeof(*zones));
@@ -179,17 +202,23 @@ static int find_capacity(int fd, const char *path, uint32_t nsid, const struct z
 	if (!zones)
 		return -ENOMEM;
 	r = zf_nvme_report_zones(fd, path, nsid, drive, 0, count, report, zones);
-	for (uint32_t i = 0; r == 0 && i < count; i++)
-		drive->geometry.zone_capacity =
-			zf_max_u64(drive->geometry.zone_capacity, zones[i].capacity);
+	if (r == 0)
+		*ret_zones = zf_steal_ptr(&zones);
 	return r;
+}
+
+/* A zone's capacity is its own; the geometry names the largest. */
+static void find_capacity(const struct zf_zone_info *zones, struct zf_geometry *geometry)
+{
+	for (uint32_t i = 0; i < geometry->zone_count; i++)
+		geometry->zone_capacity = zf_max_u64(geometry->zone_capacity, zones[i].capacity);
 }
 
 /* ---- all ---- */
 
 int zf_nvme_identify(int fd, const char *path, const char *block_name,
 		     const struct zf_report *report, uint32_t *ret_nsid,
-		     struct zf_nvme_drive *ret_drive)
+		     struct zf_nvme_drive *ret_drive, struct zf_zone_info **ret_zones)
 {
 	_zf_free_ struct zf_nvme_identity *identity = calloc(1, sizeof(*identity));
 	struct zf_nvme_drive drive;
@@ -201,7 +230,7 @@ int zf_nvme_identify(int fd, const char *path, const char *block_name,
 	r = status_of(nvme_get_nsid(fd, &nsid));
 	if (r != 0)
 		return failed(path, "not an NVMe namespace", r, report);
-	r = check_zoned(fd, path, nsid, report);
+	r = check_zoned(fd, path, nsid, block_name, report);
 	if (r == 0)
 		r = ask_drive(fd, path, nsid, report, identity);
 	if (r < 0)
@@ -209,9 +238,10 @@ int zf_nvme_identify(int fd, const char *path, const char *block_name,
 	ask_kernel(block_name, &identity->kernel);
 	r = zf_nvme_describe(identity, path, report, &drive);
 	if (r == 0)
-		r = find_capacity(fd, path, nsid, report, &drive);
+		r = read_zones(fd, path, nsid, &drive, report, ret_zones);
 	if (r < 0)
 		return r;
+	find_capacity(*ret_zones, &drive.geometry);
 	*ret_nsid = nsid;
 	*ret_drive = drive;
 	return 0;

@@ -60,8 +60,8 @@ static int refuse_native(const struct zf_disk *disk, int error, const struct zf_
 			  disk->path);
 	else
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: %s: native appends go through it, and need root: or choose "
-			  "append=emulated",
+			  "%s: %s: native appends go through it (docs/devices.md: Permissions); or "
+			  "choose append=emulated",
 			  disk->nvme_path, strerror(-error));
 	return error;
 }
@@ -73,8 +73,8 @@ static void tell_out_of_reach(const struct zf_disk *disk, int error,
 	if (disk->nvme_path[0] == '\0' || options->read_only)
 		return;
 	zf_report(report, ZF_REPORT_INFO,
-		  "%s: %s: so appends are emulated; native ones go through it, and need root",
-		  disk->nvme_path, strerror(-error));
+		  "%s: %s: so appends are emulated; native ones go through it", disk->nvme_path,
+		  strerror(-error));
 }
 
 static int open_native(const struct zf_disk *disk, const struct zf_open_options *options,

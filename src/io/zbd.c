@@ -36,6 +36,7 @@ static const char *words_for(int error)
 
 int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error)
 {
+	zbd->had_error = true;
 	zf_report(&zbd->dev.report, ZF_REPORT_ERROR, "%s: %s at %" PRIu64 ": %s", zbd->dev.path,
 		  what, address, words_for(error));
 	return error == -EOVERFLOW || error == -ETOOMANYREFS ? -EOVERFLOW : -EIO;

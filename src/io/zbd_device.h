@@ -4,6 +4,7 @@
 #define ZF_IO_ZBD_DEVICE_H
 
 #include <liburing.h>
+#include <stdatomic.h>
 
 #include "base/bits.h"
 #include "io/append_queue.h"
@@ -50,8 +51,10 @@ struct zf_zbd {
 	bool waking;			       /* a no-op is on its way to the poller */
 	bool unmapping_refused;		       /* by the kernel */
 
-	/* What opening has found out, until the first change: mounting asks for all of it. */
+	/* What opening has found out, until the first change or error: mounting asks for all of it.
+	 */
 	struct zf_zone_info *first_report;
+	atomic_bool had_error;
 
 	/* zbd_zones.c */
 	pthread_t thread;

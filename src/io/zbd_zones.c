@@ -57,7 +57,7 @@ int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 	bool known;
 
 	zf_mutex_lock(&zbd->lock);
-	known = zbd->first_report;
+	known = zbd->first_report && !zbd->had_error;
 	if (known)
 		memcpy(zones, zbd->first_report + first, count * sizeof(*zones));
 	zf_mutex_unlock(&zbd->lock);

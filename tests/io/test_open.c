@@ -330,7 +330,7 @@ static void no_permission_for_native_appends_is_told(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_NATIVE), -EACCES);
 	assert_said("/dev/ng0n1: Permission denied");
-	assert_said("need root");
+	assert_said("docs/devices.md: Permissions");
 	assert_said("append=emulated");
 	assert_string_equal(backends.nvme, "");
 	assert_string_equal(backends.zbd, "");

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,19 +101,30 @@ static uint64_t queue_number(dev_t device, const char *name)
 	return value;
 }
 
-/* Writes and flushes that the kernel has sent to the device so far. */
+static uint64_t read_counters(const char *file, uint64_t *ret_writes, uint64_t *ret_flushes)
+{
+	uint64_t in_flight = 0;
+	FILE *f = fopen(file, "re");
+
+	CHECK(f && fscanf(f,
+			  "%*u %*u %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64
+			  " %*u %*u %*u %*u %*u %*u %" SCNu64,
+			  ret_writes, &in_flight, ret_flushes) == 3);
+	fclose(f);
+	return in_flight;
+}
+
+/*
+ * Writes and flushes that the kernel has sent to the device so far. It answers a request before it
+ * counts it, and until then that is in flight.
+ */
 static void count_commands(dev_t device, uint64_t *ret_writes, uint64_t *ret_flushes)
 {
 	char file[128];
-	FILE *f;
 
 	snprintf(file, sizeof(file), "/sys/dev/block/%u:%u/stat", major(device), minor(device));
-	f = fopen(file, "re");
-	CHECK(f &&
-	      fscanf(f,
-		     "%*u %*u %*u %*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
-		     ret_writes, ret_flushes) == 2);
-	fclose(f);
+	while (read_counters(file, ret_writes, ret_flushes) > 0)
+		sched_yield();
 }
 
 /* ---- many appends at once ---- */

@@ -12,6 +12,7 @@ native appends the block layer cannot look into.
 import os
 import pathlib
 import re
+import subprocess
 
 from bench import measure
 from bench.peers import STOP_WAIT_S, Peer, PeerError, Zfuse, lacks_command, lacks_filesystem, run
@@ -106,7 +107,10 @@ class ZfuseNative(OnDrive, Zfuse):
         failure = self.unmount()
         if failure:
             raise PeerError(failure)
-        self.process.wait(timeout=STOP_WAIT_S)
+        try:
+            self.process.wait(timeout=STOP_WAIT_S)
+        except subprocess.TimeoutExpired as e:
+            raise PeerError(str(e)) from e
         self.reset()
         return RawDrive(self.zoned)
 

@@ -73,8 +73,10 @@ def run_durable(jobs, peer):
 
 def run_growing(jobs, peer, operation):
     name = "written" if operation.is_raw else "growing"
-    jobs.measured(peer, operation, lambda: fio(jobs, peer, name, operation))
-    (peer.mnt / "growing").unlink(missing_ok=True)
+    try:
+        jobs.measured(peer, operation, lambda: fio(jobs, peer, name, operation))
+    finally:
+        (peer.mnt / "growing").unlink(missing_ok=True)
 
 
 def run_clients(jobs, peer, operation):

@@ -4,8 +4,9 @@
 #include <time.h>
 
 #include "fs/reclaim.h"
+#include "fs/room.h"
 
-#define SETTLE_MS      5000u
+#define SETTLE_MS      20000u
 #define SETTLE_STEP_MS 10u
 
 static double now_s(void)
@@ -22,6 +23,7 @@ static void settle(struct zf_fs *fs)
 	struct zf_reclaim_room room;
 	unsigned int ms = 0;
 
+	zf_room_look(fs);
 	do {
 		nanosleep(&(struct timespec){0, SETTLE_STEP_MS * 1000000}, NULL);
 		ms += SETTLE_STEP_MS;

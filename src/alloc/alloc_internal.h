@@ -63,12 +63,11 @@ struct zf_overwrite {
 
 /* Of all zones, for zf_alloc_reclaim_room(), which is asked too often to look at each of them. */
 struct zf_tally {
-	bool stale;	    /* to be counted anew */
-	uint32_t zones;	    /* that data could be in */
-	uint32_t coming;    /* nothing is live in them */
-	uint32_t retired;   /* and what is live can be moved out */
-	uint64_t garbage;   /* blocks that emptying victims would give back */
-	uint32_t best_gain; /* of these, the most that one had since it was counted */
+	bool stale;	  /* to be counted anew */
+	uint32_t zones;	  /* that data could be in */
+	uint32_t coming;  /* nothing is live in them */
+	uint32_t retired; /* and what is live can be moved out */
+	uint64_t garbage; /* blocks that emptying victims would give back */
 };
 
 struct zf_alloc {
@@ -110,6 +109,7 @@ struct zf_alloc {
 	uint32_t reclaim_target; /* zones, besides the least */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
+	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
 	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */

@@ -97,6 +97,9 @@ uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc)
 
 static void begin(struct zf_alloc *alloc, uint32_t zone_no)
 {
+	uint32_t garbage = gain(&alloc->zones[zone_no]);
+
+	alloc->victim_gain = alloc->victim_gain ? (3 * alloc->victim_gain + garbage) / 4 : garbage;
 	alloc->zones[zone_no].reclaimed = true;
 	alloc->zones[zone_no].readers++;
 }

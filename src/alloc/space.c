@@ -12,8 +12,10 @@
 #define TARGET_SHARE 64u
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
-/* What commits ask for is no more than a zone in so many. */
-#define MOST_SHARE 8u
+/* And what is worth a commit, if that is more, but no more than a zone in so many; what a commit
+ * takes is held ready up to a zone in so many. */
+#define WORTH_SHARE 8u
+#define LOW_SHARE   25u
 
 /* Blocks. */
 struct count {
@@ -331,12 +333,6 @@ void zf_alloc_recount_locked(struct zf_alloc *alloc)
 	alloc->tally.stale = true;
 }
 
-static void count_victim(struct zf_tally *tally, uint32_t gain)
-{
-	tally->garbage += gain;
-	tally->best_gain = (uint32_t)zf_max_u64(tally->best_gain, gain);
-}
-
 void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -345,10 +341,8 @@ void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_
 		return;
 	if (zone->live == 0 || live == 0)
 		zf_alloc_recount_locked(alloc);
-	else if (zf_alloc_is_victim_locked(alloc, zone_no)) {
-		alloc->tally.garbage -= zone->capacity - zone->live;
-		count_victim(&alloc->tally, zone->capacity - live);
-	}
+	else if (zf_alloc_is_victim_locked(alloc, zone_no))
+		alloc->tally.garbage += (uint64_t)zone->live - live;
 }
 
 static void tally_locked(struct zf_alloc *alloc)
@@ -363,14 +357,9 @@ static void tally_locked(struct zf_alloc *alloc)
 		tally.coming += is_coming(alloc, z);
 		tally.retired += zf_alloc_is_rescuable_locked(alloc, z);
 		if (zf_alloc_is_victim_locked(alloc, z))
-			count_victim(&tally, zone->capacity - zone->live);
+			tally.garbage += zone->capacity - zone->live;
 	}
 	alloc->tally = tally;
-}
-
-static uint32_t at_most_share(const struct zf_alloc *alloc, uint64_t zones)
-{
-	return (uint32_t)zf_min_u64(zones, alloc->zone_count / MOST_SHARE);
 }
 
 /* Zones that a commit as those of late takes. */
@@ -378,7 +367,8 @@ static uint32_t zones_of_commit(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
 
-	return at_most_share(alloc, (alloc->commit_blocks + per_zone - 1) / per_zone);
+	return (uint32_t)zf_min_u64((alloc->commit_blocks + per_zone - 1) / per_zone,
+				    alloc->zone_count / LOW_SHARE);
 }
 
 static uint64_t square_root(uint64_t v)
@@ -400,11 +390,11 @@ static uint64_t square_root(uint64_t v)
  */
 static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
 {
-	uint64_t gain = alloc->tally.best_gain, per_zone = capacity_blocks(alloc);
+	uint64_t gain = alloc->victim_gain, per_zone = capacity_blocks(alloc);
 	uint64_t live = zf_max_u64(per_zone - zf_min_u64(gain, per_zone), 1);
 	uint64_t square = alloc->commit_blocks * alloc->tally.zones / per_zone * gain / live / 4;
 
-	return at_most_share(alloc, square_root(square));
+	return (uint32_t)zf_min_u64(square_root(square), alloc->zone_count / WORTH_SHARE);
 }
 
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)

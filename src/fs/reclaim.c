@@ -449,6 +449,16 @@ static uint32_t empty_zones(struct zf_fs *fs)
 	return room.empty;
 }
 
+/* How many zones came back. */
+static int collect(struct zf_fs *fs)
+{
+	int zones = 0, r = zf_txn_commit_emptied(fs->txn);
+
+	while (r == 0 && zf_txn_reset_emptied(fs->txn) > 0)
+		zones++;
+	return r < 0 ? r : zones;
+}
+
 /* As few commits as will do. */
 static int make_room_locked(struct zf_fs *fs)
 {
@@ -458,13 +468,13 @@ static int make_room_locked(struct zf_fs *fs)
 
 	if (r == -EROFS)
 		return r;
-	collected = zf_txn_collect(fs->txn);
+	collected = collect(fs);
 	/* The zone to move to may have been among those that have come back only now. */
-	if (r == -ENOSPC && gained == 0 && collected == 0) {
+	if (r == -ENOSPC && gained == 0 && collected >= 0) {
 		r = empty_victims(fs, &gained);
-		collected = zf_txn_collect(fs->txn);
+		collected = collect(fs);
 	}
-	if (gained > 0 || empty_zones(fs) > before)
+	if (gained > 0 || collected > 0 || empty_zones(fs) > before)
 		return 1;
 	return r == -ENOSPC || r == 0 ? collected : r;
 }
@@ -499,22 +509,18 @@ static int move_out_of_retired(struct zf_fs *fs)
 	return r;
 }
 
-/* 1: zones came back. */
-static int collect(struct zf_fs *fs)
-{
-	int r = zf_txn_collect(fs->txn);
-
-	return r < 0 ? r : 1;
-}
-
 int zf_reclaim_commit(struct zf_fs *fs)
 {
 	struct zf_reclaim_room room;
+	int r;
 
 	zf_alloc_reclaim_room(fs->alloc, &room);
 	if (room.coming == 0 || room.empty >= room.target || !zf_txn_is_dirty(fs->txn))
 		return zf_txn_commit(fs->txn, false);
-	return zf_txn_collect(fs->txn);
+	r = zf_txn_commit_emptied(fs->txn);
+	while (r == 0 && !atomic_load(&fs->reclaim.stopping) && zf_txn_reset_emptied(fs->txn) > 0)
+		;
+	return r;
 }
 
 int zf_reclaim_in_peace(struct zf_fs *fs)

@@ -86,7 +86,7 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no);
  */
 int zf_reclaim_make_room(struct zf_fs *fs);
 
-/* What the background does while it is wanted: one victim, or a commit. 1: again. */
+/* What the background does while it is wanted: one victim, or a commit. > 0: again. */
 int zf_reclaim_in_peace(struct zf_fs *fs);
 /*
  * A commit, if there is anything to commit, because it is time for one: below the target it brings

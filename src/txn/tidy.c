@@ -304,24 +304,19 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 	return r;
 }
 
-static void reset_all(struct zf_txn *txn)
+int zf_txn_commit_emptied(struct zf_txn *txn)
 {
-	zf_txn_lock_commit(txn);
-	while (zf_txn_reset_one_locked(txn, true) > 0)
+	while (drop_summary(txn) > 0)
 		;
-	zf_mutex_unlock(&txn->commit_lock);
+	return zf_txn_commit(txn, true);
 }
 
-int zf_txn_collect(struct zf_txn *txn)
+int zf_txn_reset_emptied(struct zf_txn *txn)
 {
 	int r;
 
-	do {
-		r = drop_summary(txn);
-	} while (r > 0);
-	if (r == 0)
-		r = zf_txn_commit(txn, true);
-	if (r == 0)
-		reset_all(txn);
+	zf_txn_lock_commit(txn);
+	r = zf_txn_reset_one_locked(txn, true);
+	zf_mutex_unlock(&txn->commit_lock);
 	return r;
 }

@@ -178,10 +178,12 @@ bool zf_txn_ease_limits(struct zf_txn *txn);
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 
 /*
- * Gets the zones back in which nothing is live any more, with one commit: drops their summary
- * entries, commits, and resets them.
+ * One commit that brings the zones in which nothing is live any more: drops their summary entries,
+ * as far as there is room for that, and commits. Afterwards zf_txn_reset_emptied() resets one of
+ * them, and is > 0; 0: there is none.
  */
-int zf_txn_collect(struct zf_txn *txn);
+int zf_txn_commit_emptied(struct zf_txn *txn);
+int zf_txn_reset_emptied(struct zf_txn *txn);
 
 /*
  * Before the first write of a mount: finishes zones that a crash left partly written, until

@@ -834,9 +834,10 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 	victim = write_zone(&w);
 	for (unsigned int i = 0; i < 20; i++)
 		commit_nodes(&w, 1);
-	/* Without garbage nothing that waits is worth anything. */
-	assert_int_equal(above_low(&w), 0);
+	/* It is the victims taken that count, not what somebody might take. */
 	drop(&w, victim, 32);
+	assert_int_equal(above_low(&w), 0);
+	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);
 	small = above_low(&w);
 	assert_true(small > 0);
 	/* Larger commits want more for them: ten times as large, about the root of that. */
@@ -848,10 +849,22 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 	 * there is as much garbage as there is live. */
 	square = room(&w).commit_bytes / BLOCK * room(&w).zones / many.blocks / 4;
 	assert_true(half * half <= square && square < (half + 1) * (half + 1));
-	/* The more of the victim is garbage, the less it costs to let zones wait. */
-	drop(&w, victim, 16);
-	assert_in_range(above_low(&w), half + half / 2, 2 * half);
-	drop(&w, victim, 15);
+	/* What is moved out of a victim does not make it a better one. */
+	assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, victim), 0);
+	drop(&w, victim, 20);
+	assert_int_equal(above_low(&w), half);
+	zf_alloc_reclaim_end(w.alloc, victim, false);
+	commit(&w);
+	/* The more of the victims is garbage, the less it costs to let zones wait; not from one. */
+	drop(&w, victim, 11);
+	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);
+	for (unsigned int i = 0; i < 20; i++)
+		commit_nodes(&w, 32);
+	assert_in_range(above_low(&w), half + 1, 2 * half);
+	for (unsigned int i = 0; i < 20; i++)
+		assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);
+	for (unsigned int i = 0; i < 20; i++)
+		commit_nodes(&w, 128);
 	assert_int_equal(above_low(&w), many.zones / 8);
 	/* What the mount says is the least. */
 	zf_alloc_set_reclaim_target(w.alloc, 100);

@@ -449,14 +449,15 @@ static uint32_t empty_zones(struct zf_fs *fs)
 	return room.empty;
 }
 
-/* How many zones came back. */
+/* 1: more zones are empty than before. A commit may take as many as it brings, time and again. */
 static int collect(struct zf_fs *fs)
 {
-	int zones = 0, r = zf_txn_commit_emptied(fs->txn);
+	uint32_t before = empty_zones(fs);
+	int r = zf_txn_commit_emptied(fs->txn);
 
 	while (r == 0 && zf_txn_reset_emptied(fs->txn) > 0)
-		zones++;
-	return r < 0 ? r : zones;
+		;
+	return r < 0 ? r : empty_zones(fs) > before;
 }
 
 /* As few commits as will do. */
@@ -474,9 +475,11 @@ static int make_room_locked(struct zf_fs *fs)
 		r = empty_victims(fs, &gained);
 		collected = collect(fs);
 	}
-	if (gained > 0 || collected > 0 || empty_zones(fs) > before)
+	if (gained > 0 || empty_zones(fs) > before)
 		return 1;
-	return r == -ENOSPC || r == 0 ? collected : r;
+	if (collected < 0)
+		return collected;
+	return r == -ENOSPC ? 0 : r;
 }
 
 int zf_reclaim_make_room(struct zf_fs *fs)

@@ -14,7 +14,7 @@
 #define TARGET_MAX   8u
 /* And what is worth a commit, if that is more, but no more than a zone in so many; what a commit
  * takes is held ready up to a zone in so many. */
-#define WORTH_SHARE 8u
+#define MOST_SHARE 8u
 #define LOW_SHARE   25u
 
 /* Blocks. */
@@ -394,7 +394,7 @@ static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
 	uint64_t live = zf_max_u64(per_zone - zf_min_u64(gain, per_zone), 1);
 	uint64_t square = alloc->commit_blocks * alloc->tally.zones / per_zone * gain / live / 4;
 
-	return (uint32_t)zf_min_u64(square_root(square), alloc->zone_count / WORTH_SHARE);
+	return (uint32_t)zf_min_u64(square_root(square), alloc->zone_count / MOST_SHARE);
 }
 
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "btree/node.h"
+#include "btree/packed.h"
 
 struct check {
 	const struct zf_node_shape *shape;
@@ -57,6 +57,9 @@ static int check_identity(const struct check *c)
 	if (zf_le64_get(h->generation) != c->expect->ptr.generation)
 		return corrupt(c, "generation has %" PRIu64 ", expected %" PRIu64,
 			       zf_le64_get(h->generation), c->expect->ptr.generation);
+	if (h->packed > (h->level == 0))
+		return corrupt(c, "packed has %u, expected %s", h->packed,
+			       h->level == 0 ? "0 or 1" : "0");
 	if (!zf_is_zero(h->reserved_a, sizeof(h->reserved_a)))
 		return corrupt(c, "reserved_a has bits set, expected 0");
 	if (!zf_is_zero(h->reserved_b, sizeof(h->reserved_b)))
@@ -74,6 +77,54 @@ static int check_csum(const struct check *c)
 	if (stored != c->expect->ptr.csum)
 		return corrupt(c, "csum has %016" PRIx64 ", expected %016" PRIx64 " by its parent",
 			       stored, c->expect->ptr.csum);
+	return 0;
+}
+
+/* The columns: with them, the rows and what is behind them are within the node. */
+static int check_packing(const struct check *c)
+{
+	const struct zf_disk_packing *packing = (const void *)(c->header + 1);
+	const uint8_t *base = (const uint8_t *)(packing + 1);
+	unsigned int record = (unsigned int)sizeof(struct zf_disk_key) + packing->value_size;
+	const uint8_t *columns = base + record;
+	unsigned int low = (unsigned int)offsetof(struct zf_disk_key, offset);
+
+	if (packing->value_size > ZF_PACKED_VALUE_MAX)
+		return corrupt(c, "packing value_size has %u, expected at most %u",
+			       packing->value_size, ZF_PACKED_VALUE_MAX);
+	if (packing->width > record - low)
+		return corrupt(c, "packing width has %u, expected at most %u", packing->width,
+			       record - low);
+	for (unsigned int i = 0; i < packing->width; i++) {
+		if (columns[i] < low || columns[i] >= record)
+			return corrupt(c, "column %u has %u, expected %u to %u", i, columns[i], low,
+				       record - 1);
+		if (base[columns[i]] != 0)
+			return corrupt(c, "base byte %u has %u, expected 0: it is a column's",
+				       columns[i], base[columns[i]]);
+		low = columns[i] + 1u;
+	}
+	return 0;
+}
+
+/* Rows begin where the columns end. */
+static uint32_t rows_start(const struct zf_disk_node_header *header)
+{
+	const struct zf_disk_packing *packing = (const void *)(header + 1);
+
+	return (uint32_t)(sizeof(*header) + sizeof(*packing) + sizeof(struct zf_disk_key)) +
+	       packing->value_size + packing->width;
+}
+
+static int check_packed_count(const struct check *c)
+{
+	const struct zf_disk_packing *packing = (const void *)(c->header + 1);
+	uint32_t count = zf_le32_get(c->header->count), max = 1;
+
+	if (packing->width > 0)
+		max = (c->shape->node_size - rows_start(c->header)) / packing->width;
+	if (count < 1 || count > max)
+		return corrupt(c, "count has %u, expected 1 to %u", count, max);
 	return 0;
 }
 
@@ -162,6 +213,14 @@ static int check_items(const struct check *c)
 	return check_free_bytes(c, headers_end, end);
 }
 
+static int check_rows(const struct check *c)
+{
+	const struct zf_disk_packing *packing = (const void *)(c->header + 1);
+	uint32_t end = rows_start(c->header) + zf_node_count(c->header) * packing->width;
+
+	return check_free_bytes(c, end, c->shape->node_size);
+}
+
 static int check_child(const struct check *c, unsigned int slot, const struct zf_disk_child *child)
 {
 	struct zf_node_ptr ptr = zf_node_child(c->header, slot);
@@ -204,6 +263,7 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 		  const struct zf_report *report)
 {
 	const struct check c = {.shape = shape, .header = node, .expect = expect, .report = report};
+	bool packed = zf_node_is_packed(node);
 	int r;
 
 	/* The csum after the identity: "wrong node" tells more than "wrong bytes". */
@@ -214,9 +274,13 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 		r = corrupt(&c, "level has %u, expected below %u", c.header->level,
 			    ZF_TREE_LEVEL_MAX);
 	if (r == 0)
-		r = check_count(&c);
+		r = packed ? check_packing(&c) : 0;
+	if (r == 0)
+		r = packed ? check_packed_count(&c) : check_count(&c);
 	if (r == 0)
 		r = check_keys(&c);
+	if (r == 0 && packed)
+		return check_rows(&c);
 	if (r == 0)
 		r = c.header->level == 0 ? check_items(&c) : check_children(&c);
 	return r;

@@ -175,6 +175,7 @@ static int take_path(struct zf_edit *edit, const struct zf_put *item, unsigned i
 	return 0;
 }
 
+/* 1: there is more room now where the item belongs; try again. */
 static int put_into_full_leaf(struct zf_edit *edit, const struct zf_put *item)
 {
 	struct zf_leaf_plan plan;
@@ -187,18 +188,15 @@ static int put_into_full_leaf(struct zf_edit *edit, const struct zf_put *item)
 	if (r == 0)
 		insert_upwards(edit, zf_leaf_plan_apply_locked(edit, item, &plan));
 	zf_leaf_plan_release(&plan);
-	return r;
+	return r == 0 && !plan.puts ? 1 : r;
 }
 
-static int put_step(struct zf_edit *edit, void *arg)
+static int put_by_path(struct zf_edit *edit, struct put *put)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
-	struct put *put = arg;
 	const struct zf_put *item = &put->item;
-	int r = put_by_hint(edit, put);
+	int r;
 
-	if (r <= 0)
-		return r;
 	r = zf_path_find_locked(edit->forest, edit->id, item->key, 0, edit->fetch, &edit->path);
 	if (r == 0)
 		r = find_slot(edit->path.node[0], put);
@@ -212,6 +210,18 @@ static int put_step(struct zf_edit *edit, void *arg)
 	zf_put_item(edit->path.node[0], node_size, item);
 	zf_hint_set_locked(edit->tree, item->key, &edit->path);
 	return 0;
+}
+
+static int put_step(struct zf_edit *edit, void *arg)
+{
+	struct put *put = arg;
+	int r = put_by_hint(edit, put);
+
+	while (r > 0) {
+		zf_path_release(&edit->path);
+		r = put_by_path(edit, put);
+	}
+	return r;
 }
 
 static int run_put(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id id,

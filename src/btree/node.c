@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "btree/packed.h"
 
 #define HEADER_SIZE ((uint32_t)sizeof(struct zf_disk_node_header))
 
@@ -95,6 +96,8 @@ struct zf_key zf_node_key(const void *node, unsigned int slot)
 {
 	const char *entries = (const char *)node + HEADER_SIZE;
 
+	if (zf_node_is_packed(node))
+		return zf_packed_key(node, slot);
 	return key_get((const void *)(entries + slot * entry_size(node)));
 }
 
@@ -104,6 +107,8 @@ bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *re
 	size_t size = entry_size(node);
 	unsigned int low = 0, high = zf_node_count(node);
 
+	if (zf_node_is_packed(node))
+		return zf_packed_search(node, key, ret_slot);
 	while (low < high) {
 		unsigned int middle = (low + high) / 2;
 		struct zf_key at = key_get((const void *)(entries + middle * size));
@@ -131,10 +136,12 @@ unsigned int zf_node_search_child(const void *node, const struct zf_key *key)
 	return slot - 1;
 }
 
-const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len)
+const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len, void *scratch)
 {
 	const struct zf_disk_item *item = items_of_const(node) + slot;
 
+	if (zf_node_is_packed(node))
+		return zf_packed_value(node, slot, ret_len, scratch);
 	*ret_len = zf_le16_get(item->size);
 	return (const char *)node + zf_le16_get(item->offset);
 }
@@ -159,6 +166,8 @@ uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int firs
 {
 	uint32_t used = n * (uint32_t)entry_size(node);
 
+	if (zf_node_is_packed(node))
+		return zf_packed_used_by(node, n);
 	if (zf_node_level(node) == 0 && n > 0)
 		used += value_end(node, node_size, first) - value_end(node, node_size, first + n);
 	return used;
@@ -166,6 +175,8 @@ uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int firs
 
 uint32_t zf_node_used(const void *node, uint32_t node_size)
 {
+	if (zf_node_is_packed(node))
+		return zf_packed_used(node);
 	return zf_node_used_by(node, node_size, 0, zf_node_count(node));
 }
 
@@ -211,7 +222,7 @@ void zf_node_set_csum(void *node, uint64_t csum)
 	((struct zf_disk_node_header *)node)->csum = zf_le64_from(csum);
 }
 
-void zf_node_insert_item(void *node, uint32_t node_size, unsigned int slot,
+static void insert_plain(void *node, uint32_t node_size, unsigned int slot,
 			 const struct zf_key *key, const void *value, size_t len)
 {
 	struct zf_disk_item *item = items_of(node) + slot;
@@ -234,11 +245,10 @@ void zf_node_insert_item(void *node, uint32_t node_size, unsigned int slot,
 	set_count(node, count + 1);
 }
 
-void zf_node_set_value(void *node, uint32_t node_size, unsigned int slot, const void *value,
-		       size_t len)
+static void set_plain(void *node, uint32_t node_size, unsigned int slot, const struct zf_key *key,
+		      const void *value, size_t len)
 {
 	struct zf_disk_item *item = items_of(node) + slot;
-	struct zf_key key = key_get(&item->key);
 
 	if (zf_le16_get(item->size) == len) {
 		if (len > 0)
@@ -246,7 +256,127 @@ void zf_node_set_value(void *node, uint32_t node_size, unsigned int slot, const 
 		return;
 	}
 	zf_node_remove(node, node_size, slot, 1);
-	zf_node_insert_item(node, node_size, slot, &key, value, len);
+	insert_plain(node, node_size, slot, key, value, len);
+}
+
+/* ---- the form that a leaf takes for an item ---- */
+
+/* Bytes of the leaf's items if it is, or were, plain. */
+static uint32_t used_plain(const void *leaf, uint32_t node_size)
+{
+	struct zf_packing packing;
+
+	if (!zf_node_is_packed(leaf))
+		return zf_node_used(leaf, node_size);
+	zf_packed_get(leaf, &packing);
+	return zf_node_count(leaf) * (uint32_t)(sizeof(struct zf_disk_item) + packing.value_size);
+}
+
+/* Of the value there is in this slot. */
+static uint32_t value_size(const void *leaf, unsigned int slot)
+{
+	char scratch[ZF_PACKED_VALUE_MAX];
+	size_t len;
+
+	zf_node_value(leaf, slot, &len, scratch);
+	return (uint32_t)len;
+}
+
+static bool fits_plain(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
+		       size_t len)
+{
+	uint32_t used = used_plain(leaf, node_size) + (uint32_t)len;
+
+	used += found ? 0 : (uint32_t)sizeof(struct zf_disk_item);
+	used -= found ? value_size(leaf, slot) : 0;
+	return used <= zf_node_capacity(node_size);
+}
+
+static bool fits_packed(const void *leaf, uint32_t node_size, bool found, const struct zf_key *key,
+			const void *value, size_t len, struct zf_packing *packing)
+{
+	unsigned int count = zf_node_count(leaf);
+	uint32_t capacity = zf_node_capacity(node_size);
+
+	if (count == 0)
+		return false;
+	if (zf_node_is_packed(leaf)) {
+		zf_packed_get(leaf, packing);
+		if (!zf_packing_add(packing, key, value, len))
+			return false;
+		if (zf_packing_bytes(packing, count + !found) <= capacity)
+			return true;
+	}
+	/* Less may differ by now than when the columns were made. */
+	return zf_packing_scan(leaf, 0, count, packing) &&
+	       zf_packing_add(packing, key, value, len) &&
+	       zf_packing_bytes(packing, count + !found) <= capacity;
+}
+
+enum form {
+	FORM_NONE, /* no room in any */
+	FORM_PLAIN,
+	FORM_PACKED,
+};
+
+/* What the leaf is, if it can stay so. */
+static enum form form_for(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
+			  const struct zf_key *key, const void *value, size_t len,
+			  struct zf_packing *ret_packing)
+{
+	bool packed = zf_node_is_packed(leaf);
+
+	if (!packed && fits_plain(leaf, node_size, slot, found, len))
+		return FORM_PLAIN;
+	if (fits_packed(leaf, node_size, found, key, value, len, ret_packing))
+		return FORM_PACKED;
+	if (!packed || used_plain(leaf, node_size) > zf_node_capacity(node_size))
+		return FORM_NONE;
+	return fits_plain(leaf, node_size, slot, found, len) ? FORM_PLAIN : FORM_NONE;
+}
+
+bool zf_node_has_room(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
+		      const struct zf_key *key, const void *value, size_t len)
+{
+	struct zf_packing packing;
+
+	return form_for(leaf, node_size, slot, found, key, value, len, &packing) != FORM_NONE;
+}
+
+/* Gives the leaf the form in which there is room for the item. Returns whether that is packed. */
+static bool take_form(void *leaf, uint32_t node_size, unsigned int slot, bool found,
+		      const struct zf_key *key, const void *value, size_t len)
+{
+	struct zf_packing packing;
+	enum form form = form_for(leaf, node_size, slot, found, key, value, len, &packing);
+
+	assert(form != FORM_NONE);
+	if (form == FORM_PACKED)
+		zf_packed_form(leaf, node_size, &packing);
+	else if (zf_node_is_packed(leaf))
+		zf_packed_undo(leaf, node_size);
+	return form == FORM_PACKED;
+}
+
+void zf_node_insert_item(void *node, uint32_t node_size, unsigned int slot,
+			 const struct zf_key *key, const void *value, size_t len)
+{
+	if (take_form(node, node_size, slot, false, key, value, len))
+		zf_packed_insert(node, slot, key, value);
+	else
+		insert_plain(node, node_size, slot, key, value, len);
+}
+
+void zf_node_set_value(void *node, uint32_t node_size, unsigned int slot, const void *value,
+		       size_t len)
+{
+	struct zf_key key = zf_node_key(node, slot);
+
+	if (take_form(node, node_size, slot, true, &key, value, len)) {
+		zf_packed_set(node, slot, value);
+		return;
+	}
+	set_plain(node, node_size, slot, &key, value, len);
 }
 
 void zf_node_insert_child(void *node, unsigned int slot, const struct zf_key *key,
@@ -279,6 +409,10 @@ void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned
 	char *bytes = node, *entry = bytes + HEADER_SIZE + first * size;
 
 	assert(first + n <= count);
+	if (zf_node_is_packed(node)) {
+		zf_packed_remove(node, first, n);
+		return;
+	}
 	if (n > 0 && zf_node_level(node) == 0) {
 		uint32_t start = values_start(node, node_size);
 		uint32_t low = value_end(node, node_size, first + n);
@@ -293,8 +427,8 @@ void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned
 	set_count(node, count - n);
 }
 
-void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
-		    unsigned int n, bool before)
+static void absorb_plain(void *node, const void *src, uint32_t node_size, unsigned int first,
+			 unsigned int n, bool before)
 {
 	unsigned int count = zf_node_count(node), at = before ? 0 : count;
 	size_t size = entry_size(node);
@@ -320,6 +454,71 @@ void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned in
 	if (zf_node_level(node) == 0)
 		shift_offsets(items_of(node) + at, n, by);
 	set_count(node, count + n);
+}
+
+/* Is there a packing that both have room in? Both have items. */
+static bool pack_together(const void *node, const void *src, uint32_t node_size, unsigned int first,
+			  unsigned int n, struct zf_packing *ret_packing)
+{
+	unsigned int count = zf_node_count(node);
+	struct zf_packing own;
+
+	if (!zf_packing_scan(src, first, n, ret_packing))
+		return false;
+	if (count > 0 &&
+	    (!zf_packing_scan(node, 0, count, &own) || !zf_packing_join(ret_packing, &own)))
+		return false;
+	return zf_packing_bytes(ret_packing, count + n) <= zf_node_capacity(node_size);
+}
+
+uint32_t zf_node_used_together(const void *node, const void *other, uint32_t node_size)
+{
+	unsigned int count = zf_node_count(node), n = zf_node_count(other);
+	bool packed = zf_node_is_packed(node) || zf_node_is_packed(other);
+	struct zf_packing packing;
+
+	if (!packed)
+		return zf_node_used(node, node_size) + zf_node_used(other, node_size);
+	if (count > 0 && n > 0 && pack_together(node, other, node_size, 0, n, &packing))
+		return zf_packing_bytes(&packing, count + n);
+	return used_plain(node, node_size) + used_plain(other, node_size);
+}
+
+/* One by one, into a leaf that has the form for it. */
+static void absorb_items(void *node, const void *src, uint32_t node_size, unsigned int first,
+			 unsigned int n, bool before)
+{
+	unsigned int at = before ? 0 : zf_node_count(node);
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct zf_key key = zf_node_key(src, first + i);
+		char scratch[ZF_PACKED_VALUE_MAX];
+		size_t len;
+		const void *value = zf_node_value(src, first + i, &len, scratch);
+
+		if (zf_node_is_packed(node))
+			zf_packed_insert(node, at + i, &key, value);
+		else
+			insert_plain(node, node_size, at + i, &key, value, len);
+	}
+}
+
+void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
+		    unsigned int n, bool before)
+{
+	struct zf_packing packing;
+
+	if (!zf_node_is_packed(node) && !zf_node_is_packed(src)) {
+		absorb_plain(node, src, node_size, first, n, before);
+		return;
+	}
+	if (n == 0)
+		return;
+	if (pack_together(node, src, node_size, first, n, &packing))
+		zf_packed_form(node, node_size, &packing);
+	else if (zf_node_is_packed(node))
+		zf_packed_undo(node, node_size);
+	absorb_items(node, src, node_size, first, n, before);
 }
 
 void zf_node_move(void *node, void *src, uint32_t node_size, unsigned int first, unsigned int n,

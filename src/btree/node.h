@@ -89,6 +89,12 @@ static inline uint64_t zf_node_owner(const void *node)
 	return zf_le64_get(zf_node_header(node)->owner);
 }
 
+/* A leaf of another form than all others (btree/packed.h)? */
+static inline bool zf_node_is_packed(const void *node)
+{
+	return zf_node_header(node)->packed != 0;
+}
+
 struct zf_key zf_node_key(const void *node, unsigned int slot);
 
 /* The first slot whose key is >= *key (the count if none); true if it is equal. */
@@ -97,19 +103,28 @@ bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *re
 /* The child to descend into: the last one whose key is <= *key, else the first. */
 unsigned int zf_node_search_child(const void *node, const struct zf_key *key);
 
-/* A leaf's value; the pointer is into the node. */
-const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len);
+/*
+ * A leaf's value. The pointer is into the node, or to scratch: ZF_PACKED_VALUE_MAX bytes, which may
+ * be NULL for a leaf that is not packed.
+ */
+const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len, void *scratch);
 
 struct zf_node_ptr zf_node_child(const void *node, unsigned int slot);
 
 /* Bytes of a node that entries can use, and bytes that they do use: headers and values. */
 uint32_t zf_node_capacity(uint32_t node_size);
 uint32_t zf_node_used(const void *node, uint32_t node_size);
-/* Of the entries [first, first + n). */
+/* Of the entries [first, first + n): all of them are less than the whole in a packed leaf. */
 uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n);
+/* Bytes that the entries of both will use in one node, as zf_node_absorb() puts them there. */
+uint32_t zf_node_used_together(const void *node, const void *other, uint32_t node_size);
 unsigned int zf_node_children_max(uint32_t node_size);
 
-/* ---- editing; the caller has made sure of room ---- */
+/* May a leaf get this item in this slot: a new one, or (found) in the place of what is there? */
+bool zf_node_has_room(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
+		      const struct zf_key *key, const void *value, size_t len);
+
+/* ---- editing; the caller has made sure of room; a leaf takes the form that is needed ---- */
 
 void zf_node_init(void *node, const struct zf_node_shape *shape, enum zf_tree_id owner,
 		  uint8_t level, const uint64_t address[ZF_COPIES_MAX], uint64_t generation);

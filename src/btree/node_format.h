@@ -2,12 +2,18 @@
 /*
  * A B-tree node as it lies on disk and in memory (node_size bytes, 16 KiB by default).
  *
- *      leaf      | header | item 0 | item 1 | ... |  free  | ... | value 1 | value 0 |
- *      internal  | header | child 0 | child 1 | ...                    free          |
+ *      leaf         | header | item 0 | item 1 | ... |  free  | ... | value 1 | value 0 |
+ *      packed leaf  | header | packing | base | columns | row 0 | row 1 | ...      free |
+ *      internal     | header | child 0 | child 1 | ...                    free          |
  *
  * Item headers grow up, values grow down from the end, in the same order and without gaps: value i
  * ends where value i-1 begins. Free bytes are zero. A child's key is the first key of that child
  * (child 0 of the leftmost path: ZF_KEY_MIN not required; keys only bound from below).
+ *
+ * A packed leaf holds items of one objectid and type, with values of one size, which differ in few
+ * of their bytes. Key and value are a record; a byte of it that is the same in all of them stands
+ * in the base. The columns are those that are not, ascending; they are zero in the base, and a row
+ * is what one record has there.
  */
 #ifndef ZF_BTREE_NODE_FORMAT_H
 #define ZF_BTREE_NODE_FORMAT_H
@@ -28,7 +34,8 @@ struct zf_disk_node_header {
 	struct zf_le64 csum; /* XXH3 of bytes 8..node_size: torn or rotten node */
 	uint8_t magic[4];    /* not a node */
 	uint8_t level;	     /* 0: leaf; pointer into another level */
-	uint8_t reserved_a[3];
+	uint8_t packed;	     /* 1: a packed leaf */
+	uint8_t reserved_a[2];
 	uint8_t fsid[16];	   /* node of another filesystem */
 	struct zf_le64 address[2]; /* own addresses: misdirected write or read */
 	struct zf_le64 generation; /* of the transaction that wrote it: stale node */
@@ -49,11 +56,20 @@ struct zf_disk_item {
 	struct zf_le16 size;   /* bytes */
 };
 
+/* Of a packed leaf; the base (key and value) and `width` columns, a byte each, follow. */
+struct zf_disk_packing {
+	uint8_t value_size; /* bytes of each value, at most ZF_PACKED_VALUE_MAX */
+	uint8_t width;	    /* columns: bytes of a row */
+};
+
+#define ZF_PACKED_VALUE_MAX 64u
+
 #define ZF_DISK_NODE_HEADER_FIELDS(F, T)                                                           \
 	F(T, csum, 0, 8, HEX64)                                                                    \
 	F(T, magic, 8, 4, TEXT)                                                                    \
 	F(T, level, 12, 1, U8)                                                                     \
-	F(T, reserved_a, 13, 3, ZERO)                                                              \
+	F(T, packed, 13, 1, U8)                                                                    \
+	F(T, reserved_a, 14, 2, ZERO)                                                              \
 	F(T, fsid, 16, 16, UUID)                                                                   \
 	F(T, address, 32, 16, U64)                                                                 \
 	F(T, generation, 48, 8, U64)                                                               \
@@ -82,14 +98,20 @@ struct zf_disk_item {
 	F(T, offset, 17, 2, U16)                                                                   \
 	F(T, size, 19, 2, U16)
 
+#define ZF_DISK_PACKING_FIELDS(F, T)                                                               \
+	F(T, value_size, 0, 1, U8)                                                                 \
+	F(T, width, 1, 1, U8)
+
 ZF_FIELDS_ASSERT(struct zf_disk_node_header, ZF_DISK_NODE_HEADER_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_key, ZF_DISK_KEY_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_child, ZF_DISK_CHILD_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_item, ZF_DISK_ITEM_FIELDS);
+ZF_FIELDS_ASSERT(struct zf_disk_packing, ZF_DISK_PACKING_FIELDS);
 
 extern const struct zf_fields zf_disk_node_header_fields;
 extern const struct zf_fields zf_disk_key_fields;
 extern const struct zf_fields zf_disk_child_fields;
 extern const struct zf_fields zf_disk_item_fields;
+extern const struct zf_fields zf_disk_packing_fields;
 
 #endif

@@ -15,11 +15,8 @@
 
 bool zf_put_fits(const struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put)
 {
-	uint32_t used = zf_node_used(leaf->data, node_size) + (uint32_t)put->len;
-
-	if (put->found)
-		used -= zf_node_used_by(leaf->data, node_size, put->slot, 1);
-	return used + sizeof(struct zf_disk_item) <= zf_node_capacity(node_size);
+	return zf_node_has_room(leaf->data, node_size, put->slot, put->found, put->key, put->value,
+				put->len);
 }
 
 /* Would an item in this slot come right behind the one inserted last? */
@@ -129,8 +126,8 @@ static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t 
 }
 
 /*
- * The leaf in this slot of the parent, if it costs nothing to change it; or NULL. Others are not
- * even looked at: whatever is wrong with them is no reason to fail.
+ * The leaf in this slot of the parent, if it costs nothing to change it and it has the form of the
+ * path's; or NULL. Others are not even looked at: whatever is wrong with them is no reason to fail.
  */
 static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **ret_node)
 {
@@ -146,7 +143,8 @@ static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **
 				   &node);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (zf_edit_owns(edit, node))
+	if (zf_edit_owns(edit, node) &&
+	    zf_node_is_packed(node->data) == zf_node_is_packed(edit->path.node[0]->data))
 		*ret_node = node;
 	else
 		zf_cnode_put(node);
@@ -186,7 +184,7 @@ static bool may_share(const struct zf_leaf_plan *plan, uint32_t node_size, const
 	return left <= most && total - left <= most;
 }
 
-static void add_neighbour(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, bool is_left)
+void zf_leaf_plan_add(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, bool is_left)
 {
 	plan->own = is_left;
 	plan->leaf[is_left] = plan->leaf[0];
@@ -216,29 +214,42 @@ static void cut_in_three(struct zf_leaf_plan *plan, uint32_t node_size, const st
  * leaf. What two cannot share is more than 13/8: so the first cut is at 5/12 at least, and if the
  * second is moved to where the full leaf ends, at 5/4 at most, 5/6 are between them.
  */
+static void plan_plain(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
+		       bool stream, struct zf_cnode *neighbour, bool is_left)
+{
+	uint32_t total;
+
+	if (neighbour)
+		zf_leaf_plan_add(plan, neighbour, is_left);
+	total = bytes_of(plan, node_size, put, count_items(plan, put));
+	plan->cut[0] = stream ? cut_behind_stream(plan, node_size, put)
+			      : cut_at(plan, node_size, put, total / 2);
+	if (neighbour && may_share(plan, node_size, put, total))
+		plan->adds_leaf = false;
+	else if (neighbour)
+		cut_in_three(plan, node_size, put, total);
+}
+
 int zf_leaf_plan_make_locked(struct zf_edit *edit, const struct zf_put *put,
 			     struct zf_leaf_plan *ret_plan)
 {
-	uint32_t node_size = edit->forest->shape.node_size, total;
+	uint32_t node_size = edit->forest->shape.node_size;
+	struct zf_cnode *leaf = edit->path.node[0], *neighbour = NULL;
+	bool is_left = false, stream = is_stream(leaf, put);
 	struct zf_leaf_plan plan = {
-		.leaf = {edit->path.node[0]}, .at = put->slot, .adds_leaf = true};
-	struct zf_cnode *neighbour = NULL;
-	bool is_left, stream = is_stream(edit->path.node[0], put);
+		.leaf = {leaf}, .at = put->slot, .adds_leaf = true, .puts = true};
 	int r = 0;
 
 	if (!stream && edit->path.top > 0)
 		r = find_neighbour(edit, &neighbour, &is_left);
 	if (r < 0)
 		return r;
-	if (neighbour)
-		add_neighbour(&plan, neighbour, is_left);
-	total = bytes_of(&plan, node_size, put, count_items(&plan, put));
-	plan.cut[0] = stream ? cut_behind_stream(&plan, node_size, put)
-			     : cut_at(&plan, node_size, put, total / 2);
-	if (neighbour && may_share(&plan, node_size, put, total))
-		plan.adds_leaf = false;
-	else if (neighbour)
-		cut_in_three(&plan, node_size, put, total);
+	if (zf_node_is_packed(leaf->data))
+		zf_leaf_plan_packed(&plan, node_size, put, stream, neighbour, is_left);
+	else
+		plan_plain(&plan, node_size, put, stream, neighbour, is_left);
+	if (!plan.leaf[1])
+		zf_cnode_put(neighbour);
 	*ret_plan = plan;
 	return 0;
 }
@@ -312,7 +323,8 @@ struct zf_cnode *zf_leaf_plan_apply_locked(struct zf_edit *edit, const struct zf
 		added = move_to_new_leaf(edit, plan, put);
 	if (plan->leaf[1])
 		move_between(plan, node_size, present(plan, put, plan->cut[0]));
-	put_where_planned(plan, node_size, put, added);
+	if (plan->puts)
+		put_where_planned(plan, node_size, put, added);
 	if (plan->leaf[1])
 		tell_parent(edit, plan);
 	zf_forest_count(added ? &edit->forest->splits : &edit->forest->shares);

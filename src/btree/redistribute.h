@@ -14,6 +14,11 @@
  * A *stream* of ascending insertions fills leaves to the brim instead: what was inserted stays
  * on the left, what lies behind it goes to a leaf of its own.
  *
+ * A packed leaf (packed.h) has neighbours that are packed only, and of its kind. An item of another
+ * kind, or one that differs in so many columns that half of the leaf would be too large, goes to
+ * one of its ends, and with so few of its items that they are plain; if need be the leaf is split
+ * where the item belongs, so that there is an end.
+ *
  * Locking: the tree's write lock, held from plan to apply.
  */
 #ifndef ZF_BTREE_REDISTRIBUTE_H
@@ -44,14 +49,24 @@ struct zf_leaf_plan {
 	unsigned int at;	  /* index of the new item */
 	unsigned int cut[2];	  /* where the second leaf begins, and the third */
 	bool adds_leaf;		  /* the last one is new */
+	bool puts;		  /* false: the item is to be tried again afterwards */
 };
 
 /* For the path's leaf, into which the item does not fit. Changes nothing. */
 int zf_leaf_plan_make_locked(struct zf_edit *edit, const struct zf_put *put,
 			     struct zf_leaf_plan *ret_plan);
 /*
- * Puts the item. The path is the writer's by now. It leads to the last of the old leaves
- * afterwards; behind that belongs the new one, which is returned with a reference, or NULL.
+ * The part of it for a packed leaf, alone in *plan. The neighbour, if it takes part, is the plan's;
+ * NULL: there is none.
+ */
+void zf_leaf_plan_packed(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
+			 bool stream, struct zf_cnode *neighbour, bool is_left);
+/* Makes the neighbour a part of the plan. */
+void zf_leaf_plan_add(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, bool is_left);
+/*
+ * Puts the item, if the plan says so. The path is the writer's by now. It leads to the last of the
+ * old leaves afterwards; behind that belongs the new one, which is returned with a reference, or
+ * NULL.
  */
 struct zf_cnode *zf_leaf_plan_apply_locked(struct zf_edit *edit, const struct zf_put *put,
 					   struct zf_leaf_plan *plan);

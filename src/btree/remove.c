@@ -31,11 +31,18 @@ static bool is_underfull(const struct zf_edit *edit, uint32_t used)
 	return used < zf_node_capacity(edit->forest->shape.node_size) / 4;
 }
 
-static bool may_merge(const struct zf_edit *edit, uint32_t used, const struct zf_cnode *sibling)
+/* `used`: bytes of the node that are left of what it has. */
+static bool may_merge(const struct zf_edit *edit, const struct zf_cnode *node, uint32_t used,
+		      const struct zf_cnode *sibling)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
+	uint32_t most = zf_node_capacity(node_size) / 4 * 3;
 
-	return used + zf_node_used(sibling->data, node_size) <= zf_node_capacity(node_size) / 4 * 3;
+	if (used + zf_node_used(sibling->data, node_size) > most)
+		return false;
+	return zf_node_used_together(node->data, sibling->data, node_size) -
+		       (zf_node_used(node->data, node_size) - used) <=
+	       most;
 }
 
 /*
@@ -66,7 +73,7 @@ static int plan_merge(struct zf_edit *edit, struct removal *removal, uint8_t lev
 		}
 		if (r < 0)
 			return r;
-		if (may_merge(edit, used, sibling)) {
+		if (may_merge(edit, path->node[level], used, sibling)) {
 			removal->sibling[level] = sibling;
 			removal->fate[level] = at < slot ? FATE_MERGE_LEFT : FATE_MERGE_RIGHT;
 			return 0;
@@ -253,7 +260,7 @@ static int delete_by_hint(struct zf_edit *edit, const struct zf_key *key)
 		return -ENOENT;
 	left = zf_node_used(leaf->data, node_size) -
 	       zf_node_used_by(leaf->data, node_size, slot, 1);
-	if (left == 0 || is_underfull(edit, left))
+	if (zf_node_count(leaf->data) == 1 || is_underfull(edit, left))
 		return 1;
 	zf_node_remove(leaf->data, node_size, slot, 1);
 	return 0;

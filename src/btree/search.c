@@ -13,8 +13,9 @@ struct result {
 
 static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct result *result)
 {
+	char scratch[ZF_PACKED_VALUE_MAX];
 	size_t len;
-	const void *value = zf_node_value(leaf->data, slot, &len);
+	const void *value = zf_node_value(leaf->data, slot, &len, scratch);
 
 	if (result->size > 0)
 		memcpy(result->buf, value, zf_min_u64(len, result->size));
@@ -198,8 +199,9 @@ static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 		zf_node_search(leaf.node->data, &leaf.next, &end);
 	for (; slot < end && !scan->done; slot++) {
 		struct zf_key key = zf_node_key(leaf.node->data, slot);
+		char scratch[ZF_PACKED_VALUE_MAX];
 		size_t len;
-		const void *value = zf_node_value(leaf.node->data, slot, &len);
+		const void *value = zf_node_value(leaf.node->data, slot, &len, scratch);
 
 		scan->done = zf_key_cmp(&key, scan->to) > 0;
 		if (!scan->done)

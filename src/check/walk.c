@@ -125,8 +125,9 @@ static int walk_items(struct walk *walk, const void *node)
 {
 	for (unsigned int i = 0; i < zf_node_count(node); i++) {
 		struct zf_key key = zf_node_key(node, i);
+		char scratch[ZF_PACKED_VALUE_MAX];
 		size_t len;
-		const void *value = zf_node_value(node, i, &len);
+		const void *value = zf_node_value(node, i, &len, scratch);
 		int r = walk->fn(walk->check, walk->arg, &key, value, len);
 
 		if (r < 0)

@@ -46,8 +46,9 @@ static struct json_object *items(const void *node)
 	for (unsigned int i = 0; i < zf_node_count(node); i++) {
 		struct json_object *item = json_object_new_object();
 		struct zf_key key = zf_node_key(node, i);
+		char scratch[ZF_PACKED_VALUE_MAX];
 		size_t len;
-		const void *value = zf_node_value(node, i, &len);
+		const void *value = zf_node_value(node, i, &len, scratch);
 
 		zf_json_add(item, "key", zf_json_key(&key));
 		zf_json_add_text(item, "type", zf_report_key_type_name(tree, key.type));

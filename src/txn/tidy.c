@@ -121,14 +121,12 @@ static int drop_summary(struct zf_txn *txn)
 static int move_node(struct zf_txn *txn, const struct zf_disk_node_header *header, uint64_t address)
 {
 	enum zf_tree_id tree = (enum zf_tree_id)zf_le64_get(header->owner);
-	const struct zf_disk_key *disk =
-		(const void *)(header + 1); /* item or child: the key is first */
 	struct zf_key key = {0};
 	struct zf_trans trans;
 	int r;
 
-	if (zf_le32_get(header->count) > 0)
-		key = ZF_KEY(zf_le64_get(disk->objectid), disk->type, zf_le64_get(disk->offset));
+	if (zf_node_count(header) > 0)
+		key = zf_node_key(header, 0);
 	/* The root tree is written by every commit anyway, the zone tree's leaf by one that needs
 	 * it. */
 	if (tree == ZF_TREE_ZONE)

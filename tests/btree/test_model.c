@@ -22,11 +22,13 @@
 
 #define ITEMS_MAX 6000
 #define NODE_SIZE 4096u
+#define ALIKE	  40u /* bytes of the values that are alike */
 
 struct item {
 	struct zf_key key;
 	uint32_t version; /* gives the value's bytes */
 	uint32_t len;
+	uint8_t alike; /* percent of the bytes that are the same in all such values */
 };
 
 struct model {
@@ -50,6 +52,8 @@ struct test {
 	struct model model, frozen, committed;
 	enum commit_step next;
 	uint32_t versions;
+	bool alike;		/* most items are of one kind: leaves are packed */
+	unsigned int packed;	/* leaves seen that were */
 	unsigned int grow;	/* percent of insertions among modifications */
 	unsigned int low, high; /* items at which that changes */
 };
@@ -63,6 +67,9 @@ static void make_value(const struct item *item, uint8_t *buf)
 
 	zf_rng_seed(&rng, item->version);
 	zf_rng_fill(&rng, buf, item->len);
+	for (uint32_t i = 0; i < item->len; i++)
+		if (i * 100 < item->alike * item->len)
+			buf[i] = 0x5a;
 }
 
 /* The first item that is not below. */
@@ -108,6 +115,10 @@ static struct zf_key random_key(struct test *t)
 
 	if (zf_rng_chance(&t->rng, 2))
 		return zf_rng_chance(&t->rng, 50) ? ZF_KEY_MIN : max;
+	if (t->alike)
+		return ZF_KEY(zf_rng_below(&t->rng, 2) * (UINT64_MAX / 11),
+			      (uint8_t)(zf_rng_chance(&t->rng, 2)),
+			      zf_rng_below(&t->rng, 4000) << (zf_rng_chance(&t->rng, 1) ? 50 : 12));
 	/* Few objects with many items, at the ends of the number ranges too. */
 	return ZF_KEY(zf_rng_below(&t->rng, 12) * (UINT64_MAX / 11),
 		      (uint8_t)(zf_rng_below(&t->rng, 3) * 127), zf_rng_below(&t->rng, 200));
@@ -125,7 +136,10 @@ static struct item random_item(struct test *t, const struct zf_key *key)
 	uint32_t max = zf_node_value_max(NODE_SIZE);
 	struct item item = {.key = *key, .version = ++t->versions};
 
-	if (zf_rng_chance(&t->rng, 5))
+	if (t->alike && zf_rng_chance(&t->rng, 98)) {
+		item.len = ALIKE;
+		item.alike = zf_rng_chance(&t->rng, 1) ? 0 : 90;
+	} else if (zf_rng_chance(&t->rng, 5))
 		item.len = (uint32_t)(zf_rng_chance(&t->rng, 50) ? max : 0);
 	else if (zf_rng_chance(&t->rng, 10))
 		item.len = (uint32_t)zf_rng_below(&t->rng, max + 1);
@@ -157,6 +171,8 @@ static void do_put(struct test *t)
 	struct zf_key key = kind == 0 || zf_rng_chance(&t->rng, 60) ? random_key(t) : key_in_use(t);
 	struct item item = random_item(t, &key);
 	struct zf_writer *writer = rig_writer(&t->rig);
+	unsigned int worst = zf_forest_worst_nodes(t->rig.forest);
+	uint64_t allocated = t->rig.allocated;
 	uint8_t value[NODE_SIZE];
 	bool exists;
 	int r, expected = 0;
@@ -179,6 +195,7 @@ static void do_put(struct test *t)
 		return;
 	t->rig.fail_after = 0;
 	assert_int_equal(r, expected);
+	assert_true(t->rig.allocated - allocated <= worst);
 	if (r == 0)
 		model_put(&t->model, &item);
 }
@@ -341,6 +358,15 @@ static void do_relocate(struct test *t)
 	}
 }
 
+static int count_packed(void *arg, const struct zf_node_expect *expect, const void *node, int error)
+{
+	struct test *t = arg;
+
+	assert_int_equal(error, 0);
+	t->packed += zf_node_is_packed(node);
+	return 0;
+}
+
 static void check_all(struct test *t)
 {
 	const struct zf_key min = ZF_KEY_MIN, max = ZF_KEY_MAX;
@@ -349,6 +375,7 @@ static void check_all(struct test *t)
 	assert_int_equal(zf_tree_scan(t->rig.forest, ZF_TREE_FS, &min, &max, scan_item, &e), 0);
 	assert_int_equal(e.next, t->model.count);
 	rig_check(&t->rig);
+	zf_tree_walk(t->rig.forest, ZF_TREE_FS, count_packed, t);
 }
 
 static void do_commit_step(struct test *t)
@@ -435,13 +462,14 @@ static void do_round(struct test *t)
 		do_modification(t);
 }
 
-static void run(uint64_t run_seed, const struct rig_options *options)
+static void run(uint64_t run_seed, const struct rig_options *options, bool alike)
 {
 	struct test *t = calloc(1, sizeof(*t));
 	struct zf_forest_stats stats;
 
 	rig_init(&t->rig, options);
 	t->rig.verbose = true;
+	t->alike = alike;
 	zf_rng_seed(&t->rng, run_seed);
 	t->grow = 97;
 	t->high = 3000;
@@ -451,6 +479,7 @@ static void run(uint64_t run_seed, const struct rig_options *options)
 	assert_int_equal(t->rig.messages, 0);
 	zf_forest_get_stats(t->rig.forest, &stats);
 	assert_int_equal(stats.nodes_dirty, 0);
+	assert_true(!alike || t->packed > 0);
 	rig_deinit(&t->rig);
 	free(t);
 }
@@ -464,7 +493,7 @@ static void random_operations_match_the_model_with_a_tiny_cache(void **state)
 					    .cache_bytes = 4 * NODE_SIZE};
 
 	for (uint64_t i = 0; i < 8; i++)
-		run(seed + i, &options);
+		run(seed + i, &options, false);
 }
 
 static void random_operations_match_the_model_with_two_copies(void **state)
@@ -476,7 +505,19 @@ static void random_operations_match_the_model_with_two_copies(void **state)
 					    .cache_bytes = 200 * NODE_SIZE};
 
 	for (uint64_t i = 0; i < 4; i++)
-		run(seed + i, &options);
+		run(seed + i, &options, false);
+}
+
+static void random_operations_on_items_of_a_kind_match_the_model(void **state)
+{
+	const struct rig_options options = {.node_size = NODE_SIZE,
+					    .copies = 1,
+					    .zone_count = 400,
+					    .zone_blocks = 64,
+					    .cache_bytes = 4 * NODE_SIZE};
+
+	for (uint64_t i = 0; i < 8; i++)
+		run(seed + i, &options, true);
 }
 
 int main(int argc, char **argv)
@@ -484,6 +525,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_operations_match_the_model_with_a_tiny_cache),
 		cmocka_unit_test(random_operations_match_the_model_with_two_copies),
+		cmocka_unit_test(random_operations_on_items_of_a_kind_match_the_model),
 	};
 
 	seed = (uint64_t)time(NULL);

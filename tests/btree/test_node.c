@@ -160,7 +160,7 @@ static void every_identity_field_is_checked(void **state)
 	header()->generation = zf_le64_from(6);
 	assert_corrupt("generation has 6, expected 7");
 	sound_leaf(state);
-	header()->reserved_a[2] = 1;
+	header()->reserved_a[1] = 1;
 	assert_corrupt("reserved_a has bits set, expected 0");
 	sound_leaf(state);
 	header()->reserved_b[3] = 1;
@@ -324,7 +324,7 @@ static void assert_items(const uint8_t *buf, uint64_t from, unsigned int n)
 	assert_int_equal(zf_node_count(buf), n);
 	for (unsigned int i = 0; i < n; i++) {
 		size_t len;
-		const uint8_t *value = zf_node_value(buf, i, &len);
+		const uint8_t *value = zf_node_value(buf, i, &len, NULL);
 
 		assert_int_equal(zf_node_key(buf, i).objectid, from + i);
 		assert_int_equal(len, 10 + (from + i) % 50);

@@ -23,6 +23,7 @@
 #define CAPACITY    (NODE_SIZE - 72)
 #define MOST_SHARED (CAPACITY / 32 * 31)
 #define GAP	    (UINT64_C(1) << 20)
+#define OBJECT	    512u /* between two objects whose edits share a hint */
 #define ITEMS_MAX   2000u
 #define LEAVES_MAX  70u
 #define TREES	    150u
@@ -62,6 +63,12 @@ static void make_value(const struct item *item, uint8_t *buf)
 	zf_rng_fill(&bytes, buf, item->len);
 }
 
+/* Each of an object of its own, so that no leaf is packed. */
+static struct zf_key key_of(const struct item *item)
+{
+	return ZF_KEY(item->key * OBJECT, 1, 0);
+}
+
 static uint32_t size_of(const struct item *item)
 {
 	return (uint32_t)sizeof(struct zf_disk_item) + item->len;
@@ -92,7 +99,7 @@ static void remember(const struct item *item)
 
 static int put(const struct item *item)
 {
-	struct zf_key key = ZF_KEY(1, 1, item->key);
+	struct zf_key key = key_of(item);
 	uint8_t value[NODE_SIZE];
 
 	make_value(item, value);
@@ -105,7 +112,7 @@ static int check_item(void *arg, const struct zf_key *key, const void *value, si
 	uint8_t expected[NODE_SIZE];
 
 	assert_true(*next < item_count);
-	assert_int_equal(key->offset, items[*next].key);
+	assert_int_equal(key->objectid, items[*next].key * OBJECT);
 	assert_int_equal(len, items[*next].len);
 	make_value(&items[*next], expected);
 	assert_memory_equal(value, expected, len);
@@ -125,7 +132,7 @@ static int add_leaf(void *arg, const struct zf_node_expect *expect, const void *
 	assert_true(leaves->count < LEAVES_MAX);
 	leaves->leaf[leaves->count++] = (struct leaf){
 		.address = expect->ptr.address[0],
-		.key = expect->first_key.offset,
+		.key = expect->first_key.objectid / OBJECT,
 		.owned = expect->ptr.generation == rig.running.generation,
 		.used = zf_node_used(node, NODE_SIZE),
 	};
@@ -148,7 +155,7 @@ static void check_tree(void)
 	assert_int_equal(zf_tree_scan(rig.forest, ZF_TREE_FS, &min, &max, check_item, &next), 0);
 	assert_int_equal(next, item_count);
 	for (unsigned int i = 0; i < item_count; i++) {
-		struct zf_key key = ZF_KEY(1, 1, items[i].key);
+		struct zf_key key = key_of(&items[i]);
 
 		assert_int_equal(zf_tree_lookup(rig.forest, ZF_TREE_FS, &key, NULL, 0, NULL), 0);
 	}
@@ -329,18 +336,18 @@ static void grow(unsigned int style, unsigned int leaves)
 /* Between others, before all of them, or one of them with another value. */
 static struct item random_item(unsigned int style)
 {
-	uint64_t back = zf_rng_chance(&rng, 80) ? 1 + zf_rng_below(&rng, GAP / 2) : 0;
+	uint64_t key = items[zf_rng_below(&rng, item_count)].key;
+	uint64_t room = key < GAP / 2 ? key : GAP / 2;
+	uint64_t back = zf_rng_chance(&rng, 80) ? zf_rng_below(&rng, room + 1) : 0;
 
-	return (struct item){.key = items[zf_rng_below(&rng, item_count)].key - back,
-			     .len = random_len(style),
-			     .version = ++versions};
+	return (struct item){.key = key - back, .len = random_len(style), .version = ++versions};
 }
 
 static void delete_some(void)
 {
 	for (unsigned int n = (unsigned int)zf_rng_below(&rng, item_count / 2); n > 0; n--) {
 		unsigned int i = (unsigned int)zf_rng_below(&rng, item_count);
-		struct zf_key key = ZF_KEY(1, 1, items[i].key);
+		struct zf_key key = key_of(&items[i]);
 
 		assert_int_equal(zf_tree_delete(rig.forest, rig_writer(&rig), ZF_TREE_FS, &key), 0);
 		memmove(items + i, items + i + 1, (item_count - i - 1) * sizeof(*items));

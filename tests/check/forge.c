@@ -188,12 +188,13 @@ size_t forge_get(struct forge *forge, enum zf_tree_id tree, struct zf_key key, v
 		 size_t size)
 {
 	struct path path;
+	char scratch[ZF_PACKED_VALUE_MAX];
 	const void *value;
 	size_t len;
 
 	find_path(forge, tree, key, &path);
 	assert(path.found);
-	value = zf_node_value(node_of(forge, &path, 0), path.slot[0], &len);
+	value = zf_node_value(node_of(forge, &path, 0), path.slot[0], &len, scratch);
 	memcpy(buf, value, len < size ? len : size);
 	return len;
 }

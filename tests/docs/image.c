@@ -70,7 +70,7 @@ const void *image_leaf(struct image *image, enum zf_tree_id tree)
 	if (tree == ZF_TREE_ROOT)
 		return leaf;
 	assert_true(zf_node_search(leaf, &key, &slot));
-	root = zf_node_value(leaf, slot, &len);
+	root = zf_node_value(leaf, slot, &len, NULL);
 	assert_int_equal(len, sizeof(*root));
 	assert_int_equal(root->level, 0);
 	return bytes_at(image, zf_le64_get(root->ptr.address[0]));
@@ -106,7 +106,7 @@ static void print_value(FILE *out, const void *leaf, unsigned int slot)
 	const struct zf_fields *fields = fields_of(tree, zf_node_key(leaf, slot).type);
 	char prefix[32];
 	size_t len;
-	const uint8_t *value = zf_node_value(leaf, slot, &len);
+	const uint8_t *value = zf_node_value(leaf, slot, &len, NULL);
 	unsigned int base = (unsigned int)(value - (const uint8_t *)leaf);
 
 	assert_true(len >= fields->size);
@@ -143,7 +143,7 @@ char *image_leaf_to_text(const void *leaf)
 		print_item_header(out, leaf, slot);
 	used = (unsigned int)(sizeof(struct zf_disk_node_header) +
 			      count * sizeof(struct zf_disk_item));
-	first_value = zf_node_value(leaf, count - 1, &len);
+	first_value = zf_node_value(leaf, count - 1, &len, NULL);
 	zf_dump_bytes_at(out, used, "free", (const uint8_t *)leaf + used,
 			 (unsigned int)(first_value - (const uint8_t *)leaf) - used);
 	for (unsigned int slot = count; slot-- > 0;)

@@ -173,7 +173,7 @@ static void whatever_fails_what_was_synced_stays(void **state)
 
 /* ---- a truncation that cannot go on ---- */
 
-#define PIECES 1500u
+#define PIECES 6000u
 
 static bool is_interrupted(struct data_rig *rig, uint64_t ino)
 {

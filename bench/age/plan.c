@@ -7,11 +7,11 @@
 #define FIXED_ZONES 8u
 
 /*
- * Of nodes for each block of data: an extent's item and a summary entry with its checksum, that is
- * (21 + 24) + (21 + 32) bytes, in nodes that are two thirds full, twice, for half of what metadata
- * zones hold is garbage.
+ * Of nodes for each block of data: an extent's row in a packed leaf and a summary entry with its
+ * checksum, that is 12 + (21 + 32) bytes, in nodes that are two thirds full, twice, for half of
+ * what metadata zones hold is garbage.
  */
-#define META_BYTES_PER_BLOCK 294u
+#define META_BYTES_PER_BLOCK 195u
 
 #define BLOCK_BYTES	     4096u
 

@@ -2,10 +2,11 @@
 /*
  * What lies behind the end of a file in its last block.
  *
- * Truncation leaves the block on the device as it is: nobody reads behind the end. But when the
- * file grows again, those bytes must be zeroes (P3). Then a block with other bytes is made dirty
- * with zeroes in their place; and as the frontier (fs/size.h) it keeps the size in the trees where
- * it was until it has landed.
+ * Truncation leaves the block as it is, on the device and in memory: nobody reads behind the end.
+ * But whoever lets the file grow again makes those bytes zeroes (P3). A write that begins in the
+ * block does so with what it finds there; before anything else, a block with other bytes is made
+ * dirty with zeroes in their place, and as the frontier (fs/size.h) keeps the size in the trees
+ * where it was until it has landed.
  */
 #ifndef ZF_FS_TAIL_H
 #define ZF_FS_TAIL_H

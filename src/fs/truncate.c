@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "fs/block.h"
 #include "fs/discard.h"
 #include "fs/drop.h"
 #include "fs/extent.h"
@@ -56,19 +55,6 @@ static void log_shrinking(struct zf_drop *drop)
 
 /* ---- shrinking ---- */
 
-static void zero_dirty_tail(struct zf_inode *inode)
-{
-	struct zf_data *data = &inode->data;
-	uint32_t within = inode->item.size % ZF_BLOCK_SIZE;
-	struct zf_block *block;
-
-	zf_mutex_lock(&data->lock);
-	block = zf_block_dirty_locked(data, inode->item.size >> ZF_BLOCK_SHIFT);
-	if (block && within > 0)
-		memset(block->bytes + within, 0, ZF_BLOCK_SIZE - within);
-	zf_mutex_unlock(&data->lock);
-}
-
 static void shrink_memory(struct zf_drop *drop)
 {
 	const struct truncation *truncation = drop->arg;
@@ -81,7 +67,6 @@ static void shrink_memory(struct zf_drop *drop)
 	zf_size_shrink_locked(inode, truncation->size);
 	zf_size_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
-	zero_dirty_tail(inode);
 	inode->data.tail_is_zero = false;
 	set_times(inode);
 }

@@ -195,15 +195,20 @@ static int base_partial_blocks(struct write *write)
 
 /* ---- into the inode ---- */
 
-/* Onto a dirty version. Returns whether that took the reservation. */
+/*
+ * Onto a dirty version, in which behind the end of the file there may be anything, as in one that
+ * is stored (fs/tail.h). Returns whether that took the reservation.
+ */
 static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf_block *dirty)
 {
 	struct zf_block *block = write->block[i];
 	struct part part = part_of(write, i);
+	uint32_t old = old_bytes(write, i);
 	uint8_t *bytes = dirty->bytes;
 	bool failed = dirty->failed;
 
 	if (is_partial(part)) {
+		memset(bytes + old, 0, ZF_BLOCK_SIZE - old);
 		memcpy(bytes + part.from, block->bytes + part.from, part.to - part.from);
 	} else {
 		dirty->bytes = block->bytes;

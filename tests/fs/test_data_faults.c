@@ -113,6 +113,34 @@ static void writing_again_heals_what_could_not_be_written(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* The file was truncated while they were on their way, and they are still in memory. */
+static void what_could_not_be_written_does_not_bring_back_what_was_truncated(void **state)
+{
+	struct data_rig_options options = {.seed = 4};
+	struct zf_inode *inode;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 2 * BLOCK);
+	rig.errors_expected = true;
+	fail_appends(&rig, 2, false);
+	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+	assert_int_equal(zf_data_flush(inode, false), 0);
+	data_rig_truncate(&rig, ino, BLOCK + 1000);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(zf_fs_step(rig.fs), 0);
+	assert_int_equal(inode->data.failed, 2);
+	zf_inode_put(inode);
+	data_rig_write_pattern(&rig, ino, 2, BLOCK + 3000, 500);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK + 1000);
+	data_rig_expect_zeroes(&rig, ino, BLOCK + 1000, 2000);
+	data_rig_expect(&rig, ino, 2, BLOCK + 3000, 500);
+	data_rig_drop(&rig);
+}
+
 /* By the log, with the data of its own and with more than rides along, and by commits. */
 static int write_and_sync(struct data_rig *rig, uint64_t ino, unsigned int i, uint64_t blocks)
 {
@@ -502,6 +530,7 @@ int main(void)
 		cmocka_unit_test(a_failed_append_is_retried_in_another_zone),
 		cmocka_unit_test(data_that_cannot_be_written_is_told_once),
 		cmocka_unit_test(writing_again_heals_what_could_not_be_written),
+		cmocka_unit_test(what_could_not_be_written_does_not_bring_back_what_was_truncated),
 		cmocka_unit_test(whatever_fails_what_was_synced_stays),
 		cmocka_unit_test(an_interrupted_truncation_leaves_nothing_behind),
 		cmocka_unit_test(an_interrupted_punch_counts_at_once),

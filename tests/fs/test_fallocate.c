@@ -279,6 +279,44 @@ static void what_is_punched_or_zeroed_reads_as_zeroes(void **state)
 	}
 }
 
+/*
+ * What a truncation left in the last block, landed or in flight, is in the block that zeroing makes
+ * dirty: it must not come back when the file grows again, whichever way.
+ */
+static void what_was_truncated_does_not_come_back_with_zeroed_blocks(void **state)
+{
+	static const int modes[] = {PUNCH, ZERO, ZERO | KEEP, ZF_FALLOC_WRITE_ZEROES};
+
+	(void)state;
+	for (unsigned int i = 0; i < 4 * ZF_ARRAY_SIZE(modes); i++) {
+		struct data_rig_options options = {.seed = 60 + i};
+		bool in_flight = i / 4 % 2, appends = i / 8;
+		struct data_rig rig;
+		uint64_t ino, at;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		data_rig_write_pattern(&rig, ino, 1, 0, 2 * BLOCK);
+		start_flush(&rig, ino);
+		if (!in_flight)
+			data_rig_sync(&rig);
+		data_rig_truncate(&rig, ino, BLOCK + 1000);
+		data_rig_allocate(&rig, ino, modes[i % 4], BLOCK, 100);
+		at = BLOCK + (appends ? 1000 : 3000);
+		data_rig_write_pattern(&rig, ino, 1, at, 500);
+		data_rig_truncate(&rig, ino, 3 * BLOCK);
+		for (unsigned int n = 0; n < 2; n++) {
+			data_rig_expect_zeroes(&rig, ino, BLOCK, 100);
+			data_rig_expect(&rig, ino, 1, BLOCK + 100, 900);
+			data_rig_expect_zeroes(&rig, ino, BLOCK + 1000, at - BLOCK - 1000);
+			data_rig_expect(&rig, ino, 1, at, 500);
+			data_rig_expect_zeroes(&rig, ino, at + 500, 3 * BLOCK - at - 500);
+			data_rig_remount(&rig);
+		}
+		data_rig_deinit(&rig);
+	}
+}
+
 static void small_files_can_be_punched_and_zeroed(void **state)
 {
 	struct data_rig_options options = {.seed = 5};
@@ -511,6 +549,7 @@ int main(void)
 		cmocka_unit_test(space_behind_the_end_is_kept_until_the_file_is_truncated),
 		cmocka_unit_test(a_small_file_can_grow_into_its_space),
 		cmocka_unit_test(what_is_punched_or_zeroed_reads_as_zeroes),
+		cmocka_unit_test(what_was_truncated_does_not_come_back_with_zeroed_blocks),
 		cmocka_unit_test(small_files_can_be_punched_and_zeroed),
 		cmocka_unit_test(what_waits_for_a_punched_block_lands),
 		cmocka_unit_test(zeroing_makes_data_of_holes_and_of_allocated_space),

@@ -38,22 +38,30 @@ struct setup {
 	uint32_t zone_count, conventional, max_active, node_size;
 	uint8_t copies;
 	uint64_t cache_bytes, dirty_bytes;
+	const struct workload_profile *profile;
 	bool nospace;
 };
 
 static const struct setup setups[] = {
 	{"small nodes, one copy", .zone_size = 256 * KIB, .zone_capacity = 256 * KIB,
 	 .zone_count = 1200, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
-	 .dirty_bytes = 256 * KIB},
+	 .dirty_bytes = 256 * KIB, .profile = &workload_everything},
 	{"large nodes, two copies, short zones", .zone_size = MIB, .zone_capacity = 768 * KIB,
 	 .zone_count = 400, .max_active = 14, .node_size = 16384, .copies = 2,
-	 .cache_bytes = 256 * KIB, .dirty_bytes = MIB},
+	 .cache_bytes = 256 * KIB, .dirty_bytes = MIB, .profile = &workload_everything},
 	{"conventional zones", .zone_size = 512 * KIB, .zone_capacity = 512 * KIB,
 	 .zone_count = 800, .conventional = 6, .node_size = 4096, .copies = 2,
-	 .cache_bytes = 64 * KIB, .dirty_bytes = 64 * MIB},
+	 .cache_bytes = 64 * KIB, .dirty_bytes = 64 * MIB, .profile = &workload_everything},
 	{"a device that is often full", .zone_size = 256 * KIB, .zone_capacity = 252 * KIB,
 	 .zone_count = 26, .max_active = 8, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
-	 .dirty_bytes = 256 * KIB, .nospace = true},
+	 .dirty_bytes = 256 * KIB, .profile = &workload_everything, .nospace = true},
+	{"few files of a few blocks", .zone_size = 256 * KIB, .zone_capacity = 256 * KIB,
+	 .zone_count = 100, .node_size = 4096, .copies = 1, .cache_bytes = 64 * KIB,
+	 .dirty_bytes = 256 * KIB, .profile = &workload_close},
+	{"few files of a few blocks, conventional zones", .zone_size = 256 * KIB,
+	 .zone_capacity = 256 * KIB, .zone_count = 100, .conventional = 6, .node_size = 4096,
+	 .copies = 1, .cache_bytes = 64 * KIB, .dirty_bytes = 256 * KIB,
+	 .profile = &workload_close},
 };
 
 static uint64_t seed, ops = 40000;
@@ -283,7 +291,7 @@ static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)
 	assert_non_null(t);
 	t->setup = setup;
 	t->seed = run_seed;
-	t->profile = workload_everything;
+	t->profile = *setup->profile;
 	t->profile.nospace = setup->nospace;
 	zf_rng_seed(&t->rng, run_seed);
 	workload_init(&t->workload, zf_rng_next(&t->rng) + (uint64_t)(setup - setups), &t->profile);

@@ -86,6 +86,28 @@ const struct workload_profile workload_crowded = {
 	.nospace = true,
 };
 
+const struct workload_profile workload_close = {
+	.weights = {[OP_MAKE] = 20,
+		    [OP_UNLINK] = 10,
+		    [OP_RENAME] = 10,
+		    [OP_SETATTR] = 160,
+		    [OP_SETFLAGS] = 4,
+		    [OP_READ] = 120,
+		    [OP_WRITE] = 300,
+		    [OP_COPY] = 100,
+		    [OP_FALLOCATE] = 160,
+		    [OP_SEEK] = 20,
+		    [OP_FSYNC] = 10,
+		    [OP_SYNCFS] = 2,
+		    [OP_STEP] = 20,
+		    [OP_RECLAIM] = 10,
+		    [OP_FREEZE] = 10},
+	.size_max = 12 << 10,
+	.far_percent = 1,
+	.files_max = 9,
+	.dirs_max = 2,
+};
+
 /* ---- picking what there is ---- */
 
 static uint64_t below(struct workload *w, uint64_t limit)

@@ -102,6 +102,8 @@ struct workload_profile {
 };
 
 extern const struct workload_profile workload_everything;
+/* Few files of a few blocks: operations meet within one. */
+extern const struct workload_profile workload_close;
 extern const struct workload_profile workload_crash;
 extern const struct workload_profile workload_crowded; /* the same where little room is left */
 

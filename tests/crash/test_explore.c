@@ -109,6 +109,21 @@ static void sequences_with_a_reclaim_move_something(void **state)
 	assert_true(moved >= 35);
 }
 
+/* Of what an operation may have left, or removed. */
+static void a_reclaim_can_follow_any_operation(void **state)
+{
+	for (uint64_t i = 0; i < sequence_base(); i++) {
+		const struct record_options options = {
+			.name = {.seed = 1,
+				 .length = 2,
+				 .number = i + sequence_base() * sequence_draw_reclaim(i, 1)}};
+		struct record record;
+
+		assert_true(record_run(&record, &options));
+		record_free(&record);
+	}
+}
+
 /* Asked for in any record; on crowded devices without that too. */
 static void operations_at_random_reclaim(void **state)
 {
@@ -136,6 +151,7 @@ int main(void)
 		cmocka_unit_test(most_sequences_of_one_operation_can_be_run),
 		cmocka_unit_test(a_script_of_all_operations_is_the_record_again),
 		cmocka_unit_test(sequences_with_a_reclaim_move_something),
+		cmocka_unit_test(a_reclaim_can_follow_any_operation),
 		cmocka_unit_test(operations_at_random_reclaim),
 	};
 

@@ -274,7 +274,7 @@ static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t
 	return r;
 }
 
-/* No victim, not this one, and nowhere to move it to are answers too. */
+/* No file any more, no victim, not this one, and nowhere to move it to are answers too. */
 static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 {
 	struct zf_reclaim *reclaim = &w->fs->reclaim;
@@ -293,7 +293,7 @@ static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 			r = zf_reclaim_zone(w->fs, zone_no);
 	}
 	reclaim->copied = NULL;
-	return r > 0 || r == -ENOENT || r == -EBUSY || r == -ENOSPC ? 0 : r;
+	return r > 0 || r == -ENOENT || r == -ESTALE || r == -EBUSY || r == -ENOSPC ? 0 : r;
 }
 
 static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)

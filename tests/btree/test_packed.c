@@ -324,6 +324,32 @@ static void every_field_of_a_packing_is_checked(void **state)
 	assert_int_equal(check(node), -EUCLEAN);
 }
 
+/* Rows of two bytes would fit by the thousand, but a leaf of them could be neither cut nor moved. */
+static void a_leaf_of_more_narrow_rows_than_it_may_have_is_corrupt(void **state)
+{
+	const unsigned int max = (NODE_SIZE - 72 - 2 - 17 - LEN - 2) / 8;
+	struct zf_disk_node_header *header = (void *)node;
+	uint8_t *rows = base() + 17 + LEN + 2;
+	char text[64];
+
+	zf_node_init(node, &shape, ZF_TREE_FS, 0, address, 7);
+	header->packed = 1;
+	*packing() = (struct zf_disk_packing){.value_size = LEN, .width = 2};
+	rows[-2] = 9;
+	rows[-1] = 10;
+	for (unsigned int n = 0; n <= max; n++) {
+		rows[2 * n] = (uint8_t)n;
+		rows[2 * n + 1] = (uint8_t)(n >> 8);
+	}
+	header->count = zf_le32_from(max + 1);
+	snprintf(text, sizeof(text), "count has %u, expected 1 to %u", max + 1, max);
+	assert_int_equal(check(node), -EUCLEAN);
+	assert_non_null(strstr(message, text));
+	zf_node_remove(node, NODE_SIZE, max, 1);
+	assert_int_equal(check(node), 0);
+	assert_true(zf_node_used(node, NODE_SIZE) <= zf_node_capacity(NODE_SIZE));
+}
+
 /* Whatever the bytes are, the checker stays within the node, and so do readers of what it passes.
  */
 static void no_byte_of_a_packing_leads_out_of_the_node(void **state)
@@ -355,6 +381,7 @@ int main(void)
 		cmocka_unit_test(packed_leaves_are_cut_and_joined),
 		cmocka_unit_test(leaves_of_different_kinds_are_joined_as_plain_ones),
 		cmocka_unit_test(every_field_of_a_packing_is_checked),
+		cmocka_unit_test(a_leaf_of_more_narrow_rows_than_it_may_have_is_corrupt),
 		cmocka_unit_test(no_byte_of_a_packing_leads_out_of_the_node),
 	};
 

@@ -15,9 +15,9 @@
  * on the left, what lies behind it goes to a leaf of its own.
  *
  * A packed leaf (packed.h) has neighbours that are packed only, and of its kind. An item of another
- * kind, or one that differs in so many columns that half of the leaf would be too large, goes to
- * one of its ends, and with so few of its items that they are plain; if need be the leaf is split
- * where the item belongs, so that there is an end.
+ * kind, or one that differs in so many columns that half of the leaf would be too large, goes with
+ * as many of the items at an end of it as fit a leaf then. If it is too far from both ends the leaf
+ * is split where it belongs, so that it is at one: two leaves more, the only case.
  *
  * Locking: the tree's write lock, held from plan to apply.
  */

@@ -6,12 +6,6 @@
 /* As in redistribute.c: a neighbour that is nearly full would be asked again and again. */
 #define SHARE_ROOM 32u
 
-struct count {
-	unsigned int all;	 /* items of the plan, with the new one */
-	unsigned int packed_max; /* of them in a packed leaf; 0: the new one is of another kind */
-	uint32_t plain;		 /* bytes of one as a plain item */
-};
-
 static unsigned int first_of_second(const struct zf_leaf_plan *plan, const struct zf_put *put)
 {
 	return zf_node_count(plan->leaf[0]->data) + (plan->own == 0 && !put->found);
@@ -56,49 +50,62 @@ static bool plan_together(struct zf_leaf_plan *plan, uint32_t node_size, const s
 	return true;
 }
 
-/* Do so many items, the new one among them, fit a leaf? */
-static bool fits(const struct count *count, uint32_t node_size, const struct zf_put *put,
-		 unsigned int n)
+/* The most items of the leaf, the new one among them, that a leaf holds in either form. */
+static unsigned int items_max(uint32_t node_size, const struct zf_put *put,
+			      const struct zf_packing *packing, bool one_kind)
 {
+	uint32_t plain = (uint32_t)sizeof(struct zf_disk_item) + packing->value_size;
 	uint32_t own = (uint32_t)(sizeof(struct zf_disk_item) + put->len);
-	unsigned int present = n - !put->found; /* what it replaces goes when the leaf is plain */
+	/* What it replaces goes only when the leaf is plain. */
+	unsigned int max = (zf_node_capacity(node_size) - own) / plain + !put->found;
+	unsigned int packed_max = one_kind ? zf_packing_records_max(packing, node_size) : 0;
 
-	return n <= count->packed_max ||
-	       present * count->plain + own <= zf_node_capacity(node_size);
+	return max > packed_max ? max : packed_max;
 }
 
-/* The leaf alone. The part without the new item is a part of what fits there now. */
-static void plan_alone(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
-		       bool stream, const struct count *count)
+/*
+ * The leaf alone. The part without the new item is a part of what fits there now; the other gets as
+ * many items as it may have, or passing over a leaf with such items would leave a leaf for each.
+ */
+static void plan_alone(struct zf_leaf_plan *plan, const struct zf_put *put, bool stream,
+		       unsigned int max)
 {
-	unsigned int half = count->all / 2;
-	unsigned int in_half = plan->at < half ? half : count->all - half;
+	unsigned int all = zf_node_count(plan->leaf[0]->data) + !put->found, half = all / 2;
+	unsigned int at = plan->at;
 
 	if (stream)
-		plan->cut[0] = fits(count, node_size, put, plan->at + 1) ? plan->at + 1 : plan->at;
-	else if (fits(count, node_size, put, in_half))
-		plan->cut[0] = half;
+		plan->cut[0] = at < max ? at + 1 : at;
+	else if (at < half)
+		plan->cut[0] = half <= max ? half : max;
 	else
-		plan->cut[0] = plan->at < half ? plan->at + 1 : plan->at;
-	in_half = plan->at < plan->cut[0] ? plan->cut[0] : count->all - plan->cut[0];
-	plan->puts = fits(count, node_size, put, in_half);
+		plan->cut[0] = all - half <= max ? half : all - max;
+	plan->puts = (at < plan->cut[0] ? plan->cut[0] : all - plan->cut[0]) <= max;
 	if (!plan->puts)
-		plan->cut[0] = plan->at;
+		plan->cut[0] = at;
+}
+
+/* Behind all items of its object and type it is the next of a stream; within them only by chance.
+ */
+static bool is_among(const struct zf_cnode *leaf, const struct zf_key *key)
+{
+	struct zf_key first = zf_node_key(leaf->data, 0);
+
+	return key->objectid == first.objectid && key->type == first.type;
 }
 
 void zf_leaf_plan_packed(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 			 bool stream, struct zf_cnode *neighbour, bool is_left)
 {
-	unsigned int present = zf_node_count(plan->leaf[0]->data);
-	struct count count = {.all = present + !put->found};
+	struct zf_cnode *leaf = plan->leaf[0];
 	struct zf_packing packing;
+	bool one_kind;
 
-	zf_packing_scan(plan->leaf[0]->data, 0, present, &packing);
-	count.plain = (uint32_t)sizeof(struct zf_disk_item) + packing.value_size;
-	if (zf_packing_add(&packing, put->key, put->value, put->len)) {
-		count.packed_max = zf_packing_records_max(&packing, node_size);
-		if (neighbour && plan_together(plan, node_size, put, &packing, neighbour, is_left))
-			return;
-	}
-	plan_alone(plan, node_size, put, stream, &count);
+	zf_packing_scan(leaf->data, 0, zf_node_count(leaf->data), &packing);
+	one_kind = zf_packing_add(&packing, put->key, put->value, put->len);
+	if (one_kind && neighbour &&
+	    plan_together(plan, node_size, put, &packing, neighbour, is_left))
+		return;
+	if (!one_kind && is_among(leaf, put->key))
+		stream = false;
+	plan_alone(plan, put, stream, items_max(node_size, put, &packing, one_kind));
 }

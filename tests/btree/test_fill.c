@@ -215,6 +215,79 @@ static void short_bursts(void **state)
 	assert_in_range(fill("bursts of 8 at many places"), 66, 100);
 }
 
+/* ---- items that do not go with those of packed leaves ---- */
+
+#define ROWS  10000u
+#define SPACE 4096u
+#define LEN   24u
+
+static struct zf_key row_key(unsigned int n)
+{
+	return ZF_KEY(7, 1, (uint64_t)n * SPACE);
+}
+
+static void make_rows(void)
+{
+	for (unsigned int n = 0; n < ROWS; n++) {
+		struct zf_key key = row_key(n);
+
+		insert(&key, LEN);
+	}
+	rig_commit(&rig);
+}
+
+/* Leaves that so many bytes of plain items fill half. */
+static uint64_t twice_the_leaves(uint64_t bytes)
+{
+	return 2 * bytes / zf_node_capacity(NODE_SIZE) + 1;
+}
+
+static uint64_t count_leaves(void)
+{
+	leaves = (struct leaves){0};
+	rig_check(&rig);
+	assert_int_equal(zf_tree_walk(rig.forest, ZF_TREE_FS, add_leaf, &leaves), 0);
+	printf("%u leaves\n", (unsigned int)leaves.count);
+	return leaves.count;
+}
+
+/* A value of another length behind every third one, in the order of the keys or against it. */
+static void others_among_packed_items(void **state)
+{
+	for (unsigned int backwards = 0; backwards < 2; backwards++) {
+		make_rows();
+		for (unsigned int i = 0; i < ROWS; i += 3) {
+			struct zf_key key = row_key(backwards ? ROWS - 1 - i : i);
+
+			key.offset++;
+			insert(&key, LEN + 1);
+		}
+		assert_in_range(count_leaves(), 1, twice_the_leaves(ROWS * (21 + LEN) * 4 / 3));
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
+/* Values that have nothing in common replace those that were alike. */
+static void packed_items_that_become_unlike(void **state)
+{
+	for (unsigned int backwards = 0; backwards < 2; backwards++) {
+		make_rows();
+		for (unsigned int i = 0; i < ROWS; i++) {
+			struct zf_key key = row_key(backwards ? ROWS - 1 - i : i);
+			uint8_t value[LEN];
+
+			zf_rng_fill(&rng, value, LEN);
+			assert_int_equal(zf_tree_set(rig.forest, rig_writer(&rig), ZF_TREE_FS, &key,
+						     value, LEN),
+					 0);
+		}
+		assert_in_range(count_leaves(), 1, twice_the_leaves(ROWS * (21 + LEN)));
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +301,8 @@ int main(void)
 		TEST(a_stream_among_others),
 		TEST(short_bursts),
 		TEST(extents_in_random_places),
+		TEST(others_among_packed_items),
+		TEST(packed_items_that_become_unlike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,14 +93,17 @@ void zf_tree_get_root(struct zf_forest *forest, enum zf_tree_id id, struct zf_no
 /*
  * An item operation copies at most the path, one node a level (h). It creates one node for each
  * level that splits and a new root: 2h + 1. A neighbour that a full leaf shares its items with is
- * the writer's already (btree/redistribute.h), and three leaves made of two are one new one.
+ * the writer's already (btree/redistribute.h), and three leaves made of two are one new one. If a
+ * packed leaf becomes three, the one leaf more does not split what is above again: 2h + 2.
  * Deleting copies at most the path (a merge absorbs the neighbour into the node on the path, so the
  * neighbour is only freed) and creates at most an empty root. All of that is reserved before the
- * first change, so a restart costs nothing.
+ * first change (of three leaves, each of the two new ones before it is made), so a restart costs
+ * nothing.
  *
  * Between this call and the operation others may make the tree higher. h counts one level more than
  * there is, and four at the least: to outgrow that, a root of at least three levels has to fill and
- * split twice, which takes more than (children_max / 2)^2 > 1000 other insertions in between.
+ * split, and the new one to fill, which takes more than (children_max / 2)^2 > 1000 other
+ * insertions in between.
  */
 unsigned int zf_forest_worst_nodes(struct zf_forest *forest)
 {

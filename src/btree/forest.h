@@ -10,7 +10,9 @@
  *      find the path  ->  decide what changes  ->  reserve new nodes  ->  apply, which cannot fail
  *
  * under one hold of the write lock. So a failed or restarted call has changed nothing, and there is
- * no state between the old tree and the new one.
+ * no state between the old tree and the new one. (An item may need two changes, if a packed leaf is
+ * to become three: the first has moved items to a leaf of their own, whatever becomes of the
+ * other.)
  *
  * Hints. Most edits come near the last one: the next name of a directory, the next inode, the next
  * extent of a file. A tree remembers a few leaves where edits ended, with the keys that bound

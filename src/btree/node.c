@@ -484,28 +484,24 @@ uint32_t zf_node_used_together(const void *node, const void *other, uint32_t nod
 	return used_plain(node, node_size) + used_plain(other, node_size);
 }
 
-/* One by one, into a leaf that has the form for it. */
+/* One by one, into a leaf that is plain, of one that is packed perhaps. */
 static void absorb_items(void *node, const void *src, uint32_t node_size, unsigned int first,
-			 unsigned int n, bool before)
+			 unsigned int n, unsigned int at)
 {
-	unsigned int at = before ? 0 : zf_node_count(node);
-
 	for (unsigned int i = 0; i < n; i++) {
 		struct zf_key key = zf_node_key(src, first + i);
 		char scratch[ZF_PACKED_VALUE_MAX];
 		size_t len;
 		const void *value = zf_node_value(src, first + i, &len, scratch);
 
-		if (zf_node_is_packed(node))
-			zf_packed_insert(node, at + i, &key, value);
-		else
-			insert_plain(node, node_size, at + i, &key, value, len);
+		insert_plain(node, node_size, at + i, &key, value, len);
 	}
 }
 
 void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
 		    unsigned int n, bool before)
 {
+	unsigned int at = before ? 0 : zf_node_count(node);
 	struct zf_packing packing;
 
 	if (!zf_node_is_packed(node) && !zf_node_is_packed(src)) {
@@ -514,11 +510,14 @@ void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned in
 	}
 	if (n == 0)
 		return;
-	if (pack_together(node, src, node_size, first, n, &packing))
+	if (pack_together(node, src, node_size, first, n, &packing)) {
 		zf_packed_form(node, node_size, &packing);
-	else if (zf_node_is_packed(node))
+		zf_packed_absorb(node, at, src, first, n);
+		return;
+	}
+	if (zf_node_is_packed(node))
 		zf_packed_undo(node, node_size);
-	absorb_items(node, src, node_size, first, n, before);
+	absorb_items(node, src, node_size, first, n, at);
 }
 
 void zf_node_move(void *node, void *src, uint32_t node_size, unsigned int first, unsigned int n,

@@ -323,7 +323,7 @@ static bool is_formed_so(const void *leaf, const struct zf_packing *packing)
 void zf_packed_form(void *leaf, uint32_t node_size, const struct zf_packing *packing)
 {
 	unsigned int count = zf_node_count(leaf);
-	char old[ZF_NODE_SIZE_MAX], scratch[ZF_PACKED_VALUE_MAX];
+	char old[ZF_NODE_SIZE_MAX];
 
 	if (is_formed_so(leaf, packing))
 		return;
@@ -331,12 +331,7 @@ void zf_packed_form(void *leaf, uint32_t node_size, const struct zf_packing *pac
 	memcpy(old, leaf, node_size);
 	clear(leaf, zf_node_capacity(node_size));
 	lay_out(leaf, packing);
-	for (unsigned int i = 0; i < count; i++) {
-		struct zf_key key = zf_node_key(old, i);
-		size_t len;
-
-		zf_packed_insert(leaf, i, &key, zf_node_value(old, i, &len, scratch));
-	}
+	zf_packed_absorb(leaf, 0, old, 0, count);
 }
 
 void zf_packed_undo(void *leaf, uint32_t node_size)
@@ -355,31 +350,88 @@ void zf_packed_undo(void *leaf, uint32_t node_size)
 	}
 }
 
+static void put_record(uint8_t *row, const struct layout *layout, const struct zf_key *key,
+		       const void *value)
+{
+	uint8_t record[ZF_RECORD_MAX];
+
+	put_key(record, key);
+	if (layout->record > KEY_SIZE)
+		memcpy(record + KEY_SIZE, value, layout->record - KEY_SIZE);
+	put_row(row, layout, record);
+}
+
+/* Makes n rows, which are still to be filled. */
+static uint8_t *open_gap(void *leaf, const struct layout *layout, unsigned int slot, unsigned int n)
+{
+	unsigned int count = zf_node_count(leaf);
+	uint8_t *row = row_at(leaf, layout, slot);
+
+	assert(slot <= count);
+	memmove(row + n * layout->width, row, (count - slot) * layout->width);
+	set_count(leaf, count + n);
+	return row;
+}
+
 void zf_packed_insert(void *leaf, unsigned int slot, const struct zf_key *key, const void *value)
 {
 	struct layout layout = layout_of(leaf);
-	unsigned int count = zf_node_count(leaf);
-	uint8_t *row = row_at(leaf, &layout, slot), record[ZF_RECORD_MAX];
 
-	assert(slot <= count);
-	put_key(record, key);
-	if (layout.record > KEY_SIZE)
-		memcpy(record + KEY_SIZE, value, layout.record - KEY_SIZE);
-	memmove(row + layout.width, row, (count - slot) * layout.width);
-	put_row(row, &layout, record);
-	set_count(leaf, count + 1);
+	put_record(open_gap(leaf, &layout, slot, 1), &layout, key, value);
+}
+
+static void fill_from_plain(uint8_t *row, const struct layout *layout, const void *src,
+			    unsigned int first, unsigned int n)
+{
+	for (unsigned int i = first; i < first + n; i++, row += layout->width) {
+		struct zf_key key = zf_node_key(src, i);
+		size_t len;
+
+		put_record(row, layout, &key, zf_node_value(src, i, &len, NULL));
+	}
+}
+
+/* Column by column: each is one of src, or the same in all of its rows. */
+static void fill_from_packed(uint8_t *row, const struct layout *to, const void *src,
+			     unsigned int first, unsigned int n)
+{
+	struct layout from = layout_of(src);
+	unsigned int f = 0;
+
+	for (unsigned int c = 0; c < to->width; c++) {
+		uint8_t column = to->columns[c];
+		const uint8_t *in = from.base + column;
+		unsigned int step = 0;
+
+		while (f < from.width && from.columns[f] < column)
+			f++;
+		if (f < from.width && from.columns[f] == column) {
+			in = from.rows + first * from.width + f;
+			step = from.width;
+		}
+		for (unsigned int i = 0; i < n; i++)
+			row[i * to->width + c] = in[i * step];
+	}
+}
+
+void zf_packed_absorb(void *leaf, unsigned int slot, const void *src, unsigned int first,
+		      unsigned int n)
+{
+	struct layout layout = layout_of(leaf);
+	uint8_t *row = open_gap(leaf, &layout, slot, n);
+
+	if (zf_node_is_packed(src))
+		fill_from_packed(row, &layout, src, first, n);
+	else
+		fill_from_plain(row, &layout, src, first, n);
 }
 
 void zf_packed_set(void *leaf, unsigned int slot, const void *value)
 {
 	struct layout layout = layout_of(leaf);
 	struct zf_key key = zf_packed_key(leaf, slot);
-	uint8_t record[ZF_RECORD_MAX];
 
-	put_key(record, &key);
-	if (layout.record > KEY_SIZE)
-		memcpy(record + KEY_SIZE, value, layout.record - KEY_SIZE);
-	put_row(row_at(leaf, &layout, slot), &layout, record);
+	put_record(row_at(leaf, &layout, slot), &layout, &key, value);
 }
 
 void zf_packed_remove(void *leaf, unsigned int first, unsigned int n)

@@ -56,9 +56,12 @@ void zf_packed_form(void *leaf, uint32_t node_size, const struct zf_packing *pac
 /* Makes it plain; there is room. */
 void zf_packed_undo(void *leaf, uint32_t node_size);
 
-/* The record is of the leaf's packing, and there is room. */
+/* The records are of the leaf's packing, and there is room. */
 void zf_packed_insert(void *leaf, unsigned int slot, const struct zf_key *key, const void *value);
 void zf_packed_set(void *leaf, unsigned int slot, const void *value);
+/* Inserts copies of the items [first, first + n) of src, another leaf, in either form. */
+void zf_packed_absorb(void *leaf, unsigned int slot, const void *src, unsigned int first,
+		      unsigned int n);
 /* A leaf without items is plain. */
 void zf_packed_remove(void *leaf, unsigned int first, unsigned int n);
 

@@ -324,34 +324,50 @@ class Zeroer(Work):
 
 
 class Syncer(Work):
-    """Makes files, and then `zfusectl sync` (P1); syncfs(2) reaches no daemon but that of a block device."""
+    """Makes files, and then `zfusectl sync` (P1); syncfs(2) reaches no daemon but that of a block device. The oldest go
+    when many are durable, so that no device is filled, however late the kill is: 150 MiB, and what is being made."""
+    PER_DIRECTORY = 50
+    DIRECTORIES = 60
+
+    def path(self, number):
+        return self.directory / f"d{number // self.PER_DIRECTORY}" / f"f{number}"
 
     def work(self):
-        made = 0
+        made, gone = 0, 0
         while True:
             for _ in range(self.random.randrange(1, 40)):
-                parent = self.directory / f"d{made // 50}"
-                parent.mkdir(exist_ok=True)
+                self.path(made).parent.mkdir(exist_ok=True)
                 self.note("try", made)
-                self.write(parent / f"f{made}", words_of(made, size_of(made)), os.O_EXCL)
+                self.write(self.path(made), words_of(made, size_of(made)), os.O_EXCL)
                 made += 1
             if subprocess.run([os.environ["ZFUSECTL"], "sync", self.directory], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, check=False).returncode == 0:
-                self.note("done", made)
+                              stderr=subprocess.DEVNULL, check=False).returncode != 0:
+                continue
+            self.note("done", made)
+            while made - gone > self.PER_DIRECTORY * self.DIRECTORIES:
+                gone += self.PER_DIRECTORY
+                self.note("gone", gone)
+                for number in range(gone - self.PER_DIRECTORY, gone):
+                    self.path(number).unlink()
+                self.path(gone - 1).parent.rmdir()
 
     def judge(self):
-        done = self.last("done")
-        for number in range(max(done, 0)):
-            path = self.directory / f"d{number // 50}/f{number}"
-            check(path.exists(), f"file {number} is lost, {done} were durable")
-            check(path.read_bytes() == words_of(number, size_of(number)), f"file {number} is not what it was")
-        return f"{max(done, 0)} files"
+        done, gone = max(self.last("done"), 0), self.last("gone")
+        for number in range(done):
+            if number < gone and not self.path(number).exists():
+                continue
+            check(self.path(number).exists(), f"file {number} is lost, {done} were durable, {gone} removed")
+            check(self.path(number).read_bytes() == words_of(number, size_of(number)),
+                  f"file {number} is not what it was")
+        return f"{done} files"
 
 
 class Appender(Work):
-    """Appends records with O_DSYNC; several at once, some with O_DIRECT (P1)."""
+    """Appends records with O_DSYNC; several at once, some with O_DIRECT (P1). From time to time in a new file, and the
+    last but one goes, so that no device is filled, however late the kill is: 96 MiB."""
     SIZES = (8, 100 * 8, BLOCK, 3 * BLOCK, BLOCK, 16 * BLOCK)
     DIRECT = (False, False, False, False, True, True)
+    FILE_BYTES = 8 << 20
 
     def work(self):
         children = []
@@ -362,34 +378,52 @@ class Appender(Work):
             children.append(pid)
         wait_for(children)
 
+    def path(self, n, file):
+        return self.directory / f"records{n}.{file}"
+
     def append(self, n):
+        for file in range(1 << 30):
+            if file >= 2:
+                self.path(n, file - 2).unlink()
+            self.fill(n, file)
+
+    def fill(self, n, file):
         flags = os.O_WRONLY | os.O_CREAT | os.O_DSYNC | (os.O_DIRECT if self.DIRECT[n] else os.O_APPEND)
-        fd = os.open(self.directory / f"records{n}", flags, 0o600)
+        fd = os.open(self.path(n, file), flags, 0o600)
         self.sync_directory()
-        size = self.SIZES[n]
+        size, count = self.SIZES[n], self.FILE_BYTES // self.SIZES[n]
         buffer = mmap.mmap(-1, max(size, BLOCK))
-        for number in range(1 << 30):
+        for at in range(count):
+            number = file * count + at
             buffer[:size] = words_of(number, size)
             if self.DIRECT[n]:
-                os.pwrite(fd, buffer, number * size)
+                os.pwrite(fd, buffer, at * size)
             else:
                 os.write(fd, buffer[:size])
             self.note("done", n, number)
+        os.close(fd)
 
     def judge(self):
         found = 0
-        for n, size in enumerate(self.SIZES):
+        for n in range(len(self.SIZES)):
             done = self.last("done", n)
             if done < 0:
                 continue
-            data = (self.directory / f"records{n}").read_bytes()
-            check(len(data) >= (done + 1) * size, f"records{n}: {len(data)} bytes, record {done} of {size} was durable")
-            for number in range(done + 1):
-                check(data[number * size:(number + 1) * size] == words_of(number, size), f"records{n}: record {number}")
-            rest = data[(done + 1) * size:]
-            check(len(rest) <= size and rest == words_of(done + 1, size)[:len(rest)], f"records{n}: behind the last")
+            last = done // (self.FILE_BYTES // self.SIZES[n])
+            for file in range(max(last - 1, 0), last + 1):
+                self.judge_file(n, file, done)
             found += done + 1
         return f"{found} records"
+
+    def judge_file(self, n, file, done):
+        size, count = self.SIZES[n], self.FILE_BYTES // self.SIZES[n]
+        data = self.path(n, file).read_bytes()
+        durable = min(done - file * count + 1, count)
+        check(len(data) >= durable * size, f"records{n}.{file}: {len(data)} bytes, record {done} of {size} was durable")
+        for at in range(durable):
+            check(data[at * size:(at + 1) * size] == words_of(file * count + at, size), f"records{n}.{file}: record {at}")
+        rest = data[durable * size:]
+        check(len(rest) <= size and rest == words_of(done + 1, size)[:len(rest)], f"records{n}.{file}: behind the last")
 
 
 class Linker(Work):

@@ -414,25 +414,52 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 /* ---- getting zones back ---- */
 
 /*
- * So many times what it writes must come back with a commit. Of what is gained: that, and as much
- * again. Of zones that are coming, twice as much: the half of them that was live is elsewhere now.
+ * So many times what it writes must come back with a commit: in peace, and while somebody waits.
+ * Of all zones that data could be in no more than one in so many wait for that.
  */
-#define WORTH_GAINED 2u
-#define WORTH_COMING 4u
+#define WORTH_IN_PEACE 4u
+#define WORTH_URGENT   2u
+#define WAITING_SHARE  8u
 
-static bool is_worth_a_commit(struct zf_fs *fs, uint64_t bytes, unsigned int times)
+static uint64_t zone_bytes(const struct zf_fs *fs)
 {
-	return bytes > times * zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
+	return zf_dev_geometry(fs->dev)->zone_capacity;
 }
 
-/* However many victims a zone that comes back takes; or several, if the commit takes as much. */
-static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
+/*
+ * A young transaction has little to write, but that is no reason for its commit: the next one will
+ * have as much again. So what commits have written of late counts, too.
+ */
+static uint64_t worth_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room,
+			    unsigned int times)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
+	uint64_t running = zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
+
+	return zf_min_u64(times * zf_max_u64(running, room->commit_bytes),
+			  room->zones / WAITING_SHARE * zone_bytes(fs));
+}
+
+static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *room,
+			      unsigned int times)
+{
+	return room->coming > 0 && room->coming * zone_bytes(fs) >= worth_bytes(fs, room, times);
+}
+
+static struct zf_reclaim_room get_room(struct zf_fs *fs)
+{
+	struct zf_reclaim_room room;
+
+	zf_alloc_reclaim_room(fs->alloc, &room);
+	return room;
+}
+
+/* However many victims it takes until so much has been gained. */
+static int empty_victims(struct zf_fs *fs, uint64_t wanted, uint64_t *ret_gained)
+{
 	int r = 1;
 
 	*ret_gained = 0;
-	while (r > 0 && (*ret_gained < zone || !is_worth_a_commit(fs, *ret_gained, WORTH_GAINED))) {
+	while (r > 0 && *ret_gained < wanted) {
 		uint64_t gain = 0;
 
 		r = one_locked(fs, ZF_RECLAIM_URGENT, &gain);
@@ -441,41 +468,57 @@ static int empty_victims(struct zf_fs *fs, uint64_t *ret_gained)
 	return r;
 }
 
-static uint32_t empty_zones(struct zf_fs *fs)
-{
-	struct zf_reclaim_room room;
-
-	zf_alloc_reclaim_room(fs->alloc, &room);
-	return room.empty;
-}
-
 /* 1: more zones are empty than before. A commit may take as many as it brings, time and again. */
-static int collect(struct zf_fs *fs)
+static int collect_locked(struct zf_fs *fs)
 {
-	uint32_t before = empty_zones(fs);
+	uint32_t before = get_room(fs).empty;
 	int r = zf_txn_commit_emptied(fs->txn);
 
 	while (r == 0 && zf_txn_reset_emptied(fs->txn) > 0)
 		;
-	return r < 0 ? r : empty_zones(fs) > before;
+	return r < 0 ? r : get_room(fs).empty > before;
+}
+
+/*
+ * Without moving anything: what others' commits have brought, or one that is worth it now. 1: more
+ * zones are empty. Otherwise *ret_wanted bytes are to be gained before the next commit.
+ */
+static int take_what_is_there_locked(struct zf_fs *fs, uint64_t *ret_wanted)
+{
+	uint32_t before = get_room(fs).empty;
+	struct zf_reclaim_room room;
+	uint64_t wanted, coming;
+
+	while (zf_txn_reset_emptied(fs->txn) > 0)
+		;
+	room = get_room(fs);
+	if (room.empty > before)
+		return 1;
+	wanted = zf_max_u64(worth_bytes(fs, &room, WORTH_URGENT), zone_bytes(fs));
+	coming = room.coming * zone_bytes(fs);
+	*ret_wanted = coming < wanted ? wanted - coming : wanted;
+	return is_worth_a_commit(fs, &room, WORTH_URGENT) ? collect_locked(fs) : 0;
 }
 
 /* As few commits as will do. */
 static int make_room_locked(struct zf_fs *fs)
 {
-	uint32_t before = empty_zones(fs);
-	uint64_t gained;
-	int r = empty_victims(fs, &gained), collected;
+	uint32_t before = get_room(fs).empty;
+	uint64_t gained, wanted;
+	int r = take_what_is_there_locked(fs, &wanted), collected;
 
+	if (r > 0 || r == -EROFS)
+		return r;
+	r = empty_victims(fs, wanted, &gained);
 	if (r == -EROFS)
 		return r;
-	collected = collect(fs);
+	collected = collect_locked(fs);
 	/* The zone to move to may have been among those that have come back only now. */
 	if (r == -ENOSPC && gained == 0 && collected >= 0) {
-		r = empty_victims(fs, &gained);
-		collected = collect(fs);
+		r = empty_victims(fs, wanted, &gained);
+		collected = collect_locked(fs);
 	}
-	if (gained > 0 || empty_zones(fs) > before)
+	if (gained > 0 || get_room(fs).empty > before)
 		return 1;
 	if (collected < 0)
 		return collected;
@@ -490,6 +533,18 @@ int zf_reclaim_make_room(struct zf_fs *fs)
 	zf_mutex_lock(&fs->reclaim.lock);
 	if (atomic_load(&fs->reclaim.rounds) == seen)
 		r = make_room_locked(fs);
+	if (r > 0)
+		atomic_fetch_add(&fs->reclaim.rounds, 1);
+	zf_mutex_unlock(&fs->reclaim.lock);
+	return r;
+}
+
+static int collect(struct zf_fs *fs)
+{
+	int r;
+
+	zf_mutex_lock(&fs->reclaim.lock);
+	r = collect_locked(fs);
 	if (r > 0)
 		atomic_fetch_add(&fs->reclaim.rounds, 1);
 	zf_mutex_unlock(&fs->reclaim.lock);
@@ -526,9 +581,14 @@ int zf_reclaim_commit(struct zf_fs *fs)
 	return r;
 }
 
+/* Who waits for room may find the lock taken time and again. */
+static unsigned int worth_now(struct zf_fs *fs)
+{
+	return atomic_load(&fs->room.waiting) > 0 ? WORTH_URGENT : WORTH_IN_PEACE;
+}
+
 int zf_reclaim_in_peace(struct zf_fs *fs)
 {
-	uint64_t zone = zf_dev_geometry(fs->dev)->zone_capacity;
 	struct zf_reclaim_room room;
 	int r;
 
@@ -538,7 +598,7 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	if (r != 0 && r != -ENOSPC)
 		return r;
 	zf_alloc_reclaim_room(fs->alloc, &room);
-	if (room.empty < room.low && is_worth_a_commit(fs, room.coming * zone, WORTH_COMING))
+	if (room.empty < room.low && is_worth_a_commit(fs, &room, worth_now(fs)))
 		return collect(fs);
 	r = 0;
 	if (room.empty + room.coming < room.target)

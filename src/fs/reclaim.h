@@ -81,8 +81,9 @@ int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need);
 int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no);
 
 /*
- * Somebody waits for room: victims, commits and resets, until a zone has come back. 1: one has, or
- * somebody else made progress meanwhile; 0: there is nothing to be had; -errno.
+ * Somebody waits for room: resets, and if these bring none victims, until what is coming is worth
+ * its commit. 1: a zone has come back, or somebody else, the background too, made progress
+ * meanwhile; 0: there is nothing to be had; -errno.
  */
 int zf_reclaim_make_room(struct zf_fs *fs);
 

@@ -88,8 +88,16 @@ bool zf_room_wait(struct zf_fs *fs, unsigned int *tries)
 
 /* ---- reserving ---- */
 
+/* What is there. -EAGAIN: not enough. */
 static int reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 {
+	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, false);
+}
+
+/* And what landing, deleting and a commit of one's own give back. -ENOSPC: not enough. */
+static int reserve_all_there_is(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+{
+	land_and_delete(fs);
 	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, true);
 }
 
@@ -98,22 +106,22 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 	int r = reserve(fs, data_blocks, items);
 	unsigned int fruitless = 0;
 
-	if (r != -ENOSPC)
-		return r;
-	land_and_delete(fs);
-	r = reserve(fs, data_blocks, items);
-	for (unsigned int rounds = 0; r == -ENOSPC; rounds++) {
-		if (!zf_alloc_could_reserve(fs->alloc, data_blocks, items))
-			break;
-		fruitless = reclaim(fs, rounds) ? 0 : fruitless + 1;
-		/* In any case it has committed, and what could be reset was. */
-		r = reserve(fs, data_blocks, items);
-		if (r != -ENOSPC || fruitless == FRUITLESS_MAX)
-			break;
-		if (fruitless > 0) {
-			zf_flush_wait_ms(fs, FRUITLESS_MS);
-			land_and_delete(fs);
+	/* What is going to be deleted need not be moved. */
+	if (r == -EAGAIN)
+		zf_orphan_run(fs);
+	for (unsigned int rounds = 0; r == -EAGAIN || r == -ENOSPC; rounds++) {
+		/* Reclaim brings as many zones with a commit as it is worth; nobody else does. */
+		if (zf_alloc_could_reserve(fs->alloc, data_blocks, items) && reclaim(fs, rounds)) {
+			fruitless = 0;
+			r = reserve(fs, data_blocks, items);
+			continue;
 		}
+		if (fruitless > 0)
+			zf_flush_wait_ms(fs, FRUITLESS_MS);
+		r = reserve_all_there_is(fs, data_blocks, items);
+		if (++fruitless == FRUITLESS_MAX ||
+		    !zf_alloc_could_reserve(fs->alloc, data_blocks, items))
+			break;
 	}
 	return r;
 }
@@ -137,6 +145,6 @@ int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool
 	int r = -EAGAIN;
 
 	if (atomic_load_explicit(&fs->room.waiting, memory_order_relaxed) == 0)
-		r = zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, false);
+		r = reserve(fs, data_blocks, items);
 	return r == -EAGAIN && may_wait ? reserve_waiting(fs, data_blocks, items) : r;
 }

@@ -22,7 +22,10 @@
 
 #define NODE_SIZE 4096u
 #define NODES_MAX 400u
-#define ITEMS	  4000u
+#define ITEMS	  6000u
+#define ALIKE	  3000u /* from this item on they are of one kind: leaves are packed */
+#define LEN	  24u	/* bytes of their values */
+#define VALUE_MAX 200u
 #define NO_PARENT UINT32_MAX
 
 struct place {
@@ -48,7 +51,14 @@ static unsigned int rounds = 1500;
 
 static struct zf_key key_of(uint64_t n)
 {
+	if (n >= ALIKE)
+		return ZF_KEY(1000, 1, n * 10);
 	return ZF_KEY(n / 100, 1, n % 100 * 10);
+}
+
+static size_t len_of(uint64_t n)
+{
+	return n >= ALIKE ? LEN : n % VALUE_MAX;
 }
 
 static uint8_t *bytes_at(uint64_t address)
@@ -86,16 +96,18 @@ static int make_image(void **state)
 					    .zone_count = 100,
 					    .zone_blocks = 64,
 					    .cache_bytes = 64 * NODE_SIZE};
-	uint8_t value[200];
+	uint8_t value[VALUE_MAX];
 
 	rig_init(&image.rig, &options);
 	device_size = (uint64_t)options.zone_count * options.zone_blocks * ZF_BLOCK_SIZE;
 	memset(value, 5, sizeof(value));
 	for (uint64_t n = 0; n < ITEMS; n++) {
-		struct zf_key key = key_of(n * 7 % ITEMS);
+		uint64_t i = n * 7 % ITEMS;
+		struct zf_key key = key_of(i);
 
+		value[3] = (uint8_t)n;
 		assert_int_equal(zf_tree_insert(image.rig.forest, rig_writer(&image.rig),
-						ZF_TREE_FS, &key, value, n % sizeof(value)),
+						ZF_TREE_FS, &key, value, len_of(i)),
 				 0);
 	}
 	rig_commit(&image.rig);
@@ -135,6 +147,44 @@ static unsigned int random_place(struct zf_rng *rng, uint8_t lowest)
 		i = (unsigned int)zf_rng_below(rng, image.count);
 	} while (image.places[i].level < lowest);
 	return i;
+}
+
+static unsigned int random_packed(struct zf_rng *rng)
+{
+	unsigned int i;
+
+	do {
+		i = random_place(rng, 0);
+	} while (!zf_node_is_packed(image.places[i].original));
+	return i;
+}
+
+/* Other columns, as many rows as there is room for or fewer, and keys in order: some of it passes.
+ */
+static void forge_packing(struct zf_rng *rng, struct place *place)
+{
+	uint64_t offset = zf_node_key(place->original, 0).offset; /* of two bytes */
+	uint8_t *bytes = memcpy(place->bytes, place->original, NODE_SIZE);
+	struct zf_disk_node_header *header = (void *)bytes;
+	struct zf_disk_packing *packing = (void *)(header + 1);
+	uint8_t *base = (uint8_t *)(packing + 1), *columns, *rows;
+	unsigned int record = sizeof(struct zf_disk_key) + packing->value_size, count;
+
+	if (zf_rng_chance(rng, 20))
+		packing->value_size = (uint8_t)zf_rng_below(rng, ZF_PACKED_VALUE_MAX + 2);
+	packing->width = (uint8_t)(2 + zf_rng_below(rng, 12));
+	columns = base + record;
+	rows = columns + packing->width;
+	memset(base + 9, 0, NODE_SIZE - sizeof(*header) - sizeof(*packing) - 9);
+	for (unsigned int c = 0; c < packing->width; c++)
+		columns[c] = (uint8_t)(9 + c);
+	count = (unsigned int)(bytes + NODE_SIZE - rows) / packing->width;
+	count -= (unsigned int)zf_rng_below(rng, zf_rng_chance(rng, 50) ? 2 : count);
+	for (unsigned int i = 0; i < count; i++) {
+		rows[i * packing->width] = (uint8_t)(offset + i);
+		rows[i * packing->width + 1] = (uint8_t)((offset + i) >> 8);
+	}
+	header->count = zf_le32_from(count);
 }
 
 static void flip_bytes(struct zf_rng *rng, unsigned int i)
@@ -182,10 +232,13 @@ static void forge(struct zf_rng *rng)
 			zf_le64_get(zf_node_header(image.places[j].original)->csum);
 	}
 	while (n-- > 0) {
-		unsigned int kind = (unsigned int)zf_rng_below(rng, 3);
-		unsigned int i = random_place(rng, kind == 0 ? 0 : 1);
+		unsigned int kind = (unsigned int)zf_rng_below(rng, 4);
+		unsigned int i =
+			kind == 3 ? random_packed(rng) : random_place(rng, kind == 0 ? 0 : 1);
 
-		if (kind == 0)
+		if (kind == 3)
+			forge_packing(rng, &image.places[i]);
+		else if (kind == 0)
 			flip_bytes(rng, i);
 		else if (kind == 1)
 			cross_link(rng, i);
@@ -268,7 +321,7 @@ static void modify(struct zf_forest *forest, struct zf_rng *rng, struct zf_write
 	struct zf_key key = key_of(zf_rng_below(rng, ITEMS)), to = key_of(zf_rng_below(rng, ITEMS));
 	unsigned int dice = (unsigned int)zf_rng_below(rng, 100);
 	uint8_t value[900] = {0};
-	size_t len = zf_rng_below(rng, sizeof(value));
+	size_t len = zf_rng_chance(rng, 50) ? LEN : zf_rng_below(rng, sizeof(value));
 	struct place *place = &image.places[zf_rng_below(rng, image.count)];
 	int r;
 

@@ -62,7 +62,8 @@ struct zf_disk_packing {
 	uint8_t width;	    /* columns: bytes of a row */
 };
 
-#define ZF_PACKED_VALUE_MAX 64u
+/* Of an extent: no other items are worth it, and those with names come in all sizes. */
+#define ZF_PACKED_VALUE_MAX 24u
 
 #define ZF_DISK_NODE_HEADER_FIELDS(F, T)                                                           \
 	F(T, csum, 0, 8, HEX64)                                                                    \

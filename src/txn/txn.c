@@ -181,8 +181,9 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
 /*
  * The most nodes that one transaction can need for so many edits. Either each edit takes its worst
  * case; or, and on small filesystems that is far less: every node there is is copied once, each
- * edit makes three leaves of one (btree/redistribute.h), inner nodes split when they have doubled,
- * and the trees grow a level each.
+ * edit splits one leaf, inner nodes split when they have doubled, and the trees grow a level each.
+ * (A packed leaf becomes three for an item that differs from all others in more bytes than extents
+ * can, or has another size and lies between them: an edit in thousands, if any.)
  */
 struct bound {
 	uint64_t worst; /* of one edit */
@@ -192,8 +193,7 @@ struct bound {
 
 static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
 {
-	uint64_t leaves = 2 * edits;
-	uint64_t all = bound->live + leaves + leaves / SPLIT_CHILDREN + bound->worst;
+	uint64_t all = bound->live + edits + edits / SPLIT_CHILDREN + bound->worst;
 
 	return zf_min_u64(edits * bound->worst, all);
 }

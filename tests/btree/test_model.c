@@ -23,7 +23,7 @@
 #define ITEMS_MAX     6000
 #define NODE_SIZE     4096u
 #define NODE_SIZE_MAX 16384u
-#define ALIKE	      40u   /* bytes of the values that are alike */
+#define ALIKE	      24u   /* bytes of the values that are alike */
 #define PHASE	      1000u /* puts until values become of another length, and more alike or less */
 
 struct item {
@@ -145,7 +145,7 @@ static struct zf_key key_in_use(struct test *t)
 
 static void make_changing(struct test *t, struct item *item)
 {
-	static const uint32_t len[] = {0, 64, 24, 5, 63, 33};
+	static const uint32_t len[] = {0, 24, 8, 5, 23, 16};
 	static const uint8_t alike[] = {90, 0, 100, 60, 95};
 	unsigned int phase = t->versions / PHASE;
 

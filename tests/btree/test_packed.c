@@ -289,7 +289,7 @@ static void every_field_of_a_packing_is_checked(void **state)
 	char text[128];
 
 	packing()->value_size = ZF_PACKED_VALUE_MAX + 1;
-	assert_corrupt("packing value_size has 65, expected at most 64");
+	assert_corrupt("packing value_size has 25, expected at most 24");
 	packing()->width = 8 + LEN + 1;
 	assert_corrupt("packing width has 33, expected at most 32");
 	columns[0] = 8;

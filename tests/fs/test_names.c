@@ -382,7 +382,7 @@ static void who_must_not_wait_is_told_and_has_changed_nothing(void **state)
 
 	/* Until there is more dirty metadata than a join goes on with. */
 	rig->ctx.may_wait = false;
-	for (made = 0; made < 1000000; made++) {
+	for (made = 0; made < 100000; made++) {
 		snprintf(name, sizeof(name), "%d", made);
 		r = make(rig, ROOT, name, S_IFREG | 0644);
 		if (r != 0)

@@ -456,9 +456,9 @@ static void absorb_plain(void *node, const void *src, uint32_t node_size, unsign
 	set_count(node, count + n);
 }
 
-/* Is there a packing that both have room in? Both have items. */
-static bool pack_together(const void *node, const void *src, uint32_t node_size, unsigned int first,
-			  unsigned int n, struct zf_packing *ret_packing)
+/* Is there a packing that `left` of the node's items and those of src have room in? */
+static bool pack_together(const void *node, unsigned int left, const void *src, uint32_t node_size,
+			  unsigned int first, unsigned int n, struct zf_packing *ret_packing)
 {
 	unsigned int count = zf_node_count(node);
 	struct zf_packing own;
@@ -468,20 +468,32 @@ static bool pack_together(const void *node, const void *src, uint32_t node_size,
 	if (count > 0 &&
 	    (!zf_packing_scan(node, 0, count, &own) || !zf_packing_join(ret_packing, &own)))
 		return false;
-	return zf_packing_bytes(ret_packing, count + n) <= zf_node_capacity(node_size);
+	return zf_packing_bytes(ret_packing, left + n) <= zf_node_capacity(node_size);
 }
 
-uint32_t zf_node_used_together(const void *node, const void *other, uint32_t node_size)
+/* Bytes of the items if they are, or were, plain. */
+static uint32_t used_plain_by(const void *leaf, uint32_t node_size, unsigned int first,
+			      unsigned int n)
 {
-	unsigned int count = zf_node_count(node), n = zf_node_count(other);
-	bool packed = zf_node_is_packed(node) || zf_node_is_packed(other);
+	if (zf_node_is_packed(leaf))
+		return n * (used_plain(leaf, node_size) / zf_node_count(leaf));
+	return zf_node_used_by(leaf, node_size, first, n);
+}
+
+uint32_t zf_node_used_together(const void *node, uint32_t node_size, unsigned int first,
+			       unsigned int n, const void *other)
+{
+	unsigned int left = zf_node_count(node) - n, others = zf_node_count(other);
 	struct zf_packing packing;
 
-	if (!packed)
-		return zf_node_used(node, node_size) + zf_node_used(other, node_size);
-	if (count > 0 && n > 0 && pack_together(node, other, node_size, 0, n, &packing))
-		return zf_packing_bytes(&packing, count + n);
-	return used_plain(node, node_size) + used_plain(other, node_size);
+	if (!zf_node_is_packed(node) && !zf_node_is_packed(other))
+		return zf_node_used(node, node_size) - zf_node_used_by(node, node_size, first, n) +
+		       zf_node_used(other, node_size);
+	if (left > 0 && others > 0 &&
+	    pack_together(node, left, other, node_size, 0, others, &packing))
+		return zf_packing_bytes(&packing, left + others);
+	return used_plain(node, node_size) - used_plain_by(node, node_size, first, n) +
+	       used_plain(other, node_size);
 }
 
 /* One by one, into a leaf that is plain, of one that is packed perhaps. */
@@ -510,7 +522,7 @@ void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned in
 	}
 	if (n == 0)
 		return;
-	if (pack_together(node, src, node_size, first, n, &packing)) {
+	if (pack_together(node, zf_node_count(node), src, node_size, first, n, &packing)) {
 		zf_packed_form(node, node_size, &packing);
 		zf_packed_absorb(node, at, src, first, n);
 		return;

@@ -116,8 +116,12 @@ uint32_t zf_node_capacity(uint32_t node_size);
 uint32_t zf_node_used(const void *node, uint32_t node_size);
 /* Of the entries [first, first + n): all of them are less than the whole in a packed leaf. */
 uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n);
-/* Bytes that the entries of both will use in one node, as zf_node_absorb() puts them there. */
-uint32_t zf_node_used_together(const void *node, const void *other, uint32_t node_size);
+/*
+ * Bytes that the entries of both will use in one node, as zf_node_absorb() puts them there, when
+ * [first, first + n) of the node have gone.
+ */
+uint32_t zf_node_used_together(const void *node, uint32_t node_size, unsigned int first,
+			       unsigned int n, const void *other);
 unsigned int zf_node_children_max(uint32_t node_size);
 
 /* May a leaf get this item in this slot: a new one, or (found) in the place of what is there? */

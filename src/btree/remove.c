@@ -31,25 +31,24 @@ static bool is_underfull(const struct zf_edit *edit, uint32_t used)
 	return used < zf_node_capacity(edit->forest->shape.node_size) / 4;
 }
 
-/* `used`: bytes of the node that are left of what it has. */
-static bool may_merge(const struct zf_edit *edit, const struct zf_cnode *node, uint32_t used,
-		      const struct zf_cnode *sibling)
+/* `used`: bytes of the node when [first, first + n) have gone. */
+static bool may_merge(const struct zf_edit *edit, const struct zf_cnode *node, unsigned int first,
+		      unsigned int n, uint32_t used, const struct zf_cnode *sibling)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
 	uint32_t most = zf_node_capacity(node_size) / 4 * 3;
 
 	if (used + zf_node_used(sibling->data, node_size) > most)
 		return false;
-	return zf_node_used_together(node->data, sibling->data, node_size) -
-		       (zf_node_used(node->data, node_size) - used) <=
-	       most;
+	return zf_node_used_together(node->data, node_size, first, n, sibling->data) <= most;
 }
 
 /*
  * Looks for a neighbour to merge with: a cached one if any neighbour is, for merging is only
  * tidiness and should not cost reads; but if neither is, then one read.
  */
-static int plan_merge(struct zf_edit *edit, struct removal *removal, uint8_t level, uint32_t used)
+static int plan_merge(struct zf_edit *edit, struct removal *removal, uint8_t level,
+		      unsigned int first, unsigned int n, uint32_t used)
 {
 	const struct zf_path *path = &edit->path;
 	unsigned int count = zf_node_count(path->node[level + 1]->data), absent = 0, tried = 0;
@@ -73,7 +72,7 @@ static int plan_merge(struct zf_edit *edit, struct removal *removal, uint8_t lev
 		}
 		if (r < 0)
 			return r;
-		if (may_merge(edit, path->node[level], used, sibling)) {
+		if (may_merge(edit, path->node[level], first, n, used, sibling)) {
 			removal->sibling[level] = sibling;
 			removal->fate[level] = at < slot ? FATE_MERGE_LEFT : FATE_MERGE_RIGHT;
 			return 0;
@@ -105,7 +104,7 @@ static int plan(struct zf_edit *edit, struct removal *removal)
 			removal->fate[l] = FATE_UNLINK;
 			removal->low = (uint8_t)(l + 1);
 		} else if (is_underfull(edit, used)) {
-			r = plan_merge(edit, removal, l, used);
+			r = plan_merge(edit, removal, l, first, n, used);
 			if (r < 0)
 				return r;
 		}

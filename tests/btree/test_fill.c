@@ -288,6 +288,26 @@ static void packed_items_that_become_unlike(void **state)
 	}
 }
 
+/* What is left of a leaf that most was cut out of goes with a neighbour that two thirds fill. */
+static void a_range_cut_out_of_packed_items(void **state)
+{
+	struct zf_key from = row_key(10), to = row_key(470);
+	uint64_t before;
+
+	make_rows();
+	for (unsigned int n = 0; n < ROWS; n += 3) {
+		struct zf_key key = row_key(n);
+
+		assert_int_equal(zf_tree_delete(rig.forest, rig_writer(&rig), ZF_TREE_FS, &key), 0);
+	}
+	rig_commit(&rig);
+	before = count_leaves();
+	assert_int_equal(
+		zf_tree_delete_range(rig.forest, rig_writer(&rig), ZF_TREE_FS, &from, &to, 100), 0);
+	rig_commit(&rig);
+	assert_int_equal(count_leaves(), before - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +322,7 @@ int main(void)
 		TEST(short_bursts),
 		TEST(extents_in_random_places),
 		TEST(others_among_packed_items),
+		TEST(a_range_cut_out_of_packed_items),
 		TEST(packed_items_that_become_unlike),
 	};
 

@@ -233,7 +233,8 @@ static void packed_leaves_are_cut_and_joined(void **state)
 	expect_items(other, 0, half, end);
 	assert_int_equal(check(node), 0);
 	assert_int_equal(check(other), 0);
-	assert_true(zf_node_used_together(node, other, NODE_SIZE) <= zf_node_capacity(NODE_SIZE));
+	assert_true(zf_node_used_together(node, NODE_SIZE, 0, 0, other) <=
+		    zf_node_capacity(NODE_SIZE));
 	zf_node_absorb(other, node, NODE_SIZE, 0, half, true);
 	expect_items(other, 0, 0, end);
 	assert_int_equal(check(other), 0);
@@ -248,9 +249,10 @@ static void leaves_of_different_kinds_are_joined_as_plain_ones(void **state)
 
 	zf_node_init(other, &shape, ZF_TREE_FS, 0, address, 7);
 	assert_true(put_value(other, &inode, value, sizeof(value)));
-	assert_true(zf_node_used_together(other, node, NODE_SIZE) > zf_node_capacity(NODE_SIZE));
+	assert_true(zf_node_used_together(other, NODE_SIZE, 0, 0, node) >
+		    zf_node_capacity(NODE_SIZE));
 	zf_node_remove(node, NODE_SIZE, 40, end - 40);
-	assert_int_equal(zf_node_used_together(other, node, NODE_SIZE),
+	assert_int_equal(zf_node_used_together(other, NODE_SIZE, 0, 0, node),
 			 40 * (21 + LEN) + 21 + sizeof(value));
 	zf_node_absorb(other, node, NODE_SIZE, 0, 40, true);
 	assert_false(zf_node_is_packed(other));
@@ -324,7 +326,8 @@ static void every_field_of_a_packing_is_checked(void **state)
 	assert_int_equal(check(node), -EUCLEAN);
 }
 
-/* Rows of two bytes would fit by the thousand, but a leaf of them could be neither cut nor moved. */
+/* Rows of two bytes would fit by the thousand, but a leaf of them could be neither cut nor moved.
+ */
 static void a_leaf_of_more_narrow_rows_than_it_may_have_is_corrupt(void **state)
 {
 	const unsigned int max = (NODE_SIZE - 72 - 2 - 17 - LEN - 2) / 8;

@@ -287,6 +287,8 @@ struct zf_reclaim_room {
 	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
 	uint32_t retired;      /* zones that failed, with data in them that can be moved out */
 	uint64_t commit_bytes; /* of metadata that a commit has written lately */
+	uint32_t waiting;      /* zones that may wait for one commit: more would cost more */
+	uint64_t victim_bytes; /* that a victim has given back lately */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
 

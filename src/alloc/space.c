@@ -411,9 +411,11 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 		.low = KEPT_FOR_RECLAIM + zones_of_commit(alloc),
 		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
 		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
+		.waiting = zones_worth_a_commit(alloc),
+		.victim_bytes = (uint64_t)alloc->victim_gain << ZF_BLOCK_SHIFT,
 	};
 	ret_room->target = ret_room->low +
-			   (uint32_t)zf_max_u64(alloc->reclaim_target, zones_worth_a_commit(alloc));
+			   (uint32_t)zf_max_u64(alloc->reclaim_target, ret_room->waiting);
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
 	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */

@@ -413,13 +413,9 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
-/*
- * So many times what it writes must come back with a commit: in peace, and while somebody waits.
- * Of all zones that data could be in no more than one in so many wait for that.
- */
+/* So many times what it writes must come back with a commit: in peace, and while somebody waits. */
 #define WORTH_IN_PEACE 4u
 #define WORTH_URGENT   2u
-#define WAITING_SHARE  8u
 
 static uint64_t zone_bytes(const struct zf_fs *fs)
 {
@@ -435,14 +431,26 @@ static uint64_t worth_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room
 {
 	uint64_t running = zf_forest_running_bytes(fs->forest) * fs->super.metadata_copies;
 
-	return zf_min_u64(times * zf_max_u64(running, room->commit_bytes),
-			  room->zones / WAITING_SHARE * zone_bytes(fs));
+	return times * zf_max_u64(running, room->commit_bytes);
 }
 
 static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *room,
 			      unsigned int times)
 {
-	return room->coming > 0 && room->coming * zone_bytes(fs) >= worth_bytes(fs, room, times);
+	uint64_t worth = zf_min_u64(worth_bytes(fs, room, times), room->waiting * zone_bytes(fs));
+
+	return room->coming > 0 && room->coming * zone_bytes(fs) >= worth;
+}
+
+/* Where victims have little garbage, many would have to wait for little. A zone, at the least. */
+static uint64_t wanted_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room)
+{
+	uint64_t worth =
+		zf_min_u64(worth_bytes(fs, room, WORTH_URGENT), room->waiting * room->victim_bytes);
+	uint64_t coming = room->coming * zone_bytes(fs);
+
+	worth = zf_max_u64(worth, zone_bytes(fs));
+	return coming < worth ? worth - coming : worth;
 }
 
 static struct zf_reclaim_room get_room(struct zf_fs *fs)
@@ -487,16 +495,13 @@ static int take_what_is_there_locked(struct zf_fs *fs, uint64_t *ret_wanted)
 {
 	uint32_t before = get_room(fs).empty;
 	struct zf_reclaim_room room;
-	uint64_t wanted, coming;
 
 	while (zf_txn_reset_emptied(fs->txn) > 0)
 		;
 	room = get_room(fs);
 	if (room.empty > before)
 		return 1;
-	wanted = zf_max_u64(worth_bytes(fs, &room, WORTH_URGENT), zone_bytes(fs));
-	coming = room.coming * zone_bytes(fs);
-	*ret_wanted = coming < wanted ? wanted - coming : wanted;
+	*ret_wanted = wanted_bytes(fs, &room);
 	return is_worth_a_commit(fs, &room, WORTH_URGENT) ? collect_locked(fs) : 0;
 }
 

@@ -106,9 +106,11 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 	int r = reserve(fs, data_blocks, items);
 	unsigned int fruitless = 0;
 
-	/* What is going to be deleted need not be moved. */
-	if (r == -EAGAIN)
-		zf_orphan_run(fs);
+	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
+	if (r == -EAGAIN) {
+		land_and_delete(fs);
+		r = reserve(fs, data_blocks, items);
+	}
 	for (unsigned int rounds = 0; r == -EAGAIN || r == -ENOSPC; rounds++) {
 		/* Reclaim brings as many zones with a commit as it is worth; nobody else does. */
 		if (zf_alloc_could_reserve(fs->alloc, data_blocks, items) && reclaim(fs, rounds)) {

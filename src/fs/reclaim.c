@@ -434,10 +434,12 @@ static uint64_t worth_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room
 	return times * zf_max_u64(running, room->commit_bytes);
 }
 
+/* That, or as many zones as cost least if they wait, and another: that number is rounded down. */
 static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *room,
 			      unsigned int times)
 {
-	uint64_t worth = zf_min_u64(worth_bytes(fs, room, times), room->waiting * zone_bytes(fs));
+	uint64_t worth =
+		zf_min_u64(worth_bytes(fs, room, times), (room->waiting + 1) * zone_bytes(fs));
 
 	return room->coming > 0 && room->coming * zone_bytes(fs) >= worth;
 }

@@ -2,9 +2,9 @@
 /*
  * Room for what users bring: reserving, waiting for it, and slowing down before it runs out (P5).
  *
- * Reserving tries, in this order: what is there; what reclaim gives back (zf_reclaim_make_room),
- * which knows for how many zones a commit is worth it; when that has none, what landing, deleting
- * and a commit for however little give back. -ENOSPC only when all of the device's live and
+ * Reserving tries, in this order: what is there; what landing and deleting give back; what reclaim
+ * does (zf_reclaim_make_room), which knows for how many zones a commit is worth it; when that has
+ * none, a commit for however little. -ENOSPC only when all of the device's live and
  * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved.
  *
  * Who waits is served in turn: while somebody does, others queue behind him, even if what they

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Filled to the last block, emptied, and filled again, a hundred times: the same fits each time. */
+/*
+ * Filled to the last block, emptied, and filled again, a hundred times: the same fits each time.
+ * `test_refill ROUNDS` for fewer.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
 
 #define BLOCK	 UINT64_C(4096)
 #define MIB	 (UINT64_C(1) << 20)
-#define ROUNDS	 100u
 #define FILES	 1000u
 #define LONGEST	 (4 * MIB)
 #define PER_CENT 1u
@@ -19,6 +22,7 @@ struct file {
 	uint64_t ino;
 };
 
+static unsigned int rounds = 100;
 static struct file files[FILES];
 static uint8_t buf[LONGEST];
 
@@ -66,7 +70,7 @@ static void the_same_fits_each_time(const struct data_rig_options *options)
 
 	data_rig_init(&rig, options);
 	zf_rng_seed(&rng, options->seed);
-	for (unsigned int round = 0; round < ROUNDS; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		unsigned int count;
 		uint64_t bytes = fill(&rig, &count);
 
@@ -104,12 +108,14 @@ static void so_does_one_with_two_copies_of_its_metadata(void **state)
 	the_same_fits_each_time(&options);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_disk_takes_the_same_a_hundred_times),
 		cmocka_unit_test(so_does_one_with_two_copies_of_its_metadata),
 	};
 
+	if (argc > 1)
+		rounds = (unsigned int)strtoul(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

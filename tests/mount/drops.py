@@ -409,9 +409,12 @@ class Appender(Work):
             done = self.last("done", n)
             if done < 0:
                 continue
-            last = done // (self.FILE_BYTES // self.SIZES[n])
+            last, at = divmod(done, self.FILE_BYTES // self.SIZES[n])
             for file in range(max(last - 1, 0), last + 1):
-                self.judge_file(n, file, done)
+                # Behind the last record of a file the one before it goes, and nothing says so.
+                may_be_gone = file < last and at == self.FILE_BYTES // self.SIZES[n] - 1
+                if not may_be_gone or self.path(n, file).exists():
+                    self.judge_file(n, file, done)
             found += done + 1
         return f"{found} records"
 

@@ -41,18 +41,6 @@ static inline size_t entry_size(const void *node)
 					: sizeof(struct zf_disk_child);
 }
 
-static inline struct zf_key key_get(const struct zf_disk_key *disk)
-{
-	return ZF_KEY(zf_le64_get(disk->objectid), disk->type, zf_le64_get(disk->offset));
-}
-
-static inline void key_put(struct zf_disk_key *disk, const struct zf_key *key)
-{
-	disk->objectid = zf_le64_from(key->objectid);
-	disk->type = key->type;
-	disk->offset = zf_le64_from(key->offset);
-}
-
 static struct zf_disk_node_ptr ptr_put(const struct zf_node_ptr *ptr)
 {
 	return (struct zf_disk_node_ptr){
@@ -98,7 +86,7 @@ struct zf_key zf_node_key(const void *node, unsigned int slot)
 
 	if (zf_node_is_packed(node))
 		return zf_packed_key(node, slot);
-	return key_get((const void *)(entries + slot * entry_size(node)));
+	return zf_disk_key_get((const void *)(entries + slot * entry_size(node)));
 }
 
 bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *ret_slot)
@@ -111,7 +99,7 @@ bool zf_node_search(const void *node, const struct zf_key *key, unsigned int *re
 		return zf_packed_search(node, key, ret_slot);
 	while (low < high) {
 		unsigned int middle = (low + high) / 2;
-		struct zf_key at = key_get((const void *)(entries + middle * size));
+		struct zf_key at = zf_disk_key_get((const void *)(entries + middle * size));
 		int c = zf_key_cmp(&at, key);
 
 		if (c == 0) {
@@ -239,7 +227,7 @@ static void insert_plain(void *node, uint32_t node_size, unsigned int slot,
 		.offset = zf_le16_from((uint16_t)(end - len)),
 		.size = zf_le16_from((uint16_t)len),
 	};
-	key_put(&item->key, key);
+	zf_disk_key_put(&item->key, key);
 	if (len > 0)
 		memcpy(bytes + end - len, value, len);
 	set_count(node, count + 1);
@@ -388,13 +376,13 @@ void zf_node_insert_child(void *node, unsigned int slot, const struct zf_key *ke
 	assert(slot <= count);
 	memmove(child + 1, child, (count - slot) * sizeof(*child));
 	*child = (struct zf_disk_child){.ptr = ptr_put(ptr)};
-	key_put(&child->key, key);
+	zf_disk_key_put(&child->key, key);
 	set_count(node, count + 1);
 }
 
 void zf_node_set_key(void *node, unsigned int slot, const struct zf_key *key)
 {
-	key_put(&children_of(node)[slot].key, key);
+	zf_disk_key_put(&children_of(node)[slot].key, key);
 }
 
 void zf_node_set_child(void *node, unsigned int slot, const struct zf_node_ptr *ptr)

@@ -16,6 +16,18 @@
 #include "btree/node_format.h"
 #include "superblock/super.h"
 
+static inline struct zf_key zf_disk_key_get(const struct zf_disk_key *disk)
+{
+	return ZF_KEY(zf_le64_get(disk->objectid), disk->type, zf_le64_get(disk->offset));
+}
+
+static inline void zf_disk_key_put(struct zf_disk_key *disk, const struct zf_key *key)
+{
+	disk->objectid = zf_le64_from(key->objectid);
+	disk->type = key->type;
+	disk->offset = zf_le64_from(key->offset);
+}
+
 struct zf_node_shape {
 	uint32_t node_size;
 	uint8_t copies;

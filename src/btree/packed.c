@@ -42,15 +42,6 @@ static struct layout layout_of(const void *leaf)
 	return layout;
 }
 
-static void put_key(uint8_t *record, const struct zf_key *key)
-{
-	struct zf_disk_key *disk = (void *)record;
-
-	disk->objectid = zf_le64_from(key->objectid);
-	disk->type = key->type;
-	disk->offset = zf_le64_from(key->offset);
-}
-
 /* ---- packings ---- */
 
 static void add_record(struct zf_packing *packing, const uint8_t *record)
@@ -72,7 +63,7 @@ bool zf_packing_add(struct zf_packing *packing, const struct zf_key *key, const 
 
 	if (len != packing->value_size)
 		return false;
-	put_key(record, key);
+	zf_disk_key_put((void *)record, key);
 	if (memcmp(record, packing->base, FIRST_COLUMN) != 0)
 		return false;
 	if (len > 0)
@@ -137,7 +128,7 @@ static void scan_plain(const void *leaf, unsigned int first, unsigned int n,
 		if (!*ret_one_kind)
 			return;
 		*packing = (struct zf_packing){.value_size = (uint8_t)len};
-		put_key(packing->base, &key);
+		zf_disk_key_put((void *)packing->base, &key);
 		if (len > 0)
 			memcpy(packing->base + KEY_SIZE, value, len);
 	}
@@ -355,7 +346,7 @@ static void put_record(uint8_t *row, const struct layout *layout, const struct z
 {
 	uint8_t record[ZF_RECORD_MAX];
 
-	put_key(record, key);
+	zf_disk_key_put((void *)record, key);
 	if (layout->record > KEY_SIZE)
 		memcpy(record + KEY_SIZE, value, layout->record - KEY_SIZE);
 	put_row(row, layout, record);

@@ -3,12 +3,6 @@
 
 #include <errno.h>
 
-/*
- * Sharing has to leave so much of both leaves free, one part in SHARE_ROOM: or a nearly full
- * neighbour would be asked again and again, to move an item or two each time.
- */
-#define SHARE_ROOM 32u
-
 /* A leaf is a stream's when one in so many of its items came in a row, each behind the one before.
  */
 #define STREAM_PART 2u
@@ -178,7 +172,7 @@ static int find_neighbour(struct zf_edit *edit, struct zf_cnode **ret_node, bool
 static bool may_share(const struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 		      uint32_t total)
 {
-	uint32_t most = zf_node_capacity(node_size) / SHARE_ROOM * (SHARE_ROOM - 1);
+	uint32_t most = zf_node_capacity(node_size) / ZF_SHARE_ROOM * (ZF_SHARE_ROOM - 1);
 	uint32_t left = bytes_of(plan, node_size, put, plan->cut[0]);
 
 	return left <= most && total - left <= most;

@@ -26,6 +26,12 @@
 
 #include "btree/forest.h"
 
+/*
+ * Sharing has to leave so much of both leaves free, one part in ZF_SHARE_ROOM: or a nearly full
+ * neighbour would be asked again and again, to move an item or two each time.
+ */
+#define ZF_SHARE_ROOM 32u
+
 /* An item on its way into a leaf. */
 struct zf_put {
 	const struct zf_key *key;

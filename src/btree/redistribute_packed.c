@@ -3,9 +3,6 @@
 #include "btree/packed.h"
 #include "btree/redistribute.h"
 
-/* As in redistribute.c: a neighbour that is nearly full would be asked again and again. */
-#define SHARE_ROOM 32u
-
 static unsigned int first_of_second(const struct zf_leaf_plan *plan, const struct zf_put *put)
 {
 	return zf_node_count(plan->leaf[0]->data) + (plan->own == 0 && !put->found);
@@ -21,7 +18,7 @@ static bool cut_evenly(struct zf_leaf_plan *plan, const struct zf_put *put, unsi
 	unsigned int end = first_of_second(plan, put);
 
 	plan->cut[0] = all / 2;
-	plan->adds_leaf = all - all / 2 > max / SHARE_ROOM * (SHARE_ROOM - 1);
+	plan->adds_leaf = all - all / 2 > max / ZF_SHARE_ROOM * (ZF_SHARE_ROOM - 1);
 	if (!plan->adds_leaf)
 		return true;
 	plan->cut[0] = all / 3;

@@ -513,16 +513,16 @@ static void run(uint64_t run_seed, const struct rig_options *options, enum items
 	free(t);
 }
 
+static const struct rig_options tiny_cache = {.node_size = NODE_SIZE,
+					      .copies = 1,
+					      .zone_count = 400,
+					      .zone_blocks = 64,
+					      .cache_bytes = 4 * NODE_SIZE};
+
 static void random_operations_match_the_model_with_a_tiny_cache(void **state)
 {
-	const struct rig_options options = {.node_size = NODE_SIZE,
-					    .copies = 1,
-					    .zone_count = 400,
-					    .zone_blocks = 64,
-					    .cache_bytes = 4 * NODE_SIZE};
-
 	for (uint64_t i = 0; i < 8; i++)
-		run(seed + i, &options, ITEMS_ANY);
+		run(seed + i, &tiny_cache, ITEMS_ANY);
 }
 
 static void random_operations_match_the_model_with_two_copies(void **state)
@@ -539,14 +539,8 @@ static void random_operations_match_the_model_with_two_copies(void **state)
 
 static void random_operations_on_items_of_a_kind_match_the_model(void **state)
 {
-	const struct rig_options options = {.node_size = NODE_SIZE,
-					    .copies = 1,
-					    .zone_count = 400,
-					    .zone_blocks = 64,
-					    .cache_bytes = 4 * NODE_SIZE};
-
 	for (uint64_t i = 0; i < 8; i++)
-		run(seed + i, &options, ITEMS_ALIKE);
+		run(seed + i, &tiny_cache, ITEMS_ALIKE);
 }
 
 static void random_operations_on_items_whose_kind_changes_match_the_model(void **state)

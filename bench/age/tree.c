@@ -225,7 +225,7 @@ static int move(struct tree *tree, struct file *file, unsigned int directory, ui
 	name_of(file->name, from);
 	name_of(number, to);
 	r = zf_fs_rename(user->fs, &user->ctx, tree->directories[file->directory], from,
-			 tree->directories[directory], to, 0);
+			 tree->directories[directory], to, 0, NULL);
 	file->directory = (uint8_t)directory;
 	file->name = number;
 	return r;

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/plant.h"
 #include "fs/close.h"
@@ -34,6 +35,7 @@ struct rename {
 	struct zf_ref_place source_old, source_new;
 	struct zf_ref_place target_old, target_new; /* the latter of an exchange */
 	struct zf_acl_inherited acls;		    /* the whiteout's */
+	uint64_t moved[2];
 };
 
 static bool source_is_dir(const struct rename *rename)
@@ -309,6 +311,8 @@ static int rename_edits(struct zf_op *op, struct rename *rename)
 	if (r < 0)
 		return r;
 	rename->source->item.ctime = op->now;
+	rename->moved[0] = rename->source->ino;
+	rename->moved[1] = rename->exchange ? rename->target->ino : 0;
 	r = zf_op_store(op, rename->source);
 	return r < 0 ? r : touch_dirs(op, rename);
 }
@@ -354,7 +358,8 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 }
 
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
-		 uint64_t new_parent, const char *new_name, unsigned int flags)
+		 uint64_t new_parent, const char *new_name, unsigned int flags,
+		 uint64_t ret_moved[2])
 {
 	struct rename rename = {
 		.from_parent = parent,
@@ -379,5 +384,7 @@ int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 	do {
 		r = rename_once(&op, &rename);
 	} while (zf_op_again(&op, &r));
+	if (ret_moved)
+		memcpy(ret_moved, rename.moved, sizeof(rename.moved));
 	return r;
 }

@@ -87,8 +87,10 @@ void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
 void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
 
 /*
- * The kernel is to ask for the attributes anew, since they changed by something that it does not take for a change:
- * before the answer, so that its user does not see the old ones after it.
+ * The kernel is to ask for the attributes anew: called before the answer to what has changed them. For some changes it
+ * does so by itself; but the answer to somebody who had asked before may still be on its way, and the kernel would
+ * keep that for ever, if it were not told so that it knows it for old. (It notices by itself only when the
+ * answer to the change brings attributes, when it removes a name, and when it writes.)
  */
 void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
 

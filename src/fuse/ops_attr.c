@@ -269,10 +269,6 @@ static void dispatch_named(struct zf_call *call)
 		zf_call_dispatch(call);
 }
 
-/*
- * The change time has moved. The kernel asks for it anew; but an answer to somebody who asked just
- * before may still be on its way, and the kernel would keep that for ever if it were not told.
- */
 static int reply_changed(struct zf_daemon *daemon, struct zf_call *call, int r)
 {
 	if (r < 0)

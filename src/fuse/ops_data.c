@@ -28,7 +28,10 @@ static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
 
 void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 {
-	/* Attributes only: -1 means no pages. */
+	/*
+	 * Attributes only: -1 means no pages. Who made the change holds the inode until the answer,
+	 * so the kernel does not wait for one that is on its way out.
+	 */
 	fuse_lowlevel_notify_inval_inode(daemon->session, ino, -1, 0);
 }
 
@@ -233,14 +236,12 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 
 static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 {
-	bool may_lose_suidgid = call->ctx.uid != 0 && has_suidgid(daemon, call);
 	int r = zf_fs_fallocate(daemon->fs, &call->ctx, call->ino, (int)call->flags, call->offset,
 				call->size);
 
 	if (r < 0)
 		return r;
-	if (may_lose_suidgid)
-		zf_forget_attr(daemon, call->ino);
+	zf_forget_attr(daemon, call->ino);
 	fuse_reply_err(call->req, 0);
 	return 0;
 }

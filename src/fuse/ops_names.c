@@ -25,6 +25,14 @@ static int reply_done(struct zf_call *call, int r)
 	return r;
 }
 
+/* Names in a directory have changed, and with them its times, size and number of links. */
+static int forget_dir(struct zf_daemon *daemon, uint64_t dir, int r)
+{
+	if (r == 0)
+		zf_forget_attr(daemon, dir);
+	return r;
+}
+
 /* ---- lookup, forget ---- */
 
 static int run_lookup(struct zf_daemon *daemon, struct zf_call *call)
@@ -106,8 +114,10 @@ void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 
 static int make(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr *ret_attr)
 {
-	return zf_fs_make(daemon->fs, &call->ctx, call->ino, call->name, call->mode, call->rdev,
-			  call->other_name, ret_attr);
+	int r = zf_fs_make(daemon->fs, &call->ctx, call->ino, call->name, call->mode, call->rdev,
+			   call->other_name, ret_attr);
+
+	return forget_dir(daemon, call->ino, r);
 }
 
 static int run_make(struct zf_daemon *daemon, struct zf_call *call)
@@ -243,6 +253,7 @@ static int run_link(struct zf_daemon *daemon, struct zf_call *call)
 	struct zf_attr attr;
 	int r = zf_fs_link(daemon->fs, &call->ctx, call->ino, call->other_ino, call->name, &attr);
 
+	r = forget_dir(daemon, call->other_ino, r);
 	return r < 0 ? r : reply_entry(daemon, call, &attr);
 }
 
@@ -264,7 +275,9 @@ void zf_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *n
 
 static int run_unlink(struct zf_daemon *daemon, struct zf_call *call)
 {
-	return reply_done(call, zf_fs_unlink(daemon->fs, &call->ctx, call->ino, call->name));
+	int r = zf_fs_unlink(daemon->fs, &call->ctx, call->ino, call->name);
+
+	return reply_done(call, forget_dir(daemon, call->ino, r));
 }
 
 void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -282,7 +295,9 @@ void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static int run_rmdir(struct zf_daemon *daemon, struct zf_call *call)
 {
-	return reply_done(call, zf_fs_rmdir(daemon->fs, &call->ctx, call->ino, call->name));
+	int r = zf_fs_rmdir(daemon->fs, &call->ctx, call->ino, call->name);
+
+	return reply_done(call, forget_dir(daemon, call->ino, r));
 }
 
 void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -300,8 +315,18 @@ void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
 {
-	return reply_done(call, zf_fs_rename(daemon->fs, &call->ctx, call->ino, call->name,
-					     call->other_ino, call->other_name, call->flags));
+	uint64_t moved[2];
+	int r = zf_fs_rename(daemon->fs, &call->ctx, call->ino, call->name, call->other_ino,
+			     call->other_name, call->flags, moved);
+
+	if (r < 0)
+		return r;
+	zf_forget_attr(daemon, call->ino);
+	if (call->other_ino != call->ino)
+		zf_forget_attr(daemon, call->other_ino);
+	for (size_t i = 0; i < 2 && moved[i] != 0; i++)
+		zf_forget_attr(daemon, moved[i]);
+	return reply_done(call, 0);
 }
 
 void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,

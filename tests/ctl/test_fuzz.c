@@ -222,7 +222,7 @@ static void change(struct zf_fs *fs)
 		(void)zf_fs_fsync(fs, &root, attr.ino, false);
 		zf_fs_forget(fs, attr.ino, 1);
 	}
-	(void)zf_fs_rename(fs, &root, ZF_INO_ROOT, "other", ZF_INO_ROOT, "file", 0);
+	(void)zf_fs_rename(fs, &root, ZF_INO_ROOT, "other", ZF_INO_ROOT, "file", 0, NULL);
 	(void)zf_fs_unlink(fs, &root, ZF_INO_ROOT, "file");
 	if (zf_fs_lookup(fs, &root, ZF_INO_ROOT, "dir", &attr) == 0) {
 		(void)zf_fs_unlink(fs, &root, attr.ino, "hard");
@@ -235,7 +235,8 @@ static void change(struct zf_fs *fs)
 
 static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
 {
-	static const char *const names[] = {"super", "zones", "log", "df", "check", "status", "file"};
+	static const char *const names[] = {"super", "zones",  "log", "df",
+					    "check", "status", "file"};
 	struct zf_report_source source = {.dev = dev, .fs = fs};
 	struct json_object *args = json_object_new_object(), *result;
 

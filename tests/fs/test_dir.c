@@ -88,12 +88,12 @@ static void disturb(struct names_rig *rig, struct zf_rng *rng, uint64_t dir)
 			zf_fs_unlink(rig->fs, &rig->ctx, dir, name);
 			break;
 		case 2:
-			zf_fs_rename(rig->fs, &rig->ctx, dir, name, dir, other, 0);
+			zf_fs_rename(rig->fs, &rig->ctx, dir, name, dir, other, 0, NULL);
 			break;
 		case 3:
 			snprintf(other, sizeof(other), "stay%d", (int)zf_rng_below(rng, STAY));
 			zf_fs_rename(rig->fs, &rig->ctx, dir, name, dir, other,
-				     zf_rng_chance(rng, 50) ? RENAME_EXCHANGE : 0);
+				     zf_rng_chance(rng, 50) ? RENAME_EXCHANGE : 0, NULL);
 			break;
 		}
 	}
@@ -189,19 +189,20 @@ static void renames_within_one_hash_lose_nothing(void **state)
 	uint64_t b;
 
 	/* To a free name of the same hash, and back. */
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.a, ROOT, trio.b, 0), 0);
+	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.a, ROOT, trio.b, 0, NULL), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.a), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.b), a);
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.b, ROOT, trio.a, 0), 0);
+	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.b, ROOT, trio.a, 0, NULL), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.a), a);
 
 	b = rig_make_forgotten(rig, ROOT, trio.b, S_IFDIR | 0755);
 	rig_make_forgotten(rig, ROOT, trio.c, S_IFREG | 0644);
 	assert_int_equal(
-		zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.a, ROOT, trio.b, RENAME_EXCHANGE), 0);
+		zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.a, ROOT, trio.b, RENAME_EXCHANGE, NULL),
+		0);
 	assert_int_equal(rig_find(rig, ROOT, trio.a), b);
 	assert_int_equal(rig_find(rig, ROOT, trio.b), a);
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.b, ROOT, trio.c, 0), 0);
+	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.b, ROOT, trio.c, 0, NULL), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.b), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.c), a);
 	names_rig_remount(rig);

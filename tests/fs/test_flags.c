@@ -69,7 +69,7 @@ static int link_to(struct names_rig *rig, uint64_t ino, uint64_t dir, const char
 static int move(struct names_rig *rig, uint64_t from, const char *name, uint64_t to,
 		const char *new_name, unsigned int flags)
 {
-	return zf_fs_rename(rig->fs, &rig->ctx, from, name, to, new_name, flags);
+	return zf_fs_rename(rig->fs, &rig->ctx, from, name, to, new_name, flags, NULL);
 }
 
 static int set_xattr(struct names_rig *rig, uint64_t ino)

@@ -99,7 +99,8 @@ static void write_pages(struct data_rig *rig)
 	uint64_t ino = data_rig_make(rig, "file"), at = 0;
 	ssize_t r;
 
-	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, sizeof(buf), ZF_WRITE_PAGE)) > 0) {
+	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, sizeof(buf), ZF_WRITE_PAGE)) >
+	       0) {
 		assert_int_equal(r, sizeof(buf));
 		at += sizeof(buf);
 	}
@@ -133,7 +134,7 @@ static int rename_to(struct data_rig *rig, unsigned int from, unsigned int to, u
 
 	snprintf(old, sizeof(old), "name %04u", from);
 	snprintf(new, sizeof(new), "name %04u", to);
-	return zf_fs_rename(rig->fs, &rig->ctx, ZF_INO_ROOT, old, ZF_INO_ROOT, new, flags);
+	return zf_fs_rename(rig->fs, &rig->ctx, ZF_INO_ROOT, old, ZF_INO_ROOT, new, flags, NULL);
 }
 
 /* None of it needs more than a full filesystem has, however often it is done. */

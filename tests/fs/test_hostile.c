@@ -262,10 +262,10 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 		zf_fs_rmdir(fs, &rig->ctx, dir, name);
 		break;
 	case 2:
-		zf_fs_rename(fs, &rig->ctx, dir, name, other, "file3", 0);
+		zf_fs_rename(fs, &rig->ctx, dir, name, other, "file3", 0, NULL);
 		break;
 	case 3:
-		zf_fs_rename(fs, &rig->ctx, dir, name, other, "file4", RENAME_EXCHANGE);
+		zf_fs_rename(fs, &rig->ctx, dir, name, other, "file4", RENAME_EXCHANGE, NULL);
 		break;
 	case 4:
 		if (zf_fs_link(fs, &rig->ctx, ino, dir, "made", &attr) == 0)
@@ -387,7 +387,7 @@ static void a_ring_of_directories_does_not_hold_a_rename_up(void **state)
 		zf_trans_leave(&trans);
 	}
 	rig.errors_expected = true;
-	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ROOT, "c", b, "x", 0), -EUCLEAN);
+	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ROOT, "c", b, "x", 0, NULL), -EUCLEAN);
 	assert_string_equal(strchr(rig.message, ':'), ": the directory is its own ancestor");
 	assert_int_equal(rig_find(&rig, ROOT, "c"), c);
 	names_rig_deinit(&rig);

@@ -133,8 +133,9 @@ static void names_have_limits(void **state)
 	assert_int_equal(unlink_name(rig, ROOT, name_of(256)), -ENAMETOOLONG);
 	assert_int_equal(rmdir_name(rig, ROOT, name_of(256)), -ENAMETOOLONG);
 	assert_int_equal(link_to(rig, file, dir, name_of(256)), -ENAMETOOLONG);
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", ROOT, name_of(256), 0),
-			 -ENAMETOOLONG);
+	assert_int_equal(
+		zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", ROOT, name_of(256), 0, NULL),
+		-ENAMETOOLONG);
 	assert_int_equal(rig_find(rig, ROOT, name_of(255)) != 0, true);
 	assert_int_equal(unlink_name(rig, ROOT, name_of(255)), 0);
 }
@@ -243,7 +244,8 @@ static void a_removed_directory_takes_no_more_names(void **state)
 	assert_int_equal(rig_attr(rig, dir).nlink, 0);
 	assert_int_equal(make(rig, dir, "x", S_IFREG), -ENOENT);
 	assert_int_equal(link_to(rig, file, dir, "x"), -ENOENT);
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", dir, "x", 0), -ENOENT);
+	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", dir, "x", 0, NULL),
+			 -ENOENT);
 	assert_int_equal(lookup(rig, dir, "x"), -ENOENT);
 	assert_int_equal(lookup(rig, dir, ".."), -ENOENT);
 	assert_int_equal(zf_fs_readdir(rig->fs, &rig->ctx, dir, 0, &entry, 1), 0);
@@ -366,7 +368,8 @@ static void a_read_only_mount_refuses_every_change(void **state)
 	assert_int_equal(link_to(rig, file, ROOT, "x"), -EROFS);
 	assert_int_equal(unlink_name(rig, ROOT, "file"), -EROFS);
 	assert_int_equal(rmdir_name(rig, ROOT, "file"), -EROFS);
-	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", ROOT, "x", 0), -EROFS);
+	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, "file", ROOT, "x", 0, NULL),
+			 -EROFS);
 	assert_int_equal(zf_fs_setattr(rig->fs, &rig->ctx, file, &set, &attr), -EROFS);
 	assert_int_equal(zf_fs_setxattr(rig->fs, &rig->ctx, file, "user.a", "", 0, 0), -EROFS);
 	assert_int_equal(zf_fs_removexattr(rig->fs, &rig->ctx, file, "user.a"), -EROFS);

@@ -126,8 +126,8 @@ static void do_one(struct worker *w)
 		break;
 	case 4:
 	case 5:
-		TRY(zf_fs_rename(fs, &ctx, dir, name, dir2, name2,
-				 flags[zf_rng_below(&w->rng, 3)]));
+		TRY(zf_fs_rename(fs, &ctx, dir, name, dir2, name2, flags[zf_rng_below(&w->rng, 3)],
+				 NULL));
 		break;
 	case 6:
 		if (TRY(zf_fs_lookup(fs, &ctx, dir, name, &attr)) != 0)

@@ -144,7 +144,8 @@ static bool rename_over(void)
 	uint64_t ino;
 
 	return make_new(&ino) && write_pattern(ino, NEW, new_len) &&
-	       zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "target", 0) == 0 &&
+	       zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "target", 0, NULL) ==
+		       0 &&
 	       sync_other();
 }
 
@@ -167,7 +168,8 @@ static void a_hole_replaces_a_file_whole(void **state)
 	assert_true(make_new(&ino));
 	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, hole, 0, ino, 0, 9 * BLOCK), 9 * BLOCK);
 	assert_int_equal(
-		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "target", 0), 0);
+		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "target", 0, NULL),
+		0);
 	assert_true(sync_other());
 	data_rig_crash(&rig);
 	assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "target", &attr), 0);

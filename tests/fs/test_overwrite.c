@@ -428,8 +428,9 @@ static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **st
 	write_seed(&rig, ino, 1, 0, 10 * BLOCK, 0);
 	set_mode(&rig, ino, 0640);
 	assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
-	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "file", 0),
-			 0);
+	assert_int_equal(
+		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "new", ZF_INO_ROOT, "file", 0, NULL),
+		0);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
 	data_rig_crash(&rig);
 	assert_int_equal(zf_fs_unlink(rig.fs, &rig.ctx, ZF_INO_ROOT, "new"), -ENOENT);

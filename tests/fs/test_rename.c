@@ -12,7 +12,7 @@
 static int move(struct names_rig *rig, uint64_t from, const char *name, uint64_t to,
 		const char *new_name, unsigned int flags)
 {
-	return zf_fs_rename(rig->fs, &rig->ctx, from, name, to, new_name, flags);
+	return zf_fs_rename(rig->fs, &rig->ctx, from, name, to, new_name, flags, NULL);
 }
 
 static uint64_t parent_of(struct names_rig *rig, uint64_t dir)

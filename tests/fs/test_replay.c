@@ -120,8 +120,8 @@ static void names_and_attributes_come_back(void **state)
 	link = make("link", S_IFLNK | 0777, "the/target");
 	replay_rig_end(&rig);
 	replay_rig_begin(&rig);
-	assert_int_equal(zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "old", dir, "new", 0),
-			 0);
+	assert_int_equal(
+		zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "old", dir, "new", 0, NULL), 0);
 	replay_rig_end(&rig);
 	replay_rig_begin(&rig);
 	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, file, &set, &made), 0);
@@ -458,7 +458,7 @@ static void a_file_replaced_by_rename_is_whole(void **state)
 	replay_rig_state(&rig, ino);
 	replay_rig_begin(&rig);
 	assert_int_equal(zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "temporary",
-				      ZF_INO_ROOT, "target", 0),
+				      ZF_INO_ROOT, "target", 0, NULL),
 			 0);
 	replay_rig_end(&rig);
 	crash();
@@ -576,7 +576,8 @@ static void bodies_are_applied_by_number_whatever_record_they_are_in(void **stat
 	log_file("a");
 	replay_rig_begin(&rig);
 	assert_int_equal(
-		zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "a", ZF_INO_ROOT, "b", 0), 0);
+		zf_fs_rename(rig.rig.fs, &rig.rig.ctx, ZF_INO_ROOT, "a", ZF_INO_ROOT, "b", 0, NULL),
+		0);
 	replay_rig_end(&rig);
 	log_unlink("b");
 	log_file("b");

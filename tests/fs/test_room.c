@@ -495,7 +495,7 @@ static void rename_file(struct model *model, struct file *from, struct file *to)
 		return;
 	name_of(old, "file", number_of(model, from));
 	name_of(new, "file", number_of(model, to));
-	r = zf_fs_rename(rig->fs, &rig->ctx, ZF_INO_ROOT, old, ZF_INO_ROOT, new, 0);
+	r = zf_fs_rename(rig->fs, &rig->ctx, ZF_INO_ROOT, old, ZF_INO_ROOT, new, 0, NULL);
 	if (!done_or_full(model, "rename", r, 0))
 		return;
 	*to = *from;

@@ -119,7 +119,7 @@ static void make_names(struct image *image, uint64_t dir)
 	make(image, sub, "link", S_IFLNK | 0777, 0, "../small");
 	assert_int_equal(zf_fs_link(image->fs, &ctx, file, dir, "second name", &attr), 0);
 	zf_fs_forget(image->fs, file, 1);
-	assert_int_equal(zf_fs_rename(image->fs, &ctx, sub, "name-1", dir, "renamed", 0), 0);
+	assert_int_equal(zf_fs_rename(image->fs, &ctx, sub, "name-1", dir, "renamed", 0, NULL), 0);
 }
 
 /* Into the log, with the operations before it. */

@@ -236,7 +236,7 @@ static int64_t release(struct workload *w, const struct zf_op *op, int r)
 /* Which number the whiteout got is the filesystem's to say. */
 static int64_t run_rename(struct workload *w, const struct zf_ctx *ctx, struct zf_op *op)
 {
-	int r = zf_fs_rename(w->fs, ctx, op->dir, op->name, op->dir2, op->name2, op->flags);
+	int r = zf_fs_rename(w->fs, ctx, op->dir, op->name, op->dir2, op->name2, op->flags, NULL);
 
 	if (r < 0 || !(op->flags & RENAME_WHITEOUT))
 		return r;

@@ -86,7 +86,8 @@ class Sizes:
 
 QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
               pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1)
-VM = Sizes(data_mib=128, files=2000)
+# Long enough that it matters little that each job ends with a commit.
+VM = Sizes(data_mib=128, files=2000, durable_s=4.0)
 
 
 class Jobs:

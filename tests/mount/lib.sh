@@ -105,6 +105,9 @@ within() {
 	done
 }
 
+# eventually COMMAND...: the same with a limit that is there for what hangs. A busy disk may stall for a minute.
+eventually() { within 120 "$@"; }
+
 # ---- images and mounts ----
 
 # new_image [GEOMETRY]: makes $img anew. A disk has the geometry that it has.
@@ -133,7 +136,7 @@ start_foreground() {
 	"$ZFUSE" "$img" "$mnt" -f ${options:+-o "$options"} >"$log" 2>&1 &
 	pid=$!
 	daemons+=("$pid")
-	within 20 answers "$mnt"
+	eventually answers "$mnt"
 }
 
 # Its control socket is the last thing that a mount sets up.
@@ -178,7 +181,7 @@ is_gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/stat
 
 # ended PID: waits until it has. What was killed may have to wait for a disk that stalls: what it waits for is shown.
 ended() {
-	within 120 is_gone "$1" && return
+	eventually is_gone "$1" && return
 	grep -H . "/proc/$1"/task/*/{comm,wchan,stack} >&2 2>/dev/null
 	return 1
 }
@@ -224,7 +227,7 @@ clear_mounts() {
 	for p in ${daemons[@]+"${daemons[@]}"}; do
 		# Numbers are used again: only one that still runs the daemon is ours.
 		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
-		within 20 is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
+		eventually is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
 	done
 	daemons=()
 }

@@ -41,7 +41,7 @@ fs_mount() {
 
 # In a session of its own: what ends a script must not end the daemon.
 fs_start_daemon() {
-	local d=$1 options=$2 until=$((SECONDS + 30)) pid
+	local d=$1 options=$2 until=$((SECONDS + 120)) pid
 	setsid "$ZFUSE" "$d/img" "$d/mnt" -f ${options:+-o "$options"} </dev/null >>"$d/log" 2>&1 &
 	pid=$!
 	disown "$pid"
@@ -58,10 +58,10 @@ fs_runs() { [[ -e /proc/$1 ]] && ! grep -qs '^State:[[:space:]]*Z' "/proc/$1/sta
 
 # fs_unmount D: as umount(8) does it, so that everything is on the image afterwards.
 fs_unmount() {
-	local d=$1 pid until=$((SECONDS + 60))
+	local d=$1 pid until=$((SECONDS + 120))
 	[[ $(<"$d/kind") == zfuse ]] || { umount "$d/mnt"; return; }
 	pid=$(<"$d/pid")
-	timeout 60 "$UMOUNT_ZFUSE" "$d/mnt" || return
+	timeout 120 "$UMOUNT_ZFUSE" "$d/mnt" || return
 	while fs_runs "$pid"; do
 		((SECONDS < until)) || { echo "the daemon still runs after the unmount" >&2; return 1; }
 		sleep 0.01
@@ -92,7 +92,7 @@ fs_ail() {
 	local d=$1
 	[[ $(<"$d/kind") != zfuse ]] || fs_runs "$(<"$d/pid")" || echo "the daemon has died"
 	fs_complaints "$d"
-	timeout 20 touch "$d/mnt/.probe" 2>&1 && timeout 20 rm "$d/mnt/.probe" 2>&1
+	timeout 120 touch "$d/mnt/.probe" 2>&1 && timeout 120 rm "$d/mnt/.probe" 2>&1
 }
 
 # fs_destroy D: whatever state it is in.
@@ -104,7 +104,7 @@ fs_destroy() {
 	done
 	# Numbers are used again: only one that still runs the daemon is ours.
 	if [[ -n $pid && $(readlink "/proc/$pid/exe") == "$(realpath "$ZFUSE")" ]]; then
-		timeout 10 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
+		timeout 120 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
 	fi
 	rm -rf "$d"
 }

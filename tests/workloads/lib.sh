@@ -126,10 +126,9 @@ between() {
 	fi
 }
 
-# within SECONDS COMMAND...: tries until it works.
-within() {
-	local until=$((SECONDS + $1))
-	shift
+# eventually COMMAND...: tries until it works. The limit is for what hangs: a busy disk may stall for a minute.
+eventually() {
+	local until=$((SECONDS + 120))
 	until "$@"; do
 		((SECONDS < until)) || return 1
 		sleep 0.05

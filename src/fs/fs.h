@@ -133,8 +133,8 @@ int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 /*
  * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is a character
- * device 0:0 that takes the old name in the same step. ret_moved (may be NULL): whose names have moved, and with
- * that their change times; 0 where nobody's.
+ * device 0:0 that takes the old name in the same step. ret_moved (may be NULL; set on success): whose names have
+ * moved, and with that their change times; 0 where nobody's.
  */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 uint64_t new_parent, const char *new_name, unsigned int flags, uint64_t ret_moved[2]);

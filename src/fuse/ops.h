@@ -90,7 +90,7 @@ void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_e
  * The kernel is to ask for the attributes anew: called before the answer to what has changed them. For some changes it
  * does so by itself; but the answer to somebody who had asked before may still be on its way, and the kernel would
  * keep that for ever, if it were not told so that it knows it for old. (It notices by itself only when the
- * answer to the change brings attributes, when it removes a name, and when it writes.)
+ * answer to the change brings attributes, when it removes a name, and when it writes what a user hands over.)
  */
 void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
 

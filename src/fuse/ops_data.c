@@ -189,9 +189,9 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (len < 0)
 		return (int)len;
-	/* The kernel thinks that writing what it has collected changes nothing: but blocks, it
-	 * does. */
-	if (loses_suidgid || (call->flags & ZF_WRITE_CACHE))
+	/* The kernel thinks that writing out its pages changes nothing: but blocks it does, and
+	 * times, if they are not the kernel's. */
+	if (loses_suidgid || (call->flags & ZF_WRITE_PAGE))
 		zf_forget_attr(daemon, call->ino);
 	if (call->flags & ZF_WRITE_DSYNC) {
 		call->size = (size_t)len;

@@ -3,11 +3,11 @@
  * stale DIR ROUNDS CHANGE: does the kernel ever keep attributes from before a change?
  *
  * Some threads ask all the time for the attributes of DIR, or of a file in it, while another makes
- * changes that alter them: it sets the file's extended attributes (xattr), renames the file
- * (rename), gives it a second name and takes that away (link), gives it space and takes that away
- * (fallocate), or makes and removes directories in DIR (mkdir). When all have stopped, what the
- * kernel has cached must be what the filesystem says. Prints how many rounds it was not; status 1
- * if any.
+ * changes that alter them: it sets the file's extended attributes (xattr), writes to it through a
+ * mapping (mmap), renames it (rename), gives it a second name and takes that away (link), gives it
+ * space and takes that away (fallocate), or makes and removes directories in DIR (mkdir). When all
+ * have stopped, what the kernel has cached must be what the filesystem says. Prints how many rounds
+ * it was not; status 1 if any.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -33,6 +34,22 @@ static unsigned long rounds;
 static int change_xattr(unsigned int i)
 {
 	return fsetxattr(file_fd, "user.stale", &i, sizeof(i), 0);
+}
+
+static int change_mmap(unsigned int i)
+{
+	static volatile char *page;
+
+	if (!page) {
+		if (ftruncate(file_fd, 4096) < 0)
+			return -1;
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file_fd, 0);
+		if (page == MAP_FAILED)
+			return -1;
+	}
+	*page = (char)i;
+	return sync_file_range(file_fd, 0, 4096,
+			       SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 }
 
 static int change_rename(unsigned int i)
@@ -63,9 +80,9 @@ static const struct change {
 	int (*make)(unsigned int i);
 	int *fd; /* whose attributes it alters */
 } changes[] = {
-	{"xattr", change_xattr, &file_fd}, {"rename", change_rename, &file_fd},
-	{"link", change_link, &file_fd},   {"fallocate", change_fallocate, &file_fd},
-	{"mkdir", change_mkdir, &dir_fd},
+	{"xattr", change_xattr, &file_fd},	   {"mmap", change_mmap, &file_fd},
+	{"rename", change_rename, &file_fd},	   {"link", change_link, &file_fd},
+	{"fallocate", change_fallocate, &file_fd}, {"mkdir", change_mkdir, &dir_fd},
 };
 
 static const struct change *change;

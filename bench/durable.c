@@ -27,6 +27,7 @@
 #define APPEND_BYTES	    4096
 #define CREATE_BYTES	    2048
 #define NO_WRITE_ZEROES	    95
+#define NOISE_BYTES	    2250 /* of those of an append: as a database's log can be compressed */
 
 struct client {
 	pthread_t thread;
@@ -75,6 +76,18 @@ static void write_durably(int fd, size_t size)
 		fail("write");
 	if (fsync(fd) < 0)
 		fail("fsync");
+}
+
+static void make_contents(void)
+{
+	uint64_t x = 88172645463325252U;
+
+	for (unsigned int i = 0; i < NOISE_BYTES; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		contents[i] = (char)x;
+	}
 }
 
 static void *work(void *arg)
@@ -171,6 +184,7 @@ static void run_zeroes(const char *path, off_t bytes, unsigned int every_ms)
 
 int main(int argc, char **argv)
 {
+	make_contents();
 	if (argc == 5 && (strcmp(argv[1], "append") == 0 || strcmp(argv[1], "create") == 0))
 		run_clients(argv[1][0] == 'c', argv[2], (unsigned int)atoi(argv[3]),
 			    (unsigned int)atoi(argv[4]));

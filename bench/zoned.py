@@ -8,8 +8,9 @@ FILE_MIB = 16  # of each of many jobs
 
 # Grows a file, or overwrites one, durably.
 DURABLE = [o for o in durable.GROWING if "depth" not in o.name]
-EXTEND_MANY = Operation("extend direct, 16 jobs", "zoned", RATE, ("--rw=write", "--sync=dsync"), is_durable=True,
-                        written=4096)
+RANDOM = [durable.dsync(verb, "direct", 1, durable.RANDOM_BYTES) for verb in ("extend", "overwrite")]
+EXTEND_MANY = Operation("extend direct, 16 jobs", "zoned", RATE, (*durable.CONTENT, "--rw=write", "--sync=dsync"),
+                        is_durable=True, written=4096)
 MANY = [Operation("write 4 KiB, 16 jobs", "zoned", RATE, ("--rw=randwrite", "--end_fsync=1"), written=4096), EXTEND_MANY]
 # Without a filesystem: what a kind of append comes to by itself.
 RAW = Operation("raw append 4 KiB, 16 writers", "zoned", RATE, ("16",), written=4096)
@@ -20,7 +21,7 @@ DBENCH = [Operation("dbench", "zoned", MIB), *databases.DBENCH]
 def run_zoned(jobs, peer, small_files, sequential):
     """`small_files` and `sequential` are the operations of jobs.py that belong to it, too. One that fails leaves the
     others be."""
-    work = [(o, durable.run_growing) for o in DURABLE] + [(o, run_many) for o in MANY]
+    work = [(o, durable.run_growing) for o in [*DURABLE, *RANDOM]] + [(o, run_many) for o in MANY]
     work += [(o, durable.run_clients) for o in CREATE]
     work += [(o, lambda j, p, o: j.run_file(p, o)) for o in small_files]
     work += [(o, lambda j, p, o: j.measured(p, o, lambda: j.fio(p, o))) for o in sequential]

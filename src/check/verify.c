@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "check/state.h"
+#include "log/carry.h"
 
 #define CHUNK ((uint64_t)1 << 20)
 
@@ -19,14 +19,12 @@ static void bad_block(struct zf_check *check, const struct zf_check_claim *claim
 }
 
 static void verify_chunk(struct zf_check *check, const struct zf_check_claim *claim,
-			 uint64_t address, uint64_t len, const struct zf_le64 *csums,
-			 const uint8_t *buf)
+			 uint64_t address, uint64_t len, const struct zf_le64 *csums, uint8_t *buf)
 {
 	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE) {
-		uint64_t expected = zf_le64_get(csums[at >> ZF_BLOCK_SHIFT]);
-		uint64_t has = zf_hash64(buf + at, ZF_BLOCK_SIZE);
+		uint64_t expected = zf_le64_get(csums[at >> ZF_BLOCK_SHIFT]), has;
 
-		if (has != expected)
+		if (!zf_log_carry_verify(buf + at, expected, &has))
 			bad_block(check, claim, address + at, has, expected);
 	}
 	check->counts.verified_bytes += len;
@@ -36,8 +34,7 @@ static void verify_chunk(struct zf_check *check, const struct zf_check_claim *cl
  * The pieces come in the order of their addresses and are often small: what lies behind one is read
  * along with it, for the next ones.
  */
-static int read_ahead(struct zf_check *check, uint64_t address, uint64_t len,
-		      const uint8_t **ret_data)
+static int read_ahead(struct zf_check *check, uint64_t address, uint64_t len, uint8_t **ret_data)
 {
 	const struct zf_check_zone *zone = &check->zones[address / check->geometry->zone_size];
 	struct zf_check_data *data = &check->data;
@@ -72,7 +69,7 @@ int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, 
 		return -ENOMEM;
 	for (uint64_t at = 0; at < len; at += CHUNK) {
 		uint64_t n = zf_min_u64(CHUNK, len - at);
-		const uint8_t *data;
+		uint8_t *data;
 		int r = read_ahead(check, address + at, n, &data);
 
 		if (r < 0)

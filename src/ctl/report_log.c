@@ -135,6 +135,7 @@ static struct json_object *record_object(const struct zf_super *super,
 	zf_json_add_u64(object, "generation", item->record.generation);
 	zf_json_add_u64(object, "header_blocks", zf_log_header_blocks(item->record.bytes));
 	zf_json_add_u64(object, "data_blocks", item->record.data_blocks);
+	zf_json_add_u64(object, "carried_bytes", item->record.carried);
 	zf_json_add_text(object, "fate", fate_name(item->fate));
 	zf_json_add(object, "bodies", bodies);
 	return object;

@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "alloc/overwrite.h"
-#include "base/hash.h"
 #include "fs/access.h"
 #include "fs/block.h"
 #include "fs/extent.h"
 #include "fs/inode.h"
 #include "fs/summary.h"
+#include "log/carry.h"
 
 /* One round: 1 MiB, wherever it begins. */
 #define ROUND_BLOCKS 257u
@@ -211,12 +211,13 @@ static int look_up_stored(struct round *round)
 
 /* ---- from the device ---- */
 
-static int verify(const struct round *round, unsigned int i, const uint8_t *bytes)
+/* Afterwards `bytes` is the data, also where it was carried by a record of the log. */
+static int verify(const struct round *round, unsigned int i, uint8_t *bytes)
 {
 	struct zf_inode *inode = round->reader.inode;
-	uint64_t csum = zf_hash64(bytes, ZF_BLOCK_SIZE);
+	uint64_t csum;
 
-	if (csum == round->csum[i])
+	if (zf_log_carry_verify(bytes, round->csum[i], &csum))
 		return 0;
 	zf_report_corrupt(&inode->fs->report, "data", round->source[i],
 			  "inode %" PRIu64 " at offset %" PRIu64 ": checksum has %016" PRIx64

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/hash.h"
 #include "base/plant.h"
 #include "fs/append.h"
 #include "fs/inode.h"
 #include "fs/reclaim_internal.h"
+#include "log/carry.h"
 
 /* 8 MiB: long appends, and few batches in which neighbours in a file part. */
 #define BATCH_BLOCKS 2048u
@@ -203,16 +203,20 @@ static int read_all(struct zf_move *move)
 	return r;
 }
 
-/* Bad blocks are left out: what is good lies together. Returns how many are. */
+/*
+ * Bad blocks are left out: what is good lies together, as files have it, also where a record of the
+ * log carried it. Returns how many are.
+ */
 static unsigned int verify_all(struct zf_move *move)
 {
 	unsigned int good = 0;
+	uint64_t csum;
 
 	for (unsigned int i = 0; i < move->count; i++) {
 		struct zf_move_slot *slot = &move->slots[i];
 
-		if (!ZF_PLANTED(ZF_BUG_RECLAIM_UNVERIFIED))
-			slot->bad |= zf_hash64(bytes_at(move, i), ZF_BLOCK_SIZE) != slot->csum;
+		if (!zf_log_carry_verify(bytes_at(move, i), slot->csum, &csum))
+			slot->bad |= !ZF_PLANTED(ZF_BUG_RECLAIM_UNVERIFIED);
 		if (slot->bad)
 			continue;
 		if (good < i)

@@ -99,6 +99,8 @@ struct zf_log_part {
 
 	/* Private. */
 	struct zf_log_part *next;
+	const void *packed;  /* its first block, should the record carry it (carry.h) ... */
+	uint32_t packed_len; /* ... bytes; 0: it does not get small enough */
 	bool done;
 	int result;
 };

@@ -5,6 +5,9 @@
  *      header block(s): struct zf_disk_log_header | body | body | ... | zeroes up to a block's end
  *      data blocks:     content of files, which stays where it landed
  *
+ * Where it can be made to fit there, the first data block is packed (LZ4) into the only header
+ * block, directly behind the bodies, and does not follow: carry.h.
+ *
  * A body is an operation or the state of one inode (enum zf_log_body_type), and carries a number in
  * the one order of everything that is logged. Bodies are whole multiples of 8 bytes.
  *
@@ -39,9 +42,10 @@ struct zf_disk_log_header {
 	struct zf_le64 zone_resets; /* as the superblock says of the zone: one of its former life */
 	struct zf_le64 generation;  /* of the running transaction */
 	struct zf_le32 bytes;	    /* header and bodies; the blocks' rest is zero */
-	struct zf_le32 data_blocks; /* that follow the header blocks */
+	struct zf_le32 data_blocks; /* that follow the header blocks, or the first is carried */
 	struct zf_le32 body_count;
-	uint8_t reserved[12];
+	struct zf_le32 carried; /* bytes of the packed block, behind `bytes`; 0: there is none */
+	uint8_t reserved[8];
 };
 
 enum zf_log_body_type {
@@ -121,7 +125,8 @@ struct zf_disk_log_range {
 	F(T, bytes, 80, 4, U32)                                                                    \
 	F(T, data_blocks, 84, 4, U32)                                                              \
 	F(T, body_count, 88, 4, U32)                                                               \
-	F(T, reserved, 92, 12, ZERO)
+	F(T, carried, 92, 4, U32)                                                                  \
+	F(T, reserved, 96, 8, ZERO)
 
 #define ZF_DISK_LOG_BODY_FIELDS(F, T)                                                              \
 	F(T, type, 0, 1, U8)                                                                       \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/plant.h"
+#include "log/carry.h"
 
 #define HEADER_SIZE   ((uint32_t)sizeof(struct zf_disk_log_header))
 #define HASHED_FROM   ZF_LOG_HASH_SIZE
@@ -27,9 +28,13 @@ static void hash_blocks(const void *blocks, uint32_t bytes, const struct zf_hash
 	zf_hash128_keyed(key, (const uint8_t *)blocks + HASHED_FROM, len - HASHED_FROM, ret_hash);
 }
 
-static uint32_t padding_of(uint32_t bytes)
+/* The header blocks' rest, behind what they hold. */
+static bool is_padded(const uint8_t *blocks, const struct zf_log_record *record)
 {
-	return (zf_log_header_blocks(bytes) << ZF_BLOCK_SHIFT) - bytes;
+	uint32_t end = record->bytes + record->carried;
+
+	return zf_is_zero(blocks + end,
+			  (zf_log_header_blocks(record->bytes) << ZF_BLOCK_SHIFT) - end);
 }
 
 void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_record *record,
@@ -47,6 +52,7 @@ void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_recor
 		.bytes = zf_le32_from(record->bytes),
 		.data_blocks = zf_le32_from(record->data_blocks),
 		.body_count = zf_le32_from(record->body_count),
+		.carried = zf_le32_from(record->carried),
 	};
 	memcpy(header->magic, ZF_LOG_MAGIC, ZF_LOG_MAGIC_SIZE);
 	memcpy(header->fsid, fsid, sizeof(header->fsid));
@@ -64,7 +70,17 @@ static struct zf_log_record decode(const struct zf_disk_log_header *header)
 		.bytes = zf_le32_get(header->bytes),
 		.data_blocks = zf_le32_get(header->data_blocks),
 		.body_count = zf_le32_get(header->body_count),
+		.carried = zf_le32_get(header->carried),
 	};
+}
+
+/* A carried block is the first of the record, and lies in its only header block. */
+static bool carried_is_good(const struct zf_log_record *record)
+{
+	if (record->carried == 0)
+		return true;
+	return record->data_blocks > 0 && record->bytes < ZF_BLOCK_SIZE &&
+	       record->carried <= ZF_BLOCK_SIZE - record->bytes;
 }
 
 bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record)
@@ -76,7 +92,8 @@ bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record)
 		return false;
 	record = decode(header);
 	if (record.bytes < HEADER_SIZE || record.bytes > ZF_LOG_RECORD_MAX ||
-	    record.data_blocks > RECORD_BLOCKS - zf_log_header_blocks(record.bytes))
+	    record.data_blocks > RECORD_BLOCKS - zf_log_header_blocks(record.bytes) ||
+	    !carried_is_good(&record))
 		return false;
 	*ret_record = record;
 	return true;
@@ -143,37 +160,58 @@ int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 	if (!place_is_right(header, &record, place))
 		return -ESTALE;
 	if (!is_counter(record.sequence) || !is_counter(record.generation) ||
-	    zf_fields_check_zero(&zf_disk_log_header_fields, header) ||
-	    !zf_is_zero((const uint8_t *)blocks + record.bytes, padding_of(record.bytes)))
+	    zf_fields_check_zero(&zf_disk_log_header_fields, header) || !is_padded(blocks, &record))
 		return -EUCLEAN;
 	return check_bodies(blocks, &record);
 }
 
-static bool range_matches(const struct zf_log_range_view *range, const uint8_t *data)
+/* Where a record's data is in memory. */
+struct record_data {
+	const uint8_t *first;	  /* the block that is carried; NULL: none */
+	const uint8_t *following; /* the others */
+};
+
+/* `at`: bytes, from the first block on. */
+static const uint8_t *data_at(const struct record_data *data, uint64_t at)
+{
+	if (!data->first)
+		return data->following + at;
+	return at == 0 ? data->first : data->following + (at - ZF_BLOCK_SIZE);
+}
+
+static bool range_matches(const struct zf_log_range_view *range, const struct record_data *data)
 {
 	uint64_t count = range->range.len >> ZF_BLOCK_SHIFT;
 
-	for (uint64_t i = 0; i < count; i++)
-		if (zf_hash64(data + (i << ZF_BLOCK_SHIFT), ZF_BLOCK_SIZE) !=
-		    zf_le64_get(range->csums[i]))
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t at = range->range.address + (i << ZF_BLOCK_SHIFT);
+
+		if (zf_hash64(data_at(data, at), ZF_BLOCK_SIZE) != zf_le64_get(range->csums[i]))
 			return false;
+	}
 	return true;
 }
 
-bool zf_log_record_data_matches(const void *blocks, const void *data)
+bool zf_log_record_data_matches(const void *blocks, const void *following)
 {
 	struct zf_log_record record = decode(blocks);
 	/* As if the record were so placed that its data lies at address 0. */
-	uint64_t address = 0 - ((uint64_t)zf_log_header_blocks(record.bytes) << ZF_BLOCK_SHIFT);
+	uint64_t address = 0 - (uint64_t)zf_log_record_data(&record);
+	struct record_data data = {.following = following};
 	struct zf_log_body_view body;
 	struct zf_log_range_view range;
+	uint8_t first[ZF_BLOCK_SIZE];
 
+	if (record.carried > 0) {
+		if (!zf_log_carry_unpack(blocks, first))
+			return false;
+		data.first = first;
+	}
 	for (size_t at = 0; zf_log_record_next_body(blocks, address, &at, &body);) {
 		if (body.type != ZF_LOG_EXTENTS)
 			continue;
 		for (size_t next = 0; zf_log_next_range(&body, &next, &range);)
-			if (range.range.riding &&
-			    !range_matches(&range, (const uint8_t *)data + range.range.address))
+			if (range.range.riding && !range_matches(&range, &data))
 				return false;
 	}
 	return true;
@@ -185,17 +223,16 @@ bool zf_log_record_next_body(const void *blocks, uint64_t address, size_t *at,
 	struct zf_log_record record = decode(blocks);
 	size_t from = *at == 0 ? HEADER_SIZE : *at;
 	const struct zf_disk_log_body *body = (const void *)((const uint8_t *)blocks + from);
-	uint64_t data_block;
 
 	if (from >= record.bytes)
 		return false;
-	data_block = (uint64_t)zf_log_header_blocks(record.bytes) + zf_le32_get(body->data_first);
 	*ret_body = (struct zf_log_body_view){
 		.bytes = (const uint8_t *)body,
 		.len = zf_le32_get(body->bytes),
 		.type = (enum zf_log_body_type)body->type,
 		.number = zf_le64_get(body->number),
-		.data_address = address + (data_block << ZF_BLOCK_SHIFT),
+		.data_address = address + zf_log_record_data(&record) +
+				((uint64_t)zf_le32_get(body->data_first) << ZF_BLOCK_SHIFT),
 		.data_count = zf_le32_get(body->data_count),
 	};
 	*at = from + ret_body->len;

@@ -26,6 +26,8 @@ struct zf_log_record {
 	uint64_t zone_address, epoch, sequence, zone_resets, generation;
 	uint32_t bytes; /* header and bodies */
 	uint32_t data_blocks, body_count;
+	uint32_t carried; /* bytes that the first data block takes in the header block; 0: it
+			     follows */
 };
 
 static inline uint32_t zf_log_header_blocks(uint32_t bytes)
@@ -33,10 +35,16 @@ static inline uint32_t zf_log_header_blocks(uint32_t bytes)
 	return (uint32_t)(zf_align_up(bytes, ZF_BLOCK_SIZE) >> ZF_BLOCK_SHIFT);
 }
 
+/* From the start of the record to its data, bytes: the one that is carried lies where it begins. */
+static inline uint32_t zf_log_record_data(const struct zf_log_record *record)
+{
+	return (zf_log_header_blocks(record->bytes) - (record->carried > 0)) << ZF_BLOCK_SHIFT;
+}
+
 /* All of its blocks, in bytes. */
 static inline uint32_t zf_log_record_len(const struct zf_log_record *record)
 {
-	return (zf_log_header_blocks(record->bytes) + record->data_blocks) << ZF_BLOCK_SHIFT;
+	return zf_log_record_data(record) + (record->data_blocks << ZF_BLOCK_SHIFT);
 }
 
 /* `which` of the two zones that the superblock names. */
@@ -44,8 +52,8 @@ void zf_log_place_init(struct zf_log_place *place, const struct zf_super *super,
 		       unsigned int which);
 
 /*
- * Fills the header at the start of the header blocks, whose bodies stand behind it and whose rest
- * is zero, hash included.
+ * Fills the header at the start of the header blocks, hash included. Behind it stand the bodies and
+ * what is carried; their rest is zero.
  */
 void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_record *record,
 			const uint8_t fsid[16], void *blocks);
@@ -61,8 +69,11 @@ bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record);
 int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 		       const struct zf_hash_key *key);
 
-/* After that: do its data blocks, `data`, match the checksums of the ranges that ride with it? */
-bool zf_log_record_data_matches(const void *blocks, const void *data);
+/*
+ * After that: do its data blocks match the checksums of the ranges that ride with it? `following`:
+ * those behind the header blocks.
+ */
+bool zf_log_record_data_matches(const void *blocks, const void *following);
 
 /*
  * After zf_log_record_open(). *at begins as 0; `address` is the record's. False: that was the last.

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/plant.h"
+#include "log/carry.h"
 #include "log/log_internal.h"
 #include "log/record.h"
 
@@ -86,8 +87,10 @@ struct writing {
 	uint64_t bytes;	    /* of bodies: the operations', and the parts' */
 	uint32_t operation_count;
 	uint32_t header_blocks;
+	const struct zf_log_part *carried; /* whose first block is in the header; NULL: none */
 	uint8_t *header;
 	struct iovec *iov;
+	unsigned int iovcnt;
 	struct zf_io io;
 	struct zf_append_grant grant;
 	uint64_t resets;
@@ -121,6 +124,19 @@ out:
 		writing->bytes = alone;
 }
 
+/* Of those who share the record: whose data comes first. It is carried if there is room. */
+static const struct zf_log_part *choose_carried(const struct writing *writing)
+{
+	const struct zf_log_part *part = writing->log->batch.first;
+	uint64_t bytes = sizeof(struct zf_disk_log_header) + writing->bytes;
+
+	while (part && part->data_blocks == 0)
+		part = part->next;
+	if (!part || part->packed_len == 0 || bytes + part->packed_len > ZF_BLOCK_SIZE)
+		return NULL;
+	return part;
+}
+
 static void put_operations_locked(struct writing *writing, uint8_t *at)
 {
 	struct zf_log *log = writing->log;
@@ -147,6 +163,23 @@ static void put_operations_locked(struct writing *writing, uint8_t *at)
 			memcpy(at, part->body->bytes, part->body->len);
 		at += part_bytes(part);
 	}
+	if (writing->carried)
+		memcpy(at, writing->carried->packed, writing->carried->packed_len);
+}
+
+/* The part's data, without the block that is carried. */
+static struct iovec *add_data(const struct writing *writing, const struct zf_log_part *part,
+			      struct iovec *iov)
+{
+	for (unsigned int i = 0; i < part->iovcnt; i++) {
+		*iov = part->iov[i];
+		if (i == 0 && part == writing->carried) {
+			iov->iov_base = (uint8_t *)iov->iov_base + ZF_BLOCK_SIZE;
+			iov->iov_len -= ZF_BLOCK_SIZE;
+		}
+		iov += iov->iov_len > 0;
+	}
+	return iov;
 }
 
 static void fill_iov(struct writing *writing)
@@ -154,11 +187,9 @@ static void fill_iov(struct writing *writing)
 	struct iovec *iov = writing->iov;
 
 	*iov++ = (struct iovec){writing->header, (size_t)writing->header_blocks << ZF_BLOCK_SHIFT};
-	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next) {
-		if (part->iovcnt > 0)
-			memcpy(iov, part->iov, part->iovcnt * sizeof(*iov));
-		iov += part->iovcnt;
-	}
+	for (const struct zf_log_part *part = writing->batch.first; part; part = part->next)
+		iov = add_data(writing, part, iov);
+	writing->iovcnt = (unsigned int)(iov - writing->iov);
 }
 
 static int get_memory(struct writing *writing, uint32_t iovs)
@@ -174,12 +205,12 @@ static int get_memory(struct writing *writing, uint32_t iovs)
 	return 0;
 }
 
-static int get_room_locked(struct writing *writing, uint32_t data_blocks)
+static int get_room_locked(struct writing *writing)
 {
 	struct zf_log *log = writing->log;
-	uint64_t len = (uint64_t)(writing->header_blocks + data_blocks) << ZF_BLOCK_SHIFT;
 	bool switched;
-	int r = zf_alloc_log_begin(log->alloc, len, data_blocks, &writing->grant, &writing->resets,
+	int r = zf_alloc_log_begin(log->alloc, zf_log_record_len(&writing->fields),
+				   writing->fields.data_blocks, &writing->grant, &writing->resets,
 				   &switched);
 
 	log->stats.switches += r == 0 && switched;
@@ -195,38 +226,38 @@ static int get_room_locked(struct writing *writing, uint32_t data_blocks)
 static int prepare_locked(struct writing *writing, bool *ret_all)
 {
 	struct zf_log *log = writing->log;
-	uint32_t data_blocks, iovs, parts;
+	struct batch batch = {0};
 	int r;
 
 	count_operations_locked(writing, ret_all);
-	data_blocks = *ret_all ? log->batch.data_blocks : 0;
-	iovs = *ret_all ? log->batch.iovs : 0;
-	parts = *ret_all ? log->batch.body_count : 0;
+	if (*ret_all) {
+		batch = log->batch;
+		writing->carried = choose_carried(writing);
+	}
 	writing->header_blocks = log_header_blocks(writing->bytes);
-	r = get_memory(writing, iovs);
+	writing->fields = (struct zf_log_record){
+		.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
+		.data_blocks = batch.data_blocks,
+		.body_count = writing->operation_count + batch.body_count,
+		.carried = writing->carried ? writing->carried->packed_len : 0,
+	};
+	r = get_memory(writing, batch.iovs);
 	if (r == 0)
-		r = get_room_locked(writing, data_blocks);
+		r = get_room_locked(writing);
 	if (r < 0)
 		return r;
-	writing->batch = (struct batch){0};
-	if (*ret_all)
-		writing->batch = take_batch_locked(log);
+	writing->batch = *ret_all ? take_batch_locked(log) : batch;
 	put_operations_locked(writing, writing->header + sizeof(struct zf_disk_log_header));
 	fill_iov(writing);
 	writing->record->sequence = ++log->sequence;
 	TAILQ_INSERT_TAIL(&log->records, writing->record, link);
-	writing->fields = (struct zf_log_record){
-		.zone_address = writing->grant.zone_start,
-		.epoch = log->epoch,
-		.sequence = log->sequence,
-		.zone_resets = writing->resets,
-		.generation = zf_alloc_running(log->alloc),
-		.bytes = (uint32_t)(sizeof(struct zf_disk_log_header) + writing->bytes),
-		.data_blocks = data_blocks,
-		.body_count = writing->operation_count + parts,
-	};
+	writing->fields.zone_address = writing->grant.zone_start;
+	writing->fields.epoch = log->epoch;
+	writing->fields.sequence = log->sequence;
+	writing->fields.zone_resets = writing->resets;
+	writing->fields.generation = zf_alloc_running(log->alloc);
 	log->stats.records++;
-	log->stats.bodies += writing->operation_count + parts;
+	log->stats.bodies += writing->fields.body_count;
 	log->stats.bytes += writing->grant.len;
 	return 0;
 }
@@ -244,7 +275,7 @@ static int submit(struct writing *writing)
 		.addr = at ? writing->grant.address : writing->grant.zone_start,
 		.len = writing->grant.len,
 		.iov = writing->iov,
-		.iovcnt = 1 + writing->batch.iovs,
+		.iovcnt = writing->iovcnt,
 	};
 	return zf_dev_run(log->dev, &writing->io);
 }
@@ -252,7 +283,7 @@ static int submit(struct writing *writing)
 /* Each part gets its piece of the grant: the header's is over. */
 static void give_places_locked(struct writing *writing)
 {
-	uint64_t header = (uint64_t)writing->header_blocks << ZF_BLOCK_SHIFT;
+	uint64_t header = zf_log_record_data(&writing->fields);
 	uint64_t address = writing->io.addr + header;
 	struct zf_append_grant grant = writing->grant;
 
@@ -377,12 +408,27 @@ static bool nothing_to_write_locked(const struct zf_log *log, const struct zf_lo
 	return !part->body && log_pending_bytes(log) == 0;
 }
 
+/* Before the log's mutex is taken, and for nothing where the part will not be its record's first.
+ */
+static void pack(struct zf_log_part *part, uint8_t packed[ZF_LOG_CARRY_MAX])
+{
+	size_t bytes = part_bytes(part);
+
+	part->packed = packed;
+	part->packed_len = 0;
+	if (part->data_blocks > 0 && bytes < ZF_LOG_CARRY_MAX)
+		part->packed_len =
+			zf_log_carry_pack(part->iov[0].iov_base, packed, ZF_LOG_CARRY_MAX - bytes);
+}
+
 int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 {
+	uint8_t packed[ZF_LOG_CARRY_MAX];
 	int r;
 
 	part->grant.len = 0;
 	part->done = false;
+	pack(part, packed);
 	zf_mutex_lock(&log->lock);
 	assert(log->entered > 0);
 	log->stats.parts++;

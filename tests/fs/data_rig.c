@@ -296,7 +296,8 @@ void data_rig_fill(uint64_t seed, uint64_t offset, void *buf, size_t len)
 	uint8_t *p = buf;
 
 	for (size_t i = 0; i < len; i++) {
-		uint64_t at = offset + i, word = (at / 8 + 1) * 0x9e3779b97f4a7c15u ^ seed << 17;
+		uint64_t at = seed & DATA_RIG_PACKS ? (offset + i) & ~UINT64_C(63) : offset + i;
+		uint64_t word = (at / 8 + 1) * 0x9e3779b97f4a7c15u ^ seed << 17;
 
 		word = (word ^ (word >> 31)) * 0xbf58476d1ce4e5b9u;
 		p[i] = (uint8_t)((word >> (at % 8 * 8)) | 1); /* never zero */

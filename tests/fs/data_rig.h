@@ -77,7 +77,9 @@ void data_rig_unlink(struct data_rig *rig, const char *name, uint64_t ino);
 /* All of it, or the test fails. */
 void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const void *buf,
 		    size_t len);
-/* Bytes as data_rig_fill() makes them. */
+/* Bytes as data_rig_fill() makes them. Of a seed with this bit they can be packed (log/carry.h). */
+#define DATA_RIG_PACKS (UINT64_C(1) << 40)
+
 void data_rig_write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
 			    size_t len);
 void data_rig_allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len);

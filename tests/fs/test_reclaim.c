@@ -121,6 +121,49 @@ static void live_data_moves_and_the_zone_comes_back(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Records of the log that carry data: elsewhere the data stands for itself. */
+static void what_records_carry_moves_as_what_it_is(void **state)
+{
+	const uint64_t seed = DATA_RIG_PACKS + 1;
+	struct data_rig_options options = {.seed = 12};
+	uint8_t block[BLOCK], stored[BLOCK];
+	struct data_rig rig;
+	uint32_t zone_no;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "a");
+	data_rig_sync(&rig);
+	for (unsigned int i = 0; i < 20; i++) {
+		data_rig_fill(seed, i * BLOCK, block, BLOCK);
+		assert_int_equal(
+			zf_fs_write(rig.fs, &rig.ctx, ino, i * BLOCK, block, BLOCK, ZF_WRITE_DSYNC),
+			BLOCK);
+	}
+	zone_no = zone_of(&rig, ino);
+	assert_int_equal(get_zone(&rig, zone_no).role, ZF_ROLE_LOG);
+	assert_int_equal(get_zone(&rig, zone_no).live, 20);
+	/* Until the zone is full, and no longer the log's. */
+	for (unsigned int i = 0; get_zone(&rig, zone_no).role == ZF_ROLE_LOG; i++) {
+		data_rig_write_pattern(&rig, ino, i, 20 * BLOCK, 16 * BLOCK);
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
+		if (i % 8 == 7)
+			data_rig_sync(&rig);
+	}
+	data_rig_sync(&rig);
+	assert_int_equal(zone_of(&rig, ino), zone_no);
+	reclaim(&rig, zone_no);
+	expect(&rig, ino, 0, seed, 0, 20 * BLOCK);
+	data_rig_fill(seed, 0, block, BLOCK);
+	assert_int_equal(zf_dev_read_buf(rig.dev, address_of(&rig, ino, 0), stored, BLOCK), 0);
+	assert_memory_equal(stored, block, BLOCK);
+	sync_and_tidy(&rig);
+	data_rig_remount(&rig);
+	expect(&rig, ino, 0, seed, 0, 20 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 static void a_victim_is_not_reset_before_the_move_is_durable(void **state)
 {
 	struct data_rig_options options = {.seed = 2};
@@ -418,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_data_moves_and_the_zone_comes_back),
+		cmocka_unit_test(what_records_carry_moves_as_what_it_is),
 		cmocka_unit_test(a_victim_is_not_reset_before_the_move_is_durable),
 		cmocka_unit_test(what_was_scattered_lies_together),
 		cmocka_unit_test(all_else_about_the_file_stays),

@@ -201,6 +201,17 @@ static uint64_t append_data(struct rig *rig, unsigned int which, uint64_t sequen
 	return append_and_free(rig, which, blocks, len);
 }
 
+/* The same, but the first of its blocks is carried. */
+static uint64_t append_carrying(struct rig *rig, unsigned int which, uint64_t sequence,
+				uint64_t number, uint32_t data_blocks)
+{
+	size_t len;
+	uint8_t *blocks = make_data(&rig->super, which, sequence, number, data_blocks, &len);
+
+	log_record_carry(&rig->super, blocks, &len);
+	return append_and_free(rig, which, blocks, len);
+}
+
 /* ---- what is found ---- */
 
 static void read_log(struct rig *rig, struct zf_log_found *ret_found)
@@ -343,6 +354,25 @@ static void a_torn_record_is_a_gap(void **state)
 	append_plain(&rig, 0, S + 3, O + 3);
 	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
 	for (uint64_t at = 0; at < len; at += 41) {
+		bytes_at(&rig, address)[at] ^= 0x10;
+		expect_log(&rig, 1, 1, 1, O + 1);
+		bytes_at(&rig, address)[at] ^= 0x10;
+	}
+	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
+	teardown(&rig);
+}
+
+static void a_torn_record_that_carries_is_a_gap(void **state)
+{
+	struct rig rig;
+	uint64_t address, len = 3 * BLOCK;
+
+	setup(&rig);
+	append_plain(&rig, 0, S + 1, O + 1);
+	address = append_carrying(&rig, 0, S + 2, O + 2, 3);
+	assert_int_equal(append_plain(&rig, 0, S + 3, O + 3), address + len);
+	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
+	for (uint64_t at = 0; at < len; at += 37) {
 		bytes_at(&rig, address)[at] ^= 0x10;
 		expect_log(&rig, 1, 1, 1, O + 1);
 		bytes_at(&rig, address)[at] ^= 0x10;
@@ -725,7 +755,10 @@ static void every_field_of_a_record_is_checked(void **state)
 		{"very many bodies", H(body_count), 4, UINT32_MAX},
 		{"a header less", H(bytes), 4, HEADER},
 		{"less than a header", H(bytes), 4, HEADER - 8},
-		{"reserved bytes", H(reserved) + 11, 1, 1},
+		{"reserved bytes", H(reserved) + 7, 1, 1},
+		{"a packed block that is none", H(carried), 4, 1},
+		{"a packed block longer than the header's", H(carried), 4, BLOCK},
+		{"a packed block without end", H(carried), 4, UINT32_MAX},
 		{"bytes behind the bodies", BLOCK - 1, 1, 1},
 		{"a number 0", BODY(number), 8, 0},
 		{"a number that overflows", BODY(number), 8, ZF_SUPER_COUNTER_MAX + 1},
@@ -944,6 +977,7 @@ int main(void)
 		cmocka_unit_test(reading_begins_where_the_superblock_says),
 		cmocka_unit_test(a_gap_ends_the_log),
 		cmocka_unit_test(a_torn_record_is_a_gap),
+		cmocka_unit_test(a_torn_record_that_carries_is_a_gap),
 		cmocka_unit_test(a_record_of_another_life_does_not_count),
 		cmocka_unit_test(a_record_in_the_wrong_zone_does_not_count),
 		cmocka_unit_test(a_zone_that_was_reset_since_holds_nothing),

@@ -162,6 +162,73 @@ static void a_durable_block_is_one_append_of_two_blocks(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Content that packs costs no block of its own, as long as all else fits beside it. */
+static void a_durable_block_that_packs_is_one_append_of_one_block(void **state)
+{
+	(void)state;
+	begin_default(11);
+	for (unsigned int i = 0; i < 24; i++) {
+		count_from_here();
+		write_pattern(file, DATA_RIG_PACKS + i, i % 12 * BLOCK, BLOCK, ZF_WRITE_DSYNC);
+		expect_written(1, BLOCK);
+	}
+	/* Three blocks, of which one is carried, and two parts of a record. */
+	count_from_here();
+	write_pattern(file, DATA_RIG_PACKS + 24, 12 * BLOCK, 3 * BLOCK, ZF_WRITE_DSYNC);
+	expect_written(1, 3 * BLOCK);
+	/* What lies together in the file does so on the device. */
+	data_rig_expect(&rig, file, DATA_RIG_PACKS + 24, 12 * BLOCK, 3 * BLOCK);
+	expect_log(25, 0, 25);
+	data_rig_crash(&rig);
+	for (unsigned int i = 0; i < 12; i++)
+		data_rig_expect(&rig, file, DATA_RIG_PACKS + 12 + i, i * BLOCK, BLOCK);
+	data_rig_expect(&rig, file, DATA_RIG_PACKS + 24, 12 * BLOCK, 3 * BLOCK);
+	data_rig_remount(&rig);
+	for (unsigned int i = 0; i < 12; i++)
+		data_rig_expect(&rig, file, DATA_RIG_PACKS + 12 + i, i * BLOCK, BLOCK);
+	data_rig_deinit(&rig);
+}
+
+static void what_was_carried_one_by_one_is_one_extent(void **state)
+{
+	struct data_rig_extents extents;
+
+	(void)state;
+	begin_default(12);
+	for (unsigned int i = 0; i < 12; i++)
+		write_pattern(file, DATA_RIG_PACKS + 1, i * BLOCK, BLOCK, ZF_WRITE_DSYNC);
+	data_rig_extents(&rig, file, &extents);
+	assert_int_equal(extents.count, 1);
+	assert_int_equal(extents.at[0].len, 12 * BLOCK);
+	data_rig_remount(&rig);
+	data_rig_expect(&rig, file, DATA_RIG_PACKS + 1, 0, 12 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* Beside many operations there is no room in the header block. */
+static void what_finds_no_room_in_the_header_follows(void **state)
+{
+	struct zf_log_found found;
+	char name[16];
+
+	(void)state;
+	begin_default(13);
+	for (unsigned int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "new %u", i);
+		data_rig_make(&rig, name);
+	}
+	write_pattern(file, DATA_RIG_PACKS + 1, 0, BLOCK, ZF_WRITE_DSYNC);
+	read_log(&found);
+	assert_int_equal(found.records, 1);
+	assert_int_equal(found.body_count, 21);
+	assert_int_equal(found.list[0].record.data_blocks, 1);
+	assert_int_equal(found.list[0].record.carried, 0);
+	zf_log_found_free(&found);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, file, DATA_RIG_PACKS + 1, 0, BLOCK);
+	data_rig_deinit(&rig);
+}
+
 static void a_small_new_file_is_one_append_of_one_block(void **state)
 {
 	char name[16];
@@ -418,6 +485,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_durable_block_is_one_append_of_two_blocks),
+		cmocka_unit_test(a_durable_block_that_packs_is_one_append_of_one_block),
+		cmocka_unit_test(what_was_carried_one_by_one_is_one_extent),
+		cmocka_unit_test(what_finds_no_room_in_the_header_follows),
 		cmocka_unit_test(a_small_new_file_is_one_append_of_one_block),
 		cmocka_unit_test(a_directory_is_synced_by_the_operations_alone),
 		cmocka_unit_test(nothing_to_log_is_not_written),

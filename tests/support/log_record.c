@@ -8,6 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "log/carry.h"
+
 static struct zf_log_record measure(const struct zf_super *super, unsigned int which,
 				    uint64_t sequence, const struct log_record_body *bodies,
 				    unsigned int count)
@@ -67,6 +69,20 @@ uint8_t *log_record_make(const struct zf_super *super, unsigned int which, uint6
 	zf_hash_key_init(&key, super->log_secret);
 	zf_log_record_seal(&key, &record, super->fsid, blocks);
 	return blocks;
+}
+
+void log_record_carry(const struct zf_super *super, uint8_t *record, size_t *len)
+{
+	struct zf_disk_log_header *header = (void *)record;
+	uint32_t bytes = zf_le32_get(header->bytes), packed;
+
+	assert_true(bytes < ZF_BLOCK_SIZE);
+	packed = zf_log_carry_pack(record + ZF_BLOCK_SIZE, record + bytes, ZF_BLOCK_SIZE - bytes);
+	assert_true(packed > 0);
+	header->carried = zf_le32_from(packed);
+	memmove(record + ZF_BLOCK_SIZE, record + 2 * ZF_BLOCK_SIZE, *len - 2 * ZF_BLOCK_SIZE);
+	*len -= ZF_BLOCK_SIZE;
+	log_record_seal_again(super, record);
 }
 
 void log_record_seal_again(const struct zf_super *super, uint8_t *record)

@@ -20,6 +20,8 @@ struct log_record_body {
 /* All blocks of a record for the `which`th named zone; block-aligned, to be freed. */
 uint8_t *log_record_make(const struct zf_super *super, unsigned int which, uint64_t sequence,
 			 const struct log_record_body *bodies, unsigned int count, size_t *ret_len);
+/* The same record, carrying its first data block, which must get small enough. */
+void log_record_carry(const struct zf_super *super, uint8_t *record, size_t *len);
 /* After changes of its header blocks: so that the hash is right again. */
 void log_record_seal_again(const struct zf_super *super, uint8_t *record);
 

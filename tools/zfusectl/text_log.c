@@ -55,14 +55,16 @@ static void print_body(struct json_object *body, FILE *out)
 static void print_record(struct json_object *record, FILE *out)
 {
 	struct json_object *bodies = zf_text_member(record, "bodies");
+	bool carries = zf_text_u64(record, "carried_bytes") > 0;
 
 	fprintf(out,
 		"\nrecord %" PRIu64 " at %" PRIu64 " (zone %" PRIu64 " + %" PRIu64
-		"), generation %" PRIu64 ", blocks %" PRIu64 " + %" PRIu64 ": %s\n",
+		"), generation %" PRIu64 ", blocks %" PRIu64 " + %" PRIu64 "%s: %s\n",
 		zf_text_u64(record, "sequence"), zf_text_u64(record, "address"),
 		zf_text_u64(record, "zone"), zf_text_u64(record, "offset"),
 		zf_text_u64(record, "generation"), zf_text_u64(record, "header_blocks"),
-		zf_text_u64(record, "data_blocks"), zf_text_string(record, "fate"));
+		zf_text_u64(record, "data_blocks"), carries ? ", the first carried" : "",
+		zf_text_string(record, "fate"));
 	for (size_t i = 0; i < json_object_array_length(bodies); i++)
 		print_body(json_object_array_get_idx(bodies, i), out);
 }

@@ -93,6 +93,8 @@ void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_e
  * answer to the change brings attributes, when it removes a name, and when it writes what a user hands over.)
  */
 void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
+/* Of a directory: what it lists has changed, and its attributes with that. */
+void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 
 /* What the kernel may do with a file with these attributes that is opened as fi says. */
 void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,

@@ -104,3 +104,15 @@ void zf_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
 	(void)fi;
 	list(req, ZF_REQUEST_READDIRPLUS, ino, size, offset);
 }
+
+void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir)
+{
+	/*
+	 * The kernel looks whether what it has cached is old only where a listing begins. One that
+	 * begins while another is still filling the cache could go on from there with names that
+	 * were gone before. Everybody reads the cache from its first page on: without that, it
+	 * starts afresh. The rest stays, so that who is filling it gets to its end. As with the
+	 * attributes, who made the change keeps readers out until the answer.
+	 */
+	fuse_lowlevel_notify_inval_inode(daemon->session, dir, 0, 1);
+}

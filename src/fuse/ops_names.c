@@ -29,7 +29,7 @@ static int reply_done(struct zf_call *call, int r)
 static int forget_dir(struct zf_daemon *daemon, uint64_t dir, int r)
 {
 	if (r == 0)
-		zf_forget_attr(daemon, dir);
+		zf_forget_listing(daemon, dir);
 	return r;
 }
 
@@ -313,6 +313,18 @@ void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	zf_call_dispatch(&call);
 }
 
+/* In another directory a directory has another parent, which it lists as "..". */
+static void forget_moved(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino)
+{
+	struct zf_attr attr;
+
+	if (call->ino != call->other_ino &&
+	    zf_fs_getattr(daemon->fs, &call->ctx, ino, &attr) == 0 && S_ISDIR(attr.mode))
+		zf_forget_listing(daemon, ino);
+	else
+		zf_forget_attr(daemon, ino);
+}
+
 static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
 {
 	uint64_t moved[2];
@@ -321,11 +333,11 @@ static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return r;
-	zf_forget_attr(daemon, call->ino);
+	zf_forget_listing(daemon, call->ino);
 	if (call->other_ino != call->ino)
-		zf_forget_attr(daemon, call->other_ino);
+		zf_forget_listing(daemon, call->other_ino);
 	for (size_t i = 0; i < 2 && moved[i] != 0; i++)
-		zf_forget_attr(daemon, moved[i]);
+		forget_moved(daemon, call, moved[i]);
 	return reply_done(call, 0);
 }
 

@@ -56,8 +56,8 @@ SEQUENTIAL = [o for o in DATA if o.name in ("write 1 MiB", "read 1 MiB, cold")]
 SMALL_FILES = [o for o in FILES if o.name == "create 4 KiB file"]
 SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
           "databases": databases.DATABASES, "zeroes": durable.ZEROES,
-          "zoned": [*zoned.DURABLE, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL, *zoned.DBENCH,
-                   zoned.RAW]}
+          "zoned": [*zoned.DURABLE, *zoned.RANDOM, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL,
+                   *zoned.DBENCH, zoned.RAW]}
 # What is durable costs something only where there is a disk.
 DISK_SUITES = ("durable", "databases", "zeroes")
 # Some of all others, and more, on the drive of the virtual machine.

@@ -124,6 +124,7 @@ struct zf_flush {
 	_Atomic uint64_t failed_bytes; /* of those, what could not be written */
 	uint32_t limit_blocks;	       /* of one append */
 	atomic_bool wanted;	       /* the flusher is to start everything */
+	atomic_uint writers_waiting;   /* for others' blocks to land */
 
 	struct zf_mutex lock;	 /* ZF_RANK_DEV; the rest */
 	struct zf_cond progress; /* goes with events */

@@ -551,6 +551,26 @@ void zf_flush_want_all(struct zf_fs *fs)
 		zf_flush_event(fs);
 }
 
+/*
+ * Counted before it tries again: whoever gives room back, or has placed what he was let in with,
+ * changes that first and then looks at the count. So one of the two sees the other. Returns whether
+ * it was let in.
+ */
+static bool wait_for_room(struct zf_fs *fs, uint64_t bytes)
+{
+	uint64_t seen = zf_flush_events(fs);
+	bool admitted;
+
+	atomic_fetch_add(&fs->flush.writers_waiting, 1);
+	admitted = try_admit(fs, bytes);
+	if (!admitted) {
+		zf_flush_want_all(fs);
+		zf_flush_wait(fs, seen);
+	}
+	atomic_fetch_sub(&fs->flush.writers_waiting, 1);
+	return admitted;
+}
+
 int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 {
 	uint64_t bytes = (uint64_t)blocks << ZF_BLOCK_SHIFT, seen;
@@ -562,16 +582,14 @@ int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 			zf_flush_want_all(fs);
 		if (!may_wait)
 			return -EAGAIN;
-		seen = zf_flush_events(fs);
-		if (!fs->background) {
-			zf_data_flush_all(fs, false);
-			zf_flush_progress(fs, seen);
-		} else if (!try_admit(fs, bytes)) {
-			zf_flush_want_all(fs);
-			zf_flush_wait(fs, seen);
-		} else {
-			break;
+		if (fs->background) {
+			if (wait_for_room(fs, bytes))
+				return 0;
+			continue;
 		}
+		seen = zf_flush_events(fs);
+		zf_data_flush_all(fs, false);
+		zf_flush_progress(fs, seen);
 	}
 	return 0;
 }
@@ -583,19 +601,26 @@ void zf_flush_admit_always(struct zf_fs *fs, unsigned int blocks)
 
 void zf_flush_release(struct zf_fs *fs, unsigned int blocks)
 {
-	if (blocks > 0)
-		atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)blocks << ZF_BLOCK_SHIFT);
+	if (blocks == 0)
+		return;
+	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)blocks << ZF_BLOCK_SHIFT);
+	if (atomic_load(&fs->flush.writers_waiting) > 0)
+		zf_flush_event_for_askers(fs);
+}
+
+/* More than a quarter of the bound is on nobody's way. */
+static bool is_much(struct zf_fs *fs)
+{
+	uint64_t used = atomic_load_explicit(&fs->flush.used_bytes, memory_order_relaxed);
+	uint64_t flight = atomic_load_explicit(&fs->flush.flight_bytes, memory_order_relaxed);
+
+	return used > flight && used - flight > fs->options.dirty_bytes / 4;
 }
 
 void zf_flush_check(struct zf_fs *fs)
 {
-	uint64_t used, flight;
-
-	if (!fs->background)
+	if (!fs->background || atomic_load_explicit(&fs->flush.wanted, memory_order_relaxed))
 		return;
-	used = atomic_load_explicit(&fs->flush.used_bytes, memory_order_relaxed);
-	flight = atomic_load_explicit(&fs->flush.flight_bytes, memory_order_relaxed);
-	if (used > flight && used - flight > fs->options.dirty_bytes / 4 &&
-	    !atomic_load_explicit(&fs->flush.wanted, memory_order_relaxed))
+	if (atomic_load(&fs->flush.writers_waiting) > 0 || is_much(fs))
 		zf_flush_want_all(fs);
 }

@@ -19,9 +19,11 @@ struct zf_inode;
 int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait);
 /* The same in any case, for the few blocks that an operation needs besides. */
 void zf_flush_admit_always(struct zf_fs *fs, unsigned int blocks);
+/* Whoever waits for room looks again. */
 void zf_flush_release(struct zf_fs *fs, unsigned int blocks);
 
-/* Something became dirty: wakes the flusher if that is much. Without threads: nothing. */
+/* Something became dirty: wakes the flusher if that is much, or if somebody waits for room. Without
+ * threads: nothing. */
 void zf_flush_check(struct zf_fs *fs);
 /* Wakes the flusher, to start all there is. */
 void zf_flush_want_all(struct zf_fs *fs);

@@ -49,6 +49,7 @@ static int make_dirty(struct zf_inode *inode, struct zf_block *block, enum zf_re
 	zf_mutex_unlock(&inode->data.lock);
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
+	zf_flush_check(fs);
 	return 0;
 }
 

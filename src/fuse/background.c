@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +16,19 @@
 
 static int tell_fd = -1;
 
-static _Noreturn void wait_for_child(int fd, pid_t child)
+/* The daemon must not ask itself: killed meanwhile, it would wait for ever (fuse/control.c). */
+static int ask_mount(const char *mountpoint)
+{
+	struct statx stx;
+
+	if (statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) == 0)
+		return ZF_EXIT_OK;
+	fprintf(stderr, "zfuse: the mount at %s does not answer: %s\n", mountpoint,
+		strerror(errno));
+	return ZF_EXIT_MOUNT;
+}
+
+static _Noreturn void wait_for_child(int fd, pid_t child, const char *mountpoint)
 {
 	uint8_t told;
 	ssize_t n;
@@ -24,7 +38,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child)
 		n = read(fd, &told, 1);
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
-		_exit(told);
+		_exit(told == ZF_EXIT_OK ? ask_mount(mountpoint) : told);
 	/* It died without a word; of what, its own exit may tell. */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
@@ -36,7 +50,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : ZF_EXIT_MOUNT);
 }
 
-int zf_background_enter(void)
+int zf_background_enter(const char *mountpoint)
 {
 	int fds[2];
 	pid_t child;
@@ -51,7 +65,7 @@ int zf_background_enter(void)
 	}
 	if (child > 0) {
 		close(fds[1]);
-		wait_for_child(fds[0], child);
+		wait_for_child(fds[0], child, mountpoint);
 	}
 	close(fds[0]);
 	tell_fd = fds[1];

@@ -2,6 +2,7 @@
 #include "fuse/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -33,7 +35,7 @@ struct waiter {
 struct zf_control {
 	struct zf_daemon *daemon;
 	pthread_t thread;
-	int listen_fd, stop_fd;
+	int listen_fd, stop_fd, serving_fd;
 	char path[ZF_CONTROL_PATH_MAX];
 	ino_t path_ino;
 	SLIST_HEAD(, waiter) waiters; /* the thread's, then, when that has ended, its owner's */
@@ -228,24 +230,48 @@ static void open_socket(struct zf_control *control, dev_t st_dev)
 			  "no control socket at %s: %s", control->path, strerror(-r));
 }
 
+/*
+ * Its device number, from the kernel alone. A daemon that is killed while it waits for an answer of
+ * its own never ends: nobody is left to give it, and the one who waits keeps the connection open.
+ */
+static int find_mount(const char *mountpoint, dev_t *ret_st_dev)
+{
+	struct statx stx;
+
+	if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &stx) < 0)
+		return -errno;
+	*ret_st_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	return 0;
+}
+
+static void get_ready(struct zf_control *control)
+{
+	struct zf_daemon *daemon = control->daemon;
+	dev_t st_dev;
+	int r = find_mount(daemon->mountpoint, &st_dev);
+
+	if (r < 0) {
+		zf_report(&daemon->report, ZF_REPORT_ERROR, "there is no mount at %s: %s",
+			  daemon->mountpoint, strerror(-r));
+		return;
+	}
+	open_socket(control, st_dev);
+	zf_daemon_ready(daemon, st_dev);
+}
+
 static void *serve(void *arg)
 {
 	struct zf_control *control = arg;
-	struct zf_daemon *daemon = control->daemon;
 	struct pollfd fds[] = {
 		{.fd = control->stop_fd, .events = POLLIN},
-		{.fd = -1, .events = POLLIN},
+		{.fd = control->serving_fd, .events = POLLIN},
 	};
-	struct stat st;
 
-	if (stat(daemon->mountpoint, &st) < 0) {
-		zf_report(&daemon->report, ZF_REPORT_ERROR, "the mount at %s does not answer: %s",
-			  daemon->mountpoint, strerror(errno));
-	} else {
-		open_socket(control, st.st_dev);
-		zf_daemon_ready(daemon, st.st_dev);
-	}
-	fds[1].fd = control->listen_fd;
+	while (!fds[0].revents && !fds[1].revents)
+		poll(fds, 2, -1);
+	if (fds[1].revents)
+		get_ready(control);
+	fds[1] = (struct pollfd){.fd = control->listen_fd, .events = POLLIN};
 	while (!fds[0].revents) {
 		if (poll(fds, 2, -1) > 0 && fds[1].revents)
 			handle_client(control);
@@ -266,14 +292,23 @@ int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control)
 	control->listen_fd = -1;
 	SLIST_INIT(&control->waiters);
 	control->stop_fd = eventfd(0, EFD_CLOEXEC);
-	r = control->stop_fd < 0 ? errno : pthread_create(&control->thread, NULL, serve, control);
+	control->serving_fd = eventfd(0, EFD_CLOEXEC);
+	r = control->stop_fd < 0 || control->serving_fd < 0
+		    ? errno
+		    : pthread_create(&control->thread, NULL, serve, control);
 	if (r != 0) {
 		zf_cleanup_close(&control->stop_fd);
+		zf_cleanup_close(&control->serving_fd);
 		free(control);
 		return -r;
 	}
 	*ret_control = control;
 	return 0;
+}
+
+void zf_control_serving(struct zf_control *control)
+{
+	eventfd_write(control->serving_fd, 1);
 }
 
 void zf_control_stop(struct zf_control *control)
@@ -311,5 +346,6 @@ void zf_control_finish(struct zf_control *control, int error)
 		free(waiter);
 	}
 	close(control->stop_fd);
+	close(control->serving_fd);
 	free(control);
 }

@@ -13,8 +13,8 @@
  *      "wait"      answered when the daemon has let go of the device: null if the last commit
  *                  worked, else its error (umount.fuse.zfuse waits with it)
  *
- * The thread's first act is to stat() the mount: when that returns, the mount works and its device
- * number, which names the socket, is known (zf_daemon_ready).
+ * The thread begins when the kernel has sent its first request: from then on the mount is served
+ * (zf_daemon_ready). Its device number names the socket.
  */
 #ifndef ZF_FUSE_CONTROL_H
 #define ZF_FUSE_CONTROL_H
@@ -25,6 +25,8 @@ struct zf_control;
 struct zf_daemon;
 
 int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control);
+/* The kernel's first request has come, so whoever asks the mount is answered. */
+void zf_control_serving(struct zf_control *control);
 /*
  * The loop has ended: requests that have come are answered, later ones refused. To be called before
  * the filesystem is unmounted. Takes NULL.

@@ -44,7 +44,7 @@ struct zf_daemon {
 	int fs_error; /* of the unmount: the last commit's */
 	struct fuse_session *session;
 	atomic_bool mounted;  /* in the kernel */
-	_Atomic dev_t st_dev; /* of the mount; 0 until it has answered its first request */
+	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
 	struct zf_marks *marks;
 	struct zf_workers *workers;
@@ -61,8 +61,8 @@ extern const struct fuse_lowlevel_ops zf_ops;
 void zf_daemon_close(struct zf_daemon *daemon);
 
 /*
- * The mount has answered its first request, so it works: whoever started the daemon may go on. From
- * the thread of the control socket.
+ * The mount is served: whoever started the daemon may see whether it answers, and go on. From the
+ * thread of the control socket.
  */
 void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev);
 

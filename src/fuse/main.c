@@ -410,7 +410,7 @@ static int start(struct zf_daemon *daemon)
 	if (status != ZF_EXIT_OK)
 		return status;
 	if (!daemon->options.foreground) {
-		r = zf_background_enter();
+		r = zf_background_enter(daemon->mountpoint);
 		if (r < 0)
 			return fail(daemon, ZF_EXIT_SYSTEM, "cannot fork", r);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of handlers, and what is agreed with the kernel at the start. */
+#include "fuse/control.h"
 #include "fuse/ops.h"
 
 #define REQUEST_MAX ((unsigned int)1 << 20) /* bytes of one READ or WRITE */
@@ -37,6 +38,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->congestion_threshold = BACKGROUND_MAX * 3 / 4;
 	/* Requests are short; to be interruptible each would go through a list under one lock. */
 	conn->no_interrupt = 1;
+	zf_control_serving(daemon->control);
 }
 
 /* Of a fuseblk mount: umount(2) returns when this has. */

@@ -148,14 +148,16 @@ note_daemon() {
 	[[ -n $pid ]] && daemons+=("$pid")
 }
 
-# ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in; prints the answer.
+# ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in, or by the socket that it is; prints the
+# answer.
 ask() {
 	python3 - "$@" <<'PYTHON'
-import json, os, socket, sys
+import json, os, socket, stat, sys
 st = os.stat(sys.argv[1])
+of_mount = "/run/zfuse/%d:%d.sock" % (os.major(st.st_dev), os.minor(st.st_dev))
 s = socket.socket(socket.AF_UNIX)
 s.settimeout(30)
-s.connect("/run/zfuse/%d:%d.sock" % (os.major(st.st_dev), os.minor(st.st_dev)))
+s.connect(sys.argv[1] if stat.S_ISSOCK(st.st_mode) else of_mount)
 request = {"command": sys.argv[2]}
 if len(sys.argv) > 3:
     request["args"] = json.loads(sys.argv[3])
@@ -176,8 +178,9 @@ jq_get() { python3 -c 'import json, sys; print(json.load(sys.stdin)["result"][sy
 # stop: unmounts $mnt as umount(8) would, and says whether the last commit worked.
 stop() { "$UMOUNT_ZFUSE" "$mnt"; }
 
-# is_gone PID: it has ended, reaped or not.
-is_gone() { [[ ! -e /proc/$1 ]] || grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
+# is_gone PID: it has ended with all its threads, reaped or not.
+is_gone() { [[ ! -e /proc/$1 ]] || { grep -q '^State:[[:space:]]*Z' "/proc/$1/status" && has_one_thread "$1"; }; }
+has_one_thread() { local threads=("/proc/$1/task/"*); [[ ${#threads[@]} -eq 1 ]]; }
 
 # ended PID: waits until it has. What was killed may have to wait for a disk that stalls: what it waits for is shown.
 ended() {

@@ -632,33 +632,41 @@ class Postgres(Work):
         self.note("done", "start", 0)
         server = self.start(data)
         self.note("started")
+        self.use(server)
+        self.stop(server, signal.SIGQUIT)
+        check(is_gone(self.directory), "PostgreSQL failed, and the filesystem did not")
+
+    def use(self, server):
+        """Until the first client fails: that ends it for all, for others may wait for what never comes."""
         load = subprocess.Popen([self.program("pgbench"), "-n", "-c", "2", "-T", "600"], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.as_user())
-        clients = [threading.Thread(target=self.insert, args=(n,)) for n in range(self.CLIENTS)]
-        try:
-            for client in clients:
-                client.start()
-            for client in clients:
-                client.join()
-        finally:
-            load.kill()
-            load.wait()
-            self.stop(server, signal.SIGQUIT)
+        programs = [subprocess.Popen([self.program("psql"), "-XAtq", "-v", "ON_ERROR_STOP=1"], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1,
+                                     **self.as_user()) for _ in range(self.CLIENTS)]
+        ended = threading.Event()
+        clients = [threading.Thread(target=self.insert, args=(n, psql, ended)) for n, psql in enumerate(programs)]
+        for client in clients:
+            client.start()
+        while server.poll() is None and not ended.wait(0.1):
+            pass
+        for program in (load, *programs):
+            program.kill()
+            program.wait()
+        for client in clients:
+            client.join()
 
-    def insert(self, client):
-        """One transaction after the other, until the server is gone."""
-        with subprocess.Popen([self.program("psql"), "-XAtq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True, bufsize=1, **self.as_user()) as psql:
-            for i in range(1 << 30):
-                try:
-                    psql.stdin.write(f"insert into acknowledged values ({client}, {i}, repeat('x', {i * 37 % 3000}))"
-                                     " returning i;\n")
-                except BrokenPipeError:
-                    break
-                if psql.stdout.readline().strip() != str(i):
-                    break
-                self.note("done", client, i)
-            psql.kill()
+    def insert(self, client, psql, ended):
+        """One transaction after the other, until one fails."""
+        for i in range(1 << 30):
+            try:
+                psql.stdin.write(f"insert into acknowledged values ({client}, {i}, repeat('x', {i * 37 % 3000}))"
+                                 " returning i;\n")
+            except BrokenPipeError:
+                break
+            if psql.stdout.readline().strip() != str(i):
+                break
+            self.note("done", client, i)
+        ended.set()
 
     def judge(self):
         if not any(kind == "started" for kind, _ in self.read_log()):
@@ -700,7 +708,7 @@ class All(Work):
             pid = os.fork()
             if pid == 0:
                 part.open_log()
-                os._exit(run(part.work))
+                os._exit(run(part))
             children.append(pid)
         wait_for(children)
 
@@ -721,12 +729,26 @@ def wait_for(children):
             sys.exit(f"a worker ended with status {status}")
 
 
-def run(fn):
+def is_gone(directory):
+    """The filesystem that it is in: what programs have met may have had another cause."""
+    try:
+        os.statvfs(directory)
+    except OSError as e:
+        return e.errno in GONE
+    return False
+
+
+def run(work):
     """Until the filesystem is gone; 0 if that is what ended it."""
     try:
-        fn()
+        work.work()
     except OSError as e:
         if e.errno in GONE:
+            return 0
+        sys.excepthook(*sys.exc_info())
+        return 1
+    except (subprocess.CalledProcessError, Broken):
+        if is_gone(work.directory):
             return 0
         sys.excepthook(*sys.exc_info())
         return 1
@@ -748,7 +770,7 @@ def main():
     work = WORKS[name](pathlib.Path(directory), pathlib.Path(log), *map(int, sys.argv[5:6]))
     if verb == "work":
         work.open_log()
-        sys.exit(run(work.work))
+        sys.exit(run(work))
     try:
         print(work.verdict())
     except Broken as e:

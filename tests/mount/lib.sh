@@ -17,6 +17,7 @@
 #     ZFUSE_TEST_OPTIONS   mount options, besides the test's own
 #     ZFUSE_TEST_SLOWNESS  how many times slower the machine is than others (1): files are smaller, kills come later
 #     ZFUSE_TEST_ONLY      a pattern (bash's =~): checks whose claims do not match are left out
+#     ZFUSE_TEST_INSIDE    yes: nobody else makes mount namespaces meanwhile
 set -uo pipefail
 export LC_ALL=C
 
@@ -26,6 +27,13 @@ skip_all() { echo "1..0 # SKIP $*"; exit 77; }
 
 [[ $(id -u) -eq 0 ]] || skip_all "mounting needs root"
 [[ -c /dev/fuse ]] || skip_all "there is no /dev/fuse"
+
+# In a mount namespace of our own: one that somebody else makes meanwhile would hold copies of our mounts, and an unmount
+# would not be one.
+if [[ ${ZFUSE_TEST_INSIDE:-} != yes ]]; then
+	export ZFUSE_TEST_INSIDE=yes
+	exec unshare -m --propagation private "$0" "$@"
+fi
 
 top=$(mktemp -d "${TMPDIR:-/tmp}/zfuse-test.XXXXXX") || exit 1
 img=${ZFUSE_TEST_DISK:-$top/disk.img}

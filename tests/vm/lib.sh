@@ -4,6 +4,7 @@
 # What the tests in a virtual machine share, besides what tests/mount/lib.sh gives. They run as root inside (scripts/vm),
 # where nothing that they need can be missing: a check that would be skipped has failed.
 [[ -n ${VM_BOOT:-} && -e /run/vm/command ]] || { echo "Bail out! run it with scripts/vm: it resets the machine" && exit 1; }
+export ZFUSE_TEST_INSIDE=yes
 . "$(dirname "${BASH_SOURCE[0]}")/../mount/lib.sh"
 mount_suite=$(dirname "${BASH_SOURCE[0]}")/../mount
 export ZFUSE_TEST_SLOWNESS=8

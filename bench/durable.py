@@ -16,14 +16,12 @@ BACKGROUND_EVERY_MS = 100  # ... so often
 TIMEOUT_S = 900
 # PostgreSQL's log can be compressed to some 55 % (decision 0027).
 CONTENT = ("--refill_buffers", "--buffer_compress_percentage=45")
-RANDOM_BYTES = ("--refill_buffers",)
 
 
-def dsync(verb, cache, depth, content=CONTENT, **more):
+def dsync(verb, cache, depth, **more):
     """PostgreSQL's question, as fio asks it: 4 KiB pieces of a file that is there (overwrite), or that grows."""
     name = f"{verb} {cache}" + (f", depth {depth}" if depth > 1 else "")
-    name += ", random bytes" if content is RANDOM_BYTES else ""
-    return Operation(name, "durable", RATE, (*content, "--rw=write", "--bs=4k", "--sync=dsync",
+    return Operation(name, "durable", RATE, (*CONTENT, "--rw=write", "--bs=4k", "--sync=dsync",
                                              f"--direct={int(cache == 'direct')}",
                                              f"--overwrite={int(verb == 'overwrite')}", f"--iodepth={depth}",
                                              f"--ioengine={'io_uring' if depth > 1 else 'psync'}"),

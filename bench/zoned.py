@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The suite `zoned`: a bit of everything on a zoned drive, in a virtual machine where all of it is slow."""
+import dataclasses
+
 from bench import databases, durable
 from bench.operation import MIB, RATE, Operation
 from bench.peers import PeerError
@@ -8,7 +10,10 @@ FILE_MIB = 16  # of each of many jobs
 
 # Grows a file, or overwrites one, durably.
 DURABLE = [o for o in durable.GROWING if "depth" not in o.name]
-RANDOM = [durable.dsync(verb, "direct", 1, durable.RANDOM_BYTES) for verb in ("extend", "overwrite")]
+# Of bytes that nothing can compress.
+RANDOM = [dataclasses.replace(o, name=f"{o.name.split()[0]}, random bytes",
+                              arguments=("--refill_buffers", *o.arguments[len(durable.CONTENT):]))
+          for o in DURABLE if "direct" in o.name]
 EXTEND_MANY = Operation("extend direct, 16 jobs", "zoned", RATE, (*durable.CONTENT, "--rw=write", "--sync=dsync"),
                         is_durable=True, written=4096)
 MANY = [Operation("write 4 KiB, 16 jobs", "zoned", RATE, ("--rw=randwrite", "--end_fsync=1"), written=4096), EXTEND_MANY]

@@ -41,7 +41,7 @@ struct zf_disk_log_header {
 	struct zf_le64 sequence; /* one more than the record's before: a gap ends the log */
 	struct zf_le64 zone_resets; /* as the superblock says of the zone: one of its former life */
 	struct zf_le64 generation;  /* of the running transaction */
-	struct zf_le32 bytes;	    /* header and bodies; the blocks' rest is zero */
+	struct zf_le32 bytes;	    /* header and bodies; then what is carried, and zeroes */
 	struct zf_le32 data_blocks; /* that follow the header blocks, or the first is carried */
 	struct zf_le32 body_count;
 	struct zf_le32 carried; /* bytes of the packed block, behind `bytes`; 0: there is none */

@@ -92,8 +92,8 @@ bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record)
 		return false;
 	record = decode(header);
 	if (record.bytes < HEADER_SIZE || record.bytes > ZF_LOG_RECORD_MAX ||
-	    record.data_blocks > RECORD_BLOCKS - zf_log_header_blocks(record.bytes) ||
-	    !carried_is_good(&record))
+	    !carried_is_good(&record) ||
+	    record.data_blocks > RECORD_BLOCKS - (zf_log_record_data(&record) >> ZF_BLOCK_SHIFT))
 		return false;
 	*ret_record = record;
 	return true;

@@ -3,7 +3,8 @@
  * One record of the log as blocks in memory: closing it before it is written, opening it when it is
  * read. What is in its bodies: body.h.
  *
- * `blocks` is the header blocks in one piece: struct zf_disk_log_header, the bodies, zeroes.
+ * `blocks` is the header blocks in one piece: struct zf_disk_log_header, the bodies, what is
+ * carried (carry.h), zeroes.
  */
 #ifndef ZF_LOG_RECORD_H
 #define ZF_LOG_RECORD_H

@@ -36,7 +36,8 @@ static void append_operation(struct zf_dev *dev, const struct zf_super *super, u
 	zf_log_body_end(&body);
 }
 
-static void append_inode(struct zf_dev *dev, const struct zf_super *super, uint64_t after)
+static void append_inode(struct zf_dev *dev, const struct zf_super *super, uint64_t after,
+			 bool carries)
 {
 	static uint8_t data[ZF_BLOCK_SIZE];
 	const uint64_t csum = zf_hash64(data, sizeof(data));
@@ -45,6 +46,8 @@ static void append_inode(struct zf_dev *dev, const struct zf_super *super, uint6
 		{.type = ZF_LOG_RANGE_HOLE, .offset = ZF_BLOCK_SIZE, .len = 2 * ZF_BLOCK_SIZE},
 	};
 	struct zf_log_body body;
+	uint8_t *blocks;
+	size_t len;
 	struct log_record_body part = {
 		.body = &body,
 		.number = super->op_number + after,
@@ -56,7 +59,11 @@ static void append_inode(struct zf_dev *dev, const struct zf_super *super, uint6
 	zf_log_body_inode(&body, 778, "item", 4);
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(ranges); i++)
 		zf_log_body_range(&body, &ranges[i]);
-	log_record_append(dev, super, 0, super->log_sequence + after, &part, 1);
+	blocks = log_record_make(super, 0, super->log_sequence + after, &part, 1, &len);
+	if (carries)
+		log_record_carry(super, blocks, &len);
+	log_record_append_blocks(dev, super, 0, blocks, len);
+	free(blocks);
 	zf_log_body_end(&body);
 }
 
@@ -72,8 +79,9 @@ static int append_log(struct zf_dev *dev)
 	r = zf_ring_newest(ring, &super, &stepped_over);
 	if (r == 0) {
 		append_operation(dev, super, 1);
-		append_inode(dev, super, 2);
+		append_inode(dev, super, 2, false);
 		append_operation(dev, super, 4);
+		append_inode(dev, super, 5, true);
 	}
 	zf_ring_close(ring);
 	return r;

@@ -115,13 +115,14 @@ class Commands(ImageTest):
         self.damaged_copy()
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
         found = self.json("log", self.path)
-        first, second, _ = found["records"]
+        first, second, _, last = found["records"]
         self.assertEqual(found["to_replay"], 2)
-        self.assertEqual([r["sequence"] - found["sequence"] for r in found["records"]], [1, 2, 4])
-        self.assertEqual([r["fate"] for r in found["records"]], ["to replay", "to replay", "behind a gap"])
-        self.assertEqual([r["data_blocks"] for r in found["records"]], [0, 1, 0])
-        self.assertEqual([r["offset"] for r in found["records"]], [0, 4096, 12288])
-        self.assertEqual([z["end"] for z in found["zones"]], [16384, 0])
+        self.assertEqual([r["sequence"] - found["sequence"] for r in found["records"]], [1, 2, 4, 5])
+        self.assertEqual([r["fate"] for r in found["records"]], ["to replay"] * 2 + ["behind a gap"] * 2)
+        self.assertEqual([r["data_blocks"] for r in found["records"]], [0, 1, 0, 1])
+        self.assertEqual([r["carried_bytes"] > 0 for r in found["records"]], [False] * 3 + [True])
+        self.assertEqual([r["offset"] for r in found["records"]], [0, 4096, 12288, 16384])
+        self.assertEqual([z["end"] for z in found["zones"]], [20480, 0])
         self.assertEqual(first["zone"], found["zones"][0]["zone"])
         self.assertEqual(first["address"], first["zone"] * ZONE_SIZE)
         self.assertEqual(first["bodies"], [{
@@ -131,11 +132,13 @@ class Commands(ImageTest):
                 {"kind": "delete", "key": {"objectid": 777, "type": 7, "offset": 4096}, "type": "extent"}]}])
         data, hole = second["bodies"][0]["ranges"]
         self.assertEqual((data["address"], data["riding"]), (second["address"] + 4096, True))
+        self.assertEqual(last["bodies"][0]["ranges"][0]["address"], last["address"])
         self.assertEqual((hole["type"], hole["offset"], hole["length"]), ("hole", 4096, 8192))
         text = self.text("log", self.path)
         self.assertIn("extents of inode 778", text)
         self.assertIn("delete (777 extent 4096)", text)
         self.assertIn("set (777 inode 0) 4 bytes", text)
+        self.assertIn("blocks 1 + 1, the first carried: behind a gap", text)
 
     def test_zones_have_roles_conditions_and_pointers(self):
         found = self.json("zones", self.path)

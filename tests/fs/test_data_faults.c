@@ -453,6 +453,31 @@ static void reservations_are_given_back(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Also of what rides with records that carry their first block. */
+static void records_use_up_the_reservations_of_what_rides(void **state)
+{
+	struct data_rig_options options = {.seed = 9};
+	uint8_t bytes[5 * BLOCK];
+	struct data_rig rig;
+	uint64_t ino, before;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_sync(&rig);
+	before = promised(&rig);
+	for (unsigned int i = 0; i < 30; i++) {
+		size_t len = i % 3 ? BLOCK : 5 * BLOCK;
+
+		data_rig_fill((i % 2 ? DATA_RIG_PACKS : 0) + i, 0, bytes, len);
+		assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, bytes, len, ZF_WRITE_DSYNC),
+				 len);
+	}
+	data_rig_sync(&rig);
+	assert_int_equal(promised(&rig), before);
+	data_rig_deinit(&rig);
+}
+
 /* The smallest device there may be: little room for metadata, and the log's and reclaim's zones
  * kept. */
 static void the_smallest_device_is_filled_and_emptied(void **state)
@@ -536,6 +561,7 @@ int main(void)
 		cmocka_unit_test(an_interrupted_punch_counts_at_once),
 		cmocka_unit_test(a_full_device_says_so_and_can_be_emptied),
 		cmocka_unit_test(reservations_are_given_back),
+		cmocka_unit_test(records_use_up_the_reservations_of_what_rides),
 		cmocka_unit_test(the_smallest_device_is_filled_and_emptied),
 		cmocka_unit_test(truncating_an_empty_file_needs_no_room),
 		cmocka_unit_test(overwriting_forever_finds_room),

@@ -29,7 +29,7 @@ static void make_data(uint8_t data[BLOCK], uint64_t seed, size_t noise)
 	zf_rng_fill(&rng, data, noise);
 }
 
-static void seal(uint8_t block[BLOCK], uint32_t carried)
+static void seal(uint8_t block[BLOCK], uint32_t carried, uint32_t data_blocks)
 {
 	const struct zf_log_record record = {
 		.zone_address = 1 << 20,
@@ -38,7 +38,7 @@ static void seal(uint8_t block[BLOCK], uint32_t carried)
 		.zone_resets = 1,
 		.generation = 1,
 		.bytes = BYTES,
-		.data_blocks = 1,
+		.data_blocks = data_blocks,
 		.body_count = 1,
 		.carried = carried,
 	};
@@ -56,7 +56,7 @@ static void make_record(uint8_t block[BLOCK], const uint8_t data[BLOCK])
 	memset(block, 0, BLOCK);
 	len = zf_log_carry_pack(data, block + BYTES, BLOCK - BYTES);
 	assert_in_range(len, 1, BLOCK - BYTES);
-	seal(block, len);
+	seal(block, len, 1);
 }
 
 static void what_is_packed_comes_out_again(void **state)
@@ -125,8 +125,45 @@ static void a_record_without_a_packed_block_carries_none(void **state)
 
 	(void)state;
 	assert_false(zf_log_carry_unpack(block, out));
-	seal(block, 0);
+	seal(block, 0, 1);
 	assert_false(zf_log_carry_unpack(block, out));
+}
+
+static void a_record_without_data_carries_none(void **state)
+{
+	uint8_t data[BLOCK], block[BLOCK], out[BLOCK];
+	struct zf_log_record record;
+
+	(void)state;
+	make_data(data, 6, 100);
+	make_record(block, data);
+	assert_true(zf_log_record_peek(block, &record));
+	seal(block, record.carried, 0);
+	assert_false(zf_log_record_peek(block, &record));
+	assert_false(zf_log_carry_unpack(block, out));
+}
+
+/* As many blocks as a record may have, the carried one among them. */
+static void a_record_may_be_as_long_as_any(void **state)
+{
+	const uint32_t most = ZF_LOG_RECORD_MAX / BLOCK;
+	uint8_t data[BLOCK], block[BLOCK];
+	struct zf_log_record record;
+	uint32_t carried;
+
+	(void)state;
+	make_data(data, 7, 100);
+	make_record(block, data);
+	assert_true(zf_log_record_peek(block, &record));
+	carried = record.carried;
+	seal(block, carried, most);
+	assert_true(zf_log_record_peek(block, &record));
+	assert_int_equal(zf_log_record_len(&record), ZF_LOG_RECORD_MAX);
+	((struct zf_disk_log_header *)(void *)block)->data_blocks = zf_le32_from(most + 1);
+	assert_false(zf_log_record_peek(block, &record));
+	((struct zf_disk_log_header *)(void *)block)->carried = zf_le32_from(0);
+	((struct zf_disk_log_header *)(void *)block)->data_blocks = zf_le32_from(most);
+	assert_false(zf_log_record_peek(block, &record));
 }
 
 /* Whatever a block says, only the data is taken for it, and no byte outside is touched. */
@@ -163,6 +200,8 @@ int main(void)
 		cmocka_unit_test(what_gets_no_smaller_is_not_packed),
 		cmocka_unit_test(a_checksum_tells_what_a_block_is),
 		cmocka_unit_test(a_record_without_a_packed_block_carries_none),
+		cmocka_unit_test(a_record_without_data_carries_none),
+		cmocka_unit_test(a_record_may_be_as_long_as_any),
 		cmocka_unit_test(a_damaged_record_carries_nothing_else),
 	};
 

@@ -772,6 +772,39 @@ static void every_field_of_a_record_is_checked(void **state)
 		expect_forgery(&forgeries[i], 0);
 }
 
+/* Whole by its hash, but what it carries is not what its ranges say, or no data; or more follows.
+ */
+static void what_a_record_carries_is_checked(void **state)
+{
+	static const char *const cases[] = {"as it is", "other data", "no data blocks", "padding"};
+
+	(void)state;
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++) {
+		struct zf_log_found found;
+		struct rig rig;
+		uint8_t *blocks;
+		size_t len;
+
+		setup(&rig);
+		blocks = make_data(&rig.super, 0, S + 1, O + 1, 1, &len);
+		if (i == 1)
+			blocks[BLOCK + 5] ^= 1;
+		log_record_carry(&rig.super, blocks, &len);
+		if (i == 2)
+			((struct zf_disk_log_header *)(void *)blocks)->data_blocks =
+				zf_le32_from(0);
+		if (i == 3)
+			blocks[BLOCK - 1] = 1;
+		log_record_seal_again(&rig.super, blocks);
+		append_and_free(&rig, 0, blocks, len);
+		read_log(&rig, &found);
+		if (found.records != (i == 0))
+			fail_msg("%s: %" PRIu64 " records", cases[i], found.records);
+		zf_log_found_free(&found);
+		teardown(&rig);
+	}
+}
+
 /* ---- what the bodies name ---- */
 
 struct range_list {
@@ -978,6 +1011,7 @@ int main(void)
 		cmocka_unit_test(a_gap_ends_the_log),
 		cmocka_unit_test(a_torn_record_is_a_gap),
 		cmocka_unit_test(a_torn_record_that_carries_is_a_gap),
+		cmocka_unit_test(what_a_record_carries_is_checked),
 		cmocka_unit_test(a_record_of_another_life_does_not_count),
 		cmocka_unit_test(a_record_in_the_wrong_zone_does_not_count),
 		cmocka_unit_test(a_zone_that_was_reset_since_holds_nothing),

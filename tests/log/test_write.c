@@ -394,13 +394,14 @@ static void more_than_is_kept_is_committed(void **state)
 
 /* ---- failures ---- */
 
-static void fail_record(struct zf_sim_fault fault)
+/* `seed` is or'ed to that of all content: does it pack? */
+static void fail_record(struct zf_sim_fault fault, uint64_t seed)
 {
 	uint64_t made;
 
 	begin_default(8);
 	/* A zone that dies takes what is in it along. */
-	write_pattern(file, 1, 0, 4 * BLOCK, 0);
+	write_pattern(file, seed | 1, 0, 4 * BLOCK, 0);
 	data_rig_sync(&rig);
 	made = commits();
 	fault.op = ZF_IO_APPEND;
@@ -409,7 +410,7 @@ static void fail_record(struct zf_sim_fault fault)
 	zf_sim_add_fault(rig.sim, &fault);
 	data_rig_make(&rig, "a");
 	rig.errors_expected = true;
-	write_pattern(file, 2, BLOCK, 2 * BLOCK, ZF_WRITE_DSYNC);
+	write_pattern(file, seed | 2, BLOCK, 2 * BLOCK, ZF_WRITE_DSYNC);
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
 	assert_int_equal(log_stats().failures, 1);
 	assert_int_equal(commits(), made + 1);
@@ -417,24 +418,31 @@ static void fail_record(struct zf_sim_fault fault)
 
 	/* And the log is there again. */
 	data_rig_make(&rig, "b");
-	write_pattern(file, 3, 2 * BLOCK, 2 * BLOCK, ZF_WRITE_DSYNC);
+	write_pattern(file, seed | 3, 2 * BLOCK, 2 * BLOCK, ZF_WRITE_DSYNC);
 	assert_int_equal(commits(), made + 1);
 	expect_log(1, 1, 1);
 	data_rig_crash(&rig);
 	assert_true(exists("a") && exists("b"));
-	data_rig_expect(&rig, file, 1, 0, BLOCK);
-	data_rig_expect(&rig, file, 2, BLOCK, BLOCK);
-	data_rig_expect(&rig, file, 3, 2 * BLOCK, 2 * BLOCK);
+	data_rig_expect(&rig, file, seed | 1, 0, BLOCK);
+	data_rig_expect(&rig, file, seed | 2, BLOCK, BLOCK);
+	data_rig_expect(&rig, file, seed | 3, 2 * BLOCK, 2 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
 static void a_record_that_fails_is_made_up_for_by_a_commit(void **state)
 {
+	const struct zf_sim_fault faults[] = {
+		{0},
+		{.moves_pointer = true},
+		{.kills_zone = true, .zone_cond = ZF_ZONE_READONLY},
+		{.kills_zone = true, .zone_cond = ZF_ZONE_OFFLINE},
+	};
+
 	(void)state;
-	fail_record((struct zf_sim_fault){0});
-	fail_record((struct zf_sim_fault){.moves_pointer = true});
-	fail_record((struct zf_sim_fault){.kills_zone = true, .zone_cond = ZF_ZONE_READONLY});
-	fail_record((struct zf_sim_fault){.kills_zone = true, .zone_cond = ZF_ZONE_OFFLINE});
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(faults); i++) {
+		fail_record(faults[i], 0);
+		fail_record(faults[i], DATA_RIG_PACKS);
+	}
 }
 
 /* ---- without a log ---- */

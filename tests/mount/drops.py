@@ -374,7 +374,7 @@ class Appender(Work):
         for n in range(len(self.SIZES)):
             pid = os.fork()
             if pid == 0:
-                os._exit(run(lambda n=n: self.append(n)))
+                os._exit(run(lambda n=n: self.append(n), self.directory))
             children.append(pid)
         wait_for(children)
 
@@ -708,7 +708,7 @@ class All(Work):
             pid = os.fork()
             if pid == 0:
                 part.open_log()
-                os._exit(run(part))
+                os._exit(run(part.work, part.directory))
             children.append(pid)
         wait_for(children)
 
@@ -738,17 +738,17 @@ def is_gone(directory):
     return False
 
 
-def run(work):
-    """Until the filesystem is gone; 0 if that is what ended it."""
+def run(fn, directory):
+    """Until the filesystem that `directory` is in is gone; 0 if that is what ended it."""
     try:
-        work.work()
+        fn()
     except OSError as e:
         if e.errno in GONE:
             return 0
         sys.excepthook(*sys.exc_info())
         return 1
     except (subprocess.CalledProcessError, Broken):
-        if is_gone(work.directory):
+        if is_gone(directory):
             return 0
         sys.excepthook(*sys.exc_info())
         return 1
@@ -770,7 +770,7 @@ def main():
     work = WORKS[name](pathlib.Path(directory), pathlib.Path(log), *map(int, sys.argv[5:6]))
     if verb == "work":
         work.open_log()
-        sys.exit(run(work))
+        sys.exit(run(work.work, work.directory))
     try:
         print(work.verdict())
     except Broken as e:

@@ -341,43 +341,43 @@ static void a_gap_ends_the_log(void **state)
 	teardown(&rig);
 }
 
+/* The record in the middle of three, S + 2, lies at `address`. */
+static void expect_gap_wherever_torn(struct rig *rig, uint64_t address, uint64_t len)
+{
+	expect_log(rig, 3, 0, 3, O + 1, O + 2, O + 3);
+	for (uint64_t at = 0; at < len; at += 41) {
+		bytes_at(rig, address)[at] ^= 0x10;
+		expect_log(rig, 1, 1, 1, O + 1);
+		bytes_at(rig, address)[at] ^= 0x10;
+	}
+	expect_log(rig, 3, 0, 3, O + 1, O + 2, O + 3);
+}
+
 /* Every byte of a record counts: torn anywhere, in its header, its bodies or its data, it is a gap.
  */
 static void a_torn_record_is_a_gap(void **state)
 {
 	struct rig rig;
-	uint64_t address, len = 4 * BLOCK;
+	uint64_t address;
 
 	setup(&rig);
 	append_plain(&rig, 0, S + 1, O + 1);
 	address = append_data(&rig, 0, S + 2, O + 2, 3);
 	append_plain(&rig, 0, S + 3, O + 3);
-	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
-	for (uint64_t at = 0; at < len; at += 41) {
-		bytes_at(&rig, address)[at] ^= 0x10;
-		expect_log(&rig, 1, 1, 1, O + 1);
-		bytes_at(&rig, address)[at] ^= 0x10;
-	}
-	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
+	expect_gap_wherever_torn(&rig, address, 4 * BLOCK);
 	teardown(&rig);
 }
 
 static void a_torn_record_that_carries_is_a_gap(void **state)
 {
 	struct rig rig;
-	uint64_t address, len = 3 * BLOCK;
+	uint64_t address;
 
 	setup(&rig);
 	append_plain(&rig, 0, S + 1, O + 1);
 	address = append_carrying(&rig, 0, S + 2, O + 2, 3);
-	assert_int_equal(append_plain(&rig, 0, S + 3, O + 3), address + len);
-	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
-	for (uint64_t at = 0; at < len; at += 37) {
-		bytes_at(&rig, address)[at] ^= 0x10;
-		expect_log(&rig, 1, 1, 1, O + 1);
-		bytes_at(&rig, address)[at] ^= 0x10;
-	}
-	expect_log(&rig, 3, 0, 3, O + 1, O + 2, O + 3);
+	assert_int_equal(append_plain(&rig, 0, S + 3, O + 3), address + 3 * BLOCK);
+	expect_gap_wherever_torn(&rig, address, 3 * BLOCK);
 	teardown(&rig);
 }
 

@@ -5,6 +5,7 @@
  *      main.c      from the command line to the mount, and back down to the last commit
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
+ *      handle.h    an open file
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket
  *      shutdown.c  signals

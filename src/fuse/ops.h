@@ -18,16 +18,9 @@
 #define ZF_FUSE_OPS_H
 
 #include "fuse/call.h"
+#include "fuse/handle.h"
 
 #define ZF_FOREVER_S 1e9
-
-/*
- * fi->fh of an open file, which is no object of ours: a number that no other open has, and in its
- * lowest bits:
- */
-#define ZF_FH_DIRECT   UINT64_C(1) /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
-#define ZF_FH_WRITABLE UINT64_C(2)
-#define ZF_FH_FIRST    UINT64_C(4)
 
 void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
@@ -96,7 +89,7 @@ void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
 /* Of a directory: what it lists has changed, and its attributes with that. */
 void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 
-/* What the kernel may do with a file with these attributes that is opened as fi says. */
+/* What the kernel may do with a file with these attributes that is opened as fi says. fi has a handle. */
 void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
 		    struct fuse_file_info *fi);
 /* What O_TRUNC does at open; attr as it is then. */

@@ -49,18 +49,13 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
 		    struct fuse_file_info *fi)
 {
-	static _Atomic uint64_t next = ZF_FH_FIRST;
-
-	fi->fh = atomic_fetch_add_explicit(&next, ZF_FH_FIRST, memory_order_relaxed);
-	if ((fi->flags & O_ACCMODE) != O_RDONLY)
-		fi->fh |= ZF_FH_WRITABLE;
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
 	 * pages. */
 	fi->noflush = 1;
 	if ((fi->flags & O_DIRECT) || must_come_singly(daemon, attr)) {
-		fi->fh |= ZF_FH_DIRECT;
+		zf_handle_of(fi)->direct = true;
 		fi->direct_io = 1;
 		fi->parallel_direct_writes = 1;
 	}
@@ -80,7 +75,7 @@ int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t in
 	return r;
 }
 
-static int run_open(struct zf_daemon *daemon, struct zf_call *call)
+static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int flags = call->fi.flags, r = 0;
 	struct zf_attr attr = {0};
@@ -89,11 +84,22 @@ static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 		r = zf_fs_open(daemon->fs, &call->ctx, call->ino, flags, &attr);
 	if (r == 0 && (flags & O_TRUNC))
 		r = zf_file_truncate(daemon, call, call->ino, &attr);
+	if (r == 0)
+		zf_file_set_up(daemon, &attr, &call->fi);
+	return r;
+}
+
+static int run_open(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_handle_new(&call->fi);
+
 	if (r < 0)
 		return r;
-	zf_file_set_up(daemon, &attr, &call->fi);
-	fuse_reply_open(call->req, &call->fi);
-	return 0;
+	r = open_file(daemon, call);
+	/* What the kernel does not take, it does not release. */
+	if (r < 0 || fuse_reply_open(call->req, &call->fi) < 0)
+		zf_handle_free(&call->fi);
+	return r;
 }
 
 void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -122,6 +128,7 @@ void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		.req = req, .kind = ZF_REQUEST_RELEASE, .run = run_release, .ino = ino};
 
 	zf_marks_drop(daemon->marks, fi->fh);
+	zf_handle_free(fi);
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)
 		fuse_reply_err(req, 0);
 	else
@@ -168,7 +175,7 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
  */
 static bool is_durable_write(const struct fuse_file_info *fi)
 {
-	return !fi->writepage && (fi->fh & ZF_FH_DIRECT) && (fi->flags & O_DSYNC);
+	return !fi->writepage && zf_handle_of(fi)->direct && (fi->flags & O_DSYNC);
 }
 
 /* The bytes are in their place; what is left is to make them durable. */

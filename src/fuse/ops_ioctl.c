@@ -111,12 +111,13 @@ static int set_xattr(struct zf_daemon *daemon, struct zf_call *call)
 static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
 {
 	static const uint64_t reserved[4];
+	const struct zf_handle *handle = zf_handle_of(&call->fi);
 	struct zfuse_mark asked;
 	struct zf_mark mark;
 	int r;
 
 	memcpy(&asked, call->data, sizeof(asked));
-	if (!(call->fi.fh & ZF_FH_WRITABLE))
+	if (!handle || !handle->writable)
 		return -EBADF;
 	if (asked.version != ZFUSE_MARK_VERSION || asked.flags ||
 	    memcmp(asked.reserved, reserved, sizeof(reserved)) != 0 || asked.length == 0 ||

@@ -178,8 +178,10 @@ static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const st
 
 	zf_attr_to_entry(attr, &entry);
 	zf_file_set_up(daemon, attr, &call->fi);
-	if (fuse_reply_create(call->req, &entry, &call->fi) < 0)
+	if (fuse_reply_create(call->req, &entry, &call->fi) < 0) {
 		zf_fs_forget(daemon->fs, attr->ino, 1);
+		zf_handle_free(&call->fi);
+	}
 	return 0;
 }
 
@@ -196,18 +198,37 @@ static int open_existing(struct zf_daemon *daemon, struct zf_call *call, struct 
 	return r;
 }
 
-static int run_create(struct zf_daemon *daemon, struct zf_call *call)
+/* make_open(): makes the file, or opens the one that is there, and counts a reference to it. */
+static int with_handle(struct zf_daemon *daemon, struct zf_call *call,
+		       int (*make_open)(struct zf_daemon *, struct zf_call *, struct zf_attr *))
 {
 	struct zf_attr attr;
-	int r = make(daemon, call, &attr);
+	int r = zf_handle_new(&call->fi);
+
+	if (r < 0)
+		return r;
+	r = make_open(daemon, call, &attr);
+	if (r < 0)
+		zf_handle_free(&call->fi);
+	return r < 0 ? r : reply_create(daemon, call, &attr);
+}
+
+static int create(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr *ret_attr)
+{
+	int r = make(daemon, call, ret_attr);
 
 	/* Somebody was quicker; without O_EXCL that is as good. */
 	if (r == -EEXIST && !(call->fi.flags & O_EXCL)) {
-		r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, &attr);
+		r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, ret_attr);
 		if (r == 0)
-			r = open_existing(daemon, call, &attr);
+			r = open_existing(daemon, call, ret_attr);
 	}
-	return r < 0 ? r : reply_create(daemon, call, &attr);
+	return r;
+}
+
+static int run_create(struct zf_daemon *daemon, struct zf_call *call)
+{
+	return with_handle(daemon, call, create);
 }
 
 void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -226,12 +247,14 @@ void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 	zf_call_dispatch(&call);
 }
 
+static int tmpfile_open(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr *ret_attr)
+{
+	return zf_fs_tmpfile(daemon->fs, &call->ctx, call->ino, call->mode, ret_attr);
+}
+
 static int run_tmpfile(struct zf_daemon *daemon, struct zf_call *call)
 {
-	struct zf_attr attr;
-	int r = zf_fs_tmpfile(daemon->fs, &call->ctx, call->ino, call->mode, &attr);
-
-	return r < 0 ? r : reply_create(daemon, call, &attr);
+	return with_handle(daemon, call, tmpfile_open);
 }
 
 void zf_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)

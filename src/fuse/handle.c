@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+int zf_handle_new(struct fuse_file_info *fi)
+{
+	struct zf_handle *handle = calloc(1, sizeof(*handle));
+
+	if (!handle)
+		return -ENOMEM;
+	handle->writable = (fi->flags & O_ACCMODE) != O_RDONLY;
+	handle->durable = (fi->flags & O_DSYNC) != 0; /* a bit of O_SYNC too */
+	fi->fh = (uintptr_t)handle;
+	return 0;
+}
+
+void zf_handle_free(struct fuse_file_info *fi)
+{
+	free(zf_handle_of(fi));
+	fi->fh = 0;
+}
+
+struct zf_handle *zf_handle_of(const struct fuse_file_info *fi)
+{
+	return fi ? (struct zf_handle *)(uintptr_t)fi->fh : NULL;
+}

@@ -18,6 +18,7 @@
 #     ZFUSE_TEST_SLOWNESS  how many times slower the machine is than others (1): files are smaller, kills come later
 #     ZFUSE_TEST_ONLY      a pattern (bash's =~): checks whose claims do not match are left out
 #     ZFUSE_TEST_INSIDE    yes: nobody else makes mount namespaces meanwhile
+#     ZFUSE_TEST_EVIDENCE  a directory for what a check that failed leaves: the image and the daemon's log
 set -uo pipefail
 export LC_ALL=C
 
@@ -55,6 +56,16 @@ done
 # After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
 recover() { clear_mounts; }
 
+# What is there when a check fails, before anything is cleared away: of the first three.
+keep_evidence() {
+	local to=${ZFUSE_TEST_EVIDENCE:-}/check-$tests file
+	[[ -n ${ZFUSE_TEST_EVIDENCE:-} && $failures -le 3 ]] && mkdir -p "$to" || return 0
+	for file in "$top"/*; do
+		[[ ! -f $file || $file -ef $img ]] || cp --sparse=always "$file" "$to"
+	done
+	[[ ! -f $img ]] || cp --sparse=always "$img" "$to"
+}
+
 # it CLAIM CHECK [ARGUMENT...]
 it() {
 	local claim=$1 status
@@ -72,6 +83,7 @@ it() {
 		failures=$((failures + 1))
 		echo "not ok $tests - $claim"
 		sed 's/^/# /' "$top/out"
+		keep_evidence
 		recover
 	fi
 	return 0

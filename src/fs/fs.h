@@ -171,6 +171,11 @@ enum zf_set {
 	ZF_SET_ATIME_NOW = 1 << 7,
 	ZF_SET_MTIME_NOW = 1 << 8,
 	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
+	/*
+	 * chown(2) that names no owner and no group, which drops the same. The kernel does not check who asks, so this
+	 * does: -EPERM if there is something to drop and the caller is neither the owner nor root.
+	 */
+	ZF_SET_SAME_OWNER = 1 << 10,
 };
 struct zf_setattr {
 	unsigned int valid; /* enum zf_set */

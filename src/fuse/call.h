@@ -45,6 +45,7 @@ struct zf_call {
 	mode_t mode;
 	uint64_t rdev;
 	struct zf_setattr set;
+	bool may_be_write; /* a SETATTR that nobody must see fail (ops_attr.c) */
 	struct fuse_file_info fi;
 
 	/* Of a parked call. */

@@ -46,9 +46,10 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
 }
 
-void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
+void zf_file_set_up(struct zf_daemon *daemon, const struct zf_attr *attr,
 		    struct fuse_file_info *fi)
 {
+	zf_handle_count_writer(daemon, zf_handle_of(fi), attr->ino);
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
@@ -98,7 +99,7 @@ static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 	r = open_file(daemon, call);
 	/* What the kernel does not take, it does not release. */
 	if (r < 0 || fuse_reply_open(call->req, &call->fi) < 0)
-		zf_handle_free(&call->fi);
+		zf_handle_free(daemon, &call->fi);
 	return r;
 }
 
@@ -123,12 +124,12 @@ static int run_release(struct zf_daemon *daemon, struct zf_call *call)
 
 void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	const struct zf_daemon *daemon = fuse_req_userdata(req);
+	struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_RELEASE, .run = run_release, .ino = ino};
 
 	zf_marks_drop(daemon->marks, fi->fh);
-	zf_handle_free(fi);
+	zf_handle_free(daemon, fi);
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)
 		fuse_reply_err(req, 0);
 	else

@@ -199,7 +199,12 @@ struct zf_set_flags {
 int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		    const struct zf_set_flags *set);
 
-/* flags: XATTR_CREATE, XATTR_REPLACE. -ENODATA: no such attribute. */
+/*
+ * flags: XATTR_CREATE, XATTR_REPLACE; and ZF_XATTR_KILL_SGID: the caller is outside the inode's group, so that an
+ * access list costs the inode setgid. The kernel knows that, and src/fs/ does not: a caller may be in many groups.
+ * -ENODATA: no such attribute.
+ */
+#define ZF_XATTR_KILL_SGID (1 << 16)
 int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		   const void *value, size_t len, int flags);
 /* With size 0 the length only; -ERANGE if `size` is too small. */

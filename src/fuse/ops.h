@@ -49,7 +49,7 @@ void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
 		   struct fuse_file_info *fi);
 void zf_op_statfs(fuse_req_t req, fuse_ino_t ino);
 void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags);
+		    size_t size, int flags, unsigned int more_flags);
 void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);

@@ -304,7 +304,7 @@ static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags)
+		    size_t size, int flags, unsigned int more_flags)
 {
 	struct zf_call call = {
 		.req = req,
@@ -317,6 +317,8 @@ void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char
 		.flags = (unsigned int)flags,
 	};
 
+	if (more_flags & FUSE_SET_XATTR_ACL_KILL_SGID)
+		call.flags |= ZF_XATTR_KILL_SGID;
 	dispatch_named(&call);
 }
 

@@ -5,14 +5,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-int zf_handle_new(struct fuse_file_info *fi)
+int zf_handle_new(const struct zf_daemon *daemon, struct fuse_file_info *fi)
 {
 	struct zf_handle *handle = calloc(1, sizeof(*handle));
 
 	if (!handle)
 		return -ENOMEM;
 	handle->writable = (fi->flags & O_ACCMODE) != O_RDONLY;
-	handle->durable = (fi->flags & O_DSYNC) != 0; /* a bit of O_SYNC too */
+	/* O_DSYNC is a bit of O_SYNC. */
+	handle->durable = (fi->flags & O_DSYNC) || daemon->options.sync;
 	fi->fh = (uintptr_t)handle;
 	return 0;
 }

@@ -19,12 +19,16 @@
 struct zf_handle {
 	bool direct; /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
 	bool writable;
-	bool durable; /* opened with O_SYNC or O_DSYNC, which F_SETFL cannot change */
+	/*
+	 * What changes the file's content through it is to be durable when answered: opened with O_SYNC or O_DSYNC, which
+	 * F_SETFL cannot change, or on a mount with the option sync.
+	 */
+	bool durable;
 	uint64_t writer_of; /* the file that it counts as a writer of; 0: of none */
 };
 
 /* Of a file that is being opened as fi says; fi then names the handle. -ENOMEM. */
-int zf_handle_new(struct fuse_file_info *fi);
+int zf_handle_new(const struct zf_daemon *daemon, struct fuse_file_info *fi);
 /* Forgets the handle that fi names, if any. */
 void zf_handle_free(struct zf_daemon *daemon, struct fuse_file_info *fi);
 /* Before the kernel knows of the handle: it is that of this file. */

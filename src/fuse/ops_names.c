@@ -203,7 +203,7 @@ static int with_handle(struct zf_daemon *daemon, struct zf_call *call,
 		       int (*make_open)(struct zf_daemon *, struct zf_call *, struct zf_attr *))
 {
 	struct zf_attr attr;
-	int r = zf_handle_new(&call->fi);
+	int r = zf_handle_new(daemon, &call->fi);
 
 	if (r < 0)
 		return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attributes. Permission is the kernel's business; what is left to a filesystem is which other
- * attributes change with those that are set: times, setuid and setgid, file capabilities, access
- * control lists.
+ * Attributes. Permission is the kernel's business, but for ZF_SET_SAME_OWNER; what is left to a
+ * filesystem is which other attributes change with those that are set: times, setuid and setgid,
+ * file capabilities, access control lists.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -31,12 +31,13 @@ int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	return 0;
 }
 
-bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx)
+/* The mode that is left of the inode's when setuid and setgid are dropped. */
+static uint32_t mode_without_suidgid(const struct zf_inode *inode, const struct zf_ctx *ctx)
 {
 	uint32_t mode = inode->item.mode;
 
 	if (S_ISDIR(mode))
-		return false;
+		return mode;
 	mode &= ~(uint32_t)S_ISUID;
 	/*
 	 * Without the group's x, setgid grants nothing until somebody adds that x: only the group's
@@ -44,6 +45,13 @@ bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx)
 	 */
 	if ((mode & S_IXGRP) || (ctx->uid != 0 && ctx->gid != inode->item.gid))
 		mode &= ~(uint32_t)S_ISGID;
+	return mode;
+}
+
+bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx)
+{
+	uint32_t mode = mode_without_suidgid(inode, ctx);
+
 	if (mode == inode->item.mode)
 		return false;
 	inode->item.mode = mode;
@@ -84,7 +92,7 @@ static void apply(const struct zf_op *op, struct zf_inode *inode, const struct z
 	struct zf_inode_item *item = &inode->item;
 	struct zf_time now = op->now;
 
-	if (set->valid & (SET_OWNER | ZF_SET_KILL_SUIDGID))
+	if (set->valid & (SET_OWNER | ZF_SET_SAME_OWNER | ZF_SET_KILL_SUIDGID))
 		zf_inode_kill_suidgid(inode, op->ctx);
 	if (set->valid & ZF_SET_MODE)
 		item->mode = (item->mode & S_IFMT) | (set->mode & 07777);
@@ -175,13 +183,24 @@ static int check_flags_locked(const struct zf_inode *inode, const struct zf_seta
 			     : zf_inode_check_change(inode);
 }
 
-/* Whether the inode's flags let it be, and what they ask for. */
-static int check_flags(struct zf_inode *inode, const struct zf_setattr *set, bool *ret_sync)
+static int check_owner_locked(const struct zf_inode *inode, const struct zf_ctx *ctx,
+			      const struct zf_setattr *set)
+{
+	if (!(set->valid & ZF_SET_SAME_OWNER) || ctx->uid == 0 || ctx->uid == inode->item.uid)
+		return 0;
+	return mode_without_suidgid(inode, ctx) == inode->item.mode ? 0 : -EPERM;
+}
+
+/* Whether the caller may and the inode's flags let it be, and what the flags ask for. */
+static int check_inode(struct zf_inode *inode, const struct zf_ctx *ctx,
+		       const struct zf_setattr *set, bool *ret_sync)
 {
 	int r;
 
 	zf_rwlock_rdlock(&inode->lock);
-	r = check_flags_locked(inode, set);
+	r = check_owner_locked(inode, ctx, set);
+	if (r == 0)
+		r = check_flags_locked(inode, set);
 	*ret_sync = zf_inode_is_sync(inode);
 	zf_rwlock_unlock(&inode->lock);
 	return r;
@@ -247,7 +266,7 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		return r;
 	r = check_type(inode, set);
 	if (r == 0)
-		r = check_flags(inode, set, &sync);
+		r = check_inode(inode, ctx, set, &sync);
 	if (r == 0 && sync && !ctx->may_wait)
 		r = -EAGAIN;
 	if (r == 0)

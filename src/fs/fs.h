@@ -171,6 +171,11 @@ enum zf_set {
 	ZF_SET_ATIME_NOW = 1 << 7,
 	ZF_SET_MTIME_NOW = 1 << 8,
 	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
+	/*
+	 * chown(2) that names no owner and no group, which drops the same. The kernel does not check who asks, so this
+	 * does: -EPERM if there is something to drop and the caller is neither the owner nor root.
+	 */
+	ZF_SET_SAME_OWNER = 1 << 10,
 };
 struct zf_setattr {
 	unsigned int valid; /* enum zf_set */
@@ -194,7 +199,12 @@ struct zf_set_flags {
 int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		    const struct zf_set_flags *set);
 
-/* flags: XATTR_CREATE, XATTR_REPLACE. -ENODATA: no such attribute. */
+/*
+ * flags: XATTR_CREATE, XATTR_REPLACE; and ZF_XATTR_KILL_SGID: the caller is outside the inode's group, so that an
+ * access list costs the inode setgid. The kernel knows that, and src/fs/ does not: a caller may be in many groups.
+ * -ENODATA: no such attribute.
+ */
+#define ZF_XATTR_KILL_SGID (1 << 16)
 int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		   const void *value, size_t len, int flags);
 /* With size 0 the length only; -ERANGE if `size` is too small. */

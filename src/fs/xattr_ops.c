@@ -26,7 +26,7 @@ static int check_request(const char *name, struct request *request)
 
 	if (r < 0)
 		return r;
-	if (request->flags & ~(XATTR_CREATE | XATTR_REPLACE))
+	if (request->flags & ~(XATTR_CREATE | XATTR_REPLACE | ZF_XATTR_KILL_SGID))
 		return -EINVAL;
 	if (request->len > ZF_XATTR_VALUE_MAX)
 		return -E2BIG;
@@ -54,8 +54,7 @@ static int check_acl(const struct zf_inode *inode, const struct request *request
  * caller outside the group must not gain a setgid file that it may write: cleared, as chmod does
  * it.
  */
-static bool apply_acl(const struct zf_op *op, const struct zf_inode *inode,
-		      const struct request *request, uint32_t *mode)
+static bool apply_acl(const struct request *request, uint32_t *mode)
 {
 	if (request->acl_kind == ZF_ACL_NONE)
 		return false;
@@ -63,7 +62,7 @@ static bool apply_acl(const struct zf_op *op, const struct zf_inode *inode,
 		return true;
 	if (request->acl_kind == ZF_ACL_DEFAULT)
 		return false;
-	if (op->ctx->uid != 0 && op->ctx->gid != inode->item.gid)
+	if (request->flags & ZF_XATTR_KILL_SGID)
 		*mode &= ~(uint32_t)S_ISGID;
 	return zf_acl_to_mode(&request->acl, mode);
 }
@@ -109,7 +108,7 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct request *reques
 	if ((request->flags & XATTR_REPLACE) && !place.exists)
 		return -ENODATA;
 	mode = inode->item.mode;
-	remove = apply_acl(op, inode, request, &mode);
+	remove = apply_acl(request, &mode);
 	if (remove)
 		edits = zf_xattr_delete_edits(&place);
 	else

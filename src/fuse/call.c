@@ -8,8 +8,6 @@
 
 #include "fuse/workers.h"
 
-/* Of a queue's slots, how many are kept for requests that need not wait. */
-#define SLOTS_KEPT 2
 /* Requests read from /dev/fuse have no slots: what is parked costs memory only. */
 #define PARKED_MAX_DEV_FUSE 256
 
@@ -82,13 +80,12 @@ static bool may_wait_here(const struct zf_call *call, int64_t now)
 		atomic_load_explicit(&thread->parked, memory_order_relaxed) == 0);
 }
 
-static bool may_park(const struct zf_daemon *daemon, struct zf_call *call)
+/* A ring's thread does not wait itself: only it can hand the answers of others to the kernel. */
+static bool may_park(const struct zf_call *call)
 {
-	unsigned int parked = atomic_load_explicit(&call->thread->parked, memory_order_relaxed);
-
-	if (!fuse_req_is_uring(call->req))
-		return parked < PARKED_MAX_DEV_FUSE;
-	return parked + SLOTS_KEPT < daemon->uring_depth;
+	return fuse_req_is_uring(call->req) ||
+	       atomic_load_explicit(&call->thread->parked, memory_order_relaxed) <
+		       PARKED_MAX_DEV_FUSE;
 }
 
 static size_t string_size(const char *string)
@@ -132,7 +129,7 @@ static bool park(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_call *copy;
 
-	if (!may_park(daemon, call))
+	if (!may_park(call))
 		return false;
 	copy = copy_call(call);
 	if (!copy)

@@ -15,10 +15,11 @@
  * so nothing is copied; read from /dev/fuse it is in a buffer that the thread reads its next
  * request into, so names and data are copied with the call.
  *
- * How many may be parked. The kernel has a number of slots for each processor
- * (daemon->uring_depth), and a parked request keeps its slot: when only a few are left, the next
- * request waits where it is, so that there is always a slot for one that need not wait, and never
- * more memory in parked calls than that.
+ * How many may be parked. Over io_uring the kernel has a number of slots for each processor
+ * (daemon->uring_depth), and a parked request keeps its slot. When all slots are taken, further
+ * requests of that processor queue up in the kernel, in order, also those that need not wait: so
+ * there are more slots than programs are likely to wait on one processor. From /dev/fuse a bounded
+ * number is parked, and the next one that has to wait does so on the thread that read it.
  */
 #ifndef ZF_FUSE_CALL_H
 #define ZF_FUSE_CALL_H
@@ -34,7 +35,7 @@ struct zf_call {
 	/* 0 when it has replied, -errno when it has not and this is the reply. */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
-	bool durable; /* waits for one durable write, mostly */
+	bool durable;	   /* waits for one durable write, mostly */
 	struct zf_ctx ctx; /* who asks is filled in by the dispatch */
 	uint64_t ino, other_ino;
 	const char *name, *other_name;
@@ -45,6 +46,7 @@ struct zf_call {
 	mode_t mode;
 	uint64_t rdev;
 	struct zf_setattr set;
+	bool may_be_write; /* a SETATTR that nobody must see fail (ops_attr.c) */
 	struct fuse_file_info fi;
 
 	/* Of a parked call. */

@@ -27,6 +27,9 @@
 #include "fs/fs.h"
 #include "fuse/options.h"
 
+/* Counters of files that are open for writing: see handle.h. */
+#define ZF_WRITER_COUNTERS 1024u
+
 struct zf_daemon {
 	struct zf_options options;
 	char *device;	   /* absolute */
@@ -47,6 +50,7 @@ struct zf_daemon {
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
+	atomic_uint writers[ZF_WRITER_COUNTERS];
 	struct zf_marks *marks;
 	struct zf_workers *workers;
 	struct zf_control *control;

@@ -123,8 +123,11 @@ static int choose_transport(struct zf_daemon *daemon)
 	int processors = get_nprocs_conf();
 
 	enabled = known && read(fd, &value, 1) == 1 && (value == 'Y' || value == '1');
-	/* Each slot of each processor's queue holds a buffer of a whole request, used or not. */
-	daemon->uring_depth = processors <= 8 ? 32 : processors <= 32 ? 16 : 8;
+	/*
+	 * Each slot has a buffer for a whole request, which takes memory from its first use on. The
+	 * kernel uses the same few slots again and again, unless many requests wait.
+	 */
+	daemon->uring_depth = processors <= 8 ? 128 : processors <= 32 ? 64 : 32;
 	daemon->uring = enabled && transport != ZF_TRANSPORT_DEV_FUSE;
 	if (transport == ZF_TRANSPORT_DEV_FUSE || enabled)
 		return ZF_EXIT_OK;

@@ -20,6 +20,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		   there. */
 		FUSE_CAP_POSIX_ACL,
 		FUSE_CAP_DONT_MASK,
+		/* Whether an access list costs setgid depends on all the caller's groups. */
+		FUSE_CAP_SETXATTR_EXT,
 		FUSE_CAP_NO_OPENDIR_SUPPORT,
 		FUSE_CAP_DIRECT_IO_ALLOW_MMAP,
 		/* Nobody else writes: pages are dropped when we say so, which is never. */
@@ -69,7 +71,7 @@ const struct fuse_lowlevel_ops zf_ops = {
 	.statx = zf_op_statx,
 	.setattr = zf_op_setattr,
 	.statfs = zf_op_statfs,
-	.setxattr = zf_op_setxattr,
+	.setxattr_ext = zf_op_setxattr,
 	.getxattr = zf_op_getxattr,
 	.listxattr = zf_op_listxattr,
 	.removexattr = zf_op_removexattr,

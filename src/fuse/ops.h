@@ -49,7 +49,7 @@ void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
 		   struct fuse_file_info *fi);
 void zf_op_statfs(fuse_req_t req, fuse_ino_t ino);
 void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags);
+		    size_t size, int flags, unsigned int more_flags);
 void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
@@ -90,7 +90,7 @@ void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
 void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 
 /* What the kernel may do with a file with these attributes that is opened as fi says. fi has a handle. */
-void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
+void zf_file_set_up(struct zf_daemon *daemon, const struct zf_attr *attr,
 		    struct fuse_file_info *fi);
 /* What O_TRUNC does at open; attr as it is then. */
 int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,

@@ -150,7 +150,28 @@ static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
 	struct zf_attr attr;
 	int r = zf_fs_setattr(daemon->fs, &call->ctx, call->ino, &call->set, &attr);
 
+	if (r == -EPERM && call->may_be_write)
+		r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
 	return r < 0 ? r : reply_attr(call, &attr);
+}
+
+/*
+ * With KILLPRIV_V2, the kernel sends a SETATTR with nothing to set, and fi NULL, for either of two
+ * things:
+ *
+ *  - chown(-1, -1), whose caller nobody has checked. It asks for a change of ctime where the kernel
+ *    keeps the times, which is in the files of a mount with the writeback cache;
+ *  - the first write, fallocate or copy to a file with setuid or setgid, by somebody who has it
+ *    open for writing, but need not own it. He must not see an error.
+ *
+ * A caller who may be writing can be left with what is there: WRITE says itself that it takes them
+ * away, and FALLOCATE and COPY_FILE_RANGE take them without being told.
+ */
+static void set_same_owner(const struct zf_daemon *daemon, struct zf_call *call)
+{
+	call->may_be_write =
+		!(call->set.valid & ZF_SET_CTIME) && zf_handle_may_be_written(daemon, call->ino);
+	call->set.valid |= ZF_SET_SAME_OWNER;
 }
 
 void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
@@ -189,12 +210,8 @@ void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
 		call.set.valid |= ZF_SET_MTIME_NOW;
 	else if (valid & FUSE_SET_ATTR_MTIME)
 		call.set.valid |= ZF_SET_MTIME;
-	/*
-	 * Nothing to set: chown(-1, -1), or a write that is to cost the file its setuid. The kernel
-	 * leaves that to us (KILLPRIV_V2), and says so with nothing but a request.
-	 */
 	if ((call.set.valid & ~(unsigned int)ZF_SET_CTIME) == 0)
-		call.set.valid |= ZF_SET_KILL_SUIDGID;
+		set_same_owner(fuse_req_userdata(req), &call);
 	call.set.mode = attr->st_mode;
 	call.set.uid = attr->st_uid;
 	call.set.gid = attr->st_gid;
@@ -287,7 +304,7 @@ static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags)
+		    size_t size, int flags, unsigned int more_flags)
 {
 	struct zf_call call = {
 		.req = req,
@@ -300,6 +317,8 @@ void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char
 		.flags = (unsigned int)flags,
 	};
 
+	if (more_flags & FUSE_SET_XATTR_ACL_KILL_SGID)
+		call.flags |= ZF_XATTR_KILL_SGID;
 	dispatch_named(&call);
 }
 

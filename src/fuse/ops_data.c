@@ -46,9 +46,9 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
 }
 
-void zf_file_set_up(const struct zf_daemon *daemon, const struct zf_attr *attr,
-		    struct fuse_file_info *fi)
+void zf_file_set_up(struct zf_daemon *daemon, const struct zf_attr *attr, struct fuse_file_info *fi)
 {
+	zf_handle_count_writer(daemon, zf_handle_of(fi), attr->ino);
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
@@ -91,14 +91,14 @@ static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 
 static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 {
-	int r = zf_handle_new(&call->fi);
+	int r = zf_handle_new(daemon, &call->fi);
 
 	if (r < 0)
 		return r;
 	r = open_file(daemon, call);
 	/* What the kernel does not take, it does not release. */
 	if (r < 0 || fuse_reply_open(call->req, &call->fi) < 0)
-		zf_handle_free(&call->fi);
+		zf_handle_free(daemon, &call->fi);
 	return r;
 }
 
@@ -123,12 +123,12 @@ static int run_release(struct zf_daemon *daemon, struct zf_call *call)
 
 void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	const struct zf_daemon *daemon = fuse_req_userdata(req);
+	struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_RELEASE, .run = run_release, .ino = ino};
 
 	zf_marks_drop(daemon->marks, fi->fh);
-	zf_handle_free(fi);
+	zf_handle_free(daemon, fi);
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)
 		fuse_reply_err(req, 0);
 	else
@@ -192,7 +192,7 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 {
 	bool loses_suidgid = (call->flags & ZF_WRITE_KILL_SUIDGID) && has_suidgid(daemon, call);
 	ssize_t len = zf_fs_write(daemon->fs, &call->ctx, call->ino, call->offset, call->data,
-				  call->size, call->flags & ~(unsigned int)ZF_WRITE_DSYNC);
+				  call->size, call->flags);
 
 	if (len < 0)
 		return (int)len;
@@ -200,7 +200,7 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 	 * times, if they are not the kernel's. */
 	if (loses_suidgid || (call->flags & ZF_WRITE_PAGE))
 		zf_forget_attr(daemon, call->ino);
-	if (call->flags & ZF_WRITE_DSYNC) {
+	if (call->durable) {
 		call->size = (size_t)len;
 		call->data = NULL;
 		call->run = run_write_sync;
@@ -218,16 +218,13 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		.req = req,
 		.kind = ZF_REQUEST_WRITE,
 		.run = run_write,
+		.durable = is_durable_write(fi),
 		.ino = ino,
 		.data = buf,
 		.size = size,
 		.offset = (uint64_t)offset,
 	};
 
-	if (is_durable_write(fi)) {
-		call.flags |= ZF_WRITE_DSYNC;
-		call.durable = true;
-	}
 	if (fi->kill_suidgid)
 		call.flags |= ZF_WRITE_KILL_SUIDGID;
 	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.
@@ -241,6 +238,16 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 
 /* ---- fallocate ---- */
 
+/* As run_write_sync(). */
+static int run_fallocate_sync(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
+
+	if (r == 0)
+		fuse_reply_err(call->req, 0);
+	return r;
+}
+
 static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_fallocate(daemon->fs, &call->ctx, call->ino, (int)call->flags, call->offset,
@@ -249,6 +256,10 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 	if (r < 0)
 		return r;
 	zf_forget_attr(daemon, call->ino);
+	if (call->durable) {
+		call->run = run_fallocate_sync;
+		return run_fallocate_sync(daemon, call);
+	}
 	fuse_reply_err(call->req, 0);
 	return 0;
 }
@@ -274,6 +285,7 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 		.req = req,
 		.kind = ZF_REQUEST_FALLOCATE,
 		.run = run_fallocate,
+		.durable = zf_handle_of(fi)->durable,
 		.ino = ino,
 		.offset = (uint64_t)offset,
 		.size = (size_t)len,
@@ -303,7 +315,7 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 		return (int)len;
 	if (loses_suidgid)
 		zf_forget_attr(daemon, call->ino);
-	if (call->flags & ZF_WRITE_DSYNC) {
+	if (call->durable) {
 		call->size = (size_t)len;
 		call->data = NULL;
 		call->run = run_write_sync;
@@ -322,6 +334,7 @@ void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 		.req = req,
 		.kind = ZF_REQUEST_COPY_FILE_RANGE,
 		.run = run_copy,
+		.durable = zf_handle_of(fi_out)->durable,
 		.ino = ino_out,
 		.offset = (uint64_t)offset_out,
 		.other_ino = ino_in,
@@ -330,7 +343,6 @@ void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 	};
 
 	(void)fi_in;
-	(void)fi_out;
 	(void)flags;
 	zf_call_dispatch(&call);
 }

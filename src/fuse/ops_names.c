@@ -180,7 +180,7 @@ static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const st
 	zf_file_set_up(daemon, attr, &call->fi);
 	if (fuse_reply_create(call->req, &entry, &call->fi) < 0) {
 		zf_fs_forget(daemon->fs, attr->ino, 1);
-		zf_handle_free(&call->fi);
+		zf_handle_free(daemon, &call->fi);
 	}
 	return 0;
 }
@@ -203,13 +203,13 @@ static int with_handle(struct zf_daemon *daemon, struct zf_call *call,
 		       int (*make_open)(struct zf_daemon *, struct zf_call *, struct zf_attr *))
 {
 	struct zf_attr attr;
-	int r = zf_handle_new(&call->fi);
+	int r = zf_handle_new(daemon, &call->fi);
 
 	if (r < 0)
 		return r;
 	r = make_open(daemon, call, &attr);
 	if (r < 0)
-		zf_handle_free(&call->fi);
+		zf_handle_free(daemon, &call->fi);
 	return r < 0 ? r : reply_create(daemon, call, &attr);
 }
 

@@ -16,6 +16,7 @@ enum {
 	KEY_ATIME_STRICT,
 	KEY_ATIME_NEVER,
 	KEY_NO_DIR_ATIME,
+	KEY_SYNC,
 	KEY_SYNC_NAMES,
 	KEY_DROP, /* known to mount(8), of no use to a daemon */
 };
@@ -68,7 +69,7 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("exec", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("noexec", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("async", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("sync", KEY_SYNC_NAMES),
+	FUSE_OPT_KEY("sync", KEY_SYNC),
 	FUSE_OPT_KEY("dirsync", KEY_SYNC_NAMES),
 	/* Of access times the kernel leaves all to us: of the last of these, what it says. */
 	FUSE_OPT_KEY("noatime", KEY_ATIME_NEVER),
@@ -139,9 +140,12 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_NO_DIR_ATIME:
 		options->no_dir_atime = 1;
 		return 1;
+	case KEY_SYNC:
+		options->sync_names = options->sync = true;
+		return 1; /* the kernel sends an FSYNC after a write that it caches */
 	case KEY_SYNC_NAMES:
 		options->sync_names = true;
-		return 1; /* data are the kernel's to sync: it sends FSYNC */
+		return 1;
 	case KEY_DROP:
 		return 0;
 	case FUSE_OPT_KEY_NONOPT:

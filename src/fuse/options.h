@@ -28,6 +28,7 @@ struct zf_options {
 	enum zf_atime atime;
 	int no_dir_atime, lazy_time;
 	bool sync_names; /* the mount is dirsync, or sync */
+	bool sync;
 	enum zf_transport transport;
 	enum zf_durability durability;
 	enum zf_append_mode append;

@@ -142,6 +142,38 @@ static void a_new_owner_gets_no_setuid_file(void **state)
 	assert_int_equal(mode_after(rig, file, 0644, both), 04711);
 }
 
+/* What chown(-1, -1) does, and to whom. */
+static void setuid_is_dropped_for_the_owner_and_root_only(void **state)
+{
+	static const struct zf_setattr same = {.valid = ZF_SET_SAME_OWNER};
+	static const struct zf_setattr owner = {
+		.valid = ZF_SET_UID | ZF_SET_GID, .uid = 7, .gid = 8};
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
+
+	assert_int_equal(set_attr(rig, file, owner), 0);
+	assert_int_equal(mode_after(rig, file, 06777, same), 0777);
+	rig->ctx.uid = 7;
+	assert_int_equal(mode_after(rig, file, 06777, same), 0777);
+	assert_int_equal(
+		set_attr(rig, file, (struct zf_setattr){.valid = ZF_SET_MODE, .mode = 06777}), 0);
+	rig->ctx.uid = 9;
+	rig->ctx.gid = 8;
+	rig->now_ns = 9000000000;
+	assert_int_equal(set_attr(rig, file, same), -EPERM);
+	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 06777);
+	assert_int_not_equal(rig_attr(rig, file).ctime.seconds, 9);
+	/* As on Linux' filesystems, anybody may where nothing is lost. */
+	assert_int_equal(mode_after(rig, file, 0777, same), 0777);
+	assert_int_equal(mode_after(rig, file, 02767, same), 02767);
+	rig->ctx.uid = 0;
+	assert_int_equal(
+		set_attr(rig, file, (struct zf_setattr){.valid = ZF_SET_MODE, .mode = 02767}), 0);
+	rig->ctx.uid = rig->ctx.gid = 9;
+	assert_int_equal(set_attr(rig, file, same), -EPERM);
+	rig->ctx.uid = rig->ctx.gid = 0;
+}
+
 static void nonsense_is_refused(void **state)
 {
 	struct names_rig *rig = *state;
@@ -228,6 +260,7 @@ int main(void)
 		TEST(mode_owner_and_group_are_stored),
 		TEST(times_of_every_century_survive),
 		TEST(a_new_owner_gets_no_setuid_file),
+		TEST(setuid_is_dropped_for_the_owner_and_root_only),
 		TEST(nonsense_is_refused),
 		TEST(a_new_size_brings_new_times_and_takes_privileges),
 		TEST(statfs_counts_files),

@@ -323,11 +323,16 @@ static void an_access_list_sets_the_mode(void **state)
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 02640);
 	assert_int_equal(get(rig, file, ACCESS, NULL, 0), -ENODATA);
-	/* Whoever is not in the group makes no setgid file of it. */
+	/* Whoever is not in the group makes no setgid file of it; but it may be another than his
+	 * first. */
 	rig->ctx.uid = 1;
 	rig->ctx.gid = 1;
 	acl = acl_of(7, 5, 6, 1);
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), 0);
+	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 02761);
+	assert_int_equal(set(rig, file, "user.a", "1", 1, ZF_XATTR_KILL_SGID), 0);
+	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 02761);
+	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, ZF_XATTR_KILL_SGID), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 0761);
 }
 

@@ -464,10 +464,10 @@ static void draw_acl(struct workload *w, struct zf_op *op)
 		op->ino = pick_ino(w, is_dir);
 	if (op->kind != OP_SETXATTR)
 		return;
-	/* For lists setxattr(2) does not look at the flags. */
-	op->flags = 0;
 	op->uid = chance(w, 50) ? 0 : 1000;
 	op->gid = chance(w, 50) ? 0 : 100;
+	/* For lists setxattr(2) does not look at the flags; the kernel's own says who is outside the group. */
+	op->flags = op->uid != 0 && op->gid != 0 ? ZF_XATTR_KILL_SGID : 0;
 	workload_draw_acl(&w->rng, &op->acl);
 	op->len = oracle_acl_len(&op->acl);
 	if (chance(w, 10))

@@ -179,7 +179,7 @@ int64_t oracle_acl_set(struct oracle *oracle, const struct zf_op *op)
 		return 0;
 	}
 	/* As by chmod: nobody gives files to a group that is not theirs. */
-	if (op->uid != 0 && op->gid != inode->gid)
+	if (op->flags & ZF_XATTR_KILL_SGID)
 		inode->mode &= ~(uint32_t)S_ISGID;
 	apply_access(inode, &acl);
 	return 0;

@@ -294,19 +294,37 @@ static bool pointers_are_exact(const struct zf_image_trailer *trailer)
 	}
 }
 
-/* A zone without a valid slot: see the end of the comment in io/image_format.h. */
-static void replace_zone(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
-			 uint32_t zone_no, uint64_t highest_count)
+/*
+ * A zone without a valid slot: see the end of the comment in io/image_format.h. Two blank slots are
+ * one that is lost still: what is stored next counts, whatever it is.
+ */
+static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+		      uint32_t zone_no, uint64_t highest_count)
 {
 	struct zf_zone_state *zone = &rules->zones[zone_no];
 
-	*zone = (struct zf_zone_state){
-		.cond = zone_no < trailer->geometry.conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
-		.reset_count = highest_count + RESETS_NEVER_REACHED,
-	};
 	store(&trailer->table[zone_no].slots[0].word, 0);
 	store(&trailer->table[zone_no].slots[1].word, 0);
-	zf_image_trailer_store_zone(trailer, zone_no, zone);
+	if (zone_no < trailer->geometry.conventional) {
+		*zone = (struct zf_zone_state){.cond = ZF_ZONE_NOT_WP};
+		zf_image_trailer_store_zone(trailer, zone_no, zone);
+		return;
+	}
+	*zone = (struct zf_zone_state){
+		.cond = ZF_ZONE_EMPTY,
+		.reset_count = highest_count + RESETS_NEVER_REACHED,
+		.lost = true,
+	};
+}
+
+/* Of a conventional zone the table says nothing that is not known without it. */
+static void tell_lost(const struct zf_image_trailer *trailer, const struct zf_report *report,
+		      uint32_t zone_no)
+{
+	zf_report(report, ZF_REPORT_WARNING,
+		  "image: the table's entry of zone %" PRIu32 " does not verify; %s", zone_no,
+		  zone_no < trailer->geometry.conventional ? "it is made anew"
+							   : "what it said has to be found again");
 }
 
 void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
@@ -325,11 +343,8 @@ void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rule
 	for (uint32_t i = 0; bad > 0 && i < zone_count; i++) {
 		if (load_zone(trailer, i, &rules->zones[i]))
 			continue;
-		zf_report(report, ZF_REPORT_WARNING,
-			  "image: the table's entry of zone %" PRIu32
-			  " does not verify; its pointer has to be found again",
-			  i);
-		replace_zone(trailer, rules, i, highest_count);
+		tell_lost(trailer, report, i);
+		lose_zone(trailer, rules, i, highest_count);
 	}
 	*ret_lower_bounds = bad > 0 || !pointers_are_exact(trailer);
 	zf_zone_rules_power_cycle(rules);

@@ -55,7 +55,8 @@ void zf_image_find_kept(struct zf_image *image)
 	while (zone_no < g->zone_count && image->kept_count < ZF_IMAGE_KEPT_MAX) {
 		off_t from = (off_t)(zone_no * g->zone_size), data;
 
-		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY) {
+		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY ||
+		    image->rules.zones[zone_no].lost) {
 			zone_no++;
 			continue;
 		}

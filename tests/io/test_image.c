@@ -149,7 +149,8 @@ static void device_byte_n_is_file_byte_n(void **state)
 /* Whether the host has it or not. */
 static void unmapping_zeroes_fall_back_on_writing(void **state)
 {
-	struct zf_io io = {.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
+	struct zf_io io = {
+		.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
 	uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, 48 * ZF_BLOCK_SIZE);
 
 	(void)state;
@@ -710,6 +711,7 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_true(zf_dev_geometry(dev)->pointers_are_lower_bounds);
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE);
 	assert_true(zone_of(dev, 2).reset_count > 1);
+	assert_true(zone_of(dev, 2).lost);
 	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + 3 * BLOCK);
 
 	assert_int_equal(zf_dev_raise_pointer(dev, 2, 2 * ZONE_SIZE + BLOCK), 0);
@@ -717,6 +719,7 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	reopen();
 	assert_string_equal(messages, "");
 	assert_false(zf_dev_geometry(dev)->pointers_are_lower_bounds);
+	assert_false(zone_of(dev, 2).lost);
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + 2 * BLOCK);
 }
 

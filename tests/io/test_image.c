@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/spawn.h"
 #include "io/dev_ops.h"
 #include "io/image.h"
 #include "io/image_trailer.h"
@@ -852,6 +853,50 @@ static void a_write_that_the_host_refuses_is_an_io_error(void **state)
 	assert_int_equal(run_write(dev, 3 * ZONE_SIZE + BLOCK, BLOCK, 3, false), 0);
 }
 
+/* Where the table was, the host has no page: that is a signal, and may not end the process. */
+static void an_image_that_is_truncated_turns_read_only(void **state)
+{
+	reopen(); /* the handler: cmocka sets its own for each test */
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, true), 0);
+	assert_int_equal(truncate(path, ZONE_SIZE + BLOCK), 0);
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EIO);
+	assert_non_null(strstr(messages, "truncated: no more is written to it"));
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + BLOCK);
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EROFS);
+	assert_int_equal(zf_dev_reset(dev, 1), -EROFS);
+	assert_true(device_holds(dev, ZONE_SIZE, BLOCK, 1));
+}
+
+static void *write_there(void *arg)
+{
+	*(int *)arg = run_write(dev, ZONE_SIZE, BLOCK, 1, false);
+	return NULL;
+}
+
+/* Its signals are blocked, but for this one. */
+static void threads_of_the_library_survive_a_truncated_image_too(void **state)
+{
+	pthread_t thread;
+	int r = 1;
+
+	reopen();
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(zf_spawn(&thread, "writer", write_there, &r), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(r, -EIO);
+}
+
+/* The table is still there, and the header is not: nothing is durable in such a file. */
+static void a_flush_finds_that_the_header_is_cut_off(void **state)
+{
+	assert_int_equal(zf_dev_flush(dev), 0);
+	assert_int_equal(truncate(path, IMAGE_SIZE - BLOCK), 0);
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, false), 0);
+	assert_int_equal(zf_dev_flush(dev), -EIO);
+	assert_non_null(strstr(messages, "the file was truncated: no more is written to it"));
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 1, false), -EROFS);
+}
+
 static void a_short_write_is_continued_until_the_host_refuses(void **state)
 {
 	struct rlimit old, limit;
@@ -1106,6 +1151,9 @@ int main(void)
 		TEST(what_is_no_image_says_how_to_make_one),
 		TEST(a_mangled_trailer_never_does_harm),
 		TEST(a_write_that_the_host_refuses_is_an_io_error),
+		TEST(an_image_that_is_truncated_turns_read_only),
+		TEST(threads_of_the_library_survive_a_truncated_image_too),
+		TEST(a_flush_finds_that_the_header_is_cut_off),
 		TEST(a_short_write_is_continued_until_the_host_refuses),
 		TEST(a_read_beyond_the_end_of_the_file_is_an_io_error),
 		TEST(a_read_only_device_refuses_changes_and_changes_nothing),

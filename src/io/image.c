@@ -174,7 +174,7 @@ static int report_no_trailer(const char *path, const struct zf_image_file *file,
 	else
 		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: not a zoned image, or truncated: no trailer at its end "
-			  "('mkfs.zfuse --image' makes one)",
+			  "('mkfs.zfuse --image' makes one; if it was made larger: zfusectl grow)",
 			  path);
 	return -ENODEV;
 }
@@ -283,7 +283,8 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 }
 
 /*
- * At the end; or, of a file that has become longer, where its end was. Growing begins with that:
+ * At the end; or, of a file that has become longer, where its end was, which a copy of it does not
+ * know: then somewhere behind its zones. Growing begins with that:
  * cut there by a crash of the host, it may leave a longer file and nothing else.
  */
 static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
@@ -294,8 +295,9 @@ static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 
 	if (r == -ENODEV && noted != 0 && noted < file->size)
 		r = zf_image_trailer_read(file->fd, noted, report, ret_trailer);
-	if (r == -ENODEV && search_from != 0 && file->is_block_device)
-		r = zf_image_trailer_search(file->fd, search_from, file->size, ret_trailer);
+	if (r == -ENODEV && search_from != 0)
+		r = zf_image_trailer_search(file->fd, search_from, file->size,
+					    !file->is_block_device, ret_trailer);
 	return r;
 }
 

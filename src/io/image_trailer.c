@@ -615,30 +615,46 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t len,
 			struct zf_image_trailer *ret_trailer)
 {
-	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE)
-		if (memcmp(chunk + at, ZF_IMAGE_MAGIC, sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
-		    zf_image_trailer_read(fd, from + at + ZF_BLOCK_SIZE, NULL, ret_trailer) == 0)
+	for (uint64_t at = len; at > 0; at -= ZF_BLOCK_SIZE)
+		if (memcmp(chunk + at - ZF_BLOCK_SIZE, ZF_IMAGE_MAGIC,
+			   sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
+		    zf_image_trailer_read(fd, from + at, NULL, ret_trailer) == 0)
 			return 0;
 	return -ENODEV;
 }
 
-int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+/* By which a file was made longer is mostly a hole. Where nobody knows, all is data. */
+static uint64_t next_data(int fd, uint64_t at, uint64_t end)
+{
+	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? end : at;
+	return zf_max_u64(at, zf_align_down((uint64_t)data, ZF_BLOCK_SIZE));
+}
+
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer)
 {
 	_zf_free_ uint8_t *chunk = aligned_alloc(ZF_BLOCK_SIZE, SEARCH_CHUNK);
-	int r = -ENODEV;
+	uint64_t end = zf_align_down(to, ZF_BLOCK_SIZE);
+	int found = -ENODEV;
 
 	if (!chunk)
 		return -ENOMEM;
-	for (uint64_t at = from; at < zf_align_down(to, ZF_BLOCK_SIZE) && r == -ENODEV;
-	     at += SEARCH_CHUNK) {
-		uint64_t len = zf_min_u64(SEARCH_CHUNK, zf_align_down(to, ZF_BLOCK_SIZE) - at);
+	for (uint64_t at = next_data(fd, from, end); at < end && (last || found < 0);
+	     at = next_data(fd, at + SEARCH_CHUNK, end)) {
+		uint64_t len = zf_min_u64(SEARCH_CHUNK, end - at);
+		int r = read_blocks(fd, chunk, len, at);
 
-		r = read_blocks(fd, chunk, len, at);
 		if (r == 0)
 			r = search_chunk(fd, chunk, at, len, ret_trailer);
+		if (r < 0 && r != -ENODEV)
+			return r;
+		if (r == 0)
+			found = 0;
 	}
-	return r;
+	return found;
 }
 
 int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd)

@@ -60,8 +60,11 @@ int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd
 int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
 			  struct zf_image_trailer *ret_trailer);
 
-/* Looks for one in [from, to). -ENODEV: none there. */
-int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+/*
+ * Looks for one in [from, to): the first, or the last, which in a file is the one that counts, for
+ * growing may leave the former one before it. -ENODEV: none there.
+ */
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer);
 
 int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable);

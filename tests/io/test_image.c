@@ -748,6 +748,27 @@ static void a_truncated_or_grown_image_is_refused(void **state)
 	}
 }
 
+/* A copy of an image, made longer, that was cut when it had grown, before the former trailer went.
+ */
+static void of_two_headers_in_a_longer_copy_the_last_one_counts(void **state)
+{
+	const struct zf_open_options search = {.image_search_from = TABLE};
+	void *former = blocks_new(3 * BLOCK, 0);
+	int fd = open(path, O_RDWR);
+
+	assert_int_equal(pread(fd, former, 3 * BLOCK, TABLE), 3 * BLOCK);
+	assert_int_equal(zf_dev_grow(dev, 2 * ZONES), 0);
+	close_image();
+	assert_int_equal(pwrite(fd, former, 3 * BLOCK, TABLE), 3 * BLOCK);
+	(void)!fremovexattr(fd, "user.zfuse.image-size");
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) + (16 << 20)), 0);
+	close(fd);
+	free(former);
+	assert_int_equal(open_image(&no_wait), -ENODEV);
+	assert_int_equal(open_image(&search), 0);
+	assert_int_equal(zf_dev_geometry(dev)->zone_count, 2 * ZONES);
+}
+
 static void the_middle_of_an_image_may_not_be_missing(void **state)
 {
 	void *header = blocks_new(BLOCK, 0);
@@ -1147,6 +1168,7 @@ int main(void)
 		TEST(a_damaged_zone_entry_becomes_a_lower_bound),
 		TEST(a_damaged_header_is_refused),
 		TEST(a_truncated_or_grown_image_is_refused),
+		TEST(of_two_headers_in_a_longer_copy_the_last_one_counts),
 		TEST(the_middle_of_an_image_may_not_be_missing),
 		TEST(what_is_no_image_says_how_to_make_one),
 		TEST(a_mangled_trailer_never_does_harm),

@@ -45,7 +45,8 @@ static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info
 	zone->pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
 	if (info->cond == ZF_ZONE_FULL)
 		zone->pointer = zone->capacity;
-	zone->reset_count = (uint32_t)info->reset_count;
+	zone->reset_count = info->reset_count;
+	zone->lost = info->lost;
 	zone->warm = info->warm;
 	zf_alloc_zone_from_info_locked(zone, info);
 }

@@ -41,20 +41,20 @@ enum zf_summary_state {
 	ZF_SUMMARY_FROZEN,   /* by the transaction that is being committed */
 };
 
-/* One zone in memory: at most 64 bytes, so that a 14 TB disk's table stays under 4 MB. */
+/* One zone in memory: at most 72 bytes, so that a 14 TB disk's table stays under 4 MB. */
 struct zf_zone {
 	uint64_t emptied_generation;
 	uint64_t reset_generation;
 	uint64_t write_generation;
+	uint64_t reset_count;
 	uint32_t capacity; /* blocks */
 	uint32_t pointer;  /* blocks from the start: what is written or promised to a writer */
 	uint32_t written;  /* blocks from the start: what is known to be written */
 	uint32_t live;	   /* blocks that extents, or nodes of the fs, summary, share trees name */
-	uint32_t system_live; /* blocks of root and zone tree nodes; recounted by a mount */
-	uint32_t pending;     /* blocks of appends whose extents are not inserted yet ... */
-	uint32_t flight;      /* ... and of these, those that the device has not written yet */
-	uint32_t readers;     /* reads under way that looked up an address in it */
-	uint32_t reset_count;
+	uint32_t system_live;	  /* blocks of root and zone tree nodes; recounted by a mount */
+	uint32_t pending;	  /* blocks of appends whose extents are not inserted yet ... */
+	uint32_t flight;	  /* ... and of these, those that the device has not written yet */
+	uint32_t readers;	  /* reads under way that looked up an address in it */
 	uint8_t role;		  /* enum zf_role */
 	uint8_t summary;	  /* enum zf_summary_state */
 	bool dirty : 1;		  /* its item in the zone tree is out of date */
@@ -73,9 +73,10 @@ struct zf_zone {
 	bool passed_over : 1;  /* something of it was left: no victim before the next commit */
 	bool finishing : 1;    /* the device is about it */
 	bool unfinishable : 1; /* it could not be finished: left as it is until it is reset */
+	bool lost : 1;	       /* the device does not know it, and shows it as empty */
 };
 
-_Static_assert(sizeof(struct zf_zone) <= 64, "see above");
+_Static_assert(sizeof(struct zf_zone) <= 72, "see above");
 
 struct zf_alloc;
 

@@ -62,6 +62,21 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 /*
+ * A zone that the device has lost. No zone is reset while the durable superblock names anything in
+ * it, so what has live bytes, or may have nodes of the root and zone trees, which the item does not
+ * count, is in the life that the item tells, and written at least as far. Any other zone may have
+ * been reset since, and keeps the count that it never had: what is written there now cannot pass
+ * for what was there before. (A named log zone: load_zone() in log.c.)
+ */
+static void find_lost(struct zf_zone *zone, uint32_t pointer, uint32_t live, uint64_t resets)
+{
+	if (live == 0 && zone->role != ZF_ROLE_META)
+		return;
+	zone->reset_count = resets;
+	zone->pointer = pointer;
+}
+
+/*
  * The device's pointer against the item's. Ahead: a crash lost the transaction that knew; what lies
  * between is garbage. Behind: the zone was reset after this transaction (fine, if nothing in it was
  * live), or the pointer is a lower bound after the host stopped: then the item's stands, live bytes
@@ -69,7 +84,7 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
  * summary entries.
  */
 static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer, uint32_t live,
-			uint32_t resets)
+			uint64_t resets)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 	uint64_t start = zone_no * alloc->geometry->zone_size;
@@ -78,11 +93,16 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 		zone->pointer = pointer;
 		return 0;
 	}
+	if (zone->lost) {
+		find_lost(zone, pointer, live, resets);
+		return 0;
+	}
 	if (alloc->counts_resets && zone->reset_count != resets) {
 		if (live == 0)
 			return 0;
 		return zf_report_corrupt(alloc->report, "zone", start,
-					 "reset count has %u, expected %u: it was reset since",
+					 "reset count has %" PRIu64 ", expected %" PRIu64
+					 ": it was reset since",
 					 zone->reset_count, resets);
 	}
 	if (zone->pointer >= pointer)
@@ -106,7 +126,8 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 {
 	const struct zf_disk_zone *disk = item;
 	struct zf_zone *zone;
-	uint32_t pointer, resets;
+	uint32_t pointer;
+	uint64_t resets;
 	int r;
 
 	if (zone_no >= alloc->zone_count)
@@ -129,7 +150,7 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	zone->write_generation = zf_le64_get(disk->write_generation);
 	pointer = (uint32_t)(zf_le64_get(disk->pointer) >> ZF_BLOCK_SHIFT);
 	zone->written = pointer;
-	resets = (uint32_t)zf_le64_get(disk->reset_count);
+	resets = zf_le64_get(disk->reset_count);
 	r = zone_no < 2 ? 0 : load_pointer(alloc, zone_no, pointer, zone->live, resets);
 	if (!alloc->counts_resets)
 		zone->reset_count = resets;
@@ -216,15 +237,24 @@ static void choose_streams(struct zf_alloc *alloc)
 }
 
 /*
- * After an unclean stop of the host: before anything is written, and after all that may tell how
- * far a zone is written: its item, the superblock, the log's records.
+ * After an unclean stop of the host, and of zones that the device has lost: before anything is
+ * written, and after all that may tell how far a zone is written: its item, the superblock, the
+ * log's records.
  */
-static int raise_pointer(struct zf_alloc *alloc, uint32_t zone_no)
+static int tell_device(struct zf_alloc *alloc, uint32_t zone_no)
 {
-	const struct zf_zone *zone = &alloc->zones[zone_no];
+	struct zf_zone *zone = &alloc->zones[zone_no];
 	int r;
 
-	if (!alloc->geometry->pointers_are_lower_bounds || zone->pointer == 0 || zone->unusable)
+	if (!alloc->geometry->pointers_are_lower_bounds || zone->unusable)
+		return 0;
+	if (zone->lost) {
+		r = zf_dev_set_reset_count(alloc->dev, zone_no, zone->reset_count);
+		if (r < 0)
+			return r;
+		zone->lost = false;
+	}
+	if (zone->pointer == 0)
 		return 0;
 	r = zf_dev_raise_pointer(alloc->dev, zone_no,
 				 zone_no * alloc->geometry->zone_size +
@@ -253,8 +283,8 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 		zone->summary = data && zone->pointer ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_NONE;
 		alloc->empty_count += zone_is_empty(zone);
 		zf_alloc_tell_retired_locked(alloc, z);
-		if (r == 0 && z >= 2)
-			r = raise_pointer(alloc, z);
+		if (r == 0)
+			r = tell_device(alloc, z);
 	}
 	zf_alloc_kept_start_locked(alloc);
 	zf_alloc_recount_locked(alloc);

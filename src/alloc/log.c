@@ -305,9 +305,12 @@ static int load_zone(struct zf_alloc *alloc, const struct zf_super *super, unsig
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "role has %u, expected %u, the log's, for log_zone[%u]",
 					 zone->role, ZF_ROLE_LOG, which);
+	/* No zone is reset while it is named. */
+	if (zone->lost)
+		zone->reset_count = super->log_zone_resets[which];
 	if (zone->reset_count != super->log_zone_resets[which])
 		return zf_report_corrupt(alloc->report, "zone", start,
-					 "reset count has %u, expected %" PRIu64
+					 "reset count has %" PRIu64 ", expected %" PRIu64
 					 ": the log's zone was reset since",
 					 zone->reset_count, super->log_zone_resets[which]);
 	if (!raise_pointer(alloc, zone_no, super->log_pointer[which] >> ZF_BLOCK_SHIFT))

@@ -139,6 +139,8 @@ static int check_all(struct zf_check *check)
 	if (r == 0)
 		r = zf_check_space(check);
 	if (r == 0)
+		r = zf_check_log(check);
+	if (r == 0)
 		zf_check_zones(check);
 	return r;
 }

@@ -25,6 +25,7 @@ struct zf_check_zone {
 	uint64_t device_resets;
 	bool conventional;
 	bool offline; /* cannot be read */
+	bool lost;    /* the device does not know it any more: nothing to compare with */
 
 	uint64_t node_bytes, system_bytes; /* recounted */
 	uint64_t data_bytes;
@@ -114,6 +115,7 @@ int zf_check_zone_tree(struct zf_check *check);	 /* zone.c */
 int zf_check_inodes(struct zf_check *check);	 /* inode.c: the fs tree */
 int zf_check_names(struct zf_check *check);	 /* names.c */
 int zf_check_space(struct zf_check *check);	 /* space.c: extents, summary and share tree */
+int zf_check_log(struct zf_check *check);	 /* log.c */
 void zf_check_zones(struct zf_check *check);	 /* zone.c: recount against items and device */
 
 /* ---- helpers of theirs ---- */

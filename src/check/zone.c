@@ -35,6 +35,7 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 			   ? info->capacity
 			   : info->wp - info->start;
 	zone->device_resets = info->reset_count;
+	zone->lost = info->lost;
 }
 
 static int read_report(struct zf_check *check)
@@ -219,7 +220,7 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64
 				 ", the pointer of zone %u",
 				 which, pointer, zone->wp, zone_no);
-	if (!zone->conventional && check->counts_resets &&
+	if (!zone->conventional && check->counts_resets && !zone->lost &&
 	    super->log_zone_resets[which] != zone->device_resets)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "log_zone_resets[%u] has %" PRIu64 ", expected %" PRIu64
@@ -272,11 +273,21 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 				 "the device's write pointer has %" PRIu64
 				 ", expected at least %" PRIu64,
 				 zone->wp, end);
-	if (zone->live && !zone->conventional && check->counts_resets &&
+	if (zone->live && !zone->conventional && check->counts_resets && !zone->lost &&
 	    zone->reset_count != zone->device_resets)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "reset_count has %" PRIu64 ", expected %" PRIu64 ", the device's",
 				 zone->reset_count, zone->device_resets);
+}
+
+/* A mount that may write finds again what counts of it, and makes the entry anew. */
+static void check_known(struct zf_check *check, uint32_t zone_no)
+{
+	if (check->zones[zone_no].lost)
+		zf_check_corrupt(
+			check, "zone", zone_no,
+			"the device's entry has a checksum that is wrong, expected one that "
+			"verifies: the next mount makes it anew");
 }
 
 void zf_check_zones(struct zf_check *check)
@@ -300,6 +311,7 @@ void zf_check_zones(struct zf_check *check)
 		const struct zf_check_zone *zone = &check->zones[z];
 		uint64_t live = zone->data_bytes + zone->node_bytes;
 
+		check_known(check, z);
 		if (!zone->has_item)
 			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);

@@ -12,11 +12,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/spawn.h"
 #include "fs/append.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -209,15 +209,6 @@ static void *reclaimer(void *arg)
 
 /* ---- life ---- */
 
-static int start_thread(pthread_t *thread, void *(*main)(void *), void *arg, const char *name)
-{
-	int r = pthread_create(thread, NULL, main, arg);
-
-	if (r == 0)
-		pthread_setname_np(*thread, name);
-	return -r;
-}
-
 static void stop_all(struct zf_background *background)
 {
 	zf_mutex_lock(&background->lock);
@@ -250,7 +241,7 @@ static int start_threads(struct zf_background *background)
 	int r = 0;
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(threads) && r == 0; i++) {
-		r = start_thread(threads[i].thread, threads[i].main, background, threads[i].name);
+		r = zf_spawn(threads[i].thread, threads[i].name, threads[i].main, background);
 		if (r == 0)
 			continue;
 		stop_all(background);
@@ -264,7 +255,6 @@ static int start_threads(struct zf_background *background)
 int zf_background_start(struct zf_fs *fs)
 {
 	struct zf_background *background = calloc(1, sizeof(*background));
-	sigset_t all, old;
 	int r;
 
 	if (!background)
@@ -273,12 +263,8 @@ int zf_background_start(struct zf_fs *fs)
 	zf_mutex_init(&background->lock, ZF_RANK_DEV);
 	zf_cond_init(&background->wake);
 	zf_cond_init(&background->look);
-	/* Signals belong to whoever runs the filesystem. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	fs->background = background;
 	r = start_threads(background);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r < 0) {
 		fs->background = NULL;
 		free_background(background);

@@ -63,6 +63,26 @@ static void tell_not_shown(struct zf_fs *fs, const struct zf_log_found *found)
 		  found->body_count, found->records);
 }
 
+/* Were it passed over, the log would seem to end there, and what was acknowledged would be gone. */
+static int check_readable(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	if (found->unreadable == 0)
+		return 0;
+	if (fs->read_only || fs->options.abandon_log) {
+		zf_report(&fs->report, ZF_REPORT_WARNING,
+			  "part of the log cannot be read: of what was made durable after "
+			  "generation %" PRIu64 ", %zu changes are there, and others may be lost",
+			  fs->super.generation, found->body_count);
+		return 0;
+	}
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "part of the log cannot be read: what was made durable after generation %" PRIu64
+		  " may be lost. Mount with -o abandon_log to give up what cannot be read (%zu "
+		  "changes before it are kept), or read-only (-o ro) to look at that generation",
+		  fs->super.generation, found->body_count);
+	return -EIO;
+}
+
 int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
 {
 	int r;
@@ -71,6 +91,8 @@ int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
 	if (fs->options.generation)
 		return 0;
 	r = zf_log_read(fs->dev, &fs->super, &fs->report, ret_found);
+	if (r == 0)
+		r = check_readable(fs, ret_found);
 	if (fs->read_only) {
 		if (r == 0)
 			tell_not_shown(fs, ret_found);

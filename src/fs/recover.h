@@ -23,7 +23,8 @@ struct zf_log_found;
 
 /*
  * Before zf_alloc_start(). On a read-only mount, which replays nothing, only says what there is.
- * The caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno.
+ * The caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno; -EIO: part of the
+ * log cannot be read, and options.abandon_log does not give that up.
  */
 int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found);
 int zf_recover(struct zf_fs *fs, const struct zf_log_found *found);

@@ -196,6 +196,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.read_only = daemon->options.read_only,
 		.threads = true,
 		.generation = daemon->options.generation,
+		.abandon_log = daemon->options.abandon_log,
 		.cache_bytes = daemon->options.cache_bytes ? daemon->options.cache_bytes
 							   : default_cache_bytes(),
 		.dirty_bytes = daemon->options.dirty_bytes,

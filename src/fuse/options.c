@@ -44,6 +44,7 @@ static const struct fuse_opt templates[] = {
 	FLAG("--version", version),
 	FLAG("allow_other", allow_other),
 	FLAG("sloppy", sloppy),
+	FLAG("abandon_log", abandon_log),
 	FLAG("lazytime", lazy_time),
 	FLAG_OFF("nolazytime", lazy_time),
 	FLAG_OFF("diratime", no_dir_atime),
@@ -340,6 +341,8 @@ void zf_options_usage(void)
 	       "  -d                    the same, and show every request\n"
 	       "  -o ro                 read-only\n"
 	       "  -o generation=N       an older superblock record, read-only\n"
+	       "  -o abandon_log        mount although part of the log cannot be read, and lose\n"
+	       "                        what it made durable\n"
 	       "  -o commit=SECONDS     between commits (default 5)\n"
 	       "  -o cache=SIZE         of metadata that is kept in memory (default: a 32nd\n"
 	       "                        of the machine's memory, 64M to 512M)\n"

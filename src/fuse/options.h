@@ -21,7 +21,7 @@ struct zf_options {
 	char *device;	  /* as given */
 	char *mountpoint; /* as given */
 	int foreground, debug, help, version;
-	int read_only;
+	int read_only, abandon_log;
 	int allow_other;
 	int sloppy; /* mount -s: options that nobody knows are no error */
 	bool writeback;

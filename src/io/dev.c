@@ -11,12 +11,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/spawn.h"
 #include "io/dev_ops.h"
 #include "io/zone_rules.h"
 
@@ -280,22 +280,14 @@ static void *thread_main(void *arg)
 
 int zf_dev_start_thread(struct zf_dev *dev)
 {
-	sigset_t all, old;
 	int r;
 
 	assert(!dev->threaded && atomic_load(&dev->in_flight) == 0);
 	dev->threaded = true;
-	/* Signals belong to whoever runs the filesystem, not to a thread that it does not know. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&dev->thread, NULL, thread_main, dev);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0) {
+	r = zf_spawn(&dev->thread, "zfuse-io", thread_main, dev);
+	if (r < 0)
 		dev->threaded = false;
-		return -r;
-	}
-	pthread_setname_np(dev->thread, "zfuse-io");
-	return 0;
+	return r;
 }
 
 void zf_dev_close(struct zf_dev *dev)

@@ -122,6 +122,13 @@ struct zf_zone_info {
 	enum zf_zone_type type;
 	enum zf_zone_cond cond;
 	bool warm; /* empty, but space is written at its start: durable writes cost least here */
+	/*
+	 * The device no longer knows the zone: it is shown as empty, with a reset count that it
+	 * never had. What is known of it from elsewhere is told by zf_dev_set_reset_count() and
+	 * then zf_dev_raise_pointer(); the first write or reset does without. Only where
+	 * geometry.pointers_are_lower_bounds.
+	 */
+	bool lost;
 };
 
 struct zf_geometry {
@@ -270,8 +277,9 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 
 /*
- * For a copy of another device, zone by zone: the zone, which is empty, was reset so often. Durable
- * with the next flush. -EOPNOTSUPP: this device does not count resets. -EBUSY: it is not empty.
+ * The zone, which is empty, was reset so often: for a copy of another device, zone by zone, and for
+ * a zone that is lost. Durable with the next flush. -EOPNOTSUPP: this device does not count resets.
+ * -EBUSY: it is not empty.
  */
 int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/image_device.h"
@@ -15,6 +16,40 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 	zf_report(&image->dev.report, ZF_REPORT_ERROR, "%s: %s at %" PRIu64 ": %s", image->dev.path,
 		  what, address, strerror(-error));
 	return -EIO;
+}
+
+int zf_image_give_up_locked(struct zf_image *image, const char *why)
+{
+	image->warmer.off = true;
+	if (!atomic_exchange(&image->read_only, true))
+		zf_report(&image->dev.report, ZF_REPORT_ERROR, "%s: %s: no more is written to it",
+			  image->dev.path, why);
+	return -EIO;
+}
+
+int zf_image_give_up_table_locked(struct zf_image *image)
+{
+	return zf_image_give_up_locked(image, "its zone table cannot be written, because its "
+					      "host's disk is full, or the file was truncated");
+}
+
+/*
+ * A file that was truncated and written again behind its new end may still have the table, but not
+ * the header, without which it can never be opened again.
+ */
+static bool is_truncated(const struct zf_image *image)
+{
+	struct stat st;
+
+	return !image->is_block_device && fstat(image->fd, &st) == 0 &&
+	       (uint64_t)st.st_size < image->trailer.image_size;
+}
+
+int zf_image_flushed_locked(struct zf_image *image, int res)
+{
+	if (res < 0)
+		return zf_image_host_error(image, "flush", 0, res);
+	return is_truncated(image) ? zf_image_give_up_locked(image, "the file was truncated") : 0;
 }
 
 /* ---- zones ---- */
@@ -41,8 +76,9 @@ static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp
 
 	zf_mutex_lock(&image->lock);
 	r = zf_zone_rules_raise(&image->rules, zone_no, wp);
-	if (r == 0)
-		zf_image_trailer_store_zone(&image->trailer, zone_no, &image->rules.zones[zone_no]);
+	if (r == 0 &&
+	    zf_image_trailer_store_zone(&image->trailer, zone_no, &image->rules.zones[zone_no]) < 0)
+		r = zf_image_give_up_table_locked(image);
 	zf_mutex_unlock(&image->lock);
 	return r;
 }
@@ -54,9 +90,9 @@ static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t 
 
 	zf_mutex_lock(&image->lock);
 	r = zf_zone_rules_set_reset_count(&image->rules, zone_no, reset_count);
-	if (r == 0)
-		zf_image_trailer_replace_zone(&image->trailer, zone_no,
-					      &image->rules.zones[zone_no]);
+	if (r == 0 && zf_image_trailer_replace_zone(&image->trailer, zone_no,
+						    &image->rules.zones[zone_no]) < 0)
+		r = zf_image_give_up_table_locked(image);
 	zf_mutex_unlock(&image->lock);
 	return r;
 }
@@ -69,14 +105,15 @@ static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t 
  */
 static void mark_clean(struct zf_image *image)
 {
-	int r = fdatasync(image->fd);
+	int r = fdatasync(image->fd) < 0 ? -errno : 0;
 
 	if (r == 0 && !image->raise_first) {
-		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_CLEAN);
-		r = fdatasync(image->fd);
+		r = zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_CLEAN);
+		if (r == 0 && fdatasync(image->fd) < 0)
+			r = -errno;
 	}
 	if (r < 0)
-		zf_image_host_error(image, "closing", image->trailer.table_offset, -errno);
+		zf_image_host_error(image, "closing", image->trailer.table_offset, r);
 }
 
 static void image_free(struct zf_image *image)
@@ -137,7 +174,7 @@ static int report_no_trailer(const char *path, const struct zf_image_file *file,
 	else
 		zf_report(report, ZF_REPORT_ERROR,
 			  "%s: not a zoned image, or truncated: no trailer at its end "
-			  "('mkfs.zfuse --image' makes one)",
+			  "('mkfs.zfuse --image' makes one; if it was made larger: zfusectl grow)",
 			  path);
 	return -ENODEV;
 }
@@ -155,15 +192,19 @@ static int load_trailer(struct zf_image *image, const struct zf_image_file *file
 	r = zf_zone_rules_init(&image->rules, &trailer->geometry);
 	if (r < 0)
 		return r;
-	zf_image_trailer_load(&image->trailer, &image->rules, report, &lower_bounds);
+	r = zf_image_trailer_load(&image->trailer, &image->rules, report, &lower_bounds);
+	if (r < 0)
+		return r;
 	image->dev.geometry.pointers_are_lower_bounds = lower_bounds;
 	image->dev.geometry.unmapping_zeroes = zf_image_host_unmaps(file->fd);
 	image->raise_first = lower_bounds;
 	if (image->read_only)
 		return 0;
 	/* Durable before the first write: without it, a crash of the host would look clean. */
-	zf_image_trailer_store_use(&image->trailer,
-				   lower_bounds ? ZF_IMAGE_UNKNOWN : ZF_IMAGE_IN_USE);
+	r = zf_image_trailer_store_use(&image->trailer,
+				       lower_bounds ? ZF_IMAGE_UNKNOWN : ZF_IMAGE_IN_USE);
+	if (r < 0)
+		return r;
 	return fdatasync(file->fd) < 0 ? -errno : 0;
 }
 
@@ -242,7 +283,8 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 }
 
 /*
- * At the end; or, of a file that has become longer, where its end was. Growing begins with that:
+ * At the end; or, of a file that has become longer, where its end was, which a copy of it does not
+ * know: then somewhere behind its zones. Growing begins with that:
  * cut there by a crash of the host, it may leave a longer file and nothing else.
  */
 static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
@@ -253,8 +295,9 @@ static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 
 	if (r == -ENODEV && noted != 0 && noted < file->size)
 		r = zf_image_trailer_read(file->fd, noted, report, ret_trailer);
-	if (r == -ENODEV && search_from != 0 && file->is_block_device)
-		r = zf_image_trailer_search(file->fd, search_from, file->size, ret_trailer);
+	if (r == -ENODEV && search_from != 0)
+		r = zf_image_trailer_search(file->fd, search_from, file->size,
+					    !file->is_block_device, ret_trailer);
 	return r;
 }
 

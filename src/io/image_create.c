@@ -88,7 +88,7 @@ static int prepare_file(const struct zf_image_file *file, const struct zf_image_
 
 	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, (off_t)trailer->image_size) < 0)
 		return -errno;
-	/* The trailer is stored to through a mapping, where a full host would be a signal. */
+	/* Now, and not when the first zone is written, it shows that the host has no room. */
 	r = posix_fallocate(file->fd, (off_t)trailer->table_offset, (off_t)trailer_size);
 	if (r != 0)
 		return -r;

@@ -71,7 +71,7 @@ struct zf_image_warmer {
 struct zf_image {
 	struct zf_dev dev;
 	int fd;
-	bool read_only;
+	atomic_bool read_only; /* opened so, or since the table cannot be written any more */
 	bool is_block_device;
 	bool runs_here;	  /* zf_dev_run() carries out what it can on its own thread */
 	bool host_blocks; /* submitting does too: see image_ring.c */
@@ -100,6 +100,16 @@ static inline struct zf_image *zf_image_of(struct zf_dev *dev)
 
 /* Makes any error of the host -EIO, and says what it was. */
 int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error);
+
+/*
+ * The host does not keep the image as it was: it is read-only from now on, and says so. Pointers
+ * stay as the table has them. -EIO.
+ */
+int zf_image_give_up_locked(struct zf_image *image, const char *why);
+/* The same: the zone table cannot be written. */
+int zf_image_give_up_table_locked(struct zf_image *image);
+/* The result of a flush that gave `res`. */
+int zf_image_flushed_locked(struct zf_image *image, int res);
 
 static inline uint32_t zf_image_zone_of(const struct zf_image *image, const struct zf_io *io)
 {

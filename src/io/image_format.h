@@ -22,9 +22,10 @@
  * count, then the new word, which is the instant at which the zone is empty.
  *
  * A word of 0 is a slot that does not count (yet). Any other word whose check fails is damage:
- * whether that slot was the newer one is unknown, so the zone's state is too. The zone then gets
- * pointer 0 and a count that it never had, and every pointer of the device is treated as a lower
- * bound.
+ * whether that slot was the newer one is unknown, so the zone's state is too: it is *lost*. Both
+ * words become 0, the zone is shown as empty with a count that it never had, and every pointer of
+ * the device is treated as a lower bound. What is stored next counts: by whoever knows from the
+ * zone's contents what it was (zf_alloc_start()), or by whoever writes there, as to an empty zone.
  */
 #ifndef ZF_IO_IMAGE_FORMAT_H
 #define ZF_IO_IMAGE_FORMAT_H

@@ -60,11 +60,15 @@ bool zf_image_can_carry_out_here(const struct zf_image_command *command)
 
 int zf_image_carry_out_here(struct zf_image *image, const struct zf_io *io)
 {
+	int r;
+
 	if (io->op != ZF_IO_FLUSH)
 		return transfer(image, io);
-	if (fdatasync(image->fd) < 0)
-		return zf_image_host_error(image, "flush", 0, -errno);
-	return 0;
+	r = fdatasync(image->fd) < 0 ? -errno : 0;
+	zf_mutex_lock(&image->lock);
+	r = zf_image_flushed_locked(image, r);
+	zf_mutex_unlock(&image->lock);
+	return r;
 }
 
 int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)

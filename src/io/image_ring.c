@@ -222,7 +222,7 @@ static int advance_locked(struct zf_image *image, struct zf_image_command *comma
 	case STEP_UNMAP:
 		return zf_image_unmapped_locked(image, command, res);
 	case STEP_FLUSH:
-		return res < 0 ? zf_image_host_error(image, "flush", 0, res) : 0;
+		return zf_image_flushed_locked(image, res);
 	case STEP_RESET_SYNC:
 		return zf_image_reset_synced_locked(image, command, res);
 	case STEP_RESET_PUNCH:

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/mapped.h"
 
 /* No zone is reset this often, so a count raised by it is one that the zone never had. */
 #define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
@@ -158,8 +159,8 @@ static void store(struct zf_le64 *le, uint64_t v)
 	atomic_store_explicit((_Atomic uint64_t *)(void *)le, htole64(v), memory_order_release);
 }
 
-void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
-				 const struct zf_zone_state *zone)
+static void put_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+		     const struct zf_zone_state *zone)
 {
 	struct zf_image_slot *slot = &trailer->table[zone_no].slots[zone->reset_count & 1];
 
@@ -170,17 +171,64 @@ void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone
 	store(&slot->word, word_of(trailer, zone_no, zone));
 }
 
-void zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
-				   const struct zf_zone_state *zone)
-{
-	zf_image_trailer_store_zone(trailer, zone_no, zone);
-	zf_image_trailer_revoke_reset(trailer, zone_no, zone->reset_count + 1);
-}
-
-void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
-				   uint64_t reset_count)
+static void blank_slot(struct zf_image_trailer *trailer, uint32_t zone_no, uint64_t reset_count)
 {
 	store(&trailer->table[zone_no].slots[reset_count & 1].word, 0);
+}
+
+/* What touches the mapping, as arguments of zf_mapped_touch(). */
+struct change {
+	struct zf_image_trailer *trailer;
+	uint32_t zone_no;
+	const struct zf_zone_state *zone;
+	uint64_t reset_count;
+	enum zf_image_use use;
+};
+
+static void store_zone(void *arg)
+{
+	const struct change *change = arg;
+
+	put_zone(change->trailer, change->zone_no, change->zone);
+}
+
+static void replace_zone(void *arg)
+{
+	const struct change *change = arg;
+
+	store_zone(arg);
+	blank_slot(change->trailer, change->zone_no, change->zone->reset_count + 1);
+}
+
+static void revoke_reset(void *arg)
+{
+	const struct change *change = arg;
+
+	blank_slot(change->trailer, change->zone_no, change->reset_count);
+}
+
+int zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				const struct zf_zone_state *zone)
+{
+	struct change change = {.trailer = trailer, .zone_no = zone_no, .zone = zone};
+
+	return zf_mapped_touch(store_zone, &change);
+}
+
+int zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				  const struct zf_zone_state *zone)
+{
+	struct change change = {.trailer = trailer, .zone_no = zone_no, .zone = zone};
+
+	return zf_mapped_touch(replace_zone, &change);
+}
+
+int zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
+				  uint64_t reset_count)
+{
+	struct change change = {.trailer = trailer, .zone_no = zone_no, .reset_count = reset_count};
+
+	return zf_mapped_touch(revoke_reset, &change);
 }
 
 static bool zone_is_plausible(const struct zf_geometry *g, uint32_t zone_no,
@@ -262,7 +310,7 @@ static uint64_t state_checksum(const struct zf_image_trailer *trailer)
 			      trailer->seed);
 }
 
-void zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use)
+static void put_use(struct zf_image_trailer *trailer, enum zf_image_use use)
 {
 	struct zf_image_state *state = trailer->state;
 
@@ -273,6 +321,20 @@ void zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_
 	memcpy(state->boot_id, trailer->boot_id, sizeof(state->boot_id));
 	state->use = zf_le32_from(use);
 	state->checksum = zf_le64_from(state_checksum(trailer));
+}
+
+static void store_use(void *arg)
+{
+	const struct change *change = arg;
+
+	put_use(change->trailer, change->use);
+}
+
+int zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use)
+{
+	struct change change = {.trailer = trailer, .use = use};
+
+	return zf_mapped_touch(store_use, &change);
 }
 
 static bool pointers_are_exact(const struct zf_image_trailer *trailer)
@@ -294,45 +356,79 @@ static bool pointers_are_exact(const struct zf_image_trailer *trailer)
 	}
 }
 
-/* A zone without a valid slot: see the end of the comment in io/image_format.h. */
-static void replace_zone(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
-			 uint32_t zone_no, uint64_t highest_count)
+/*
+ * A zone without a valid slot: see the end of the comment in io/image_format.h. Two blank slots are
+ * one that is lost still: what is stored next counts, whatever it is.
+ */
+static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_state *zone,
+		      uint32_t zone_no, uint64_t highest_count)
 {
-	struct zf_zone_state *zone = &rules->zones[zone_no];
-
+	blank_slot(trailer, zone_no, 0);
+	blank_slot(trailer, zone_no, 1);
+	if (zone_no < trailer->geometry.conventional) {
+		*zone = (struct zf_zone_state){.cond = ZF_ZONE_NOT_WP};
+		put_zone(trailer, zone_no, zone);
+		return;
+	}
 	*zone = (struct zf_zone_state){
-		.cond = zone_no < trailer->geometry.conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
+		.cond = ZF_ZONE_EMPTY,
 		.reset_count = highest_count + RESETS_NEVER_REACHED,
+		.lost = true,
 	};
-	store(&trailer->table[zone_no].slots[0].word, 0);
-	store(&trailer->table[zone_no].slots[1].word, 0);
-	zf_image_trailer_store_zone(trailer, zone_no, zone);
 }
 
-void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
-			   const struct zf_report *report, bool *ret_lower_bounds)
+/* Of a conventional zone the table says nothing that is not known without it. */
+static void tell_lost(const struct zf_image_trailer *trailer, const struct zf_report *report,
+		      uint32_t zone_no)
 {
+	zf_report(report, ZF_REPORT_WARNING,
+		  "image: the table's entry of zone %" PRIu32 " does not verify; %s", zone_no,
+		  zone_no < trailer->geometry.conventional ? "it is made anew"
+							   : "what it said has to be found again");
+}
+
+struct loading {
+	struct zf_image_trailer *trailer;
+	struct zf_zone_rules *rules;
+	const struct zf_report *report;
+	bool lower_bounds;
+};
+
+static void load_table(void *arg)
+{
+	struct loading *loading = arg;
+	struct zf_image_trailer *trailer = loading->trailer;
+	struct zf_zone_state *zones = loading->rules->zones;
 	uint32_t zone_count = trailer->geometry.zone_count;
 	uint64_t highest_count = 0;
 	uint32_t bad = 0;
 
 	for (uint32_t i = 0; i < zone_count; i++) {
-		if (load_zone(trailer, i, &rules->zones[i]))
-			highest_count = zf_max_u64(highest_count, rules->zones[i].reset_count);
+		if (load_zone(trailer, i, &zones[i]))
+			highest_count = zf_max_u64(highest_count, zones[i].reset_count);
 		else
 			bad++;
 	}
 	for (uint32_t i = 0; bad > 0 && i < zone_count; i++) {
-		if (load_zone(trailer, i, &rules->zones[i]))
+		if (load_zone(trailer, i, &zones[i]))
 			continue;
-		zf_report(report, ZF_REPORT_WARNING,
-			  "image: the table's entry of zone %" PRIu32
-			  " does not verify; its pointer has to be found again",
-			  i);
-		replace_zone(trailer, rules, i, highest_count);
+		tell_lost(trailer, loading->report, i);
+		lose_zone(trailer, &zones[i], i, highest_count);
 	}
-	*ret_lower_bounds = bad > 0 || !pointers_are_exact(trailer);
+	loading->lower_bounds = bad > 0 || !pointers_are_exact(trailer);
+}
+
+int zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+			  const struct zf_report *report, bool *ret_lower_bounds)
+{
+	struct loading loading = {.trailer = trailer, .rules = rules, .report = report};
+	int r = zf_mapped_touch(load_table, &loading);
+
+	if (r < 0)
+		return r;
 	zf_zone_rules_power_cycle(rules);
+	*ret_lower_bounds = loading.lower_bounds;
+	return 0;
 }
 
 uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uint32_t zone_no)
@@ -354,6 +450,7 @@ static int map_shared(struct zf_image_trailer *trailer, int fd)
 		   (off_t)from);
 	if (map == MAP_FAILED)
 		return -errno;
+	zf_mapped_prepare();
 	trailer->map = map;
 	trailer->table = (void *)((char *)map + (trailer->table_offset - from));
 	return 0;
@@ -518,30 +615,46 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t len,
 			struct zf_image_trailer *ret_trailer)
 {
-	for (uint64_t at = 0; at < len; at += ZF_BLOCK_SIZE)
-		if (memcmp(chunk + at, ZF_IMAGE_MAGIC, sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
-		    zf_image_trailer_read(fd, from + at + ZF_BLOCK_SIZE, NULL, ret_trailer) == 0)
+	for (uint64_t at = len; at > 0; at -= ZF_BLOCK_SIZE)
+		if (memcmp(chunk + at - ZF_BLOCK_SIZE, ZF_IMAGE_MAGIC,
+			   sizeof(ZF_IMAGE_MAGIC) - 1) == 0 &&
+		    zf_image_trailer_read(fd, from + at, NULL, ret_trailer) == 0)
 			return 0;
 	return -ENODEV;
 }
 
-int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+/* By which a file was made longer is mostly a hole. Where nobody knows, all is data. */
+static uint64_t next_data(int fd, uint64_t at, uint64_t end)
+{
+	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? end : at;
+	return zf_max_u64(at, zf_align_down((uint64_t)data, ZF_BLOCK_SIZE));
+}
+
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer)
 {
 	_zf_free_ uint8_t *chunk = aligned_alloc(ZF_BLOCK_SIZE, SEARCH_CHUNK);
-	int r = -ENODEV;
+	uint64_t end = zf_align_down(to, ZF_BLOCK_SIZE);
+	int found = -ENODEV;
 
 	if (!chunk)
 		return -ENOMEM;
-	for (uint64_t at = from; at < zf_align_down(to, ZF_BLOCK_SIZE) && r == -ENODEV;
-	     at += SEARCH_CHUNK) {
-		uint64_t len = zf_min_u64(SEARCH_CHUNK, zf_align_down(to, ZF_BLOCK_SIZE) - at);
+	for (uint64_t at = next_data(fd, from, end); at < end && (last || found < 0);
+	     at = next_data(fd, at + SEARCH_CHUNK, end)) {
+		uint64_t len = zf_min_u64(SEARCH_CHUNK, end - at);
+		int r = read_blocks(fd, chunk, len, at);
 
-		r = read_blocks(fd, chunk, len, at);
 		if (r == 0)
 			r = search_chunk(fd, chunk, at, len, ret_trailer);
+		if (r < 0 && r != -ENODEV)
+			return r;
+		if (r == 0)
+			found = 0;
 	}
-	return r;
+	return found;
 }
 
 int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd)
@@ -571,13 +684,13 @@ static void store_empty_zones(struct zf_image_trailer *trailer, uint32_t first)
 			.cond = i < g->conventional ? ZF_ZONE_NOT_WP : ZF_ZONE_EMPTY,
 		};
 
-		zf_image_trailer_store_zone(trailer, i, &zone);
+		put_zone(trailer, i, &zone);
 	}
 }
 
 /*
  * Writes table and state, with entries of empty zones from `first` on, durably. Written and not
- * only allocated: when the host is full, it says so now, and not by a signal.
+ * only allocated: when the host is full, it says so now, and not when the first zone is written.
  */
 static int write_empty(const struct zf_image_trailer *trailer, uint32_t first, int fd)
 {
@@ -593,7 +706,7 @@ static int write_empty(const struct zf_image_trailer *trailer, uint32_t first, i
 	t.state = (void *)(buf + t.table_size);
 	store_empty_zones(&t, first);
 	read_boot_id(t.boot_id);
-	zf_image_trailer_store_use(&t, ZF_IMAGE_CLEAN);
+	put_use(&t, ZF_IMAGE_CLEAN);
 	r = write_blocks(fd, buf, size, t.table_offset);
 	if (r < 0)
 		return r;
@@ -618,12 +731,29 @@ int zf_image_trailer_prepare(struct zf_image_trailer *trailer, uint32_t former_c
 	return r < 0 ? r : zf_image_trailer_map(trailer, fd, true);
 }
 
+struct takeover {
+	struct zf_image_trailer *to;
+	const struct zf_image_trailer *from;
+};
+
+/* The same zones, the same seed: the same bytes. */
+static void copy_table(void *arg)
+{
+	const struct takeover *takeover = arg;
+	const struct zf_image_trailer *from = takeover->from;
+
+	memcpy(takeover->to->table, from->table,
+	       from->geometry.zone_count * sizeof(struct zf_image_zone));
+	memcpy(takeover->to->state, from->state, sizeof(*from->state));
+}
+
 int zf_image_trailer_take_over(struct zf_image_trailer *trailer,
 			       const struct zf_image_trailer *former)
 {
-	/* The same zones, the same seed: the same bytes. */
-	memcpy(trailer->table, former->table,
-	       former->geometry.zone_count * sizeof(struct zf_image_zone));
-	memcpy(trailer->state, former->state, sizeof(*trailer->state));
+	struct takeover takeover = {.to = trailer, .from = former};
+	int r = zf_mapped_touch(copy_table, &takeover);
+
+	if (r < 0)
+		return r;
 	return msync(trailer->map, trailer->map_size, MS_SYNC) < 0 ? -errno : 0;
 }

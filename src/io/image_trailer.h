@@ -2,6 +2,10 @@
 /*
  * The trailer of an image in memory: the checked header, and the mapped zone table and state.
  * Format and reasons: io/image_format.h. Not thread-safe; the image calls it under its lock.
+ *
+ * The mapping is of a file of the host, which may be full or truncated: whatever touches it may
+ * return -EIO (base/mapped.h). What was to be stored then is not, or not wholly, which is what a
+ * kill leaves too.
  */
 #ifndef ZF_IO_IMAGE_TRAILER_H
 #define ZF_IO_IMAGE_TRAILER_H
@@ -56,8 +60,11 @@ int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd
 int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
 			  struct zf_image_trailer *ret_trailer);
 
-/* Looks for one in [from, to). -ENODEV: none there. */
-int zf_image_trailer_search(int fd, uint64_t from, uint64_t to,
+/*
+ * Looks for one in [from, to): the first, or the last, which in a file is the one that counts, for
+ * growing may leave the former one before it. -ENODEV: none there.
+ */
+int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer);
 
 int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable);
@@ -65,27 +72,27 @@ void zf_image_trailer_unmap(struct zf_image_trailer *trailer);
 
 /*
  * Fills the rules' zones from the table and decides whether pointers are lower bounds only. Zones
- * with no valid slot are reported as warnings; in a writable map they get a fresh slot.
+ * with no valid slot are reported as warnings, and are lost.
  */
-void zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
-			   const struct zf_report *report, bool *ret_lower_bounds);
+int zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
+			  const struct zf_report *report, bool *ret_lower_bounds);
 
 /* Stores the zone's condition, pointer and reset count, atomically against a kill. */
-void zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
-				 const struct zf_zone_state *zone);
+int zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				const struct zf_zone_state *zone);
 
 /*
  * The same whatever the slots say now, be it a higher count. A kill in between leaves an entry that
  * does not verify at worst.
  */
-void zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
-				   const struct zf_zone_state *zone);
+int zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
+				  const struct zf_zone_state *zone);
 
 /* Takes a reset back that could not be made durable: the slot of before is in use again. */
-void zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
-				   uint64_t reset_count);
+int zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
+				  uint64_t reset_count);
 
-void zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use);
+int zf_image_trailer_store_use(struct zf_image_trailer *trailer, enum zf_image_use use);
 
 /* The block of the file that holds the zone's entry. */
 uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uint32_t zone_no);

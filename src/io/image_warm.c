@@ -28,11 +28,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/spawn.h"
 #include "io/image_device.h"
 
 /* How far ahead of the pointer, and how large a durable write may be that calls for it. */
@@ -221,18 +221,11 @@ static void *warmer_main(void *arg)
 static bool start_locked(struct zf_image *image)
 {
 	struct zf_image_warmer *warmer = &image->warmer;
-	sigset_t all, old;
 
 	if (warmer->started)
 		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	warmer->started = pthread_create(&warmer->thread, NULL, warmer_main, image) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (warmer->started)
-		pthread_setname_np(warmer->thread, "zfuse-ahead");
-	else
-		warmer->off = true;
+	warmer->started = zf_spawn(&warmer->thread, "zfuse-ahead", warmer_main, image) == 0;
+	warmer->off = !warmer->started;
 	return warmer->started;
 }
 

@@ -55,7 +55,8 @@ void zf_image_find_kept(struct zf_image *image)
 	while (zone_no < g->zone_count && image->kept_count < ZF_IMAGE_KEPT_MAX) {
 		off_t from = (off_t)(zone_no * g->zone_size), data;
 
-		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY) {
+		if (image->rules.zones[zone_no].cond != ZF_ZONE_EMPTY ||
+		    image->rules.zones[zone_no].lost) {
 			zone_no++;
 			continue;
 		}
@@ -95,10 +96,31 @@ static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
 	return busy->resetting || (!is_write(io) && busy->writes > 0);
 }
 
+/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
+static int store_locked(struct zf_image *image, uint32_t zone_no)
+{
+	int r = 0;
+
+	if (image->raise_first)
+		r = zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
+	if (r == 0)
+		r = zf_image_trailer_store_zone(&image->trailer, zone_no,
+						&image->rules.zones[zone_no]);
+	if (r == 0)
+		image->raise_first = false;
+	return r;
+}
+
+static void take_back_locked(struct zf_image *image, uint32_t zone_no,
+			     const struct zf_zone_state *before)
+{
+	image->rules.zones[zone_no] = *before;
+	zf_zone_rules_recount(&image->rules);
+}
+
 static int begin_change_locked(struct zf_image *image, struct zf_image_command *command)
 {
 	struct zf_io *io = command->io;
-	struct zf_zone_state *zone;
 	uint32_t zone_no;
 	uint64_t addr;
 	int r;
@@ -110,16 +132,15 @@ static int begin_change_locked(struct zf_image *image, struct zf_image_command *
 	if (is_in_the_way(image, io))
 		return -EIO;
 	zone_no = zf_image_zone_of(image, io);
-	zone = &image->rules.zones[zone_no];
-	command->before = *zone;
+	command->before = image->rules.zones[zone_no];
 	r = zf_zone_rules_apply(&image->rules, io, &addr);
 	if (r < 0)
 		return r;
-	/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
-	if (image->raise_first)
-		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
-	image->raise_first = false;
-	zf_image_trailer_store_zone(&image->trailer, zone_no, zone);
+	r = store_locked(image, zone_no);
+	if (r < 0) {
+		take_back_locked(image, zone_no, &command->before);
+		return zf_image_give_up_table_locked(image);
+	}
 
 	io->addr = addr;
 	image->busy[zone_no].writes += is_write(io);
@@ -161,7 +182,6 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res)
 {
 	uint32_t zone_no = zf_image_zone_of(image, command->io);
-	struct zf_zone_state *zone = &image->rules.zones[zone_no];
 
 	if (res >= 0 && is_worth_keeping(image, &command->before)) {
 		keep_locked(image, zone_no,
@@ -173,9 +193,10 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 		command->step = STEP_RESET_PUNCH;
 		return 1;
 	}
-	zf_image_trailer_revoke_reset(&image->trailer, zone_no, zone->reset_count);
-	*zone = command->before;
-	zf_zone_rules_recount(&image->rules);
+	if (zf_image_trailer_revoke_reset(&image->trailer, zone_no,
+					  image->rules.zones[zone_no].reset_count) < 0)
+		zf_image_give_up_table_locked(image);
+	take_back_locked(image, zone_no, &command->before);
 	return zf_image_host_error(image, "reset", command->io->addr, res);
 }
 

@@ -24,8 +24,9 @@ struct zf_open_options {
 	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
 	enum zf_append_mode append;
 	/*
-	 * A block device with an image on it that was made larger has its trailer somewhere behind
-	 * its zones: it is looked for from here on, a whole block. 0: only at the end.
+	 * A block device with an image on it, or a copy of an image, that was made larger has its
+	 * trailer somewhere behind its zones: it is looked for from here on, a whole block. 0: only
+	 * at the end.
 	 */
 	uint64_t image_search_from;
 };

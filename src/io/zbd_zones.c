@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 #include "io/zbd_device.h"
 
 /* As many as libzbd asks the kernel for at once. */
@@ -185,18 +185,10 @@ void zf_zbd_zones_init(struct zf_zbd *zbd)
 
 int zf_zbd_zones_start(struct zf_zbd *zbd)
 {
-	sigset_t all, old;
-	int r;
+	int r = zf_spawn(&zbd->thread, "zfuse-zones", thread_main, zbd);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&zbd->thread, NULL, thread_main, zbd);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0)
-		return -r;
-	pthread_setname_np(zbd->thread, "zfuse-zones");
-	zbd->started = true;
-	return 0;
+	zbd->started = r == 0;
+	return r;
 }
 
 void zf_zbd_zones_stop(struct zf_zbd *zbd)

@@ -227,17 +227,21 @@ int zf_zone_rules_apply(struct zf_zone_rules *rules, const struct zf_io *io, uin
 	case ZF_IO_WRITE:
 	case ZF_IO_APPEND:
 	case ZF_IO_ZEROES:
-		return apply_data(rules, io, zone_no, ret_addr);
+		r = apply_data(rules, io, zone_no, ret_addr);
+		break;
 	case ZF_IO_RESET:
 	case ZF_IO_FINISH:
 		r = apply_management(rules, io, zone_no);
 		if (r == 0)
 			*ret_addr = io->addr;
-		return r;
+		break;
 	default:
 		assert(!"only commands that change a zone");
 		return -EINVAL;
 	}
+	if (r == 0)
+		rules->zones[zone_no].lost = false;
+	return r;
 }
 
 int zf_zone_rules_check_iov(const struct iovec *iov, unsigned int iovcnt, uint64_t len)
@@ -280,6 +284,7 @@ void zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
 		.type = zone_no < rules->geometry.conventional ? ZF_ZONE_CONVENTIONAL
 							       : ZF_ZONE_SEQUENTIAL,
 		.cond = zone->cond,
+		.lost = zone->lost,
 	};
 }
 
@@ -307,6 +312,7 @@ int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t 
 	if (offset <= zone->wp)
 		return 0;
 	zone->wp = offset;
+	zone->lost = false;
 	if (offset == rules->geometry.zone_capacity)
 		set_cond(rules, zone, ZF_ZONE_FULL);
 	else if (zone->cond == ZF_ZONE_EMPTY)
@@ -322,5 +328,6 @@ int zf_zone_rules_set_reset_count(struct zf_zone_rules *rules, uint32_t zone_no,
 	if (rules->zones[zone_no].cond != ZF_ZONE_EMPTY)
 		return -EBUSY;
 	rules->zones[zone_no].reset_count = reset_count;
+	rules->zones[zone_no].lost = false;
 	return 0;
 }

@@ -67,25 +67,37 @@ static int keep(void *arg, uint64_t address, const struct zf_log_record *record,
 	return 0;
 }
 
-/* How much of the zone may hold records, in bytes; 0: it is not the zone that the superblock means.
+/*
+ * Nothing can be read of the zone, though its records may well be there, and be read one day: they
+ * must not pass for new ones then.
  */
-static uint64_t limit_of(const struct reading *reading, const struct zf_geometry *geometry,
+static uint64_t none_of(struct reading *reading, const struct zf_zone_info *info)
+{
+	reading->found->unreadable += info->capacity >> ZF_BLOCK_SHIFT;
+	return 0;
+}
+
+/* How much of the zone may hold records, in bytes. */
+static uint64_t limit_of(struct reading *reading, const struct zf_geometry *geometry,
 			 const struct zf_zone_info *info)
 {
 	uint64_t resets = reading->super->log_zone_resets[reading->which];
 
+	if (info->lost)
+		return info->capacity;
 	/* 0: the device does not count. */
-	if (info->reset_count != 0 && info->reset_count != resets)
-		return 0;
+	if (info->reset_count != 0 && info->reset_count != resets) {
+		zf_report(reading->report, ZF_REPORT_ERROR,
+			  "log: the zone at %" PRIu64 " has been reset %" PRIu64
+			  " times, expected %" PRIu64 ": its records are gone",
+			  info->start, info->reset_count, resets);
+		return none_of(reading, info);
+	}
 	switch (info->cond) {
 	case ZF_ZONE_OFFLINE:
 		zf_report(reading->report, ZF_REPORT_ERROR,
-			  "log: the zone at %" PRIu64
-			  " is offline: what was made durable there since the last commit is lost",
-			  info->start);
-		/* Should it be read one day after all, its records must not pass for new ones. */
-		reading->found->unreadable += info->capacity >> ZF_BLOCK_SHIFT;
-		return 0;
+			  "log: the zone at %" PRIu64 " is offline", info->start);
+		return none_of(reading, info);
 	case ZF_ZONE_NOT_WP:
 	case ZF_ZONE_FULL:
 	case ZF_ZONE_READONLY:

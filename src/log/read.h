@@ -42,9 +42,11 @@ struct zf_log_found_record {
 struct zf_log_found {
 	struct zf_log_body_view *bodies; /* above O, by number */
 	size_t body_count;
-	uint64_t records;	   /* that the bodies were taken from */
-	uint64_t ignored;	   /* valid ones behind a gap */
-	uint64_t unreadable;	   /* blocks: records may be there, and be read the next time */
+	uint64_t records; /* that the bodies were taken from */
+	uint64_t ignored; /* valid ones behind a gap */
+	/* Blocks that could not be read, or are in a zone that is not the one that was named: not
+	 * 0, and what was made durable since the last commit may be missing. */
+	uint64_t unreadable;
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */
 	/* Where the last valid record of each named zone ends, bytes in the zone: after an unclean
@@ -57,8 +59,10 @@ struct zf_log_found {
 };
 
 /*
- * -EIO: the device; -ENOMEM; -EPROTONOSUPPORT: a valid record with a body of an unknown kind. Zones
- * whose reset count is no longer what the superblock says hold nothing. With
+ * -ENOMEM; -EPROTONOSUPPORT: a valid record with a body of an unknown kind. A zone that is offline,
+ * or whose reset count is not what the superblock says, is reported as an error and unreadable as a
+ * whole: no power cut makes one, for no zone is reset while the durable superblock names it. A zone
+ * that the device has lost is read to its end: each record tells its zone's reset count. With
  * geometry.pointers_are_lower_bounds the zones are read to their ends. Memory: the header blocks of
  * all valid records.
  */

@@ -26,26 +26,42 @@ static int read_zone(const struct zf_log_scan *scan, uint64_t pos, void *buf, ui
 	return zf_dev_read_buf(scan->dev, scan->place.zone_address + pos, buf, len);
 }
 
-/* Where the whole read fails, one bad block must not hide its neighbours. */
+/* Positions in the window. */
+static void note_unreadable(const struct window *window, uint64_t from, uint64_t to)
+{
+	const struct zf_log_scan *scan = window->scan;
+
+	if (from == to)
+		return;
+	*scan->unreadable += (to - from) >> ZF_BLOCK_SHIFT;
+	zf_report(scan->report, ZF_REPORT_WARNING,
+		  "log: %" PRIu64 " bytes at %" PRIu64 " cannot be read", to - from,
+		  scan->place.zone_address + window->first + from);
+}
+
+/*
+ * Where the whole read fails, one bad block must not hide its neighbours. Returns 1 if all of them
+ * are bad.
+ */
 static int load_one_by_one(struct window *window)
 {
 	const struct zf_log_scan *scan = window->scan;
-	uint64_t bad = 0;
+	uint64_t good_end = 0;
 
 	for (uint64_t at = 0; at < window->len; at += ZF_BLOCK_SIZE) {
 		int r = read_zone(scan, window->first + at, window->buf + at, ZF_BLOCK_SIZE);
 
-		if (r == 0)
+		if (r == -EIO) {
+			memset(window->buf + at, 0, ZF_BLOCK_SIZE);
 			continue;
-		if (r != -EIO)
+		}
+		if (r < 0)
 			return r;
-		memset(window->buf + at, 0, ZF_BLOCK_SIZE);
-		bad += ZF_BLOCK_SIZE;
-		++*scan->unreadable;
-		zf_report(scan->report, ZF_REPORT_WARNING, "log: cannot read the block at %" PRIu64,
-			  scan->place.zone_address + window->first + at);
+		note_unreadable(window, good_end, at);
+		good_end = at + ZF_BLOCK_SIZE;
 	}
-	return bad == window->len && bad > ZF_BLOCK_SIZE ? -EIO : 0;
+	note_unreadable(window, good_end, window->len);
+	return good_end == 0;
 }
 
 static int load(struct window *window, uint64_t pos)
@@ -58,6 +74,7 @@ static int load(struct window *window, uint64_t pos)
 	return r == -EIO ? load_one_by_one(window) : r;
 }
 
+/* Returns 1 if nothing can be read there. */
 static int get(struct window *window, uint64_t pos, uint64_t len, const uint8_t **ret_bytes)
 {
 	int r;
@@ -65,7 +82,7 @@ static int get(struct window *window, uint64_t pos, uint64_t len, const uint8_t 
 	assert(len <= WINDOW_SIZE && pos + len <= window->scan->limit);
 	if (pos < window->first || pos + len > window->first + window->len) {
 		r = load(window, pos);
-		if (r < 0)
+		if (r != 0)
 			return r;
 	}
 	*ret_bytes = window->buf + (pos - window->first);
@@ -84,7 +101,10 @@ static int refuse_unknown(const struct zf_log_scan *scan, uint64_t pos,
 	return -EPROTONOSUPPORT;
 }
 
-/* A header is at `pos`, by its looks. *ret_len stays 0 if it is no valid record's. */
+/*
+ * A header is at `pos`, by its looks. *ret_len stays 0 if it is no valid record's. Returns 1 if
+ * nothing can be read there.
+ */
 static int look_closer(struct window *window, uint64_t pos, const struct zf_log_record *record,
 		       uint64_t *ret_len)
 {
@@ -96,7 +116,7 @@ static int look_closer(struct window *window, uint64_t pos, const struct zf_log_
 	if (len > scan->limit - pos)
 		return 0;
 	r = get(window, pos, len, &blocks);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	r = zf_log_record_open(blocks, &scan->place, scan->key);
 	if (r == -EPROTONOSUPPORT)
@@ -118,20 +138,26 @@ static int look_at(struct window *window, uint64_t pos, uint64_t *ret_len)
 	int r = get(window, pos, ZF_BLOCK_SIZE, &block);
 
 	*ret_len = 0;
-	if (r < 0 || !zf_log_record_peek(block, &record))
+	if (r != 0 || !zf_log_record_peek(block, &record))
 		return r;
 	return look_closer(window, pos, &record, ret_len);
 }
 
 static int look_through(struct window *window, uint64_t *ret_end)
 {
-	uint64_t pos = window->scan->from, end = 0, len;
+	const struct zf_log_scan *scan = window->scan;
+	uint64_t pos = scan->from, end = 0, len;
 
-	while (pos < window->scan->limit) {
+	while (pos < scan->limit) {
 		int r = look_at(window, pos, &len);
 
 		if (r < 0)
 			return r;
+		if (r > 0) {
+			*scan->unreadable +=
+				(scan->limit - window->first - window->len) >> ZF_BLOCK_SHIFT;
+			break;
+		}
 		pos += len > 0 ? len : ZF_BLOCK_SIZE;
 		if (len > 0)
 			end = pos;

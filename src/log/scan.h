@@ -29,13 +29,13 @@ struct zf_log_scan {
 	int (*found)(void *arg, uint64_t address, const struct zf_log_record *record,
 		     const void *blocks);
 	void *arg;
-	uint64_t *unreadable; /* counts blocks */
+	uint64_t *unreadable; /* counts blocks; one that is read again counts again */
 };
 
 /*
- * A block that cannot be read counts as garbage; -EIO if nothing can be read of a megabyte, or all
- * there is: that is not the medium, but the device. *ret_end: where the last valid record ends,
- * bytes in the zone; 0: there is none.
+ * A block that cannot be read counts as garbage. If nothing can be read of a megabyte, or of all
+ * there is, that is not one bad block: the rest of the zone is not tried. *ret_end: where the last
+ * valid record ends, bytes in the zone; 0: there is none.
  */
 int zf_log_scan(const struct zf_log_scan *scan, uint64_t *ret_end);
 

@@ -62,6 +62,7 @@ int data_rig_mount_opened(struct data_rig *rig)
 		.dirty_bytes = rig->options.dirty_bytes,
 		.cache_bytes = rig->options.cache_bytes,
 		.commit_ms = rig->options.commit_ms,
+		.abandon_log = rig->options.abandon_log,
 		.now_ns = rig->options.threads ? NULL : now,
 		.now_arg = rig,
 	};

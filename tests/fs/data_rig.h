@@ -36,6 +36,7 @@ struct data_rig_options {
 	uint32_t max_active;
 	uint32_t conventional;
 	bool rotational;
+	bool abandon_log;
 };
 
 struct data_rig {

@@ -402,7 +402,9 @@ static bool exists(struct data_rig *rig, const char *name)
 	return r == 0;
 }
 
-/* What only the log had is lost, and told; all else is there; and the log goes on. */
+/*
+ * What only the log had is lost once somebody says so; all else is there; and the log goes on.
+ */
 static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **state)
 {
 	struct zf_log_zones zones;
@@ -423,8 +425,10 @@ static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **st
 	zf_sim_crash(rig.sim, 3, ZF_SIM_CUT_DEVICE);
 	zf_sim_set_zone_cond(rig.sim, failed, ZF_ZONE_OFFLINE);
 	rig.errors_expected = true;
+	assert_int_equal(data_rig_try_mount(&rig), -EIO);
+	assert_non_null(strstr(rig.message, "abandon_log"));
+	rig.options.abandon_log = true;
 	data_rig_mount(&rig);
-	assert_true(rig.errors > 0);
 	assert_false(exists(&rig, "one"));
 	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
 	one = data_rig_make(&rig, "two");
@@ -436,11 +440,80 @@ static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **st
 	zf_sim_set_zone_cond(rig.sim, failed, ZF_ZONE_CLOSED);
 	rig.errors_expected = false;
 	rig.errors = 0;
+	rig.options.abandon_log = false;
 	data_rig_mount(&rig);
 	assert_true(exists(&rig, "two"));
 	assert_false(exists(&rig, "one"));
 	expect_sound(&rig);
 	data_rig_deinit(&rig);
+}
+
+/* Of the reads of the next mount the nth, and the one that tries its first block once more. */
+static void fail_reads(struct data_rig *rig, uint64_t first)
+{
+	for (uint64_t nth = first; nth <= first + 1; nth++) {
+		struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = nth, .error = -EIO};
+
+		zf_sim_add_fault(rig->sim, &fault);
+	}
+}
+
+/* Two files that only the log has. */
+static void cut_with_a_log(struct data_rig *rig)
+{
+	data_rig_init(rig, &tiny);
+	make(rig, "file", 1, 1);
+	data_rig_sync(rig);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(zf_fs_fsync(rig->fs, &rig->ctx,
+					     data_rig_make(rig, i ? "two" : "one"), false),
+				 0);
+	zf_fs_abandon(rig->fs);
+	zf_dev_close(rig->dev);
+	zf_sim_crash(rig->sim, 3, ZF_SIM_CUT_DEVICE);
+	rig->errors_expected = true;
+}
+
+static void give_up_the_log(struct data_rig *rig, uint64_t nth)
+{
+	rig->options.abandon_log = true;
+	fail_reads(rig, nth);
+	data_rig_mount(rig);
+	assert_false(exists(rig, "one"));
+	assert_false(exists(rig, "two"));
+	rig->options.abandon_log = false;
+	data_rig_crash(rig);
+	assert_false(exists(rig, "one"));
+	data_rig_deinit(rig);
+}
+
+/* The log seems to end at a block that cannot be read: nobody takes that for its end unasked. */
+static void what_cannot_be_read_of_the_log_is_given_up_only_on_request(void **state)
+{
+	unsigned int refused = 0;
+	struct data_rig rig;
+	bool all_read = false;
+
+	(void)state;
+	for (uint64_t nth = 1; !all_read; nth++) {
+		int r;
+
+		cut_with_a_log(&rig);
+		fail_reads(&rig, nth);
+		r = data_rig_try_mount(&rig);
+		all_read = zf_sim_faults_left(rig.sim) > 0;
+		if (r == -EIO && strstr(rig.message, "abandon_log")) {
+			refused++;
+			give_up_the_log(&rig, nth);
+			continue;
+		}
+		if (r == 0) {
+			assert_true(exists(&rig, "one"));
+			assert_true(exists(&rig, "two"));
+		}
+		data_rig_drop(&rig);
+	}
+	assert_true(refused > 0);
 }
 
 static void a_log_zone_that_is_read_only_at_mount_is_replayed(void **state)
@@ -631,6 +704,7 @@ int main(void)
 		cmocka_unit_test(nodes_move_out_of_a_zone_that_is_read_only_at_mount),
 		cmocka_unit_test(with_two_copies_a_failed_zone_of_one_is_made_good),
 		cmocka_unit_test(a_log_zone_that_is_offline_at_mount_costs_what_only_it_had),
+		cmocka_unit_test(what_cannot_be_read_of_the_log_is_given_up_only_on_request),
 		cmocka_unit_test(a_log_zone_that_is_read_only_at_mount_is_replayed),
 		cmocka_unit_test(the_other_superblock_zone_takes_over_until_it_is_full),
 		cmocka_unit_test(the_tools_show_retired_zones),

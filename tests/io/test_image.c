@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/spawn.h"
 #include "io/dev_ops.h"
 #include "io/image.h"
 #include "io/image_trailer.h"
@@ -149,7 +150,8 @@ static void device_byte_n_is_file_byte_n(void **state)
 /* Whether the host has it or not. */
 static void unmapping_zeroes_fall_back_on_writing(void **state)
 {
-	struct zf_io io = {.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
+	struct zf_io io = {
+		.op = ZF_IO_ZEROES, .addr = 4 * ZF_BLOCK_SIZE, .len = 40 * ZF_BLOCK_SIZE};
 	uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, 48 * ZF_BLOCK_SIZE);
 
 	(void)state;
@@ -710,6 +712,7 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_true(zf_dev_geometry(dev)->pointers_are_lower_bounds);
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE);
 	assert_true(zone_of(dev, 2).reset_count > 1);
+	assert_true(zone_of(dev, 2).lost);
 	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + 3 * BLOCK);
 
 	assert_int_equal(zf_dev_raise_pointer(dev, 2, 2 * ZONE_SIZE + BLOCK), 0);
@@ -717,6 +720,7 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	reopen();
 	assert_string_equal(messages, "");
 	assert_false(zf_dev_geometry(dev)->pointers_are_lower_bounds);
+	assert_false(zone_of(dev, 2).lost);
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + 2 * BLOCK);
 }
 
@@ -742,6 +746,27 @@ static void a_truncated_or_grown_image_is_refused(void **state)
 		assert_int_equal(open_image(&no_wait), -EUCLEAN);
 		assert_non_null(strstr(messages, "expected 16789504"));
 	}
+}
+
+/* A copy of an image, made longer, that was cut when it had grown, before the former trailer went.
+ */
+static void of_two_headers_in_a_longer_copy_the_last_one_counts(void **state)
+{
+	const struct zf_open_options search = {.image_search_from = TABLE};
+	void *former = blocks_new(3 * BLOCK, 0);
+	int fd = open(path, O_RDWR);
+
+	assert_int_equal(pread(fd, former, 3 * BLOCK, TABLE), 3 * BLOCK);
+	assert_int_equal(zf_dev_grow(dev, 2 * ZONES), 0);
+	close_image();
+	assert_int_equal(pwrite(fd, former, 3 * BLOCK, TABLE), 3 * BLOCK);
+	(void)!fremovexattr(fd, "user.zfuse.image-size");
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) + (16 << 20)), 0);
+	close(fd);
+	free(former);
+	assert_int_equal(open_image(&no_wait), -ENODEV);
+	assert_int_equal(open_image(&search), 0);
+	assert_int_equal(zf_dev_geometry(dev)->zone_count, 2 * ZONES);
 }
 
 static void the_middle_of_an_image_may_not_be_missing(void **state)
@@ -847,6 +872,50 @@ static void a_write_that_the_host_refuses_is_an_io_error(void **state)
 	/* The pointer has moved past what failed, as dev.h says it may. */
 	assert_int_equal(zone_of(dev, 3).wp, 3 * ZONE_SIZE + BLOCK);
 	assert_int_equal(run_write(dev, 3 * ZONE_SIZE + BLOCK, BLOCK, 3, false), 0);
+}
+
+/* Where the table was, the host has no page: that is a signal, and may not end the process. */
+static void an_image_that_is_truncated_turns_read_only(void **state)
+{
+	reopen(); /* the handler: cmocka sets its own for each test */
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, true), 0);
+	assert_int_equal(truncate(path, ZONE_SIZE + BLOCK), 0);
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EIO);
+	assert_non_null(strstr(messages, "truncated: no more is written to it"));
+	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + BLOCK);
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EROFS);
+	assert_int_equal(zf_dev_reset(dev, 1), -EROFS);
+	assert_true(device_holds(dev, ZONE_SIZE, BLOCK, 1));
+}
+
+static void *write_there(void *arg)
+{
+	*(int *)arg = run_write(dev, ZONE_SIZE, BLOCK, 1, false);
+	return NULL;
+}
+
+/* Its signals are blocked, but for this one. */
+static void threads_of_the_library_survive_a_truncated_image_too(void **state)
+{
+	pthread_t thread;
+	int r = 1;
+
+	reopen();
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(zf_spawn(&thread, "writer", write_there, &r), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(r, -EIO);
+}
+
+/* The table is still there, and the header is not: nothing is durable in such a file. */
+static void a_flush_finds_that_the_header_is_cut_off(void **state)
+{
+	assert_int_equal(zf_dev_flush(dev), 0);
+	assert_int_equal(truncate(path, IMAGE_SIZE - BLOCK), 0);
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, false), 0);
+	assert_int_equal(zf_dev_flush(dev), -EIO);
+	assert_non_null(strstr(messages, "the file was truncated: no more is written to it"));
+	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 1, false), -EROFS);
 }
 
 static void a_short_write_is_continued_until_the_host_refuses(void **state)
@@ -1099,10 +1168,14 @@ int main(void)
 		TEST(a_damaged_zone_entry_becomes_a_lower_bound),
 		TEST(a_damaged_header_is_refused),
 		TEST(a_truncated_or_grown_image_is_refused),
+		TEST(of_two_headers_in_a_longer_copy_the_last_one_counts),
 		TEST(the_middle_of_an_image_may_not_be_missing),
 		TEST(what_is_no_image_says_how_to_make_one),
 		TEST(a_mangled_trailer_never_does_harm),
 		TEST(a_write_that_the_host_refuses_is_an_io_error),
+		TEST(an_image_that_is_truncated_turns_read_only),
+		TEST(threads_of_the_library_survive_a_truncated_image_too),
+		TEST(a_flush_finds_that_the_header_is_cut_off),
 		TEST(a_short_write_is_continued_until_the_host_refuses),
 		TEST(a_read_beyond_the_end_of_the_file_is_an_io_error),
 		TEST(a_read_only_device_refuses_changes_and_changes_nothing),

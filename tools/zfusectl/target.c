@@ -35,8 +35,8 @@ static bool has_daemon(const char *path)
 }
 
 /*
- * Where the zones of the filesystem on a block device end, by its first superblock record; 0: it
- * has none. If there are more zones by now, looking from there on just takes longer.
+ * Where the zones of the filesystem on a device or in an image end, by its first superblock record;
+ * 0: it has none. If there are more zones by now, looking from there on just takes longer.
  */
 static uint64_t find_zones_end(const char *path)
 {

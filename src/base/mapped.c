@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/mapped.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+
+/* Where the thread goes on if what it touches is not there. */
+static _Thread_local sigjmp_buf *way_out;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the handler */
+static struct sigaction before;
+
+static void on_sigbus(int number, siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	if (way_out)
+		siglongjmp(*way_out, 1);
+	/* Not ours: the access is repeated, and then it is theirs. */
+	sigaction(number, &before, NULL);
+}
+
+void zf_mapped_prepare(void)
+{
+	/* Not blocked while it runs, for it is left by a jump. */
+	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction now;
+
+	pthread_mutex_lock(&lock);
+	sigaction(SIGBUS, NULL, &now);
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_sigbus) {
+		before = now;
+		sigemptyset(&action.sa_mask);
+		sigaction(SIGBUS, &action, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int zf_mapped_touch(void (*fn)(void *arg), void *arg)
+{
+	sigjmp_buf here;
+
+	if (sigsetjmp(here, 0) != 0) {
+		way_out = NULL;
+		return -EIO;
+	}
+	way_out = &here;
+	fn(arg);
+	way_out = NULL;
+	return 0;
+}

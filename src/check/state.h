@@ -74,7 +74,7 @@ struct zf_check {
 		uint8_t level;
 		bool named; /* the root tree has an item of it */
 		bool found; /* and that is a sound one */
-		bool lost; /* part of it could not be read */
+		bool lost;  /* part of it could not be read */
 	} trees[ZF_TREE_COUNT];
 	uint64_t gaps; /* nodes and items that could not be used, so far */
 

@@ -6,7 +6,7 @@
 
 #include "fs/extent_edit.h"
 
-/* Always of the running transaction: a zero for a byte that was trimmed is new in its place, too. */
+/* Of the running transaction, trimmed or new: a zero in the place of a byte is new there. */
 static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uint64_t len)
 {
 	struct zf_inode *inode = zf_extent_editor_inode(editor);

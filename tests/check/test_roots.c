@@ -92,8 +92,8 @@ static uint64_t border(const struct sample *sample, unsigned int i)
 		UINT64_MAX,
 	};
 
-	return i < sizeof(values) / sizeof(values[0]) ? values[i] : zf_rng_next(&rng) >>
-			zf_rng_below(&rng, 64);
+	return i < sizeof(values) / sizeof(values[0]) ? values[i]
+						      : zf_rng_next(&rng) >> zf_rng_below(&rng, 64);
 }
 
 #define BORDERS 25u
@@ -233,7 +233,8 @@ static void a_wrong_root_of_the_superblock_is_no_assertion(void **state)
 
 			make(&sample);
 			in_the_superblock(&sample, &root_fields[f], border(&sample, i));
-			/* The checker needs a superblock that can be read; a mount may use an older. */
+			/* The checker needs a superblock that can be read; a mount may use an
+			 * older. */
 			mount_and_change(&sample);
 			sample_free(&sample);
 		}

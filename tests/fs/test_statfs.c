@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What statfs() calls available can be set aside by fallocate(), in any state of the filesystem, and
- * what it calls free can be written.
+ * What statfs() calls available can be set aside by fallocate(), in any state of the filesystem,
+ * and what it calls free can be written.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,19 +9,30 @@
 
 #include "fs/data_rig.h"
 
-#define BLOCK	  4096u
-#define FILE_MAX  4096u
-#define PIECE	  16u /* blocks of one of many files */
-#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
+#define BLOCK	 4096u
+#define FILE_MAX 4096u
+#define PIECE	 16u /* blocks of one of many files */
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct data_rig_options shapes[] = {
 	{.seed = 1, .memory = true, .zone_count = 64, .zone_size = 1 << 20, .node_size = 4096},
-	{.seed = 2, .memory = true, .zone_count = 40, .zone_size = 1 << 20,
+	{.seed = 2,
+	 .memory = true,
+	 .zone_count = 40,
+	 .zone_size = 1 << 20,
 	 .zone_capacity = 768 << 10},
 	{.seed = 3, .memory = true, .zone_count = 24, .zone_size = 4 << 20, .node_size = 16384},
-	{.seed = 4, .memory = true, .zone_count = 32, .zone_size = 2 << 20, .node_size = 16384,
+	{.seed = 4,
+	 .memory = true,
+	 .zone_count = 32,
+	 .zone_size = 2 << 20,
+	 .node_size = 16384,
 	 .copies = 2},
-	{.seed = 5, .memory = true, .zone_count = 96, .zone_size = 512 << 10, .node_size = 4096,
+	{.seed = 5,
+	 .memory = true,
+	 .zone_count = 96,
+	 .zone_size = 512 << 10,
+	 .node_size = 4096,
 	 .copies = 2},
 };
 

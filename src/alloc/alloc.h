@@ -150,6 +150,11 @@ struct zf_kept_change {
 
 /* In one step, inside a transaction. Returns how many of the `reserved` are left. */
 uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change);
+/*
+ * Whoever wants blocks kept reserves so many items with each, which are at least what is set aside
+ * for the block once it is kept.
+ */
+#define ZF_KEPT_ITEMS 2u
 /* Reserves `blocks` that are kept, and `items`. -ENOSPC: what is kept is not there now. */
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
 /* The reservation was given back by zf_alloc_unreserve(): they count as kept again. */
@@ -182,6 +187,7 @@ struct zf_space {
 	uint64_t reserved;    /* of free and reclaimable: promised and kept back */
 	uint64_t kept;	      /* of reserved: for the owners of ZERO extents */
 	uint64_t available;   /* what a user can still write, if he waits for reclaim */
+	uint64_t allocatable; /* of that, what can be kept for an owner, with room for its items */
 	uint64_t retired;     /* in none of these: of zones that failed, what is not live there */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);

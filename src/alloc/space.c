@@ -241,6 +241,17 @@ static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_
 			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
 }
 
+/* The most blocks that can be reserved with the items of blocks that are kept. */
+static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_data_room *room)
+{
+	uint64_t items = ZF_KEPT_ITEMS * ITEM_BYTES * alloc->copies;
+	/* One is for the items of the extent itself, and rounding. */
+	uint64_t blocks = sub_blocks(zf_alloc_normal_blocks_locked(alloc, room), 1);
+
+	return zf_min_u64(blocks * ZF_BLOCK_SIZE / (ZF_BLOCK_SIZE + items),
+			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
+}
+
 /* Streams are closed if that helps: where metadata is what is short of room, it may not. */
 static uint64_t available(struct zf_alloc *alloc, const struct count *count, uint64_t items)
 {
@@ -248,6 +259,21 @@ static uint64_t available(struct zf_alloc *alloc, const struct count *count, uin
 	struct zf_data_room other = room_then(alloc, count, false);
 
 	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
+}
+
+/*
+ * All of it is wanted in one step. If that takes reclaim, a zone more may be metadata's in the end,
+ * in each copy: it is written while data moves.
+ */
+static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count)
+{
+	struct zf_data_room now = zf_alloc_data_room_locked(alloc);
+	struct zf_data_room room = room_then(alloc, count, true);
+	struct zf_data_room other = room_then(alloc, count, false);
+	uint64_t then = zf_max_u64(allocatable_in(alloc, &room), allocatable_in(alloc, &other));
+
+	return zf_max_u64(allocatable_in(alloc, &now),
+			  sub_blocks(then, alloc->copies * capacity_blocks(alloc)));
 }
 
 /*
@@ -289,12 +315,13 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64
 
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 {
-	uint64_t available_blocks, kept;
+	uint64_t available_blocks, allocatable_blocks, kept;
 	struct count count;
 
 	zf_mutex_lock(&alloc->lock);
 	count = count_all(alloc);
 	available_blocks = available(alloc, &count, 0);
+	allocatable_blocks = allocatable(alloc, &count);
 	kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_space = (struct zf_space){
@@ -308,6 +335,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 			    << ZF_BLOCK_SHIFT,
 		.kept = kept << ZF_BLOCK_SHIFT,
 		.available = available_blocks << ZF_BLOCK_SHIFT,
+		.allocatable = allocatable_blocks << ZF_BLOCK_SHIFT,
 		.retired = count.retired << ZF_BLOCK_SHIFT,
 	};
 }

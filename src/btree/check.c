@@ -223,25 +223,29 @@ static int check_rows(const struct check *c)
 	return check_free_bytes(c, end, c->shape->node_size);
 }
 
-static int check_child(const struct check *c, unsigned int slot, const struct zf_disk_child *child)
+void zf_node_shape_limits(const struct zf_node_shape *shape, uint64_t generation_max,
+			  struct zf_node_ptr_limits *ret_limits)
+{
+	*ret_limits = (struct zf_node_ptr_limits){
+		.zone_size = shape->geometry->zone_size,
+		.zone_capacity = shape->geometry->zone_capacity,
+		.zone_count = shape->geometry->zone_count,
+		.node_size = shape->node_size,
+		.copies = shape->copies,
+		.generation_max = generation_max,
+	};
+}
+
+static int check_child(const struct check *c, const struct zf_node_ptr_limits *limits,
+		       unsigned int slot, const struct zf_disk_child *child)
 {
 	struct zf_node_ptr ptr = zf_node_child(c->header, slot);
-	uint64_t generation = zf_le64_get(c->header->generation);
+	char fault[ZF_NODE_PTR_FAULT_SIZE];
 
 	if (!zf_is_zero(child->reserved, sizeof(child->reserved)))
 		return corrupt(c, "child %u reserved has bits set, expected 0", slot);
-	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
-		bool used = i < c->shape->copies;
-
-		if (used != (ptr.address[i] != 0) || !zf_is_aligned(ptr.address[i], ZF_BLOCK_SIZE))
-			return corrupt(c, "child %u address[%u] has %" PRIu64 ", expected %s", slot,
-				       i, ptr.address[i], used ? "a block's address" : "0");
-	}
-	if (ptr.generation == 0 || ptr.generation > generation)
-		return corrupt(c, "child %u generation has %" PRIu64 ", expected 1 to %" PRIu64,
-			       slot, ptr.generation, generation);
-	if (ptr.csum == 0)
-		return corrupt(c, "child %u csum has 0, expected another value", slot);
+	if (zf_node_ptr_is_wrong(&ptr, limits, fault))
+		return corrupt(c, "child %u %s", slot, fault);
 	return 0;
 }
 
@@ -249,10 +253,12 @@ static int check_children(const struct check *c)
 {
 	const struct zf_disk_child *child = (const void *)(c->header + 1);
 	unsigned int count = zf_node_count(c->header);
+	struct zf_node_ptr_limits limits;
 	int r;
 
+	zf_node_shape_limits(c->shape, zf_node_generation(c->header), &limits);
 	for (unsigned int i = 0; i < count; i++) {
-		r = check_child(c, i, child + i);
+		r = check_child(c, &limits, i, child + i);
 		if (r < 0)
 			return r;
 	}

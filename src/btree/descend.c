@@ -48,13 +48,8 @@ int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct 
 			   struct zf_cnode **ret_node)
 {
 	struct zf_tree *tree = zf_forest_tree(forest, id);
-	int r;
+	int r = get_node(forest, id, &tree->root, tree->level, ret_node);
 
-	if (tree->level >= ZF_TREE_LEVEL_MAX)
-		return zf_report_corrupt(&forest->report, "root of tree", tree->root.address[0],
-					 "level has %u, expected below %u", tree->level,
-					 ZF_TREE_LEVEL_MAX);
-	r = get_node(forest, id, &tree->root, tree->level, ret_node);
 	if (r == -EAGAIN)
 		want_root(fetch, id, tree);
 	return r;

@@ -169,9 +169,7 @@ void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr)
 	struct zf_cnode *node;
 
 	edit->tree->shape++;
-	/* A pointer that was never followed may say anything; no writer has given it out then. */
-	if (zf_forest_check_address(edit->forest, ptr, &edit->forest->report) == 0)
-		edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);
+	edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);
 	if (ptr->generation != edit->writer->generation)
 		return; /* frozen: still to be written; clean: ages out of the cache */
 	node = zf_cache_get(cache, ptr->address[0], ptr->generation);

@@ -27,6 +27,7 @@ int zf_forest_new(struct zf_dev *dev, const struct zf_forest_options *options,
 	assert(options->shape.copies >= 1 && options->shape.copies <= ZF_COPIES_MAX);
 	forest->dev = dev;
 	forest->shape = options->shape;
+	forest->shape.geometry = zf_dev_geometry(dev);
 	if (report)
 		forest->report = *report;
 	r = zf_cache_init(&forest->cache, options->shape.node_size, options->cache_bytes);

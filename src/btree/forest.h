@@ -84,10 +84,6 @@ static inline void zf_forest_count(_Atomic uint64_t *counter)
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-/* 0, or -EUCLEAN, reported: an address of the pointer is not of a node on this device. */
-int zf_forest_check_address(struct zf_forest *forest, const struct zf_node_ptr *ptr,
-			    const struct zf_report *report);
-
 /* The tree's root changes on behalf of `generation`. With the write lock held. */
 void zf_tree_replace_root_locked(struct zf_tree *tree, const struct zf_node_ptr *ptr, uint8_t level,
 				 uint64_t generation);

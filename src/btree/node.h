@@ -29,10 +29,15 @@ static inline void zf_disk_key_put(struct zf_disk_key *disk, const struct zf_key
 }
 
 struct zf_node_shape {
+	const struct zf_geometry *geometry; /* the device's: where nodes may lie */
 	uint32_t node_size;
 	uint8_t copies;
 	uint8_t fsid[16];
 };
+
+/* What a pointer in a node or superblock of generation_max may say. */
+void zf_node_shape_limits(const struct zf_node_shape *shape, uint64_t generation_max,
+			  struct zf_node_ptr_limits *ret_limits);
 
 /* What the parent, or the superblock, says that the node must be. */
 struct zf_node_expect {

@@ -89,12 +89,6 @@ int zf_tree_walk(struct zf_forest *forest, enum zf_tree_id id, zf_tree_walk_fn *
 	int r;
 
 	zf_tree_get_root(forest, id, &root.ptr, &root.level);
-	if (root.level >= ZF_TREE_LEVEL_MAX) {
-		r = zf_report_corrupt(&forest->report, "root of tree", root.ptr.address[0],
-				      "level has %u, expected below %u", root.level,
-				      ZF_TREE_LEVEL_MAX);
-		return fn(arg, &root, NULL, r);
-	}
 	r = visit(&walk, &root);
 	for (unsigned int i = 0; i < ZF_TREE_LEVEL_MAX; i++)
 		free(walk.buf[i]);

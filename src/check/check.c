@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check/state.h"
-#include "txn/root_format.h"
+#include "txn/roots.h"
 
 /* Every violation passes here once, so this is where they are counted. */
 static void count_and_forward(void *arg, enum zf_report_level level, const char *message)
@@ -53,10 +53,6 @@ static int check_super(struct zf_check *check)
 		check_number(check, "zone_count", super->zone_count, geometry->zone_count);
 	check_number(check, "zone_capacity", super->zone_capacity, geometry->zone_capacity);
 	check_number(check, "conventional", super->conventional, geometry->conventional);
-	if (super->root.generation == 0 || super->root.generation > super->generation)
-		zf_check_corrupt(check, "superblock", super->address,
-				 "root.generation has %" PRIu64 ", expected 1 to %" PRIu64,
-				 super->root.generation, super->generation);
 	return super->zone_size != geometry->zone_size || super->zone_count > geometry->zone_count;
 }
 
@@ -65,40 +61,25 @@ static int check_super(struct zf_check *check)
 static int take_root(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
 		     size_t len)
 {
-	struct zf_disk_root disk;
-	const struct zf_field *field;
+	struct zf_root root;
+	int r;
 
 	(void)arg;
 	if (key->type != ZF_KEY_ROOT || key->offset != 0 || key->objectid <= ZF_TREE_ROOT ||
-	    key->objectid >= ZF_TREE_COUNT || len != sizeof(disk)) {
+	    key->objectid >= ZF_TREE_COUNT) {
 		zf_check_corrupt(check, "root item", key->objectid,
-				 "key has (%" PRIu64 " %u %" PRIu64
-				 ") and %zu bytes, expected (tree %u 0) and %zu",
-				 key->objectid, key->type, key->offset, len, ZF_KEY_ROOT,
-				 sizeof(disk));
+				 "key has (%" PRIu64 " %u %" PRIu64 "), expected (tree %u 0)",
+				 key->objectid, key->type, key->offset, ZF_KEY_ROOT);
 		return 0;
 	}
-	memcpy(&disk, value, sizeof(disk));
-	field = zf_fields_check_zero(&zf_disk_root_fields, &disk);
-	if (field)
-		zf_check_corrupt(check, "root item", key->objectid, "%s has bits set, expected 0",
-				 field->name);
-	check->trees[key->objectid].level = disk.level;
-	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
-		check->trees[key->objectid].ptr.address[c] = zf_le64_get(disk.ptr.address[c]);
-	check->trees[key->objectid].ptr.generation = zf_le64_get(disk.ptr.generation);
-	check->trees[key->objectid].ptr.csum = zf_le64_get(disk.ptr.csum);
+	check->trees[key->objectid].named = true;
+	r = zf_root_decode(&check->shape, check->super->generation, (enum zf_tree_id)key->objectid,
+			   value, len, &check->report, &root);
+	if (r < 0)
+		return 0;
+	check->trees[key->objectid].ptr = root.ptr;
+	check->trees[key->objectid].level = root.level;
 	check->trees[key->objectid].found = true;
-	if (disk.level >= ZF_TREE_LEVEL_MAX) {
-		zf_check_corrupt(check, "root item", key->objectid,
-				 "level has %u, expected below %u", disk.level, ZF_TREE_LEVEL_MAX);
-		check->trees[key->objectid].found = false;
-	}
-	if (check->trees[key->objectid].ptr.generation > check->super->generation)
-		zf_check_corrupt(check, "root item", key->objectid,
-				 "generation has %" PRIu64 ", expected at most %" PRIu64,
-				 check->trees[key->objectid].ptr.generation,
-				 check->super->generation);
 	return 0;
 }
 
@@ -108,12 +89,12 @@ static int check_roots(struct zf_check *check)
 
 	check->trees[ZF_TREE_ROOT].ptr = check->super->root;
 	check->trees[ZF_TREE_ROOT].level = check->super->root_level;
-	check->trees[ZF_TREE_ROOT].found = check->super->root_level < ZF_TREE_LEVEL_MAX;
+	check->trees[ZF_TREE_ROOT].found = check->trees[ZF_TREE_ROOT].named = true;
 	r = zf_check_walk_tree(check, ZF_TREE_ROOT, take_root, NULL);
 	if (r < 0)
 		return r;
 	for (unsigned int tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT; tree++)
-		if (!check->trees[tree].found && !check->trees[ZF_TREE_ROOT].lost)
+		if (!check->trees[tree].named && !check->trees[ZF_TREE_ROOT].lost)
 			zf_check_corrupt(check, "root tree", check->super->root.address[0],
 					 "tree %u has no root, expected one", tree);
 	return 0;
@@ -169,7 +150,9 @@ int zf_check_run(struct zf_dev *dev, const struct zf_super *super,
 		.super = super,
 		.options = options,
 		.outer = report,
-		.shape = {.node_size = super->node_size, .copies = super->metadata_copies},
+		.shape = {.geometry = zf_dev_geometry(dev),
+			  .node_size = super->node_size,
+			  .copies = super->metadata_copies},
 		.inodes = ZF_VECTOR(struct zf_check_inode),
 		.refs = ZF_VECTOR(struct zf_check_name),
 		.entries = ZF_VECTOR(struct zf_check_name),

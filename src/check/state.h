@@ -73,8 +73,9 @@ struct zf_check {
 	struct {
 		struct zf_node_ptr ptr;
 		uint8_t level;
-		bool found;
-		bool lost; /* part of it could not be read */
+		bool named; /* the root tree has an item of it */
+		bool found; /* and that is a sound one */
+		bool lost;  /* part of it could not be read */
 	} trees[ZF_TREE_COUNT];
 	uint64_t gaps; /* nodes and items that could not be used, so far */
 

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The durable state as trees of its own, beside those of a mounted filesystem. */
-#include <errno.h>
 #include <string.h>
 
 #include "ctl/report.h"
-#include "txn/root_format.h"
+#include "txn/roots.h"
 
 #define CACHE_BYTES (UINT64_C(4) << 20)
-
-static int set_root(struct zf_forest *forest, enum zf_tree_id tree)
-{
-	struct zf_key key = ZF_KEY(tree, ZF_KEY_ROOT, 0);
-	struct zf_node_ptr ptr;
-	struct zf_disk_root disk;
-	size_t len;
-	int r = zf_tree_lookup(forest, ZF_TREE_ROOT, &key, &disk, sizeof(disk), &len);
-
-	if (r < 0)
-		return r;
-	if (len != sizeof(disk) || disk.level >= ZF_TREE_LEVEL_MAX)
-		return -EUCLEAN;
-	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
-		ptr.address[c] = zf_le64_get(disk.ptr.address[c]);
-	ptr.generation = zf_le64_get(disk.ptr.generation);
-	ptr.csum = zf_le64_get(disk.ptr.csum);
-	zf_tree_set_root(forest, tree, &ptr, disk.level);
-	return 0;
-}
 
 int zf_report_open_forest(const struct zf_report_source *source, const struct zf_report *report,
 			  struct zf_forest **ret_forest, unsigned int *ret_trees)
@@ -46,7 +25,7 @@ int zf_report_open_forest(const struct zf_report_source *source, const struct zf
 		return r;
 	zf_tree_set_root(forest, ZF_TREE_ROOT, &super->root, super->root_level);
 	for (enum zf_tree_id tree = ZF_TREE_FS; tree < ZF_TREE_COUNT; tree++)
-		if (set_root(forest, tree) == 0)
+		if (zf_roots_load(forest, super->generation, tree, report) == 0)
 			trees |= 1u << tree;
 	*ret_forest = forest;
 	*ret_trees = trees;

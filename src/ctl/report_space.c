@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the space is: the parts add up to the total, and free and reclaimable are what statfs()
- * says is available. What is in none of the others is reserved: it may be in use tomorrow, but no
+ * says is free. What is in none of the others is reserved: it may be in use tomorrow, but no
  * user's data can be there.
  */
 #include <errno.h>
@@ -76,7 +76,7 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 	zones = count_roles(alloc, &metadata);
 	zf_alloc_get_space(alloc, &space);
 	add_parts(result, &space, metadata);
-	zf_json_add_u64(result, "available", space.available);
+	zf_json_add_u64(result, "available", space.allocatable);
 	zf_json_add_u64(result, "unusable", space.unusable);
 	zf_json_add_u64(result, "retired", space.retired);
 	zf_json_add_u64(result, "inodes", statfs.files - statfs.files_free);

@@ -178,7 +178,8 @@ static int show_node(const struct zf_report_source *source, uint64_t address, vo
 		     struct json_object **ret_result)
 {
 	const struct zf_super *super = source->super;
-	struct zf_node_shape shape = {.node_size = super->node_size,
+	struct zf_node_shape shape = {.geometry = zf_dev_geometry(source->dev),
+				      .node_size = super->node_size,
 				      .copies = super->metadata_copies};
 	struct json_object *result;
 	bool valid;

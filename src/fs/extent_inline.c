@@ -6,12 +6,13 @@
 
 #include "fs/extent_edit.h"
 
-static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uint64_t len,
-		      uint64_t generation)
+/* Of the running transaction, trimmed or new: a zero in the place of a byte is new there. */
+static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uint64_t len)
 {
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, 0);
-	struct zf_extent extent = {.len = len, .generation = generation, .type = ZF_EXTENT_INLINE};
+	struct zf_extent extent = {
+		.len = len, .generation = editor->trans->generation, .type = ZF_EXTENT_INLINE};
 	uint8_t value[sizeof(struct zf_disk_extent) + ZF_INLINE_MAX];
 
 	assert(len > 0 && len <= ZF_INLINE_MAX);
@@ -30,8 +31,7 @@ int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, 
 	/* One block, one extent: that is gone, even where a sweep ends without having looked on. */
 	if (r < 0)
 		return r;
-	return zf_extent_end_change(editor,
-				    set_inline(editor, bytes, len, editor->trans->generation));
+	return zf_extent_end_change(editor, set_inline(editor, bytes, len));
 }
 
 int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len)
@@ -53,5 +53,5 @@ int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len)
 	r = zf_tree_lookup(inode->fs->forest, ZF_TREE_FS, &key, value, sizeof(value), NULL);
 	if (r < 0)
 		return r;
-	return set_inline(editor, value + sizeof(struct zf_disk_extent), len, extent.generation);
+	return set_inline(editor, value + sizeof(struct zf_disk_extent), len);
 }

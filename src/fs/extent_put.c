@@ -11,6 +11,7 @@
 /* Old extents that one put may replace. */
 #define REPLACED_MAX 4u
 
+/* Of two generations or one: no snapshot lies between them (docs/format.md). */
 static bool can_merge(const struct zf_extent_editor *editor, const struct zf_extent *left,
 		      const struct zf_extent *right)
 {
@@ -233,6 +234,16 @@ static int give_up_replaced(struct zf_extent_editor *editor, struct put *put)
 	return r;
 }
 
+/* `right` begins where `left` ends, in the file and on the device. */
+static struct zf_extent merge(const struct zf_extent *left, const struct zf_extent *right)
+{
+	struct zf_extent whole = *left;
+
+	whole.len += right->len;
+	whole.generation = zf_max_u64(left->generation, right->generation);
+	return whole;
+}
+
 /* The tree's part of a planned put. */
 static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 {
@@ -244,12 +255,10 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 		left = zf_extent_part(&put->before, 0, whole.offset);
 	if (put->has_neighbour && can_merge(editor, &whole, &put->old[put->replaced])) {
 		r = zf_extent_delete(editor, put->old[put->replaced].offset);
-		whole.len += put->old[put->replaced].len;
+		whole = merge(&whole, &put->old[put->replaced]);
 	}
 	if (r == 0 && left.len > 0 && can_merge(editor, &left, &whole)) {
-		whole.offset = left.offset;
-		whole.address = left.address;
-		whole.len += left.len;
+		whole = merge(&left, &whole);
 		merged = true;
 	} else if (r == 0 && left.len > 0 && left.len < put->before.len) {
 		r = zf_extent_set(editor, &left);

@@ -34,8 +34,6 @@
 /* New items that a hole which is filled may make: its extent, and the rest of one that it splits.
  */
 #define PIECE_ITEMS 2u
-/* For each kept block: what alloc sets aside once it counts as kept, at least. */
-#define KEPT_ITEMS 2u
 
 /* Of a try with the inode locked, beside 0 and -errno. */
 enum outcome {
@@ -357,7 +355,7 @@ static int reserve(struct falloc *falloc)
 	/* Surely done by one transaction? Whoever may not wait must know that before it begins. */
 	if (!falloc->ctx->may_wait && count.pieces > FILL_PUTS)
 		return -EAGAIN;
-	items = count.pieces * PIECE_ITEMS + count.blocks * KEPT_ITEMS;
+	items = count.pieces * PIECE_ITEMS + count.blocks * ZF_KEPT_ITEMS;
 	if (count.blocks <= falloc->blocks && items <= falloc->items)
 		return 0;
 	unreserve(falloc);

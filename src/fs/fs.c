@@ -168,7 +168,7 @@ int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs)
 		.block_size = ZF_BLOCK_SIZE,
 		.blocks = space.total / ZF_BLOCK_SIZE,
 		.blocks_free = space.available / ZF_BLOCK_SIZE,
-		.blocks_available = space.available / ZF_BLOCK_SIZE,
+		.blocks_available = space.allocatable / ZF_BLOCK_SIZE,
 		.files = counters->inode_count + space.available / BYTES_PER_FILE,
 		.files_free = space.available / BYTES_PER_FILE,
 		.name_max = ZF_NAME_MAX,

@@ -292,7 +292,11 @@ int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 
 struct zf_statfs {
 	uint64_t block_size;
-	uint64_t blocks, blocks_free, blocks_available; /* of block_size */
+	/*
+	 * Of block_size. What can be written is free; what fallocate can set aside, with the room for
+	 * its metadata, is available: that is less.
+	 */
+	uint64_t blocks, blocks_free, blocks_available;
 	uint64_t files, files_free;
 	uint32_t name_max;
 	uint64_t fsid;

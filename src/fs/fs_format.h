@@ -151,7 +151,7 @@ struct zf_disk_extent {
 	uint8_t compression;	   /* 0: none */
 	uint8_t encryption;	   /* 0: none */
 	struct zf_le32 count;	   /* INLINE: bytes, which follow; else: blocks of the file */
-	struct zf_le64 generation; /* transaction that first inserted it */
+	struct zf_le64 generation; /* transaction in which its newest bytes came to their place */
 	struct zf_le64 address;	   /* bytes on the device; 0 for INLINE and ZERO */
 };
 

@@ -19,7 +19,7 @@
 #include "fs/recover.h"
 #include "log/log.h"
 #include "log/read.h"
-#include "txn/root_format.h"
+#include "txn/roots.h"
 #include "txn/system_nodes.h"
 
 #define CACHE_DEFAULT  (UINT64_C(64) << 20)
@@ -76,31 +76,6 @@ static int check_features(struct zf_fs *fs)
 
 /* ---- loading ---- */
 
-static int load_root(struct zf_fs *fs, enum zf_tree_id tree)
-{
-	struct zf_key key = ZF_KEY(tree, ZF_KEY_ROOT, 0);
-	struct zf_disk_root disk;
-	struct zf_node_ptr ptr;
-	size_t len;
-	int r = zf_tree_lookup(fs->forest, ZF_TREE_ROOT, &key, &disk, sizeof(disk), &len);
-
-	if (r == -ENOENT || (r == 0 && len != sizeof(disk)))
-		return zf_report_corrupt(&fs->report, "root tree", fs->super.root.address[0],
-					 "root of tree %u has no item, expected one", tree);
-	if (r < 0)
-		return r;
-	ptr.address[0] = zf_le64_get(disk.ptr.address[0]);
-	ptr.address[1] = zf_le64_get(disk.ptr.address[1]);
-	ptr.generation = zf_le64_get(disk.ptr.generation);
-	ptr.csum = zf_le64_get(disk.ptr.csum);
-	if (disk.level >= ZF_TREE_LEVEL_MAX)
-		return zf_report_corrupt(&fs->report, "root item", ptr.address[0],
-					 "level has %u, expected below %u", disk.level,
-					 ZF_TREE_LEVEL_MAX);
-	zf_tree_set_root(fs->forest, tree, &ptr, disk.level);
-	return 0;
-}
-
 static int load_trees(struct zf_fs *fs)
 {
 	struct zf_forest_options options = {
@@ -115,7 +90,7 @@ static int load_trees(struct zf_fs *fs)
 		return r;
 	zf_tree_set_root(fs->forest, ZF_TREE_ROOT, &fs->super.root, fs->super.root_level);
 	for (enum zf_tree_id tree = ZF_TREE_FS; tree < ZF_TREE_COUNT && r == 0; tree++)
-		r = load_root(fs, tree);
+		r = zf_roots_load(fs->forest, fs->super.generation, tree, &fs->report);
 	return r;
 }
 

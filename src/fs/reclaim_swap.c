@@ -30,7 +30,8 @@ struct swap {
 	const struct zf_move_slot *slots;
 	unsigned int count;
 	bool shared;
-	bool same[SWAP_BLOCKS]; /* the file still names slots[i].from there */
+	/* Of the extent that still names slots[i].from there; 0: none does. */
+	uint64_t generation[SWAP_BLOCKS];
 	unsigned int swapped;
 };
 
@@ -56,8 +57,9 @@ static int compare(void *arg, const struct zf_extent *extent, const uint8_t *byt
 	for (; at < zf_min_u64(end, zf_extent_end(extent)); at += ZF_BLOCK_SIZE) {
 		unsigned int i = (unsigned int)((at - swap->offset) >> ZF_BLOCK_SHIFT);
 
-		swap->same[i] = swap->slots[i].to != 0 &&
-				extent->address + (at - extent->offset) == swap->slots[i].from;
+		if (swap->slots[i].to != 0 &&
+		    extent->address + (at - extent->offset) == swap->slots[i].from)
+			swap->generation[i] = extent->generation;
 	}
 	return 0;
 }
@@ -78,7 +80,9 @@ static int look(struct swap *swap, unsigned int first)
 	int r;
 
 	for (unsigned int i = first; i < swap->count; i++)
-		swap->same[i] = ZF_PLANTED(ZF_BUG_RECLAIM_SWAPS_BLINDLY) && swap->slots[i].to;
+		swap->generation[i] = ZF_PLANTED(ZF_BUG_RECLAIM_SWAPS_BLINDLY) && swap->slots[i].to
+					      ? swap->trans.generation
+					      : 0;
 	if (is_dropping(swap))
 		return 0;
 	r = zf_extent_scan_le(&swap->editor.reader,
@@ -104,7 +108,7 @@ static unsigned int run_from(const struct swap *swap, unsigned int first)
 {
 	unsigned int most = zf_summary_blocks_max(swap->fs), n = 1;
 
-	while (n < most && first + n < swap->count && swap->same[first + n] &&
+	while (n < most && first + n < swap->count && swap->generation[first + n] &&
 	       follows(swap->fs, &swap->slots[first + n - 1], &swap->slots[first + n]))
 		n++;
 	return n;
@@ -129,13 +133,16 @@ static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 		.offset = swap->offset + ((uint64_t)first << ZF_BLOCK_SHIFT),
 		.len = (uint64_t)count << ZF_BLOCK_SHIFT,
 		.address = swap->slots[first].to,
-		.generation = swap->trans.generation,
+		.generation = swap->generation[first],
 		.type = ZF_EXTENT_DATA,
 		.flags = swap->shared ? ZF_EXTENT_SHARED : 0,
 	};
 	uint64_t len;
-	int r = zf_extent_put(editor, &extent, &len);
+	int r;
 
+	for (unsigned int i = 1; i < count; i++)
+		extent.generation = zf_max_u64(extent.generation, swap->generation[first + i]);
+	r = zf_extent_put(editor, &extent, &len);
 	if (r < 0)
 		return r;
 	*ret_count = (unsigned int)(len >> ZF_BLOCK_SHIFT);
@@ -160,7 +167,7 @@ static int swap_some(struct swap *swap, unsigned int *first)
 	while (r == 0 && *first < swap->count && swap->editor.edits + PIECE_EDITS <= swap->edits) {
 		unsigned int count = 1;
 
-		if (swap->same[*first])
+		if (swap->generation[*first])
 			r = swap_run(swap, *first, run_from(swap, *first), &count);
 		*first += count;
 	}

@@ -10,6 +10,10 @@
 
 #include "base/cleanup.h"
 
+/* The least that these options take: some paths of nodes; and one request of the kernel. */
+#define CACHE_MIN (UINT64_C(4) << 20)
+#define DIRTY_MIN (UINT64_C(1) << 20)
+
 enum {
 	KEY_READ_ONLY,
 	KEY_ATIME_RELATIVE,
@@ -200,6 +204,23 @@ static int parse_value(const char *name, const char *text, const char *suffixes,
 	return -EINVAL;
 }
 
+/* A size of less than `min` is a unit forgotten, and no filesystem works well with it. */
+static int parse_size(const char *name, const char *text, uint64_t min, const char *allowed,
+		      uint64_t *number)
+{
+	uint64_t size = min;
+
+	if (parse_value(name, text, "KMGT", UINT64_C(1) << 50, allowed, &size) < 0)
+		return -EINVAL;
+	if (size < min) {
+		complain(name, text, allowed);
+		return -EINVAL;
+	}
+	if (text)
+		*number = size;
+	return 0;
+}
+
 static int parse_gc_target(struct zf_options *options)
 {
 	const char *text = options->text.gc_target;
@@ -259,10 +280,10 @@ static int parse_values(struct zf_options *options)
 
 	if (parse_value("bad value of commit:", options->text.commit, "", 3600,
 			"seconds, 1 to 3600", &commit_s) < 0 ||
-	    parse_value("bad value of cache:", options->text.cache, "KMGT", UINT64_C(1) << 50,
-			"bytes, or with K, M, G, T", &options->cache_bytes) < 0 ||
-	    parse_value("bad value of dirty:", options->text.dirty, "KMGT", UINT64_C(1) << 50,
-			"bytes, or with K, M, G, T", &options->dirty_bytes) < 0 ||
+	    parse_size("bad value of cache:", options->text.cache, CACHE_MIN,
+		       "bytes, or with K, M, G, T; at least 4M", &options->cache_bytes) < 0 ||
+	    parse_size("bad value of dirty:", options->text.dirty, DIRTY_MIN,
+		       "bytes, or with K, M, G, T; at least 1M", &options->dirty_bytes) < 0 ||
 	    parse_value("bad value of generation:", options->text.generation, "", UINT64_MAX,
 			"the number of a superblock record", &options->generation) < 0)
 		return -EINVAL;

@@ -19,22 +19,6 @@ static uint64_t record_csum(const struct zf_disk_super *disk)
 			 sizeof(*disk) - sizeof(disk->csum));
 }
 
-static void encode_node_ptr(const struct zf_node_ptr *ptr, struct zf_disk_node_ptr *ret_disk)
-{
-	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++)
-		ret_disk->address[i] = zf_le64_from(ptr->address[i]);
-	ret_disk->generation = zf_le64_from(ptr->generation);
-	ret_disk->csum = zf_le64_from(ptr->csum);
-}
-
-static void decode_node_ptr(const struct zf_disk_node_ptr *disk, struct zf_node_ptr *ret_ptr)
-{
-	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++)
-		ret_ptr->address[i] = zf_le64_get(disk->address[i]);
-	ret_ptr->generation = zf_le64_get(disk->generation);
-	ret_ptr->csum = zf_le64_get(disk->csum);
-}
-
 static void encode_format(const struct zf_super *super, struct zf_disk_super *disk)
 {
 	memcpy(disk->magic, ZF_SUPER_MAGIC, ZF_SUPER_MAGIC_SIZE);
@@ -62,7 +46,7 @@ static void encode_format(const struct zf_super *super, struct zf_disk_super *di
 
 static void encode_state(const struct zf_super *super, struct zf_disk_super *disk)
 {
-	encode_node_ptr(&super->root, &disk->root);
+	zf_node_ptr_encode(&super->root, &disk->root);
 	disk->root_level = super->root_level;
 	disk->clean = super->clean;
 	disk->next_ino = zf_le64_from(super->next_ino);
@@ -183,7 +167,7 @@ static void decode_format(const struct zf_disk_super *disk, struct zf_super *sup
 
 static void decode_state(const struct zf_disk_super *disk, struct zf_super *super)
 {
-	decode_node_ptr(&disk->root, &super->root);
+	zf_node_ptr_decode(&disk->root, &super->root);
 	super->root_level = disk->root_level;
 	super->clean = disk->clean;
 	super->next_ino = zf_le64_get(disk->next_ino);

@@ -13,16 +13,8 @@
 
 #include "base/report.h"
 #include "io/dev.h"
+#include "superblock/node_ptr.h"
 #include "superblock/super_format.h"
-
-#define ZF_COPIES_MAX 2
-
-/* A child or root pointer in memory; see struct zf_disk_node_ptr. */
-struct zf_node_ptr {
-	uint64_t address[ZF_COPIES_MAX];
-	uint64_t generation;
-	uint64_t csum;
-};
 
 struct zf_super {
 	uint64_t address; /* where the record was read, or will be written */

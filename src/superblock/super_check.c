@@ -126,46 +126,20 @@ static int check_shape(const struct zf_super *super, const struct zf_report *rep
 	return 0;
 }
 
-/* Is [address, address + len) inside what a zone of the filesystem, not of the ring, can hold? */
-static int check_in_zone(const struct zf_super *super, const struct zf_report *report,
-			 const char *field, uint64_t address, uint64_t len)
-{
-	uint64_t zone_no = address / super->zone_size;
-
-	if (zf_is_aligned(address, ZF_BLOCK_SIZE) && zone_no >= ZF_SUPER_ZONES &&
-	    zone_no < super->zone_count && address % super->zone_size + len <= super->zone_capacity)
-		return 0;
-	return zf_report_corrupt(report, WHAT, super->address,
-				 "%s has %" PRIu64 ", expected a block in zones %u to %" PRIu32,
-				 field, address, ZF_SUPER_ZONES, super->zone_count - 1);
-}
-
 static int check_root(const struct zf_super *super, const struct zf_report *report)
 {
-	const struct zf_node_ptr *root = &super->root;
-	int r;
+	const struct zf_node_ptr_limits limits = {
+		.zone_size = super->zone_size,
+		.zone_capacity = super->zone_capacity,
+		.zone_count = super->zone_count,
+		.node_size = super->node_size,
+		.copies = super->metadata_copies,
+		.generation_max = super->generation,
+	};
+	char fault[ZF_NODE_PTR_FAULT_SIZE];
 
-	for (unsigned int i = 0; i < super->metadata_copies; i++) {
-		r = check_in_zone(super, report, "root.address", root->address[i],
-				  super->node_size);
-		if (r < 0)
-			return r;
-	}
-	if (super->metadata_copies == 1 && root->address[1] != 0)
-		return zf_report_corrupt(report, WHAT, super->address,
-					 "root.address[1] has %" PRIu64
-					 ", expected 0 with one copy",
-					 root->address[1]);
-	/* Two copies in one zone would be lost together. */
-	if (super->metadata_copies == 2 &&
-	    root->address[0] / super->zone_size == root->address[1] / super->zone_size)
-		return zf_report_corrupt(report, WHAT, super->address,
-					 "root.address[1] has %" PRIu64
-					 ", expected another zone than root.address[0]",
-					 root->address[1]);
-	r = check_range(super, report, "root.generation", root->generation, 1, super->generation);
-	if (r < 0)
-		return r;
+	if (zf_node_ptr_is_wrong(&super->root, &limits, fault))
+		return zf_report_corrupt(report, WHAT, super->address, "root.%s", fault);
 	return check_range(super, report, "root_level", super->root_level, 0,
 			   ZF_TREE_LEVEL_MAX - 1);
 }

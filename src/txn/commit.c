@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "base/plant.h"
-#include "txn/root_format.h"
+#include "txn/roots.h"
 #include "txn/txn_internal.h"
 
 /* Trees whose roots the root tree names, in the order in which they are sealed. */
@@ -111,28 +111,20 @@ static int write_zone_items(struct zf_txn *txn, struct zf_writer *writer)
 	return 0;
 }
 
-static struct zf_disk_node_ptr encode_ptr(const struct zf_node_ptr *ptr)
-{
-	return (struct zf_disk_node_ptr){
-		.address = {zf_le64_from(ptr->address[0]), zf_le64_from(ptr->address[1])},
-		.generation = zf_le64_from(ptr->generation),
-		.csum = zf_le64_from(ptr->csum),
-	};
-}
-
 static int seal_trees(struct zf_txn *txn, struct zf_writer *writer)
 {
 	uint64_t generation = txn->frozen->generation;
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(named_trees); i++) {
 		struct zf_key key = ZF_KEY(named_trees[i], ZF_KEY_ROOT, 0);
-		struct zf_disk_root disk = {0};
-		struct zf_node_ptr ptr;
-		int r = zf_forest_seal(txn->forest, named_trees[i], generation, &ptr, &disk.level);
+		struct zf_disk_root disk;
+		struct zf_root root;
+		int r = zf_forest_seal(txn->forest, named_trees[i], generation, &root.ptr,
+				       &root.level);
 
 		if (r < 0)
 			return r;
-		disk.ptr = encode_ptr(&ptr);
+		zf_root_encode(&root, &disk);
 		r = zf_tree_set(txn->forest, writer, ZF_TREE_ROOT, &key, &disk, sizeof(disk));
 		if (r < 0)
 			return r;

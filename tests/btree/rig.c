@@ -41,7 +41,7 @@ static uint32_t find_zone(struct rig *rig)
 	return NO_ZONE;
 }
 
-/* Zone 0 is never used, so that no address is 0. */
+/* The first zones are never used: no node lies there, nor at address 0. */
 static bool next_address(struct rig *rig, unsigned int copy, uint64_t *ret_address)
 {
 	uint32_t node_size = rig->options.shape.node_size;
@@ -181,7 +181,9 @@ void rig_init(struct rig *rig, const struct rig_options *options)
 	};
 	zf_mutex_init(&rig->lock, ZF_RANK_ALLOC);
 	make_device(rig, options);
-	rig->zones[0].used = true;
+	rig->options.shape.geometry = zf_dev_geometry(rig->dev);
+	for (unsigned int i = 0; i < ZF_SUPER_ZONES; i++)
+		rig->zones[i].used = true;
 	open_forest(rig);
 	for (enum zf_tree_id id = ZF_TREE_ROOT; id <= ZF_TREE_SUMMARY; id++) {
 		int r = zf_tree_create(rig->forest, rig_writer(rig), id);
@@ -280,7 +282,7 @@ void rig_write(struct rig *rig)
 
 static void reset_zones(struct rig *rig, uint64_t durable)
 {
-	for (uint32_t i = 1; i < geometry(rig)->zone_count; i++) {
+	for (uint32_t i = ZF_SUPER_ZONES; i < geometry(rig)->zone_count; i++) {
 		struct rig_zone *zone = &rig->zones[i];
 		bool reset;
 
@@ -352,7 +354,7 @@ void rig_reopen(struct rig *rig)
 	rig->zone[0] = rig->zone[1] = NO_ZONE;
 	rig->live_nodes = 0;
 	memset(rig->live, 0, g->zone_count * (g->zone_size / ZF_BLOCK_SIZE) * sizeof(*rig->live));
-	for (uint32_t i = 1; i < g->zone_count; i++) {
+	for (uint32_t i = ZF_SUPER_ZONES; i < g->zone_count; i++) {
 		rig->zones[i].live = 0;
 		rig->zones[i].reached = rig->zones[i].emptied = 0;
 	}

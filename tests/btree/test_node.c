@@ -15,7 +15,13 @@
 #define NODE_SIZE 4096u
 #define ADDRESS	  UINT64_C(40960)
 
+static const struct zf_geometry geometry = {
+	.zone_size = 1 << 20,
+	.zone_capacity = 1 << 20,
+	.zone_count = 10,
+};
 static const struct zf_node_shape shape = {
+	.geometry = &geometry,
 	.node_size = NODE_SIZE,
 	.copies = 1,
 	.fsid = "sixteen bytes ok",
@@ -51,7 +57,7 @@ static void make_internal(uint8_t *buf, unsigned int children)
 	for (unsigned int i = 0; i < children; i++) {
 		struct zf_key key = ZF_KEY(10 * i, 0, 0);
 		struct zf_node_ptr ptr = {
-			.address = {4096 * (i + 1)}, .generation = 1 + i % 7, .csum = 1 + i};
+			.address = {(2 << 20) + 4096 * i}, .generation = 1 + i % 7, .csum = 1 + i};
 
 		zf_node_insert_child(buf, i, &key, &ptr);
 	}
@@ -261,10 +267,10 @@ static void wrong_children_are_found(void **state)
 	assert_corrupt("child 3 reserved has bits set, expected 0");
 	sound_internal(state);
 	child(3)->ptr.address[0] = zf_le64_from(0);
-	assert_corrupt("child 3 address[0] has 0, expected a block's address");
+	assert_corrupt("child 3 address[0] has 0, expected a block in zones 2 to 9");
 	sound_internal(state);
-	child(3)->ptr.address[0] = zf_le64_from(4097);
-	assert_corrupt("child 3 address[0] has 4097, expected a block's address");
+	child(3)->ptr.address[0] = zf_le64_from((2 << 20) + 1);
+	assert_corrupt("child 3 address[0] has 2097153, expected a block in zones 2 to 9");
 	sound_internal(state);
 	child(3)->ptr.address[1] = zf_le64_from(4096);
 	assert_corrupt("child 3 address[1] has 4096, expected 0");

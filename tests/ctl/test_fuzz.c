@@ -229,6 +229,7 @@ static void change(struct zf_fs *fs)
 		(void)zf_fs_rmdir(fs, &root, attr.ino, "sub");
 		zf_fs_forget(fs, attr.ino, 1);
 	}
+	(void)zf_fs_grow(fs, 40);
 	for (unsigned int i = 0; i < 3; i++)
 		(void)zf_fs_step(fs);
 }

@@ -217,7 +217,9 @@ class Commands(ImageTest):
         self.assertEqual(found["total"], (ZONES - 2) * ZONE_SIZE)
         parts = ("live_data", "live_metadata", "kept", "in_place", "reserved", "reclaimable", "free")
         self.assertEqual(sum(found[part] for part in parts), found["total"])
-        self.assertEqual(found["free"] + found["reclaimable"], found["available"])
+        # fallocate gets less than what can be written: it sets the room for the metadata aside, too.
+        writable = found["free"] + found["reclaimable"]
+        self.assertTrue(writable * 0.9 < found["available"] < writable, found)
         self.assertEqual(sum(found["zones"].values()), ZONES)
         self.assertEqual(found["inodes"], 10 + MANY)
         zones = self.json("zones", self.path)["zones"]

@@ -223,6 +223,86 @@ static void scattered_overwrites_split_extents(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void an_extent_tells_when_its_bytes_came_to_their_place(void **state)
+{
+	struct data_rig_options options = {.seed = 8};
+	struct data_rig_extents extents;
+	uint64_t ino, clone, first;
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 8 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_extents(&rig, ino, &extents);
+	first = extents.at[0].generation;
+	data_rig_write_pattern(&rig, ino, 2, 4 * BLOCK, BLOCK);
+	data_rig_sync(&rig);
+	/* What is left of an extent keeps it; what took its place has another. */
+	data_rig_extents(&rig, ino, &extents);
+	assert_int_equal(extents.count, 3);
+	assert_int_equal(extents.at[0].generation, first);
+	assert_true(extents.at[1].generation > first);
+	assert_int_equal(extents.at[2].generation, first);
+	/* A clone's bytes come to their place when it is made, the source's stay in theirs. */
+	clone = data_rig_make(&rig, "clone");
+	data_rig_sync(&rig);
+	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, ino, 0, clone, 0, 4 * BLOCK),
+			 4 * BLOCK);
+	data_rig_extents(&rig, ino, &extents);
+	assert_int_equal(extents.at[0].generation, first);
+	data_rig_extents(&rig, clone, &extents);
+	assert_true(extents.at[0].generation > first);
+	data_rig_deinit(&rig);
+}
+
+static void two_extents_that_become_one_have_the_newer_generation(void **state)
+{
+	struct data_rig_options options = {.seed = 9};
+	struct data_rig_extents extents;
+	struct data_rig rig;
+	uint64_t ino, first;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_extents(&rig, ino, &extents);
+	first = extents.at[0].generation;
+	for (unsigned int i = 1; i < 4; i++) {
+		data_rig_write_pattern(&rig, ino, 1, 4 * i * BLOCK, 4 * BLOCK);
+		data_rig_sync(&rig);
+		data_rig_extents(&rig, ino, &extents);
+		assert_int_equal(extents.count, 1);
+		assert_true(extents.at[0].generation > first);
+		first = extents.at[0].generation;
+	}
+	data_rig_deinit(&rig);
+}
+
+static void a_trimmed_inline_extent_has_the_generation_of_its_zeroes(void **state)
+{
+	struct data_rig_options options = {.seed = 10};
+	struct data_rig_extents extents;
+	struct data_rig rig;
+	uint64_t ino, first;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "small");
+	data_rig_write_pattern(&rig, ino, 1, 0, 1000);
+	data_rig_sync(&rig);
+	data_rig_extents(&rig, ino, &extents);
+	assert_int_equal(extents.at[0].type, ZF_EXTENT_INLINE);
+	first = extents.at[0].generation;
+	data_rig_truncate(&rig, ino, 300);
+	data_rig_extents(&rig, ino, &extents);
+	assert_true(extents.at[0].generation > first);
+	data_rig_deinit(&rig);
+}
+
 static void truncating_thousands_of_extents_leaves_none(void **state)
 {
 	struct data_rig_options options = {.seed = 8};
@@ -531,6 +611,9 @@ int main(void)
 		cmocka_unit_test(blocks_of_a_new_file_are_final_before_it_has_landed),
 		cmocka_unit_test(sequential_writes_make_few_extents),
 		cmocka_unit_test(scattered_overwrites_split_extents),
+		cmocka_unit_test(an_extent_tells_when_its_bytes_came_to_their_place),
+		cmocka_unit_test(two_extents_that_become_one_have_the_newer_generation),
+		cmocka_unit_test(a_trimmed_inline_extent_has_the_generation_of_its_zeroes),
 		cmocka_unit_test(truncating_thousands_of_extents_leaves_none),
 		cmocka_unit_test(seeking_finds_data_and_holes),
 		cmocka_unit_test(the_largest_file_is_the_largest),

@@ -33,7 +33,7 @@ static uint64_t available(struct data_rig *rig)
 	struct zf_statfs statfs;
 
 	assert_int_equal(zf_fs_statfs(rig->fs, &statfs), 0);
-	return statfs.blocks_available * statfs.block_size;
+	return statfs.blocks_free * statfs.block_size;
 }
 
 /* Until it is full. Returns the file's size. */

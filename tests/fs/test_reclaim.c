@@ -185,13 +185,23 @@ static void a_victim_is_not_reset_before_the_move_is_durable(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* The newest transaction that any of the extents has. */
+static uint64_t newest(const struct data_rig_extents *extents)
+{
+	uint64_t generation = 0;
+
+	for (int i = 0; i < extents->count; i++)
+		generation = zf_max_u64(generation, extents->at[i].generation);
+	return generation;
+}
+
 static void what_was_scattered_lies_together(void **state)
 {
 	struct data_rig_options options = {.seed = 3};
 	struct data_rig_extents extents;
 	struct data_rig rig;
+	uint64_t ino, generation;
 	uint32_t zone_no;
-	uint64_t ino;
 
 	(void)state;
 	data_rig_init(&rig, &options);
@@ -204,10 +214,12 @@ static void what_was_scattered_lies_together(void **state)
 	close_stream(&rig);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 64);
+	generation = newest(&extents);
 	zone_no = zone_of(&rig, ino);
 	reclaim(&rig, zone_no);
 	data_rig_extents(&rig, ino, &extents);
 	assert_true(extents.count <= 2);
+	assert_int_equal(newest(&extents), generation);
 	expect(&rig, ino, 0, 1, 0, 64 * BLOCK);
 	data_rig_deinit(&rig);
 }
@@ -215,6 +227,7 @@ static void what_was_scattered_lies_together(void **state)
 static void all_else_about_the_file_stays(void **state)
 {
 	struct data_rig_options options = {.seed = 4};
+	struct data_rig_extents were, are;
 	struct zf_attr before, after;
 	struct data_rig rig;
 	uint64_t ino;
@@ -223,10 +236,15 @@ static void all_else_about_the_file_stays(void **state)
 	data_rig_init(&rig, &options);
 	ino = make_file(&rig, "a", 1, MIB / 4 + 100);
 	close_stream(&rig);
+	data_rig_extents(&rig, ino, &were);
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
 	rig.now_ns += 1000000;
 	reclaim(&rig, zone_of(&rig, ino));
 	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
+	data_rig_extents(&rig, ino, &are);
+	assert_int_not_equal(are.at[0].address, were.at[0].address);
+	for (int i = 0; i < are.count; i++)
+		assert_int_equal(are.at[i].generation, newest(&were));
 	assert_int_equal(after.blocks, before.blocks);
 	assert_int_equal(after.size, before.size);
 	assert_int_equal(after.generation, before.generation);

@@ -20,7 +20,8 @@
 #define WORKERS	 4u
 #define FILES	 3u /* of each */
 #define FILE_MAX (40u * BLOCK)
-#define OPS	2000u
+#define OPS	 2000u
+#define OPS_MAX	 (20u * OPS)
 #define BASE	 7u /* the seed of what all copy from */
 
 struct shared {
@@ -185,13 +186,26 @@ static void make_again(struct worker *worker, struct file *file)
 	make_file(worker->shared, file);
 }
 
+/* There are more operations where, on a busy machine, reclaim has done too little meanwhile. */
+static bool goes_on(struct shared *shared, unsigned int ops)
+{
+	struct zf_reclaim_stats stats;
+
+	if (atomic_load(&shared->failures) > 0)
+		return false;
+	if (ops < OPS || ops % 100 != 0)
+		return ops < OPS_MAX;
+	zf_reclaim_get_stats(shared->rig.fs, &stats);
+	return ops < OPS_MAX && (stats.victims <= 20 || stats.moved <= 100 * BLOCK);
+}
+
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	struct shared *shared = worker->shared;
 	struct data_rig *rig = &shared->rig;
 
-	for (unsigned int i = 0; i < OPS && atomic_load(&shared->failures) == 0; i++) {
+	for (unsigned int i = 0; goes_on(shared, i); i++) {
 		struct file *file = &worker->files[below(worker, FILES)];
 
 		switch (below(worker, 20)) {

@@ -9,6 +9,7 @@
  * PATH.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -20,21 +21,30 @@
 
 struct request {
 	const char *device, *mountpoint, *options;
-	bool sloppy, fake, read_only, verbose;
+	bool sloppy, fake, read_only, verbose, help, version;
 };
 
-static int usage(void)
+static int usage(FILE *to, int status)
 {
-	fprintf(stderr, "usage: mount.fuse.zfuse DEVICE MOUNTPOINT [-sfnvr] [-o OPTIONS]\n");
-	return ZF_EXIT_USAGE;
+	fprintf(to, "usage: mount.fuse.zfuse DEVICE MOUNTPOINT [-sfnvr] [-o OPTIONS]\n"
+		    "mount(8) runs it for 'mount -t fuse.zfuse'. See zfuse(8).\n");
+	return status;
 }
 
 static int parse(int argc, char **argv, struct request *ret_request)
 {
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	int c;
 
-	while ((c = getopt(argc, argv, "sfnvrN:t:o:")) != -1) {
+	while ((c = getopt_long(argc, argv, "sfnvrN:t:o:hV", options, NULL)) != -1) {
 		switch (c) {
+		case 'h':
+			ret_request->help = true;
+			return 0;
+		case 'V':
+			ret_request->version = true;
+			return 0;
 		case 's':
 			ret_request->sloppy = true;
 			break;
@@ -86,7 +96,13 @@ int main(int argc, char **argv)
 	unsigned int count = 1;
 
 	if (parse(argc, argv, &request) < 0)
-		return usage();
+		return usage(stderr, ZF_EXIT_USAGE);
+	if (request.help)
+		return usage(stdout, ZF_EXIT_OK);
+	if (request.version) {
+		puts("mount.fuse.zfuse " ZF_VERSION);
+		return ZF_EXIT_OK;
+	}
 	/* First, for it holds for the options behind it. */
 	if (request.sloppy)
 		args[count++] = "-osloppy";

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <sched.h>
 #include <spawn.h>
@@ -34,7 +35,7 @@
 
 struct request {
 	const char *directory, *namespace;
-	bool force, lazy, read_only, verbose;
+	bool force, lazy, read_only, verbose, help, version;
 };
 
 static void complain(const char *what, const char *why)
@@ -44,10 +45,18 @@ static void complain(const char *what, const char *why)
 
 static int parse(int argc, char **argv, struct request *ret_request)
 {
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	int c;
 
-	while ((c = getopt(argc, argv, "flnrvN:t:")) != -1) {
+	while ((c = getopt_long(argc, argv, "flnrvN:t:hV", options, NULL)) != -1) {
 		switch (c) {
+		case 'h':
+			ret_request->help = true;
+			return 0;
+		case 'V':
+			ret_request->version = true;
+			return 0;
 		case 'f':
 			ret_request->force = true;
 			break;
@@ -222,15 +231,27 @@ static int run(const struct request *request, const struct zf_mountinfo *mount)
 	return waits ? wait_for_daemon(fd, mount) : wait_for_lock(mount);
 }
 
+static int usage(FILE *to, int status)
+{
+	fprintf(to, "usage: umount.fuse.zfuse DIRECTORY [-flnrv] [-N NAMESPACE]\n"
+		    "umount(8) runs it for mounts of zfuse; it waits for the last commit. See "
+		    "zfuse(8).\n");
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct request request = {0};
 	struct zf_mountinfo mount;
 	int r;
 
-	if (parse(argc, argv, &request) < 0) {
-		fprintf(stderr, "usage: umount.fuse.zfuse DIRECTORY [-flnrv] [-N NAMESPACE]\n");
-		return ZF_EXIT_USAGE;
+	if (parse(argc, argv, &request) < 0)
+		return usage(stderr, ZF_EXIT_USAGE);
+	if (request.help)
+		return usage(stdout, ZF_EXIT_OK);
+	if (request.version) {
+		puts("umount.fuse.zfuse " ZF_VERSION);
+		return ZF_EXIT_OK;
 	}
 	if (request.namespace) {
 		r = enter_namespace(request.namespace);

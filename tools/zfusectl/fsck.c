@@ -38,26 +38,39 @@ static int check(const char *path, const struct zf_report *report)
 	return r;
 }
 
+static int usage(FILE *to, int status)
+{
+	fputs("Usage: fsck.zfuse DEVICE\n"
+	      "Checks a zfuse filesystem that is not mounted; never writes. See fsck.zfuse(8).\n\n"
+	      "  -h, --help     this\n"
+	      "  -V, --version  the version\n\n"
+	      "Options of fsck(8), such as -a and -p, are taken and ignored.\n"
+	      "Exit status: 0 all is well, 4 errors were found, 8 it could not be checked,\n"
+	      "16 wrong usage.\n",
+	      to);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	static char prefix[] = "fsck.zfuse";
 	const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 	int c;
 
 	/* What fsck(8) may hand on: how to repair, how much to tell. */
-	while ((c = getopt(argc, argv, "aAnpyrfvTMPRC::t:V")) != -1) {
-		if (c == '?') {
-			fputs("Usage: fsck.zfuse DEVICE\n", stderr);
-			return FSCK_USAGE;
-		}
+	while ((c = getopt_long(argc, argv, "aAnpyrfvTMPRC::t:hV", options, NULL)) != -1) {
+		if (c == '?')
+			return usage(stderr, FSCK_USAGE);
+		if (c == 'h')
+			return usage(stdout, FSCK_OK);
 		if (c == 'V') {
 			puts("fsck.zfuse " ZF_VERSION);
 			return FSCK_OK;
 		}
 	}
-	if (optind + 1 != argc) {
-		fputs("Usage: fsck.zfuse DEVICE\n", stderr);
-		return FSCK_USAGE;
-	}
+	if (optind + 1 != argc)
+		return usage(stderr, FSCK_USAGE);
 	return check(argv[optind], &report);
 }

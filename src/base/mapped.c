@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <ucontext.h>
 
 /* Where the thread goes on if what it touches is not there. */
 static _Thread_local sigjmp_buf *way_out;
@@ -14,18 +15,21 @@ static struct sigaction before;
 
 static void on_sigbus(int number, siginfo_t *info, void *context)
 {
+	const ucontext_t *interrupted = context;
+
 	(void)info;
-	(void)context;
-	if (way_out)
+	if (way_out) {
+		/* As a return would do it: this signal, at least, is blocked in here. */
+		pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
 		siglongjmp(*way_out, 1);
+	}
 	/* Not ours: the access is repeated, and then it is theirs. */
 	sigaction(number, &before, NULL);
 }
 
 void zf_mapped_prepare(void)
 {
-	/* Not blocked while it runs, for it is left by a jump. */
-	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 	struct sigaction now;
 
 	pthread_mutex_lock(&lock);
@@ -40,7 +44,7 @@ void zf_mapped_prepare(void)
 
 int zf_mapped_touch(void (*fn)(void *arg), void *arg)
 {
-	sigjmp_buf here;
+	sigjmp_buf here; /* without the mask, which would be a system call */
 
 	if (sigsetjmp(here, 0) != 0) {
 		way_out = NULL;

@@ -82,13 +82,13 @@ static bool may_wait_here(const struct zf_call *call, int64_t now)
 		atomic_load_explicit(&thread->parked, memory_order_relaxed) == 0);
 }
 
-static bool may_park(const struct zf_daemon *daemon, struct zf_call *call)
+bool zf_call_is_crowded(const struct zf_daemon *daemon, const struct zf_call *call)
 {
 	unsigned int parked = atomic_load_explicit(&call->thread->parked, memory_order_relaxed);
 
 	if (!fuse_req_is_uring(call->req))
-		return parked < PARKED_MAX_DEV_FUSE;
-	return parked + SLOTS_KEPT < daemon->uring_depth;
+		return parked >= PARKED_MAX_DEV_FUSE;
+	return parked + SLOTS_KEPT >= daemon->uring_depth;
 }
 
 static size_t string_size(const char *string)
@@ -128,19 +128,37 @@ static struct zf_call *copy_call(const struct zf_call *call)
 	return copy;
 }
 
+static void count_parked(struct zf_thread *thread)
+{
+	atomic_fetch_add_explicit(&thread->parked, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&thread->waited, 1, memory_order_relaxed);
+}
+
 static bool park(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_call *copy;
 
-	if (!may_park(daemon, call))
+	if (zf_call_is_crowded(daemon, call))
 		return false;
 	copy = copy_call(call);
 	if (!copy)
 		return false;
-	atomic_fetch_add_explicit(&call->thread->parked, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&call->thread->waited, 1, memory_order_relaxed);
+	count_parked(call->thread);
 	zf_workers_run(daemon->workers, copy);
 	return true;
+}
+
+struct zf_call *zf_call_keep(const struct zf_call *call)
+{
+	struct zf_call *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *call;
+	copy->name = copy->other_name = NULL;
+	copy->data = NULL;
+	count_parked(copy->thread);
+	return copy;
 }
 
 /* To its reply, waiting for whatever it takes. */
@@ -207,13 +225,16 @@ void zf_call_dispatch(struct zf_call *call)
 	dispatch(daemon, call);
 }
 
+void zf_call_discard(struct zf_call *call)
+{
+	atomic_fetch_sub_explicit(&call->thread->parked, 1, memory_order_relaxed);
+	free(call);
+}
+
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
 {
-	struct zf_thread *thread = call->thread;
-
 	run_waiting(daemon, call);
-	atomic_fetch_sub_explicit(&thread->parked, 1, memory_order_relaxed);
-	free(call);
+	zf_call_discard(call);
 }
 
 int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf)

@@ -6,13 +6,15 @@
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
  *      handle.h    an open file
+ *      open_inode.h  its inode, and whether the kernel may have pages of it
+ *      drop_pages.h  direct writes wait until those are gone
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket
  *      shutdown.c  signals
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)
- * for what must; the filesystem's and the device's own; one for the control socket; one for
- * signals. Handlers hold no lock of the daemon's while they call src/fs/.
+ * for what must; others that have pages dropped; the filesystem's and the device's own; one for the
+ * control socket; one for signals. Handlers hold no lock of the daemon's while they call src/fs/.
  */
 #ifndef ZF_FUSE_DAEMON_H
 #define ZF_FUSE_DAEMON_H
@@ -48,7 +50,9 @@ struct zf_daemon {
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
 	struct zf_marks *marks;
+	struct zf_open_inodes *open_inodes;
 	struct zf_workers *workers;
+	struct zf_droppers *droppers;
 	struct zf_control *control;
 	struct zf_shutdown *shutdown;
 };

@@ -5,21 +5,33 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "fuse/open_inode.h"
+
 int zf_handle_new(struct fuse_file_info *fi)
 {
 	struct zf_handle *handle = calloc(1, sizeof(*handle));
 
 	if (!handle)
 		return -ENOMEM;
+	handle->inode = zf_open_inode_spare();
+	if (!handle->inode) {
+		free(handle);
+		return -ENOMEM;
+	}
 	handle->writable = (fi->flags & O_ACCMODE) != O_RDONLY;
 	handle->durable = (fi->flags & O_DSYNC) != 0; /* a bit of O_SYNC too */
 	fi->fh = (uintptr_t)handle;
 	return 0;
 }
 
-void zf_handle_free(struct fuse_file_info *fi)
+void zf_handle_free(struct zf_daemon *daemon, struct fuse_file_info *fi)
 {
-	free(zf_handle_of(fi));
+	struct zf_handle *handle = zf_handle_of(fi);
+
+	if (!handle)
+		return;
+	zf_open_inode_detach(daemon->open_inodes, handle);
+	free(handle);
 	fi->fh = 0;
 }
 

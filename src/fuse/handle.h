@@ -13,7 +13,11 @@
 
 #include "fuse/daemon.h"
 
+struct zf_open_inode;
+
 struct zf_handle {
+	struct zf_open_inode *inode; /* until it is attached, memory for one */
+	bool attached;		     /* open_inode.h */
 	bool direct; /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
 	bool writable;
 	bool durable; /* opened with O_SYNC or O_DSYNC, which F_SETFL cannot change */
@@ -22,7 +26,7 @@ struct zf_handle {
 /* Of a file that is being opened as fi says; fi then names the handle. -ENOMEM. */
 int zf_handle_new(struct fuse_file_info *fi);
 /* Forgets the handle that fi names, if any. */
-void zf_handle_free(struct fuse_file_info *fi);
+void zf_handle_free(struct zf_daemon *daemon, struct fuse_file_info *fi);
 /* NULL: fi is NULL, or of a directory. */
 struct zf_handle *zf_handle_of(const struct fuse_file_info *fi);
 

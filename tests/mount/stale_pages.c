@@ -200,7 +200,8 @@ static void *rewrite_both_ways(void *arg)
 static void *write_mapping(void *arg)
 {
 	const struct file *file = arg;
-	char *map = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, CHECKED);
+	char *map = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 file->number % 2 ? file->fd : file->direct_fd, CHECKED);
 	unsigned int seed = 1;
 
 	if (map == MAP_FAILED)

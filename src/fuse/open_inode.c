@@ -23,6 +23,8 @@ struct zf_open_inode {
 	atomic_uint cached; /* handles by which the kernel caches */
 	atomic_bool mapped; /* pages were filled by way of a direct handle: it may have a mapping */
 	atomic_bool written_directly;
+	/* Since all were dropped: pages that were filled, and direct writes that have waited. */
+	_Atomic uint64_t filled, waited;
 
 	/* To be dropped later; under the table's lock. */
 	bool has_later;
@@ -126,12 +128,13 @@ void zf_open_inode_put(struct zf_open_inodes *inodes, struct zf_open_inode *inod
 		free(inode);
 }
 
-void zf_open_inode_note_pages(const struct zf_handle *handle)
+void zf_open_inode_note_pages(const struct zf_handle *handle, size_t size)
 {
 	struct zf_open_inode *inode = handle->inode;
 
 	if (handle->direct && !atomic_load(&inode->mapped))
 		atomic_store(&inode->mapped, true);
+	atomic_fetch_add(&inode->filled, (size >> ZF_BLOCK_SHIFT) + 1);
 	/* Reading it first leaves the cache line to all who read. */
 	if (atomic_load(&inode->pages) != PAGES_SOME)
 		atomic_store(&inode->pages, PAGES_SOME);
@@ -179,10 +182,14 @@ void zf_open_inode_take_later(struct zf_open_inodes *inodes, struct zf_open_inod
 
 bool zf_open_inode_begin_drop(struct zf_open_inode *inode)
 {
-	/* Who still reads or maps it would only have to read it again. */
-	if (atomic_load(&inode->cached) > 0 || atomic_load(&inode->mapped) ||
+	uint64_t waited = atomic_fetch_add(&inode->waited, 1);
+
+	if (atomic_load(&inode->mapped) ||
+	    (atomic_load(&inode->cached) > 0 && waited < atomic_load(&inode->filled)) ||
 	    atomic_flag_test_and_set(&inode->dropping))
 		return false;
+	atomic_store(&inode->filled, 0);
+	atomic_store(&inode->waited, 0);
 	atomic_store(&inode->pages, PAGES_DROPPING);
 	return true;
 }

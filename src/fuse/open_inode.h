@@ -18,8 +18,10 @@
  * the kernel then drops what there is. So a file that is only open directly has no pages for us,
  * and its writes pay nothing.
  *
- * Pages stay when those who have read them close the file. Then the next direct write has all of
- * the inode's dropped, not only its range, and the inode has none any more:
+ * Pages stay, also when those who have read them close the file. A direct write has all of the
+ * inode's dropped, not only its range, when nobody has the file open by way of the cache any more,
+ * or when as many have waited as pages were filled: reading those again costs no more than that
+ * did. (But not those of a mapping by way of a direct handle.) Then the inode has none any more:
  *
  *      NONE ---note---> SOME ---begin_drop---> DROPPING ---end_drop---> NONE
  *                        ^                        |
@@ -52,7 +54,8 @@ void zf_open_inode_detach(struct zf_open_inodes *inodes, struct zf_handle *handl
 void zf_open_inode_get(struct zf_open_inodes *inodes, struct zf_open_inode *inode);
 void zf_open_inode_put(struct zf_open_inodes *inodes, struct zf_open_inode *inode);
 
-void zf_open_inode_note_pages(const struct zf_handle *handle);
+/* Of a READ or WRITE of so many bytes. */
+void zf_open_inode_note_pages(const struct zf_handle *handle, size_t size);
 bool zf_open_inode_has_pages(struct zf_open_inode *inode);
 
 /*

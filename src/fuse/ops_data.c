@@ -180,7 +180,7 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	};
 
 	if (fills_pages(fi))
-		zf_open_inode_note_pages(zf_handle_of(fi));
+		zf_open_inode_note_pages(zf_handle_of(fi), size);
 	zf_call_dispatch(&call);
 }
 
@@ -253,7 +253,7 @@ static void note_write(const struct fuse_file_info *fi, struct zf_call *call)
 	if (call->direct)
 		zf_open_inode_note_direct_write(handle);
 	else
-		zf_open_inode_note_pages(handle);
+		zf_open_inode_note_pages(handle, call->size);
 	if (!fi->writepage)
 		call->inode = handle->inode;
 }

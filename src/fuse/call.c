@@ -8,6 +8,8 @@
 
 #include "fuse/workers.h"
 
+/* With so few of a queue's slots left it is crowded. */
+#define SLOTS_KEPT 2
 /* Requests read from /dev/fuse have no slots: what is parked costs memory only. */
 #define PARKED_MAX_DEV_FUSE 256
 
@@ -88,6 +90,15 @@ static bool may_park(const struct zf_call *call)
 		       PARKED_MAX_DEV_FUSE;
 }
 
+bool zf_call_is_crowded(const struct zf_daemon *daemon, const struct zf_call *call)
+{
+	unsigned int parked = atomic_load_explicit(&call->thread->parked, memory_order_relaxed);
+
+	if (!fuse_req_is_uring(call->req))
+		return parked >= PARKED_MAX_DEV_FUSE;
+	return parked + SLOTS_KEPT >= daemon->uring_depth;
+}
+
 static size_t string_size(const char *string)
 {
 	return string ? strlen(string) + 1 : 0;
@@ -125,6 +136,12 @@ static struct zf_call *copy_call(const struct zf_call *call)
 	return copy;
 }
 
+static void count_parked(struct zf_thread *thread)
+{
+	atomic_fetch_add_explicit(&thread->parked, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&thread->waited, 1, memory_order_relaxed);
+}
+
 static bool park(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_call *copy;
@@ -134,10 +151,22 @@ static bool park(struct zf_daemon *daemon, struct zf_call *call)
 	copy = copy_call(call);
 	if (!copy)
 		return false;
-	atomic_fetch_add_explicit(&call->thread->parked, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&call->thread->waited, 1, memory_order_relaxed);
+	count_parked(call->thread);
 	zf_workers_run(daemon->workers, copy);
 	return true;
+}
+
+struct zf_call *zf_call_keep(const struct zf_call *call)
+{
+	struct zf_call *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *call;
+	copy->name = copy->other_name = NULL;
+	copy->data = NULL;
+	count_parked(copy->thread);
+	return copy;
 }
 
 /* To its reply, waiting for whatever it takes. */
@@ -204,13 +233,16 @@ void zf_call_dispatch(struct zf_call *call)
 	dispatch(daemon, call);
 }
 
+void zf_call_discard(struct zf_call *call)
+{
+	atomic_fetch_sub_explicit(&call->thread->parked, 1, memory_order_relaxed);
+	free(call);
+}
+
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
 {
-	struct zf_thread *thread = call->thread;
-
 	run_waiting(daemon, call);
-	atomic_fetch_sub_explicit(&thread->parked, 1, memory_order_relaxed);
-	free(call);
+	zf_call_discard(call);
 }
 
 int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf)

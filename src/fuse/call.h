@@ -29,6 +29,21 @@
 #include "fuse/daemon.h"
 #include "fuse/thread.h"
 
+/*
+ * Requests that the kernel may have under way at once without waiting for the answer: reads ahead,
+ * pages that it writes, and asynchronous direct I/O.
+ */
+#define ZF_BACKGROUND_MAX 128
+
+/* Of a direct write that is held until pages are dropped (drop_pages.h). */
+enum zf_hold {
+	ZF_HOLD_WITHIN, /* the number that may be */
+	ZF_HOLD_BEYOND,
+	ZF_HOLD_ANSWERED, /* before its pages were dropped */
+};
+
+struct zf_open_inode;
+
 struct zf_call {
 	fuse_req_t req;
 	enum zf_request kind;
@@ -48,19 +63,35 @@ struct zf_call {
 	struct zf_setattr set;
 	bool may_be_write; /* a SETATTR that nobody must see fail (ops_attr.c) */
 	struct fuse_file_info fi;
+	struct zf_open_inode *inode; /* of a write, but of a mapping's pages */
+	bool direct;		     /* it is a direct write ... */
+	int result;		     /* ... that is held, with this as its answer */
 
 	/* Of a parked call. */
 	struct zf_thread *thread; /* that brought it */
 	STAILQ_ENTRY(zf_call) link;
+	/* Of one that is held; under the droppers' lock. */
+	enum zf_hold hold;
+	TAILQ_ENTRY(zf_call) held_link;
 };
 
 STAILQ_HEAD(zf_call_list, zf_call);
+TAILQ_HEAD(zf_call_queue, zf_call);
 
 /* Runs a call that the caller made, here or by a worker. Replies in any case. */
 void zf_call_dispatch(struct zf_call *call);
 
 /* A worker's part: runs a parked call to its reply, and frees it. */
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call);
+
+/*
+ * A copy of a call that needs its data no more; it counts as parked until zf_call_finish() or
+ * zf_call_discard(). NULL: no memory.
+ */
+struct zf_call *zf_call_keep(const struct zf_call *call);
+void zf_call_discard(struct zf_call *call);
+/* So many are parked that hardly a slot is left in the queue by which this one came. */
+bool zf_call_is_crowded(const struct zf_daemon *daemon, const struct zf_call *call);
 
 /*
  * Where to put an answer of up to `size` bytes: the request's own buffer over io_uring (then the

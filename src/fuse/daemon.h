@@ -6,13 +6,15 @@
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
  *      handle.h    an open file
+ *      open_inode.h  its inode, and whether the kernel may have pages of it
+ *      drop_pages.h  direct writes wait until those are gone
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket
  *      shutdown.c  signals
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)
- * for what must; the filesystem's and the device's own; one for the control socket; one for
- * signals. Handlers hold no lock of the daemon's while they call src/fs/.
+ * for what must; others that have pages dropped; the filesystem's and the device's own; one for the
+ * control socket; one for signals. Handlers hold no lock of the daemon's while they call src/fs/.
  */
 #ifndef ZF_FUSE_DAEMON_H
 #define ZF_FUSE_DAEMON_H
@@ -26,9 +28,6 @@
 #include "base/lock.h"
 #include "fs/fs.h"
 #include "fuse/options.h"
-
-/* Counters of files that are open for writing: see handle.h. */
-#define ZF_WRITER_COUNTERS 1024u
 
 struct zf_daemon {
 	struct zf_options options;
@@ -50,9 +49,10 @@ struct zf_daemon {
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
-	atomic_uint writers[ZF_WRITER_COUNTERS];
 	struct zf_marks *marks;
+	struct zf_open_inodes *open_inodes;
 	struct zf_workers *workers;
+	struct zf_droppers *droppers;
 	struct zf_control *control;
 	struct zf_shutdown *shutdown;
 };

@@ -28,8 +28,10 @@
 #include "fuse/background.h"
 #include "fuse/control.h"
 #include "fuse/daemon.h"
+#include "fuse/drop_pages.h"
 #include "fuse/log.h"
 #include "fuse/marks.h"
+#include "fuse/open_inode.h"
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
 #include "fuse/thread.h"
@@ -369,6 +371,10 @@ static int serve(struct zf_daemon *daemon)
 	int r = zf_marks_new(&daemon->marks);
 
 	if (r == 0)
+		r = zf_open_inodes_new(&daemon->open_inodes);
+	if (r == 0)
+		r = zf_droppers_new(daemon, &daemon->droppers);
+	if (r == 0)
 		r = zf_workers_new(daemon, &daemon->workers);
 	if (r == 0)
 		r = zf_control_start(daemon, &daemon->control);
@@ -397,6 +403,7 @@ static int run(struct zf_daemon *daemon)
 	/* Nothing but the last commit is left to do, which no signal shall cut short. */
 	zf_shutdown_stop(daemon->shutdown);
 	zf_workers_free(daemon->workers);
+	zf_droppers_free(daemon->droppers);
 	if (daemon->session)
 		fuse_session_unmount(daemon->session);
 	zf_daemon_close(daemon);
@@ -404,6 +411,7 @@ static int run(struct zf_daemon *daemon)
 	if (daemon->session)
 		fuse_session_destroy(daemon->session);
 	zf_marks_free(daemon->marks);
+	zf_open_inodes_free(daemon->open_inodes);
 	return daemon->fs_error < 0 ? ZF_EXIT_MOUNT : status;
 }
 

@@ -4,8 +4,6 @@
 #include "fuse/ops.h"
 
 #define REQUEST_MAX ((unsigned int)1 << 20) /* bytes of one READ or WRITE */
-/* Reads ahead and direct I/O that the kernel may have under way at once. */
-#define BACKGROUND_MAX 128
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
@@ -24,7 +22,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_SETXATTR_EXT,
 		FUSE_CAP_NO_OPENDIR_SUPPORT,
 		FUSE_CAP_DIRECT_IO_ALLOW_MMAP,
-		/* Nobody else writes: pages are dropped when we say so, which is never. */
+		/* Nobody else writes: pages are dropped when we say so (drop_pages.h). */
 		FUSE_CAP_EXPLICIT_INVAL_DATA,
 	};
 
@@ -36,8 +34,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		fuse_set_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 
 	conn->max_write = REQUEST_MAX;
-	conn->max_background = BACKGROUND_MAX;
-	conn->congestion_threshold = BACKGROUND_MAX * 3 / 4;
+	conn->max_background = ZF_BACKGROUND_MAX;
+	conn->congestion_threshold = ZF_BACKGROUND_MAX * 3 / 4;
 	/* Requests are short; to be interruptible each would go through a list under one lock. */
 	conn->no_interrupt = 1;
 	zf_control_serving(daemon->control);

@@ -8,6 +8,8 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/open_inode.h"
+
 static struct timespec to_timespec(struct zf_time time)
 {
 	return (struct timespec){.tv_sec = time.seconds, .tv_nsec = time.nanoseconds};
@@ -170,7 +172,7 @@ static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
 static void set_same_owner(const struct zf_daemon *daemon, struct zf_call *call)
 {
 	call->may_be_write =
-		!(call->set.valid & ZF_SET_CTIME) && zf_handle_may_be_written(daemon, call->ino);
+		!(call->set.valid & ZF_SET_CTIME) && zf_open_inode_has_writer(daemon->open_inodes, call->ino);
 	call->set.valid |= ZF_SET_SAME_OWNER;
 }
 

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuse/drop_pages.h"
 #include "fuse/marks.h"
+#include "fuse/open_inode.h"
 
 /* ---- setuid and setgid ---- */
 
@@ -46,19 +48,22 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
 }
 
-void zf_file_set_up(struct zf_daemon *daemon, const struct zf_attr *attr, struct fuse_file_info *fi)
+void zf_file_set_up(const struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
+		    struct fuse_file_info *fi)
 {
-	zf_handle_count_writer(daemon, zf_handle_of(fi), attr->ino);
+	struct zf_handle *handle = zf_handle_of(fi);
+
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
 	 * pages. */
 	fi->noflush = 1;
 	if ((fi->flags & O_DIRECT) || must_come_singly(daemon, attr)) {
-		zf_handle_of(fi)->direct = true;
+		handle->direct = true;
 		fi->direct_io = 1;
 		fi->parallel_direct_writes = 1;
 	}
+	zf_open_inode_attach(daemon->open_inodes, ino, handle);
 }
 
 int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
@@ -85,7 +90,7 @@ static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 	if (r == 0 && (flags & O_TRUNC))
 		r = zf_file_truncate(daemon, call, call->ino, &attr);
 	if (r == 0)
-		zf_file_set_up(daemon, &attr, &call->fi);
+		zf_file_set_up(daemon, call->ino, &attr, &call->fi);
 	return r;
 }
 
@@ -137,6 +142,15 @@ void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* ---- read, write ---- */
 
+/*
+ * Does a READ fill pages of the kernel's? By way of a direct handle it does so for a mapping; of a
+ * direct read the kernel says whose it is.
+ */
+static bool fills_pages(const struct fuse_file_info *fi)
+{
+	return !zf_handle_of(fi)->direct || fi->lock_owner == 0;
+}
+
 static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 {
 	ssize_t len;
@@ -165,7 +179,14 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		.ctx.no_atime = (fi->flags & O_NOATIME) != 0,
 	};
 
+	if (fills_pages(fi))
+		zf_open_inode_note_pages(zf_handle_of(fi), size);
 	zf_call_dispatch(&call);
+}
+
+static bool is_direct_write(const struct fuse_file_info *fi)
+{
+	return zf_handle_of(fi)->direct && !fi->writepage;
 }
 
 /*
@@ -175,7 +196,24 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
  */
 static bool is_durable_write(const struct fuse_file_info *fi)
 {
-	return !fi->writepage && zf_handle_of(fi)->direct && (fi->flags & O_DSYNC);
+	return is_direct_write(fi) && (fi->flags & O_DSYNC);
+}
+
+/*
+ * call->size bytes are in their place. r: they are durable, if they have to be; or why they are not.
+ */
+static int answer_write(struct zf_daemon *daemon, struct zf_call *call, int r)
+{
+	if (call->direct && zf_open_inode_has_pages(call->inode)) {
+		call->result = r < 0 ? r : (int)call->size;
+		return zf_droppers_run(daemon->droppers, call);
+	}
+	if (r < 0)
+		return r;
+	if (call->inode && !call->direct && zf_open_inode_is_written_directly(call->inode))
+		return zf_droppers_answer_and_run(daemon->droppers, call);
+	fuse_reply_write(call->req, call->size);
+	return 0;
 }
 
 /* The bytes are in their place; what is left is to make them durable. */
@@ -183,9 +221,7 @@ static int run_write_sync(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
 
-	if (r == 0)
-		fuse_reply_write(call->req, call->size);
-	return r;
+	return r == -EAGAIN ? r : answer_write(daemon, call, r);
 }
 
 static int run_write(struct zf_daemon *daemon, struct zf_call *call)
@@ -200,14 +236,26 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 	 * times, if they are not the kernel's. */
 	if (loses_suidgid || (call->flags & ZF_WRITE_PAGE))
 		zf_forget_attr(daemon, call->ino);
+	call->size = (size_t)len;
+	call->data = NULL;
 	if (call->durable) {
-		call->size = (size_t)len;
-		call->data = NULL;
 		call->run = run_write_sync;
 		return run_write_sync(daemon, call);
 	}
-	fuse_reply_write(call->req, (size_t)len);
-	return 0;
+	return answer_write(daemon, call, 0);
+}
+
+static void note_write(const struct fuse_file_info *fi, struct zf_call *call)
+{
+	const struct zf_handle *handle = zf_handle_of(fi);
+
+	call->direct = is_direct_write(fi);
+	if (call->direct)
+		zf_open_inode_note_direct_write(handle);
+	else
+		zf_open_inode_note_pages(handle, call->size);
+	if (!fi->writepage)
+		call->inode = handle->inode;
 }
 
 void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
@@ -225,6 +273,7 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		.offset = (uint64_t)offset,
 	};
 
+	note_write(fi, &call);
 	if (fi->kill_suidgid)
 		call.flags |= ZF_WRITE_KILL_SUIDGID;
 	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.

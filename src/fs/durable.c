@@ -154,7 +154,7 @@ static int write_record(struct sync *sync)
 	}
 	zf_rwlock_keep(&inode->lock);
 	/* Mostly it was done before the lock was taken. */
-	r = zf_dev_flush_upto(inode->fs->dev, sync->mark);
+	r = zf_txn_flush(inode->fs->txn, sync->mark);
 	if (r == 0)
 		r = zf_log_append(inode->fs->log, part);
 	zf_rwlock_resume(&inode->lock);
@@ -249,7 +249,7 @@ static int prepare(struct zf_inode *inode, bool may_wait)
 		mark = zf_max_u64(mark, inode->data.write_mark);
 		zf_rwlock_unlock(&inode->lock);
 	}
-	return r < 0 ? r : zf_dev_flush_upto(fs->dev, mark);
+	return r < 0 ? r : zf_txn_flush(fs->txn, mark);
 }
 
 /* Without may_wait for one record and no more, else -EAGAIN. */
@@ -325,7 +325,7 @@ static int sync_data(struct zf_inode *inode, bool may_wait)
 static int log_names(struct zf_fs *fs)
 {
 	struct zf_log_part part = {0};
-	int r = zf_dev_flush_upto(fs->dev, zf_log_pending_mark(fs->log));
+	int r = zf_txn_flush(fs->txn, zf_log_pending_mark(fs->log));
 
 	if (r < 0 || !zf_log_enter(fs->log))
 		return r < 0 ? r : WANTS_COMMIT;

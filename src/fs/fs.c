@@ -121,7 +121,8 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
 	if (r == 0)
-		r = zf_dev_flush(fs->dev); /* what was written in place is in no transaction */
+		/* What was written in place is in no transaction. */
+		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
 	return r < 0 ? r : zf_txn_sync(fs->txn);
 }
 

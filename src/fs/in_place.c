@@ -196,7 +196,7 @@ static int sync_inode(struct zf_inode *inode)
 	zf_rwlock_rdlock(&inode->lock);
 	mark = inode->data.write_mark;
 	zf_rwlock_unlock(&inode->lock);
-	return zf_dev_flush_upto(inode->fs->dev, mark);
+	return zf_txn_flush(inode->fs->txn, mark);
 }
 
 /* Of what was dirty before `seq`, is nothing on its way any more? */

@@ -176,7 +176,7 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 	zf_image_trailer_revoke_reset(&image->trailer, zone_no, zone->reset_count);
 	*zone = command->before;
 	zf_zone_rules_recount(&image->rules);
-	return zf_image_host_error(image, "reset", command->io->addr, res);
+	return zf_image_sync_error(image, "reset", command->io->addr, res);
 }
 
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command)

@@ -60,8 +60,7 @@ static enum outcome look(struct zf_inode *inode)
 	enum outcome outcome = 0;
 
 	zf_mutex_lock(&data->lock);
-	/* Its failure is to be told, and its bytes to be forgotten. */
-	if (data->error || data->failed > 0 || data->dropping)
+	if (data->dropping)
 		outcome = WANTS_COMMIT;
 	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)
 		outcome = WANTS_LANDING;
@@ -274,7 +273,7 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 
 /*
  * Those who write to one file at once are served together: a sync that begins after I have written
- * serves me too, and one is under way at a time. The errors of one are told to who began it; the
+ * serves me too, and one is under way at a time. If one fails, that is told to who began it; the
  * others go on to the next. 1: the caller was served; 0: it is its turn to sync; -EAGAIN: it would
  * have to wait for another, which may take a commit.
  */
@@ -359,26 +358,37 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 
-/* What was lost when the filesystem failed may have been told already, to one: it is told to all.
- */
+/* Nothing is acknowledged on a filesystem that has failed, whatever else has been told. */
 static int answer(struct zf_fs *fs, int result)
 {
 	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
 }
 
-int zf_durable_inode(struct zf_inode *inode, bool data_only)
+static int sync_and_tell(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only,
+			 bool may_wait)
+{
+	uint64_t told = zf_write_error_told(ctx->errors);
+	int r = sync_inode(inode, data_only, may_wait), error;
+
+	if (r == -EAGAIN)
+		return r;
+	error = zf_write_error_tell(inode, ctx->errors, told);
+	return answer(inode->fs, r < 0 ? r : error);
+}
+
+int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
 {
 	if (inode->type != S_IFREG)
 		return zf_durable_names(inode->fs);
-	return answer(inode->fs, sync_inode(inode, data_only, true));
+	return sync_and_tell(inode, ctx, data_only, true);
 }
 
-int zf_durable_by_record(struct zf_inode *inode, bool data_only)
+int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
 {
 	/* What is written in place lands beside other things, which may want a commit. */
 	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
 		return -EAGAIN;
-	return answer(inode->fs, sync_inode(inode, data_only, false));
+	return sync_and_tell(inode, ctx, data_only, false);
 }
 
 int zf_durable_names(struct zf_fs *fs)

@@ -177,7 +177,7 @@ static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const st
 	struct fuse_entry_param entry;
 
 	zf_attr_to_entry(attr, &entry);
-	zf_file_set_up(daemon, attr, &call->fi);
+	zf_file_set_up(daemon, attr->ino, attr, &call->fi);
 	if (fuse_reply_create(call->req, &entry, &call->fi) < 0) {
 		zf_fs_forget(daemon->fs, attr->ino, 1);
 		zf_handle_free(&call->fi);

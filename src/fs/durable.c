@@ -98,13 +98,18 @@ static int take_rider(struct sync *sync)
 	return has_others(&inode->data, sync->rider) ? WANTS_LANDING : 0;
 }
 
-/* It goes its own way: an append like any other. */
+/*
+ * It goes its own way: an append like any other. Whoever is to submit it is told so, for the caller
+ * may go away without.
+ */
 static void dismiss_rider(struct sync *sync)
 {
-	if (sync->rider && sync->rider->count > 0)
+	if (sync->rider && sync->rider->count > 0) {
 		zf_append_enqueue(sync->rider);
-	else
+		zf_flush_event(sync->inode->fs);
+	} else {
 		zf_append_free(sync->rider);
+	}
 	sync->rider = NULL;
 }
 
@@ -200,6 +205,7 @@ static int log_locked(struct sync *sync)
 		sync->rider->io.result = r;
 		if (!zf_append_retry(sync->rider))
 			zf_append_fail(sync->rider, r);
+		zf_flush_event(sync->inode->fs);
 		sync->rider = NULL;
 	}
 	return WANTS_COMMIT;

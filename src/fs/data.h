@@ -88,8 +88,7 @@ struct zf_data {
 	struct zf_block_tree dirty;  /* by block index: the newest bytes of a block */
 	struct zf_block_tree flight; /* by block index: on their way; older than a dirty block of
 					the same index */
-	struct zf_block_list
-		age; /* in the order in which they became dirty */
+	struct zf_block_list age;    /* in the order in which they became dirty */
 	uint64_t next_seq;
 	uint32_t blocks;   /* in the two trees */
 	uint32_t ready;	   /* dirty blocks that a flush may take */

@@ -60,6 +60,7 @@ static enum outcome look(struct zf_inode *inode)
 	enum outcome outcome = 0;
 
 	zf_mutex_lock(&data->lock);
+	/* What an interrupted truncation has left to do cannot be described. */
 	if (data->dropping)
 		outcome = WANTS_COMMIT;
 	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)

@@ -27,8 +27,8 @@ struct zf_inode;
 /*
  * All that was done to the inode before this call, and all names. With `data_only` (fdatasync) not
  * the times, unless chattr +S asks for them; and if all of the file but times is durable but for
- * what is written in place, that alone, and not the names. -errno too if data of the file is lost and
- * ctx->errors was not told yet (fs/write_error.h). No lock and no join held; waits.
+ * what is written in place, that alone, and not the names. -errno too if data of the file is lost
+ * and ctx->errors was not told yet (fs/write_error.h). No lock and no join held; waits.
  */
 int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only);
 /*

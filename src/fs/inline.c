@@ -26,8 +26,8 @@ static struct zf_block *only_block_locked(struct zf_data *data)
 {
 	struct zf_block *block = RB_MIN(zf_block_tree, &data->dirty);
 
-	if (data->ready != 1 || block->index != 0 || block->address || block->blocked || RB_NEXT(zf_block_tree, &data->dirty, block) ||
-	    !RB_EMPTY(&data->flight))
+	if (data->ready != 1 || block->index != 0 || block->address || block->blocked ||
+	    RB_NEXT(zf_block_tree, &data->dirty, block) || !RB_EMPTY(&data->flight))
 		return NULL;
 	return block;
 }

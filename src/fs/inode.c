@@ -234,8 +234,8 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 }
 
 /*
- * Is there something to remember that no tree tells? An error that fsync has not reported to all, or
- * that a truncation was cut short, so that the file must not grow. Both are rare.
+ * Is there something to remember that no tree tells? An error that fsync has not reported to all,
+ * or that a truncation was cut short, so that the file must not grow. Both are rare.
  */
 static bool knows_more_locked(struct zf_inode_shard *shard, const struct zf_inode *inode)
 {
@@ -390,7 +390,8 @@ static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint6
 
 	if (!inode || inode->state != ZF_INODE_LIVE)
 		return NULL;
-	/* Not by a user, nor to be found again: by an error, which is perhaps no longer of interest. */
+	/* Not by a user, nor to be found again: by an error, which is perhaps no longer of
+	 * interest. */
 	is_kept = atomic_load(&inode->uses) == 0 && !inode->idle;
 	if (!inode->unlinked && !is_kept)
 		return NULL;

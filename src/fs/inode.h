@@ -7,7 +7,8 @@
  * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
  * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
  * keep an inode in memory. One that knows of an error that somebody may have to be told of
- * (fs/write_error.h), or of an unfinished truncation, stays until that is settled. An inode with dirty or in-flight data holds a use of its own.
+ * (fs/write_error.h), or of an unfinished truncation, stays until that is settled. An inode with
+ * dirty or in-flight data holds a use of its own.
  *
  *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
  * deleted |                                                          |

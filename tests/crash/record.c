@@ -302,8 +302,8 @@ static bool is_device_error(int64_t result)
 static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 {
 	workload_run(&record->workload, op);
-	record->told_durable |= record->hurt && op->result == 0 &&
-				(op->kind == OP_FSYNC || op->kind == OP_SYNCFS);
+	record->told_durable |=
+		record->hurt && op->result == 0 && (op->kind == OP_FSYNC || op->kind == OP_SYNCFS);
 	if (record->options.fault && is_device_error(op->result) && !record->hurt)
 		record->hurt = (int)op->result;
 	if (!record->hurt)

@@ -22,11 +22,11 @@ static unsigned int ops, cuts = 1;
 
 /* What a fault may lead to. */
 enum outcome {
-	UNNOTICED,   /* no operation fails, nothing is lost */
-	READ_ONLY,   /* or the filesystem turns read-only; what was acknowledged stands */
+	UNNOTICED,	  /* no operation fails, nothing is lost */
+	READ_ONLY,	  /* or the filesystem turns read-only; what was acknowledged stands */
 	SURELY_READ_ONLY, /* it does, at once: nothing is acknowledged after the first error */
-	AN_ANSWER,   /* or one operation fails */
-	DATA_IS_LOST /* only: nobody crashes, and nothing wrong is read as right */
+	AN_ANSWER,	  /* or one operation fails */
+	DATA_IS_LOST	  /* only: nobody crashes, and nothing wrong is read as right */
 };
 
 static bool mark_answers(const struct record *record, enum outcome outcome)

@@ -154,12 +154,12 @@ static void nobody_takes_the_error_of_an_open_file(void **state)
 	assert_int_equal(sync_all(&rig, &syncer), -EIO);
 	assert_int_equal(sync_all(&rig, &syncer), 0);
 	/* A file that is not whole takes no other's name, or not before somebody knows (P2). */
-	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "file", ZF_INO_ROOT, "target",
-				      0, NULL),
-			 -EIO);
-	assert_int_equal(zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "file", ZF_INO_ROOT, "target",
-				      0, NULL),
-			 0);
+	assert_int_equal(
+		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "file", ZF_INO_ROOT, "target", 0, NULL),
+		-EIO);
+	assert_int_equal(
+		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "file", ZF_INO_ROOT, "target", 0, NULL),
+		0);
 	assert_int_equal(data_rig_fsync(&rig, ino, &writer), -EIO);
 	assert_int_equal(data_rig_fsync(&rig, ino, &writer), 0);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
@@ -285,6 +285,40 @@ static void what_is_lost_leaves_room_for_what_comes(void **state)
 	assert_int_equal(rig.fs->flush.used_bytes, 0);
 	data_rig_write_pattern(&rig, other, 1, 0, 1 << 20);
 	data_rig_drop(&rig);
+}
+
+/* What is too much for one append is durable by a flush, and the device has dropped it. */
+static void after_a_flush_that_failed_nothing_is_acknowledged(void **state)
+{
+	const struct zf_sim_fault fault = {
+		.op = ZF_IO_FLUSH, .nth = 1, .error = -EIO, .loses_cache = true};
+	struct data_rig_options options = {.seed = 2};
+	struct data_rig rig;
+	uint64_t ino, other, kept;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	other = data_rig_make(&rig, "other");
+	kept = data_rig_make(&rig, "kept");
+	data_rig_write_pattern(&rig, kept, 1, 0, 5 * BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, kept, false), 0);
+	data_rig_write_pattern(&rig, ino, 1, 0, 100 * BLOCK);
+	data_rig_write_pattern(&rig, other, 1, 0, 100 * BLOCK);
+	rig.errors_expected = true;
+	zf_sim_add_fault(rig.sim, &fault);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
+	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+	assert_true(zf_fs_is_read_only(rig.fs));
+	assert_non_null(strstr(rig.message, "flushing the device's cache failed"));
+	assert_true(zf_fs_fsync(rig.fs, &rig.ctx, other, false) < 0);
+	assert_true(zf_fs_fsync(rig.fs, &rig.ctx, ino, false) < 0);
+	assert_true(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false) < 0);
+	assert_true(zf_fs_syncfs(rig.fs, &rig.ctx) < 0);
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, 1, 0), -EROFS);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, kept, 1, 0, 5 * BLOCK);
+	data_rig_deinit(&rig);
 }
 
 /* The file was truncated while they were on their way. */
@@ -732,10 +766,12 @@ int main(void)
 		cmocka_unit_test(every_open_file_is_told_of_lost_data_once),
 		cmocka_unit_test(nobody_takes_the_error_of_an_open_file),
 		cmocka_unit_test(a_durable_write_says_that_data_is_lost),
-		cmocka_unit_test(an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file),
+		cmocka_unit_test(
+			an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file),
 		cmocka_unit_test(an_error_stays_for_those_who_have_the_file_open),
 		cmocka_unit_test(the_last_unmount_says_that_data_was_lost),
 		cmocka_unit_test(what_is_lost_leaves_room_for_what_comes),
+		cmocka_unit_test(after_a_flush_that_failed_nothing_is_acknowledged),
 		cmocka_unit_test(what_could_not_be_written_does_not_bring_back_what_was_truncated),
 		cmocka_unit_test(whatever_fails_what_was_synced_stays),
 		cmocka_unit_test(an_interrupted_truncation_leaves_nothing_behind),

@@ -142,8 +142,8 @@ static void what_is_given_back_is_there_for_who_waits(void **state)
 }
 
 /*
- * An fsync that may not wait has taken what is dirty for a record, and cannot write the record: there
- * is too much to tell. It leaves; the blocks are on their way all the same.
+ * An fsync that may not wait has taken what is dirty for a record, and cannot write the record:
+ * there is too much to tell. It leaves; the blocks are on their way all the same.
  */
 static void what_an_fsync_leaves_behind_is_written(void **state)
 {

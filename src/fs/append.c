@@ -49,30 +49,20 @@ void zf_append_free(struct zf_append *append)
 	free(append);
 }
 
-/* The blocks that are still the append's, as a chain. */
-static struct zf_block *chain_blocks(struct zf_append *append, unsigned int *ret_count)
+static struct zf_block *chain_blocks(struct zf_append *append)
 {
 	struct zf_block *chain = NULL;
-	unsigned int count = 0;
 
 	for (unsigned int i = append->count; i-- > 0;) {
-		struct zf_block *block = append->blocks[i];
-
-		if (!block)
-			continue;
-		block->next = chain;
-		chain = block;
-		count++;
+		append->blocks[i]->next = chain;
+		chain = append->blocks[i];
 	}
-	*ret_count = count;
 	return chain;
 }
 
 void zf_append_end(struct zf_append *append)
 {
 	struct zf_fs *fs = append->fs;
-	unsigned int count;
-	struct zf_block *chain = chain_blocks(append, &count);
 
 	if (append->granted)
 		zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
@@ -81,9 +71,9 @@ void zf_append_end(struct zf_append *append)
 	else
 		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
 				   (uint64_t)append->count * ZF_BLOCK_ITEMS);
-	zf_pool_give(&fs->flush, chain);
+	zf_pool_give(&fs->flush, chain_blocks(append));
 	atomic_fetch_sub(&fs->flush.flight_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
-	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
+	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
 	for (unsigned int i = 0; i < append->segment_count; i++)
 		zf_inode_put(append->segments[i].inode);
 	free(append);

@@ -40,7 +40,7 @@ struct zf_append {
 	atomic_uint unfinished; /* the device, and the checksums */
 	int error;		/* that kept it from being submitted */
 	unsigned int count, capacity, segment_count;
-	struct zf_block **blocks; /* NULL: became a failed block of its inode */
+	struct zf_block **blocks;
 	uint64_t *csums;
 	struct iovec *iov;
 	struct zf_segment *segments;

@@ -272,7 +272,7 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	if (r == 0)
 		r = set_in_turn(inode, ctx, set, ret_attr);
 	if (r == 0 && sync && (set->valid & ZF_SET_SIZE))
-		r = zf_durable_inode(inode, false);
+		r = zf_durable_inode(inode, ctx, false);
 	zf_inode_put(inode);
 	return r;
 }

@@ -205,7 +205,6 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	struct zf_block *flight = find(&data->flight, block->index);
 
 	block->state = ZF_BLOCK_DIRTY;
-	block->failed = false;
 	block->lent = false;
 	block->address = 0;
 	block->blocked = flight != NULL;
@@ -222,16 +221,6 @@ void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, u
 	assert(block->state == ZF_BLOCK_DIRTY && !block->address && address);
 	block->address = address;
 	data->in_place++;
-}
-
-void zf_block_revive_locked(struct zf_data *data, struct zf_block *block)
-{
-	assert(block->failed && !block->blocked);
-	block->failed = false;
-	data->failed--;
-	data->ready++;
-	data->in_place += block->address != 0;
-	join_age(data, block);
 }
 
 void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block)
@@ -264,7 +253,7 @@ uint64_t zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t
 
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block)
 {
-	assert(block->state == ZF_BLOCK_DIRTY && !block->blocked && !block->failed);
+	assert(block->state == ZF_BLOCK_DIRTY && !block->blocked);
 	RB_REMOVE(zf_block_tree, &data->dirty, block);
 	data->ready--;
 	block->state = ZF_BLOCK_FLIGHT;
@@ -291,30 +280,15 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 	}
 }
 
-void zf_block_fail_locked(struct zf_data *data, struct zf_block *block)
-{
-	zf_block_leave_flight_locked(data, block, false);
-	block->state = ZF_BLOCK_DIRTY;
-	block->failed = true;
-	block->blocked = false;
-	data->failed++;
-	data->blocks++;
-	RB_INSERT(zf_block_tree, &data->dirty, block);
-}
-
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->state == ZF_BLOCK_DIRTY);
 	zf_block_take_back_locked(data, block);
 	RB_REMOVE(zf_block_tree, &data->dirty, block);
 	data->blocks--;
-	if (block->failed) {
-		data->failed--;
-	} else {
-		TAILQ_REMOVE(&data->age, block, age_link);
-		data->ready -= !block->blocked;
-		data->in_place -= block->address != 0;
-	}
+	TAILQ_REMOVE(&data->age, block, age_link);
+	data->ready -= !block->blocked;
+	data->in_place -= block->address != 0;
 	block->state = ZF_BLOCK_GONE;
 	block->next = NULL;
 }

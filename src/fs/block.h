@@ -2,11 +2,9 @@
 /*
  * Blocks of file data in memory, and the pool that they come from.
  *
- *                 write                flush                     landed, revoked
+ *                 write                flush            landed, revoked, lost
  *      (pool) -----------> DIRTY ----------------> FLIGHT ------------------------> GONE --> (pool)
- *                            ^      append failed    |           its append ends
- *                            +-----------------------+
- *                              (failed: only to be read)
+ *                                                                its append ends
  *
  * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and
  * the dirty one is `blocked` until the other has landed.
@@ -49,7 +47,6 @@ struct zf_block {
 	uint32_t landed_end, landed_end_next;
 	enum zf_block_state state;
 	bool blocked; /* a version in flight is to land first */
-	bool failed;  /* holds no reservation, is not in data->age, and no flush takes it */
 	bool lent;    /* has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
 };
 
@@ -78,13 +75,9 @@ struct zf_block *zf_block_next_locked(struct zf_data *data, uint64_t index);
 void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, uint64_t size);
 /* A block that has just become dirty is written in place. */
 void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address);
-/* A failed block was written again: it is ready once more, with the writer's reservation. */
-void zf_block_revive_locked(struct zf_data *data, struct zf_block *block);
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* DIRTY -> FLIGHT */
 /* FLIGHT -> GONE; `landed`: into the tree. A version above it becomes ready. */
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
-/* FLIGHT -> DIRTY and failed. There is no version above it. */
-void zf_block_fail_locked(struct zf_data *data, struct zf_block *block);
 /*
  * The extent that keeps its space is about to go: what was lent counts as kept again. Before the
  * extent changes, or others could take it meanwhile. (A block that lands ends its loan with that:

@@ -25,8 +25,7 @@
  * the block is written again.
  *
  * A failed append is retried in another zone, once, or more often while zones fail for good; then
- * the error is kept and reported once by the next fsync of the file, and until then the data stays
- * readable from memory (as long as such data takes no more than half of the room for dirty data).
+ * its blocks are dropped, and the error is kept for those whom it concerns (fs/write_error.h).
  *
  * Reading takes dirty and in-flight blocks from memory, everything else from the device, each block
  * verified against its checksum in the summary tree (P4).
@@ -59,6 +58,7 @@
 
 #include "base/lock.h"
 #include "fs/changes.h"
+#include "fs/write_error.h"
 #include "txn/txn.h"
 
 struct zf_ctx;
@@ -88,15 +88,13 @@ struct zf_data {
 	struct zf_block_tree dirty;  /* by block index: the newest bytes of a block */
 	struct zf_block_tree flight; /* by block index: on their way; older than a dirty block of
 					the same index */
-	struct zf_block_list
-		age; /* all but the failed ones, in the order in which they became dirty */
+	struct zf_block_list age;    /* in the order in which they became dirty */
 	uint64_t next_seq;
 	uint32_t blocks;   /* in the two trees */
 	uint32_t ready;	   /* dirty blocks that a flush may take */
-	uint32_t in_place; /* of those in the two trees, not failed, what is written in place */
-	uint32_t failed;   /* dirty blocks whose append failed: kept to be read */
+	uint32_t in_place; /* of those in the two trees, what is written in place */
 	uint32_t held;	   /* segments of appends that wait for an earlier block of this file */
-	int error;	   /* of a failed append: reported by the next fsync, once */
+	struct zf_write_error error;
 
 	/* Under inode->lock. */
 	struct zf_changes changes; /* fs/changes.h */
@@ -121,7 +119,6 @@ struct zf_flush {
 	_Atomic uint64_t
 		used_bytes; /* of all inodes' blocks in memory: bounded by the mount options */
 	_Atomic uint64_t flight_bytes; /* of those, what flushes have taken */
-	_Atomic uint64_t failed_bytes; /* of those, what could not be written */
 	uint32_t limit_blocks;	       /* of one append */
 	atomic_bool wanted;	       /* the flusher is to start everything */
 	atomic_uint writers_waiting;   /* for others' blocks to land */
@@ -190,8 +187,8 @@ void zf_data_discard(struct zf_inode *inode);
 
 /*
  * Starts appends for the inode's dirty blocks (inline data, or an item without data: stores it).
- * With `wait`, returns when all that was dirty at the call is in the trees, the item included, with
- * its error if one failed (cleared). No lock held.
+ * With `wait`, returns when all that was dirty at the call is in the trees, the item included, or
+ * is lost: fs/write_error.h says to whom that is told. No lock held.
  */
 int zf_data_flush(struct zf_inode *inode, bool wait);
 

@@ -13,7 +13,7 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 	struct zf_fs *fs = inode->fs;
 	struct zf_data *data = &inode->data;
 	struct zf_block key = {.index = from}, *block, *next, *chain = NULL;
-	unsigned int count = 0, failed = 0, reserved = 0;
+	unsigned int count = 0, reserved = 0;
 
 	zf_mutex_lock(&data->lock);
 	for (block = RB_NFIND(zf_block_tree, &data->flight, &key); block && block->index < to;
@@ -26,8 +26,7 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 	for (block = RB_NFIND(zf_block_tree, &data->dirty, &key); block && block->index < to;
 	     block = next) {
 		next = RB_NEXT(zf_block_tree, &data->dirty, block);
-		failed += block->failed;
-		reserved += !block->failed && !block->address;
+		reserved += !block->address;
 		count++;
 		zf_block_remove_dirty_locked(data, block);
 		block->next = chain;
@@ -36,7 +35,6 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 	zf_mutex_unlock(&data->lock);
 	zf_pool_give(&fs->flush, chain);
 	zf_alloc_unreserve(fs->alloc, reserved, (uint64_t)reserved * ZF_BLOCK_ITEMS);
-	atomic_fetch_sub(&fs->flush.failed_bytes, (uint64_t)failed << ZF_BLOCK_SHIFT);
 	zf_flush_release(fs, count);
 	zf_land_let_go(inode);
 	if (count > 0)

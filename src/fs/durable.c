@@ -60,8 +60,8 @@ static enum outcome look(struct zf_inode *inode)
 	enum outcome outcome = 0;
 
 	zf_mutex_lock(&data->lock);
-	/* Its failure is to be told, and its bytes to be forgotten. */
-	if (data->error || data->failed > 0 || data->dropping)
+	/* What an interrupted truncation has left to do cannot be described. */
+	if (data->dropping)
 		outcome = WANTS_COMMIT;
 	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)
 		outcome = WANTS_LANDING;
@@ -99,13 +99,18 @@ static int take_rider(struct sync *sync)
 	return has_others(&inode->data, sync->rider) ? WANTS_LANDING : 0;
 }
 
-/* It goes its own way: an append like any other. */
+/*
+ * It goes its own way: an append like any other. Whoever is to submit it is told so, for the caller
+ * may go away without.
+ */
 static void dismiss_rider(struct sync *sync)
 {
-	if (sync->rider && sync->rider->count > 0)
+	if (sync->rider && sync->rider->count > 0) {
 		zf_append_enqueue(sync->rider);
-	else
+		zf_flush_event(sync->inode->fs);
+	} else {
 		zf_append_free(sync->rider);
+	}
 	sync->rider = NULL;
 }
 
@@ -154,7 +159,7 @@ static int write_record(struct sync *sync)
 	}
 	zf_rwlock_keep(&inode->lock);
 	/* Mostly it was done before the lock was taken. */
-	r = zf_dev_flush_upto(inode->fs->dev, sync->mark);
+	r = zf_txn_flush(inode->fs->txn, sync->mark);
 	if (r == 0)
 		r = zf_log_append(inode->fs->log, part);
 	zf_rwlock_resume(&inode->lock);
@@ -201,6 +206,7 @@ static int log_locked(struct sync *sync)
 		sync->rider->io.result = r;
 		if (!zf_append_retry(sync->rider))
 			zf_append_fail(sync->rider, r);
+		zf_flush_event(sync->inode->fs);
 		sync->rider = NULL;
 	}
 	return WANTS_COMMIT;
@@ -249,7 +255,7 @@ static int prepare(struct zf_inode *inode, bool may_wait)
 		mark = zf_max_u64(mark, inode->data.write_mark);
 		zf_rwlock_unlock(&inode->lock);
 	}
-	return r < 0 ? r : zf_dev_flush_upto(fs->dev, mark);
+	return r < 0 ? r : zf_txn_flush(fs->txn, mark);
 }
 
 /* Without may_wait for one record and no more, else -EAGAIN. */
@@ -274,7 +280,7 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 
 /*
  * Those who write to one file at once are served together: a sync that begins after I have written
- * serves me too, and one is under way at a time. The errors of one are told to who began it; the
+ * serves me too, and one is under way at a time. If one fails, that is told to who began it; the
  * others go on to the next. 1: the caller was served; 0: it is its turn to sync; -EAGAIN: it would
  * have to wait for another, which may take a commit.
  */
@@ -325,7 +331,7 @@ static int sync_data(struct zf_inode *inode, bool may_wait)
 static int log_names(struct zf_fs *fs)
 {
 	struct zf_log_part part = {0};
-	int r = zf_dev_flush_upto(fs->dev, zf_log_pending_mark(fs->log));
+	int r = zf_txn_flush(fs->txn, zf_log_pending_mark(fs->log));
 
 	if (r < 0 || !zf_log_enter(fs->log))
 		return r < 0 ? r : WANTS_COMMIT;
@@ -359,26 +365,37 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 
-/* What was lost when the filesystem failed may have been told already, to one: it is told to all.
- */
+/* Nothing is acknowledged on a filesystem that has failed, whatever else has been told. */
 static int answer(struct zf_fs *fs, int result)
 {
 	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
 }
 
-int zf_durable_inode(struct zf_inode *inode, bool data_only)
+static int sync_and_tell(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only,
+			 bool may_wait)
+{
+	uint64_t told = zf_write_error_told(ctx->errors);
+	int r = sync_inode(inode, data_only, may_wait), error;
+
+	if (r == -EAGAIN)
+		return r;
+	error = zf_write_error_tell(inode, ctx->errors, told);
+	return answer(inode->fs, r < 0 ? r : error);
+}
+
+int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
 {
 	if (inode->type != S_IFREG)
 		return zf_durable_names(inode->fs);
-	return answer(inode->fs, sync_inode(inode, data_only, true));
+	return sync_and_tell(inode, ctx, data_only, true);
 }
 
-int zf_durable_by_record(struct zf_inode *inode, bool data_only)
+int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
 {
 	/* What is written in place lands beside other things, which may want a commit. */
 	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
 		return -EAGAIN;
-	return answer(inode->fs, sync_inode(inode, data_only, false));
+	return sync_and_tell(inode, ctx, data_only, false);
 }
 
 int zf_durable_names(struct zf_fs *fs)

@@ -20,22 +20,23 @@
 
 #include <stdbool.h>
 
+struct zf_ctx;
 struct zf_fs;
 struct zf_inode;
 
 /*
  * All that was done to the inode before this call, and all names. With `data_only` (fdatasync) not
  * the times, unless chattr +S asks for them; and if all of the file but times is durable but for
- * what is written in place, that alone, and not the names. Errors of appends that failed are
- * reported once. No lock and no join held; waits.
+ * what is written in place, that alone, and not the names. -errno too if data of the file is lost
+ * and ctx->errors was not told yet (fs/write_error.h). No lock and no join held; waits.
  */
-int zf_durable_inode(struct zf_inode *inode, bool data_only);
+int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only);
 /*
  * The same if one record of the log does it. -EAGAIN where data has to land first, a commit is
  * needed, somebody else has the inode locked or is syncing it (he may be waiting for a commit), or
  * data is written in place on this filesystem: then zf_durable_inode() makes up for all of it.
  */
-int zf_durable_by_record(struct zf_inode *inode, bool data_only);
+int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only);
 /* All operations before this call: fsync of a directory. The same conditions. */
 int zf_durable_names(struct zf_fs *fs);
 

@@ -556,7 +556,7 @@ static int run(struct falloc *falloc)
 		r = run_locked(falloc);
 	}
 	unreserve(falloc);
-	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, false) : r;
+	return r == 0 && falloc->durable ? zf_durable_inode(falloc->inode, falloc->ctx, false) : r;
 }
 
 /*
@@ -587,7 +587,7 @@ static int write_zeroes(struct falloc *falloc)
 		r = run(&tail);
 	if (r == 0 && head.from < head.to)
 		r = run(&head);
-	return r == 0 && falloc->durable ? zf_durable_inode(inode, false) : r;
+	return r == 0 && falloc->durable ? zf_durable_inode(inode, falloc->ctx, false) : r;
 }
 
 static int check_mode(int mode)

@@ -47,7 +47,7 @@ static unsigned int pack_blocks(struct zf_append *append, struct zf_inode *inode
 	     block && data->ready > 0 && append->count < append->capacity; block = next) {
 		next = RB_NEXT(zf_block_tree, &data->dirty, block);
 		*from = block->index + 1;
-		if (block->blocked || block->failed || block->address)
+		if (block->blocked || block->address)
 			continue;
 		zf_block_take_off_locked(data, block);
 		append->blocks[append->count++] = block;
@@ -262,53 +262,6 @@ static bool has_landed(struct zf_data *data, uint64_t seq)
 	return r;
 }
 
-/* Where data was lost the file has a hole, and the size that everybody sees. */
-static void keep_size(struct zf_inode *inode)
-{
-	uint64_t before = inode->disk_size;
-
-	zf_size_advance_locked(inode);
-	if (inode->disk_size == before)
-		return;
-	inode->item_dirty = true;
-	inode->essential_dirty = true;
-}
-
-/* The error of an append that failed; with it, what could not be written is forgotten. */
-static int take_error(struct zf_inode *inode)
-{
-	struct zf_data *data = &inode->data;
-	struct zf_block *block, *next, *chain = NULL;
-	unsigned int count = 0;
-	int error;
-
-	zf_mutex_lock(&data->lock);
-	error = data->error;
-	zf_mutex_unlock(&data->lock);
-	if (!error)
-		return 0;
-	zf_rwlock_wrlock(&inode->lock);
-	zf_mutex_lock(&data->lock);
-	data->error = 0;
-	RB_FOREACH_SAFE (block, zf_block_tree, &data->dirty, next) {
-		if (!block->failed)
-			continue;
-		zf_block_remove_dirty_locked(data, block);
-		block->next = chain;
-		chain = block;
-		count++;
-	}
-	keep_size(inode);
-	zf_mutex_unlock(&data->lock);
-	if (inode->item_dirty && !inode->on_dirty_list)
-		zf_inode_mark_dirty(inode);
-	zf_pool_give(&inode->fs->flush, chain);
-	atomic_fetch_sub(&inode->fs->flush.failed_bytes, (uint64_t)count << ZF_BLOCK_SHIFT);
-	zf_flush_release(inode->fs, count);
-	zf_data_unlock(inode);
-	return error;
-}
-
 /* With FUA what is one append: of more, one flush is cheaper. */
 static bool fits_one_append(struct zf_inode *inode)
 {
@@ -367,8 +320,6 @@ int zf_data_flush(struct zf_inode *inode, bool wait)
 		return r < 0 || has_blocks(&inode->data) ? r : store_item(inode, false);
 	}
 	r = zf_flush_land(inode);
-	if (r == 0)
-		r = take_error(inode);
 	return r < 0 ? r : store_item(inode, false);
 }
 
@@ -424,7 +375,7 @@ int zf_flush_land_all(struct zf_fs *fs)
 
 	if (r < 0)
 		return r;
-	/* Errors are kept by the inodes, for their fsync. */
+	/* What is lost is noted by the inodes. */
 	for (size_t i = 0; i < inodes.count; i++)
 		(void)start(&packer, inodes.at[i]);
 	pack_submit(&packer);

@@ -35,8 +35,8 @@ void zf_flush_drop_eager(struct zf_fs *fs);
 /* Starts what became dirty before `born_ms` (CLOCK_MONOTONIC_COARSE), and stores items. */
 int zf_flush_run_aged(struct zf_fs *fs, uint64_t born_ms);
 
-/* Returns when all that is dirty now has landed or failed: the error is left to fsync. No lock
- * held. */
+/* Returns when all that is dirty now has landed or is lost, which is noted for fsync. No lock held.
+ */
 int zf_flush_land(struct zf_inode *inode);
 /* The same for all files. Fails for want of memory only. */
 int zf_flush_land_all(struct zf_fs *fs);

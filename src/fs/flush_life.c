@@ -80,8 +80,7 @@ bool zf_data_is_settling(struct zf_inode *inode)
 	bool r;
 
 	zf_mutex_lock(&data->lock);
-	r = data->blocks > data->in_place &&
-	    (inode->item.bytes > 0 || data->failed > 0 || !RB_EMPTY(&data->flight));
+	r = data->blocks > data->in_place && (inode->item.bytes > 0 || !RB_EMPTY(&data->flight));
 	zf_mutex_unlock(&data->lock);
 	return r;
 }

@@ -104,16 +104,17 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	if (fs->read_only)
 		r = 0;
 	else if (ctx->may_wait)
-		r = zf_durable_inode(inode, data_only);
+		r = zf_durable_inode(inode, ctx, data_only);
 	else
-		r = zf_durable_by_record(inode, data_only);
+		r = zf_durable_by_record(inode, ctx, data_only);
 	zf_inode_put(inode);
 	return r;
 }
 
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 {
-	int r;
+	uint64_t told = zf_write_error_told(ctx->errors);
+	int r, error;
 
 	if (fs->read_only)
 		return 0;
@@ -121,8 +122,12 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
 	if (r == 0)
-		r = zf_dev_flush(fs->dev); /* what was written in place is in no transaction */
-	return r < 0 ? r : zf_txn_sync(fs->txn);
+		/* What was written in place is in no transaction. */
+		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
+	if (r == 0)
+		r = zf_txn_sync(fs->txn);
+	error = zf_write_errors_tell(fs, ctx->errors, told);
+	return r < 0 ? r : error;
 }
 
 int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,

@@ -25,6 +25,7 @@
 #ifndef ZF_FS_FS_H
 #define ZF_FS_FS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -76,7 +77,10 @@ struct zf_mount_options {
 int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		const struct zf_report *report, struct zf_fs **ret_fs);
 
-/* Flushes, commits, and frees in any case. An error means that the last commit failed. */
+/*
+ * Flushes, commits, and frees in any case. An error means that the last commit failed, or that data
+ * was lost of which nobody was told.
+ */
 int zf_fs_unmount(struct zf_fs *fs);
 
 /* Frees everything and writes nothing: what a crash leaves. Takes NULL. Threads are stopped. */
@@ -87,6 +91,15 @@ int zf_fs_step(struct zf_fs *fs);
 
 /* ---- who asks ---- */
 
+/*
+ * Up to which write error somebody has been told: data that was answered and then could not be
+ * written. An open file has one, from zf_fs_begin_errors() to its close, and so has who calls
+ * zf_fs_syncfs(): there it begins with 0. Any thread. fs/write_error.h
+ */
+struct zf_error_cursor {
+	_Atomic uint64_t told;
+};
+
 struct zf_ctx {
 	uid_t uid;
 	gid_t gid;
@@ -94,6 +107,8 @@ struct zf_ctx {
 	bool may_wait;	/* see above */
 	bool may_wait_record; /* fsync: for one durable write, without may_wait */
 	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
+	/* Of the open file by which he asks; NULL: by none. */
+	struct zf_error_cursor *errors;
 };
 
 struct zf_time {
@@ -225,6 +240,14 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int flags,
 	       struct zf_attr *ret_attr);
 
+/*
+ * A regular file has been opened: its data that is lost from now on will be told of by the cursor,
+ * and what was lost before if nobody was told. Costs two loads, mostly. The caller keeps a kernel
+ * reference (zf_fs_lookup) as long as the file is open, or errors that others were told of may be
+ * forgotten.
+ */
+void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
+
 /* Returns bytes read: less than asked for only at the end of the file. */
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
 		   size_t len);
@@ -256,7 +279,13 @@ ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, ui
 ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
 			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
 
+/*
+ * Makes the file durable, or says that some of its data is lost: once by each ctx->errors; without
+ * one, as long as nobody was told by an open file. The same holds for what is durable when it is
+ * answered.
+ */
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
+/* The same of everything. ctx->errors is here the cursor of who syncs the whole. */
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 
 /* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */

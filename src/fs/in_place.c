@@ -66,7 +66,7 @@ static bool may_follow(const struct zf_append *append, const struct zf_block *bl
 
 static bool is_ready(const struct zf_block *block)
 {
-	return block->address && !block->blocked && !block->failed;
+	return block->address && !block->blocked;
 }
 
 /* Moves blocks that lie together, from *from on, into the append. */
@@ -146,24 +146,6 @@ int zf_in_place_start(struct zf_inode *inode, bool durable)
 
 /* ---- landing ---- */
 
-/*
- * The file is as long as what has landed, which no landing here stores: what stored the item while
- * the blocks were on their way, stored the size without them.
- */
-static void advance_size(struct zf_inode *inode)
-{
-	uint64_t before = inode->disk_size;
-
-	zf_mutex_lock(&inode->data.lock);
-	zf_size_advance_locked(inode);
-	zf_mutex_unlock(&inode->data.lock);
-	if (inode->disk_size == before)
-		return;
-	inode->item_dirty = inode->essential_dirty = true;
-	if (!inode->on_dirty_list)
-		zf_inode_mark_dirty(inode);
-}
-
 void zf_in_place_landed(struct zf_append *append)
 {
 	struct zf_inode *inode = append->segments[0].inode;
@@ -178,7 +160,8 @@ void zf_in_place_landed(struct zf_append *append)
 		if (append->blocks[i]->state == ZF_BLOCK_FLIGHT)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_mutex_unlock(&data->lock);
-	advance_size(inode);
+	/* What stored the item meanwhile stored the size without these blocks. */
+	zf_size_advance(inode);
 	closing = data->closing == ZF_CLOSING;
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
@@ -196,7 +179,7 @@ static int sync_inode(struct zf_inode *inode)
 	zf_rwlock_rdlock(&inode->lock);
 	mark = inode->data.write_mark;
 	zf_rwlock_unlock(&inode->lock);
-	return zf_dev_flush_upto(inode->fs->dev, mark);
+	return zf_txn_flush(inode->fs->txn, mark);
 }
 
 /* Of what was dirty before `seq`, is nothing on its way any more? */
@@ -234,20 +217,10 @@ static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq,
 	r = changed <= durable && !(data_only ? inode->essential_dirty : inode->item_dirty) &&
 	    inode->disk_size == inode->item.size;
 	zf_mutex_lock(&data->lock);
-	r &= data->blocks == data->in_place && data->error == 0;
+	r &= data->blocks == data->in_place;
 	*ret_seq = data->next_seq;
 	zf_mutex_unlock(&data->lock);
 	zf_rwlock_unlock(&inode->lock);
-	return r;
-}
-
-static bool has_error(struct zf_data *data)
-{
-	bool r;
-
-	zf_mutex_lock(&data->lock);
-	r = data->error != 0;
-	zf_mutex_unlock(&data->lock);
 	return r;
 }
 
@@ -274,5 +247,5 @@ int zf_data_flush_in_place(struct zf_inode *inode, bool data_only)
 		return r;
 	if (alone && record > 0)
 		alone = zf_log_wait(fs->log, record) == 0;
-	return alone && !has_error(&inode->data);
+	return alone;
 }

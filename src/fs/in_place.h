@@ -33,8 +33,8 @@ void zf_in_place_landed(struct zf_append *append);
 
 /*
  * What the inode has in memory that is written in place is durable when this returns 0 or more. 1:
- * so is everything else of it (with `data_only`, but for times): nothing is left to do. 0: go on;
- * errors of these writes are told by zf_data_flush(). No lock and no join held.
+ * so is everything else of it (with `data_only`, but for times): nothing is left to do. 0: go on.
+ * What of it is lost has been noted (fs/write_error.h). No lock and no join held.
  */
 int zf_data_flush_in_place(struct zf_inode *inode, bool data_only);
 

@@ -26,9 +26,8 @@ static struct zf_block *only_block_locked(struct zf_data *data)
 {
 	struct zf_block *block = RB_MIN(zf_block_tree, &data->dirty);
 
-	if (data->ready != 1 || block->index != 0 || block->address || block->failed ||
-	    block->blocked || RB_NEXT(zf_block_tree, &data->dirty, block) ||
-	    !RB_EMPTY(&data->flight))
+	if (data->ready != 1 || block->index != 0 || block->address || block->blocked ||
+	    RB_NEXT(zf_block_tree, &data->dirty, block) || !RB_EMPTY(&data->flight))
 		return NULL;
 	return block;
 }
@@ -78,9 +77,12 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 		editor.torn = r < 0;
 		if (r == 0)
 			zf_close_landed(inode);
-	} else if (!zf_land_fail_block(inode, block, r)) {
+	} else {
+		zf_land_lose_block(inode, block, r);
+		block->next = NULL;
 		zf_pool_give(&inode->fs->flush, block);
 		zf_flush_release(inode->fs, 1);
+		zf_size_advance(inode);
 	}
 	if (editor.torn)
 		zf_trans_abort(trans, r, "storing a small file");

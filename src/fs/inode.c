@@ -215,6 +215,7 @@ static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_in
 {
 	/* Before anybody can load it again. */
 	note_lost_changes(inode);
+	zf_write_error_forget(inode);
 	RB_REMOVE(zf_inode_table, &shard->inodes, inode);
 	return inode;
 }
@@ -233,12 +234,15 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 }
 
 /*
- * Is there something to remember that no tree tells? An error that fsync has not reported yet, or
- * that a truncation was cut short, so that the file must not grow. Both are rare.
+ * Is there something to remember that no tree tells? An error that fsync has not reported to all,
+ * or that a truncation was cut short, so that the file must not grow. Both are rare.
  */
-static bool knows_more(const struct zf_inode *inode)
+static bool knows_more_locked(struct zf_inode_shard *shard, const struct zf_inode *inode)
 {
-	return inode->data.error != 0 || inode->data.dropping;
+	if (inode->data.dropping)
+		return true;
+	return inode->data.error.newest > 0 &&
+	       zf_write_error_keeps(inode, zf_kernel_refs_has(&shard->kernel_refs, inode->ino));
 }
 
 /* What becomes of an inode that nobody uses. Returns one to free, perhaps another. */
@@ -246,7 +250,7 @@ static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_in
 {
 	if (inode->state == ZF_INODE_DEAD || inode->fs->recovering)
 		return remove_locked(shard, inode);
-	if (!inode->unlinked && !knows_more(inode))
+	if (!inode->unlinked && !knows_more_locked(shard, inode))
 		return make_idle_locked(shard, inode);
 	if (!inode->unlinked)
 		return NULL;
@@ -378,23 +382,38 @@ static void discard(struct zf_inode *inode)
 	zf_rwlock_unlock(&inode->lock);
 }
 
+/* Without references, is there something to do about the inode? Else NULL; it is used. */
+static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint64_t ino)
+{
+	struct zf_inode *inode = find_locked(shard, ino);
+	bool is_kept;
+
+	if (!inode || inode->state != ZF_INODE_LIVE)
+		return NULL;
+	/* Not by a user, nor to be found again: by an error, which is perhaps no longer of
+	 * interest. */
+	is_kept = atomic_load(&inode->uses) == 0 && !inode->idle;
+	if (!inode->unlinked && !is_kept)
+		return NULL;
+	use_locked(shard, inode);
+	return inode;
+}
+
 void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count)
 {
 	struct zf_inode_shard *shard = shard_of(fs, ino);
-	struct zf_inode *orphan = NULL;
+	struct zf_inode *inode = NULL;
+	bool unlinked = false;
 
 	zf_mutex_lock(&shard->lock);
 	if (zf_kernel_refs_sub(&shard->kernel_refs, ino, count) == 0)
-		orphan = find_locked(shard, ino);
-	if (orphan && (orphan->state != ZF_INODE_LIVE || !orphan->unlinked))
-		orphan = NULL;
-	if (orphan)
-		use_locked(shard, orphan);
+		inode = use_forgotten_locked(shard, ino);
+	if (inode)
+		unlinked = inode->unlinked;
 	zf_mutex_unlock(&shard->lock);
-	if (!orphan)
-		return;
-	discard(orphan);
-	zf_inode_put(orphan);
+	if (unlinked)
+		discard(inode);
+	zf_inode_put(inode);
 }
 
 /* The first inode from `ino` on that has no name and is not doomed yet, with a use. */

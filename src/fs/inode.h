@@ -6,8 +6,9 @@
  * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
  * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
  * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
- * keep an inode in memory. One that knows of an error or an unfinished truncation stays until that
- * is settled. An inode with dirty or in-flight data holds a use of its own.
+ * keep an inode in memory. One that knows of an error that somebody may have to be told of
+ * (fs/write_error.h), or of an unfinished truncation, stays until that is settled. An inode with
+ * dirty or in-flight data holds a use of its own.
  *
  *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
  * deleted |                                                          |
@@ -176,6 +177,7 @@ struct zf_fs {
 
 	struct zf_reclaim reclaim;
 	struct zf_room room;
+	struct zf_write_errors errors;
 	struct zf_flush flush; /* what all inodes' data share; fs/data.h */
 	struct zf_background *background;
 };

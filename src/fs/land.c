@@ -176,31 +176,20 @@ static int land_some(struct landing *landing, struct run *run)
 
 /* ---- failure ---- */
 
-bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error)
+void zf_land_lose_block(struct zf_inode *inode, struct zf_block *block, int error)
 {
-	struct zf_flush *flush = &inode->fs->flush;
 	struct zf_data *data = &inode->data;
-	bool first, keep;
+	bool first;
 
 	zf_mutex_lock(&data->lock);
-	first = data->error == 0;
-	data->error = error;
-	keep = !zf_block_dirty_locked(data, block->index) &&
-	       atomic_load(&flush->failed_bytes) < inode->fs->options.dirty_bytes / 2;
-	if (keep)
-		zf_block_fail_locked(data, block);
-	else
-		zf_block_leave_flight_locked(data, block, false);
-	block->next = NULL;
+	first = zf_write_error_note_locked(inode, error);
+	zf_block_leave_flight_locked(data, block, false);
 	zf_mutex_unlock(&data->lock);
-	if (keep)
-		atomic_fetch_add(&flush->failed_bytes, ZF_BLOCK_SIZE);
 	if (first)
 		zf_report(&inode->fs->report, ZF_REPORT_ERROR,
 			  "data of inode %" PRIu64 " at offset %" PRIu64
 			  " could not be written: %s; the next fsync of the file says so too",
 			  inode->ino, block->index << ZF_BLOCK_SHIFT, strerror(-error));
-	return keep;
 }
 
 static void fail_segment(struct zf_append *append, struct zf_segment *segment, int error)
@@ -211,10 +200,10 @@ static void fail_segment(struct zf_append *append, struct zf_segment *segment, i
 	for (unsigned int i = segment->first; i < segment->first + segment->count; i++) {
 		struct zf_block *block = append->blocks[i];
 
-		if (block && block->state == ZF_BLOCK_FLIGHT &&
-		    zf_land_fail_block(inode, block, error))
-			append->blocks[i] = NULL;
+		if (block->state == ZF_BLOCK_FLIGHT)
+			zf_land_lose_block(inode, block, error);
 	}
+	zf_size_advance(inode);
 	zf_data_unlock(inode);
 }
 

@@ -11,11 +11,11 @@ struct zf_block;
 struct zf_inode;
 
 /*
- * A block in flight could not be written or recorded. It stays to be read until the next fsync,
- * unless it was written again or there is too much of that: then it is the caller's (false). Inode
- * locked exclusively.
+ * A block in flight could not be written or recorded: it is GONE, and the error noted. Inode locked
+ * exclusively; zf_size_advance() follows after the last of them, for where data was lost the file
+ * has a hole, and the size that everybody sees.
  */
-bool zf_land_fail_block(struct zf_inode *inode, struct zf_block *block, int error);
+void zf_land_lose_block(struct zf_inode *inode, struct zf_block *block, int error);
 
 /* A write in place has ended, well or badly. The append is gone afterwards. */
 void zf_land_in_place(struct zf_append *append);

@@ -419,6 +419,8 @@ int zf_fs_unmount(struct zf_fs *fs)
 
 			r = committed < 0 ? committed : r;
 		}
+		if (r == 0)
+			r = zf_write_errors_tell(fs, NULL, 0);
 	}
 	free_fs(fs);
 	return r;

@@ -137,7 +137,7 @@ static int zero_pieces(struct allocation *allocation)
 	}
 	/* Before a commit can name them: stale bytes would come back with the power. */
 	if (r == 0 && zf_dev_geometry(fs->dev)->volatile_cache)
-		r = zf_dev_flush(fs->dev);
+		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
 	return r;
 }
 

@@ -6,7 +6,7 @@
  * transaction of a bounded number of edits, in which the source's extents become shared, the
  * target's range gives up what it held, and both are named in the share tree; or copies a piece as
  * bytes, through a read and a write: what does not lie alike within its blocks, begins or ends
- * within one, stands inline, or is in memory because it could not be written.
+ * within one, or stands inline.
  *
  * Every round leaves a copy that is as long as it says. So nothing has to be finished after a
  * crash, and there is no intent: whoever asked goes on where the answer ends.
@@ -114,21 +114,16 @@ static void look_at_source(struct copy *copy)
 	uint64_t first = copy->offset_in >> ZF_BLOCK_SHIFT, at = UINT64_MAX;
 	struct zf_data *data = &copy->in->data;
 	struct zf_block *block;
-	bool failed = false;
 
 	zf_mutex_lock(&data->lock);
 	block = zf_block_next_locked(data, first);
-	if (block) {
+	if (block)
 		at = block->index;
-		failed = block->failed;
-	}
 	zf_mutex_unlock(&data->lock);
 	if (at >= first + copy->blocks)
 		return;
 	if (at > first)
 		limit_blocks(copy, at - first);
-	else if (failed)
-		by_bytes(copy, zf_min_u64(copy->bytes, ZF_BLOCK_SIZE));
 	else
 		after_landing(copy, copy->in, zf_min_u64(copy->bytes, ZF_BLOCK_SIZE));
 }
@@ -455,6 +450,6 @@ ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
 	free(copy.buf);
 	if (done == 0)
 		return r;
-	r = copy.durable ? zf_durable_inode(out, false) : 0;
+	r = copy.durable ? zf_durable_inode(out, ctx, false) : 0;
 	return r < 0 ? r : (ssize_t)done;
 }

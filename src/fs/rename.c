@@ -221,6 +221,12 @@ static bool must_flush(struct zf_op *op, const struct rename *rename)
 	return true;
 }
 
+/* P2: nor may it take a whole file's place when some of that is lost. */
+static int check_source(const struct rename *rename)
+{
+	return carries_source(rename) ? zf_write_error_before_rename(rename->source) : 0;
+}
+
 /* ---- edits ---- */
 
 /* Moves one of the inode's refs. The two may stand in the same item. */
@@ -341,6 +347,8 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 	r = find_refs(rename);
 	if (r == 0 && must_flush(op, rename))
 		r = ZF_OP_WAIT_FLUSH;
+	if (r == 0)
+		r = check_source(rename);
 	if (r == 0 && rename->whiteout)
 		r = zf_acl_inherit(rename->from_dir, ZF_WHITEOUT_MODE, op->ctx->umask,
 				   &rename->acls);

@@ -11,7 +11,7 @@ static struct zf_block *frontier_locked(struct zf_inode *inode)
 	struct zf_block *block;
 
 	while ((block = zf_block_next_locked(data, index))) {
-		if (!block->failed && block->landed_end < ZF_BLOCK_SIZE)
+		if (block->landed_end < ZF_BLOCK_SIZE)
 			return block;
 		index = block->index + 1;
 	}
@@ -27,6 +27,20 @@ void zf_size_advance_locked(struct zf_inode *inode)
 		whole = zf_min_u64(whole,
 				   (frontier->index << ZF_BLOCK_SHIFT) + frontier->landed_end);
 	inode->disk_size = zf_max_u64(inode->disk_size, whole);
+}
+
+void zf_size_advance(struct zf_inode *inode)
+{
+	uint64_t before = inode->disk_size;
+
+	zf_mutex_lock(&inode->data.lock);
+	zf_size_advance_locked(inode);
+	zf_mutex_unlock(&inode->data.lock);
+	if (inode->disk_size == before)
+		return;
+	inode->item_dirty = inode->essential_dirty = true;
+	if (!inode->on_dirty_list)
+		zf_inode_mark_dirty(inode);
 }
 
 bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index)
@@ -51,8 +65,8 @@ bool zf_size_has_partial_locked(struct zf_inode *inode)
 	struct zf_block *block;
 
 	while ((block = zf_block_next_locked(data, index))) {
-		if (!block->failed && (is_partial(block->landed_end) ||
-				       (block->blocked && is_partial(block->landed_end_next))))
+		if (is_partial(block->landed_end) ||
+		    (block->blocked && is_partial(block->landed_end_next)))
 			return true;
 		index = block->index + 1;
 	}

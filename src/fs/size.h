@@ -5,10 +5,10 @@
  * The first block at or behind disk_size that is in memory and not right on the device is the
  * frontier. As blocks land, disk_size goes up to it (and into it, as far as the version that landed
  * last reaches); what lies behind it may not enter the tree yet, or a crash would show a size over
- * a gap that is no hole, or extents behind the end. Blocks that failed are no frontier: their loss
- * was, or will be, told by fsync.
+ * a gap that is no hole, or extents behind the end. Blocks that are lost are no frontier: that was,
+ * or will be, told by fsync.
  *
- * Callers hold inode->lock exclusively and data->lock.
+ * Callers hold inode->lock exclusively, and data->lock for what ends in _locked.
  */
 #ifndef ZF_FS_SIZE_H
 #define ZF_FS_SIZE_H
@@ -19,6 +19,8 @@
 struct zf_inode;
 
 void zf_size_advance_locked(struct zf_inode *inode);
+/* The same where no landing stores the item: the next flush does, if that moved disk_size. */
+void zf_size_advance(struct zf_inode *inode);
 bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index);
 /*
  * Is a block in memory whose stored version reaches only into it, as the frontier counts? Behind

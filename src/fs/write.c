@@ -197,15 +197,14 @@ static int base_partial_blocks(struct write *write)
 
 /*
  * Onto a dirty version, in which behind the end of the file there may be anything, as in one that
- * is stored (fs/tail.h). Returns whether that took the reservation.
+ * is stored (fs/tail.h).
  */
-static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf_block *dirty)
+static void place_on_dirty_locked(struct write *write, unsigned int i, struct zf_block *dirty)
 {
 	struct zf_block *block = write->block[i];
 	struct part part = part_of(write, i);
 	uint32_t old = old_bytes(write, i);
 	uint8_t *bytes = dirty->bytes;
-	bool failed = dirty->failed;
 
 	if (is_partial(part)) {
 		memset(bytes + old, 0, ZF_BLOCK_SIZE - old);
@@ -216,15 +215,6 @@ static bool place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 	}
 	block->next = write->chain;
 	write->chain = block;
-	if (failed) {
-		zf_block_revive_locked(&write->inode->data, dirty);
-		dirty->lent = write->lends && !dirty->address;
-		atomic_fetch_sub(&write->inode->fs->flush.failed_bytes, ZF_BLOCK_SIZE);
-		/* It has its room in memory already; without a reservation it gives all back. */
-		if (!dirty->address)
-			zf_flush_release(write->inode->fs, 1);
-	}
-	return failed && !dirty->address;
 }
 
 /* Returns how many blocks kept their reservation. */
@@ -238,7 +228,7 @@ static unsigned int place_locked(struct write *write)
 		struct zf_block *flight;
 
 		if (dirty) {
-			used += place_on_dirty_locked(write, i, dirty);
+			place_on_dirty_locked(write, i, dirty);
 			continue;
 		}
 		flight = zf_block_flight_locked(data, write->first + i);
@@ -535,7 +525,7 @@ ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 	if (done == 0 || (done < len && (flags & ZF_WRITE_PAGE)))
 		return r;
 	if (write.flags & ZF_WRITE_DSYNC) {
-		r = zf_durable_inode(inode, true);
+		r = zf_durable_inode(inode, ctx, true);
 		if (r < 0)
 			return r;
 	}

@@ -53,7 +53,7 @@ static unsigned int count_kept_locked(struct write *write, unsigned int *ret_nee
 	for (i = 0; i < write->count; i++) {
 		const struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 
-		if ((dirty && !dirty->failed) || write->address[i])
+		if (dirty || write->address[i])
 			continue;
 		if (!write->kept[i] || zf_block_flight_locked(data, write->first + i))
 			break;

@@ -49,6 +49,7 @@ struct zf_daemon {
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
+	struct zf_error_cursor sync_errors; /* of syncfs: SYNCFS does not say who calls it */
 	struct zf_marks *marks;
 	struct zf_open_inodes *open_inodes;
 	struct zf_workers *workers;

@@ -2,9 +2,10 @@
 /*
  * An open file: what the daemon has to know of it until it is closed.
  *
- * The kernel keeps the handle's address (fi->fh) from the answer to OPEN, CREATE or TMPFILE on, hands it
- * back with each request on that open file, and sends RELEASE after the last of them. So a handle is
- * constant while requests use it, and needs no lock. A directory has none: OPENDIR is never sent.
+ * The kernel keeps the handle's address (fi->fh) from the answer to OPEN, CREATE or TMPFILE on,
+ * hands it back with each request on that open file, and sends RELEASE after the last of them. So a
+ * handle is constant while requests use it, but for the cursor, and needs no lock. A directory has
+ * none: OPENDIR is never sent.
  */
 #ifndef ZF_FUSE_HANDLE_H
 #define ZF_FUSE_HANDLE_H
@@ -25,6 +26,7 @@ struct zf_handle {
 	 * F_SETFL cannot change, or on a mount with the option sync.
 	 */
 	bool durable;
+	struct zf_error_cursor errors; /* of a regular file: which of its write errors this open file was told of */
 };
 
 /* Of a file that is being opened as fi says; fi then names the handle. -ENOMEM. */

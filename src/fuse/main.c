@@ -249,8 +249,9 @@ void zf_daemon_close(struct zf_daemon *daemon)
 	zf_dev_close(daemon->dev);
 	daemon->dev = NULL;
 	if (daemon->fs_error < 0)
-		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s: the last commit failed: %s",
-			  daemon->device, strerror(-daemon->fs_error));
+		zf_report(&daemon->report, ZF_REPORT_ERROR,
+			  "%s: unmounted, but not all of it is safe: %s", daemon->device,
+			  strerror(-daemon->fs_error));
 	zf_control_finish(daemon->control, daemon->fs_error);
 	daemon->control = NULL;
 }

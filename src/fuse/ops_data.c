@@ -48,11 +48,12 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
 }
 
-void zf_file_set_up(const struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
+void zf_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
 		    struct fuse_file_info *fi)
 {
 	struct zf_handle *handle = zf_handle_of(fi);
 
+	zf_fs_begin_errors(daemon->fs, ino, &handle->errors);
 	/* Nobody else writes: what the kernel has cached of the file is right. */
 	fi->keep_cache = 1;
 	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
@@ -271,6 +272,7 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		.data = buf,
 		.size = size,
 		.offset = (uint64_t)offset,
+		.ctx.errors = &zf_handle_of(fi)->errors,
 	};
 
 	note_write(fi, &call);
@@ -339,6 +341,7 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 		.offset = (uint64_t)offset,
 		.size = (size_t)len,
 		.flags = (unsigned int)mode,
+		.ctx.errors = &zf_handle_of(fi)->errors,
 	};
 
 	/* Of no kernel yet comes WRITE_ZEROES itself. */
@@ -389,6 +392,7 @@ void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 		.other_ino = ino_in,
 		.other_offset = (uint64_t)offset_in,
 		.size = len < COPY_MAX ? len : COPY_MAX,
+		.ctx.errors = &zf_handle_of(fi_out)->errors,
 	};
 
 	(void)fi_in;
@@ -407,7 +411,8 @@ static int run_fsync(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int data_only)
+static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int data_only,
+		       struct zf_error_cursor *errors)
 {
 	struct zf_call call = {
 		.req = req,
@@ -416,6 +421,7 @@ static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int
 		.durable = true,
 		.ino = ino,
 		.flags = data_only != 0,
+		.ctx.errors = errors,
 	};
 
 	zf_call_dispatch(&call);
@@ -423,14 +429,13 @@ static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int
 
 void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
 {
-	(void)fi;
-	sync_inode(req, ZF_REQUEST_FSYNC, ino, data_only);
+	sync_inode(req, ZF_REQUEST_FSYNC, ino, data_only, &zf_handle_of(fi)->errors);
 }
 
 void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
 {
 	(void)fi;
-	sync_inode(req, ZF_REQUEST_FSYNCDIR, ino, data_only);
+	sync_inode(req, ZF_REQUEST_FSYNCDIR, ino, data_only, NULL);
 }
 
 static int run_syncfs(struct zf_daemon *daemon, struct zf_call *call)
@@ -444,8 +449,12 @@ static int run_syncfs(struct zf_daemon *daemon, struct zf_call *call)
 
 void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino)
 {
-	struct zf_call call = {
-		.req = req, .kind = ZF_REQUEST_SYNCFS, .run = run_syncfs, .ino = ino};
+	struct zf_daemon *daemon = fuse_req_userdata(req);
+	struct zf_call call = {.req = req,
+			       .kind = ZF_REQUEST_SYNCFS,
+			       .run = run_syncfs,
+			       .ino = ino,
+			       .ctx.errors = &daemon->sync_errors};
 
 	zf_call_dispatch(&call);
 }

@@ -249,9 +249,12 @@ uint64_t zf_dev_write_mark(struct zf_dev *dev);
 /*
  * Makes durable what completed before the mark was taken. All who ask share: a flush that began
  * after my mark serves me too, and while one runs that began before it, only one more is wanted.
- * Nothing is issued if it is durable already, or the device has no volatile cache. An error is
- * returned to all whom that flush was to serve; whoever asks afterwards, with whichever mark, has
- * another one issued. On the calling thread where the backend can. Not for done() callbacks.
+ * Nothing is issued if it is durable already, or the device has no volatile cache. On the calling
+ * thread where the backend can. Not for done() callbacks.
+ *
+ * The error of a flush is returned to all whom it was to serve, and to everybody whom a later one
+ * would have served: what the device's cache held may be lost, so that nothing that completed since
+ * the last good flush can ever be called durable.
  */
 int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
 

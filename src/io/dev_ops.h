@@ -47,6 +47,7 @@ struct zf_dev_ops {
 struct zf_dev_flushing {
 	_Atomic uint64_t begun; /* flushes so far: the mark of now. Raised under the lock */
 	uint64_t durable;	/* the newest of them that ended well */
+	_Atomic int error;	/* of the first that failed: none ends well after it */
 	bool running;
 	struct zf_io io; /* the running one, unless its issuer waits for it himself */
 	struct zf_flush_wait *served, *wanted;
@@ -83,6 +84,9 @@ void zf_dev_deinit(struct zf_dev *dev);
 
 /* Waits, polling where there is no thread, until `flag` is set under the lock with a broadcast. */
 void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag);
+
+/* A flush that the backend issued by itself failed: as one of the framework's. Any thread. */
+void zf_dev_flush_failed(struct zf_dev *dev, int error);
 
 /* Bytes that a backend wrote ahead of a pointer. */
 void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes);

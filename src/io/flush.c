@@ -10,6 +10,9 @@
  *
  * One runs at a time, one more is wanted at most. `served` are those whom the running one serves;
  * who comes too late for it waits in `wanted`, and the next begins when it ends.
+ *
+ * After one that failed none ends well, whatever the device says: it may have dropped what it could
+ * not make durable. A host's kernel does so with the pages of an image, and reports it once.
  */
 #include <assert.h>
 
@@ -85,12 +88,22 @@ static void flush_done(struct zf_io *io)
 	end(ZF_CONTAINER_OF(io, struct zf_dev, flushing.io), io->result);
 }
 
+static void note_failure(struct zf_dev_flushing *flushing, int error)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&flushing->error, &none, error);
+}
+
 /* Returns those whom the flush that has ended served. Those who want the next are its next. */
-static struct zf_flush_wait *end_locked(struct zf_dev_flushing *flushing, int result)
+static struct zf_flush_wait *end_locked(struct zf_dev_flushing *flushing, int *result)
 {
 	struct zf_flush_wait *served = flushing->served;
 
-	if (result == 0)
+	if (*result < 0)
+		note_failure(flushing, *result);
+	*result = atomic_load(&flushing->error);
+	if (*result == 0)
 		flushing->durable = atomic_load(&flushing->begun);
 	flushing->served = flushing->wanted;
 	flushing->wanted = NULL;
@@ -112,7 +125,7 @@ static void end(struct zf_dev *dev, int result)
 	bool another;
 
 	zf_mutex_lock(&dev->lock);
-	served = end_locked(&dev->flushing, result);
+	served = end_locked(&dev->flushing, &result);
 	another = dev->flushing.running;
 	zf_mutex_unlock(&dev->lock);
 	if (another)
@@ -121,6 +134,13 @@ static void end(struct zf_dev *dev, int result)
 		next = served->next;
 		settle(dev, served, result);
 	}
+}
+
+/* ---- for backends ---- */
+
+void zf_dev_flush_failed(struct zf_dev *dev, int error)
+{
+	note_failure(&dev->flushing, error);
 }
 
 /* ---- for everybody ---- */

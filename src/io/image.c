@@ -18,6 +18,13 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 	return -EIO;
 }
 
+int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error)
+{
+	if (error == -EIO)
+		zf_dev_flush_failed(&image->dev, error);
+	return zf_image_host_error(image, what, address, error);
+}
+
 int zf_image_give_up_locked(struct zf_image *image, const char *why)
 {
 	image->warmer.off = true;

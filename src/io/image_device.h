@@ -100,6 +100,11 @@ static inline struct zf_image *zf_image_of(struct zf_dev *dev)
 
 /* Makes any error of the host -EIO, and says what it was. */
 int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error);
+/*
+ * The same of what the host was to make durable at once: EIO may mean that it could not flush,
+ * which concerns everything that its disk's cache held, and the host says it once.
+ */
+int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error);
 
 /*
  * The host does not keep the image as it was: it is read-only from now on, and says so. Pointers

@@ -22,8 +22,8 @@ static int transfer_segment(struct zf_image *image, const struct zf_io *io, uint
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return zf_image_host_error(image, reads ? "read" : "write", addr,
-						   n < 0 ? -errno : -EIO);
+			return (io->fua ? zf_image_sync_error : zf_image_host_error)(
+				image, reads ? "read" : "write", addr, n < 0 ? -errno : -EIO);
 		segment.iov_base = (char *)segment.iov_base + n;
 		segment.iov_len -= (size_t)n;
 		addr += (uint64_t)n;

@@ -139,14 +139,16 @@ static int write_piece(struct zf_image *image, uint32_t zone_no, const struct wa
 	uint64_t len = piece->to - piece->from;
 	int iovcnt = (int)(len / ZF_IMAGE_ZERO_CHUNK);
 	struct iovec iov[PIECE / ZF_IMAGE_ZERO_CHUNK + 1];
+	ssize_t n;
 
 	for (int i = 0; i < iovcnt; i++)
 		iov[i] = (struct iovec){image->zero_chunk, ZF_IMAGE_ZERO_CHUNK};
 	if (len % ZF_IMAGE_ZERO_CHUNK != 0)
 		iov[iovcnt++] = (struct iovec){image->zero_chunk, len % ZF_IMAGE_ZERO_CHUNK};
-	if (pwritev2(image->fd, iov, iovcnt, (off_t)addr, RWF_DSYNC) != (ssize_t)len)
-		return -EIO;
-	return 0;
+	n = pwritev2(image->fd, iov, iovcnt, (off_t)addr, RWF_DSYNC);
+	if (n < 0 && errno == EIO)
+		return zf_image_sync_error(image, "write ahead", addr, -errno);
+	return n == (ssize_t)len ? 0 : -EIO;
 }
 
 /* So that it becomes one extent there. Data in the range stay as they are. */

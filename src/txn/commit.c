@@ -148,7 +148,7 @@ int zf_txn_write(struct zf_txn *txn)
 	if (r == 0 && !ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))
 		r = zf_txn_write_stream(txn);
 	if (r == 0)
-		r = zf_dev_flush(txn->dev);
+		r = zf_txn_flush(txn, zf_dev_write_mark(txn->dev));
 	if (r < 0)
 		zf_txn_fail(txn, r, "writing a transaction");
 	txn->written = r == 0;

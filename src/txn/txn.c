@@ -124,6 +124,15 @@ void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
 			  what, strerror(-error), zf_txn_durable(txn));
 }
 
+int zf_txn_flush(struct zf_txn *txn, uint64_t mark)
+{
+	int r = zf_dev_flush_upto(txn->dev, mark);
+
+	if (r < 0)
+		zf_txn_fail(txn, r, "flushing the device's cache");
+	return r;
+}
+
 int zf_txn_error(struct zf_txn *txn)
 {
 	int r;

@@ -123,6 +123,11 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
  * its way. Caller holds no join, and has not entered the log.
  */
 int zf_txn_sync(struct zf_txn *txn);
+/*
+ * zf_dev_flush_upto(): what completed before the mark is durable when it returns 0. If the flush
+ * fails, the filesystem is read-only from now on.
+ */
+int zf_txn_flush(struct zf_txn *txn, uint64_t mark);
 /* One commit, even of nothing if `force`. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*

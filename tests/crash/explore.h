@@ -153,6 +153,8 @@ struct record {
 	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
 	int hurt;    /* the first error that the fault led to: the operations ended soon after */
 	bool struck; /* the fault came to pass */
+	bool read_only;	   /* the filesystem was, before the unmount */
+	bool told_durable; /* something was, after the first error */
 };
 
 /*

@@ -302,6 +302,8 @@ static bool is_device_error(int64_t result)
 static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 {
 	workload_run(&record->workload, op);
+	record->told_durable |=
+		record->hurt && op->result == 0 && (op->kind == OP_FSYNC || op->kind == OP_SYNCFS);
 	if (record->options.fault && is_device_error(op->result) && !record->hurt)
 		record->hurt = (int)op->result;
 	if (!record->hurt)
@@ -393,6 +395,7 @@ static bool finish(struct record *record)
 	int r = workload_finish_commit(workload), unmounted;
 
 	zf_reclaim_get_stats(workload->fs, &record->reclaimed);
+	record->read_only = zf_fs_is_read_only(workload->fs);
 	unmounted = zf_fs_unmount(workload->fs);
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
 	op->result = r < 0 ? r : unmounted;

@@ -287,6 +287,14 @@ uint64_t data_rig_live_blocks(struct data_rig *rig)
 	return live;
 }
 
+int data_rig_fsync(struct data_rig *rig, uint64_t ino, struct zf_error_cursor *errors)
+{
+	struct zf_ctx ctx = rig->ctx;
+
+	ctx.errors = errors;
+	return zf_fs_fsync(rig->fs, &ctx, ino, false);
+}
+
 void data_rig_sync(struct data_rig *rig)
 {
 	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);

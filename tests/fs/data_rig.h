@@ -92,6 +92,8 @@ uint64_t data_rig_kept(struct data_rig *rig);
 /* Blocks of data on the device that somebody names. */
 uint64_t data_rig_live_blocks(struct data_rig *rig);
 void data_rig_sync(struct data_rig *rig);
+/* fsync by an open file: zf_fs_begin_errors() has filled in the cursor. */
+int data_rig_fsync(struct data_rig *rig, uint64_t ino, struct zf_error_cursor *errors);
 
 /* Bytes that depend on seed and file offset. */
 void data_rig_fill(uint64_t seed, uint64_t offset, void *buf, size_t len);

@@ -123,6 +123,7 @@ static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 	for (unsigned int crash = 0; crash < 2; crash++) {
 		const struct data_rig_options options = {.seed = 12, .cache_bytes = 1 - crash};
 		struct zf_sim_fault fault = {.op = ZF_IO_APPEND, .error = -EIO};
+		struct zf_error_cursor errors;
 		struct data_rig rig;
 		uint64_t ino;
 
@@ -134,8 +135,9 @@ static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 		/* The record, and its data in another zone. */
 		for (fault.nth = 1; fault.nth <= 2; fault.nth++)
 			zf_sim_add_fault(rig.sim, &fault);
-		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
-		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+		zf_fs_begin_errors(rig.fs, ino, &errors);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), -EIO);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), 0);
 		if (crash)
 			data_rig_crash(&rig);
 		assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);

@@ -7,14 +7,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 
 #define KIB	     UINT64_C(1024)
 #define WRITE_MAX    (1024 * KIB)
-#define HANG_SECONDS 120u
+#define HANG_SECONDS 60u
 
 struct writer {
 	struct data_rig *rig;
@@ -138,11 +141,116 @@ static void what_is_given_back_is_there_for_who_waits(void **state)
 	data_rig_deinit(&rig);
 }
 
+/*
+ * An fsync that may not wait has taken what is dirty for a record, and cannot write the record:
+ * there is too much to tell. It leaves; the blocks are on their way all the same.
+ */
+static void what_an_fsync_leaves_behind_is_written(void **state)
+{
+	struct data_rig rig;
+	struct zf_inode *inode, *other;
+	struct zf_ctx ctx;
+
+	(void)state;
+	init_rig(&rig, 1024 * KIB);
+	inode = make(&rig, "file");
+	other = make(&rig, "other");
+	data_rig_sync(&rig);
+	/* One piece of the file, in as many extents as it has blocks. */
+	for (uint64_t i = 0; i < 1000; i++) {
+		data_rig_write_pattern(&rig, inode->ino, 1, i * 4 * KIB, 4 * KIB);
+		assert_int_equal(zf_data_flush(inode, true), 0);
+		data_rig_write_pattern(&rig, other->ino, 1, i * 4 * KIB, 4 * KIB);
+		assert_int_equal(zf_data_flush(other, true), 0);
+	}
+	data_rig_write_pattern(&rig, inode->ino, 2, 0, 4 * KIB);
+	/* The flusher has nothing more to do, and sleeps. */
+	usleep(30000);
+	ctx = (struct zf_ctx){.may_wait_record = true};
+	assert_int_equal(zf_fs_fsync(rig.fs, &ctx, inode->ino, true), -EAGAIN);
+	zf_mutex_lock(&inode->data.lock);
+	assert_int_equal(inode->data.ready, 0);
+	zf_mutex_unlock(&inode->data.lock);
+	alarm(HANG_SECONDS);
+	while (atomic_load(&rig.fs->flush.used_bytes) > 0)
+		sched_yield();
+	alarm(0);
+	zf_inode_put(inode);
+	zf_inode_put(other);
+	data_rig_deinit(&rig);
+}
+
+/* ---- many writers, and room for a write or two ---- */
+
+#define CROWD 8u
+
+struct crowd {
+	struct data_rig rig;
+	uint64_t inos[CROWD];
+	_Atomic unsigned int next;
+	unsigned int rounds;
+};
+
+/* Writes of all sizes, and with them fsyncs that wait and fsyncs that may not. */
+static void *run_crowded(void *arg)
+{
+	struct crowd *crowd = arg;
+	unsigned int me = atomic_fetch_add(&crowd->next, 1);
+	struct zf_ctx impatient = {.may_wait_record = true};
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, me + 1);
+	for (unsigned int i = 0; i < crowd->rounds; i++) {
+		uint64_t ino = crowd->inos[zf_rng_below(&rng, CROWD)];
+		uint64_t offset = zf_rng_below(&rng, 2048 * KIB);
+		size_t len = 1 + zf_rng_below(&rng, zf_rng_chance(&rng, 50) ? WRITE_MAX : 8 * KIB);
+
+		if (zf_fs_write(crowd->rig.fs, &crowd->rig.ctx, ino, offset, bytes, len, 0) !=
+		    (ssize_t)len)
+			abort();
+		if (zf_rng_chance(&rng, 10))
+			(void)zf_fs_fsync(crowd->rig.fs, &impatient, ino, true);
+		else if (zf_rng_chance(&rng, 10) &&
+			 zf_fs_fsync(crowd->rig.fs, &crowd->rig.ctx, ino, true) < 0)
+			abort();
+	}
+	return NULL;
+}
+
+/* More rounds: ZFUSE_TEST_ROUNDS. */
+static void a_crowd_of_writers_never_waits_for_the_next_commit(void **state)
+{
+	static const uint64_t bounds[] = {4 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 1900 * KIB};
+	const char *rounds = getenv("ZFUSE_TEST_ROUNDS");
+
+	(void)state;
+	for (unsigned int b = 0; b < ZF_ARRAY_SIZE(bounds); b++) {
+		struct crowd crowd = {.rounds = rounds ? (unsigned int)atoi(rounds) : 8};
+		pthread_t threads[CROWD];
+		char name[16];
+
+		init_rig(&crowd.rig, bounds[b]);
+		for (unsigned int i = 0; i < CROWD; i++) {
+			snprintf(name, sizeof(name), "file %u", i);
+			crowd.inos[i] = data_rig_make(&crowd.rig, name);
+		}
+		alarm(HANG_SECONDS);
+		for (unsigned int i = 0; i < CROWD; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, run_crowded, &crowd), 0);
+		for (unsigned int i = 0; i < CROWD; i++)
+			pthread_join(threads[i], NULL);
+		alarm(0);
+		data_rig_deinit(&crowd.rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_placed_is_written_for_who_waits),
 		cmocka_unit_test(what_is_given_back_is_there_for_who_waits),
+		cmocka_unit_test(what_an_fsync_leaves_behind_is_written),
+		cmocka_unit_test(a_crowd_of_writers_never_waits_for_the_next_commit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

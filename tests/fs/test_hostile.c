@@ -398,8 +398,10 @@ static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 {
 	struct names_rig_options options = {.node_size = 4096};
 	static uint8_t buf[20 * 4096];
+	struct zf_error_cursor errors = {0};
 	struct names_rig rig;
 	struct zf_trans trans;
+	struct zf_ctx ctx;
 	uint64_t ino;
 
 	(void)state;
@@ -422,7 +424,9 @@ static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 	zf_trans_leave(&trans);
 	rig.errors_expected = true;
 	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, sizeof(buf), 0), sizeof(buf));
-	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EUCLEAN);
+	ctx = rig.ctx;
+	ctx.errors = &errors;
+	assert_int_equal(zf_fs_fsync(rig.fs, &ctx, ino, false), -EUCLEAN);
 	assert_int_equal(zf_txn_error(rig.fs->txn), 0);
 	names_rig_deinit(&rig);
 }

@@ -834,6 +834,7 @@ static void what_gives_back_works_when_all_is_full(void **state)
 static void an_error_is_told_to_whose_data_it_was(void **state)
 {
 	struct data_rig_options options = smallest;
+	struct zf_error_cursor errors;
 	struct data_rig rig;
 	uint64_t ino, other;
 
@@ -853,8 +854,9 @@ static void an_error_is_told_to_whose_data_it_was(void **state)
 	assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
 	zf_fs_step(rig.fs);
 	fill(&rig, other, sizeof(buf));
-	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
-	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	zf_fs_begin_errors(rig.fs, ino, &errors);
+	assert_int_equal(data_rig_fsync(&rig, ino, &errors), -EIO);
+	assert_int_equal(data_rig_fsync(&rig, ino, &errors), 0);
 	data_rig_drop(&rig);
 }
 

@@ -184,7 +184,7 @@ static void without_a_volatile_cache_nothing_is_issued(void **state)
 	stop();
 }
 
-static void an_error_is_told_to_all_it_was_to_serve_and_to_nobody_else(void **state)
+static void after_a_flush_that_failed_none_succeeds(void **state)
 {
 	struct zf_sim_fault fault = {.op = ZF_IO_FLUSH, .nth = 1, .error = -EIO};
 	struct waiter first, same, next;
@@ -199,14 +199,29 @@ static void an_error_is_told_to_all_it_was_to_serve_and_to_nobody_else(void **st
 	poll_all();
 	assert_int_equal(first.wait.result, -EIO);
 	assert_int_equal(same.wait.result, -EIO);
-	assert_int_equal(next.wait.result, 0);
-
-	fault.nth = 1;
-	zf_sim_add_fault(sim, &fault);
-	before = zf_dev_write_mark(dev);
+	assert_int_equal(next.wait.result, -EIO); /* which the device has carried out */
+	assert_int_equal(zf_sim_faults_left(sim), 0);
 	assert_int_equal(zf_dev_flush_upto(dev, before), -EIO);
-	assert_int_equal(zf_dev_flush_upto(dev, before), 0); /* tries again */
-	assert_int_equal(flushes(), 2);
+	assert_int_equal(zf_dev_flush(dev), -EIO);
+	assert_true(wait_for(&next, zf_dev_write_mark(dev)));
+	poll_all();
+	assert_int_equal(next.wait.result, -EIO);
+	stop();
+}
+
+static void what_was_durable_before_a_flush_failed_stays_so(void **state)
+{
+	struct zf_sim_fault fault = {.op = ZF_IO_FLUSH, .nth = 1, .error = -EIO};
+	struct waiter waiter;
+	uint64_t before;
+
+	start(&geometry, 1);
+	before = zf_dev_write_mark(dev);
+	assert_int_equal(zf_dev_flush(dev), 0);
+	zf_sim_add_fault(sim, &fault);
+	assert_int_equal(zf_dev_flush(dev), -EIO);
+	assert_int_equal(zf_dev_flush_upto(dev, before), 0);
+	assert_false(wait_for(&waiter, before));
 	stop();
 }
 
@@ -423,7 +438,8 @@ int main(void)
 		cmocka_unit_test(who_comes_while_a_flush_runs_shares_it_or_the_next),
 		cmocka_unit_test(a_blocking_caller_waits_for_the_next_one_too),
 		cmocka_unit_test(without_a_volatile_cache_nothing_is_issued),
-		cmocka_unit_test(an_error_is_told_to_all_it_was_to_serve_and_to_nobody_else),
+		cmocka_unit_test(after_a_flush_that_failed_none_succeeds),
+		cmocka_unit_test(what_was_durable_before_a_flush_failed_stays_so),
 		cmocka_unit_test(who_was_served_survives_a_cut),
 		cmocka_unit_test(many_threads_share_few_flushes),
 		cmocka_unit_test(a_durable_write_is_a_write_and_a_flush_where_asked_for),

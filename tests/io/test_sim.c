@@ -988,6 +988,36 @@ static void a_failed_flush_makes_nothing_durable(void **state)
 	assert_in_range(count_kept(ZONE_SIZE, 1), 1, CUTS - 1);
 }
 
+/* At once, or with the next cut; and what is flushed later stays. */
+static void a_failed_flush_can_lose_the_cache(void **state)
+{
+	const struct zf_sim_fault fault = {
+		.op = ZF_IO_FLUSH, .nth = 1, .error = -EIO, .loses_cache = true};
+	unsigned int gone = 0;
+
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		struct flight flush;
+
+		restart(&geometry, seed);
+		append(1, 1, false);
+		append(1, 2, true);
+		zf_sim_add_fault(sim, &fault);
+		launch(&flush, ZF_IO_FLUSH, 0, 0, false);
+		drain();
+		free(flush.buf);
+		assert_int_equal(flush.io.result, -EIO);
+		gone += !device_holds(dev, ZONE_SIZE, BLOCK, 1);
+		append(1, 3, false);
+		launch(&flush, ZF_IO_FLUSH, 0, 0, false);
+		drain();
+		free(flush.buf);
+		assert_in_range(count_kept(ZONE_SIZE, 1), 0, CUTS - 1);
+		assert_int_equal(count_kept(ZONE_SIZE + BLOCK, 2), CUTS);
+		assert_int_equal(count_kept(ZONE_SIZE + 2 * BLOCK, 3), CUTS);
+	}
+	assert_in_range(gone, 1, 39);
+}
+
 static void reads_fail_too(void **state)
 {
 	struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = 2, .error = -EIO};
@@ -1199,6 +1229,7 @@ int main(void)
 		TEST(any_command_counts_for_any_op),
 		TEST(a_failed_append_may_move_the_pointer),
 		TEST(a_failed_flush_makes_nothing_durable),
+		TEST(a_failed_flush_can_lose_the_cache),
 		TEST(reads_fail_too),
 		TEST(a_zone_turns_read_only_or_offline),
 		TEST(another_zone_turns_read_only_with_a_command),

@@ -342,6 +342,7 @@ static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 	if (fault.error < 0 && command->refused == 0) {
 		command->refused = fault.error;
 		command->moves_pointer = fault.moves_pointer && sim_is_write(command->op);
+		command->loses_cache = fault.loses_cache && command->op == ZF_IO_FLUSH;
 	}
 }
 
@@ -610,6 +611,8 @@ static void complete(struct zf_sim *sim, struct sim_flight *f)
 
 	sim->clock++;
 	check_buffers(f);
+	if (command->loses_cache)
+		sim_lose_cache(sim);
 	if (f->result < 0)
 		return;
 	f->io->addr = f->addr;

@@ -20,7 +20,10 @@
  * in any order, or not at all. Only writes at the pointer of one zone keep theirs.
  *  7. In a conventional zone, a block reads as its last durable version or any later one, or torn
  *     between two of these.
- *  8. In a cut of the host (ZF_SIM_CUT_HOST: the image backend after an unclean stop of the host),
+ *  8. A flush that fails may lose the cache (zf_sim_fault.loses_cache): of the blocks that have
+ * completed and are not durable, in each zone all or some, each reads at once as clause 2 says, or
+ * goes on reading as what was written; no later flush makes any of them durable. Pointers stay.
+ *  9. In a cut of the host (ZF_SIM_CUT_HOST: the image backend after an unclean stop of the host),
  * the pointers that are reported moreover lie anywhere between the zone's start and where they
  * stood. The contents are as above; geometry.pointers_are_lower_bounds says that they have to be
  * raised.
@@ -82,7 +85,7 @@ void zf_sim_observe(struct zf_sim *sim, void (*fn)(void *arg, const struct zf_si
 
 enum zf_sim_cut {
 	ZF_SIM_CUT_DEVICE, /* a device of its own: pointers are exact afterwards */
-	ZF_SIM_CUT_HOST,   /* clause 8 */
+	ZF_SIM_CUT_HOST,   /* clause 9 */
 };
 
 /*
@@ -132,6 +135,7 @@ struct zf_sim_fault {
 	int error;    /* -errno */
 	bool moves_pointer; /* the write or append fails, but the pointer moves; the blocks are
 			       garbage */
+	bool loses_cache;   /* a flush: clause 8 */
 	bool kills_zone;    /* its zone takes the condition below from then on */
 	enum zf_zone_cond zone_cond; /* ZF_ZONE_READONLY, ZF_ZONE_OFFLINE */
 	uint32_t zone_no;	     /* if not 0: this zone does, instead of the command's own */

@@ -312,6 +312,38 @@ static void crash_conventional(struct zf_sim *sim, struct zf_rng *rng, uint32_t 
 	}
 }
 
+/* ---- a cache that a failed flush has lost ---- */
+
+static bool is_cached(const struct zf_sim *sim, const struct sim_slot *slot)
+{
+	return slot->now && slot->now->stamp > sim->flushed && slot->now->stamp != SIM_STAMP_FLIGHT;
+}
+
+/* In a conventional zone (clause 7) what is read stays, and an older version comes with the cut. */
+static void lose_cached(struct zf_sim *sim, uint32_t zone_no, uint32_t i, enum mood mood)
+{
+	struct sim_slot *slot = &sim_zone_own(&sim->zones[zone_no])->slots[i];
+	struct sim_block *block = NULL;
+
+	if (zone_no >= sim->rules.geometry.conventional &&
+	    (mood == MOOD_NONE || (mood == MOOD_DICE && zf_rng_chance(&sim->rng, 50))))
+		block = draw_block(&sim->rng, slot);
+	sim_slot_lose(slot, sim->flushed, block);
+	sim_block_unref(block);
+}
+
+void sim_lose_cache(struct zf_sim *sim)
+{
+	for (uint32_t z = 0; z < sim->rules.geometry.zone_count; z++) {
+		enum mood mood = draw_mood(&sim->rng);
+
+		for (uint32_t i = 0; i < sim->zones[z]->slot_count; i++) {
+			if (is_cached(sim, &sim->zones[z]->slots[i]))
+				lose_cached(sim, z, i, mood);
+		}
+	}
+}
+
 /* ---- the cut ---- */
 
 void sim_power_cycle(struct zf_sim *sim)

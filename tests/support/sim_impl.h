@@ -17,6 +17,7 @@ struct sim_command {
 	uint64_t submitted; /* on the simulator's clock: a flush covers what completed up to then */
 	int refused;	    /* decided at submission, by a fault or the request itself; or 0 */
 	bool moves_pointer;
+	bool loses_cache;
 	uint32_t block_count;
 	struct sim_block *blocks[];
 };
@@ -84,6 +85,9 @@ uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zon
 /* Whether the pointer may come back below that. */
 bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no);
 void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);
+
+/* A flush failed and took the cache with it: clause 8. */
+void sim_lose_cache(struct zf_sim *sim);
 
 /* What is found below a pointer that is only told, not kept by the device, stays as it is found. */
 void sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer);

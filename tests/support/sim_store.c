@@ -142,6 +142,22 @@ void sim_slot_complete(struct sim_slot *slot, const struct sim_block *block, uin
 	}
 }
 
+void sim_slot_lose(struct sim_slot *slot, uint64_t flushed, struct sim_block *block)
+{
+	struct sim_version **link = &slot->now;
+	struct sim_block *was;
+
+	while (*link && (*link)->stamp > flushed) {
+		version_own(link)->stamp = SIM_STAMP_FLIGHT;
+		link = &(*link)->before;
+	}
+	if (!block)
+		return;
+	was = slot->now->block;
+	slot->now->block = sim_block_ref(block);
+	sim_block_unref(was);
+}
+
 void sim_slot_settle(struct sim_slot *slot, struct sim_block *block)
 {
 	struct sim_version *was = slot->now;

@@ -72,6 +72,12 @@ void sim_slot_write(struct sim_slot *slot, struct sim_block *block, bool keep, u
 /* The write of this very block has completed. */
 void sim_slot_complete(struct sim_slot *slot, const struct sim_block *block, uint64_t stamp);
 
+/*
+ * No version that has completed since `flushed` ever becomes durable. The newest reads as `block`
+ * from now on; NULL: as before.
+ */
+void sim_slot_lose(struct sim_slot *slot, uint64_t flushed, struct sim_block *block);
+
 /* The slot's only and durable content is from now on this; NULL: unwritten in this life. */
 void sim_slot_settle(struct sim_slot *slot, struct sim_block *block);
 void sim_slot_set_old(struct sim_slot *slot, struct sim_block *block);

@@ -161,7 +161,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	}
 	fprintf(stderr, "umount: %s: unmounted, but %s: %s\n", mount->mountpoint,
 		r == -ECONNRESET ? "the daemon died before its last commit"
-				 : "the last commit failed",
+				 : "not all of it is safe",
 		message ? message : strerror(-r));
 	return r;
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A host that cannot make an image durable says so once, and to whoever asks first. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/bits.h"
+#include "io/image.h"
+#include "io_util.h"
+
+#define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
+#define ZONE_SIZE ((uint64_t)1 << 20)
+
+static const struct zf_geometry geometry = {
+	.zone_size = ZONE_SIZE,
+	.zone_capacity = ZONE_SIZE,
+	.zone_count = 4,
+	.append_limit = ZONE_SIZE,
+	.volatile_cache = true,
+};
+
+ssize_t __real_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags);
+ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags);
+
+static int durable_error; /* of durable writes; 0: none */
+
+ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	if (durable_error != 0 && (flags & RWF_DSYNC)) {
+		errno = durable_error;
+		return -1;
+	}
+	return __real_pwritev64v2(fd, iov, count, offset, flags);
+}
+
+static int flush_after(int error)
+{
+	const struct zf_open_options options = {.lock_wait_ms = 10000};
+	struct zf_dev *dev;
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "zfuse-test-sync-%d.img", getpid());
+	unlink(path);
+	assert_int_equal(zf_image_create(path, &geometry, false, &options, NULL), 0);
+	assert_int_equal(zf_image_open(path, &options, NULL, &dev), 0);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, false), 0);
+	durable_error = error;
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 2, true), error ? -EIO : 0);
+	durable_error = 0;
+	r = zf_dev_flush(dev);
+	zf_dev_close(dev);
+	unlink(path);
+	return r;
+}
+
+/* It may have been the flush of the host's disk, and that may have held the write before. */
+static void after_a_durable_write_that_failed_no_flush_succeeds(void **state)
+{
+	(void)state;
+	assert_int_equal(flush_after(0), 0);
+	assert_int_equal(flush_after(EIO), -EIO);
+}
+
+static void a_host_without_room_has_lost_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(flush_after(ENOSPC), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(after_a_durable_write_that_failed_no_flush_succeeds),
+		cmocka_unit_test(a_host_without_room_has_lost_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

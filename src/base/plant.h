@@ -2,8 +2,8 @@
 /*
  * Bugs planted in the code itself, to see whether the tests find them.
  *
- * The library is built once more with -DZF_PLANT, for the crash explorer's own test only
- * (tests/crash/test_bite.c). There ZF_PLANTED(bug) is true while that bug is turned on; in every
+ * The library is built once more with -DZF_PLANT, only for the tests that say which bugs are found
+ * (tests/crash/meson.build). There ZF_PLANTED(bug) is true while that bug is turned on; in every
  * other build it is a constant, and nothing of it is left in the code.
  *
  * To add one: a line here; in the code `if (ZF_PLANTED(ZF_BUG_X))` around the misbehaviour, or the
@@ -43,6 +43,10 @@ enum zf_bug {
 	ZF_BUG_RECLAIM_ONE_NAME, /* of shared bytes one name moves, and the others' are given up */
 	ZF_BUG_ROOM_UNCOUNTED,	 /* room that was promised is promised again */
 	ZF_BUG_ROOM_NOT_RECLAIMED, /* it is refused though garbage could come back */
+	ZF_BUG_IMAGE_FUA,	   /* the image backend ignores FUA */
+	ZF_BUG_IMAGE_FLUSH,	   /* its flush does nothing */
+	ZF_BUG_ZBD_FUA,		   /* the zbd backend ignores FUA */
+	ZF_BUG_NVME_FUA,	   /* the nvme backend ignores FUA */
 	ZF_BUG_COUNT,
 };
 

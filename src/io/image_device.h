@@ -6,6 +6,7 @@
 #include <liburing.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 #include "io/dev_ops.h"
 #include "io/image_trailer.h"
 #include "io/zone_rules.h"
@@ -119,6 +120,12 @@ int zf_image_flushed_locked(struct zf_image *image, int res);
 static inline uint32_t zf_image_zone_of(const struct zf_image *image, const struct zf_io *io)
 {
 	return (uint32_t)(io->addr / image->dev.geometry.zone_size);
+}
+
+/* For pwritev2(2), or its like on the ring. */
+static inline int zf_image_write_flags(const struct zf_io *io)
+{
+	return io->fua && !ZF_PLANTED(ZF_BUG_IMAGE_FUA) ? RWF_DSYNC : 0;
 }
 
 /* ---- image_zones.c ---- */

@@ -17,7 +17,7 @@ static int transfer_segment(struct zf_image *image, const struct zf_io *io, uint
 	while (segment.iov_len > 0) {
 		ssize_t n = reads ? preadv2(image->fd, &segment, 1, (off_t)addr, 0)
 				  : pwritev2(image->fd, &segment, 1, (off_t)addr,
-					     io->fua ? RWF_DSYNC : 0);
+					     zf_image_write_flags(io));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -39,7 +39,7 @@ static int transfer(struct zf_image *image, const struct zf_io *io)
 
 	n = io->op == ZF_IO_READ ? preadv2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr, 0)
 				 : pwritev2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr,
-					    io->fua ? RWF_DSYNC : 0);
+					    zf_image_write_flags(io));
 	if (n == (ssize_t)io->len)
 		return 0;
 	/* Interrupted, short or failed: once more, segment by segment. */
@@ -100,7 +100,7 @@ int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 	}
 	zf_image_begin_locked(image, &command);
 	zf_mutex_unlock(&image->lock);
-	if (command.step == STEP_REFUSED)
+	if (!zf_image_can_carry_out_here(&command))
 		return command.result;
 
 	r = zf_image_carry_out_here(image, io);

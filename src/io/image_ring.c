@@ -75,7 +75,7 @@ static void prepare_transfer(struct zf_image *image, struct zf_image_command *co
 		io_uring_prep_readv(sqe, image->fd, iov, iovcnt, io->addr + command->done);
 	else
 		io_uring_prep_writev2(sqe, image->fd, iov, iovcnt, io->addr + command->done,
-				      io->fua ? RWF_DSYNC : 0);
+				      zf_image_write_flags(io));
 }
 
 static void prepare_trailer_sync(struct zf_image *image, uint32_t zone_no, struct io_uring_sqe *sqe)

@@ -166,7 +166,7 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 		r = begin_read(image, command);
 		break;
 	case ZF_IO_FLUSH:
-		command->step = STEP_FLUSH;
+		command->step = ZF_PLANTED(ZF_BUG_IMAGE_FLUSH) ? STEP_DONE : STEP_FLUSH;
 		break;
 	default:
 		r = begin_change_locked(image, command);

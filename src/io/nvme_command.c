@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/plant.h"
 
 #define FUA		    (1u << 30)
 #define STATUS_MASK	    0x7ff /* type and code */
@@ -49,7 +50,7 @@ void zf_nvme_encode(uint32_t nsid, const struct zf_nvme_piece *piece,
 		/* fallthrough */
 	case ZF_IO_ZEROES:
 		cmd.cdw12 = (uint32_t)(piece->len >> ZF_BLOCK_SHIFT) - 1;
-		if (piece->fua)
+		if (piece->fua && !ZF_PLANTED(ZF_BUG_NVME_FUA))
 			cmd.cdw12 |= FUA;
 		break;
 	case ZF_IO_RESET:

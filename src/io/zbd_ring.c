@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plant.h"
 #include "io/iov.h"
 #include "io/zbd_device.h"
 #include "io/zone_rules.h"
@@ -80,13 +81,18 @@ void zf_zbd_answer_locked(struct zf_zbd *zbd, struct zf_io *io, int result)
 	zbd->done_tail = &io->next;
 }
 
+static int write_flags(bool fua)
+{
+	return fua && !ZF_PLANTED(ZF_BUG_ZBD_FUA) ? RWF_DSYNC : 0;
+}
+
 void zf_zbd_write_locked(void *arg, struct zf_zone_write *write)
 {
 	struct zf_zbd *zbd = arg;
 	struct io_uring_sqe *sqe = get_sqe_locked(zbd);
 
 	io_uring_prep_writev2(sqe, zbd->fd, write->iov, write->iovcnt, write->addr,
-			      write->fua ? RWF_DSYNC : 0);
+			      write_flags(write->fua));
 	sqe->user_data = (uintptr_t)write | IS_WRITE;
 }
 
@@ -114,7 +120,7 @@ static void launch_locked(struct zf_zbd *zbd, struct zf_zbd_command *command)
 		io_uring_prep_readv(sqe, zbd->fd, iov, iovcnt, addr);
 		break;
 	case ZF_IO_WRITE:
-		io_uring_prep_writev2(sqe, zbd->fd, iov, iovcnt, addr, io->fua ? RWF_DSYNC : 0);
+		io_uring_prep_writev2(sqe, zbd->fd, iov, iovcnt, addr, write_flags(io->fua));
 		break;
 	case ZF_IO_ZEROES:
 		prepare_zeroes_locked(zbd, command, sqe);

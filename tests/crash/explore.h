@@ -131,7 +131,10 @@ struct record_options {
 	unsigned int ops; /* of those at random */
 	const struct script *script;	  /* NULL: none */
 	const struct plant *plant;	  /* NULL: none */
-	const struct zf_sim_fault *fault; /* NULL: none. Then no cuts are kept, only the end. */
+	const struct zf_sim_fault *fault; /* NULL: none. With one, only the end is kept ... */
+	uint32_t cut_every; /* ... but, if not 0, each that-many-th command from its strike on */
+	uint32_t repeats;   /* so many commands after it meet the fault again, or fewer */
+	const struct zf_sim_fault *second; /* another one, or NULL */
 	uint8_t copies;			  /* of metadata; 0: drawn */
 };
 
@@ -145,6 +148,7 @@ struct record {
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
 	struct zf_sim *end; /* when all was done */
+	uint32_t faults, since_strike; /* how many there were; commands since the first struck */
 	bool crowded;	    /* begins with filling a small device until this is left */
 	bool filled;
 	uint64_t fill_left; /* bytes */

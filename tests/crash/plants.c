@@ -116,6 +116,10 @@ const struct plant plants[] = {
 	{.name = "intents-last", .bug = ZF_BUG_INTENTS_LAST, .elsewhere = true},
 	{.name = "room-uncounted", .bug = ZF_BUG_ROOM_UNCOUNTED, .elsewhere = true},
 	{.name = "room-not-reclaimed", .bug = ZF_BUG_ROOM_NOT_RECLAIMED, .elsewhere = true},
+	{.name = "image-ignores-fua", .bug = ZF_BUG_IMAGE_FUA, .elsewhere = true},
+	{.name = "image-flush-nothing", .bug = ZF_BUG_IMAGE_FLUSH, .elsewhere = true},
+	{.name = "zbd-ignores-fua", .bug = ZF_BUG_ZBD_FUA, .elsewhere = true},
+	{.name = "nvme-ignores-fua", .bug = ZF_BUG_NVME_FUA, .elsewhere = true},
 };
 const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 

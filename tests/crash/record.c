@@ -405,6 +405,29 @@ static bool finish(struct record *record)
 	return op->result == 0 || record->options.fault;
 }
 
+static void keep_cut_after_fault(void *arg, const struct zf_sim *sim)
+{
+	struct record *record = arg;
+
+	if (zf_sim_faults_left(sim) < record->faults &&
+	    record->since_strike++ % record->options.cut_every == 0)
+		keep_cut(record, sim);
+}
+
+/* One command meets one of them at most, so those that repeat meet those that follow. */
+static void add_faults(struct record *record, struct zf_sim *sim)
+{
+	const struct record_options *options = &record->options;
+
+	for (uint32_t i = 0; i <= options->repeats; i++)
+		zf_sim_add_fault(sim, options->fault);
+	if (options->second)
+		zf_sim_add_fault(sim, options->second);
+	record->faults = zf_sim_faults_left(sim);
+	if (options->cut_every)
+		zf_sim_observe(sim, keep_cut_after_fault, record);
+}
+
 static bool run_mounted(struct record *record, struct source *source, struct zf_sim *sim,
 			struct zf_dev *dev)
 {
@@ -413,7 +436,7 @@ static bool run_mounted(struct record *record, struct source *source, struct zf_
 	if (record->options.plant)
 		lie_begin(dev, record->options.plant->lie);
 	if (record->options.fault)
-		zf_sim_add_fault(sim, record->options.fault);
+		add_faults(record, sim);
 	else
 		zf_sim_observe(sim, keep_cut, record);
 	ok = run_ops(record, source);
@@ -421,7 +444,7 @@ static bool run_mounted(struct record *record, struct source *source, struct zf_
 		ok = finish(record);
 	else
 		zf_fs_abandon(record->workload.fs);
-	record->struck = zf_sim_faults_left(sim) == 0;
+	record->struck = zf_sim_faults_left(sim) < record->faults;
 	zf_sim_observe(sim, NULL, NULL);
 	return ok;
 }

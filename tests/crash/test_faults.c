@@ -181,6 +181,13 @@ static void a_flush_that_fails_turns_it_read_only_and_loses_nothing(void **state
 
 static void a_reset_that_fails_is_no_error(void **state)
 {
+	strike_each((struct zf_sim_fault){.op = ZF_IO_RESET, .first_zone = 2, .error = -EIO}, 1,
+		    UNNOTICED);
+}
+
+/* The superblock has no other zone to go to. */
+static void nor_does_a_reset_of_the_superblocks_zone_lose_anything(void **state)
+{
 	strike_each((struct zf_sim_fault){.op = ZF_IO_RESET, .error = -EIO}, 1, READ_ONLY);
 }
 
@@ -203,6 +210,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(with_one_copy_a_zone_that_turns_read_only_loses_nothing),
 		cmocka_unit_test(a_flush_that_fails_turns_it_read_only_and_loses_nothing),
 		cmocka_unit_test(a_reset_that_fails_is_no_error),
+		cmocka_unit_test(nor_does_a_reset_of_the_superblocks_zone_lose_anything),
 		cmocka_unit_test(a_read_that_fails_is_an_answer_and_loses_nothing),
 	};
 

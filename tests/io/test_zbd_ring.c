@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to a disk's conventional zones become operations on a ring; a file takes the disk's
- * place. Skipped (77) where no io_uring can be had.
+ * Requests to a disk become operations on a ring; a file takes the disk's place. Skipped (77) where
+ * no io_uring can be had.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,29 @@
 
 static struct zf_zbd zbd;
 static struct zf_dev *const dev = &zbd.dev;
+
+static struct io_uring_sqe submitted; /* the last */
+static unsigned int syncs;
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	const struct io_uring_sq *sq = &ring->sq;
+
+	if (sq->sqe_tail != sq->sqe_head)
+		submitted = sq->sqes[(sq->sqe_tail - 1) & sq->ring_mask];
+	return __real_io_uring_submit(ring);
+}
+
+int __wrap_fdatasync(int fd)
+{
+	syncs++;
+	return __real_fdatasync(fd);
+}
 
 static const struct zf_dev_ops ops = {
 	.kind = "zbd",
@@ -98,11 +121,77 @@ static void a_kernel_that_cannot_unmap_is_asked_once_for_all(void **state)
 	assert_true(device_holds_zeroes(dev, 0, 8 * BLOCK));
 }
 
+/* ---- what reaches the ring ---- */
+
+static struct io_uring_sqe last_prepared(void)
+{
+	const struct io_uring_sq *sq = &zbd.ring.sq;
+
+	assert_int_not_equal(sq->sqe_head, sq->sqe_tail);
+	return sq->sqes[(sq->sqe_tail - 1) & sq->ring_mask];
+}
+
+/* The write at a zone's pointer that the append queue makes of one or more appends. */
+static void a_durable_write_at_a_pointer_is_submitted_as_one(void **state)
+{
+	_Alignas(ZF_BLOCK_SIZE) static uint8_t block[ZF_BLOCK_SIZE];
+	struct zf_zone_write write = {
+		.addr = ZONE_SIZE + 3 * BLOCK, .len = BLOCK, .iovcnt = 1, .iov = {{block, BLOCK}}};
+
+	(void)state;
+	for (unsigned int durable = 0; durable < 2; durable++) {
+		struct io_uring_sqe sqe;
+
+		write.fua = durable;
+		zf_zbd_write_locked(&zbd, &write);
+		sqe = last_prepared();
+		assert_int_equal(sqe.opcode, IORING_OP_WRITEV);
+		assert_int_equal(sqe.off, write.addr);
+		assert_int_equal(sqe.rw_flags, durable ? RWF_DSYNC : 0);
+	}
+}
+
+static void a_durable_write_to_a_conventional_zone_is_submitted_as_one(void **state)
+{
+	(void)state;
+	for (unsigned int durable = 0; durable < 2; durable++) {
+		submitted = (struct io_uring_sqe){};
+		assert_int_equal(run_write(dev, 5 * BLOCK, BLOCK, 1, durable), 0);
+		assert_int_equal(submitted.opcode, IORING_OP_WRITEV);
+		assert_int_equal(submitted.off, 5 * BLOCK);
+		assert_int_equal(submitted.rw_flags, durable ? RWF_DSYNC : 0);
+	}
+}
+
+/* Whichever way: on the thread that waits, or past it. */
+static void a_flush_syncs_the_disk(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_FLUSH, .done = done};
+
+	(void)state;
+	submitted = (struct io_uring_sqe){};
+	zf_dev_submit(dev, &io);
+	while (zf_dev_poll(dev, true) > 0)
+		;
+	assert_int_equal(io.result, 0);
+	assert_int_equal(submitted.opcode, IORING_OP_FSYNC);
+	assert_int_equal(submitted.len, 0);
+	syncs = 0;
+	assert_int_equal(zf_dev_run(dev, &io), 0);
+	assert_int_equal(syncs, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_kernel_that_cannot_unmap_is_asked_once_for_all,
 						open_disk, close_disk),
+		cmocka_unit_test_setup_teardown(a_durable_write_at_a_pointer_is_submitted_as_one,
+						open_disk, close_disk),
+		cmocka_unit_test_setup_teardown(
+			a_durable_write_to_a_conventional_zone_is_submitted_as_one, open_disk,
+			close_disk),
+		cmocka_unit_test_setup_teardown(a_flush_syncs_the_disk, open_disk, close_disk),
 	};
 	struct io_uring ring;
 

@@ -83,8 +83,28 @@ int zf_control_call(const char *path, const char *command, struct json_object *a
 
 /* One object and its newline. 0 or -errno. */
 int zf_control_write_message(int fd, struct json_object *message);
-/* -ECONNRESET at the end of the connection, -EBADMSG if it is no JSON object, -EMSGSIZE. */
-int zf_control_read_message(int fd, size_t size_max, struct json_object **ret_message);
+
+/* What has come on a connection and is not a whole message yet. Begins as zeroes but for size_max.
+ */
+struct zf_control_inbox {
+	size_t size_max; /* of a message */
+	char *buf;
+	size_t size, len;
+	size_t taken;	 /* of buf: messages that zf_control_inbox_next() has returned */
+	size_t searched; /* behind these, without a newline */
+};
+
+void zf_control_inbox_deinit(struct zf_control_inbox *inbox);
+/*
+ * Reads once. -ECONNRESET at the end of the connection, -EMSGSIZE when a message is too long,
+ * -EAGAIN where the descriptor does not block and has nothing.
+ */
+int zf_control_inbox_fill(struct zf_control_inbox *inbox, int fd);
+/* 1 and a message; 0: there is no whole one; -EBADMSG: it is no JSON object. */
+int zf_control_inbox_next(struct zf_control_inbox *inbox, struct json_object **ret_message);
+/* The two together, until there is a message: 0. */
+int zf_control_read_message(struct zf_control_inbox *inbox, int fd,
+			    struct json_object **ret_message);
 
 #define ZF_CONTROL_REQUEST_MAX ((size_t)64 << 10)
 #define ZF_CONTROL_ANSWER_MAX  ((size_t)1 << 30)

@@ -6,7 +6,7 @@
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
  *      marks.h     what is said about a fallocate before it comes
- *      control.c   the control socket
+ *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      shutdown.c  signals
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)

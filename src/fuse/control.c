@@ -20,6 +20,7 @@
 #include "fuse/control_answer.h"
 #include "fuse/control_socket.h"
 #include "fuse/daemon.h"
+#include "fuse/shutdown.h"
 
 #define CLIENTS_MAX 64 /* later ones wait for connect()'s queue to be looked at */
 #define RUNNING_MAX 4
@@ -257,6 +258,7 @@ static void get_ready(struct zf_control *control)
 	if (r < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "there is no mount at %s: %s",
 			  daemon->mountpoint, strerror(-r));
+		zf_shutdown_request();
 		return;
 	}
 	open_socket(control, st_dev);

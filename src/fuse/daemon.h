@@ -5,6 +5,7 @@
  *      main.c      from the command line to the mount, and back down to the last commit
  *      ops*.c      decode a request, call src/fs/, reply
  *      call.h      one request, and how it comes to be run again by a thread that may wait
+ *      mount.c     the filesystem on its device, or which older state is left of it
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      shutdown.c  signals

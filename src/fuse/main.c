@@ -188,6 +188,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 	if (daemon->fs_error < 0)
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s: the last commit failed: %s",
 			  daemon->device, strerror(-daemon->fs_error));
+	zf_log_end(&daemon->report);
 	zf_control_finish(daemon->control, daemon->fs_error);
 	daemon->control = NULL;
 }

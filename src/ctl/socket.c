@@ -74,30 +74,53 @@ int zf_control_send(int fd, const char *command, struct json_object *args)
 	return zf_control_write_message(fd, request);
 }
 
-int zf_control_receive(int fd, struct json_object **ret_result, char **ret_message)
+static int take_error(struct json_object *error, char **ret_message)
 {
-	_json_ struct json_object *answer = NULL;
-	struct json_object *error, *number, *text, *result;
-	struct zf_control_inbox inbox = {.size_max = ZF_CONTROL_ANSWER_MAX};
-	int r = zf_control_read_message(&inbox, fd, &answer);
+	struct json_object *number, *text;
 
-	zf_control_inbox_deinit(&inbox);
+	if (!json_object_object_get_ex(error, "errno", &number) || json_object_get_int(number) <= 0)
+		return -EBADMSG;
+	if (ret_message && json_object_object_get_ex(error, "message", &text))
+		*ret_message = strdup(json_object_get_string(text));
+	return -json_object_get_int(number);
+}
+
+/* 1: there is more to come. */
+static int take_message(struct json_object *message, const struct zf_control_parts *parts,
+			struct json_object **ret_result, char **ret_message)
+{
+	struct json_object *value;
+	int r;
+
+	if (json_object_object_get_ex(message, "error", &value))
+		return take_error(value, ret_message);
+	if (json_object_object_get_ex(message, "part", &value) && parts) {
+		r = parts->take(parts->arg, value);
+		return r < 0 ? r : 1;
+	}
+	if (!json_object_object_get_ex(message, "result", &value))
+		return -EBADMSG;
+	*ret_result = json_object_get(value);
+	return 0;
+}
+
+int zf_control_receive(int fd, const struct zf_control_parts *parts,
+		       struct json_object **ret_result, char **ret_message)
+{
+	struct zf_control_inbox inbox = {.size_max = ZF_CONTROL_ANSWER_MAX};
+	int r;
+
 	if (ret_message)
 		*ret_message = NULL;
-	if (r < 0)
-		return r;
-	if (json_object_object_get_ex(answer, "error", &error)) {
-		if (!json_object_object_get_ex(error, "errno", &number) ||
-		    json_object_get_int(number) <= 0)
-			return -EBADMSG;
-		if (ret_message && json_object_object_get_ex(error, "message", &text))
-			*ret_message = strdup(json_object_get_string(text));
-		return -json_object_get_int(number);
-	}
-	if (!json_object_object_get_ex(answer, "result", &result))
-		return -EBADMSG;
-	*ret_result = json_object_get(result);
-	return 0;
+	do {
+		_json_ struct json_object *message = NULL;
+
+		r = zf_control_read_message(&inbox, fd, &message);
+		if (r == 0)
+			r = take_message(message, parts, ret_result, ret_message);
+	} while (r == 1);
+	zf_control_inbox_deinit(&inbox);
+	return r;
 }
 
 int zf_control_call(const char *path, const char *command, struct json_object *args,
@@ -110,5 +133,5 @@ int zf_control_call(const char *path, const char *command, struct json_object *a
 		*ret_message = NULL;
 	if (r == 0)
 		r = zf_control_send(fd, command, args);
-	return r < 0 ? r : zf_control_receive(fd, ret_result, ret_message);
+	return r < 0 ? r : zf_control_receive(fd, NULL, ret_result, ret_message);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/report.h"
 #include "fuse/daemon.h"
 #include "fuse/thread.h"
 
@@ -68,19 +69,6 @@ static struct json_object *count_requests(void)
 	return ret;
 }
 
-static int run_reports(struct zf_daemon *daemon, const char *name, struct json_object *args,
-		       struct json_object **ret_result)
-{
-	const struct zf_control_command *command;
-
-	for (command = zf_report_commands; command->name; command++) {
-		if (strcmp(command->name, name) == 0)
-			return command->run(daemon->fs, args, ret_result);
-	}
-	*ret_result = json_object_new_string("unknown command");
-	return -EOPNOTSUPP;
-}
-
 bool zf_control_is_command(struct json_object *request, const char *name)
 {
 	struct json_object *command;
@@ -90,9 +78,29 @@ bool zf_control_is_command(struct json_object *request, const char *name)
 	       strcmp(json_object_get_string(command), name) == 0;
 }
 
-static int run(struct zf_daemon *daemon, struct json_object *request,
+/* A long answer goes out in parts. */
+struct outlet {
+	int fd;
+	bool broken; /* the client does not take it any more */
+};
+
+static int send_part(void *arg, struct json_object *part)
+{
+	struct json_object *message = json_object_new_object();
+	struct outlet *outlet = arg;
+	int r;
+
+	json_object_object_add(message, "part", json_object_get(part));
+	r = zf_control_write_message(outlet->fd, message);
+	json_object_put(message);
+	outlet->broken = r < 0;
+	return r;
+}
+
+static int run(struct zf_daemon *daemon, struct json_object *request, struct outlet *outlet,
 	       struct json_object **ret_result)
 {
+	const struct zf_control_parts parts = {.take = send_part, .arg = outlet};
 	struct json_object *command, *args = NULL;
 
 	if (!json_object_object_get_ex(request, "command", &command) ||
@@ -104,12 +112,12 @@ static int run(struct zf_daemon *daemon, struct json_object *request,
 	else if (zf_control_is_command(request, "requests"))
 		*ret_result = count_requests();
 	else
-		return run_reports(daemon, json_object_get_string(command), args, ret_result);
+		return zf_report_run_mounted(daemon->fs, json_object_get_string(command), args,
+					     &parts, ret_result);
 	return 0;
 }
 
-/* A table of many zones, or a check of many files, takes far more than the daemon otherwise does.
- */
+/* A check of many files takes far more than the daemon otherwise does. */
 static void give_memory_back(void)
 {
 	if (mallinfo2().fordblks > FREE_MEMORY_MAX)
@@ -118,9 +126,13 @@ static void give_memory_back(void)
 
 void zf_control_run(struct zf_daemon *daemon, struct json_object *request, int fd)
 {
+	struct outlet outlet = {.fd = fd};
 	struct json_object *result = NULL;
-	int r = run(daemon, request, &result);
+	int r = run(daemon, request, &outlet, &result);
 
-	zf_control_answer(fd, r, result);
+	if (outlet.broken)
+		json_object_put(result);
+	else
+		zf_control_answer(fd, r, result);
 	give_memory_back();
 }

@@ -146,7 +146,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 			return 0;
 		}
 	}
-	r = zf_control_receive(fd, &result, &message);
+	r = zf_control_receive(fd, NULL, &result, &message);
 	if (r == 0) {
 		json_object_put(result);
 		return 0;

@@ -41,7 +41,8 @@ struct zfuse_mark {
  * nothing happens; closing the file, or the thread's next mark on it, drops the mark.
  *
  * EBADF: not open for writing. EINVAL: another version, something reserved is not 0, or a range that
- * fallocate() would refuse. EBUSY: too many marks that nobody has used. ENOTTY: not zfuse.
+ * fallocate() would refuse. ENOTTY: not zfuse. Whoever leaves many marks without asking loses the
+ * oldest of them: a mark is for the call that follows.
  */
 #define ZFUSE_IOC_MARK_WRITE_ZEROES _IOW('Z', 0x57, struct zfuse_mark)
 
@@ -65,7 +66,7 @@ static inline int zfuse_mark_write_zeroes(int fd, uint64_t offset, uint64_t leng
 	}
 	if (ioctl(fd, ZFUSE_IOC_MARK_WRITE_ZEROES, &mark) == 0)
 		return 0;
-	if (errno != EBADF && errno != EBUSY && errno != ENOMEM)
+	if (errno != EBADF && errno != ENOMEM)
 		errno = EOPNOTSUPP;
 	return -1;
 }

@@ -17,6 +17,7 @@
 /* Outermost first. docs/locking.md tells what each protects. */
 enum zf_rank {
 	ZF_RANK_DAEMON,	 /* the daemon's lists and its gate */
+	ZF_RANK_GROW,	 /* one grow at a time */
 	ZF_RANK_ROOM,	 /* whose turn it is to wait for room */
 	ZF_RANK_RECLAIM, /* one victim at a time */
 	ZF_RANK_RENAME,	 /* moving a directory to another parent */
@@ -33,6 +34,7 @@ enum zf_rank {
 	ZF_RANK_CACHE,	 /* node cache */
 	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
+	ZF_RANK_REPORT,	 /* what was told, and how often */
 	ZF_RANK_COUNT,
 };
 

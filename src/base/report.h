@@ -18,10 +18,13 @@ enum zf_report_level {
 	ZF_REPORT_INFO,
 };
 
+struct zf_report_limit;
+
 /* A sink. fn may be called from any thread, with locks held: it must not call back. */
 struct zf_report {
 	void (*fn)(void *arg, enum zf_report_level level, const char *message);
 	void *arg;
+	struct zf_report_limit *limit; /* base/report_limit.h; NULL: everything is told */
 };
 
 /* All take a NULL sink, which drops the message. */

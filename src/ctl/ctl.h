@@ -8,17 +8,19 @@
  * to two mounts at once, but gives it again later: a socket that nobody listens on is a leftover of
  * a daemon that was killed.
  *
- * One connection carries one request and its answer, each a JSON object followed by a newline:
+ * One connection carries one request and its answer, JSON objects followed by a newline each:
  *
- *     {"command": "zones", "args": {"first": 0}}
+ *     {"command": "tree", "args": {"tree": "fs"}}
+ *
+ *     {"part": {...}}   as often as it takes, which is never for most commands; then
  *     {"result": ...}   or   {"error": {"errno": 22, "message": "..."}}
  *
  * Errors travel with the numbers of the daemon's kernel, which is the client's. A connection that
  * ends without an answer means that the daemon died: -ECONNRESET.
  *
- * Commands are of two kinds. Those of a table that is handed to the server: they know the
- * filesystem, not the daemon, so that a program which opens a device itself can run the same code.
- * And those that only the daemon can answer (fuse/control.h): "daemon", "requests", "wait".
+ * Commands are of two kinds. Those of ctl/report.h know the filesystem, not the daemon, so that a
+ * program which opens a device itself can run the same code. Others only the daemon can answer
+ * (fuse/control.h): "daemon", "requests", "wait".
  *
  * Read next: fuse/control.h, the server.
  */
@@ -30,22 +32,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct zf_fs;
-
-struct zf_control_command {
-	const char *name;
-	/*
-	 * `args` is the request's object, NULL if it has none; it comes from outside: check it.
-	 * Returns 0 and a new reference in *ret_result (which may be NULL for JSON null), or -errno
-	 * and either nothing or a JSON string that tells a person more. Runs on a thread that may
-	 * wait.
-	 */
-	int (*run)(struct zf_fs *fs, struct json_object *args, struct json_object **ret_result);
+/*
+ * Who is given an answer in parts, before its end. An answer is what its parts and its result are
+ * together: an object with the members of all, in which arrays of one name are one array. So an
+ * answer of any size takes little memory, here and there.
+ */
+struct zf_control_parts {
+	/* The part stays the caller's. An error ends the answer. */
+	int (*take)(void *arg, struct json_object *part);
+	void *arg;
 };
-
-/* A table of commands ends with a name of NULL. This one is that of ctl/report.h, which the daemon
- * serves. */
-extern const struct zf_control_command zf_report_commands[];
 
 /* ---- where the socket is ---- */
 
@@ -70,10 +66,12 @@ int zf_control_connect_dev(dev_t st_dev, int *ret_fd);
 /* Sends a request; `args` may be NULL and stays the caller's. */
 int zf_control_send(int fd, const char *command, struct json_object *args);
 /*
- * Waits for the answer. An error of the daemon's is returned as it was there; if ret_message is not
- * NULL, it gets what the daemon said about it (to be freed; NULL if nothing).
+ * Waits for the answer, from a connection or a file that it was copied to. An error of the daemon's
+ * is returned as it was there; if ret_message is not NULL, it gets what the daemon said about it
+ * (to be freed; NULL if nothing). `parts` may be NULL for commands whose answers have none.
  */
-int zf_control_receive(int fd, struct json_object **ret_result, char **ret_message);
+int zf_control_receive(int fd, const struct zf_control_parts *parts,
+		       struct json_object **ret_result, char **ret_message);
 
 /* connect, send, receive, close. */
 int zf_control_call(const char *path, const char *command, struct json_object *args,
@@ -83,10 +81,30 @@ int zf_control_call(const char *path, const char *command, struct json_object *a
 
 /* One object and its newline. 0 or -errno. */
 int zf_control_write_message(int fd, struct json_object *message);
-/* -ECONNRESET at the end of the connection, -EBADMSG if it is no JSON object, -EMSGSIZE. */
-int zf_control_read_message(int fd, size_t size_max, struct json_object **ret_message);
+
+/* What has come on a connection and is not a whole message yet. Begins as zeroes but for size_max.
+ */
+struct zf_control_inbox {
+	size_t size_max; /* of a message */
+	char *buf;
+	size_t size, len;
+	size_t taken;	 /* of buf: messages that zf_control_inbox_next() has returned */
+	size_t searched; /* behind these, without a newline */
+};
+
+void zf_control_inbox_deinit(struct zf_control_inbox *inbox);
+/*
+ * Reads once. -ECONNRESET at the end of the connection, -EMSGSIZE when a message is too long,
+ * -EAGAIN where the descriptor does not block and has nothing.
+ */
+int zf_control_inbox_fill(struct zf_control_inbox *inbox, int fd);
+/* 1 and a message; 0: there is no whole one; -EBADMSG: it is no JSON object. */
+int zf_control_inbox_next(struct zf_control_inbox *inbox, struct json_object **ret_message);
+/* The two together, until there is a message: 0. */
+int zf_control_read_message(struct zf_control_inbox *inbox, int fd,
+			    struct json_object **ret_message);
 
 #define ZF_CONTROL_REQUEST_MAX ((size_t)64 << 10)
-#define ZF_CONTROL_ANSWER_MAX  ((size_t)1 << 30)
+#define ZF_CONTROL_ANSWER_MAX  ((size_t)64 << 20) /* of one part */
 
 #endif

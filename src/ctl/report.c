@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "fs/inode.h"
 #include "txn/txn.h"
 
 static const struct zf_report_command commands[] = {
 	{"super", ZF_NEED_RING, true, zf_report_super},
-	{"zones", ZF_NEED_SUPER, true, zf_report_zones},
+	{"zones", ZF_NEED_SUPER, false, zf_report_zones},
 	{"tree", ZF_NEED_SUPER, true, zf_report_tree},
 	{"node", ZF_NEED_SUPER, true, zf_report_node},
 	{"log", ZF_NEED_SUPER, true, zf_report_log},
@@ -48,8 +47,8 @@ int zf_report_run(const struct zf_report_command *command, const struct zf_repor
 
 /* ---- on a mounted filesystem ---- */
 
-static int run_mounted(struct zf_fs *fs, const char *name, struct json_object *args,
-		       struct json_object **ret_result)
+int zf_report_run_mounted(struct zf_fs *fs, const char *name, struct json_object *args,
+			  const struct zf_control_parts *parts, struct json_object **ret_result)
 {
 	const struct zf_report_command *command = zf_report_find(name);
 	struct zf_report_source source = {
@@ -57,9 +56,12 @@ static int run_mounted(struct zf_fs *fs, const char *name, struct json_object *a
 		.ring = zf_fs_ring(fs),
 		.fs = fs,
 		.mounted = true,
+		.parts = parts,
 	};
 	int r;
 
+	if (!command)
+		return zf_json_fail(ret_result, -EOPNOTSUPP, "unknown command");
 	if (!command->durable) {
 		source.super = &fs->super;
 		return zf_report_run(command, &source, args, ret_result);
@@ -72,47 +74,3 @@ static int run_mounted(struct zf_fs *fs, const char *name, struct json_object *a
 	zf_txn_resume(zf_fs_txn(fs));
 	return r;
 }
-
-#define MOUNTED(name)                                                                              \
-	static int run_##name(struct zf_fs *fs, struct json_object *args,                          \
-			      struct json_object **ret_result)                                     \
-	{                                                                                          \
-		return run_mounted(fs, #name, args, ret_result);                                   \
-	}
-
-MOUNTED(super)
-MOUNTED(zones)
-MOUNTED(tree)
-MOUNTED(node)
-MOUNTED(log)
-MOUNTED(file)
-MOUNTED(df)
-MOUNTED(stats)
-MOUNTED(check)
-MOUNTED(status)
-MOUNTED(sync)
-MOUNTED(grow)
-MOUNTED(gc_status)
-MOUNTED(gc_pause)
-MOUNTED(gc_step)
-MOUNTED(gc_settle)
-
-const struct zf_control_command zf_report_commands[] = {
-	{"super", run_super},
-	{"zones", run_zones},
-	{"tree", run_tree},
-	{"node", run_node},
-	{"log", run_log},
-	{"file", run_file},
-	{"df", run_df},
-	{"stats", run_stats},
-	{"check", run_check},
-	{"status", run_status},
-	{"sync", run_sync},
-	{"grow", run_grow},
-	{"gc_status", run_gc_status},
-	{"gc_pause", run_gc_pause},
-	{"gc_step", run_gc_step},
-	{"gc_settle", run_gc_settle},
-	{NULL, NULL},
-};

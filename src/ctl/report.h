@@ -2,7 +2,7 @@
 /*
  * The commands that look into a filesystem, mounted or not: each makes a JSON object from a source.
  *
- * The daemon runs them on the filesystem that it serves (zf_report_commands, ctl/ctl.h); zfusectl
+ * The daemon runs them on the filesystem that it serves (fuse/control_answer.h); zfusectl
  * runs the same code on a device that it opened read-only, and prints the object, as text or as it
  * is.
  *
@@ -16,6 +16,7 @@
 #include <json-c/json.h>
 
 #include "btree/tree.h"
+#include "ctl/ctl.h"
 #include "fs/fs.h"
 #include "superblock/ring.h"
 
@@ -30,6 +31,8 @@ struct zf_report_source {
 	struct zf_fs *fs;		/* NULL: neither mounted nor mountable, or not needed */
 	bool mounted;			/* fs is a running daemon's */
 	const struct zf_report *report; /* may be NULL */
+	/* Of a long answer all but the end; NULL: the result is the whole answer. */
+	const struct zf_control_parts *parts;
 };
 
 enum zf_report_need {
@@ -44,7 +47,12 @@ struct zf_report_command {
 	const char *name;
 	enum zf_report_need need;
 	bool durable; /* looks at the durable state: commits must not change it meanwhile */
-	/* As zf_control_command.run: 0 and a new reference, or -errno and perhaps a JSON string. */
+	/*
+	 * `args` is the request's object, NULL if it has none; it comes from outside: check it.
+	 * Returns 0 and a new reference in *ret_result (which may be NULL for JSON null), or -errno
+	 * and either nothing or a JSON string that tells a person more. Runs on a thread that may
+	 * wait.
+	 */
 	int (*run)(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
 };
@@ -55,6 +63,10 @@ const struct zf_report_command *zf_report_find(const char *name);
 /* Runs a command after checking that the source has what it needs. */
 int zf_report_run(const struct zf_report_command *command, const struct zf_report_source *source,
 		  struct json_object *args, struct json_object **ret_result);
+
+/* The same on the filesystem that a daemon serves. -EOPNOTSUPP: there is no such command. */
+int zf_report_run_mounted(struct zf_fs *fs, const char *name, struct json_object *args,
+			  const struct zf_control_parts *parts, struct json_object **ret_result);
 
 /* ---- the commands, one file each ---- */
 
@@ -118,6 +130,27 @@ int zf_report_grow(const struct zf_report_source *source, struct json_object *ar
 		   struct json_object **ret_result);
 
 /* ---- helpers of theirs ---- */
+
+/*
+ * A result with one long array. When that has `part_max` elements, what there is of the result is
+ * handed over as a part, and goes on empty: so members that are added before the first element come
+ * in front of the array, and no more than `part_max` elements are ever in memory. Where the source
+ * takes no parts, the result is whole in the end.
+ */
+struct zf_report_list {
+	const struct zf_control_parts *parts;
+	const char *name;
+	unsigned int part_max, count;
+	struct json_object *result, *array;
+};
+
+/* -ENOMEM. Afterwards either zf_report_list_end() or zf_report_list_drop(). */
+int zf_report_list_begin(struct zf_report_list *list, const struct zf_report_source *source,
+			 const char *name, unsigned int part_max);
+/* Takes over the reference to `element`. An error: nobody takes the answer any more. */
+int zf_report_list_push(struct zf_report_list *list, struct json_object *element);
+void zf_report_list_end(struct zf_report_list *list, struct json_object **ret_result);
+void zf_report_list_drop(struct zf_report_list *list);
 
 const char *zf_report_reclaim_state(struct zf_fs *fs);
 struct json_object *zf_report_reclaim_stats(struct zf_fs *fs);

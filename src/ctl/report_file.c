@@ -6,6 +6,7 @@
 #include "ctl/report.h"
 
 #define EXTENTS_A_CALL 64u
+#define EXTENTS_A_PART 512u
 #define COMPONENT_MAX  ZF_NAME_MAX
 
 static const struct zf_ctx superuser = {.may_wait = true};
@@ -78,20 +79,21 @@ static struct json_object *extent_object(const struct zf_extent_info *info, uint
 }
 
 static int add_extents(const struct zf_report_source *source, uint64_t ino,
-		       struct json_object *array)
+		       struct zf_report_list *list)
 {
 	struct zf_extent_info extents[EXTENTS_A_CALL];
 	uint64_t offset = 0;
-	int n;
+	int n, r = 0;
 
 	do {
 		n = zf_fs_extents(source->fs, &superuser, ino, offset, extents, EXTENTS_A_CALL);
-		for (int i = 0; i < n; i++)
-			zf_json_push(array, extent_object(&extents[i], source->super->zone_size));
+		for (int i = 0; i < n && r == 0; i++)
+			r = zf_report_list_push(
+				list, extent_object(&extents[i], source->super->zone_size));
 		if (n > 0)
 			offset = extents[n - 1].offset + extents[n - 1].len;
-	} while (n == (int)EXTENTS_A_CALL);
-	return n < 0 ? n : 0;
+	} while (n == (int)EXTENTS_A_CALL && r == 0);
+	return n < 0 ? n : r;
 }
 
 static int find_file(const struct zf_report_source *source, struct json_object *args,
@@ -114,29 +116,25 @@ static int find_file(const struct zf_report_source *source, struct json_object *
 int zf_report_file(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result)
 {
-	struct json_object *result, *extents;
+	struct zf_report_list list;
 	struct zf_attr attr;
 	uint64_t ino;
 	int r = find_file(source, args, &ino);
 
 	if (r == 0)
 		r = zf_fs_getattr(source->fs, &superuser, ino, &attr);
+	if (r == 0)
+		r = zf_report_list_begin(&list, source, "extents", EXTENTS_A_PART);
 	if (r < 0)
 		return r;
-	result = json_object_new_object();
-	extents = json_object_new_array();
-	zf_json_add_u64(result, "ino", ino);
-	zf_json_add_u64(result, "mode", attr.mode);
-	zf_json_add_u64(result, "size", attr.size);
-	zf_json_add_u64(result, "blocks", attr.blocks);
-	r = add_extents(source, ino, extents);
-	zf_json_add(result, "extents", extents);
-	if (r == 0 && !result)
-		r = -ENOMEM;
-	if (r < 0) {
-		json_object_put(result);
-		return r;
-	}
-	*ret_result = result;
-	return 0;
+	zf_json_add_u64(list.result, "ino", ino);
+	zf_json_add_u64(list.result, "mode", attr.mode);
+	zf_json_add_u64(list.result, "size", attr.size);
+	zf_json_add_u64(list.result, "blocks", attr.blocks);
+	r = add_extents(source, ino, &list);
+	if (r < 0)
+		zf_report_list_drop(&list);
+	else
+		zf_report_list_end(&list, ret_result);
+	return r;
 }

@@ -7,6 +7,8 @@
 #include "ctl/report.h"
 #include "log/read.h"
 
+#define RECORDS_A_PART 16u
+
 static const char *fate_name(enum zf_log_fate fate)
 {
 	static const char *const names[] = {
@@ -163,29 +165,39 @@ static struct json_object *zones_array(const struct zf_super *super,
 	return array;
 }
 
+static int add_records(const struct zf_super *super, const struct zf_log_found *found,
+		       struct zf_report_list *list)
+{
+	int r = 0;
+
+	zf_json_add_u64(list->result, "epoch", super->log_epoch);
+	zf_json_add_u64(list->result, "sequence", super->log_sequence);
+	zf_json_add_u64(list->result, "number", super->op_number);
+	zf_json_add_u64(list->result, "to_replay", found->body_count);
+	zf_json_add(list->result, "zones", zones_array(super, found));
+	for (size_t i = 0; i < found->list_count && r == 0; i++)
+		r = zf_report_list_push(list, record_object(super, &found->list[i]));
+	return r;
+}
+
 int zf_report_log(const struct zf_report_source *source, struct json_object *args,
 		  struct json_object **ret_result)
 {
-	const struct zf_super *super = source->super;
-	struct json_object *result, *records;
+	struct zf_report_list list;
 	struct zf_log_found found;
-	int r;
+	int r = zf_log_read(source->dev, source->super, source->report, &found);
 
 	(void)args;
-	r = zf_log_read(source->dev, super, source->report, &found);
 	if (r < 0)
 		return zf_json_fail(ret_result, r, "the log cannot be read: %s", strerror(-r));
-	result = json_object_new_object();
-	records = json_object_new_array();
-	zf_json_add_u64(result, "epoch", super->log_epoch);
-	zf_json_add_u64(result, "sequence", super->log_sequence);
-	zf_json_add_u64(result, "number", super->op_number);
-	zf_json_add(result, "zones", zones_array(super, &found));
-	for (size_t i = 0; i < found.list_count; i++)
-		zf_json_push(records, record_object(super, &found.list[i]));
-	zf_json_add(result, "records", records);
-	zf_json_add_u64(result, "to_replay", found.body_count);
+	r = zf_report_list_begin(&list, source, "records", RECORDS_A_PART);
+	if (r == 0) {
+		r = add_records(source->super, &found, &list);
+		if (r < 0)
+			zf_report_list_drop(&list);
+		else
+			zf_report_list_end(&list, ret_result);
+	}
 	zf_log_found_free(&found);
-	*ret_result = result;
-	return result ? 0 : -ENOMEM;
+	return r;
 }

@@ -42,9 +42,11 @@ static const char *state_name(enum zf_ring_state state)
 
 /* ---- one line a record ---- */
 
+#define RECORDS_A_PART 512u
+
 struct records {
 	const struct zf_report_source *source;
-	struct json_object *array;
+	struct zf_report_list list;
 };
 
 static int add_record(void *arg, const struct zf_ring_record *record)
@@ -64,8 +66,7 @@ static int add_record(void *arg, const struct zf_ring_record *record)
 		zf_json_add_u64(object, "spent_bytes", record->super.spent_bytes);
 		zf_json_add_u64(object, "root", record->super.root.address[0]);
 	}
-	zf_json_push(records->array, object);
-	return 0;
+	return zf_report_list_push(&records->list, object);
 }
 
 /* ---- the winner ---- */
@@ -107,25 +108,27 @@ static void add_reason(struct json_object *object, const struct zf_report_source
 int zf_report_super(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
-	struct json_object *result = json_object_new_object();
 	struct json_object *zones = json_object_new_array();
-	struct records records = {.source = source, .array = json_object_new_array()};
-	int r;
+	struct records records = {.source = source};
+	int r = zf_report_list_begin(&records.list, source, "records", RECORDS_A_PART);
 
 	(void)args;
+	if (r < 0) {
+		json_object_put(zones);
+		return r;
+	}
 	for (unsigned int zone = 0; zone < ZF_SUPER_ZONES; zone++)
 		zf_json_push(zones, json_object_new_string(
 					    state_name(zf_ring_zone_state(source->ring, zone))));
-	zf_json_add(result, "zones", zones);
+	zf_json_add(records.list.result, "zones", zones);
 	r = zf_ring_walk(source->ring, add_record, &records);
-	zf_json_add(result, "records", records.array);
-	zf_json_add_u64(result, "stepped_over", source->stepped_over);
-	add_reason(result, source);
-	zf_json_add(result, "newest", source->super ? winner_fields(source) : NULL);
 	if (r < 0) {
-		json_object_put(result);
+		zf_report_list_drop(&records.list);
 		return zf_json_fail(ret_result, r, "the superblock ring cannot be read");
 	}
-	*ret_result = result;
-	return result ? 0 : -ENOMEM;
+	zf_report_list_end(&records.list, ret_result);
+	zf_json_add_u64(*ret_result, "stepped_over", source->stepped_over);
+	add_reason(*ret_result, source);
+	zf_json_add(*ret_result, "newest", source->super ? winner_fields(source) : NULL);
+	return 0;
 }

@@ -73,8 +73,11 @@ static void add_node(struct json_object *object, const void *node)
 
 /* ---- a tree ---- */
 
+/* A node of 16 KiB takes a megabyte or two as JSON objects. */
+#define NODES_A_PART 4u
+
 struct dump {
-	struct json_object *nodes;
+	struct zf_report_list list;
 	char message[256]; /* the last that was reported */
 	unsigned int errors;
 };
@@ -91,6 +94,7 @@ static int dump_node(void *arg, const struct zf_node_expect *expect, const void 
 {
 	struct dump *dump = arg;
 	struct json_object *object = json_object_new_object();
+	int r;
 
 	if (!object)
 		return -ENOMEM;
@@ -104,8 +108,8 @@ static int dump_node(void *arg, const struct zf_node_expect *expect, const void 
 		dump->errors++;
 	}
 	dump->message[0] = '\0';
-	zf_json_push(dump->nodes, object);
-	return error == -ENOMEM ? error : 0;
+	r = zf_report_list_push(&dump->list, object);
+	return error == -ENOMEM ? error : r;
 }
 
 static int find_tree(struct json_object *args, enum zf_tree_id *ret_tree)
@@ -122,22 +126,21 @@ static int find_tree(struct json_object *args, enum zf_tree_id *ret_tree)
 	return -EINVAL;
 }
 
-static int dump_tree(struct zf_forest *forest, enum zf_tree_id tree, struct dump *dump,
-		     struct json_object **ret_result)
+static int dump_tree(const struct zf_report_source *source, struct zf_forest *forest,
+		     enum zf_tree_id tree, struct dump *dump, struct json_object **ret_result)
 {
-	struct json_object *result = json_object_new_object();
-	int r;
+	int r = zf_report_list_begin(&dump->list, source, "nodes", NODES_A_PART);
 
-	dump->nodes = json_object_new_array();
-	r = result && dump->nodes ? zf_tree_walk(forest, tree, dump_node, dump) : -ENOMEM;
-	zf_json_add_text(result, "tree", zf_report_tree_name(tree));
-	zf_json_add_u64(result, "errors", dump->errors);
-	zf_json_add(result, "nodes", dump->nodes);
+	if (r < 0)
+		return r;
+	zf_json_add_text(dump->list.result, "tree", zf_report_tree_name(tree));
+	r = zf_tree_walk(forest, tree, dump_node, dump);
 	if (r < 0) {
-		json_object_put(result);
+		zf_report_list_drop(&dump->list);
 		return r;
 	}
-	*ret_result = result;
+	zf_report_list_end(&dump->list, ret_result);
+	zf_json_add_u64(*ret_result, "errors", dump->errors);
 	return 0;
 }
 
@@ -158,7 +161,7 @@ int zf_report_tree(const struct zf_report_source *source, struct json_object *ar
 	if (r < 0)
 		return r;
 	if (trees >> tree & 1)
-		r = dump_tree(forest, tree, &dump, ret_result);
+		r = dump_tree(source, forest, tree, &dump, ret_result);
 	else
 		r = zf_json_fail(ret_result, -EUCLEAN, "the root of tree %s cannot be found%s%s",
 				 zf_report_tree_name(tree), dump.message[0] ? ": " : "",

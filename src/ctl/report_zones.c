@@ -7,7 +7,8 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-#define CHUNK 1024u
+/* So many zones are looked at together, and are a part of the answer. */
+#define CHUNK 512u
 
 /* What the filesystem says of a zone; bytes. */
 struct entry {
@@ -16,20 +17,29 @@ struct entry {
 	bool retired; /* no longer used, as the mount has found */
 };
 
-struct entries {
-	const struct zf_super *super;
-	struct entry *entry; /* super->zone_count of them */
+struct lister {
+	const struct zf_report_source *source;
+	uint32_t zone_count;
+	/* Not mounted: the trees, and how many nodes of the root and zone trees each zone has. */
+	struct zf_forest *forest;
+	uint32_t *system_nodes;
+	/* Of the zones from `first` on. */
+	uint32_t first, count;
+	struct entry entry[CHUNK];
+	struct zf_zone_info info[CHUNK];
 };
 
 /* ---- mounted: from the allocator ---- */
 
-static void load_from_alloc(struct zf_alloc *alloc, struct entries *entries)
+static void load_from_alloc(struct lister *lister)
 {
-	for (uint32_t z = 0; z < entries->super->zone_count; z++) {
+	struct zf_alloc *alloc = zf_fs_alloc(lister->source->fs);
+
+	for (uint32_t i = 0; i < lister->count; i++) {
 		struct zf_zone zone;
 
-		zf_alloc_get_zone(alloc, z, &zone);
-		entries->entry[z] = (struct entry){
+		zf_alloc_get_zone(alloc, lister->first + i, &zone);
+		lister->entry[i] = (struct entry){
 			.role = zone.role,
 			.written = (uint64_t)zone.written << ZF_BLOCK_SHIFT,
 			.live = (uint64_t)zone.live << ZF_BLOCK_SHIFT,
@@ -44,15 +54,15 @@ static void load_from_alloc(struct zf_alloc *alloc, struct entries *entries)
 
 static int take_item(void *arg, const struct zf_key *key, const void *value, size_t len)
 {
-	struct entries *entries = arg;
+	struct lister *lister = arg;
 	struct zf_disk_zone disk;
 	struct entry *entry;
 
-	if (key->type != ZF_KEY_ZONE || key->objectid >= entries->super->zone_count ||
-	    len != sizeof(disk))
+	if (key->type != ZF_KEY_ZONE || key->objectid < lister->first ||
+	    key->objectid - lister->first >= lister->count || len != sizeof(disk))
 		return 0;
 	memcpy(&disk, value, sizeof(disk));
-	entry = &entries->entry[key->objectid];
+	entry = &lister->entry[key->objectid - lister->first];
 	entry->role = disk.role;
 	entry->written = zf_le64_get(disk.pointer);
 	entry->live = zf_le64_get(disk.live);
@@ -63,41 +73,44 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 static int take_system_node(void *arg, const struct zf_node_expect *expect, const void *node,
 			    int error)
 {
-	struct entries *entries = arg;
+	struct lister *lister = arg;
+	const struct zf_super *super = lister->source->super;
 
-	for (unsigned int c = 0; node && c < entries->super->metadata_copies; c++) {
-		uint64_t zone_no = expect->ptr.address[c] / entries->super->zone_size;
+	for (unsigned int c = 0; node && c < super->metadata_copies; c++) {
+		uint64_t zone_no = expect->ptr.address[c] / super->zone_size;
 
-		if (zone_no < entries->super->zone_count)
-			entries->entry[zone_no].system_live += entries->super->node_size;
+		if (zone_no < lister->zone_count)
+			lister->system_nodes[zone_no]++;
 	}
 	return error == -ENOMEM ? error : 0;
 }
 
-static int load_from_trees(struct zf_forest *forest, unsigned int trees, struct entries *entries)
+static int open_trees(struct lister *lister)
 {
-	const struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
-	int r = zf_tree_walk(forest, ZF_TREE_ROOT, take_system_node, entries);
+	unsigned int trees;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (!(trees >> ZF_TREE_ZONE & 1))
-		return -EUCLEAN;
-	r = zf_tree_walk(forest, ZF_TREE_ZONE, take_system_node, entries);
-	return r < 0 ? r : zf_tree_scan(forest, ZF_TREE_ZONE, &from, &to, take_item, entries);
+	lister->system_nodes = calloc(lister->zone_count, sizeof(*lister->system_nodes));
+	if (!lister->system_nodes)
+		return -ENOMEM;
+	r = zf_report_open_forest(lister->source, lister->source->report, &lister->forest, &trees);
+	if (r == 0)
+		r = zf_tree_walk(lister->forest, ZF_TREE_ROOT, take_system_node, lister);
+	if (r == 0 && !(trees >> ZF_TREE_ZONE & 1))
+		r = -EUCLEAN;
+	return r < 0 ? r : zf_tree_walk(lister->forest, ZF_TREE_ZONE, take_system_node, lister);
 }
 
-static int load_unmounted(const struct zf_report_source *source, struct entries *entries)
+static int load_from_tree(struct lister *lister)
 {
-	struct zf_forest *forest;
-	unsigned int trees;
-	int r = zf_report_open_forest(source, source->report, &forest, &trees);
+	const struct zf_key from = ZF_KEY(lister->first, 0, 0);
+	const struct zf_key to = ZF_KEY(lister->first + lister->count - 1, UINT8_MAX, UINT64_MAX);
 
-	if (r < 0)
-		return r;
-	r = load_from_trees(forest, trees, entries);
-	zf_forest_free(forest);
-	return r;
+	memset(lister->entry, 0, sizeof(lister->entry));
+	for (uint32_t i = 0; i < lister->count; i++)
+		lister->entry[i].system_live = (uint64_t)lister->system_nodes[lister->first + i] *
+					       lister->source->super->node_size;
+	return zf_tree_scan(lister->forest, ZF_TREE_ZONE, &from, &to, take_item, lister);
 }
 
 /* ---- one object a zone ---- */
@@ -131,22 +144,33 @@ static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_in
 	return object;
 }
 
-static int add_zones(const struct zf_report_source *source, const struct entries *entries,
-		     struct zf_zone_info *info, struct json_object *array)
+static int load_chunk(struct lister *lister)
 {
-	uint32_t count = entries->super->zone_count;
+	int r = 0;
 
-	for (uint32_t first = 0; first < count; first += CHUNK) {
-		uint32_t n = (uint32_t)zf_min_u64(CHUNK, count - first);
-		int r = zf_dev_report(source->dev, first, n, info);
+	if (lister->source->mounted)
+		load_from_alloc(lister);
+	else
+		r = load_from_tree(lister);
+	return r < 0 ? r
+		     : zf_dev_report(lister->source->dev, lister->first, lister->count,
+				     lister->info);
+}
 
-		if (r < 0)
-			return r;
-		for (uint32_t i = 0; i < n; i++)
-			zf_json_push(array,
-				     zone_object(first + i, &info[i], &entries->entry[first + i]));
+static int add_zones(struct lister *lister, struct zf_report_list *list)
+{
+	int r = 0;
+
+	while (lister->first < lister->zone_count && r == 0) {
+		lister->count = (uint32_t)zf_min_u64(CHUNK, lister->zone_count - lister->first);
+		r = load_chunk(lister);
+		for (uint32_t i = 0; i < lister->count && r == 0; i++)
+			r = zf_report_list_push(list,
+						zone_object(lister->first + i, &lister->info[i],
+							    &lister->entry[i]));
+		lister->first += lister->count;
 	}
-	return 0;
+	return r;
 }
 
 static struct json_object *geometry_object(const struct zf_geometry *geometry)
@@ -166,51 +190,46 @@ static struct json_object *geometry_object(const struct zf_geometry *geometry)
 	return object;
 }
 
-static int report_zones(const struct zf_report_source *source, struct entries *entries,
-			struct zf_zone_info *info, struct json_object **ret_result)
+static int list_zones(struct lister *lister, struct json_object **ret_result)
 {
-	struct json_object *result, *array;
-	int r = 0;
+	struct zf_report_list list;
+	int r = lister->source->mounted ? 0 : open_trees(lister);
 
-	if (source->mounted)
-		load_from_alloc(zf_fs_alloc(source->fs), entries);
-	else
-		r = load_unmounted(source, entries);
 	if (r < 0)
 		return zf_json_fail(ret_result, r, "the zone tree cannot be read: %s",
 				    strerror(-r));
-	result = json_object_new_object();
-	array = json_object_new_array();
-	r = add_zones(source, entries, info, array);
-	zf_json_add(result, "geometry", geometry_object(zf_dev_geometry(source->dev)));
-	zf_json_add(result, "zones", array);
-	if (r == 0 && !result)
-		r = -ENOMEM;
-	if (r < 0) {
-		json_object_put(result);
+	r = zf_report_list_begin(&list, lister->source, "zones", CHUNK);
+	if (r < 0)
 		return r;
-	}
-	*ret_result = result;
-	return 0;
+	zf_json_add(list.result, "geometry", geometry_object(zf_dev_geometry(lister->source->dev)));
+	r = add_zones(lister, &list);
+	if (r < 0)
+		zf_report_list_drop(&list);
+	else
+		zf_report_list_end(&list, ret_result);
+	return r;
 }
 
 int zf_report_zones(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
-	struct entries entries = {.super = source->super};
-	struct zf_zone_info *info;
-	int r = -ENOMEM;
+	uint32_t there = zf_dev_geometry(source->dev)->zone_count;
+	struct lister *lister;
+	int r;
 
 	(void)args;
-	if (source->super->zone_count > zf_dev_geometry(source->dev)->zone_count)
-		return zf_json_fail(
-			ret_result, -EUCLEAN, "the device has %u zones, the filesystem %u",
-			zf_dev_geometry(source->dev)->zone_count, source->super->zone_count);
-	entries.entry = calloc(source->super->zone_count, sizeof(*entries.entry));
-	info = calloc(CHUNK, sizeof(*info));
-	if (entries.entry && info)
-		r = report_zones(source, &entries, info, ret_result);
-	free(entries.entry);
-	free(info);
+	if (source->super->zone_count > there)
+		return zf_json_fail(ret_result, -EUCLEAN,
+				    "the device has %u zones, the filesystem %u", there,
+				    source->super->zone_count);
+	lister = calloc(1, sizeof(*lister));
+	if (!lister)
+		return -ENOMEM;
+	lister->source = source;
+	lister->zone_count = source->super->zone_count;
+	r = list_zones(lister, ret_result);
+	zf_forest_free(lister->forest);
+	free(lister->system_nodes);
+	free(lister);
 	return r;
 }

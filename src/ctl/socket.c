@@ -16,96 +16,6 @@ static void cleanup_json(struct json_object **object)
 
 #define _json_ __attribute__((cleanup(cleanup_json)))
 
-/* ---- messages ---- */
-
-static int write_all(int fd, const char *buf, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		buf += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int zf_control_write_message(int fd, struct json_object *message)
-{
-	size_t len;
-	const char *text = json_object_to_json_string_length(message, JSON_C_TO_STRING_PLAIN, &len);
-	int r;
-
-	if (!text)
-		return -ENOMEM;
-	r = write_all(fd, text, len);
-	return r < 0 ? r : write_all(fd, "\n", 1);
-}
-
-/* Reads up to the newline, which ends a message: JSON's own newlines are escaped. */
-static int read_line(int fd, size_t size_max, char **ret_line, size_t *ret_len)
-{
-	_zf_free_ char *line = NULL;
-	size_t len = 0, size = 0;
-
-	for (;;) {
-		ssize_t n;
-
-		if (len == size) {
-			char *bigger;
-
-			if (size == size_max)
-				return -EMSGSIZE;
-			size = size == 0 ? 4096 : size * 2;
-			if (size > size_max)
-				size = size_max;
-			bigger = realloc(line, size);
-			if (!bigger)
-				return -ENOMEM;
-			line = bigger;
-		}
-		n = recv(fd, line + len, size - len, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -ECONNRESET;
-		len += (size_t)n;
-		if (line[len - 1] == '\n')
-			break;
-	}
-	*ret_len = len - 1;
-	*ret_line = zf_steal_ptr(&line);
-	return 0;
-}
-
-int zf_control_read_message(int fd, size_t size_max, struct json_object **ret_message)
-{
-	struct json_tokener *tokener;
-	struct json_object *message;
-	_zf_free_ char *line = NULL;
-	size_t len = 0;
-	int r = read_line(fd, size_max, &line, &len);
-
-	if (r < 0)
-		return r;
-	tokener = json_tokener_new();
-	if (!tokener)
-		return -ENOMEM;
-	message = json_tokener_parse_ex(tokener, line, (int)len);
-	json_tokener_free(tokener);
-	if (!json_object_is_type(message, json_type_object)) {
-		json_object_put(message);
-		return -EBADMSG;
-	}
-	*ret_message = message;
-	return 0;
-}
-
 /* ---- client ---- */
 
 static int connect_path(const char *path, int *ret_fd)
@@ -164,28 +74,53 @@ int zf_control_send(int fd, const char *command, struct json_object *args)
 	return zf_control_write_message(fd, request);
 }
 
-int zf_control_receive(int fd, struct json_object **ret_result, char **ret_message)
+static int take_error(struct json_object *error, char **ret_message)
 {
-	_json_ struct json_object *answer = NULL;
-	struct json_object *error, *number, *text, *result;
-	int r = zf_control_read_message(fd, ZF_CONTROL_ANSWER_MAX, &answer);
+	struct json_object *number, *text;
+
+	if (!json_object_object_get_ex(error, "errno", &number) || json_object_get_int(number) <= 0)
+		return -EBADMSG;
+	if (ret_message && json_object_object_get_ex(error, "message", &text))
+		*ret_message = strdup(json_object_get_string(text));
+	return -json_object_get_int(number);
+}
+
+/* 1: there is more to come. */
+static int take_message(struct json_object *message, const struct zf_control_parts *parts,
+			struct json_object **ret_result, char **ret_message)
+{
+	struct json_object *value;
+	int r;
+
+	if (json_object_object_get_ex(message, "error", &value))
+		return take_error(value, ret_message);
+	if (json_object_object_get_ex(message, "part", &value) && parts) {
+		r = parts->take(parts->arg, value);
+		return r < 0 ? r : 1;
+	}
+	if (!json_object_object_get_ex(message, "result", &value))
+		return -EBADMSG;
+	*ret_result = json_object_get(value);
+	return 0;
+}
+
+int zf_control_receive(int fd, const struct zf_control_parts *parts,
+		       struct json_object **ret_result, char **ret_message)
+{
+	struct zf_control_inbox inbox = {.size_max = ZF_CONTROL_ANSWER_MAX};
+	int r;
 
 	if (ret_message)
 		*ret_message = NULL;
-	if (r < 0)
-		return r;
-	if (json_object_object_get_ex(answer, "error", &error)) {
-		if (!json_object_object_get_ex(error, "errno", &number) ||
-		    json_object_get_int(number) <= 0)
-			return -EBADMSG;
-		if (ret_message && json_object_object_get_ex(error, "message", &text))
-			*ret_message = strdup(json_object_get_string(text));
-		return -json_object_get_int(number);
-	}
-	if (!json_object_object_get_ex(answer, "result", &result))
-		return -EBADMSG;
-	*ret_result = json_object_get(result);
-	return 0;
+	do {
+		_json_ struct json_object *message = NULL;
+
+		r = zf_control_read_message(&inbox, fd, &message);
+		if (r == 0)
+			r = take_message(message, parts, ret_result, ret_message);
+	} while (r == 1);
+	zf_control_inbox_deinit(&inbox);
+	return r;
 }
 
 int zf_control_call(const char *path, const char *command, struct json_object *args,
@@ -198,5 +133,5 @@ int zf_control_call(const char *path, const char *command, struct json_object *a
 		*ret_message = NULL;
 	if (r == 0)
 		r = zf_control_send(fd, command, args);
-	return r < 0 ? r : zf_control_receive(fd, ret_result, ret_message);
+	return r < 0 ? r : zf_control_receive(fd, NULL, ret_result, ret_message);
 }

@@ -43,12 +43,10 @@ static int grow_by_steps(struct zf_fs *fs, uint32_t zone_count)
 	return r;
 }
 
-int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count)
+static int grow_locked(struct zf_fs *fs, uint32_t zone_count)
 {
 	int r;
 
-	if (zf_fs_is_read_only(fs))
-		return -EROFS;
 	if (zone_count != 0 && zone_count < zf_alloc_zone_count(fs->alloc))
 		return -EINVAL;
 	r = grow_device(fs, zone_count);
@@ -57,4 +55,16 @@ int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count)
 	if (zone_count == 0)
 		zone_count = zf_dev_geometry(fs->dev)->zone_count;
 	return grow_by_steps(fs, zone_count);
+}
+
+int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count)
+{
+	int r;
+
+	if (zf_fs_is_read_only(fs))
+		return -EROFS;
+	zf_mutex_lock(&fs->grow_lock);
+	r = grow_locked(fs, zone_count);
+	zf_mutex_unlock(&fs->grow_lock);
+	return r;
 }

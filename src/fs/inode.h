@@ -160,6 +160,7 @@ struct zf_fs {
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
 	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/share.h */
+	struct zf_mutex grow_lock;  /* ZF_RANK_GROW */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */

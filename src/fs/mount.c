@@ -313,6 +313,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
+	zf_mutex_deinit(&fs->grow_lock);
 	zf_mutex_deinit(&fs->lock);
 	free(fs);
 }
@@ -375,6 +376,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 	if (report)
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
+	zf_mutex_init(&fs->grow_lock, ZF_RANK_GROW);
 	zf_reclaim_init(fs);
 	zf_room_init(fs);
 	zf_inode_table_init(fs);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "fuse/status.h"
+#include "fuse/unmount.h"
 
 static int tell_fd = -1;
 
@@ -28,6 +30,27 @@ static int ask_mount(const char *mountpoint)
 	return ZF_EXIT_MOUNT;
 }
 
+/* What a daemon leaves that died; no other mount answers so. */
+static void clear_dead_mount(const char *mountpoint)
+{
+	struct statx stx;
+
+	if (statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) == 0 ||
+	    (errno != ENOTCONN && errno != ECONNABORTED))
+		return;
+	(void)zf_unmount(mountpoint, true);
+}
+
+static int wait_for_end(pid_t child, const char *mountpoint)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	clear_dead_mount(mountpoint);
+	return status;
+}
+
 static _Noreturn void wait_for_child(int fd, pid_t child, const char *mountpoint)
 {
 	uint8_t told;
@@ -37,11 +60,15 @@ static _Noreturn void wait_for_child(int fd, pid_t child, const char *mountpoint
 	do
 		n = read(fd, &told, 1);
 	while (n < 0 && errno == EINTR);
+	if (n == 1 && told == ZF_EXIT_OK && ask_mount(mountpoint) != ZF_EXIT_OK) {
+		kill(child, SIGTERM);
+		wait_for_end(child, mountpoint);
+		_exit(ZF_EXIT_MOUNT);
+	}
 	if (n == 1)
-		_exit(told == ZF_EXIT_OK ? ask_mount(mountpoint) : told);
+		_exit(told);
 	/* It died without a word; of what, its own exit may tell. */
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	status = wait_for_end(child, mountpoint);
 	if (WIFSIGNALED(status)) {
 		fprintf(stderr, "zfuse: killed by signal %d before the mount was ready\n",
 			WTERMSIG(status));
@@ -74,14 +101,15 @@ int zf_background_enter(const char *mountpoint)
 	return chdir("/") < 0 ? -errno : 0;
 }
 
-void zf_background_tell(int status)
+int zf_background_tell(int status)
 {
 	uint8_t byte = (uint8_t)status;
+	ssize_t n;
 	_zf_close_ int null_fd = -1;
 	int fd = zf_steal_fd(&tell_fd);
 
 	if (fd < 0)
-		return;
+		return 0;
 	/* First let go of the terminal: the parent's end may close a pipe that somebody reads to
 	 * the end. */
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -90,7 +118,9 @@ void zf_background_tell(int status)
 		dup2(null_fd, STDOUT_FILENO);
 		dup2(null_fd, STDERR_FILENO);
 	}
-	while (write(fd, &byte, 1) < 0 && errno == EINTR)
-		;
+	do
+		n = write(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
 	close(fd);
+	return n == 1 ? 0 : -EPIPE;
 }

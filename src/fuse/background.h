@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Going into the background: the process that the user started waits until its child says that the
- * mount is served, asks it something, and exits with what came of that. Messages reach the user
- * meanwhile, for the child keeps stderr.
+ * mount is served, asks it something, and exits with what came of that: where it fails nothing
+ * stays mounted. Messages reach the user meanwhile, for the child keeps stderr.
  */
 #ifndef ZF_FUSE_BACKGROUND_H
 #define ZF_FUSE_BACKGROUND_H
@@ -13,8 +13,10 @@
  */
 int zf_background_enter(const char *mountpoint);
 
-/* The parent exits with `status`; this process lets go of the terminal. Only the first call counts.
+/*
+ * The parent exits with `status`; this process lets go of the terminal. Only the first call counts.
+ * -EPIPE: the parent was killed, so nobody waits for the mount any more.
  */
-void zf_background_tell(int status);
+int zf_background_tell(int status);
 
 #endif

@@ -1,229 +1,234 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/control.h"
 
+#include <bsd/sys/queue.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fuse/control_answer.h"
+#include "fuse/control_socket.h"
 #include "fuse/daemon.h"
-#include "fuse/thread.h"
+#include "fuse/shutdown.h"
 
-/* How long a client may take to send its request, or to take its answer. */
-#define CLIENT_TIMEOUT_S 10
+#define CLIENTS_MAX 64 /* later ones wait for connect()'s queue to be looked at */
+#define RUNNING_MAX 4
 
-/* Memory that is free in the allocator's heaps and not worth keeping for the next request. */
-#define FREE_MEMORY_MAX ((size_t)16 << 20)
+/* How long a client may take to send its request; and to take each part of its answer that a socket
+ * holds (some 32 KiB). */
+#define REQUEST_TIMEOUT_S 5
+#define ANSWER_TIMEOUT_S  10
 
-/* A client that waits for the daemon's end. */
-struct waiter {
+/* Without a descriptor for it, a connection is not looked at again for so long. */
+#define ACCEPT_AGAIN_NS INT64_C(1000000000)
+
+/*
+ *      accept --> READING --> READY --> RUNNING --> gone
+ *                        \
+ *                         --> WAITING --> answered by zf_control_finish(), or gone
+ */
+enum client_state {
+	CLIENT_READING, /* its request has not come as a whole */
+	CLIENT_READY,	/* its request waits for its turn */
+	CLIENT_RUNNING, /* a thread of its own runs it */
+	CLIENT_WAITING, /* for the daemon's end */
+};
+
+struct client {
+	struct zf_control *control;
+	enum client_state state;
 	int fd;
-	SLIST_ENTRY(waiter) link;
+	int64_t deadline_ns; /* READING */
+	struct zf_control_inbox inbox;
+	struct json_object *request;
+	pthread_t thread;
+	atomic_bool done; /* RUNNING: the thread has nothing more to do */
+	TAILQ_ENTRY(client) link;
 };
 
 struct zf_control {
 	struct zf_daemon *daemon;
 	pthread_t thread;
-	int listen_fd, stop_fd, serving_fd;
+	int listen_fd, stop_fd;
+	int wake_fd;  /* the kernel has sent its first request; later: a request was answered */
+	int spare_fd; /* closed to accept one client when there are no more descriptors */
 	char path[ZF_CONTROL_PATH_MAX];
 	ino_t path_ino;
-	SLIST_HEAD(, waiter) waiters; /* the thread's, then, when that has ended, its owner's */
+
+	/* The thread's; when it has ended, its owner's. Oldest first. */
+	TAILQ_HEAD(, client) clients;
+	unsigned int client_count, running;
+	int64_t accept_after_ns;
 };
 
-/* ---- answers ---- */
-
-static void answer(int fd, int error, struct json_object *result)
+static int64_t now_ns(void)
 {
-	struct json_object *message = json_object_new_object(), *problem;
+	struct timespec now;
 
-	if (error == 0) {
-		json_object_object_add(message, "result", result);
-	} else {
-		problem = json_object_new_object();
-		json_object_object_add(problem, "errno", json_object_new_int(-error));
-		if (!result)
-			result = json_object_new_string(strerror(-error));
-		json_object_object_add(problem, "message", result);
-		json_object_object_add(message, "error", problem);
-	}
-	/* A client that has gone does not care. */
-	zf_control_write_message(fd, message);
-	json_object_put(message);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static const char *durability_name(const struct zf_daemon *daemon)
+/* ---- one client ---- */
+
+static void drop(struct client *client)
 {
-	return zf_dev_durability(daemon->dev) == ZF_DURABILITY_FLUSH ? "flush" : "fua";
+	struct zf_control *control = client->control;
+
+	TAILQ_REMOVE(&control->clients, client, link);
+	control->client_count--;
+	close(client->fd);
+	json_object_put(client->request);
+	zf_control_inbox_deinit(&client->inbox);
+	free(client);
+	if (control->spare_fd < 0)
+		control->spare_fd = fcntl(control->stop_fd, F_DUPFD_CLOEXEC, 0);
+	control->accept_after_ns = 0;
 }
 
-static struct json_object *describe_daemon(struct zf_daemon *daemon)
+/* It does not block: nothing was sent to this client yet, and this is short. */
+static void refuse(struct client *client, int error)
 {
-	struct json_object *ret = json_object_new_object();
-	bool uring = atomic_load(&daemon->uring_used);
-
-	json_object_object_add(ret, "pid", json_object_new_int(getpid()));
-	json_object_object_add(ret, "version", json_object_new_string(ZF_VERSION));
-	json_object_object_add(ret, "device", json_object_new_string(daemon->device));
-	json_object_object_add(ret, "mountpoint", json_object_new_string(daemon->mountpoint));
-	json_object_object_add(ret, "transport",
-			       json_object_new_string(uring ? "io_uring" : "dev-fuse"));
-	json_object_object_add(ret, "writeback",
-			       json_object_new_boolean(daemon->options.writeback));
-	json_object_object_add(ret, "durability", json_object_new_string(durability_name(daemon)));
-	json_object_object_add(ret, "read_only",
-			       json_object_new_boolean(zf_fs_is_read_only(daemon->fs)));
-	return ret;
+	zf_control_answer(client->fd, error, NULL);
+	drop(client);
 }
 
-static struct json_object *count_requests(void)
+/* Takes what has come. */
+static void receive(struct client *client)
 {
-	struct json_object *ret = json_object_new_object();
-	uint64_t requests[ZF_REQUEST_COUNT], waited;
+	int r = zf_control_inbox_fill(&client->inbox, client->fd);
 
-	zf_threads_count(requests, &waited);
-	for (unsigned int i = 0; i < ZF_REQUEST_COUNT; i++)
-		json_object_object_add(ret, zf_request_names[i],
-				       json_object_new_uint64(requests[i]));
-	json_object_object_add(ret, "waited", json_object_new_uint64(waited));
-	return ret;
-}
-
-static int run_reports(struct zf_daemon *daemon, const char *name, struct json_object *args,
-		       struct json_object **ret_result)
-{
-	const struct zf_control_command *command;
-
-	for (command = zf_report_commands; command->name; command++) {
-		if (strcmp(command->name, name) == 0)
-			return command->run(daemon->fs, args, ret_result);
-	}
-	*ret_result = json_object_new_string("unknown command");
-	return -EOPNOTSUPP;
-}
-
-/* Takes over the client's descriptor only if it is to wait. */
-static void handle_request(struct zf_control *control, struct json_object *request, int *fd)
-{
-	struct json_object *command, *args = NULL, *result = NULL;
-	struct waiter *waiter;
-	const char *name;
-	int r = 0;
-
-	if (!json_object_object_get_ex(request, "command", &command) ||
-	    !json_object_is_type(command, json_type_string)) {
-		answer(*fd, -EINVAL, NULL);
+	if (r == 0)
+		r = zf_control_inbox_next(&client->inbox, &client->request);
+	if (r == 0 || r == -EAGAIN)
 		return;
-	}
-	json_object_object_get_ex(request, "args", &args);
-	name = json_object_get_string(command);
-
-	if (strcmp(name, "wait") == 0) {
-		waiter = malloc(sizeof(*waiter));
-		if (waiter) {
-			waiter->fd = zf_steal_fd(fd);
-			SLIST_INSERT_HEAD(&control->waiters, waiter, link);
-			return;
-		}
-		r = -ENOMEM;
-	} else if (strcmp(name, "daemon") == 0) {
-		result = describe_daemon(control->daemon);
-	} else if (strcmp(name, "requests") == 0) {
-		result = count_requests();
-	} else {
-		r = run_reports(control->daemon, name, args, &result);
-	}
-	answer(*fd, r, result);
+	if (r == -ECONNRESET)
+		drop(client);
+	else if (r < 0)
+		refuse(client, r);
+	else
+		client->state = zf_control_is_command(client->request, "wait") ? CLIENT_WAITING
+									       : CLIENT_READY;
 }
 
-/* A table of many zones, or a check of many files, takes far more than the daemon otherwise does.
- */
-static void give_memory_back(void)
+static void *run(void *arg)
 {
-	if (mallinfo2().fordblks > FREE_MEMORY_MAX)
-		malloc_trim(0);
+	struct client *client = arg;
+
+	zf_control_run(client->control->daemon, client->request, client->fd);
+	atomic_store(&client->done, true);
+	eventfd_write(client->control->wake_fd, 1);
+	return NULL;
 }
 
-static void handle_client(struct zf_control *control)
+static void start(struct client *client)
 {
-	const struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
-	struct json_object *request;
-	_zf_close_ int fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	const struct timeval timeout = {.tv_sec = ANSWER_TIMEOUT_S};
 	int r;
 
-	if (fd < 0)
-		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	r = zf_control_read_message(fd, ZF_CONTROL_REQUEST_MAX, &request);
-	if (r < 0) {
-		if (r != -ECONNRESET)
-			answer(fd, r, NULL);
+	fcntl(client->fd, F_SETFL, 0);
+	setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	r = pthread_create(&client->thread, NULL, run, client);
+	if (r != 0) {
+		refuse(client, -r);
 		return;
 	}
-	handle_request(control, request, &fd);
-	json_object_put(request);
-	give_memory_back();
+	client->state = CLIENT_RUNNING;
+	client->control->running++;
 }
 
-/* ---- the socket ---- */
-
-static int make_directory(const char *socket_path)
+static void reap(struct client *client)
 {
-	char directory[ZF_CONTROL_PATH_MAX];
-	struct stat st;
-
-	strcpy(directory, socket_path);
-	*strrchr(directory, '/') = '\0';
-	if (mkdir(directory, 0700) == 0)
-		return 0;
-	if (errno != EEXIST || lstat(directory, &st) < 0)
-		return -errno;
-	/* Others could put a socket of their own there. */
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+	pthread_join(client->thread, NULL);
+	client->control->running--;
+	drop(client);
 }
 
-static int listen_at(const char *path, int *ret_fd, ino_t *ret_ino)
+/* ---- all clients ---- */
+
+static int accept_descriptor(struct zf_control *control)
 {
-	struct stat st;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	_zf_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int r;
+	const int flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = accept4(control->listen_fd, NULL, NULL, flags);
 
-	if (fd < 0)
-		return -errno;
-	r = make_directory(path);
-	if (r < 0)
-		return r;
-	/* The kernel gave the number to us, so what is there is of a daemon that is gone, or going.
-	 */
-	unlink(path);
-	strcpy(address.sun_path, path);
-	/* Nobody can connect before listen(), and by then the mode is right. */
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
-	    stat(path, &st) < 0 || listen(fd, 16) < 0)
-		return -errno;
-	*ret_ino = st.st_ino;
-	*ret_fd = zf_steal_fd(&fd);
-	return 0;
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || control->spare_fd < 0)
+		return fd;
+	close(control->spare_fd);
+	control->spare_fd = -1;
+	return accept4(control->listen_fd, NULL, NULL, flags);
 }
+
+static bool accept_client(struct zf_control *control)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int fd = client ? accept_descriptor(control) : -1;
+
+	if (fd < 0) {
+		/* Another client that leaves makes it worth a try earlier. */
+		if (!client || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR))
+			control->accept_after_ns = now_ns() + ACCEPT_AGAIN_NS;
+		free(client);
+		return false;
+	}
+	client->control = control;
+	client->fd = fd;
+	client->deadline_ns = now_ns() + REQUEST_TIMEOUT_S * INT64_C(1000000000);
+	client->inbox.size_max = ZF_CONTROL_REQUEST_MAX;
+	TAILQ_INSERT_TAIL(&control->clients, client, link);
+	control->client_count++;
+	return true;
+}
+
+static void look_after(struct client *client, short revents, int64_t now)
+{
+	switch (client->state) {
+	case CLIENT_READING:
+		if (now >= client->deadline_ns)
+			refuse(client, -ETIMEDOUT);
+		else if (revents)
+			receive(client);
+		break;
+	case CLIENT_RUNNING:
+		if (atomic_load(&client->done))
+			reap(client);
+		break;
+	case CLIENT_WAITING:
+		if (revents & (POLLHUP | POLLERR))
+			drop(client);
+		break;
+	case CLIENT_READY:
+		break;
+	}
+}
+
+static void start_ready(struct zf_control *control)
+{
+	struct client *client, *next;
+
+	TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+		if (client->state == CLIENT_READY && control->running < RUNNING_MAX)
+			start(client);
+}
+
+/* ---- getting ready ---- */
 
 static void open_socket(struct zf_control *control, dev_t st_dev)
 {
 	int r = zf_control_path(st_dev, geteuid(), control->path);
 
 	if (r == 0)
-		r = listen_at(control->path, &control->listen_fd, &control->path_ino);
+		r = zf_control_listen(control->path, &control->listen_fd, &control->path_ino);
 	/* Without it zfusectl cannot ask, but everything else works. */
 	if (r < 0)
 		zf_report(&control->daemon->report, ZF_REPORT_WARNING,
@@ -253,10 +258,107 @@ static void get_ready(struct zf_control *control)
 	if (r < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "there is no mount at %s: %s",
 			  daemon->mountpoint, strerror(-r));
+		zf_shutdown_request();
 		return;
 	}
 	open_socket(control, st_dev);
 	zf_daemon_ready(daemon, st_dev);
+}
+
+/* ---- the thread ---- */
+
+/* The clients' places in the array of descriptors are behind these. */
+enum {
+	POLL_STOP,
+	POLL_WAKE,
+	POLL_LISTEN,
+	POLL_CLIENTS,
+};
+
+static bool may_accept(const struct zf_control *control, int64_t now)
+{
+	return control->client_count < CLIENTS_MAX && now >= control->accept_after_ns;
+}
+
+/* Fills in what is waited for, and for how long. */
+static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int *ret_timeout_ms)
+{
+	int64_t now = now_ns(), until = INT64_MAX;
+	unsigned int count = POLL_CLIENTS;
+	struct client *client;
+
+	fds[POLL_STOP] = (struct pollfd){.fd = control->stop_fd, .events = POLLIN};
+	fds[POLL_WAKE] = (struct pollfd){.fd = control->wake_fd, .events = POLLIN};
+	fds[POLL_LISTEN] = (struct pollfd){.fd = -1, .events = POLLIN};
+	if (may_accept(control, now))
+		fds[POLL_LISTEN].fd = control->listen_fd;
+	else if (control->client_count < CLIENTS_MAX)
+		until = control->accept_after_ns;
+	TAILQ_FOREACH (client, &control->clients, link) {
+		bool reading = client->state == CLIENT_READING;
+		bool polled = reading || client->state == CLIENT_WAITING;
+
+		fds[count++] = (struct pollfd){.fd = polled ? client->fd : -1,
+					       .events = reading ? POLLIN : 0};
+		if (reading && client->deadline_ns < until)
+			until = client->deadline_ns;
+	}
+	/* One millisecond more: it is rounded down. */
+	*ret_timeout_ms = until == INT64_MAX ? -1
+			  : until <= now     ? 0
+					     : (int)((until - now) / 1000000) + 1;
+	return count;
+}
+
+static void serve_once(struct zf_control *control, bool *ret_stop)
+{
+	struct pollfd fds[POLL_CLIENTS + CLIENTS_MAX];
+	struct client *client, *next;
+	unsigned int at = POLL_CLIENTS;
+	int timeout_ms;
+	unsigned int count = prepare(control, fds, &timeout_ms);
+	eventfd_t value;
+	int64_t now;
+
+	if (poll(fds, count, timeout_ms) < 0)
+		return;
+	if (fds[POLL_WAKE].revents)
+		eventfd_read(control->wake_fd, &value);
+	now = now_ns();
+	TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+		look_after(client, fds[at++].revents, now);
+	while (fds[POLL_LISTEN].revents && control->client_count < CLIENTS_MAX &&
+	       accept_client(control))
+		;
+	start_ready(control);
+	*ret_stop = fds[POLL_STOP].revents;
+}
+
+/* The end: what has come is answered, what has not come as a whole is dropped. */
+static void finish_requests(struct zf_control *control)
+{
+	struct pollfd wake = {.fd = control->wake_fd, .events = POLLIN};
+	struct client *client, *next;
+	eventfd_t value;
+
+	if (control->listen_fd < 0)
+		return;
+	/* First the name; then those who still came by it, however many. */
+	zf_control_unlink(control->path, control->path_ino);
+	while (accept_client(control))
+		;
+	TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+		if (client->state == CLIENT_READING)
+			receive(client);
+	TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+		if (client->state == CLIENT_READING)
+			drop(client);
+	for (start_ready(control); control->running > 0; start_ready(control)) {
+		if (poll(&wake, 1, -1) > 0)
+			eventfd_read(control->wake_fd, &value);
+		TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+			look_after(client, 0, 0);
+	}
 }
 
 static void *serve(void *arg)
@@ -264,22 +366,30 @@ static void *serve(void *arg)
 	struct zf_control *control = arg;
 	struct pollfd fds[] = {
 		{.fd = control->stop_fd, .events = POLLIN},
-		{.fd = control->serving_fd, .events = POLLIN},
+		{.fd = control->wake_fd, .events = POLLIN},
 	};
+	bool stop = false;
 
 	while (!fds[0].revents && !fds[1].revents)
 		poll(fds, 2, -1);
 	if (fds[1].revents)
 		get_ready(control);
-	fds[1] = (struct pollfd){.fd = control->listen_fd, .events = POLLIN};
-	while (!fds[0].revents) {
-		if (poll(fds, 2, -1) > 0 && fds[1].revents)
-			handle_client(control);
-	}
+	while (!stop)
+		serve_once(control, &stop);
+	finish_requests(control);
 	return NULL;
 }
 
 /* ---- life ---- */
+
+static void free_control(struct zf_control *control)
+{
+	zf_cleanup_close(&control->listen_fd);
+	zf_cleanup_close(&control->stop_fd);
+	zf_cleanup_close(&control->wake_fd);
+	zf_cleanup_close(&control->spare_fd);
+	free(control);
+}
 
 int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control)
 {
@@ -290,16 +400,15 @@ int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control)
 		return -ENOMEM;
 	control->daemon = daemon;
 	control->listen_fd = -1;
-	SLIST_INIT(&control->waiters);
+	TAILQ_INIT(&control->clients);
 	control->stop_fd = eventfd(0, EFD_CLOEXEC);
-	control->serving_fd = eventfd(0, EFD_CLOEXEC);
-	r = control->stop_fd < 0 || control->serving_fd < 0
+	control->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	control->spare_fd = fcntl(control->stop_fd, F_DUPFD_CLOEXEC, 0);
+	r = control->stop_fd < 0 || control->wake_fd < 0 || control->spare_fd < 0
 		    ? errno
 		    : pthread_create(&control->thread, NULL, serve, control);
 	if (r != 0) {
-		zf_cleanup_close(&control->stop_fd);
-		zf_cleanup_close(&control->serving_fd);
-		free(control);
+		free_control(control);
 		return -r;
 	}
 	*ret_control = control;
@@ -308,44 +417,28 @@ int zf_control_start(struct zf_daemon *daemon, struct zf_control **ret_control)
 
 void zf_control_serving(struct zf_control *control)
 {
-	eventfd_write(control->serving_fd, 1);
+	eventfd_write(control->wake_fd, 1);
 }
 
 void zf_control_stop(struct zf_control *control)
 {
-	struct pollfd pfd = {.events = POLLIN};
-	struct stat st;
-
 	if (!control)
 		return;
 	eventfd_write(control->stop_fd, 1);
 	pthread_join(control->thread, NULL);
-	if (control->listen_fd < 0)
-		return;
-	/* First the name, unless the number is another mount's by now; then those who still came by
-	 * it. */
-	if (stat(control->path, &st) == 0 && st.st_ino == control->path_ino)
-		unlink(control->path);
-	pfd.fd = control->listen_fd;
-	while (poll(&pfd, 1, 0) > 0)
-		handle_client(control);
-	close(control->listen_fd);
+	zf_cleanup_close(&control->listen_fd);
 	control->listen_fd = -1;
 }
 
 void zf_control_finish(struct zf_control *control, int error)
 {
-	struct waiter *waiter;
+	struct client *client;
 
 	if (!control)
 		return;
-	while ((waiter = SLIST_FIRST(&control->waiters)) != NULL) {
-		SLIST_REMOVE_HEAD(&control->waiters, link);
-		answer(waiter->fd, error, NULL);
-		close(waiter->fd);
-		free(waiter);
+	while ((client = TAILQ_FIRST(&control->clients)) != NULL) {
+		zf_control_answer(client->fd, error, NULL);
+		drop(client);
 	}
-	close(control->stop_fd);
-	close(control->serving_fd);
-	free(control);
+	free_control(control);
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's end of the control socket (ctl/ctl.h): a thread that answers one request after the
- * other, so that a tool can see into a running filesystem.
+ * The daemon's end of the control socket (ctl/ctl.h), so that a tool can see into a running
+ * filesystem.
+ *
+ * One thread polls all connections, and hands each request that has come as a whole to a thread of
+ * its own (fuse/control_answer.h). So nobody waits for a client that is slow to ask or to take its
+ * answer, nor for a command that takes long. Connections, requests that run and the time for which
+ * a client may keep the daemon waiting are bounded.
  *
  * Besides the commands of ctl/report.h it answers:
  *
@@ -11,7 +16,8 @@
  *      "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent, and
  *                  "waited": how many of them a worker had to wait for
  *      "wait"      answered when the daemon has let go of the device: null if the last commit
- *                  worked, else its error (umount.fuse.zfuse waits with it)
+ *                  worked, else its error (umount.fuse.zfuse waits with it);
+ *                  who hangs up before is forgotten
  *
  * The thread begins when the kernel has sent its first request: from then on the mount is served
  * (zf_daemon_ready). Its device number names the socket.

@@ -8,8 +8,9 @@
  *      handle.h    an open file
  *      open_inode.h  its inode, and whether the kernel may have pages of it
  *      drop_pages.h  direct writes wait until those are gone
+ *      mount.c     the filesystem on its device, or which older state is left of it
  *      marks.h     what is said about a fallocate before it comes
- *      control.c   the control socket
+ *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      shutdown.c  signals
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)

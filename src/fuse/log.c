@@ -10,8 +10,11 @@
 
 #include <fuse_log.h>
 
+#include "base/report_limit.h"
+
 static atomic_bool use_syslog;
 static char prefix[] = "zfuse";
+static struct zf_report_limit limit;
 
 static void write_message(void *arg, enum zf_report_level level, const char *message)
 {
@@ -43,7 +46,17 @@ void zf_log_init(struct zf_report *ret_report)
 {
 	openlog("zfuse", LOG_PID, LOG_DAEMON);
 	fuse_set_log_func(write_libfuse_message);
-	*ret_report = (struct zf_report){.fn = write_message, .arg = prefix};
+	zf_report_limit_init(&limit);
+	*ret_report = (struct zf_report){.fn = write_message, .arg = prefix, .limit = &limit};
+}
+
+void zf_log_end(const struct zf_report *report)
+{
+	unsigned int untold = zf_report_limit_untold(&limit);
+
+	if (untold > 0)
+		zf_report(report, ZF_REPORT_INFO, "%u messages like those before were left out",
+			  untold);
 }
 
 void zf_log_to_syslog(void)

@@ -11,6 +11,9 @@
 /* A sink for struct zf_report, and for libfuse's own messages from now on. */
 void zf_log_init(struct zf_report *ret_report);
 
+/* Says how many messages were left out, if that is to be said still. */
+void zf_log_end(const struct zf_report *report);
+
 /* To syslog from now on. */
 void zf_log_to_syslog(void);
 

@@ -5,7 +5,7 @@
  *      options, cheap checks          on the user's terminal
  *      fork                           the parent waits for zf_daemon_ready(), or an exit status
  *      signals are blocked            before any thread starts
- *      device, filesystem             replays and commits what a crash left
+ *      device, filesystem             replays and commits what a crash left; its root can be read
  *      session, mount                 the kernel begins to send requests
  *      loop                           until the kernel ends the connection
  *      zf_daemon_close()              the last commit
@@ -20,10 +20,8 @@
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/bits.h"
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/control.h"
@@ -31,6 +29,7 @@
 #include "fuse/drop_pages.h"
 #include "fuse/log.h"
 #include "fuse/marks.h"
+#include "fuse/mount.h"
 #include "fuse/open_inode.h"
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
@@ -41,11 +40,6 @@
 
 #define READ_AHEAD_KIB 1024
 #define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
-
-/* Of nodes in memory, where the user does not say: a part of all memory, within these bounds. */
-#define CACHE_SHARE 32u
-#define CACHE_MIN   (UINT64_C(64) << 20)
-#define CACHE_MAX   (UINT64_C(512) << 20)
 
 static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
 {
@@ -161,31 +155,6 @@ static int check(struct zf_daemon *daemon)
 
 /* ---- device and filesystem ---- */
 
-/*
- * The kernel's own clock, which moves a few times in a hundredth of a second. With the writeback
- * cache the times of writes are the kernel's, and what came before and after must compare rightly
- * with them.
- */
-static int64_t now_as_the_kernel(void *arg)
-{
-	struct timespec now;
-
-	(void)arg;
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/*
- * A transaction that random writes scatter over many leaves is written once when it fits into half
- * of the cache, and many times when it does not (docs/performance.md): so a share of the memory.
- */
-static uint64_t default_cache_bytes(void)
-{
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return zf_max_u64(CACHE_MIN, zf_min_u64(CACHE_MAX, memory / CACHE_SHARE));
-}
-
 static int open_filesystem(struct zf_daemon *daemon)
 {
 	const struct zf_open_options open_options = {
@@ -194,25 +163,6 @@ static int open_filesystem(struct zf_daemon *daemon)
 		.lock_wait_ms = DEVICE_WAIT_MS,
 		.append = daemon->options.append,
 	};
-	const struct zf_mount_options mount_options = {
-		.read_only = daemon->options.read_only,
-		.threads = true,
-		.generation = daemon->options.generation,
-		.abandon_log = daemon->options.abandon_log,
-		.cache_bytes = daemon->options.cache_bytes ? daemon->options.cache_bytes
-							   : default_cache_bytes(),
-		.dirty_bytes = daemon->options.dirty_bytes,
-		.commit_ms = daemon->options.commit_ms,
-		.reclaim_zones = (uint32_t)daemon->options.gc_zones,
-		.reclaim_percent = (uint32_t)daemon->options.gc_percent,
-		.reclaim_paused = daemon->options.gc_off,
-		.atime = daemon->options.atime,
-		.no_dir_atime = daemon->options.no_dir_atime,
-		.lazy_time = daemon->options.lazy_time,
-		.sync_names = daemon->options.sync_names,
-		.now_ns = daemon->options.writeback ? now_as_the_kernel : NULL,
-	};
-	struct zf_fs *fs;
 	int r = zf_dev_open(daemon->device, &open_options, &daemon->report, &daemon->dev);
 
 	if (r < 0)
@@ -225,15 +175,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 	r = zf_dev_start_thread(daemon->dev);
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
-	r = zf_fs_mount(daemon->dev, &mount_options, &daemon->report, &fs);
-	if (r == 0)
-		daemon->fs = fs;
-	else
-		zf_report(&daemon->report, ZF_REPORT_ERROR, "%s cannot be mounted: %s",
-			  daemon->device,
-			  r == -ENODEV ? "no zfuse filesystem on it (mkfs.zfuse makes one)"
-				       : strerror(-r));
-	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
+	return zf_daemon_mount(daemon) < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
 }
 
 void zf_daemon_close(struct zf_daemon *daemon)
@@ -252,6 +194,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,
 			  "%s: unmounted, but not all of it is safe: %s", daemon->device,
 			  strerror(-daemon->fs_error));
+	zf_log_end(&daemon->report);
 	zf_control_finish(daemon->control, daemon->fs_error);
 	daemon->control = NULL;
 }
@@ -364,7 +307,11 @@ void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 	if (daemon->options.foreground)
 		return;
 	zf_log_to_syslog();
-	zf_background_tell(ZF_EXIT_OK);
+	if (zf_background_tell(ZF_EXIT_OK) == 0)
+		return;
+	zf_report(&daemon->report, ZF_REPORT_ERROR,
+		  "%s: who mounted was killed before it was ready: unmounting", daemon->mountpoint);
+	zf_shutdown_request();
 }
 
 static int serve(struct zf_daemon *daemon)

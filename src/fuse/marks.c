@@ -8,17 +8,18 @@
 
 #include "base/lock.h"
 
-/* Of programs that mark and then do not ask. */
-#define MARKS_MAX 1024u
+/* Of programs that mark and then do not ask: of one user's, and of all. */
+#define USER_MARKS_MAX 64u
+#define MARKS_MAX      1024u
 
 struct entry {
 	struct zf_mark mark;
-	LIST_ENTRY(entry) link;
+	TAILQ_ENTRY(entry) link;
 };
 
 struct zf_marks {
-	struct zf_mutex lock; /* ZF_RANK_DAEMON; the list */
-	LIST_HEAD(, entry) entries;
+	struct zf_mutex lock;		    /* ZF_RANK_DAEMON; the list */
+	TAILQ_HEAD(entries, entry) entries; /* oldest first */
 	atomic_uint count;
 };
 
@@ -29,14 +30,14 @@ int zf_marks_new(struct zf_marks **ret_marks)
 	if (!marks)
 		return -ENOMEM;
 	zf_mutex_init(&marks->lock, ZF_RANK_DAEMON);
-	LIST_INIT(&marks->entries);
+	TAILQ_INIT(&marks->entries);
 	*ret_marks = marks;
 	return 0;
 }
 
 static void remove_locked(struct zf_marks *marks, struct entry *entry)
 {
-	LIST_REMOVE(entry, link);
+	TAILQ_REMOVE(&marks->entries, entry, link);
 	atomic_fetch_sub(&marks->count, 1);
 	free(entry);
 }
@@ -45,8 +46,8 @@ void zf_marks_free(struct zf_marks *marks)
 {
 	if (!marks)
 		return;
-	while (!LIST_EMPTY(&marks->entries))
-		remove_locked(marks, LIST_FIRST(&marks->entries));
+	while (!TAILQ_EMPTY(&marks->entries))
+		remove_locked(marks, TAILQ_FIRST(&marks->entries));
 	zf_mutex_deinit(&marks->lock);
 	free(marks);
 }
@@ -57,30 +58,44 @@ static bool is_same(const struct zf_mark *a, const struct zf_mark *b)
 	       a->len == b->len;
 }
 
+static bool is_of_thread(const struct zf_mark *a, const struct zf_mark *b)
+{
+	return a->fh == b->fh && a->thread == b->thread && a->thread;
+}
+
+/* Makes room for one that is to come. */
+static void drop_old_locked(struct zf_marks *marks, const struct zf_mark *mark)
+{
+	struct entry *entry, *next, *oldest = NULL;
+	unsigned int count = 0;
+
+	TAILQ_FOREACH_SAFE (entry, &marks->entries, link, next) {
+		if (is_of_thread(&entry->mark, mark)) {
+			remove_locked(marks, entry);
+		} else if (entry->mark.user == mark->user) {
+			count++;
+			oldest = oldest ? oldest : entry;
+		}
+	}
+	if (count >= USER_MARKS_MAX)
+		remove_locked(marks, oldest);
+	else if (atomic_load(&marks->count) >= MARKS_MAX)
+		remove_locked(marks, TAILQ_FIRST(&marks->entries));
+}
+
 int zf_marks_add(struct zf_marks *marks, const struct zf_mark *mark)
 {
-	struct entry *entry = malloc(sizeof(*entry)), *old, *next;
-	int r = 0;
+	struct entry *entry = malloc(sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;
 	entry->mark = *mark;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH_SAFE(old, &marks->entries, link, next)
-	{
-		if (old->mark.fh == mark->fh && old->mark.thread == mark->thread && mark->thread)
-			remove_locked(marks, old);
-	}
-	if (atomic_load(&marks->count) < MARKS_MAX) {
-		LIST_INSERT_HEAD(&marks->entries, entry, link);
-		atomic_fetch_add(&marks->count, 1);
-		entry = NULL;
-	} else {
-		r = -EBUSY;
-	}
+	drop_old_locked(marks, mark);
+	TAILQ_INSERT_TAIL(&marks->entries, entry, link);
+	atomic_fetch_add(&marks->count, 1);
 	zf_mutex_unlock(&marks->lock);
-	free(entry);
-	return r;
+	return 0;
 }
 
 bool zf_marks_take(struct zf_marks *marks, const struct zf_mark *mark)
@@ -90,7 +105,7 @@ bool zf_marks_take(struct zf_marks *marks, const struct zf_mark *mark)
 	if (atomic_load(&marks->count) == 0)
 		return false;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH (entry, &marks->entries, link) {
+	TAILQ_FOREACH (entry, &marks->entries, link) {
 		if (is_same(&entry->mark, mark)) {
 			remove_locked(marks, entry);
 			break;
@@ -107,8 +122,7 @@ void zf_marks_drop(struct zf_marks *marks, uint64_t fh)
 	if (atomic_load(&marks->count) == 0)
 		return;
 	zf_mutex_lock(&marks->lock);
-	LIST_FOREACH_SAFE(entry, &marks->entries, link, next)
-	{
+	TAILQ_FOREACH_SAFE (entry, &marks->entries, link, next) {
 		if (entry->mark.fh == fh)
 			remove_locked(marks, entry);
 	}

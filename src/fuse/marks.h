@@ -17,6 +17,7 @@
 
 struct zf_mark {
 	uint64_t fh;
+	uid_t user;
 	pid_t thread; /* 0: not known */
 	uint64_t offset, len;
 };
@@ -26,7 +27,10 @@ struct zf_marks;
 int zf_marks_new(struct zf_marks **ret_marks);
 void zf_marks_free(struct zf_marks *marks); /* takes NULL */
 
-/* In the place of the thread's last one. -EBUSY: there are too many; -ENOMEM. */
+/*
+ * In the place of the thread's last one. A user who marks and does not ask loses his own oldest
+ * marks to the new ones; only where many users do so are others' lost. -ENOMEM.
+ */
 int zf_marks_add(struct zf_marks *marks, const struct zf_mark *mark);
 /* Was there this one? It is gone. */
 bool zf_marks_take(struct zf_marks *marks, const struct zf_mark *mark);

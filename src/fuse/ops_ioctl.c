@@ -125,6 +125,7 @@ static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
 		return -EINVAL;
 	mark = (struct zf_mark){
 		.fh = call->fi.fh,
+		.user = fuse_req_ctx(call->req)->uid,
 		.thread = fuse_req_ctx(call->req)->pid,
 		.offset = asked.offset,
 		.len = asked.length,

@@ -6,20 +6,18 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/daemon.h"
 #include "fuse/status.h"
+#include "fuse/unmount.h"
 
 struct zf_shutdown {
 	struct zf_daemon *daemon;
@@ -27,29 +25,6 @@ struct zf_shutdown {
 	int signal_fd, stop_fd;
 	atomic_bool ready;
 };
-
-/* Somebody who may not unmount may have it done by the setuid program that mounted it for him. */
-static int run_fusermount(const char *flags, const char *mountpoint)
-{
-	const char *const argv[] = {"fusermount3", flags, "--", mountpoint, NULL};
-	int status;
-	pid_t pid;
-
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
-		return -EPERM;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
-}
-
-static int unmount(const char *mountpoint, bool detach)
-{
-	if (umount2(mountpoint, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0)
-		return 0;
-	if (errno == EPERM)
-		return run_fusermount(detach ? "-quz" : "-qu", mountpoint);
-	return -errno;
-}
 
 /* What the kernel has not written yet. Through the mount, so only if that is still the one at its
  * place. */
@@ -75,9 +50,9 @@ static void shut_down(struct zf_daemon *daemon, uint32_t signal_no)
 			  strerror(-r));
 	if (r == -EINVAL)
 		return;
-	r = unmount(daemon->mountpoint, false);
+	r = zf_unmount(daemon->mountpoint, false);
 	if (r == -EBUSY) {
-		r = unmount(daemon->mountpoint, true);
+		r = zf_unmount(daemon->mountpoint, true);
 		if (r == 0)
 			zf_report(&daemon->report, ZF_REPORT_WARNING,
 				  "signal %u: %s is in use; detached, and served until its last "
@@ -111,7 +86,7 @@ static void *handle_signals(void *arg)
 		}
 		/* Nobody can have used it yet: what is left behind is what a crash leaves. */
 		if (atomic_load(&shutdown->daemon->mounted))
-			unmount(shutdown->daemon->mountpoint, true);
+			zf_unmount(shutdown->daemon->mountpoint, true);
 		zf_report(&shutdown->daemon->report, ZF_REPORT_ERROR,
 			  "signal %u before the mount was ready", info.ssi_signo);
 		zf_background_tell(ZF_EXIT_MOUNT);
@@ -153,6 +128,11 @@ int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdow
 void zf_shutdown_ready(struct zf_shutdown *shutdown)
 {
 	atomic_store(&shutdown->ready, true);
+}
+
+void zf_shutdown_request(void)
+{
+	kill(getpid(), SIGTERM);
 }
 
 void zf_shutdown_stop(struct zf_shutdown *shutdown)

@@ -16,6 +16,8 @@ struct zf_shutdown;
 int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdown);
 /* From now on a signal unmounts. */
 void zf_shutdown_ready(struct zf_shutdown *shutdown);
+/* As if somebody had sent TERM. */
+void zf_shutdown_request(void);
 /* When the loop has ended: later signals wait for ever, so that the last commit is not disturbed.
  */
 void zf_shutdown_stop(struct zf_shutdown *shutdown);

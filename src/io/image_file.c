@@ -115,7 +115,7 @@ int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_w
 static int open_flags(const char *path, enum zf_image_file_mode mode)
 {
 	struct stat st;
-	int flags = O_CLOEXEC;
+	int flags = O_CLOEXEC | O_NONBLOCK; /* a FIFO may be in the place of the file */
 
 	flags |= mode == ZF_IMAGE_FILE_READ ? O_RDONLY : O_RDWR;
 	/* Without O_CREAT, O_EXCL on a block device means: nobody else's, and not mounted. */
@@ -197,6 +197,14 @@ static bool direct_io_suits(int fd)
 	return true;
 }
 
+/* It was for opening only: what the file is has been looked at. */
+static int set_blocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? -errno : 0;
+}
+
 /* Refused by the host's filesystem, or in larger units than a block: then the page cache serves. */
 static void set_direct(int fd)
 {
@@ -224,6 +232,8 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 		return r;
 	file.fd = fd;
 	r = read_size(&file, path, report);
+	if (r == 0)
+		r = set_blocking(fd);
 	if (r < 0)
 		return r;
 	if (direct)

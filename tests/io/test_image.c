@@ -111,6 +111,20 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Whoever opens it has looked at the name before, but somebody else may own the directory. */
+static void a_fifo_in_the_place_of_the_image_is_refused_at_once(void **state)
+{
+	const struct zf_open_options options = {.read_only = true};
+	struct zf_dev *fifo;
+
+	close_image();
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	assert_int_equal(zf_image_open(path, &options, &report, &fifo), -EINVAL);
+	alarm(0);
+}
+
 /* ---- contents, rules, pointers ---- */
 
 static void what_was_written_is_read(void **state)
@@ -1185,6 +1199,7 @@ int main(void)
 		TEST(opening_waits_for_the_last_owner),
 		TEST(creating_refuses_what_is_not_empty_unless_forced),
 		TEST(creating_checks_the_geometry_first),
+		TEST(a_fifo_in_the_place_of_the_image_is_refused_at_once),
 		TEST(a_new_image_is_sparse),
 		TEST(a_geometry_is_read_from_text),
 		TEST(a_wrong_geometry_text_is_refused_with_a_reason),

@@ -34,25 +34,29 @@ static void unescape(char *text)
 }
 
 /*
- *      36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
- *            (1)        (2)                         (3)  (4)
+ *      36 35 0:98 /mnt1 /mnt2 rw,noatime master:1 - fuse.zfuse /img rw,user_id=0,group_id=0
+ *            (1)        (2)                         (3)        (4)  (5)
  *
  * Returns 1 if it is one of ours; 0 if not, or if the line is none that we understand.
  */
 static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 {
-	_zf_free_ char *mountpoint = NULL, *type = NULL, *source = NULL;
-	const char *rest = strstr(line, " - ");
+	_zf_free_ char *mountpoint = NULL, *type = NULL, *source = NULL, *options = NULL;
+	const char *rest = strstr(line, " - "), *user;
 	unsigned int major_no, minor_no;
 
 	if (!rest ||
 	    sscanf(line, "%*d %*d %u:%u %*s %ms", &major_no, &minor_no, &mountpoint) != 3 ||
-	    sscanf(rest, " - %ms %ms", &type, &source) != 2)
+	    sscanf(rest, " - %ms %ms %ms", &type, &source, &options) != 3)
 		return 0;
 	if (strcmp(type, "fuse.zfuse") != 0 && strcmp(type, "fuseblk.zfuse") != 0)
 		return 0;
+	user = strstr(options, "user_id=");
+	if (!user)
+		return 0;
 	unescape(mountpoint);
 	unescape(source);
+	ret_mount->user = (uid_t)strtoul(user + strlen("user_id="), NULL, 10);
 	ret_mount->st_dev = makedev(major_no, minor_no);
 	ret_mount->mountpoint = zf_steal_ptr(&mountpoint);
 	ret_mount->source = zf_steal_ptr(&source);

@@ -8,6 +8,7 @@
 
 struct zf_mountinfo {
 	dev_t st_dev;
+	uid_t user; /* who mounted it, and chose the source's name */
 	char *mountpoint, *source;
 };
 

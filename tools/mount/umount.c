@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,7 +155,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 			return 0;
 		}
 	}
-	r = zf_control_receive(fd, &result, &message);
+	r = zf_control_receive(fd, NULL, &result, &message);
 	if (r == 0) {
 		json_object_put(result);
 		return 0;
@@ -166,10 +167,37 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	return r;
 }
 
+/* Only of a disk, or of an image of who mounted: locking it must do nothing to anybody else. */
+static bool is_for_locks(const struct zf_mountinfo *mount, const struct stat *st)
+{
+	return S_ISBLK(st->st_mode) ||
+	       (S_ISREG(st->st_mode) && (mount->user == 0 || mount->user == st->st_uid));
+}
+
+/*
+ * The device or image, to ask for its lock. Its name was chosen by who mounted, while root may be
+ * who unmounts: so nothing is opened before it is known what it is, and opening it never waits.
+ */
+static int open_source(const struct zf_mountinfo *mount)
+{
+	_zf_close_ int found = open(mount->source, O_PATH | O_CLOEXEC);
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (found < 0 || fstat(found, &st) < 0)
+		return -errno;
+	if (!is_for_locks(mount, &st))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Without a control socket: is there a daemon at all? */
 static bool is_locked(const struct zf_mountinfo *mount)
 {
-	_zf_close_ int fd = open(mount->source, O_RDONLY | O_CLOEXEC);
+	_zf_close_ int fd = open_source(mount);
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
@@ -178,11 +206,11 @@ static bool is_locked(const struct zf_mountinfo *mount)
 static int wait_for_lock(const struct zf_mountinfo *mount)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-	_zf_close_ int fd = open(mount->source, O_RDONLY | O_CLOEXEC);
+	_zf_close_ int fd = open_source(mount);
 
 	if (fd < 0) {
 		complain(mount->source, "cannot tell when its daemon is done");
-		return -errno;
+		return fd;
 	}
 	for (unsigned int i = 0; i < LOCK_WAIT_S * 100; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)

@@ -21,14 +21,15 @@ enum {
 static int check(const char *path, const struct zf_report *report)
 {
 	struct zf_target target;
+	struct zf_text text = {.out = stdout};
 	struct json_object *result = NULL;
 	int r = zf_target_open(path, false, report, &target);
 
 	if (r < 0)
 		return FSCK_OPERATIONAL;
-	r = zf_target_run(&target, zf_report_find("check"), NULL, &result);
+	r = zf_target_run(&target, zf_report_find("check"), NULL, NULL, &result);
 	if (r == 0) {
-		zf_text_check(result, stdout);
+		zf_text_print(&text, zf_text_check, result, true);
 		r = zf_text_u64(result, "errors") ? FSCK_ERRORS_LEFT : FSCK_OK;
 	} else {
 		r = r == -EUCLEAN ? FSCK_ERRORS_LEFT : FSCK_OPERATIONAL;

@@ -135,7 +135,7 @@ static int ask(struct zf_target *target, const char *command, const char *key, b
 
 	if (key)
 		zf_json_add_bool(args, key, value);
-	r = zf_target_run(target, zf_report_find(command), args, ret_answer);
+	r = zf_target_run(target, zf_report_find(command), args, NULL, ret_answer);
 	json_object_put(args);
 	return r;
 }

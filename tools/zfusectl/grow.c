@@ -109,7 +109,7 @@ static int grow(struct zf_target *target, const struct request *request,
 
 	if (request->size)
 		zf_json_add_u64(args, "size", (uint64_t)request->size);
-	r = zf_target_run(target, zf_report_find("grow"), args, ret_result);
+	r = zf_target_run(target, zf_report_find("grow"), args, NULL, ret_result);
 	json_object_put(args);
 	return r;
 }

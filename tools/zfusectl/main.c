@@ -12,6 +12,7 @@
 #include "gc.h"
 #include "grow.h"
 #include "image.h"
+#include "json_out.h"
 #include "target.h"
 #include "text.h"
 
@@ -229,15 +230,37 @@ static void add_from_daemon(const struct zf_target *target, const char *command,
 		zf_json_add(result, key, answer);
 }
 
-static int print(const struct request *request, struct json_object *result)
+/* An answer on its way out. */
+struct printer {
+	const struct request *request;
+	struct zf_text text;
+	struct zf_json_out json;
+};
+
+static zf_text_fn *text_of(const struct request *request)
 {
-	if (request->format == FORMAT_JSON)
-		puts(json_object_to_json_string_ext(
-			result, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-	else if (request->format == FORMAT_DOT)
-		zf_text_tree_dot(result, stdout);
+	return request->format == FORMAT_DOT ? zf_text_tree_dot
+					     : commands[find_command(request->command)].text;
+}
+
+/* A reader who has gone ends it. */
+static int print_part(void *arg, struct json_object *part)
+{
+	struct printer *printer = arg;
+
+	if (printer->request->format == FORMAT_JSON)
+		zf_json_out_part(&printer->json, part);
 	else
-		commands[find_command(request->command)].text(result, stdout);
+		zf_text_print(&printer->text, text_of(printer->request), part, false);
+	return ferror(stdout) ? -EPIPE : 0;
+}
+
+static int print_result(struct printer *printer, struct json_object *result)
+{
+	if (printer->request->format == FORMAT_JSON)
+		zf_json_out_result(&printer->json, result);
+	else
+		zf_text_print(&printer->text, text_of(printer->request), result, true);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("zfusectl: standard output");
 		return EXIT_PROBLEMS;
@@ -249,6 +272,12 @@ static int print(const struct request *request, struct json_object *result)
 static int run(const struct request *request, struct zf_target *target)
 {
 	const struct zf_report_command *command = zf_report_find(request->command);
+	struct printer printer = {
+		.request = request,
+		.text = {.out = stdout},
+		.json = {.out = stdout},
+	};
+	const struct zf_control_parts parts = {.take = print_part, .arg = &printer};
 	struct json_object *args, *result = NULL;
 	int r;
 
@@ -258,7 +287,7 @@ static int run(const struct request *request, struct zf_target *target)
 	args = make_args(request, target);
 	if (!args)
 		return EXIT_USAGE;
-	r = zf_target_run(target, command, args, &result);
+	r = zf_target_run(target, command, args, &parts, &result);
 	json_object_put(args);
 	if (r == -EINVAL)
 		return EXIT_USAGE;
@@ -268,7 +297,7 @@ static int run(const struct request *request, struct zf_target *target)
 		add_from_daemon(target, "requests", "requests", result);
 	if (strcmp(request->command, "status") == 0)
 		add_from_daemon(target, "daemon", "daemon", result);
-	r = print(request, result);
+	r = print_result(&printer, result);
 	json_object_put(result);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
+#include <assert.h>
 #include <err.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,13 +10,20 @@
 void zf_table_init(struct zf_table *table, const struct zf_table_column *columns,
 		   size_t column_count)
 {
+	assert(column_count <= ZF_TABLE_COLUMNS_MAX);
 	*table = (struct zf_table){.columns = columns, .column_count = column_count};
+}
+
+static void forget_cells(struct zf_table *table)
+{
+	for (size_t i = 0; i < table->cell_count; i++)
+		free(table->cells[i]);
+	table->cell_count = 0;
 }
 
 void zf_table_deinit(struct zf_table *table)
 {
-	for (size_t i = 0; i < table->cell_count; i++)
-		free(table->cells[i]);
+	forget_cells(table);
 	free(table->cells);
 }
 
@@ -50,29 +58,30 @@ static void print_cell(const struct zf_table *table, FILE *out, size_t column, s
 	fputs(last ? "\n" : "  ", out);
 }
 
-static size_t column_width(const struct zf_table *table, size_t column)
+static size_t measure(const struct zf_table *table, size_t column)
 {
 	const char *title = table->columns[column].title;
-	size_t width = title ? strlen(title) : 0;
+	size_t width = table->width[column];
 
+	if (title && strlen(title) > width)
+		width = strlen(title);
 	for (size_t i = column; i < table->cell_count; i += table->column_count)
 		if (strlen(table->cells[i]) > width)
 			width = strlen(table->cells[i]);
 	return width;
 }
 
-void zf_table_print(const struct zf_table *table, FILE *out)
+void zf_table_print(struct zf_table *table, FILE *out)
 {
-	size_t *width = calloc(table->column_count, sizeof(*width));
+	bool titles = table->columns[0].title && !table->printed;
 
-	if (!width)
-		err(EXIT_FAILURE, NULL);
 	for (size_t c = 0; c < table->column_count; c++)
-		width[c] = column_width(table, c);
-	for (size_t c = 0; table->columns[0].title && c < table->column_count; c++)
-		print_cell(table, out, c, width[c], table->columns[c].title);
+		table->width[c] = measure(table, c);
+	for (size_t c = 0; titles && c < table->column_count; c++)
+		print_cell(table, out, c, table->width[c], table->columns[c].title);
 	for (size_t i = 0; i < table->cell_count; i++)
-		print_cell(table, out, i % table->column_count, width[i % table->column_count],
-			   table->cells[i]);
-	free(width);
+		print_cell(table, out, i % table->column_count,
+			   table->width[i % table->column_count], table->cells[i]);
+	table->printed = true;
+	forget_cells(table);
 }

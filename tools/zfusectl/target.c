@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "io/open.h"
@@ -170,13 +171,13 @@ static int unmount(struct zf_target *target, int error)
 }
 
 static int run_on_device(struct zf_target *target, const struct zf_report_command *command,
-			 struct json_object *args, struct json_object **ret_result,
-			 char **ret_message)
+			 struct json_object *args, const struct zf_control_parts *parts,
+			 struct json_object **ret_result, char **ret_message)
 {
 	struct json_object *result = NULL;
 	int r = 0;
 
-	*ret_message = NULL;
+	target->source.parts = parts;
 	if ((command->need == ZF_NEED_FS || command->need == ZF_NEED_WRITING) && !target->fs &&
 	    target->source.super)
 		r = mount(target);
@@ -194,19 +195,87 @@ static int run_on_device(struct zf_target *target, const struct zf_report_comman
 	return r;
 }
 
-int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
-		  struct json_object *args, struct json_object **ret_result)
+/* ---- a daemon ---- */
+
+/* Somewhere that is not memory. */
+static int open_spool(void)
 {
-	char *message = NULL;
+	const char *directory = getenv("TMPDIR");
+
+	return open(directory ? directory : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+static int write_all(int fd, const char *buf, ssize_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, buf, (size_t)len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/*
+ * While it answers such a command, the daemon makes no commit: so the answer is taken as fast as it
+ * comes, however slowly it is read here (by a pager), and *fd becomes a file that has it. Without a
+ * place for that file *fd stays what it is.
+ */
+static int spool_answer(int *fd)
+{
+	_zf_close_ int spool = open_spool();
+	char buf[1 << 16];
+	ssize_t n;
 	int r;
 
-	if (!target->mounted) {
-		r = run_on_device(target, command, args, ret_result, &message);
-	} else {
-		r = zf_control_call(target->path, command->name, args, ret_result, &message);
-		if (r < 0 && !message)
-			message = strdup(strerror(-r));
+	if (spool < 0)
+		return 0;
+	while ((n = read(*fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		r = n < 0 ? -errno : write_all(spool, buf, n);
+		if (r < 0)
+			return r;
 	}
+	if (lseek(spool, 0, SEEK_SET) < 0)
+		return -errno;
+	close(*fd);
+	*fd = zf_steal_fd(&spool);
+	return 0;
+}
+
+static int run_on_daemon(struct zf_target *target, const struct zf_report_command *command,
+			 struct json_object *args, const struct zf_control_parts *parts,
+			 struct json_object **ret_result, char **ret_message)
+{
+	_zf_close_ int fd = -1;
+	int r = zf_control_connect(target->path, &fd);
+
+	if (r == 0)
+		r = zf_control_send(fd, command->name, args);
+	if (r == 0 && command->durable)
+		r = spool_answer(&fd);
+	if (r == 0)
+		r = zf_control_receive(fd, parts, ret_result, ret_message);
+	if (r < 0 && !*ret_message)
+		*ret_message = strdup(strerror(-r));
+	return r;
+}
+
+/* ---- either ---- */
+
+int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
+		  struct json_object *args, const struct zf_control_parts *parts,
+		  struct json_object **ret_result)
+{
+	char *message = NULL;
+	int r = target->mounted ? run_on_daemon(target, command, args, parts, ret_result, &message)
+				: run_on_device(target, command, args, parts, ret_result, &message);
+
 	if (r < 0 && message)
 		zf_report(target->report, ZF_REPORT_ERROR, "%s: %s", target->path, message);
 	free(message);

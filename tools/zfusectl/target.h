@@ -33,8 +33,12 @@ int zf_target_open_writing(const char *path, const struct zf_report *report,
 			   struct zf_target *ret_target);
 void zf_target_close(struct zf_target *target);
 
-/* Runs a command there, mounting the device if it needs that. Errors are reported. */
+/*
+ * Runs a command there, mounting the device if it needs that. Errors are reported. `parts` is for
+ * commands with long answers, NULL for others.
+ */
 int zf_target_run(struct zf_target *target, const struct zf_report_command *command,
-		  struct json_object *args, struct json_object **ret_result);
+		  struct json_object *args, const struct zf_control_parts *parts,
+		  struct json_object **ret_result);
 
 #endif

@@ -2,10 +2,7 @@
 #include "text.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
-
-#include "table.h"
 
 struct json_object *zf_text_member(struct json_object *object, const char *key)
 {
@@ -92,58 +89,86 @@ static void add_values(struct zf_table *table, const char *prefix, struct json_o
 	}
 }
 
-void zf_text_values(struct json_object *result, FILE *out)
+void zf_text_object(struct json_object *object, FILE *out)
 {
 	static const struct zf_table_column columns[] = {{NULL, false}, {NULL, false}};
 	struct zf_table table;
 
 	zf_table_init(&table, columns, 2);
-	add_values(&table, "", result);
+	add_values(&table, "", object);
 	zf_table_print(&table, out);
 	zf_table_deinit(&table);
 }
 
+void zf_text_values(struct zf_text *text, struct json_object *result)
+{
+	zf_text_object(result, text->out);
+}
+
+/* ---- parts ---- */
+
+void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *part, bool last)
+{
+	text->last = last;
+	print(text, part);
+	text->begun = true;
+	if (last)
+		zf_table_deinit(&text->table);
+}
+
+/* Of a long answer there is one table. */
+static struct zf_table *begin_table(struct zf_text *text, const struct zf_table_column *columns,
+				    size_t column_count)
+{
+	if (!text->begun)
+		zf_table_init(&text->table, columns, column_count);
+	return &text->table;
+}
+
 /* ---- the ring ---- */
 
-static void print_records(struct json_object *records, FILE *out)
+static void print_records(struct zf_text *text, struct json_object *records)
 {
 	static const struct zf_table_column columns[] = {
 		{"", false},	  {"ADDRESS", true}, {"GENERATION", true}, {"STATUS", false},
 		{"CLEAN", false}, {"INODES", true},  {"ROOT", true},
 	};
-	struct zf_table table;
+	struct zf_table *table = begin_table(text, columns, 7);
 
-	zf_table_init(&table, columns, 7);
 	for (size_t i = 0; i < json_object_array_length(records); i++) {
 		struct json_object *record = json_object_array_get_idx(records, i);
 
-		zf_table_add(&table, "%s",
+		zf_table_add(table, "%s",
 			     json_object_get_boolean(zf_text_member(record, "wins")) ? "*" : " ");
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(record, "address"));
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(record, "generation"));
-		zf_table_add(&table, "%s", zf_text_string(record, "status"));
-		zf_table_add(&table, "%s", zf_text_string(record, "clean"));
-		zf_table_add(&table, "%s", zf_text_string(record, "inode_count"));
-		zf_table_add(&table, "%s", zf_text_string(record, "root"));
+		zf_table_add(table, "%" PRIu64, zf_text_u64(record, "address"));
+		zf_table_add(table, "%" PRIu64, zf_text_u64(record, "generation"));
+		zf_table_add(table, "%s", zf_text_string(record, "status"));
+		zf_table_add(table, "%s", zf_text_string(record, "clean"));
+		zf_table_add(table, "%s", zf_text_string(record, "inode_count"));
+		zf_table_add(table, "%s", zf_text_string(record, "root"));
 	}
-	zf_table_print(&table, out);
-	zf_table_deinit(&table);
+	zf_table_print(table, text->out);
 }
 
-void zf_text_super(struct json_object *result, FILE *out)
+void zf_text_super(struct zf_text *text, struct json_object *part)
 {
-	struct json_object *zones = zf_text_member(result, "zones");
-	struct json_object *newest = zf_text_member(result, "newest");
+	struct json_object *zones = zf_text_member(part, "zones");
+	struct json_object *newest = zf_text_member(part, "newest");
+	FILE *out = text->out;
 
-	for (size_t i = 0; i < json_object_array_length(zones); i++)
-		fprintf(out, "zone %zu: %s\n", i,
-			json_object_get_string(json_object_array_get_idx(zones, i)));
-	fputc('\n', out);
-	print_records(zf_text_member(result, "records"), out);
-	fprintf(out, "\n* %s\n", zf_text_string(result, "reason"));
+	if (!text->begun) {
+		for (size_t i = 0; i < json_object_array_length(zones); i++)
+			fprintf(out, "zone %zu: %s\n", i,
+				json_object_get_string(json_object_array_get_idx(zones, i)));
+		fputc('\n', out);
+	}
+	print_records(text, zf_text_member(part, "records"));
+	if (!text->last)
+		return;
+	fprintf(out, "\n* %s\n", zf_text_string(part, "reason"));
 	if (newest) {
 		fputc('\n', out);
-		zf_text_values(newest, out);
+		zf_text_object(newest, out);
 	}
 }
 
@@ -156,35 +181,33 @@ static void add_size(struct zf_table *table, struct json_object *object, const c
 	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, key), buf));
 }
 
-void zf_text_zones(struct json_object *result, FILE *out)
+void zf_text_zones(struct zf_text *text, struct json_object *part)
 {
 	static const struct zf_table_column columns[] = {
 		{"ZONE", true},	      {"START", true},	{"ROLE", false}, {"", false},
 		{"CONDITION", false}, {"WP", true},	{"LIVE", true},	 {"UNUSABLE", true},
 		{"CAPACITY", true},   {"RESETS", true},
 	};
-	struct json_object *zones = zf_text_member(result, "zones");
-	struct zf_table table;
+	struct json_object *zones = zf_text_member(part, "zones");
+	struct zf_table *table = begin_table(text, columns, 10);
 
-	zf_table_init(&table, columns, 10);
 	for (size_t i = 0; i < json_object_array_length(zones); i++) {
 		struct json_object *zone = json_object_array_get_idx(zones, i);
 
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "zone"));
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "start"));
-		zf_table_add(&table, "%s", zf_text_string(zone, "role"));
-		zf_table_add(&table, "%s", zf_text_string(zone, "condition"));
-		zf_table_add(&table, "%s%s", zf_text_string(zone, "condition_name"),
+		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "zone"));
+		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "start"));
+		zf_table_add(table, "%s", zf_text_string(zone, "role"));
+		zf_table_add(table, "%s", zf_text_string(zone, "condition"));
+		zf_table_add(table, "%s%s", zf_text_string(zone, "condition_name"),
 			     json_object_get_boolean(zf_text_member(zone, "retired")) ? ",retired"
 										      : "");
-		add_size(&table, zone, "write_pointer");
-		add_size(&table, zone, "live");
-		add_size(&table, zone, "unusable");
-		add_size(&table, zone, "capacity");
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(zone, "resets"));
+		add_size(table, zone, "write_pointer");
+		add_size(table, zone, "live");
+		add_size(table, zone, "unusable");
+		add_size(table, zone, "capacity");
+		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "resets"));
 	}
-	zf_table_print(&table, out);
-	zf_table_deinit(&table);
+	zf_table_print(table, text->out);
 }
 
 static void print_roles(struct json_object *roles, FILE *out)
@@ -195,7 +218,7 @@ static void print_roles(struct json_object *roles, FILE *out)
 	fputc('\n', out);
 }
 
-void zf_text_df(struct json_object *result, FILE *out)
+void zf_text_df(struct zf_text *text, struct json_object *result)
 {
 	static const struct {
 		const char *key, *note;
@@ -212,6 +235,7 @@ void zf_text_df(struct json_object *result, FILE *out)
 	static const struct zf_table_column columns[] = {
 		{NULL, false}, {NULL, true}, {NULL, true}, {NULL, false}};
 	char size[ZF_TEXT_SIZE_MAX];
+	FILE *out = text->out;
 	struct zf_table table;
 
 	zf_table_init(&table, columns, 4);
@@ -235,45 +259,45 @@ void zf_text_df(struct json_object *result, FILE *out)
 
 /* ---- files ---- */
 
-void zf_text_file(struct json_object *result, FILE *out)
+void zf_text_file(struct zf_text *text, struct json_object *part)
 {
 	static const struct zf_table_column columns[] = {
 		{"OFFSET", true},  {"LENGTH", true}, {"TYPE", false},
 		{"ADDRESS", true}, {"ZONE", true},   {"GENERATION", true},
 	};
-	struct json_object *extents = zf_text_member(result, "extents");
-	struct zf_table table;
+	struct json_object *extents = zf_text_member(part, "extents");
+	struct zf_table *table = begin_table(text, columns, 6);
 
-	fprintf(out,
-		"inode %" PRIu64 ", mode %" PRIo64 ", %" PRIu64 " bytes, %" PRIu64
-		" blocks of 512\n",
-		zf_text_u64(result, "ino"), zf_text_u64(result, "mode"),
-		zf_text_u64(result, "size"), zf_text_u64(result, "blocks"));
-	zf_table_init(&table, columns, 6);
+	if (!text->begun)
+		fprintf(text->out,
+			"inode %" PRIu64 ", mode %" PRIo64 ", %" PRIu64 " bytes, %" PRIu64
+			" blocks of 512\n",
+			zf_text_u64(part, "ino"), zf_text_u64(part, "mode"),
+			zf_text_u64(part, "size"), zf_text_u64(part, "blocks"));
 	for (size_t i = 0; i < json_object_array_length(extents); i++) {
 		struct json_object *extent = json_object_array_get_idx(extents, i);
 		bool shared = json_object_get_boolean(zf_text_member(extent, "shared"));
 		bool overwrite = json_object_get_boolean(zf_text_member(extent, "overwrite"));
 		bool spare = json_object_get_boolean(zf_text_member(extent, "spare"));
 
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "offset"));
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "length"));
-		zf_table_add(&table, "%s%s%s%s", zf_text_string(extent, "type"),
+		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "offset"));
+		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "length"));
+		zf_table_add(table, "%s%s%s%s", zf_text_string(extent, "type"),
 			     shared ? ",shared" : "", overwrite ? ",overwritable" : "",
 			     spare ? ",spare" : "");
-		zf_table_add(&table, "%s", zf_text_string(extent, "address"));
-		zf_table_add(&table, "%s", zf_text_string(extent, "zone"));
-		zf_table_add(&table, "%" PRIu64, zf_text_u64(extent, "generation"));
+		zf_table_add(table, "%s", zf_text_string(extent, "address"));
+		zf_table_add(table, "%s", zf_text_string(extent, "zone"));
+		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "generation"));
 	}
 	if (json_object_array_length(extents))
-		zf_table_print(&table, out);
-	zf_table_deinit(&table);
+		zf_table_print(table, text->out);
 }
 
 /* ---- check ---- */
 
-void zf_text_check(struct json_object *result, FILE *out)
+void zf_text_check(struct zf_text *text, struct json_object *result)
 {
+	FILE *out = text->out;
 	struct json_object *messages = zf_text_member(result, "messages");
 	uint64_t errors = zf_text_u64(result, "errors");
 	uint64_t dropped = zf_text_u64(result, "messages_dropped");

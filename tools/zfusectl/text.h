@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands' JSON objects as text for people. */
+/*
+ * The commands' JSON objects as text for people. A long answer comes in parts (ctl/ctl.h): each is
+ * printed when it comes, by the same function as the result that ends it.
+ */
 #ifndef ZF_TOOLS_TEXT_H
 #define ZF_TOOLS_TEXT_H
 
 #include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
-typedef void zf_text_fn(struct json_object *result, FILE *out);
+#include "table.h"
+
+/* One answer; begins as zeroes but for `out`. */
+struct zf_text {
+	FILE *out;
+	bool begun; /* a part was printed */
+	bool last;  /* this is the result */
+	struct zf_table table;
+	uint64_t top; /* of a tree: its root's level */
+};
+
+typedef void zf_text_fn(struct zf_text *text, struct json_object *part);
+
+/* Prints one part, or the result. */
+void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *part, bool last);
 
 zf_text_fn zf_text_super;
 zf_text_fn zf_text_zones;
@@ -17,7 +36,7 @@ zf_text_fn zf_text_log;
 zf_text_fn zf_text_file;
 zf_text_fn zf_text_df;
 zf_text_fn zf_text_check;
-zf_text_fn zf_text_values; /* any object: "member.member  value", a line each */
+zf_text_fn zf_text_values; /* any object */
 
 /* ---- helpers of theirs (text.c) ---- */
 
@@ -28,6 +47,9 @@ struct json_object *zf_text_member(struct json_object *object, const char *key);
 #define ZF_TEXT_SIZE_MAX 32
 /* "64M", "1.5G", "512": powers of 1024. Returns buf. */
 const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX]);
+
+/* Any object: "member.member  value", a line each. */
+void zf_text_object(struct json_object *object, FILE *out);
 
 /* A value on one line: "a 1, b 2". */
 void zf_text_inline(struct json_object *value, FILE *out);

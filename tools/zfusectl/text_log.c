@@ -69,16 +69,15 @@ static void print_record(struct json_object *record, FILE *out)
 		print_body(json_object_array_get_idx(bodies, i), out);
 }
 
-void zf_text_log(struct json_object *result, FILE *out)
+static void print_header(struct json_object *part, FILE *out)
 {
-	struct json_object *zones = zf_text_member(result, "zones");
-	struct json_object *records = zf_text_member(result, "records");
+	struct json_object *zones = zf_text_member(part, "zones");
 
 	fprintf(out,
 		"epoch %" PRIu64 "; in the trees up to record %" PRIu64 ", number %" PRIu64
 		"; bodies to replay: %" PRIu64 "\n",
-		zf_text_u64(result, "epoch"), zf_text_u64(result, "sequence"),
-		zf_text_u64(result, "number"), zf_text_u64(result, "to_replay"));
+		zf_text_u64(part, "epoch"), zf_text_u64(part, "sequence"),
+		zf_text_u64(part, "number"), zf_text_u64(part, "to_replay"));
 	for (size_t i = 0; i < json_object_array_length(zones); i++) {
 		struct json_object *zone = json_object_array_get_idx(zones, i);
 
@@ -87,6 +86,14 @@ void zf_text_log(struct json_object *result, FILE *out)
 			zf_text_u64(zone, "zone"), zf_text_u64(zone, "from"),
 			zf_text_u64(zone, "end"));
 	}
+}
+
+void zf_text_log(struct zf_text *text, struct json_object *part)
+{
+	struct json_object *records = zf_text_member(part, "records");
+
+	if (!text->begun)
+		print_header(part, text->out);
 	for (size_t i = 0; i < json_object_array_length(records); i++)
-		print_record(json_object_array_get_idx(records, i), out);
+		print_record(json_object_array_get_idx(records, i), text->out);
 }

@@ -67,37 +67,39 @@ static void print_node(struct json_object *node, unsigned int indent, bool with_
 		print_items(zf_text_member(node, "items"), indent + 2, out);
 }
 
-void zf_text_tree(struct json_object *result, FILE *out)
+void zf_text_tree(struct zf_text *text, struct json_object *part)
 {
-	struct json_object *nodes = zf_text_member(result, "nodes");
-	uint64_t top = 0;
+	struct json_object *nodes = zf_text_member(part, "nodes");
 
 	for (size_t i = 0; i < json_object_array_length(nodes); i++) {
 		struct json_object *node = json_object_array_get_idx(nodes, i);
 		uint64_t level = zf_text_u64(node, "level");
 
-		if (i == 0)
-			top = level;
-		print_node(node, (unsigned int)(2 * (top - level)), false, out);
+		if (i == 0 && !text->begun)
+			text->top = level;
+		print_node(node, (unsigned int)(2 * (text->top - level)), false, text->out);
 	}
 }
 
-void zf_text_node(struct json_object *result, FILE *out)
+void zf_text_node(struct zf_text *text, struct json_object *result)
 {
 	if (json_object_get_boolean(zf_text_member(result, "valid"))) {
-		print_node(result, 0, true, out);
+		print_node(result, 0, true, text->out);
 		return;
 	}
-	fprintf(out, "node %" PRIu64 ": not valid; read as a node's header it says:\n",
+	fprintf(text->out, "node %" PRIu64 ": not valid; read as a node's header it says:\n",
 		first_address(result));
-	zf_text_values(zf_text_member(result, "header"), out);
+	zf_text_object(zf_text_member(result, "header"), text->out);
 }
 
-void zf_text_tree_dot(struct json_object *result, FILE *out)
+void zf_text_tree_dot(struct zf_text *text, struct json_object *part)
 {
-	struct json_object *nodes = zf_text_member(result, "nodes");
+	struct json_object *nodes = zf_text_member(part, "nodes");
+	FILE *out = text->out;
 
-	fprintf(out, "digraph \"%s\" {\n\tnode [shape=box];\n", zf_text_string(result, "tree"));
+	if (!text->begun)
+		fprintf(out, "digraph \"%s\" {\n\tnode [shape=box];\n",
+			zf_text_string(part, "tree"));
 	for (size_t i = 0; i < json_object_array_length(nodes); i++) {
 		struct json_object *node = json_object_array_get_idx(nodes, i);
 		struct json_object *children = zf_text_member(node, "children");
@@ -116,5 +118,6 @@ void zf_text_tree_dot(struct json_object *result, FILE *out)
 			fprintf(out, "\tn%" PRIu64 " -> n%" PRIu64 ";\n", address,
 				first_address(json_object_array_get_idx(children, c)));
 	}
-	fputs("}\n", out);
+	if (text->last)
+		fputs("}\n", out);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ZF_FUSE_UNMOUNT_H
+#define ZF_FUSE_UNMOUNT_H
+
+#include <stdbool.h>
+
+/* Like a user: by himself, or by fusermount3 if he may not. -EBUSY: it is in use; never if
+ * detached.
+ */
+int zf_unmount(const char *mountpoint, bool detach);
+
+#endif

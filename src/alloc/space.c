@@ -262,18 +262,18 @@ static uint64_t available(struct zf_alloc *alloc, const struct count *count, uin
 }
 
 /*
- * All of it is wanted in one step. If that takes reclaim, a zone more may be metadata's in the end,
- * in each copy: it is written while data moves.
+ * Of `most`, which is available. All of it is wanted in one step. If that takes reclaim, a zone more may
+ * be metadata's in the end, in each copy: it is written while data moves.
  */
-static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count)
+static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count, uint64_t most)
 {
 	struct zf_data_room now = zf_alloc_data_room_locked(alloc);
 	struct zf_data_room room = room_then(alloc, count, true);
 	struct zf_data_room other = room_then(alloc, count, false);
 	uint64_t then = zf_max_u64(allocatable_in(alloc, &room), allocatable_in(alloc, &other));
 
-	return zf_max_u64(allocatable_in(alloc, &now),
-			  sub_blocks(then, alloc->copies * capacity_blocks(alloc)));
+	then = sub_blocks(then, alloc->copies * capacity_blocks(alloc));
+	return zf_min_u64(most, zf_max_u64(allocatable_in(alloc, &now), then));
 }
 
 /*
@@ -321,7 +321,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 	zf_mutex_lock(&alloc->lock);
 	count = count_all(alloc);
 	available_blocks = available(alloc, &count, 0);
-	allocatable_blocks = allocatable(alloc, &count);
+	allocatable_blocks = allocatable(alloc, &count, available_blocks);
 	kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_space = (struct zf_space){

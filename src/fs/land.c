@@ -330,6 +330,8 @@ int zf_land_rider(struct zf_append *append)
 		zf_append_again(append);
 		return r;
 	}
+	/* Written beside the record, and on the device before it: held because of the rider. */
+	zf_land_let_go(append->segments[0].inode);
 	zf_append_end(append);
 	zf_flush_event_for_askers(fs);
 	return 0;

@@ -108,7 +108,8 @@ static void tell_fiber(const struct fiber *fiber)
 			fprintf(stderr, " %u", rank);
 	fprintf(stderr, "\n");
 	fflush(stderr);
-	backtrace_symbols_fd(fiber->trail, fiber->trail_len, STDERR_FILENO);
+	if (fiber->state != READY && fiber->state != OVER)
+		backtrace_symbols_fd(fiber->trail, fiber->trail_len, STDERR_FILENO);
 }
 
 static _Noreturn void give_up(const char *why)

@@ -101,6 +101,7 @@ static bool may_reset(const struct zf_alloc *alloc, uint32_t zone_no, bool urgen
 
 	if (ZF_PLANTED(ZF_BUG_RESET_BEFORE_COMMIT))
 		committed = UINT64_MAX;
+	urgent = urgent || ZF_PLANTED(ZF_BUG_RESET_ONE_COMMIT_EARLY);
 	return zf_alloc_holds_nothing_locked(alloc, zone_no) && zone->readers == 0 &&
 	       has_no_summary(zone) && zone->emptied_generation != 0 &&
 	       !zf_alloc_overwrite_in_use_locked(alloc, zone_no) &&

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/plant.h"
 #include "fs/describe.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
@@ -25,6 +26,8 @@ void zf_close_announce(struct zf_inode *inode)
 		return;
 	}
 	r = zf_describe_inode(inode, NULL, &body, &mark);
+	if (ZF_PLANTED(ZF_BUG_SOURCE_WITHOUT_MARK))
+		mark = 0;
 	zf_log_add(log, r < 0 ? NULL : &body, mark);
 	zf_log_body_end(&body);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "alloc/overwrite.h"
+#include "base/plant.h"
 #include "fs/append.h"
 #include "fs/changes.h"
 #include "fs/describe.h"
@@ -292,6 +293,9 @@ static int share_or_begin(struct zf_inode *inode, bool may_wait)
 
 	zf_mutex_lock(&shard->lock);
 	mine = inode->syncs_begun + 1;
+	if (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_AT_REST) ||
+	    (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_EARLY) && inode->syncing))
+		mine--;
 	while (!(r = inode->syncs_served >= mine) && inode->syncing && may_wait)
 		zf_cond_wait(&shard->synced, &shard->lock);
 	if (r == 0 && inode->syncing) {

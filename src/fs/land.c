@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "fs/append.h"
 #include "fs/close.h"
 #include "fs/extent.h"
@@ -108,7 +109,8 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 {
 	struct zf_inode *inode = landing->segment->inode;
 
-	if (!landing->append->fua)
+	if (!landing->append->fua &&
+	    !(ZF_PLANTED(ZF_BUG_RETRY_WITHOUT_MARK) && landing->append->tries > 0))
 		inode->data.write_mark = zf_dev_write_mark(inode->fs->dev);
 	zf_mutex_lock(&inode->data.lock);
 	for (unsigned int i = 0; i < count; i++)
@@ -319,6 +321,8 @@ int zf_land_rider(struct zf_append *append)
 		zf_append_again(append);
 		return r;
 	}
+	/* Written beside the record, and on the device before it: held because of the rider. */
+	zf_land_let_go(append->segments[0].inode);
 	zf_append_end(append);
 	zf_flush_event_for_askers(fs);
 	return 0;

@@ -359,7 +359,8 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 	if (carries_source(rename) && !ZF_PLANTED(ZF_BUG_RENAME_WITHOUT_SOURCE)) {
 		zf_close_announce(rename->source);
 		/* What was written in place has changed nothing that is announced. */
-		op->mark = rename->source->data.write_mark;
+		if (!ZF_PLANTED(ZF_BUG_SOURCE_WITHOUT_MARK))
+			op->mark = rename->source->data.write_mark;
 	}
 	r = rename_edits(op, rename);
 	return zf_op_leave(op, r, "renaming");

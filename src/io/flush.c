@@ -49,7 +49,7 @@ static enum join join_locked(struct zf_dev_flushing *flushing, struct zf_flush_w
 		push(&flushing->served, wait);
 		return JOIN_BEGIN;
 	}
-	if (wait->mark < atomic_load(&flushing->begun))
+	if (wait->mark < atomic_load(&flushing->begun) || ZF_PLANTED(ZF_BUG_FLUSH_SERVES_LATE))
 		push(&flushing->served, wait);
 	else
 		push(&flushing->wanted, wait);

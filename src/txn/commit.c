@@ -291,6 +291,8 @@ int zf_txn_sync(struct zf_txn *txn)
 {
 	uint64_t wanted = zf_txn_running(txn);
 
+	if (ZF_PLANTED(ZF_BUG_SYNC_SKIPS_COMMIT) && !zf_txn_is_dirty(txn))
+		return 0;
 	if (!zf_txn_is_dirty(txn))
 		wanted--; /* nothing in the running one yet, but one before it may be on its way */
 	return zf_txn_commit_upto(txn, wanted, false);

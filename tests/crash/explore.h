@@ -66,6 +66,7 @@ struct plant {
 	uint64_t number;     /* of it, if one is meant; 0: drawn */
 	bool elsewhere;	     /* takes threads, or more luck than there is: meson.build says what
 			      * finds it */
+	uint64_t schedules;  /* of several actors (actors.h), from the seed on; 0: it is elsewhere */
 	uint64_t cuts;	     /* by then it must have been found */
 };
 

@@ -27,6 +27,7 @@ static const struct zf_sim_fault kinds[] = {
 	{.op = ZF_IO_WRITE, .error = -EIO},
 	{.op = ZF_IO_WRITE, .error = -EIO, .moves_pointer = true},
 	{.op = ZF_IO_FLUSH, .error = -EIO},
+	{.op = ZF_IO_FLUSH, .error = -EIO, .loses_cache = true},
 	{.op = ZF_IO_RESET, .error = -EIO},
 	{.op = ZF_IO_READ, .error = -EIO},
 	{.op = ZF_SIM_ANY_OP, .error = -EIO},

@@ -8,6 +8,7 @@
 #include "fs/describe.h"
 #include "fs/flush.h"
 #include "fs/inode.h"
+#include "fs/land.h"
 #include "log/log.h"
 
 #define BLOCK 4096u
@@ -85,6 +86,35 @@ static void a_commit_may_come_before_what_rode_has_landed(void **state)
 	data_rig_write_pattern(&rig, ino, 2, BLOCK, BLOCK);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, BLOCK);
+	data_rig_expect(&rig, ino, 2, BLOCK, BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* Else nobody looks at it again: whoever syncs the file waits for ever. */
+static void what_was_held_because_of_a_rider_lands_after_it(void **state)
+{
+	struct zf_append *rider;
+	struct zf_inode *inode;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, BLOCK);
+	rider = write_record_only(&rig, ino);
+	data_rig_write_pattern(&rig, ino, 2, BLOCK, BLOCK);
+	assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
+	zf_dev_poll(rig.dev, true);
+	assert_int_equal(zf_data_land(rig.fs), 0);
+	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+	zf_rwlock_wrlock(&inode->lock);
+	assert_int_equal(zf_land_rider(rider), 0);
+	zf_rwlock_unlock(&inode->lock);
+	assert_int_equal(zf_data_land(rig.fs), 1);
+	assert_false(zf_data_is_dirty(inode));
+	zf_inode_put(inode);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK);
 	data_rig_expect(&rig, ino, 2, BLOCK, BLOCK);
 	data_rig_deinit(&rig);
@@ -298,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_lost_behind_the_gate_are_not_durable),
 		cmocka_unit_test(a_commit_may_come_before_what_rode_has_landed),
+		cmocka_unit_test(what_was_held_because_of_a_rider_lands_after_it),
 		cmocka_unit_test(a_file_keeps_its_size_when_its_data_is_lost),
 		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
 		cmocka_unit_test(a_log_block_that_cannot_be_read_ends_the_epoch),

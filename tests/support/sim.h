@@ -124,6 +124,15 @@ uint64_t zf_sim_digest(const struct zf_sim *sim);
  */
 void zf_sim_set_late(struct zf_sim *sim, enum zf_io_op op, unsigned int percent);
 
+/* ---- threads ---- */
+
+/*
+ * The device on it may have a thread of its own (zf_dev_start_thread()), if threads are fibers
+ * (support/fibers.h): `wait` is called where the thread has nothing to do, and returns when something
+ * is in flight or the device is being closed. NULL: no threads.
+ */
+void zf_sim_set_thread(struct zf_sim *sim, void (*wait)(struct zf_dev *dev));
+
 /* ---- other faults ---- */
 
 #define ZF_SIM_ANY_OP ZF_IO_OP_COUNT

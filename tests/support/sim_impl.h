@@ -57,6 +57,7 @@ struct zf_sim {
 	struct zf_sim_wear wear;
 	void (*observe)(void *arg, const struct zf_sim *sim);
 	void *observe_arg;
+	void (*thread_wait)(struct zf_dev *dev);
 	struct sim_dev *dev;
 };
 

@@ -124,6 +124,7 @@ struct world {
 	struct known known;
 	uint64_t names_done;  /* the highest number of an operation that was answered */
 	bool faulty;	      /* faults strike */
+	bool lossy;	      /* so many that data may be lost before anybody is told */
 	bool hurt;	      /* an actor was told an error */
 	unsigned int syncing; /* actors in fsync */
 	struct kept_cut cuts[CUTS_MAX + 1]; /* the last: unmounted */

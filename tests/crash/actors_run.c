@@ -223,6 +223,7 @@ static void add_severe_faults(struct world *world)
 				     : PERSISTENT_FAULTS;
 	uint64_t first = draw_nth(world);
 
+	world->lossy = true;
 	for (unsigned int i = 0; i < count; i++)
 		add_fault(world, op, first + i);
 }

@@ -123,6 +123,15 @@ static bool punch_some(struct actor *actor)
 	return went_well(actor, "punch", r);
 }
 
+/* The oldest version that a read may find of a block. */
+static uint16_t oldest_to_read(const struct world *world, const struct block_known *known)
+{
+	if (world->hurt)
+		return 0;
+	/* What could not be written is dropped before the next fsync says so. */
+	return world->lossy ? known->durable : known->done;
+}
+
 static bool read_some(struct actor *actor)
 {
 	struct world *world = actor->world;
@@ -137,7 +146,7 @@ static bool read_some(struct actor *actor)
 	r = zf_fs_read(world->fs, &waiting, world->files[file], first * ZF_BLOCK_SIZE, bytes,
 		       sizeof(bytes));
 	for (unsigned int i = 0; r >= 0 && i < RUN_BLOCKS; i++) {
-		uint16_t least = world->hurt ? 0 : before[i].done;
+		uint16_t least = oldest_to_read(world, &before[i]);
 		int version;
 
 		if (!actors_is_right(&known[i], least, actors_file_id(file, first + i),

@@ -95,7 +95,14 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
  * All is loaded: `committed` is the generation of the superblock, `running` the one that now
  * begins. Chooses the streams to go on with.
  */
-int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running);
+void zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running);
+/*
+ * After zf_alloc_start(), and before anything is written: where the device's pointers are lower
+ * bounds it is told how far its zones are written, and which life those are in that it has lost.
+ * Only of the newest state, and only if that will be written to: an older one knows less, and the
+ * device keeps what it is told.
+ */
+int zf_alloc_tell_device(struct zf_alloc *alloc);
 
 /* The generation of the running transaction: freezes count it on. */
 uint64_t zf_alloc_running(struct zf_alloc *alloc);

@@ -66,14 +66,15 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
  * it, so what has live bytes, or may have nodes of the root and zone trees, which the item does not
  * count, is in the life that the item tells, and written at least as far. Any other zone may have
  * been reset since, and keeps the count that it never had: what is written there now cannot pass
- * for what was there before. (A named log zone: load_zone() in log.c.)
+ * for what was there before. It counts as written as far as the item tells all the same: the
+ * summary tree may name what was there, and is rid of that before the zone is reset and used again.
+ * (A named log zone: load_zone() in log.c.)
  */
 static void find_lost(struct zf_zone *zone, uint32_t pointer, uint32_t live, uint64_t resets)
 {
-	if (live == 0 && zone->role != ZF_ROLE_META)
-		return;
-	zone->reset_count = resets;
 	zone->pointer = pointer;
+	if (live > 0 || zone->role == ZF_ROLE_META)
+		zone->reset_count = resets;
 }
 
 /*
@@ -256,17 +257,24 @@ static int tell_device(struct zf_alloc *alloc, uint32_t zone_no)
 	}
 	if (zone->pointer == 0)
 		return 0;
-	r = zf_dev_raise_pointer(alloc->dev, zone_no,
-				 zone_no * alloc->geometry->zone_size +
-					 ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT));
-	/* A device that was opened for reading keeps its pointers; ours are good enough to read. */
-	return r == -EROFS ? 0 : r;
+	return zf_dev_raise_pointer(alloc->dev, zone_no,
+				    zone_no * alloc->geometry->zone_size +
+					    ((uint64_t)zone->pointer << ZF_BLOCK_SHIFT));
 }
 
-int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
+int zf_alloc_tell_device(struct zf_alloc *alloc)
 {
 	int r = 0;
 
+	zf_mutex_lock(&alloc->lock);
+	for (uint32_t z = 0; z < alloc->zone_count && r == 0; z++)
+		r = tell_device(alloc, z);
+	zf_mutex_unlock(&alloc->lock);
+	return r;
+}
+
+void zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
+{
 	zf_mutex_lock(&alloc->lock);
 	alloc->committed = committed;
 	alloc->running = running;
@@ -283,13 +291,10 @@ int zf_alloc_start(struct zf_alloc *alloc, uint64_t committed, uint64_t running)
 		zone->summary = data && zone->pointer ? ZF_SUMMARY_PRESENT : ZF_SUMMARY_NONE;
 		alloc->empty_count += zone_is_empty(zone);
 		zf_alloc_tell_retired_locked(alloc, z);
-		if (r == 0)
-			r = tell_device(alloc, z);
 	}
 	zf_alloc_kept_start_locked(alloc);
 	zf_alloc_recount_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
-	return r;
 }
 
 uint64_t zf_alloc_running(struct zf_alloc *alloc)

@@ -183,10 +183,10 @@ int zf_fs_format(struct zf_dev *dev, const struct zf_format_options *options,
 		r = reset_zones(dev, report);
 	if (r == 0)
 		r = zf_alloc_new(dev, &super, report, &alloc);
-	if (r == 0)
-		r = zf_alloc_start(alloc, 0, 1);
-	if (r == 0)
+	if (r == 0) {
+		zf_alloc_start(alloc, 0, 1);
 		r = zf_forest_new(dev, &forest_options, report, &forest);
+	}
 	if (r == 0)
 		r = make_trees(alloc, forest, &super, options);
 	if (r == 0)

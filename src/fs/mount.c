@@ -279,7 +279,8 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 		return r;
 	/* One is left out, for zf_txn_stand(). */
 	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 2;
-	r = zf_alloc_start(fs->alloc, fs->super.generation, running);
+	zf_alloc_start(fs->alloc, fs->super.generation, running);
+	r = fs->read_only ? 0 : zf_alloc_tell_device(fs->alloc);
 	if (r < 0)
 		return r;
 	options.read_only = fs->read_only;

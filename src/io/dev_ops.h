@@ -87,6 +87,8 @@ void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag);
 
 /* A flush that the backend issued by itself failed: as one of the framework's. Any thread. */
 void zf_dev_flush_failed(struct zf_dev *dev, int error);
+/* The first error of a flush, and so of all since; 0: none has failed. Any thread. */
+int zf_dev_flush_error(struct zf_dev *dev);
 
 /* Bytes that a backend wrote ahead of a pointer. */
 void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes);

@@ -143,6 +143,11 @@ void zf_dev_flush_failed(struct zf_dev *dev, int error)
 	note_failure(&dev->flushing, error);
 }
 
+int zf_dev_flush_error(struct zf_dev *dev)
+{
+	return atomic_load(&dev->flushing.error);
+}
+
 /* ---- for everybody ---- */
 
 uint64_t zf_dev_write_mark(struct zf_dev *dev)

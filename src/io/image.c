@@ -112,8 +112,15 @@ static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t 
  */
 static void mark_clean(struct zf_image *image)
 {
-	int r = fdatasync(image->fd) < 0 ? -errno : 0;
+	int r;
 
+	/* The host has told that once, and may have dropped what it could not write, of the table too. */
+	if (zf_dev_flush_error(&image->dev) < 0) {
+		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_UNKNOWN);
+		(void)!fdatasync(image->fd);
+		return;
+	}
+	r = fdatasync(image->fd) < 0 ? -errno : 0;
 	if (r == 0 && !image->raise_first) {
 		r = zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_CLEAN);
 		if (r == 0 && fdatasync(image->fd) < 0)

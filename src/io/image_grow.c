@@ -227,7 +227,8 @@ static int switch_over(struct zf_image *image, struct growth *growth)
 		 * Nobody knows which header is there. Both are true as long as no pointer moves: so
 		 * none does.
 		 */
-		image->read_only = r < 0;
+		if (r < 0)
+			image->read_only = true;
 	}
 	if (r == 0)
 		take_over_locked(image, growth);

@@ -22,6 +22,7 @@
 #include "check/check.h"
 #include "fs/data_rig.h"
 #include "fs/format.h"
+#include "io/dev_ops.h"
 #include "io/image.h"
 #include "io/image_trailer.h"
 #include "superblock/ring.h"
@@ -126,6 +127,7 @@ static void save(void)
 	int fd = open(path, O_RDONLY);
 
 	saved_size = (uint64_t)lseek(fd, 0, SEEK_END);
+	free(saved);
 	saved = malloc(saved_size);
 	assert_non_null(saved);
 	assert_int_equal(pread(fd, saved, saved_size, 0), saved_size);
@@ -163,21 +165,27 @@ static uint64_t offset_of(uint32_t zone_no, size_t i)
 	return TABLE + zone_no * sizeof(struct zf_image_zone) + bytes_of_an_entry[i];
 }
 
-static int setup(void **state)
+/* A new filesystem on a new image, mounted. */
+static int begin(void)
 {
 	const struct zf_format_options format = {
 		.fsid = {0xfe}, .log_secret = {7}, .dir_hash_seed = 3};
 	const struct zf_open_options options = {0};
 
-	(void)state;
-	rig = (struct data_rig){.report = {.fn = keep_message}, .ctx = {.may_wait = true}};
-	snprintf(path, sizeof(path), "/dev/shm/zfuse-table-%d.img", getpid());
 	unlink(path);
 	if (zf_image_create(path, &geometry, false, &options, &rig.report) < 0 ||
 	    open_image(false) < 0 || zf_fs_format(rig.dev, &format, &rig.report) < 0)
 		return -1;
 	zf_dev_close(rig.dev);
-	if (mount() < 0)
+	return mount();
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	rig = (struct data_rig){.report = {.fn = keep_message}, .ctx = {.may_wait = true}};
+	snprintf(path, sizeof(path), "/dev/shm/zfuse-table-%d.img", getpid());
+	if (begin() < 0)
 		return -1;
 	make_files(0, FILES);
 	save();
@@ -300,6 +308,115 @@ static void a_log_zone_of_another_life_is_an_error(void **state)
 	}
 }
 
+static void end(void)
+{
+	assert_int_equal(zf_fs_unmount(rig.fs), 0);
+	zf_dev_close(rig.dev);
+}
+
+static void make_large(const char *name, uint64_t pattern, uint64_t len)
+{
+	uint64_t ino = data_rig_make(&rig, name);
+
+	for (uint64_t at = 0; at < len; at += 64 << 10)
+		data_rig_write_pattern(&rig, ino, pattern, at, 64 << 10);
+	data_rig_sync(&rig);
+}
+
+/* As much as there is room for. */
+static void fill_up(void)
+{
+	static uint8_t bytes[64 << 10];
+	uint64_t ino = data_rig_make(&rig, "all there is room for"), at = 0;
+	ssize_t written;
+
+	do {
+		written = zf_fs_write(rig.fs, &rig.ctx, ino, at, bytes, sizeof(bytes), 0);
+		at += written > 0 ? (uint64_t)written : 0;
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	} while (written > 0);
+	assert_int_equal(written, -ENOSPC);
+	assert_true(at >= 5 << 20);
+}
+
+/* The summary tree still names what was in the zone, and must be rid of it before others come. */
+static void a_lost_zone_that_was_emptied_can_be_written_again(void **state)
+{
+	struct zf_attr attr;
+
+	(void)state;
+	for (uint32_t z = ZF_SUPER_ZONES; z < ZONES; z++) {
+		if (z == ZF_SUPER_ZONES) {
+			assert_int_equal(begin(), 0);
+			make_large("gone", 1, 1536 << 10);
+			assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "gone", &attr), 0);
+			zf_fs_forget(rig.fs, attr.ino, 1);
+			data_rig_unlink(&rig, "gone", attr.ino);
+			end();
+			save();
+		}
+		put_back();
+		flip(offset_of(z, 0));
+		flip(offset_of(z, 4));
+		assert_int_equal(mount(), 0);
+		fill_up();
+		end();
+		assert_int_equal(rig.errors, 0);
+	}
+}
+
+/* What an older state knows of a lost zone may be less than the newest does. */
+static void a_look_at_an_older_state_tells_the_device_nothing(void **state)
+{
+	struct zf_mount_options options = {.read_only = true};
+	const struct zf_super *newest;
+	unsigned int stepped_over;
+	struct zf_super super;
+	struct zf_ring *ring;
+
+	(void)state;
+	assert_int_equal(begin(), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		make_large((char[]){(char)('a' + i), 0}, i, 768 << 10);
+	end();
+	save();
+	for (uint32_t z = ZF_SUPER_ZONES; z < ZONES; z++) {
+		put_back();
+		flip(offset_of(z, 0));
+		flip(offset_of(z, 4));
+		assert_int_equal(open_image(false), 0);
+		assert_int_equal(zf_ring_open(rig.dev, NULL, &ring), 0);
+		assert_int_equal(zf_ring_newest(ring, &newest, &stepped_over), 0);
+		options.generation = newest->generation;
+		for (unsigned int i = 0; i < 3; i++) {
+			assert_int_equal(zf_ring_older(ring, options.generation, &super), 0);
+			options.generation = super.generation;
+		}
+		zf_ring_close(ring);
+		if (zf_fs_mount(rig.dev, &options, NULL, &rig.fs) == 0)
+			zf_fs_abandon(rig.fs);
+		zf_dev_close(rig.dev);
+		if (mount() < 0)
+			fail_msg("zone %u: the newest state cannot be mounted:\n%s", z, messages);
+		data_rig_check(&rig);
+		end();
+	}
+}
+
+/* The host says once that it has lost what it should have written, which may be of the table. */
+static void after_a_flush_that_failed_pointers_are_lower_bounds(void **state)
+{
+	(void)state;
+	put_back();
+	assert_int_equal(mount(), 0);
+	zf_dev_flush_failed(rig.dev, -EIO);
+	assert_int_not_equal(zf_fs_unmount(rig.fs), 0);
+	zf_dev_close(rig.dev);
+	assert_int_equal(open_image(false), 0);
+	assert_true(zf_dev_geometry(rig.dev)->pointers_are_lower_bounds);
+	zf_dev_close(rig.dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +424,9 @@ int main(void)
 		cmocka_unit_test(without_any_entry_of_the_table_no_file_is_lost),
 		cmocka_unit_test(the_checker_names_a_damaged_entry),
 		cmocka_unit_test(a_log_zone_of_another_life_is_an_error),
+		cmocka_unit_test(after_a_flush_that_failed_pointers_are_lower_bounds),
+		cmocka_unit_test(a_lost_zone_that_was_emptied_can_be_written_again),
+		cmocka_unit_test(a_look_at_an_older_state_tells_the_device_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -10,6 +10,7 @@
 #ifndef ZF_FUSE_HANDLE_H
 #define ZF_FUSE_HANDLE_H
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 
 #include "fuse/daemon.h"
@@ -17,6 +18,7 @@
 struct zf_open_inode;
 
 struct zf_handle {
+	LIST_ENTRY(zf_handle) link; /* of the table of open inodes, as long as it is attached; under its lock */
 	struct zf_open_inode *inode; /* until it is attached, memory for one */
 	bool attached;		     /* open_inode.h */
 	bool direct; /* opened with FOPEN_DIRECT_IO: each write is a WRITE */

@@ -36,6 +36,7 @@ RB_HEAD(inode_tree, zf_open_inode);
 struct zf_open_inodes {
 	struct zf_mutex lock; /* ZF_RANK_DAEMON */
 	struct inode_tree tree;
+	LIST_HEAD(, zf_handle) handles;
 };
 
 static int compare(const struct zf_open_inode *a, const struct zf_open_inode *b)
@@ -55,6 +56,7 @@ int zf_open_inodes_new(struct zf_open_inodes **ret_inodes)
 		return -ENOMEM;
 	zf_mutex_init(&inodes->lock, ZF_RANK_DAEMON);
 	RB_INIT(&inodes->tree);
+	LIST_INIT(&inodes->handles);
 	*ret_inodes = inodes;
 	return 0;
 }
@@ -62,10 +64,15 @@ int zf_open_inodes_new(struct zf_open_inodes **ret_inodes)
 void zf_open_inodes_free(struct zf_open_inodes *inodes)
 {
 	struct zf_open_inode *inode;
+	struct zf_handle *handle;
 
 	if (!inodes)
 		return;
 	/* After a lazy unmount or an abort, of what nobody has released. */
+	while ((handle = LIST_FIRST(&inodes->handles)) != NULL) {
+		LIST_REMOVE(handle, link);
+		free(handle);
+	}
 	while ((inode = RB_MIN(inode_tree, &inodes->tree)) != NULL) {
 		RB_REMOVE(inode_tree, &inodes->tree, inode);
 		free(inode);
@@ -90,6 +97,7 @@ void zf_open_inode_attach(struct zf_open_inodes *inodes, uint64_t ino, struct zf
 		handle->inode = old;
 	handle->inode->refs++;
 	handle->inode->writers += handle->writable;
+	LIST_INSERT_HEAD(&inodes->handles, handle, link);
 	zf_mutex_unlock(&inodes->lock);
 	if (old)
 		free(spare);
@@ -105,12 +113,16 @@ void zf_open_inode_get(struct zf_open_inodes *inodes, struct zf_open_inode *inod
 	zf_mutex_unlock(&inodes->lock);
 }
 
-static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode, bool writer)
+/* handle: the one that goes away with the reference; NULL: none. */
+static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode, struct zf_handle *handle)
 {
 	bool last;
 
 	zf_mutex_lock(&inodes->lock);
-	inode->writers -= writer;
+	if (handle) {
+		LIST_REMOVE(handle, link);
+		inode->writers -= handle->writable;
+	}
 	last = --inode->refs == 0;
 	if (last)
 		RB_REMOVE(inode_tree, &inodes->tree, inode);
@@ -121,7 +133,7 @@ static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode, bool
 
 void zf_open_inode_put(struct zf_open_inodes *inodes, struct zf_open_inode *inode)
 {
-	put(inodes, inode, false);
+	put(inodes, inode, NULL);
 }
 
 void zf_open_inode_detach(struct zf_open_inodes *inodes, struct zf_handle *handle)
@@ -132,7 +144,7 @@ void zf_open_inode_detach(struct zf_open_inodes *inodes, struct zf_handle *handl
 	}
 	if (!handle->direct)
 		atomic_fetch_sub(&handle->inode->cached, 1);
-	put(inodes, handle->inode, handle->writable);
+	put(inodes, handle->inode, handle);
 }
 
 bool zf_open_inode_has_writer(struct zf_open_inodes *inodes, uint64_t ino)

@@ -185,9 +185,13 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	zf_call_dispatch(&call);
 }
 
+/*
+ * Of a file that the kernel caches too, if F_SETFL has set O_DIRECT since it was opened: of a direct
+ * write the kernel says whose it is.
+ */
 static bool is_direct_write(const struct fuse_file_info *fi)
 {
-	return zf_handle_of(fi)->direct && !fi->writepage;
+	return !fi->writepage && (zf_handle_of(fi)->direct || fi->lock_owner != 0);
 }
 
 /*
@@ -197,7 +201,7 @@ static bool is_direct_write(const struct fuse_file_info *fi)
  */
 static bool is_durable_write(const struct fuse_file_info *fi)
 {
-	return is_direct_write(fi) && (fi->flags & O_DSYNC);
+	return !fi->writepage && zf_handle_of(fi)->direct && (fi->flags & O_DSYNC);
 }
 
 /*

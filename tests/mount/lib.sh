@@ -24,7 +24,8 @@ export LC_ALL=C
 
 : "${ZFUSE:?}" "${MKFS_ZFUSE:?}" "${UMOUNT_ZFUSE:?}" "${ZFUSECTL:?}"
 
-skip_all() { echo "1..0 # SKIP $*"; exit 77; }
+# (In TAP that is all there is to say: to meson another exit status would be an error.)
+skip_all() { echo "1..0 # SKIP $*"; exit; }
 
 [[ $(id -u) -eq 0 ]] || skip_all "mounting needs root"
 [[ -c /dev/fuse ]] || skip_all "there is no /dev/fuse"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stale_pages DIR SECONDS FILES WRITES [wild|buffered]: does the page cache ever show what direct
+ * stale_pages DIR SECONDS FILES WRITES [wild|buffered|later]: does the page cache ever show what direct
  * writes have replaced?
  *
  * Of each of FILES files, the first 640 KiB are rewritten again and again with WRITES direct writes
@@ -15,6 +15,8 @@
  * mapping, by holes, by direct writes, and by truncation; and the file is synced all the time. What
  * these leave behind nobody can know, but in the end the page cache and a direct read have to agree
  * about it.
+ *
+ * later: O_DIRECT is set after the file was opened (F_SETFL), as some databases do it.
  *
  * Prints how often either was not so; status 1 if ever.
  */
@@ -280,6 +282,7 @@ static void start(struct file *file, void *(*run)(void *))
 
 static void set_up(struct file *file, const char *dir, unsigned int number, const char *mode)
 {
+	bool later = strcmp(mode, "later") == 0;
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/file%u", dir, number);
@@ -287,7 +290,9 @@ static void set_up(struct file *file, const char *dir, unsigned int number, cons
 	file->buffered = strcmp(mode, "buffered") == 0;
 	file->number = number;
 	file->fd = open(path, O_RDWR | O_CREAT, 0644);
-	file->direct_fd = open(path, O_RDWR | O_DIRECT);
+	file->direct_fd = open(path, O_RDWR | (later ? 0 : O_DIRECT));
+	if (later && fcntl(file->direct_fd, F_SETFL, O_DIRECT) < 0)
+		fail("F_SETFL");
 	if (file->fd < 0 || file->direct_fd < 0 ||
 	    ftruncate(file->fd, file->wild ? CHECKED + MAPPED + TAIL : CHECKED) < 0)
 		fail(path);

@@ -169,13 +169,36 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 	return copy;
 }
 
+/* Counted first and then looked: zf_calls_end() does it the other way round, so that one sees the other. */
+static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = -ENOTCONN;
+
+	if (!daemon->block_device || call->after_end)
+		return call->run(daemon, call);
+	atomic_fetch_add(&daemon->calls_running, 1);
+	if (!atomic_load(&daemon->closing))
+		r = call->run(daemon, call);
+	atomic_fetch_sub(&daemon->calls_running, 1);
+	return r;
+}
+
+void zf_calls_end(struct zf_daemon *daemon)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	atomic_store(&daemon->closing, true);
+	while (atomic_load(&daemon->calls_running) > 0)
+		nanosleep(&moment, NULL);
+}
+
 /* To its reply, waiting for whatever it takes. */
 static void run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r;
 
 	call->ctx.may_wait = true;
-	r = call->run(daemon, call);
+	r = run_unless_closing(daemon, call);
 	if (r < 0)
 		fuse_reply_err(call->req, -r);
 }
@@ -202,7 +225,7 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 		call->ctx.may_wait_record = call->durable && lone;
 		thread->lone_write_ino = lone ? call->ino : 0;
 	}
-	r = call->run(daemon, call);
+	r = run_unless_closing(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
 		if (!park(daemon, call))
 			run_waiting(daemon, call);

@@ -41,10 +41,15 @@ struct zf_daemon {
 
 	struct zf_report report;
 	struct zf_dev *dev;
-	/* NULL when unmounted; then only what was still on its way comes, which is FORGETs: they
-	 * hold the gate. */
+	/*
+	 * NULL when unmounted. Then still comes what the kernel does not wait for when it unmounts: FORGETs, which
+	 * hold the gate; and on a fuseblk mount, whose unmount is a request of its own, reads ahead and releases,
+	 * which are counted while they run (call.h).
+	 */
 	struct zf_fs *_Atomic fs;
 	struct zf_rwlock gate;
+	atomic_uint calls_running; /* counted where block_device is set */
+	atomic_bool closing;	   /* no call begins any more */
 	int fs_error; /* of the unmount: the last commit's */
 	struct fuse_session *session;
 	atomic_bool mounted;  /* in the kernel */

@@ -106,6 +106,7 @@ static struct zf_call *keep(struct zf_droppers *droppers, const struct zf_call *
 	if (!copy)
 		return NULL;
 	copy->run = run;
+	copy->after_end = true;
 	zf_open_inode_get(droppers->daemon->open_inodes, copy->inode);
 	return copy;
 }

@@ -44,7 +44,11 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 /* Of a fuseblk mount: umount(2) returns when this has. */
 static void op_destroy(void *userdata)
 {
-	zf_daemon_close(userdata);
+	struct zf_daemon *daemon = userdata;
+
+	if (daemon->block_device)
+		zf_calls_end(daemon);
+	zf_daemon_close(daemon);
 }
 
 const struct fuse_lowlevel_ops zf_ops = {

@@ -95,6 +95,7 @@ void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *f
 		.req = req,
 		.kind = ZF_REQUEST_FORGET,
 		.run = run_forget,
+		.after_end = true,
 		.data = forgets,
 		.size = count * sizeof(*forgets),
 	};

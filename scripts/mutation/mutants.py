@@ -124,7 +124,7 @@ OPERATORS = {
 
 
 def _place(name, function, operator, masked, body):
-    """The random mutants of one operator in one function, with where they change the file."""
+    """As _all_of(), of one operator in one function."""
     seen = collections.Counter()
     for start, end, replacement in OPERATORS[operator](masked[slice(*body)]):
         start, end = body[0] + start, body[0] + end
@@ -132,10 +132,13 @@ def _place(name, function, operator, masked, body):
         text = " ".join(line.split())
         seen[text] += 1
         key = f"{name}:{function}:{operator}:{text}:{seen[text]}"
-        yield Mutant(key, name, function, text, replacement, f"{operator}: {masked[start:end].strip()}"), start, end
+        was = " ".join(masked[start:end].split())
+        breaks = f"`{was}` becomes `{replacement.replace(SAME, was)}`"
+        yield Mutant(key, name, function, text, replacement, breaks), start, end
 
 
 def _all_of(name, text):
+    """(mutant, start, end) of all that could be drawn from a file."""
     masked = source.mask(text)
     for function, body in source.functions(masked).items():
         for operator in OPERATORS:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Which tests a mutant has to survive, in which order, and running them so that nothing of them stays."""
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+PR_SET_PDEATHSIG = 1
+SKIPPED = 77
+# A test that takes so many times what it takes without a mutant, and so many seconds at the least, hangs.
+HANG_TIMES, HANG_SECONDS = 8, 15
+QUICK_SECONDS = 3
+# What is drawn: less of it than the suite draws.
+FEWER = {"--cuts": "20000", "--ops": "150000", "--hours": "4"}
+MOUNT_TESTS = ("basics io_uring off", "drops io_uring 2 files")
+# Whose tests they are that look at a folder of src/ first.
+TESTS_OF = {"src/log": ("tests/log",), "src/txn": ("tests/txn",), "src/alloc": ("tests/alloc",),
+            "src/superblock": ("tests/superblock",), "src/io": ("tests/io",), "src/fs": ("tests/fs",)}
+
+
+class Test:
+    def __init__(self, entry, build, files):
+        self.name, self.env, self.folder = entry["name"], entry["env"], entry.get("workdir") or build
+        self.suites = {suite.partition(":")[2] for suite in entry["suite"]}
+        self.command = list(entry["cmd"])
+        for i, word in enumerate(self.command[:-1]):
+            self.command[i + 1] = FEWER.get(word, self.command[i + 1])
+        self.program = os.path.relpath(self.command[0], build)
+        self.targets = {os.path.relpath(name, build) for target in entry["depends"] for name in files.get(target, [])}
+
+    def tells(self):
+        """Of the code: not one of a plant, nor of documents."""
+        if self.suites & {"planted", "variant", "long", "vm", "workloads"}:
+            return False
+        if "mount" in self.suites:
+            return self.name in MOUNT_TESTS and os.geteuid() == 0
+        return self.program.startswith("tests/") and bool(self.targets) and "bite" not in self.program
+
+    def stage(self, mutated, seconds):
+        """The lower the earlier."""
+        if "mount" in self.suites:
+            return 5
+        if "unit" in self.suites and seconds < QUICK_SECONDS:
+            own = TESTS_OF.get(os.path.dirname(mutated), ())
+            return 0 if os.path.dirname(self.program) in own else 1
+        if "crash" in self.suites:
+            return 2
+        return 3 if "property" in self.suites else 4
+
+
+def tests_of(tree):
+    files = {target["id"]: target["filename"] for target in tree.introspect("--targets")}
+    tests = [Test(entry, tree.build, files) for entry in tree.introspect("--tests")]
+    return [test for test in tests if test.tells()]
+
+
+def ordered(tests, mutated, baseline, kills):
+    """By stage; in it first those that have found much in little time."""
+    def key(test):
+        seconds = baseline[test.name]
+        return test.stage(mutated, seconds), -kills.get(test.name, 0) / (seconds + 1), seconds
+    return sorted((test for test in tests if test.name in baseline), key=key)
+
+
+# ---- running ----
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _alone(command):
+    """With processes and mounts of its own, where we may: killed, it leaves neither."""
+    if os.geteuid() != 0:
+        return command
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
+
+
+class Run:
+    """One test, from its start to its end. TMPDIR is its own."""
+
+    def __init__(self, test, limit):
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.test, self.limit, self.began = test, limit, time.monotonic()
+        self.temporary = tempfile.mkdtemp(prefix="zfuse-mutate-", dir=memory)
+        os.chmod(self.temporary, 0o755)
+        with open(os.path.join(self.temporary, "output"), "wb") as output:
+            self.process = subprocess.Popen(
+                _alone(test.command), cwd=test.folder, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, env={**os.environ, **test.env, "TMPDIR": self.temporary},
+                start_new_session=True, preexec_fn=_die_with_parent)
+
+    def poll(self):
+        """None, "passed", "failed", "hangs"."""
+        status = self.process.poll()
+        if status is None:
+            return "hangs" if self.seconds() > self.limit else None
+        return "passed" if status in (0, SKIPPED) and not self._says_not_ok() else "failed"
+
+    def seconds(self):
+        return time.monotonic() - self.began
+
+    def _says_not_ok(self):
+        with open(os.path.join(self.temporary, "output"), "rb") as output:
+            return "mount" in self.test.suites and any(line.startswith(b"not ok") for line in output)
+
+    def end(self):
+        if self.process.poll() is None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+class Outcome:
+    def __init__(self):
+        self.killer, self.how, self.passed, self.seconds = None, None, {}, 0.0
+
+
+def run(tests, limit_of, jobs, seconds, stop_at_first=True):
+    """Up to `jobs` at once, until one fails or `seconds` are over. Whatever ends this, no test stays."""
+    outcome, running, waiting, began = Outcome(), [], list(tests), time.monotonic()
+    try:
+        while (running or waiting) and time.monotonic() - began < seconds:
+            while waiting and len(running) < jobs:
+                test = waiting.pop(0)
+                running.append(Run(test, limit_of(test)))
+            for one in list(running):
+                how = one.poll()
+                if how is None:
+                    continue
+                running.remove(one)
+                one.end()
+                if how == "passed":
+                    outcome.passed[one.test.name] = one.seconds()
+                elif stop_at_first:
+                    outcome.killer, outcome.how = one.test.name, how
+                    return outcome
+            time.sleep(0.01)
+    finally:
+        for one in running:
+            one.end()
+        outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def hang_limit(baseline, slower=1.0):
+    return lambda test: max(HANG_SECONDS, HANG_TIMES * baseline.get(test.name, 0)) * slower

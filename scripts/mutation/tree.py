@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""A copy of the tree, with a build of its own: mutants are put in there, and the working tree is never touched."""
+import json
+import os
+import shutil
+import subprocess
+
+# The tree's own builds have the same depth, so that a compiler cache knows what was compiled there.
+BUILD = "build/release"
+# Without what debuggers want a program is linked in a third of the time.
+SETUP = ["--native-file", "scripts/native/release.ini", "-Dc_link_args=-Wl,-S"]
+FETCHED = ("subprojects/fuse3",)  # which git ignores
+
+
+class BuildFailed(Exception):
+    """With what the compiler said."""
+
+
+def _listed(root):
+    out = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                         check=True, stdout=subprocess.PIPE).stdout
+    for name in filter(None, out.decode().split("\0")):
+        if os.path.lexists(os.path.join(root, name)):
+            yield name
+    for folder in FETCHED:
+        for path, _, names in os.walk(os.path.join(root, folder)):
+            yield from (os.path.relpath(os.path.join(path, name), root) for name in names)
+
+
+def _same(a, b):
+    try:
+        with open(a, "rb") as x, open(b, "rb") as y:
+            return x.read() == y.read()
+    except OSError:
+        return False
+
+
+class Tree:
+    def __init__(self, root, path):
+        self.root, self.path = root, path
+        self.build = os.path.join(path, BUILD)
+
+    def update(self):
+        """As the working tree is. What is the same keeps its time, so that only the rest is built again."""
+        wanted = set(_listed(self.root))
+        for name in wanted:
+            source, target = os.path.join(self.root, name), os.path.join(self.path, name)
+            if os.path.islink(source) or not _same(source, target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                if os.path.lexists(target):
+                    os.unlink(target)
+                shutil.copy(source, target, follow_symlinks=False)
+        for folder in ("src", "tests", "tools", "mkfs", "bench", "scripts"):
+            for path, _, names in os.walk(os.path.join(self.path, folder)):
+                for name in names:
+                    if os.path.relpath(os.path.join(path, name), self.path) not in wanted:
+                        os.unlink(os.path.join(path, name))
+
+    def configure(self):
+        if not os.path.exists(os.path.join(self.build, "build.ninja")):
+            subprocess.run(["meson", "setup", self.build] + SETUP, cwd=self.path, check=True, stdout=subprocess.DEVNULL)
+
+    def introspect(self, what):
+        return json.loads(subprocess.run(["meson", "introspect", self.build, what], check=True,
+                                         stdout=subprocess.PIPE).stdout)
+
+    def ninja(self, targets, jobs):
+        """A compiler that is in the middle of something when this process is killed ends by itself."""
+        made = subprocess.run(["ninja", "-C", self.build, f"-j{jobs}"] + sorted(targets), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+        if made.returncode != 0:
+            raise BuildFailed(made.stdout)
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
+            file.write(text)

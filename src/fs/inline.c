@@ -78,11 +78,10 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 		if (r == 0)
 			zf_close_landed(inode);
 	} else {
-		zf_land_lose_block(inode, block, r);
+		zf_land_lose(inode, &block, 1, r);
 		block->next = NULL;
 		zf_pool_give(&inode->fs->flush, block);
 		zf_flush_release(inode->fs, 1);
-		zf_size_advance(inode);
 	}
 	if (editor.torn)
 		zf_trans_abort(trans, r, "storing a small file");

@@ -9,6 +9,7 @@
 #include "base/plant.h"
 #include "fs/append.h"
 #include "fs/close.h"
+#include "fs/discard.h"
 #include "fs/extent.h"
 #include "fs/flush.h"
 #include "fs/in_place.h"
@@ -178,13 +179,16 @@ static int land_some(struct landing *landing, struct run *run)
 
 /* ---- failure ---- */
 
-void zf_land_lose_block(struct zf_inode *inode, struct zf_block *block, int error)
+/* Returns where the file ends without the block, if its stored version is not whole (fs/size.h). */
+static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int error)
 {
 	struct zf_data *data = &inode->data;
+	uint64_t end;
 	bool first;
 
 	zf_mutex_lock(&data->lock);
 	first = zf_write_error_note_locked(inode, error);
+	end = zf_size_without_locked(inode, block);
 	zf_block_leave_flight_locked(data, block, false);
 	zf_mutex_unlock(&data->lock);
 	if (first)
@@ -192,6 +196,38 @@ void zf_land_lose_block(struct zf_inode *inode, struct zf_block *block, int erro
 			  "data of inode %" PRIu64 " at offset %" PRIu64
 			  " could not be written: %s; the next fsync of the file says so too",
 			  inode->ino, block->index << ZF_BLOCK_SHIFT, strerror(-error));
+	return end;
+}
+
+static void end_again(struct zf_inode *inode, uint64_t end)
+{
+	struct zf_data *data = &inode->data;
+
+	data->tail_is_zero = false;
+	if (end >= inode->item.size)
+		return;
+	zf_discard_blocks(inode, zf_align_up(end, ZF_BLOCK_SIZE) >> ZF_BLOCK_SHIFT, UINT64_MAX);
+	zf_mutex_lock(&data->lock);
+	zf_size_shrink_locked(inode, end);
+	zf_mutex_unlock(&data->lock);
+	inode->item_dirty = inode->essential_dirty = true;
+	if (!inode->on_dirty_list)
+		zf_inode_mark_dirty(inode);
+	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
+		  "inode %" PRIu64 " ends at offset %" PRIu64 " again", inode->ino, end);
+}
+
+void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsigned int count,
+		  int error)
+{
+	uint64_t end = UINT64_MAX;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (blocks[i]->state == ZF_BLOCK_FLIGHT)
+			end = zf_min_u64(end, lose_block(inode, blocks[i], error));
+	if (end < UINT64_MAX)
+		end_again(inode, end);
+	zf_size_advance(inode);
 }
 
 static void fail_segment(struct zf_append *append, struct zf_segment *segment, int error)
@@ -199,13 +235,7 @@ static void fail_segment(struct zf_append *append, struct zf_segment *segment, i
 	struct zf_inode *inode = segment->inode;
 
 	zf_rwlock_wrlock(&inode->lock);
-	for (unsigned int i = segment->first; i < segment->first + segment->count; i++) {
-		struct zf_block *block = append->blocks[i];
-
-		if (block->state == ZF_BLOCK_FLIGHT)
-			zf_land_lose_block(inode, block, error);
-	}
-	zf_size_advance(inode);
+	zf_land_lose(inode, append->blocks + segment->first, segment->count, error);
 	zf_data_unlock(inode);
 }
 

@@ -11,11 +11,14 @@ struct zf_block;
 struct zf_inode;
 
 /*
- * A block in flight could not be written or recorded: it is GONE, and the error noted. Inode locked
- * exclusively; zf_size_advance() follows after the last of them, for where data was lost the file
- * has a hole, and the size that everybody sees.
+ * Those of these blocks that are in flight could not be written or recorded: they are GONE, and the
+ * error is noted. The file reads what the device has, and keeps its size. But if it had grown from
+ * within one of them, whose stored version may have bytes behind the old end that had been cut off
+ * (P3), then the file ends there again, and what was written behind that is lost too. Inode locked
+ * exclusively.
  */
-void zf_land_lose_block(struct zf_inode *inode, struct zf_block *block, int error);
+void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsigned int count,
+		  int error);
 
 /* A write in place has ended, well or badly. The append is gone afterwards. */
 void zf_land_in_place(struct zf_append *append);

@@ -288,7 +288,7 @@ static int settle(struct zf_inode *inode)
 	int r = zf_data_flush(inode, true);
 
 	if (r == 0)
-		r = zf_write_error_of(inode);
+		r = zf_write_error_since(inode, 0);
 	if (zf_inode_leave_dirty_list(inode))
 		zf_inode_put(inode);
 	return r;

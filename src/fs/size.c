@@ -73,6 +73,13 @@ bool zf_size_has_partial_locked(struct zf_inode *inode)
 	return false;
 }
 
+uint64_t zf_size_without_locked(struct zf_inode *inode, const struct zf_block *block)
+{
+	if (!is_partial(block->landed_end) || zf_block_dirty_locked(&inode->data, block->index))
+		return UINT64_MAX;
+	return (block->index << ZF_BLOCK_SHIFT) + block->landed_end;
+}
+
 static void clamp(struct zf_block *block, uint32_t bytes)
 {
 	if (!block)

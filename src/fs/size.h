@@ -6,7 +6,8 @@
  * frontier. As blocks land, disk_size goes up to it (and into it, as far as the version that landed
  * last reaches); what lies behind it may not enter the tree yet, or a crash would show a size over
  * a gap that is no hole, or extents behind the end. Blocks that are lost are no frontier: that was,
- * or will be, told by fsync.
+ * or will be, told by fsync. But where only a part of the stored version counts, for the rest may
+ * be bytes that had been cut off, the file ends behind that part again (zf_land_lose()).
  *
  * Callers hold inode->lock exclusively, and data->lock for what ends in _locked.
  */
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct zf_block;
 struct zf_inode;
 
 void zf_size_advance_locked(struct zf_inode *inode);
@@ -27,6 +29,11 @@ bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index);
  * that point it may hold bytes that were cut off.
  */
 bool zf_size_has_partial_locked(struct zf_inode *inode);
+/*
+ * A block in flight is about to be lost: where does the file end without it, if its stored version
+ * is not whole? UINT64_MAX: that version is whole, or there is none, or a newer one in memory.
+ */
+uint64_t zf_size_without_locked(struct zf_inode *inode, const struct zf_block *block);
 /* Size and disk_size go down to `size`: stored bytes behind it no longer count as right. */
 void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size);
 

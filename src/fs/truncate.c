@@ -113,6 +113,7 @@ int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait)
 
 int zf_truncate_before_size(struct zf_inode *inode, bool may_wait)
 {
+	uint64_t errors = atomic_load(&inode->fs->errors.newest);
 	int r = zf_truncate_before_growth(inode, may_wait);
 
 	if (r < 0 || !must_land(inode))
@@ -122,6 +123,8 @@ int zf_truncate_before_size(struct zf_inode *inode, bool may_wait)
 	zf_rwlock_unlock(&inode->lock);
 	r = zf_flush_land(inode);
 	zf_rwlock_wrlock(&inode->lock);
+	if (r == 0)
+		r = zf_write_error_since(inode, errors);
 	return r < 0 ? r : 1;
 }
 

@@ -11,7 +11,7 @@ struct zf_inode;
 int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait);
 /*
  * Before a greater size stands in the trees, whatever has landed until then. 1: the lock was
- * dropped meanwhile, and all has to be looked at again. -EAGAIN.
+ * dropped meanwhile, and all has to be looked at again. -EAGAIN; the error of data that was lost.
  */
 int zf_truncate_before_size(struct zf_inode *inode, bool may_wait);
 

@@ -101,12 +101,13 @@ int zf_write_error_before_rename(struct zf_inode *inode)
 	return r;
 }
 
-int zf_write_error_of(struct zf_inode *inode)
+int zf_write_error_since(struct zf_inode *inode, uint64_t number)
 {
-	int r;
+	int r = 0;
 
 	zf_mutex_lock(&inode->data.lock);
-	r = error_of(inode->data.error.newest);
+	if (inode->data.error.newest > number)
+		r = error_of(inode->data.error.newest);
 	zf_mutex_unlock(&inode->data.lock);
 	return r;
 }

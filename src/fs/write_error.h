@@ -66,8 +66,8 @@ int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint6
  */
 int zf_write_error_before_rename(struct zf_inode *inode);
 
-/* Has the inode any? For the replay of the log, which nobody has opened. */
-int zf_write_error_of(struct zf_inode *inode);
+/* The inode's newest error, if its number is above `number`: nobody counts as told. */
+int zf_write_error_since(struct zf_inode *inode, uint64_t number);
 
 /* Of an inode without uses that has an error: is it to stay for that? `open`: it may be open. */
 bool zf_write_error_keeps(const struct zf_inode *inode, bool open);

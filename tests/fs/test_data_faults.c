@@ -103,6 +103,84 @@ static void data_that_cannot_be_written_is_dropped_and_the_file_reads_what_is_th
 	data_rig_deinit(&rig);
 }
 
+enum growth {
+	WRITE_BEHIND,	/* the tail is zeroed by itself */
+	WRITE_FROM_END, /* ... with the write */
+	WRITE_IN_BLOCK, /* ... and the file ends in the same block once more */
+	TRUNCATE_UP,
+	ALLOCATE_BEHIND, /* with KEEP_SIZE: it does not grow, and its tail is zeroed all the same */
+	GROWTHS,
+};
+
+static int grow(struct data_rig *rig, uint64_t ino, enum growth growth, uint64_t size)
+{
+	const struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = 40 * BLOCK};
+	struct zf_attr attr;
+
+	switch (growth) {
+	case WRITE_BEHIND:
+		data_rig_write_pattern(rig, ino, 2, 40 * BLOCK, 2 * BLOCK);
+		return 0;
+	case WRITE_FROM_END:
+		data_rig_write_pattern(rig, ino, 2, size, 40 * BLOCK);
+		return 0;
+	case WRITE_IN_BLOCK:
+		data_rig_write_pattern(rig, ino, 2, size, 100);
+		return 0;
+	case TRUNCATE_UP:
+		return zf_fs_setattr(rig->fs, &rig->ctx, ino, &set, &attr);
+	default:
+		return zf_fs_fallocate(rig->fs, &rig->ctx, ino, FALLOC_FL_KEEP_SIZE, 40 * BLOCK,
+				       BLOCK);
+	}
+}
+
+/*
+ * P3. The zeroes over what was cut off are lost: the file does not grow over those bytes, now or
+ * later, before there are zeroes.
+ */
+static void bytes_that_were_cut_off_stay_away_when_zeroes_are_lost(void **state)
+{
+	const struct data_rig_options options = {.seed = 3};
+	const uint64_t size = 20 * BLOCK + 100;
+
+	(void)state;
+	for (enum growth growth = 0; growth < GROWTHS; growth++) {
+		struct zf_error_cursor errors;
+		struct data_rig rig;
+		uint64_t ino;
+		int r;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		data_rig_write_pattern(&rig, ino, 1, 0, 30 * BLOCK);
+		data_rig_sync(&rig);
+		data_rig_truncate(&rig, ino, size);
+		data_rig_sync(&rig);
+		zf_fs_begin_errors(rig.fs, ino, &errors);
+		rig.errors_expected = true;
+		fail_appends(&rig, 2, false);
+		r = grow(&rig, ino, growth, size);
+		for (unsigned int i = 0; i < 4; i++)
+			assert_int_equal(zf_fs_step(rig.fs), 0);
+		assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+		assert_int_equal(r, growth == TRUNCATE_UP ? -EIO : 0);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), -EIO);
+		assert_int_equal(rig.fs->flush.used_bytes, 0);
+		assert_int_equal(data_rig_size(&rig, ino), size);
+		data_rig_expect(&rig, ino, 1, 0, size);
+
+		data_rig_truncate(&rig, ino, 50 * BLOCK);
+		data_rig_expect_zeroes(&rig, ino, size, 50 * BLOCK - size);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), 0);
+		data_rig_crash(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), 50 * BLOCK);
+		data_rig_expect(&rig, ino, 1, 0, size);
+		data_rig_expect_zeroes(&rig, ino, size, 50 * BLOCK - size);
+		data_rig_deinit(&rig);
+	}
+}
+
 static void every_open_file_is_told_of_lost_data_once(void **state)
 {
 	struct data_rig_options options = {.seed = 2};
@@ -763,6 +841,7 @@ int main(void)
 		cmocka_unit_test(a_failed_append_is_retried_in_another_zone),
 		cmocka_unit_test(
 			data_that_cannot_be_written_is_dropped_and_the_file_reads_what_is_there),
+		cmocka_unit_test(bytes_that_were_cut_off_stay_away_when_zeroes_are_lost),
 		cmocka_unit_test(every_open_file_is_told_of_lost_data_once),
 		cmocka_unit_test(nobody_takes_the_error_of_an_open_file),
 		cmocka_unit_test(a_durable_write_says_that_data_is_lost),

@@ -58,7 +58,7 @@ static int flush(struct data_rig *rig, uint64_t ino)
 	assert_int_equal(zf_inode_get(rig->fs, ino, &inode), 0);
 	r = zf_data_flush(inode, true);
 	if (r == 0)
-		r = zf_write_error_of(inode);
+		r = zf_write_error_since(inode, 0);
 	zf_inode_put(inode);
 	return r;
 }

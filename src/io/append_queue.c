@@ -544,7 +544,8 @@ static void settle(struct zf_append_queue *queue, struct zf_append_zone *zone, u
 		int error = 0;
 
 		if (is_to_blame(zone, write, first, pointer))
-			error = queue->ops->failed(queue->arg, write, write->error);
+			error = queue->ops->failed(queue->arg, write, write->error,
+						   write->start + write->count <= pointer);
 		judge(zone, write, error);
 		free_write(queue, write);
 		first = false;

@@ -72,8 +72,11 @@ struct zf_append_queue_ops {
 	void (*report)(void *arg, uint32_t zone_no);
 	/* Carries out a RESET or FINISH: zf_append_queue_managed(). */
 	void (*manage)(void *arg, struct zf_io *io);
-	/* A write has failed for good: returns what its requests are told. */
-	int (*failed)(void *arg, const struct zf_zone_write *write, int error);
+	/*
+	 * A write has failed for good: returns what its requests are told. `passed`: the zone's
+	 * pointer stands behind it all the same.
+	 */
+	int (*failed)(void *arg, const struct zf_zone_write *write, int error, bool passed);
 	/* The request is answered; the address of an append is set. */
 	void (*done)(void *arg, struct zf_io *io, int result);
 };

@@ -18,10 +18,17 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 	return -EIO;
 }
 
+/* The host has told that once, and may have dropped what it could not write, of the table too. */
+static void flush_failed(struct zf_image *image, int error)
+{
+	zf_dev_flush_failed(&image->dev, error);
+	zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_UNKNOWN);
+}
+
 int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error)
 {
 	if (error == -EIO)
-		zf_dev_flush_failed(&image->dev, error);
+		flush_failed(image, error);
 	return zf_image_host_error(image, what, address, error);
 }
 
@@ -54,8 +61,10 @@ static bool is_truncated(const struct zf_image *image)
 
 int zf_image_flushed_locked(struct zf_image *image, int res)
 {
-	if (res < 0)
+	if (res < 0) {
+		flush_failed(image, res);
 		return zf_image_host_error(image, "flush", 0, res);
+	}
 	return is_truncated(image) ? zf_image_give_up_locked(image, "the file was truncated") : 0;
 }
 
@@ -114,9 +123,7 @@ static void mark_clean(struct zf_image *image)
 {
 	int r;
 
-	/* The host has told that once, and may have dropped what it could not write, of the table too. */
 	if (zf_dev_flush_error(&image->dev) < 0) {
-		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_UNKNOWN);
 		(void)!fdatasync(image->fd);
 		return;
 	}

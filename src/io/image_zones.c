@@ -101,7 +101,7 @@ static int store_locked(struct zf_image *image, uint32_t zone_no)
 {
 	int r = 0;
 
-	if (image->raise_first)
+	if (image->raise_first && zf_dev_flush_error(&image->dev) == 0)
 		r = zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_IN_USE);
 	if (r == 0)
 		r = zf_image_trailer_store_zone(&image->trailer, zone_no,

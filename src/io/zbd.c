@@ -47,8 +47,16 @@ static void answer_locked(void *arg, struct zf_io *io, int result)
 	zf_zbd_answer_locked(arg, io, result);
 }
 
-static int write_failed_locked(void *arg, const struct zf_zone_write *write, int error)
+void zf_zbd_durable_write_failed(struct zf_zbd *zbd)
 {
+	if (!zbd->has_fua)
+		zf_dev_flush_failed(&zbd->dev, -EIO);
+}
+
+static int write_failed_locked(void *arg, const struct zf_zone_write *write, int error, bool passed)
+{
+	if (write->fua && passed)
+		zf_zbd_durable_write_failed(arg);
 	return zf_zbd_error(arg, "write", write->addr, error);
 }
 
@@ -142,6 +150,7 @@ static int read_geometry(struct zf_zbd *zbd, const struct zbd_info *info)
 	r = zf_zbd_read_limits(directory, zbd->dev.path, &zbd->dev.report, &limits);
 	if (r < 0)
 		return r;
+	zbd->has_fua = limits.fua || !limits.volatile_cache;
 	return zf_zbd_geometry(info, &limits, zbd->dev.path, &zbd->dev.report, &zbd->dev.geometry);
 }
 

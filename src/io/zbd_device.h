@@ -39,6 +39,7 @@ struct zf_zbd {
 	int fd;	     /* for data, and locked */
 	int zone_fd; /* libzbd's, for zones */
 	bool read_only;
+	bool has_fua;	    /* or nothing to flush: a FUA write is one command */
 	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
@@ -76,6 +77,12 @@ static inline uint32_t zf_zbd_zone_of(const struct zf_zbd *zbd, const struct zf_
 
 /* Makes an error of the kernel one of those that dev.h names, and says what it was. */
 int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error);
+
+/*
+ * A FUA write has failed, and it may be stored: where the disk has no FUA, the error may be that of
+ * the flush which the kernel put behind the write.
+ */
+void zf_zbd_durable_write_failed(struct zf_zbd *zbd);
 
 /* ---- zbd_ring.c ---- */
 

@@ -49,6 +49,7 @@ int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_
 		.write_granularity = (uint32_t)read_number(directory, "zone_write_granularity"),
 		.zeroes_unmap_max = read_number(directory, "write_zeroes_unmap_max_bytes"),
 		.rotational = read_number(directory, "rotational") != 0,
+		.fua = read_number(directory, "fua") != 0,
 	};
 	if (ret_limits->max_sectors_kb == 0) {
 		zf_report(report, ZF_REPORT_ERROR,

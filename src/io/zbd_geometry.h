@@ -14,6 +14,7 @@ struct zf_zbd_limits {
 	uint32_t write_granularity; /* bytes */
 	uint64_t zeroes_unmap_max;  /* bytes */
 	bool volatile_cache;
+	bool fua;
 	bool rotational;
 };
 

@@ -277,6 +277,8 @@ static int advance_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, in
 	}
 	if (res >= 0)
 		r = io->op == ZF_IO_READ || io->op == ZF_IO_WRITE ? transferred(command, res) : 0;
+	if (r < 0 && io->fua)
+		zf_zbd_durable_write_failed(zbd);
 	return r < 0 ? zf_zbd_error(zbd, name_of(io), io->addr, r) : r;
 }
 

@@ -71,7 +71,8 @@ struct device {
 	uint32_t writes, written_blocks;
 	enum fault next_fault; /* of the next write, then none */
 	enum fault every_fault;
-	uint32_t failures; /* told by the queue */
+	uint32_t failures; /* told by the queue; of these, writes that the pointer has passed: */
+	uint32_t passed;
 	unsigned int fault_percent;
 	uint32_t fault_part; /* blocks stored by MOVED and SHORT */
 };
@@ -234,8 +235,9 @@ static void device_done(void *arg, struct zf_io *io, int result)
 }
 
 /* The device's own errors; a "try again" is none that anybody is told. */
-static int device_failed(void *arg, const struct zf_zone_write *write, int error)
+static int device_failed(void *arg, const struct zf_zone_write *write, int error, bool passed)
 {
+	device.passed += passed;
 	device.failures++;
 	assert_true(error < 0 && write->count > 0);
 	return error == -EOVERFLOW ? -EOVERFLOW : -EIO;
@@ -620,6 +622,7 @@ static void test_only_the_one_that_failed_is_told(void **state)
 	}
 	assert_int_equal(device.reports, 1);
 	assert_int_equal(device.failures, 1);
+	assert_int_equal(device.passed, 0);
 	stop();
 }
 
@@ -637,6 +640,8 @@ static void test_what_may_have_landed_is_not_sent_again(void **state)
 	assert_int_equal(a[2]->io.result, 0);
 	assert_int_equal(block_of(a[2]), 3);
 	assert_int_equal(a[3]->io.result, 0);
+	assert_int_equal(device.failures, 2);
+	assert_int_equal(device.passed, 1);
 	stop();
 }
 

@@ -54,9 +54,13 @@ static void put(const char *name, const char *text)
 	fclose(file);
 }
 
-static const char *const names[] = {"max_sectors_kb", "max_segments",
-				    "rotational",     "zone_write_granularity",
-				    "write_cache",    "write_zeroes_unmap_max_bytes"};
+static const char *const names[] = {"max_sectors_kb",
+				    "max_segments",
+				    "rotational",
+				    "zone_write_granularity",
+				    "write_cache",
+				    "write_zeroes_unmap_max_bytes",
+				    "fua"};
 
 static int make_directory(void **state)
 {
@@ -84,6 +88,8 @@ static void test_limits_are_read(void **state)
 	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), 0);
 	assert_true(l.volatile_cache); /* unknown: then rather flush */
 	assert_false(l.rotational);
+	assert_false(l.fua);
+	put("fua", "1\n");
 	put("max_segments", "65\n");
 	put("rotational", "1\n");
 	put("zone_write_granularity", "4096\n");
@@ -95,6 +101,7 @@ static void test_limits_are_read(void **state)
 	assert_int_equal(l.write_granularity, 4096);
 	assert_int_equal(l.zeroes_unmap_max, 1048576);
 	assert_true(l.rotational);
+	assert_true(l.fua);
 	assert_false(l.volatile_cache);
 	put("write_cache", "write back\n");
 	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), 0);

@@ -163,6 +163,26 @@ static void a_durable_write_to_a_conventional_zone_is_submitted_as_one(void **st
 	}
 }
 
+/* Where the kernel makes a write and a flush of it, the error may be the flush's. */
+static void after_a_durable_write_that_failed_without_fua_no_flush_succeeds(void **state)
+{
+	char path[32];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", zbd.fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(dup2(fd, zbd.fd), zbd.fd);
+	close(fd);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, false), -EIO);
+	zbd.has_fua = true;
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, true), -EIO);
+	assert_int_equal(zf_dev_flush_error(dev), 0);
+	zbd.has_fua = false;
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, true), -EIO);
+	assert_int_equal(zf_dev_flush_error(dev), -EIO);
+}
+
 /* Whichever way: on the thread that waits, or past it. */
 static void a_flush_syncs_the_disk(void **state)
 {
@@ -190,6 +210,9 @@ int main(void)
 						open_disk, close_disk),
 		cmocka_unit_test_setup_teardown(
 			a_durable_write_to_a_conventional_zone_is_submitted_as_one, open_disk,
+			close_disk),
+		cmocka_unit_test_setup_teardown(
+			after_a_durable_write_that_failed_without_fua_no_flush_succeeds, open_disk,
 			close_disk),
 		cmocka_unit_test_setup_teardown(a_flush_syncs_the_disk, open_disk, close_disk),
 	};

@@ -11,8 +11,9 @@
  * Besides the commands of ctl/report.h it answers:
  *
  *      "daemon"    {"pid", "version", "device", "mountpoint", "transport", "writeback",
- *                  "durability", "read_only"}; transport is "io_uring" or "dev-fuse", durability
- *                  "fua" or "flush"
+ *                  "durability", "read_only", "mounted"}; transport is "io_uring" or
+ *                  "dev-fuse", durability "fua" or "flush"; mounted is false once the kernel has
+ *                  let go of the mount
  *      "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent, and
  *                  "waited": how many of them a worker had to wait for
  *      "wait"      answered when the daemon has let go of the device: null if the last commit

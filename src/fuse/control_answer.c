@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,6 +38,17 @@ static const char *durability_name(const struct zf_daemon *daemon)
 	return zf_dev_durability(daemon->dev) == ZF_DURABILITY_FLUSH ? "flush" : "fua";
 }
 
+/*
+ * The kernel says so before the loop knows. When the loop has ended, the descriptor may be another
+ * one's.
+ */
+static bool is_mounted(struct zf_daemon *daemon)
+{
+	struct pollfd pfd = {.fd = fuse_session_fd(daemon->session)};
+
+	return poll(&pfd, 1, 0) == 0 && atomic_load(&daemon->mounted);
+}
+
 static struct json_object *describe_daemon(struct zf_daemon *daemon)
 {
 	struct json_object *ret = json_object_new_object();
@@ -53,6 +65,7 @@ static struct json_object *describe_daemon(struct zf_daemon *daemon)
 	json_object_object_add(ret, "durability", json_object_new_string(durability_name(daemon)));
 	json_object_object_add(ret, "read_only",
 			       json_object_new_boolean(zf_fs_is_read_only(daemon->fs)));
+	json_object_object_add(ret, "mounted", json_object_new_boolean(is_mounted(daemon)));
 	return ret;
 }
 

@@ -329,6 +329,7 @@ static int serve(struct zf_daemon *daemon)
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
 	r = loop(daemon);
+	atomic_store(&daemon->mounted, false);
 	if (r != 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "the connection to the kernel: %s",
 			  strerror(r < 0 ? -r : r));

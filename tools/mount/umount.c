@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -130,30 +131,78 @@ static int unmount(const struct request *request, const char *mountpoint)
 
 /* ---- waiting ---- */
 
-/* The daemon serves on although this mount is gone: there is another one, perhaps in another
- * namespace. */
-static bool is_still_serving(dev_t st_dev)
+/* The process at the other end; 0: it is in none of our namespaces. */
+static pid_t peer_of(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+/* Who answers by the mount's number may be another daemon: the kernel gives numbers again. */
+static int ask(dev_t st_dev, pid_t daemon)
 {
 	_zf_close_ int fd = -1;
 
-	return zf_control_connect_dev(st_dev, &fd) == 0;
+	if (zf_control_connect_dev(st_dev, &fd) < 0 || peer_of(fd) != daemon ||
+	    zf_control_send(fd, "daemon", NULL) < 0)
+		return -1;
+	return zf_steal_fd(&fd);
+}
+
+static bool says_mounted(int fd)
+{
+	struct json_object *daemon = NULL, *mounted;
+	bool r;
+
+	if (zf_control_receive(fd, NULL, &daemon, NULL) < 0)
+		return false;
+	r = json_object_object_get_ex(daemon, "mounted", &mounted) &&
+	    json_object_get_boolean(mounted);
+	json_object_put(daemon);
+	return r;
+}
+
+/*
+ * Until the "wait" on `fd` is answered; false: the daemon serves on although this mount is gone,
+ * for there is another one, perhaps in another namespace. Only its own word counts for that: one
+ * that is stopped, or waits for its disk, says nothing.
+ */
+static bool await_answer(int fd, dev_t st_dev)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	pid_t daemon = peer_of(fd);
+
+	for (;;) {
+		int n = poll(fds, 2, fds[1].fd < 0 ? ASK_AFTER_MS : -1);
+		bool mounted = false;
+
+		if (n > 0 && fds[0].revents)
+			return true;
+		if (n == 0)
+			fds[1].fd = ask(st_dev, daemon);
+		if (n <= 0 || !fds[1].revents)
+			continue;
+		mounted = says_mounted(fds[1].fd);
+		close(fds[1].fd);
+		fds[1].fd = -1;
+		if (mounted)
+			return false;
+	}
 }
 
 /* `fd`: a "wait" was sent on it while the mount was there. */
 static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 	struct json_object *result = NULL;
 	_zf_free_ char *message = NULL;
 	int r;
 
-	while (poll(&pfd, 1, ASK_AFTER_MS) <= 0) {
-		if (is_still_serving(mount->st_dev)) {
-			complain(mount->mountpoint,
-				 "still mounted elsewhere: its daemon goes on, nothing was waited "
-				 "for");
-			return 0;
-		}
+	if (!await_answer(fd, mount->st_dev)) {
+		complain(mount->mountpoint,
+			 "still mounted elsewhere: its daemon goes on, nothing was waited for");
+		return 0;
 	}
 	r = zf_control_receive(fd, NULL, &result, &message);
 	if (r == 0) {

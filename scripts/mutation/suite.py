@@ -14,7 +14,7 @@ SKIPPED = 77
 HANG_TIMES, HANG_SECONDS = 8, 15
 QUICK_SECONDS = 3
 # What is drawn: less of it than the suite draws.
-FEWER = {"--cuts": "20000", "--ops": "150000", "--hours": "4"}
+FEWER = {"--cuts": "20000", "--schedules": "6000", "--ops": "150000", "--hours": "4"}
 MOUNT_TESTS = ("basics io_uring off", "drops io_uring 2 files")
 # Whose tests they are that look at a folder of src/ first.
 TESTS_OF = {"src/log": ("tests/log",), "src/txn": ("tests/txn",), "src/alloc": ("tests/alloc",),

@@ -124,6 +124,7 @@ static void mark_clean(struct zf_image *image)
 	int r;
 
 	if (zf_dev_flush_error(&image->dev) < 0) {
+		zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_UNKNOWN);
 		(void)!fdatasync(image->fd);
 		return;
 	}

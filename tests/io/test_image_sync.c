@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that cannot make an image durable says so once, and to whoever asks first. */
 #include <errno.h>
+#include <liburing.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +39,22 @@ ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t off
 		return -1;
 	}
 	return __real_pwritev64v2(fd, iov, count, offset, flags);
+}
+
+static uint8_t opcodes[16]; /* of what the ring was given */
+static unsigned int opcode_count;
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	const struct io_uring_sq *sq = &ring->sq;
+
+	for (unsigned int i = sq->sqe_head; i != sq->sqe_tail; i++)
+		if (opcode_count < ZF_ARRAY_SIZE(opcodes))
+			opcodes[opcode_count++] = sq->sqes[i & sq->ring_mask].opcode;
+	return __real_io_uring_submit(ring);
 }
 
 static const struct zf_open_options options = {.lock_wait_ms = 10000};
@@ -95,11 +112,33 @@ static void a_host_without_room_has_lost_nothing(void **state)
 	assert_int_equal(flush_after(ENOSPC), 0);
 }
 
+/* Of the two operations of a reset, the zone table comes first. */
+static void a_reset_is_durable_before_its_zone_is_punched(void **state)
+{
+	struct zf_dev *dev;
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "zfuse-test-reset-%d.img", getpid());
+	unlink(path);
+	assert_int_equal(zf_image_create(path, &geometry, false, &options, NULL), 0);
+	assert_int_equal(zf_image_open(path, &options, NULL, &dev), 0);
+	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, false), 0);
+	opcode_count = 0;
+	assert_int_equal(zf_dev_reset(dev, 1), 0);
+	assert_int_equal(opcode_count, 2);
+	assert_int_equal(opcodes[0], IORING_OP_FSYNC);
+	assert_int_equal(opcodes[1], IORING_OP_FALLOCATE);
+	zf_dev_close(dev);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_a_durable_write_that_failed_no_flush_succeeds),
 		cmocka_unit_test(a_host_without_room_has_lost_nothing),
+		cmocka_unit_test(a_reset_is_durable_before_its_zone_is_punched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,30 @@ static void what_a_truncated_file_got_follows_when_it_is_closed(void **state)
 	}
 }
 
+/* P2: not before all of it has landed, which here takes several appends. */
+static void what_a_truncated_file_got_follows_as_a_whole(void **state)
+{
+	const struct data_rig_options options = {.seed = 13};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_truncate(&rig, ino, 0);
+	data_rig_write_pattern(&rig, ino, 2, 0, 200 * BLOCK);
+	assert_int_equal(zf_fs_close(rig.fs, &rig.ctx, ino), 0);
+	assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	data_rig_make(&rig, "other");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(data_rig_size(&rig, ino), 200 * BLOCK);
+	data_rig_expect(&rig, ino, 2, 0, 200 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* What everybody sees afterwards is what there is: a file with a hole. */
 static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 {
@@ -331,6 +355,7 @@ int main(void)
 		cmocka_unit_test(what_was_held_because_of_a_rider_lands_after_it),
 		cmocka_unit_test(a_file_keeps_its_size_when_its_data_is_lost),
 		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
+		cmocka_unit_test(what_a_truncated_file_got_follows_as_a_whole),
 		cmocka_unit_test(a_log_block_that_cannot_be_read_ends_the_epoch),
 		cmocka_unit_test(what_takes_more_than_a_record_is_left_to_who_may_wait),
 		cmocka_unit_test(nothing_is_reset_before_a_record_of_this_mount),

@@ -434,6 +434,19 @@ static void what_cannot_be_is_refused(void **state)
 	}
 }
 
+/* Behind a number there has to be room for all that will ever be counted. */
+static void numbers_near_the_end_of_counting_are_refused(void **state)
+{
+	(void)state;
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		begin(200 + beyond);
+		rig.number = ZF_SUPER_COUNTER_MAX / 2 - 1 + beyond;
+		set_inode(replay_rig_body(&rig, ZF_LOG_OPERATION), file, S_IFREG | 0600);
+		assert_int_equal(mount_result(), beyond ? -EUCLEAN : 0);
+		end();
+	}
+}
+
 /* ---- what a tree could hold is taken ---- */
 
 static void bytes_that_others_have_are_counted_once(void **state)
@@ -605,6 +618,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(numbers_near_the_end_of_counting_are_refused),
 		cmocka_unit_test(bytes_that_others_have_are_counted_once),
 		cmocka_unit_test(data_behind_the_end_is_left_out),
 		cmocka_unit_test(anything_is_taken_or_refused),

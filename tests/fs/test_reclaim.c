@@ -91,6 +91,31 @@ static void expect(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t
 
 /* ---- what moves ---- */
 
+/* Its summary is more than one transaction drops at once. */
+static void a_zone_of_many_summary_leaves_comes_back(void **state)
+{
+	const struct data_rig_options options = {
+		.seed = 30, .zone_count = 24, .zone_size = 4 << 20, .node_size = 4096};
+	struct data_rig rig;
+	uint32_t zone_no;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	/* Blocks of which no two are neighbours: an entry each. */
+	for (unsigned int i = 0; i < 1200; i++) {
+		data_rig_write_pattern(&rig, ino, 1, (uint64_t)i * 2 * BLOCK, BLOCK);
+		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
+	}
+	data_rig_sync(&rig);
+	zone_no = zone_of(&rig, ino);
+	data_rig_unlink(&rig, "file", ino);
+	sync_and_tidy(&rig);
+	assert_int_equal(get_zone(&rig, zone_no).pointer, 0);
+	data_rig_deinit(&rig);
+}
+
 static void live_data_moves_and_the_zone_comes_back(void **state)
 {
 	struct data_rig_options options = {.seed = 1};
@@ -478,6 +503,7 @@ static void room_is_made_by_moving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_zone_of_many_summary_leaves_comes_back),
 		cmocka_unit_test(live_data_moves_and_the_zone_comes_back),
 		cmocka_unit_test(what_records_carry_moves_as_what_it_is),
 		cmocka_unit_test(a_victim_is_not_reset_before_the_move_is_durable),

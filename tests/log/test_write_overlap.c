@@ -9,6 +9,7 @@
 #include "fs/data_rig.h"
 #include "fs/inode.h"
 #include "log/log.h"
+#include "superblock/ring.h"
 
 #define BLOCK 4096u
 
@@ -21,6 +22,17 @@ int __real_zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 int __wrap_zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 int __real_zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
 int __wrap_zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
+
+void __real_zf_dev_warm(struct zf_dev *dev, uint32_t zone_no);
+void __wrap_zf_dev_warm(struct zf_dev *dev, uint32_t zone_no);
+
+static uint32_t warmed; /* the last zone that was */
+
+void __wrap_zf_dev_warm(struct zf_dev *dev, uint32_t zone_no)
+{
+	warmed = zone_no;
+	__real_zf_dev_warm(dev, zone_no);
+}
 
 static void run_once(void (**hook)(void))
 {
@@ -175,12 +187,29 @@ static void no_record_is_written_when_operations_were_lost_before_it(void **stat
 	data_rig_deinit(&rig);
 }
 
+/* ---- the zone that comes next ---- */
+
+static void the_next_zone_is_warmed_when_a_superblock_names_it(void **state)
+{
+	const struct zf_super *super;
+	unsigned int stepped_over;
+
+	(void)state;
+	warmed = UINT32_MAX;
+	begin(4);
+	assert_int_equal(zf_ring_newest(zf_fs_ring(rig.fs), &super, &stepped_over), 0);
+	assert_int_not_equal(super->log_zone[1], ZF_SUPER_NO_ZONE);
+	assert_int_equal(warmed, super->log_zone[1]);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_of_two_records_that_failed_is_the_gap),
 		cmocka_unit_test(a_record_that_failed_asks_for_a_commit),
 		cmocka_unit_test(no_record_is_written_when_operations_were_lost_before_it),
+		cmocka_unit_test(the_next_zone_is_warmed_when_a_superblock_names_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 """Which tests a mutant has to survive, in which order, and running them so that nothing of them stays."""
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,9 @@ QUICK_SECONDS = 3
 # What is drawn: less of it than the suite draws.
 FEWER = {"--cuts": "20000", "--schedules": "6000", "--ops": "150000", "--hours": "4"}
 MOUNT_TESTS = ("basics io_uring off", "drops io_uring 2 files")
+VM_TESTS = ("vm backends", "vm faults", "vm refusals", "vm a drive pulled out")
+# What talks to zoned disks of the kernel.
+DISKS = re.compile("src/io/(nvme|zbd)")
 # Whose tests they are that look at a folder of src/ first.
 TESTS_OF = {"src/log": ("tests/log",), "src/txn": ("tests/txn",), "src/alloc": ("tests/alloc",),
             "src/superblock": ("tests/superblock",), "src/io": ("tests/io",), "src/fs": ("tests/fs",)}
@@ -33,15 +37,21 @@ class Test:
 
     def tells(self):
         """Of the code: not one of a plant, nor of documents."""
-        if self.suites & {"planted", "variant", "long", "vm", "workloads"}:
+        if self.suites & {"planted", "variant", "long", "workloads"}:
             return False
-        if "mount" in self.suites:
-            return self.name in MOUNT_TESTS and os.geteuid() == 0
+        if self.suites & {"mount", "vm"}:
+            return self.name in MOUNT_TESTS + VM_TESTS and os.geteuid() == 0
         return self.program.startswith("tests/") and bool(self.targets) and "bite" not in self.program
+
+    def concerns(self, mutated):
+        """What talks to disks is run by its unit tests and in virtual machines, which take long, and by nothing else."""
+        if DISKS.match(mutated):
+            return "vm" in self.suites or self.program.startswith("tests/io/")
+        return "vm" not in self.suites
 
     def stage(self, mutated, seconds):
         """The lower the earlier."""
-        if "mount" in self.suites:
+        if self.suites & {"mount", "vm"}:
             return 5
         if "unit" in self.suites and seconds < QUICK_SECONDS:
             own = TESTS_OF.get(os.path.dirname(mutated), ())
@@ -62,7 +72,7 @@ def ordered(tests, mutated, baseline, kills):
     def key(test):
         seconds = baseline[test.name]
         return test.stage(mutated, seconds), -kills.get(test.name, 0) / (seconds + 1), seconds
-    return sorted((test for test in tests if test.name in baseline), key=key)
+    return sorted((test for test in tests if test.name in baseline and test.concerns(mutated)), key=key)
 
 
 # ---- running ----
@@ -104,7 +114,7 @@ class Run:
 
     def _says_not_ok(self):
         with open(os.path.join(self.temporary, "output"), "rb") as output:
-            return "mount" in self.test.suites and any(line.startswith(b"not ok") for line in output)
+            return self.test.suites & {"mount", "vm"} and any(line.startswith(b"not ok") for line in output)
 
     def end(self):
         if self.process.poll() is None:

@@ -407,8 +407,9 @@ static void finish(struct falloc *falloc)
 	struct zf_inode *inode = falloc->inode;
 
 	if (grows(falloc)) {
-		inode->disk_size = falloc->to;
-		inode->item.size = falloc->to;
+		zf_mutex_lock(&inode->data.lock);
+		zf_size_grow_locked(inode, falloc->to);
+		zf_mutex_unlock(&inode->data.lock);
 	}
 	modify(falloc);
 }

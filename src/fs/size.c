@@ -99,3 +99,23 @@ void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size)
 		clamp(zf_block_flight_locked(&inode->data, size >> ZF_BLOCK_SHIFT), bytes);
 	}
 }
+
+static void make_whole(struct zf_block *block)
+{
+	if (!block)
+		return;
+	if (is_partial(block->landed_end))
+		block->landed_end = ZF_BLOCK_SIZE;
+	if (is_partial(block->landed_end_next))
+		block->landed_end_next = ZF_BLOCK_SIZE;
+}
+
+void zf_size_grow_locked(struct zf_inode *inode, uint64_t size)
+{
+	uint64_t last = inode->item.size >> ZF_BLOCK_SHIFT;
+
+	make_whole(zf_block_dirty_locked(&inode->data, last));
+	make_whole(zf_block_flight_locked(&inode->data, last));
+	inode->item.size = size;
+	inode->disk_size = size;
+}

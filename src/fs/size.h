@@ -36,5 +36,11 @@ bool zf_size_has_partial_locked(struct zf_inode *inode);
 uint64_t zf_size_without_locked(struct zf_inode *inode, const struct zf_block *block);
 /* Size and disk_size go down to `size`: stored bytes behind it no longer count as right. */
 void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size);
+/*
+ * Size and disk_size go up to `size`, after zf_truncate_before_size(): what is stored behind the
+ * old end reads as zeroes. So the file keeps its size even if a newer version of its old last block
+ * is lost.
+ */
+void zf_size_grow_locked(struct zf_inode *inode, uint64_t size);
 
 #endif

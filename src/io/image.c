@@ -19,17 +19,28 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 }
 
 /* The host has told that once, and may have dropped what it could not write, of the table too. */
-static void flush_failed(struct zf_image *image, int error)
+static void flush_failed_locked(struct zf_image *image, int error)
 {
 	zf_dev_flush_failed(&image->dev, error);
 	zf_image_trailer_store_use(&image->trailer, ZF_IMAGE_UNKNOWN);
 }
 
-int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error)
+int zf_image_sync_error_locked(struct zf_image *image, const char *what, uint64_t address,
+			       int error)
 {
 	if (error == -EIO)
-		flush_failed(image, error);
+		flush_failed_locked(image, error);
 	return zf_image_host_error(image, what, address, error);
+}
+
+int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error)
+{
+	int r;
+
+	zf_mutex_lock(&image->lock);
+	r = zf_image_sync_error_locked(image, what, address, error);
+	zf_mutex_unlock(&image->lock);
+	return r;
 }
 
 int zf_image_give_up_locked(struct zf_image *image, const char *why)
@@ -62,7 +73,7 @@ static bool is_truncated(const struct zf_image *image)
 int zf_image_flushed_locked(struct zf_image *image, int res)
 {
 	if (res < 0) {
-		flush_failed(image, res);
+		flush_failed_locked(image, res);
 		return zf_image_host_error(image, "flush", 0, res);
 	}
 	return is_truncated(image) ? zf_image_give_up_locked(image, "the file was truncated") : 0;

@@ -106,6 +106,8 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
  * which concerns everything that its disk's cache held, and the host says it once.
  */
 int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error);
+int zf_image_sync_error_locked(struct zf_image *image, const char *what, uint64_t address,
+			       int error);
 
 /*
  * The host does not keep the image as it was: it is read-only from now on, and says so. Pointers

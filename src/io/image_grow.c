@@ -321,6 +321,9 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	if (r < 0)
 		return r;
 	r = grow(image, &growth);
+	/* The host has told it here, and will not tell the next flush. */
+	if (r == -EIO)
+		zf_image_sync_error(image, "growing", growth.trailer.table_offset, r);
 	if (r < 0 && !image->read_only)
 		tell(image, r, "it cannot become larger");
 	release(&growth);

@@ -202,8 +202,8 @@ static int transferred(struct zf_image *image, struct zf_image_command *command,
 	const char *what = io->op == ZF_IO_READ ? "read" : "write";
 
 	if (res < 0)
-		return (io->fua ? zf_image_sync_error : zf_image_host_error)(image, what, io->addr,
-									     res);
+		return (io->fua ? zf_image_sync_error_locked : zf_image_host_error)(image, what,
+										    io->addr, res);
 	/* Part of a block does not count: direct I/O could not go on from there. */
 	res -= res % (int)ZF_BLOCK_SIZE;
 	if (res == 0)

@@ -197,7 +197,7 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 					  image->rules.zones[zone_no].reset_count) < 0)
 		zf_image_give_up_table_locked(image);
 	take_back_locked(image, zone_no, &command->before);
-	return zf_image_sync_error(image, "reset", command->io->addr, res);
+	return zf_image_sync_error_locked(image, "reset", command->io->addr, res);
 }
 
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command)

@@ -181,6 +181,51 @@ static void bytes_that_were_cut_off_stay_away_when_zeroes_are_lost(void **state)
 	}
 }
 
+/*
+ * What fallocate() let a file grow to was answered, and is in the trees: the file keeps that size,
+ * and what has landed behind, when the zeroes over the head of its old last block are lost. In what
+ * order things land depends on the seed.
+ */
+static void what_was_allocated_stays_when_zeroes_before_it_are_lost(void **state)
+{
+	const struct zf_sim_fault first = {.op = ZF_IO_APPEND, .nth = 1, .error = -EIO};
+	const struct zf_sim_fault third = {.op = ZF_IO_APPEND, .nth = 3, .error = -EIO};
+	const uint64_t size = BLOCK + 904, end = 40 * BLOCK;
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 9; seed++) {
+		const struct data_rig_options options = {.seed = seed};
+		struct zf_error_cursor errors;
+		struct zf_inode *inode;
+		struct data_rig rig;
+		uint64_t ino;
+
+		data_rig_init(&rig, &options);
+		ino = data_rig_make(&rig, "file");
+		data_rig_write_pattern(&rig, ino, 1, 0, size);
+		data_rig_sync(&rig);
+		zf_fs_begin_errors(rig.fs, ino, &errors);
+		data_rig_allocate(&rig, ino, FALLOC_FL_ZERO_RANGE, BLOCK + 500, end - BLOCK - 500);
+		rig.errors_expected = true;
+		zf_sim_add_fault(rig.sim, &first);
+		zf_sim_add_fault(rig.sim, &third);
+		assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+		assert_int_equal(zf_data_flush(inode, false), 0);
+		data_rig_write_pattern(&rig, ino, 2, 30 * BLOCK, BLOCK);
+		assert_int_equal(zf_data_flush(inode, false), 0);
+		zf_inode_put(inode);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), -EIO);
+		assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+		assert_int_equal(data_rig_fsync(&rig, ino, &errors), 0);
+		data_rig_crash(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), end);
+		data_rig_expect(&rig, ino, 1, 0, size);
+		data_rig_expect_zeroes(&rig, ino, size, 30 * BLOCK - size);
+		data_rig_expect(&rig, ino, 2, 30 * BLOCK, BLOCK);
+		data_rig_deinit(&rig);
+	}
+}
+
 static void every_open_file_is_told_of_lost_data_once(void **state)
 {
 	struct data_rig_options options = {.seed = 2};
@@ -842,6 +887,7 @@ int main(void)
 		cmocka_unit_test(
 			data_that_cannot_be_written_is_dropped_and_the_file_reads_what_is_there),
 		cmocka_unit_test(bytes_that_were_cut_off_stay_away_when_zeroes_are_lost),
+		cmocka_unit_test(what_was_allocated_stays_when_zeroes_before_it_are_lost),
 		cmocka_unit_test(every_open_file_is_told_of_lost_data_once),
 		cmocka_unit_test(nobody_takes_the_error_of_an_open_file),
 		cmocka_unit_test(a_durable_write_says_that_data_is_lost),

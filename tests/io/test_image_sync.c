@@ -75,7 +75,20 @@ static void kill_and_open(const char *path)
 	unlink(copy);
 }
 
-static int flush_after(int error)
+/* A command during which the host cannot make anything durable. */
+typedef int command_fn(struct zf_dev *dev);
+
+static int write_durably(struct zf_dev *dev)
+{
+	return run_write(dev, ZONE_SIZE, BLOCK, 2, true);
+}
+
+static int grow(struct zf_dev *dev)
+{
+	return zf_dev_grow(dev, 8);
+}
+
+static int flush_after(command_fn *command, int error)
 {
 	struct zf_dev *dev;
 	char path[64];
@@ -87,7 +100,7 @@ static int flush_after(int error)
 	assert_int_equal(zf_image_open(path, &options, NULL, &dev), 0);
 	assert_int_equal(run_write(dev, 0, BLOCK, 1, false), 0);
 	durable_error = error;
-	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 2, true), error ? -EIO : 0);
+	assert_int_equal(command(dev), error ? -EIO : 0);
 	durable_error = 0;
 	kill_and_open(path);
 	r = zf_dev_flush(dev);
@@ -100,16 +113,25 @@ static int flush_after(int error)
 static void after_a_durable_write_that_failed_no_flush_succeeds(void **state)
 {
 	(void)state;
-	assert_int_equal(flush_after(0), 0);
+	assert_int_equal(flush_after(write_durably, 0), 0);
 	assert_true(exact);
-	assert_int_equal(flush_after(EIO), -EIO);
+	assert_int_equal(flush_after(write_durably, EIO), -EIO);
+	assert_false(exact);
+}
+
+static void after_a_growth_that_failed_no_flush_succeeds(void **state)
+{
+	(void)state;
+	assert_int_equal(flush_after(grow, 0), 0);
+	assert_true(exact);
+	assert_int_equal(flush_after(grow, EIO), -EIO);
 	assert_false(exact);
 }
 
 static void a_host_without_room_has_lost_nothing(void **state)
 {
 	(void)state;
-	assert_int_equal(flush_after(ENOSPC), 0);
+	assert_int_equal(flush_after(write_durably, ENOSPC), 0);
 }
 
 /* Of the two operations of a reset, the zone table comes first. */
@@ -137,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_a_durable_write_that_failed_no_flush_succeeds),
+		cmocka_unit_test(after_a_growth_that_failed_no_flush_succeeds),
 		cmocka_unit_test(a_host_without_room_has_lost_nothing),
 		cmocka_unit_test(a_reset_is_durable_before_its_zone_is_punched),
 	};

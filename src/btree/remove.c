@@ -293,8 +293,18 @@ struct range {
 	struct zf_key cursor; /* nothing of the range is left below */
 	struct zf_key to;
 	unsigned int touched, max;
+	bool any; /* something is gone */
 	bool done;
 };
+
+static int remove_of_range(struct zf_edit *edit, struct range *range, unsigned int first,
+			   unsigned int n)
+{
+	int r = remove_locked(edit, first, n, &range->touched);
+
+	range->any |= r == 0;
+	return r;
+}
 
 /* Are all keys that child `slot` of the path's level 1 may hold in the range? From below it is. */
 static bool ends_in_range(const struct zf_path *path, unsigned int slot, const struct zf_key *to)
@@ -328,7 +338,7 @@ static int unlink_leaves(struct zf_edit *edit, struct range *range, bool *ret_an
 			break;
 	}
 	*ret_any = end > first;
-	return end > first ? remove_locked(edit, first, end - first, &range->touched) : 0;
+	return end > first ? remove_of_range(edit, range, first, end - first) : 0;
 }
 
 /* Of the leaf at the cursor, which reaches out of the range, only items go. */
@@ -342,7 +352,7 @@ static int remove_items(struct zf_edit *edit, struct range *range)
 	if (zf_node_search(leaf, &range->to, &end))
 		end++;
 	if (first < end)
-		return remove_locked(edit, first, end - first, &range->touched);
+		return remove_of_range(edit, range, first, end - first);
 	if (path->has_next[0] && zf_key_cmp(&path->next[0], &range->to) <= 0)
 		range->cursor = path->next[0];
 	else
@@ -387,7 +397,11 @@ int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enu
 {
 	struct range range = {.cursor = *from, .to = *to, .max = max_nodes > 0 ? max_nodes : 1};
 
+	int r;
+
 	if (zf_key_cmp(from, to) > 0)
 		return 0;
-	return zf_edit_run(forest, writer, tree, range_step, &range);
+	r = zf_edit_run(forest, writer, tree, range_step, &range);
+	/* Whoever heard of an error would take it that all is there still. */
+	return r < 0 && range.any ? 1 : r;
 }

@@ -117,7 +117,7 @@ int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
  * Deletes the keys in [from, to], whole leaves by unlinking them from their parents (without
  * reading them where their parent tells enough). Stops once it has allocated or freed `max_nodes`
  * nodes; it allocates at most max_nodes + zf_forest_worst_nodes().
- * Returns 0 when all are gone, 1 when there may be more: call again.
+ * Returns 0 when all are gone, 1 when there may be more: call again. An error has deleted nothing.
  */
 int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 			 const struct zf_key *from, const struct zf_key *to,

@@ -54,6 +54,8 @@ static struct zf_block *chain_blocks(struct zf_append *append)
 	struct zf_block *chain = NULL;
 
 	for (unsigned int i = append->count; i-- > 0;) {
+		if (!append->blocks[i])
+			continue;
 		append->blocks[i]->next = chain;
 		chain = append->blocks[i];
 	}
@@ -63,17 +65,18 @@ static struct zf_block *chain_blocks(struct zf_append *append)
 void zf_append_end(struct zf_append *append)
 {
 	struct zf_fs *fs = append->fs;
+	unsigned int own = append->count - append->put_back;
 
 	if (append->granted)
 		zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
 	if (append->in_place)
 		zf_alloc_overwrite_let_go(fs->alloc, append->hold);
 	else
-		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : append->count,
-				   (uint64_t)append->count * ZF_BLOCK_ITEMS);
+		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : own,
+				   (uint64_t)own * ZF_BLOCK_ITEMS);
 	zf_pool_give(&fs->flush, chain_blocks(append));
 	atomic_fetch_sub(&fs->flush.flight_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
-	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
+	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)own << ZF_BLOCK_SHIFT);
 	for (unsigned int i = 0; i < append->segment_count; i++)
 		zf_inode_put(append->segments[i].inode);
 	free(append);
@@ -490,8 +493,14 @@ static int wait_for_zones(struct zf_fs *fs)
 	int r = -ENOSPC;
 
 	for (unsigned int round = 0; r == -ENOSPC && round < ZONE_ROUNDS; round++) {
-		if (zf_txn_commit(fs->txn, true) < 0 || tidy_all(fs) < 0)
+		int made = zf_txn_commit(fs->txn, true);
+
+		if (made >= 0)
+			made = tidy_all(fs);
+		if (made < 0) {
+			r = made == -ENOMEM ? made : r;
 			break;
+		}
 		r = submit_waiting(fs);
 	}
 	if (zf_txn_error(fs->txn))

@@ -40,7 +40,8 @@ struct zf_append {
 	atomic_uint unfinished; /* the device, and the checksums */
 	int error;		/* that kept it from being submitted */
 	unsigned int count, capacity, segment_count;
-	struct zf_block **blocks;
+	unsigned int put_back;	  /* of the blocks: dirty again, NULL here */
+	struct zf_block **blocks; /* NULL: put back */
 	uint64_t *csums;
 	struct iovec *iov;
 	struct zf_segment *segments;
@@ -60,7 +61,7 @@ unsigned int zf_append_fill_iov(struct zf_append *append); /* how many segments 
 /* The record has brought the blocks to `address`; they are durable there. */
 void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
 		       uint64_t address);
-/* It cannot be written: its blocks' inodes will be told. */
+/* It cannot be written: its blocks' inodes will be told; or, for want of memory, get them back. */
 void zf_append_fail(struct zf_append *append, int error);
 
 /* Last in the line for room in a zone. */

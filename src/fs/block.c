@@ -260,6 +260,15 @@ void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block)
 	RB_INSERT(zf_block_tree, &data->flight, block);
 }
 
+void zf_block_put_back_locked(struct zf_data *data, struct zf_block *block)
+{
+	assert(block->state == ZF_BLOCK_FLIGHT && !find(&data->dirty, block->index));
+	RB_REMOVE(zf_block_tree, &data->flight, block);
+	block->state = ZF_BLOCK_DIRTY;
+	RB_INSERT(zf_block_tree, &data->dirty, block);
+	data->ready++;
+}
+
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed)
 {
 	struct zf_block *above = find(&data->dirty, block->index);

@@ -4,7 +4,8 @@
  *
  *                 write                flush            landed, revoked, lost
  *      (pool) -----------> DIRTY ----------------> FLIGHT ------------------------> GONE --> (pool)
- *                                                                its append ends
+ *                            ^    no memory to land   |           its append ends
+ *                            +------------------------+
  *
  * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and
  * the dirty one is `blocked` until the other has landed.
@@ -76,6 +77,8 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 /* A block that has just become dirty is written in place. */
 void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address);
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* DIRTY -> FLIGHT */
+/* FLIGHT -> DIRTY, without a version above it: its append has it no longer. */
+void zf_block_put_back_locked(struct zf_data *data, struct zf_block *block);
 /* FLIGHT -> GONE; `landed`: into the tree. A version above it becomes ready. */
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
 /*

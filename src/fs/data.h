@@ -94,6 +94,7 @@ struct zf_data {
 	uint32_t ready;	   /* dirty blocks that a flush may take */
 	uint32_t in_place; /* of those in the two trees, what is written in place */
 	uint32_t held;	   /* segments of appends that wait for an earlier block of this file */
+	uint64_t put_back; /* counts when flight's blocks were, for want of memory */
 	struct zf_write_error error;
 
 	/* Under inode->lock. */

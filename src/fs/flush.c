@@ -262,6 +262,16 @@ static bool has_landed(struct zf_data *data, uint64_t seq)
 	return r;
 }
 
+static bool was_put_back(struct zf_data *data, uint64_t before)
+{
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = data->put_back != before;
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
 /* With FUA what is one append: of more, one flush is cheaper. */
 static bool fits_one_append(struct zf_inode *inode)
 {
@@ -285,10 +295,11 @@ static int start_one(struct zf_inode *inode, bool durably)
 static int land(struct zf_inode *inode, bool durably)
 {
 	struct zf_data *data = &inode->data;
-	uint64_t seq, seen;
+	uint64_t seq, seen, put_back;
 
 	zf_mutex_lock(&data->lock);
 	seq = data->next_seq;
+	put_back = data->put_back;
 	zf_mutex_unlock(&data->lock);
 	for (;;) {
 		int r;
@@ -297,6 +308,8 @@ static int land(struct zf_inode *inode, bool durably)
 		r = start_one(inode, durably);
 		if (r < 0 || has_landed(data, seq))
 			return r;
+		if (was_put_back(data, put_back))
+			return -ENOMEM;
 		zf_flush_progress(inode->fs, seen);
 	}
 }
@@ -539,7 +552,8 @@ int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 			continue;
 		}
 		seen = zf_flush_events(fs);
-		zf_data_flush_all(fs, false);
+		if (zf_data_flush_all(fs, false) == -ENOMEM)
+			return -ENOMEM;
 		zf_flush_progress(fs, seen);
 	}
 	return 0;

@@ -57,7 +57,24 @@ static struct zf_block *take_block(struct zf_inode *inode)
 	return block;
 }
 
-static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *block)
+static void give_back(struct zf_inode *inode, struct zf_block *block)
+{
+	block->next = NULL;
+	zf_pool_give(&inode->fs->flush, block);
+	zf_flush_release(inode->fs, 1);
+}
+
+/* Nothing has changed yet: whoever flushes next tries again. */
+static void put_back(struct zf_inode *inode, struct zf_block *block)
+{
+	zf_mutex_lock(&inode->data.lock);
+	zf_block_put_back_locked(&inode->data, block);
+	zf_mutex_unlock(&inode->data.lock);
+}
+
+/* *ret_gone: the block is, one way or the other. */
+static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *block,
+	       bool *ret_gone)
 {
 	struct zf_extent_editor editor;
 	int r;
@@ -65,23 +82,22 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 	zf_extent_editor_init(&editor, inode, trans);
 	zf_block_take_back_range(&inode->data, 0, 1);
 	r = zf_extent_put_inline(&editor, block->bytes, inode->item.size);
+	*ret_gone = r != -ENOMEM || editor.torn;
 	if (r == 0) {
 		zf_mutex_lock(&inode->data.lock);
 		zf_block_leave_flight_locked(&inode->data, block, true);
 		zf_size_advance_locked(inode);
 		zf_mutex_unlock(&inode->data.lock);
-		block->next = NULL;
-		zf_pool_give(&inode->fs->flush, block);
-		zf_flush_release(inode->fs, 1);
+		give_back(inode, block);
 		r = zf_inode_store(inode, trans);
 		editor.torn = r < 0;
 		if (r == 0)
 			zf_close_landed(inode);
-	} else {
+	} else if (*ret_gone) {
 		zf_land_lose(inode, &block, 1, r);
-		block->next = NULL;
-		zf_pool_give(&inode->fs->flush, block);
-		zf_flush_release(inode->fs, 1);
+		give_back(inode, block);
+	} else {
+		put_back(inode, block);
 	}
 	if (editor.torn)
 		zf_trans_abort(trans, r, "storing a small file");
@@ -113,6 +129,7 @@ int zf_inline_flush(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_block *block;
 	struct zf_trans trans;
+	bool gone = false;
 	int r;
 
 	if (!looks_small(&inode->data))
@@ -129,9 +146,9 @@ int zf_inline_flush(struct zf_inode *inode, bool may_wait)
 		return r;
 	block = take_block(inode);
 	if (block)
-		r = put(inode, &trans, block);
+		r = put(inode, &trans, block, &gone);
 	zf_trans_leave(&trans);
-	if (block) {
+	if (gone) {
 		zf_alloc_unreserve(inode->fs->alloc, 1, ZF_BLOCK_ITEMS);
 		zf_flush_event_for_askers(inode->fs);
 	}

@@ -9,8 +9,8 @@ struct zf_inode;
 
 /*
  * If block 0 is all that is dirty of a small file: stores it, in a transaction of its own. Returns
- * 0, done or not to be done; -errno: the block has failed; -EAGAIN: only with may_wait. No lock
- * held.
+ * 0, done or not to be done; -ENOMEM: it may stay dirty; -errno: the block has failed; -EAGAIN:
+ * only without may_wait. No lock held.
  */
 int zf_inline_flush(struct zf_inode *inode, bool may_wait);
 

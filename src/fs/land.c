@@ -239,6 +239,64 @@ static void fail_segment(struct zf_append *append, struct zf_segment *segment, i
 	zf_data_unlock(inode);
 }
 
+/* ---- no memory ---- */
+
+/* Blocks that are superseded already have no need of that. */
+static bool is_newest_in_flight(struct zf_data *data, const struct zf_block *block)
+{
+	return block && block->state == ZF_BLOCK_FLIGHT &&
+	       !zf_block_dirty_locked(data, block->index);
+}
+
+static void put_back_locked(struct zf_append *append, struct zf_segment *segment)
+{
+	struct zf_data *data = &segment->inode->data;
+
+	for (unsigned int i = 0; i < segment->count; i++) {
+		struct zf_block **block = &append->blocks[segment->first + i];
+
+		if (is_newest_in_flight(data, *block)) {
+			zf_block_put_back_locked(data, *block);
+			*block = NULL;
+			append->put_back++;
+		} else if (*block && (*block)->state == ZF_BLOCK_FLIGHT) {
+			zf_block_leave_flight_locked(data, *block, false);
+		}
+	}
+	data->put_back++;
+}
+
+/*
+ * What has not landed is dirty again, for whoever flushes next: memory comes back. False: there is
+ * no room for it.
+ */
+static bool put_back(struct zf_append *append, struct zf_segment *segment)
+{
+	struct zf_inode *inode = segment->inode;
+	unsigned int count = 0;
+	bool ok;
+
+	zf_rwlock_wrlock(&inode->lock);
+	zf_mutex_lock(&inode->data.lock);
+	for (unsigned int i = 0; i < segment->count; i++)
+		count += is_newest_in_flight(&inode->data, append->blocks[segment->first + i]);
+	/* What it had reserved is used up. */
+	ok = !append->granted ||
+	     zf_alloc_reserve(inode->fs->alloc, ZF_RESERVE_SYSTEM, count, 0, 0) == 0;
+	if (ok)
+		put_back_locked(append, segment);
+	zf_mutex_unlock(&inode->data.lock);
+	zf_data_unlock(inode);
+	return ok;
+}
+
+static void give_up(struct zf_append *append, struct zf_segment *segment, int error)
+{
+	if (error != -ENOMEM || append->in_place || zf_txn_error(append->fs->txn) ||
+	    !put_back(append, segment))
+		fail_segment(append, segment, error);
+}
+
 /* ---- one segment, one append ---- */
 
 void zf_land_let_go(struct zf_inode *inode)
@@ -294,7 +352,7 @@ static bool land_segment(struct zf_append *append, struct zf_segment *segment)
 		}
 		any |= landing.changed;
 		if (r < 0) {
-			fail_segment(append, segment, r);
+			give_up(append, segment, r);
 			any = true;
 			break;
 		}
@@ -387,7 +445,7 @@ static bool fail_append(struct zf_append *append)
 		return false;
 	/* To a user the errors of zones mean something else. */
 	for (unsigned int i = 0; i < append->segment_count; i++) {
-		fail_segment(append, &append->segments[i], append->error ? append->error : -EIO);
+		give_up(append, &append->segments[i], append->error ? append->error : -EIO);
 		zf_land_let_go(append->segments[i].inode);
 	}
 	return true;

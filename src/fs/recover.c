@@ -148,6 +148,9 @@ int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
 {
 	int r = run(fs, found);
 
+	/* Read-only is what it has become: what made it so is the reason. */
+	if (r == -EROFS && zf_txn_error(fs->txn))
+		r = zf_txn_error(fs->txn);
 	if (r < 0)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "finishing what the last mount left failed: %s", strerror(-r));

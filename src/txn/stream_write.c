@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "txn/txn_internal.h"
 
 #define WRITE_MAX (UINT64_C(1) << 20)
@@ -19,7 +18,7 @@
 
 static const uint8_t zeroes[ZF_NODE_SIZE_MAX] __attribute__((aligned(ZF_BLOCK_SIZE)));
 
-struct chunk {
+struct zf_chunk {
 	struct zf_io io;
 	struct stream *stream;
 	struct iovec iov[ZF_IO_IOV_MAX];
@@ -31,15 +30,20 @@ struct stream {
 	unsigned int copy;
 	struct zf_mutex lock; /* ZF_RANK_DEV: the fields below and chunk->busy */
 	struct zf_cond done;
-	struct chunk *chunks; /* IN_FLIGHT of them, used in turn */
+	struct zf_chunk *chunks; /* IN_FLIGHT of them, used in turn */
 	unsigned int next;
 	int run_error;
 	uint64_t nodes, holes;
 };
 
+struct zf_chunk *zf_txn_chunks_new(void)
+{
+	return calloc(IN_FLIGHT, sizeof(struct zf_chunk));
+}
+
 static void chunk_done(struct zf_io *io)
 {
-	struct chunk *chunk = ZF_CONTAINER_OF(io, struct chunk, io);
+	struct zf_chunk *chunk = ZF_CONTAINER_OF(io, struct zf_chunk, io);
 	struct stream *stream = chunk->stream;
 
 	zf_mutex_lock(&stream->lock);
@@ -50,7 +54,7 @@ static void chunk_done(struct zf_io *io)
 	zf_mutex_unlock(&stream->lock);
 }
 
-static void wait_for(struct stream *stream, struct chunk *chunk)
+static void wait_for(struct stream *stream, struct zf_chunk *chunk)
 {
 	zf_mutex_lock(&stream->lock);
 	while (chunk->busy)
@@ -59,7 +63,7 @@ static void wait_for(struct stream *stream, struct chunk *chunk)
 }
 
 /* Gathers nodes and holes from *at on until the chunk is full or the run ends. */
-static void fill_chunk(struct stream *stream, struct chunk *chunk, uint64_t *at, uint64_t to)
+static void fill_chunk(struct stream *stream, struct zf_chunk *chunk, uint64_t *at, uint64_t to)
 {
 	struct zf_txn *txn = stream->txn;
 	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
@@ -88,7 +92,7 @@ static void fill_chunk(struct stream *stream, struct chunk *chunk, uint64_t *at,
 static void write_run(struct stream *stream, const struct zf_meta_run *run)
 {
 	for (uint64_t at = run->from; at < run->to;) {
-		struct chunk *chunk = &stream->chunks[stream->next++ % IN_FLIGHT];
+		struct zf_chunk *chunk = &stream->chunks[stream->next++ % IN_FLIGHT];
 
 		wait_for(stream, chunk);
 		fill_chunk(stream, chunk, &at, run->to);
@@ -102,16 +106,13 @@ static void write_run(struct stream *stream, const struct zf_meta_run *run)
 
 static int write_copy(struct zf_txn *txn, unsigned int copy)
 {
-	_zf_free_ struct chunk *chunks = calloc(IN_FLIGHT, sizeof(*chunks));
-	struct stream stream = {.txn = txn, .copy = copy, .chunks = chunks};
+	struct stream stream = {.txn = txn, .copy = copy, .chunks = txn->chunks};
 	int error = 0;
 
-	if (!chunks)
-		return -ENOMEM;
 	zf_mutex_init(&stream.lock, ZF_RANK_DEV);
 	zf_cond_init(&stream.done);
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
-		chunks[i].stream = &stream;
+		stream.chunks[i].stream = &stream;
 	/* Every run, whatever became of the one before it: the next lies in another zone. */
 	for (unsigned int i = 0; i < txn->frozen->run_count[copy]; i++) {
 		stream.run_error = 0;

@@ -55,6 +55,11 @@ int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 
 	if (!txn)
 		return -ENOMEM;
+	txn->chunks = zf_txn_chunks_new();
+	if (!txn->chunks) {
+		free(txn);
+		return -ENOMEM;
+	}
 	txn->dev = dev;
 	txn->ring = ring;
 	txn->alloc = alloc;
@@ -92,6 +97,7 @@ void zf_txn_free(struct zf_txn *txn)
 	zf_cond_deinit(&txn->changed);
 	zf_mutex_deinit(&txn->commit_lock);
 	zf_mutex_deinit(&txn->lock);
+	free(txn->chunks);
 	free(txn);
 }
 

@@ -5,6 +5,8 @@
 
 #include "txn/txn.h"
 
+struct zf_chunk;
+
 struct zf_txn {
 	struct zf_dev *dev;
 	struct zf_ring *ring;
@@ -39,7 +41,9 @@ struct zf_txn {
 	uint64_t first; /* generation that the mount began with */
 	bool stands;	/* a record of this mount is durable */
 	struct zf_alloc_frozen *frozen;
-	bool written; /* the frozen one's nodes */
+	struct zf_chunk *chunks; /* what writes the stream; from the beginning, so that no commit
+				  * ends between its copies for want of memory */
+	bool written;		 /* the frozen one's nodes */
 	uint64_t frozen_counters[3];
 };
 
@@ -49,6 +53,8 @@ struct zf_txn {
  */
 void zf_txn_lock_commit(struct zf_txn *txn);
 
+/* NULL: no memory. free() it. (stream_write.c) */
+struct zf_chunk *zf_txn_chunks_new(void);
 /* Writes the frozen transaction's node stream; every copy that can be written. (stream_write.c) */
 int zf_txn_write_stream(struct zf_txn *txn);
 

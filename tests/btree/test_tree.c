@@ -305,6 +305,39 @@ static void deleting_a_range_does_not_read_the_leaves_in_it(void **state)
 	rig_check(&rig);
 }
 
+static unsigned int count_left(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 100; i <= 1900; i++)
+		n += get(i) >= 0;
+	return n;
+}
+
+/* Whoever hears of an error takes it that nothing is gone. */
+static void deleting_a_range_fails_only_before_it_begins(void **state)
+{
+	struct zf_key from = key_of(100), to = key_of(1900);
+	unsigned int failed = 0, partly = 0;
+	int r = 1;
+
+	for (unsigned int n = 1; r != 0; n++) {
+		unsigned int before = count_left();
+
+		rig.fail_after = n;
+		r = zf_tree_delete_range(rig.forest, rig_writer(&rig), ZF_TREE_FS, &from, &to,
+					 10000);
+		rig.fail_after = 0;
+		if (r < 0)
+			assert_int_equal(count_left(), before);
+		failed += r < 0;
+		partly += r > 0;
+	}
+	assert_true(failed > 0 && partly > 0);
+	assert_int_equal(count_left(), 0);
+	rig_check(&rig);
+}
+
 static void deleting_everything_leaves_one_empty_leaf(void **state)
 {
 	const struct zf_key min = ZF_KEY_MIN, max = ZF_KEY_MAX;
@@ -540,6 +573,7 @@ int main(void)
 		ONE(deleting_works_beside_damaged_neighbours),
 		ONE(a_walk_names_unreadable_nodes_and_goes_on),
 		ONE(deleting_a_range_does_not_read_the_leaves_in_it),
+		ONE(deleting_a_range_fails_only_before_it_begins),
 		ONE(deleting_everything_leaves_one_empty_leaf),
 		TWO(dirty_nodes_are_found_by_both_addresses_until_clean),
 		ONE(a_root_that_collapses_after_the_freeze_is_not_sealed),

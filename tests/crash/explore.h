@@ -137,6 +137,11 @@ struct record_options {
 	uint32_t repeats;   /* so many commands after it meet the fault again, or fewer */
 	const struct zf_sim_fault *second; /* another one, or NULL */
 	uint8_t copies;			  /* of metadata; 0: drawn */
+	/*
+	 * Memory may run out: this is told when the filesystem is entered, and left; or NULL. Only
+	 * the end is kept.
+	 */
+	void (*within)(bool in);
 };
 
 struct record {
@@ -164,7 +169,7 @@ struct record {
 
 /*
  * False: the workload itself went wrong, with messages. With a fault, errors of the device are no
- * wrong answers.
+ * wrong answers. Where memory runs out, ENOMEM is none: it has changed nothing.
  */
 bool record_run(struct record *record, const struct record_options *options);
 void record_free(struct record *record);

@@ -109,7 +109,9 @@ static void note_failed_write(struct oracle *oracle, const struct zf_op *op)
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);
 
 	if (inode && (op->kind == OP_WRITE || op->kind == OP_COPY || op->kind == OP_FALLOCATE) &&
-	    (op->result == -EIO || op->result == -EROFS))
+	    (op->result == -EIO || op->result == -EROFS || op->result == -ENOMEM))
+		inode->content_unknown = true;
+	if (inode && op->kind == OP_SETATTR && op->result == -ENOMEM)
 		inode->content_unknown = true;
 }
 

@@ -297,6 +297,74 @@ static bool is_device_error(int64_t result)
 	return result == -EIO || result == -EROFS || result == -ENXIO || result == -EUCLEAN;
 }
 
+static const struct zf_ctx ctx = {.may_wait = true, .no_atime = true};
+
+static bool may_fail(const struct record *record)
+{
+	return record->options.fault || record->options.within;
+}
+
+/* What was answered so may have been done in part: of files' content nobody promises more. */
+static bool may_be_half_done(const struct zf_op *op)
+{
+	switch (op->kind) {
+	case OP_WRITE:
+		return op->durable || (op->flags & ZF_WRITE_DSYNC);
+	case OP_SETATTR:
+		return op->set.valid & ZF_SET_SIZE;
+	case OP_COPY:
+	case OP_FALLOCATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* It may have run out in the middle of a transaction, whoever made that. */
+static bool memory_hurt(const struct record *record, const struct zf_op *op)
+{
+	return (op->result == -ENOMEM && may_be_half_done(op)) ||
+	       zf_fs_is_read_only(record->workload.fs);
+}
+
+/*
+ * It was done, and memory ran out when it should have become durable: that is an error too. Then it
+ * has left its time.
+ */
+static bool was_done(const struct record *record, const struct zf_op *op)
+{
+	struct zf_attr attr;
+
+	return op->durable &&
+	       zf_fs_getattr(record->workload.fs, &ctx, op->dir ? op->dir : op->ino, &attr) == 0 &&
+	       workload_op_of_time(&attr.ctime) == op->number;
+}
+
+/* As if it had been answered, but nothing was promised, and nobody holds what it made. */
+static void note_done(struct record *record, struct zf_op *op)
+{
+	struct zf_fs *fs = record->workload.fs;
+
+	op->durable = op->hold = false;
+	op->result = 0;
+	if (op->ino)
+		zf_fs_getattr(fs, &ctx, op->ino, &op->attr);
+	else if (zf_fs_lookup(fs, &ctx, op->dir, op->name, &op->attr) == 0)
+		zf_fs_forget(fs, op->attr.ino, 1);
+}
+
+/* Memory ran out: all is as it was before. */
+static bool check_unchanged(struct record *record, const struct zf_op *op)
+{
+	struct workload *workload = &record->workload;
+
+	if (workload_compare(workload->fs, workload->oracle))
+		return true;
+	fprintf(stderr, "not all is as it was before ");
+	workload_print(stderr, op);
+	return false;
+}
+
 /* True: go on. After an error of the device the oracle no longer knows: what the calls answer is
  * written down. */
 static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
@@ -304,9 +372,15 @@ static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 	workload_run(&record->workload, op);
 	record->told_durable |=
 		record->hurt && op->result == 0 && (op->kind == OP_FSYNC || op->kind == OP_SYNCFS);
-	if (record->options.fault && is_device_error(op->result) && !record->hurt)
+	if (may_fail(record) && is_device_error(op->result) && !record->hurt)
 		record->hurt = (int)op->result;
-	if (!record->hurt)
+	if (record->options.within && !record->hurt && memory_hurt(record, op))
+		record->hurt = -ENOMEM;
+	if (record->options.within && op->result < 0 && was_done(record, op))
+		note_done(record, op);
+	if (record->options.within && op->result == -ENOMEM)
+		*ret_ok = (record->hurt || check_unchanged(record, op)) && *ret_ok;
+	else if (!record->hurt)
 		*ret_ok = workload_check(&record->workload, op) && *ret_ok;
 	else if (op->result >= 0)
 		oracle_apply(record->workload.oracle, op);
@@ -356,6 +430,12 @@ static bool run_next(struct runner *runner)
 	return ok && !record->infeasible && runner->left > 0;
 }
 
+static void tell_within(const struct record *record, bool in)
+{
+	if (record->options.within)
+		record->options.within(in);
+}
+
 /* Copied, and not swapped yet. The reclaim counts as over: nobody sees anything of it. */
 static void run_beside(void *arg)
 {
@@ -365,6 +445,7 @@ static void run_beside(void *arg)
 
 	/* Some make room by a reclaim of their own. */
 	reclaim->copied = NULL;
+	tell_within(record, false);
 	if (record->count == runner->reclaim)
 		record->count++;
 	while (runner->beside > 0 && draw_next(runner) &&
@@ -374,6 +455,7 @@ static void run_beside(void *arg)
 			runner->beside = 0;
 	}
 	reclaim->copied = run_beside;
+	tell_within(record, true);
 }
 
 static bool run_ops(struct record *record, struct source *source)
@@ -396,13 +478,15 @@ static bool finish(struct record *record)
 
 	zf_reclaim_get_stats(workload->fs, &record->reclaimed);
 	record->read_only = zf_fs_is_read_only(workload->fs);
+	tell_within(record, true);
 	unmounted = zf_fs_unmount(workload->fs);
+	tell_within(record, false);
 	*op = (struct zf_op){.kind = OP_SYNCFS, .number = ++workload->number};
 	op->result = r < 0 ? r : unmounted;
 	record->count++;
-	if (op->result < 0 && !record->options.fault)
+	if (op->result < 0 && !may_fail(record))
 		fprintf(stderr, "the unmount failed\n");
-	return op->result == 0 || record->options.fault;
+	return op->result == 0 || may_fail(record);
 }
 
 static void keep_cut_after_fault(void *arg, const struct zf_sim *sim)
@@ -435,9 +519,10 @@ static bool run_mounted(struct record *record, struct source *source, struct zf_
 
 	if (record->options.plant)
 		lie_begin(dev, record->options.plant->lie);
+	record->workload.within = record->options.within;
 	if (record->options.fault)
 		add_faults(record, sim);
-	else
+	else if (!record->options.within)
 		zf_sim_observe(sim, keep_cut, record);
 	ok = run_ops(record, source);
 	if (ok && !record->infeasible)

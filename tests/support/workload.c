@@ -41,6 +41,12 @@ int64_t workload_now(void *workload)
 
 /* ---- running ---- */
 
+static void tell_within(const struct workload *w, bool in)
+{
+	if (w->within)
+		w->within(in);
+}
+
 static struct zf_ctx ctx_of(const struct zf_op *op, bool may_wait)
 {
 	return (struct zf_ctx){
@@ -240,6 +246,7 @@ static int64_t run_rename(struct workload *w, const struct zf_ctx *ctx, struct z
 
 	if (r < 0 || !(op->flags & RENAME_WHITEOUT))
 		return r;
+	tell_within(w, false);
 	r = zf_fs_lookup(w->fs, ctx, op->dir, op->name, &op->attr);
 	return release(w, op, r);
 }
@@ -296,7 +303,7 @@ static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 	return r > 0 || r == -ENOENT || r == -ESTALE || r == -EBUSY || r == -ENOSPC ? 0 : r;
 }
 
-static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
+static int64_t call(struct workload *w, struct zf_op *op, bool may_wait)
 {
 	const struct zf_ctx ctx = ctx_of(op, may_wait);
 	struct zf_fs *fs = w->fs;
@@ -360,6 +367,16 @@ static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
 	default:
 		return run_commit_step(w, op->kind);
 	}
+}
+
+static int64_t run_once(struct workload *w, struct zf_op *op, bool may_wait)
+{
+	int64_t r;
+
+	tell_within(w, true);
+	r = call(w, op, may_wait);
+	tell_within(w, false);
+	return r;
 }
 
 static bool wants_sync(const struct oracle_inode *inode)

@@ -129,6 +129,7 @@ struct workload {
 	unsigned int kept_count;
 	void (*beside)(void *arg); /* what a reclaim with flags calls when it has copied */
 	void *beside_arg;
+	void (*within)(bool in); /* is told when the filesystem is entered, and left; or NULL */
 	bool verbose;
 	uint8_t *buf, *expected; /* WORKLOAD_IO_MAX each */
 	uint64_t done[OP_KIND_COUNT], failed[OP_KIND_COUNT], nospace;

@@ -556,10 +556,15 @@ static void settle(struct zf_append_queue *queue, struct zf_append_zone *zone, u
 
 static void fail_all(struct zf_append_queue *queue, struct zf_append_zone *zone, int error)
 {
+	/* A zone that takes no writes is why they failed; else any may have landed all the same. */
+	bool passed = error != -EROFS && error != -ENXIO;
 	struct zf_zone_write *write;
 
-	while ((write = TAILQ_FIRST(&zone->writes)))
+	while ((write = TAILQ_FIRST(&zone->writes))) {
+		if (!may_try_again(write->error))
+			queue->ops->failed(queue->arg, write, write->error, passed);
 		free_write(queue, write);
+	}
 	zone->partial = NULL;
 	while (zone->sent.first)
 		answer(queue, list_remove(&zone->sent, &zone->sent.first), error);

@@ -74,7 +74,7 @@ struct zf_append_queue_ops {
 	void (*manage)(void *arg, struct zf_io *io);
 	/*
 	 * A write has failed for good: returns what its requests are told. `passed`: the zone's
-	 * pointer stands behind it all the same.
+	 * pointer stands behind it all the same, or could not be told.
 	 */
 	int (*failed)(void *arg, const struct zf_zone_write *write, int error, bool passed);
 	/* The request is answered; the address of an append is set. */

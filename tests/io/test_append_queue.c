@@ -58,7 +58,7 @@ struct device {
 	bool broken[ZONES];	  /* a write failed: all are refused until a report */
 	bool lies;		  /* a write that failed does not keep later ones from landing */
 	bool told[ZONES];	  /* the failure has been delivered */
-	int condition[ZONES];	  /* a report's result: -EROFS, -ENXIO */
+	int condition[ZONES];	  /* a report's result: -EROFS, -ENXIO, -EIO */
 	bool report_wanted[ZONES];
 	struct zf_io *manage_wanted[ZONES];
 	unsigned int in_flight[ZONES];
@@ -752,6 +752,8 @@ static void test_a_zone_that_cannot_be_written_fails_all(void **state)
 	deliver_all();
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(a[i]->io.result, -EROFS);
+	assert_int_equal(device.failures, 3);
+	assert_int_equal(device.passed, 0);
 	later = append(0, 1); /* the pointer is still unknown: asks once more */
 	deliver_all();
 	assert_int_equal(later->io.result, -EROFS);
@@ -760,6 +762,20 @@ static void test_a_zone_that_cannot_be_written_fails_all(void **state)
 	deliver_all();
 	assert_int_equal(later->io.result, 0);
 	assert_int_equal(device.reports, 3);
+	stop();
+}
+
+static void test_without_a_report_any_write_may_have_landed(void **state)
+{
+	struct request *a[4];
+
+	four_appends(a, FAULT_PLAIN, 0);
+	device.condition[0] = -EIO;
+	deliver_all();
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(a[i]->io.result, -EIO);
+	assert_int_equal(device.failures, 3);
+	assert_int_equal(device.passed, 3);
 	stop();
 }
 
@@ -955,6 +971,7 @@ int main(void)
 		cmocka_unit_test(test_a_pointer_that_the_kernel_had_wrong),
 		cmocka_unit_test(test_a_zone_that_always_fails),
 		cmocka_unit_test(test_a_zone_that_cannot_be_written_fails_all),
+		cmocka_unit_test(test_without_a_report_any_write_may_have_landed),
 		cmocka_unit_test(test_a_cut_write_fails_as_a_whole),
 		cmocka_unit_test(test_a_cut_write_goes_on_after_another_failed),
 		cmocka_unit_test(test_an_unknown_pointer_is_asked_for_first),

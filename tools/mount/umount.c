@@ -151,6 +151,7 @@ static int ask(dev_t st_dev, pid_t daemon)
 	return zf_steal_fd(&fd);
 }
 
+/* An older daemon does not name "mounted": it lives, and goes on. */
 static bool says_mounted(int fd)
 {
 	struct json_object *daemon = NULL, *mounted;
@@ -158,7 +159,7 @@ static bool says_mounted(int fd)
 
 	if (zf_control_receive(fd, NULL, &daemon, NULL) < 0)
 		return false;
-	r = json_object_object_get_ex(daemon, "mounted", &mounted) &&
+	r = !json_object_object_get_ex(daemon, "mounted", &mounted) ||
 	    json_object_get_boolean(mounted);
 	json_object_put(daemon);
 	return r;

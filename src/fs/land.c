@@ -201,12 +201,17 @@ static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int e
 
 static void end_again(struct zf_inode *inode, uint64_t end)
 {
+	uint64_t from = zf_align_up(end, ZF_BLOCK_SIZE) >> ZF_BLOCK_SHIFT, used;
 	struct zf_data *data = &inode->data;
 
 	data->tail_is_zero = false;
 	if (end >= inode->item.size)
 		return;
-	zf_discard_blocks(inode, zf_align_up(end, ZF_BLOCK_SIZE) >> ZF_BLOCK_SHIFT, UINT64_MAX);
+	/* What was lent of allocated space behind the end stays kept; what is in flight is garbage.
+	 */
+	used = zf_block_take_back_range(data, from, UINT64_MAX);
+	zf_alloc_kept_spend(inode->fs->alloc, used);
+	zf_discard_blocks(inode, from, UINT64_MAX);
 	zf_mutex_lock(&data->lock);
 	zf_size_shrink_locked(inode, end);
 	zf_mutex_unlock(&data->lock);

@@ -38,7 +38,10 @@ void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
 	};
 }
 
-/* Blocks are the one attribute that changes without the kernel's doing. */
+/*
+ * What changes without the kernel's doing: blocks, and the size of a file of which data was lost,
+ * both while data is on its way. With writeback=on the kernel keeps its own size.
+ */
 static double attr_timeout_s(const struct zf_attr *attr)
 {
 	return attr->settling ? 0 : ZF_FOREVER_S;

@@ -433,6 +433,9 @@ static void what_was_lent_and_used_but_is_still_kept_is_spent(void **state)
 	}
 	assert_int_equal(zf_alloc_kept_change(w.alloc, &landed), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
+	/* That there is room for others is no sign that it is there again. */
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 0, 0, 0), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
 	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
 	assert_int_equal(frozen->kept_bytes, 15 * ZF_BLOCK_SIZE);
 	assert_int_equal(frozen->spent_bytes, 10 * ZF_BLOCK_SIZE);

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "rig.h"
+#include "txn/txn_internal.h"
 
 static const struct zf_geometry roomy = {
 	.zone_size = 256 * 1024,
@@ -539,6 +540,47 @@ static void a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit(void
 	rig_close(&rig);
 }
 
+/* The first zone that holds nodes of the zone tree, and is full. Commits until there is one. */
+static uint32_t fill_zone_of_system(struct rig *rig)
+{
+	for (unsigned int i = 0;; i++) {
+		for (uint32_t z = 2; z < zf_dev_geometry(rig->dev)->zone_count; z++) {
+			struct zf_zone zone;
+
+			zf_alloc_get_zone(zf_fs_alloc(rig->fs), z, &zone);
+			if (zone.role == ZF_ROLE_META && zone.system_live > 0 &&
+			    zone.pointer == zone.capacity)
+				return z;
+		}
+		assert_true(i < 100);
+		assert_int_equal(rig_put(rig, i % 8, 400), 0);
+		assert_int_equal(zf_txn_commit(rig->txn, false), 0);
+	}
+}
+
+/* No commit writes a leaf of the zone tree whose zones have not changed, but for this. */
+static void leaves_of_the_zone_tree_move_too(void **state)
+{
+	struct zf_geometry geometry = rig_tiny;
+	struct zf_zone zone;
+	struct rig rig;
+	uint32_t zone_no;
+
+	(void)state;
+	geometry.zone_count = 400; /* several leaves */
+	rig_open(&rig, &geometry, 0);
+	zone_no = fill_zone_of_system(&rig);
+	zf_alloc_get_zone(zf_fs_alloc(rig.fs), zone_no, &zone);
+	assert_int_equal(
+		zf_txn_move_nodes_of(rig.txn, zone_no, zone.pointer << ZF_BLOCK_SHIFT, zone_no), 0);
+	assert_int_equal(zf_txn_commit(rig.txn, true), 0);
+	assert_int_equal(zf_txn_commit(rig.txn, true), 0);
+	zf_alloc_get_zone(zf_fs_alloc(rig.fs), zone_no, &zone);
+	assert_int_equal(zone.live + zone.system_live, 0);
+	rig_assert_sound(&rig);
+	rig_close(&rig);
+}
+
 static void the_record_says_clean_after_an_unmount_and_only_then(void **state)
 {
 	const struct zf_super *super;
@@ -648,6 +690,7 @@ int main(void)
 		cmocka_unit_test(a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit),
 		cmocka_unit_test(commits_of_nothing_do_no_harm_to_a_full_filesystem),
 		cmocka_unit_test(metadata_gets_its_zone_though_a_crash_left_all_active_ones_in_use),
+		cmocka_unit_test(leaves_of_the_zone_tree_move_too),
 		cmocka_unit_test(the_record_says_clean_after_an_unmount_and_only_then),
 	};
 

@@ -418,6 +418,7 @@ static void a_failed_command_leaves_the_last_commit_and_nothing_is_written_after
 		failed++;
 		assert_int_equal(r, -EIO);
 		assert_int_equal(zf_txn_error(rig.txn), -EIO);
+		assert_true(rig.complaints > 0);
 		commands = zf_sim_commands(rig.sim);
 		assert_int_equal(rig_put(&rig, 1, 100), -EROFS);
 		assert_int_equal(zf_txn_commit(rig.txn, true), -EROFS);

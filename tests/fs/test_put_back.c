@@ -152,12 +152,46 @@ static void an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_
 	data_rig_deinit(&rig);
 }
 
+/*
+ * P3. A record of the log has the zeroes over what was cut off, but the trees do not take them: nor
+ * do they take the size that goes with them.
+ */
+static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **state)
+{
+	const struct zf_setattr mode = {.valid = ZF_SET_MODE, .mode = 0600};
+	const struct data_rig_options options = {.seed = 4};
+	const uint64_t size = 3 * BLOCK + 100, end = 5 * BLOCK;
+	struct zf_attr attr;
+
+	(void)state;
+	/* All of it, or all but the first piece. */
+	for (unsigned int first = 0; first < 2; first++) {
+		begin(&options, end);
+		data_rig_truncate(&rig, ino, size);
+		data_rig_sync(&rig);
+		data_rig_write_pattern(&rig, ino, 2, 4 * BLOCK, BLOCK);
+		if (first)
+			data_rig_write_pattern(&rig, ino, 1, 0, BLOCK);
+		puts_to_fail = 100;
+		put_fails_after_the_first = first;
+		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -ENOMEM);
+		assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, ino, &mode, &attr), 0);
+		assert_int_equal(zf_txn_commit(rig.fs->txn, true), 0);
+		puts_to_fail = 0;
+		data_rig_crash(&rig);
+		assert_int_equal(data_rig_size(&rig, ino), size);
+		data_rig_expect(&rig, ino, 1, 0, size);
+		data_rig_deinit(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flush_waits_for_the_version_over_what_could_not_land),
 		cmocka_unit_test(
 			an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_more),
+		cmocka_unit_test(a_file_does_not_grow_over_what_was_cut_off_without_its_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

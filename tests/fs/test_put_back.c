@@ -131,6 +131,30 @@ static void a_flush_waits_for_the_version_over_what_could_not_land(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Another may have seen the block on its way, and waits for what becomes of it. */
+static void whoever_waits_for_a_small_file_hears_that_it_could_not_be_stored(void **state)
+{
+	const struct data_rig_options options = {.seed = 2};
+	struct zf_inode *inode;
+	uint64_t seen;
+
+	(void)state;
+	begin(&options, 100);
+	data_rig_write_pattern(&rig, ino, 2, 0, 100);
+	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+	seen = __real_zf_flush_events(rig.fs);
+	inline_fails = true;
+	assert_int_equal(zf_data_flush(inode, false), -ENOMEM);
+	inline_fails = false;
+	assert_true(__real_zf_flush_events(rig.fs) > seen);
+	zf_inode_put(inode);
+	data_rig_sync(&rig);
+	expect_nothing_reserved();
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 2, 0, 100);
+	data_rig_deinit(&rig);
+}
+
 static void an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_more(void **state)
 {
 	const struct data_rig_options options = {.seed = 3, .zone_size = 512 << 10};
@@ -189,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flush_waits_for_the_version_over_what_could_not_land),
+		cmocka_unit_test(whoever_waits_for_a_small_file_hears_that_it_could_not_be_stored),
 		cmocka_unit_test(
 			an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_more),
 		cmocka_unit_test(a_file_does_not_grow_over_what_was_cut_off_without_its_data),

@@ -209,6 +209,21 @@ static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **s
 	}
 }
 
+/* Memory is back at once: nobody else comes to flush. */
+static void an_unmount_stores_what_is_dirty_again(void **state)
+{
+	const struct data_rig_options options = {.seed = 5};
+
+	(void)state;
+	begin(&options, WRITTEN * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 10 * BLOCK, BLOCK);
+	puts_to_fail = 2;
+	data_rig_remount(&rig);
+	assert_int_equal(puts_to_fail, 0);
+	data_rig_expect(&rig, ino, 2, 10 * BLOCK, BLOCK);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +232,7 @@ int main(void)
 		cmocka_unit_test(
 			an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_more),
 		cmocka_unit_test(a_file_does_not_grow_over_what_was_cut_off_without_its_data),
+		cmocka_unit_test(an_unmount_stores_what_is_dirty_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,9 @@ static int settle(struct sync *sync)
 	assert(r < 0 || !sync->described || inode->disk_size >= sync->size);
 	if (r == 0 && sync->described)
 		zf_changes_clear(&inode->data.changes);
+	/* The record says what the trees do not: the next one cannot tell. A commit passes it. */
+	if (r < 0 && sync->described)
+		zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
 	return r < 0 ? WANTS_COMMIT : 0;
 }
 

@@ -2,6 +2,7 @@
 /* Data that could not land for want of memory is dirty again: and what that means for whom it
  * concerns. */
 #include <errno.h>
+#include <linux/falloc.h>
 #include <string.h>
 
 #include "alloc/alloc_internal.h"
@@ -209,6 +210,29 @@ static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **s
 	}
 }
 
+/*
+ * P1. What a durable record of the log says, and the trees never got, may be gone again before it
+ * could land. The next fsync says so, though the trees have not changed.
+ */
+static void what_rode_with_a_record_and_is_gone_does_not_come_back(void **state)
+{
+	const struct data_rig_options options = {.seed = 6};
+
+	(void)state;
+	begin(&options, 10 * BLOCK);
+	data_rig_allocate(&rig, ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4 * BLOCK, BLOCK);
+	data_rig_sync(&rig);
+	data_rig_write_pattern(&rig, ino, 2, 4 * BLOCK, BLOCK);
+	puts_to_fail = 2;
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -ENOMEM);
+	assert_int_equal(puts_to_fail, 0);
+	data_rig_allocate(&rig, ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4 * BLOCK, BLOCK);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_crash(&rig);
+	data_rig_expect_zeroes(&rig, ino, 4 * BLOCK, BLOCK);
+	data_rig_deinit(&rig);
+}
+
 /* Memory is back at once: nobody else comes to flush. */
 static void an_unmount_stores_what_is_dirty_again(void **state)
 {
@@ -232,6 +256,7 @@ int main(void)
 		cmocka_unit_test(
 			an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_more),
 		cmocka_unit_test(a_file_does_not_grow_over_what_was_cut_off_without_its_data),
+		cmocka_unit_test(what_rode_with_a_record_and_is_gone_does_not_come_back),
 		cmocka_unit_test(an_unmount_stores_what_is_dirty_again),
 	};
 

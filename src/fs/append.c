@@ -246,6 +246,17 @@ void zf_append_again(struct zf_append *append)
 	to_done(append, false);
 }
 
+/* What the grant has not used up of what was reserved goes back: put_back() reserves for all. */
+static void fail_to_split(struct zf_append *append)
+{
+	struct zf_alloc *alloc = append->fs->alloc;
+
+	append->io.result = -ENOMEM;
+	zf_alloc_append_written(alloc, &append->grant);
+	zf_alloc_unreserve(alloc, append->count - (append->grant.len >> ZF_BLOCK_SHIFT), 0);
+	zf_append_fail(append, -ENOMEM);
+}
+
 /* -EAGAIN: too many zones are active; -ENOSPC. */
 static int submit_waiting(struct zf_fs *fs)
 {
@@ -264,9 +275,7 @@ static int submit_waiting(struct zf_fs *fs)
 		if (append->grant.len < want) {
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {
-				append->io.result = -ENOMEM;
-				zf_alloc_append_written(fs->alloc, &append->grant);
-				zf_append_fail(append, -ENOMEM);
+				fail_to_split(append);
 				continue;
 			}
 			enqueue_first(rest);

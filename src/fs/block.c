@@ -289,6 +289,17 @@ void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, 
 	}
 }
 
+void zf_block_give_way_locked(struct zf_data *data, struct zf_block *block)
+{
+	struct zf_block *above = find(&data->dirty, block->index);
+
+	TAILQ_REMOVE(&data->age, above, age_link);
+	TAILQ_INSERT_BEFORE(block, above, age_link);
+	above->seq = block->seq;
+	above->born_ms = block->born_ms;
+	zf_block_leave_flight_locked(data, block, false);
+}
+
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block)
 {
 	assert(block->state == ZF_BLOCK_DIRTY);

@@ -81,6 +81,8 @@ void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* 
 void zf_block_put_back_locked(struct zf_data *data, struct zf_block *block);
 /* FLIGHT -> GONE; `landed`: into the tree. A version above it becomes ready. */
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
+/* The same, not landed: whoever waits for the block waits for the version above it now. */
+void zf_block_give_way_locked(struct zf_data *data, struct zf_block *block);
 /*
  * The extent that keeps its space is about to go: what was lent counts as kept again. Before the
  * extent changes, or others could take it meanwhile. (A block that lands ends its loan with that:

@@ -27,7 +27,7 @@ bool zf_changes_are_lost(const struct zf_changes *changes)
 	return changes->lost != 0;
 }
 
-static void lose(struct zf_changes *changes, uint64_t generation)
+void zf_changes_lose(struct zf_changes *changes, uint64_t generation)
 {
 	zf_changes_clear(changes);
 	changes->lost = generation;
@@ -69,7 +69,7 @@ void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint
 		generation = zf_max_u64(generation, changes->at[end].generation);
 	}
 	if (end == first && !make_room(changes)) {
-		lose(changes, generation);
+		zf_changes_lose(changes, generation);
 		return;
 	}
 	memmove(changes->at + first + 1, changes->at + end,

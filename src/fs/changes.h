@@ -37,6 +37,8 @@ void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint
 void zf_changes_add_item(struct zf_changes *changes, uint64_t generation);
 /* An operation of the log has all of it, the size too. */
 void zf_changes_clear_item(struct zf_changes *changes);
+/* The list lacks some of that generation, and of earlier ones. */
+void zf_changes_lose(struct zf_changes *changes, uint64_t generation);
 /* The transaction `durable` is. */
 void zf_changes_prune(struct zf_changes *changes, uint64_t durable);
 /* All is described by a record. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/durable.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -178,15 +179,18 @@ static int settle(struct sync *sync)
 	int r = 0;
 
 	if (sync->rider) {
-		inode->disk_size = zf_max_u64(inode->disk_size, sync->size);
 		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
 		r = zf_land_rider(sync->rider);
 		sync->rider = NULL;
 	} else if (sync->described && inode->item_dirty) {
 		r = zf_land_item(inode);
 	}
+	assert(r < 0 || !sync->described || inode->disk_size >= sync->size);
 	if (r == 0 && sync->described)
 		zf_changes_clear(&inode->data.changes);
+	/* The record says what the trees do not: the next one cannot tell. A commit passes it. */
+	if (r < 0 && sync->described)
+		zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
 	return r < 0 ? WANTS_COMMIT : 0;
 }
 

@@ -148,10 +148,10 @@ int zf_inline_flush(struct zf_inode *inode, bool may_wait)
 	if (block)
 		r = put(inode, &trans, block, &gone);
 	zf_trans_leave(&trans);
-	if (gone) {
+	if (gone)
 		zf_alloc_unreserve(inode->fs->alloc, 1, ZF_BLOCK_ITEMS);
+	if (block)
 		zf_flush_event_for_askers(inode->fs);
-	}
 	zf_data_unlock(inode);
 	return r;
 }

@@ -265,7 +265,7 @@ static void put_back_locked(struct zf_append *append, struct zf_segment *segment
 			*block = NULL;
 			append->put_back++;
 		} else if (*block && (*block)->state == ZF_BLOCK_FLIGHT) {
-			zf_block_leave_flight_locked(data, *block, false);
+			zf_block_give_way_locked(data, *block);
 		}
 	}
 	data->put_back++;

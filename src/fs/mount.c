@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "fs/append.h"
 #include "fs/background.h"
 #include "fs/inode.h"
 #include "fs/overwrite.h"
@@ -25,6 +26,10 @@
 #define CACHE_DEFAULT  (UINT64_C(64) << 20)
 #define DIRTY_DEFAULT  (UINT64_C(64) << 20)
 #define COMMIT_DEFAULT 5000u
+
+/* Memory that is short comes back, or it does not. */
+#define UNMOUNT_TRIES	10u
+#define UNMOUNT_WAIT_MS 100u
 
 /* ---- what the superblock says against what the device is ---- */
 
@@ -402,6 +407,21 @@ void zf_fs_abandon(struct zf_fs *fs)
 	free_fs(fs);
 }
 
+static int store_all(struct zf_fs *fs)
+{
+	int r = zf_data_flush_all(fs, true), committed;
+	bool said;
+
+	if (r == 0)
+		zf_orphan_run(fs);
+	zf_txn_set_clean(fs->txn, r == 0);
+	if (zf_txn_error(fs->txn))
+		return zf_txn_error(fs->txn);
+	said = fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
+	committed = zf_txn_commit(fs->txn, !said);
+	return committed < 0 ? committed : r;
+}
+
 int zf_fs_unmount(struct zf_fs *fs)
 {
 	int r = 0;
@@ -409,18 +429,12 @@ int zf_fs_unmount(struct zf_fs *fs)
 	zf_background_stop(fs);
 	if (!fs->read_only) {
 		zf_inode_forget_all(fs);
-		r = zf_data_flush_all(fs, true);
-		if (r == 0)
-			zf_orphan_run(fs);
-		zf_txn_set_clean(fs->txn, r == 0);
-		if (zf_txn_error(fs->txn))
-			r = zf_txn_error(fs->txn);
-		else {
-			bool said =
-				fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
-			int committed = zf_txn_commit(fs->txn, !said);
-
-			r = committed < 0 ? committed : r;
+		r = store_all(fs);
+		/* What is dirty again for want of memory waits for a flush: there is none after. */
+		for (unsigned int i = 1;
+		     r == -ENOMEM && !zf_txn_error(fs->txn) && i < UNMOUNT_TRIES; i++) {
+			zf_flush_wait_ms(fs, UNMOUNT_WAIT_MS);
+			r = store_all(fs);
 		}
 		if (r == 0)
 			r = zf_write_errors_tell(fs, NULL, 0);

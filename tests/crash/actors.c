@@ -2,8 +2,8 @@
 /*
  * The command line of several actors (actors.h); `scripts/crash --actors` builds and runs it.
  *
- *      actors [--schedules N] [--minutes N] [--seed S] [--jobs N] [--plant BUG]
- *      actors --repeat SEED [--steps N] [--plant BUG]
+ *      actors [--schedules N] [--minutes N] [--seed S] [--jobs N] [--memory N] [--plant BUG]
+ *      actors --repeat SEED [--steps N] [--memory N] [--plant BUG]
  *
  * Schedules have the seeds S, S + 1, ... A failure, an assertion and a deadlock too, prints its
  * seed, and that is all it takes to repeat it; and the least that the actors may do for it.
@@ -61,6 +61,8 @@ static void take(struct arguments *arguments, const char *name, const char *valu
 		arguments->jobs = number;
 	else if (strcmp(name, "--steps") == 0)
 		actors_steps_max = (unsigned int)number;
+	else if (strcmp(name, "--memory") == 0)
+		actors_memory = (unsigned int)number;
 	else if (strcmp(name, "--plant") == 0 && plant_find(value))
 		arguments->plant = plant_find(value);
 	else if (strcmp(name, "--repeat") == 0) {
@@ -189,8 +191,13 @@ static void tell_failure(const struct arguments *arguments, uint64_t seed, bool 
 
 	while (steps < STEPS_MAX && !fails_within(seed, steps))
 		steps++;
-	printf("FAILED%s. Again: scripts/crash --actors --repeat %" PRIu64 " --steps %u%s%s\n",
-	       died ? " (it died)" : "", seed, steps, arguments->plant ? " --plant " : "", arguments->plant ? arguments->plant->name : "");
+	printf("FAILED%s. Again: scripts/crash --actors --repeat %" PRIu64 " --steps %u",
+	       died ? " (it died)" : "", seed, steps);
+	if (actors_memory > 0)
+		printf(" --memory %u", actors_memory);
+	if (arguments->plant)
+		printf(" --plant %s", arguments->plant->name);
+	printf("\n");
 }
 
 static int run(const struct arguments *arguments)

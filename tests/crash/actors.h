@@ -138,6 +138,9 @@ struct world {
 extern bool actors_verbose;
 /* No actor does more than so many things; 0: drawn alone. */
 extern unsigned int actors_steps_max;
+/* Of so many times that data is to land, it finds no memory once; 0: never. Then ENOMEM is right.
+ */
+extern unsigned int actors_memory;
 
 /* One schedule, its cuts judged. False: a promise is broken, told on stderr. */
 bool actors_run(uint64_t seed, struct events *events);

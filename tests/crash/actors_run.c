@@ -7,6 +7,7 @@
 
 #include "actors.h"
 #include "base/bits.h"
+#include "fs/extent_edit.h"
 #include "fs/inode.h"
 #include "io/dev_ops.h"
 #include "log/log_internal.h"
@@ -152,6 +153,42 @@ uint64_t __wrap_zf_dev_write_mark(struct zf_dev *dev)
 	zf_fibers_point();
 	return __real_zf_dev_write_mark(dev);
 }
+
+/* ---- no memory ---- */
+
+unsigned int actors_memory;
+
+static struct zf_rng memory_rng; /* one of its own: the schedule is what it is without that */
+
+/* An unmount, alone, would try again and again. */
+static bool is_short(struct zf_extent_editor *editor)
+{
+	return actors_memory > 0 && zf_extent_editor_inode(editor)->fs->background &&
+	       zf_rng_below(&memory_rng, actors_memory) == 0;
+}
+
+int __real_zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+			 uint64_t *ret_len);
+int __wrap_zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+			 uint64_t *ret_len);
+int __real_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
+int __wrap_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
+
+/* Only what lands has loans to end. */
+int __wrap_zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
+			 uint64_t *ret_len)
+{
+	if (editor->take_lent && is_short(editor))
+		return -ENOMEM;
+	return __real_zf_extent_put(editor, extent, ret_len);
+}
+
+int __wrap_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len)
+{
+	return is_short(editor) ? -ENOMEM : __real_zf_extent_put_inline(editor, bytes, len);
+}
+
+/* ---- preparing ---- */
 
 static void begin_known(struct world *world, const struct base *base)
 {
@@ -360,6 +397,7 @@ static void prepare(struct world *world, uint64_t seed, struct events *events)
 	world->seed = seed;
 	world->events = events;
 	zf_rng_seed(&world->rng, seed);
+	zf_rng_seed(&memory_rng, seed);
 	base = actors_base((unsigned int)zf_rng_below(&world->rng, BASES));
 	world->sim = zf_sim_clone(base->sim);
 	zf_sim_set_thread(world->sim, device_waits);

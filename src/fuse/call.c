@@ -174,7 +174,7 @@ static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = -ENOTCONN;
 
-	if (!daemon->block_device || call->after_end)
+	if (!daemon->fuseblk || call->after_end)
 		return call->run(daemon, call);
 	atomic_fetch_add(&daemon->calls_running, 1);
 	if (!atomic_load(&daemon->closing))

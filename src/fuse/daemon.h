@@ -9,6 +9,7 @@
  *      open_inode.h  its inode, and whether the kernel may have pages of it
  *      drop_pages.h  direct writes wait until those are gone
  *      mount.c     the filesystem on its device, or which older state is left of it
+ *      anchor.h    an image as fuseblk, so that sync(2) stores
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      shutdown.c  signals
@@ -30,11 +31,15 @@
 #include "fs/fs.h"
 #include "fuse/options.h"
 
+/* What the kernel reads ahead of who reads a file from front to back. */
+#define ZF_READ_AHEAD_KIB 1024u
+
 struct zf_daemon {
 	struct zf_options options;
 	char *device;	   /* absolute */
 	char *mountpoint;  /* absolute */
-	bool block_device; /* mounted as fuseblk: the kernel waits for DESTROY, and sends SYNCFS */
+	bool claimed_by_mount; /* a block device, which the mount itself has claimed */
+	bool fuseblk; /* the mount's type: the kernel waits for DESTROY, and sends SYNCFS */
 	bool uring;	   /* asked for; what came of it: uring_used */
 	unsigned int uring_depth; /* requests in a queue of the kernel's */
 	atomic_bool uring_used;	  /* a request has come this way */
@@ -48,7 +53,7 @@ struct zf_daemon {
 	 */
 	struct zf_fs *_Atomic fs;
 	struct zf_rwlock gate;
-	atomic_uint calls_running; /* counted where block_device is set */
+	atomic_uint calls_running; /* counted where fuseblk is set */
 	atomic_bool closing;	   /* no call begins any more */
 	int fs_error; /* of the unmount: the last commit's */
 	struct fuse_session *session;

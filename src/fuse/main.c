@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fuse/anchor.h"
 #include "fuse/background.h"
 #include "fuse/control.h"
 #include "fuse/daemon.h"
@@ -38,7 +39,6 @@
 #include "io/nvme_name.h"
 #include "io/open.h"
 
-#define READ_AHEAD_KIB 1024
 #define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
 
 static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
@@ -93,8 +93,8 @@ static int check_device(struct zf_daemon *daemon)
 	daemon->device = mount_source(daemon->options.device);
 	if (!daemon->device || stat(daemon->device, &st) < 0)
 		return fail(daemon, ZF_EXIT_MOUNT, daemon->options.device, -errno);
-	/* fuseblk: umount(2) waits for us, and sync(2) reaches us. Only root may mount that. */
-	daemon->block_device = S_ISBLK(st.st_mode) && geteuid() == 0;
+	/* Only root may mount fuseblk. */
+	daemon->claimed_by_mount = S_ISBLK(st.st_mode) && geteuid() == 0;
 	return ZF_EXIT_OK;
 }
 
@@ -159,7 +159,7 @@ static int open_filesystem(struct zf_daemon *daemon)
 {
 	const struct zf_open_options open_options = {
 		.read_only = daemon->options.read_only,
-		.unclaimed = daemon->block_device,
+		.unclaimed = daemon->claimed_by_mount,
 		.lock_wait_ms = DEVICE_WAIT_MS,
 		.append = daemon->options.append,
 	};
@@ -202,9 +202,8 @@ void zf_daemon_close(struct zf_daemon *daemon)
 /* ---- session ---- */
 
 /* What libfuse is to know beyond what the user said. */
-static int add_session_options(struct zf_daemon *daemon)
+static int add_session_options(const struct zf_daemon *daemon, struct fuse_args *args)
 {
-	struct fuse_args *args = &daemon->options.fuse;
 	_zf_free_ char *opts = NULL;
 	char fsname[PATH_MAX + 8], depth[32];
 	int r;
@@ -223,7 +222,7 @@ static int add_session_options(struct zf_daemon *daemon)
 		r = fuse_opt_add_opt(&opts, "allow_other");
 	if (r == 0 && (daemon->options.read_only || zf_fs_is_read_only(daemon->fs)))
 		r = fuse_opt_add_opt(&opts, "ro");
-	if (r == 0 && daemon->block_device)
+	if (r == 0 && daemon->fuseblk)
 		r = fuse_opt_add_opt(&opts, "blkdev,blksize=4096");
 	if (r == 0 && daemon->options.debug)
 		r = fuse_opt_add_opt(&opts, "debug");
@@ -237,18 +236,83 @@ static int add_session_options(struct zf_daemon *daemon)
 	return r == 0 ? fuse_opt_insert_arg(args, 1, "-o") : r;
 }
 
+/* Of type fuseblk if daemon->fuseblk is set. */
+static int new_session(struct zf_daemon *daemon)
+{
+	const struct fuse_args *said = &daemon->options.fuse;
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int r = 0;
+
+	for (int i = 0; i < said->argc && r == 0; i++)
+		r = fuse_opt_add_arg(&args, said->argv[i]);
+	if (r == 0)
+		r = add_session_options(daemon, &args);
+	/* libfuse says itself what is wrong. */
+	if (r == 0)
+		daemon->session = fuse_session_new(&args, &zf_ops, sizeof(zf_ops), daemon);
+	fuse_opt_free_args(&args);
+	if (r < 0)
+		return fail(daemon, ZF_EXIT_SYSTEM, "options", -ENOMEM);
+	return daemon->session ? ZF_EXIT_OK : ZF_EXIT_USAGE;
+}
+
+/* A disk as fuseblk, or anything as fuse. */
+static int mount_plainly(struct zf_daemon *daemon)
+{
+	int status = new_session(daemon);
+
+	if (status != ZF_EXIT_OK)
+		return status;
+	return fuse_session_mount(daemon->session, daemon->mountpoint) == 0 ? ZF_EXIT_OK
+									    : ZF_EXIT_MOUNT;
+}
+
+/* An image as fuseblk. */
+static int mount_on_anchor(struct zf_daemon *daemon, const char **ret_why)
+{
+	int status;
+
+	daemon->fuseblk = true;
+	status = new_session(daemon);
+	if (status != ZF_EXIT_OK)
+		return status;
+	if (zf_anchor_mount(daemon->session, daemon->device, daemon->mountpoint, ret_why) == 0)
+		return ZF_EXIT_OK;
+	fuse_session_destroy(daemon->session);
+	daemon->session = NULL;
+	daemon->fuseblk = false;
+	return ZF_EXIT_MOUNT;
+}
+
+static int mount_image(struct zf_daemon *daemon)
+{
+	const char *why = NULL;
+	int status = ZF_EXIT_MOUNT;
+
+	if (geteuid() != 0)
+		why = "only root's mounts are told of them";
+	else if (daemon->options.source_named)
+		why = "fsname= names another source than the image";
+	else
+		status = mount_on_anchor(daemon, &why);
+	if (!why)
+		return status;
+	zf_report(&daemon->report, ZF_REPORT_WARNING,
+		  "%s: sync(2) and syncfs(2) store nothing here (%s); fsync(2), 'zfusectl sync' and "
+		  "umount(8) do",
+		  daemon->mountpoint, why);
+	return mount_plainly(daemon);
+}
+
 static int open_session(struct zf_daemon *daemon)
 {
-	/* libfuse says itself what is wrong. */
-	if (add_session_options(daemon) < 0)
-		return fail(daemon, ZF_EXIT_SYSTEM, "options", -ENOMEM);
-	daemon->session = fuse_session_new(&daemon->options.fuse, &zf_ops, sizeof(zf_ops), daemon);
-	if (!daemon->session)
-		return ZF_EXIT_USAGE;
-	if (fuse_session_mount(daemon->session, daemon->mountpoint) != 0)
-		return ZF_EXIT_MOUNT;
-	atomic_store(&daemon->mounted, true);
-	return ZF_EXIT_OK;
+	int status;
+
+	daemon->fuseblk = daemon->claimed_by_mount;
+	status = daemon->claimed_by_mount ? mount_plainly(daemon) : mount_image(daemon);
+	if (status == ZF_EXIT_OK)
+		atomic_store(&daemon->mounted, true);
+	return status;
 }
 
 /*
@@ -282,8 +346,9 @@ static int loop(struct zf_daemon *daemon)
 }
 
 /*
- * The kernel reads 128 KiB ahead on a FUSE mount, which keeps the device waiting for requests: 400
- * MB/s where 1 MiB gives 1,000. Only root may say so, and only here; elsewhere it stays slower.
+ * The kernel reads 128 KiB ahead on a FUSE mount, which leaves the device idle between requests.
+ * Only root may raise that, and only here; elsewhere it stays. The answer to INIT allows as much
+ * (ops.c): without that the kernel would lower it again.
  */
 static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 {
@@ -291,11 +356,11 @@ static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 	char path[64], text[16] = "";
 
 	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u%s/read_ahead_kb", major(st_dev),
-		 minor(st_dev), daemon->block_device ? "-fuseblk" : "");
+		 minor(st_dev), daemon->fuseblk ? "-fuseblk" : "");
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || atoi(text) >= READ_AHEAD_KIB)
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || strtoul(text, NULL, 10) >= ZF_READ_AHEAD_KIB)
 		return;
-	snprintf(text, sizeof(text), "%d", READ_AHEAD_KIB);
+	snprintf(text, sizeof(text), "%u", ZF_READ_AHEAD_KIB);
 	(void)!pwrite(fd, text, strlen(text), 0);
 }
 

@@ -34,6 +34,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		fuse_set_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 
 	conn->max_write = REQUEST_MAX;
+	/* With this answer the kernel lowers the mount's read-ahead to it. */
+	conn->max_readahead = ZF_READ_AHEAD_KIB << 10;
 	conn->max_background = ZF_BACKGROUND_MAX;
 	conn->congestion_threshold = ZF_BACKGROUND_MAX * 3 / 4;
 	/* Requests are short; to be interruptible each would go through a list under one lock. */
@@ -46,7 +48,7 @@ static void op_destroy(void *userdata)
 {
 	struct zf_daemon *daemon = userdata;
 
-	if (daemon->block_device)
+	if (daemon->fuseblk)
 		zf_calls_end(daemon);
 	zf_daemon_close(daemon);
 }

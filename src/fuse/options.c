@@ -16,6 +16,7 @@
 
 enum {
 	KEY_READ_ONLY,
+	KEY_SOURCE,
 	KEY_ATIME_RELATIVE,
 	KEY_ATIME_STRICT,
 	KEY_ATIME_NEVER,
@@ -90,7 +91,7 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("fscontext=", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("defcontext=", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("rootcontext=", FUSE_OPT_KEY_KEEP),
-	FUSE_OPT_KEY("fsname=", FUSE_OPT_KEY_KEEP),
+	FUSE_OPT_KEY("fsname=", KEY_SOURCE),
 
 	/* Always so. */
 	FUSE_OPT_KEY("default_permissions", KEY_DROP),
@@ -133,6 +134,9 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_READ_ONLY:
 		options->read_only = 1;
 		return 0;
+	case KEY_SOURCE:
+		options->source_named = true;
+		return 1; /* libfuse's, too */
 	case KEY_ATIME_RELATIVE:
 		options->atime = ZF_ATIME_RELATIVE;
 		return 0;

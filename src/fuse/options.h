@@ -25,6 +25,7 @@ struct zf_options {
 	int allow_other;
 	int sloppy; /* mount -s: options that nobody knows are no error */
 	bool writeback;
+	bool source_named; /* mountinfo is to show something else than the device (fsname=) */
 	enum zf_atime atime;
 	int no_dir_atime, lazy_time;
 	bool sync_names; /* the mount is dirsync, or sync */

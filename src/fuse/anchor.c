@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/anchor.h"
+
+#define FUSE_USE_VERSION 318
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <linux/loop.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define ANCHOR_BYTES 4096 /* a block: the least that a loop device takes */
+
+/* Others look for a free loop device at the same time, and may be first. */
+#define ATTACH_TRIES 64
+
+/* ---- the loop device ---- */
+
+/* Sealed: nothing can be stored in it, and its size does not change. */
+static int make_memory(void)
+{
+	_zf_close_ int fd = memfd_create("zfuse-anchor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, ANCHOR_BYTES) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	return zf_steal_fd(&fd);
+}
+
+/* -EBUSY: somebody else has taken the device meanwhile. */
+static int attach_free_one(int control, int memory, char path[32], int *ret_fd)
+{
+	const struct loop_config config = {
+		.fd = (__u32)memory,
+		.block_size = ANCHOR_BYTES,
+		.info = {.lo_flags = LO_FLAGS_AUTOCLEAR},
+	};
+	_zf_close_ int fd = -1;
+	int number = ioctl(control, LOOP_CTL_GET_FREE);
+
+	if (number < 0)
+		return -errno;
+	snprintf(path, 32, "/dev/loop%d", number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+		return -errno;
+	*ret_fd = zf_steal_fd(&fd);
+	return 0;
+}
+
+/* It stays attached while *ret_fd is open, or a mount stands on it. */
+static int attach(char path[32], int *ret_fd)
+{
+	_zf_close_ int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	_zf_close_ int memory = -1;
+	int r = -EBUSY;
+
+	if (control < 0)
+		return -errno;
+	memory = make_memory();
+	if (memory < 0)
+		return memory;
+	for (int i = 0; i < ATTACH_TRIES && r == -EBUSY; i++)
+		r = attach_free_one(control, memory, path, ret_fd);
+	return r;
+}
+
+/* ---- the mount ---- */
+
+/*
+ * The kernel takes the block device from the mount's source, which is to be the image. So the mount
+ * is made by a thread with a mount namespace of its own, in which the anchor lies over the image. A
+ * clone of it is then attached in the daemon's namespace. Nobody else ever sees the image covered.
+ */
+struct task {
+	struct fuse_session *session;
+	const char *image, *mountpoint, *anchor;
+	dev_t anchor_dev;
+	int tree; /* the clone; -1: none */
+	int r;
+	const char *why;
+};
+
+static int fail(struct task *task, const char *why)
+{
+	task->why = why;
+	return -errno;
+}
+
+static int cover_image(struct task *task)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return fail(task, "no mount namespace of its own");
+	/* What is mounted here would be seen elsewhere, too. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return fail(task, "/ is not a mount point");
+	if (mount(task->anchor, task->image, NULL, MS_BIND, NULL) < 0)
+		return fail(task, "the anchor cannot be bound to the image's path");
+	return 0;
+}
+
+/* The image's path may have come to name another file meanwhile, a disk even. */
+static int check_anchor(struct task *task)
+{
+	struct statx stx;
+
+	/* Of what the kernel knows: nobody answers requests yet. */
+	if (statx(task->tree, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) < 0)
+		return fail(task, "the mount cannot be looked at");
+	if (makedev(stx.stx_dev_major, stx.stx_dev_minor) == task->anchor_dev)
+		return 0;
+	errno = ESTALE;
+	return fail(task, "the image was renamed");
+}
+
+static int mount_here(struct task *task)
+{
+	if (fuse_session_mount(task->session, task->mountpoint) != 0) {
+		errno = EPERM; /* libfuse has said what it is */
+		return fail(task, "the kernel does not mount it");
+	}
+	task->tree = open_tree(AT_FDCWD, task->mountpoint, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (task->tree < 0)
+		return fail(task, "the mount cannot be cloned");
+	return check_anchor(task);
+}
+
+static void *mount_beside(void *arg)
+{
+	struct task *task = arg;
+
+	task->r = cover_image(task);
+	if (task->r < 0)
+		return NULL;
+	task->r = mount_here(task);
+	/* The namespace goes with this thread, but perhaps later than somebody unmounts. */
+	umount2(task->mountpoint, MNT_DETACH);
+	return NULL;
+}
+
+static int run(struct task *task)
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, mount_beside, task);
+	if (errno != 0)
+		return fail(task, "no thread");
+	pthread_join(thread, NULL);
+	if (task->r < 0)
+		return task->r;
+	if (move_mount(task->tree, "", AT_FDCWD, task->mountpoint, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(task, "the mount cannot be moved to its place");
+	return 0;
+}
+
+int zf_anchor_mount(struct fuse_session *session, const char *image, const char *mountpoint,
+		    const char **ret_why)
+{
+	char path[32];
+	_zf_close_ int anchor = -1;
+	struct task task = {
+		.session = session,
+		.image = image,
+		.mountpoint = mountpoint,
+		.anchor = path,
+		.tree = -1,
+	};
+	struct stat st;
+	int r = attach(path, &anchor);
+
+	if (r < 0 || fstat(anchor, &st) < 0) {
+		*ret_why = "there is no loop device";
+		return r < 0 ? r : -errno;
+	}
+	task.anchor_dev = st.st_rdev;
+	r = run(&task);
+	if (task.tree >= 0)
+		close(task.tree);
+	if (r < 0)
+		*ret_why = task.why;
+	return r;
+}

@@ -58,6 +58,15 @@ void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_mutex_unlock(&alloc->lock);
 }
 
+/*
+ * Its only writes failed. If the device says that the pointer has not moved, the zone is anybody's to
+ * write at once: entries that are dropped from then on could be those of new data.
+ */
+static bool may_be_empty(const struct zf_zone *zone)
+{
+	return zone->pointer_unknown && zone->written == 0;
+}
+
 int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	int r = -ENOENT;
@@ -68,7 +77,7 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 
 		/* A reader may still want the checksums. */
 		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
-		    !zone->passed_over && is_unneeded(alloc, z)) {
+		    !zone->passed_over && !may_be_empty(zone) && is_unneeded(alloc, z)) {
 			*ret_zone_no = z;
 			alloc->zones[z].summary = ZF_SUMMARY_DROPPING;
 			r = 0;

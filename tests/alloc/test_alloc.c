@@ -527,6 +527,37 @@ static void a_failed_append_moves_the_stream_to_another_zone(void **state)
 	close_world(&w);
 }
 
+/* Nobody drops its summary entries while the device is asked: it may be written again by then. */
+static void a_zone_with_an_unknown_pointer_keeps_its_summary(void **state)
+{
+	static _Alignas(ZF_BLOCK_SIZE) const uint8_t block[ZF_BLOCK_SIZE];
+	struct world w;
+	struct zf_append_grant failed, landed;
+	struct zf_zone_info info;
+	uint32_t found;
+
+	open_world(&w, 0, 1);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &failed), 0);
+	zf_alloc_append_end(w.alloc, &failed, -EIO);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	assert_int_equal(zone(&w, found).summary, ZF_SUMMARY_NONE);
+	/* If the pointer has moved, they are dropped once that is known. */
+	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &landed), 0);
+	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false), 0);
+	zf_alloc_append_end(w.alloc, &landed, -EIO);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
+	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
+	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
+	zf_alloc_pointer_known(w.alloc, found, &info);
+	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
+	assert_int_equal(found, landed.zone_no);
+	close_world(&w);
+}
+
 static void a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze(void **state)
 {
 	struct world w;
@@ -1114,6 +1145,7 @@ int main(void)
 		cmocka_unit_test(kept_space_that_is_not_there_leaves_room_to_free),
 		cmocka_unit_test(no_more_zones_are_active_than_the_device_allows),
 		cmocka_unit_test(a_failed_append_moves_the_stream_to_another_zone),
+		cmocka_unit_test(a_zone_with_an_unknown_pointer_keeps_its_summary),
 		cmocka_unit_test(a_snapshot_tells_live_bytes_and_pointer_as_of_the_freeze),
 		cmocka_unit_test(a_damaged_zone_item_is_refused),
 		cmocka_unit_test(

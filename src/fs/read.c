@@ -253,81 +253,130 @@ static uint8_t *place_in_buf(const struct round *round, unsigned int i)
 	return (uintptr_t)place % ZF_BLOCK_SIZE == 0 ? place : NULL;
 }
 
+/*
+ * The blocks of all runs, on their way: block i of the round goes to place[i], by segments[i] or as
+ * a further block of the segment before it.
+ */
 struct transfer {
-	struct iovec iov[ROUND_BLOCKS];
-	unsigned int iovcnt;
 	uint8_t *place[ROUND_BLOCKS];
+	struct iovec segments[ROUND_BLOCKS];
 	struct zf_block *bounce; /* chain: where the caller's buffer does not do */
+	struct run runs[ROUND_BLOCKS];
+	struct zf_read reads[ROUND_BLOCKS]; /* of the runs */
+	unsigned int count;
 };
 
-static int transfer_init(struct transfer *transfer, const struct round *round,
-			 const struct run *run)
+/* Of all runs. Returns how many blocks have no place in the caller's buffer. */
+static unsigned int find_places(struct transfer *transfer, const struct round *round)
+{
+	unsigned int at = 0, bounces = 0;
+
+	transfer->count = 0;
+	while (next_run(round, &at, &transfer->runs[transfer->count])) {
+		const struct run *run = &transfer->runs[transfer->count++];
+
+		for (unsigned int i = run->first; i < run->first + run->count; i++) {
+			transfer->place[i] = place_in_buf(round, i);
+			bounces += !transfer->place[i];
+		}
+	}
+	return bounces;
+}
+
+/* A run's read, with as few segments as its places allow. */
+static void prepare_read(struct transfer *transfer, const struct round *round, unsigned int k,
+			 struct zf_block **bounce)
+{
+	const struct run *run = &transfer->runs[k];
+	struct iovec *iov = &transfer->segments[run->first], *last = NULL;
+
+	for (unsigned int i = run->first; i < run->first + run->count; i++) {
+		if (!transfer->place[i]) {
+			transfer->place[i] = (*bounce)->bytes;
+			*bounce = (*bounce)->next;
+		}
+		if (last && (uint8_t *)last->iov_base + last->iov_len == transfer->place[i]) {
+			last->iov_len += ZF_BLOCK_SIZE;
+			continue;
+		}
+		last = last ? last + 1 : iov;
+		*last = (struct iovec){transfer->place[i], ZF_BLOCK_SIZE};
+	}
+	transfer->reads[k] = (struct zf_read){
+		.addr = round->source[run->first],
+		.iov = iov,
+		.iovcnt = (unsigned int)(last - iov) + 1,
+	};
+}
+
+static int transfer_init(struct transfer *transfer, const struct round *round)
 {
 	struct zf_flush *flush = &round->reader.inode->fs->flush;
-	struct zf_block *bounce;
-	unsigned int bounces = 0;
+	unsigned int bounces = find_places(transfer, round);
+	struct zf_block *bounce = NULL;
 
-	for (unsigned int i = 0; i < run->count; i++) {
-		transfer->place[i] = place_in_buf(round, run->first + i);
-		bounces += !transfer->place[i];
+	if (bounces > 0) {
+		bounce = zf_pool_take(flush, bounces);
+		if (!bounce)
+			return -ENOMEM;
 	}
-	transfer->bounce = bounces ? zf_pool_take(flush, bounces) : NULL;
-	if (bounces && !transfer->bounce)
-		return -ENOMEM;
-	bounce = transfer->bounce;
-	transfer->iovcnt = 0;
-	for (unsigned int i = 0; i < run->count; i++) {
-		struct iovec *last = &transfer->iov[i > 0 ? transfer->iovcnt - 1 : 0];
-
-		if (!transfer->place[i]) {
-			transfer->place[i] = bounce->bytes;
-			bounce = bounce->next;
-		}
-		if (i > 0 && (uint8_t *)last->iov_base + last->iov_len == transfer->place[i])
-			last->iov_len += ZF_BLOCK_SIZE;
-		else
-			transfer->iov[transfer->iovcnt++] =
-				(struct iovec){transfer->place[i], ZF_BLOCK_SIZE};
-	}
+	transfer->bounce = bounce;
+	for (unsigned int k = 0; k < transfer->count; k++)
+		prepare_read(transfer, round, k, &bounce);
 	return 0;
 }
 
-static int read_run(struct round *round, const struct run *run)
+/* Of a run that was read: checks it, and hands it over. */
+static int take_run(struct round *round, const struct transfer *transfer, unsigned int k)
+{
+	const struct run *run = &transfer->runs[k];
+	int r = transfer->reads[k].result;
+
+	if (r < 0)
+		return cannot_read(round, run, r);
+	for (unsigned int i = run->first; r == 0 && i < run->first + run->count; i++) {
+		if (!round->in_place[i])
+			r = verify(round, i, transfer->place[i]);
+		if (r == 0 && !place_in_buf(round, i))
+			deliver(round, block_offset(round, i), transfer->place[i], ZF_BLOCK_SIZE);
+	}
+	return r;
+}
+
+/* All runs at once; the first that is wrong is told of. */
+static int read_runs(struct round *round)
 {
 	struct zf_fs *fs = round->reader.inode->fs;
 	struct transfer transfer;
-	int r = transfer_init(&transfer, round, run);
+	int r = transfer_init(&transfer, round);
 
 	if (r < 0)
 		return r;
-	r = zf_dev_read(fs->dev, round->source[run->first], transfer.iov, transfer.iovcnt);
-	if (r < 0)
-		r = cannot_read(round, run, r);
-	for (unsigned int i = 0; r == 0 && i < run->count; i++) {
-		if (!round->in_place[run->first])
-			r = verify(round, run->first + i, transfer.place[i]);
-		if (r == 0 && !place_in_buf(round, run->first + i))
-			deliver(round, block_offset(round, run->first + i), transfer.place[i],
-				ZF_BLOCK_SIZE);
-	}
+	zf_dev_read_many(fs->dev, transfer.reads, transfer.count);
+	for (unsigned int k = 0; r == 0 && k < transfer.count; k++)
+		r = take_run(round, &transfer, k);
 	zf_pool_give(&fs->flush, transfer.bounce);
 	return r;
+}
+
+/* Lets the zones go that look_up_stored() holds. */
+static void let_go(struct round *round)
+{
+	struct zf_alloc *alloc = round->reader.inode->fs->alloc;
+	unsigned int at = 0;
+	struct run run;
+
+	while (next_run(round, &at, &run))
+		zf_alloc_read_end(alloc, round->source[run.first]);
+	end_hold(round);
 }
 
 /* All that look_up() found; lets the zones go. */
 static int fetch(struct round *round)
 {
-	struct zf_alloc *alloc = round->reader.inode->fs->alloc;
-	unsigned int at = 0;
-	struct run run;
-	int r = 0;
+	int r = read_runs(round);
 
-	while (next_run(round, &at, &run)) {
-		if (r == 0)
-			r = read_run(round, &run);
-		zf_alloc_read_end(alloc, round->source[run.first]);
-	}
-	end_hold(round);
+	let_go(round);
 	for (unsigned int i = 0; r == 0 && i < round->count; i++)
 		if (round->source[i] == FROM_HOLE)
 			deliver(round, block_offset(round, i), NULL, ZF_BLOCK_SIZE);
@@ -342,18 +391,6 @@ static bool needs_device(const struct round *round)
 	struct run run;
 
 	return next_run(round, &at, &run);
-}
-
-/* Lets the zones go that look_up_stored() holds, without reading. */
-static void let_go(struct round *round)
-{
-	struct zf_alloc *alloc = round->reader.inode->fs->alloc;
-	unsigned int at = 0;
-	struct run run;
-
-	while (next_run(round, &at, &run))
-		zf_alloc_read_end(alloc, round->source[run.first]);
-	end_hold(round);
 }
 
 int zf_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)

@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/spawn.h"
 #include "io/dev_ops.h"
+#include "io/iov.h"
 #include "io/zone_rules.h"
 
 /* ---- life ---- */
@@ -95,6 +96,12 @@ static void count(struct zf_dev *dev, size_t stat, uint64_t n)
 	atomic_fetch_add_explicit(&dev->stats[stat], n, memory_order_relaxed);
 }
 
+void zf_dev_count_read(struct zf_dev *dev, uint64_t bytes)
+{
+	count(dev, STAT(reads), 1);
+	count(dev, STAT(read_bytes), bytes);
+}
+
 static void count_completion(struct zf_dev *dev, const struct zf_io *io)
 {
 	if (io->result < 0) {
@@ -103,8 +110,7 @@ static void count_completion(struct zf_dev *dev, const struct zf_io *io)
 	}
 	switch (io->op) {
 	case ZF_IO_READ:
-		count(dev, STAT(reads), 1);
-		count(dev, STAT(read_bytes), io->len);
+		zf_dev_count_read(dev, io->len);
 		break;
 	case ZF_IO_APPEND:
 		count(dev, STAT(appends), 1);
@@ -363,20 +369,16 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
 
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
-	uint64_t len = 0;
-	int r;
+	uint64_t len = zf_iov_len(iov, iovcnt);
+	int r = zf_zone_rules_check_iov(iov, iovcnt, len);
 
-	for (unsigned int i = 0; i < iovcnt; i++)
-		len += iov[i].iov_len;
-	r = zf_zone_rules_check_iov(iov, iovcnt, len);
 	if (r == 0)
 		r = dev->ops->read(dev, addr, iov, iovcnt);
 	if (r < 0) {
 		count(dev, STAT(errors), 1);
 		return r;
 	}
-	count(dev, STAT(reads), 1);
-	count(dev, STAT(read_bytes), len);
+	zf_dev_count_read(dev, len);
 	return 0;
 }
 

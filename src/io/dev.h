@@ -226,6 +226,19 @@ int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 /* The same into one buffer, of whatever alignment. */
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
 
+struct zf_read {
+	uint64_t addr;
+	const struct iovec *iov; /* as of zf_dev_read() */
+	unsigned int iovcnt;
+	int result; /* set by the call: 0 or -errno */
+};
+
+/*
+ * Reads all of them, in flight together where the backend can; each has its own result. When it
+ * returns none is in flight. Any thread, any time.
+ */
+void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count);
+
 /* One request each, waited for: mkfs, superblock and tests. */
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
 int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);

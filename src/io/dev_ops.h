@@ -31,6 +31,11 @@ struct zf_dev_ops {
 
 	int (*read)(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
 		    unsigned int iovcnt);
+	/*
+	 * May be NULL. The descriptor from which preadv() reads what is at an address of the
+	 * device, without blocking submission to an io_uring; -1: there is none.
+	 */
+	int (*read_fd)(struct zf_dev *dev);
 	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count,
 		      struct zf_zone_info *zones);
 	void (*warm)(struct zf_dev *dev, uint32_t zone_no); /* may be NULL */
@@ -89,6 +94,9 @@ void zf_dev_wait_until(struct zf_dev *dev, atomic_bool *flag);
 void zf_dev_flush_failed(struct zf_dev *dev, int error);
 /* The first error of a flush, and so of all since; 0: none has failed. Any thread. */
 int zf_dev_flush_error(struct zf_dev *dev);
+
+/* A read that came by another way than zf_dev_read(), and did not fail. */
+void zf_dev_count_read(struct zf_dev *dev, uint64_t bytes);
 
 /* Bytes that a backend wrote ahead of a pointer. */
 void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes);

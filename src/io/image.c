@@ -174,6 +174,14 @@ static void image_close(struct zf_dev *dev)
 	image_free(image);
 }
 
+/* A host that blocks would wake a worker of the kernel's for each read. */
+static int image_read_fd(struct zf_dev *dev)
+{
+	const struct zf_image *image = zf_image_of(dev);
+
+	return image->host_blocks ? -1 : image->fd;
+}
+
 static const struct zf_dev_ops image_ops = {
 	.kind = "image",
 	.submit = zf_image_submit,
@@ -181,6 +189,7 @@ static const struct zf_dev_ops image_ops = {
 	.wake = zf_image_wake,
 	.run = zf_image_run,
 	.read = zf_image_read,
+	.read_fd = image_read_fd,
 	.report = image_report,
 	.warm = zf_image_warm,
 	.raise_pointer = image_raise_pointer,

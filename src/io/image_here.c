@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/image_device.h"
+#include "io/iov.h"
 
 static int transfer_segment(struct zf_image *image, const struct zf_io *io, uint64_t addr,
 			    struct iovec segment)
@@ -74,12 +75,13 @@ int zf_image_carry_out_here(struct zf_image *image, const struct zf_io *io)
 int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
 	struct zf_image *image = zf_image_of(dev);
-	struct zf_io io = {.op = ZF_IO_READ, .addr = addr, .iov = iov, .iovcnt = iovcnt};
-	int r;
+	struct zf_io io = {.op = ZF_IO_READ,
+			   .addr = addr,
+			   .len = zf_iov_len(iov, iovcnt),
+			   .iov = iov,
+			   .iovcnt = iovcnt};
+	int r = zf_zone_rules_check_read(&image->rules, addr, io.len);
 
-	for (unsigned int i = 0; i < iovcnt; i++)
-		io.len += iov[i].iov_len;
-	r = zf_zone_rules_check_read(&image->rules, addr, io.len);
 	return r < 0 ? r : transfer(image, &io);
 }
 

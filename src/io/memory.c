@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "io/dev_ops.h"
+#include "io/iov.h"
 #include "io/zone_rules.h"
 
 struct zf_memory {
@@ -108,12 +109,8 @@ static void copy_in(struct zf_memory *memory, uint64_t addr, const struct zf_io 
 static int copy_out(struct zf_memory *memory, uint64_t addr, const struct iovec *iov,
 		    unsigned int iovcnt)
 {
-	uint64_t len = 0;
-	int r;
+	int r = zf_zone_rules_check_read(&memory->rules, addr, zf_iov_len(iov, iovcnt));
 
-	for (unsigned int i = 0; i < iovcnt; i++)
-		len += iov[i].iov_len;
-	r = zf_zone_rules_check_read(&memory->rules, addr, len);
 	if (r < 0)
 		return r;
 	for (unsigned int i = 0; i < iovcnt; i++) {

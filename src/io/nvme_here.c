@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "io/iov.h"
 #include "io/nvme_device.h"
 
 /* The ioctl's struct is that of io_uring and a result behind it. */
@@ -65,9 +66,11 @@ int zf_nvme_run(struct zf_dev *dev, struct zf_io *io)
 
 int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
-	struct zf_io io = {.op = ZF_IO_READ, .addr = addr, .iov = iov, .iovcnt = iovcnt};
+	struct zf_io io = {.op = ZF_IO_READ,
+			   .addr = addr,
+			   .len = zf_iov_len(iov, iovcnt),
+			   .iov = iov,
+			   .iovcnt = iovcnt};
 
-	for (unsigned int i = 0; i < iovcnt; i++)
-		io.len += iov[i].iov_len;
 	return carry_out(zf_nvme_of(dev), &io);
 }

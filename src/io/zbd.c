@@ -98,6 +98,11 @@ static void zf_zbd_close(struct zf_dev *dev)
 	zbd_free(zbd);
 }
 
+static int zbd_read_fd(struct zf_dev *dev)
+{
+	return zf_zbd_of(dev)->fd;
+}
+
 static const struct zf_dev_ops zbd_ops = {
 	.kind = "zbd",
 	.submit = zf_zbd_submit,
@@ -105,6 +110,7 @@ static const struct zf_dev_ops zbd_ops = {
 	.wake = zf_zbd_wake,
 	.run = zf_zbd_run,
 	.read = zf_zbd_read,
+	.read_fd = zbd_read_fd,
 	.report = zf_zbd_report,
 	.raise_pointer = zbd_raise_pointer,
 	.close = zf_zbd_close,

@@ -391,12 +391,9 @@ static int read_segment(struct zf_zbd *zbd, uint64_t addr, struct iovec segment)
 int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
 	struct zf_zbd *zbd = zf_zbd_of(dev);
-	uint64_t len = 0;
-	int r;
+	uint64_t len = zf_iov_len(iov, iovcnt);
+	int r = check_read(zbd, addr, len);
 
-	for (unsigned int i = 0; i < iovcnt; i++)
-		len += iov[i].iov_len;
-	r = check_read(zbd, addr, len);
 	if (r < 0)
 		return r;
 	if (preadv(zbd->fd, iov, (int)iovcnt, (off_t)addr) == (ssize_t)len)

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads that are in flight together: of a device in memory, one by one, and of an image on the disk
+ * of the build directory, by a ring.
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/bits.h"
+#include "io/dev_ops.h"
+#include "io/image.h"
+#include "io/memory.h"
+#include "io_util.h"
+#include "support/rng.h"
+
+#define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
+#define ZONE_SIZE (256 * BLOCK)
+#define READS	  200u /* more than are in flight at once */
+#define TAG	  7u
+
+static const struct zf_geometry geometry = {
+	.zone_size = ZONE_SIZE,
+	.zone_capacity = ZONE_SIZE,
+	.zone_count = 4,
+	.append_limit = 64 * BLOCK,
+	.volatile_cache = true,
+};
+
+/* ---- the ring, looked at ---- */
+
+static struct {
+	bool watched;	    /* by one thread */
+	int refuse;	    /* so many calls fail ... */
+	int error;	    /* ... with this */
+	unsigned int spoil; /* so many completions, in a row, have ... */
+	int result;	    /* ... this in place of their own */
+	uint64_t submitted, calls;
+	struct io_uring *ring;
+} ring;
+
+int __real_io_uring_submit_and_wait(struct io_uring *r, unsigned int count);
+int __wrap_io_uring_submit_and_wait(struct io_uring *r, unsigned int count);
+
+int __wrap_io_uring_submit_and_wait(struct io_uring *r, unsigned int count)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head;
+	int n;
+
+	if (!ring.watched)
+		return __real_io_uring_submit_and_wait(r, count);
+	ring.calls++;
+	if (ring.refuse > 0) {
+		ring.refuse--;
+		return ring.error;
+	}
+	n = __real_io_uring_submit_and_wait(r, count);
+	ring.ring = r;
+	ring.submitted += n > 0 ? (unsigned int)n : 0;
+	io_uring_for_each_cqe(r, head, cqe)
+	{
+		const struct zf_read *read = io_uring_cqe_get_data(cqe);
+
+		if (ring.spoil == 0)
+			break;
+		ring.spoil--;
+		cqe->res = ring.result;
+		memset(read->iov[0].iov_base, 0xee, BLOCK);
+	}
+	return n;
+}
+
+static void watch(void)
+{
+	memset(&ring, 0, sizeof(ring));
+	ring.watched = true;
+}
+
+/* ---- devices ---- */
+
+static struct zf_memory *memory;
+
+static struct zf_dev *open_memory(void)
+{
+	static const struct zf_memory_options options = {0};
+	struct zf_dev *dev;
+
+	zf_memory_free(memory);
+	assert_int_equal(zf_memory_new(&geometry, &memory), 0);
+	assert_int_equal(zf_memory_open(memory, &options, NULL, &dev), 0);
+	return dev;
+}
+
+static struct zf_dev *open_image(void)
+{
+	static const struct zf_open_options options = {0};
+	char path[] = "./read-many-XXXXXX";
+	struct zf_dev *dev;
+
+	close(mkstemp(path));
+	assert_int_equal(zf_image_create(path, &geometry, true, &options, NULL), 0);
+	assert_int_equal(zf_image_open(path, &options, NULL, &dev), 0);
+	unlink(path);
+	return dev;
+}
+
+static bool uses_a_ring(struct zf_dev *dev)
+{
+	return dev->ops->read_fd && dev->ops->read_fd(dev) >= 0;
+}
+
+/* All of it written, block n with the tag TAG + n. */
+static void fill(struct zf_dev *dev)
+{
+	for (uint64_t at = 0; at < 4 * ZONE_SIZE; at += BLOCK)
+		assert_int_equal(run_write(dev, at, BLOCK, TAG + at / BLOCK, false), 0);
+}
+
+/* ---- reads ---- */
+
+struct many {
+	struct zf_read reads[READS];
+	struct iovec iov[READS][3];
+	uint8_t *buf;
+};
+
+/* One to three blocks each, into as many segments, from anywhere. */
+static void draw(struct many *many, struct zf_rng *rng)
+{
+	many->buf = aligned_alloc(BLOCK, READS * 3 * BLOCK);
+	memset(many->buf, 0x5a, READS * 3 * BLOCK);
+	for (unsigned int i = 0; i < READS; i++) {
+		unsigned int count = 1 + (unsigned int)zf_rng_below(rng, 3);
+
+		for (unsigned int k = 0; k < count; k++)
+			many->iov[i][k] = (struct iovec){many->buf + (3 * i + k) * BLOCK, BLOCK};
+		many->reads[i] = (struct zf_read){
+			.addr = zf_rng_below(rng, 4 * 256 - count + 1) * BLOCK,
+			.iov = many->iov[i],
+			.iovcnt = count,
+			.result = 77,
+		};
+	}
+}
+
+static void expect(const struct many *many, unsigned int i)
+{
+	assert_int_equal(many->reads[i].result, 0);
+	for (unsigned int k = 0; k < many->reads[i].iovcnt; k++)
+		assert_true(blocks_are(many->iov[i][k].iov_base, BLOCK,
+				       TAG + many->reads[i].addr / BLOCK + k));
+}
+
+static void expect_all(const struct many *many)
+{
+	for (unsigned int i = 0; i < READS; i++)
+		expect(many, i);
+}
+
+/* ---- tests ---- */
+
+static struct zf_dev *(*open_device)(void);
+
+static void each_read_gets_its_own_bytes(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct zf_dev_stats before, after;
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	fill(dev);
+	zf_rng_seed(&rng, 1);
+	for (unsigned int round = 0; round < 20; round++) {
+		draw(many, &rng);
+		zf_dev_get_stats(dev, &before);
+		zf_dev_read_many(dev, many->reads, READS);
+		zf_dev_get_stats(dev, &after);
+		expect_all(many);
+		assert_int_equal(after.reads - before.reads, READS);
+		free(many->buf);
+	}
+	free(many);
+	zf_dev_close(dev);
+}
+
+static void none_is_in_flight_afterwards(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	if (!uses_a_ring(dev)) {
+		free(many);
+		zf_dev_close(dev);
+		skip();
+	}
+	fill(dev);
+	zf_rng_seed(&rng, 2);
+	draw(many, &rng);
+	watch();
+	zf_dev_read_many(dev, many->reads, READS);
+	assert_int_equal(ring.submitted, READS);
+	/* Several at once, and all of them have come back. */
+	assert_true(ring.calls < READS);
+	assert_int_equal(io_uring_sq_ready(ring.ring), 0);
+	assert_int_equal(*ring.ring->cq.khead, *ring.ring->cq.ktail);
+	assert_int_equal(*ring.ring->sq.ktail, *ring.ring->cq.khead);
+	expect_all(many);
+	free(many->buf);
+	free(many);
+	zf_dev_close(dev);
+}
+
+static void what_the_ring_does_not_read_to_its_end_is_read_again(void **state)
+{
+	static const int results[] = {-EIO, -EAGAIN, 0, 512, -ECANCELED};
+	struct zf_dev *dev = open_device();
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	fill(dev);
+	zf_rng_seed(&rng, 3);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(results); i++) {
+		draw(many, &rng);
+		watch();
+		ring.spoil = 70;
+		ring.result = results[i];
+		zf_dev_read_many(dev, many->reads, READS);
+		assert_int_equal(ring.spoil, uses_a_ring(dev) ? 0 : 70);
+		expect_all(many);
+		free(many->buf);
+	}
+	free(many);
+	zf_dev_close(dev);
+}
+
+static void a_kernel_that_refuses_for_the_moment_is_asked_again(void **state)
+{
+	static const int errors[] = {-EAGAIN, -EINTR, -EBUSY};
+	struct zf_dev *dev = open_device();
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	fill(dev);
+	zf_rng_seed(&rng, 4);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(errors); i++) {
+		draw(many, &rng);
+		watch();
+		ring.refuse = 5;
+		ring.error = errors[i];
+		zf_dev_read_many(dev, many->reads, READS);
+		assert_int_equal(ring.refuse, uses_a_ring(dev) ? 0 : 5);
+		expect_all(many);
+		free(many->buf);
+	}
+	free(many);
+	zf_dev_close(dev);
+}
+
+/* Of many reads those fail that are wrong, and no other. */
+static void a_read_that_breaks_a_rule_fails_alone(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct zf_dev_stats before, after;
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	fill(dev);
+	zf_rng_seed(&rng, 5);
+	draw(many, &rng);
+	many->reads[10].addr = 4 * ZONE_SIZE;			 /* behind the end */
+	many->reads[20].addr = UINT64_MAX - BLOCK + 1;		 /* overflows */
+	many->reads[30].addr += 512;				 /* no block */
+	many->iov[40][0].iov_base = many->buf + 120 * BLOCK + 8; /* not aligned */
+	many->reads[50].iovcnt = 0;
+	zf_dev_get_stats(dev, &before);
+	zf_dev_read_many(dev, many->reads, READS);
+	zf_dev_get_stats(dev, &after);
+	for (unsigned int i = 0; i < READS; i++) {
+		if (i == 10 || i == 20 || i == 30 || i == 40 || i == 50)
+			assert_int_equal(many->reads[i].result, -EINVAL);
+		else
+			expect(many, i);
+	}
+	assert_int_equal(after.reads - before.reads, READS - 5);
+	assert_int_equal(after.errors - before.errors, 5);
+	free(many->buf);
+	free(many);
+	zf_dev_close(dev);
+}
+
+struct reader {
+	pthread_t thread;
+	struct zf_dev *dev;
+	uint64_t seed;
+};
+
+static void *read_much(void *arg)
+{
+	struct reader *reader = arg;
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, reader->seed);
+	for (unsigned int round = 0; round < 5; round++) {
+		draw(many, &rng);
+		zf_dev_read_many(reader->dev, many->reads,
+				 1 + (unsigned int)zf_rng_below(&rng, READS));
+		for (unsigned int i = 0; i < READS; i++)
+			if (many->reads[i].result != 77)
+				expect(many, i);
+		free(many->buf);
+	}
+	free(many);
+	return NULL;
+}
+
+static void threads_read_at_the_same_time(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct reader readers[4];
+
+	fill(dev);
+	ring.watched = false;
+	for (unsigned int i = 0; i < 4; i++) {
+		readers[i] = (struct reader){.dev = dev, .seed = i};
+		assert_int_equal(pthread_create(&readers[i].thread, NULL, read_much, &readers[i]),
+				 0);
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		pthread_join(readers[i].thread, NULL);
+	zf_dev_close(dev);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_read_gets_its_own_bytes),
+		cmocka_unit_test(none_is_in_flight_afterwards),
+		cmocka_unit_test(what_the_ring_does_not_read_to_its_end_is_read_again),
+		cmocka_unit_test(a_kernel_that_refuses_for_the_moment_is_asked_again),
+		cmocka_unit_test(a_read_that_breaks_a_rule_fails_alone),
+		cmocka_unit_test(threads_read_at_the_same_time),
+	};
+	int failed;
+
+	open_device = open_memory;
+	failed = cmocka_run_group_tests_name("in memory", tests, NULL, NULL);
+	open_device = open_image;
+	failed += cmocka_run_group_tests_name("on an image", tests, NULL, NULL);
+	zf_memory_free(memory);
+	return failed;
+}

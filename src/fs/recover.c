@@ -153,6 +153,8 @@ int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
 		r = zf_txn_error(fs->txn);
 	if (r < 0)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "finishing what the last mount left failed: %s", strerror(-r));
+			  "recovery failed: %s; an older state may be had with -o ro,generation=N "
+			  "('zfusectl super' lists them)",
+			  strerror(-r));
 	return r;
 }

@@ -19,7 +19,7 @@
 
 #include "base/cleanup.h"
 
-#define ANCHOR_BYTES 4096 /* a block: the least that a loop device takes */
+#define ANCHOR_BYTES 4096
 
 /* Others look for a free loop device at the same time, and may be first. */
 #define ATTACH_TRIES 64
@@ -37,12 +37,16 @@ static int make_memory(void)
 	return zf_steal_fd(&fd);
 }
 
-/* -EBUSY: somebody else has taken the device meanwhile. */
+/*
+ * -EBUSY: somebody else has taken the device meanwhile. The anchor's blocks have 512 bytes: who
+ * mounts a file of this filesystem over a loop device with direct I/O gets the block size of the
+ * device below, which is the anchor, and a filesystem with smaller blocks could not be mounted.
+ */
 static int attach_free_one(int control, int memory, char path[32], int *ret_fd)
 {
 	const struct loop_config config = {
 		.fd = (__u32)memory,
-		.block_size = ANCHOR_BYTES,
+		.block_size = 512,
 		.info = {.lo_flags = LO_FLAGS_AUTOCLEAR},
 	};
 	_zf_close_ int fd = -1;

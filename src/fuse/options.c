@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
 
 /* The least that these options take: some paths of nodes; and one request of the kernel. */
 #define CACHE_MIN (UINT64_C(4) << 20)
@@ -119,6 +121,22 @@ static void complain(const char *what, const char *value, const char *allowed)
 		allowed ? ": " : "", allowed ? allowed : "");
 }
 
+static const char *option_name(const void *arg, size_t i)
+{
+	(void)arg;
+	return templates[i].templ;
+}
+
+static void complain_unknown(const char *option)
+{
+	/* The last entry is the end's. */
+	const char *near = zf_nearest_name(option, ZF_ARRAY_SIZE(templates) - 1, option_name, NULL);
+
+	fprintf(stderr, "zfuse: unknown option '%s'%s%.*s%s\nTry 'zfuse --help'.\n", option,
+		near ? "; did you mean " : "", near ? (int)strcspn(near, "=") : 0, near ? near : "",
+		near ? "?" : "");
+}
+
 static int set_string(char **field, const char *value)
 {
 	*field = strdup(value);
@@ -167,61 +185,40 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case FUSE_OPT_KEY_OPT:
 		if (strncmp(arg, "x-", 2) == 0 || options->sloppy)
 			return 0;
-		complain("unknown option", arg, NULL);
+		complain_unknown(arg);
 		return -1;
 	}
 	return 1;
 }
 
-/* A number with one of the given suffixes, each 1024 times the one before; at least 1. */
-static int parse_number(const char *text, const char *suffixes, uint64_t max, uint64_t *ret_number)
+/* 0 is no value that an option takes. */
+static int parse_value(const char *name, const char *text, uint64_t max, const char *allowed, uint64_t *number)
 {
-	const char *suffix;
-	unsigned int shift = 0;
-	uint64_t number;
-	char *end;
+	uint64_t value;
 
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno != 0)
-		return -EINVAL;
-	if (*end != '\0') {
-		suffix = strchr(suffixes, *end);
-		if (!suffix || end[1] != '\0')
-			return -EINVAL;
-		shift = 10 * (unsigned int)(suffix - suffixes + 1);
-	}
-	if (number == 0 || number > max >> shift)
-		return -EINVAL;
-	*ret_number = number << shift;
-	return 0;
-}
-
-static int parse_value(const char *name, const char *text, const char *suffixes, uint64_t max,
-		       const char *allowed, uint64_t *number)
-{
-	if (!text || parse_number(text, suffixes, max, number) == 0)
+	if (!text)
 		return 0;
-	complain(name, text, allowed);
-	return -EINVAL;
+	if (zf_parse_number(text, max, &value) < 0 || value == 0) {
+		complain(name, text, allowed);
+		return -EINVAL;
+	}
+	*number = value;
+	return 0;
 }
 
 /* A size of less than `min` is a unit forgotten, and no filesystem works well with it. */
 static int parse_size(const char *name, const char *text, uint64_t min, const char *allowed,
 		      uint64_t *number)
 {
-	uint64_t size = min;
+	uint64_t size;
 
-	if (parse_value(name, text, "KMGT", UINT64_C(1) << 50, allowed, &size) < 0)
-		return -EINVAL;
-	if (size < min) {
+	if (!text)
+		return 0;
+	if (zf_parse_size(text, UINT64_C(1) << 50, &size) < 0 || size < min) {
 		complain(name, text, allowed);
 		return -EINVAL;
 	}
-	if (text)
-		*number = size;
+	*number = size;
 	return 0;
 }
 
@@ -232,13 +229,12 @@ static int parse_gc_target(struct zf_options *options)
 	_zf_free_ char *percent = NULL;
 
 	if (len == 0 || text[len - 1] != '%')
-		return parse_value("bad value of gc_target:", text, "", UINT32_MAX,
+		return parse_value("bad value of gc_target:", text, UINT32_MAX,
 				   "a number of zones, or 1% to 50%", &options->gc_zones);
 	percent = strndup(text, len - 1);
-	if (percent && parse_number(percent, "", 50, &options->gc_percent) == 0)
-		return 0;
-	complain("bad value of gc_target:", text, "a number of zones, or 1% to 50%");
-	return -EINVAL;
+	if (!percent)
+		return -ENOMEM;
+	return parse_value("bad value of gc_target, in percent:", percent, 50, "1% to 50%", &options->gc_percent);
 }
 
 static int parse_gc(struct zf_options *options)
@@ -282,13 +278,13 @@ static int parse_values(struct zf_options *options)
 	const char *writeback = options->text.writeback ? options->text.writeback : "off";
 	uint64_t commit_s = 0;
 
-	if (parse_value("bad value of commit:", options->text.commit, "", 3600,
+	if (parse_value("bad value of commit:", options->text.commit, 3600,
 			"seconds, 1 to 3600", &commit_s) < 0 ||
 	    parse_size("bad value of cache:", options->text.cache, CACHE_MIN,
-		       "bytes, or with K, M, G, T; at least 4M", &options->cache_bytes) < 0 ||
+		       "at least 4M; " ZF_SIZE_FORMS, &options->cache_bytes) < 0 ||
 	    parse_size("bad value of dirty:", options->text.dirty, DIRTY_MIN,
-		       "bytes, or with K, M, G, T; at least 1M", &options->dirty_bytes) < 0 ||
-	    parse_value("bad value of generation:", options->text.generation, "", UINT64_MAX,
+		       "at least 1M; " ZF_SIZE_FORMS, &options->dirty_bytes) < 0 ||
+	    parse_value("bad value of generation:", options->text.generation, UINT64_MAX,
 			"the number of a superblock record", &options->generation) < 0)
 		return -EINVAL;
 	options->commit_ms = commit_s * 1000;
@@ -327,7 +323,7 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 	if (ret_options->help || ret_options->version)
 		return 0;
 	if (!ret_options->device || !ret_options->mountpoint) {
-		fprintf(stderr, "zfuse: which device, and where?\nTry 'zfuse --help'.\n");
+		fprintf(stderr, "zfuse: missing DEVICE and MOUNTPOINT\nTry 'zfuse --help'.\n");
 		return -EINVAL;
 	}
 	if (parse_values(ret_options) < 0)

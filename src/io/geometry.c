@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "io/image.h"
 #include "io/zone_rules.h"
 
@@ -84,37 +85,16 @@ static int refuse(const struct zf_report *report, const char *what, const char *
 	return -EINVAL;
 }
 
-static int parse_number(const char *text, bool is_size, uint64_t max, uint64_t *ret_value)
+static const char *option_name(const void *arg, size_t i)
 {
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	unsigned int shift = 0;
-	uint64_t value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno != 0)
-		return -ERANGE;
-	if (is_size && *end != '\0') {
-		suffix = strchr(suffixes, *end++);
-		if (!suffix)
-			return -EINVAL;
-		shift = 10 * (unsigned int)(suffix - suffixes + 1);
-	}
-	if (*end != '\0')
-		return -EINVAL;
-	if (value > max >> shift)
-		return -ERANGE;
-	*ret_value = value << shift;
-	return 0;
+	(void)arg;
+	return options[i].name;
 }
 
 static int parse_option(char *word, const struct zf_report *report, struct text_geometry *g)
 {
 	char *value = strchr(word, '=');
+	const char *near;
 
 	if (!value)
 		return refuse(report, "a value is missing:", word);
@@ -126,17 +106,37 @@ static int parse_option(char *word, const struct zf_report *report, struct text_
 
 		if (strcmp(word, o->name) != 0)
 			continue;
-		r = parse_number(value, o->is_size, o->max, &number);
+		r = o->is_size ? zf_parse_size(value, o->max, &number)
+			       : zf_parse_number(value, o->max, &number);
 		if (r < 0) {
 			zf_report(report, ZF_REPORT_ERROR,
 				  "geometry: %s is '%s', expected a number%s up to %" PRIu64, word,
-				  value, o->is_size ? " with K, M, G, T or nothing" : "", o->max);
+				  value,
+				  o->is_size ? " of bytes, or with K, M, G, T or KB, MB, ...," : "",
+				  o->max);
 			return -EINVAL;
 		}
 		*(uint64_t *)(void *)((char *)g + o->offset) = number;
 		return 0;
 	}
-	return refuse(report, "unknown word", word);
+	near = zf_nearest_name(word, ZF_ARRAY_SIZE(options), option_name, NULL);
+	zf_report(report, ZF_REPORT_ERROR, "geometry: unknown key '%s'%s%s%s", word,
+		  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return -EINVAL;
+}
+
+/* Names sizes that would do. */
+static int wrong_multiple(const struct zf_report *report, uint64_t size, uint64_t zone_size)
+{
+	char sizes[4][ZF_SIZE_TEXT_MAX];
+	uint64_t below = zf_align_down(size, zone_size);
+
+	zf_report(report, ZF_REPORT_ERROR,
+		  "geometry: size %s is not a multiple of the zone size %s; try %s%s%s",
+		  zf_print_size(size, sizes[0]), zf_print_size(zone_size, sizes[1]),
+		  below ? zf_print_size(below, sizes[2]) : "", below ? " or " : "",
+		  zf_print_size(below + zone_size, sizes[3]));
+	return -EINVAL;
 }
 
 static int convert(const struct text_geometry *text, const struct zf_report *report,
@@ -155,10 +155,13 @@ static int convert(const struct text_geometry *text, const struct zf_report *rep
 
 	if (text->zone_size == 0)
 		return wrong(report, "zone size", 0, "a multiple of 4096 up to 8 TiB");
-	if (text->size == 0 || text->size % text->zone_size != 0 ||
-	    text->size / text->zone_size > ZF_ZONE_COUNT_MAX)
-		return wrong(report, "size", text->size,
-			     "a multiple of the zone size, and 4194304 zones at most");
+	if (text->size == 0)
+		return wrong(report, "size", 0, "a multiple of the zone size");
+	if (text->size % text->zone_size != 0)
+		return wrong_multiple(report, text->size, text->zone_size);
+	if (text->size / text->zone_size > ZF_ZONE_COUNT_MAX)
+		return wrong(report, "number of zones", text->size / text->zone_size,
+			     "4194304 at most");
 	g.zone_count = (uint32_t)(text->size / text->zone_size);
 	r = zf_geometry_check(&g, report);
 	if (r == 0)

@@ -138,7 +138,7 @@ class Commands(ImageTest):
         self.assertIn("extents of inode 778", text)
         self.assertIn("delete (777 extent 4096)", text)
         self.assertIn("set (777 inode 0) 4 bytes", text)
-        self.assertIn("blocks 1 + 1, the first carried: behind a gap", text)
+        self.assertIn("1 header block, 1 data block (the first compressed into the header): behind a gap", text)
 
     def test_zones_have_roles_conditions_and_pointers(self):
         found = self.json("zones", self.path)
@@ -354,13 +354,13 @@ class Grow(ImageTest):
                 (1, ("grow", self.path), f"has all {ZONES} zones of its device"),
                 (2, ("grow", "--size", "10M", self.path), "cannot become smaller"),
                 (2, ("grow", "--size", "67108865", self.path), "67108864 or 69206016 would be"),
-                (2, ("grow", "--size", "8E", self.path), "is no size"),
-                (2, ("grow", "--size", "9E", self.path), "is no size"),
-                (2, ("grow", "--size", "0", self.path), "is no size"),
-                (2, ("grow", "--size", "-1", self.path), "is no size"),
+                (2, ("grow", "--size", "8E", self.path), "is not a size"),
+                (2, ("grow", "--size", "9E", self.path), "is not a size"),
+                (2, ("grow", "--size", "0", self.path), "is not a size"),
+                (2, ("grow", "--size", "-1", self.path), "is not a size"),
                 (2, ("grow", self.path, "100M"), "too many arguments"),
                 (2, ("grow", "--format", "dot", self.path), "unknown format"),
-                (2, ("grow",), "a mountpoint, a device or an image is missing"),
+                (2, ("grow",), "missing TARGET"),
                 (1, ("grow", self.folder.name), "no zfuse filesystem is mounted")):
             with self.subTest(args=args):
                 self.refused(code, *args, says=[says])
@@ -513,7 +513,7 @@ class Usage(ImageTest):
         for args, says in (
                 ((), "a command is missing"),
                 (("frobnicate", self.path), "unknown command 'frobnicate'"),
-                (("super",), "a mountpoint or a device is missing"),
+                (("super",), "missing TARGET"),
                 (("super", self.path, "more"), "too many arguments"),
                 (("super", "--format", "yaml", self.path), "unknown format 'yaml'"),
                 (("super", "--format", "dot", self.path), "dot is for trees"),

@@ -1117,6 +1117,8 @@ static void a_geometry_is_read_from_text(void **state)
 	assert_int_equal(g.max_open, 8);
 	assert_int_equal(g.max_active, 12);
 	assert_int_equal(g.append_limit, 128 << 10);
+	assert_int_equal(zf_image_parse_geometry("size=0.5GiB", &report, &g), 0);
+	assert_int_equal(g.zone_count, 8);
 }
 
 static void a_wrong_geometry_text_is_refused_with_a_reason(void **state)
@@ -1136,7 +1138,11 @@ static void a_wrong_geometry_text_is_refused_with_a_reason(void **state)
 		{"size=4G,zone-size=0", "zone size is 0"},
 		{"size=4G,zone-size=1000", "multiple of"},
 		{"size=100M", "multiple of the zone size"},
-		{"size=4G,colour=red", "unknown word 'colour'"},
+		{"size=4G,colour=red", "unknown key 'colour'"},
+		{"size=4G,zonesize=64M", "unknown key 'zonesize'; did you mean zone-size?"},
+		{"size=100M", "size 100M is not a multiple of the zone size 64M; try 64M or 128M"},
+		{"size=1M", "size 1M is not a multiple of the zone size 64M; try 64M"},
+		{"size=4G,zone-size=4K,zone-capacity=4K,append-limit=1P", "append-limit is '1P'"},
 		{"size=4G,conventional=2K", "conventional is '2K'"},
 		{"size=4G,conventional=65", "conventional"},
 		{"size=4G,max-open=8,max-active=7", "max open"},

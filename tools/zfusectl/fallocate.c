@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fallocate.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -10,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include <zfuse/ioctl.h>
+
+#include "base/parse.h"
 
 enum {
 	EXIT_OK = 0,
@@ -50,61 +50,20 @@ static void print_help(void)
 	     "Exit status: 0 done, 1 not done, 2 wrong usage.");
 }
 
-/* ---- sizes ---- */
-
-/* Behind the number: nothing, B, or a letter with nothing, iB or B. */
-static int parse_suffix(const char *suffix, int64_t *ret_base, unsigned int *ret_power)
-{
-	static const char letters[] = "KMGTPE";
-	const char *letter;
-
-	*ret_base = 1024;
-	*ret_power = 0;
-	if (suffix[0] == '\0' || strcasecmp(suffix, "B") == 0)
-		return 0;
-	letter = strchr(letters, toupper((unsigned char)suffix[0]));
-	if (!letter)
-		return -EINVAL;
-	*ret_power = (unsigned int)(letter - letters) + 1;
-	if (strcasecmp(suffix + 1, "B") == 0)
-		*ret_base = 1000;
-	else if (suffix[1] != '\0' && strcasecmp(suffix + 1, "iB") != 0)
-		return -EINVAL;
-	return 0;
-}
-
-int zf_parse_size(const char *text, int64_t *ret_bytes)
-{
-	unsigned int power;
-	int64_t base, bytes;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	bytes = strtoll(text, &end, 0);
-	if (errno)
-		return -errno;
-	if (parse_suffix(end, &base, &power) < 0)
-		return -EINVAL;
-	while (power-- > 0)
-		if (__builtin_mul_overflow(bytes, base, &bytes))
-			return -ERANGE;
-	*ret_bytes = bytes;
-	return 0;
-}
-
 /* ---- options ---- */
 
 static int set_size(const char *text, int64_t *ret_bytes)
 {
-	switch (zf_parse_size(text, ret_bytes)) {
+	uint64_t bytes;
+
+	switch (zf_parse_size(text, INT64_MAX, &bytes)) {
 	case 0:
+		*ret_bytes = (int64_t)bytes;
 		return EXIT_OK;
 	case -ERANGE:
 		return usage("'%s' is too large", text);
 	default:
-		return usage("'%s' is no number of bytes", text);
+		return usage("'%s' is not a size: expected " ZF_SIZE_FORMS, text);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/parse.h"
 #include "ctl/json.h"
 #include "table.h"
 #include "target.h"
@@ -46,7 +47,7 @@ static void print_help(void)
 	puts("Usage: zfusectl gc status|run|pause|resume [OPTIONS] MOUNTPOINT\n"
 	     "Reclaim: moves live data out of zones that are mostly garbage, to reset them.\n\n"
 	     "  status   how much room there is, and what has been done\n"
-	     "  run      reclaim now, until nothing is worth it; then commit\n"
+	     "  run      reclaim now, until no zone is worth reclaiming; then commit\n"
 	     "  pause    not in the background; who waits for room reclaims all the same\n"
 	     "  resume   in the background again\n\n"
 	     "  -z, --zones N           run: until N zones have been emptied\n"
@@ -60,11 +61,7 @@ static void print_help(void)
 
 static bool parse_zones(const char *text, uint64_t *ret_zones)
 {
-	char *end;
-
-	errno = 0;
-	*ret_zones = strtoull(text, &end, 10);
-	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' && *ret_zones > 0;
+	return zf_parse_number(text, UINT64_MAX, ret_zones) == 0 && *ret_zones > 0;
 }
 
 static int check_request(const struct request *request)
@@ -305,7 +302,7 @@ static void add_room(struct zf_table *table, struct json_object *status)
 	zf_table_add(table, "room");
 	zf_table_add(table,
 		     "%" PRIu64 " empty zones, %" PRIu64
-		     " coming with commits; works below %" PRIu64 " (of %" PRIu64 ")",
+		     " coming with commits; reclaim starts below %" PRIu64 " empty zones (of %" PRIu64 ")",
 		     zf_text_u64(object, "empty"), zf_text_u64(object, "coming"),
 		     zf_text_u64(object, "target"), zf_text_u64(object, "zones"));
 	zf_table_add(table, "reclaimable");
@@ -324,7 +321,7 @@ static void add_done(struct zf_table *table, struct json_object *status)
 		     zf_text_u64(object, "victims"), zf_text_u64(object, "emptied"),
 		     zf_text_u64(object, "stuck"), zf_text_u64(object, "meta_victims"));
 	zf_table_add(table, "moved");
-	zf_table_add(table, "%s of %s that were live; %s changed meanwhile",
+	zf_table_add(table, "%s of %s live bytes; %s overwritten during the move",
 		     zf_text_size(zf_text_u64(object, "moved_bytes"), moved),
 		     zf_text_size(zf_text_u64(object, "live_bytes"), live),
 		     zf_text_size(zf_text_u64(object, "changed_bytes"), changed));

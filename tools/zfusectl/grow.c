@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "ctl/json.h"
-#include "fallocate.h"
 #include "target.h"
 #include "text.h"
 
@@ -19,7 +19,7 @@ enum {
 
 struct request {
 	const char *path;
-	int64_t size; /* bytes; 0: as large as can be */
+	uint64_t size; /* bytes; 0: as large as can be */
 	bool json, help;
 };
 
@@ -56,8 +56,8 @@ static int parse(int argc, char **argv, struct request *request)
 	while ((c = getopt_long(argc, argv, "s:f:h", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
-			if (zf_parse_size(optarg, &request->size) < 0 || request->size == 0)
-				return usage("'%s' is no size", optarg);
+			if (zf_parse_size(optarg, INT64_MAX, &request->size) < 0 || request->size == 0)
+				return usage("'%s' is not a size: expected " ZF_SIZE_FORMS, optarg);
 			break;
 		case 'f':
 			request->json = strcmp(optarg, "json") == 0;
@@ -74,7 +74,7 @@ static int parse(int argc, char **argv, struct request *request)
 	}
 	request->path = argv[optind];
 	if (!request->path)
-		return usage("%s", "what? a mountpoint, a device or an image is missing");
+		return usage("%s", "missing TARGET: a mountpoint, a device or an image");
 	if (argv[optind + 1])
 		return usage("too many arguments: '%s'", argv[optind + 1]);
 	return EXIT_OK;
@@ -108,7 +108,7 @@ static int grow(struct zf_target *target, const struct request *request,
 	int r;
 
 	if (request->size)
-		zf_json_add_u64(args, "size", (uint64_t)request->size);
+		zf_json_add_u64(args, "size", request->size);
 	r = zf_target_run(target, zf_report_find("grow"), args, NULL, ret_result);
 	json_object_put(args);
 	return r;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "fallocate.h"
@@ -53,10 +54,23 @@ static const struct {
 	{"stats", zf_text_values, NULL, false, "counters since the mount"},
 	{"check", zf_text_check, NULL, false, "verify everything (--data: the data too)"},
 	{"sync", zf_text_values, NULL, false, "make everything durable"},
-	{"status", zf_text_values, NULL, false, "what is mounted, and how it fares"},
+	{"status", zf_text_values, NULL, false, "mount status and health"},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* Commands whose options and targets are their own. */
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+} programs[] = {
+	{"gc", zf_gc_main},
+	{"grow", zf_grow_main},
+	{"image", zf_image_main},
+	{"fallocate", zf_fallocate_main},
+};
+
+#define PROGRAM_COUNT (sizeof(programs) / sizeof(programs[0]))
 
 static void print_help(void)
 {
@@ -92,6 +106,21 @@ static int usage(const char *format, const char *what)
 	return EXIT_USAGE;
 }
 
+static const char *command_name(const void *arg, size_t i)
+{
+	(void)arg;
+	return i < COMMAND_COUNT ? commands[i].name : programs[i - COMMAND_COUNT].name;
+}
+
+static int usage_unknown(const char *command)
+{
+	const char *near = zf_nearest_name(command, COMMAND_COUNT + PROGRAM_COUNT, command_name, NULL);
+
+	fprintf(stderr, "zfusectl: unknown command '%s'%s%s%s\nTry 'zfusectl --help'.\n", command,
+		near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return EXIT_USAGE;
+}
+
 /* ---- options ---- */
 
 static size_t find_command(const char *name)
@@ -122,9 +151,9 @@ static int check_request(const struct request *request)
 	bool is_tree = strcmp(request->command, "tree") == 0;
 
 	if (i == COMMAND_COUNT)
-		return usage("unknown command '%s'", request->command);
+		return usage_unknown(request->command);
 	if (!request->target)
-		return usage("%s: on what? a mountpoint or a device is missing", request->command);
+		return usage("%s: missing TARGET (a mountpoint, or a device or image)", request->command);
 	if (!request->argument && commands[i].argument_needed)
 		return usage("node: %s is missing", commands[i].argument);
 	if (request->argument && !commands[i].argument)
@@ -311,15 +340,9 @@ int main(int argc, char **argv)
 	bool any_file;
 	int r;
 
-	/* Their options and their targets are their own. */
-	if (argc > 1 && strcmp(argv[1], "fallocate") == 0)
-		return zf_fallocate_main(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "grow") == 0)
-		return zf_grow_main(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "image") == 0)
-		return zf_image_main(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "gc") == 0)
-		return zf_gc_main(argc - 1, argv + 1);
+	for (size_t i = 0; argc > 1 && i < PROGRAM_COUNT; i++)
+		if (strcmp(argv[1], programs[i].name) == 0)
+			return programs[i].main(argc - 1, argv + 1);
 	r = parse(argc, argv, &request);
 	if (r >= 0)
 		return r;

@@ -227,9 +227,9 @@ void zf_text_df(struct zf_text *text, struct json_object *result)
 		{"live_data", "named by files"},
 		{"live_metadata", "nodes of the trees"},
 		{"kept", "kept for files: allocated and not written, or spare"},
-		{"in_place", "free in zones for what is written in place"},
+		{"in_place", "free in overwrite zones"},
 		{"reserved", "for metadata, the log, reclaim, and what is on its way"},
-		{"reclaimable", "garbage: comes back when it is wanted"},
+		{"reclaimable", "freed by reclaim on demand"},
 		{"free", "can be written at once"},
 	};
 	static const struct zf_table_column columns[] = {
@@ -301,6 +301,7 @@ void zf_text_check(struct zf_text *text, struct json_object *result)
 	struct json_object *messages = zf_text_member(result, "messages");
 	uint64_t errors = zf_text_u64(result, "errors");
 	uint64_t dropped = zf_text_u64(result, "messages_dropped");
+	uint64_t verified_bytes = zf_text_u64(result, "verified_bytes");
 	char data[ZF_TEXT_SIZE_MAX], verified[ZF_TEXT_SIZE_MAX];
 
 	for (size_t i = 0; i < json_object_array_length(messages); i++) {
@@ -314,12 +315,15 @@ void zf_text_check(struct zf_text *text, struct json_object *result)
 		fprintf(out, "... and %" PRIu64 " more messages\n", dropped);
 	fprintf(out,
 		"generation %" PRIu64 ": %" PRIu64 " nodes, %" PRIu64 " inodes, %" PRIu64
-		" names, %" PRIu64 " extents, %s of data (%s verified)\n",
+		" names, %" PRIu64 " extents, %s of data, ",
 		zf_text_u64(result, "generation"), zf_text_u64(result, "nodes"),
 		zf_text_u64(result, "inodes"), zf_text_u64(result, "names"),
 		zf_text_u64(result, "extents"),
-		zf_text_size(zf_text_u64(result, "data_bytes"), data),
-		zf_text_size(zf_text_u64(result, "verified_bytes"), verified));
+		zf_text_size(zf_text_u64(result, "data_bytes"), data));
+	if (verified_bytes || !zf_text_u64(result, "data_bytes"))
+		fprintf(out, "%s verified\n", zf_text_size(verified_bytes, verified));
+	else
+		fputs("data checksums not checked (use zfusectl check --data)\n", out);
 	if (errors)
 		fprintf(out, "%" PRIu64 " error%s\n", errors, errors == 1 ? "" : "s");
 	else

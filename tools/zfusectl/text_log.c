@@ -56,14 +56,16 @@ static void print_record(struct json_object *record, FILE *out)
 {
 	struct json_object *bodies = zf_text_member(record, "bodies");
 	bool carries = zf_text_u64(record, "carried_bytes") > 0;
+	uint64_t headers = zf_text_u64(record, "header_blocks");
+	uint64_t data = zf_text_u64(record, "data_blocks");
 
 	fprintf(out,
 		"\nrecord %" PRIu64 " at %" PRIu64 " (zone %" PRIu64 " + %" PRIu64
-		"), generation %" PRIu64 ", blocks %" PRIu64 " + %" PRIu64 "%s: %s\n",
+		"), generation %" PRIu64 ", %" PRIu64 " header block%s, %" PRIu64 " data block%s%s: %s\n",
 		zf_text_u64(record, "sequence"), zf_text_u64(record, "address"),
 		zf_text_u64(record, "zone"), zf_text_u64(record, "offset"),
-		zf_text_u64(record, "generation"), zf_text_u64(record, "header_blocks"),
-		zf_text_u64(record, "data_blocks"), carries ? ", the first carried" : "",
+		zf_text_u64(record, "generation"), headers, headers == 1 ? "" : "s", data,
+		data == 1 ? "" : "s", carries ? " (the first compressed into the header)" : "",
 		zf_text_string(record, "fate"));
 	for (size_t i = 0; i < json_object_array_length(bodies); i++)
 		print_body(json_object_array_get_idx(bodies, i), out);

@@ -104,22 +104,26 @@ static void refuse(struct client *client, int error)
 	drop(client);
 }
 
-/* Takes what has come. */
-static void receive(struct client *client)
+/* Takes what has come. Returns whether the client is still there. */
+static bool receive(struct client *client)
 {
 	int r = zf_control_inbox_fill(&client->inbox, client->fd);
 
 	if (r == 0)
 		r = zf_control_inbox_next(&client->inbox, &client->request);
 	if (r == 0 || r == -EAGAIN)
-		return;
-	if (r == -ECONNRESET)
+		return true;
+	if (r == -ECONNRESET) {
 		drop(client);
-	else if (r < 0)
+		return false;
+	}
+	if (r < 0) {
 		refuse(client, r);
-	else
-		client->state = zf_control_is_command(client->request, "wait") ? CLIENT_WAITING
-									       : CLIENT_READY;
+		return false;
+	}
+	client->state = zf_control_is_command(client->request, "wait") ? CLIENT_WAITING
+								       : CLIENT_READY;
+	return true;
 }
 
 static void *run(void *arg)
@@ -190,14 +194,16 @@ static bool accept_client(struct zf_control *control)
 	return true;
 }
 
+/* `revents` are not older than `now`. */
 static void look_after(struct client *client, short revents, int64_t now)
 {
 	switch (client->state) {
 	case CLIENT_READING:
-		if (now >= client->deadline_ns)
+		/* What has come is in time, however long the daemon was stopped meanwhile. */
+		if (revents && !receive(client))
+			break;
+		if (client->state == CLIENT_READING && now >= client->deadline_ns)
 			refuse(client, -ETIMEDOUT);
-		else if (revents)
-			receive(client);
 		break;
 	case CLIENT_RUNNING:
 		if (atomic_load(&client->done))
@@ -281,9 +287,9 @@ static bool may_accept(const struct zf_control *control, int64_t now)
 }
 
 /* Fills in what is waited for, and for how long. */
-static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int *ret_timeout_ms)
+static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int64_t now, int *ret_timeout_ms)
 {
-	int64_t now = now_ns(), until = INT64_MAX;
+	int64_t until = INT64_MAX;
 	unsigned int count = POLL_CLIENTS;
 	struct client *client;
 
@@ -316,15 +322,14 @@ static void serve_once(struct zf_control *control, bool *ret_stop)
 	struct client *client, *next;
 	unsigned int at = POLL_CLIENTS;
 	int timeout_ms;
-	unsigned int count = prepare(control, fds, &timeout_ms);
+	int64_t now = now_ns();
+	unsigned int count = prepare(control, fds, now, &timeout_ms);
 	eventfd_t value;
-	int64_t now;
 
 	if (poll(fds, count, timeout_ms) < 0)
 		return;
 	if (fds[POLL_WAKE].revents)
 		eventfd_read(control->wake_fd, &value);
-	now = now_ns();
 	TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
 		look_after(client, fds[at++].revents, now);
 	while (fds[POLL_LISTEN].revents && control->client_count < CLIENTS_MAX &&

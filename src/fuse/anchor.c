@@ -26,10 +26,14 @@
 
 /* ---- the loop device ---- */
 
-/* Sealed: nothing can be stored in it, and its size does not change. */
-static int make_memory(void)
+/* Sealed: nothing can be stored in it, and its size does not change. losetup(8) shows its name. */
+static int make_memory(const char *image)
 {
-	_zf_close_ int fd = memfd_create("zfuse-anchor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char name[200]; /* 249 bytes at most: memfd_create(2) */
+	_zf_close_ int fd = -1;
+
+	snprintf(name, sizeof(name), "zfuse:%s", image);
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0 || ftruncate(fd, ANCHOR_BYTES) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
@@ -63,7 +67,7 @@ static int attach_free_one(int control, int memory, char path[32], int *ret_fd)
 }
 
 /* It stays attached while *ret_fd is open, or a mount stands on it. */
-static int attach(char path[32], int *ret_fd)
+static int attach(const char *image, char path[32], int *ret_fd)
 {
 	_zf_close_ int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	_zf_close_ int memory = -1;
@@ -71,7 +75,7 @@ static int attach(char path[32], int *ret_fd)
 
 	if (control < 0)
 		return -errno;
-	memory = make_memory();
+	memory = make_memory(image);
 	if (memory < 0)
 		return memory;
 	for (int i = 0; i < ATTACH_TRIES && r == -EBUSY; i++)
@@ -139,16 +143,23 @@ static int mount_here(struct task *task)
 	return check_anchor(task);
 }
 
+/*
+ * The namespace holds copies of all mounts, so that whoever unmounts one of them would not be done
+ * with it. It goes with the thread, but perhaps later than pthread_join() returns: so it is left
+ * before, where /proc tells the way back.
+ */
 static void *mount_beside(void *arg)
 {
+	_zf_close_ int home = open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	struct task *task = arg;
 
 	task->r = cover_image(task);
-	if (task->r < 0)
-		return NULL;
-	task->r = mount_here(task);
-	/* The namespace goes with this thread, but perhaps later than somebody unmounts. */
-	umount2(task->mountpoint, MNT_DETACH);
+	if (task->r == 0) {
+		task->r = mount_here(task);
+		umount2(task->mountpoint, MNT_DETACH);
+	}
+	if (home >= 0)
+		setns(home, CLONE_NEWNS);
 	return NULL;
 }
 
@@ -180,7 +191,7 @@ int zf_anchor_mount(struct fuse_session *session, const char *image, const char 
 		.tree = -1,
 	};
 	struct stat st;
-	int r = attach(path, &anchor);
+	int r = attach(image, path, &anchor);
 
 	if (r < 0 || fstat(anchor, &st) < 0) {
 		*ret_why = "there is no loop device";

@@ -86,10 +86,8 @@ static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 	int flags = call->fi.flags, r = 0;
 	struct zf_attr attr = {0};
 
-	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
+	if ((flags & O_ACCMODE) != O_RDONLY)
 		r = zf_fs_open(daemon->fs, &call->ctx, call->ino, flags, &attr);
-	if (r == 0 && (flags & O_TRUNC))
-		r = zf_file_truncate(daemon, call, call->ino, &attr);
 	if (r == 0)
 		zf_file_set_up(daemon, call->ino, &attr, &call->fi);
 	return r;

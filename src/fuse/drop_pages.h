@@ -37,4 +37,11 @@ int zf_droppers_run(struct zf_droppers *droppers, const struct zf_call *call);
  */
 int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_call *call);
 
+/*
+ * Of a direct read that came to an end of the file which may not be the kernel's: has the dirty
+ * pages from call->offset on written and dropped, and runs the call once more. False: too many
+ * requests are held; it has done nothing.
+ */
+bool zf_droppers_write_out(struct zf_droppers *droppers, const struct zf_call *call);
+
 #endif

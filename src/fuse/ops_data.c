@@ -150,6 +150,16 @@ static bool fills_pages(const struct fuse_file_info *fi)
 	return !zf_handle_of(fi)->direct || fi->lock_owner == 0;
 }
 
+/*
+ * For a direct read the kernel writes only the dirty pages of its range. Under the writeback cache
+ * there may be others behind it, and with them an end of the file that we do not know; and the
+ * kernel takes a short answer for the end.
+ */
+static bool may_end_later(const struct zf_call *call, size_t len)
+{
+	return call->inode && len < call->size && zf_open_inode_is_cached(call->inode);
+}
+
 static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 {
 	ssize_t len;
@@ -161,6 +171,8 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 	len = zf_fs_read(daemon->fs, &call->ctx, call->ino, call->offset, buf, call->size);
 	if (len < 0)
 		return (int)len;
+	if (may_end_later(call, (size_t)len) && zf_droppers_write_out(daemon->droppers, call))
+		return 0;
 	fuse_reply_buf(call->req, buf, (size_t)len);
 	return 0;
 }
@@ -168,6 +180,7 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		struct fuse_file_info *fi)
 {
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
 		.req = req,
 		.kind = ZF_REQUEST_READ,
@@ -180,6 +193,8 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 	if (fills_pages(fi))
 		zf_open_inode_note_pages(zf_handle_of(fi), size);
+	else if (daemon->options.writeback)
+		call.inode = zf_handle_of(fi)->inode;
 	zf_call_dispatch(&call);
 }
 

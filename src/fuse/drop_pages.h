@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A direct write is answered when the kernel has no pages with what it has replaced (open_inode.h
- * says when it may).
+ * A direct write, or what fails to change a range, is answered when the kernel has no pages with
+ * what it has replaced (open_inode.h says when it may).
  *
  * Telling the kernel so (FUSE_NOTIFY_INVAL_INODE) waits: for each page of the range that is locked,
  * which is one that a READ is to fill, or a WRITE is to write; and for dirty pages of a mapping,

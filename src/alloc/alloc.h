@@ -530,7 +530,8 @@ uint32_t zf_alloc_emptied_zones(struct zf_alloc *alloc);
  * The metadata zone that is best emptied now, if metadata wants room: the one with the fewest live
  * nodes that is no stream's. `urgent`: any that gives something back; and when there is none, the
  * open streams end in the running transaction if they are worth it: ZF_META_CLOSED, ask again after
- * a commit. -ENOENT: none worth it.
+ * a commit. -ENOENT: none worth it. The zone is held as by a reader, until zf_alloc_read_end():
+ * other threads empty zones too, and one of them could reset it before its nodes are looked for.
  */
 #define ZF_META_CLOSED 1
 int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone_no);
@@ -543,8 +544,12 @@ int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);
 /* With fewer dead nodes than this no zone is worth emptying. */
 uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
-/* Nothing of it could be moved: no victim again, until it is reset. */
-void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * Nothing of it could be moved: no victim again, until it is reset. `reset_count`: the zone's when
+ * that was tried. If another thread has moved everything since, or has even reset the zone, nothing
+ * is wrong with it.
+ */
+void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no, uint64_t reset_count);
 
 /* ---- zones that fail (retire.c) ---- */
 

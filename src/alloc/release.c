@@ -308,6 +308,8 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	if (best != NO_ZONE && !has_much_garbage(alloc, live, written, coming) &&
 	    (!urgent || others_have_more(alloc, per_zone - best_live, coming)))
 		best = NO_ZONE;
+	if (best != NO_ZONE)
+		alloc->zones[best].readers++;
 	zf_mutex_unlock(&alloc->lock);
 	if (closed)
 		return ZF_META_CLOSED;
@@ -317,9 +319,12 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	return 0;
 }
 
-void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no)
+void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no, uint64_t reset_count)
 {
+	struct zf_zone *zone = &alloc->zones[zone_no];
+
 	zf_mutex_lock(&alloc->lock);
-	alloc->zones[zone_no].stuck = true;
+	if (zone->reset_count == reset_count && (zone->live || zone->system_live))
+		zone->stuck = true;
 	zf_mutex_unlock(&alloc->lock);
 }

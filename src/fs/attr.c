@@ -186,7 +186,8 @@ static int check_flags_locked(const struct zf_inode *inode, const struct zf_seta
 static int check_owner_locked(const struct zf_inode *inode, const struct zf_ctx *ctx,
 			      const struct zf_setattr *set)
 {
-	if (!(set->valid & ZF_SET_SAME_OWNER) || ctx->uid == 0 || ctx->uid == inode->item.uid)
+	if (!(set->valid & ZF_SET_SAME_OWNER) || ctx->uid == 0 || ctx->uid == inode->item.uid ||
+	    ctx->may_as_owner)
 		return 0;
 	return mode_without_suidgid(inode, ctx) == inode->item.mode ? 0 : -EPERM;
 }

@@ -106,6 +106,7 @@ struct zf_ctx {
 	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	/* see above */
 	bool may_wait_record; /* fsync: for one durable write, without may_wait */
+	bool may_as_owner;    /* whoever owns the file: CAP_FOWNER */
 	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
 	/* Of the open file by which he asks; NULL: by none. */
 	struct zf_error_cursor *errors;
@@ -188,8 +189,9 @@ enum zf_set {
 	ZF_SET_MTIME_NOW = 1 << 8,
 	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
 	/*
-	 * chown(2) that names no owner and no group, which drops the same. The kernel does not check who asks, so this
-	 * does: -EPERM if there is something to drop and the caller is neither the owner nor root.
+	 * chown(2) that names no owner and no group, which drops the same. The kernel does not
+	 * check who asks, so this does: -EPERM if there is something to drop and the caller is
+	 * neither the owner nor root, nor may_as_owner.
 	 */
 	ZF_SET_SAME_OWNER = 1 << 10,
 };

@@ -64,9 +64,13 @@ struct zf_call {
 	struct zf_setattr set;
 	bool may_be_write; /* a SETATTR that nobody must see fail (ops_attr.c) */
 	struct fuse_file_info fi;
-	struct zf_open_inode *inode; /* of a write, but of a mapping's pages */
+	/* Of a write, but of a mapping's pages; of a direct read under the writeback cache; of what
+	 * changes a range. */
+	struct zf_open_inode *inode;
 	bool direct;		     /* it is a direct write ... */
 	int result;		     /* ... that is held, with this as its answer */
+	/* Of a read: what runs when the pages behind it are written. */
+	int (*then)(struct zf_daemon *daemon, struct zf_call *call);
 
 	/* Of a parked call. */
 	struct zf_thread *thread; /* that brought it */

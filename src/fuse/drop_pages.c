@@ -86,6 +86,22 @@ static int run_drop_later(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
+static int run_write_out(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_droppers *droppers = daemon->droppers;
+
+	fuse_lowlevel_notify_inval_inode(daemon->session, call->ino, (off_t)call->offset, 0);
+	zf_mutex_lock(&droppers->lock);
+	droppers->held--;
+	droppers->done++;
+	droppers->stuck = false;
+	zf_mutex_unlock(&droppers->lock);
+	/* What is short now ends there. */
+	call->inode = NULL;
+	call->run = call->then;
+	return call->run(daemon, call);
+}
+
 static void enter(struct zf_droppers *droppers, struct zf_call *call)
 {
 	zf_mutex_lock(&droppers->lock);
@@ -138,6 +154,30 @@ int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_cal
 		zf_call_discard(copy);
 	}
 	return 0;
+}
+
+bool zf_droppers_write_out(struct zf_droppers *droppers, const struct zf_call *call)
+{
+	struct zf_call *copy;
+	bool enters;
+
+	zf_mutex_lock(&droppers->lock);
+	enters = droppers->held < HELD_MAX && !zf_call_is_crowded(droppers->daemon, call);
+	droppers->held += enters;
+	zf_mutex_unlock(&droppers->lock);
+	if (!enters)
+		return false;
+	copy = zf_call_keep(call);
+	if (!copy) {
+		zf_mutex_lock(&droppers->lock);
+		droppers->held--;
+		zf_mutex_unlock(&droppers->lock);
+		return false;
+	}
+	copy->then = copy->run;
+	copy->run = run_write_out;
+	zf_workers_run(droppers->workers, copy);
+	return true;
 }
 
 /* ---- relief ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A direct write is answered when the kernel has no pages with what it has replaced (open_inode.h
- * says when it may).
+ * A direct write, or what fails to change a range, is answered when the kernel has no pages with
+ * what it has replaced (open_inode.h says when it may).
  *
  * Telling the kernel so (FUSE_NOTIFY_INVAL_INODE) waits: for each page of the range that is locked,
  * which is one that a READ is to fill, or a WRITE is to write; and for dirty pages of a mapping,
@@ -36,5 +36,12 @@ int zf_droppers_run(struct zf_droppers *droppers, const struct zf_call *call);
  * nothing.
  */
 int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_call *call);
+
+/*
+ * Of a direct read that came to an end of the file which may not be the kernel's: has the dirty
+ * pages from call->offset on written and dropped, and runs the call once more. False: too many
+ * requests are held; it has done nothing.
+ */
+bool zf_droppers_write_out(struct zf_droppers *droppers, const struct zf_call *call);
 
 #endif

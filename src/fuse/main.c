@@ -190,7 +190,8 @@ void zf_daemon_close(struct zf_daemon *daemon)
 		daemon->fs_error = zf_fs_unmount(fs);
 	zf_dev_close(daemon->dev);
 	daemon->dev = NULL;
-	if (daemon->fs_error < 0)
+	/* It comes here again when libfuse ends the session. */
+	if (fs && daemon->fs_error < 0)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,
 			  "%s: unmounted, but not all of it is safe: %s", daemon->device,
 			  strerror(-daemon->fs_error));

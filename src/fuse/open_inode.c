@@ -176,6 +176,11 @@ bool zf_open_inode_has_pages(struct zf_open_inode *inode)
 	return atomic_load(&inode->pages) != PAGES_NONE;
 }
 
+bool zf_open_inode_is_cached(struct zf_open_inode *inode)
+{
+	return atomic_load(&inode->cached) > 0;
+}
+
 void zf_open_inode_note_direct_write(const struct zf_handle *handle)
 {
 	if (!atomic_load(&handle->inode->written_directly))

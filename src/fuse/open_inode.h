@@ -60,6 +60,9 @@ void zf_open_inode_put(struct zf_open_inodes *inodes, struct zf_open_inode *inod
 /* Of a READ or WRITE of so many bytes. */
 void zf_open_inode_note_pages(const struct zf_handle *handle, size_t size);
 bool zf_open_inode_has_pages(struct zf_open_inode *inode);
+/* Has somebody it open by way of the cache? Only then does the kernel have pages that make it
+ * longer. */
+bool zf_open_inode_is_cached(struct zf_open_inode *inode);
 
 /*
  * A buffered write that is on its way has its pages unlocked, mostly. If the kernel drops them for

@@ -30,6 +30,11 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		fuse_set_feature_flag(conn, wanted[i]);
 	/* Else every write would cost the file's cached pages: its times change. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
+	/*
+	 * O_TRUNC comes as a SETATTR behind the OPEN. With the OPEN it would come before the kernel
+	 * has looked whether the file is a program that runs, where open() asks for reading only.
+	 */
+	fuse_unset_feature_flag(conn, FUSE_CAP_ATOMIC_O_TRUNC);
 	if (daemon->options.writeback)
 		fuse_set_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 

@@ -92,7 +92,8 @@ void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 /* What the kernel may do with a file with these attributes that is opened as fi says. fi has a handle. */
 void zf_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
 		    struct fuse_file_info *fi);
-/* What O_TRUNC does at open; attr as it is then. */
+/* What O_TRUNC does where CREATE finds a file; attr as it is then. (OPEN does without: the kernel
+ * sends a SETATTR.) */
 int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
 		     struct zf_attr *ret_attr);
 

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/caller.h"
 #include "fuse/open_inode.h"
 
 static struct timespec to_timespec(struct zf_time time)
@@ -150,11 +151,25 @@ void zf_op_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fus
 
 /* ---- setattr ---- */
 
+/* Asked only where there is something to drop, and the caller is neither the owner nor root. */
+static bool may_as_owner(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+
+	return (call->set.valid & ZF_SET_SAME_OWNER) && !call->ctx.may_as_owner &&
+	       zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr) == 0 &&
+	       zf_caller_may_as_owner(fuse_req_ctx(call->req)->pid, attr.uid);
+}
+
 static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_attr attr;
 	int r = zf_fs_setattr(daemon->fs, &call->ctx, call->ino, &call->set, &attr);
 
+	if (r == -EPERM && may_as_owner(daemon, call)) {
+		call->ctx.may_as_owner = true;
+		r = zf_fs_setattr(daemon->fs, &call->ctx, call->ino, &call->set, &attr);
+	}
 	if (r == -EPERM && call->may_be_write)
 		r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
 	return r < 0 ? r : reply_attr(call, &attr);

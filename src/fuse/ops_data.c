@@ -86,10 +86,8 @@ static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 	int flags = call->fi.flags, r = 0;
 	struct zf_attr attr = {0};
 
-	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
+	if ((flags & O_ACCMODE) != O_RDONLY)
 		r = zf_fs_open(daemon->fs, &call->ctx, call->ino, flags, &attr);
-	if (r == 0 && (flags & O_TRUNC))
-		r = zf_file_truncate(daemon, call, call->ino, &attr);
 	if (r == 0)
 		zf_file_set_up(daemon, call->ino, &attr, &call->fi);
 	return r;
@@ -152,6 +150,16 @@ static bool fills_pages(const struct fuse_file_info *fi)
 	return !zf_handle_of(fi)->direct || fi->lock_owner == 0;
 }
 
+/*
+ * For a direct read the kernel writes only the dirty pages of its range. Under the writeback cache
+ * there may be others behind it, and with them an end of the file that we do not know; and the
+ * kernel takes a short answer for the end.
+ */
+static bool may_end_later(const struct zf_call *call, size_t len)
+{
+	return call->inode && len < call->size && zf_open_inode_is_cached(call->inode);
+}
+
 static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 {
 	ssize_t len;
@@ -163,6 +171,8 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 	len = zf_fs_read(daemon->fs, &call->ctx, call->ino, call->offset, buf, call->size);
 	if (len < 0)
 		return (int)len;
+	if (may_end_later(call, (size_t)len) && zf_droppers_write_out(daemon->droppers, call))
+		return 0;
 	fuse_reply_buf(call->req, buf, (size_t)len);
 	return 0;
 }
@@ -170,6 +180,7 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		struct fuse_file_info *fi)
 {
+	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
 		.req = req,
 		.kind = ZF_REQUEST_READ,
@@ -182,6 +193,8 @@ void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 	if (fills_pages(fi))
 		zf_open_inode_note_pages(zf_handle_of(fi), size);
+	else if (daemon->options.writeback)
+		call.inode = zf_handle_of(fi)->inode;
 	zf_call_dispatch(&call);
 }
 
@@ -293,14 +306,37 @@ void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 
 /* ---- fallocate ---- */
 
+/*
+ * The kernel drops the pages of what it had us change when that is answered, but not for an error.
+ * Yet part of the range may have changed, or all of it without being durable.
+ */
+static int fail_changed(struct zf_daemon *daemon, struct zf_call *call, int r)
+{
+	if (r == -EAGAIN)
+		return r;
+	call->result = r;
+	return zf_droppers_run(daemon->droppers, call);
+}
+
+static int fail_fallocate(struct zf_daemon *daemon, struct zf_call *call, int r)
+{
+	if (call->flags & ~(unsigned int)FALLOC_FL_KEEP_SIZE)
+		return fail_changed(daemon, call, r);
+	/* It changes no bytes that there are, but perhaps the size. */
+	if (r != -EAGAIN)
+		zf_forget_attr(daemon, call->ino);
+	return r;
+}
+
 /* As run_write_sync(). */
 static int run_fallocate_sync(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
 
-	if (r == 0)
-		fuse_reply_err(call->req, 0);
-	return r;
+	if (r < 0)
+		return fail_fallocate(daemon, call, r);
+	fuse_reply_err(call->req, 0);
+	return 0;
 }
 
 static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
@@ -309,7 +345,7 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 				call->size);
 
 	if (r < 0)
-		return r;
+		return fail_fallocate(daemon, call, r);
 	zf_forget_attr(daemon, call->ino);
 	if (call->durable) {
 		call->run = run_fallocate_sync;
@@ -345,6 +381,7 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 		.offset = (uint64_t)offset,
 		.size = (size_t)len,
 		.flags = (unsigned int)mode,
+		.inode = zf_handle_of(fi)->inode,
 		.ctx.errors = &zf_handle_of(fi)->errors,
 	};
 
@@ -359,6 +396,17 @@ void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 /* At most what Linux reads or writes at once. Older kernels count what was copied in 32 bits. */
 #define COPY_MAX ((size_t)INT_MAX & ~(size_t)4095)
 
+/* As run_write_sync(). */
+static int run_copy_sync(struct zf_daemon *daemon, struct zf_call *call)
+{
+	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
+
+	if (r < 0)
+		return fail_changed(daemon, call, r);
+	fuse_reply_write(call->req, call->size);
+	return 0;
+}
+
 static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 {
 	bool loses_suidgid;
@@ -368,14 +416,13 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 	len = zf_fs_copy_range(daemon->fs, &call->ctx, call->other_ino, call->other_offset,
 			       call->ino, call->offset, call->size);
 	if (len < 0)
-		return (int)len;
+		return fail_changed(daemon, call, (int)len);
 	if (loses_suidgid)
 		zf_forget_attr(daemon, call->ino);
 	if (call->durable) {
 		call->size = (size_t)len;
-		call->data = NULL;
-		call->run = run_write_sync;
-		return run_write_sync(daemon, call);
+		call->run = run_copy_sync;
+		return run_copy_sync(daemon, call);
 	}
 	fuse_reply_write(call->req, (size_t)len);
 	return 0;
@@ -396,6 +443,7 @@ void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 		.other_ino = ino_in,
 		.other_offset = (uint64_t)offset_in,
 		.size = len < COPY_MAX ? len : COPY_MAX,
+		.inode = zf_handle_of(fi_out)->inode,
 		.ctx.errors = &zf_handle_of(fi_out)->errors,
 	};
 

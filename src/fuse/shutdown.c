@@ -2,7 +2,6 @@
 #include "fuse/shutdown.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,13 +9,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/daemon.h"
 #include "fuse/status.h"
+#include "fuse/sync_mount.h"
 #include "fuse/unmount.h"
 
 struct zf_shutdown {
@@ -26,23 +25,9 @@ struct zf_shutdown {
 	atomic_bool ready;
 };
 
-/* What the kernel has not written yet. Through the mount, so only if that is still the one at its
- * place. */
-static int sync_mount(const struct zf_daemon *daemon)
-{
-	_zf_close_ int fd = open(daemon->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_dev != atomic_load(&daemon->st_dev))
-		return -EINVAL;
-	return syncfs(fd) < 0 ? -errno : 0;
-}
-
 static void shut_down(struct zf_daemon *daemon, uint32_t signal_no)
 {
-	int r = sync_mount(daemon);
+	int r = zf_sync_mount(daemon->mountpoint, atomic_load(&daemon->st_dev));
 
 	if (r < 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,

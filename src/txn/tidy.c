@@ -212,12 +212,13 @@ static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
 }
 
 /* One zone that cannot be read must not keep all others from coming back. */
-static bool leave_damaged(struct zf_txn *txn, uint32_t zone_no, int result)
+static bool leave_damaged(struct zf_txn *txn, uint32_t zone_no, const struct zf_zone *zone,
+			  int result)
 {
 	if (result != -EIO && result != -EUCLEAN && result != -ENXIO)
 		return false;
 	zf_alloc_suspect(txn->alloc, zone_no);
-	zf_alloc_meta_stuck(txn->alloc, zone_no);
+	zf_alloc_meta_stuck(txn->alloc, zone_no, zone->reset_count);
 	return true;
 }
 
@@ -234,18 +235,17 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	}
 	if (r != 0)
 		return r == -ENOENT || r == ZF_META_CLOSED ? 0 : r;
-	zf_alloc_read_begin(txn->alloc, zone_start(txn, zone_no));
 	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
 	r = move_nodes(txn, zone_no);
 	zf_alloc_read_end(txn->alloc, zone_start(txn, zone_no));
-	leave_damaged(txn, zone_no, r);
+	leave_damaged(txn, zone_no, &zone, r);
 	if (r < 0)
 		return r;
 	/* What moved out becomes free with the commits that follow. */
 	r = zf_txn_commit(txn, true);
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
 	if (r == 0 && after.live + after.system_live >= zone.live + zone.system_live)
-		zf_alloc_meta_stuck(txn->alloc, zone_no);
+		zf_alloc_meta_stuck(txn->alloc, zone_no, zone.reset_count);
 	return r < 0 ? r : ZF_TIDY_EMPTIED;
 }
 
@@ -260,7 +260,7 @@ int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain)
 	zf_alloc_get_zone(txn->alloc, zone_no, &zone);
 	r = move_nodes(txn, zone_no);
 	zf_alloc_meta_victim_end(txn->alloc, zone_no);
-	if (leave_damaged(txn, zone_no, r))
+	if (leave_damaged(txn, zone_no, &zone, r))
 		return 0;
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
 	*ret_gain = after.live == 0 ? zone.capacity - zone.live : 0;

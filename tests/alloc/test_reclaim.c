@@ -128,6 +128,9 @@ static void move_nodes(struct world *w)
 		commit(w);
 		r = zf_alloc_meta_victim(w->alloc, true, &z);
 	}
+	/* There is one thread: nobody resets the zone meanwhile. */
+	if (r == 0)
+		zf_alloc_read_end(w->alloc, z * (uint64_t)w->shape.blocks * BLOCK);
 	for (unsigned int i = 0; r == 0 && i < w->node_count; i++) {
 		uint64_t old[ZF_COPIES_MAX], zone_size = (uint64_t)w->shape.blocks * BLOCK;
 

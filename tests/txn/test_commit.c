@@ -515,11 +515,13 @@ static void a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit(void
 		assert_int_equal(rig_put(&rig, 1, 400), 0);
 		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 	}
+	zf_alloc_read_end(zf_fs_alloc(rig.fs), resets.zone_no * rig_tiny.zone_size);
 	/* Everything else that can be given back first. */
 	while (zf_txn_tidy(rig.txn, false) == ZF_TIDY_DID)
 		;
 	zf_dev_set_recorder(rig.dev, record_reset, &resets);
 	assert_int_equal(zf_alloc_meta_victim(zf_fs_alloc(rig.fs), true, &resets.zone_no), 0);
+	zf_alloc_read_end(zf_fs_alloc(rig.fs), resets.zone_no * rig_tiny.zone_size);
 	resets.emptied_min = zf_txn_running(rig.txn) + 1;
 	do {
 		r = zf_txn_tidy(rig.txn, true);

@@ -6,7 +6,7 @@
  *      mount.fuse.zfuse DEVICE DIR [-sfnvr] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]
  *
  * It becomes the daemon, which it looks for beside itself, then where it was installed, then in
- * PATH.
+ * PATH. With `remount` among the options there is a daemon, and only the kernel's flags change.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -15,9 +15,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "fuse/status.h"
+#include "mount/mountinfo.h"
+#include "mount/remount.h"
 
 struct request {
 	const char *device, *mountpoint, *options;
@@ -89,6 +92,41 @@ static void run_daemon(char *const *argv)
 	execvp("zfuse", argv);
 }
 
+static int complain(const char *mountpoint, int error)
+{
+	fprintf(stderr, "mount: %s: %s\n", mountpoint,
+		error == -ENOENT  ? "no zfuse is mounted there"
+		: error == -EROFS ? "its daemon has it read-only: unmount it, and mount it again"
+		: error == -EBUSY ? "files are open for writing"
+				  : strerror(-error));
+	return ZF_EXIT_MOUNT;
+}
+
+static int change_mount(const struct request *request)
+{
+	struct zf_mountinfo mount;
+	struct zf_remount remount;
+	int r = zf_mountinfo_find(request->mountpoint, &mount);
+
+	if (r < 0)
+		return complain(request->mountpoint, r);
+	r = zf_remount_parse(&mount, request->options, request->sloppy, &remount);
+	if (r == 0 && request->read_only) {
+		remount.set |= MS_RDONLY;
+		remount.clear &= ~(unsigned long)MS_RDONLY;
+	}
+	if (r == -EINVAL) {
+		zf_mountinfo_deinit(&mount);
+		return ZF_EXIT_USAGE;
+	}
+	if (r == 0 && !request->fake)
+		r = zf_remount(&mount, &remount);
+	if (r < 0)
+		complain(mount.mountpoint, r);
+	zf_mountinfo_deinit(&mount);
+	return r < 0 ? ZF_EXIT_MOUNT : ZF_EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct request request = {.options = NULL};
@@ -103,6 +141,8 @@ int main(int argc, char **argv)
 		puts("mount.fuse.zfuse " ZF_VERSION);
 		return ZF_EXIT_OK;
 	}
+	if (request.options && zf_option_is_in(request.options, "remount"))
+		return change_mount(&request);
 	/* First, for it holds for the options behind it. */
 	if (request.sloppy)
 		args[count++] = "-osloppy";

@@ -35,23 +35,25 @@ static void unescape(char *text)
 
 /*
  *      36 35 0:98 /mnt1 /mnt2 rw,noatime master:1 - fuse.zfuse /img rw,user_id=0,group_id=0
- *            (1)        (2)                         (3)        (4)  (5)
+ *            (1)        (2)   (3)                   (4)        (5)  (6)
  *
  * Returns 1 if it is one of ours; 0 if not, or if the line is none that we understand.
  */
 static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 {
-	_zf_free_ char *mountpoint = NULL, *type = NULL, *source = NULL, *options = NULL;
+	_zf_free_ char *mountpoint = NULL, *options = NULL, *type = NULL, *source = NULL,
+		       *super_options = NULL;
 	const char *rest = strstr(line, " - "), *user;
 	unsigned int major_no, minor_no;
 
 	if (!rest ||
-	    sscanf(line, "%*d %*d %u:%u %*s %ms", &major_no, &minor_no, &mountpoint) != 3 ||
-	    sscanf(rest, " - %ms %ms %ms", &type, &source, &options) != 3)
+	    sscanf(line, "%*d %*d %u:%u %*s %ms %ms", &major_no, &minor_no, &mountpoint,
+		   &options) != 4 ||
+	    sscanf(rest, " - %ms %ms %ms", &type, &source, &super_options) != 3)
 		return 0;
 	if (strcmp(type, "fuse.zfuse") != 0 && strcmp(type, "fuseblk.zfuse") != 0)
 		return 0;
-	user = strstr(options, "user_id=");
+	user = strstr(super_options, "user_id=");
 	if (!user)
 		return 0;
 	unescape(mountpoint);
@@ -60,6 +62,8 @@ static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 	ret_mount->st_dev = makedev(major_no, minor_no);
 	ret_mount->mountpoint = zf_steal_ptr(&mountpoint);
 	ret_mount->source = zf_steal_ptr(&source);
+	ret_mount->options = zf_steal_ptr(&options);
+	ret_mount->super_options = zf_steal_ptr(&super_options);
 	return 1;
 }
 
@@ -113,6 +117,8 @@ void zf_mountinfo_deinit(struct zf_mountinfo *mount)
 {
 	free(mount->mountpoint);
 	free(mount->source);
+	free(mount->options);
+	free(mount->super_options);
 }
 
 bool zf_mountinfo_exists(dev_t st_dev)

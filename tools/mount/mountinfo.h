@@ -10,6 +10,7 @@ struct zf_mountinfo {
 	dev_t st_dev;
 	uid_t user; /* who mounted it, and chose the source's name */
 	char *mountpoint, *source;
+	char *options, *super_options; /* of the mount, and of the filesystem */
 };
 
 /* The zfuse mount that is uppermost at `path`. -ENOENT: there is none. */

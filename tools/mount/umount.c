@@ -30,6 +30,7 @@
 #include "ctl/ctl.h"
 #include "fuse/status.h"
 #include "mount/mountinfo.h"
+#include "mount/remount.h"
 
 /* After so long without a word from the daemon: is the mount still in use elsewhere? */
 #define ASK_AFTER_MS 3000
@@ -273,16 +274,13 @@ static int wait_for_lock(const struct zf_mountinfo *mount)
 
 /* ---- all of it ---- */
 
-static int remount_read_only(const char *mountpoint)
+static int remount_read_only(const struct zf_mountinfo *mount)
 {
-	if (mount(NULL, mountpoint, NULL, MS_REMOUNT | MS_RDONLY, NULL) < 0) {
-		int r = -errno;
+	const struct zf_remount read_only = {.set = MS_RDONLY};
+	int r = zf_remount(mount, &read_only);
 
-		complain(mountpoint, strerror(errno));
-		return r;
-	}
-	complain(mountpoint, "in use: remounted read-only");
-	return 0;
+	complain(mount->mountpoint, r < 0 ? strerror(-r) : "in use: remounted read-only");
+	return r;
 }
 
 static int run(const struct request *request, const struct zf_mountinfo *mount)
@@ -296,7 +294,7 @@ static int run(const struct request *request, const struct zf_mountinfo *mount)
 		complain(mount->mountpoint, "its daemon died");
 	r = unmount(request, mount->mountpoint);
 	if (r == -EBUSY && request->read_only)
-		return remount_read_only(mount->mountpoint);
+		return remount_read_only(mount);
 	if (r < 0) {
 		complain(mount->mountpoint, r == -EBUSY ? "target is busy." : strerror(-r));
 		return r;

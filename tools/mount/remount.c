@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "mount/remount.h"
+
+#include <errno.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/cleanup.h"
+#include "ctl/ctl.h"
+
+/* Of <linux/mount.h>, which does not go with <sys/mount.h>. */
+#ifndef MS_NOSYMFOLLOW
+#define MS_NOSYMFOLLOW 256
+#endif
+
+/* What the kernel alone is about. */
+static const struct {
+	const char *name;
+	unsigned long set, clear;
+} changes[] = {
+	{"ro", MS_RDONLY, 0},
+	{"rw", 0, MS_RDONLY},
+	{"nosuid", MS_NOSUID, 0},
+	{"suid", 0, MS_NOSUID},
+	{"nodev", MS_NODEV, 0},
+	{"dev", 0, MS_NODEV},
+	{"noexec", MS_NOEXEC, 0},
+	{"exec", 0, MS_NOEXEC},
+	{"nosymfollow", MS_NOSYMFOLLOW, 0},
+	{"symfollow", 0, MS_NOSYMFOLLOW},
+};
+
+/* What the daemon was told too, and so stays as it is. */
+static const struct {
+	const char *name;
+	unsigned long flag;
+} kept[] = {
+	{"noatime", MS_NOATIME},  {"nodiratime", MS_NODIRATIME}, {"relatime", MS_RELATIME},
+	{"sync", MS_SYNCHRONOUS}, {"dirsync", MS_DIRSYNC},
+};
+
+bool zf_option_is_in(const char *list, const char *option)
+{
+	size_t len = strlen(option);
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, option, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static bool has(const struct zf_mountinfo *mount, const char *option)
+{
+	return zf_option_is_in(mount->options, option) ||
+	       zf_option_is_in(mount->super_options, option);
+}
+
+static unsigned long present_flags(const struct zf_mountinfo *mount)
+{
+	unsigned long flags = 0;
+
+	for (unsigned int i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (has(mount, changes[i].name))
+			flags |= changes[i].set;
+	for (unsigned int i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (has(mount, kept[i].name))
+			flags |= kept[i].flag;
+	return flags;
+}
+
+/* ---- options ---- */
+
+/* mount(8) adds what fstab says about the mountpoint, if the user has named no device. */
+static bool is_in_fstab(const struct zf_mountinfo *mount, const char *option)
+{
+	FILE *fstab = setmntent("/etc/fstab", "re");
+	const struct mntent *line;
+	bool found = false;
+
+	if (!fstab)
+		return false;
+	while (!found && (line = getmntent(fstab)) != NULL)
+		found = strcmp(line->mnt_dir, mount->mountpoint) == 0 &&
+			zf_option_is_in(line->mnt_opts, option);
+	endmntent(fstab);
+	return found;
+}
+
+static bool take_change(const char *option, struct zf_remount *remount)
+{
+	for (unsigned int i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		if (strcmp(option, changes[i].name) != 0)
+			continue;
+		remount->set = (remount->set & ~changes[i].clear) | changes[i].set;
+		remount->clear = (remount->clear & ~changes[i].set) | changes[i].clear;
+		return true;
+	}
+	return false;
+}
+
+static bool changes_nothing(const struct zf_mountinfo *mount, const char *option)
+{
+	return strcmp(option, "remount") == 0 || strncmp(option, "x-", 2) == 0 ||
+	       has(mount, option) || is_in_fstab(mount, option);
+}
+
+/*
+ * Where the user names no device, mount(8) begins with what mountinfo says, or fstab, and takes out
+ * what the user has named the opposite of: of `dev` it leaves that there is no `nodev`.
+ */
+static bool is_taken_out(const struct zf_mountinfo *mount, const char *options, const char *option)
+{
+	bool was_there = strstr(options, "user_id=") || is_in_fstab(mount, option);
+
+	return was_there && has(mount, option) && !zf_option_is_in(options, option);
+}
+
+static int refuse(const struct zf_mountinfo *mount, const char *option, const char *what)
+{
+	fprintf(stderr,
+		"mount: %s: option '%s' cannot be %s while it is mounted: unmount it, and mount it "
+		"again\n",
+		mount->mountpoint, option, what);
+	return -EINVAL;
+}
+
+static int take_out(const struct zf_mountinfo *mount, const char *options, bool sloppy,
+		    struct zf_remount *remount)
+{
+	for (unsigned int i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (changes[i].set != MS_RDONLY && is_taken_out(mount, options, changes[i].name))
+			remount->clear |= changes[i].set;
+	for (unsigned int i = 0; i < sizeof(kept) / sizeof(kept[0]) && !sloppy; i++)
+		if (kept[i].flag != MS_RELATIME && is_taken_out(mount, options, kept[i].name))
+			return refuse(mount, kept[i].name, "taken away");
+	return 0;
+}
+
+int zf_remount_parse(const struct zf_mountinfo *mount, const char *options, bool sloppy,
+		     struct zf_remount *ret_remount)
+{
+	_zf_free_ char *list = strdup(options);
+	struct zf_remount remount = {0};
+	char *rest = list;
+	const char *option;
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	r = take_out(mount, options, sloppy, &remount);
+	while (r == 0 && (option = strsep(&rest, ",")) != NULL) {
+		if (*option != '\0' && !take_change(option, &remount) &&
+		    !changes_nothing(mount, option) && !sloppy)
+			r = refuse(mount, option, "changed");
+	}
+	if (r == 0)
+		*ret_remount = remount;
+	return r;
+}
+
+/* ---- the change ---- */
+
+/* It was mounted so, or a commit failed. */
+static int ask_read_only(const struct zf_mountinfo *mount, bool *ret_read_only)
+{
+	struct json_object *daemon = NULL, *value;
+	_zf_close_ int fd = -1;
+	int r = zf_control_connect_dev(mount->st_dev, &fd);
+
+	if (r == 0)
+		r = zf_control_send(fd, "daemon", NULL);
+	if (r == 0)
+		r = zf_control_receive(fd, NULL, &daemon, NULL);
+	if (r < 0)
+		return r;
+	*ret_read_only = json_object_object_get_ex(daemon, "read_only", &value) &&
+			 json_object_get_boolean(value);
+	json_object_put(daemon);
+	return 0;
+}
+
+int zf_remount(const struct zf_mountinfo *mounted, const struct zf_remount *remount)
+{
+	unsigned long before = present_flags(mounted);
+	unsigned long flags = (before & ~remount->clear) | remount->set;
+	bool read_only = false;
+	int r = 0;
+
+	if ((before & MS_RDONLY) && !(flags & MS_RDONLY))
+		r = ask_read_only(mounted, &read_only);
+	if (r < 0 || read_only)
+		return r < 0 ? r : -EROFS;
+	return mount(NULL, mounted->mountpoint, NULL, MS_REMOUNT | flags, NULL) < 0 ? -errno : 0;
+}

@@ -94,6 +94,8 @@ int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdow
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may ignore it; then no child's exit status could be had. */
+	signal(SIGCHLD, SIG_DFL);
 
 	shutdown->stop_fd = eventfd(0, EFD_CLOEXEC);
 	shutdown->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "fuse/options.h"
 
 struct zf_daemon {

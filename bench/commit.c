@@ -19,8 +19,8 @@
 #include <time.h>
 
 #include "base/bits.h"
-#include "fs/format.h"
-#include "fs/fs.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs.h"
 #include "io/image.h"
 #include "io/memory.h"
 #include "txn/txn.h"

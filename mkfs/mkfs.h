@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 
 #define MKFS_NAME "mkfs.zfuse"
 

@@ -21,7 +21,7 @@
 #include "age/report.h"
 #include "base/bits.h"
 #include "check/check.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/image.h"
 #include "io/memory.h"
 #include "superblock/ring.h"

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-#include "fs/reclaim.h"
-#include "fs/room.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
 
 #define SETTLE_MS      20000u
 #define SETTLE_STEP_MS 10u

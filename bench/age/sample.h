@@ -7,7 +7,7 @@
 #include "age/histogram.h"
 #include "age/traffic.h"
 #include "age/user.h"
-#include "fs/reclaim.h"
+#include "fs/space/reclaim.h"
 
 /* Of a period, or since the start: the same. */
 struct age_totals {

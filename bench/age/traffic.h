@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 
 enum age_kind {
 	AGE_DATA, /* as it comes */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/bits.h"
-#include "fs/reclaim.h"
+#include "fs/space/reclaim.h"
 #include "txn/txn.h"
 
 void age_user_init(struct age_user *user, struct zf_fs *fs, uint64_t seed)

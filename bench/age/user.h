@@ -12,7 +12,7 @@
 
 #include "age/draw.h"
 #include "age/histogram.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 
 #define AGE_BLOCK 4096u
 #define AGE_PIECE (128u << 10) /* of a long write: what one call brings */

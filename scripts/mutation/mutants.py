@@ -12,9 +12,10 @@ from mutation import source
 FILES = """src/log/*.c src/txn/*.c src/alloc/release.c src/alloc/log.c src/alloc/retire.c src/alloc/stream.c
     src/alloc/append.c src/alloc/reserve.c src/alloc/kept.c src/alloc/load.c src/superblock/ring*.c src/io/flush.c
     src/io/dev.c src/io/append_queue.c src/io/zone_rules.c src/io/image*.c src/io/zbd*.c src/io/nvme*.c
-    src/fs/durable*.c src/fs/flush*.c src/fs/land*.c src/fs/append*.c src/fs/close.c src/fs/tail.c src/fs/in_place.c
-    src/fs/describe.c src/fs/changes.c src/fs/replay*.c src/fs/recover.c src/fs/mount.c src/fs/drop.c
-    src/fs/truncate.c src/fs/room*.c src/fs/reclaim*.c""".split()
+    src/fs/data/durable*.c src/fs/data/flush*.c src/fs/data/land*.c src/fs/data/append*.c src/fs/data/close.c
+    src/fs/data/tail.c src/fs/data/in_place.c src/fs/data/describe.c src/fs/core/changes.c
+    src/fs/mount/replay*.c src/fs/mount/recover.c src/fs/mount/mount.c src/fs/data/drop.c
+    src/fs/ops/file/truncate.c src/fs/space/room*.c src/fs/space/reclaim*.c""".split()
 NO_CODE = ("_fields.c",)
 
 # key: what results are kept under. A name, or what a random mutant changes: it survives edits elsewhere.

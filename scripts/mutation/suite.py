@@ -54,7 +54,7 @@ class Test:
         if self.suites & {"mount", "vm"}:
             return 5
         if "unit" in self.suites and seconds < QUICK_SECONDS:
-            own = TESTS_OF.get(os.path.dirname(mutated), ())
+            own = TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
             return 0 if os.path.dirname(self.program) in own else 1
         if "crash" in self.suites:
             return 2

@@ -136,10 +136,10 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 /*
- * Space kept for its owner: the blocks of ZERO extents (fs/fs_format.h), which are nowhere on the
- * device yet, and spare ones, for overwriting once more what is there. What is kept is left alone
- * by NORMAL reservations, with the room that recording each of its blocks by itself may take, and
- * the empty zones that it needs by metadata.
+ * Space kept for its owner: the blocks of ZERO extents (fs/core/fs_format.h), which are nowhere on
+ * the device yet, and spare ones, for overwriting once more what is there. What is kept is left
+ * alone by NORMAL reservations, with the room that recording each of its blocks by itself may take,
+ * and the empty zones that it needs by metadata.
  *
  * A write over such an extent on a full filesystem reserves its block by *lending*: the block moves
  * from what is kept to what is reserved, so that nothing has to be found. When the data has landed,
@@ -272,8 +272,8 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
 
 /*
  * A zone of data comes back when nothing in it is live. Where the rest of it is garbage, what is
- * live is moved out, to the COLD stream: that is reclaim (fs/reclaim.h). Here is which zone is
- * next, where there is room to move to, and how much of that is wanted.
+ * live is moved out, to the COLD stream: that is reclaim (fs/space/reclaim.h). Here is which zone
+ * is next, where there is room to move to, and how much of that is wanted.
  *
  * Room in zones, all of them beyond those that metadata, the log and accepted data need:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that are written in place: conventional ones, of the role OVERWRITE (fs/overwrite.h tells
- * what for). They have no pointer: which bytes are free is known from a map.
+ * Zones that are written in place: conventional ones, of the role OVERWRITE (fs/map/overwrite.h
+ * tells what for). They have no pointer: which bytes are free is known from a map.
  *
  *      free --_take--> taken --extents name them: zf_alloc_live_add, _named--> live
  *       ^               |                                                       |

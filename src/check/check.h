@@ -11,7 +11,7 @@
  *
  *      check.c    the superblock's geometry against the device, the roots of the trees
  *      walk.c     every node, every copy: fields, checksum, key order; none is named twice
- *      inode.c    every item's fields (fs/item_check.h); size, bytes, extents, orphans, intents
+ *      inode.c    every item's fields (fs/core/item_check.h); size, bytes, extents, orphans, intents
  *      xattr.c    attributes' long values
  *      dir.c      a directory's entries by hash and by cookie tell the same; its link count
  *      names.c    entries and references agree; all directories hang below the root

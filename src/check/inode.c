@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "check/file.h"
-#include "fs/item.h"
+#include "fs/core/item.h"
 
 static int cmp_u64(const void *a, const void *b)
 {

@@ -10,8 +10,8 @@
 #include "btree/node.h"
 #include "check/check.h"
 #include "check/vector.h"
-#include "fs/fs_format.h"
-#include "fs/item_check.h"
+#include "fs/core/fs_format.h"
+#include "fs/core/item_check.h"
 
 /* A zone: what the device, the zone tree and the recount say. */
 struct zf_check_zone {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ctl/json.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "txn/txn.h"
 
 static const struct zf_report_command commands[] = {

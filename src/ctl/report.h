@@ -17,7 +17,7 @@
 
 #include "btree/tree.h"
 #include "ctl/ctl.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "superblock/ring.h"
 
 /* What a command looks at. Everything belongs to the caller. */
@@ -103,7 +103,7 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
 /*
- * Reclaim (fs/reclaim.h): "state": "working", "idle", "paused", or "off" when nothing can be
+ * Reclaim (fs/space/reclaim.h): "state": "working", "idle", "paused", or "off" when nothing can be
  * written; the room in zones and the counters; "zone": the victim of this moment.
  */
 int zf_report_gc_status(const struct zf_report_source *source, struct json_object *args,

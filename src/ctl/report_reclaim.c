@@ -7,8 +7,8 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
-#include "fs/background.h"
-#include "fs/reclaim.h"
+#include "fs/mount/background.h"
+#include "fs/space/reclaim.h"
 #include "txn/txn.h"
 
 /* Where something is being moved out of; false: nowhere. */

@@ -28,7 +28,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "fuse/options.h"
 
 /* What the kernel reads ahead of who reads a file from front to back. */

@@ -8,7 +8,7 @@
 
 #include <fuse_opt.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "io/open.h"
 
 enum zf_transport {

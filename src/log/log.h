@@ -6,8 +6,8 @@
  * with its number, from the moment it is made until it is in a record or its transaction is
  * durable; a record takes along all that there are, in order. The *state of an inode* is logged by
  * that inode's own fsync; or among the operations, where one must not be durable without it
- * (fs/close.h). One record is one append with FUA (log_format.h), or on a conventional zone one
- * write; the data in it stays where it landed.
+ * (fs/data/close.h). One record is one append with FUA (log_format.h), or on a conventional zone
+ * one write; the data in it stays where it landed.
  *
  *      fsync: inode locked --zf_log_enter--> state described, number taken --zf_log_append: joins a
  *      record; one of those who wait submits it--> completed --its data is put into the trees-->

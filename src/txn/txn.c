@@ -299,7 +299,7 @@ static bool tidy_all(struct zf_txn *txn)
 /*
  * One round of getting space back: what may be reset already; else a commit makes what was freed
  * reusable, and tidying resets it. Returns whether it gave anything back. `emptied`: not a commit
- * that gives no zone back, for who wants data has other means (fs/room.h).
+ * that gives no zone back, for who wants data has other means (fs/space/room.h).
  */
 static bool make_room(struct zf_txn *txn, bool emptied)
 {

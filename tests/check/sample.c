@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "superblock/ring.h"
 
 static const struct zf_ctx root = {.may_wait = true};

@@ -4,7 +4,7 @@
 #define ZF_TESTS_CHECK_SAMPLE_H
 
 #include "check/check.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "forge.h"
 
 #define SAMPLE_FILE_BLOCKS 40u

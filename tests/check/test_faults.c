@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "sample.h"
 #include "superblock/ring.h"
 #include "support/sim.h"

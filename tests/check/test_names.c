@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "fs/item.h"
+#include "fs/core/item.h"
 #include "sample.h"
 
 #include <stdarg.h>

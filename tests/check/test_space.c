@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "alloc/zone_format.h"
-#include "fs/item.h"
+#include "fs/core/item.h"
 #include "sample.h"
 
 #include <stdarg.h>

@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "support/rng.h"
 #include "support/sim.h"
 

@@ -8,7 +8,7 @@
 
 #include "actors.h"
 #include "base/bits.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 
 #define KIB	  UINT64_C(1024)
 #define BASE_SEED UINT64_C(0x5eed)

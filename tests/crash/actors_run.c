@@ -7,8 +7,8 @@
 
 #include "actors.h"
 #include "base/bits.h"
-#include "fs/extent_edit.h"
-#include "fs/inode.h"
+#include "fs/map/extent_edit.h"
+#include "fs/core/inode.h"
 #include "io/dev_ops.h"
 #include "log/log_internal.h"
 #include "support/fibers.h"

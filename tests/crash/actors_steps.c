@@ -9,8 +9,8 @@
 
 #include "actors.h"
 #include "base/bits.h"
-#include "fs/inode.h"
-#include "fs/reclaim.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 static const struct zf_ctx waiting = {.may_wait = true};
 

@@ -33,7 +33,7 @@
 #include <time.h>
 
 #include "base/plant.h"
-#include "fs/reclaim.h"
+#include "fs/space/reclaim.h"
 #include "support/sim.h"
 #include "support/workload.h"
 

@@ -9,7 +9,7 @@
 
 #include "btree/cache.h"
 #include "btree/node_pool.h"
-#include "fs/block.h"
+#include "fs/data/block.h"
 
 static uint64_t left; /* allocations until one fails, with it; 0: none does */
 static bool lasts, is_within, struck, is_over;

@@ -10,8 +10,8 @@
 #include "alloc/alloc.h"
 #include "base/bits.h"
 #include "explore.h"
-#include "fs/format.h"
-#include "fs/inode.h"
+#include "fs/mount/format.h"
+#include "fs/core/inode.h"
 
 #define KIB UINT64_C(1024)
 

@@ -27,7 +27,7 @@
 
 #include "base/bits.h"
 #include "explore.h"
-#include "fs/fs_format.h"
+#include "fs/core/fs_format.h"
 #include "memory.h"
 
 #define KIB		 UINT64_C(1024)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check/sample.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/image.h"
 
 static char prefix[] = "make_image";

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fs/fs_format.h"
+#include "fs/core/fs_format.h"
 #include "io/image.h"
 #include "superblock/ring.h"
 #include "support/log_record.h"

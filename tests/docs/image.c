@@ -12,8 +12,8 @@
 #include "base/bits.h"
 #include "btree/node.h"
 #include "dump.h"
-#include "fs/format.h"
-#include "fs/fs_format.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs_format.h"
 #include "superblock/ring.h"
 #include "txn/root_format.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "image.h"
 #include "support/format_doc.h"
 

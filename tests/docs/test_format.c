@@ -11,7 +11,7 @@
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "btree/node.h"
-#include "fs/fs_format.h"
+#include "fs/core/fs_format.h"
 #include "image.h"
 #include "io/image_format.h"
 #include "log/body.h"

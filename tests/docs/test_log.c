@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "dump.h"
-#include "fs/fs_format.h"
+#include "fs/core/fs_format.h"
 #include "image.h"
 #include "support/format_doc.h"
 #include "support/log_record.h"

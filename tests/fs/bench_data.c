@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "fs/format.h"
-#include "fs/fs.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs.h"
 #include "io/memory.h"
 #include "support/rng.h"
 

@@ -10,7 +10,7 @@
 
 #include "alloc/alloc.h"
 #include "check/check.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "superblock/ring.h"
 
 /* Any thread reports. */

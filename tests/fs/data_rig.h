@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "io/memory.h"
 #include "support/rng.h"
 #include "support/sim.h"

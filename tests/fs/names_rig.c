@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 
 static void note(void *arg, enum zf_report_level level, const char *message)
 {

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fs/fs.h"
-#include "fs/inode.h"
+#include "fs/core/fs.h"
+#include "fs/core/inode.h"
 #include "io/memory.h"
 
 struct names_rig {

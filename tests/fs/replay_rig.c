@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fs/describe.h"
-#include "fs/inode.h"
+#include "fs/data/describe.h"
+#include "fs/core/inode.h"
 #include "superblock/ring.h"
 #include "support/log_record.h"
 

@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
-#include "fs/durable.h"
-#include "fs/format.h"
-#include "fs/inode.h"
+#include "fs/data/durable.h"
+#include "fs/mount/format.h"
+#include "fs/core/inode.h"
 #include "fs/item_map.h"
 #include "io/memory.h"
 #include "log/read.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a file has changed and is not durable (fs/changes.h): against one generation a block. */
+/* What of a file has changed and is not durable (fs/core/changes.h): against one generation a
+ * block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
-#include "fs/changes.h"
+#include "fs/core/changes.h"
 #include "support/rng.h"
 
 #define BLOCK  UINT64_C(4096)

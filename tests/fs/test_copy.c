@@ -11,10 +11,10 @@
 
 #include "alloc/alloc.h"
 #include "base/bits.h"
-#include "fs/copy.h"
-#include "fs/copy_bytes.h"
+#include "transfer/copy.h"
+#include "transfer/copy_bytes.h"
 #include "fs/data_rig.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/zone_rules.h"
 #include "superblock/ring.h"
 

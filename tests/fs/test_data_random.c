@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define FILES	       4u
 #define SIZE_MAX_BYTES (UINT64_C(3) << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's state as the log describes it (fs/describe.h): applied to the map that the file had when
- * it was last described, it gives the map that it has.
+ * A file's state as the log describes it (fs/data/describe.h): applied to the map that the file had
+ * when it was last described, it gives the map that it has.
  */
 #include <errno.h>
 #include <linux/falloc.h>
@@ -10,9 +10,9 @@
 
 #include "base/hash.h"
 #include "fs/data_rig.h"
-#include "fs/describe.h"
-#include "fs/extent.h"
-#include "fs/inode.h"
+#include "fs/data/describe.h"
+#include "fs/map/extent.h"
+#include "fs/core/inode.h"
 #include "log/body.h"
 
 #define BLOCK  4096u

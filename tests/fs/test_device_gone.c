@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "support/gone.h"
 
 #define BLOCK 4096u

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "fs/collide.h"
-#include "fs/item.h"
+#include "fs/core/item.h"
 #include "support/rng.h"
 
 #define ROOT ZF_INO_ROOT

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/append.h"
+#include "fs/data/append.h"
 #include "fs/data_rig.h"
-#include "fs/describe.h"
-#include "fs/flush.h"
-#include "fs/inode.h"
-#include "fs/land.h"
+#include "fs/data/describe.h"
+#include "fs/data/flush.h"
+#include "fs/core/inode.h"
+#include "fs/data/land.h"
 #include "log/log.h"
 
 #define BLOCK 4096u

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 #define KEEP  FALLOC_FL_KEEP_SIZE

@@ -13,7 +13,7 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define KIB	     UINT64_C(1024)
 #define WRITE_MAX    (1024 * KIB)

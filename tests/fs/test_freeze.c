@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "log/log.h"
 
 #define WHILE_US 100000u

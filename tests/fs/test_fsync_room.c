@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fs/format.h"
-#include "fs/fs.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs.h"
 #include "support/sim.h"
 
 #define KIB UINT64_C(1024)

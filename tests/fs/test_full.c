@@ -13,7 +13,7 @@
 #include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK UINT64_C(4096)
 #define MIB   (UINT64_C(1) << 20)

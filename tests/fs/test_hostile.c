@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "base/bits.h"
-#include "fs/item.h"
+#include "fs/core/item.h"
 #include "support/rng.h"
 
 #define ROOT	  ZF_INO_ROOT

@@ -21,7 +21,7 @@
 #include "base/bits.h"
 #include "check/check.h"
 #include "fs/data_rig.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/dev_ops.h"
 #include "io/image.h"
 #include "io/image_trailer.h"

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
-#include "fs/fs_format.h"
-#include "fs/item.h"
-#include "fs/item_check.h"
+#include "fs/core/fs_format.h"
+#include "fs/core/item.h"
+#include "fs/core/item_check.h"
 #include "support/rng.h"
 
 #define SEED	  UINT64_C(0xfeedface)

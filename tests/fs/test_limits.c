@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "alloc/alloc_internal.h"
-#include "fs/append.h"
+#include "fs/data/append.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK  4096u
 #define APPEND (64u * BLOCK) /* the rig's limit */
@@ -30,7 +30,7 @@ static void fail_nth(struct data_rig *rig, enum zf_io_op op, uint64_t nth)
 
 /*
  * The first append of a new file fails, and the others land behind it: they wait for the first
- * (fs/data.h), and it for their zone, which is active until its pointer is read again.
+ * (fs/data/data.h), and it for their zone, which is active until its pointer is read again.
  */
 static void a_failed_append_finds_a_zone_though_others_wait_for_it(void **state)
 {

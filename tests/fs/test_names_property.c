@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 #include "support/workload.h"

@@ -21,9 +21,9 @@
 #include <cmocka.h>
 
 #include "check/check.h"
-#include "fs/format.h"
-#include "fs/fs.h"
-#include "fs/inode.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs.h"
+#include "fs/core/inode.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 #include "support/rng.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fs/kernel_refs.h"
+#include "fs/core/kernel_refs.h"
 #include "support/rng.h"
 
 #define ROOT ZF_INO_ROOT

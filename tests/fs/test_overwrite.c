@@ -9,8 +9,8 @@
 
 #include "alloc/overwrite.h"
 #include "fs/data_rig.h"
-#include "fs/flush.h"
-#include "fs/inode.h"
+#include "fs/data/flush.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 #define KIB   1024u

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "alloc/alloc_internal.h"
-#include "fs/append.h"
+#include "fs/data/append.h"
 #include "fs/data_rig.h"
-#include "fs/extent.h"
-#include "fs/flush.h"
-#include "fs/inode.h"
+#include "fs/map/extent.h"
+#include "fs/data/flush.h"
+#include "fs/core/inode.h"
 
 #define BLOCK	4096u
 #define WRITTEN 30u /* blocks */

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "fs/background.h"
+#include "fs/mount/background.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define FILES	  40u
 #define FILE_SIZE (512u << 10)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
-#include "fs/reclaim.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define BLOCK  4096u
 #define BLOCKS 24u /* of each file */

@@ -13,8 +13,8 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
-#include "fs/reclaim.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define BLOCK	 4096u
 #define WORKERS	 4u

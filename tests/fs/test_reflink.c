@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 #define MIB   (1u << 20)

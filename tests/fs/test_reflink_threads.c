@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK	UINT64_C(4096)
 #define WORKERS 4u

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "fs/replay_rig.h"
-#include "fs/xattr.h"
+#include "fs/ops/attr/xattr.h"
 
 #define BLOCK 4096u
 #define MIB   (1u << 20)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fs/inode.h"
-#include "fs/item.h"
+#include "fs/core/inode.h"
+#include "fs/core/item.h"
 #include "fs/replay_rig.h"
 #include "support/rng.h"
 

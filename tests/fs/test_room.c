@@ -16,7 +16,7 @@
 #include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK UINT64_C(4096)
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
@@ -181,9 +181,9 @@ static uint64_t blocks_lost_by_age(const struct data_rig_options *options)
 }
 
 /*
- * A write takes what there is, block by block (fs/write.c): one that gets nothing found no room for
- * one block, and perhaps another to be zeroed at the file's old end, and what recording them takes.
- * So statfs says, too.
+ * A write takes what there is, block by block (fs/ops/file/write.c): one that gets nothing found no
+ * room for one block, and perhaps another to be zeroed at the file's old end, and what recording
+ * them takes. So statfs says, too.
  */
 static void expect_no_block(struct model *model)
 {

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 #define ZONE  (1u << 20)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK	UINT64_C(4096)
 #define WRITERS 4u

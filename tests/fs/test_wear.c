@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK  4096u
 #define FILES  24u

@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 #define KEEP  FALLOC_FL_KEEP_SIZE

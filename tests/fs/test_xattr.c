@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 
 #include "fs/collide.h"
-#include "fs/xattr.h"
+#include "fs/ops/attr/xattr.h"
 #include "support/rng.h"
 
 #define ROOT ZF_INO_ROOT

@@ -12,9 +12,9 @@
 #include "check/check.h"
 #include "ctl/report.h"
 #include "fs/data_rig.h"
-#include "fs/flush.h"
-#include "fs/inode.h"
-#include "fs/reclaim.h"
+#include "fs/data/flush.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define BLOCK 4096u
 #define ZONE  (256u << 10)

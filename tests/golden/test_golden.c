@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "fs/format.h"
-#include "fs/fs.h"
+#include "fs/mount/format.h"
+#include "fs/core/fs.h"
 #include "io/memory.h"
 
 #define ZONE_SIZE  (UINT64_C(256) << 10)

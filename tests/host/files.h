@@ -10,7 +10,7 @@
 #ifndef ZF_TESTS_HOST_FILES_H
 #define ZF_TESTS_HOST_FILES_H
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 
 #define FILES	   8u
 #define CELLS	   256u /* of a file */

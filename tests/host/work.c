@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "host/files.h"
 #include "host/record.h"
 #include "io/image.h"

@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "log/log.h"
 #include "log/read.h"
 #include "superblock/ring.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "log/log.h"
 #include "superblock/ring.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "fs/data_rig.h"
-#include "fs/inode.h"
+#include "fs/core/inode.h"
 #include "log/log.h"
 
 #define BLOCK	4096u

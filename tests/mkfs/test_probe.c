@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/image.h"
 #include "probe.h"
 

@@ -23,7 +23,7 @@
 #include "age/plan.h"
 #include "age/traffic.h"
 #include "check/check.h"
-#include "fs/format.h"
+#include "fs/mount/format.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 

@@ -22,8 +22,8 @@
 
 #include "base/bits.h"
 #include "check/check.h"
-#include "fs/format.h"
-#include "fs/inode.h"
+#include "fs/mount/format.h"
+#include "fs/core/inode.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 #include "support/workload.h"

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 
 /* ---- content ---- */
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "fs/extent.h"
-#include "fs/inode.h"
-#include "fs/reclaim.h"
+#include "fs/map/extent.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 #include "txn/txn.h"
 
 void workload_init(struct workload *workload, uint64_t seed, const struct workload_profile *profile)

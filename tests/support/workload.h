@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "support/oracle.h"
 #include "support/rng.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fs/format.h"
+#include "fs/mount/format.h"
 
 #define KEY_TYPE 1u
 

@@ -7,7 +7,7 @@
 #ifndef ZF_TESTS_TXN_RIG_H
 #define ZF_TESTS_TXN_RIG_H
 
-#include "fs/fs.h"
+#include "fs/core/fs.h"
 #include "io/memory.h"
 #include "support/sim.h"
 #include "txn/txn.h"

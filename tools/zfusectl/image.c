@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/copy.h"
+#include "transfer/copy.h"
 #include "io/image.h"
 #include "probe.h"
 #include "text.h"

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inodes in memory, and struct zf_fs, which the files of src/fs/ share.
+ *
+ * Life. zf_inode_get() finds an inode in the table or loads it from the fs tree, and counts a use;
+ * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
+ * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
+ * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
+ * keep an inode in memory. One that knows of an error that somebody may have to be told of
+ * (fs/core/write_error.h), or of an unfinished truncation, stays until that is settled. An inode
+ * with dirty or in-flight data holds a use of its own.
+ *
+ *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
+ * deleted |                                                          |
+ *                          +--failed--> DEAD --last put--> freed         read-only: DEAD, left to
+ * the next mount
+ *
+ * Doomed inodes wait on fs->doomed for zf_orphan_run(): the background's, or, without threads, that
+ * of the put itself. So a put or forget on a request's queue never waits for a large deletion.
+ *
+ * Size and times. item.* is what users see now. disk_size is the size as far as its bytes are in
+ * the trees (or are holes): what zf_inode_store() writes, so that a crash never shows a size whose
+ * data did not land. Data on its way to the device moves disk_size up as it lands (fs/data/data.h).
+ * Attribute changes by an operation are stored by that operation's transaction at once; times that
+ * a write or read changed are stored with the next extents, or by the flush (item_dirty).
+ *
+ * Locking. inode->lock protects item, disk_size, item_dirty, and the inode's items in the tree:
+ * exclusive to change, shared to read, and kept while a record of the log with its state is being
+ * written (docs/locking.md). Several are locked in ascending ino (zf_inode_lock_many).
+ * The table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
+ * kernel references; fs->lock protects the lists that all share. inode->data has a lock of its own
+ * (fs/data/data.h). zf_inode_put() and zf_fs_forget() may delete and so take joins: no lock and no
+ * join is held around them.
+ */
+#ifndef ZF_FS_INODE_H
+#define ZF_FS_INODE_H
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <stdatomic.h>
+
+#include "alloc/alloc.h"
+#include "btree/tree.h"
+#include "fs/data/data.h"
+#include "fs/core/fs.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
+#include "txn/txn.h"
+
+struct zf_op;
+
+struct zf_inode_item {
+	uint64_t generation, change, size, bytes, rdev, next_cookie;
+	uint32_t mode, nlink, uid, gid, project, flags;
+	struct zf_time atime, mtime, ctime, btime;
+};
+
+enum zf_inode_state {
+	ZF_INODE_LOADING, /* its item is being read by whoever made it */
+	ZF_INODE_LIVE,
+	ZF_INODE_DOOMED, /* without names and users: no get finds it any more */
+	ZF_INODE_DEAD,	 /* could not be loaded, made or deleted: freed by the last put */
+};
+
+/* Extended attributes that an inode is known not to have, so that nobody looks again and again. */
+enum zf_absent {
+	ZF_ABSENT_CAPABILITY = 1 << 0,	/* security.capability: asked for by every write */
+	ZF_ABSENT_ACL_ACCESS = 1 << 1,	/* by every chmod */
+	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: by everything made in it */
+};
+
+struct zf_inode {
+	uint64_t ino;
+	struct zf_fs *fs;
+	uint32_t type; /* S_IFMT of item.mode: never changes, so it needs no lock */
+
+	struct zf_rwlock lock;
+	struct zf_inode_item item;
+	uint64_t disk_size;
+	bool item_dirty;      /* item differs from what the tree holds (times, size) */
+	bool essential_dirty; /* ... not only in times */
+	bool lazy;	      /* ... in the access time only, since then: fs/core/access.h */
+	int64_t lazy_since_s;
+	uint64_t
+		essential; /* the transaction that last stored more than times, at the latest ... */
+	uint64_t essential_record; /* ... but this record of the log has it: then that is 0 */
+	struct zf_data data;
+
+	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
+	 * exclusive. */
+	atomic_uint absent;
+	atomic_uint uses; /* falls to 0 under the shard's lock only */
+
+	/* Under the shard's lock. */
+	enum zf_inode_state state;
+	int load_error;			    /* when DEAD */
+	bool unlinked;			    /* item.nlink is 0 */
+	bool idle;			    /* on the shard's idle list */
+	bool syncing;			    /* somebody makes its data durable: fs/data/durable.c */
+	uint64_t syncs_begun, syncs_served; /* numbers of the last that began, and succeeded */
+	RB_ENTRY(zf_inode) table_link;
+	TAILQ_ENTRY(zf_inode) idle_link;
+
+	/* Under fs->lock. */
+	TAILQ_ENTRY(zf_inode) dirty_link;
+	bool on_dirty_list;
+	TAILQ_ENTRY(zf_inode) doomed_link;
+};
+
+RB_HEAD(zf_inode_table, zf_inode);
+TAILQ_HEAD(zf_inode_list, zf_inode);
+
+/*
+ * Kernel references, kept apart so that the inode itself may leave memory: 16 bytes each, in an
+ * open hash table of 2^n slots, at most three quarters full.
+ */
+struct zf_kernel_ref {
+	uint64_t ino; /* 0: free slot */
+	uint64_t count;
+};
+struct zf_kernel_refs {
+	struct zf_kernel_ref *slots;
+	size_t slot_count, used;
+};
+
+#define ZF_INODE_SHARDS 64u
+
+struct zf_inode_shard {
+	struct zf_mutex lock;  /* ZF_RANK_FS */
+	struct zf_cond loaded; /* an inode left LOADING */
+	struct zf_cond synced; /* a sync of an inode's data ended (fs/data/durable.c) */
+	struct zf_inode_table inodes;
+	struct zf_inode_list idle; /* oldest first */
+	unsigned int idle_count;
+	struct zf_kernel_refs kernel_refs;
+};
+
+struct zf_background; /* the threads; fs/mount/background.c */
+
+struct zf_fs {
+	struct zf_dev *dev;
+	struct zf_ring *ring;
+	struct zf_alloc *alloc;
+	struct zf_forest *forest;
+	struct zf_txn *txn;
+	struct zf_log *log;    /* NULL on a read-only mount */
+	struct zf_super super; /* as mounted */
+	struct zf_mount_options options;
+	struct zf_report report;
+	bool read_only;
+	/*
+	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
+	 * edits their items past them, and those without a name may get one again.
+	 */
+	bool recovering;
+
+	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
+	unsigned int idle_max;			       /* unused inodes in each shard */
+	/* Held while a directory gets another parent: keeps ancestors what they are.
+	 * ZF_RANK_RENAME. */
+	struct zf_mutex rename_lock;
+	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/map/share.h */
+	struct zf_mutex grow_lock;  /* ZF_RANK_GROW */
+
+	struct zf_mutex lock;	     /* ZF_RANK_FS */
+	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
+	unsigned int dirty_count;    /* of these */
+	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
+	atomic_uint lazy_count;	     /* inodes that are lazy */
+	/* Inodes that left memory took with them what had changed in them (fs/core/changes.h), up
+	 * to this generation. */
+	_Atomic uint64_t changes_lost;
+	/* And this is the newest of their write marks: what was written in place needs a flush. */
+	_Atomic uint64_t marks_lost;
+	/* Up to this generation, one of them was truncated to nothing and not closed
+	 * (fs/data/close.h).
+	 */
+	_Atomic uint64_t closings_lost;
+
+	struct zf_reclaim reclaim;
+	struct zf_room room;
+	struct zf_write_errors errors;
+	struct zf_flush flush; /* what all inodes' data share; fs/data/data.h */
+	struct zf_background *background;
+};
+
+/* ---- the table (inode.c) ---- */
+
+struct zf_inode_shard *zf_inode_shard(const struct zf_inode *inode);
+
+/* The shards, the lists and rename_lock; the rest of *fs, options first, is the caller's. */
+void zf_inode_table_init(struct zf_fs *fs);
+/* Frees every inode, used or not, writes nothing (unmount has done it before). */
+void zf_inode_table_deinit(struct zf_fs *fs);
+
+/* -ESTALE if there is no such inode; -EUCLEAN if its item is damaged. */
+int zf_inode_get(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode);
+/* One more use of an inode that the caller has. */
+struct zf_inode *zf_inode_ref(struct zf_inode *inode);
+/* The last put of an inode with nlink 0 and without kernel references dooms it. Takes NULL. */
+void zf_inode_put(struct zf_inode *inode);
+/*
+ * A new inode in the table, with a number of its own, used and locked exclusively. Of its item,
+ * generation and mode are set; the caller sets the rest and stores it with zf_inode_store_new(), or
+ * buries it, unlocks and puts.
+ */
+int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode,
+		 struct zf_inode **ret_inode);
+/* It is not in the tree (any more): no get finds it, and the last put frees it. */
+void zf_inode_bury(struct zf_inode *inode);
+/* item.nlink became 0, or is no longer 0. Lock held exclusively. */
+void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
+
+/* One more kernel reference. -ENOMEM. */
+int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
+/* The kernel is gone (unmount): takes back every reference; inodes without a name are doomed. */
+void zf_inode_forget_all(struct zf_fs *fs);
+
+/* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
+ * inode->lock. */
+void zf_inode_mark_dirty(struct zf_inode *inode);
+/* Takes it off that list. True: it was on it, and its use is the caller's to put. */
+bool zf_inode_leave_dirty_list(struct zf_inode *inode);
+/* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
+void zf_inode_mark_clean(struct zf_inode *inode);
+
+/*
+ * Writes the item to the tree: one tree edit. Caller holds inode->lock exclusively. Clears
+ * item_dirty, and notes that the log has to describe the item (fs/core/changes.h).
+ */
+int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans);
+/* The same for a new inode: -EUCLEAN if its number is taken in the tree. */
+int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);
+
+void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
+
+struct zf_time zf_fs_now(struct zf_fs *fs);
+
+/* What lets a file grow: a replayed operation has to find the room that it had. */
+static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
+{
+	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
+}
+
+/* False: not now, and without may_wait. For whoever has the lock may be waiting for a commit. */
+bool zf_inode_rdlock(struct zf_inode *inode, bool may_wait);
+bool zf_inode_wrlock(struct zf_inode *inode, bool may_wait);
+
+#define ZF_INODE_LOCKS_MAX 5u
+/* Lock exclusively in ascending ino; the same inode twice, and NULL, are allowed. */
+void zf_inode_lock_many(struct zf_inode *const *inodes, unsigned int count);
+void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
+
+/* ---- attributes that writes change (attr.c, xattr.c) ---- */
+
+/*
+ * What Linux does to a file whose content or owner changes: setuid goes, setgid too if the group
+ * may execute or the caller is no member of it. In memory: returns whether the mode changed, so
+ * that the caller stores the item. Lock held exclusively.
+ */
+bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
+
+/* ---- orphans (orphan.c) ---- */
+
+/* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
+ * edit. */
+int zf_orphan_add(struct zf_op *op, struct zf_inode *inode);
+/* It gets a name again (linkat of an O_TMPFILE). One edit. */
+int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode);
+/*
+ * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
+ * transactions as it takes. No lock and no join held. Returns how many were deleted; those that
+ * there is no room or memory to delete now stay on the list.
+ */
+int zf_orphan_run(struct zf_fs *fs);
+/*
+ * At mount: what the committed state has begun and not ended, before the log is replayed; and
+ * what has no name, once it is. What is damaged is reported and left. Fail only if the filesystem
+ * as a whole does.
+ */
+int zf_intents_finish(struct zf_fs *fs);
+int zf_orphan_recover(struct zf_fs *fs);
+
+/* ---- mkfs (root.c) ---- */
+
+/*
+ * Makes the root directory in an empty fs tree: inode ZF_INO_ROOT, mode 0755, owned by uid and gid,
+ * its own parent. Two inserts. inode_count counts it: 1.
+ */
+int zf_fs_make_root(struct zf_forest *forest, struct zf_writer *writer, uint64_t dir_hash_seed,
+		    struct zf_time now, uid_t uid, gid_t gid);
+
+#endif

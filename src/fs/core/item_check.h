@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one place that knows which values an item of the fs, summary and share trees may have (P7).
+ *
+ * Nodes are verified below (btree/node.h): that says that the bytes are those that were written,
+ * not that they make sense. Whoever decodes an item passes it through here first; so does `zfusectl
+ * check` for all of them. What one item cannot tell (is the inode there that an entry names?) is
+ * the checker's business.
+ */
+#ifndef ZF_FS_ITEM_CHECK_H
+#define ZF_FS_ITEM_CHECK_H
+
+#include <stddef.h>
+
+#include "base/report.h"
+#include "btree/key.h"
+#include "fs/core/fs_format.h"
+
+struct zf_fs;
+
+struct zf_item_check {
+	const struct zf_report *report;
+	uint32_t value_max;	 /* bytes of an item's value: zf_node_value_max() */
+	uint64_t dir_hash_seed;	 /* names stand under their hash */
+	uint64_t generation_max; /* of the running transaction: nothing can be newer */
+	uint64_t device_bytes;	 /* extents lie below */
+};
+
+/*
+ * Checks every field, the key's included, and of a chain every entry. 0, or -EUCLEAN with a
+ * message. `tree` is one of ZF_TREE_FS, ZF_TREE_SUMMARY and ZF_TREE_SHARE.
+ */
+int zf_item_check(const struct zf_item_check *check, enum zf_tree_id tree, const struct zf_key *key,
+		  const void *value, size_t len);
+
+/* What a mounted filesystem's items are checked against. */
+void zf_fs_get_item_check(struct zf_fs *fs, struct zf_item_check *ret_check);
+/* zf_item_check() of an item of its fs tree. Not for scans: takes a lock ranked before a tree's. */
+int zf_fs_check_item(struct zf_fs *fs, const struct zf_key *key, const void *value, size_t len);
+
+#endif

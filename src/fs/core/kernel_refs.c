@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/kernel_refs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SLOTS_MIN 16u
+
+/* Numbers are handed out in sequence; Fibonacci hashing spreads every run of them evenly. */
+static size_t home_of(const struct zf_kernel_refs *refs, uint64_t ino)
+{
+	return (size_t)((ino * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (refs->slot_count - 1);
+}
+
+/* The inode's slot, or the free one where it would stand. There always is a free one. */
+static size_t find(const struct zf_kernel_refs *refs, uint64_t ino)
+{
+	size_t i = home_of(refs, ino);
+
+	while (refs->slots[i].ino != 0 && refs->slots[i].ino != ino)
+		i = (i + 1) & (refs->slot_count - 1);
+	return i;
+}
+
+static int grow(struct zf_kernel_refs *refs)
+{
+	struct zf_kernel_refs bigger = {
+		.slot_count = refs->slot_count ? 2 * refs->slot_count : SLOTS_MIN,
+		.used = refs->used,
+	};
+
+	bigger.slots = calloc(bigger.slot_count, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < refs->slot_count; i++) {
+		if (refs->slots[i].ino != 0)
+			bigger.slots[find(&bigger, refs->slots[i].ino)] = refs->slots[i];
+	}
+	free(refs->slots);
+	*refs = bigger;
+	return 0;
+}
+
+void zf_kernel_refs_deinit(struct zf_kernel_refs *refs)
+{
+	free(refs->slots);
+	*refs = (struct zf_kernel_refs){0};
+}
+
+int zf_kernel_refs_add(struct zf_kernel_refs *refs, uint64_t ino)
+{
+	size_t i;
+
+	if (4 * (refs->used + 1) > 3 * refs->slot_count) {
+		int r = grow(refs);
+
+		if (r < 0)
+			return r;
+	}
+	i = find(refs, ino);
+	if (refs->slots[i].ino == 0) {
+		refs->slots[i].ino = ino;
+		refs->used++;
+	}
+	refs->slots[i].count++;
+	return 0;
+}
+
+/* Frees slot i: whatever stands behind it and would rather stand there moves up. */
+static void remove_slot(struct zf_kernel_refs *refs, size_t i)
+{
+	size_t mask = refs->slot_count - 1;
+
+	for (size_t j = (i + 1) & mask; refs->slots[j].ino != 0; j = (j + 1) & mask) {
+		size_t home = home_of(refs, refs->slots[j].ino);
+
+		if (((j - home) & mask) < ((j - i) & mask))
+			continue;
+		refs->slots[i] = refs->slots[j];
+		i = j;
+	}
+	refs->slots[i] = (struct zf_kernel_ref){0};
+	refs->used--;
+}
+
+uint64_t zf_kernel_refs_sub(struct zf_kernel_refs *refs, uint64_t ino, uint64_t count)
+{
+	size_t i;
+
+	if (refs->slot_count == 0)
+		return 0;
+	i = find(refs, ino);
+	if (refs->slots[i].ino == 0)
+		return 0;
+	if (refs->slots[i].count > count) {
+		refs->slots[i].count -= count;
+		return refs->slots[i].count;
+	}
+	remove_slot(refs, i);
+	return 0;
+}
+
+bool zf_kernel_refs_has(const struct zf_kernel_refs *refs, uint64_t ino)
+{
+	return refs->slot_count > 0 && refs->slots[find(refs, ino)].ino == ino;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/data/durable.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "alloc/overwrite.h"
+#include "base/plant.h"
+#include "fs/data/append.h"
+#include "fs/core/changes.h"
+#include "fs/data/describe.h"
+#include "fs/data/flush.h"
+#include "fs/data/in_place.h"
+#include "fs/data/inline.h"
+#include "fs/core/inode.h"
+#include "fs/core/inode_flags.h"
+#include "fs/data/land.h"
+#include "log/log.h"
+
+/*
+ * The most that rides with a record: one device's write costs about the same up to here, and the
+ * rest of the record's group waits for it. More goes out by itself first.
+ */
+#define RIDE_BLOCKS_MAX 32u
+
+/* Others may go on writing to the file while this one waits for what was too much to ride. */
+#define ATTEMPTS_MAX 4u
+
+/* Of one attempt, beside 0 and -errno. */
+enum outcome {
+	WANTS_LANDING = 1, /* more is dirty than can ride, or it is on its way already */
+	WANTS_COMMIT = 2,
+};
+
+/* One fsync. */
+struct sync {
+	struct zf_inode *inode;
+	bool data_only;
+	struct zf_append *rider; /* NULL: nothing rides */
+	struct zf_log_body body;
+	bool described;
+	uint64_t size; /* of the file, when it was described */
+	uint64_t mark; /* what must be flushed before the record is written */
+	struct zf_log_part part;
+};
+
+/* ---- commits ---- */
+
+static int commit(struct zf_inode *inode)
+{
+	int r = zf_data_flush(inode, true);
+
+	return r < 0 ? r : zf_txn_sync(inode->fs->txn);
+}
+
+/* ---- what rides ---- */
+
+static enum outcome look(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	enum outcome outcome = 0;
+
+	zf_mutex_lock(&data->lock);
+	/* What an interrupted truncation has left to do cannot be described. */
+	if (data->dropping)
+		outcome = WANTS_COMMIT;
+	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)
+		outcome = WANTS_LANDING;
+	zf_mutex_unlock(&data->lock);
+	return outcome;
+}
+
+/* Blocks in memory, but for the rider's. */
+static bool has_others(struct zf_data *data, const struct zf_append *rider)
+{
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = data->blocks != (rider ? rider->count : 0);
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+static int take_rider(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	unsigned int ready;
+
+	zf_mutex_lock(&inode->data.lock);
+	ready = inode->data.ready;
+	zf_mutex_unlock(&inode->data.lock);
+	if (ready > 0) {
+		sync->rider = zf_append_new(inode->fs, ready);
+		if (!sync->rider)
+			return WANTS_COMMIT;
+		zf_flush_pack(sync->rider, inode);
+		zf_append_sum(sync->rider);
+	}
+	/* The flusher, which needs no lock of the inode's, may have been quicker. */
+	return has_others(&inode->data, sync->rider) ? WANTS_LANDING : 0;
+}
+
+/*
+ * It goes its own way: an append like any other. Whoever is to submit it is told so, for the caller
+ * may go away without.
+ */
+static void dismiss_rider(struct sync *sync)
+{
+	if (sync->rider && sync->rider->count > 0) {
+		zf_append_enqueue(sync->rider);
+		zf_flush_event(sync->inode->fs);
+	} else {
+		zf_append_free(sync->rider);
+	}
+	sync->rider = NULL;
+}
+
+/* ---- one attempt ---- */
+
+static bool has_changed(const struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+
+	if (sync->rider || zf_changes_any(&inode->data.changes) || inode->essential_dirty)
+		return true;
+	/* Times that wait for a day too: an fsync is one of the things that they wait for. */
+	return inode->item_dirty && !sync->data_only;
+}
+
+static int describe(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	int r;
+
+	zf_changes_prune(&inode->data.changes, zf_txn_durable(inode->fs->txn));
+	if (zf_changes_are_lost(&inode->data.changes))
+		return WANTS_COMMIT;
+	r = take_rider(sync);
+	if (r != 0 || !has_changed(sync))
+		return r;
+	sync->described = true;
+	sync->size = inode->item.size;
+	r = zf_describe_inode(inode, sync->rider, &sync->body, &sync->mark);
+	/* What cannot be described can be committed, or the commit will say why not. */
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+static int write_record(struct sync *sync)
+{
+	struct zf_log_part *part = &sync->part;
+	struct zf_inode *inode = sync->inode;
+	int r;
+
+	if (sync->described)
+		part->body = &sync->body;
+	if (sync->rider) {
+		part->iovcnt = zf_append_fill_iov(sync->rider);
+		part->iov = sync->rider->iov;
+		part->data_blocks = sync->rider->count;
+	}
+	zf_rwlock_keep(&inode->lock);
+	/* Mostly it was done before the lock was taken. */
+	r = zf_txn_flush(inode->fs->txn, sync->mark);
+	if (r == 0)
+		r = zf_log_append(inode->fs->log, part);
+	zf_rwlock_resume(&inode->lock);
+	return r;
+}
+
+/*
+ * The record completed: what it says is put into the trees, before anybody is told. Meanwhile
+ * blocks may have become dirty (zf_rwlock_wrlock_beside()), nothing else; what the record says was
+ * the whole file, so none of it has to wait for those.
+ */
+static int settle(struct sync *sync)
+{
+	struct zf_inode *inode = sync->inode;
+	int r = 0;
+
+	if (sync->rider) {
+		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
+		r = zf_land_rider(sync->rider);
+		sync->rider = NULL;
+	} else if (sync->described && inode->item_dirty) {
+		r = zf_land_item(inode);
+	}
+	assert(r < 0 || !sync->described || inode->disk_size >= sync->size);
+	if (r == 0 && sync->described)
+		zf_changes_clear(&inode->data.changes);
+	/* The record says what the trees do not: the next one cannot tell. A commit passes it. */
+	if (r < 0 && sync->described)
+		zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+/* Locked and entered. */
+static int log_locked(struct sync *sync)
+{
+	int r = look(sync->inode);
+
+	if (r == 0)
+		r = describe(sync);
+	if (r != 0)
+		return r;
+	r = write_record(sync);
+	if (r == 0)
+		return settle(sync);
+	if (sync->rider && sync->part.grant.len > 0) {
+		zf_append_arrived(sync->rider, &sync->part.grant, 0);
+		sync->rider->io.result = r;
+		if (!zf_append_retry(sync->rider))
+			zf_append_fail(sync->rider, r);
+		zf_flush_event(sync->inode->fs);
+		sync->rider = NULL;
+	}
+	return WANTS_COMMIT;
+}
+
+static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
+{
+	struct sync sync = {.inode = inode, .data_only = data_only};
+	struct zf_log *log = inode->fs->log;
+	int r;
+
+	if (!zf_inode_wrlock(inode, may_wait))
+		return -EAGAIN;
+	/* chattr +S asks for the times too, of a write as well. */
+	sync.data_only &= !zf_inode_is_sync(inode);
+	if (!zf_log_enter(log)) {
+		zf_rwlock_unlock(&inode->lock);
+		return WANTS_COMMIT;
+	}
+	r = log_locked(&sync);
+	if (r == 0 && !inode->essential_dirty) {
+		inode->essential = 0;
+		inode->essential_record = sync.part.sequence;
+	}
+	dismiss_rider(&sync);
+	zf_log_leave(log);
+	zf_data_unlock(inode);
+	if (sync.described)
+		zf_log_body_end(&sync.body);
+	if (r == 0 && zf_log_wait(log, sync.part.sequence) < 0)
+		r = WANTS_COMMIT;
+	return r;
+}
+
+/* Before anything is locked: what would take long. */
+static int prepare(struct zf_inode *inode, bool may_wait)
+{
+	struct zf_fs *fs = inode->fs;
+	uint64_t mark = zf_log_pending_mark(fs->log);
+	int r = zf_txn_keep_bound(fs->txn, may_wait);
+
+	if (r == 0)
+		r = zf_inline_flush(inode, may_wait);
+	if (may_wait) {
+		zf_rwlock_rdlock(&inode->lock);
+		mark = zf_max_u64(mark, inode->data.write_mark);
+		zf_rwlock_unlock(&inode->lock);
+	}
+	return r < 0 ? r : zf_txn_flush(fs->txn, mark);
+}
+
+/* Without may_wait for one record and no more, else -EAGAIN. */
+static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
+{
+	unsigned int attempts = may_wait ? ATTEMPTS_MAX : 1;
+	int r = WANTS_LANDING;
+
+	for (unsigned int i = 0; i < attempts && r == WANTS_LANDING; i++) {
+		r = i > 0 ? zf_flush_land_durably(inode) : 0;
+		if (r == 0)
+			r = prepare(inode, may_wait);
+		if (r == 0)
+			r = attempt(inode, data_only, may_wait);
+	}
+	if (r > 0)
+		r = may_wait ? commit(inode) : -EAGAIN;
+	return r;
+}
+
+/* ---- many of one file ---- */
+
+/*
+ * Those who write to one file at once are served together: a sync that begins after I have written
+ * serves me too, and one is under way at a time. If one fails, that is told to who began it; the
+ * others go on to the next. 1: the caller was served; 0: it is its turn to sync; -EAGAIN: it would
+ * have to wait for another, which may take a commit.
+ */
+static int share_or_begin(struct zf_inode *inode, bool may_wait)
+{
+	struct zf_inode_shard *shard = zf_inode_shard(inode);
+	uint64_t mine;
+	int r;
+
+	zf_mutex_lock(&shard->lock);
+	mine = inode->syncs_begun + 1;
+	if (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_AT_REST) ||
+	    (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_EARLY) && inode->syncing))
+		mine--;
+	while (!(r = inode->syncs_served >= mine) && inode->syncing && may_wait)
+		zf_cond_wait(&shard->synced, &shard->lock);
+	if (r == 0 && inode->syncing) {
+		r = -EAGAIN;
+	} else if (r == 0) {
+		inode->syncing = true;
+		inode->syncs_begun++;
+	}
+	zf_mutex_unlock(&shard->lock);
+	return r;
+}
+
+static void end_shared(struct zf_inode *inode, int result)
+{
+	struct zf_inode_shard *shard = zf_inode_shard(inode);
+
+	zf_mutex_lock(&shard->lock);
+	inode->syncing = false;
+	if (result == 0)
+		inode->syncs_served = inode->syncs_begun;
+	zf_cond_broadcast(&shard->synced);
+	zf_mutex_unlock(&shard->lock);
+}
+
+static int sync_data(struct zf_inode *inode, bool may_wait)
+{
+	int r = share_or_begin(inode, may_wait);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = sync_file(inode, true, may_wait);
+	end_shared(inode, r);
+	return r;
+}
+
+/* The operations that wait for a record, in one. WANTS_COMMIT */
+static int log_names(struct zf_fs *fs)
+{
+	struct zf_log_part part = {0};
+	int r = zf_txn_flush(fs->txn, zf_log_pending_mark(fs->log));
+
+	if (r < 0 || !zf_log_enter(fs->log))
+		return r < 0 ? r : WANTS_COMMIT;
+	r = zf_log_append(fs->log, &part);
+	zf_log_leave(fs->log);
+	if (r == 0)
+		r = zf_log_wait(fs->log, part.sequence);
+	return r < 0 ? WANTS_COMMIT : 0;
+}
+
+static int sync_names(struct zf_fs *fs, bool may_wait)
+{
+	int r = log_names(fs);
+
+	if (r > 0)
+		r = may_wait ? zf_txn_sync(fs->txn) : -EAGAIN;
+	return r;
+}
+
+static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
+{
+	int r = zf_data_flush_in_place(inode, data_only);
+
+	if (r < 0)
+		return r;
+	/* Its bytes are where they belong; but with every fsync names are durable too. */
+	if (r > 0)
+		return !data_only && zf_log_is_behind(inode->fs->log)
+			       ? sync_names(inode->fs, may_wait)
+			       : 0;
+	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
+}
+
+/* Nothing is acknowledged on a filesystem that has failed, whatever else has been told. */
+static int answer(struct zf_fs *fs, int result)
+{
+	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
+}
+
+static int sync_and_tell(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only,
+			 bool may_wait)
+{
+	uint64_t told = zf_write_error_told(ctx->errors);
+	int r = sync_inode(inode, data_only, may_wait), error;
+
+	if (r == -EAGAIN)
+		return r;
+	error = zf_write_error_tell(inode, ctx->errors, told);
+	return answer(inode->fs, r < 0 ? r : error);
+}
+
+int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
+{
+	if (inode->type != S_IFREG)
+		return zf_durable_names(inode->fs);
+	return sync_and_tell(inode, ctx, data_only, true);
+}
+
+int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
+{
+	/* What is written in place lands beside other things, which may want a commit. */
+	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
+		return -EAGAIN;
+	return sync_and_tell(inode, ctx, data_only, false);
+}
+
+int zf_durable_names(struct zf_fs *fs)
+{
+	return answer(fs, sync_names(fs, true));
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of what data.h embeds in the filesystem and in each inode. */
+#include "fs/data/append.h"
+#include "fs/data/block.h"
+#include "fs/core/inode.h"
+
+int zf_flush_init(struct zf_fs *fs)
+{
+	struct zf_flush *flush = &fs->flush;
+	uint64_t limit = zf_dev_geometry(fs->dev)->append_limit / ZF_BLOCK_SIZE;
+
+	*flush = (struct zf_flush){0};
+	flush->limit_blocks = (uint32_t)zf_max_u64(zf_min_u64(limit, ZF_IO_IOV_MAX), 1);
+	zf_mutex_init(&flush->lock, ZF_RANK_DEV);
+	zf_cond_init(&flush->progress);
+	STAILQ_INIT(&flush->waiting);
+	STAILQ_INIT(&flush->done);
+	STAILQ_INIT(&flush->held);
+	STAILQ_INIT(&flush->eager);
+	return 0;
+}
+
+/* Their inodes may be gone, and their blocks go with the pool. */
+static void drop_appends(struct zf_append_list *list)
+{
+	struct zf_append *append;
+
+	while ((append = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		append->count = 0;
+		zf_append_free(append);
+	}
+}
+
+void zf_flush_deinit(struct zf_fs *fs)
+{
+	struct zf_flush *flush = &fs->flush;
+
+	zf_mutex_lock(&flush->lock);
+	while (flush->submitted > 0)
+		zf_dev_wait_progress(fs->dev, &flush->progress, &flush->lock);
+	zf_mutex_unlock(&flush->lock);
+	drop_appends(&flush->waiting);
+	drop_appends(&flush->done);
+	drop_appends(&flush->held);
+	zf_pool_deinit(flush);
+	zf_cond_deinit(&flush->progress);
+	zf_mutex_deinit(&flush->lock);
+}
+
+void zf_data_init(struct zf_data *data)
+{
+	*data = (struct zf_data){0};
+	zf_mutex_init(&data->lock, ZF_RANK_BLOCKS);
+	RB_INIT(&data->dirty);
+	RB_INIT(&data->flight);
+	TAILQ_INIT(&data->age);
+	zf_changes_init(&data->changes);
+}
+
+void zf_data_deinit(struct zf_data *data)
+{
+	zf_changes_deinit(&data->changes);
+	zf_mutex_deinit(&data->lock);
+}
+
+uint64_t zf_data_memory_bytes(struct zf_inode *inode)
+{
+	uint64_t blocks;
+
+	zf_mutex_lock(&inode->data.lock);
+	blocks = inode->data.blocks - inode->data.in_place;
+	zf_mutex_unlock(&inode->data.lock);
+	return blocks * ZF_BLOCK_SIZE;
+}
+
+bool zf_data_is_settling(struct zf_inode *inode)
+{
+	struct zf_data *data = &inode->data;
+	bool r;
+
+	zf_mutex_lock(&data->lock);
+	r = data->blocks > data->in_place && (inode->item.bytes > 0 || !RB_EMPTY(&data->flight));
+	zf_mutex_unlock(&data->lock);
+	return r;
+}
+
+bool zf_data_is_dirty(struct zf_inode *inode)
+{
+	bool r;
+
+	zf_mutex_lock(&inode->data.lock);
+	r = inode->data.blocks > 0;
+	zf_mutex_unlock(&inode->data.lock);
+	return r;
+}

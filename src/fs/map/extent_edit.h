@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the edits of the extent map are made of (extent_put.c, extent_drop.c, extent_inline.c). A
+ * change is planned first, then made: errors of the plan leave all as it was. Nobody else includes
+ * this; the edits are in fs/map/extent.h.
+ *
+ * A change begins by setting editor->began, and ends with zf_extent_end_change().
+ */
+#ifndef ZF_FS_EXTENT_EDIT_H
+#define ZF_FS_EXTENT_EDIT_H
+
+#include "fs/map/extent.h"
+#include "fs/core/inode.h"
+
+static inline struct zf_inode *zf_extent_editor_inode(const struct zf_extent_editor *editor)
+{
+	return editor->reader.inode;
+}
+
+static inline bool zf_extent_is_shared(const struct zf_extent *extent)
+{
+	return extent->flags & ZF_EXTENT_SHARED;
+}
+
+/* ---- single edits: of an item ---- */
+
+int zf_extent_set(struct zf_extent_editor *editor, const struct zf_extent *extent);
+int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset);
+void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret_disk);
+/* What failed in the middle of a change has torn it, wherever that was. Returns r. */
+int zf_extent_end_change(struct zf_extent_editor *editor, int r);
+
+/* Has it an entry in another tree, as a name: shared in the share tree, overwritten in the summary?
+ */
+static inline bool zf_extent_has_name(const struct zf_extent *extent)
+{
+	return extent->flags & (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE);
+}
+
+/* How many an extent takes: its item, and its name if it has one. */
+static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
+{
+	return 1u + zf_extent_has_name(extent);
+}
+
+/* ---- extents with names ---- */
+
+/* Before the first edit of a change: what it will ask of the other tree is there. */
+int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/* It was made. One edit, or none if it has no name. */
+int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/*
+ * The part in [from, to) is given up. *ret_dead bytes of it nobody names any more: to be counted
+ * with the rest of the change, and 0 where the share tree has counted them. At most 2 edits.
+ */
+int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
+		      uint64_t from, uint64_t to, uint64_t *ret_dead);
+
+/* ---- what the counts say ---- */
+
+/* [from, to) of the map is not what it was. Counting notes it; edits that count nothing do so. */
+void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to);
+/* A part of an extent is gone; nobody names `dead` bytes of it any more. */
+void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
+			     uint64_t dead);
+void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/*
+ * Ends them: in one step, what these changed of the space that is kept; and so many `lent` blocks
+ * are so no longer.
+ */
+void zf_extent_count_kept(struct zf_extent_editor *editor, uint64_t lent);
+
+/* ---- looking ---- */
+
+/* The extent that begins before `offset`, nearest to it. -ENOENT. */
+int zf_extent_find_before(struct zf_extent_editor *editor, uint64_t offset,
+			  struct zf_extent *ret_extent);
+
+struct zf_extents {
+	unsigned int count, max;
+	struct zf_extent *at;
+};
+
+/* Those that begin in [from, to], at most extents->max. */
+int zf_extent_collect(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
+		      struct zf_extents *extents);
+/* For zf_extent_scan() and its like: adds to a struct zf_extents until that is full. */
+int zf_extent_collect_one(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
+
+#endif

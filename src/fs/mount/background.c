@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes on behind the operations' backs.
+ *
+ * The flusher lands what has completed, packs what is dirty into appends (whole ones at once, the
+ * rest when it is old or much), and frees room when zones are wanting. The committer, every
+ * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
+ * waiting for data; then it gets zones back and deletes what has no name. The reclaimer moves data
+ * out of zones that are mostly garbage, while room is below its target.
+ */
+#include "fs/mount/background.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/spawn.h"
+#include "fs/data/append.h"
+#include "fs/data/flush.h"
+#include "fs/core/inode.h"
+
+/* While there is something to commit, how often it is looked whether there is something to delete.
+ */
+#define LOOK_MS 100u
+
+struct zf_background {
+	struct zf_fs *fs;
+	pthread_t flusher, committer, reclaimer;
+	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
+	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
+	struct zf_cond wake;	    /* the committer */
+	bool wanted;		    /* a commit, now */
+	atomic_bool doomed, idle;   /* something is to be deleted; it sleeps longer than LOOK_MS */
+	struct zf_cond look;	    /* the reclaimer */
+	bool room_wanted;	    /* since it looked */
+};
+
+static uint64_t now_ms(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- the flusher ---- */
+
+static void flush_aged(struct zf_fs *fs)
+{
+	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
+
+	/* Errors are kept by the inodes, for their fsync. */
+	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
+}
+
+static void *flusher(void *arg)
+{
+	struct zf_background *background = arg;
+	struct zf_fs *fs = background->fs;
+
+	for (;;) {
+		/* Before the look at what it is told to do: that comes first, then the event. */
+		uint64_t seen = zf_flush_events(fs);
+
+		if (atomic_load(&background->stopping))
+			return NULL;
+		zf_flush_run_eager(fs);
+		if (atomic_exchange(&fs->flush.wanted, false))
+			(void)zf_data_flush_all(fs, false);
+		if (atomic_exchange(&background->aged, false))
+			flush_aged(fs);
+		zf_flush_serve(fs, seen);
+	}
+}
+
+/* ---- the committer ---- */
+
+static void tidy(struct zf_background *background)
+{
+	struct zf_fs *fs = background->fs;
+
+	while (!atomic_load(&background->stopping) && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
+		;
+}
+
+static void commit(struct zf_background *background)
+{
+	struct zf_fs *fs = background->fs;
+
+	atomic_store(&background->aged, true);
+	zf_flush_event(fs);
+	/* A failure has turned the filesystem read-only, and was reported. */
+	if (zf_reclaim_commit(fs) == 0)
+		tidy(background);
+	zf_room_look(fs);
+}
+
+void zf_background_want_commit(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	background->wanted = true;
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
+}
+
+/*
+ * Which of them comes first: whoever dooms an inode sets `doomed`, then looks at `idle`; the
+ * committer does it the other way round. So one of the two sees the other.
+ */
+void zf_background_want_deletion(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background || atomic_exchange(&background->doomed, true) ||
+	    !atomic_load(&background->idle))
+		return;
+	zf_mutex_lock(&background->lock);
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
+}
+
+/* Returns whether a commit is wanted at once. */
+static bool wait_ms(struct zf_background *background, uint64_t ms)
+{
+	bool wanted, idle = ms > LOOK_MS;
+
+	atomic_store(&background->idle, idle);
+	zf_mutex_lock(&background->lock);
+	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping) &&
+	    !(idle && atomic_load(&background->doomed)))
+		zf_cond_wait_ms(&background->wake, &background->lock, ms);
+	wanted = background->wanted;
+	background->wanted = false;
+	zf_mutex_unlock(&background->lock);
+	atomic_store(&background->idle, false);
+	return wanted;
+}
+
+static void delete_doomed(struct zf_background *background)
+{
+	atomic_store(&background->doomed, false);
+	zf_orphan_run(background->fs);
+}
+
+static void *committer(void *arg)
+{
+	struct zf_background *background = arg;
+	struct zf_fs *fs = background->fs;
+	uint64_t interval = fs->options.commit_ms, due = now_ms(CLOCK_MONOTONIC) + interval;
+
+	while (!atomic_load(&background->stopping)) {
+		uint64_t now = now_ms(CLOCK_MONOTONIC), left = due > now ? due - now : 0;
+
+		if (zf_txn_is_dirty(fs->txn))
+			left = zf_min_u64(left, LOOK_MS);
+		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
+			/* Before the commit, so that it frees what was deleted, and not the next.
+			 */
+			delete_doomed(background);
+			continue;
+		}
+		delete_doomed(background);
+		commit(background);
+		due = now_ms(CLOCK_MONOTONIC) + interval;
+	}
+	return NULL;
+}
+
+/* ---- the reclaimer ---- */
+
+void zf_background_want_reclaim(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	background->room_wanted = true;
+	zf_cond_signal(&background->look);
+	zf_mutex_unlock(&background->lock);
+}
+
+static void wait_until_wanted(struct zf_background *background)
+{
+	zf_mutex_lock(&background->lock);
+	while (!background->room_wanted && !atomic_load(&background->stopping))
+		zf_cond_wait(&background->look, &background->lock);
+	background->room_wanted = false;
+	zf_mutex_unlock(&background->lock);
+}
+
+static void *reclaimer(void *arg)
+{
+	struct zf_background *background = arg;
+
+	/* What goes wrong is reported; without room to move to it goes on when some has come back.
+	 */
+	while (!atomic_load(&background->stopping))
+		if (zf_reclaim_in_peace(background->fs) <= 0)
+			wait_until_wanted(background);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static void stop_all(struct zf_background *background)
+{
+	zf_mutex_lock(&background->lock);
+	atomic_store(&background->stopping, true);
+	zf_cond_broadcast(&background->wake);
+	zf_cond_broadcast(&background->look);
+	zf_mutex_unlock(&background->lock);
+	zf_flush_event(background->fs);
+}
+
+static void free_background(struct zf_background *background)
+{
+	zf_cond_deinit(&background->look);
+	zf_cond_deinit(&background->wake);
+	zf_mutex_deinit(&background->lock);
+	free(background);
+}
+
+static int start_threads(struct zf_background *background)
+{
+	const struct {
+		pthread_t *thread;
+		void *(*main)(void *);
+		const char *name;
+	} threads[] = {
+		{&background->flusher, flusher, "zfuse-flush"},
+		{&background->committer, committer, "zfuse-commit"},
+		{&background->reclaimer, reclaimer, "zfuse-reclaim"},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(threads) && r == 0; i++) {
+		r = zf_spawn(threads[i].thread, threads[i].name, threads[i].main, background);
+		if (r == 0)
+			continue;
+		stop_all(background);
+		while (i-- > 0)
+			pthread_join(*threads[i].thread, NULL);
+		return r;
+	}
+	return 0;
+}
+
+int zf_background_start(struct zf_fs *fs)
+{
+	struct zf_background *background = calloc(1, sizeof(*background));
+	int r;
+
+	if (!background)
+		return -ENOMEM;
+	background->fs = fs;
+	zf_mutex_init(&background->lock, ZF_RANK_DEV);
+	zf_cond_init(&background->wake);
+	zf_cond_init(&background->look);
+	fs->background = background;
+	r = start_threads(background);
+	if (r < 0) {
+		fs->background = NULL;
+		free_background(background);
+	}
+	return r;
+}
+
+void zf_background_stop(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_reclaim_stop(fs);
+	stop_all(background);
+	pthread_join(background->reclaimer, NULL);
+	pthread_join(background->flusher, NULL);
+	pthread_join(background->committer, NULL);
+	fs->background = NULL;
+	zf_flush_drop_eager(fs);
+	free_background(background);
+}
+
+/* ---- without threads ---- */
+
+/*
+ * Half of what is in flight completes, so that commits meet appends in every state; with nothing
+ * else going on, a few steps finish everything.
+ */
+static void land_half(struct zf_fs *fs)
+{
+	unsigned int polls;
+
+	zf_mutex_lock(&fs->flush.lock);
+	polls = (fs->flush.submitted + 1) / 2;
+	zf_mutex_unlock(&fs->flush.lock);
+	while (polls-- > 0)
+		zf_dev_poll(fs->dev, true);
+	zf_data_land(fs);
+	zf_append_submit_waiting(fs);
+}
+
+int zf_fs_step(struct zf_fs *fs)
+{
+	int r;
+
+	if (fs->read_only)
+		return 0;
+	(void)zf_data_flush_all(fs, false);
+	land_half(fs);
+	zf_orphan_run(fs);
+	r = zf_reclaim_commit(fs);
+	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
+		;
+	if (r == 0)
+		(void)zf_reclaim_in_peace(fs);
+	return r;
+}

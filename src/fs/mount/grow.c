@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* A filesystem becomes larger: first its device, then by commits the filesystem. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "fs/core/inode.h"
+
+/* By one commit at most. */
+#define STEP_ZONES (1u << 16)
+
+static int grow_device(struct zf_fs *fs, uint32_t zone_count)
+{
+	int r;
+
+	if (zone_count != 0 && zone_count <= zf_dev_geometry(fs->dev)->zone_count)
+		return 0;
+	r = zf_dev_grow(fs->dev, zone_count);
+	/* Then its size is what it is. */
+	return r == -EOPNOTSUPP && zone_count == 0 ? 0 : r;
+}
+
+/*
+ * Each commit gives room for the items of the next. So a filesystem that is full begins with as few
+ * zones as it has room to write down.
+ */
+static int grow_by_steps(struct zf_fs *fs, uint32_t zone_count)
+{
+	uint32_t count = zf_alloc_zone_count(fs->alloc), step = STEP_ZONES;
+	int r = 0;
+
+	while (count < zone_count && step > 0) {
+		uint32_t next = zone_count - count < step ? zone_count : count + step;
+
+		r = zf_txn_grow(fs->txn, next);
+		if (r == 0)
+			fs->super.zone_count = count = next;
+		else if (r == -ENOSPC)
+			step = (next - count) / 2;
+		else
+			break;
+	}
+	return r;
+}
+
+static int grow_locked(struct zf_fs *fs, uint32_t zone_count)
+{
+	int r;
+
+	if (zone_count != 0 && zone_count < zf_alloc_zone_count(fs->alloc))
+		return -EINVAL;
+	r = grow_device(fs, zone_count);
+	if (r < 0)
+		return r;
+	if (zone_count == 0)
+		zone_count = zf_dev_geometry(fs->dev)->zone_count;
+	return grow_by_steps(fs, zone_count);
+}
+
+int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count)
+{
+	int r;
+
+	if (zf_fs_is_read_only(fs))
+		return -EROFS;
+	zf_mutex_lock(&fs->grow_lock);
+	r = grow_locked(fs, zone_count);
+	zf_mutex_unlock(&fs->grow_lock);
+	return r;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mounting: from a device to a struct zf_fs, and back.
+ *
+ * A mount reads the newest superblock, the root tree, the whole zone tree, one zone report, and the
+ * log; if there are zones that are written in place, their part of the summary tree; nothing else.
+ * Then, if it may write, it finishes what the last mount left behind (fs/mount/recover.h).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "fs/data/append.h"
+#include "fs/mount/background.h"
+#include "fs/core/inode.h"
+#include "fs/map/overwrite.h"
+#include "fs/mount/recover.h"
+#include "log/log.h"
+#include "log/read.h"
+#include "txn/roots.h"
+#include "txn/system_nodes.h"
+
+#define CACHE_DEFAULT  (UINT64_C(64) << 20)
+#define DIRTY_DEFAULT  (UINT64_C(64) << 20)
+#define COMMIT_DEFAULT 5000u
+
+/* Memory that is short comes back, or it does not. */
+#define UNMOUNT_TRIES	10u
+#define UNMOUNT_WAIT_MS 100u
+
+/* ---- what the superblock says against what the device is ---- */
+
+static int check_number(const struct zf_fs *fs, const char *what, uint64_t device, uint64_t super,
+			bool ok)
+{
+	if (ok)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "this filesystem was made on another device: %s is %" PRIu64 " here, but %" PRIu64
+		  " in the superblock",
+		  what, device, super);
+	return -EUCLEAN;
+}
+
+static int check_geometry(const struct zf_fs *fs)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
+	const struct zf_super *super = &fs->super;
+	int r = check_number(fs, "the zone size", geometry->zone_size, super->zone_size,
+			     geometry->zone_size == super->zone_size);
+
+	if (r == 0)
+		r = check_number(fs, "the zone capacity", geometry->zone_capacity,
+				 super->zone_capacity,
+				 geometry->zone_capacity == super->zone_capacity);
+	if (r == 0)
+		r = check_number(fs, "the number of zones", geometry->zone_count, super->zone_count,
+				 geometry->zone_count >= super->zone_count);
+	if (r == 0)
+		r = check_number(fs, "the number of conventional zones", geometry->conventional,
+				 super->conventional,
+				 geometry->conventional == super->conventional);
+	return r;
+}
+
+static int check_features(struct zf_fs *fs)
+{
+	uint64_t unknown = fs->super.compat_ro & ~ZF_COMPAT_RO_KNOWN;
+
+	if (!unknown || fs->read_only)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "the filesystem has features (0x%" PRIx64
+		  ") that this version can only read: mount it read-only (-o ro)",
+		  unknown);
+	return -EPROTONOSUPPORT;
+}
+
+/* ---- loading ---- */
+
+static int load_trees(struct zf_fs *fs)
+{
+	struct zf_forest_options options = {
+		.shape = {.node_size = fs->super.node_size, .copies = fs->super.metadata_copies},
+		.cache_bytes = fs->options.cache_bytes,
+	};
+	int r;
+
+	memcpy(options.shape.fsid, fs->super.fsid, sizeof(fs->super.fsid));
+	r = zf_forest_new(fs->dev, &options, &fs->report, &fs->forest);
+	if (r < 0)
+		return r;
+	zf_tree_set_root(fs->forest, ZF_TREE_ROOT, &fs->super.root, fs->super.root_level);
+	for (enum zf_tree_id tree = ZF_TREE_FS; tree < ZF_TREE_COUNT && r == 0; tree++)
+		r = zf_roots_load(fs->forest, fs->super.generation, tree, &fs->report);
+	return r;
+}
+
+struct zone_loader {
+	struct zf_fs *fs;
+	uint32_t expected;
+};
+
+static int load_zone_item(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct zone_loader *loader = arg;
+
+	if (key->objectid != loader->expected || key->type != ZF_KEY_ZONE || key->offset != 0)
+		return zf_report_corrupt(&loader->fs->report, "zone tree", key->objectid,
+					 "key has another form, expected zone %u",
+					 loader->expected);
+	return zf_alloc_load(loader->fs->alloc, loader->expected++, value, len);
+}
+
+static int load_zones(struct zf_fs *fs)
+{
+	struct zone_loader loader = {.fs = fs};
+	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
+	int r = zf_alloc_new(fs->dev, &fs->super, &fs->report, &fs->alloc);
+
+	if (r == 0)
+		r = zf_tree_scan(fs->forest, ZF_TREE_ZONE, &from, &to, load_zone_item, &loader);
+	if (r == 0 && loader.expected != fs->super.zone_count)
+		r = zf_report_corrupt(&fs->report, "zone tree", 0, "items have %u, expected %u",
+				      loader.expected, fs->super.zone_count);
+	return r;
+}
+
+/*
+ * Reading can do without the log, whose zones may be others' by now: of a state of old that was
+ * asked for, or where newer superblocks are damaged.
+ */
+static int load_log_zones(struct zf_fs *fs)
+{
+	int r = zf_alloc_log_load(fs->alloc, &fs->super);
+
+	return r == -EUCLEAN && fs->read_only ? 0 : r;
+}
+
+/* ---- which superblock ---- */
+
+static int load_state(struct zf_fs *fs)
+{
+	int r = check_geometry(fs);
+
+	if (r == 0)
+		r = check_features(fs);
+	if (r == 0)
+		r = load_trees(fs);
+	if (r == 0)
+		r = load_zones(fs);
+	if (r == 0)
+		r = load_log_zones(fs);
+	if (r == 0)
+		r = zf_system_nodes_count(fs->forest, fs->alloc, true);
+	return r;
+}
+
+/*
+ * A newer record is damaged: a power cut tore it, and this one stands if the device still has all
+ * that it names, which load_state() has found so; or the medium failed, and newer zones may have
+ * been reset since. Nothing that was answered as durable is lost only in the first case.
+ */
+static void tell_step_back(struct zf_fs *fs, unsigned int stepped_over)
+{
+	zf_report(&fs->report, ZF_REPORT_WARNING,
+		  "%u superblock record%s newer than generation %" PRIu64
+		  " %s damaged (a power cut while it was written); all that this one needs still "
+		  "stands",
+		  stepped_over, stepped_over == 1 ? "" : "s", fs->super.generation,
+		  stepped_over == 1 ? "is" : "are");
+}
+
+static int visit_node(void *arg, const struct zf_node_expect *expect, const void *node, int error)
+{
+	return error;
+}
+
+/*
+ * One record is what one power cut tears, and the rule of resets keeps all that the one before it
+ * names. More than one: the power failed again in the recovery's own commit, before which
+ * nothing is reset; or the medium is failing, and zones that the older record names may hold other
+ * nodes by now. Their checksums tell.
+ */
+static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
+{
+	int r = 0;
+
+	for (enum zf_tree_id tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT && r == 0; tree++)
+		r = zf_tree_walk(fs->forest, tree, visit_node, NULL);
+	if (r < 0)
+		zf_report(
+			&fs->report, ZF_REPORT_ERROR,
+			"the newest %u superblock records are damaged, and nodes of the one before "
+			"them are gone: mount read-only (-o ro) or choose one with -o generation=N "
+			"(`zfusectl super` lists them)",
+			stepped_over);
+	return r;
+}
+
+/* What is written from now on must follow the newest record, and there must be a place for it. */
+static int check_ring(struct zf_fs *fs)
+{
+	if (zf_ring_lacks_newest(fs->ring)) {
+		zf_report(&fs->report, fs->read_only ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
+			  "the newest superblock may have been in the zone that is offline: what "
+			  "can be read may be an older state, so it can only be read (-o ro)");
+		return fs->read_only ? 0 : -EUCLEAN;
+	}
+	if (fs->read_only || zf_ring_room(fs->ring) > 0)
+		return 0;
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "no superblock can be written any more: mount read-only (-o ro)");
+	return -EROFS;
+}
+
+static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
+{
+	const struct zf_super *newest;
+	int r;
+
+	*ret_stepped_over = 0;
+	if (!fs->options.generation) {
+		r = check_ring(fs);
+		if (r < 0)
+			return r;
+		r = zf_ring_newest(fs->ring, &newest, ret_stepped_over);
+		if (r == 0)
+			fs->super = *newest;
+		return r;
+	}
+	r = zf_ring_find(fs->ring, fs->options.generation, &fs->super);
+	if (r == -ENOENT)
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "there is no superblock of generation %" PRIu64
+			  "; `zfusectl super` lists those there are",
+			  fs->options.generation);
+	return r;
+}
+
+static void want_commit(void *arg)
+{
+	zf_background_want_commit(arg);
+}
+
+/* It writes nothing before recovery is over, but commits say how far that has come. */
+static int start_log(struct zf_fs *fs)
+{
+	struct zf_txn_log hooks;
+	int r = zf_log_new(fs->dev, fs->alloc, &fs->super, &fs->report, want_commit, fs, &fs->log);
+
+	if (r < 0)
+		return r;
+	zf_log_hooks(fs->log, &hooks);
+	zf_txn_set_log(fs->txn, &hooks);
+	return 0;
+}
+
+static int load(struct zf_fs *fs, struct zf_log_found *found)
+{
+	struct zf_txn_options options = {0};
+	unsigned int stepped_over;
+	uint64_t running;
+	int r = zf_ring_open(fs->dev, &fs->report, &fs->ring);
+
+	if (r == 0)
+		r = choose_super(fs, &stepped_over);
+	if (r == 0)
+		r = load_state(fs);
+	if (r < 0)
+		return r;
+	if (stepped_over > 1 && !fs->read_only) {
+		r = check_all_stands(fs, stepped_over);
+		if (r < 0)
+			return r;
+	}
+	if (stepped_over)
+		tell_step_back(fs, stepped_over);
+	r = zf_recover_read(fs, found);
+	if (r < 0)
+		return r;
+	/* One is left out, for zf_txn_stand(). */
+	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 2;
+	zf_alloc_start(fs->alloc, fs->super.generation, running);
+	r = fs->read_only ? 0 : zf_alloc_tell_device(fs->alloc);
+	if (r < 0)
+		return r;
+	options.read_only = fs->read_only;
+	options.much = want_commit;
+	options.much_arg = fs;
+	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
+	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
+		       &fs->txn);
+	if (r < 0 || fs->read_only)
+		return r;
+	r = zf_overwrite_load(fs);
+	if (r == 0)
+		r = start_log(fs);
+	if (r < 0)
+		return r;
+	zf_txn_settle(fs->txn);
+	/* Nothing is reset before a commit of our own when a record was stepped over. */
+	return stepped_over ? zf_txn_commit(fs->txn, true) : 0;
+}
+
+/* ---- mount and unmount ---- */
+
+static void free_fs(struct zf_fs *fs)
+{
+	zf_room_deinit(fs);
+	zf_reclaim_deinit(fs);
+	zf_inode_table_deinit(fs);
+	zf_flush_deinit(fs);
+	zf_txn_free(fs->txn);
+	zf_log_free(fs->log);
+	zf_alloc_free(fs->alloc);
+	zf_forest_free(fs->forest);
+	zf_ring_close(fs->ring);
+	zf_mutex_deinit(&fs->grow_lock);
+	zf_mutex_deinit(&fs->lock);
+	free(fs);
+}
+
+static void set_defaults(struct zf_mount_options *options)
+{
+	if (!options->cache_bytes)
+		options->cache_bytes = CACHE_DEFAULT;
+	if (!options->dirty_bytes)
+		options->dirty_bytes = DIRTY_DEFAULT;
+	if (!options->commit_ms)
+		options->commit_ms = COMMIT_DEFAULT;
+}
+
+/* More would have it go round and round to empty zones that nobody wants. */
+static int set_reclaim(struct zf_fs *fs)
+{
+	uint64_t zones = fs->super.zone_count - ZF_SUPER_ZONES, target = fs->options.reclaim_zones;
+
+	if (target > zones / 2) {
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "reclaim cannot get %" PRIu64 " zones ready: at most %" PRIu64
+			  ", half of those there are",
+			  target, zones / 2);
+		return -EINVAL;
+	}
+	if (target == 0)
+		target = (zones * fs->options.reclaim_percent + 99) / 100;
+	if (target > 0)
+		zf_alloc_set_reclaim_target(fs->alloc, (uint32_t)target);
+	zf_reclaim_pause(fs, fs->options.reclaim_paused);
+	return 0;
+}
+
+static int load_and_recover(struct zf_fs *fs)
+{
+	struct zf_log_found found = {0};
+	int r = load(fs, &found);
+
+	if (r == 0)
+		r = set_reclaim(fs);
+	if (r == 0 && !fs->read_only)
+		r = zf_recover(fs, &found);
+	zf_log_found_free(&found);
+	return r;
+}
+
+int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
+		const struct zf_report *report, struct zf_fs **ret_fs)
+{
+	struct zf_fs *fs = calloc(1, sizeof(*fs));
+	int r;
+
+	if (!fs)
+		return -ENOMEM;
+	fs->dev = dev;
+	fs->options = *options;
+	set_defaults(&fs->options);
+	fs->read_only = options->read_only || options->generation;
+	if (report)
+		fs->report = *report;
+	zf_mutex_init(&fs->lock, ZF_RANK_FS);
+	zf_mutex_init(&fs->grow_lock, ZF_RANK_GROW);
+	zf_reclaim_init(fs);
+	zf_room_init(fs);
+	zf_inode_table_init(fs);
+	r = zf_flush_init(fs);
+	if (r == 0)
+		r = load_and_recover(fs);
+	if (r == 0 && options->threads && !fs->read_only)
+		r = zf_background_start(fs);
+	if (r < 0) {
+		free_fs(fs);
+		return r;
+	}
+	*ret_fs = fs;
+	return 0;
+}
+
+void zf_fs_abandon(struct zf_fs *fs)
+{
+	if (!fs)
+		return;
+	zf_background_stop(fs);
+	free_fs(fs);
+}
+
+static int store_all(struct zf_fs *fs)
+{
+	int r = zf_data_flush_all(fs, true), committed;
+	bool said;
+
+	if (r == 0)
+		zf_orphan_run(fs);
+	zf_txn_set_clean(fs->txn, r == 0);
+	if (zf_txn_error(fs->txn))
+		return zf_txn_error(fs->txn);
+	said = fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
+	committed = zf_txn_commit(fs->txn, !said);
+	return committed < 0 ? committed : r;
+}
+
+int zf_fs_unmount(struct zf_fs *fs)
+{
+	int r = 0;
+
+	zf_background_stop(fs);
+	if (!fs->read_only) {
+		zf_inode_forget_all(fs);
+		r = store_all(fs);
+		/* What is dirty again for want of memory waits for a flush: there is none after. */
+		for (unsigned int i = 1;
+		     r == -ENOMEM && !zf_txn_error(fs->txn) && i < UNMOUNT_TRIES; i++) {
+			zf_flush_wait_ms(fs, UNMOUNT_WAIT_MS);
+			r = store_all(fs);
+		}
+		if (r == 0)
+			r = zf_write_errors_tell(fs, NULL, 0);
+	}
+	free_fs(fs);
+	return r;
+}
+
+bool zf_fs_is_read_only(struct zf_fs *fs)
+{
+	return fs->read_only || zf_txn_error(fs->txn) != 0;
+}
+
+struct zf_time zf_fs_now(struct zf_fs *fs)
+{
+	struct timespec ts;
+	int64_t ns;
+
+	if (fs->options.now_ns) {
+		ns = fs->options.now_ns(fs->options.now_arg);
+		/* Before 1970 both are negative, but the nanoseconds always count forward. */
+		ts.tv_sec = ns / 1000000000 - (ns % 1000000000 < 0);
+		ts.tv_nsec = ns - ts.tv_sec * 1000000000;
+		return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
+	}
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
+}
+
+struct zf_dev *zf_fs_dev(struct zf_fs *fs)
+{
+	return fs->dev;
+}
+
+struct zf_alloc *zf_fs_alloc(struct zf_fs *fs)
+{
+	return fs->alloc;
+}
+
+struct zf_forest *zf_fs_forest(struct zf_fs *fs)
+{
+	return fs->forest;
+}
+
+struct zf_txn *zf_fs_txn(struct zf_fs *fs)
+{
+	return fs->txn;
+}
+
+struct zf_log *zf_fs_log(struct zf_fs *fs)
+{
+	return fs->log;
+}
+
+struct zf_ring *zf_fs_ring(struct zf_fs *fs)
+{
+	return fs->ring;
+}

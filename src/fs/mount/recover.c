@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "alloc/overwrite.h"
+#include "base/plant.h"
+#include "fs/core/fs_format.h"
+#include "fs/core/inode.h"
+#include "fs/mount/replay.h"
+#include "log/log.h"
+#include "log/read.h"
+
+/* ---- reading ---- */
+
+static int hold(void *arg, const struct zf_log_range *range)
+{
+	struct zf_fs *fs = arg;
+
+	if (range->flags & ZF_EXTENT_OVERWRITE)
+		return zf_alloc_overwrite_claim(fs->alloc, range->address, range->len);
+	if (ZF_PLANTED(ZF_BUG_RECOVERY_RESETS))
+		return 0;
+	return zf_alloc_hold(fs->alloc, range->address, range->len);
+}
+
+/* Behind them is room for as many more as anybody can count; only an image made by hand has not. */
+static int check_numbers(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	uint64_t max = ZF_SUPER_COUNTER_MAX / 2;
+
+	if (found->highest_number <= max && found->highest_sequence <= max)
+		return 0;
+	return zf_report_corrupt(&fs->report, "log", 0,
+				 "the highest numbers have %" PRIu64 " and %" PRIu64
+				 ", expected at most %" PRIu64,
+				 found->highest_sequence, found->highest_number, max);
+}
+
+static int hold_all(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r = check_numbers(fs, found);
+
+	if (r == 0)
+		r = zf_log_found_ranges(found, hold, fs);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < 2; i++)
+		if (fs->super.log_zone[i] != ZF_SUPER_NO_ZONE)
+			zf_alloc_raise_log(fs->alloc, i, found->end[i]);
+	return 0;
+}
+
+static void tell_not_shown(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	if (found->body_count == 0)
+		return;
+	zf_report(&fs->report, ZF_REPORT_WARNING,
+		  "%zu changes in %" PRIu64 " records of the log were made durable after the last "
+		  "commit and are not shown: a read-write mount replays them",
+		  found->body_count, found->records);
+}
+
+/* Were it passed over, the log would seem to end there, and what was acknowledged would be gone. */
+static int check_readable(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	if (found->unreadable == 0)
+		return 0;
+	if (fs->read_only || fs->options.abandon_log) {
+		zf_report(&fs->report, ZF_REPORT_WARNING,
+			  "part of the log cannot be read: of what was made durable after "
+			  "generation %" PRIu64 ", %zu changes are there, and others may be lost",
+			  fs->super.generation, found->body_count);
+		return 0;
+	}
+	zf_report(&fs->report, ZF_REPORT_ERROR,
+		  "part of the log cannot be read: what was made durable after generation %" PRIu64
+		  " may be lost. Mount with -o abandon_log to give up what cannot be read (%zu "
+		  "changes before it are kept), or read-only (-o ro) to look at that generation",
+		  fs->super.generation, found->body_count);
+	return -EIO;
+}
+
+int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
+{
+	int r;
+
+	/* An old state that was asked for has no log any more. */
+	if (fs->options.generation)
+		return 0;
+	r = zf_log_read(fs->dev, &fs->super, &fs->report, ret_found);
+	if (r == 0)
+		r = check_readable(fs, ret_found);
+	if (fs->read_only) {
+		if (r == 0)
+			tell_not_shown(fs, ret_found);
+		else
+			zf_report(
+				&fs->report, ZF_REPORT_WARNING,
+				"the log cannot be read: %s; the state of the last commit is shown",
+				strerror(-r));
+		return 0;
+	}
+	return r < 0 ? r : hold_all(fs, ret_found);
+}
+
+/* ---- recovering ---- */
+
+static int replay(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r;
+
+	fs->recovering = true;
+	r = ZF_PLANTED(ZF_BUG_INTENTS_LAST) ? 0 : zf_intents_finish(fs);
+	if (r == 0)
+		r = zf_replay(fs, found);
+	if (r == 0 && ZF_PLANTED(ZF_BUG_INTENTS_LAST))
+		r = zf_intents_finish(fs);
+	fs->recovering = false;
+	return r;
+}
+
+static int run(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	/*
+	 * Replayed now or by a recovery that was cut, or left out for a gap before it, or in a
+	 * block that cannot be read now: the next record must not be taken for one more of those.
+	 */
+	bool new_epoch = zf_log_found_more(found, &fs->super);
+	int r = replay(fs, found);
+
+	if (r < 0)
+		return r;
+	zf_alloc_let_go(fs->alloc);
+	if (found->body_count > 0)
+		zf_alloc_kept_recount(fs->alloc);
+	zf_log_start(fs->log,
+		     ZF_PLANTED(ZF_BUG_STALE_RECORD) ? fs->super.log_sequence
+						     : found->highest_sequence,
+		     found->highest_number, new_epoch);
+	r = zf_orphan_recover(fs);
+	return r == 0 && new_epoch ? zf_txn_commit(fs->txn, true) : r;
+}
+
+int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
+{
+	int r = run(fs, found);
+
+	/* Read-only is what it has become: what made it so is the reason. */
+	if (r == -EROFS && zf_txn_error(fs->txn))
+		r = zf_txn_error(fs->txn);
+	if (r < 0)
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "recovery failed: %s; an older state may be had with -o ro,generation=N "
+			  "('zfusectl super' lists them)",
+			  strerror(-r));
+	return r;
+}

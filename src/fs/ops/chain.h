@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Items of several entries: what shares a hash stands in one item, one behind the other.
+ *
+ * An entry is a fixed part, a name and (attributes) a value. A chain is the item's bytes, loaded
+ * and checked; edits change the bytes, and zf_chain_store() writes them back, or deletes the item
+ * when nothing is left. The inode's lock keeps it what it was in between.
+ */
+#ifndef ZF_FS_CHAIN_H
+#define ZF_FS_CHAIN_H
+
+#include "fs/ops/op.h"
+
+struct zf_chain {
+	struct zf_key key;
+	size_t len; /* 0: no item */
+	uint8_t bytes[ZF_NODE_SIZE_MAX / 4];
+};
+
+/* -ENOENT is no error here: an empty chain. -EUCLEAN. */
+int zf_chain_load(struct zf_fs *fs, const struct zf_key *key, struct zf_chain *ret_chain);
+/* One edit. */
+int zf_chain_store(struct zf_op *op, const struct zf_chain *chain);
+
+/* Is there room for an entry of so many bytes? */
+bool zf_chain_has_room(const struct zf_fs *fs, const struct zf_chain *chain, size_t entry_len);
+/* Behind the last one; the caller fills in what is returned. There is room. */
+void *zf_chain_append(struct zf_chain *chain, size_t entry_len);
+void zf_chain_remove(struct zf_chain *chain, size_t at, size_t entry_len);
+
+/* How entries of one kind are laid out; the name follows the fixed part. */
+struct zf_chain_kind {
+	size_t fixed_size;
+	size_t prefix_size; /* of the fixed part: part of what the entry is found by */
+	size_t (*name_len)(const void *entry);
+	size_t (*entry_len)(const void *entry);
+};
+/* The entry with this prefix and name: its place, or -ENOENT. */
+int zf_chain_find(const struct zf_chain *chain, const struct zf_chain_kind *kind,
+		  const void *prefix, const char *name, size_t name_len, size_t *ret_at);
+
+#endif

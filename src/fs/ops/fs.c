@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* The public face of the data path, and what concerns the whole filesystem. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bits.h"
+#include "fs/data/durable.h"
+#include "fs/core/inode.h"
+#include "fs/ops/attr/xattr.h"
+
+/* ---- data ---- */
+
+static int get_file(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode)
+{
+	struct zf_inode *inode;
+	int r = zf_inode_get(fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	if (inode->type != S_IFREG) {
+		r = inode->type == S_IFDIR ? -EISDIR : -EINVAL;
+		zf_inode_put(inode);
+		return r;
+	}
+	*ret_inode = inode;
+	return 0;
+}
+
+ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		   void *buf, size_t len)
+{
+	struct zf_inode *inode;
+	ssize_t r = get_file(fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	r = zf_data_read(inode, ctx, offset, buf, len);
+	zf_inode_put(inode);
+	return r;
+}
+
+ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		    const void *buf, size_t len, unsigned int flags)
+{
+	struct zf_inode *inode;
+	ssize_t r;
+
+	if (fs->read_only)
+		return -EROFS;
+	r = get_file(fs, ino, &inode);
+	if (r < 0)
+		return r;
+	r = zf_xattr_drop_capability(inode, ctx);
+	if (r == 0)
+		r = zf_data_write(inode, ctx, offset, buf, len, flags);
+	zf_inode_put(inode);
+	return r;
+}
+
+static ssize_t copy_range_to(struct zf_inode *in, uint64_t ino_out, const struct zf_ctx *ctx,
+			     uint64_t offset_in, uint64_t offset_out, uint64_t len)
+{
+	struct zf_inode *out;
+	ssize_t r = get_file(in->fs, ino_out, &out);
+
+	if (r < 0)
+		return r;
+	r = zf_xattr_drop_capability(out, ctx);
+	if (r == 0)
+		r = zf_data_copy_range(in, out, ctx, offset_in, offset_out, len);
+	zf_inode_put(out);
+	return r;
+}
+
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len)
+{
+	struct zf_inode *in;
+	ssize_t r;
+
+	if (fs->read_only)
+		return -EROFS;
+	if (!ctx->may_wait)
+		return -EAGAIN;
+	r = get_file(fs, ino_in, &in);
+	if (r < 0)
+		return r;
+	r = copy_range_to(in, ino_out, ctx, offset_in, offset_out, len);
+	zf_inode_put(in);
+	return r;
+}
+
+int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
+{
+	struct zf_inode *inode;
+	int r;
+
+	if (!ctx->may_wait && !ctx->may_wait_record)
+		return -EAGAIN;
+	r = zf_inode_get(fs, ino, &inode);
+	if (r < 0)
+		return r;
+	if (fs->read_only)
+		r = 0;
+	else if (ctx->may_wait)
+		r = zf_durable_inode(inode, ctx, data_only);
+	else
+		r = zf_durable_by_record(inode, ctx, data_only);
+	zf_inode_put(inode);
+	return r;
+}
+
+int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
+{
+	uint64_t told = zf_write_error_told(ctx->errors);
+	int r, error;
+
+	if (fs->read_only)
+		return 0;
+	if (!ctx->may_wait)
+		return -EAGAIN;
+	r = zf_data_flush_all(fs, true);
+	if (r == 0)
+		/* What was written in place is in no transaction. */
+		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
+	if (r == 0)
+		r = zf_txn_sync(fs->txn);
+	error = zf_write_errors_tell(fs, ctx->errors, told);
+	return r < 0 ? r : error;
+}
+
+int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+	       int whence, uint64_t *ret_offset)
+{
+	struct zf_inode *inode;
+	int r = get_file(fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	r = zf_data_seek(inode, offset, whence, ret_offset);
+	zf_inode_put(inode);
+	return r;
+}
+
+int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		  struct zf_extent_info *extents, unsigned int max)
+{
+	struct zf_inode *inode;
+	int r = get_file(fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	r = zf_data_extents(inode, offset, extents, max);
+	zf_inode_put(inode);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+/* Room for one more empty file, with its name: an estimate, for files_free. */
+#define BYTES_PER_FILE 512u
+
+int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs)
+{
+	const struct zf_counters *counters = zf_txn_counters(fs->txn);
+	struct zf_space space;
+	struct zf_le64 fsid;
+
+	zf_alloc_get_space(fs->alloc, &space);
+	memcpy(fsid.b, fs->super.fsid, sizeof(fsid.b));
+	*ret_statfs = (struct zf_statfs){
+		.block_size = ZF_BLOCK_SIZE,
+		.blocks = space.total / ZF_BLOCK_SIZE,
+		.blocks_free = space.available / ZF_BLOCK_SIZE,
+		.blocks_available = space.allocatable / ZF_BLOCK_SIZE,
+		.files = counters->inode_count + space.available / BYTES_PER_FILE,
+		.files_free = space.available / BYTES_PER_FILE,
+		.name_max = ZF_NAME_MAX,
+		.fsid = zf_le64_get(fsid),
+	};
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Making an inode as a part of another operation. */
+#ifndef ZF_FS_MAKE_H
+#define ZF_FS_MAKE_H
+
+#include <sys/stat.h>
+
+#include "fs/ops/attr/acl.h"
+#include "fs/ops/names/names.h"
+
+/* A character device 0:0: overlayfs takes it for a name that does not exist. */
+#define ZF_WHITEOUT_MODE  ((mode_t)S_IFCHR)
+#define ZF_WHITEOUT_EDITS 4u /* and acls.edits */
+
+/*
+ * The name of `place`, which exists, becomes that of a new whiteout. Joined; `acls` from
+ * zf_acl_inherit() for ZF_WHITEOUT_MODE, before the join. The directory's times and link count are
+ * the caller's.
+ */
+int zf_make_whiteout(struct zf_op *op, struct zf_dir_place *place,
+		     const struct zf_acl_inherited *acls);
+
+#endif

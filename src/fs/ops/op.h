@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every operation that changes names or attributes goes through.
+ *
+ * An operation is a function that makes one try. It gets the inodes that it needs, locks them,
+ * checks everything, joins, edits, and leaves. Whatever has to wait (for a commit, for room, for
+ * dirty data), or was looked up before the locks and is no longer so, ends the try with a positive
+ * outcome; it is made again from the start when all locks are given up:
+ *
+ *      struct zf_op op = ZF_OP(fs, ctx);
+ *
+ *      do {
+ *              r = unlink_once(&op, parent, name);
+ *      } while (zf_op_again(&op, &r));
+ *
+ * So nobody waits for a commit while holding an inode, and a lookup by another thread waits for
+ * edits in memory at most.
+ *
+ * The log. Every edit goes through the functions below, which collect it: together they are the
+ * operation that the intent log keeps until it is durable.
+ *
+ * Atomicity. Edits are counted. If one fails after another one was made, the trees contradict each
+ * other and the transaction is aborted; if the first one fails, nothing has happened. So what may
+ * go wrong is looked at before the join, and in memory the inodes' items are put back as they were.
+ */
+#ifndef ZF_FS_OP_H
+#define ZF_FS_OP_H
+
+#include "fs/core/inode.h"
+#include "log/body.h"
+
+#define ZF_OP_INODES ZF_INODE_LOCKS_MAX
+
+/* Outcomes of a try, beside 0 and -errno. */
+enum zf_op_outcome {
+	ZF_OP_CHANGED = 1,    /* what was looked up unlocked is no longer so */
+	ZF_OP_WAIT_ROOM = 2,  /* joining has to wait */
+	ZF_OP_WAIT_FLUSH = 3, /* op->flush has data that must land first */
+	ZF_OP_WAIT_TURN = 4,  /* a commit is falling behind: zf_txn_slow_down() */
+};
+
+struct zf_op {
+	struct zf_fs *fs;
+	const struct zf_ctx *ctx;
+	struct zf_time now; /* one for all that a try changes */
+
+	struct zf_inode *inodes[ZF_OP_INODES]; /* each with a use, and locked once `locked` */
+	unsigned int inode_count;
+	bool locked;
+	bool rename_locked;
+
+	struct zf_trans trans;
+	bool content;		 /* of files alone: no operation of the log (fs/core/changes.h) */
+	bool logs;		 /* the edits are being collected ... */
+	struct zf_log_body body; /* ... here */
+	struct zf_inode_item saved[ZF_OP_INODES];
+	unsigned int saved_count;
+	unsigned int edits;    /* made in this join ... */
+	unsigned int captured; /* ... and so many of them are in `body` */
+	uint64_t mark;	       /* what must be flushed before the log has it: zf_dev_write_mark() */
+
+	enum zf_reserve_class class; /* of the join that could not be had */
+	unsigned int items;
+	unsigned int waits;
+	unsigned int room_tries; /* zf_room_wait() */
+	bool slowed;		 /* has waited for its turn */
+	uint64_t flush_ino, flushed_ino;
+	uint64_t unlinked_ino; /* lost its last name: zf_op_again() sees to its data */
+	bool durable;	       /* an inode's flags want a commit before the answer */
+};
+
+#define ZF_OP(filesystem, context)                                                                 \
+	{                                                                                          \
+		.fs = (filesystem), .ctx = (context)                                               \
+	}
+
+/* -EROFS if the filesystem takes no changes. */
+int zf_op_check_writable(const struct zf_op *op);
+
+/* One more inode. -ESTALE. */
+int zf_op_get(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
+/* Locks what was got, exclusively. */
+void zf_op_lock(struct zf_op *op);
+/* An inode that zf_inode_new() has made and locked. */
+void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
+
+/*
+ * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the
+ * inodes has ZF_INODE_SYNC, or a directory ZF_INODE_DIRSYNC, what is done is durable when
+ * zf_op_again() ends.
+ */
+int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
+int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);
+int zf_op_set(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);
+int zf_op_delete(struct zf_op *op, const struct zf_key *key);
+int zf_op_store(struct zf_op *op, struct zf_inode *inode);
+int zf_op_store_new(struct zf_op *op, struct zf_inode *inode);
+/* The result of all edits. On a failure puts the items back, and aborts if need be. Returns it. */
+int zf_op_leave(struct zf_op *op, int result, const char *what);
+
+/* Ends a try: gives up locks and uses, waits if the outcome says so. True: try again. */
+bool zf_op_again(struct zf_op *op, int *result);
+
+#endif

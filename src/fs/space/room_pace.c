@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Slowing writers down while reclaim is behind: see room.h. */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "fs/mount/background.h"
+#include "fs/core/inode.h"
+
+/* The longest that one write waits. */
+#define WAIT_MAX_NS UINT64_C(100000000)
+/* What is less is added to the next one's: sleeping takes longer than that. */
+#define WAIT_MIN_NS UINT64_C(1000000)
+
+/* How often writers look for themselves. */
+#define LOOK_NS UINT64_C(10000000)
+/* What came back longer ago than that does not count. */
+#define REMEMBER_NS UINT64_C(4000000000)
+
+/* As if that much had come back before anything was seen of it. */
+#define FIRST_BYTES_PER_S (UINT64_C(256) << 20)
+#define FIRST_NS	  UINT64_C(50000000)
+/* However little comes back: somebody has to see that it is more again. */
+#define LEAST_BYTES_PER_S (UINT64_C(1) << 20)
+
+/* ---- how much comes back ---- */
+
+static uint64_t zone_bytes(const struct zf_fs *fs)
+{
+	return zf_dev_geometry(fs->dev)->zone_capacity;
+}
+
+static void begin_counting_locked(struct zf_fs *fs, uint32_t has)
+{
+	struct zf_room *room = &fs->room;
+
+	room->had = has;
+	room->had_opened = atomic_load(&room->opened);
+	room->came = FIRST_BYTES_PER_S / (1000000000 / FIRST_NS) * 1000 / zone_bytes(fs);
+	room->during_ns = FIRST_NS;
+}
+
+/* What is there now, and what data has used up since, came back since the last look. */
+static void count_locked(struct zf_fs *fs, uint32_t has, uint64_t passed_ns)
+{
+	struct zf_room *room = &fs->room;
+	uint32_t opened = atomic_load(&room->opened);
+	uint32_t now = has + (opened - room->had_opened);
+
+	if (now > room->had)
+		room->came += (uint64_t)(now - room->had) * 1000;
+	room->during_ns += passed_ns;
+	if (room->during_ns > REMEMBER_NS) {
+		room->came /= 2;
+		room->during_ns /= 2;
+	}
+	room->had = has;
+	room->had_opened = opened;
+}
+
+/* ---- what a block costs ---- */
+
+/* Zones that data may use, and how many reclaim wants there to be; beyond those kept for itself. */
+struct standing {
+	uint32_t has, wanted;
+};
+
+static struct standing stand(const struct zf_reclaim_room *room)
+{
+	uint32_t has = room->empty + room->coming;
+
+	return (struct standing){
+		.has = has > room->low ? has - room->low : 0,
+		.wanted = room->target > room->low ? room->target - room->low : 0,
+	};
+}
+
+static bool can_help(struct zf_fs *fs, const struct zf_reclaim_room *room)
+{
+	return room->reclaimable >= zone_bytes(fs) && !zf_reclaim_is_paused(fs);
+}
+
+static uint64_t cost_locked(struct zf_fs *fs, struct standing standing)
+{
+	struct zf_room *room = &fs->room;
+	uint64_t missing = standing.wanted - standing.has;
+	uint64_t rate = room->came * zone_bytes(fs) / 1000 * 1000 / (room->during_ns / 1000000 + 1);
+
+	/* By halves, so that neither of the two is ever none. */
+	rate = rate * (2 * standing.has + 1) / (2 * missing + 1);
+	return UINT64_C(1000000000) * ZF_BLOCK_SIZE / zf_max_u64(rate, LEAST_BYTES_PER_S);
+}
+
+void zf_room_look(struct zf_fs *fs)
+{
+	struct zf_room *room = &fs->room;
+	uint64_t now, cost = 0, before;
+	struct zf_reclaim_room left;
+	struct standing standing;
+
+	/* Without threads nobody would work while a writer waits. */
+	if (!fs->background)
+		return;
+	zf_alloc_reclaim_room(fs->alloc, &left);
+	standing = stand(&left);
+	if (left.empty < left.target || left.retired > 0)
+		zf_background_want_reclaim(fs);
+	zf_mutex_lock(&room->pace_lock);
+	now = zf_room_now_ns();
+	before = atomic_load(&room->cost_ns);
+	/* Only while writers are slowed down: then reclaim is at work all the time. */
+	if (before == 0)
+		begin_counting_locked(fs, left.empty + left.coming);
+	else
+		count_locked(fs, left.empty + left.coming, now - atomic_load(&room->looked_ns));
+	if (standing.has < standing.wanted && can_help(fs, &left))
+		cost = cost_locked(fs, standing);
+	atomic_store(&room->cost_ns, cost);
+	atomic_store(&room->looked_ns, now);
+	if (cost == 0 && before > 0)
+		zf_cond_broadcast(&room->eased);
+	zf_mutex_unlock(&room->pace_lock);
+}
+
+void zf_room_use(struct zf_fs *fs, uint32_t zone_no)
+{
+	struct zf_room *room = &fs->room;
+
+	if (atomic_load_explicit(&room->zone_no, memory_order_relaxed) == zone_no)
+		return;
+	atomic_store(&room->zone_no, zone_no);
+	atomic_fetch_add(&room->opened, 1);
+	zf_room_look(fs);
+}
+
+/* ---- waiting ---- */
+
+/* Takes a turn behind all others'; how long that is from now. */
+static uint64_t take_turn(struct zf_fs *fs, uint64_t now, uint64_t cost_ns)
+{
+	uint64_t turn = atomic_load(&fs->room.turn_ns), next;
+
+	do {
+		next = zf_max_u64(turn, now) + cost_ns;
+		next = zf_min_u64(next, now + WAIT_MAX_NS);
+	} while (!atomic_compare_exchange_weak(&fs->room.turn_ns, &turn, next));
+	return next - now;
+}
+
+static void wait_for_turn(struct zf_fs *fs, uint64_t now, uint64_t wait_ns)
+{
+	struct zf_room *room = &fs->room;
+	uint64_t end = now + wait_ns, began = now;
+
+	zf_mutex_lock(&room->pace_lock);
+	while (now + WAIT_MIN_NS <= end && atomic_load(&room->cost_ns) > 0) {
+		zf_cond_wait_ms(&room->eased, &room->pace_lock, (end - now) / WAIT_MIN_NS);
+		now = zf_room_now_ns();
+	}
+	zf_mutex_unlock(&room->pace_lock);
+	zf_room_waited(fs, began);
+}
+
+static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
+{
+	struct zf_room *room = &fs->room;
+	uint64_t now = zf_room_now_ns(), cost, wait;
+
+	if (atomic_load(&room->looked_ns) + LOOK_NS < now)
+		zf_room_look(fs);
+	cost = blocks * atomic_load(&room->cost_ns);
+	if (!may_wait && atomic_load(&room->turn_ns) + cost > now + WAIT_MIN_NS)
+		return -EAGAIN;
+	wait = take_turn(fs, now, cost);
+	if (wait >= WAIT_MIN_NS && may_wait)
+		wait_for_turn(fs, now, wait);
+	return 0;
+}
+
+int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
+{
+	if (atomic_load_explicit(&fs->room.cost_ns, memory_order_relaxed) == 0)
+		return 0;
+	return pace(fs, blocks, may_wait);
+}

@@ -234,7 +234,7 @@ int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);
 
 void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
 
-struct zf_time zf_fs_now(struct zf_fs *fs);
+struct zf_time zf_fs_now(struct zf_fs *fs); /* clock.c */
 
 /* What lets a file grow: a replayed operation has to find the room that it had. */
 static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)

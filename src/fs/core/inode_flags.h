@@ -36,6 +36,9 @@ int zf_inode_check_write(const struct zf_inode *inode, uint64_t offset);
  * links to it. */
 int zf_inode_check_change(const struct zf_inode *inode);
 
+/* The file is to be opened: open(2)'s flags. */
+int zf_inode_check_open(const struct zf_inode *inode, int flags);
+
 /* Names: one is to be added to the directory ... */
 int zf_inode_check_add(const struct zf_inode *dir);
 /* ... or taken out of it. */

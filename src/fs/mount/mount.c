@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bits.h"
 #include "fs/data/append.h"
@@ -446,22 +445,6 @@ int zf_fs_unmount(struct zf_fs *fs)
 bool zf_fs_is_read_only(struct zf_fs *fs)
 {
 	return fs->read_only || zf_txn_error(fs->txn) != 0;
-}
-
-struct zf_time zf_fs_now(struct zf_fs *fs)
-{
-	struct timespec ts;
-	int64_t ns;
-
-	if (fs->options.now_ns) {
-		ns = fs->options.now_ns(fs->options.now_arg);
-		/* Before 1970 both are negative, but the nanoseconds always count forward. */
-		ts.tv_sec = ns / 1000000000 - (ns % 1000000000 < 0);
-		ts.tv_nsec = ns - ts.tv_sec * 1000000000;
-		return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
-	}
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};
 }
 
 struct zf_dev *zf_fs_dev(struct zf_fs *fs)

@@ -10,17 +10,27 @@
  *
  * The life of a zone, and the function at each edge:
  *
- *      EMPTY --zf_alloc_append_begin, zf_alloc_node--> open stream of one role
- *      open stream --its capacity is used up--> written
- *      written --the last live byte goes (zf_alloc_live_sub, node freed) in transaction N-->
- * emptied emptied --N+1 is durable (N, when space is short), and no summary entry, reader or append
- * is left: zf_alloc_next_reset--> reset --> EMPTY
+ *      empty
+ *        |  zf_alloc_append_begin(), zf_alloc_node()
+ *        v
+ *      open stream of one role
+ *        |  the stream has used up the zone's capacity
+ *        v
+ *      written
+ *        |  transaction N frees the last live byte: zf_alloc_live_sub(), zf_alloc_node_free()
+ *        v
+ *      emptied
+ *        |  N+1 is durable (N, when space is short), and the zone has no summary entry, reader
+ *        |  or append any more: zf_alloc_next_reset()
+ *        v
+ *      reset, which makes it empty again
  *
- * Locking. One mutex (ZF_RANK_ALLOC) inside; no call does I/O or waits, but for those that say so.
+ * Locking. One mutex (ZF_RANK_ALLOC) protects everything. A call does I/O or waits only if its
+ * comment says so.
  *
- * Reservations. Nothing is promised that is not there: a writer reserves data blocks and the
- * worst-case metadata for recording them before it answers. Empty zones that metadata, log and
- * reclaim need are never given to data. See zf_alloc_reserve().
+ * Reservations. Before a writer answers, it reserves its data blocks and the worst-case metadata
+ * for recording them, so that accepted data always finds room. Data never gets the empty zones that
+ * metadata, log and reclaim need. See zf_alloc_reserve().
  */
 #ifndef ZF_ALLOC_ALLOC_H
 #define ZF_ALLOC_ALLOC_H
@@ -82,7 +92,10 @@ struct zf_alloc;
 
 /* ---- life ---- */
 
-/* Reads the zone report. Zones have no role yet: mkfs goes on with start, mount with load first. */
+/*
+ * Reads the zone report. Zones have no role yet. mkfs calls zf_alloc_start() next; a mount calls
+ * zf_alloc_load() for every zone item before that.
+ */
 int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct zf_report *report,
 		 struct zf_alloc **ret_alloc);
 void zf_alloc_free(struct zf_alloc *alloc); /* takes NULL */
@@ -127,56 +140,60 @@ enum zf_reserve_class {
 
 /*
  * Sets aside `data_blocks` of data and room for `items` new tree items (each with the worst-case
- * share of its leaf), for as long as they are not recorded in the trees. -ENOSPC when they are not
- * there, even though a commit might free some: the caller (txn) commits and tries again before a
- * user sees it. Data leaves room for so many `nodes`, besides what is promised to transactions.
+ * share of its leaf) until the trees record them. A reservation of data leaves room for `nodes`
+ * more nodes than transactions were promised. -ENOSPC: there is too little room now. A commit might
+ * free some, so the caller (txn) commits and tries again before a user sees the error.
  */
 int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t data_blocks,
 		     uint64_t items, uint64_t nodes);
 void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 
 /*
- * Space kept for its owner: the blocks of ZERO extents (fs/core/fs_format.h), which are nowhere on
- * the device yet, and spare ones, for overwriting once more what is there. What is kept is left
- * alone by NORMAL reservations, with the room that recording each of its blocks by itself may take,
- * and the empty zones that it needs by metadata.
+ * *Kept* blocks are space that belongs to one owner: the blocks of ZERO extents
+ * (fs/core/fs_format.h), which are nowhere on the device yet, and spare blocks for overwriting existing data once more.
+ * NORMAL reservations leave alone the kept blocks and the room for recording each of them by
+ * itself. Metadata leaves alone the empty zones that the kept blocks need.
  *
- * A write over such an extent on a full filesystem reserves its block by *lending*: the block moves
- * from what is kept to what is reserved, so that nothing has to be found. When the data has landed,
- * or is gone, the loan ends, and with a ZERO extent what is kept shrinks.
+ * On a full filesystem a write over such an extent reserves its block by *lending*: the block moves
+ * from the kept ones to the reserved ones, so that no free block has to be found. The loan ends
+ * when the data has landed or was dropped. If it replaced a ZERO extent, fewer blocks are kept.
  *
- * Where what was lent still counts as kept when the data has landed, as with spare space, there is
- * garbage in its place: it is *spent*, and cannot be lent, until a zone of data comes back. What
- * comes back belongs to what is spent before anybody else gets it.
+ * A spare block still counts as kept when the data has landed, but garbage is in its place. Such a
+ * block is *spent*: it cannot be lent until a zone of data comes back. Blocks that come back
+ * replace spent ones before anybody else gets them.
  */
 struct zf_kept_change {
 	uint64_t added, removed; /* blocks for which extents keep space now, or no longer */
-	uint64_t reserved; /* of the caller's: those of them that are kept now are so no longer */
-	uint64_t lent;	   /* that were lent to what the new extents hold */
+	uint64_t reserved;	 /* by the caller: the `added` blocks are taken from these first */
+	uint64_t lent;		 /* blocks lent to the data that the new extents name */
 };
 
-/* In one step, inside a transaction. Returns how many of the `reserved` are left. */
+/* Applies the change in one step, inside a transaction. Returns how many `reserved` are left. */
 uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change);
 /*
- * Whoever wants blocks kept reserves so many items with each, which are at least what is set aside
- * for the block once it is kept.
+ * A caller that wants blocks kept reserves this many items with each block. They take at least the
+ * room that is set aside for recording a kept block.
  */
 #define ZF_KEPT_ITEMS 2u
-/* Reserves `blocks` that are kept, and `items`. -ENOSPC: what is kept is not there now. */
+/* Reserves `blocks` kept blocks, and `items`. -ENOSPC: too few kept blocks can be lent now. */
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
-/* The reservation was given back by zf_alloc_unreserve(): they count as kept again. */
+/* After zf_alloc_unreserve() gave the reservation back: the blocks count as kept again. */
 void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks);
-/* Of what was taken back, so much had been used. */
+/* Of the blocks that were taken back, `blocks` had been written to: they are spent. */
 void zf_alloc_kept_spend(struct zf_alloc *alloc, uint64_t blocks);
 bool zf_alloc_keeps_any(struct zf_alloc *alloc);
-/* A mount has replayed the log, whose ZERO extents nothing was reserved for: is it all there? */
+/*
+ * After a mount has replayed the log: checks that the kept blocks are there, for nothing was
+ * reserved for the ZERO extents of the records.
+ */
 void zf_alloc_kept_recount(struct zf_alloc *alloc);
-/* Nodes that recording what is kept may need. */
+/* The number of nodes that recording the kept blocks may need. */
 uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
 /*
- * Metadata found no room even to free something: what is kept gives way, by a zone. Only a crash or
- * a failing device brings it to that: what was written and not committed lies in zones that cannot
- * be reset for what else they hold. False: there was nothing left to give.
+ * Gives one zone of kept blocks to metadata, which found no room even to free something. This
+ * happens only after a crash or with a failing device: data that was written and not committed
+ * then fills zones that cannot be reset, because they hold live data too. Returns false if no kept
+ * block was left to give.
  */
 bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 
@@ -282,15 +299,15 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
  *      target  of empty + coming: below that reclaim works
  *      low     of empty: below that, what is coming is worth a commit
  *
- * A commit gives zones back, and takes zones for its nodes. So that it gives enough for what it
- * takes, low and target are the higher the larger commits have been lately, and target the higher
- * the more of the victims is garbage: then it costs little to have many zones wait.
+ * A commit gives zones back, and takes zones for its nodes. To give back more than they take,
+ * larger commits raise both low and target. Victims with more garbage raise target: having many
+ * zones wait for one commit costs little then.
  *
- * KEPT_FOR_RECLAIM of the empty ones no user's data may open: they are what survivors move to, and
- * what writers use up while commits give others back. The COLD stream's zone is one of these.
+ * User data may not open the last KEPT_FOR_RECLAIM empty zones. Survivors move to them, and writers
+ * use them up while commits give others back. The COLD stream's zone is one of them.
  */
 enum zf_reclaim_need {
-	ZF_RECLAIM_IN_PEACE, /* the best benefit for its cost, by garbage and age (design: ages) */
+	ZF_RECLAIM_IN_PEACE, /* nobody waits: the best ratio of benefit to cost (design: ages) */
 	ZF_RECLAIM_URGENT,   /* somebody waits for room: the most garbage, however little that is */
 };
 
@@ -316,18 +333,18 @@ void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones);
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
-/* The same with this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
+/* Takes this zone, however little it would give back. -EBUSY: it cannot be a victim now. */
 int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
 /*
- * The same with a zone that was retired and can be read, if there is room for all that is live in
- * it. Nothing comes back for that, but it may be the last that is read of it.
+ * Takes a retired zone that can still be read, if there is room for all live data in it. The zone
+ * gives no space back, but its data is saved before it cannot be read any more.
  */
 int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no);
-/* So many blocks were moved out of that one, whose place does not come back for them. */
+/* `blocks` were moved out of a retired zone, which gives no space back for them. */
 void zf_alloc_reclaim_rescued(struct zf_alloc *alloc, uint64_t blocks);
 /*
- * `stuck`: some of it could not be read. It is no victim again before it is reset; and one that
- * still holds something not before the next commit.
+ * `stuck`: some of its live data could not be read. A stuck zone is no victim again before it is
+ * reset. Any other zone that still holds live data is no victim again before the next commit.
  */
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
 
@@ -339,9 +356,9 @@ int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 
 /*
- * Could `data_blocks` and room for `items` be reserved by a NORMAL caller, if all garbage came
- * back? Then whoever got -ENOSPC waits for reclaim; else the device is full (P5). Or could kept
- * blocks be lent that are spent now?
+ * Returns whether a caller that got -ENOSPC should wait for reclaim; else the device is full (P5).
+ * It should if, with all garbage back, a NORMAL caller could reserve `data_blocks` and room for
+ * `items`, or the owner of kept blocks could borrow those that are spent now.
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
 

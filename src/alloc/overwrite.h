@@ -3,27 +3,37 @@
  * Zones that are written in place: conventional ones, of the role OVERWRITE (fs/map/overwrite.h
  * tells what for). They have no pointer: which bytes are free is known from a map.
  *
- *      free --_take--> taken --extents name them: zf_alloc_live_add, _named--> live
- *       ^               |                                                       |
- *       +----_give------+                                        zf_alloc_live_sub, in transaction
- * N |                                                                       v
- *       +--N+1 is durable (N, when space is short), and what may still be on its way is over--
- * freed
+ *      free
+ *        |  zf_alloc_overwrite_take()
+ *        v
+ *      taken, and free again after zf_alloc_overwrite_give()
+ *        |  extents name the bytes: zf_alloc_live_add(), zf_alloc_overwrite_named()
+ *        v
+ *      live
+ *        |  transaction N drops the extents: zf_alloc_live_sub()
+ *        v
+ *      freed
+ *        |  N+1 is durable (N, when space is short), and the holds taken until then are let go
+ *        v
+ *      free
  *
- * The map is in memory only. On disk it is the summary tree, which is exact in these zones: the
- * mount loads it from there. A zone in which nothing is live or taken leaves the role like any
- * other emptied one leaves its own: alloc/release.c.
+ * The map is in memory only. The summary tree, which is exact for these zones, is its form on disk;
+ * the mount loads the map from there. A zone in which nothing is live or taken loses its role as
+ * any other emptied zone does: alloc/release.c.
  *
- * Holds. Whoever reads or writes in place holds what was free of use when he began: a hold is taken
- * while what keeps the extent in the tree (the inode's lock) or the block in flight (data->lock) is
- * still held, and what is freed after that is not given out until the hold is let go.
+ * Holds. A reader or writer in place takes a hold while it still has the lock that keeps the extent
+ * in the tree (the inode's) or the block in flight (data->lock). Bytes freed after that are not
+ * given out until the hold is let go.
  */
 #ifndef ZF_ALLOC_OVERWRITE_H
 #define ZF_ALLOC_OVERWRITE_H
 
 #include "alloc/alloc.h"
 
-/* Is any zone of this role? Without a lock: for those who would have to look for extents there. */
+/*
+ * Does any zone have this role? Takes no lock: callers ask before they look for extents in such
+ * zones.
+ */
 bool zf_alloc_has_overwrite(struct zf_alloc *alloc);
 
 /* The mount: an extent of the committed state has these bytes. -EUCLEAN. */
@@ -35,7 +45,7 @@ int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t l
  * -EUCLEAN.
  */
 int zf_alloc_overwrite_claim(struct zf_alloc *alloc, uint64_t address, uint64_t len);
-/* It could not be loaded: nothing is given out until the next mount. */
+/* The map could not be loaded: no bytes are given out until the next mount. */
 void zf_alloc_overwrite_distrust(struct zf_alloc *alloc);
 
 /*
@@ -45,13 +55,13 @@ void zf_alloc_overwrite_distrust(struct zf_alloc *alloc);
 int zf_alloc_overwrite_take(struct zf_alloc *alloc, uint64_t want, bool urgent,
 			    uint64_t *ret_address, uint64_t *ret_len);
 /*
- * One more zone gets the role. The caller has reserved the blocks of a whole zone, which stay his
- * and which this leaves alone: so nobody misses it. -ENOSPC.
+ * Gives one more zone the role. The caller has reserved the blocks of a whole zone, so nobody else
+ * counts on them; this call leaves the reservation as it is. -ENOSPC.
  */
 int zf_alloc_overwrite_open(struct zf_alloc *alloc);
-/* Of what was taken: no extent will name it. */
+/* Gives back bytes that were taken and that no extent will name. */
 void zf_alloc_overwrite_give(struct zf_alloc *alloc, uint64_t address, uint64_t len);
-/* Of what was taken: extents name it, it is counted live. Inside their transaction. */
+/* Extents name these bytes, which were taken, and count as live. Inside their transaction. */
 void zf_alloc_overwrite_named(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 
 /* Returns what zf_alloc_overwrite_let_go() wants. */

@@ -2,19 +2,19 @@
 /*
  * Which zone of data is worth emptying next, and the room that its survivors move to.
  *
- * A zone for reclaim. With nothing to move to nothing comes back, so one empty zone is COLD's own
- * (alloc->cold_zone): neither metadata nor data takes it. When the COLD stream has opened it there
- * is none for a while; the next zone of data that comes back takes its place. So what metadata was
- * promised never shrinks: a zone less is empty, and a zone less is set aside. After a mount there
- * may be none either: then metadata has to spare one, and with it, as the first thing that a commit
- * looks for, all that removals need.
+ * A zone for reclaim. Reclaim needs a place to move survivors to, so one empty zone is set aside
+ * for the COLD stream (alloc->cold_zone), which neither metadata nor data takes. Once the COLD
+ * stream has opened it, no zone is set aside until the next zone of data comes back. This leaves
+ * the room promised to metadata unchanged: there is one empty zone less, and one less is set aside.
+ * After a mount no zone may be set aside either. Then metadata spares one, once it has room for its
+ * promises, for the tail of a commit and for what removals need.
  */
 #include <assert.h>
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
 
-/* In peace less than this share of a zone is left where it is: it costs too much to get. */
+/* While nobody waits for room, a zone with less garbage than this share of it is no victim. */
 #define WORTH_SHARE 16u
 
 /* Transactions after which what is live in a zone does not get any more likely to stay. */

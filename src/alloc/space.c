@@ -37,8 +37,8 @@ static bool is_coming(const struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 /*
- * What is on its way to a zone is going to be live there. Of what reclaim moves that is live as yet
- * where it comes from: it counts once.
+ * Pending appends to a zone count as live there. Those of the COLD stream do not: reclaim moves
+ * that data, which is still live in the zone it comes from, and each block counts once.
  */
 static void count_movable(const struct zf_zone *zone, struct count *count)
 {
@@ -206,7 +206,7 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	uint64_t moved = count->movable_live, per_zone = capacity_blocks(alloc), zones = 0;
 	uint32_t cold = alloc->data_zone[ZF_ROLE_COLD];
 
-	/* That is there already, and counts where it comes from. */
+	/* Pending data is in the COLD zone already, and is counted in the zone it comes from. */
 	if (cold != NO_ZONE)
 		moved = sub_blocks(moved, alloc->zones[cold].pending);
 	room.empty += count->coming + count->movable;
@@ -225,7 +225,7 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	return room;
 }
 
-/* Those that a reservation leaves room for. */
+/* The number of nodes that a reservation of data leaves room for. */
 static uint64_t data_nodes(const struct zf_alloc *alloc)
 {
 	return alloc->tail_max + (alloc->data_nodes ? alloc->data_nodes : alloc->nodes_kept);
@@ -277,8 +277,8 @@ static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count, u
 }
 
 /*
- * What comes back belongs first to what is spent: then its owner can lend that, who got nothing
- * otherwise. Until he can, reclaim is worth it, though others may get nothing of it.
+ * Returns whether reclaim could make enough spent blocks lendable again. Blocks that come back
+ * replace spent ones first, so their owner profits from reclaim even if no other writer does.
  */
 static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
 		       uint64_t data_blocks)

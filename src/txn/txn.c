@@ -410,7 +410,7 @@ void zf_txn_slow_down(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 }
 
-/* Not for ever: others may be quicker to fill the room that a commit made. */
+/* The rounds are bounded: other threads may fill the room that a commit made before this one. */
 static int keep_bound(struct zf_txn *txn, bool may_wait)
 {
 	int r = 0;
@@ -418,7 +418,7 @@ static int keep_bound(struct zf_txn *txn, bool may_wait)
 	tell_much(txn);
 	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && zf_txn_has_much(txn); round++)
 		r = may_wait ? zf_txn_commit_much(txn) : -EAGAIN;
-	/* What must not fail for want of room finds some, or fails, where room is looked for. */
+	/* A commit without room is no error here: a join looks for room itself, and reports it. */
 	return r == -ENOSPC ? 0 : r;
 }
 
@@ -433,14 +433,14 @@ static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int it
 {
 	unsigned int round = 0;
 
-	/* Those who are part of getting rid of it are let in. */
+	/* SYSTEM joins are part of making room (landing, reclaim, tidying): no bound stops them. */
 	if (class != ZF_RESERVE_SYSTEM) {
 		int r = keep_bound(txn, may_wait);
 
 		if (r < 0)
 			return r;
 	}
-	/* Once more even when there was nothing to do: somebody else may have done it. */
+	/* Tries again even if make_room() had nothing to do: another thread may have made room. */
 	for (bool again = true;; round++) {
 		int r = try_join(txn, class, items, may_wait, ret_trans);
 

@@ -10,10 +10,10 @@
  *      running N --zf_txn_freeze--> frozen N --zf_txn_write--> written --superblock--> durable N
  *                                   running N+1 ...
  *
- * Freeze first lets records of the log that are under way end, and begins no others (struct
- * zf_txn_log): their data belongs to N. Then it holds back joins, waits for those there are,
- * snapshots the counters and starts N+1: it takes no longer however much is dirty. Everything after
- * it runs beside new operations, and new records.
+ * Freeze first lets no new record of the log begin, and waits for those under way (struct
+ * zf_txn_log): their data belongs to N. Then it holds back new joins, waits for the current ones,
+ * snapshots the counters and starts N+1. How long that takes does not depend on how much is dirty.
+ * The rest of the commit runs beside new operations and new records.
  *
  * Order of a commit, and why:
  *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
@@ -24,8 +24,8 @@
  * A failure in 1 to 4 turns the filesystem read-only for good (zf_txn_error): the durable state is
  * the previous superblock's, and nothing is reset any more.
  *
- * With or without threads: whoever needs a commit runs it, under the commit lock; those who come
- * meanwhile find their generation durable when they get the lock (group commit).
+ * A thread that needs a commit runs it itself, under the commit lock. Threads that wait for the
+ * lock meanwhile may find their generation durable when they get it (group commit).
  */
 #ifndef ZF_TXN_TXN_H
 #define ZF_TXN_TXN_H
@@ -74,24 +74,27 @@ struct zf_trans {
 
 /*
  * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
- * delete_range counts its max_nodes). If the room for them is only promised to other joins, waits
- * for those; if the metadata zones or the dirty bound have none, commits first, several times if
- * that helps; SYSTEM is not held to the dirty bound. -ENOSPC when it does not; -EROFS after a
- * failed commit or on a read-only mount. With may_wait false, -EAGAIN instead of committing or
- * waiting.
+ * delete_range counts its max_nodes). If other joins were promised the room for them, the call
+ * waits for those joins to leave. If the metadata zones have no room, or more is dirty than may be,
+ * it commits first, several times if that helps; the dirty bound does not apply to SYSTEM. -ENOSPC:
+ * commits gave no room. -EROFS: a commit failed, or the mount is read-only. -EAGAIN: the call would
+ * have to commit or wait, and may_wait is false.
  */
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans);
 void zf_trans_leave(struct zf_trans *trans);
 
 /*
- * What zf_trans_join() would do to find room, without the join, and without having kept space give
- * way (zf_alloc_kept_give_way()): for who can bring garbage back before that. Holds no lock.
- * -ENOSPC, -EROFS.
+ * Finds room as zf_trans_join() does, but does not stay joined, and takes no kept space
+ * (zf_alloc_kept_give_way()). It is for callers that can reclaim garbage before kept space has to
+ * give way. Caller holds no lock. -ENOSPC, -EROFS.
  */
 int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items);
 
-/* Commits if more is dirty than may be: for those whose own joins must not wait. -EAGAIN. */
+/*
+ * Commits if more is dirty than may be, on behalf of callers whose own joins must not wait.
+ * -EAGAIN: it would have to commit, and may_wait is false.
+ */
 int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 
 /*
@@ -100,7 +103,10 @@ int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
  * to stop for it.
  */
 bool zf_txn_is_crowded(struct zf_txn *txn);
-/* Waits for as long as is fitting now, or until the commit is over. No lock and no join held. */
+/*
+ * Waits until the commit is over, but only a few milliseconds: the longer, the more is dirty.
+ * Caller holds no lock and no join.
+ */
 void zf_txn_slow_down(struct zf_txn *txn);
 
 /*

@@ -192,7 +192,8 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 }
 
 /* 0 is no value that an option takes. */
-static int parse_value(const char *name, const char *text, uint64_t max, const char *allowed, uint64_t *number)
+static int parse_value(const char *name, const char *text, uint64_t max, const char *allowed,
+		       uint64_t *number)
 {
 	uint64_t value;
 
@@ -224,17 +225,20 @@ static int parse_size(const char *name, const char *text, uint64_t min, const ch
 
 static int parse_gc_target(struct zf_options *options)
 {
+	static const char allowed[] = "a number of zones, or 1% to 50%";
 	const char *text = options->text.gc_target;
 	size_t len = text ? strlen(text) : 0;
 	_zf_free_ char *percent = NULL;
 
 	if (len == 0 || text[len - 1] != '%')
-		return parse_value("bad value of gc_target:", text, UINT32_MAX,
-				   "a number of zones, or 1% to 50%", &options->gc_zones);
+		return parse_value("bad value of gc_target:", text, UINT32_MAX, allowed,
+				   &options->gc_zones);
 	percent = strndup(text, len - 1);
-	if (!percent)
-		return -ENOMEM;
-	return parse_value("bad value of gc_target, in percent:", percent, 50, "1% to 50%", &options->gc_percent);
+	if (percent && zf_parse_number(percent, 50, &options->gc_percent) == 0 &&
+	    options->gc_percent > 0)
+		return 0;
+	complain("bad value of gc_target:", text, allowed);
+	return -EINVAL;
 }
 
 static int parse_gc(struct zf_options *options)
@@ -278,8 +282,8 @@ static int parse_values(struct zf_options *options)
 	const char *writeback = options->text.writeback ? options->text.writeback : "off";
 	uint64_t commit_s = 0;
 
-	if (parse_value("bad value of commit:", options->text.commit, 3600,
-			"seconds, 1 to 3600", &commit_s) < 0 ||
+	if (parse_value("bad value of commit:", options->text.commit, 3600, "seconds, 1 to 3600",
+			&commit_s) < 0 ||
 	    parse_size("bad value of cache:", options->text.cache, CACHE_MIN,
 		       "at least 4M; " ZF_SIZE_FORMS, &options->cache_bytes) < 0 ||
 	    parse_size("bad value of dirty:", options->text.dirty, DIRTY_MIN,

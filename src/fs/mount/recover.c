@@ -152,9 +152,6 @@ int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
 	if (r == -EROFS && zf_txn_error(fs->txn))
 		r = zf_txn_error(fs->txn);
 	if (r < 0)
-		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "recovery failed: %s; an older state may be had with -o ro,generation=N "
-			  "('zfusectl super' lists them)",
-			  strerror(-r));
+		zf_report(&fs->report, ZF_REPORT_ERROR, "recovery failed: %s", strerror(-r));
 	return r;
 }

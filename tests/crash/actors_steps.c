@@ -131,8 +131,11 @@ static uint16_t oldest_to_read(const struct world *world, const struct block_kno
 {
 	if (world->hurt)
 		return 0;
-	/* What could not be written is dropped before the next fsync says so. */
-	return world->lossy ? known->durable : known->done;
+	/* Data that could not be written is dropped before the next fsync says so. A filesystem
+	 * that a failed commit made read-only drops everything that was not written yet. */
+	if (world->lossy || zf_fs_is_read_only(world->fs))
+		return known->durable;
+	return known->done;
 }
 
 static bool read_some(struct actor *actor)

@@ -102,6 +102,8 @@ int zf_parse_size(const char *text, uint64_t max, uint64_t *ret_bytes)
 		r = parse_unit(end, &unit);
 	if (r < 0)
 		return r;
+	if (scale > 1 && unit == 1)
+		return -EINVAL;
 	bytes = (unsigned __int128)whole * unit + (unsigned __int128)fraction * unit / scale;
 	if (too_large < 0 || bytes > max)
 		return -ERANGE;

@@ -14,8 +14,8 @@ int zf_parse_number(const char *text, uint64_t max, uint64_t *ret_number);
 
 /*
  * A number of bytes: 4096, 64M, 3.5G, 64MiB, 4GB. K, M, G, T, P, E, also with iB behind them, are
- * powers of 1024; KB, MB, ... are powers of 1000; case does not matter. What a fraction gives is
- * rounded down to a byte. -EINVAL, -ERANGE as above.
+ * powers of 1024; KB, MB, ... are powers of 1000; case does not matter. A fraction needs a unit;
+ * what it gives is rounded down to a byte. -EINVAL, -ERANGE as above.
  */
 int zf_parse_size(const char *text, uint64_t max, uint64_t *ret_bytes);
 

@@ -156,7 +156,7 @@ static void *mount_beside(void *arg)
 	task->r = cover_image(task);
 	if (task->r == 0) {
 		task->r = mount_here(task);
-		umount2(task->mountpoint, MNT_DETACH);
+		umount2(task->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
 	}
 	if (home >= 0)
 		setns(home, CLONE_NEWNS);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/kernel.h"
 #include "fuse/anchor.h"
 #include "fuse/background.h"
 #include "fuse/control.h"
@@ -285,6 +286,28 @@ static int mount_on_anchor(struct zf_daemon *daemon, const char **ret_why)
 	return ZF_EXIT_MOUNT;
 }
 
+#define KERNEL_IS_OLD "the kernel is older than 6.18"
+
+/* Whether the kernel sends SYNCFS to the daemon of a fuseblk mount: fuse_fill_super_common(). */
+static bool sends_syncfs(void)
+{
+	return zf_kernel_is_at_least(6, 18);
+}
+
+static void warn_of_syncfs(struct zf_daemon *daemon, const char *why)
+{
+	zf_report(
+		&daemon->report, ZF_REPORT_WARNING,
+		"%s: sync(2) and syncfs(2) store nothing here (%s); fsync(2), 'zfusectl sync' and "
+		"umount(8) do",
+		daemon->mountpoint, why);
+}
+
+/*
+ * A kernel before 6.18 sends no SYNCFS, so an anchor would gain the wait in umount(2) alone. There
+ * the last write in flight of a closed file sends RELEASE from the daemon's own thread, which waits
+ * for the answer; with few threads that hangs (mended by Linux's commit 26e5c67deb2e).
+ */
 static int mount_image(struct zf_daemon *daemon)
 {
 	const char *why = NULL;
@@ -292,16 +315,23 @@ static int mount_image(struct zf_daemon *daemon)
 
 	if (geteuid() != 0)
 		why = "only root's mounts are told of them";
+	else if (!sends_syncfs())
+		why = KERNEL_IS_OLD;
 	else if (daemon->options.source_named)
 		why = "fsname= names another source than the image";
 	else
 		status = mount_on_anchor(daemon, &why);
 	if (!why)
 		return status;
-	zf_report(&daemon->report, ZF_REPORT_WARNING,
-		  "%s: sync(2) and syncfs(2) store nothing here (%s); fsync(2), 'zfusectl sync' and "
-		  "umount(8) do",
-		  daemon->mountpoint, why);
+	warn_of_syncfs(daemon, why);
+	return mount_plainly(daemon);
+}
+
+/* umount(2) waits for a disk's last commit on every kernel: so it is fuseblk on every kernel. */
+static int mount_disk(struct zf_daemon *daemon)
+{
+	if (!sends_syncfs())
+		warn_of_syncfs(daemon, KERNEL_IS_OLD);
 	return mount_plainly(daemon);
 }
 
@@ -310,7 +340,7 @@ static int open_session(struct zf_daemon *daemon)
 	int status;
 
 	daemon->fuseblk = daemon->claimed_by_mount;
-	status = daemon->claimed_by_mount ? mount_plainly(daemon) : mount_image(daemon);
+	status = daemon->claimed_by_mount ? mount_disk(daemon) : mount_image(daemon);
 	if (status == ZF_EXIT_OK)
 		atomic_store(&daemon->mounted, true);
 	return status;
@@ -359,7 +389,8 @@ static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u%s/read_ahead_kb", major(st_dev),
 		 minor(st_dev), daemon->fuseblk ? "-fuseblk" : "");
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || strtoul(text, NULL, 10) >= ZF_READ_AHEAD_KIB)
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+	    strtoul(text, NULL, 10) >= ZF_READ_AHEAD_KIB)
 		return;
 	snprintf(text, sizeof(text), "%u", ZF_READ_AHEAD_KIB);
 	(void)!pwrite(fd, text, strlen(text), 0);

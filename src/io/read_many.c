@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "io/dev_ops.h"
 #include "io/iov.h"
+#include "io/zone_rules.h"
 
 /* In flight at once, of one caller. NVMe drives read single blocks at their full rate from some 64
  * on. */
@@ -76,13 +77,14 @@ struct batch {
 	unsigned int count, begun, in_flight;
 };
 
-/* Of what breaks a rule the backend says which. */
-static bool is_sound(const struct zf_geometry *geometry, const struct zf_read *read, uint64_t len)
+/* A read that breaks a rule is left to the backend, which says what is wrong with it. */
+static bool is_sound(const struct zf_geometry *geometry, const struct zf_read *read)
 {
 	uint64_t size = geometry->zone_size * geometry->zone_count;
+	uint64_t len = zf_iov_len(read->iov, read->iovcnt);
 
-	return read->iovcnt <= ZF_IO_IOV_MAX && len > 0 &&
-	       zf_is_aligned(read->addr | len, ZF_BLOCK_SIZE) && read->addr <= size &&
+	return len > 0 && zf_zone_rules_check_iov(read->iov, read->iovcnt, len) == 0 &&
+	       zf_is_aligned(read->addr, ZF_BLOCK_SIZE) && read->addr <= size &&
 	       len <= size - read->addr;
 }
 
@@ -91,7 +93,7 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 	struct io_uring_sqe *sqe;
 
 	read->result = -EINPROGRESS;
-	if (!is_sound(batch->geometry, read, zf_iov_len(read->iov, read->iovcnt)))
+	if (!is_sound(batch->geometry, read))
 		return;
 	sqe = io_uring_get_sqe(ring);
 	/* The ring has as many entries as are in flight at most. */

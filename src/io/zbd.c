@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/kernel.h"
 #include "io/image_file.h"
 #include "io/zbd_device.h"
 
@@ -208,10 +208,10 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 		.depth = 1,
 		.merge = mode != ZF_APPEND_LOCKED,
 	};
-	struct utsname kernel;
 	int r;
 
-	zbd->kernel_orders = uname(&kernel) == 0 && zf_zbd_kernel_keeps_order(kernel.release);
+	/* Zone write plugging keeps the writes to a zone in order, however many are in flight. */
+	zbd->kernel_orders = zf_kernel_is_at_least(6, 10);
 	if (zbd->kernel_orders && options.merge)
 		options.depth = DEPTH;
 	r = zf_append_queue_new(&options, &queue_ops, zbd, &zbd->queue);

@@ -203,14 +203,3 @@ void zf_zbd_zone_info(const struct zf_geometry *geometry, const struct zbd_zone 
 	};
 	ret_info->wp = pointer_of(ret_info, zone->wp);
 }
-
-/* ---- the kernel ---- */
-
-bool zf_zbd_kernel_keeps_order(const char *release)
-{
-	unsigned int version, patch_level;
-
-	if (sscanf(release, "%u.%u", &version, &patch_level) != 2)
-		return false;
-	return version > 6 || (version == 6 && patch_level >= 10);
-}

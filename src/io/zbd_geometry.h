@@ -47,10 +47,4 @@ int zf_zbd_add_zones(const struct zbd_zone *zones, const char *path, const struc
 void zf_zbd_zone_info(const struct zf_geometry *geometry, const struct zbd_zone *zone,
 		      struct zf_zone_info *ret_info);
 
-/*
- * Does a kernel of this release (uname -r) keep writes to a zone in order, however many are in
- * flight? Since 6.10: zone write plugging.
- */
-bool zf_zbd_kernel_keeps_order(const char *release);
-
 #endif

@@ -272,20 +272,6 @@ static void test_pointers(void **state)
 	}
 }
 
-static void test_kernels_that_keep_order(void **state)
-{
-	static const struct {
-		const char *release;
-		bool keeps;
-	} cases[] = {
-		{"6.1.0-28-amd64", false}, {"6.9.12", false}, {"6.10.0", true}, {"6.18.44", true},
-		{"7.0-rc1", true},	   {"5.19.0", false}, {"odd", false},	{"", false},
-	};
-
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++)
-		assert_int_equal(zf_zbd_kernel_keeps_order(cases[i].release), cases[i].keeps);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,7 +282,6 @@ int main(void)
 		cmocka_unit_test(test_zones_are_alike),
 		cmocka_unit_test(test_zones_that_are_not_alike),
 		cmocka_unit_test(test_pointers),
-		cmocka_unit_test(test_kernels_that_keep_order),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

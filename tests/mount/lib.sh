@@ -196,6 +196,10 @@ PYTHON
 # jq_get KEY: that of the result in an answer on stdin.
 jq_get() { python3 -c 'import json, sys; print(json.load(sys.stdin)["result"][sys.argv[1]])' "$1"; }
 
+# A kernel that tells fuseblk mounts of sync(2), and how root's mount of an image then appears (decision 0031).
+kernel_sends_syncfs() { sort -C -V <<<$'6.18\n'"$(uname -r)"; }
+type_of_images() { if kernel_sends_syncfs; then echo fuseblk.zfuse; else echo fuse.zfuse; fi; }
+
 # stop: unmounts $mnt as umount(8) would, and says whether the last commit worked.
 stop() { "$UMOUNT_ZFUSE" "$mnt"; }
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kernel runs. For what it does not say otherwise: ask it for the feature where that can be
+ * asked. */
+#ifndef ZF_BASE_KERNEL_H
+#define ZF_BASE_KERNEL_H
+
+#include <stdbool.h>
+
+/* Whether `release`, as uname -r prints it, is `version`.`patch_level` or later. False: unreadable.
+ */
+bool zf_release_is_at_least(const char *release, unsigned int version, unsigned int patch_level);
+
+/* The same of the running kernel. */
+bool zf_kernel_is_at_least(unsigned int version, unsigned int patch_level);
+
+#endif

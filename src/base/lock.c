@@ -19,7 +19,7 @@ static void must(int r)
 static _Thread_local unsigned int held[ZF_RANK_COUNT];
 
 static const char *const rank_names[ZF_RANK_COUNT] = {
-	[ZF_RANK_DAEMON] = "daemon",   [ZF_RANK_GROW] = "grow",	    [ZF_RANK_ROOM] = "room",
+	[ZF_RANK_DAEMON] = "daemon",   [ZF_RANK_CHANGE] = "change", [ZF_RANK_ROOM] = "room",
 	[ZF_RANK_RECLAIM] = "reclaim", [ZF_RANK_RENAME] = "rename", [ZF_RANK_INODE] = "inode",
 	[ZF_RANK_COMMIT] = "commit",   [ZF_RANK_JOIN] = "join",	    [ZF_RANK_TRANS] = "trans",
 	[ZF_RANK_FS] = "fs",	       [ZF_RANK_BLOCKS] = "blocks", [ZF_RANK_SHARE] = "share",

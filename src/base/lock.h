@@ -17,7 +17,7 @@
 /* Outermost first. docs/locking.md tells what each protects. */
 enum zf_rank {
 	ZF_RANK_DAEMON,	 /* the daemon's lists and its gate */
-	ZF_RANK_GROW,	 /* one grow at a time */
+	ZF_RANK_CHANGE,	 /* one grow, remount or tool's reclaim at a time */
 	ZF_RANK_ROOM,	 /* whose turn it is to wait for room */
 	ZF_RANK_RECLAIM, /* one victim at a time */
 	ZF_RANK_RENAME,	 /* moving a directory to another parent */

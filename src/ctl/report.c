@@ -25,6 +25,7 @@ static const struct zf_report_command commands[] = {
 	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},
 	{"gc_settle", ZF_NEED_MOUNT, false, zf_report_gc_settle},
+	{"remount", ZF_NEED_MOUNT, false, zf_report_remount},
 };
 
 const struct zf_report_command *zf_report_find(const char *name)

@@ -121,6 +121,13 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 /* One commit, and the resets that it allows: two of them give back what was emptied. */
 int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
 			struct json_object **ret_result);
+/*
+ * {"read_only": bool, "gc": bool, "commit_ms": n, "gc_zones" or "gc_percent": n}, each of them only
+ * if it is to change (zf_fs_remount(), and the mount options of these names): null. What stands
+ * first here changes first, and a failure leaves out the rest.
+ */
+int zf_report_remount(const struct zf_report_source *source, struct json_object *args,
+		      struct json_object **ret_result);
 
 /*
  * {"size": bytes}: makes the filesystem larger, to so many bytes of zones; without a size to all

@@ -8,6 +8,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "fs/mount/background.h"
+#include "fs/mount/change.h"
 #include "fs/space/reclaim.h"
 #include "txn/txn.h"
 
@@ -124,9 +125,11 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 
 	if (r < 0)
 		return r;
-	if (zf_fs_is_read_only(source->fs))
-		return zf_json_fail(ret_result, -EROFS, "the filesystem is read-only");
+	r = zf_change_begin(source->fs);
+	if (r < 0)
+		return zf_json_fail(ret_result, r, "the filesystem is read-only");
 	r = zf_reclaim_try_one(source->fs, all ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
+	zf_change_end(source->fs);
 	if (r == -ENOSPC)
 		outcome = "no room";
 	else if (r == -EBUSY)
@@ -144,10 +147,14 @@ int zf_report_gc_settle(const struct zf_report_source *source, struct json_objec
 			struct json_object **ret_result)
 {
 	struct zf_txn *txn = zf_fs_txn(source->fs);
-	int r = zf_txn_commit(txn, true);
+	int r = zf_change_begin(source->fs);
 
 	(void)args;
+	if (r < 0)
+		return zf_json_fail(ret_result, r, "the filesystem is read-only");
+	r = zf_txn_commit(txn, true);
 	while (r == 0 && zf_txn_tidy(txn, false) == ZF_TIDY_DID)
 		;
+	zf_change_end(source->fs);
 	return r < 0 ? r : zf_report_gc_status(source, NULL, ret_result);
 }

@@ -25,6 +25,8 @@ enum {
 	KEY_NO_DIR_ATIME,
 	KEY_SYNC,
 	KEY_SYNC_NAMES,
+	KEY_TUNABLE,
+	KEY_NO_EFFECT,
 	KEY_DROP, /* known to mount(8), of no use to a daemon */
 };
 
@@ -56,7 +58,6 @@ static const struct fuse_opt templates[] = {
 	FLAG_OFF("nolazytime", lazy_time),
 	FLAG_OFF("diratime", no_dir_atime),
 
-	VALUE("commit=%s", commit),
 	VALUE("cache=%s", cache),
 	VALUE("dirty=%s", dirty),
 	VALUE("generation=%s", generation),
@@ -64,9 +65,10 @@ static const struct fuse_opt templates[] = {
 	VALUE("io_uring=%s", io_uring),
 	VALUE("durability=%s", durability),
 	VALUE("append=%s", append),
-	VALUE("gc=%s", gc),
-	VALUE("gc_target=%s", gc_target),
 
+	FUSE_OPT_KEY("commit=", KEY_TUNABLE),
+	FUSE_OPT_KEY("gc=", KEY_TUNABLE),
+	FUSE_OPT_KEY("gc_target=", KEY_TUNABLE),
 	FUSE_OPT_KEY("ro", KEY_READ_ONLY),
 	FUSE_OPT_KEY("-r", KEY_READ_ONLY),
 	FUSE_OPT_KEY("rw", FUSE_OPT_KEY_KEEP),
@@ -95,6 +97,13 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("rootcontext=", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("fsname=", KEY_SOURCE),
 
+	/* Words of other filesystems for what is always so here. */
+	FUSE_OPT_KEY("discard", KEY_NO_EFFECT),
+	FUSE_OPT_KEY("acl", KEY_NO_EFFECT),
+	FUSE_OPT_KEY("user_xattr", KEY_NO_EFFECT),
+	FUSE_OPT_KEY("barrier", KEY_NO_EFFECT),
+	FUSE_OPT_KEY("barrier=1", KEY_NO_EFFECT),
+	FUSE_OPT_KEY("noquota", KEY_NO_EFFECT),
 	/* Always so. */
 	FUSE_OPT_KEY("default_permissions", KEY_DROP),
 	FUSE_OPT_KEY("subtype=zfuse", KEY_DROP),
@@ -115,6 +124,26 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_END,
 };
 
+/* Words of other filesystems for what is different here, by how they begin. */
+static const struct {
+	const char *begin, *why;
+} refused[] = {
+	{"subvol", "zfuse has no subvolumes"},
+	{"compress", "zfuse does not compress data"},
+	{"data=",
+	 "zfuse has one way to write data: it is never overwritten, and fsync(2) makes it durable"},
+	{"nobarrier", "what fsync(2) answers for is always durable"},
+	{"barrier=0", "what fsync(2) answers for is always durable"},
+	{"noacl", "access control lists are always there"},
+	{"nouser_xattr", "extended attributes are always there"},
+	{"nodiscard", "a zone without live data is always reset"},
+	{"errors=", "after a failed commit zfuse is always read-only"},
+	{"quota", "zfuse has no quotas"},
+	{"usrquota", "zfuse has no quotas"},
+	{"grpquota", "zfuse has no quotas"},
+	{"prjquota", "zfuse has no quotas"},
+};
+
 static void complain(const char *what, const char *value, const char *allowed)
 {
 	fprintf(stderr, "zfuse: %s '%s'%s%s\nTry 'zfuse --help'.\n", what, value,
@@ -125,6 +154,14 @@ static const char *option_name(const void *arg, size_t i)
 {
 	(void)arg;
 	return templates[i].templ;
+}
+
+static const char *why_refused(const char *option)
+{
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(refused); i++)
+		if (strncmp(option, refused[i].begin, strlen(refused[i].begin)) == 0)
+			return refused[i].why;
+	return NULL;
 }
 
 static void complain_unknown(const char *option)
@@ -141,6 +178,17 @@ static int set_string(char **field, const char *value)
 {
 	*field = strdup(value);
 	return *field ? 0 : -1;
+}
+
+static int set_tunable(const char *option, struct zf_tunables *tunables)
+{
+	const char *allowed;
+
+	if (zf_tunable_set(option, tunables, &allowed) == 0)
+		return 0;
+	fprintf(stderr, "zfuse: bad value of %.*s: '%s': %s\nTry 'zfuse --help'.\n",
+		(int)strcspn(option, "="), option, option + strcspn(option, "=") + 1, allowed);
+	return -1;
 }
 
 static int process(void *data, const char *arg, int key, struct fuse_args *outargs)
@@ -173,6 +221,10 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_SYNC_NAMES:
 		options->sync_names = true;
 		return 1;
+	case KEY_TUNABLE:
+		return set_tunable(arg, &options->tunables);
+	case KEY_NO_EFFECT:
+		return fuse_opt_add_opt(&options->no_effect, arg);
 	case KEY_DROP:
 		return 0;
 	case FUSE_OPT_KEY_NONOPT:
@@ -185,7 +237,10 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case FUSE_OPT_KEY_OPT:
 		if (strncmp(arg, "x-", 2) == 0 || options->sloppy)
 			return 0;
-		complain_unknown(arg);
+		if (why_refused(arg))
+			complain("option", arg, why_refused(arg));
+		else
+			complain_unknown(arg);
 		return -1;
 	}
 	return 1;
@@ -223,36 +278,6 @@ static int parse_size(const char *name, const char *text, uint64_t min, const ch
 	return 0;
 }
 
-static int parse_gc_target(struct zf_options *options)
-{
-	static const char allowed[] = "a number of zones, or 1% to 50%";
-	const char *text = options->text.gc_target;
-	size_t len = text ? strlen(text) : 0;
-	_zf_free_ char *percent = NULL;
-
-	if (len == 0 || text[len - 1] != '%')
-		return parse_value("bad value of gc_target:", text, UINT32_MAX, allowed,
-				   &options->gc_zones);
-	percent = strndup(text, len - 1);
-	if (percent && zf_parse_number(percent, 50, &options->gc_percent) == 0 &&
-	    options->gc_percent > 0)
-		return 0;
-	complain("bad value of gc_target:", text, allowed);
-	return -EINVAL;
-}
-
-static int parse_gc(struct zf_options *options)
-{
-	const char *gc = options->text.gc ? options->text.gc : "on";
-
-	if (strcmp(gc, "on") != 0 && strcmp(gc, "off") != 0) {
-		complain("bad value of gc:", gc, "on or off");
-		return -EINVAL;
-	}
-	options->gc_off = strcmp(gc, "off") == 0;
-	return parse_gc_target(options);
-}
-
 static int parse_durability(struct zf_options *options)
 {
 	const char *durability = options->text.durability ? options->text.durability : "fua";
@@ -280,18 +305,14 @@ static int parse_values(struct zf_options *options)
 {
 	const char *io_uring = options->text.io_uring ? options->text.io_uring : "auto";
 	const char *writeback = options->text.writeback ? options->text.writeback : "off";
-	uint64_t commit_s = 0;
 
-	if (parse_value("bad value of commit:", options->text.commit, 3600, "seconds, 1 to 3600",
-			&commit_s) < 0 ||
-	    parse_size("bad value of cache:", options->text.cache, CACHE_MIN,
+	if (parse_size("bad value of cache:", options->text.cache, CACHE_MIN,
 		       "at least 4M; " ZF_SIZE_FORMS, &options->cache_bytes) < 0 ||
 	    parse_size("bad value of dirty:", options->text.dirty, DIRTY_MIN,
 		       "at least 1M; " ZF_SIZE_FORMS, &options->dirty_bytes) < 0 ||
 	    parse_value("bad value of generation:", options->text.generation, UINT64_MAX,
 			"the number of a superblock record", &options->generation) < 0)
 		return -EINVAL;
-	options->commit_ms = commit_s * 1000;
 
 	if (strcmp(io_uring, "auto") == 0) {
 		options->transport = ZF_TRANSPORT_AUTO;
@@ -309,9 +330,7 @@ static int parse_values(struct zf_options *options)
 		return -EINVAL;
 	}
 	options->writeback = strcmp(writeback, "on") == 0;
-	if (parse_durability(options) < 0 || parse_append(options) < 0)
-		return -EINVAL;
-	return parse_gc(options);
+	return parse_durability(options) < 0 || parse_append(options) < 0 ? -EINVAL : 0;
 }
 
 int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
@@ -332,6 +351,9 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 	}
 	if (parse_values(ret_options) < 0)
 		return -EINVAL;
+	if (ret_options->no_effect)
+		fprintf(stderr, "zfuse: always so, and not to be asked for: %s\n",
+			ret_options->no_effect);
 	if (ret_options->debug)
 		ret_options->foreground = 1;
 	if (ret_options->generation != 0)
@@ -342,9 +364,9 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 void zf_options_deinit(struct zf_options *options)
 {
 	fuse_opt_free_args(&options->fuse);
+	free(options->no_effect);
 	free(options->device);
 	free(options->mountpoint);
-	free(options->text.commit);
 	free(options->text.cache);
 	free(options->text.dirty);
 	free(options->text.generation);
@@ -352,8 +374,6 @@ void zf_options_deinit(struct zf_options *options)
 	free(options->text.io_uring);
 	free(options->text.durability);
 	free(options->text.append);
-	free(options->text.gc);
-	free(options->text.gc_target);
 }
 
 void zf_options_usage(void)

@@ -9,6 +9,7 @@
 #include <fuse_opt.h>
 
 #include "fs/core/fs.h"
+#include "fuse/tunable.h"
 #include "io/open.h"
 
 enum zf_transport {
@@ -25,6 +26,7 @@ struct zf_options {
 	int allow_other;
 	int sloppy; /* mount -s: options that nobody knows are no error */
 	bool writeback;
+	char *no_effect;   /* words that change nothing, with commas between; NULL: none */
 	bool source_named; /* mountinfo is to show something else than the device (fsname=) */
 	enum zf_atime atime;
 	int no_dir_atime, lazy_time;
@@ -33,18 +35,15 @@ struct zf_options {
 	enum zf_transport transport;
 	enum zf_durability durability;
 	enum zf_append_mode append;
-	uint64_t commit_ms, cache_bytes, dirty_bytes, generation; /* 0: the default */
-	uint64_t gc_zones, gc_percent;				  /* of these two one, or none */
-	bool gc_off;
+	uint64_t cache_bytes, dirty_bytes, generation; /* 0: the default */
+	struct zf_tunables tunables;
 
 	/* The options that are libfuse's and the kernel's, which are known to be good. */
 	struct fuse_args fuse;
 
 	/* Values as they were given, until they are checked. */
 	struct {
-		char *commit, *cache, *dirty, *generation, *writeback, *io_uring, *durability,
-			*append;
-		char *gc, *gc_target;
+		char *cache, *dirty, *generation, *writeback, *io_uring, *durability, *append;
 	} text;
 };
 

@@ -95,10 +95,11 @@ static void run_daemon(char *const *argv)
 static int complain(const char *mountpoint, int error)
 {
 	fprintf(stderr, "mount: %s: %s\n", mountpoint,
-		error == -ENOENT  ? "no zfuse is mounted there"
-		: error == -EROFS ? "its daemon has it read-only: unmount it, and mount it again"
-		: error == -EBUSY ? "files are open for writing"
-				  : strerror(-error));
+		error == -ENOENT   ? "no zfuse is mounted there"
+		: error == -EROFS  ? "its daemon has it read-only: unmount it, and mount it again"
+		: error == -EBUSY  ? "files are open for writing"
+		: error == -EINVAL ? "gc_target= is more than half of all zones"
+				   : strerror(-error));
 	return ZF_EXIT_MOUNT;
 }
 

@@ -103,6 +103,18 @@ static bool take_change(const char *option, struct zf_remount *remount)
 	return false;
 }
 
+static int take_tunable(const struct zf_mountinfo *mount, const char *option,
+			struct zf_tunables *tunables)
+{
+	const char *allowed;
+	int r = zf_tunable_set(option, tunables, &allowed);
+
+	if (r == -EINVAL)
+		fprintf(stderr, "mount: %s: bad value in '%s': %s\n", mount->mountpoint, option,
+			allowed);
+	return r;
+}
+
 static bool changes_nothing(const struct zf_mountinfo *mount, const char *option)
 {
 	return strcmp(option, "remount") == 0 || strncmp(option, "x-", 2) == 0 ||
@@ -154,8 +166,10 @@ int zf_remount_parse(const struct zf_mountinfo *mount, const char *options, bool
 		return -ENOMEM;
 	r = take_out(mount, options, sloppy, &remount);
 	while (r == 0 && (option = strsep(&rest, ",")) != NULL) {
-		if (*option != '\0' && !take_change(option, &remount) &&
-		    !changes_nothing(mount, option) && !sloppy)
+		if (zf_tunable_is(option))
+			r = take_tunable(mount, option, &remount.tunables);
+		else if (*option != '\0' && !take_change(option, &remount) &&
+			 !changes_nothing(mount, option) && !sloppy)
 			r = refuse(mount, option, "changed");
 	}
 	if (r == 0)
@@ -165,35 +179,65 @@ int zf_remount_parse(const struct zf_mountinfo *mount, const char *options, bool
 
 /* ---- the change ---- */
 
-/* It was mounted so, or a commit failed. */
-static int ask_read_only(const struct zf_mountinfo *mount, bool *ret_read_only)
-{
-	struct json_object *daemon = NULL, *value;
-	_zf_close_ int fd = -1;
-	int r = zf_control_connect_dev(mount->st_dev, &fd);
+enum access { AS_IT_IS, READ_ONLY, WRITABLE };
 
-	if (r == 0)
-		r = zf_control_send(fd, "daemon", NULL);
-	if (r == 0)
-		r = zf_control_receive(fd, NULL, &daemon, NULL);
-	if (r < 0)
-		return r;
-	*ret_read_only = json_object_object_get_ex(daemon, "read_only", &value) &&
-			 json_object_get_boolean(value);
-	json_object_put(daemon);
-	return 0;
+static struct json_object *describe(const struct zf_tunables *tunables, enum access access)
+{
+	struct json_object *args = json_object_new_object();
+
+	if (access != AS_IT_IS)
+		json_object_object_add(args, "read_only",
+				       json_object_new_boolean(access == READ_ONLY));
+	if (tunables->gc_given)
+		json_object_object_add(args, "gc", json_object_new_boolean(!tunables->gc_off));
+	if (tunables->commit_ms)
+		json_object_object_add(args, "commit_ms",
+				       json_object_new_uint64(tunables->commit_ms));
+	if (tunables->gc_zones)
+		json_object_object_add(args, "gc_zones",
+				       json_object_new_uint64(tunables->gc_zones));
+	if (tunables->gc_percent)
+		json_object_object_add(args, "gc_percent",
+				       json_object_new_uint64(tunables->gc_percent));
+	return args;
 }
 
-int zf_remount(const struct zf_mountinfo *mounted, const struct zf_remount *remount)
+static int tell_daemon(const struct zf_mountinfo *mount, const struct zf_tunables *tunables,
+		       enum access access)
 {
-	unsigned long before = present_flags(mounted);
-	unsigned long flags = (before & ~remount->clear) | remount->set;
-	bool read_only = false;
+	struct json_object *args = describe(tunables, access), *result = NULL;
+	_zf_close_ int fd = -1;
 	int r = 0;
 
-	if ((before & MS_RDONLY) && !(flags & MS_RDONLY))
-		r = ask_read_only(mounted, &read_only);
-	if (r < 0 || read_only)
-		return r < 0 ? r : -EROFS;
-	return mount(NULL, mounted->mountpoint, NULL, MS_REMOUNT | flags, NULL) < 0 ? -errno : 0;
+	if (json_object_object_length(args) > 0) {
+		r = zf_control_connect_dev(mount->st_dev, &fd);
+		if (r == 0)
+			r = zf_control_send(fd, "remount", args);
+		if (r == 0)
+			r = zf_control_receive(fd, NULL, &result, NULL);
+	}
+	json_object_put(result);
+	json_object_put(args);
+	return r;
+}
+
+/* The kernel lets nobody write before the daemon can, and the daemon stores when nobody writes. */
+int zf_remount(const struct zf_mountinfo *mounted, const struct zf_remount *remount)
+{
+	static const struct zf_tunables none;
+	unsigned long before = present_flags(mounted);
+	unsigned long flags = (before & ~remount->clear) | remount->set;
+	bool opens = (before & MS_RDONLY) && !(flags & MS_RDONLY);
+	bool closes = !(before & MS_RDONLY) && (flags & MS_RDONLY);
+	int r = tell_daemon(mounted, &remount->tunables, opens ? WRITABLE : AS_IT_IS);
+
+	if (r < 0)
+		return r;
+	if (mount(NULL, mounted->mountpoint, NULL, MS_REMOUNT | flags, NULL) < 0) {
+		r = -errno;
+		if (opens)
+			(void)tell_daemon(mounted, &none, READ_ONLY);
+		return r;
+	}
+	return closes ? tell_daemon(mounted, &none, READ_ONLY) : 0;
 }

@@ -343,6 +343,20 @@ int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
  */
 int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
 
+/*
+ * Read-only: stores everything, as zf_fs_unmount() does, and then nothing is written until the
+ * filesystem is writable again. The caller sees to it that no operation changes anything meanwhile
+ * (the kernel has made the mount read-only). Operations and tools get -EROFS from then on, access
+ * times do not move, and an inode whose last name went before is deleted at the next mount. An error
+ * of storing: the filesystem stays writable.
+ * Writable: -EROFS if it was mounted read-only, or a commit has failed.
+ */
+int zf_fs_remount(struct zf_fs *fs, bool read_only);
+
+/* As the mount options of these names. Any thread. -EINVAL: more zones than half, reported. */
+int zf_fs_set_reclaim_target(struct zf_fs *fs, uint32_t zones, uint32_t percent);
+void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms);
+
 bool zf_fs_is_read_only(struct zf_fs *fs);
 
 /* For tools, tests and the checker; see the modules' headers. They belong to the fs. */

@@ -147,7 +147,8 @@ struct zf_fs {
 	struct zf_super super; /* as mounted */
 	struct zf_mount_options options;
 	struct zf_report report;
-	bool read_only;
+	_Atomic uint64_t commit_ms; /* between commits */
+	atomic_bool read_only;	    /* mounted so, or remounted (zf_fs_remount()) */
 	/*
 	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
 	 * edits their items past them, and those without a name may get one again.
@@ -159,8 +160,8 @@ struct zf_fs {
 	/* Held while a directory gets another parent: keeps ancestors what they are.
 	 * ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
-	struct zf_mutex share_lock; /* ZF_RANK_SHARE; fs/map/share.h */
-	struct zf_mutex grow_lock;  /* ZF_RANK_GROW */
+	struct zf_mutex share_lock;  /* ZF_RANK_SHARE; fs/map/share.h */
+	struct zf_mutex change_lock; /* ZF_RANK_CHANGE; fs/mount/change.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */

@@ -35,7 +35,33 @@ struct zf_background {
 	atomic_bool doomed, idle;   /* something is to be deleted; it sleeps longer than LOOK_MS */
 	struct zf_cond look;	    /* the reclaimer */
 	bool room_wanted;	    /* since it looked */
+	atomic_bool paused;	    /* changes under the lock */
+	unsigned int resting;	    /* threads, while it is paused */
+	struct zf_cond rest;	    /* one more rests, or none need rest any more */
 };
+
+#define THREADS 3u
+
+/* Each thread asks between two things that it does, and rests here. False: it is to end. */
+static bool may_go_on(struct zf_background *background)
+{
+	if (atomic_load(&background->paused)) {
+		zf_mutex_lock(&background->lock);
+		background->resting++;
+		zf_cond_broadcast(&background->rest);
+		while (background->paused && !atomic_load(&background->stopping))
+			zf_cond_wait(&background->rest, &background->lock);
+		background->resting--;
+		zf_mutex_unlock(&background->lock);
+	}
+	return !atomic_load(&background->stopping);
+}
+
+/* Nothing is awaited by a thread that has to end or to rest. */
+static bool is_called_off(struct zf_background *background)
+{
+	return atomic_load(&background->stopping) || atomic_load(&background->paused);
+}
 
 static uint64_t now_ms(clockid_t clock)
 {
@@ -50,9 +76,10 @@ static uint64_t now_ms(clockid_t clock)
 static void flush_aged(struct zf_fs *fs)
 {
 	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
+	uint64_t commit_ms = atomic_load(&fs->commit_ms);
 
 	/* Errors are kept by the inodes, for their fsync. */
-	(void)zf_flush_run_aged(fs, now > fs->options.commit_ms ? now - fs->options.commit_ms : 0);
+	(void)zf_flush_run_aged(fs, now > commit_ms ? now - commit_ms : 0);
 }
 
 static void *flusher(void *arg)
@@ -64,7 +91,7 @@ static void *flusher(void *arg)
 		/* Before the look at what it is told to do: that comes first, then the event. */
 		uint64_t seen = zf_flush_events(fs);
 
-		if (atomic_load(&background->stopping))
+		if (!may_go_on(background))
 			return NULL;
 		zf_flush_run_eager(fs);
 		if (atomic_exchange(&fs->flush.wanted, false))
@@ -81,7 +108,7 @@ static void tidy(struct zf_background *background)
 {
 	struct zf_fs *fs = background->fs;
 
-	while (!atomic_load(&background->stopping) && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
+	while (!is_called_off(background) && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;
 }
 
@@ -132,7 +159,7 @@ static bool wait_ms(struct zf_background *background, uint64_t ms)
 
 	atomic_store(&background->idle, idle);
 	zf_mutex_lock(&background->lock);
-	if (ms > 0 && !background->wanted && !atomic_load(&background->stopping) &&
+	if (ms > 0 && !background->wanted && !is_called_off(background) &&
 	    !(idle && atomic_load(&background->doomed)))
 		zf_cond_wait_ms(&background->wake, &background->lock, ms);
 	wanted = background->wanted;
@@ -152,9 +179,10 @@ static void *committer(void *arg)
 {
 	struct zf_background *background = arg;
 	struct zf_fs *fs = background->fs;
-	uint64_t interval = fs->options.commit_ms, due = now_ms(CLOCK_MONOTONIC) + interval;
+	uint64_t last = now_ms(CLOCK_MONOTONIC);
 
-	while (!atomic_load(&background->stopping)) {
+	while (may_go_on(background)) {
+		uint64_t due = last + atomic_load(&fs->commit_ms);
 		uint64_t now = now_ms(CLOCK_MONOTONIC), left = due > now ? due - now : 0;
 
 		if (zf_txn_is_dirty(fs->txn))
@@ -167,7 +195,7 @@ static void *committer(void *arg)
 		}
 		delete_doomed(background);
 		commit(background);
-		due = now_ms(CLOCK_MONOTONIC) + interval;
+		last = now_ms(CLOCK_MONOTONIC);
 	}
 	return NULL;
 }
@@ -189,7 +217,7 @@ void zf_background_want_reclaim(struct zf_fs *fs)
 static void wait_until_wanted(struct zf_background *background)
 {
 	zf_mutex_lock(&background->lock);
-	while (!background->room_wanted && !atomic_load(&background->stopping))
+	while (!background->room_wanted && !is_called_off(background))
 		zf_cond_wait(&background->look, &background->lock);
 	background->room_wanted = false;
 	zf_mutex_unlock(&background->lock);
@@ -201,7 +229,7 @@ static void *reclaimer(void *arg)
 
 	/* What goes wrong is reported; without room to move to it goes on when some has come back.
 	 */
-	while (!atomic_load(&background->stopping))
+	while (may_go_on(background))
 		if (zf_reclaim_in_peace(background->fs) <= 0)
 			wait_until_wanted(background);
 	return NULL;
@@ -209,18 +237,21 @@ static void *reclaimer(void *arg)
 
 /* ---- life ---- */
 
-static void stop_all(struct zf_background *background)
+/* Sets `flag`, and has all threads look. */
+static void call_off(struct zf_background *background, atomic_bool *flag)
 {
 	zf_mutex_lock(&background->lock);
-	atomic_store(&background->stopping, true);
+	atomic_store(flag, true);
 	zf_cond_broadcast(&background->wake);
 	zf_cond_broadcast(&background->look);
+	zf_cond_broadcast(&background->rest);
 	zf_mutex_unlock(&background->lock);
 	zf_flush_event(background->fs);
 }
 
 static void free_background(struct zf_background *background)
 {
+	zf_cond_deinit(&background->rest);
 	zf_cond_deinit(&background->look);
 	zf_cond_deinit(&background->wake);
 	zf_mutex_deinit(&background->lock);
@@ -233,18 +264,18 @@ static int start_threads(struct zf_background *background)
 		pthread_t *thread;
 		void *(*main)(void *);
 		const char *name;
-	} threads[] = {
+	} threads[THREADS] = {
 		{&background->flusher, flusher, "zfuse-flush"},
 		{&background->committer, committer, "zfuse-commit"},
 		{&background->reclaimer, reclaimer, "zfuse-reclaim"},
 	};
 	int r = 0;
 
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(threads) && r == 0; i++) {
+	for (size_t i = 0; i < THREADS && r == 0; i++) {
 		r = zf_spawn(threads[i].thread, threads[i].name, threads[i].main, background);
 		if (r == 0)
 			continue;
-		stop_all(background);
+		call_off(background, &background->stopping);
 		while (i-- > 0)
 			pthread_join(*threads[i].thread, NULL);
 		return r;
@@ -263,6 +294,7 @@ int zf_background_start(struct zf_fs *fs)
 	zf_mutex_init(&background->lock, ZF_RANK_DEV);
 	zf_cond_init(&background->wake);
 	zf_cond_init(&background->look);
+	zf_cond_init(&background->rest);
 	fs->background = background;
 	r = start_threads(background);
 	if (r < 0) {
@@ -279,13 +311,51 @@ void zf_background_stop(struct zf_fs *fs)
 	if (!background)
 		return;
 	zf_reclaim_stop(fs);
-	stop_all(background);
+	call_off(background, &background->stopping);
 	pthread_join(background->reclaimer, NULL);
 	pthread_join(background->flusher, NULL);
 	pthread_join(background->committer, NULL);
 	fs->background = NULL;
 	zf_flush_drop_eager(fs);
 	free_background(background);
+}
+
+void zf_background_pause(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	call_off(background, &background->paused);
+	zf_mutex_lock(&background->lock);
+	while (background->resting < THREADS)
+		zf_cond_wait(&background->rest, &background->lock);
+	zf_mutex_unlock(&background->lock);
+}
+
+void zf_background_resume(struct zf_fs *fs)
+{
+	struct zf_background *background = fs->background;
+
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	atomic_store(&background->paused, false);
+	zf_cond_broadcast(&background->rest);
+	zf_mutex_unlock(&background->lock);
+}
+
+/* The committer may be asleep for longer than that. */
+void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms)
+{
+	struct zf_background *background = fs->background;
+
+	atomic_store(&fs->commit_ms, commit_ms);
+	if (!background)
+		return;
+	zf_mutex_lock(&background->lock);
+	zf_cond_signal(&background->wake);
+	zf_mutex_unlock(&background->lock);
 }
 
 /* ---- without threads ---- */

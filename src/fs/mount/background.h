@@ -12,6 +12,13 @@ int zf_background_start(struct zf_fs *fs);
 /* Waits for what the threads are doing. Does nothing if they were not started. */
 void zf_background_stop(struct zf_fs *fs);
 
+/*
+ * Returns when every thread rests: none writes anything until zf_background_resume(). To be called
+ * by one thread at a time. Without threads no-op.
+ */
+void zf_background_pause(struct zf_fs *fs);
+void zf_background_resume(struct zf_fs *fs);
+
 /* A commit is due, however long ago the last one was: much metadata is dirty. Without threads
  * no-op. */
 void zf_background_want_commit(struct zf_fs *fs);

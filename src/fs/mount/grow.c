@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "fs/core/inode.h"
+#include "fs/mount/change.h"
 
 /* By one commit at most. */
 #define STEP_ZONES (1u << 16)
@@ -59,12 +60,11 @@ static int grow_locked(struct zf_fs *fs, uint32_t zone_count)
 
 int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count)
 {
-	int r;
+	int r = zf_change_begin(fs);
 
-	if (zf_fs_is_read_only(fs))
-		return -EROFS;
-	zf_mutex_lock(&fs->grow_lock);
+	if (r < 0)
+		return r;
 	r = grow_locked(fs, zone_count);
-	zf_mutex_unlock(&fs->grow_lock);
+	zf_change_end(fs);
 	return r;
 }

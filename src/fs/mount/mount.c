@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "fs/data/append.h"
 #include "fs/mount/background.h"
+#include "fs/mount/change.h"
 #include "fs/core/inode.h"
 #include "fs/map/overwrite.h"
 #include "fs/mount/recover.h"
@@ -25,10 +26,6 @@
 #define CACHE_DEFAULT  (UINT64_C(64) << 20)
 #define DIRTY_DEFAULT  (UINT64_C(64) << 20)
 #define COMMIT_DEFAULT 5000u
-
-/* Memory that is short comes back, or it does not. */
-#define UNMOUNT_TRIES	10u
-#define UNMOUNT_WAIT_MS 100u
 
 /* ---- what the superblock says against what the device is ---- */
 
@@ -318,7 +315,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
-	zf_mutex_deinit(&fs->grow_lock);
+	zf_mutex_deinit(&fs->change_lock);
 	zf_mutex_deinit(&fs->lock);
 	free(fs);
 }
@@ -333,24 +330,10 @@ static void set_defaults(struct zf_mount_options *options)
 		options->commit_ms = COMMIT_DEFAULT;
 }
 
-/* More would have it go round and round to empty zones that nobody wants. */
 static int set_reclaim(struct zf_fs *fs)
 {
-	uint64_t zones = fs->super.zone_count - ZF_SUPER_ZONES, target = fs->options.reclaim_zones;
-
-	if (target > zones / 2) {
-		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "reclaim cannot get %" PRIu64 " zones ready: at most %" PRIu64
-			  ", half of those there are",
-			  target, zones / 2);
-		return -EINVAL;
-	}
-	if (target == 0)
-		target = (zones * fs->options.reclaim_percent + 99) / 100;
-	if (target > 0)
-		zf_alloc_set_reclaim_target(fs->alloc, (uint32_t)target);
 	zf_reclaim_pause(fs, fs->options.reclaim_paused);
-	return 0;
+	return zf_fs_set_reclaim_target(fs, fs->options.reclaim_zones, fs->options.reclaim_percent);
 }
 
 static int load_and_recover(struct zf_fs *fs)
@@ -377,11 +360,14 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 	fs->dev = dev;
 	fs->options = *options;
 	set_defaults(&fs->options);
-	fs->read_only = options->read_only || options->generation;
+	fs->commit_ms = fs->options.commit_ms;
+	if (options->generation)
+		fs->options.read_only = true;
+	fs->read_only = fs->options.read_only;
 	if (report)
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
-	zf_mutex_init(&fs->grow_lock, ZF_RANK_GROW);
+	zf_mutex_init(&fs->change_lock, ZF_RANK_CHANGE);
 	zf_reclaim_init(fs);
 	zf_room_init(fs);
 	zf_inode_table_init(fs);
@@ -406,21 +392,6 @@ void zf_fs_abandon(struct zf_fs *fs)
 	free_fs(fs);
 }
 
-static int store_all(struct zf_fs *fs)
-{
-	int r = zf_data_flush_all(fs, true), committed;
-	bool said;
-
-	if (r == 0)
-		zf_orphan_run(fs);
-	zf_txn_set_clean(fs->txn, r == 0);
-	if (zf_txn_error(fs->txn))
-		return zf_txn_error(fs->txn);
-	said = fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
-	committed = zf_txn_commit(fs->txn, !said);
-	return committed < 0 ? committed : r;
-}
-
 int zf_fs_unmount(struct zf_fs *fs)
 {
 	int r = 0;
@@ -428,16 +399,10 @@ int zf_fs_unmount(struct zf_fs *fs)
 	zf_background_stop(fs);
 	if (!fs->read_only) {
 		zf_inode_forget_all(fs);
-		r = store_all(fs);
-		/* What is dirty again for want of memory waits for a flush: there is none after. */
-		for (unsigned int i = 1;
-		     r == -ENOMEM && !zf_txn_error(fs->txn) && i < UNMOUNT_TRIES; i++) {
-			zf_flush_wait_ms(fs, UNMOUNT_WAIT_MS);
-			r = store_all(fs);
-		}
-		if (r == 0)
-			r = zf_write_errors_tell(fs, NULL, 0);
+		r = zf_change_store_all(fs);
 	}
+	if (r == 0)
+		r = zf_write_errors_tell(fs, NULL, 0);
 	free_fs(fs);
 	return r;
 }

@@ -102,7 +102,7 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	if (r < 0)
 		return r;
 	if (fs->read_only)
-		r = 0;
+		r = zf_write_error_tell(inode, ctx->errors, zf_write_error_told(ctx->errors));
 	else if (ctx->may_wait)
 		r = zf_durable_inode(inode, ctx, data_only);
 	else
@@ -117,7 +117,7 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 	int r, error;
 
 	if (fs->read_only)
-		return 0;
+		return zf_write_errors_tell(fs, ctx->errors, told);
 	if (!ctx->may_wait)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);

@@ -20,9 +20,9 @@
 
 #include "base/bits.h"
 #include "fs/mount/format.h"
-#include "fs/core/fs.h"
 #include "io/image.h"
 #include "io/memory.h"
+#include "support.h"
 #include "txn/txn.h"
 
 #define DIRECTORIES  50u
@@ -87,14 +87,6 @@ static _Atomic uint64_t window_from, window_to; /* ns; 0: not yet */
 static unsigned int made;			/* names that the create thread has used */
 static char bytes[IO_BYTES];
 
-static void must(int64_t r, const char *what)
-{
-	if (r >= 0)
-		return;
-	fprintf(stderr, "commit: %s: %s\n", what, strerror((int)-r));
-	exit(1);
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -112,29 +104,11 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
-/* xorshift64 */
-static uint64_t next_random(uint64_t *random)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return *random;
-}
-
 /* ---- the filesystem ---- */
 
 static unsigned int file_count(void)
 {
 	return options.items * options.spread;
-}
-
-static uint64_t make(uint64_t parent, const char *name, mode_t mode)
-{
-	struct zf_attr attr;
-
-	must(zf_fs_make(fs, &ctx, parent, name, mode, 0, NULL, &attr), "make");
-	zf_fs_forget(fs, attr.ino, 1);
-	return attr.ino;
 }
 
 static void file_name(unsigned int i, char ret_name[32])
@@ -165,7 +139,7 @@ static struct zf_dev *open_device(struct zf_memory **ret_memory)
 
 static uint64_t make_file(const char *name)
 {
-	uint64_t ino = make(ZF_INO_ROOT, name, S_IFREG | 0644);
+	uint64_t ino = make(fs, &ctx, ZF_INO_ROOT, name, S_IFREG | 0644);
 
 	for (uint64_t at = 0; at < FILE_BYTES; at += IO_BYTES)
 		must(zf_fs_write(fs, &ctx, ino, at, bytes, IO_BYTES, 0), "write");
@@ -180,11 +154,11 @@ static void populate(void)
 	must(files ? 0 : -ENOMEM, "files");
 	for (unsigned int i = 0; i < DIRECTORIES; i++) {
 		snprintf(name, sizeof(name), "directory-%u", i);
-		directories[i] = make(ZF_INO_ROOT, name, S_IFDIR | 0755);
+		directories[i] = make(fs, &ctx, ZF_INO_ROOT, name, S_IFDIR | 0755);
 	}
 	for (unsigned int i = 0; i < file_count(); i++) {
 		file_name(i, name);
-		files[i] = make(directories[i % DIRECTORIES], name, S_IFREG | 0644);
+		files[i] = make(fs, &ctx, directories[i % DIRECTORIES], name, S_IFREG | 0644);
 	}
 	workers[WRITE].file = make_file("written");
 	workers[READ].file = make_file("read");
@@ -223,7 +197,7 @@ static void operate(struct worker *worker)
 		break;
 	case CREATE:
 		snprintf(name, sizeof(name), "new-%u", made++);
-		make(directories[r % DIRECTORIES], name, S_IFREG | 0644);
+		make(fs, &ctx, directories[r % DIRECTORIES], name, S_IFREG | 0644);
 		break;
 	case WRITE:
 		must(zf_fs_write(fs, &ctx, worker->file, at, bytes, IO_BYTES, 0), "write");

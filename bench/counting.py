@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Counts what bench/instructions executes, and compares with a baseline.
+
+A simulator counts, not a processor: valgrind's callgrind, in the function counted() of the program and in what that
+calls. So the same program gives the same count on a busy machine as on an idle one.
+
+A baseline is a file for each compiler. It begins with the surroundings it was counted in, as the program prints them;
+then it has a line for each operation: its name and its instructions. Where compiler, libraries or kind of processor are
+others, there is no baseline.
+"""
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+
+from bench.report import table
+
+DIRECTORY = pathlib.Path(__file__).resolve().parent / "instructions"
+BOUND = 1.05  # of a baseline
+HEADER = """\
+# Instructions of each operation. scripts/instructions --update writes this file; a commit that raises a number says why.
+"""
+
+
+class CountingError(Exception):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    operation: str
+    unit: str          # what it is done to
+    instructions: int  # of one
+    surroundings: str  # the compiler first
+
+
+def valgrind_version():
+    """None where there is none."""
+    try:
+        return subprocess.run(["valgrind", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def operations_of(program):
+    return subprocess.run([program, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+
+def parse(operation, printed, profile):
+    """The Count in what the program printed and callgrind wrote."""
+    divisor, surroundings = printed.splitlines()
+    number, unit = divisor.split(" ", 1)
+    total = re.search(r"^(?:summary|totals): (\d+)$", profile, re.M)
+    if not total or int(total[1]) < int(number):
+        raise CountingError(f"{operation}: callgrind has counted nothing")
+    return Count(operation, unit, round(int(total[1]) / int(number)), surroundings)
+
+
+def count(program, operation, profile):
+    """`profile`: the file that callgrind is to write."""
+    command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=counted",
+               f"--callgrind-out-file={profile}", f"./{program.name}", operation]
+    # Where the stack begins depends on the environment and the command.
+    done = subprocess.run(command, cwd=program.parent, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise CountingError(f"{operation}: ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    return parse(operation, done.stdout, profile.read_text())
+
+
+def count_all(program, operations, directory):
+    """As many at once as there are processors. callgrind's files stay in `directory`."""
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(lambda o: count(program, o, directory / f"{o}.callgrind"), operations))
+
+
+def difference(counts, again):
+    """What was not the same the second time, in words; None if all was."""
+    found = [f"{a.operation}: {a.instructions:,} and {b.instructions:,}" for a, b in zip(counts, again) if a != b]
+    return "; ".join(found) or None
+
+
+# ---- baselines ----
+
+def baseline_path(surroundings, directory=DIRECTORY):
+    return directory / f"{surroundings.split()[0]}.baseline"
+
+
+def write_baseline(counts, directory=DIRECTORY):
+    path = baseline_path(counts[0].surroundings, directory)
+    lines = "".join(f"{c.operation} {c.instructions}\n" for c in counts)
+    path.write_text(f"{HEADER}{counts[0].surroundings}\n{lines}")
+    return path
+
+
+def read_baseline(surroundings, directory=DIRECTORY):
+    """{operation: instructions}, or None: none was made in these surroundings."""
+    path = baseline_path(surroundings, directory)
+    if not path.exists():
+        return None
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    if lines[0] != surroundings:
+        return None
+    return {name: int(number) for name, number in map(str.split, lines[1:])}
+
+
+def worse(counts, baseline):
+    """What is above its bound, in words."""
+    found = []
+    for c in counts:
+        if c.operation not in baseline:
+            found.append(f"{c.operation} is not in the baseline")
+        elif c.instructions > BOUND * baseline[c.operation]:
+            found.append(f"{c.operation} takes {c.instructions:,} instructions, {share(c, baseline)} of the baseline")
+    return found
+
+
+def better(counts, baseline):
+    """What is so much below that the bound no longer holds it, in words."""
+    return [f"{c.operation} takes {c.instructions:,} instructions, {share(c, baseline)} of the baseline"
+            for c in counts if c.operation in baseline and BOUND * c.instructions < baseline[c.operation]]
+
+
+def share(one, baseline):
+    return f"{one.instructions / baseline[one.operation]:.1%}"
+
+
+# ---- tables ----
+
+def counts_table(counts, baseline=None):
+    head = ["operation", "of one", "instructions"] + (["of the baseline"] if baseline else [])
+    rows = [[c.operation, c.unit, f"{c.instructions:,}"]
+            + ([share(c, baseline) if c.operation in baseline else "–"] if baseline else []) for c in counts]
+    return table(head, rows)
+
+
+def markdown(counts, version):
+    return f"Counted with {version}; {counts[0].surroundings}.\n\n{counts_table(counts)}"

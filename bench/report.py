@@ -100,10 +100,11 @@ def cheaper(name, summary, peer, cost):
 
 
 def merge(runs):
-    """Runs on the same medium over the same transport become one with more rounds."""
+    """Runs on the same medium over the same transport, both with idle loops or both without, become one with more
+    rounds."""
     merged = {}
     for run in runs:
-        key = (run["medium"], run["transport"], run["options"], run["quick"])
+        key = (run["medium"], run["transport"], run["options"], run["quick"], has_idle_loops(run))
         if key not in merged:
             merged[key] = {**run, "samples": list(run["samples"]), "peers": list(run["peers"]),
                            "failures": list(run["failures"]), "notes": list(run["notes"])}
@@ -278,13 +279,18 @@ def title(run):
     return f"{where}, {over}{options}"
 
 
+def has_idle_loops(run):
+    return run.get("idle_loops", False)  # the oldest reports know of none
+
+
 def circumstances(run):
     """How it was measured, in lines."""
     m = run["machine"]
     rounds = f"{run['rounds']} round{'s' if run['rounds'] != 1 else ''}"
     lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
              f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory"
-             + (f"; load {m['load']:.1f} when it began." if "load" in m else ".")]
+             + (f"; load {m['load']:.1f} when it began" if "load" in m else "")
+             + f"; {'with' if has_idle_loops(run) else 'without'} idle loops."]
     lines += [f"Left out: {peer}: {why}." for peer, why in run["left_out"].items()]
     lines += [f"Note: {note}." for note in run["notes"]]
     lines += [f"Failed: {f['peer']}, {f['suite']}, round {f['round'] + 1}: {' '.join(f['error'].split())[:60]}."

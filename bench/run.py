@@ -34,7 +34,6 @@ def machine():
         "processors": os.cpu_count(),
         "model": model[0] if model else platform.machine(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "load": round(os.getloadavg()[0], 1),  # of what else ran: a busy machine's figures are as busy
     }
 
 
@@ -106,7 +105,10 @@ class Run:
         self.tar = tar
         self.result = {"medium": medium, "filesystem": filesystem_type(directory), "transport": settings.transport,
                        "options": settings.options, "rounds": settings.rounds, "quick": settings.quick,
-                       "machine": machine(), "left_out": {}, "notes": [], "failures": [], "samples": []}
+                       "idle_loops": settings.idle_loops,
+                       # The load is that of what else ran: a busy machine's figures are as busy.
+                       "machine": {**machine(), "load": settings.load}, "left_out": {}, "notes": list(settings.notes),
+                       "failures": [], "samples": []}
 
     def note(self, text):
         if text not in self.result["notes"]:

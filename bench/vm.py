@@ -35,7 +35,6 @@ def measure(settings):
     """The run, as Run.run() returns it."""
     if "xfs" in settings.peers and run_outside([ROOT / "scripts/fetch-xfsprogs"]) != 0:
         say("XFS will be left out")
-    load = round(os.getloadavg()[0], 1)
     with tempfile.TemporaryDirectory(prefix="zfuse-bench-") as results:
         command = [ROOT / "scripts/vm", "run", "--timeout", 120 + ROUND_LIMIT_S[settings.quick] * settings.rounds,
                    "--memory", MEMORY_MIB, *(word for device in DEVICES for word in ("--device", device)),
@@ -45,9 +44,7 @@ def measure(settings):
         status = run_outside(command, environment)
         if status != 0:
             raise PeerError(f"the virtual machine ended with {status}")
-        found = json.loads((pathlib.Path(results) / "run.json").read_text())
-    found["machine"]["load"] = load  # of this machine: inside, nothing else runs
-    return found
+        return json.loads((pathlib.Path(results) / "run.json").read_text())
 
 
 def main():

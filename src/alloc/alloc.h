@@ -187,8 +187,6 @@ bool zf_alloc_keeps_any(struct zf_alloc *alloc);
  * reserved for the ZERO extents of the records.
  */
 void zf_alloc_kept_recount(struct zf_alloc *alloc);
-/* The number of nodes that recording the kept blocks may need. */
-uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc);
 /*
  * Gives one zone of kept blocks to metadata, which found no room even to free something. This
  * happens only after a crash or with a failing device: data that was written and not committed
@@ -434,8 +432,13 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
  */
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep);
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
-/* Nodes of all trees but the root and zone trees. */
-uint64_t zf_alloc_live_nodes(struct zf_alloc *alloc);
+/* What the room for nodes is computed from, at one moment. */
+struct zf_node_counts {
+	uint64_t live;	      /* of all trees but the root and zone trees */
+	uint64_t kept;	      /* that recording the kept blocks may need */
+	uint64_t garbage_min; /* with fewer dead ones than this no zone is worth emptying */
+};
+struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc);
 /* Is there room for the longest tail? */
 bool zf_alloc_can_freeze(struct zf_alloc *alloc);
 /* The longest tail that a commit can need: every node of the zone and root trees. Before any join.
@@ -559,8 +562,6 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
  */
 int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);
-/* With fewer dead nodes than this no zone is worth emptying. */
-uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc);
 /*
  * Nothing of it could be moved: no victim again, until it is reset. `reset_count`: the zone's when
  * that was tried. If another thread has moved everything since, or has even reset the zone, nothing

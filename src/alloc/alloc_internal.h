@@ -292,6 +292,8 @@ static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
 uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
 /* Those blocks that hold on to empty zones. */
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
+/* What recording those may take in nodes, in blocks. */
+uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc);
 /* The mount has loaded everything: is what is kept there? */
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
 /* A zone is gone for good. */

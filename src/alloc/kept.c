@@ -47,15 +47,12 @@ uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
 	return sub_blocks(kept_unlent(alloc), alloc->kept_spent + alloc->kept_short);
 }
 
-uint64_t zf_alloc_kept_nodes(struct zf_alloc *alloc)
+uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc)
 {
-	uint64_t node_bytes = (uint64_t)alloc->node_blocks << ZF_BLOCK_SHIFT, bytes;
-
-	zf_mutex_lock(&alloc->lock);
 	/* Of what is short the garbage has its entries still. */
-	bytes = zf_alloc_kept_claim_locked(alloc) * KEPT_ITEM_BYTES;
-	zf_mutex_unlock(&alloc->lock);
-	return (bytes + node_bytes - 1) / node_bytes;
+	uint64_t bytes = zf_alloc_kept_claim_locked(alloc) * KEPT_ITEM_BYTES;
+
+	return (bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
 }
 
 /* ---- what is kept ---- */

@@ -193,16 +193,6 @@ uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc)
 	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
 }
 
-uint64_t zf_alloc_meta_garbage_min(struct zf_alloc *alloc)
-{
-	uint64_t blocks;
-
-	zf_mutex_lock(&alloc->lock);
-	blocks = zf_alloc_meta_move_costs_locked(alloc);
-	zf_mutex_unlock(&alloc->lock);
-	return (blocks + alloc->node_blocks - 1) / alloc->node_blocks;
-}
-
 /*
  * Emptying a metadata zone pays when it gives back more than it costs. Nodes die by themselves, the
  * sooner the more is written, and each one that is moved is written once more by the commit that

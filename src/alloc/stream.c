@@ -282,14 +282,25 @@ void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-uint64_t zf_alloc_live_nodes(struct zf_alloc *alloc)
+static uint64_t nodes_for(const struct zf_alloc *alloc, uint64_t blocks)
 {
-	uint64_t blocks;
+	return nodes_in(alloc, blocks + alloc->node_blocks - 1);
+}
+
+struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc)
+{
+	uint64_t live, kept, garbage;
 
 	zf_mutex_lock(&alloc->lock);
-	blocks = alloc->node_live_blocks / alloc->copies;
+	live = alloc->node_live_blocks / alloc->copies;
+	kept = zf_alloc_kept_item_blocks_locked(alloc);
+	garbage = zf_alloc_meta_move_costs_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
-	return nodes_in(alloc, blocks);
+	return (struct zf_node_counts){
+		.live = nodes_in(alloc, live),
+		.kept = nodes_for(alloc, kept),
+		.garbage_min = nodes_for(alloc, garbage),
+	};
 }
 
 bool zf_alloc_can_freeze(struct zf_alloc *alloc)

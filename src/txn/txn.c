@@ -201,9 +201,10 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
  * can, or has another size and lies between them: an edit in thousands, if any.)
  */
 struct bound {
-	uint64_t worst; /* of one edit */
-	uint64_t live;	/* nodes there are */
-	uint64_t kept;	/* that recording kept space will add */
+	uint64_t worst;	      /* of one edit */
+	uint64_t live;	      /* nodes there are */
+	uint64_t kept;	      /* that recording kept space will add */
+	uint64_t garbage_min; /* dead ones, for a zone to be worth emptying */
 };
 
 static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
@@ -228,11 +229,11 @@ static struct bound bound_then(const struct bound *bound)
 static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct bound *bound)
 {
 	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
-	uint64_t garbage = zf_alloc_meta_garbage_min(txn->alloc);
 
 	if (bound->kept == 0)
 		return 0;
-	return bound->kept + (bound->live + bound->kept) * zf_min_u64(garbage, zone) / zone;
+	return bound->kept +
+	       (bound->live + bound->kept) * zf_min_u64(bound->garbage_min, zone) / zone;
 }
 
 /*
@@ -262,10 +263,13 @@ static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 
 static struct bound bound_now(struct zf_txn *txn)
 {
+	struct zf_node_counts counts = zf_alloc_count_nodes(txn->alloc);
+
 	return (struct bound){
 		.worst = zf_forest_worst_nodes(txn->forest),
-		.live = zf_alloc_live_nodes(txn->alloc),
-		.kept = zf_alloc_kept_nodes(txn->alloc),
+		.live = counts.live,
+		.kept = counts.kept,
+		.garbage_min = counts.garbage_min,
 	};
 }
 

@@ -659,10 +659,10 @@ static void nodes_at_impossible_places_are_not_freed(void **state)
 	free_node(&w, address[0] + NODE_SIZE, false);
 	free_node(&w, data, false);
 	assert_int_equal(zone(&w, (uint32_t)(data / ZONE_SIZE)).live, 1);
-	assert_int_equal(zf_alloc_live_nodes(w.alloc), 1);
+	assert_int_equal(zf_alloc_count_nodes(w.alloc).live, 1);
 	free_node(&w, address[0], false);
 	free_node(&w, address[0], false);
-	assert_int_equal(zf_alloc_live_nodes(w.alloc), 0);
+	assert_int_equal(zf_alloc_count_nodes(w.alloc).live, 0);
 	close_world(&w);
 }
 

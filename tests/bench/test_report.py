@@ -174,7 +174,8 @@ class Tables(unittest.TestCase):
         failed = a_run([], left_out={"btrfs": "this kernel has no btrfs"},
                        failures=[{"peer": "fuse2fs", "round": 0, "suite": "mix", "error": "mix failed:\nno"}])
         lines = report.circumstances(failed)
-        self.assertIn("2 processors, 16 GiB of memory; load 0.5 when it began.", lines[0])
+        self.assertIn("2 processors, 16 GiB of memory; load 0.5 when it began; without idle loops.", lines[0])
+        self.assertIn("; with idle loops.", report.circumstances({**failed, "idle_loops": True})[0])
         self.assertIn("Left out: btrfs: this kernel has no btrfs.", lines)
         self.assertIn("Failed: fuse2fs, mix, round 1: mix failed: no.", lines)
 
@@ -296,8 +297,8 @@ class Counters(unittest.TestCase):
         stat = "7 (a) b) S " + " ".join(["0"] * 10) + f" {3 * measure.TICKS} {measure.TICKS} 0"
         self.assertEqual(measure.parse_process_cpu(stat), 4.0)
 
-    def test_idle_time_is_not_busy(self):
-        stat = f"cpu  {measure.TICKS} 0 {measure.TICKS} 99999 99999 0 {measure.TICKS} 0 0 0\ncpu0 1 1 1 1\n"
+    def test_idle_and_nice_time_is_not_busy(self):
+        stat = f"cpu  {measure.TICKS} 88888 {measure.TICKS} 99999 99999 0 {measure.TICKS} 0 0 0\ncpu0 1 1 1 1\n"
         self.assertEqual(measure.parse_machine_busy(stat), 3.0)
 
     def test_finds_the_high_water_of_memory(self):

@@ -33,7 +33,7 @@ int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *pa
 	*dev = (struct zf_dev){.ops = ops, .path = copy, .geometry = *geometry};
 	if (report)
 		dev->report = *report;
-	dev->finished_tail = &dev->finished;
+	STAILQ_INIT(&dev->finished);
 	/* As if one had ended: no mark is 0, and what has mark 0 needs none. */
 	atomic_init(&dev->flushing.begun, 1);
 	dev->flushing.durable = 1;
@@ -187,9 +187,7 @@ const char *zf_zone_cond_short(enum zf_zone_cond cond)
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 {
 	io->result = result;
-	io->next = NULL;
-	*dev->finished_tail = io;
-	dev->finished_tail = &io->next;
+	STAILQ_INSERT_TAIL(&dev->finished, io, link);
 	atomic_fetch_sub(&dev->in_flight, 1);
 }
 
@@ -250,21 +248,19 @@ static void deliver(struct zf_dev *dev, struct zf_io *io)
 
 static unsigned int collect_and_deliver(struct zf_dev *dev, bool wait)
 {
-	struct zf_io *io, *next;
+	struct zf_io_list finished = STAILQ_HEAD_INITIALIZER(finished);
+	struct zf_io *io;
 	unsigned int n = 0;
 
 	zf_mutex_lock(&dev->poll_lock);
 	if (dev->threaded || atomic_load(&dev->in_flight) > 0)
 		dev->ops->poll(dev, wait);
-	io = dev->finished;
-	dev->finished = NULL;
-	dev->finished_tail = &dev->finished;
+	STAILQ_CONCAT(&finished, &dev->finished);
 	zf_mutex_unlock(&dev->poll_lock);
 
-	for (; io; io = next) {
-		next = io->next;
+	for (; (io = STAILQ_FIRST(&finished)); n++) {
+		STAILQ_REMOVE_HEAD(&finished, link);
 		deliver(dev, io);
-		n++;
 	}
 	return n;
 }
@@ -316,7 +312,6 @@ void zf_dev_close(struct zf_dev *dev)
 static void submit(struct zf_dev *dev, struct zf_io *io)
 {
 	io->result = 0;
-	io->next = NULL;
 	atomic_fetch_add(&dev->in_flight, 1);
 	dev->ops->submit(dev, io);
 }

@@ -75,7 +75,7 @@ struct zf_dev {
 	struct zf_cond progress;
 	struct zf_dev_flushing flushing;
 	struct zf_mutex poll_lock; /* ZF_RANK_POLL: held in ops->poll, protects the next two */
-	struct zf_io *finished, **finished_tail;
+	struct zf_io_list finished;
 	atomic_uint in_flight; /* submitted and not yet handed back by the backend */
 	_Atomic uint64_t stats[ZF_DEV_STATS];
 	void (*record)(void *arg, const struct zf_io *io);

@@ -55,7 +55,7 @@ static int transfer(struct zf_image *image, const struct zf_io *io)
 
 bool zf_image_can_carry_out_here(const struct zf_image_command *command)
 {
-	return (command->step == STEP_TRANSFER && command->io->op != ZF_IO_ZEROES) ||
+	return (command->step == STEP_TRANSFER && command->base.io->op != ZF_IO_ZEROES) ||
 	       command->step == STEP_FLUSH;
 }
 
@@ -88,7 +88,7 @@ int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, un
 int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 {
 	struct zf_image *image = zf_image_of(dev);
-	struct zf_image_command command = {.io = io};
+	struct zf_image_command command = {.base.io = io};
 	int r;
 
 	if (!image->runs_here || (io->op != ZF_IO_READ && io->op != ZF_IO_WRITE &&
@@ -96,7 +96,8 @@ int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 		return 1;
 	zf_mutex_lock(&image->lock);
 	zf_image_await_piece_locked(image, io);
-	if (image->waiting) { /* writes at the pointer must not overtake those */
+	/* Writes at the pointer must not overtake those that wait. */
+	if (!STAILQ_EMPTY(&image->pool.waiting)) {
 		zf_mutex_unlock(&image->lock);
 		return 1;
 	}

@@ -56,9 +56,9 @@ int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *co
 	if (res >= 0)
 		return 0;
 	if (res != -EOPNOTSUPP && res != -EINVAL && res != -ENOSYS)
-		return zf_image_host_error(image, "zeroing", command->io->addr, res);
+		return zf_image_host_error(image, "zeroing", command->base.io->addr, res);
 	/* Its device could, but the host's kernel or filesystem cannot ask for it. */
 	image->unmapping_refused = true;
 	command->step = STEP_TRANSFER;
-	return 1;
+	return ZF_COMMAND_AGAIN;
 }

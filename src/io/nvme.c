@@ -64,7 +64,7 @@ static void nvme_close(struct zf_dev *dev)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
 
-	io_uring_queue_exit(&nvme->ring);
+	zf_ring_deinit(&nvme->ring);
 	nvme_free(nvme);
 }
 
@@ -104,7 +104,7 @@ static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid
 	nvme->drive = *drive;
 	nvme->first_report = zones;
 	zf_nvme_queue_init(&nvme->queue, &nvme->drive);
-	r = zf_nvme_ring_init(nvme, report);
+	r = zf_nvme_ring_init(nvme);
 	if (r < 0) {
 		nvme_free(nvme);
 		return r;

@@ -3,7 +3,6 @@
 #ifndef ZF_IO_NVME_DEVICE_H
 #define ZF_IO_NVME_DEVICE_H
 
-#include <liburing.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -11,6 +10,7 @@
 #include "io/dev_ops.h"
 #include "io/nvme_claim.h"
 #include "io/nvme_queue.h"
+#include "io/ring.h"
 
 struct zf_nvme {
 	struct zf_dev dev;
@@ -20,10 +20,10 @@ struct zf_nvme {
 
 	struct zf_mutex
 		lock; /* ZF_RANK_DEV: all that follows, but of the ring the submission side only */
-	struct io_uring ring;
+	struct zf_ring ring;
 	struct zf_nvme_queue queue;
-	struct zf_nvme_command *ready, **ready_tail; /* for the device's thread to send */
-	bool poller_sleeps;			     /* and nobody has woken it yet */
+	STAILQ_HEAD(, zf_nvme_command) ready; /* for the device's thread to send */
+	bool poller_sleeps;		      /* and nobody has woken it yet */
 
 	/* What opening has found out, until the first change or error: mounting asks for all of it.
 	 */
@@ -50,7 +50,7 @@ void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *pi
 
 /* ---- nvme_ring.c ---- */
 
-int zf_nvme_ring_init(struct zf_nvme *nvme, const struct zf_report *report);
+int zf_nvme_ring_init(struct zf_nvme *nvme);
 
 /* struct zf_dev_ops */
 void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io);

@@ -38,17 +38,18 @@ static int carry_out(struct zf_nvme *nvme, struct zf_io *io)
 	uint64_t lba = 0;
 	int status = 0, r;
 
-	zf_nvme_piece_begin(&nvme->drive, &command, io);
+	zf_command_init(&command.base, io);
+	zf_nvme_piece_begin(&nvme->drive, &command);
 	r = command.refused;
 	if (r == 0) {
 		do {
 			status = send_command(nvme, &command.piece, &lba);
 			r = zf_nvme_piece_step(&nvme->drive, &command, status, lba);
-		} while (r > 0);
+		} while (r == ZF_COMMAND_AGAIN);
 		if (r < 0)
 			zf_nvme_report_failure(nvme, &command.piece, status);
 	}
-	zf_nvme_piece_end(&command);
+	zf_command_deinit(&command.base);
 	return r;
 }
 

@@ -94,7 +94,7 @@ static void zf_zbd_close(struct zf_dev *dev)
 	struct zf_zbd *zbd = zf_zbd_of(dev);
 
 	zf_zbd_zones_stop(zbd);
-	io_uring_queue_exit(&zbd->ring);
+	zf_ring_deinit(&zbd->ring);
 	zbd_free(zbd);
 }
 
@@ -223,7 +223,6 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 
 static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
 {
-	const struct zf_report *report = &zbd->dev.report;
 	struct zbd_info info;
 	int r = open_zones(zbd, &info);
 
@@ -236,14 +235,8 @@ static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
 	if (!zbd->read_only)
 		r = make_queue(zbd, mode);
 	if (r < 0)
-		return fail(report, zbd->dev.path, r, "cannot be opened");
-	r = io_uring_queue_init(ZF_ZBD_RING_ENTRIES, &zbd->ring, 0);
-	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR,
-			  "io_uring is not available (see sysctl kernel.io_uring_disabled, or the "
-			  "container's seccomp profile): %s",
-			  strerror(-r));
-	return r;
+		return fail(&zbd->dev.report, zbd->dev.path, r, "cannot be opened");
+	return zf_zbd_ring_init(zbd);
 }
 
 int zf_zbd_open(const char *path, const struct zf_open_options *options,
@@ -271,7 +264,6 @@ int zf_zbd_open(const char *path, const struct zf_open_options *options,
 	zbd->zone_fd = -1;
 	zbd->read_only = options->read_only;
 	zf_mutex_init(&zbd->lock, ZF_RANK_DEV);
-	zf_zbd_init_commands(zbd);
 	zf_zbd_zones_init(zbd);
 	r = set_up(zbd, options->append);
 	if (r < 0) {

@@ -121,8 +121,6 @@ static void carry_out_locked(struct zf_zbd *zbd, const struct zf_zbd_job *job)
 		zf_append_queue_managed(zbd->queue, job->io, r, pointer);
 	else
 		zf_append_queue_reported(zbd->queue, job->zone_no, r, pointer);
-	if (zbd->done)
-		zf_zbd_wake_locked(zbd);
 	zf_zbd_push_locked(zbd);
 }
 

@@ -76,14 +76,13 @@ static int open_disk(void **state)
 	if (zf_dev_init(dev, &ops, path, &geometry, NULL) < 0)
 		return -1;
 	zf_mutex_init(&zbd.lock, ZF_RANK_DEV);
-	zf_zbd_init_commands(&zbd);
-	return io_uring_queue_init(ZF_ZBD_RING_ENTRIES, &zbd.ring, 0);
+	return zf_zbd_ring_init(&zbd);
 }
 
 static int close_disk(void **state)
 {
 	(void)state;
-	io_uring_queue_exit(&zbd.ring);
+	zf_ring_deinit(&zbd.ring);
 	zf_mutex_deinit(&zbd.lock);
 	zf_dev_deinit(dev);
 	return close(zbd.fd);
@@ -125,7 +124,7 @@ static void a_kernel_that_cannot_unmap_is_asked_once_for_all(void **state)
 
 static struct io_uring_sqe last_prepared(void)
 {
-	const struct io_uring_sq *sq = &zbd.ring.sq;
+	const struct io_uring_sq *sq = &zbd.ring.uring.sq;
 
 	assert_int_not_equal(sq->sqe_head, sq->sqe_tail);
 	return sq->sqes[(sq->sqe_tail - 1) & sq->ring_mask];

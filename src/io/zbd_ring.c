@@ -276,38 +276,16 @@ void zf_zbd_wake(struct zf_dev *dev)
 
 /* ---- on the calling thread ---- */
 
-static int read_segment(struct zf_zbd *zbd, uint64_t addr, struct iovec segment)
-{
-	while (segment.iov_len > 0) {
-		ssize_t n = preadv(zbd->fd, &segment, 1, (off_t)addr);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return zf_zbd_error(zbd, "read", addr, n < 0 ? -errno : -EIO);
-		segment.iov_base = (char *)segment.iov_base + n;
-		segment.iov_len -= (size_t)n;
-		addr += (uint64_t)n;
-	}
-	return 0;
-}
-
 int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
 	struct zf_zbd *zbd = zf_zbd_of(dev);
 	uint64_t len = zf_iov_len(iov, iovcnt);
 	int r = check_read(zbd, addr, len);
 
-	if (r < 0)
+	if (r < 0 || preadv2(zbd->fd, iov, (int)iovcnt, (off_t)addr, 0) == (ssize_t)len)
 		return r;
-	if (preadv(zbd->fd, iov, (int)iovcnt, (off_t)addr) == (ssize_t)len)
-		return 0;
-	/* Interrupted, short or failed: once more, segment by segment. */
-	for (unsigned int i = 0; r == 0 && i < iovcnt; i++) {
-		r = read_segment(zbd, addr, iov[i]);
-		addr += iov[i].iov_len;
-	}
-	return r;
+	r = zf_iov_transfer_again(preadv2, zbd->fd, iov, iovcnt, 0, &addr);
+	return r < 0 ? zf_zbd_error(zbd, "read", addr, r) : 0;
 }
 
 /*

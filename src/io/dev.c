@@ -48,6 +48,7 @@ void zf_dev_deinit(struct zf_dev *dev)
 	zf_cond_deinit(&dev->progress);
 	zf_mutex_deinit(&dev->poll_lock);
 	zf_mutex_deinit(&dev->lock);
+	free(dev->first_report);
 	free(dev->path);
 }
 
@@ -191,11 +192,41 @@ void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 	atomic_fetch_sub(&dev->in_flight, 1);
 }
 
+/* ---- the report of when it was opened ---- */
+
+static bool changes_zones(const struct zf_io *io)
+{
+	return io->op != ZF_IO_READ && io->op != ZF_IO_FLUSH;
+}
+
+static void drop_first_report(struct zf_dev *dev)
+{
+	zf_mutex_lock(&dev->lock);
+	free(dev->first_report);
+	dev->first_report = NULL;
+	zf_mutex_unlock(&dev->lock);
+}
+
+static bool give_first_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
+			      struct zf_zone_info *zones)
+{
+	const struct zf_zone_info *report;
+
+	zf_mutex_lock(&dev->lock);
+	report = dev->had_error ? NULL : dev->first_report;
+	if (report)
+		memcpy(zones, report + first, zone_count * sizeof(*zones));
+	zf_mutex_unlock(&dev->lock);
+	return report != NULL;
+}
+
 /* ---- durable by a flush ---- */
 
 /* From here on the request is a plain write, until written() gives it back what it asked for. */
 static void begin(struct zf_dev *dev, struct zf_io *io)
 {
+	if (dev->first_report && changes_zones(io))
+		drop_first_report(dev);
 	io->then_flush = io->fua && dev->durability == ZF_DURABILITY_FLUSH;
 	if (io->then_flush)
 		io->fua = false;
@@ -326,9 +357,9 @@ void zf_dev_submit(struct zf_dev *dev, struct zf_io *io)
 /* A recorder is promised one thread, so that requests cannot take this way while there is one. */
 static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 {
-	int r = dev->ops->run && !dev->record ? dev->ops->run(dev, io) : 1;
+	int r = dev->ops->run && !dev->record ? dev->ops->run(dev, io) : ZF_DEV_NOT_HERE;
 
-	if (r > 0)
+	if (r == ZF_DEV_NOT_HERE)
 		return false;
 	io->result = r;
 	count_completion(dev, io);
@@ -444,12 +475,14 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
 {
 	if (first > dev->geometry.zone_count || zone_count > dev->geometry.zone_count - first)
 		return -EINVAL;
+	if (give_first_report(dev, first, zone_count, zones))
+		return 0;
 	return dev->ops->report(dev, first, zone_count, zones);
 }
 
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
-	return dev->ops->raise_pointer(dev, zone_no, wp);
+	return dev->ops->raise_pointer ? dev->ops->raise_pointer(dev, zone_no, wp) : -EOPNOTSUPP;
 }
 
 int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)

@@ -333,14 +333,11 @@ static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 int zf_image_open(const char *path, const struct zf_open_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
-				       : options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED
-							    : ZF_IMAGE_FILE_WRITE;
 	struct zf_image_trailer trailer;
 	struct zf_image_file file;
 	int r;
 
-	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
+	r = zf_image_file_open_for(path, options, true, report, &file);
 	if (r < 0)
 		return r;
 	r = find_trailer(&file, options->image_search_from, report, &trailer);

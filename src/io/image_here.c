@@ -67,13 +67,13 @@ int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 
 	if (!image->runs_here || (io->op != ZF_IO_READ && io->op != ZF_IO_WRITE &&
 				  io->op != ZF_IO_APPEND && io->op != ZF_IO_FLUSH))
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	zf_mutex_lock(&image->lock);
 	zf_image_await_piece_locked(image, io);
 	/* Writes at the pointer must not overtake those that wait. */
 	if (!STAILQ_EMPTY(&image->pool.waiting)) {
 		zf_mutex_unlock(&image->lock);
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	}
 	zf_command_init(&command.base, io);
 	zf_image_begin_locked(image, &command);

@@ -3,9 +3,6 @@
 #ifndef ZF_IO_NVME_DEVICE_H
 #define ZF_IO_NVME_DEVICE_H
 
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/bits.h"
 #include "io/dev_ops.h"
 #include "io/nvme_claim.h"
@@ -24,25 +21,11 @@ struct zf_nvme {
 	struct zf_nvme_queue queue;
 	STAILQ_HEAD(, zf_nvme_command) ready; /* for the device's thread to send */
 	bool poller_sleeps;		      /* and nobody has woken it yet */
-
-	/* What opening has found out, until the first change or error: mounting asks for all of it.
-	 */
-	struct zf_zone_info *first_report;
-	atomic_bool had_error;
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
 {
 	return ZF_CONTAINER_OF(dev, struct zf_nvme, dev);
-}
-
-/* Before every request: what changes a zone makes the first report history. */
-static inline void zf_nvme_outdate_locked(struct zf_nvme *nvme, const struct zf_io *io)
-{
-	if (io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
-		return;
-	free(nvme->first_report);
-	nvme->first_report = NULL;
 }
 
 /* Of a request that failed with this status: says so in words. */

@@ -55,14 +55,9 @@ static int carry_out(struct zf_nvme *nvme, struct zf_io *io)
 
 int zf_nvme_run(struct zf_dev *dev, struct zf_io *io)
 {
-	struct zf_nvme *nvme = zf_nvme_of(dev);
-
 	if (io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES)
-		return 1;
-	zf_mutex_lock(&nvme->lock);
-	zf_nvme_outdate_locked(nvme, io);
-	zf_mutex_unlock(&nvme->lock);
-	return carry_out(nvme, io);
+		return ZF_DEV_NOT_HERE;
+	return carry_out(zf_nvme_of(dev), io);
 }
 
 int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)

@@ -61,7 +61,6 @@ void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io)
 	struct zf_nvme_command *command;
 
 	zf_mutex_lock(&nvme->lock);
-	zf_nvme_outdate_locked(nvme, io);
 	command = zf_nvme_queue_add(&nvme->queue, io);
 	if (command && dev->threaded) {
 		hand_over_locked(nvme, command);

@@ -3,8 +3,6 @@
 #ifndef ZF_IO_ZBD_DEVICE_H
 #define ZF_IO_ZBD_DEVICE_H
 
-#include <stdatomic.h>
-
 #include "base/bits.h"
 #include "io/append_queue.h"
 #include "io/command.h"
@@ -44,11 +42,6 @@ struct zf_zbd {
 	struct zf_command_pool pool;
 	struct zf_io_list done; /* answered, and still to be handed back */
 	bool unmapping_refused; /* by the kernel */
-
-	/* What opening has found out, until the first change or error: mounting asks for all of it.
-	 */
-	struct zf_zone_info *first_report;
-	atomic_bool had_error;
 
 	/* zbd_zones.c */
 	pthread_t thread;

@@ -150,8 +150,6 @@ static void submit_change_locked(struct zf_zbd *zbd, struct zf_io *io)
 		zf_zbd_answer_locked(zbd, io, -EROFS);
 		return;
 	}
-	free(zbd->first_report);
-	zbd->first_report = NULL;
 	if (zf_zbd_zone_of(zbd, io) < zbd->dev.geometry.conventional)
 		submit_command_locked(zbd, io);
 	else
@@ -299,7 +297,7 @@ int zf_zbd_run(struct zf_dev *dev, struct zf_io *io)
 	if (io->op == ZF_IO_FLUSH)
 		return fdatasync(zbd->fd) < 0 ? zf_zbd_error(zbd, "flush", 0, -errno) : 0;
 	if (io->op != ZF_IO_READ)
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
 	return r < 0 ? r : zf_zbd_read(dev, io->addr, io->iov, io->iovcnt);
 }

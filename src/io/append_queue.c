@@ -12,15 +12,11 @@
 
 #define ZERO_CHUNK ((uint64_t)64 * 1024)
 
-struct io_list {
-	struct zf_io *first, **last;
-};
-
 /* A zone with something waiting or in flight. */
 struct zf_append_zone {
 	uint32_t zone_no;
-	struct io_list waiting;
-	struct io_list sent;		    /* in order of address, and not all landed */
+	struct zf_io_list waiting;
+	struct zf_io_list sent;		    /* in order of address, and not all landed */
 	struct zf_io *partial;		    /* the last of them, if not all of it was sent */
 	TAILQ_HEAD(, zf_zone_write) writes; /* in flight, or failed; in order of address */
 	unsigned int in_flight;
@@ -40,7 +36,7 @@ struct zf_append_queue {
 	uint32_t *pointers; /* blocks, a zone each */
 	struct zf_append_zone zones[ZF_APPEND_ZONES];
 	struct zone_list busy, idle;
-	struct io_list late; /* no entry was left for their zones */
+	struct zf_io_list late; /* no entry was left for their zones */
 	struct zf_zone_write writes[ZF_APPEND_WRITES];
 	TAILQ_HEAD(, zf_zone_write) free_writes;
 	bool starved; /* there was none left for somebody */
@@ -53,40 +49,12 @@ _Static_assert(sizeof(((struct zf_append_queue *)NULL)->pointers[0]) * 52156 == 
 
 /* ---- lists of requests ---- */
 
-static void list_init(struct io_list *list)
+static struct zf_io *pop(struct zf_io_list *list)
 {
-	list->first = NULL;
-	list->last = &list->first;
-}
+	struct zf_io *io = STAILQ_FIRST(list);
 
-static void list_push(struct io_list *list, struct zf_io *io)
-{
-	io->next = NULL;
-	*list->last = io;
-	list->last = &io->next;
-}
-
-/* Removes the one that `link` points to. */
-static struct zf_io *list_remove(struct io_list *list, struct zf_io **link)
-{
-	struct zf_io *io = *link;
-
-	*link = io->next;
-	if (!*link)
-		list->last = link;
-	io->next = NULL;
+	STAILQ_REMOVE_HEAD(list, link);
 	return io;
-}
-
-static void list_prepend(struct io_list *list, struct io_list *front)
-{
-	if (!front->first)
-		return;
-	*front->last = list->first;
-	if (!list->first)
-		list->last = front->last;
-	list->first = front->first;
-	list_init(front);
 }
 
 /* ---- life ---- */
@@ -118,7 +86,7 @@ int zf_append_queue_new(const struct zf_append_queue_options *options,
 	TAILQ_INIT(&queue->busy);
 	TAILQ_INIT(&queue->idle);
 	TAILQ_INIT(&queue->free_writes);
-	list_init(&queue->late);
+	STAILQ_INIT(&queue->late);
 	for (unsigned int i = 0; i < ZF_APPEND_ZONES; i++)
 		TAILQ_INSERT_TAIL(&queue->idle, &queue->zones[i], link);
 	for (unsigned int i = 0; i < ZF_APPEND_WRITES; i++)
@@ -172,8 +140,8 @@ static struct zf_append_zone *get_zone(struct zf_append_queue *queue, uint32_t z
 		return NULL;
 	TAILQ_REMOVE(&queue->idle, zone, link);
 	*zone = (struct zf_append_zone){.zone_no = zone_no};
-	list_init(&zone->waiting);
-	list_init(&zone->sent);
+	STAILQ_INIT(&zone->waiting);
+	STAILQ_INIT(&zone->sent);
 	TAILQ_INIT(&zone->writes);
 	TAILQ_INSERT_TAIL(&queue->busy, zone, link);
 	return zone;
@@ -181,7 +149,8 @@ static struct zf_append_zone *get_zone(struct zf_append_queue *queue, uint32_t z
 
 static bool is_in_use(const struct zf_append_zone *zone)
 {
-	return zone->waiting.first || zone->sent.first || zone->managed || zone->reporting;
+	return !STAILQ_EMPTY(&zone->waiting) || !STAILQ_EMPTY(&zone->sent) || zone->managed ||
+	       zone->reporting;
 }
 
 static void put_zone(struct zf_append_queue *queue, struct zf_append_zone *zone)
@@ -222,12 +191,12 @@ static struct zf_io *next_to_send(struct zf_append_queue *queue, struct zf_appen
 
 	if (zone->partial)
 		return zone->partial;
-	while ((io = zone->waiting.first)) {
+	while ((io = STAILQ_FIRST(&zone->waiting))) {
 		int r = check_place(queue, io, at);
 
 		if (r == 0)
 			return io;
-		answer(queue, list_remove(&zone->waiting, &zone->waiting.first), r);
+		answer(queue, pop(&zone->waiting), r);
 	}
 	return NULL;
 }
@@ -254,7 +223,8 @@ static void add_blocks(struct zf_append_queue *queue, struct zf_append_zone *zon
 	else
 		write->iovcnt += zf_iov_slice(io->iov, from, len, iov);
 	if (io != zone->partial) {
-		list_push(&zone->sent, list_remove(&zone->waiting, &zone->waiting.first));
+		pop(&zone->waiting);
+		STAILQ_INSERT_TAIL(&zone->sent, io, link);
 		if (io->backend.queued.sent == 0)
 			io->backend.queued.start = write->start + write->count;
 	}
@@ -291,7 +261,7 @@ static bool send(struct zf_append_queue *queue, struct zf_append_zone *zone)
 	uint32_t *pointer = &queue->pointers[zone->zone_no];
 
 	if (!write) {
-		queue->starved |= zone->waiting.first || zone->partial;
+		queue->starved |= !STAILQ_EMPTY(&zone->waiting) || zone->partial;
 		return false;
 	}
 	write->zone = zone;
@@ -363,7 +333,7 @@ static bool accept(struct zf_append_queue *queue, struct zf_io *io)
 		zone->managed = true;
 		queue->ops->manage(queue->arg, io);
 	} else {
-		list_push(&zone->waiting, io);
+		STAILQ_INSERT_TAIL(&zone->waiting, io, link);
 		advance(queue, zone);
 	}
 	return true;
@@ -380,7 +350,7 @@ void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io)
 	if (r < 0)
 		answer(queue, io, r);
 	else if (!accept(queue, io))
-		list_push(&queue->late, io);
+		STAILQ_INSERT_TAIL(&queue->late, io, link);
 }
 
 /* A write, or an entry, may have become free. */
@@ -394,12 +364,10 @@ static void serve_others(struct zf_append_queue *queue)
 		TAILQ_FOREACH_SAFE (zone, &queue->busy, link, next)
 			advance(queue, zone);
 	}
-	while (queue->late.first) {
-		io = list_remove(&queue->late, &queue->late.first);
+	while (!STAILQ_EMPTY(&queue->late)) {
+		io = pop(&queue->late);
 		if (!accept(queue, io)) {
-			struct io_list front = {io, &io->next};
-
-			list_prepend(&queue->late, &front);
+			STAILQ_INSERT_HEAD(&queue->late, io, link);
 			return;
 		}
 	}
@@ -427,19 +395,16 @@ static uint32_t overlap(const struct zf_io *io, uint32_t start, uint32_t count)
 static void land(struct zf_append_queue *queue, struct zf_zone_write *write, uint32_t count)
 {
 	struct zf_append_zone *zone = write->zone;
-	struct zf_io **link = &zone->sent.first;
+	struct zf_io *io, *next;
 
-	while (*link) {
-		struct zf_io *io = *link;
-
+	STAILQ_FOREACH_SAFE (io, &zone->sent, link, next) {
 		io->backend.queued.landed += overlap(io, write->start, count);
-		if (io->backend.queued.landed < blocks_of(io)) {
-			link = &io->next;
+		if (io->backend.queued.landed < blocks_of(io))
 			continue;
-		}
 		if (io->op == ZF_IO_APPEND)
 			io->addr += (uint64_t)io->backend.queued.start << ZF_BLOCK_SHIFT;
-		answer(queue, list_remove(&zone->sent, link), 0);
+		STAILQ_REMOVE(&zone->sent, io, zf_io, link);
+		answer(queue, io, 0);
 	}
 }
 
@@ -476,8 +441,9 @@ static bool may_try_again(int error)
 static bool retry(struct zf_append_zone *zone, const struct zf_zone_write *write)
 {
 	bool first_time = true;
+	struct zf_io *io;
 
-	for (struct zf_io *io = zone->sent.first; io; io = io->next) {
+	STAILQ_FOREACH (io, &zone->sent, link) {
 		if (overlap(io, write->start, write->count) == 0)
 			continue;
 		first_time &= !io->backend.queued.retried;
@@ -500,7 +466,9 @@ static bool is_to_blame(struct zf_append_zone *zone, const struct zf_zone_write 
 /* The requests of a failed write get the error, or are (0) to be sent again from there on. */
 static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write, int error)
 {
-	for (struct zf_io *io = zone->sent.first; io; io = io->next) {
+	struct zf_io *io;
+
+	STAILQ_FOREACH (io, &zone->sent, link) {
 		if (overlap(io, write->start, write->count) == 0)
 			continue;
 		if (error < 0)
@@ -515,12 +483,11 @@ static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write
 /* Whoever is left in `sent` failed, or waits again. */
 static void answer_or_requeue(struct zf_append_queue *queue, struct zf_append_zone *zone)
 {
-	struct io_list again;
+	struct zf_io_list again = STAILQ_HEAD_INITIALIZER(again);
 	struct zf_io *io;
 
-	list_init(&again);
-	while ((io = zone->sent.first)) {
-		list_remove(&zone->sent, &zone->sent.first);
+	while (!STAILQ_EMPTY(&zone->sent)) {
+		io = pop(&zone->sent);
 		/* Blocks landed behind one that did not: no device that keeps the rules does that.
 		 */
 		if (io->backend.queued.error == 0 &&
@@ -529,10 +496,11 @@ static void answer_or_requeue(struct zf_append_queue *queue, struct zf_append_zo
 		if (io->backend.queued.error < 0)
 			answer(queue, io, io->backend.queued.error);
 		else
-			list_push(&again, io);
+			STAILQ_INSERT_TAIL(&again, io, link);
 	}
 	zone->partial = NULL;
-	list_prepend(&zone->waiting, &again);
+	STAILQ_CONCAT(&again, &zone->waiting);
+	STAILQ_CONCAT(&zone->waiting, &again);
 }
 
 static void settle(struct zf_append_queue *queue, struct zf_append_zone *zone, uint32_t pointer)
@@ -566,10 +534,10 @@ static void fail_all(struct zf_append_queue *queue, struct zf_append_zone *zone,
 		free_write(queue, write);
 	}
 	zone->partial = NULL;
-	while (zone->sent.first)
-		answer(queue, list_remove(&zone->sent, &zone->sent.first), error);
-	while (zone->waiting.first)
-		answer(queue, list_remove(&zone->waiting, &zone->waiting.first), error);
+	while (!STAILQ_EMPTY(&zone->sent))
+		answer(queue, pop(&zone->sent), error);
+	while (!STAILQ_EMPTY(&zone->waiting))
+		answer(queue, pop(&zone->waiting), error);
 }
 
 void zf_append_queue_reported(struct zf_append_queue *queue, uint32_t zone_no, int result,

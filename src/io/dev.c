@@ -33,7 +33,7 @@ int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *pa
 	*dev = (struct zf_dev){.ops = ops, .path = copy, .geometry = *geometry};
 	if (report)
 		dev->report = *report;
-	dev->finished_tail = &dev->finished;
+	STAILQ_INIT(&dev->finished);
 	/* As if one had ended: no mark is 0, and what has mark 0 needs none. */
 	atomic_init(&dev->flushing.begun, 1);
 	dev->flushing.durable = 1;
@@ -48,6 +48,7 @@ void zf_dev_deinit(struct zf_dev *dev)
 	zf_cond_deinit(&dev->progress);
 	zf_mutex_deinit(&dev->poll_lock);
 	zf_mutex_deinit(&dev->lock);
+	free(dev->first_report);
 	free(dev->path);
 }
 
@@ -187,10 +188,36 @@ const char *zf_zone_cond_short(enum zf_zone_cond cond)
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 {
 	io->result = result;
-	io->next = NULL;
-	*dev->finished_tail = io;
-	dev->finished_tail = &io->next;
+	STAILQ_INSERT_TAIL(&dev->finished, io, link);
 	atomic_fetch_sub(&dev->in_flight, 1);
+}
+
+/* ---- the report of when it was opened ---- */
+
+static bool changes_zones(const struct zf_io *io)
+{
+	return io->op != ZF_IO_READ && io->op != ZF_IO_FLUSH;
+}
+
+static void drop_first_report(struct zf_dev *dev)
+{
+	zf_mutex_lock(&dev->lock);
+	free(dev->first_report);
+	dev->first_report = NULL;
+	zf_mutex_unlock(&dev->lock);
+}
+
+static bool give_first_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
+			      struct zf_zone_info *zones)
+{
+	const struct zf_zone_info *report;
+
+	zf_mutex_lock(&dev->lock);
+	report = dev->had_error ? NULL : dev->first_report;
+	if (report)
+		memcpy(zones, report + first, zone_count * sizeof(*zones));
+	zf_mutex_unlock(&dev->lock);
+	return report != NULL;
 }
 
 /* ---- durable by a flush ---- */
@@ -198,6 +225,8 @@ void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 /* From here on the request is a plain write, until written() gives it back what it asked for. */
 static void begin(struct zf_dev *dev, struct zf_io *io)
 {
+	if (dev->first_report && changes_zones(io))
+		drop_first_report(dev);
 	io->then_flush = io->fua && dev->durability == ZF_DURABILITY_FLUSH;
 	if (io->then_flush)
 		io->fua = false;
@@ -250,21 +279,19 @@ static void deliver(struct zf_dev *dev, struct zf_io *io)
 
 static unsigned int collect_and_deliver(struct zf_dev *dev, bool wait)
 {
-	struct zf_io *io, *next;
+	struct zf_io_list finished = STAILQ_HEAD_INITIALIZER(finished);
+	struct zf_io *io;
 	unsigned int n = 0;
 
 	zf_mutex_lock(&dev->poll_lock);
 	if (dev->threaded || atomic_load(&dev->in_flight) > 0)
 		dev->ops->poll(dev, wait);
-	io = dev->finished;
-	dev->finished = NULL;
-	dev->finished_tail = &dev->finished;
+	STAILQ_CONCAT(&finished, &dev->finished);
 	zf_mutex_unlock(&dev->poll_lock);
 
-	for (; io; io = next) {
-		next = io->next;
+	for (; (io = STAILQ_FIRST(&finished)); n++) {
+		STAILQ_REMOVE_HEAD(&finished, link);
 		deliver(dev, io);
-		n++;
 	}
 	return n;
 }
@@ -316,7 +343,6 @@ void zf_dev_close(struct zf_dev *dev)
 static void submit(struct zf_dev *dev, struct zf_io *io)
 {
 	io->result = 0;
-	io->next = NULL;
 	atomic_fetch_add(&dev->in_flight, 1);
 	dev->ops->submit(dev, io);
 }
@@ -331,9 +357,9 @@ void zf_dev_submit(struct zf_dev *dev, struct zf_io *io)
 /* A recorder is promised one thread, so that requests cannot take this way while there is one. */
 static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 {
-	int r = dev->ops->run && !dev->record ? dev->ops->run(dev, io) : 1;
+	int r = dev->ops->run && !dev->record ? dev->ops->run(dev, io) : ZF_DEV_NOT_HERE;
 
-	if (r > 0)
+	if (r == ZF_DEV_NOT_HERE)
 		return false;
 	io->result = r;
 	count_completion(dev, io);
@@ -449,12 +475,14 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t zone_count,
 {
 	if (first > dev->geometry.zone_count || zone_count > dev->geometry.zone_count - first)
 		return -EINVAL;
+	if (give_first_report(dev, first, zone_count, zones))
+		return 0;
 	return dev->ops->report(dev, first, zone_count, zones);
 }
 
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
-	return dev->ops->raise_pointer(dev, zone_no, wp);
+	return dev->ops->raise_pointer ? dev->ops->raise_pointer(dev, zone_no, wp) : -EOPNOTSUPP;
 }
 
 int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)

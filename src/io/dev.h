@@ -33,6 +33,7 @@
 #ifndef ZF_IO_DEV_H
 #define ZF_IO_DEV_H
 
+#include <bsd/sys/queue.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,7 +83,7 @@ struct zf_io {
 	int result; /* set before done is called: 0 or -errno */
 
 	/* Private to the device from submit to done. */
-	struct zf_io *next;
+	STAILQ_ENTRY(zf_io) link;
 	atomic_bool completed;
 	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
 	struct zf_flush_wait flush; /* that one */
@@ -96,6 +97,8 @@ struct zf_io {
 		} queued; /* io/append_queue.h */
 	} backend;
 };
+
+STAILQ_HEAD(zf_io_list, zf_io);
 
 enum zf_zone_type {
 	ZF_ZONE_CONVENTIONAL,

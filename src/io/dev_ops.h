@@ -7,6 +7,8 @@
 
 #include "io/dev.h"
 
+#define ZF_DEV_NOT_HERE 1 /* a result of zf_dev_ops.run */
+
 struct zf_dev_ops {
 	const char *kind;
 
@@ -25,7 +27,7 @@ struct zf_dev_ops {
 
 	/*
 	 * May be NULL. Carries the request out on the calling thread, which will wait for it
-	 * anyway, and returns its result; or 1: not this one, submit it.
+	 * anyway, and returns its result; or ZF_DEV_NOT_HERE: not this one, submit it.
 	 */
 	int (*run)(struct zf_dev *dev, struct zf_io *io);
 
@@ -39,6 +41,7 @@ struct zf_dev_ops {
 	int (*report)(struct zf_dev *dev, uint32_t first, uint32_t count,
 		      struct zf_zone_info *zones);
 	void (*warm)(struct zf_dev *dev, uint32_t zone_no); /* may be NULL */
+	/* May be NULL: its pointers are no lower bounds. */
 	int (*raise_pointer)(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 	/* May be NULL: resets are not counted. */
 	int (*set_reset_count)(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
@@ -65,6 +68,12 @@ struct zf_dev {
 	struct zf_geometry geometry;
 	struct zf_report report;
 	enum zf_append_mode append; /* set by who chose the backend: open.c */
+	/*
+	 * What a backend found out of all zones when it was opened, or NULL: mounting asks for it.
+	 * It counts until the first change, or the first error, which the backend notes.
+	 */
+	_Atomic(struct zf_zone_info *) first_report;
+	atomic_bool had_error;
 
 	/* The framework's; see dev.c. */
 	pthread_t thread;
@@ -75,7 +84,7 @@ struct zf_dev {
 	struct zf_cond progress;
 	struct zf_dev_flushing flushing;
 	struct zf_mutex poll_lock; /* ZF_RANK_POLL: held in ops->poll, protects the next two */
-	struct zf_io *finished, **finished_tail;
+	struct zf_io_list finished;
 	atomic_uint in_flight; /* submitted and not yet handed back by the backend */
 	_Atomic uint64_t stats[ZF_DEV_STATS];
 	void (*record)(void *arg, const struct zf_io *io);

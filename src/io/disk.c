@@ -5,48 +5,28 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "base/bits.h"
 #include "io/nvme_name.h"
+#include "io/sysfs.h"
 
 #define SECTOR_SIZE 512u /* of all sizes in /sys */
 
 /* ---- /sys ---- */
 
-/* The first line of an attribute. Returns false where the kernel has none of that name. */
-static bool read_attribute(const struct zf_disk *disk, const char *name, char *buf, size_t size)
-{
-	char path[PATH_MAX + 64];
-	bool found;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", disk->sys, name);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	found = fgets(buf, (int)size, file) != NULL;
-	fclose(file);
-	if (found)
-		buf[strcspn(buf, "\n")] = '\0';
-	return found;
-}
-
 /* 0 where there is none. */
 static uint64_t read_number(const struct zf_disk *disk, const char *name)
 {
-	char text[32];
-
-	return read_attribute(disk, name, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
+	return zf_sysfs_read_number(disk->sys, name, 0);
 }
 
 static bool is_zoned(const struct zf_disk *disk, const char *queue)
 {
 	char text[32];
 
-	return read_attribute(disk, queue, text, sizeof(text)) && strcmp(text, "none") != 0;
+	return zf_sysfs_read(disk->sys, queue, text, sizeof(text)) && strcmp(text, "none") != 0;
 }
 
 /* ---- finding ---- */
@@ -206,7 +186,7 @@ static bool find_mount(const struct zf_disk *disk, char *buf, size_t size)
 	bool found = false;
 	FILE *mounts;
 
-	read_attribute(disk, "dev", number, sizeof(number));
+	zf_sysfs_read(disk->sys, "dev", number, sizeof(number));
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", disk->root);
 	mounts = fopen(path, "re");
 	if (!mounts)

@@ -168,7 +168,7 @@ static void image_close(struct zf_dev *dev)
 	struct zf_image *image = zf_image_of(dev);
 
 	zf_image_warmer_stop(image);
-	io_uring_queue_exit(&image->ring);
+	zf_ring_deinit(&image->ring);
 	if (!image->read_only)
 		mark_clean(image);
 	image_free(image);
@@ -259,7 +259,6 @@ static int allocate(struct zf_image *image)
 	memset(image->zero_chunk, 0, ZF_IMAGE_ZERO_CHUNK);
 	for (unsigned int i = 0; i < ZF_IMAGE_ZERO_CHUNKS; i++)
 		image->zeroes[i] = (struct iovec){image->zero_chunk, ZF_IMAGE_ZERO_CHUNK};
-	zf_image_init_commands(image);
 	return 0;
 }
 
@@ -270,18 +269,6 @@ static bool host_blocks(int fd)
 	struct iovec iov = {.iov_base = block, .iov_len = sizeof(block)};
 
 	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP;
-}
-
-static int start_ring(struct zf_image *image, const struct zf_report *report)
-{
-	int r = io_uring_queue_init(ZF_IMAGE_RING_ENTRIES, &image->ring, 0);
-
-	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR,
-			  "io_uring is not available (see sysctl kernel.io_uring_disabled, or the "
-			  "container's seccomp profile): %s",
-			  strerror(-r));
-	return r;
 }
 
 /* Owns `file` from here on, whatever happens. */
@@ -315,7 +302,7 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	if (r < 0)
 		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be opened: %s", path, strerror(-r));
 	if (r == 0)
-		r = start_ring(image, report);
+		r = zf_image_ring_init(image);
 	if (r < 0) {
 		image_free(image);
 		return r;
@@ -346,14 +333,11 @@ static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 int zf_image_open(const char *path, const struct zf_open_options *options,
 		  const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
-				       : options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED
-							    : ZF_IMAGE_FILE_WRITE;
 	struct zf_image_trailer trailer;
 	struct zf_image_file file;
 	int r;
 
-	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
+	r = zf_image_file_open_for(path, options, true, report, &file);
 	if (r < 0)
 		return r;
 	r = find_trailer(&file, options->image_search_from, report, &trailer);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -15,16 +14,10 @@
 /* As far in from both ends as other filesystems and partition tables leave their mark. */
 #define SIGNATURE_SPAN ((uint64_t)1 << 20)
 
-static int fail(const struct zf_report *report, const char *path, int error, const char *what)
-{
-	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what, strerror(-error));
-	return error;
-}
-
 /* ---- block devices ---- */
 
-/* Returns 1 if something is there, 0 if not. */
-static int has_bytes(int fd, uint64_t offset, uint64_t len)
+/* Sets *used if something is there. */
+static int look_for_bytes(int fd, uint64_t offset, uint64_t len, bool *used)
 {
 	_zf_free_ uint8_t *buf = malloc(len);
 	ssize_t n;
@@ -34,22 +27,21 @@ static int has_bytes(int fd, uint64_t offset, uint64_t len)
 	n = pread(fd, buf, len, (off_t)offset);
 	if (n < 0)
 		return -errno;
-	for (ssize_t i = 0; i < n; i++) {
-		if (buf[i] != 0)
-			return 1;
-	}
+	for (ssize_t i = 0; i < n; i++)
+		*used |= buf[i] != 0;
 	return 0;
 }
 
-static int is_used(const struct zf_image_file *file)
+static int look_for_contents(const struct zf_image_file *file, bool *ret_used)
 {
 	uint64_t span = zf_min_u64(SIGNATURE_SPAN, file->size);
 	int r;
 
+	*ret_used = !file->is_block_device && file->size > 0;
 	if (!file->is_block_device)
-		return file->size > 0;
-	r = has_bytes(file->fd, 0, span);
-	return r != 0 ? r : has_bytes(file->fd, file->size - span, span);
+		return 0;
+	r = look_for_bytes(file->fd, 0, span, ret_used);
+	return r < 0 ? r : look_for_bytes(file->fd, file->size - span, span, ret_used);
 }
 
 static int zero(int fd, uint64_t offset, uint64_t len)
@@ -120,12 +112,13 @@ static int create(const struct zf_image_file *file, const char *path,
 		  const struct zf_geometry *geometry, bool force, const struct zf_report *report)
 {
 	struct zf_image_trailer trailer;
+	bool used = false;
 	int r;
 
-	r = force ? 0 : is_used(file);
+	r = force ? 0 : look_for_contents(file, &used);
 	if (r < 0)
-		return fail(report, path, r, "cannot be read");
-	if (r > 0) {
+		return zf_image_file_fail(report, path, r, "cannot be read");
+	if (used) {
 		zf_report(report, ZF_REPORT_ERROR, "%s: not empty, and overwriting was not forced",
 			  path);
 		return -EEXIST;
@@ -137,7 +130,7 @@ static int create(const struct zf_image_file *file, const char *path,
 	if (r == 0)
 		r = zf_image_trailer_write_new(&trailer, file->fd);
 	if (r < 0)
-		return fail(report, path, r, "cannot be written");
+		return zf_image_file_fail(report, path, r, "cannot be written");
 	return 0;
 }
 

@@ -3,20 +3,18 @@
 #ifndef ZF_IO_IMAGE_DEVICE_H
 #define ZF_IO_IMAGE_DEVICE_H
 
-#include <liburing.h>
-
 #include "base/bits.h"
 #include "base/plant.h"
+#include "io/command.h"
 #include "io/dev_ops.h"
 #include "io/image_trailer.h"
+#include "io/ring.h"
 #include "io/zone_rules.h"
 
 /* Enough for the log's next zone while one is being filled. */
 #define ZF_IMAGE_KEPT_MAX      2
 
 #define ZF_IMAGE_IN_FLIGHT_MAX 256
-/* One for every command, and no-ops that wake the poller on top. */
-#define ZF_IMAGE_RING_ENTRIES 512
 
 /* Zeroes are written from one buffer, named again and again in a vector. */
 #define ZF_IMAGE_ZERO_CHUNK  ((uint64_t)64 * 1024)
@@ -33,15 +31,11 @@ enum zf_image_step {
 };
 
 struct zf_image_command {
-	struct zf_io *io;
+	struct zf_command base;
 	enum zf_image_step step;
 	int result;		     /* STEP_DONE, STEP_REFUSED */
-	uint64_t done;		     /* STEP_TRANSFER: bytes so far */
 	struct zf_zone_state before; /* STEP_RESET_*: what a failed one goes back to */
-	struct iovec *rest;	     /* what a short transfer has left, else NULL */
-	unsigned int rest_count;
-	struct iovec last_zeroes; /* the last, smaller piece of ZEROES */
-	struct zf_image_command *next_free;
+	struct iovec last_zeroes;    /* the last, smaller piece of ZEROES */
 };
 
 struct zf_image_zone_busy {
@@ -78,13 +72,12 @@ struct zf_image {
 	bool host_blocks; /* submitting does too: see image_ring.c */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
-	struct io_uring ring;
+	struct zf_ring ring;
 	struct zf_zone_rules rules;
 	struct zf_image_trailer trailer;
 	struct zf_image_zone_busy *busy;
 	struct zf_image_command commands[ZF_IMAGE_IN_FLIGHT_MAX];
-	struct zf_image_command *free_commands;
-	struct zf_io *waiting, **waiting_tail;
+	struct zf_command_pool pool;
 	uint32_t kept_count;
 	struct zf_image_warmer warmer;
 	bool unmapping_refused; /* by the host: see image_unmap.c */
@@ -132,11 +125,14 @@ static inline int zf_image_write_flags(const struct zf_io *io)
 
 /* ---- image_zones.c ---- */
 
-/* Decides on command->io, assigns its address, sets the first step. */
+/* Decides on the request, assigns its address, sets the first step. */
 void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *command);
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command);
 
-/* STEP_RESET_SYNC has given `res`. Returns the reset's result, or 1: the next step is set. */
+/*
+ * STEP_RESET_SYNC has given `res`. Returns the reset's result, or
+ * ZF_COMMAND_AGAIN: the next step is set.
+ */
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res);
 
 /* At open: empty zones that the last owner left written. */
@@ -174,7 +170,10 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count);
 bool zf_image_host_unmaps(int fd);
 /* Is this to be zeroed so? */
 bool zf_image_unmaps_locked(const struct zf_image *image, const struct zf_io *io);
-/* STEP_UNMAP has given `res`. Returns the request's result, or 1: the next step is set. */
+/*
+ * STEP_UNMAP has given `res`. Returns the request's result, or ZF_COMMAND_AGAIN: the next step is
+ * set.
+ */
 int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *command, int res);
 
 #define ZF_IMAGE_FALLOC_WRITE_ZEROES 0x80 /* FALLOC_FL_WRITE_ZEROES, since Linux 6.17 */
@@ -190,7 +189,7 @@ int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, un
 
 /* ---- image_ring.c ---- */
 
-void zf_image_init_commands(struct zf_image *image);
+int zf_image_ring_init(struct zf_image *image);
 
 /* struct zf_dev_ops */
 void zf_image_submit(struct zf_dev *dev, struct zf_io *io);

@@ -40,7 +40,8 @@ static bool pause_until(uint64_t until_ms)
 	return true;
 }
 
-static int fail(const struct zf_report *report, const char *path, int error, const char *what)
+int zf_image_file_fail(const struct zf_report *report, const char *path, int error,
+		       const char *what)
 {
 	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what, strerror(-error));
 	return error;
@@ -97,7 +98,7 @@ static int lock_file(int fd, const char *path, bool exclusive, uint64_t until_ms
 		if (errno == EINTR)
 			continue;
 		if (errno != EWOULDBLOCK)
-			return fail(report, path, -errno, "cannot be locked");
+			return zf_image_file_fail(report, path, -errno, "cannot be locked");
 		if (!pause_until(until_ms))
 			return report_busy(fd, path, report);
 	}
@@ -146,10 +147,10 @@ static int open_path(const char *path, enum zf_image_file_mode mode, uint64_t un
 		if (errno == EBUSY && pause_until(until_ms))
 			continue;
 		if (errno == EBUSY)
-			return fail(report, path, -EBUSY, "is mounted or in use");
+			return zf_image_file_fail(report, path, -EBUSY, "is mounted or in use");
 		if (mode == ZF_IMAGE_FILE_READ)
-			return fail(report, path, -errno, "cannot be read");
-		return fail(report, path, -errno, "cannot be opened for writing");
+			return zf_image_file_fail(report, path, -errno, "cannot be read");
+		return zf_image_file_fail(report, path, -errno, "cannot be opened for writing");
 	}
 }
 
@@ -170,15 +171,16 @@ static int read_size(struct zf_image_file *file, const char *path, const struct 
 	struct stat st;
 
 	if (fstat(file->fd, &st) < 0)
-		return fail(report, path, -errno, "cannot be examined");
+		return zf_image_file_fail(report, path, -errno, "cannot be examined");
 	file->is_block_device = S_ISBLK(st.st_mode);
 	if (file->is_block_device) {
 		if (ioctl(file->fd, BLKGETSIZE64, &file->size) < 0)
-			return fail(report, path, -errno, "its size cannot be read");
+			return zf_image_file_fail(report, path, -errno, "its size cannot be read");
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode))
-		return fail(report, path, -EINVAL, "neither a regular file nor a block device");
+		return zf_image_file_fail(report, path, -EINVAL,
+					  "neither a regular file nor a block device");
 	file->size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -241,6 +243,20 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 	file.fd = zf_steal_fd(&fd);
 	*ret_file = file;
 	return 0;
+}
+
+static enum zf_image_file_mode mode_of(const struct zf_open_options *options)
+{
+	if (options->read_only)
+		return ZF_IMAGE_FILE_READ;
+	return options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED : ZF_IMAGE_FILE_WRITE;
+}
+
+int zf_image_file_open_for(const char *path, const struct zf_open_options *options, bool direct,
+			   const struct zf_report *report, struct zf_image_file *ret_file)
+{
+	return zf_image_file_open(path, mode_of(options), direct, options->lock_wait_ms, report,
+				  ret_file);
 }
 
 /* ---- the size beside the contents ---- */

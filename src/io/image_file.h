@@ -28,6 +28,14 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 		       uint32_t lock_wait_ms, const struct zf_report *report,
 		       struct zf_image_file *ret_file);
 
+/* The same in the mode that the options ask for, of a device that exists. */
+int zf_image_file_open_for(const char *path, const struct zf_open_options *options, bool direct,
+			   const struct zf_report *report, struct zf_image_file *ret_file);
+
+/* Reports what is wrong with the file at `path`, and why. Returns the error. */
+int zf_image_file_fail(const struct zf_report *report, const char *path, int error,
+		       const char *what);
+
 /* The lock alone, of a file that is open already. -EBUSY: still held after the wait. */
 int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_wait_ms,
 		       const struct zf_report *report);

@@ -10,52 +10,26 @@
 #include "io/image_device.h"
 #include "io/iov.h"
 
-static int transfer_segment(struct zf_image *image, const struct zf_io *io, uint64_t addr,
-			    struct iovec segment)
-{
-	bool reads = io->op == ZF_IO_READ;
-
-	while (segment.iov_len > 0) {
-		ssize_t n = reads ? preadv2(image->fd, &segment, 1, (off_t)addr, 0)
-				  : pwritev2(image->fd, &segment, 1, (off_t)addr,
-					     zf_image_write_flags(io));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return (io->fua ? zf_image_sync_error : zf_image_host_error)(
-				image, reads ? "read" : "write", addr, n < 0 ? -errno : -EIO);
-		segment.iov_base = (char *)segment.iov_base + n;
-		segment.iov_len -= (size_t)n;
-		addr += (uint64_t)n;
-	}
-	return 0;
-}
-
 static int transfer(struct zf_image *image, const struct zf_io *io)
 {
+	bool reads = io->op == ZF_IO_READ;
+	int flags = reads ? 0 : zf_image_write_flags(io);
+	zf_iov_call *call = reads ? preadv2 : pwritev2;
 	uint64_t addr = io->addr;
-	ssize_t n;
 	int r;
 
-	n = io->op == ZF_IO_READ ? preadv2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr, 0)
-				 : pwritev2(image->fd, io->iov, (int)io->iovcnt, (off_t)addr,
-					    zf_image_write_flags(io));
-	if (n == (ssize_t)io->len)
+	if (call(image->fd, io->iov, (int)io->iovcnt, (off_t)addr, flags) == (ssize_t)io->len)
 		return 0;
-	/* Interrupted, short or failed: once more, segment by segment. */
-	for (unsigned int i = 0; i < io->iovcnt; i++) {
-		r = transfer_segment(image, io, addr, io->iov[i]);
-		if (r < 0)
-			return r;
-		addr += io->iov[i].iov_len;
-	}
-	return 0;
+	r = zf_iov_transfer_again(call, image->fd, io->iov, io->iovcnt, flags, &addr);
+	if (r == 0)
+		return 0;
+	return (io->fua ? zf_image_sync_error
+			: zf_image_host_error)(image, reads ? "read" : "write", addr, r);
 }
 
 bool zf_image_can_carry_out_here(const struct zf_image_command *command)
 {
-	return (command->step == STEP_TRANSFER && command->io->op != ZF_IO_ZEROES) ||
+	return (command->step == STEP_TRANSFER && command->base.io->op != ZF_IO_ZEROES) ||
 	       command->step == STEP_FLUSH;
 }
 
@@ -88,18 +62,20 @@ int zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, un
 int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 {
 	struct zf_image *image = zf_image_of(dev);
-	struct zf_image_command command = {.io = io};
+	struct zf_image_command command;
 	int r;
 
 	if (!image->runs_here || (io->op != ZF_IO_READ && io->op != ZF_IO_WRITE &&
 				  io->op != ZF_IO_APPEND && io->op != ZF_IO_FLUSH))
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	zf_mutex_lock(&image->lock);
 	zf_image_await_piece_locked(image, io);
-	if (image->waiting) { /* writes at the pointer must not overtake those */
+	/* Writes at the pointer must not overtake those that wait. */
+	if (!STAILQ_EMPTY(&image->pool.waiting)) {
 		zf_mutex_unlock(&image->lock);
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	}
+	zf_command_init(&command.base, io);
 	zf_image_begin_locked(image, &command);
 	zf_mutex_unlock(&image->lock);
 	if (!zf_image_can_carry_out_here(&command))

@@ -2,8 +2,8 @@
 /*
  * Requests to an image become io_uring operations.
  *
- * A request takes a `command` from a fixed pool, or waits in a queue until one is free. It begins
- * under the lock (image_zones.c), which says what its first step is. Most requests are one
+ * A request takes a command from a pool (io/command.h), or waits until one is free. It begins under
+ * the lock (image_zones.c), which says what its first step is. Most requests are one
  * operation; a reset is two (make the trailer durable, punch the zone out), zeroes and short
  * transfers are as many as it takes. What is decided already travels as a no-op, so that it comes
  * back the same way as everything else.
@@ -12,70 +12,46 @@
  */
 #include "io/image_device.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <stdlib.h>
 
-#include "io/iov.h"
+_Static_assert(ZF_IMAGE_IN_FLIGHT_MAX < ZF_RING_ENTRIES, "and the no-op that wakes the poller");
 
-#define REAP_BATCH 64
-
-void zf_image_init_commands(struct zf_image *image)
+static struct zf_image_command *image_command(struct zf_command *command)
 {
-	for (unsigned int i = 0; i < ZF_IMAGE_IN_FLIGHT_MAX; i++) {
-		image->commands[i].next_free = image->free_commands;
-		image->free_commands = &image->commands[i];
-	}
-	image->waiting_tail = &image->waiting;
+	return ZF_CONTAINER_OF(command, struct zf_image_command, base);
 }
 
 /* ---- operations on the ring ---- */
 
-static struct io_uring_sqe *get_sqe_locked(struct zf_image *image, struct zf_image_command *command)
+static void select_zeroes(struct zf_image *image, struct zf_image_command *command)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&image->ring);
+	uint64_t left = command->base.io->len - command->base.done;
 
-	/* There are more entries than commands, and push_locked() leaves none behind. */
-	assert(sqe);
-	io_uring_sqe_set_data(sqe, command);
-	return sqe;
-}
-
-/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
-static void push_locked(struct zf_image *image)
-{
-	while (io_uring_sq_ready(&image->ring) > 0) {
-		int r = io_uring_submit(&image->ring);
-
-		assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
-		if (r < 0)
-			sched_yield();
+	if (left >= ZF_IMAGE_ZERO_CHUNK) {
+		command->base.iov = image->zeroes;
+		command->base.iovcnt =
+			(unsigned int)zf_min_u64(left / ZF_IMAGE_ZERO_CHUNK, ZF_IMAGE_ZERO_CHUNKS);
+	} else {
+		command->last_zeroes = (struct iovec){image->zero_chunk, left};
+		command->base.iov = &command->last_zeroes;
+		command->base.iovcnt = 1;
 	}
 }
 
 static void prepare_transfer(struct zf_image *image, struct zf_image_command *command,
 			     struct io_uring_sqe *sqe)
 {
-	const struct zf_io *io = command->io;
-	const struct iovec *iov = command->rest ? command->rest : io->iov;
-	unsigned int iovcnt = command->rest ? command->rest_count : io->iovcnt;
-	uint64_t left = io->len - command->done;
+	const struct zf_command *base = &command->base;
+	uint64_t addr = base->io->addr + base->done;
 
-	if (io->op == ZF_IO_ZEROES && left >= ZF_IMAGE_ZERO_CHUNK) {
-		iov = image->zeroes;
-		iovcnt = (unsigned int)zf_min_u64(left / ZF_IMAGE_ZERO_CHUNK, ZF_IMAGE_ZERO_CHUNKS);
-	} else if (io->op == ZF_IO_ZEROES) {
-		command->last_zeroes = (struct iovec){image->zero_chunk, left};
-		iov = &command->last_zeroes;
-		iovcnt = 1;
-	}
-	if (io->op == ZF_IO_READ)
-		io_uring_prep_readv(sqe, image->fd, iov, iovcnt, io->addr + command->done);
+	if (base->io->op == ZF_IO_ZEROES)
+		select_zeroes(image, command);
+	if (base->io->op == ZF_IO_READ)
+		io_uring_prep_readv(sqe, image->fd, base->iov, base->iovcnt, addr);
 	else
-		io_uring_prep_writev2(sqe, image->fd, iov, iovcnt, io->addr + command->done,
-				      zf_image_write_flags(io));
+		io_uring_prep_writev2(sqe, image->fd, base->iov, base->iovcnt, addr,
+				      zf_image_write_flags(base->io));
 }
 
 static void prepare_trailer_sync(struct zf_image *image, uint32_t zone_no, struct io_uring_sqe *sqe)
@@ -87,8 +63,8 @@ static void prepare_trailer_sync(struct zf_image *image, uint32_t zone_no, struc
 
 static void launch_locked(struct zf_image *image, struct zf_image_command *command)
 {
-	struct io_uring_sqe *sqe = get_sqe_locked(image, command);
-	const struct zf_io *io = command->io;
+	struct io_uring_sqe *sqe = zf_ring_entry_locked(&image->ring, command);
+	const struct zf_io *io = command->base.io;
 
 	switch (command->step) {
 	case STEP_TRANSFER:
@@ -113,18 +89,14 @@ static void launch_locked(struct zf_image *image, struct zf_image_command *comma
 		io_uring_prep_nop(sqe);
 		break;
 	}
-	/* The prep functions of older liburing clear the data. */
-	io_uring_sqe_set_data(sqe, command);
 }
 
 /* ---- submission ---- */
 
 static struct zf_image_command *start_locked(struct zf_image *image, struct zf_io *io)
 {
-	struct zf_image_command *command = image->free_commands;
+	struct zf_image_command *command = image_command(zf_command_begin(&image->pool, io));
 
-	image->free_commands = command->next_free;
-	*command = (struct zf_image_command){.io = io};
 	zf_image_begin_locked(image, command);
 	return command;
 }
@@ -144,7 +116,7 @@ static void submit_locked(struct zf_image *image, struct zf_io *io)
 		command->step = STEP_DONE;
 	}
 	launch_locked(image, command);
-	push_locked(image);
+	zf_ring_push_locked(&image->ring);
 }
 
 void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
@@ -153,68 +125,40 @@ void zf_image_submit(struct zf_dev *dev, struct zf_io *io)
 
 	zf_mutex_lock(&image->lock);
 	zf_image_await_piece_locked(image, io);
-	if (image->free_commands && !image->waiting) {
+	if (zf_command_may_begin(&image->pool, io))
 		submit_locked(image, io);
-	} else {
-		*image->waiting_tail = io;
-		image->waiting_tail = &io->next;
-	}
 	zf_mutex_unlock(&image->lock);
 }
 
-static void start_waiting_locked(struct zf_image *image)
+static void start_waiting_locked(struct zf_dev *dev)
 {
-	while (image->waiting && image->free_commands) {
-		struct zf_io *io = image->waiting;
+	struct zf_image *image = zf_image_of(dev);
+	struct zf_io *io;
 
+	while ((io = zf_command_first_waiting(&image->pool))) {
 		/* While it is the first in the queue, so that none overtakes it. */
 		zf_image_await_piece_locked(image, io);
-		image->waiting = io->next;
-		if (!image->waiting)
-			image->waiting_tail = &image->waiting;
-		io->next = NULL;
+		STAILQ_REMOVE_HEAD(&image->pool.waiting, link);
 		launch_locked(image, start_locked(image, io));
 	}
 }
 
 /* ---- completions ---- */
 
-/* What is left of the request's segments after command->done bytes. */
-static int set_rest(struct zf_image_command *command)
-{
-	const struct zf_io *io = command->io;
-
-	if (io->op == ZF_IO_ZEROES)
-		return 0;
-	if (!command->rest)
-		command->rest = calloc(io->iovcnt, sizeof(*command->rest));
-	if (!command->rest)
-		return -ENOMEM;
-	command->rest_count =
-		zf_iov_slice(io->iov, command->done, io->len - command->done, command->rest);
-	return 0;
-}
-
-/* Returns 1 when there is more to transfer. */
 static int transferred(struct zf_image *image, struct zf_image_command *command, int res)
 {
-	const struct zf_io *io = command->io;
+	const struct zf_io *io = command->base.io;
 	const char *what = io->op == ZF_IO_READ ? "read" : "write";
+	int r;
 
 	if (res < 0)
 		return (io->fua ? zf_image_sync_error_locked : zf_image_host_error)(image, what,
 										    io->addr, res);
-	/* Part of a block does not count: direct I/O could not go on from there. */
-	res -= res % (int)ZF_BLOCK_SIZE;
-	if (res == 0)
-		return zf_image_host_error(image, what, io->addr, -EIO);
-	command->done += (uint64_t)res;
-	if (command->done == io->len)
-		return 0;
-	return set_rest(command) < 0 ? -EIO : 1;
+	r = zf_command_transferred(&command->base, (uint32_t)res);
+	return r < 0 ? zf_image_host_error(image, what, io->addr, r) : r;
 }
 
-/* Returns the request's result, or 1 when another operation has to follow. */
+/* Returns the request's result, or ZF_COMMAND_AGAIN. */
 static int advance_locked(struct zf_image *image, struct zf_image_command *command, int res)
 {
 	switch (command->step) {
@@ -237,74 +181,47 @@ static int advance_locked(struct zf_image *image, struct zf_image_command *comma
 
 static void finish_locked(struct zf_image *image, struct zf_image_command *command, int result)
 {
-	struct zf_io *io = command->io;
+	struct zf_io *io = command->base.io;
 
 	zf_image_end_locked(image, command);
-	free(command->rest);
-	command->next_free = image->free_commands;
-	image->free_commands = command;
+	zf_command_end(&image->pool, &command->base);
 	zf_dev_complete(&image->dev, io, result);
 }
 
-/*
- * When a thread ends, the kernel cancels what it has submitted and not begun. Every step may be
- * repeated, and this time it belongs to the poller.
- */
-static bool is_to_be_repeated(int res)
+/* Every step may be repeated; then it belongs to the poller. */
+static void reaped_locked(struct zf_dev *dev, const struct io_uring_cqe *cqe)
 {
-	return res == -ECANCELED || res == -EINTR || res == -EAGAIN;
-}
+	struct zf_image *image = zf_image_of(dev);
+	struct zf_image_command *command = io_uring_cqe_get_data(cqe);
+	int r = ZF_COMMAND_AGAIN;
 
-static void reaped_locked(struct zf_image *image, struct zf_image_command *command, int res)
-{
-	int r = is_to_be_repeated(res) ? 1 : advance_locked(image, command, res);
-
-	if (r > 0)
+	if (!zf_ring_is_to_be_repeated(cqe->res))
+		r = advance_locked(image, command, cqe->res);
+	if (r == ZF_COMMAND_AGAIN)
 		launch_locked(image, command);
 	else
 		finish_locked(image, command, r);
 }
 
-/* Returns true if something was handed back, or somebody wants the poller to return. */
-static bool reap(struct zf_image *image)
+static const struct zf_ring_ops ring_ops = {
+	.reaped_locked = reaped_locked,
+	.settled_locked = start_waiting_locked,
+};
+
+int zf_image_ring_init(struct zf_image *image)
 {
-	struct io_uring_cqe *cqes[REAP_BATCH];
-	unsigned int n = io_uring_peek_batch_cqe(&image->ring, cqes, REAP_BATCH);
-	bool woken = false;
-
-	if (n == 0)
-		return false;
-	zf_mutex_lock(&image->lock);
-	for (unsigned int i = 0; i < n; i++) {
-		struct zf_image_command *command = io_uring_cqe_get_data(cqes[i]);
-
-		if (command)
-			reaped_locked(image, command, cqes[i]->res);
-		else
-			woken = true;
-	}
-	io_uring_cq_advance(&image->ring, n);
-	start_waiting_locked(image);
-	push_locked(image);
-	zf_mutex_unlock(&image->lock);
-	return woken || image->dev.finished;
+	zf_command_pool_init(&image->pool);
+	for (unsigned int i = 0; i < ZF_IMAGE_IN_FLIGHT_MAX; i++)
+		zf_command_pool_add(&image->pool, &image->commands[i].base);
+	return zf_ring_init(&image->ring, 0, &ring_ops, &image->dev, &image->lock);
 }
 
 void zf_image_poll(struct zf_dev *dev, bool wait)
 {
-	struct zf_image *image = zf_image_of(dev);
-	struct io_uring_cqe *cqe;
-
-	while (!reap(image) && wait)
-		io_uring_wait_cqe(&image->ring, &cqe);
+	zf_ring_poll(&zf_image_of(dev)->ring, wait);
 }
 
 void zf_image_wake(struct zf_dev *dev)
 {
-	struct zf_image *image = zf_image_of(dev);
-
-	zf_mutex_lock(&image->lock);
-	io_uring_prep_nop(get_sqe_locked(image, NULL));
-	push_locked(image);
-	zf_mutex_unlock(&image->lock);
+	zf_ring_wake(&zf_image_of(dev)->ring);
 }

@@ -14,34 +14,22 @@
 #include <sys/sysmacros.h>
 
 #include "io/image_device.h"
+#include "io/sysfs.h"
 
 /* Of a partition, the disk has it. */
-static bool read_limit(dev_t device, const char *where, unsigned long long *ret_limit)
-{
-	char path[128];
-	FILE *file;
-	bool r;
-
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%squeue/write_zeroes_unmap_max_bytes",
-		 major(device), minor(device), where);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	r = fscanf(file, "%llu", ret_limit) == 1;
-	fclose(file);
-	return r;
-}
-
 bool zf_image_host_unmaps(int fd)
 {
-	unsigned long long limit = 0;
+	char directory[64];
 	struct stat st;
 	dev_t device;
 
 	if (fstat(fd, &st) < 0)
 		return false;
 	device = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
-	return (read_limit(device, "", &limit) || read_limit(device, "../", &limit)) && limit > 0;
+	snprintf(directory, sizeof(directory), "/sys/dev/block/%u:%u", major(device),
+		 minor(device));
+	return zf_sysfs_read_number(directory, "queue/write_zeroes_unmap_max_bytes", 0) > 0 ||
+	       zf_sysfs_read_number(directory, "../queue/write_zeroes_unmap_max_bytes", 0) > 0;
 }
 
 bool zf_image_unmaps_locked(const struct zf_image *image, const struct zf_io *io)
@@ -56,9 +44,9 @@ int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *co
 	if (res >= 0)
 		return 0;
 	if (res != -EOPNOTSUPP && res != -EINVAL && res != -ENOSYS)
-		return zf_image_host_error(image, "zeroing", command->io->addr, res);
+		return zf_image_host_error(image, "zeroing", command->base.io->addr, res);
 	/* Its device could, but the host's kernel or filesystem cannot ask for it. */
 	image->unmapping_refused = true;
 	command->step = STEP_TRANSFER;
-	return 1;
+	return ZF_COMMAND_AGAIN;
 }

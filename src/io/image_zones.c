@@ -75,7 +75,7 @@ void zf_image_find_kept(struct zf_image *image)
 
 static int begin_read(struct zf_image *image, struct zf_image_command *command)
 {
-	const struct zf_io *io = command->io;
+	const struct zf_io *io = command->base.io;
 	int r;
 
 	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
@@ -120,7 +120,7 @@ static void take_back_locked(struct zf_image *image, uint32_t zone_no,
 
 static int begin_change_locked(struct zf_image *image, struct zf_image_command *command)
 {
-	struct zf_io *io = command->io;
+	struct zf_io *io = command->base.io;
 	uint32_t zone_no;
 	uint64_t addr;
 	int r;
@@ -161,7 +161,7 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 {
 	int r = 0;
 
-	switch (command->io->op) {
+	switch (command->base.io->op) {
 	case ZF_IO_READ:
 		r = begin_read(image, command);
 		break;
@@ -171,17 +171,16 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 	default:
 		r = begin_change_locked(image, command);
 	}
-	if (r < 0) {
+	if (r < 0)
 		command->step = STEP_REFUSED;
-		command->result = r;
-	}
+	command->result = r;
 }
 
 /* ---- ending ---- */
 
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res)
 {
-	uint32_t zone_no = zf_image_zone_of(image, command->io);
+	uint32_t zone_no = zf_image_zone_of(image, command->base.io);
 
 	if (res >= 0 && is_worth_keeping(image, &command->before)) {
 		keep_locked(image, zone_no,
@@ -191,18 +190,18 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 	if (res >= 0) {
 		set_warm_end_locked(image, zone_no, 0);
 		command->step = STEP_RESET_PUNCH;
-		return 1;
+		return ZF_COMMAND_AGAIN;
 	}
 	if (zf_image_trailer_revoke_reset(&image->trailer, zone_no,
 					  image->rules.zones[zone_no].reset_count) < 0)
 		zf_image_give_up_table_locked(image);
 	take_back_locked(image, zone_no, &command->before);
-	return zf_image_sync_error_locked(image, "reset", command->io->addr, res);
+	return zf_image_sync_error_locked(image, "reset", command->base.io->addr, res);
 }
 
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command)
 {
-	const struct zf_io *io = command->io;
+	const struct zf_io *io = command->base.io;
 	struct zf_image_zone_busy *busy;
 
 	if (command->step == STEP_REFUSED || io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)

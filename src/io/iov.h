@@ -23,4 +23,15 @@ static inline uint64_t zf_iov_len(const struct iovec *iov, unsigned int iovcnt)
 	return len;
 }
 
+/* preadv2(2) or pwritev2(2). */
+typedef ssize_t zf_iov_call(int fd, const struct iovec *iov, int iovcnt, off_t offset, int flags);
+
+/*
+ * For a transfer that was interrupted, short or failed: once more, segment by segment, the first
+ * one from or to *address. Returns 0, or -errno with *address where the error was; -EIO if the file
+ * ends there.
+ */
+int zf_iov_transfer_again(zf_iov_call *call, int fd, const struct iovec *iov, unsigned int iovcnt,
+			  int flags, uint64_t *address);
+
 #endif

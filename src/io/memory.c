@@ -26,7 +26,7 @@ struct memory_dev {
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: the rules and everything below */
 	struct zf_cond submitted;
-	struct zf_io *queue, **queue_tail;
+	struct zf_io_list queue;
 	unsigned int queued;
 	bool sleeping, woken;
 	bool shuffle;
@@ -205,8 +205,7 @@ static void memory_submit(struct zf_dev *dev, struct zf_io *io)
 	struct memory_dev *md = memory_of(dev);
 
 	zf_mutex_lock(&md->lock);
-	*md->queue_tail = io;
-	md->queue_tail = &io->next;
+	STAILQ_INSERT_TAIL(&md->queue, io, link);
 	md->queued++;
 	if (md->sleeping)
 		zf_cond_signal(&md->submitted);
@@ -223,57 +222,55 @@ static void memory_wake(struct zf_dev *dev)
 	zf_mutex_unlock(&md->lock);
 }
 
-static struct zf_io *take_all_locked(struct memory_dev *md)
-{
-	struct zf_io *io = md->queue;
-
-	md->queue = NULL;
-	md->queue_tail = &md->queue;
-	md->queued = 0;
-	return io;
-}
-
 static bool is_write_at_pointer(const struct zf_io *io)
 {
 	return io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES;
 }
 
 /* Writes at the pointer of one zone keep their order: in place of a later one comes the first. */
-static struct zf_io **first_of_zone(struct memory_dev *md, struct zf_io **picked)
+static struct zf_io *first_of_zone(struct memory_dev *md, struct zf_io *picked)
 {
 	uint64_t zone_size = md->dev.geometry.zone_size;
-	struct zf_io **link = &md->queue;
+	struct zf_io *io = STAILQ_FIRST(&md->queue);
 
-	if (!is_write_at_pointer(*picked))
+	if (!is_write_at_pointer(picked))
 		return picked;
-	while (!is_write_at_pointer(*link) ||
-	       (*link)->addr / zone_size != (*picked)->addr / zone_size)
-		link = &(*link)->next;
-	return link;
+	while (!is_write_at_pointer(io) || io->addr / zone_size != picked->addr / zone_size)
+		io = STAILQ_NEXT(io, link);
+	return io;
 }
 
-static struct zf_io *take_random_locked(struct memory_dev *md)
+static struct zf_io *pick_random_locked(struct memory_dev *md)
 {
 	uint64_t pick = next_random(&md->random) % md->queued;
-	struct zf_io **link = &md->queue;
-	struct zf_io *io;
+	struct zf_io *io = STAILQ_FIRST(&md->queue);
 
 	while (pick-- > 0)
-		link = &(*link)->next;
-	link = first_of_zone(md, link);
-	io = *link;
-	*link = io->next;
-	if (!*link)
-		md->queue_tail = link;
+		io = STAILQ_NEXT(io, link);
+	return first_of_zone(md, io);
+}
+
+/* All that is queued; or one of them, drawn, where completions are to come in any order. */
+static void take_locked(struct memory_dev *md, struct zf_io_list *taken)
+{
+	struct zf_io *io;
+
+	if (!md->shuffle || md->queued == 0) {
+		STAILQ_CONCAT(taken, &md->queue);
+		md->queued = 0;
+		return;
+	}
+	io = pick_random_locked(md);
+	STAILQ_REMOVE(&md->queue, io, zf_io, link);
+	STAILQ_INSERT_TAIL(taken, io, link);
 	md->queued--;
-	io->next = NULL;
-	return io;
 }
 
 static void memory_poll(struct zf_dev *dev, bool wait)
 {
 	struct memory_dev *md = memory_of(dev);
-	struct zf_io *io = NULL, *next;
+	struct zf_io_list taken = STAILQ_HEAD_INITIALIZER(taken);
+	struct zf_io *io;
 
 	zf_mutex_lock(&md->lock);
 	while (wait && !md->woken && md->queued == 0) {
@@ -282,12 +279,11 @@ static void memory_poll(struct zf_dev *dev, bool wait)
 		md->sleeping = false;
 	}
 	md->woken = false;
-	if (md->queued > 0)
-		io = md->shuffle ? take_random_locked(md) : take_all_locked(md);
+	take_locked(md, &taken);
 	zf_mutex_unlock(&md->lock);
 
-	for (; io; io = next) {
-		next = io->next;
+	while ((io = STAILQ_FIRST(&taken))) {
+		STAILQ_REMOVE_HEAD(&taken, link);
 		zf_dev_complete(dev, io, execute(md, io));
 	}
 }
@@ -396,7 +392,7 @@ int zf_memory_open(struct zf_memory *memory, const struct zf_memory_options *opt
 	if (r < 0)
 		return r;
 	md->memory = memory;
-	md->queue_tail = &md->queue;
+	STAILQ_INIT(&md->queue);
 	md->shuffle = options && options->seed != 0;
 	md->random = options ? options->seed : 0;
 	zf_mutex_init(&md->lock, ZF_RANK_DEV);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "io/nvme_device.h"
@@ -20,7 +19,7 @@ void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *pi
 {
 	char text[ZF_NVME_STATUS_TEXT_MAX];
 
-	nvme->had_error = true;
+	nvme->dev.had_error = true;
 	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
 		  "%s: %s of %" PRIu64 " bytes at %" PRIu64 " (zone %" PRIu64 "): %s",
 		  nvme->dev.path, op_names[piece->op], piece->len, piece->addr,
@@ -33,28 +32,14 @@ static int nvme_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 		       struct zf_zone_info *zones)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
-	bool known;
 
-	zf_mutex_lock(&nvme->lock);
-	known = nvme->first_report && !nvme->had_error;
-	if (known)
-		memcpy(zones, nvme->first_report + first, count * sizeof(*zones));
-	zf_mutex_unlock(&nvme->lock);
-	if (known)
-		return 0;
 	return zf_nvme_report_zones(nvme->claim.char_fd, dev->path, nvme->nsid, &nvme->drive, first,
 				    count, &dev->report, zones);
-}
-
-static int nvme_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
-{
-	return -EOPNOTSUPP;
 }
 
 static void nvme_free(struct zf_nvme *nvme)
 {
 	zf_mutex_deinit(&nvme->lock);
-	free(nvme->first_report);
 	zf_nvme_unclaim(&nvme->claim);
 	zf_dev_deinit(&nvme->dev);
 	free(nvme);
@@ -64,7 +49,7 @@ static void nvme_close(struct zf_dev *dev)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
 
-	io_uring_queue_exit(&nvme->ring);
+	zf_ring_deinit(&nvme->ring);
 	nvme_free(nvme);
 }
 
@@ -76,7 +61,6 @@ static const struct zf_dev_ops nvme_ops = {
 	.run = zf_nvme_run,
 	.read = zf_nvme_read,
 	.report = nvme_report,
-	.raise_pointer = nvme_raise_pointer,
 	.close = nvme_close,
 };
 
@@ -102,9 +86,9 @@ static int nvme_new(const char *path, struct zf_nvme_claim *claim, uint32_t nsid
 	nvme->claim = *claim;
 	nvme->nsid = nsid;
 	nvme->drive = *drive;
-	nvme->first_report = zones;
+	nvme->dev.first_report = zones;
 	zf_nvme_queue_init(&nvme->queue, &nvme->drive);
-	r = zf_nvme_ring_init(nvme, report);
+	r = zf_nvme_ring_init(nvme);
 	if (r < 0) {
 		nvme_free(nvme);
 		return r;

@@ -13,12 +13,7 @@
 #include "base/cleanup.h"
 #include "io/image_file.h"
 #include "io/nvme_name.h"
-
-static int fail(const struct zf_report *report, const char *path, int error, const char *what)
-{
-	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what, strerror(-error));
-	return error;
-}
+#include "io/sysfs.h"
 
 static int not_nvme(const struct zf_report *report, const char *path)
 {
@@ -34,7 +29,7 @@ static int find_block_path(const char *path, const struct zf_report *report, cha
 	struct stat st;
 
 	if (!realpath(path, real) || stat(real, &st) < 0)
-		return fail(report, path, -errno, "cannot be found");
+		return zf_image_file_fail(report, path, -errno, "cannot be found");
 	if (!S_ISCHR(st.st_mode) || zf_nvme_block_name(real, buf, size) < 0)
 		return not_nvme(report, path);
 	return 0;
@@ -43,25 +38,11 @@ static int find_block_path(const char *path, const struct zf_report *report, cha
 /* The kernel hides block devices that its block layer cannot serve. */
 static bool is_hidden(const char *block_name)
 {
-	char path[PATH_MAX];
-	int hidden = 0;
-	FILE *file;
+	bool has_sysfs = access("/sys/block", F_OK) == 0;
+	char directory[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/sys/block/%s/hidden", block_name);
-	file = fopen(path, "re");
-	if (!file)
-		return access("/sys/block", F_OK) == 0;
-	if (fscanf(file, "%d", &hidden) != 1)
-		hidden = 0;
-	fclose(file);
-	return hidden != 0;
-}
-
-static enum zf_image_file_mode mode_of(const struct zf_open_options *options)
-{
-	if (options->read_only)
-		return ZF_IMAGE_FILE_READ;
-	return options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED : ZF_IMAGE_FILE_WRITE;
+	snprintf(directory, sizeof(directory), "/sys/block/%s", block_name);
+	return zf_sysfs_read_number(directory, "hidden", has_sysfs) != 0;
 }
 
 /* First the block device: whoever uses either path holds that one. */
@@ -73,8 +54,7 @@ static int claim_block(const char *block_path, const struct zf_open_options *opt
 
 	if (is_hidden(claim->block_name))
 		return 0;
-	r = zf_image_file_open(block_path, mode_of(options), false, options->lock_wait_ms, report,
-			       &file);
+	r = zf_image_file_open_for(block_path, options, false, report, &file);
 	if (r == 0)
 		claim->block_fd = file.fd;
 	return r;
@@ -94,7 +74,8 @@ int zf_nvme_claim(const char *path, const struct zf_open_options *options,
 	snprintf(claim.block_name, sizeof(claim.block_name), "%s", strrchr(block_path, '/') + 1);
 	fd = open(path, (options->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 	if (fd < 0)
-		return fail(report, path, -errno, "cannot be opened (docs/devices.md: Permissions)");
+		return zf_image_file_fail(report, path, -errno,
+					  "cannot be opened (docs/devices.md: Permissions)");
 	r = claim_block(block_path, options, report, &claim);
 	if (r == 0)
 		r = zf_image_file_lock(fd, path, !options->read_only, options->lock_wait_ms,

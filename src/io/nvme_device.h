@@ -3,14 +3,11 @@
 #ifndef ZF_IO_NVME_DEVICE_H
 #define ZF_IO_NVME_DEVICE_H
 
-#include <liburing.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/bits.h"
 #include "io/dev_ops.h"
 #include "io/nvme_claim.h"
 #include "io/nvme_queue.h"
+#include "io/ring.h"
 
 struct zf_nvme {
 	struct zf_dev dev;
@@ -20,15 +17,10 @@ struct zf_nvme {
 
 	struct zf_mutex
 		lock; /* ZF_RANK_DEV: all that follows, but of the ring the submission side only */
-	struct io_uring ring;
+	struct zf_ring ring;
 	struct zf_nvme_queue queue;
-	struct zf_nvme_command *ready, **ready_tail; /* for the device's thread to send */
-	bool poller_sleeps;			     /* and nobody has woken it yet */
-
-	/* What opening has found out, until the first change or error: mounting asks for all of it.
-	 */
-	struct zf_zone_info *first_report;
-	atomic_bool had_error;
+	STAILQ_HEAD(, zf_nvme_command) ready; /* for the device's thread to send */
+	bool poller_sleeps;		      /* and nobody has woken it yet */
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
@@ -36,21 +28,12 @@ static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct zf_nvme, dev);
 }
 
-/* Before every request: what changes a zone makes the first report history. */
-static inline void zf_nvme_outdate_locked(struct zf_nvme *nvme, const struct zf_io *io)
-{
-	if (io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
-		return;
-	free(nvme->first_report);
-	nvme->first_report = NULL;
-}
-
 /* Of a request that failed with this status: says so in words. */
 void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *piece, int status);
 
 /* ---- nvme_ring.c ---- */
 
-int zf_nvme_ring_init(struct zf_nvme *nvme, const struct zf_report *report);
+int zf_nvme_ring_init(struct zf_nvme *nvme);
 
 /* struct zf_dev_ops */
 void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io);

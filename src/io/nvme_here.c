@@ -38,30 +38,26 @@ static int carry_out(struct zf_nvme *nvme, struct zf_io *io)
 	uint64_t lba = 0;
 	int status = 0, r;
 
-	zf_nvme_piece_begin(&nvme->drive, &command, io);
+	zf_command_init(&command.base, io);
+	zf_nvme_piece_begin(&nvme->drive, &command);
 	r = command.refused;
 	if (r == 0) {
 		do {
 			status = send_command(nvme, &command.piece, &lba);
 			r = zf_nvme_piece_step(&nvme->drive, &command, status, lba);
-		} while (r > 0);
+		} while (r == ZF_COMMAND_AGAIN);
 		if (r < 0)
 			zf_nvme_report_failure(nvme, &command.piece, status);
 	}
-	zf_nvme_piece_end(&command);
+	zf_command_deinit(&command.base);
 	return r;
 }
 
 int zf_nvme_run(struct zf_dev *dev, struct zf_io *io)
 {
-	struct zf_nvme *nvme = zf_nvme_of(dev);
-
 	if (io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES)
-		return 1;
-	zf_mutex_lock(&nvme->lock);
-	zf_nvme_outdate_locked(nvme, io);
-	zf_mutex_unlock(&nvme->lock);
-	return carry_out(nvme, io);
+		return ZF_DEV_NOT_HERE;
+	return carry_out(zf_nvme_of(dev), io);
 }
 
 int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)

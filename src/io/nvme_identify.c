@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "io/nvme_device.h"
+#include "io/sysfs.h"
 
 /* Of one report: 1023 zones. */
 #define REPORT_SIZE ((uint64_t)64 * 1024)
@@ -33,32 +34,24 @@ static int failed(const char *path, const char *what, int status, const struct z
 
 /* ---- the kernel ---- */
 
-static uint64_t queue_limit(const char *block_name, const char *attribute, uint64_t otherwise)
+static void queue_directory(const char *block_name, char directory[PATH_MAX])
 {
-	char path[PATH_MAX];
-	uint64_t value;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s", block_name, attribute);
-	file = fopen(path, "re");
-	if (!file)
-		return otherwise;
-	if (fscanf(file, "%" SCNu64, &value) != 1)
-		value = otherwise;
-	fclose(file);
-	return value;
+	snprintf(directory, PATH_MAX, "/sys/block/%s/queue", block_name);
 }
 
 static void ask_kernel(const char *block_name, struct zf_nvme_kernel_limits *ret_limits)
 {
-	uint64_t kilobytes = queue_limit(block_name, "max_hw_sectors_kb", UINT32_MAX);
-	uint64_t append = queue_limit(block_name, "zone_append_max_bytes", 0);
+	char queue[PATH_MAX];
+	uint64_t kilobytes, append;
 
+	queue_directory(block_name, queue);
+	kilobytes = zf_sysfs_read_number(queue, "max_hw_sectors_kb", UINT32_MAX);
+	append = zf_sysfs_read_number(queue, "zone_append_max_bytes", 0);
 	*ret_limits = (struct zf_nvme_kernel_limits){
 		.transfer = kilobytes * 1024,
 		.append = append ? append : UINT64_MAX,
-		.zeroes = queue_limit(block_name, "write_zeroes_max_bytes", 0),
-		.segments = queue_limit(block_name, "max_segments", SEGMENTS_DEFAULT),
+		.zeroes = zf_sysfs_read_number(queue, "write_zeroes_max_bytes", 0),
+		.segments = zf_sysfs_read_number(queue, "max_segments", SEGMENTS_DEFAULT),
 	};
 }
 
@@ -68,17 +61,11 @@ static void ask_kernel(const char *block_name, struct zf_nvme_kernel_limits *ret
  */
 static bool kernel_says_zoned(const char *block_name)
 {
-	char path[PATH_MAX], model[32] = "";
-	FILE *file;
+	char queue[PATH_MAX], model[32];
 
-	snprintf(path, sizeof(path), "/sys/block/%s/queue/zoned", block_name);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (fscanf(file, "%31s", model) != 1)
-		model[0] = '\0';
-	fclose(file);
-	return strcmp(model, "host-managed") == 0;
+	queue_directory(block_name, queue);
+	return zf_sysfs_read(queue, "zoned", model, sizeof(model)) &&
+	       strcmp(model, "host-managed") == 0;
 }
 
 static int check_zoned(int fd, const char *path, uint32_t nsid, const char *block_name,

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One request, in pieces that the drive takes: see nvme_queue.h. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
-#include "io/iov.h"
 #include "io/nvme_queue.h"
 #include "io/zone_rules.h"
 
@@ -69,55 +66,49 @@ static uint64_t piece_len(const struct zf_nvme_drive *drive, const struct zf_io 
 	}
 }
 
-static int set_data(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
+static void set_zeroes(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
 {
 	struct zf_nvme_piece *piece = &command->piece;
-	const struct zf_io *io = command->io;
 
-	if (io->op == ZF_IO_ZEROES) {
-		if (drive->zeroes_max > 0)
-			return 0;
-		piece->op = ZF_IO_WRITE;
-		command->zeroes = (struct iovec){zero_bytes, piece->len};
-		piece->iov = &command->zeroes;
-		piece->iovcnt = 1;
-		return 0;
-	}
-	if (piece->len == io->len) {
-		piece->iov = io->iov;
-		piece->iovcnt = io->iovcnt;
-		return 0;
-	}
-	if (!command->part)
-		command->part = calloc(io->iovcnt, sizeof(*command->part));
-	if (!command->part)
-		return -ENOMEM;
-	piece->iov = command->part;
-	piece->iovcnt = zf_iov_slice(io->iov, command->done, piece->len, command->part);
-	return 0;
+	if (drive->zeroes_max > 0)
+		return;
+	command->zeroes = (struct iovec){zero_bytes, piece->len};
+	piece->op = ZF_IO_WRITE;
+	piece->iov = &command->zeroes;
+	piece->iovcnt = 1;
+}
+
+static int set_segments(struct zf_nvme_command *command)
+{
+	struct zf_nvme_piece *piece = &command->piece;
+	int r = zf_command_select(&command->base, piece->len);
+
+	piece->iov = command->base.iov;
+	piece->iovcnt = command->base.iovcnt;
+	return r;
 }
 
 static int set_piece(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
 {
-	const struct zf_io *io = command->io;
+	const struct zf_io *io = command->base.io;
 
 	command->tries = 0;
 	command->piece = (struct zf_nvme_piece){
 		.op = io->op,
 		.fua = io->fua,
-		.addr = io->addr + command->done,
-		.len = piece_len(drive, io, command->done),
+		.addr = io->addr + command->base.done,
+		.len = piece_len(drive, io, command->base.done),
 	};
-	return command->piece.len > 0 ? set_data(drive, command) : 0;
+	if (io->op == ZF_IO_ZEROES)
+		set_zeroes(drive, command);
+	else if (io->len > 0)
+		return set_segments(command);
+	return 0;
 }
 
-void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
-			 struct zf_io *io)
+void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command)
 {
-	command->io = io;
-	command->done = 0;
-	command->part = NULL;
-	command->refused = check(drive, io);
+	command->refused = check(drive, command->base.io);
 	if (command->refused == 0)
 		command->refused = set_piece(drive, command);
 }
@@ -125,29 +116,23 @@ void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_comma
 int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
 		       int status, uint64_t lba)
 {
-	struct zf_io *io = command->io;
+	struct zf_io *io = command->base.io;
 	int r;
 
 	if (command->refused < 0)
 		return command->refused;
 	if (zf_nvme_is_to_be_repeated(status))
-		return 1;
+		return ZF_COMMAND_AGAIN;
 	if (io->op == ZF_IO_READ && zf_nvme_may_pass(status) &&
 	    ++command->tries < ZF_NVME_READS_MAX)
-		return 1;
+		return ZF_COMMAND_AGAIN;
 	if (status != 0)
 		return zf_nvme_error(status);
 	if (io->op == ZF_IO_APPEND)
 		io->addr = lba << ZF_BLOCK_SHIFT;
-	command->done += command->piece.len;
-	if (command->done == io->len)
+	command->base.done += command->piece.len;
+	if (command->base.done == io->len)
 		return 0;
 	r = set_piece(drive, command);
-	return r < 0 ? r : 1;
-}
-
-void zf_nvme_piece_end(struct zf_nvme_command *command)
-{
-	free(command->part);
-	command->part = NULL;
+	return r < 0 ? r : ZF_COMMAND_AGAIN;
 }

@@ -6,11 +6,10 @@
 void zf_nvme_queue_init(struct zf_nvme_queue *queue, const struct zf_nvme_drive *drive)
 {
 	*queue = (struct zf_nvme_queue){.drive = drive};
-	for (unsigned int i = 0; i < ZF_NVME_IN_FLIGHT_MAX; i++) {
-		queue->commands[i].next = queue->free;
-		queue->free = &queue->commands[i];
-	}
-	queue->waiting_tail = &queue->waiting;
+	zf_command_pool_init(&queue->pool);
+	for (unsigned int i = 0; i < ZF_NVME_IN_FLIGHT_MAX; i++)
+		zf_command_pool_add(&queue->pool, &queue->commands[i].base);
+	LIST_INIT(&queue->writing);
 }
 
 /* ---- writes at the pointer: one under way in a zone ---- */
@@ -24,38 +23,13 @@ static struct zf_nvme_command *find_writer(const struct zf_nvme_queue *queue,
 					   const struct zf_io *io)
 {
 	uint64_t zone_size = queue->drive->geometry.zone_size;
-	struct zf_nvme_command *command = queue->writing;
+	struct zf_nvme_command *command;
 
-	while (command && command->io->addr / zone_size != io->addr / zone_size)
-		command = command->next;
-	return command;
-}
-
-static void push(struct zf_io ***tail, struct zf_io *io)
-{
-	io->next = NULL;
-	**tail = io;
-	*tail = &io->next;
-}
-
-static struct zf_io *pop(struct zf_io **head, struct zf_io ***tail)
-{
-	struct zf_io *io = *head;
-
-	*head = io->next;
-	if (!*head)
-		*tail = head;
-	io->next = NULL;
-	return io;
-}
-
-static void stop_writing(struct zf_nvme_queue *queue, struct zf_nvme_command *command)
-{
-	struct zf_nvme_command **link = &queue->writing;
-
-	while (*link != command)
-		link = &(*link)->next;
-	*link = command->next;
+	LIST_FOREACH (command, &queue->writing, writing) {
+		if (command->base.io->addr / zone_size == io->addr / zone_size)
+			return command;
+	}
+	return NULL;
 }
 
 /* ---- ways of a request ---- */
@@ -63,35 +37,23 @@ static void stop_writing(struct zf_nvme_queue *queue, struct zf_nvme_command *co
 /* Returns NULL if it waits behind another. There is a free command. */
 static struct zf_nvme_command *start(struct zf_nvme_queue *queue, struct zf_io *io)
 {
-	struct zf_nvme_command *command;
-	bool writes = writes_at_pointer(io);
+	struct zf_nvme_command *command = writes_at_pointer(io) ? find_writer(queue, io) : NULL;
 
-	if (writes) {
-		command = find_writer(queue, io);
-		if (command) {
-			push(&command->behind_tail, io);
-			return NULL;
-		}
+	if (command) {
+		STAILQ_INSERT_TAIL(&command->behind, io, link);
+		return NULL;
 	}
-	command = queue->free;
-	queue->free = command->next;
-	command->behind = NULL;
-	command->behind_tail = &command->behind;
-	if (writes) {
-		command->next = queue->writing;
-		queue->writing = command;
-	}
-	zf_nvme_piece_begin(queue->drive, command, io);
+	command = ZF_CONTAINER_OF(zf_command_begin(&queue->pool, io), struct zf_nvme_command, base);
+	STAILQ_INIT(&command->behind);
+	if (writes_at_pointer(io))
+		LIST_INSERT_HEAD(&queue->writing, command, writing);
+	zf_nvme_piece_begin(queue->drive, command);
 	return command;
 }
 
 struct zf_nvme_command *zf_nvme_queue_add(struct zf_nvme_queue *queue, struct zf_io *io)
 {
-	/* While one is free, nobody waits for one. */
-	if (queue->free)
-		return start(queue, io);
-	push(&queue->waiting_tail, io);
-	return NULL;
+	return zf_command_may_begin(&queue->pool, io) ? start(queue, io) : NULL;
 }
 
 int zf_nvme_queue_step(struct zf_nvme_queue *queue, struct zf_nvme_command *command, int status,
@@ -100,23 +62,33 @@ int zf_nvme_queue_step(struct zf_nvme_queue *queue, struct zf_nvme_command *comm
 	return zf_nvme_piece_step(queue->drive, command, status, lba);
 }
 
+/* The command goes on with a request that waited behind its own. */
+static struct zf_nvme_command *start_behind(struct zf_nvme_queue *queue,
+					    struct zf_nvme_command *command)
+{
+	struct zf_io *io = STAILQ_FIRST(&command->behind);
+
+	STAILQ_REMOVE_HEAD(&command->behind, link);
+	zf_command_deinit(&command->base);
+	zf_command_init(&command->base, io);
+	zf_nvme_piece_begin(queue->drive, command);
+	return command;
+}
+
 struct zf_nvme_command *zf_nvme_queue_release(struct zf_nvme_queue *queue,
 					      struct zf_nvme_command *command)
 {
 	struct zf_nvme_command *another = NULL;
+	struct zf_io *io;
 
-	zf_nvme_piece_end(command);
-	if (command->behind) {
-		struct zf_io *io = pop(&command->behind, &command->behind_tail);
-
-		zf_nvme_piece_begin(queue->drive, command, io);
-		return command;
+	if (!STAILQ_EMPTY(&command->behind))
+		return start_behind(queue, command);
+	if (writes_at_pointer(command->base.io))
+		LIST_REMOVE(command, writing);
+	zf_command_end(&queue->pool, &command->base);
+	while (!another && (io = zf_command_first_waiting(&queue->pool))) {
+		STAILQ_REMOVE_HEAD(&queue->pool.waiting, link);
+		another = start(queue, io);
 	}
-	if (writes_at_pointer(command->io))
-		stop_writing(queue, command);
-	command->next = queue->free;
-	queue->free = command;
-	while (!another && queue->waiting)
-		another = start(queue, pop(&queue->waiting, &queue->waiting_tail));
 	return another;
 }

@@ -3,7 +3,7 @@
  * From requests to commands, without I/O: which command is to be sent next, and what is left to do
  * when one has come back.
  *
- *     zf_nvme_queue_add -> command->piece is sent -> zf_nvme_queue_step -> 1: the next piece
+ *     zf_nvme_queue_add -> command->piece is sent -> zf_nvme_queue_step -> the next piece
  *                                                          |
  *                                                 the request's result
  *                                                          v
@@ -22,6 +22,7 @@
 #ifndef ZF_IO_NVME_QUEUE_H
 #define ZF_IO_NVME_QUEUE_H
 
+#include "io/command.h"
 #include "io/nvme_command.h"
 #include "io/nvme_geometry.h"
 
@@ -31,25 +32,23 @@
 #define ZF_NVME_READS_MAX 5
 
 struct zf_nvme_command {
-	struct zf_io *io;
-	struct zf_nvme_piece piece;	    /* under way, or to be sent */
-	int refused;			    /* 0; or the request's result: nothing is to be sent */
-	struct zf_nvme_command *next_ready; /* the ring's, until it is sent */
+	struct zf_command base;
+	struct zf_nvme_piece piece;	     /* under way, or to be sent */
+	int refused;			     /* 0; or the request's result: nothing is to be sent */
+	STAILQ_ENTRY(zf_nvme_command) ready; /* the ring's, until it is sent */
 
 	/* Private to the queue. */
-	uint64_t done; /* bytes, by earlier pieces */
 	unsigned int tries;
-	struct iovec *part; /* the piece's segments, where they are not the request's own */
 	struct iovec zeroes;
-	struct zf_nvme_command *next;	     /* free, or writing at a pointer */
-	struct zf_io *behind, **behind_tail; /* writes to the same zone, in their order */
+	LIST_ENTRY(zf_nvme_command) writing; /* at a pointer */
+	struct zf_io_list behind;	     /* writes to the same zone, in their order */
 };
 
 struct zf_nvme_queue {
 	const struct zf_nvme_drive *drive;
 	struct zf_nvme_command commands[ZF_NVME_IN_FLIGHT_MAX];
-	struct zf_nvme_command *free, *writing;
-	struct zf_io *waiting, **waiting_tail;
+	struct zf_command_pool pool;
+	LIST_HEAD(, zf_nvme_command) writing;
 };
 
 /* `drive` is kept. */
@@ -60,8 +59,8 @@ struct zf_nvme_command *zf_nvme_queue_add(struct zf_nvme_queue *queue, struct zf
 
 /*
  * The command has come back with `status`, see zf_nvme_error(), and for an append with the address,
- * in blocks. Returns 1 when it is to be sent again, with another piece or the same; else
- * the request's result, 0 or -errno.
+ * in blocks. Returns ZF_COMMAND_AGAIN when it is to be sent again, with another piece or the same;
+ * else the request's result, 0 or -errno.
  */
 int zf_nvme_queue_step(struct zf_nvme_queue *queue, struct zf_nvme_command *command, int status,
 		       uint64_t lba);
@@ -71,14 +70,12 @@ struct zf_nvme_command *zf_nvme_queue_release(struct zf_nvme_queue *queue,
 					      struct zf_nvme_command *command);
 
 /*
- * For whoever carries a request out himself, command by command, with a command of his own:
- * begin sets its first piece, step is as above. A write at the pointer must have the zone to
- * itself.
+ * For whoever carries a request out himself, command by command, with a command of his own, whose
+ * base is that of the request: begin sets its first piece, step is as above. A write at the pointer
+ * must have the zone to itself.
  */
-void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
-			 struct zf_io *io);
+void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command);
 int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
 		       int status, uint64_t lba);
-void zf_nvme_piece_end(struct zf_nvme_command *command);
 
 #endif

@@ -10,53 +10,24 @@
  *
  * What was refused travels as a no-op, so that it comes back the same way as everything else.
  */
-#include <assert.h>
-#include <sched.h>
-#include <string.h>
+#include <errno.h>
 
 #include "io/nvme_device.h"
 
-#define REAP_BATCH 64
-
-/* One for every command, and no-ops that wake the poller on top. */
-#define RING_ENTRIES 512
+_Static_assert(ZF_NVME_IN_FLIGHT_MAX < ZF_RING_ENTRIES, "and the no-op that wakes the poller");
 
 /* ---- submission ---- */
 
-static struct io_uring_sqe *get_sqe_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&nvme->ring);
-
-	/* There are more entries than commands, and push_locked() leaves none behind. */
-	assert(sqe);
-	memset(sqe, 0, 2 * sizeof(*sqe));
-	sqe->user_data = (uintptr_t)command;
-	return sqe;
-}
-
-/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
-static void push_locked(struct zf_nvme *nvme)
-{
-	while (io_uring_sq_ready(&nvme->ring) > 0) {
-		int r = io_uring_submit(&nvme->ring);
-
-		assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
-		if (r < 0)
-			sched_yield();
-	}
-}
-
 static void launch_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 {
-	struct io_uring_sqe *sqe = get_sqe_locked(nvme, command);
+	struct io_uring_sqe *sqe = zf_ring_entry_locked(&nvme->ring, command);
 	bool vectored = zf_nvme_is_vectored(&command->piece);
 
 	if (command->refused < 0) {
-		sqe->opcode = IORING_OP_NOP;
+		io_uring_prep_nop(sqe);
 		return;
 	}
-	sqe->opcode = IORING_OP_URING_CMD;
-	sqe->fd = nvme->claim.char_fd;
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, nvme->claim.char_fd, NULL, 0, 0);
 	sqe->cmd_op = vectored ? NVME_URING_CMD_IO_VEC : NVME_URING_CMD_IO;
 	zf_nvme_encode(nvme->nsid, &command->piece, (struct nvme_uring_cmd *)(void *)sqe->cmd);
 }
@@ -64,25 +35,24 @@ static void launch_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 static void wake_locked(struct zf_nvme *nvme)
 {
 	nvme->poller_sleeps = false;
-	get_sqe_locked(nvme, NULL)->opcode = IORING_OP_NOP;
-	push_locked(nvme);
+	zf_ring_wake_locked(&nvme->ring);
+	zf_ring_push_locked(&nvme->ring);
 }
 
 static void hand_over_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 {
-	command->next_ready = NULL;
-	*nvme->ready_tail = command;
-	nvme->ready_tail = &command->next_ready;
+	STAILQ_INSERT_TAIL(&nvme->ready, command, ready);
 	if (nvme->poller_sleeps)
 		wake_locked(nvme);
 }
 
-static void send_ready_locked(struct zf_nvme *nvme)
+static void launch_ready_locked(struct zf_nvme *nvme)
 {
-	for (; nvme->ready; nvme->ready = nvme->ready->next_ready)
-		launch_locked(nvme, nvme->ready);
-	nvme->ready_tail = &nvme->ready;
-	push_locked(nvme);
+	struct zf_nvme_command *command;
+
+	STAILQ_FOREACH (command, &nvme->ready, ready)
+		launch_locked(nvme, command);
+	STAILQ_INIT(&nvme->ready);
 }
 
 void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io)
@@ -91,26 +61,26 @@ void zf_nvme_submit(struct zf_dev *dev, struct zf_io *io)
 	struct zf_nvme_command *command;
 
 	zf_mutex_lock(&nvme->lock);
-	zf_nvme_outdate_locked(nvme, io);
 	command = zf_nvme_queue_add(&nvme->queue, io);
 	if (command && dev->threaded) {
 		hand_over_locked(nvme, command);
 	} else if (command) {
 		launch_locked(nvme, command);
-		push_locked(nvme);
+		zf_ring_push_locked(&nvme->ring);
 	}
 	zf_mutex_unlock(&nvme->lock);
 }
 
 /* ---- completions ---- */
 
-static void reaped_locked(struct zf_nvme *nvme, const struct io_uring_cqe *cqe)
+static void reaped_locked(struct zf_dev *dev, const struct io_uring_cqe *cqe)
 {
+	struct zf_nvme *nvme = zf_nvme_of(dev);
 	struct zf_nvme_command *command = io_uring_cqe_get_data(cqe), *another;
 	int r = zf_nvme_queue_step(&nvme->queue, command, cqe->res, cqe->big_cqe[0]);
-	struct zf_io *io = command->io;
+	struct zf_io *io = command->base.io;
 
-	if (r > 0) {
+	if (r == ZF_COMMAND_AGAIN) {
 		launch_locked(nvme, command);
 		return;
 	}
@@ -119,45 +89,35 @@ static void reaped_locked(struct zf_nvme *nvme, const struct io_uring_cqe *cqe)
 	another = zf_nvme_queue_release(&nvme->queue, command);
 	if (another)
 		launch_locked(nvme, another);
-	zf_dev_complete(&nvme->dev, io, r);
+	zf_dev_complete(dev, io, r);
 }
 
-/* Returns true if something was handed back, or somebody wants the poller to return. */
-static bool reap(struct zf_nvme *nvme)
+static void settled_locked(struct zf_dev *dev)
 {
-	struct io_uring_cqe *cqes[REAP_BATCH];
-	unsigned int n = io_uring_peek_batch_cqe(&nvme->ring, cqes, REAP_BATCH);
-	bool woken = false;
+	struct zf_nvme *nvme = zf_nvme_of(dev);
 
-	if (n == 0)
-		return false;
-	zf_mutex_lock(&nvme->lock);
-	for (unsigned int i = 0; i < n; i++) {
-		if (io_uring_cqe_get_data(cqes[i]))
-			reaped_locked(nvme, cqes[i]);
-		else
-			woken = true;
-	}
-	io_uring_cq_advance(&nvme->ring, n);
 	nvme->poller_sleeps = false;
-	send_ready_locked(nvme);
-	zf_mutex_unlock(&nvme->lock);
-	return woken || nvme->dev.finished;
+	launch_ready_locked(nvme);
 }
+
+static const struct zf_ring_ops ring_ops = {
+	.reaped_locked = reaped_locked,
+	.settled_locked = settled_locked,
+};
 
 void zf_nvme_poll(struct zf_dev *dev, bool wait)
 {
 	struct zf_nvme *nvme = zf_nvme_of(dev);
-	struct io_uring_cqe *cqe;
 
-	while (!reap(nvme)) {
+	while (!zf_ring_reap(&nvme->ring)) {
 		zf_mutex_lock(&nvme->lock);
-		send_ready_locked(nvme);
+		launch_ready_locked(nvme);
+		zf_ring_push_locked(&nvme->ring);
 		nvme->poller_sleeps = wait;
 		zf_mutex_unlock(&nvme->lock);
 		if (!wait)
 			return;
-		io_uring_wait_cqe(&nvme->ring, &cqe);
+		zf_ring_wait(&nvme->ring);
 	}
 }
 
@@ -170,21 +130,17 @@ void zf_nvme_wake(struct zf_dev *dev)
 	zf_mutex_unlock(&nvme->lock);
 }
 
-int zf_nvme_ring_init(struct zf_nvme *nvme, const struct zf_report *report)
+int zf_nvme_ring_init(struct zf_nvme *nvme)
 {
-	int r = io_uring_queue_init(RING_ENTRIES, &nvme->ring,
-				    IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+	int r = zf_ring_init(&nvme->ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32, &ring_ops,
+			     &nvme->dev, &nvme->lock);
 
-	nvme->ready_tail = &nvme->ready;
-	if (r == -EINVAL)
-		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: this kernel has no NVMe commands over io_uring (Linux 5.19): choose "
-			  "append=emulated",
-			  nvme->dev.path);
-	else if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR,
-			  "io_uring is not available (see sysctl kernel.io_uring_disabled, or the "
-			  "container's seccomp profile): %s",
-			  strerror(-r));
-	return r == -EINVAL ? -EOPNOTSUPP : r;
+	STAILQ_INIT(&nvme->ready);
+	if (r != -EINVAL)
+		return r;
+	zf_report(&nvme->dev.report, ZF_REPORT_ERROR,
+		  "%s: this kernel has no NVMe commands over io_uring (Linux 5.19): choose "
+		  "append=emulated",
+		  nvme->dev.path);
+	return -EOPNOTSUPP;
 }

@@ -36,7 +36,7 @@ static const char *words_for(int error)
 
 int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error)
 {
-	zbd->had_error = true;
+	zbd->dev.had_error = true;
 	zf_report(&zbd->dev.report, ZF_REPORT_ERROR, "%s: %s at %" PRIu64 ": %s", zbd->dev.path,
 		  what, address, words_for(error));
 	return error == -EOVERFLOW || error == -ETOOMANYREFS ? -EOVERFLOW : -EIO;
@@ -70,18 +70,12 @@ static const struct zf_append_queue_ops queue_ops = {
 
 /* ---- life ---- */
 
-static int zbd_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
-{
-	return -EOPNOTSUPP;
-}
-
 static void zbd_free(struct zf_zbd *zbd)
 {
 	zf_zbd_zones_stop(zbd);
 	zf_append_queue_free(zbd->queue);
 	zf_cond_deinit(&zbd->wanted);
 	zf_mutex_deinit(&zbd->lock);
-	free(zbd->first_report);
 	if (zbd->zone_fd >= 0)
 		zbd_close(zbd->zone_fd);
 	close(zbd->fd);
@@ -94,7 +88,7 @@ static void zf_zbd_close(struct zf_dev *dev)
 	struct zf_zbd *zbd = zf_zbd_of(dev);
 
 	zf_zbd_zones_stop(zbd);
-	io_uring_queue_exit(&zbd->ring);
+	zf_ring_deinit(&zbd->ring);
 	zbd_free(zbd);
 }
 
@@ -112,15 +106,8 @@ static const struct zf_dev_ops zbd_ops = {
 	.read = zf_zbd_read,
 	.read_fd = zbd_read_fd,
 	.report = zf_zbd_report,
-	.raise_pointer = zbd_raise_pointer,
 	.close = zf_zbd_close,
 };
-
-static int fail(const struct zf_report *report, const char *path, int error, const char *what)
-{
-	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what, strerror(-error));
-	return error;
-}
 
 /* ---- opening ---- */
 
@@ -134,11 +121,13 @@ static int open_zones(struct zf_zbd *zbd, struct zbd_info *ret_info)
 	zbd->zone_fd =
 		zbd_open(zbd->dev.path, (zbd->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC, ret_info);
 	if (zbd->zone_fd < 0)
-		return fail(&zbd->dev.report, zbd->dev.path, errno ? -errno : -ENOTSUP,
-			    "not a zoned block device that can be opened");
+		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path,
+					  errno ? -errno : -ENOTSUP,
+					  "not a zoned block device that can be opened");
 	if (fstat(zbd->fd, &data) < 0 || fstat(zbd->zone_fd, &zones) < 0 ||
 	    data.st_rdev != zones.st_rdev)
-		return fail(&zbd->dev.report, zbd->dev.path, -ENODEV, "became another device");
+		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, -ENODEV,
+					  "became another device");
 	return 0;
 }
 
@@ -166,21 +155,22 @@ static int read_zones(struct zf_zbd *zbd)
 	struct zf_geometry *g = &zbd->dev.geometry;
 	uint32_t count = g->zone_count;
 	_zf_free_ struct zbd_zone *zones = calloc(count, sizeof(*zones));
+	struct zf_zone_info *report = calloc(count, sizeof(*report));
 	unsigned int n = count;
 	int r;
 
-	zbd->first_report = calloc(count, sizeof(*zbd->first_report));
-	if (!zones || !zbd->first_report)
+	zbd->dev.first_report = report;
+	if (!zones || !report)
 		return -ENOMEM;
 	errno = 0;
 	if (zbd_report_zones(zbd->zone_fd, 0, (off_t)(count * g->zone_size), ZBD_RO_ALL, zones,
 			     &n) != 0 ||
 	    n != count)
-		return fail(&zbd->dev.report, zbd->dev.path, errno ? -errno : -EIO,
-			    "its zones cannot be read");
+		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, errno ? -errno : -EIO,
+					  "its zones cannot be read");
 	r = zf_zbd_add_zones(zones, zbd->dev.path, &zbd->dev.report, g);
 	for (uint32_t z = 0; r == 0 && z < count; z++)
-		zf_zbd_zone_info(g, &zones[z], &zbd->first_report[z]);
+		zf_zbd_zone_info(g, &zones[z], &report[z]);
 	return r;
 }
 
@@ -188,7 +178,7 @@ static int read_zones(struct zf_zbd *zbd)
 static void set_pointers(struct zf_zbd *zbd)
 {
 	for (uint32_t z = zbd->dev.geometry.conventional; z < zbd->dev.geometry.zone_count; z++) {
-		const struct zf_zone_info *info = &zbd->first_report[z];
+		const struct zf_zone_info *info = &zbd->dev.first_report[z];
 
 		if (info->cond != ZF_ZONE_READONLY && info->cond != ZF_ZONE_OFFLINE)
 			zf_append_queue_set_pointer(
@@ -223,7 +213,6 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 
 static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
 {
-	const struct zf_report *report = &zbd->dev.report;
 	struct zbd_info info;
 	int r = open_zones(zbd, &info);
 
@@ -236,28 +225,19 @@ static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
 	if (!zbd->read_only)
 		r = make_queue(zbd, mode);
 	if (r < 0)
-		return fail(report, zbd->dev.path, r, "cannot be opened");
-	r = io_uring_queue_init(ZF_ZBD_RING_ENTRIES, &zbd->ring, 0);
-	if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR,
-			  "io_uring is not available (see sysctl kernel.io_uring_disabled, or the "
-			  "container's seccomp profile): %s",
-			  strerror(-r));
-	return r;
+		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, r, "cannot be opened");
+	return zf_zbd_ring_init(zbd);
 }
 
 int zf_zbd_open(const char *path, const struct zf_open_options *options,
 		const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	enum zf_image_file_mode mode = options->read_only   ? ZF_IMAGE_FILE_READ
-				       : options->unclaimed ? ZF_IMAGE_FILE_WRITE_UNCLAIMED
-							    : ZF_IMAGE_FILE_WRITE;
 	const struct zf_geometry unknown = {0};
 	struct zf_image_file file;
 	struct zf_zbd *zbd;
 	int r;
 
-	r = zf_image_file_open(path, mode, true, options->lock_wait_ms, report, &file);
+	r = zf_image_file_open_for(path, options, true, report, &file);
 	if (r < 0)
 		return r;
 	zbd = calloc(1, sizeof(*zbd));
@@ -271,7 +251,6 @@ int zf_zbd_open(const char *path, const struct zf_open_options *options,
 	zbd->zone_fd = -1;
 	zbd->read_only = options->read_only;
 	zf_mutex_init(&zbd->lock, ZF_RANK_DEV);
-	zf_zbd_init_commands(zbd);
 	zf_zbd_zones_init(zbd);
 	r = set_up(zbd, options->append);
 	if (r < 0) {

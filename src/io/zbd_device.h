@@ -3,26 +3,19 @@
 #ifndef ZF_IO_ZBD_DEVICE_H
 #define ZF_IO_ZBD_DEVICE_H
 
-#include <liburing.h>
-#include <stdatomic.h>
-
 #include "base/bits.h"
 #include "io/append_queue.h"
+#include "io/command.h"
 #include "io/dev_ops.h"
+#include "io/ring.h"
 #include "io/zbd_geometry.h"
 
 #define ZF_ZBD_IN_FLIGHT_MAX 256
-/* One for every command and every write at a pointer, and the no-op that wakes the poller. */
-#define ZF_ZBD_RING_ENTRIES 512
 
 /* Reads, flushes, and what changes conventional zones. Writes at pointers are the queue's. */
 struct zf_zbd_command {
-	struct zf_io *io;
-	uint64_t done;	    /* bytes so far */
-	bool unmaps;	    /* zeroes, as asked for last */
-	struct iovec *rest; /* what a short transfer has left, else NULL */
-	unsigned int rest_count;
-	struct zf_zbd_command *next_free;
+	struct zf_command base;
+	bool unmaps; /* zeroes, as asked for last */
 };
 
 /* What takes an ioctl, and so a thread of its own. */
@@ -43,19 +36,12 @@ struct zf_zbd {
 	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
 
 	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
-	struct io_uring ring;
+	struct zf_ring ring;
 	struct zf_append_queue *queue; /* NULL if read-only */
 	struct zf_zbd_command commands[ZF_ZBD_IN_FLIGHT_MAX];
-	struct zf_zbd_command *free_commands;
-	struct zf_io *waiting, **waiting_tail; /* for a command */
-	struct zf_io *done, **done_tail;       /* answered, and still to be handed back */
-	bool waking;			       /* a no-op is on its way to the poller */
-	bool unmapping_refused;		       /* by the kernel */
-
-	/* What opening has found out, until the first change or error: mounting asks for all of it.
-	 */
-	struct zf_zone_info *first_report;
-	atomic_bool had_error;
+	struct zf_command_pool pool;
+	struct zf_io_list done; /* answered, and still to be handed back */
+	bool unmapping_refused; /* by the kernel */
 
 	/* zbd_zones.c */
 	pthread_t thread;
@@ -86,11 +72,11 @@ void zf_zbd_durable_write_failed(struct zf_zbd *zbd);
 
 /* ---- zbd_ring.c ---- */
 
-void zf_zbd_init_commands(struct zf_zbd *zbd);
-/* Submits what has been prepared; answers wake the poller, unless it is he who calls. */
-void zf_zbd_push_locked(struct zf_zbd *zbd);
-void zf_zbd_wake_locked(struct zf_zbd *zbd);
+int zf_zbd_ring_init(struct zf_zbd *zbd);
+/* The request is answered: the poller hands it back. */
 void zf_zbd_answer_locked(struct zf_zbd *zbd, struct zf_io *io, int result);
+/* Submits what has been prepared, and wakes the poller for what has been answered. */
+void zf_zbd_push_locked(struct zf_zbd *zbd);
 
 /* struct zf_append_queue_ops */
 void zf_zbd_write_locked(void *arg, struct zf_zone_write *write);

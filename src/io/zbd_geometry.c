@@ -3,39 +3,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "io/append_queue.h"
+#include "io/sysfs.h"
 #include "io/zone_rules.h"
 
 /* ---- the queue's limits ---- */
 
-static bool read_text(const char *directory, const char *name, char *text, size_t size)
-{
-	char path[512];
-	FILE *file;
-	bool r;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	r = fgets(text, (int)size, file) != NULL;
-	fclose(file);
-	return r;
-}
-
+/* 0: this kernel does not say. */
 static uint64_t read_number(const char *directory, const char *name)
 {
-	char text[64];
-	uint64_t value;
-
-	if (!read_text(directory, name, text, sizeof(text)) ||
-	    sscanf(text, "%" SCNu64, &value) != 1)
-		return 0;
-	return value;
+	return zf_sysfs_read_number(directory, name, 0);
 }
 
 int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_report *report,
@@ -58,7 +38,7 @@ int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_
 			  path, directory);
 		return -ENOENT;
 	}
-	read_text(directory, "write_cache", cache, sizeof(cache));
+	zf_sysfs_read(directory, "write_cache", cache, sizeof(cache));
 	ret_limits->volatile_cache = strncmp(cache, "write through", 13) != 0;
 	return 0;
 }

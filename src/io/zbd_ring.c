@@ -4,19 +4,15 @@
  *
  * What goes to a pointer takes its way through the queue (io/append_queue.h), which decides when
  * and where it is written; resets, finishes and reports take an ioctl, on a thread of their own
- * (zbd_zones.c). Everything else takes a `command` from a fixed pool, or waits until one is free.
+ * (zbd_zones.c). Everything else takes a command from a pool (io/command.h), or waits until one
+ * is free.
  *
- * Operations are prepared and submitted under one lock: that is what keeps writes to a zone in the
- * order of its pointer. An operation's user data is its command, or its write with bit 0 set, or 0
- * for a no-op that wakes the poller. Answers are collected in `done`, and only the poller hands
- * them back; whoever else has put one there wakes it.
+ * An operation's data is its command, or its write with bit 0 set. Answers are collected in `done`,
+ * and only the poller hands them back; whoever else has put one there wakes it.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/plant.h"
@@ -24,61 +20,25 @@
 #include "io/zbd_device.h"
 #include "io/zone_rules.h"
 
-#define REAP_BATCH	    64
-#define IS_WRITE	    ((uint64_t)1)
+#define IS_WRITE	    ((uintptr_t)1)
 #define FALLOC_WRITE_ZEROES 0x80 /* FALLOC_FL_WRITE_ZEROES, since Linux 6.17 */
 
-void zf_zbd_init_commands(struct zf_zbd *zbd)
-{
-	for (unsigned int i = 0; i < ZF_ZBD_IN_FLIGHT_MAX; i++) {
-		zbd->commands[i].next_free = zbd->free_commands;
-		zbd->free_commands = &zbd->commands[i];
-	}
-	zbd->waiting_tail = &zbd->waiting;
-	zbd->done_tail = &zbd->done;
-}
+_Static_assert(ZF_ZBD_IN_FLIGHT_MAX + ZF_APPEND_WRITES < ZF_RING_ENTRIES,
+	       "and the no-op that wakes the poller");
 
 /* ---- operations on the ring ---- */
 
-static struct io_uring_sqe *get_sqe_locked(struct zf_zbd *zbd)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&zbd->ring);
-
-	/* There are more entries than there can be operations. */
-	assert(sqe);
-	return sqe;
-}
-
-/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
 void zf_zbd_push_locked(struct zf_zbd *zbd)
 {
-	while (io_uring_sq_ready(&zbd->ring) > 0) {
-		int r = io_uring_submit(&zbd->ring);
-
-		assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
-		if (r < 0)
-			sched_yield();
-	}
-}
-
-void zf_zbd_wake_locked(struct zf_zbd *zbd)
-{
-	struct io_uring_sqe *sqe;
-
-	if (zbd->waking)
-		return;
-	zbd->waking = true;
-	sqe = get_sqe_locked(zbd);
-	io_uring_prep_nop(sqe);
-	sqe->user_data = 0;
+	if (!STAILQ_EMPTY(&zbd->done))
+		zf_ring_wake_locked(&zbd->ring);
+	zf_ring_push_locked(&zbd->ring);
 }
 
 void zf_zbd_answer_locked(struct zf_zbd *zbd, struct zf_io *io, int result)
 {
 	io->result = result;
-	io->next = NULL;
-	*zbd->done_tail = io;
-	zbd->done_tail = &io->next;
+	STAILQ_INSERT_TAIL(&zbd->done, io, link);
 }
 
 static int write_flags(bool fua)
@@ -89,11 +49,10 @@ static int write_flags(bool fua)
 void zf_zbd_write_locked(void *arg, struct zf_zone_write *write)
 {
 	struct zf_zbd *zbd = arg;
-	struct io_uring_sqe *sqe = get_sqe_locked(zbd);
+	void *data = (void *)((uintptr_t)write | IS_WRITE);
 
-	io_uring_prep_writev2(sqe, zbd->fd, write->iov, write->iovcnt, write->addr,
-			      write_flags(write->fua));
-	sqe->user_data = (uintptr_t)write | IS_WRITE;
+	io_uring_prep_writev2(zf_ring_entry_locked(&zbd->ring, data), zbd->fd, write->iov,
+			      write->iovcnt, write->addr, write_flags(write->fua));
 }
 
 /* Zeroes in a conventional zone: by unmapping, or as the kernel does it best. */
@@ -104,23 +63,22 @@ static void prepare_zeroes_locked(struct zf_zbd *zbd, struct zf_zbd_command *com
 	io_uring_prep_fallocate(sqe, zbd->fd,
 				command->unmaps ? FALLOC_WRITE_ZEROES
 						: FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-				(off_t)command->io->addr, (off_t)command->io->len);
+				(off_t)command->base.io->addr, (off_t)command->base.io->len);
 }
 
 static void launch_locked(struct zf_zbd *zbd, struct zf_zbd_command *command)
 {
-	struct io_uring_sqe *sqe = get_sqe_locked(zbd);
-	const struct zf_io *io = command->io;
-	const struct iovec *iov = command->rest ? command->rest : io->iov;
-	unsigned int iovcnt = command->rest ? command->rest_count : io->iovcnt;
-	uint64_t addr = io->addr + command->done;
+	struct io_uring_sqe *sqe = zf_ring_entry_locked(&zbd->ring, command);
+	const struct zf_command *base = &command->base;
+	uint64_t addr = base->io->addr + base->done;
 
-	switch (io->op) {
+	switch (base->io->op) {
 	case ZF_IO_READ:
-		io_uring_prep_readv(sqe, zbd->fd, iov, iovcnt, addr);
+		io_uring_prep_readv(sqe, zbd->fd, base->iov, base->iovcnt, addr);
 		break;
 	case ZF_IO_WRITE:
-		io_uring_prep_writev2(sqe, zbd->fd, iov, iovcnt, addr, write_flags(io->fua));
+		io_uring_prep_writev2(sqe, zbd->fd, base->iov, base->iovcnt, addr,
+				      write_flags(base->io->fua));
 		break;
 	case ZF_IO_ZEROES:
 		prepare_zeroes_locked(zbd, command, sqe);
@@ -128,8 +86,6 @@ static void launch_locked(struct zf_zbd *zbd, struct zf_zbd_command *command)
 	default:
 		io_uring_prep_fsync(sqe, zbd->fd, IORING_FSYNC_DATASYNC);
 	}
-	/* The prep functions of older liburing clear it. */
-	sqe->user_data = (uintptr_t)command;
 }
 
 /* ---- submission ---- */
@@ -173,25 +129,19 @@ static int check(const struct zf_zbd *zbd, const struct zf_io *io)
 
 static void start_locked(struct zf_zbd *zbd, struct zf_io *io)
 {
-	struct zf_zbd_command *command = zbd->free_commands;
+	struct zf_command *command = zf_command_begin(&zbd->pool, io);
 
-	zbd->free_commands = command->next_free;
-	*command = (struct zf_zbd_command){.io = io};
-	launch_locked(zbd, command);
+	launch_locked(zbd, ZF_CONTAINER_OF(command, struct zf_zbd_command, base));
 }
 
 static void submit_command_locked(struct zf_zbd *zbd, struct zf_io *io)
 {
 	int r = check(zbd, io);
 
-	if (r < 0) {
+	if (r < 0)
 		zf_zbd_answer_locked(zbd, io, r);
-	} else if (zbd->free_commands) {
+	else if (zf_command_may_begin(&zbd->pool, io))
 		start_locked(zbd, io);
-	} else {
-		*zbd->waiting_tail = io;
-		zbd->waiting_tail = &io->next;
-	}
 }
 
 static void submit_change_locked(struct zf_zbd *zbd, struct zf_io *io)
@@ -200,8 +150,6 @@ static void submit_change_locked(struct zf_zbd *zbd, struct zf_io *io)
 		zf_zbd_answer_locked(zbd, io, -EROFS);
 		return;
 	}
-	free(zbd->first_report);
-	zbd->first_report = NULL;
 	if (zf_zbd_zone_of(zbd, io) < zbd->dev.geometry.conventional)
 		submit_command_locked(zbd, io);
 	else
@@ -217,8 +165,6 @@ void zf_zbd_submit(struct zf_dev *dev, struct zf_io *io)
 		submit_command_locked(zbd, io);
 	else
 		submit_change_locked(zbd, io);
-	if (zbd->done)
-		zf_zbd_wake_locked(zbd);
 	zf_zbd_push_locked(zbd);
 	zf_mutex_unlock(&zbd->lock);
 }
@@ -239,154 +185,94 @@ static const char *name_of(const struct zf_io *io)
 	}
 }
 
-/* Returns 1 when there is more to transfer. */
-static int transferred(struct zf_zbd_command *command, int res)
-{
-	const struct zf_io *io = command->io;
-
-	/* Part of a block does not count: direct I/O could not go on from there. */
-	res -= res % (int)ZF_BLOCK_SIZE;
-	if (res == 0)
-		return -EIO;
-	command->done += (uint64_t)res;
-	if (command->done == io->len)
-		return 0;
-	if (!command->rest)
-		command->rest = calloc(io->iovcnt, sizeof(*command->rest));
-	if (!command->rest)
-		return -EIO;
-	command->rest_count =
-		zf_iov_slice(io->iov, command->done, io->len - command->done, command->rest);
-	return 1;
-}
-
-/* Returns the request's result, or 1 when it goes on. */
+/* Returns the request's result, or ZF_COMMAND_AGAIN. */
 static int advance_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, int res)
 {
-	const struct zf_io *io = command->io;
+	const struct zf_io *io = command->base.io;
 	int r = res;
 
-	/* When a thread ends, the kernel cancels what it has submitted and not begun. */
-	if (res == -ECANCELED || res == -EINTR || res == -EAGAIN)
-		return 1;
+	if (zf_ring_is_to_be_repeated(res))
+		return ZF_COMMAND_AGAIN;
 	if (io->op == ZF_IO_ZEROES && command->unmaps &&
 	    (res == -EOPNOTSUPP || res == -EINVAL || res == -ENOSYS)) {
 		/* The disk could, but this kernel cannot ask for it. */
 		zbd->unmapping_refused = true;
-		return 1;
+		return ZF_COMMAND_AGAIN;
 	}
 	if (res >= 0)
-		r = io->op == ZF_IO_READ || io->op == ZF_IO_WRITE ? transferred(command, res) : 0;
+		r = io->op == ZF_IO_READ || io->op == ZF_IO_WRITE
+			    ? zf_command_transferred(&command->base, (uint32_t)res)
+			    : 0;
 	if (r < 0 && io->fua)
 		zf_zbd_durable_write_failed(zbd);
 	return r < 0 ? zf_zbd_error(zbd, name_of(io), io->addr, r) : r;
 }
 
-static void reaped_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, int res)
+static void command_reaped_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, int res)
 {
 	int r = advance_locked(zbd, command, res);
-	struct zf_io *io = command->io;
+	struct zf_io *io = command->base.io;
 
-	if (r > 0) {
+	if (r == ZF_COMMAND_AGAIN) {
 		launch_locked(zbd, command);
 		return;
 	}
-	free(command->rest);
-	command->next_free = zbd->free_commands;
-	zbd->free_commands = command;
+	zf_command_end(&zbd->pool, &command->base);
 	zf_zbd_answer_locked(zbd, io, r);
-	if (!zbd->waiting)
+	io = zf_command_first_waiting(&zbd->pool);
+	if (!io)
 		return;
-	io = zbd->waiting;
-	zbd->waiting = io->next;
-	if (!zbd->waiting)
-		zbd->waiting_tail = &zbd->waiting;
+	STAILQ_REMOVE_HEAD(&zbd->pool.waiting, link);
 	start_locked(zbd, io);
 }
 
-/* Returns what is to be handed back. */
-static struct zf_io *reap_locked(struct zf_zbd *zbd, struct io_uring_cqe **cqes, unsigned int n,
-				 bool *ret_woken)
+static void reaped_locked(struct zf_dev *dev, const struct io_uring_cqe *cqe)
 {
-	struct zf_io *done;
+	struct zf_zbd *zbd = zf_zbd_of(dev);
+	uintptr_t data = (uintptr_t)io_uring_cqe_get_data(cqe);
 
-	for (unsigned int i = 0; i < n; i++) {
-		uint64_t data = cqes[i]->user_data;
-		int res = cqes[i]->res;
-
-		if (data == 0)
-			zbd->waking = false;
-		else if (data & IS_WRITE)
-			zf_append_queue_written(zbd->queue, (void *)(uintptr_t)(data & ~IS_WRITE),
-						res);
-		else
-			reaped_locked(zbd, (void *)(uintptr_t)data, res);
-		*ret_woken |= data == 0;
-	}
-	io_uring_cq_advance(&zbd->ring, n);
-	zf_zbd_push_locked(zbd);
-	done = zbd->done;
-	zbd->done = NULL;
-	zbd->done_tail = &zbd->done;
-	return done;
+	if (data & IS_WRITE)
+		zf_append_queue_written(zbd->queue, (void *)(data & ~IS_WRITE), cqe->res);
+	else
+		command_reaped_locked(zbd, (void *)data, cqe->res);
 }
 
-/* Returns true if something was handed back, or somebody wants the poller to return. */
-static bool reap(struct zf_zbd *zbd)
+static void hand_back_locked(struct zf_dev *dev)
 {
-	struct io_uring_cqe *cqes[REAP_BATCH];
-	unsigned int n = io_uring_peek_batch_cqe(&zbd->ring, cqes, REAP_BATCH);
-	struct zf_io *io, *next;
-	bool woken = false;
+	struct zf_zbd *zbd = zf_zbd_of(dev);
+	struct zf_io *io;
 
-	if (n == 0)
-		return false;
-	zf_mutex_lock(&zbd->lock);
-	io = reap_locked(zbd, cqes, n, &woken);
-	zf_mutex_unlock(&zbd->lock);
-	for (; io; io = next) {
-		next = io->next;
-		zf_dev_complete(&zbd->dev, io, io->result);
+	while ((io = STAILQ_FIRST(&zbd->done))) {
+		STAILQ_REMOVE_HEAD(&zbd->done, link);
+		zf_dev_complete(dev, io, io->result);
 	}
-	return woken || zbd->dev.finished;
+}
+
+static const struct zf_ring_ops ring_ops = {
+	.reaped_locked = reaped_locked,
+	.settled_locked = hand_back_locked,
+};
+
+int zf_zbd_ring_init(struct zf_zbd *zbd)
+{
+	zf_command_pool_init(&zbd->pool);
+	for (unsigned int i = 0; i < ZF_ZBD_IN_FLIGHT_MAX; i++)
+		zf_command_pool_add(&zbd->pool, &zbd->commands[i].base);
+	STAILQ_INIT(&zbd->done);
+	return zf_ring_init(&zbd->ring, 0, &ring_ops, &zbd->dev, &zbd->lock);
 }
 
 void zf_zbd_poll(struct zf_dev *dev, bool wait)
 {
-	struct zf_zbd *zbd = zf_zbd_of(dev);
-	struct io_uring_cqe *cqe;
-
-	while (!reap(zbd) && wait)
-		io_uring_wait_cqe(&zbd->ring, &cqe);
+	zf_ring_poll(&zf_zbd_of(dev)->ring, wait);
 }
 
 void zf_zbd_wake(struct zf_dev *dev)
 {
-	struct zf_zbd *zbd = zf_zbd_of(dev);
-
-	zf_mutex_lock(&zbd->lock);
-	zf_zbd_wake_locked(zbd);
-	zf_zbd_push_locked(zbd);
-	zf_mutex_unlock(&zbd->lock);
+	zf_ring_wake(&zf_zbd_of(dev)->ring);
 }
 
 /* ---- on the calling thread ---- */
-
-static int read_segment(struct zf_zbd *zbd, uint64_t addr, struct iovec segment)
-{
-	while (segment.iov_len > 0) {
-		ssize_t n = preadv(zbd->fd, &segment, 1, (off_t)addr);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return zf_zbd_error(zbd, "read", addr, n < 0 ? -errno : -EIO);
-		segment.iov_base = (char *)segment.iov_base + n;
-		segment.iov_len -= (size_t)n;
-		addr += (uint64_t)n;
-	}
-	return 0;
-}
 
 int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
@@ -394,16 +280,10 @@ int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 	uint64_t len = zf_iov_len(iov, iovcnt);
 	int r = check_read(zbd, addr, len);
 
-	if (r < 0)
+	if (r < 0 || preadv2(zbd->fd, iov, (int)iovcnt, (off_t)addr, 0) == (ssize_t)len)
 		return r;
-	if (preadv(zbd->fd, iov, (int)iovcnt, (off_t)addr) == (ssize_t)len)
-		return 0;
-	/* Interrupted, short or failed: once more, segment by segment. */
-	for (unsigned int i = 0; r == 0 && i < iovcnt; i++) {
-		r = read_segment(zbd, addr, iov[i]);
-		addr += iov[i].iov_len;
-	}
-	return r;
+	r = zf_iov_transfer_again(preadv2, zbd->fd, iov, iovcnt, 0, &addr);
+	return r < 0 ? zf_zbd_error(zbd, "read", addr, r) : 0;
 }
 
 /*
@@ -417,7 +297,7 @@ int zf_zbd_run(struct zf_dev *dev, struct zf_io *io)
 	if (io->op == ZF_IO_FLUSH)
 		return fdatasync(zbd->fd) < 0 ? zf_zbd_error(zbd, "flush", 0, -errno) : 0;
 	if (io->op != ZF_IO_READ)
-		return 1;
+		return ZF_DEV_NOT_HERE;
 	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
 	return r < 0 ? r : zf_zbd_read(dev, io->addr, io->iov, io->iovcnt);
 }

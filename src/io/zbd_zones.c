@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/spawn.h"
@@ -53,15 +52,7 @@ static int report_zones(struct zf_zbd *zbd, uint32_t first, uint32_t count,
 
 int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_zone_info *zones)
 {
-	struct zf_zbd *zbd = zf_zbd_of(dev);
-	bool known;
-
-	zf_mutex_lock(&zbd->lock);
-	known = zbd->first_report && !zbd->had_error;
-	if (known)
-		memcpy(zones, zbd->first_report + first, count * sizeof(*zones));
-	zf_mutex_unlock(&zbd->lock);
-	return known ? 0 : report_zones(zbd, first, count, zones);
+	return report_zones(zf_zbd_of(dev), first, count, zones);
 }
 
 /* Where can the zone be written, after an error? 0 or the errors that dev.h lists. */
@@ -121,8 +112,6 @@ static void carry_out_locked(struct zf_zbd *zbd, const struct zf_zbd_job *job)
 		zf_append_queue_managed(zbd->queue, job->io, r, pointer);
 	else
 		zf_append_queue_reported(zbd->queue, job->zone_no, r, pointer);
-	if (zbd->done)
-		zf_zbd_wake_locked(zbd);
 	zf_zbd_push_locked(zbd);
 }
 

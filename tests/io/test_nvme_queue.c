@@ -198,7 +198,7 @@ static void submit(struct zf_io *io)
 static struct zf_io *answer(unsigned int i, int status, uint64_t lba)
 {
 	struct sent slot = take(i);
-	struct zf_io *io = slot.command->io;
+	struct zf_io *io = slot.command->base.io;
 	int r = zf_nvme_queue_step(&queue, slot.command, status, lba);
 	struct zf_nvme_command *another;
 

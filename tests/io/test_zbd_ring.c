@@ -48,8 +48,18 @@ int __wrap_fdatasync(int fd)
 	return __real_fdatasync(fd);
 }
 
+static unsigned int reports;
+
+static int report(struct zf_dev *of, uint32_t first, uint32_t count, struct zf_zone_info *zones)
+{
+	reports++;
+	memset(zones, 0, count * sizeof(*zones));
+	return 0;
+}
+
 static const struct zf_dev_ops ops = {
 	.kind = "zbd",
+	.report = report,
 	.submit = zf_zbd_submit,
 	.poll = zf_zbd_poll,
 	.wake = zf_zbd_wake,
@@ -76,14 +86,13 @@ static int open_disk(void **state)
 	if (zf_dev_init(dev, &ops, path, &geometry, NULL) < 0)
 		return -1;
 	zf_mutex_init(&zbd.lock, ZF_RANK_DEV);
-	zf_zbd_init_commands(&zbd);
-	return io_uring_queue_init(ZF_ZBD_RING_ENTRIES, &zbd.ring, 0);
+	return zf_zbd_ring_init(&zbd);
 }
 
 static int close_disk(void **state)
 {
 	(void)state;
-	io_uring_queue_exit(&zbd.ring);
+	zf_ring_deinit(&zbd.ring);
 	zf_mutex_deinit(&zbd.lock);
 	zf_dev_deinit(dev);
 	return close(zbd.fd);
@@ -125,7 +134,7 @@ static void a_kernel_that_cannot_unmap_is_asked_once_for_all(void **state)
 
 static struct io_uring_sqe last_prepared(void)
 {
-	const struct io_uring_sq *sq = &zbd.ring.sq;
+	const struct io_uring_sq *sq = &zbd.ring.uring.sq;
 
 	assert_int_not_equal(sq->sqe_head, sq->sqe_tail);
 	return sq->sqes[(sq->sqe_tail - 1) & sq->ring_mask];
@@ -201,6 +210,41 @@ static void a_flush_syncs_the_disk(void **state)
 	assert_int_equal(syncs, 1);
 }
 
+static uint64_t reported_start(uint32_t zone_no)
+{
+	struct zf_zone_info info;
+
+	assert_int_equal(zf_dev_report(dev, zone_no, 1, &info), 0);
+	return info.start;
+}
+
+static void set_first_report(void)
+{
+	struct zf_zone_info *zones = calloc(ZONES, sizeof(*zones));
+
+	for (uint32_t z = 0; z < ZONES; z++)
+		zones[z].start = z * ZONE_SIZE;
+	free(dev->first_report);
+	dev->first_report = zones;
+	reports = 0;
+}
+
+static void the_report_of_when_it_was_opened_counts_until_a_change_or_an_error(void **state)
+{
+	(void)state;
+	set_first_report();
+	assert_true(device_holds_zeroes(dev, 0, BLOCK));
+	assert_int_equal(reported_start(2), 2 * ZONE_SIZE);
+	assert_int_equal(reports, 0);
+	assert_int_equal(run_write(dev, 0, BLOCK, 1, false), 0);
+	assert_int_equal(reported_start(2), 0);
+	assert_int_equal(reports, 1);
+	set_first_report();
+	zf_zbd_error(&zbd, "read", 0, -EIO);
+	assert_int_equal(reported_start(2), 0);
+	assert_int_equal(reports, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +259,9 @@ int main(void)
 			after_a_durable_write_that_failed_without_fua_no_flush_succeeds, open_disk,
 			close_disk),
 		cmocka_unit_test_setup_teardown(a_flush_syncs_the_disk, open_disk, close_disk),
+		cmocka_unit_test_setup_teardown(
+			the_report_of_when_it_was_opened_counts_until_a_change_or_an_error,
+			open_disk, close_disk),
 	};
 	struct io_uring ring;
 

@@ -30,7 +30,7 @@ static struct zf_sim *sim_new(const struct zf_geometry *geometry)
 	if (zf_zone_rules_init(&sim->rules, geometry) < 0)
 		abort();
 	sim->zones = sim_alloc(geometry->zone_count * sizeof(*sim->zones));
-	sim->dead_tail = &sim->dead;
+	STAILQ_INIT(&sim->dead);
 	return sim;
 }
 
@@ -373,9 +373,7 @@ static void add_flight(struct zf_sim *sim, struct sim_command *command, struct z
 
 static void add_dead(struct zf_sim *sim, struct zf_io *io)
 {
-	io->next = NULL;
-	*sim->dead_tail = io;
-	sim->dead_tail = &io->next;
+	STAILQ_INSERT_TAIL(&sim->dead, io, link);
 }
 
 /* What is in flight stays, for zf_sim_crash() to decide on; who waits for it is told -EIO. */
@@ -632,13 +630,12 @@ static void complete(struct zf_sim *sim, struct sim_flight *f)
 
 static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
 {
-	while (sim->dead) {
-		struct zf_io *io = sim->dead;
+	struct zf_io *io;
 
-		sim->dead = io->next;
+	while ((io = STAILQ_FIRST(&sim->dead))) {
+		STAILQ_REMOVE_HEAD(&sim->dead, link);
 		zf_dev_complete(dev, io, sim->cut_error);
 	}
-	sim->dead_tail = &sim->dead;
 }
 
 /* Index of the command that completes next; flight_count: none. Late ones only for who waits. */

@@ -50,7 +50,7 @@ struct zf_sim {
 	uint64_t commands, cut_at;
 	bool is_cut;
 	int cut_error;
-	struct zf_io *dead, **dead_tail; /* caught by the cut, still to be told */
+	struct zf_io_list dead; /* caught by the cut, still to be told */
 
 	struct zf_sim_fault *faults;
 	unsigned int fault_count;

@@ -41,8 +41,12 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "io/append_mode.h"
+#include "io/geometry.h"
+#include "io/zone_cond.h"
 
 struct zf_dev;
+struct zf_open_options;
 
 enum zf_io_op {
 	ZF_IO_READ,
@@ -105,18 +109,6 @@ enum zf_zone_type {
 	ZF_ZONE_SEQUENTIAL,
 };
 
-/* The conditions of ZBC, ZAC and ZNS, under the names that libzbd and nvme-cli print. */
-enum zf_zone_cond {
-	ZF_ZONE_NOT_WP,	  /* nw: conventional, no pointer */
-	ZF_ZONE_EMPTY,	  /* em */
-	ZF_ZONE_IMP_OPEN, /* oi */
-	ZF_ZONE_EXP_OPEN, /* oe */
-	ZF_ZONE_CLOSED,	  /* cl */
-	ZF_ZONE_FULL,	  /* fu */
-	ZF_ZONE_READONLY, /* ro */
-	ZF_ZONE_OFFLINE,  /* ol */
-};
-
 struct zf_zone_info {
 	uint64_t start;	      /* bytes */
 	uint64_t capacity;    /* bytes that can be written, <= zone size */
@@ -134,25 +126,6 @@ struct zf_zone_info {
 	bool lost;
 };
 
-struct zf_geometry {
-	uint64_t zone_size;	/* bytes, a multiple of ZF_BLOCK_SIZE */
-	uint64_t zone_capacity; /* bytes, the largest of any zone */
-	/* The one number that changes while the device is open: see zf_dev_grow(). */
-	_Atomic uint32_t zone_count;
-	uint32_t conventional; /* how many zones, from zone 0 on, are conventional */
-	uint32_t max_open;     /* zones, 0: no limit */
-	uint32_t max_active;   /* zones, 0: no limit */
-	uint32_t append_limit; /* bytes of one append */
-	bool volatile_cache;   /* a flush means something */
-	bool unmapping_zeroes; /* ZEROES in conventional zones: writes nothing, keeps the space */
-	bool rotational;
-	/*
-	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower
-	 * bound only, to be raised with zf_dev_raise_pointer() before the zone is written.
-	 */
-	bool pointers_are_lower_bounds;
-};
-
 /* Since open. Bytes and counts of what completed without error. */
 struct zf_dev_stats {
 	uint64_t reads, read_bytes;
@@ -164,15 +137,17 @@ struct zf_dev_stats {
 	uint64_t errors;
 };
 
-/* How appends reach a disk. The image backend has one way, and takes any of these for it. */
-enum zf_append_mode {
-	ZF_APPEND_BEST,	    /* native where the disk has it, else emulated: the default */
-	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP where there is none */
-	ZF_APPEND_EMULATED, /* writes at a cached pointer: those that wait are merged */
-	ZF_APPEND_LOCKED, /* to compare: one write at a time in each zone, as a lock would do it */
-};
-
 /* ---- life ---- */
+
+/*
+ * Opens the disk at `path`: io/open.h says with which backend. Whatever is wrong is reported in
+ * words that say what to do. -ENODEV: nothing that zfuse can use (a plain block device without an
+ * image: the message names `mkfs.zfuse --image`). -ENOTSUP: a partition, a zone size that is no
+ * power of two, blocks that zfuse cannot write. -EBUSY: mounted, or held by another process still,
+ * after the wait. -EACCES, -EPERM, -ENOENT as open(2) says.
+ */
+int zf_dev_open(const char *path, const struct zf_open_options *options,
+		const struct zf_report *report, struct zf_dev **ret_dev);
 
 /* Waits for everything in flight, stops the thread, closes. Takes NULL. */
 void zf_dev_close(struct zf_dev *dev);
@@ -333,8 +308,5 @@ void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats);
  */
 void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const struct zf_io *io),
 			 void *arg);
-
-const char *zf_zone_cond_name(enum zf_zone_cond cond);	/* "empty", "implicit-open", ... */
-const char *zf_zone_cond_short(enum zf_zone_cond cond); /* "em", "oi", ... as zbd prints them */
 
 #endif

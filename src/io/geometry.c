@@ -64,10 +64,10 @@ struct text_geometry {
 };
 
 #define OPTION(text, field, largest, sized)                                                        \
-	{                                                                                          \
-		.name = (text), .offset = offsetof(struct text_geometry, field), .max = (largest), \
-		.is_size = (sized)                                                                 \
-	}
+	{.name = (text),                                                                           \
+	 .offset = offsetof(struct text_geometry, field),                                          \
+	 .max = (largest),                                                                         \
+	 .is_size = (sized)}
 
 static const struct option options[] = {
 	OPTION("size", size, DEVICE_SIZE_MAX, true),

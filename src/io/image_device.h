@@ -21,20 +21,20 @@
 #define ZF_IMAGE_ZERO_CHUNKS 64
 
 enum zf_image_step {
-	STEP_TRANSFER,
-	STEP_UNMAP, /* zeroes, without writing them */
-	STEP_FLUSH,
-	STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
-	STEP_RESET_PUNCH, /* its space goes back to the host */
-	STEP_DONE,	  /* carried out already: only the result travels */
-	STEP_REFUSED,	  /* the same, and it never began */
+	ZF_IMAGE_STEP_TRANSFER,
+	ZF_IMAGE_STEP_UNMAP, /* zeroes, without writing them */
+	ZF_IMAGE_STEP_FLUSH,
+	ZF_IMAGE_STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
+	ZF_IMAGE_STEP_RESET_PUNCH, /* its space goes back to the host */
+	ZF_IMAGE_STEP_DONE,	   /* carried out already: only the result travels */
+	ZF_IMAGE_STEP_REFUSED,	   /* the same, and it never began */
 };
 
 struct zf_image_command {
 	struct zf_command base;
 	enum zf_image_step step;
-	int result;		     /* STEP_DONE, STEP_REFUSED */
-	struct zf_zone_state before; /* STEP_RESET_*: what a failed one goes back to */
+	int result;		     /* ZF_IMAGE_STEP_DONE, ZF_IMAGE_STEP_REFUSED */
+	struct zf_zone_state before; /* ZF_IMAGE_STEP_RESET_*: what a failed one goes back to */
 	struct iovec last_zeroes;    /* the last, smaller piece of ZEROES */
 };
 
@@ -130,7 +130,7 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command);
 
 /*
- * STEP_RESET_SYNC has given `res`. Returns the reset's result, or
+ * ZF_IMAGE_STEP_RESET_SYNC has given `res`. Returns the reset's result, or
  * ZF_COMMAND_AGAIN: the next step is set.
  */
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res);
@@ -171,7 +171,7 @@ bool zf_image_host_unmaps(int fd);
 /* Is this to be zeroed so? */
 bool zf_image_unmaps_locked(const struct zf_image *image, const struct zf_io *io);
 /*
- * STEP_UNMAP has given `res`. Returns the request's result, or ZF_COMMAND_AGAIN: the next step is
+ * ZF_IMAGE_STEP_UNMAP has given `res`. Returns the request's result, or ZF_COMMAND_AGAIN: the next step is
  * set.
  */
 int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *command, int res);

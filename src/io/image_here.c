@@ -29,8 +29,8 @@ static int transfer(struct zf_image *image, const struct zf_io *io)
 
 bool zf_image_can_carry_out_here(const struct zf_image_command *command)
 {
-	return (command->step == STEP_TRANSFER && command->base.io->op != ZF_IO_ZEROES) ||
-	       command->step == STEP_FLUSH;
+	return (command->step == ZF_IMAGE_STEP_TRANSFER && command->base.io->op != ZF_IO_ZEROES) ||
+	       command->step == ZF_IMAGE_STEP_FLUSH;
 }
 
 int zf_image_carry_out_here(struct zf_image *image, const struct zf_io *io)

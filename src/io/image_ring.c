@@ -67,25 +67,25 @@ static void launch_locked(struct zf_image *image, struct zf_image_command *comma
 	const struct zf_io *io = command->base.io;
 
 	switch (command->step) {
-	case STEP_TRANSFER:
+	case ZF_IMAGE_STEP_TRANSFER:
 		prepare_transfer(image, command, sqe);
 		break;
-	case STEP_UNMAP:
+	case ZF_IMAGE_STEP_UNMAP:
 		io_uring_prep_fallocate(sqe, image->fd, ZF_IMAGE_FALLOC_WRITE_ZEROES,
 					(off_t)io->addr, (off_t)io->len);
 		break;
-	case STEP_FLUSH:
+	case ZF_IMAGE_STEP_FLUSH:
 		io_uring_prep_fsync(sqe, image->fd, IORING_FSYNC_DATASYNC);
 		break;
-	case STEP_RESET_SYNC:
+	case ZF_IMAGE_STEP_RESET_SYNC:
 		prepare_trailer_sync(image, zf_image_zone_of(image, io), sqe);
 		break;
-	case STEP_RESET_PUNCH:
+	case ZF_IMAGE_STEP_RESET_PUNCH:
 		io_uring_prep_fallocate(sqe, image->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					(off_t)io->addr, (off_t)image->dev.geometry.zone_size);
 		break;
-	case STEP_DONE:
-	case STEP_REFUSED:
+	case ZF_IMAGE_STEP_DONE:
+	case ZF_IMAGE_STEP_REFUSED:
 		io_uring_prep_nop(sqe);
 		break;
 	}
@@ -113,7 +113,7 @@ static void submit_locked(struct zf_image *image, struct zf_io *io)
 		zf_mutex_unlock(&image->lock);
 		command->result = zf_image_carry_out_here(image, io);
 		zf_mutex_lock(&image->lock);
-		command->step = STEP_DONE;
+		command->step = ZF_IMAGE_STEP_DONE;
 	}
 	launch_locked(image, command);
 	zf_ring_push_locked(&image->ring);
@@ -162,18 +162,18 @@ static int transferred(struct zf_image *image, struct zf_image_command *command,
 static int advance_locked(struct zf_image *image, struct zf_image_command *command, int res)
 {
 	switch (command->step) {
-	case STEP_TRANSFER:
+	case ZF_IMAGE_STEP_TRANSFER:
 		return transferred(image, command, res);
-	case STEP_UNMAP:
+	case ZF_IMAGE_STEP_UNMAP:
 		return zf_image_unmapped_locked(image, command, res);
-	case STEP_FLUSH:
+	case ZF_IMAGE_STEP_FLUSH:
 		return zf_image_flushed_locked(image, res);
-	case STEP_RESET_SYNC:
+	case ZF_IMAGE_STEP_RESET_SYNC:
 		return zf_image_reset_synced_locked(image, command, res);
-	case STEP_RESET_PUNCH:
+	case ZF_IMAGE_STEP_RESET_PUNCH:
 		return 0; /* a host that cannot punch keeps the space, and nothing else is lost */
-	case STEP_DONE:
-	case STEP_REFUSED:
+	case ZF_IMAGE_STEP_DONE:
+	case ZF_IMAGE_STEP_REFUSED:
 		return command->result;
 	}
 	return -EIO;

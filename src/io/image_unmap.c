@@ -47,6 +47,6 @@ int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *co
 		return zf_image_host_error(image, "zeroing", command->base.io->addr, res);
 	/* Its device could, but the host's kernel or filesystem cannot ask for it. */
 	image->unmapping_refused = true;
-	command->step = STEP_TRANSFER;
+	command->step = ZF_IMAGE_STEP_TRANSFER;
 	return ZF_COMMAND_AGAIN;
 }

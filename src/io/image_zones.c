@@ -81,7 +81,7 @@ static int begin_read(struct zf_image *image, struct zf_image_command *command)
 	r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
 	if (r == 0)
 		r = zf_zone_rules_check_read(&image->rules, io->addr, io->len);
-	command->step = STEP_TRANSFER;
+	command->step = ZF_IMAGE_STEP_TRANSFER;
 	return r;
 }
 
@@ -149,11 +149,12 @@ static int begin_change_locked(struct zf_image *image, struct zf_image_command *
 	if (is_write(io))
 		zf_image_warm_after_locked(image, io, zone_no);
 	if (is_write(io))
-		command->step = zf_image_unmaps_locked(image, io) ? STEP_UNMAP : STEP_TRANSFER;
+		command->step = zf_image_unmaps_locked(image, io) ? ZF_IMAGE_STEP_UNMAP
+								  : ZF_IMAGE_STEP_TRANSFER;
 	else if (io->op == ZF_IO_RESET)
-		command->step = STEP_RESET_SYNC;
+		command->step = ZF_IMAGE_STEP_RESET_SYNC;
 	else
-		command->step = STEP_DONE;
+		command->step = ZF_IMAGE_STEP_DONE;
 	return 0;
 }
 
@@ -166,13 +167,14 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 		r = begin_read(image, command);
 		break;
 	case ZF_IO_FLUSH:
-		command->step = ZF_PLANTED(ZF_BUG_IMAGE_FLUSH) ? STEP_DONE : STEP_FLUSH;
+		command->step =
+			ZF_PLANTED(ZF_BUG_IMAGE_FLUSH) ? ZF_IMAGE_STEP_DONE : ZF_IMAGE_STEP_FLUSH;
 		break;
 	default:
 		r = begin_change_locked(image, command);
 	}
 	if (r < 0)
-		command->step = STEP_REFUSED;
+		command->step = ZF_IMAGE_STEP_REFUSED;
 	command->result = r;
 }
 
@@ -189,7 +191,7 @@ int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command
 	}
 	if (res >= 0) {
 		set_warm_end_locked(image, zone_no, 0);
-		command->step = STEP_RESET_PUNCH;
+		command->step = ZF_IMAGE_STEP_RESET_PUNCH;
 		return ZF_COMMAND_AGAIN;
 	}
 	if (zf_image_trailer_revoke_reset(&image->trailer, zone_no,
@@ -204,7 +206,7 @@ void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *
 	const struct zf_io *io = command->base.io;
 	struct zf_image_zone_busy *busy;
 
-	if (command->step == STEP_REFUSED || io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
+	if (command->step == ZF_IMAGE_STEP_REFUSED || io->op == ZF_IO_READ || io->op == ZF_IO_FLUSH)
 		return;
 	busy = &image->busy[zf_image_zone_of(image, io)];
 	busy->writes -= is_write(io);

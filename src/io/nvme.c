@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "io/nvme_device.h"
+#include "io/nvme_status.h"
 #include "io/zone_rules.h"
 
 static const char *const op_names[ZF_IO_OP_COUNT] = {

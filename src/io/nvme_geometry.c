@@ -77,8 +77,8 @@ static int refuse_zones(uint64_t zone_blocks, uint64_t blocks, const char *path,
 	return -ENOTSUP;
 }
 
-int zf_nvme_describe(const struct zf_nvme_identity *identity, const char *path,
-		     const struct zf_report *report, struct zf_nvme_drive *ret_drive)
+int zf_nvme_geometry_describe(const struct zf_nvme_identity *identity, const char *path,
+			      const struct zf_report *report, struct zf_nvme_drive *ret_drive)
 {
 	const struct nvme_id_ns *ns = &identity->ns;
 	uint64_t blocks = le64toh(ns->nsze), zone_blocks;
@@ -126,7 +126,7 @@ static enum zf_zone_cond cond_of(const struct nvme_zns_desc *desc)
 	}
 }
 
-void zf_nvme_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *ret_info)
+void zf_nvme_geometry_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *ret_info)
 {
 	struct zf_zone_info info = {
 		.start = le64toh(desc->zslba) << ZF_BLOCK_SHIFT,
@@ -152,7 +152,7 @@ void zf_nvme_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *re
 }
 
 /* Each as long as it says, so that none need be aligned. */
-bool zf_nvme_is_zoned(const void *descriptors)
+bool zf_nvme_geometry_is_zoned(const void *descriptors)
 {
 	const uint8_t *bytes = descriptors;
 	struct nvme_ns_id_desc desc;

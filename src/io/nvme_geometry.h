@@ -36,13 +36,13 @@ struct zf_nvme_drive {
  * All but the zone capacity, which only a report tells. -ENOTSUP: blocks, or zones, that zfuse
  * cannot use; reported under the name `path`.
  */
-int zf_nvme_describe(const struct zf_nvme_identity *identity, const char *path,
-		     const struct zf_report *report, struct zf_nvme_drive *ret_drive);
+int zf_nvme_geometry_describe(const struct zf_nvme_identity *identity, const char *path,
+			      const struct zf_report *report, struct zf_nvme_drive *ret_drive);
 
 /* A zone descriptor of the drive. */
-void zf_nvme_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *ret_info);
+void zf_nvme_geometry_zone_info(const struct nvme_zns_desc *desc, struct zf_zone_info *ret_info);
 
 /* Of an Identify's list of 4096 bytes: is it a zoned namespace? */
-bool zf_nvme_is_zoned(const void *descriptors);
+bool zf_nvme_geometry_is_zoned(const void *descriptors);
 
 #endif

@@ -10,12 +10,13 @@
 
 #include "io/iov.h"
 #include "io/nvme_device.h"
+#include "io/nvme_piece.h"
 
 /* The ioctl's struct is that of io_uring and a result behind it. */
 _Static_assert(offsetof(struct nvme_passthru_cmd64, result) == sizeof(struct nvme_uring_cmd),
 	       "one begins with the other");
 
-/* Returns a status, see zf_nvme_error(). */
+/* Returns a status, see zf_nvme_status_error(). */
 static int send_command(const struct zf_nvme *nvme, const struct zf_nvme_piece *piece,
 			uint64_t *ret_result)
 {
@@ -23,10 +24,11 @@ static int send_command(const struct zf_nvme *nvme, const struct zf_nvme_piece *
 	struct nvme_uring_cmd cmd;
 	int r;
 
-	zf_nvme_encode(nvme->nsid, piece, &cmd);
+	zf_nvme_command_encode(nvme->nsid, piece, &cmd);
 	memcpy(&passthrough, &cmd, sizeof(cmd));
 	r = ioctl(nvme->claim.char_fd,
-		  zf_nvme_is_vectored(piece) ? NVME_IOCTL_IO64_CMD_VEC : NVME_IOCTL_IO64_CMD,
+		  zf_nvme_command_is_vectored(piece) ? NVME_IOCTL_IO64_CMD_VEC
+						     : NVME_IOCTL_IO64_CMD,
 		  &passthrough);
 	*ret_result = passthrough.result;
 	return r < 0 ? -errno : r;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "io/nvme_device.h"
+#include "io/nvme_status.h"
 #include "io/sysfs.h"
 
 /* Of one report: 1023 zones. */
@@ -29,7 +30,7 @@ static int failed(const char *path, const char *what, int status, const struct z
 
 	zf_report(report, ZF_REPORT_ERROR, "%s: %s: %s", path, what,
 		  zf_nvme_status_text(status, text));
-	return zf_nvme_error(status);
+	return zf_nvme_status_error(status);
 }
 
 /* ---- the kernel ---- */
@@ -83,7 +84,7 @@ static int check_zoned(int fd, const char *path, uint32_t nsid, const char *bloc
 	else if (status != 0)
 		return failed(path, "Identify (descriptors)", status, report);
 	else
-		zoned = zf_nvme_is_zoned(descriptors);
+		zoned = zf_nvme_geometry_is_zoned(descriptors);
 	if (zoned)
 		return 0;
 	zf_report(report, ZF_REPORT_ERROR, "%s: not a zoned namespace", path);
@@ -128,7 +129,7 @@ static int take_zones(const struct nvme_zone_report *data, uint32_t room, const 
 	uint64_t n = zf_min_u64(le64toh(data->nr_zones), zf_min_u64(room, count));
 
 	for (uint32_t i = 0; i < n; i++) {
-		zf_nvme_zone_info(&data->entries[i], &zones[i]);
+		zf_nvme_geometry_zone_info(&data->entries[i], &zones[i]);
 		if (!is_sound(&zones[i], geometry, zone_no + i)) {
 			zf_report(report, ZF_REPORT_ERROR,
 				  "%s: the drive reports zone %" PRIu32 " at %" PRIu64
@@ -223,7 +224,7 @@ int zf_nvme_identify(int fd, const char *path, const char *block_name,
 	if (r < 0)
 		return r;
 	ask_kernel(block_name, &identity->kernel);
-	r = zf_nvme_describe(identity, path, report, &drive);
+	r = zf_nvme_geometry_describe(identity, path, report, &drive);
 	if (r == 0)
 		r = read_zones(fd, path, nsid, &drive, report, ret_zones);
 	if (r < 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One request, in pieces that the drive takes: see nvme_queue.h. */
+#include "io/nvme_piece.h"
+
 #include <errno.h>
 
 #include "base/bits.h"
-#include "io/nvme_queue.h"
+#include "io/nvme_status.h"
 #include "io/zone_rules.h"
 
 /* What stands for zeroes where the drive has no command for them. */
@@ -121,13 +122,13 @@ int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command
 
 	if (command->refused < 0)
 		return command->refused;
-	if (zf_nvme_is_to_be_repeated(status))
+	if (zf_nvme_status_is_to_be_repeated(status))
 		return ZF_COMMAND_AGAIN;
-	if (io->op == ZF_IO_READ && zf_nvme_may_pass(status) &&
+	if (io->op == ZF_IO_READ && zf_nvme_status_may_pass(status) &&
 	    ++command->tries < ZF_NVME_READS_MAX)
 		return ZF_COMMAND_AGAIN;
 	if (status != 0)
-		return zf_nvme_error(status);
+		return zf_nvme_status_error(status);
 	if (io->op == ZF_IO_APPEND)
 		io->addr = lba << ZF_BLOCK_SHIFT;
 	command->base.done += command->piece.len;

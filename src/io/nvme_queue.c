@@ -2,6 +2,7 @@
 #include "io/nvme_queue.h"
 
 #include "base/bits.h"
+#include "io/nvme_piece.h"
 
 void zf_nvme_queue_init(struct zf_nvme_queue *queue, const struct zf_nvme_drive *drive)
 {

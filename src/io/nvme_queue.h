@@ -16,8 +16,9 @@
  * is free to begin with whichever command it likes; the others wait behind it, in the order in
  * which they came.
  *
- * Not thread-safe: the caller holds his lock. Only the pieces of one request (zf_nvme_piece_*) need
- * none.
+ * Not thread-safe: the caller holds his lock.
+ *
+ * Read next: io/nvme_piece.h.
  */
 #ifndef ZF_IO_NVME_QUEUE_H
 #define ZF_IO_NVME_QUEUE_H
@@ -58,7 +59,7 @@ void zf_nvme_queue_init(struct zf_nvme_queue *queue, const struct zf_nvme_drive 
 struct zf_nvme_command *zf_nvme_queue_add(struct zf_nvme_queue *queue, struct zf_io *io);
 
 /*
- * The command has come back with `status`, see zf_nvme_error(), and for an append with the address,
+ * The command has come back with `status`, see zf_nvme_status_error(), and for an append with the address,
  * in blocks. Returns ZF_COMMAND_AGAIN when it is to be sent again, with another piece or the same;
  * else the request's result, 0 or -errno.
  */
@@ -68,14 +69,5 @@ int zf_nvme_queue_step(struct zf_nvme_queue *queue, struct zf_nvme_command *comm
 /* The request is through. Returns the command that is to be sent now instead, or NULL. */
 struct zf_nvme_command *zf_nvme_queue_release(struct zf_nvme_queue *queue,
 					      struct zf_nvme_command *command);
-
-/*
- * For whoever carries a request out himself, command by command, with a command of his own, whose
- * base is that of the request: begin sets its first piece, step is as above. A write at the pointer
- * must have the zone to itself.
- */
-void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command);
-int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,
-		       int status, uint64_t lba);
 
 #endif

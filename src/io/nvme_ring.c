@@ -21,7 +21,7 @@ _Static_assert(ZF_NVME_IN_FLIGHT_MAX < ZF_RING_ENTRIES, "and the no-op that wake
 static void launch_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 {
 	struct io_uring_sqe *sqe = zf_ring_entry_locked(&nvme->ring, command);
-	bool vectored = zf_nvme_is_vectored(&command->piece);
+	bool vectored = zf_nvme_command_is_vectored(&command->piece);
 
 	if (command->refused < 0) {
 		io_uring_prep_nop(sqe);
@@ -29,7 +29,8 @@ static void launch_locked(struct zf_nvme *nvme, struct zf_nvme_command *command)
 	}
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, nvme->claim.char_fd, NULL, 0, 0);
 	sqe->cmd_op = vectored ? NVME_URING_CMD_IO_VEC : NVME_URING_CMD_IO;
-	zf_nvme_encode(nvme->nsid, &command->piece, (struct nvme_uring_cmd *)(void *)sqe->cmd);
+	zf_nvme_command_encode(nvme->nsid, &command->piece,
+			       (struct nvme_uring_cmd *)(void *)sqe->cmd);
 }
 
 static void wake_locked(struct zf_nvme *nvme)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens a disk by its path, with the backend that serves it best:
+ * How zf_dev_open() opens a disk: by its path, with the backend that serves it best:
  *
  *   a regular file, a plain block device that holds an image    the image backend  (io/image.h)
  *   a zoned block device, /dev/sdX or /dev/nvmeXnY              zbd                (io/zbd.h)
@@ -30,18 +30,5 @@ struct zf_open_options {
 	 */
 	uint64_t image_search_from;
 };
-
-/*
- * Whatever is wrong is reported in words that say what to do. -ENODEV: nothing that zfuse can use
- * (a plain block device without an image: the message names `mkfs.zfuse --image`). -ENOTSUP: a
- * partition, a zone size that is no power of two, blocks that zfuse cannot write. -EBUSY: mounted,
- * or held by another process still, after the wait. -EACCES, -EPERM, -ENOENT as open(2) says.
- */
-int zf_dev_open(const char *path, const struct zf_open_options *options,
-		const struct zf_report *report, struct zf_dev **ret_dev);
-
-/* "best", "native", "emulated", "locked". -EINVAL: none of them. */
-int zf_append_mode_parse(const char *text, enum zf_append_mode *ret_mode);
-const char *zf_append_mode_name(enum zf_append_mode mode);
 
 #endif

@@ -142,7 +142,7 @@ static int read_geometry(struct zf_zbd *zbd, const struct zbd_info *info)
 		return -errno;
 	snprintf(directory, sizeof(directory), "/sys/dev/block/%u:%u/queue", major(st.st_rdev),
 		 minor(st.st_rdev));
-	r = zf_zbd_read_limits(directory, zbd->dev.path, &zbd->dev.report, &limits);
+	r = zf_zbd_geometry_read_limits(directory, zbd->dev.path, &zbd->dev.report, &limits);
 	if (r < 0)
 		return r;
 	zbd->has_fua = limits.fua || !limits.volatile_cache;
@@ -168,9 +168,9 @@ static int read_zones(struct zf_zbd *zbd)
 	    n != count)
 		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, errno ? -errno : -EIO,
 					  "its zones cannot be read");
-	r = zf_zbd_add_zones(zones, zbd->dev.path, &zbd->dev.report, g);
+	r = zf_zbd_geometry_add_zones(zones, zbd->dev.path, &zbd->dev.report, g);
 	for (uint32_t z = 0; r == 0 && z < count; z++)
-		zf_zbd_zone_info(g, &zones[z], &report[z]);
+		zf_zbd_geometry_zone_info(g, &zones[z], &report[z]);
 	return r;
 }
 

@@ -18,8 +18,8 @@ static uint64_t read_number(const char *directory, const char *name)
 	return zf_sysfs_read_number(directory, name, 0);
 }
 
-int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_report *report,
-		       struct zf_zbd_limits *ret_limits)
+int zf_zbd_geometry_read_limits(const char *directory, const char *path,
+				const struct zf_report *report, struct zf_zbd_limits *ret_limits)
 {
 	char cache[64] = "";
 
@@ -43,7 +43,7 @@ int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_
 	return 0;
 }
 
-uint32_t zf_zbd_append_limit(const struct zf_zbd_limits *limits)
+uint32_t zf_zbd_geometry_append_limit(const struct zf_zbd_limits *limits)
 {
 	uint64_t bytes = (uint64_t)limits->max_sectors_kb * 1024;
 
@@ -70,7 +70,7 @@ int zf_zbd_geometry(const struct zbd_info *info, const struct zf_zbd_limits *lim
 		    struct zf_geometry *ret_geometry)
 {
 	uint64_t count = info->zone_size ? info->nr_sectors * 512 / info->zone_size : 0;
-	uint32_t limit = zf_zbd_append_limit(limits);
+	uint32_t limit = zf_zbd_geometry_append_limit(limits);
 
 	if (info->lblock_size > ZF_BLOCK_SIZE)
 		return unusable(report, path, "its block size", info->lblock_size, "4096 or 512");
@@ -107,8 +107,8 @@ static bool is_conventional(const struct zbd_zone *zone)
 	return zone->type == ZBD_ZONE_TYPE_CNV;
 }
 
-int zf_zbd_add_zones(const struct zbd_zone *zones, const char *path, const struct zf_report *report,
-		     struct zf_geometry *geometry)
+int zf_zbd_geometry_add_zones(const struct zbd_zone *zones, const char *path,
+			      const struct zf_report *report, struct zf_geometry *geometry)
 {
 	uint32_t count = geometry->zone_count, first = 0;
 
@@ -172,8 +172,8 @@ static uint64_t pointer_of(const struct zf_zone_info *info, uint64_t wp)
 	}
 }
 
-void zf_zbd_zone_info(const struct zf_geometry *geometry, const struct zbd_zone *zone,
-		      struct zf_zone_info *ret_info)
+void zf_zbd_geometry_zone_info(const struct zf_geometry *geometry, const struct zbd_zone *zone,
+			       struct zf_zone_info *ret_info)
 {
 	*ret_info = (struct zf_zone_info){
 		.start = zone->start,

@@ -19,14 +19,14 @@ struct zf_zbd_limits {
 };
 
 /* `directory` is the queue's. -ENOENT: no whole disk; the report says so. */
-int zf_zbd_read_limits(const char *directory, const char *path, const struct zf_report *report,
-		       struct zf_zbd_limits *ret_limits);
+int zf_zbd_geometry_read_limits(const char *directory, const char *path,
+				const struct zf_report *report, struct zf_zbd_limits *ret_limits);
 
 /*
  * Bytes that one request takes without the kernel cutting it, which would let the parts overtake
  * each other: so the most of one append.
  */
-uint32_t zf_zbd_append_limit(const struct zf_zbd_limits *limits);
+uint32_t zf_zbd_geometry_append_limit(const struct zf_zbd_limits *limits);
 
 /*
  * The geometry, the zones that there are left to find out about; zone_count is that of whole zones:
@@ -41,10 +41,10 @@ int zf_zbd_geometry(const struct zbd_info *info, const struct zf_zbd_limits *lim
  * and sequential ones have one capacity: -ENOTSUP, reported. What a conventional zone has above
  * that is not used, so that all zones are alike.
  */
-int zf_zbd_add_zones(const struct zbd_zone *zones, const char *path, const struct zf_report *report,
-		     struct zf_geometry *geometry);
+int zf_zbd_geometry_add_zones(const struct zbd_zone *zones, const char *path,
+			      const struct zf_report *report, struct zf_geometry *geometry);
 
-void zf_zbd_zone_info(const struct zf_geometry *geometry, const struct zbd_zone *zone,
-		      struct zf_zone_info *ret_info);
+void zf_zbd_geometry_zone_info(const struct zf_geometry *geometry, const struct zbd_zone *zone,
+			       struct zf_zone_info *ret_info);
 
 #endif

@@ -31,7 +31,7 @@ static int report_chunk(struct zf_zbd *zbd, uint32_t first, uint32_t count, stru
 		return zf_zbd_error(zbd, "report of zones", first * g->zone_size,
 				    errno ? -errno : -EIO);
 	for (uint32_t i = 0; i < count; i++)
-		zf_zbd_zone_info(g, &buffer[i], &zones[i]);
+		zf_zbd_geometry_zone_info(g, &buffer[i], &zones[i]);
 	return 0;
 }
 

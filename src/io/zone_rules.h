@@ -77,7 +77,4 @@ int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t 
 int zf_zone_rules_set_reset_count(struct zf_zone_rules *rules, uint32_t zone_no,
 				  uint64_t reset_count);
 
-/* 0, or -EINVAL with a message that says which number is wrong and what it may be. */
-int zf_geometry_check(const struct zf_geometry *geometry, const struct zf_report *report);
-
 #endif

@@ -137,7 +137,7 @@ struct appender {
 	uint64_t sent, landed, below, count, last;
 	struct {
 		uint64_t addr, len, tag;
-	} * log;
+	} *log;
 	unsigned int logged;
 };
 

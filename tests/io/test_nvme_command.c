@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "io/nvme_command.h"
+#include "io/nvme_status.h"
 
 #define BLOCK ((uint64_t)ZF_BLOCK_SIZE)
 
@@ -30,7 +31,7 @@ static void is_encoded_as(const struct zf_nvme_piece *piece, const uint8_t (*exp
 
 	_Static_assert(sizeof(cmd) == sizeof(*expected), "as Linux has it");
 	memset(&cmd, 0xff, sizeof(cmd));
-	zf_nvme_encode(NSID, piece, &cmd);
+	zf_nvme_command_encode(NSID, piece, &cmd);
 	assert_memory_equal(&cmd, expected, sizeof(cmd));
 }
 
@@ -47,7 +48,7 @@ static void a_read_names_its_buffer_and_one_block_less(void **state)
 				      0x00,	  0x00,	      [40] = 0x02, 0x03, 0x04,	      0x05,
 				      0x06,	  0x00,	      0x00,	   0x00, [48] = 0x01,
 			      });
-	assert_false(zf_nvme_is_vectored(&piece));
+	assert_false(zf_nvme_command_is_vectored(&piece));
 }
 
 static void a_vector_is_counted_in_segments(void **state)
@@ -61,7 +62,7 @@ static void a_vector_is_counted_in_segments(void **state)
 
 	memcpy(&expected[24], &vector, sizeof(vector));
 	is_encoded_as(&piece, &expected);
-	assert_true(zf_nvme_is_vectored(&piece));
+	assert_true(zf_nvme_command_is_vectored(&piece));
 }
 
 static void a_durable_write_has_fua(void **state)
@@ -198,13 +199,13 @@ static void statuses_become_the_errors_of_the_interface(void **state)
 	char name[ZF_NVME_STATUS_TEXT_MAX], text[ZF_NVME_STATUS_TEXT_MAX];
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(expected); i++) {
-		assert_int_equal(zf_nvme_error(expected[i].status), expected[i].error);
+		assert_int_equal(zf_nvme_status_error(expected[i].status), expected[i].error);
 		snprintf(name, sizeof(name), "%s (NVMe status 0x%x)", expected[i].name,
 			 (unsigned int)expected[i].status);
 		assert_string_equal(zf_nvme_status_text(expected[i].status, text), name);
 	}
-	assert_int_equal(zf_nvme_error(0), 0);
-	assert_int_equal(zf_nvme_error(0x47ab), -EIO);
+	assert_int_equal(zf_nvme_status_error(0), 0);
+	assert_int_equal(zf_nvme_status_error(0x47ab), -EIO);
 	assert_string_equal(zf_nvme_status_text(0x47ab, text), "failed (NVMe status 0x47ab)");
 }
 
@@ -213,29 +214,29 @@ static void errors_of_the_kernel_stay_or_become_io_errors(void **state)
 {
 	char text[ZF_NVME_STATUS_TEXT_MAX];
 
-	assert_int_equal(zf_nvme_error(-ENODEV), -ENODEV);
-	assert_int_equal(zf_nvme_error(-ENXIO), -ENODEV);
-	assert_int_equal(zf_nvme_error(-EINVAL), -EINVAL);
-	assert_int_equal(zf_nvme_error(-EACCES), -EACCES);
-	assert_int_equal(zf_nvme_error(-ENOMEM), -ENOMEM);
-	assert_int_equal(zf_nvme_error(-EINTR), -EIO);
-	assert_int_equal(zf_nvme_error(-ETIME), -EIO);
-	assert_int_equal(zf_nvme_error(-ENOSPC), -EIO);
+	assert_int_equal(zf_nvme_status_error(-ENODEV), -ENODEV);
+	assert_int_equal(zf_nvme_status_error(-ENXIO), -ENODEV);
+	assert_int_equal(zf_nvme_status_error(-EINVAL), -EINVAL);
+	assert_int_equal(zf_nvme_status_error(-EACCES), -EACCES);
+	assert_int_equal(zf_nvme_status_error(-ENOMEM), -ENOMEM);
+	assert_int_equal(zf_nvme_status_error(-EINTR), -EIO);
+	assert_int_equal(zf_nvme_status_error(-ETIME), -EIO);
+	assert_int_equal(zf_nvme_status_error(-ENOSPC), -EIO);
 	assert_string_equal(zf_nvme_status_text(-EINVAL, text), "Invalid argument");
 }
 
 static void what_may_pass_is_told_from_what_stays(void **state)
 {
-	assert_true(zf_nvme_may_pass(0x0006));
-	assert_true(zf_nvme_may_pass(0x0371));
-	assert_true(zf_nvme_may_pass(-EINTR));
-	assert_false(zf_nvme_may_pass(0x4281));
-	assert_false(zf_nvme_may_pass(0));
-	assert_false(zf_nvme_may_pass(-EIO));
-	assert_true(zf_nvme_is_to_be_repeated(-EAGAIN));
-	assert_true(zf_nvme_is_to_be_repeated(-ECANCELED));
-	assert_false(zf_nvme_is_to_be_repeated(-EINTR)); /* it may have been carried out */
-	assert_false(zf_nvme_is_to_be_repeated(0x0006));
+	assert_true(zf_nvme_status_may_pass(0x0006));
+	assert_true(zf_nvme_status_may_pass(0x0371));
+	assert_true(zf_nvme_status_may_pass(-EINTR));
+	assert_false(zf_nvme_status_may_pass(0x4281));
+	assert_false(zf_nvme_status_may_pass(0));
+	assert_false(zf_nvme_status_may_pass(-EIO));
+	assert_true(zf_nvme_status_is_to_be_repeated(-EAGAIN));
+	assert_true(zf_nvme_status_is_to_be_repeated(-ECANCELED));
+	assert_false(zf_nvme_status_is_to_be_repeated(-EINTR)); /* it may have been carried out */
+	assert_false(zf_nvme_status_is_to_be_repeated(0x0006));
 }
 
 int main(void)

@@ -84,7 +84,7 @@ static int setup(void **state)
 
 static void describe(void)
 {
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), 0);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), 0);
 }
 
 static void a_drive_is_described_in_bytes_and_zones(void **state)
@@ -180,7 +180,8 @@ static void a_format_beyond_the_sixteenth_is_found(void **state)
 static void small_blocks_are_refused_in_words(void **state)
 {
 	*byte(&identity.ns, NS_FLBAS) = 0;
-	assert_int_equal(zf_nvme_describe(&identity, "/dev/ng7n1", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "/dev/ng7n1", &report, &drive),
+			 -ENOTSUP);
 	assert_non_null(strstr(message, "/dev/ng7n1: its blocks have 512 bytes"));
 	assert_non_null(strstr(message, "4096"));
 }
@@ -188,21 +189,21 @@ static void small_blocks_are_refused_in_words(void **state)
 static void metadata_beside_the_blocks_is_refused_in_words(void **state)
 {
 	set_u32(&identity.ns, NS_LBAF(2), 12 << 16 | 8);
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), -ENOTSUP);
 	assert_non_null(strstr(message, "8 bytes of metadata"));
 }
 
 static void zones_that_make_no_sense_are_refused(void **state)
 {
 	set_u64(&identity.zns_ns, ZNS_LBAFE(2), 0);
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), -ENOTSUP);
 	set_u64(&identity.zns_ns, ZNS_LBAFE(2), UINT64_C(1) << 60);
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), -ENOTSUP);
 	set_u64(&identity.zns_ns, ZNS_LBAFE(2), 1);
 	set_u64(&identity.ns, NS_NSZE, UINT64_C(1) << 40);
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), -ENOTSUP);
 	set_u64(&identity.ns, NS_NSZE, 0);
-	assert_int_equal(zf_nvme_describe(&identity, "ng", &report, &drive), -ENOTSUP);
+	assert_int_equal(zf_nvme_geometry_describe(&identity, "ng", &report, &drive), -ENOTSUP);
 }
 
 /* ---- zones ---- */
@@ -216,7 +217,7 @@ static struct zf_zone_info zone_in(uint8_t state)
 	set_u64(desc, 16, 3 * 4096);
 	/* What the drive says where a pointer is not valid, too. */
 	set_u64(desc, 24, state >= 2 && state <= 4 ? 3 * 4096 + 5 : UINT64_MAX);
-	zf_nvme_zone_info((const void *)desc, &info);
+	zf_nvme_geometry_zone_info((const void *)desc, &info);
 	assert_int_equal(info.start, 48 * MIB);
 	assert_int_equal(info.capacity, 12 * MIB);
 	assert_int_equal(info.type, ZF_ZONE_SEQUENTIAL);
@@ -252,17 +253,17 @@ static void a_zoned_namespace_is_told_by_its_command_set(void **state)
 {
 	uint8_t list[4096] = {[0] = 1, 8, [12] = 4, 1, [16] = 2};
 
-	assert_true(zf_nvme_is_zoned(list));
+	assert_true(zf_nvme_geometry_is_zoned(list));
 	list[16] = 0;
-	assert_false(zf_nvme_is_zoned(list));
+	assert_false(zf_nvme_geometry_is_zoned(list));
 	list[16] = 2;
 	list[13] = 0; /* the list ends before it */
-	assert_false(zf_nvme_is_zoned(list));
+	assert_false(zf_nvme_geometry_is_zoned(list));
 	/* A list without an end, all of it of a type that nobody knows. */
 	memset(list, 9, sizeof(list));
-	assert_false(zf_nvme_is_zoned(list));
+	assert_false(zf_nvme_geometry_is_zoned(list));
 	memset(list, 0xff, sizeof(list));
-	assert_false(zf_nvme_is_zoned(list));
+	assert_false(zf_nvme_geometry_is_zoned(list));
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "io/nvme_queue.h"
+#include "io/nvme_status.h"
 #include "io/zone_rules.h"
 #include "io_util.h"
 #include "support/rng.h"
@@ -75,8 +76,8 @@ static void send_command(struct zf_nvme_command *command)
 	slot->command = command;
 	if (command->refused)
 		return;
-	zf_nvme_encode(NSID, &command->piece, &slot->cmd);
-	slot->vectored = zf_nvme_is_vectored(&command->piece);
+	zf_nvme_command_encode(NSID, &command->piece, &slot->cmd);
+	slot->vectored = zf_nvme_command_is_vectored(&command->piece);
 	assert_int_equal(slot->cmd.nsid, NSID);
 }
 
@@ -668,7 +669,7 @@ static void one_comes_back(struct play *play)
 		int fault = faults[zf_rng_below(&play->rng, ZF_ARRAY_SIZE(faults))];
 
 		/* Whether it was carried out or not, it failed: but for two that never began. */
-		if (!zf_nvme_is_to_be_repeated(fault) && zf_rng_chance(&play->rng, 50))
+		if (!zf_nvme_status_is_to_be_repeated(fault) && zf_rng_chance(&play->rng, 50))
 			execute(&sent[i], &lba);
 		io = answer(i, fault, 0);
 	} else {

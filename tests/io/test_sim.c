@@ -446,12 +446,12 @@ static void a_reset_in_flight_may_have_happened_or_not(void **state)
 		} else {
 			assert_int_equal(pointer(&found, 1), BLOCK);
 			assert_true(device_holds(found.dev, ZONE_SIZE, BLOCK, 1));
-			not ++;
+			not++;
 		}
 		leave(&found);
 	}
 	assert_true(happened > 0);
-	assert_true(not > 0);
+	assert_true(not> 0);
 	drain();
 	free(reset.buf);
 }
@@ -472,7 +472,7 @@ static void a_finish_is_durable_when_completed(void **state)
 		leave(&found);
 	}
 	assert_true(happened > 0);
-	assert_true(not > 0);
+	assert_true(not> 0);
 	assert_int_equal(happened + not, CUTS);
 	drain();
 	for (uint64_t seed = 0; seed < CUTS; seed++) {
@@ -879,7 +879,7 @@ static void what_the_cut_caught_may_have_happened_or_not(void **state)
 		not += zone_of(dev, 1).wp == ZONE_SIZE;
 	}
 	assert_true(happened > 0);
-	assert_true(not > 0);
+	assert_true(not> 0);
 }
 
 static uint64_t run_from_seed(uint64_t seed)

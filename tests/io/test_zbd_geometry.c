@@ -82,10 +82,10 @@ static void test_limits_are_read(void **state)
 {
 	struct zf_zbd_limits l;
 
-	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), -ENOENT);
+	assert_int_equal(zf_zbd_geometry_read_limits(directory, "/dev/x", &report, &l), -ENOENT);
 	assert_non_null(strstr(message, "whole disks"));
 	put("max_sectors_kb", "1280\n");
-	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), 0);
+	assert_int_equal(zf_zbd_geometry_read_limits(directory, "/dev/x", &report, &l), 0);
 	assert_true(l.volatile_cache); /* unknown: then rather flush */
 	assert_false(l.rotational);
 	assert_false(l.fua);
@@ -95,7 +95,7 @@ static void test_limits_are_read(void **state)
 	put("zone_write_granularity", "4096\n");
 	put("write_cache", "write through\n");
 	put("write_zeroes_unmap_max_bytes", "1048576\n");
-	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), 0);
+	assert_int_equal(zf_zbd_geometry_read_limits(directory, "/dev/x", &report, &l), 0);
 	assert_int_equal(l.max_sectors_kb, 1280);
 	assert_int_equal(l.max_segments, 65);
 	assert_int_equal(l.write_granularity, 4096);
@@ -104,7 +104,7 @@ static void test_limits_are_read(void **state)
 	assert_true(l.fua);
 	assert_false(l.volatile_cache);
 	put("write_cache", "write back\n");
-	assert_int_equal(zf_zbd_read_limits(directory, "/dev/x", &report, &l), 0);
+	assert_int_equal(zf_zbd_geometry_read_limits(directory, "/dev/x", &report, &l), 0);
 	assert_true(l.volatile_cache);
 }
 
@@ -122,7 +122,7 @@ static void test_no_append_is_cut_by_the_kernel(void **state)
 		struct zf_zbd_limits l = {.max_sectors_kb = cases[i].max_sectors_kb,
 					  .max_segments = cases[i].max_segments};
 
-		assert_int_equal(zf_zbd_append_limit(&l), cases[i].limit);
+		assert_int_equal(zf_zbd_geometry_append_limit(&l), cases[i].limit);
 	}
 }
 
@@ -207,14 +207,14 @@ static void test_zones_are_alike(void **state)
 	struct zf_zone_info zone;
 
 	make_zones(zones, 2, 24 * MIB);
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), 0);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), 0);
 	assert_int_equal(g.conventional, 2);
 	assert_int_equal(g.zone_capacity, 24 * MIB);
-	zf_zbd_zone_info(&g, &zones[0], &zone);
+	zf_zbd_geometry_zone_info(&g, &zones[0], &zone);
 	assert_int_equal(zone.type, ZF_ZONE_CONVENTIONAL);
 	assert_int_equal(zone.capacity, 24 * MIB);
 	make_zones(zones, ZONES, 0);
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), 0);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), 0);
 	assert_int_equal(g.conventional, ZONES);
 	assert_int_equal(g.zone_capacity, 32 * MIB);
 }
@@ -226,16 +226,16 @@ static void test_zones_that_are_not_alike(void **state)
 
 	make_zones(zones, 2, 24 * MIB);
 	zones[5].capacity = 20 * MIB;
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
 	assert_non_null(strstr(message, "capacity of a zone"));
 	zones[5].cond = ZBD_ZONE_COND_OFFLINE; /* has none */
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), 0);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), 0);
 	make_zones(zones, 0, 24 * MIB);
 	zones[3].type = ZBD_ZONE_TYPE_CNV;
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
 	assert_non_null(strstr(message, "conventional zone is 3"));
 	make_zones(zones, 0, 24 * MIB + 512);
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), -ENOTSUP);
 }
 
 static void test_pointers(void **state)
@@ -260,13 +260,13 @@ static void test_pointers(void **state)
 	struct zbd_zone zones[ZONES];
 
 	make_zones(zones, 0, 24 * MIB);
-	assert_int_equal(zf_zbd_add_zones(zones, "/dev/x", &report, &g), 0);
+	assert_int_equal(zf_zbd_geometry_add_zones(zones, "/dev/x", &report, &g), 0);
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++) {
 		struct zf_zone_info zone;
 
 		zones[1].cond = cases[i].cond;
 		zones[1].wp = zones[1].start + cases[i].wp;
-		zf_zbd_zone_info(&g, &zones[1], &zone);
+		zf_zbd_geometry_zone_info(&g, &zones[1], &zone);
 		assert_int_equal(zone.cond, cases[i].is);
 		assert_int_equal(zone.wp - zone.start, cases[i].pointer);
 	}

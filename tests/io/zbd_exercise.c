@@ -50,7 +50,7 @@
 		}                                                                                  \
 	} while (0)
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "zbd_exercise"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"zbd_exercise"};
 static const char *path;
 static enum zf_append_mode mode;
 static struct zf_dev *dev;

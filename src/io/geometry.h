@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of a device. */
+#ifndef ZF_IO_GEOMETRY_H
+#define ZF_IO_GEOMETRY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/report.h"
+
+struct zf_geometry {
+	uint64_t zone_size;	/* bytes, a multiple of ZF_BLOCK_SIZE */
+	uint64_t zone_capacity; /* bytes, the largest of any zone */
+	/* The one number that changes while the device is open: see zf_dev_grow(). */
+	_Atomic uint32_t zone_count;
+	uint32_t conventional; /* how many zones, from zone 0 on, are conventional */
+	uint32_t max_open;     /* zones, 0: no limit */
+	uint32_t max_active;   /* zones, 0: no limit */
+	uint32_t append_limit; /* bytes of one append */
+	bool volatile_cache;   /* a flush means something */
+	bool unmapping_zeroes; /* ZEROES in conventional zones: writes nothing, keeps the space */
+	bool rotational;
+	/*
+	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower
+	 * bound only, to be raised with zf_dev_raise_pointer() before the zone is written.
+	 */
+	bool pointers_are_lower_bounds;
+};
+
+/* 0, or -EINVAL with a message that says which number is wrong and what it may be. */
+int zf_geometry_check(const struct zf_geometry *geometry, const struct zf_report *report);
+
+#endif

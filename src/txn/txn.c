@@ -141,12 +141,7 @@ int zf_txn_flush(struct zf_txn *txn, uint64_t mark)
 
 int zf_txn_error(struct zf_txn *txn)
 {
-	int r;
-
-	zf_mutex_lock(&txn->lock);
-	r = txn->error;
-	zf_mutex_unlock(&txn->lock);
-	return r;
+	return txn->error;
 }
 
 const char *zf_txn_failed(struct zf_txn *txn)
@@ -161,12 +156,7 @@ const char *zf_txn_failed(struct zf_txn *txn)
 
 uint64_t zf_txn_running(struct zf_txn *txn)
 {
-	uint64_t r;
-
-	zf_mutex_lock(&txn->lock);
-	r = txn->running;
-	zf_mutex_unlock(&txn->lock);
-	return r;
+	return txn->running;
 }
 
 uint64_t zf_txn_durable(struct zf_txn *txn)

@@ -29,8 +29,10 @@ struct zf_txn {
 	atomic_bool writing; /* a frozen transaction; changed under the lock */
 	unsigned int joins;
 	unsigned int waiting; /* for a join to leave, because it was promised the room */
-	uint64_t running, durable;
-	int error;
+	/* Changed under the lock; every read and write asks for these two, and takes none. */
+	_Atomic uint64_t running;
+	_Atomic int error;
+	uint64_t durable;
 	const char *failed; /* what could not be done, if that is the reason for the error */
 	struct zf_txn_stats stats;
 

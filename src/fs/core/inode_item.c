@@ -122,7 +122,8 @@ static uint64_t bytes_with(const struct zf_inode *inode, uint64_t memory_bytes)
 void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 {
 	const struct zf_inode_item *item = &inode->item;
-	uint64_t memory_bytes = zf_data_memory_bytes(inode);
+	bool settling;
+	uint64_t memory_bytes = zf_data_memory_bytes(inode, &settling);
 
 	*ret_attr = (struct zf_attr){
 		.ino = inode->ino,
@@ -140,6 +141,6 @@ void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr)
 		.mtime = item->mtime,
 		.ctime = item->ctime,
 		.btime = item->btime,
-		.settling = zf_data_is_settling(inode),
+		.settling = settling,
 	};
 }

@@ -202,13 +202,12 @@ unsigned int zf_data_land(struct zf_fs *fs);
 
 /* Is anything of this inode not in the trees yet? (rename over a file, P2) */
 bool zf_data_is_dirty(struct zf_inode *inode);
-/* How many bytes have no place on the device yet, in whole blocks. */
-uint64_t zf_data_memory_bytes(struct zf_inode *inode);
 /*
- * May the number of the file's blocks still be other than what it has plus those in memory? Not
- * while nothing of it has a place on the device: then all in memory are new. Inode locked.
+ * How many bytes have no place on the device yet, in whole blocks. *ret_settling: the number of the
+ * file's blocks may still become other than what it has plus those in memory. It will not while
+ * nothing of it has a place on the device: then all in memory are new. Inode locked.
  */
-bool zf_data_is_settling(struct zf_inode *inode);
+uint64_t zf_data_memory_bytes(struct zf_inode *inode, bool *ret_settling);
 
 int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
 int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,

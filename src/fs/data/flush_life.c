@@ -64,25 +64,16 @@ void zf_data_deinit(struct zf_data *data)
 	zf_mutex_deinit(&data->lock);
 }
 
-uint64_t zf_data_memory_bytes(struct zf_inode *inode)
-{
-	uint64_t blocks;
-
-	zf_mutex_lock(&inode->data.lock);
-	blocks = inode->data.blocks - inode->data.in_place;
-	zf_mutex_unlock(&inode->data.lock);
-	return blocks * ZF_BLOCK_SIZE;
-}
-
-bool zf_data_is_settling(struct zf_inode *inode)
+uint64_t zf_data_memory_bytes(struct zf_inode *inode, bool *ret_settling)
 {
 	struct zf_data *data = &inode->data;
-	bool r;
+	uint64_t blocks;
 
 	zf_mutex_lock(&data->lock);
-	r = data->blocks > data->in_place && (inode->item.bytes > 0 || !RB_EMPTY(&data->flight));
+	blocks = data->blocks - data->in_place;
+	*ret_settling = blocks > 0 && (inode->item.bytes > 0 || !RB_EMPTY(&data->flight));
 	zf_mutex_unlock(&data->lock);
-	return r;
+	return blocks * ZF_BLOCK_SIZE;
 }
 
 bool zf_data_is_dirty(struct zf_inode *inode)

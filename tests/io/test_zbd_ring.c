@@ -201,6 +201,16 @@ static void a_flush_syncs_the_disk(void **state)
 	assert_int_equal(syncs, 1);
 }
 
+static void what_no_disk_could_do_is_answered_and_not_submitted(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_READ, .addr = ZONES * ZONE_SIZE, .len = BLOCK, .done = done};
+
+	(void)state;
+	zf_dev_submit(dev, &io);
+	assert_int_equal(zf_dev_poll(dev, false), 1);
+	assert_int_equal(io.result, -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +225,8 @@ int main(void)
 			after_a_durable_write_that_failed_without_fua_no_flush_succeeds, open_disk,
 			close_disk),
 		cmocka_unit_test_setup_teardown(a_flush_syncs_the_disk, open_disk, close_disk),
+		cmocka_unit_test_setup_teardown(what_no_disk_could_do_is_answered_and_not_submitted,
+						open_disk, close_disk),
 	};
 	struct io_uring ring;
 

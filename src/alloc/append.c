@@ -33,10 +33,8 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 			zf_alloc_cold_opened_locked(alloc);
 	}
 	zone = &alloc->zones[*stream];
-	if (blocks > limit)
-		blocks = limit;
-	if (blocks > zone->capacity - zone->pointer)
-		blocks = zone->capacity - zone->pointer;
+	blocks = zf_min_u64(blocks, limit);
+	blocks = zf_min_u64(blocks, zone->capacity - zone->pointer);
 	start = *stream * alloc->geometry->zone_size;
 	*ret_grant = (struct zf_append_grant){
 		.zone_no = *stream,

@@ -799,6 +799,22 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	close_world(&w);
 }
 
+static void a_mount_goes_on_in_the_metadata_zone_that_is_partly_written(void **state)
+{
+	struct zf_disk_zone item = item_of(ZF_ROLE_META, 4, 4);
+	uint64_t address[ZF_COPIES_MAX];
+	struct world w;
+
+	open_world(&w, 0, 1);
+	write_blocks(&w, 5, 0, 4);
+	reload(&w);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
+	zf_alloc_start(w.alloc, 1, 2);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_equal(address[0], 5 * ZONE_SIZE + 4 * ZF_BLOCK_SIZE);
+	close_world(&w);
+}
+
 /* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail.
  */
 static void a_zone_that_is_being_finished_is_no_streams(void **state)
@@ -1157,6 +1173,7 @@ int main(void)
 		cmocka_unit_test(a_device_with_too_few_active_zones_is_refused),
 		cmocka_unit_test(
 			zones_that_a_crash_left_partly_written_are_finished_when_in_the_way),
+		cmocka_unit_test(a_mount_goes_on_in_the_metadata_zone_that_is_partly_written),
 		cmocka_unit_test(a_zone_that_is_being_finished_is_no_streams),
 		cmocka_unit_test(a_read_only_zone_is_loaded_for_reading),
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),

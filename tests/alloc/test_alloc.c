@@ -547,7 +547,8 @@ static void a_zone_with_an_unknown_pointer_keeps_its_summary(void **state)
 	assert_int_equal(zone(&w, found).summary, ZF_SUMMARY_NONE);
 	/* If the pointer has moved, they are dropped once that is known. */
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &landed), 0);
-	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false), 0);
+	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false),
+			 0);
 	zf_alloc_append_end(w.alloc, &landed, -EIO);
 	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);

@@ -52,13 +52,13 @@ class Test:
     def stage(self, mutated, seconds):
         """The lower the earlier."""
         if self.suites & {"mount", "vm"}:
-            return 5
-        if "unit" in self.suites and seconds < QUICK_SECONDS:
-            own = TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
-            return 0 if os.path.dirname(self.program) in own else 1
-        if "crash" in self.suites:
-            return 2
-        return 3 if "property" in self.suites else 4
+            return 6
+        if "unit" in self.suites:
+            own = os.path.dirname(self.program) in TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
+            if seconds < QUICK_SECONDS:
+                return 0 if own else 1
+            return 2 if own else 5
+        return 3 if "crash" in self.suites else 4
 
 
 def tests_of(tree):

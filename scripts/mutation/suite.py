@@ -51,13 +51,14 @@ class Test:
 
     def stage(self, mutated, seconds):
         """The lower the earlier."""
+        own = os.path.dirname(self.program) in TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
+        unit, quick = "unit" in self.suites, seconds < QUICK_SECONDS
         if self.suites & {"mount", "vm"}:
-            return 6
-        if "unit" in self.suites:
-            own = os.path.dirname(self.program) in TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
-            if seconds < QUICK_SECONDS:
-                return 0 if own else 1
-            return 2 if own else 5
+            return 5
+        if unit and quick:
+            return 0 if own else 1
+        if quick or unit and own:
+            return 2
         return 3 if "crash" in self.suites else 4
 
 

@@ -6,6 +6,7 @@
 
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/map/summary.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK  4096u
@@ -144,6 +145,45 @@ static void whatever_fails_all_files_are_whole(void **state)
 	fail_each((struct zf_sim_fault){.op = ZF_SIM_ANY_OP}, 6);
 	fail_each((struct zf_sim_fault){.op = ZF_SIM_ANY_OP, .moves_pointer = true}, 6);
 	fail_each((struct zf_sim_fault){.op = ZF_IO_READ}, 2);
+}
+
+int __real_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count);
+int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count);
+
+static unsigned int summary_fails_in; /* so many calls; 0: never */
+
+int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count)
+{
+	if (summary_fails_in > 0 && --summary_fails_in == 0)
+		return -EIO;
+	return __real_zf_summary_insert(fs, trans, ino, offset, address, csums, count);
+}
+
+/* Of data at its new place the summary tree tells, or it is not committed there. */
+static void what_is_moved_by_half_is_not_committed(void **state)
+{
+	(void)state;
+	/* The plain file's, and the shared one's. */
+	for (unsigned int nth = 1; nth <= 2; nth++) {
+		struct victim victim;
+		struct data_rig *rig = &victim.rig;
+
+		victim_init(&victim, 4);
+		rig->errors_expected = true;
+		summary_fails_in = nth;
+		(void)zf_reclaim_zone(rig->fs, victim.zone_no);
+		assert_int_equal(summary_fails_in, 0);
+		assert_int_equal(zf_txn_commit(rig->fs->txn, true), -EROFS);
+		data_rig_crash(rig);
+		expect_all(&victim);
+		data_rig_deinit(rig);
+	}
 }
 
 /* A failed append is made once more, in another zone. */
@@ -343,6 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_fails_all_files_are_whole),
+		cmocka_unit_test(what_is_moved_by_half_is_not_committed),
 		cmocka_unit_test(what_could_not_be_appended_goes_elsewhere),
 		cmocka_unit_test(what_cannot_be_appended_at_all_stays),
 		cmocka_unit_test(a_bad_block_is_told_and_stays_alone),

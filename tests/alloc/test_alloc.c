@@ -1056,6 +1056,17 @@ static void metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed(void **
 	close_world(&w);
 }
 
+/* Moving a zone's nodes writes four more and the tail, which is garbage too: less is no gain. */
+static void a_move_costs_four_nodes_and_the_tail(void **state)
+{
+	struct world w;
+
+	open_world(&w, 0, 1);
+	zf_alloc_set_tail_max(w.alloc, 2);
+	assert_int_equal(zf_alloc_meta_garbage_min(w.alloc), 4 + 2);
+	close_world(&w);
+}
+
 /* Of the next zone that comes back all that is garbage is there for what is kept. */
 static void what_left_a_failed_zone_is_not_waited_for(void **state)
 {
@@ -1183,6 +1194,7 @@ int main(void)
 		cmocka_unit_test(a_report_from_before_the_last_write_does_not_tell_the_pointer),
 		cmocka_unit_test(a_reset_tells_the_pointer_as_well_as_a_report),
 		cmocka_unit_test(metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed),
+		cmocka_unit_test(a_move_costs_four_nodes_and_the_tail),
 		cmocka_unit_test(what_left_a_failed_zone_is_not_waited_for),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A drive that cannot be used is given back, and the user told why. The drive, and the kernel's
- * ring, are wrapped by the linker.
+ * A drive that cannot be used is given back, and the user told why; one that can be is asked for
+ * its zones once, and again after an error. The drive, and the kernel's ring, are wrapped by the
+ * linker.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -22,6 +23,10 @@ void __wrap_zf_nvme_unclaim(struct zf_nvme_claim *claim);
 int __wrap_zf_nvme_identify(int fd, const char *path, const char *block_name,
 			    const struct zf_report *report, uint32_t *ret_nsid,
 			    struct zf_nvme_drive *ret_drive, struct zf_zone_info **ret_zones);
+int __wrap_zf_nvme_report_zones(int fd, const char *path, uint32_t nsid,
+				const struct zf_nvme_drive *drive, uint32_t first, uint32_t count,
+				const struct zf_report *report, struct zf_zone_info *zones);
+void __wrap_io_uring_queue_exit(struct io_uring *ring);
 int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
 
 /* What each step comes to. */
@@ -30,8 +35,9 @@ static struct {
 	uint32_t zone_count;
 } steps;
 
-static unsigned int held; /* claims */
-static char message[512]; /* the last */
+static unsigned int held;  /* claims */
+static unsigned int asked; /* for zones, since it is open */
+static char message[512];  /* the last */
 
 int __wrap_zf_nvme_claim(const char *path, const struct zf_open_options *options,
 			 const struct zf_report *report, struct zf_nvme_claim *ret_claim)
@@ -69,6 +75,18 @@ int __wrap_zf_nvme_identify(int fd, const char *path, const char *block_name,
 int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags)
 {
 	return steps.ring;
+}
+
+void __wrap_io_uring_queue_exit(struct io_uring *ring)
+{
+}
+
+int __wrap_zf_nvme_report_zones(int fd, const char *path, uint32_t nsid,
+				const struct zf_nvme_drive *drive, uint32_t first, uint32_t count,
+				const struct zf_report *report, struct zf_zone_info *zones)
+{
+	asked++;
+	return 0;
 }
 
 static void keep_message(void *arg, enum zf_report_level level, const char *text)
@@ -120,6 +138,24 @@ static void without_io_uring_that_is_said(void **state)
 	assert_non_null(strstr(message, "io_uring is not available"));
 }
 
+static void after_an_error_the_zones_are_asked_for_again(void **state)
+{
+	const struct zf_nvme_piece piece = {.op = ZF_IO_READ, .len = 4096};
+	const struct zf_open_options options = {0};
+	struct zf_zone_info zones[16];
+	struct zf_dev *dev;
+
+	asked = 0;
+	assert_int_equal(zf_nvme_open("/dev/ng0n1", &options, NULL, &dev), 0);
+	assert_int_equal(zf_dev_report(dev, 0, 16, zones), 0);
+	assert_int_equal(asked, 0);
+	zf_nvme_report_failure(zf_nvme_of(dev), &piece, 1);
+	assert_int_equal(zf_dev_report(dev, 0, 16, zones), 0);
+	assert_int_equal(asked, 1);
+	zf_dev_close(dev);
+	assert_int_equal(held, 0);
+}
+
 static int all_goes_well(void **state)
 {
 	memset(&steps, 0, sizeof(steps));
@@ -137,6 +173,7 @@ int main(void)
 		TEST(a_drive_without_enough_zones_is_given_back),
 		TEST(without_nvme_commands_in_the_kernel_the_other_way_is_named),
 		TEST(without_io_uring_that_is_said),
+		TEST(after_an_error_the_zones_are_asked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,40 @@ static void what_is_moved_by_half_is_not_committed(void **state)
 	}
 }
 
+int __real_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+
+static unsigned int joins_without_room; /* of the next for the system */
+
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans)
+{
+	if (class == ZF_RESERVE_SYSTEM && joins_without_room > 0) {
+		joins_without_room--;
+		return -ENOSPC;
+	}
+	return __real_zf_trans_join(txn, class, items, may_wait, ret_trans);
+}
+
+static void where_there_is_no_room_to_swap_a_commit_makes_some(void **state)
+{
+	struct victim victim;
+	struct data_rig *rig = &victim.rig;
+	uint64_t durable;
+
+	(void)state;
+	victim_init(&victim, 5);
+	durable = zf_txn_durable(rig->fs->txn);
+	joins_without_room = 1;
+	assert_int_equal(zf_reclaim_zone(rig->fs, victim.zone_no), 1);
+	assert_int_equal(joins_without_room, 0);
+	assert_true(zf_txn_durable(rig->fs->txn) > durable);
+	expect_all(&victim);
+	data_rig_deinit(rig);
+}
+
 /* A failed append is made once more, in another zone. */
 static void what_could_not_be_appended_goes_elsewhere(void **state)
 {
@@ -384,6 +418,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_fails_all_files_are_whole),
 		cmocka_unit_test(what_is_moved_by_half_is_not_committed),
+		cmocka_unit_test(where_there_is_no_room_to_swap_a_commit_makes_some),
 		cmocka_unit_test(what_could_not_be_appended_goes_elsewhere),
 		cmocka_unit_test(what_cannot_be_appended_at_all_stays),
 		cmocka_unit_test(a_bad_block_is_told_and_stays_alone),

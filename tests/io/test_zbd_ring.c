@@ -209,6 +209,7 @@ static void what_no_disk_could_do_is_answered_and_not_submitted(void **state)
 	zf_dev_submit(dev, &io);
 	assert_int_equal(zf_dev_poll(dev, false), 1);
 	assert_int_equal(io.result, -EINVAL);
+	assert_int_equal(zf_dev_read_buf(dev, io.addr, NULL, BLOCK), -EINVAL);
 }
 
 int main(void)

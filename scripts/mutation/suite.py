@@ -51,14 +51,15 @@ class Test:
 
     def stage(self, mutated, seconds):
         """The lower the earlier."""
+        own = os.path.dirname(self.program) in TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
+        unit, quick = "unit" in self.suites, seconds < QUICK_SECONDS
         if self.suites & {"mount", "vm"}:
             return 5
-        if "unit" in self.suites and seconds < QUICK_SECONDS:
-            own = TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
-            return 0 if os.path.dirname(self.program) in own else 1
-        if "crash" in self.suites:
+        if unit and quick:
+            return 0 if own else 1
+        if quick or unit and own:
             return 2
-        return 3 if "property" in self.suites else 4
+        return 3 if "crash" in self.suites else 4
 
 
 def tests_of(tree):

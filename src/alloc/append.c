@@ -33,10 +33,8 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 			zf_alloc_cold_opened_locked(alloc);
 	}
 	zone = &alloc->zones[*stream];
-	if (blocks > limit)
-		blocks = limit;
-	if (blocks > zone->capacity - zone->pointer)
-		blocks = zone->capacity - zone->pointer;
+	blocks = zf_min_u64(blocks, limit);
+	blocks = zf_min_u64(blocks, zone->capacity - zone->pointer);
 	start = *stream * alloc->geometry->zone_size;
 	*ret_grant = (struct zf_append_grant){
 		.zone_no = *stream,
@@ -132,6 +130,11 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
 	return 0;
 }
 
+static void raise_written(struct zf_zone *zone, uint64_t end)
+{
+	zone->written = (uint32_t)zf_max_u64(zone->written, end);
+}
+
 void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 {
 	uint32_t zone_no = zf_zone_of(alloc->geometry, address);
@@ -147,8 +150,7 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	zone->live = live;
 	if (zone->held && zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_live_again_locked(alloc, address, len);
-	if (end > zone->written)
-		zone->written = (uint32_t)end;
+	raise_written(zone, end);
 	zone->emptied_generation = 0;
 	zone->write_generation = alloc->running;
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -163,8 +165,7 @@ void zf_alloc_note_written(struct zf_alloc *alloc, uint64_t address, uint64_t le
 
 	zf_mutex_lock(&alloc->lock);
 	assert(end <= zone->pointer);
-	if (end > zone->written)
-		zone->written = (uint32_t)end;
+	raise_written(zone, end);
 	zf_alloc_dirty_locked(alloc, zone_no);
 	zf_mutex_unlock(&alloc->lock);
 }

@@ -6,19 +6,16 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Room for data if `keep` empty zones are left alone. */
-static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
-{
-	uint64_t room = zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT);
-
-	if (alloc->empty_count > keep)
-		room += (alloc->empty_count - keep) * capacity_blocks(alloc);
-	return room;
-}
-
 static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
 {
 	return from > blocks ? from - blocks : 0;
+}
+
+/* Room for data if `keep` empty zones are left alone. */
+static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
+{
+	return zf_alloc_stream_room_locked(alloc, ZF_ROLE_HOT) +
+	       sub_blocks(alloc->empty_count, keep) * capacity_blocks(alloc);
 }
 
 /*

@@ -547,7 +547,8 @@ static void a_zone_with_an_unknown_pointer_keeps_its_summary(void **state)
 	assert_int_equal(zone(&w, found).summary, ZF_SUMMARY_NONE);
 	/* If the pointer has moved, they are dropped once that is known. */
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &landed), 0);
-	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false), 0);
+	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false),
+			 0);
 	zf_alloc_append_end(w.alloc, &landed, -EIO);
 	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
@@ -799,6 +800,22 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	close_world(&w);
 }
 
+static void a_mount_goes_on_in_the_metadata_zone_that_is_partly_written(void **state)
+{
+	struct zf_disk_zone item = item_of(ZF_ROLE_META, 4, 4);
+	uint64_t address[ZF_COPIES_MAX];
+	struct world w;
+
+	open_world(&w, 0, 1);
+	write_blocks(&w, 5, 0, 4);
+	reload(&w);
+	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
+	zf_alloc_start(w.alloc, 1, 2);
+	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
+	assert_int_equal(address[0], 5 * ZONE_SIZE + 4 * ZF_BLOCK_SIZE);
+	close_world(&w);
+}
+
 /* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail.
  */
 static void a_zone_that_is_being_finished_is_no_streams(void **state)
@@ -1039,6 +1056,17 @@ static void metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed(void **
 	close_world(&w);
 }
 
+/* Moving a zone's nodes writes four more and the tail, which is garbage too: less is no gain. */
+static void a_move_costs_four_nodes_and_the_tail(void **state)
+{
+	struct world w;
+
+	open_world(&w, 0, 1);
+	zf_alloc_set_tail_max(w.alloc, 2);
+	assert_int_equal(zf_alloc_meta_garbage_min(w.alloc), 4 + 2);
+	close_world(&w);
+}
+
 /* Of the next zone that comes back all that is garbage is there for what is kept. */
 static void what_left_a_failed_zone_is_not_waited_for(void **state)
 {
@@ -1157,6 +1185,7 @@ int main(void)
 		cmocka_unit_test(a_device_with_too_few_active_zones_is_refused),
 		cmocka_unit_test(
 			zones_that_a_crash_left_partly_written_are_finished_when_in_the_way),
+		cmocka_unit_test(a_mount_goes_on_in_the_metadata_zone_that_is_partly_written),
 		cmocka_unit_test(a_zone_that_is_being_finished_is_no_streams),
 		cmocka_unit_test(a_read_only_zone_is_loaded_for_reading),
 		cmocka_unit_test(pointers_that_are_lower_bounds_are_raised_to_the_items),
@@ -1165,6 +1194,7 @@ int main(void)
 		cmocka_unit_test(a_report_from_before_the_last_write_does_not_tell_the_pointer),
 		cmocka_unit_test(a_reset_tells_the_pointer_as_well_as_a_report),
 		cmocka_unit_test(metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed),
+		cmocka_unit_test(a_move_costs_four_nodes_and_the_tail),
 		cmocka_unit_test(what_left_a_failed_zone_is_not_waited_for),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),

@@ -745,6 +745,25 @@ static void a_mount_goes_on_in_the_named_zones(void **state)
 	close_world(&w);
 }
 
+/* No commit writes such a superblock, but it is a valid one. */
+static void a_mount_goes_on_where_only_the_second_zone_is_named(void **state)
+{
+	struct zf_log_zones zones;
+	struct world w;
+
+	open_logged(&w, (struct zf_geometry){0});
+	w.super.log_zone[1] = w.super.log_zone[0];
+	w.super.log_pointer[1] = w.super.log_pointer[0];
+	w.super.log_zone[0] = ZF_SUPER_NO_ZONE;
+	assert_int_equal(zf_alloc_log_load(w.alloc, &w.super), 0);
+	zf_alloc_start(w.alloc, 5, 6);
+	zf_alloc_set_tail_max(w.alloc, 2);
+	zones = commit(&w);
+	assert_int_equal(zones.zone[0], 4);
+	assert_int_equal(zones.pointer[0], 5 * ZF_BLOCK_SIZE);
+	close_world(&w);
+}
+
 static void a_superblock_that_lies_about_its_log_zones_is_refused(void **state)
 {
 	struct zf_super super;
@@ -952,6 +971,7 @@ int main(void)
 		TEST(two_active_zones_are_the_logs),
 		TEST(the_log_waits_while_the_zone_it_left_is_active),
 		TEST(a_mount_goes_on_in_the_named_zones),
+		TEST(a_mount_goes_on_where_only_the_second_zone_is_named),
 		TEST(a_superblock_that_lies_about_its_log_zones_is_refused),
 		TEST(a_log_zone_that_no_superblock_names_is_one_of_data),
 		TEST(pointers_that_are_lower_bounds_are_raised_to_the_last_record_and_the_held_bytes),

@@ -600,9 +600,39 @@ static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
 	data_rig_deinit(&rig);
 }
 
+static uint64_t reads(struct data_rig *rig)
+{
+	struct zf_dev_stats stats;
+
+	zf_dev_get_stats(rig->dev, &stats);
+	return stats.reads;
+}
+
+/* Who makes a file longer step by step has its last block read once. */
+static void a_tail_that_is_zero_is_not_read_again(void **state)
+{
+	const struct data_rig_options options = {.seed = 40};
+	struct data_rig rig;
+	uint64_t ino, before;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 5000);
+	data_rig_remount(&rig);
+	before = reads(&rig);
+	data_rig_truncate(&rig, ino, 6000);
+	assert_true(reads(&rig) > before);
+	before = reads(&rig);
+	data_rig_truncate(&rig, ino, 7000);
+	assert_int_equal(reads(&rig), before);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tail_that_is_zero_is_not_read_again),
 		cmocka_unit_test(small_files_live_in_their_item),
 		cmocka_unit_test(a_small_file_shrinks_and_grows),
 		cmocka_unit_test(a_rewrite_waits_for_the_block_in_flight),

@@ -16,6 +16,8 @@
 #include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/data/discard.h"
+#include "fs/data/drop.h"
 
 #define BLOCK  4096u
 #define BLOCKS 2000u /* kept */
@@ -332,6 +334,46 @@ static void kept_space_is_given_back_when_full(void **state)
 	}
 }
 
+#define PUNCHED 500u /* blocks */
+
+/* Between the extents that go and the dirty blocks that go. */
+static void note_and_discard(struct zf_drop *drop)
+{
+	struct zf_space *meanwhile = drop->arg;
+
+	zf_alloc_get_space(drop->inode->fs->alloc, meanwhile);
+	zf_discard_blocks(drop->inode, 0, PUNCHED);
+}
+
+/* What dirty blocks have borrowed is theirs until they go: nobody finds room in the meantime. */
+static void what_is_punched_while_it_is_dirty_is_lent_to_nobody_else(void **state)
+{
+	struct full *full = malloc(sizeof(*full));
+	struct data_rig *rig = &full->rig;
+	struct zf_space before, meanwhile;
+	struct zf_drop drop = {
+		.may_wait = true,
+		.to = PUNCHED * BLOCK,
+		.inline_max = UINT64_MAX,
+		.change = note_and_discard,
+		.arg = &meanwhile,
+	};
+
+	(void)state;
+	begin(full, &shapes[0], 0);
+	for (unsigned int i = 0; i < PUNCHED; i++)
+		write_blocks(full, i, 1, 0);
+	assert_int_equal(zf_inode_get(rig->fs, full->ino, &drop.inode), 0);
+	zf_alloc_get_space(rig->fs->alloc, &before);
+	zf_rwlock_wrlock(&drop.inode->lock);
+	assert_int_equal(zf_drop_run(&drop), 0);
+	zf_rwlock_unlock(&drop.inode->lock);
+	zf_inode_put(drop.inode);
+	assert_true(meanwhile.available <= before.available);
+	data_rig_deinit(rig);
+	free(full);
+}
+
 /* Few and large nodes, each twice. */
 static const struct data_rig_options scarce = {
 	.seed = 8, .zone_count = 16, .zone_size = 4 << 20, .node_size = 16384, .copies = 2};
@@ -428,6 +470,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
 		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
+		cmocka_unit_test(what_is_punched_while_it_is_dirty_is_lent_to_nobody_else),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
 		cmocka_unit_test(punching_within_blocks_goes_on_and_leaves_what_is_kept),
 	};

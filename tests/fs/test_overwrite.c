@@ -268,11 +268,18 @@ static void fsync_after_writes_without_fua_is_a_flush(void **state)
 	data_rig_deinit(&rig);
 }
 
+static void expect_name(struct data_rig *rig, const char *name)
+{
+	struct zf_attr attr;
+
+	assert_int_equal(zf_fs_lookup(rig->fs, &rig->ctx, ZF_INO_ROOT, name, &attr), 0);
+	zf_fs_forget(rig->fs, attr.ino, 1);
+}
+
 /* P2: the file itself has nothing that a record would have to tell. */
 static void what_was_done_before_is_durable_with_a_write_in_place(void **state)
 {
 	struct data_rig rig;
-	struct zf_attr attr;
 	uint64_t ino;
 
 	(void)state;
@@ -284,10 +291,23 @@ static void what_was_done_before_is_durable_with_a_write_in_place(void **state)
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	data_rig_crash(&rig);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK);
-	assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "before the write", &attr), 0);
-	zf_fs_forget(rig.fs, attr.ino, 1);
-	assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "before the fsync", &attr), 0);
-	zf_fs_forget(rig.fs, attr.ino, 1);
+	expect_name(&rig, "before the write");
+	expect_name(&rig, "before the fsync");
+	data_rig_deinit(&rig);
+}
+
+static void what_was_done_before_is_durable_with_an_fsync_of_nothing(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	open_rig(&rig, 6);
+	ino = make_zeroed(&rig, 10 * BLOCK);
+	data_rig_make(&rig, "before the fsync");
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
+	data_rig_crash(&rig);
+	expect_name(&rig, "before the fsync");
 	data_rig_deinit(&rig);
 }
 
@@ -935,6 +955,7 @@ int main(void)
 		cmocka_unit_test(part_of_a_block_is_overwritten_in_place_too),
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
 		cmocka_unit_test(what_was_done_before_is_durable_with_a_write_in_place),
+		cmocka_unit_test(what_was_done_before_is_durable_with_an_fsync_of_nothing),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),
 		cmocka_unit_test(growth_in_place_is_told_though_another_operation_stored_it),
 		cmocka_unit_test(growth_in_place_is_stored_once_it_has_landed),

@@ -11,6 +11,7 @@
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim.h"
+#include "fs/space/reclaim_internal.h"
 
 #define BLOCK 4096u
 #define MIB   (1u << 20)
@@ -89,6 +90,57 @@ static void expect(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t
 	assert_memory_equal(buf, wanted, len);
 }
 
+/* ---- who is waited for ---- */
+
+void __real_zf_rwlock_rdlock(struct zf_rwlock *rwlock);
+void __wrap_zf_rwlock_rdlock(struct zf_rwlock *rwlock);
+
+static struct zf_rwlock *watched;
+static unsigned int locked; /* so many times, for reading */
+
+void __wrap_zf_rwlock_rdlock(struct zf_rwlock *rwlock)
+{
+	locked += rwlock == watched;
+	__real_zf_rwlock_rdlock(rwlock);
+}
+
+/* Blocks of which no two are neighbours: an entry in the summary each. */
+static uint64_t make_scattered(struct data_rig *rig, unsigned int blocks)
+{
+	uint64_t ino = data_rig_make(rig, "file");
+
+	for (unsigned int i = 0; i < blocks; i++) {
+		data_rig_write_pattern(rig, ino, 1, (uint64_t)i * 2 * BLOCK, BLOCK);
+		assert_int_equal(zf_data_flush_all(rig->fs, true), 0);
+	}
+	data_rig_sync(rig);
+	return ino;
+}
+
+/* Who writes to a file of many pieces does not wait until all have been looked at. */
+static void a_file_of_many_pieces_is_unlocked_now_and_then(void **state)
+{
+	const struct data_rig_options options = {.seed = 35, .zone_size = 4 << 20};
+	struct zf_inode *inode;
+	struct zf_found found;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = make_scattered(&rig, 500);
+	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
+	watched = &inode->lock;
+	locked = 0;
+	assert_int_equal(zf_reclaim_find(rig.fs, zone_of(&rig, ino), &found), 0);
+	assert_int_equal(found.files.count, 500);
+	assert_in_range(locked, 5, 50);
+	watched = NULL;
+	zf_found_free(&found);
+	zf_inode_put(inode);
+	data_rig_deinit(&rig);
+}
+
 /* ---- what moves ---- */
 
 /* Its summary is more than one transaction drops at once. */
@@ -102,13 +154,7 @@ static void a_zone_of_many_summary_leaves_comes_back(void **state)
 
 	(void)state;
 	data_rig_init(&rig, &options);
-	ino = data_rig_make(&rig, "file");
-	/* Blocks of which no two are neighbours: an entry each. */
-	for (unsigned int i = 0; i < 1200; i++) {
-		data_rig_write_pattern(&rig, ino, 1, (uint64_t)i * 2 * BLOCK, BLOCK);
-		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
-	}
-	data_rig_sync(&rig);
+	ino = make_scattered(&rig, 1200);
 	zone_no = zone_of(&rig, ino);
 	data_rig_unlink(&rig, "file", ino);
 	sync_and_tidy(&rig);
@@ -503,6 +549,7 @@ static void room_is_made_by_moving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_of_many_pieces_is_unlocked_now_and_then),
 		cmocka_unit_test(a_zone_of_many_summary_leaves_comes_back),
 		cmocka_unit_test(live_data_moves_and_the_zone_comes_back),
 		cmocka_unit_test(what_records_carry_moves_as_what_it_is),

@@ -6,6 +6,7 @@
 
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/map/summary.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK  4096u
@@ -144,6 +145,79 @@ static void whatever_fails_all_files_are_whole(void **state)
 	fail_each((struct zf_sim_fault){.op = ZF_SIM_ANY_OP}, 6);
 	fail_each((struct zf_sim_fault){.op = ZF_SIM_ANY_OP, .moves_pointer = true}, 6);
 	fail_each((struct zf_sim_fault){.op = ZF_IO_READ}, 2);
+}
+
+int __real_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count);
+int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count);
+
+static unsigned int summary_fails_in; /* so many calls; 0: never */
+
+int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino,
+			     uint64_t offset, uint64_t address, const uint64_t *csums,
+			     unsigned int count)
+{
+	if (summary_fails_in > 0 && --summary_fails_in == 0)
+		return -EIO;
+	return __real_zf_summary_insert(fs, trans, ino, offset, address, csums, count);
+}
+
+/* Of data at its new place the summary tree tells, or it is not committed there. */
+static void what_is_moved_by_half_is_not_committed(void **state)
+{
+	(void)state;
+	/* The plain file's, and the shared one's. */
+	for (unsigned int nth = 1; nth <= 2; nth++) {
+		struct victim victim;
+		struct data_rig *rig = &victim.rig;
+
+		victim_init(&victim, 4);
+		rig->errors_expected = true;
+		summary_fails_in = nth;
+		(void)zf_reclaim_zone(rig->fs, victim.zone_no);
+		assert_int_equal(summary_fails_in, 0);
+		assert_int_equal(zf_txn_commit(rig->fs->txn, true), -EROFS);
+		data_rig_crash(rig);
+		expect_all(&victim);
+		data_rig_deinit(rig);
+	}
+}
+
+int __real_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+
+static unsigned int joins_without_room; /* of the next for the system */
+
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans)
+{
+	if (class == ZF_RESERVE_SYSTEM && joins_without_room > 0) {
+		joins_without_room--;
+		return -ENOSPC;
+	}
+	return __real_zf_trans_join(txn, class, items, may_wait, ret_trans);
+}
+
+static void where_there_is_no_room_to_swap_a_commit_makes_some(void **state)
+{
+	struct victim victim;
+	struct data_rig *rig = &victim.rig;
+	uint64_t durable;
+
+	(void)state;
+	victim_init(&victim, 5);
+	durable = zf_txn_durable(rig->fs->txn);
+	joins_without_room = 1;
+	assert_int_equal(zf_reclaim_zone(rig->fs, victim.zone_no), 1);
+	assert_int_equal(joins_without_room, 0);
+	assert_true(zf_txn_durable(rig->fs->txn) > durable);
+	expect_all(&victim);
+	data_rig_deinit(rig);
 }
 
 /* A failed append is made once more, in another zone. */
@@ -343,6 +417,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_fails_all_files_are_whole),
+		cmocka_unit_test(what_is_moved_by_half_is_not_committed),
+		cmocka_unit_test(where_there_is_no_room_to_swap_a_commit_makes_some),
 		cmocka_unit_test(what_could_not_be_appended_goes_elsewhere),
 		cmocka_unit_test(what_cannot_be_appended_at_all_stays),
 		cmocka_unit_test(a_bad_block_is_told_and_stays_alone),

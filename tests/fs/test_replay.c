@@ -98,6 +98,43 @@ static void copy(uint64_t in, uint64_t offset_in, uint64_t out, uint64_t offset_
 		len);
 }
 
+/* ---- room ---- */
+
+int __real_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans);
+
+static bool only_for_system; /* no other join finds room */
+
+int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
+			 bool may_wait, struct zf_trans *ret_trans)
+{
+	if (only_for_system) {
+		assert_true(may_wait);
+		if (class != ZF_RESERVE_SYSTEM)
+			return -ENOSPC;
+	}
+	return __real_zf_trans_join(txn, class, items, may_wait, ret_trans);
+}
+
+/* Nobody else can wait for what is set aside for reclaim, or give way to it. */
+static void a_replay_uses_what_is_set_aside_and_waits_for_it(void **state)
+{
+	struct zf_attr attr;
+
+	(void)state;
+	begin(70);
+	replay_rig_commit(&rig);
+	log_file("file");
+	only_for_system = true;
+	crash();
+	only_for_system = false;
+	assert_int_equal(lookup("file", &attr), 0);
+	zf_fs_forget(rig.rig.fs, attr.ino, 1);
+	replay_rig_deinit(&rig);
+}
+
 /* ---- operations ---- */
 
 static void names_and_attributes_come_back(void **state)
@@ -917,6 +954,7 @@ static void kept_space_that_is_gone_does_not_stop_a_mount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_replay_uses_what_is_set_aside_and_waits_for_it),
 		cmocka_unit_test(names_and_attributes_come_back),
 		cmocka_unit_test(an_orphan_that_gets_a_name_lives),
 		cmocka_unit_test(sizes_come_back),

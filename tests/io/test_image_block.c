@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -43,6 +44,20 @@ static void keep_message(void *arg, enum zf_report_level level, const char *mess
 }
 
 static const struct zf_report report = {.fn = keep_message};
+
+ssize_t __real_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags);
+ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags);
+
+static bool writes_fail; /* the backend's own, headers above all */
+
+ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	if (writes_fail) {
+		errno = EIO;
+		return -1;
+	}
+	return __real_pwritev64v2(fd, iov, count, offset, flags);
+}
 
 static int attach(void)
 {
@@ -236,6 +251,21 @@ static void a_trailer_is_found_where_the_device_ended(void **state)
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + BLOCK);
 }
 
+/* By too little for a zone: all there is to be written is the header. */
+static void where_the_header_cannot_be_written_growing_fails(void **state)
+{
+	create_and_open();
+	assert_int_equal(zf_dev_grow(dev, 0), 0);
+	zf_dev_close(dev);
+	dev = NULL;
+	set_size(FILE_SIZE + BLOCK);
+	reopen_from(ZONES * ZONE_SIZE);
+	writes_fail = true;
+	assert_int_equal(zf_dev_grow(dev, 0), -EIO);
+	writes_fail = false;
+	assert_non_null(strstr(messages, "its header cannot be written"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -248,6 +278,7 @@ int main(void)
 		TEST(an_image_grows_within_its_device),
 		TEST(an_image_follows_its_device),
 		TEST(a_trailer_is_found_where_the_device_ended),
+		TEST(where_the_header_cannot_be_written_growing_fails),
 	};
 	int r = setup(NULL);
 

@@ -245,6 +245,17 @@ static void the_report_of_when_it_was_opened_counts_until_a_change_or_an_error(v
 	assert_int_equal(reports, 1);
 }
 
+static void what_no_disk_could_do_is_answered_and_not_submitted(void **state)
+{
+	struct zf_io io = {.op = ZF_IO_READ, .addr = ZONES * ZONE_SIZE, .len = BLOCK, .done = done};
+
+	(void)state;
+	zf_dev_submit(dev, &io);
+	assert_int_equal(zf_dev_poll(dev, false), 1);
+	assert_int_equal(io.result, -EINVAL);
+	assert_int_equal(zf_dev_read_buf(dev, io.addr, NULL, BLOCK), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +273,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_report_of_when_it_was_opened_counts_until_a_change_or_an_error,
 			open_disk, close_disk),
+		cmocka_unit_test_setup_teardown(what_no_disk_could_do_is_answered_and_not_submitted,
+						open_disk, close_disk),
 	};
 	struct io_uring ring;
 

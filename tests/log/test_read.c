@@ -584,10 +584,11 @@ struct sim_rig {
 	struct zf_super super;
 };
 
-static void sim_setup(struct sim_rig *rig)
+static void sim_setup_with(struct sim_rig *rig, const struct zf_geometry *of)
 {
 	make_super(&rig->super);
-	rig->sim = zf_sim_new(&geometry, 1);
+	rig->super.zone_size = of->zone_size;
+	rig->sim = zf_sim_new(of, 1);
 	assert_int_equal(zf_sim_open(rig->sim, NULL, &rig->dev), 0);
 	read_resets(rig->dev, &rig->super);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -597,6 +598,11 @@ static void sim_setup(struct sim_rig *rig)
 		log_record_append_blocks(rig->dev, &rig->super, 0, blocks, len);
 		free(blocks);
 	}
+}
+
+static void sim_setup(struct sim_rig *rig)
+{
+	sim_setup_with(rig, &geometry);
 }
 
 static void sim_teardown(struct sim_rig *rig)
@@ -653,6 +659,21 @@ static void where_nothing_can_be_read_the_rest_is_not_tried(void **state)
 	assert_int_equal(records_read(&rig, 3), 0);
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
 	assert_int_equal(records_read(&rig, 0), 3);
+	sim_teardown(&rig);
+}
+
+/* The first MiB is tried block by block; what lies behind it may hold records all the same. */
+static void what_is_not_tried_counts_as_unreadable(void **state)
+{
+	struct zf_geometry large = geometry;
+	struct sim_rig rig;
+
+	large.zone_size = large.zone_capacity = 1000 * BLOCK;
+	sim_setup_with(&rig, &large);
+	zf_sim_set_zone_cond(rig.sim, rig.super.log_zone[0], ZF_ZONE_READONLY);
+	fail_reads(&rig, 1, 1 + 256);
+	assert_int_equal(records_read(&rig, 1000), 0);
+	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
 	sim_teardown(&rig);
 }
 
@@ -1031,6 +1052,7 @@ int main(void)
 		cmocka_unit_test(a_zone_full_of_records_is_read),
 		cmocka_unit_test(a_block_that_cannot_be_read_is_a_gap),
 		cmocka_unit_test(where_nothing_can_be_read_the_rest_is_not_tried),
+		cmocka_unit_test(what_is_not_tried_counts_as_unreadable),
 		cmocka_unit_test(a_body_of_an_unknown_kind_is_not_passed_over),
 		cmocka_unit_test(every_field_of_a_record_is_checked),
 		cmocka_unit_test(the_device_ranges_of_the_log_are_listed),

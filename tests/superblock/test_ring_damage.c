@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "io/dev_ops.h"
 #include "sample.h"
 #include "support/rng.h"
 
@@ -285,6 +286,28 @@ static void records_past_a_lower_bound_are_found_and_the_pointer_raised(void **s
 	}
 }
 
+static int refuse_to_raise(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
+{
+	return -EIO;
+}
+
+static void without_its_pointer_raised_a_zone_is_not_used(void **state)
+{
+	const struct zf_geometry geometry = sample_geometry(0);
+	struct sample_disk whole, disk;
+	struct zf_dev_ops ops;
+
+	sample_disk_new(&whole, &geometry);
+	fill(&whole, 0, 3, 10);
+	forget_pointers(&whole, (const uint32_t[]){1, 0}, &disk);
+	ops = *disk.dev->ops;
+	ops.raise_pointer = refuse_to_raise;
+	disk.dev->ops = &ops;
+	assert_int_equal(sample_reopen(&disk), -EIO);
+	sample_disk_free(&disk);
+	sample_disk_free(&whole);
+}
+
 static void a_torn_record_does_not_hide_those_behind_it(void **state)
 {
 	const struct zf_geometry geometry = sample_geometry(0);
@@ -449,6 +472,7 @@ int main(void)
 		cmocka_unit_test(values_that_no_reader_would_accept_are_not_written),
 		cmocka_unit_test(a_record_of_a_newer_format_is_never_stepped_over),
 		cmocka_unit_test(records_past_a_lower_bound_are_found_and_the_pointer_raised),
+		cmocka_unit_test(without_its_pointer_raised_a_zone_is_not_used),
 		cmocka_unit_test(a_torn_record_does_not_hide_those_behind_it),
 		cmocka_unit_test(leftovers_from_before_a_reset_do_not_count),
 		cmocka_unit_test(a_record_with_any_bits_flipped_is_never_accepted),

@@ -178,20 +178,23 @@ static int settle(struct sync *sync)
 	struct zf_inode *inode = sync->inode;
 	int r = 0;
 
+	if (!sync->described)
+		return 0;
 	if (sync->rider) {
 		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
 		r = zf_land_rider(sync->rider);
 		sync->rider = NULL;
-	} else if (sync->described && inode->item_dirty) {
+	} else if (inode->item_dirty) {
 		r = zf_land_item(inode);
 	}
-	assert(r < 0 || !sync->described || inode->disk_size >= sync->size);
-	if (r == 0 && sync->described)
+	assert(r < 0 || inode->disk_size >= sync->size);
+	if (r == 0) {
 		zf_changes_clear(&inode->data.changes);
+		return 0;
+	}
 	/* The record says what the trees do not: the next one cannot tell. A commit passes it. */
-	if (r < 0 && sync->described)
-		zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
-	return r < 0 ? WANTS_COMMIT : 0;
+	zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
+	return WANTS_COMMIT;
 }
 
 /* Locked and entered. */

@@ -81,7 +81,7 @@ bool zf_room_wait(struct zf_fs *fs, unsigned int *tries)
 	if (try == 0)
 		land_and_delete(fs);
 	else
-		worth = reclaim(fs, try - 1);
+		worth = reclaim(fs, try);
 	zf_room_waited(fs, began);
 	return worth && !zf_txn_error(fs->txn);
 }

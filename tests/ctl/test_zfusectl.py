@@ -3,7 +3,7 @@
 """zfusectl and fsck.zfuse from outside, on devices that are not mounted: what every command says, as text and as
 JSON, with which exit status, and how it refuses what makes no sense.
 
-usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG [UNITTEST-ARGUMENT...]
+usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG COMMANDS MANUAL [UNITTEST-ARGUMENT...]
 """
 
 import fcntl
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = ""
+ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = COMMANDS = MANUAL = ""
 TREES = ("root", "fs", "summary", "share", "zone")
 ZONES, ZONE_SIZE = 32, 2 << 20
 MANY = 300
@@ -254,9 +254,7 @@ class Commands(ImageTest):
             with self.subTest(action=action):
                 self.refused(1, "gc", action, self.path, says=[self.path, "not mounted"])
 
-    def test_help_and_version(self):
-        self.assertIn("Commands:", self.text("--help"))
-        self.assertIn("status|run|pause|resume", self.text("gc", "--help"))
+    def test_version(self):
         self.assertRegex(self.text("--version"), r"^zfusectl \d")
 
 
@@ -359,7 +357,7 @@ class Grow(ImageTest):
                 (2, ("grow", "--size", "0", self.path), "is not a size"),
                 (2, ("grow", "--size", "-1", self.path), "is not a size"),
                 (2, ("grow", self.path, "100M"), "too many arguments"),
-                (2, ("grow", "--format", "dot", self.path), "unknown format"),
+                (2, ("grow", "--format", "dot", self.path), "is none of text|json"),
                 (2, ("grow",), "missing TARGET"),
                 (1, ("grow", self.folder.name), "no zfuse filesystem is mounted")):
             with self.subTest(args=args):
@@ -464,11 +462,10 @@ class Image(ImageTest):
         self.refused(1, "image", "export", self.path, target, says=[target])
 
     def test_usage(self):
-        for args, says in (((), "export or import"), (("move", "a", "b"), "not 'move'"), (("export", "a"), "to where"),
+        for args, says in (((), "missing COMMAND"), (("move", "a", "b"), "'image move'"), (("export", "a"), "missing FILE"),
                            (("import", "a", "b", "c"), "too many arguments: 'c'"), (("export", "-x"), "--help")):
             with self.subTest(args=args):
                 self.refused(2, "image", *args, says=[says])
-        self.assertIn("export [OPTIONS] DISK FILE", self.text("image", "--help"))
 
 
 class Hostile(ImageTest):
@@ -508,33 +505,89 @@ class Hostile(ImageTest):
                 self.refused(1, *args, self.path, says=[self.path])
 
 
+class Table(ImageTest):
+    """The help and the manual page say what the table of commands says, which the parser goes by."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(COMMANDS, encoding="ascii") as f:
+            cls.commands = json.load(f)
+
+    def assert_fits_a_terminal(self, text):
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+
+    def test_help_lists_every_command(self):
+        text = self.text("--help")
+        self.assert_fits_a_terminal(text)
+        self.assertEqual(text, self.text("help"))
+        for command in self.commands:
+            self.assertRegex(text, rf"(?m)^  {command['name']} .* {re.escape(command['help'])}$")
+
+    def test_help_of_two_words_lists_what_they_begin(self):
+        text = self.text("gc", "--help")
+        self.assertEqual(text, self.text("help", "gc"))
+        self.assertEqual(re.findall(r"(?m)^  (gc \w+)", text), ["gc status", "gc run", "gc pause", "gc resume"])
+        self.assertNotIn("image", text.split("\n\n")[1])
+
+    def test_each_command_tells_its_operands_and_options(self):
+        for command in self.commands:
+            with self.subTest(command=command["name"]):
+                words = command["name"].split()
+                text = self.text(*words, "--help")
+                self.assertEqual(text, self.text("help", *words))
+                self.assert_fits_a_terminal(text)
+                self.assertIn(f"Usage: zfusectl {command['name']} [OPTIONS] {' '.join(command['operands'])}\n", text)
+                listed = re.findall(r"(?m)^  (?:-(\w),)? +--([\w-]+)(?: (\S+))?  ", text)
+                self.assertEqual(listed, [(o["letter"], o["name"], o["value"] or "") for o in command["options"]])
+
+    def test_help_comes_before_what_is_missing_or_wrong(self):
+        self.assertIn("Usage: zfusectl node ", self.text("node", "--help"))
+        self.assertIn("Usage: zfusectl node ", self.text("node", "a", "b", "c", "-h"))
+
+    def test_the_manual_page_has_every_command_and_option(self):
+        with open(MANUAL, encoding="utf-8") as f:
+            page = f.read()
+        lines = set(page.split("# DESCRIPTION")[0].replace("++\n", "\n").splitlines())
+        expected = {"*zfusectl help* [_COMMAND_]", "*zfusectl* *--help*|*--version*"}
+        for command in self.commands:
+            operands = " ".join(re.sub(r"\w+", r"_\g<0>_", operand) for operand in command["operands"])
+            expected.add(f"*zfusectl {command['name']}* [_OPTION_]... {operands}")
+        self.assertEqual({line for line in lines if line.startswith("*zfusectl")}, expected)
+        options = {(option["letter"], option["name"]) for command in self.commands for option in command["options"]}
+        documented = re.findall(r"(?m)^(?:\*-(\w)\*, )?\*--([\w-]+)\*", page)
+        self.assertEqual(set(documented) - {("V", "version")}, options)
+        self.assertEqual(len(documented), len(set(documented)), "an option is there twice")
+
+
 class Usage(ImageTest):
     def test_wrong_usage_is_refused_with_2(self):
         for args, says in (
-                ((), "a command is missing"),
+                ((), "missing COMMAND"),
                 (("frobnicate", self.path), "unknown command 'frobnicate'"),
-                (("super",), "missing TARGET"),
+                (("stat", self.path), "did you mean stats?"),
+                (("super",), "zfusectl super: missing TARGET"),
                 (("super", self.path, "more"), "too many arguments"),
-                (("super", "--format", "yaml", self.path), "unknown format 'yaml'"),
-                (("super", "--format", "dot", self.path), "dot is for trees"),
-                (("zones", "--tree", "fs", self.path), "--tree is for"),
-                (("tree", "--data", self.path), "--data is for"),
-                (("tree", "--tree", "oak", self.path), "no such tree"),
-                (("node", self.path), "ADDRESS is missing"),
+                (("super", "--format", "yaml", self.path), "'yaml' is none of text|json"),
+                (("super", "--format", "dot", self.path), "'dot' is none of text|json"),
+                (("zones", "--tree", "fs", self.path), "unrecognized option '--tree'"),
+                (("tree", "--data", self.path), "unrecognized option '--data'"),
+                (("tree", "--tree", "oak", self.path), "'oak' is none of root|fs|summary|share|zone"),
+                (("node", self.path), "missing ADDRESS"),
                 (("node", self.path, "12three"), "no address"),
                 (("node", self.path, "-4096"), "invalid option"),
                 (("node", self.path, "4097"), "multiple of 4096"),
                 (("node", self.path, str(1 << 60)), "below"),
-                (("file", self.path), "the path in the device is missing"),
-                (("gc",), "status, run, pause or resume is missing"),
-                (("gc", "stop", self.path), "unknown action 'stop'"),
-                (("gc", "run"), "a mountpoint is missing"),
+                (("file", self.path), "missing PATH"),
+                (("gc",), "zfusectl gc: missing COMMAND"),
+                (("gc", "stop", self.path), "unknown command 'gc stop'"),
+                (("gc", "run"), "missing MOUNTPOINT"),
                 (("gc", "run", self.path, "more"), "too many arguments"),
-                (("gc", "run", "--zones", "0", self.path), "'0' is no number of zones"),
-                (("gc", "run", "--zones", "2x", self.path), "'2x' is no number of zones"),
-                (("gc", "pause", "--all", self.path), "are for the action run"),
-                (("gc", "status", "--zones", "1", self.path), "are for the action run"),
-                (("gc", "status", "--format", "dot", self.path), "unknown format 'dot'"),
+                (("gc", "run", "--zones", "0", self.path), "'0' is not a number"),
+                (("gc", "run", "--zones", "2x", self.path), "'2x' is not a number"),
+                (("gc", "pause", "--all", self.path), "unrecognized option '--all'"),
+                (("gc", "status", "--zones", "1", self.path), "unrecognized option '--zones'"),
+                (("gc", "status", "--format", "dot", self.path), "'dot' is none of text|json"),
                 (("gc", "status", "--frob", self.path), "unrecognized option"),
                 (("super", "--frob", self.path), "unrecognized option")):
             with self.subTest(args=args):
@@ -568,5 +621,5 @@ class Usage(ImageTest):
 
 
 if __name__ == "__main__":
-    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS, MAKE_LOG = sys.argv[1:6]
-    unittest.main(argv=[sys.argv[0], *sys.argv[6:]], verbosity=2)
+    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS, MAKE_LOG, COMMANDS, MANUAL = sys.argv[1:8]
+    unittest.main(argv=[sys.argv[0], *sys.argv[8:]], verbosity=2)

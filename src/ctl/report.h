@@ -73,7 +73,11 @@ int zf_report_run_mounted(struct zf_fs *fs, const char *name, struct json_object
 /* Every record of the ring, and which one wins, why. */
 int zf_report_super(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
-/* One entry a zone: what the device and the allocator (unmounted: the zone tree) say. */
+/*
+ * One entry a zone: what the device and the allocator (unmounted: the zone tree) say. {"role",
+ * "condition"}: of these zones only, by their names, "hot" and "em". {"summary_above": N}: of a filesystem with
+ * more zones than N only "summary", with sums for each role and condition.
+ */
 int zf_report_zones(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
 /* {"tree": "root" | "fs" | "summary" | "share" | "zone"}: all its nodes, parents first. */

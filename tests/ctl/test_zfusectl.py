@@ -10,12 +10,15 @@ import fcntl
 import hashlib
 import json
 import os
+import pty
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = COMMANDS = MANUAL = ""
@@ -158,6 +161,62 @@ class Commands(ImageTest):
         self.assertIn("CONDITION", lines[0])
         # Aligned: every line has the same columns.
         self.assertEqual(len({len(line) for line in lines}), 1)
+
+    def test_zones_of_a_role_or_in_a_condition(self):
+        zones = self.json("zones", self.path)["zones"]
+        for option, key in (("--role", "role"), ("--condition", "condition")):
+            for value in {zone[key] for zone in zones}:
+                with self.subTest(option=option, value=value):
+                    self.assertEqual(self.json("zones", option, value, self.path)["zones"],
+                                     [zone for zone in zones if zone[key] == value])
+        found = self.json("zones", "--role", "none", "--condition", "cl", self.path)
+        self.assertEqual(found["zones"], [zone for zone in zones if (zone["role"], zone["condition"]) == ("none", "cl")])
+
+    def test_a_summary_of_the_zones_adds_up(self):
+        zones, sums = (self.json("zones", *option, self.path) for option in ((), ("--summary",)))
+        self.assertEqual((sums["zones"], sums["geometry"]), ([], zones["geometry"]))
+        self.assertEqual(sum(s["zones"] for s in sums["summary"]), ZONES)
+        for of_zone, of_sum in (("capacity",) * 2, ("live",) * 2, ("unusable",) * 2, ("write_pointer", "written")):
+            for line in sums["summary"]:
+                same = [z for z in zones["zones"] if all(z[key] == line[key] for key in ("role", "condition_name"))]
+                self.assertEqual((line["zones"], line[of_sum]), (len(same), sum(z[of_zone] for z in same)))
+        self.assertEqual(self.text("zones", "-s", self.path).count("\n"), len(sums["summary"]) + 1)
+
+    def test_a_map_of_the_zones(self):
+        letters = {"super": "S", "meta": "M", "log": "L", "hot": "h", "none": "."}
+        zones = self.json("zones", self.path)["zones"]
+        lines = self.text("zones", "--map", self.path).splitlines()
+        self.assertEqual(lines[0], "       0  " + "".join(letters[zone["role"]] for zone in zones))
+        self.assertIn("a letter: 1 zone;", lines[-1])
+        self.refused(2, "zones", "--map", "--role", "hot", self.path, says=["--map and --role exclude"])
+
+    def test_a_map_of_many_zones_fits_a_page(self):
+        self.damaged_copy()
+        self.assertEqual(self.run_tool("grow", "--size", f"{3000 * ZONE_SIZE}", self.path).returncode, 0)
+        lines = self.text("zones", "--map", self.path).splitlines()
+        self.assertLess(len(lines), 24)
+        cells = "".join(line[10:] for line in lines[:-2])
+        self.assertEqual((len(cells), cells[0]), (1000, "S"))
+        self.assertEqual(lines[1][:10], "     192  ")
+        self.assertIn("a letter: 3 zones;", lines[-1])
+
+    def printed_on_a_terminal(self, rows, *args):
+        """What zfusectl prints on a terminal with so many rows."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+        subprocess.run([ZFUSECTL, *args], stdout=slave, timeout=60, check=True)
+        os.close(slave)
+        text = os.read(master, 1 << 16).decode()
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+        return text
+
+    def test_on_a_small_terminal_zones_are_summed_up(self):
+        self.assertIn("ZONES", self.printed_on_a_terminal(ZONES - 1, "zones", self.path))
+        self.assertNotIn("ZONES", self.printed_on_a_terminal(ZONES, "zones", self.path))
+        self.assertIn("START", self.printed_on_a_terminal(ZONES - 1, "zones", "--role", "none", self.path))
+        for command in ("df", "check", "status", "super"):
+            self.printed_on_a_terminal(24, command, self.path)
 
     def test_every_tree_as_text_json_and_graph(self):
         for tree in TREES:
@@ -538,7 +597,7 @@ class Table(ImageTest):
                 self.assertEqual(text, self.text("help", *words))
                 self.assert_fits_a_terminal(text)
                 self.assertIn(f"Usage: zfusectl {command['name']} [OPTIONS] {' '.join(command['operands'])}\n", text)
-                listed = re.findall(r"(?m)^  (?:-(\w),)? +--([\w-]+)(?: (\S+))?  ", text)
+                listed = re.findall(r"(?m)^  (?:-(\w),)? +--([\w-]+)(?: (\S+))?(?:  |$)", text)
                 self.assertEqual(listed, [(o["letter"], o["name"], o["value"] or "") for o in command["options"]])
 
     def test_help_comes_before_what_is_missing_or_wrong(self):

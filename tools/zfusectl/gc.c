@@ -202,11 +202,11 @@ static void add_room(struct zf_table *table, struct json_object *status)
 
 	zf_table_add(table, "room");
 	zf_table_add(table,
-		     "%" PRIu64 " empty zones, %" PRIu64
-		     " coming with commits; reclaim starts below %" PRIu64
-		     " empty zones (of %" PRIu64 ")",
-		     zf_text_u64(object, "empty"), zf_text_u64(object, "coming"),
-		     zf_text_u64(object, "target"), zf_text_u64(object, "zones"));
+		     "%" PRIu64 " empty zones of %" PRIu64 ", %" PRIu64 " coming with commits",
+		     zf_text_u64(object, "empty"), zf_text_u64(object, "zones"),
+		     zf_text_u64(object, "coming"));
+	zf_table_add(table, "reclaim starts");
+	zf_table_add(table, "below %" PRIu64 " empty zones", zf_text_u64(object, "target"));
 	zf_table_add(table, "reclaimable");
 	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, "reclaimable_bytes"), size));
 }

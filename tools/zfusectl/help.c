@@ -25,7 +25,10 @@ static int print_option(const struct zf_option *option, char *buf, size_t size)
 			option->value ? " " : "", option->value ? option->value : "");
 }
 
-static void print_options(const struct zf_command *command)
+/* What is wider has its help on the next line. */
+#define OPTION_WIDTH_MAX 28
+
+static int option_width(const struct zf_command *command)
 {
 	char buf[80];
 	int width = 0;
@@ -35,13 +38,25 @@ static void print_options(const struct zf_command *command)
 				? print_option(&zf_options[i], buf, sizeof(buf))
 				: 0;
 
-		width = n > width ? n : width;
+		if (n > width && n <= OPTION_WIDTH_MAX)
+			width = n;
 	}
+	return width;
+}
+
+static void print_options(const struct zf_command *command)
+{
+	int width = option_width(command);
+	char buf[80];
+
 	for (unsigned int i = 0; i < ZF_OPTION_COUNT; i++) {
 		if (!zf_command_takes(command, i))
 			continue;
-		print_option(&zf_options[i], buf, sizeof(buf));
-		printf("  %-*s  %s\n", width, buf, zf_options[i].help);
+		if (print_option(&zf_options[i], buf, sizeof(buf)) > width)
+			printf("  %s\n  %*s", buf, width, "");
+		else
+			printf("  %-*s", width, buf);
+		printf("  %s\n", zf_options[i].help);
 	}
 }
 

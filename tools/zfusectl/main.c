@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "ctl/ctl.h"
@@ -59,6 +61,37 @@ static int add_file(const struct zf_args *args, const struct zf_target *target,
 	return ZF_EXIT_OK;
 }
 
+/* On a terminal with fewer rows than there are zones their list would not be seen. */
+static void add_summary(const struct zf_args *args, struct json_object *request)
+{
+	struct winsize size;
+
+	if (args->options[ZF_OPTION_SUMMARY].given)
+		zf_json_add_u64(request, "summary_above", 0);
+	else if (!args->options[ZF_OPTION_ROLE].given &&
+		 !args->options[ZF_OPTION_CONDITION].given && !args->options[ZF_OPTION_MAP].given &&
+		 !zf_args_json(args) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+		 size.ws_row > 0)
+		zf_json_add_u64(request, "summary_above", size.ws_row);
+}
+
+static int add_zones(const struct zf_args *args, struct json_object *request)
+{
+	static const enum zf_option_id others[] = {ZF_OPTION_SUMMARY, ZF_OPTION_ROLE,
+						   ZF_OPTION_CONDITION};
+
+	for (unsigned int i = 0; i < 3; i++)
+		if (args->options[ZF_OPTION_MAP].given && args->options[others[i]].given)
+			return zf_args_usage(args, "--map and --%s exclude each other",
+					     zf_options[others[i]].name);
+	if (args->options[ZF_OPTION_ROLE].given)
+		zf_json_add_text(request, "role", args->options[ZF_OPTION_ROLE].text);
+	if (args->options[ZF_OPTION_CONDITION].given)
+		zf_json_add_text(request, "condition", args->options[ZF_OPTION_CONDITION].text);
+	add_summary(args, request);
+	return ZF_EXIT_OK;
+}
+
 static int fill_request(const struct zf_args *args, const struct zf_target *target,
 			struct json_object *request)
 {
@@ -66,6 +99,8 @@ static int fill_request(const struct zf_args *args, const struct zf_target *targ
 		zf_json_add_text(request, "tree", args->options[ZF_OPTION_TREE].text);
 	if (args->options[ZF_OPTION_DATA].given)
 		zf_json_add_bool(request, "data", true);
+	if (args->id == ZF_COMMAND_ZONES)
+		return add_zones(args, request);
 	if (args->id == ZF_COMMAND_NODE)
 		return add_address(args, request);
 	if (args->id == ZF_COMMAND_FILE)
@@ -116,12 +151,18 @@ static int print_result(struct printer *printer, struct json_object *result)
 	return zf_text_u64(result, "errors") ? ZF_EXIT_PROBLEMS : status;
 }
 
+static zf_text_fn *choose_text(const struct zf_args *args)
+{
+	if (args->options[ZF_OPTION_FORMAT_OF_TREE].number == ZF_FORMAT_DOT)
+		return zf_text_tree_dot;
+	return args->options[ZF_OPTION_MAP].given ? zf_text_zones_map : texts[args->id];
+}
+
 static int ask(const struct zf_args *args, struct zf_target *target, struct json_object *request)
 {
-	bool is_graph = args->options[ZF_OPTION_FORMAT_OF_TREE].number == ZF_FORMAT_DOT;
 	struct printer printer = {
 		.args = args,
-		.print = is_graph ? zf_text_tree_dot : texts[args->id],
+		.print = choose_text(args),
 		.text = {.out = stdout},
 		.json = {.out = stdout},
 	};

@@ -55,6 +55,7 @@ struct zf_report_command {
 	 */
 	int (*run)(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+	bool is_long; /* its answer, while it is durable: a slow reader must not hold it up */
 };
 
 /* NULL if there is no such command. */
@@ -98,7 +99,10 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 /* Since the mount. The daemon's "requests" belong to it too: zfusectl puts them together. */
 int zf_report_stats(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
-/* {"data": bool}: messages, counts, "errors". */
+/*
+ * {"data": bool, "progress": bool}: messages, counts, "errors". With "progress" parts come before
+ * them, twice a second and at the end, whose only member is {"progress": {"done", "total"}}, in bytes.
+ */
 int zf_report_check(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
 int zf_report_status(const struct zf_report_source *source, struct json_object *args,

@@ -296,6 +296,16 @@ class Commands(ImageTest):
         self.assertGreater(found["data_bytes"], 40 * 4096)
         self.assertIn("no errors", self.text("check", self.path))
 
+    def test_check_tells_how_far_it_has_come(self):
+        done = self.run_tool("check", "--data", "--progress=json", self.path)
+        self.assertEqual(done.returncode, 0, done)
+        last = json.loads(done.stderr.splitlines()[-1])
+        live = sum(zone["live"] for zone in self.json("zones", self.path)["zones"] if zone["role"] in ("hot", "meta"))
+        self.assertEqual((last["unit"], last["done"]), ("bytes", last["total"]))
+        # Of the metadata it does not know the nodes of the root and zone trees in advance.
+        self.assertTrue(live - 16 * 16384 < last["total"] <= live, (last, live))
+        self.assertNotIn("progress", done.stdout)
+
     def test_status_of_what_is_not_mounted(self):
         found = self.json("status", self.path)
         self.assertEqual((found["mounted"], found["clean"], found["label"]), (False, True, "sample"))
@@ -462,6 +472,18 @@ class Image(ImageTest):
         # Only what is below the pointers takes space.
         written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
         self.assertLess(os.stat(self.copy).st_blocks * 512, written + (2 << 20))
+
+    def test_a_copy_tells_how_far_it_has_come(self):
+        done = self.run_tool("image", "export", "--progress=json", self.path, self.copy)
+        self.assertEqual(done.returncode, 0, done)
+        last = json.loads(done.stderr.splitlines()[-1])
+        written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
+        self.assertEqual((last["unit"], last["done"], last["total"]), ("bytes", last["total"], written))
+        self.assertGreater(last["per_second"], 0)
+        self.assertEqual(last["seconds_left"], 0)
+        os.unlink(self.copy)
+        for quiet in (("-q", "--progress=json"), ("--progress=off",), ()):
+            self.assertEqual(self.run_tool("image", "export", "-f", *quiet, self.path, self.copy).stderr, "")
 
     def test_export_of_what_the_log_holds(self):
         self.damaged_copy()

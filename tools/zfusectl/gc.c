@@ -10,6 +10,7 @@
 
 #include "ctl/json.h"
 #include "json_out.h"
+#include "meter.h"
 #include "table.h"
 #include "target.h"
 #include "text.h"
@@ -58,6 +59,7 @@ struct run {
 	struct zf_target *target;
 	const struct zf_args *args;
 	struct json_object *before, *now; /* the status */
+	struct zf_meter meter;
 };
 
 static uint64_t since(const struct run *run, const char *key)
@@ -130,6 +132,7 @@ static int take_victims(struct run *run)
 		if (zones->given && since(run, "emptied") >= zones->number)
 			break;
 		r = take_victim(run);
+		zf_meter_update(&run->meter, since(run, "emptied"), zones->number);
 	}
 	return r < 0 ? r : 0;
 }
@@ -173,8 +176,10 @@ static int run_now(struct zf_target *target, const struct zf_args *args,
 	if (r < 0)
 		return r;
 	run.now = json_object_get(run.before);
+	zf_meter_init(&run.meter, args, "zones");
 	r = take_victims(&run);
 	settled = settle(&run);
+	zf_meter_end(&run.meter);
 	*ret_result = describe_run(&run);
 	json_object_put(run.before);
 	json_object_put(run.now);

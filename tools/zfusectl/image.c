@@ -10,6 +10,7 @@
 
 #include "transfer/copy.h"
 #include "io/image.h"
+#include "meter.h"
 #include "probe.h"
 #include "text.h"
 
@@ -17,6 +18,7 @@ struct request {
 	const char *source, *target;
 	bool exports; /* an image is made; else one that is there, or a disk, is written */
 	bool force, quiet;
+	struct zf_meter *meter;
 };
 
 static char prefix[] = "zfusectl image";
@@ -64,16 +66,6 @@ static int open_target(const struct request *request, const struct zf_disk *disk
 
 /* ---- copying ---- */
 
-static void show_progress(void *arg, uint64_t done, uint64_t total)
-{
-	unsigned int percent = total ? (unsigned int)(done * 100 / total) : 100, *shown = arg;
-
-	if (percent == *shown)
-		return;
-	*shown = percent;
-	fprintf(stderr, "\r%3u %%%s", percent, done == total ? "\n" : "");
-}
-
 static void print_result(const struct request *request, const struct zf_dev *from,
 			 const struct zf_dev *to)
 {
@@ -88,16 +80,14 @@ static void print_result(const struct request *request, const struct zf_dev *fro
 
 static int copy(const struct request *request, const struct zf_disk *disk, struct zf_dev *from)
 {
-	unsigned int shown = 0;
-	struct zf_copy_progress progress = {.arg = &shown};
+	const struct zf_progress progress = {.fn = zf_meter_update, .arg = request->meter};
 	struct zf_dev *to;
 	int r = open_target(request, disk, from, &to);
 
 	if (r < 0)
 		return r;
-	if (!request->quiet && isatty(STDERR_FILENO))
-		progress.fn = show_progress;
 	r = zf_fs_copy(from, to, &progress, &report);
+	zf_meter_end(request->meter);
 	if (r == 0 && !request->quiet)
 		print_result(request, from, to);
 	zf_dev_close(to);
@@ -129,7 +119,9 @@ int zf_image_main(const struct zf_args *args)
 		.read_only = true,
 		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
+	struct zf_meter meter;
 	const struct request request = {
+		.meter = &meter,
 		.source = args->operands[0],
 		.target = args->operands[1],
 		.exports = args->id == ZF_COMMAND_IMAGE_EXPORT,
@@ -139,6 +131,7 @@ int zf_image_main(const struct zf_args *args)
 	struct zf_dev *from;
 	int r;
 
+	zf_meter_init(&meter, args, "bytes");
 	if (is_same(&request) || zf_dev_open(request.source, &options, &report, &from) < 0)
 		return ZF_EXIT_PROBLEMS;
 	r = copy_from(&request, from);

@@ -15,6 +15,7 @@
 #include "grow.h"
 #include "image.h"
 #include "json_out.h"
+#include "meter.h"
 #include "target.h"
 #include "text.h"
 
@@ -124,14 +125,19 @@ struct printer {
 	zf_text_fn *print; /* as text, or as a graph */
 	struct zf_text text;
 	struct zf_json_out json;
+	struct zf_meter meter;
 };
 
 /* A reader who has gone ends it. */
 static int print_part(void *arg, struct json_object *part)
 {
+	struct json_object *progress = zf_text_member(part, "progress");
 	struct printer *printer = arg;
 
-	if (zf_args_json(printer->args))
+	if (progress)
+		zf_meter_update(&printer->meter, zf_text_u64(progress, "done"),
+				zf_text_u64(progress, "total"));
+	else if (zf_args_json(printer->args))
 		zf_json_out_part(&printer->json, part);
 	else
 		zf_text_print(&printer->text, printer->print, part, false);
@@ -167,10 +173,16 @@ static int ask(const struct zf_args *args, struct zf_target *target, struct json
 		.json = {.out = stdout},
 	};
 	const struct zf_control_parts parts = {.take = print_part, .arg = &printer};
+	bool has_meter = zf_command_takes(args->command, ZF_OPTION_PROGRESS);
 	struct json_object *result = NULL;
-	int r = zf_target_run(target, zf_report_find(args->command->name), request, &parts,
-			      &result);
+	int r;
 
+	zf_meter_init(&printer.meter, args, "bytes");
+	if (has_meter && printer.meter.mode != ZF_METER_OFF)
+		zf_json_add_bool(request, "progress", true);
+	r = zf_target_run(target, zf_report_find(args->command->name), request, &parts, &result);
+	if (has_meter)
+		zf_meter_end(&printer.meter);
 	if (r < 0)
 		return r == -EINVAL ? ZF_EXIT_USAGE : ZF_EXIT_PROBLEMS;
 	if (args->id == ZF_COMMAND_STATS)

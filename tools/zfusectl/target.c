@@ -257,7 +257,7 @@ static int run_on_daemon(struct zf_target *target, const struct zf_report_comman
 
 	if (r == 0)
 		r = zf_control_send(fd, command->name, args);
-	if (r == 0 && command->durable)
+	if (r == 0 && command->durable && command->is_long)
 		r = spool_answer(&fd);
 	if (r == 0)
 		r = zf_control_receive(fd, parts, ret_result, ret_message);

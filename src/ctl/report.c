@@ -21,6 +21,7 @@ static const struct zf_report_command commands[] = {
 	{"status", ZF_NEED_SUPER, false, zf_report_status},
 	{"sync", ZF_NEED_MOUNT, false, zf_report_sync},
 	{"grow", ZF_NEED_WRITING, false, zf_report_grow},
+	{"set_label", ZF_NEED_WRITING, false, zf_report_set_label},
 	{"gc_status", ZF_NEED_MOUNT, false, zf_report_gc_status},
 	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},

@@ -107,6 +107,9 @@ int zf_report_check(const struct zf_report_source *source, struct json_object *a
 		    struct json_object **ret_result);
 int zf_report_status(const struct zf_report_source *source, struct json_object *args,
 		     struct json_object **ret_result);
+/* {"label": text}: the filesystem's new one, durable before the answer. */
+int zf_report_set_label(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result);
 /* Makes everything durable. */
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);

@@ -101,7 +101,7 @@ class Commands(ImageTest):
         address = [r for r in self.json("super", self.path)["records"] if r["wins"]][0]["address"]
         self.damaged_copy()
         flip(self.path, address + 100)
-        done = self.run_tool("super", "-f", "json", self.path)
+        done = self.run_tool("super", "--format", "json", self.path)
         self.assertEqual(done.returncode, 0, done)
         found = json.loads(done.stdout)
         self.assertEqual(found["stepped_over"], 1)
@@ -339,13 +339,13 @@ class Damage(ImageTest):
     def test_a_damaged_leaf_is_told_by_check_and_tree(self):
         leaf = self.leaf()
         flip(self.path, leaf + 500)
-        for args in (("check",), ("check", "-f", "json"), ("tree", "-f", "json"), ("tree",),
-                     ("tree", "-f", "dot")):
+        for args in (("check",), ("check", "--format", "json"), ("tree", "--format", "json"), ("tree",),
+                     ("tree", "--format", "dot")):
             with self.subTest(args=args):
                 done = self.run_tool(*args, self.path)
                 self.assertEqual(done.returncode, 1, done)
                 self.assertEqual(done.stderr, "")
-        done = self.run_tool("check", "-f", "json", self.path)
+        done = self.run_tool("check", "--format", "json", self.path)
         found = json.loads(done.stdout)
         errors = [m["text"] for m in found["messages"] if m["level"] == "error"]
         self.assertEqual((len(errors), found["errors"]), (1, 1))
@@ -356,7 +356,7 @@ class Damage(ImageTest):
         address = self.json("file", self.path, "/file")["extents"][0]["address"]
         flip(self.path, address + 4096 + 1)
         self.assertEqual(self.json("check", self.path)["errors"], 0)
-        done = self.run_tool("check", "--data", "-f", "json", self.path)
+        done = self.run_tool("check", "--data", "--format", "json", self.path)
         self.assertEqual(done.returncode, 1)
         found = json.loads(done.stdout)
         self.assertEqual(found["errors"], 1)
@@ -366,7 +366,7 @@ class Damage(ImageTest):
     def test_without_a_valid_superblock_everything_but_super_fails(self):
         for record in self.json("super", self.path)["records"]:
             flip(self.path, record["address"] + 200)
-        done = self.run_tool("super", "-f", "json", self.path)
+        done = self.run_tool("super", "--format", "json", self.path)
         self.assertEqual(done.returncode, 0, done)
         self.assertIsNone(json.loads(done.stdout)["newest"])
         for command in ("zones", "log", "tree", "df", "check", "status"):
@@ -384,6 +384,39 @@ class Damage(ImageTest):
         self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
         self.refused(16, program=FSCK, says=["Usage"])
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
+
+
+class Label(ImageTest):
+    """Of an image that is not mounted; tests/mount/zfusectl has those that are."""
+
+    def setUp(self):
+        super().setUp()
+        self.damaged_copy()
+
+    def change(self, label):
+        done = self.run_tool("label", self.path, label)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), done)
+        self.assertEqual(self.text("label", self.path), label + "\n")
+        self.assertEqual(self.json("status", self.path)["label"], label)
+        self.assertIn("no errors", self.text("check", self.path))
+
+    def test_it_is_changed_and_taken_away(self):
+        self.assertEqual(self.text("label", self.path), "sample\n")
+        for label in ("other", "Größe 1", "x" * 63, ""):
+            with self.subTest(label=label):
+                self.change(label)
+        self.assertTrue(self.json("status", self.path)["clean"])
+
+    def test_what_is_no_label_is_refused(self):
+        for label in ("x" * 64, "ä" * 32, "two\nlines", "\x1b[31m", "\udcff"):
+            with self.subTest(label=label):
+                self.refused(2, "label", self.path, label, says=["UTF-8 of at most 63 bytes"])
+        self.assertEqual(self.text("label", self.path), "sample\n")
+
+    def test_one_in_use_says_how(self):
+        with open(self.path, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            self.refused(1, "label", self.path, "new", says=[str(os.getpid()), "give the directory"])
 
 
 class Grow(ImageTest):

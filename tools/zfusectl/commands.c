@@ -111,6 +111,11 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 				  .operands = {"MOUNTPOINT"},
 				  .options = BIT(FORMAT),
 				  .help = "reclaim in the background again"},
+	[ZF_COMMAND_LABEL] =
+		{.name = "label",
+		 .operands = {"TARGET", "[NEW]"},
+		 .help = "print the filesystem's label, or change it",
+		 .more = "NEW is UTF-8 of at most 63 bytes; '' takes the label away.\n"},
 	[ZF_COMMAND_GROW] = {.name = "grow",
 			     .operands = {"TARGET"},
 			     .options = BIT(FORMAT) | BIT(SIZE),

@@ -49,9 +49,6 @@ int zf_grow_main(const struct zf_args *args)
 	int r, status;
 
 	r = zf_target_open_writing(args->operands[0], &report, &target);
-	if (r == -EBUSY)
-		zf_report(&report, ZF_REPORT_ERROR,
-			  "if it is mounted, give the directory where: then its daemon does it");
 	if (r < 0)
 		return ZF_EXIT_PROBLEMS;
 	r = grow(&target, args, &result);

@@ -15,6 +15,7 @@
 #include "grow.h"
 #include "image.h"
 #include "json_out.h"
+#include "label.h"
 #include "meter.h"
 #include "target.h"
 #include "text.h"
@@ -227,6 +228,8 @@ int main(int argc, char **argv)
 	case ZF_COMMAND_GC_PAUSE:
 	case ZF_COMMAND_GC_RESUME:
 		return zf_gc_main(&args);
+	case ZF_COMMAND_LABEL:
+		return zf_label_main(&args);
 	case ZF_COMMAND_GROW:
 		return zf_grow_main(&args);
 	case ZF_COMMAND_IMAGE_EXPORT:

@@ -150,7 +150,12 @@ int zf_target_open(const char *path, bool any_file, const struct zf_report *repo
 int zf_target_open_writing(const char *path, const struct zf_report *report,
 			   struct zf_target *ret_target)
 {
-	return open_target(path, false, true, report, ret_target);
+	int r = open_target(path, false, true, report, ret_target);
+
+	if (r == -EBUSY)
+		zf_report(report, ZF_REPORT_ERROR,
+			  "if it is mounted, give the directory where: then its daemon does it");
+	return r;
 }
 
 void zf_target_close(struct zf_target *target)

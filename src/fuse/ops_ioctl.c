@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use; the
- * label, FS_IOC_GETFSLABEL and its kin; and what is our own
+ * label, FS_IOC_GETFSLABEL and its kin; FITRIM, which fstrim(8) uses; and what is our own
  * (zfuse/ioctl.h).
  *
  * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
@@ -174,6 +174,33 @@ static int set_label(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
+/*
+ * fstrim(8). Only whole zones are given back, wherever they lie: the range does not matter, as long
+ * as it is one of this filesystem's.
+ */
+static int trim(struct zf_daemon *daemon, struct zf_call *call)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(daemon->dev);
+	struct fstrim_range range;
+	uint64_t bytes = 0;
+	int r = 0;
+
+	if (!may_administer(call))
+		return -EPERM;
+	memcpy(&range, call->data, sizeof(range));
+	if (range.start >= geometry->zone_size * geometry->zone_count)
+		return -EINVAL;
+	if (!call->ctx.may_wait)
+		return -EAGAIN;
+	if (range.minlen <= geometry->zone_capacity)
+		r = zf_fs_trim(daemon->fs, &bytes);
+	if (r < 0)
+		return r;
+	range.len = bytes;
+	fuse_reply_ioctl(call->req, 0, &range, sizeof(range));
+	return 0;
+}
+
 static const struct command {
 	unsigned int number;
 	size_t in_size, out_size; /* GETFLAGS moves an int, whatever its number says */
@@ -186,6 +213,7 @@ static const struct command {
 	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr, false},
 	{FS_IOC_GETFSLABEL, 0, FSLABEL_MAX, get_label, true},
 	{FS_IOC_SETFSLABEL, FSLABEL_MAX, 0, set_label, true},
+	{FITRIM, sizeof(struct fstrim_range), sizeof(struct fstrim_range), trim, true},
 	{ZFUSE_IOC_MARK_WRITE_ZEROES, sizeof(struct zfuse_mark), 0, mark_write_zeroes, true},
 };
 

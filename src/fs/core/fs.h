@@ -344,6 +344,15 @@ int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
  */
 int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
 
+/* One commit, and the resets that it allows: two of them give back what was emptied. */
+int zf_fs_settle(struct zf_fs *fs);
+/*
+ * Resets the zones in which nothing is live any more, with as many commits as that takes, and tells
+ * their capacity in bytes. Nothing is moved: garbage beside live data stays. -EROFS, or what a
+ * commit fails with.
+ */
+int zf_fs_trim(struct zf_fs *fs, uint64_t *ret_bytes);
+
 /*
  * Read-only: stores everything, as zf_fs_unmount() does, and then nothing is written until the
  * filesystem is writable again. The caller sees to it that no operation changes anything meanwhile

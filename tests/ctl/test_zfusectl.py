@@ -461,7 +461,7 @@ class Grow(ImageTest):
                 (2, ("grow", self.path, "100M"), "too many arguments"),
                 (2, ("grow", "--format", "dot", self.path), "is none of text|json"),
                 (2, ("grow",), "missing TARGET"),
-                (1, ("grow", self.folder.name), "no zfuse filesystem is mounted")):
+                (1, ("grow", self.folder.name), f"{self.folder.name}: not a zfuse mount\n")):
             with self.subTest(args=args):
                 self.refused(code, *args, says=[says])
                 self.assertLessEqual(os.path.getsize(self.path), os.path.getsize(self.original))
@@ -710,7 +710,7 @@ class Usage(ImageTest):
     def test_what_is_not_there_or_no_device(self):
         missing = os.path.join(self.folder.name, "missing")
         self.refused(1, "super", missing, says=[missing, "No such file"])
-        self.refused(1, "super", self.folder.name, says=[self.folder.name, "no zfuse filesystem is mounted"])
+        self.refused(1, "super", self.folder.name, says=[f"{self.folder.name}: not a zfuse mount\n"])
         self.refused(1, "super", "/dev/null", says=["/dev/null"])
         self.refused(1, "file", self.path, "/nowhere", says=["No such file"])
         text = os.path.join(self.folder.name, "text")

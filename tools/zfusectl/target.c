@@ -81,9 +81,10 @@ static int choose(struct zf_target *target, const struct stat *st, bool any_file
 		target->mounted = inside && r == -ENODEV;
 		return target->mounted ? 0 : r;
 	}
-	return fail(target->report, target->path, -ENOTCONN,
-		    S_ISDIR(st->st_mode) ? "no zfuse filesystem is mounted there"
-					 : "neither a device nor in a mounted zfuse filesystem");
+	zf_report(target->report, ZF_REPORT_ERROR, "%s: %s", target->path,
+		  S_ISDIR(st->st_mode) ? "not a zfuse mount"
+				       : "neither a device nor a file in a zfuse mount");
+	return -ENOTCONN;
 }
 
 /* ---- a device ---- */

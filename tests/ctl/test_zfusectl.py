@@ -703,6 +703,8 @@ class Usage(ImageTest):
                 (("gc", "status", "--zones", "1", self.path), "unrecognized option '--zones'"),
                 (("gc", "status", "--format", "dot", self.path), "'dot' is none of text|json"),
                 (("gc", "status", "--frob", self.path), "unrecognized option"),
+                # -f overwrites, in mkfs.zfuse and here.
+                (("super", "-f", "json", self.path), "invalid option -- 'f'"),
                 (("super", "--frob", self.path), "unrecognized option")):
             with self.subTest(args=args):
                 self.refused(2, *args, says=[says])

@@ -5,9 +5,9 @@
 #include <string.h>
 
 const struct zf_option zf_options[ZF_OPTION_COUNT] = {
-	[ZF_OPTION_FORMAT] = {'f', "format", ZF_VALUE_CHOICE, "text|json",
+	[ZF_OPTION_FORMAT] = {'\0', "format", ZF_VALUE_CHOICE, "text|json",
 			      "how to print; default text"},
-	[ZF_OPTION_FORMAT_OF_TREE] = {'f', "format", ZF_VALUE_CHOICE, "text|json|dot",
+	[ZF_OPTION_FORMAT_OF_TREE] = {'\0', "format", ZF_VALUE_CHOICE, "text|json|dot",
 				      "dot: a graph; default text"},
 	[ZF_OPTION_TREE] = {'t', "tree", ZF_VALUE_CHOICE, "root|fs|summary|share|zone",
 			    "which tree; default fs"},

@@ -100,6 +100,25 @@ static int check_roots(struct zf_check *check)
 	return 0;
 }
 
+/* ---- progress ---- */
+
+void zf_check_progress(const struct zf_check *check)
+{
+	uint64_t node_bytes = check->counts.nodes * check->shape.node_size * check->shape.copies;
+	uint64_t done = node_bytes + check->counts.verified_bytes;
+
+	/* Some trees are not in the live bytes, and damaged items say anything. */
+	zf_progress(check->options->progress, zf_min_u64(done, check->bytes_total),
+		    check->bytes_total);
+}
+
+static void add_up_bytes(struct zf_check *check)
+{
+	for (uint32_t z = 0; z < check->super->zone_count; z++)
+		if (check->zones[z].role == ZF_ROLE_META || check->options->data)
+			check->bytes_total += check->zones[z].live;
+}
+
 /* ---- the whole ---- */
 
 static int check_all(struct zf_check *check)
@@ -113,6 +132,8 @@ static int check_all(struct zf_check *check)
 		r = check_roots(check);
 	if (r == 0)
 		r = zf_check_zone_tree(check);
+	if (r == 0)
+		add_up_bytes(check);
 	if (r == 0)
 		r = zf_check_inodes(check);
 	if (r == 0)

@@ -29,11 +29,13 @@
 #ifndef ZF_CHECK_CHECK_H
 #define ZF_CHECK_CHECK_H
 
+#include "base/progress.h"
 #include "io/dev.h"
 #include "superblock/super.h"
 
 struct zf_check_options {
-	bool data; /* read all data and compare the checksums */
+	bool data;			    /* read all data and compare the checksums */
+	const struct zf_progress *progress; /* in bytes that were read; may be NULL */
 };
 
 struct zf_check_counts {

@@ -77,7 +77,8 @@ struct zf_check {
 		bool found; /* and that is a sound one */
 		bool lost;  /* part of it could not be read */
 	} trees[ZF_TREE_COUNT];
-	uint64_t gaps; /* nodes and items that could not be used, so far */
+	uint64_t bytes_total; /* to be read, as far as zone items tell */
+	uint64_t gaps;	      /* nodes and items that could not be used, so far */
 
 	uint64_t kept_bytes; /* of the ZERO extents seen */
 
@@ -123,6 +124,9 @@ void zf_check_zones(struct zf_check *check);	 /* zone.c: recount against items a
 
 /* check.c: what zf_item_check() must know. */
 struct zf_item_check zf_check_item_limits(struct zf_check *check);
+
+/* check.c: something was read. */
+void zf_check_progress(const struct zf_check *check);
 
 /* inode.c */
 struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino);

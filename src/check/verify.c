@@ -28,6 +28,7 @@ static void verify_chunk(struct zf_check *check, const struct zf_check_claim *cl
 			bad_block(check, claim, address + at, has, expected);
 	}
 	check->counts.verified_bytes += len;
+	zf_check_progress(check);
 }
 
 /*

@@ -183,6 +183,7 @@ static int walk_node(struct walk *walk, const struct zf_node_expect *expect)
 		return 0;
 	}
 	check->counts.nodes++;
+	zf_check_progress(check);
 	return expect->level == 0 ? walk_items(walk, *buf) : walk_children(walk, expect, *buf);
 }
 

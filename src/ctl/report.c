@@ -9,11 +9,11 @@
 #include "txn/txn.h"
 
 static const struct zf_report_command commands[] = {
-	{"super", ZF_NEED_RING, true, zf_report_super},
+	{"super", ZF_NEED_RING, true, zf_report_super, .is_long = true},
 	{"zones", ZF_NEED_SUPER, false, zf_report_zones},
-	{"tree", ZF_NEED_SUPER, true, zf_report_tree},
-	{"node", ZF_NEED_SUPER, true, zf_report_node},
-	{"log", ZF_NEED_SUPER, true, zf_report_log},
+	{"tree", ZF_NEED_SUPER, true, zf_report_tree, .is_long = true},
+	{"node", ZF_NEED_SUPER, true, zf_report_node, .is_long = true},
+	{"log", ZF_NEED_SUPER, true, zf_report_log, .is_long = true},
 	{"file", ZF_NEED_FS, false, zf_report_file},
 	{"df", ZF_NEED_FS, false, zf_report_df},
 	{"stats", ZF_NEED_MOUNT, false, zf_report_stats},
@@ -21,6 +21,7 @@ static const struct zf_report_command commands[] = {
 	{"status", ZF_NEED_SUPER, false, zf_report_status},
 	{"sync", ZF_NEED_MOUNT, false, zf_report_sync},
 	{"grow", ZF_NEED_WRITING, false, zf_report_grow},
+	{"set_label", ZF_NEED_WRITING, false, zf_report_set_label},
 	{"gc_status", ZF_NEED_MOUNT, false, zf_report_gc_status},
 	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},

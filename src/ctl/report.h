@@ -55,6 +55,7 @@ struct zf_report_command {
 	 */
 	int (*run)(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+	bool is_long; /* its answer, while it is durable: a slow reader must not hold it up */
 };
 
 /* NULL if there is no such command. */
@@ -73,7 +74,11 @@ int zf_report_run_mounted(struct zf_fs *fs, const char *name, struct json_object
 /* Every record of the ring, and which one wins, why. */
 int zf_report_super(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
-/* One entry a zone: what the device and the allocator (unmounted: the zone tree) say. */
+/*
+ * One entry a zone: what the device and the allocator (unmounted: the zone tree) say. {"role",
+ * "condition"}: of these zones only, by their names, "hot" and "em". {"summary_above": N}: of a filesystem with
+ * more zones than N only "summary", with sums for each role and condition.
+ */
 int zf_report_zones(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
 /* {"tree": "root" | "fs" | "summary" | "share" | "zone"}: all its nodes, parents first. */
@@ -94,11 +99,17 @@ int zf_report_df(const struct zf_report_source *source, struct json_object *args
 /* Since the mount. The daemon's "requests" belong to it too: zfusectl puts them together. */
 int zf_report_stats(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
-/* {"data": bool}: messages, counts, "errors". */
+/*
+ * {"data": bool, "progress": bool}: messages, counts, "errors". With "progress" parts come before
+ * them, twice a second and at the end, whose only member is {"progress": {"done", "total"}}, in bytes.
+ */
 int zf_report_check(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
 int zf_report_status(const struct zf_report_source *source, struct json_object *args,
 		     struct json_object **ret_result);
+/* {"label": text}: the filesystem's new one, durable before the answer. */
+int zf_report_set_label(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result);
 /* Makes everything durable. */
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);

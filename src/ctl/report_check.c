@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "check/check.h"
 #include "ctl/json.h"
@@ -54,23 +55,86 @@ static struct json_object *result_object(const struct zf_report_source *source,
 	return result;
 }
 
+/* ---- progress ---- */
+
+/* How often one is told, who asked. */
+#define TELL_NS INT64_C(500000000)
+
+struct teller {
+	const struct zf_control_parts *parts; /* NULL: nobody has asked */
+	int64_t told_ns;
+	uint64_t done, total;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Who does not take it any more is not told again. */
+static void tell(struct teller *teller)
+{
+	struct json_object *part = json_object_new_object();
+	struct json_object *progress = json_object_new_object();
+
+	zf_json_add_u64(progress, "done", teller->done);
+	zf_json_add_u64(progress, "total", teller->total);
+	zf_json_add(part, "progress", progress);
+	if (teller->parts->take(teller->parts->arg, part) < 0)
+		teller->parts = NULL;
+	json_object_put(part);
+}
+
+static void take_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct teller *teller = arg;
+	int64_t now = now_ns();
+
+	teller->done = done;
+	teller->total = total;
+	if (!teller->parts || now - teller->told_ns < TELL_NS)
+		return;
+	teller->told_ns = now;
+	tell(teller);
+}
+
+static int check(const struct zf_report_source *source, struct json_object *args,
+		 const struct zf_report *report, struct zf_check_counts *ret_counts)
+{
+	struct teller teller = {.told_ns = now_ns()};
+	const struct zf_progress progress = {.fn = take_progress, .arg = &teller};
+	struct zf_check_options options = {.progress = &progress};
+	bool tells = false;
+	int r = zf_json_get_bool(args, "data", &options.data);
+
+	if (r == 0)
+		r = zf_json_get_bool(args, "progress", &tells);
+	if (r < 0)
+		return r;
+	teller.parts = tells ? source->parts : NULL;
+	r = zf_check_run(source->dev, source->super, &options, report, ret_counts);
+	if (r == 0 && teller.parts)
+		tell(&teller);
+	return r;
+}
+
 int zf_report_check(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
 	struct messages messages = {.array = json_object_new_array()};
 	const struct zf_report report = {.fn = add_message, .arg = &messages};
-	struct zf_check_options options = {0};
 	struct zf_check_counts counts;
-	int r = zf_json_get_bool(args, "data", &options.data);
+	int r = messages.array ? 0 : -ENOMEM;
 
-	if (r == 0 && !messages.array)
-		r = -ENOMEM;
 	if (r == 0 && source->stepped_over)
 		zf_report(&report, ZF_REPORT_WARNING,
 			  "%u damaged superblock records are newer than generation %" PRIu64,
 			  source->stepped_over, source->super->generation);
 	if (r == 0)
-		r = zf_check_run(source->dev, source->super, &options, &report, &counts);
+		r = check(source, args, &report, &counts);
 	if (r == 0) {
 		*ret_result = result_object(source, &counts, &messages);
 		r = *ret_result ? 0 : -ENOMEM;

@@ -146,15 +146,10 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
 			struct json_object **ret_result)
 {
-	struct zf_txn *txn = zf_fs_txn(source->fs);
-	int r = zf_change_begin(source->fs);
+	int r = zf_fs_settle(source->fs);
 
 	(void)args;
-	if (r < 0)
+	if (r == -EROFS)
 		return zf_json_fail(ret_result, r, "the filesystem is read-only");
-	r = zf_txn_commit(txn, true);
-	while (r == 0 && zf_txn_tidy(txn, false) == ZF_TIDY_DID)
-		;
-	zf_change_end(source->fs);
 	return r < 0 ? r : zf_report_gc_status(source, NULL, ret_result);
 }

@@ -62,13 +62,17 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 {
 	const struct zf_super *super = source->super;
 	struct json_object *result = json_object_new_object();
+	char label[ZF_SUPER_LABEL_SIZE];
 	struct zf_log_zones log;
 
 	(void)args;
 	if (!result)
 		return -ENOMEM;
 	zf_json_add_bool(result, "mounted", source->mounted);
-	zf_json_add_text(result, "label", super->label);
+	memcpy(label, super->label, sizeof(label));
+	if (source->mounted)
+		zf_fs_get_label(source->fs, label);
+	zf_json_add_text(result, "label", label);
 	zf_json_add_uuid(result, "uuid", super->fsid);
 	zf_json_add_text(result, "device", zf_dev_path(source->dev));
 	zf_json_add_text(result, "device_kind", zf_dev_kind(source->dev));
@@ -90,6 +94,22 @@ int zf_report_status(const struct zf_report_source *source, struct json_object *
 	}
 	*ret_result = result;
 	return 0;
+}
+
+int zf_report_set_label(const struct zf_report_source *source, struct json_object *args,
+			struct json_object **ret_result)
+{
+	const char *label = NULL;
+	int r = zf_json_get_text(args, "label", &label);
+
+	if (r == 0)
+		r = label ? zf_fs_set_label(source->fs, label) : -EINVAL;
+	if (r == -EINVAL)
+		return zf_json_fail(ret_result, r,
+				    "the label must be UTF-8 of at most %u bytes without control "
+				    "characters",
+				    ZF_SUPER_LABEL_SIZE - 1);
+	return r;
 }
 
 int zf_report_sync(const struct zf_report_source *source, struct json_object *args,

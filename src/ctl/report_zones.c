@@ -17,9 +17,17 @@ struct entry {
 	bool retired; /* no longer used, as the mount has found */
 };
 
+/* Of the zones of one role in one condition; bytes but for `zones`. */
+struct sum {
+	uint64_t zones, capacity, written, live, unusable;
+};
+
 struct lister {
 	const struct zf_report_source *source;
 	uint32_t zone_count;
+	const char *role, *condition; /* zones of these only; NULL: of any */
+	bool summary;		      /* the sums, and no list */
+	struct sum sums[ZF_ROLE_COUNT + 1][ZF_ZONE_OFFLINE + 1]; /* the last role: unknown ones */
 	/* Not mounted: the trees, and how many nodes of the root and zone trees each zone has. */
 	struct zf_forest *forest;
 	uint32_t *system_nodes;
@@ -113,13 +121,29 @@ static int load_from_tree(struct lister *lister)
 	return zf_tree_scan(lister->forest, ZF_TREE_ZONE, &from, &to, take_item, lister);
 }
 
-/* ---- one object a zone ---- */
+/* ---- one zone ---- */
+
+static uint64_t live_of(const struct entry *entry)
+{
+	return entry->live + entry->system_live;
+}
+
+static uint64_t unusable_of(const struct entry *entry)
+{
+	uint64_t live = live_of(entry);
+
+	return entry->role != ZF_ROLE_SUPER && entry->written > live ? entry->written - live : 0;
+}
+
+static uint64_t pointer_of(const struct zf_zone_info *info, const struct entry *entry)
+{
+	return info->type == ZF_ZONE_CONVENTIONAL ? entry->written : info->wp - info->start;
+}
 
 static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_info *info,
 				       const struct entry *entry)
 {
 	struct json_object *object = json_object_new_object();
-	uint64_t live = entry->live + entry->system_live;
 
 	zf_json_add_u64(object, "zone", zone_no);
 	zf_json_add_u64(object, "start", info->start);
@@ -132,17 +156,64 @@ static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_in
 			 entry->retired || info->cond == ZF_ZONE_READONLY ||
 				 info->cond == ZF_ZONE_OFFLINE);
 	zf_json_add_u64(object, "capacity", info->capacity);
-	zf_json_add_u64(object, "write_pointer",
-			info->type == ZF_ZONE_CONVENTIONAL ? entry->written
-							   : info->wp - info->start);
-	zf_json_add_u64(object, "live", live);
-	zf_json_add_u64(
-		object, "unusable",
-		entry->role != ZF_ROLE_SUPER && entry->written > live ? entry->written - live : 0);
+	zf_json_add_u64(object, "write_pointer", pointer_of(info, entry));
+	zf_json_add_u64(object, "live", live_of(entry));
+	zf_json_add_u64(object, "unusable", unusable_of(entry));
 	zf_json_add_u64(object, "write_generation", entry->write_generation);
 	zf_json_add_u64(object, "resets", info->reset_count);
 	return object;
 }
+
+static bool is_asked_for(const struct lister *lister, const struct zf_zone_info *info,
+			 const struct entry *entry)
+{
+	if (lister->role && strcmp(lister->role, zf_report_role_name(entry->role)) != 0)
+		return false;
+	return !lister->condition || strcmp(lister->condition, zf_zone_cond_short(info->cond)) == 0;
+}
+
+/* ---- the sums ---- */
+
+static void add_to_sum(struct lister *lister, const struct zf_zone_info *info,
+		       const struct entry *entry)
+{
+	uint8_t role = entry->role < ZF_ROLE_COUNT ? entry->role : ZF_ROLE_COUNT;
+	struct sum *sum = &lister->sums[role][info->cond];
+
+	sum->zones++;
+	sum->capacity += info->capacity;
+	sum->written += pointer_of(info, entry);
+	sum->live += live_of(entry);
+	sum->unusable += unusable_of(entry);
+}
+
+static struct json_object *sum_object(uint8_t role, enum zf_zone_cond cond, const struct sum *sum)
+{
+	struct json_object *object = json_object_new_object();
+
+	zf_json_add_text(object, "role", zf_report_role_name(role));
+	zf_json_add_text(object, "condition_name", zf_zone_cond_name(cond));
+	zf_json_add_u64(object, "zones", sum->zones);
+	zf_json_add_u64(object, "capacity", sum->capacity);
+	zf_json_add_u64(object, "written", sum->written);
+	zf_json_add_u64(object, "live", sum->live);
+	zf_json_add_u64(object, "unusable", sum->unusable);
+	return object;
+}
+
+static struct json_object *describe_sums(const struct lister *lister)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (uint8_t role = 0; role <= ZF_ROLE_COUNT; role++)
+		for (unsigned int cond = 0; cond <= ZF_ZONE_OFFLINE; cond++)
+			if (lister->sums[role][cond].zones > 0)
+				zf_json_push(array,
+					     sum_object(role, cond, &lister->sums[role][cond]));
+	return array;
+}
+
+/* ---- all of them ---- */
 
 static int load_chunk(struct lister *lister)
 {
@@ -157,6 +228,19 @@ static int load_chunk(struct lister *lister)
 				     lister->info);
 }
 
+static int add_zone(struct lister *lister, uint32_t i, struct zf_report_list *list)
+{
+	const struct zf_zone_info *info = &lister->info[i];
+	const struct entry *entry = &lister->entry[i];
+
+	if (!is_asked_for(lister, info, entry))
+		return 0;
+	if (!lister->summary)
+		return zf_report_list_push(list, zone_object(lister->first + i, info, entry));
+	add_to_sum(lister, info, entry);
+	return 0;
+}
+
 static int add_zones(struct lister *lister, struct zf_report_list *list)
 {
 	int r = 0;
@@ -165,9 +249,7 @@ static int add_zones(struct lister *lister, struct zf_report_list *list)
 		lister->count = (uint32_t)zf_min_u64(CHUNK, lister->zone_count - lister->first);
 		r = load_chunk(lister);
 		for (uint32_t i = 0; i < lister->count && r == 0; i++)
-			r = zf_report_list_push(list,
-						zone_object(lister->first + i, &lister->info[i],
-							    &lister->entry[i]));
+			r = add_zone(lister, i, list);
 		lister->first += lister->count;
 	}
 	return r;
@@ -203,10 +285,26 @@ static int list_zones(struct lister *lister, struct json_object **ret_result)
 		return r;
 	zf_json_add(list.result, "geometry", geometry_object(zf_dev_geometry(lister->source->dev)));
 	r = add_zones(lister, &list);
-	if (r < 0)
+	if (r < 0) {
 		zf_report_list_drop(&list);
-	else
-		zf_report_list_end(&list, ret_result);
+		return r;
+	}
+	if (lister->summary)
+		zf_json_add(list.result, "summary", describe_sums(lister));
+	zf_report_list_end(&list, ret_result);
+	return 0;
+}
+
+static int get_args(struct lister *lister, struct json_object *args)
+{
+	uint64_t summary_above = UINT64_MAX;
+	int r = zf_json_get_text(args, "role", &lister->role);
+
+	if (r == 0)
+		r = zf_json_get_text(args, "condition", &lister->condition);
+	if (r == 0)
+		r = zf_json_get_u64(args, "summary_above", &summary_above);
+	lister->summary = lister->zone_count > summary_above;
 	return r;
 }
 
@@ -217,7 +315,6 @@ int zf_report_zones(const struct zf_report_source *source, struct json_object *a
 	struct lister *lister;
 	int r;
 
-	(void)args;
 	if (source->super->zone_count > there)
 		return zf_json_fail(ret_result, -EUCLEAN,
 				    "the device has %u zones, the filesystem %u", there,
@@ -227,7 +324,9 @@ int zf_report_zones(const struct zf_report_source *source, struct json_object *a
 		return -ENOMEM;
 	lister->source = source;
 	lister->zone_count = source->super->zone_count;
-	r = list_zones(lister, ret_result);
+	r = get_args(lister, args);
+	if (r == 0)
+		r = list_zones(lister, ret_result);
 	zf_forest_free(lister->forest);
 	free(lister->system_nodes);
 	free(lister);

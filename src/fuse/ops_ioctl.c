@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use; and
- * what is our own (zfuse/ioctl.h).
+ * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use; the
+ * label, FS_IOC_GETFSLABEL and its kin; FITRIM, which fstrim(8) uses; and what is our own
+ * (zfuse/ioctl.h).
  *
  * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
  * the file and has CAP_LINUX_IMMUTABLE where it needs that, and asks us with a request of its own,
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <string.h>
+#include <unistd.h>
 #include <zfuse/ioctl.h>
 
 #include "fuse/marks.h"
@@ -136,6 +138,69 @@ static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
+/* ---- of the whole filesystem ---- */
+
+/* The user whose mount it is, and root, whom the kernel lets in if that one's options do. */
+static bool may_administer(const struct zf_call *call)
+{
+	uid_t uid = fuse_req_ctx(call->req)->uid;
+
+	return uid == 0 || uid == geteuid();
+}
+
+static int get_label(struct zf_daemon *daemon, struct zf_call *call)
+{
+	char answer[FSLABEL_MAX] = "";
+
+	zf_fs_get_label(daemon->fs, answer);
+	fuse_reply_ioctl(call->req, 0, answer, sizeof(answer));
+	return 0;
+}
+
+static int set_label(struct zf_daemon *daemon, struct zf_call *call)
+{
+	char label[FSLABEL_MAX + 1] = "";
+	int r;
+
+	if (!may_administer(call))
+		return -EPERM;
+	/* It is a commit. */
+	if (!call->ctx.may_wait)
+		return -EAGAIN;
+	memcpy(label, call->data, FSLABEL_MAX);
+	r = zf_fs_set_label(daemon->fs, label);
+	if (r == 0)
+		fuse_reply_ioctl(call->req, 0, NULL, 0);
+	return r;
+}
+
+/*
+ * fstrim(8). Only whole zones are given back, wherever they lie: the range does not matter, as long
+ * as it is one of this filesystem's.
+ */
+static int trim(struct zf_daemon *daemon, struct zf_call *call)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(daemon->dev);
+	struct fstrim_range range;
+	uint64_t bytes = 0;
+	int r = 0;
+
+	if (!may_administer(call))
+		return -EPERM;
+	memcpy(&range, call->data, sizeof(range));
+	if (range.start >= geometry->zone_size * geometry->zone_count)
+		return -EINVAL;
+	if (!call->ctx.may_wait)
+		return -EAGAIN;
+	if (range.minlen <= geometry->zone_capacity)
+		r = zf_fs_trim(daemon->fs, &bytes);
+	if (r < 0)
+		return r;
+	range.len = bytes;
+	fuse_reply_ioctl(call->req, 0, &range, sizeof(range));
+	return 0;
+}
+
 static const struct command {
 	unsigned int number;
 	size_t in_size, out_size; /* GETFLAGS moves an int, whatever its number says */
@@ -146,6 +211,9 @@ static const struct command {
 	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags, false},
 	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr, false},
 	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr, false},
+	{FS_IOC_GETFSLABEL, 0, FSLABEL_MAX, get_label, true},
+	{FS_IOC_SETFSLABEL, FSLABEL_MAX, 0, set_label, true},
+	{FITRIM, sizeof(struct fstrim_range), sizeof(struct fstrim_range), trim, true},
 	{ZFUSE_IOC_MARK_WRITE_ZEROES, sizeof(struct zfuse_mark), 0, mark_write_zeroes, true},
 };
 

@@ -25,7 +25,7 @@ struct zone_plan {
 
 struct copy {
 	struct zf_dev *from, *to;
-	const struct zf_copy_progress *progress;
+	const struct zf_progress *progress;
 	const struct zf_report *report;
 	struct zf_super super;
 	bool has_log;		/* something was made durable after the last commit */
@@ -349,8 +349,8 @@ static int copy_range(struct copy *copy, uint32_t zone_no, uint64_t from, uint64
 	r = zf_copy_bytes_run(copy->bytes, zone_no * copy->super.zone_size + from, to - from,
 			      copy->report);
 	copy->done += to - from;
-	if (r == 0 && copy->progress && copy->progress->fn)
-		copy->progress->fn(copy->progress->arg, copy->done, copy->total);
+	if (r == 0)
+		zf_progress(copy->progress, copy->done, copy->total);
 	return r;
 }
 
@@ -472,7 +472,7 @@ static int run(struct copy *copy)
 	return r < 0 ? r : overwrite_target(copy);
 }
 
-int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_copy_progress *progress,
+int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
 	       const struct zf_report *report)
 {
 	struct copy copy = {.from = from, .to = to, .progress = progress, .report = report};

@@ -15,27 +15,22 @@
 #ifndef ZF_TRANSFER_COPY_H
 #define ZF_TRANSFER_COPY_H
 
+#include "base/progress.h"
 #include "base/report.h"
 #include "io/dev.h"
-
-/* Called now and then; bytes. fn may be NULL. */
-struct zf_copy_progress {
-	void (*fn)(void *arg, uint64_t done, uint64_t total);
-	void *arg;
-};
 
 /* Whether there is a filesystem on `from` that can be copied; the errors are those below. */
 int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report);
 
 /*
  * Copies the filesystem on `from` to `to`, and everything that was there is lost. `from` is only
- * read. Both without a thread of their own. Durable when it returns 0.
+ * read. The progress is in bytes. Both without a thread of their own. Durable when it returns 0.
  *
  * Checked before anything is written, and reported with numbers: -ENODEV: no filesystem on `from`;
  * -EUCLEAN: a damaged one; -EINVAL: `to` has other zones, too few of them, or too few that may be
  * active; -EUCLEAN also: pointers of `from` are lower bounds, a mount has to find the true ones.
  */
-int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_copy_progress *progress,
+int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
 	       const struct zf_report *report);
 
 #endif

@@ -257,6 +257,39 @@ static int commit_locked(struct zf_txn *txn)
 	return r;
 }
 
+/* Under the lock, too: who asks for the label does not wait for a commit. */
+static void put_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE])
+{
+	zf_mutex_lock(&txn->lock);
+	memcpy(txn->super.label, label, sizeof(txn->super.label));
+	zf_mutex_unlock(&txn->lock);
+}
+
+int zf_txn_set_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE])
+{
+	char before[ZF_SUPER_LABEL_SIZE];
+	int r;
+
+	zf_txn_lock_commit(txn);
+	r = zf_txn_error(txn) ? -EROFS : 0;
+	if (r == 0) {
+		memcpy(before, txn->super.label, sizeof(before));
+		put_label(txn, label);
+		r = commit_locked(txn);
+		if (r < 0)
+			put_label(txn, before);
+	}
+	zf_mutex_unlock(&txn->commit_lock);
+	return r;
+}
+
+void zf_txn_get_label(struct zf_txn *txn, char ret_label[ZF_SUPER_LABEL_SIZE])
+{
+	zf_mutex_lock(&txn->lock);
+	memcpy(ret_label, txn->super.label, sizeof(txn->super.label));
+	zf_mutex_unlock(&txn->lock);
+}
+
 int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force)
 {
 	int r;

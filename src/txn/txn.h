@@ -142,6 +142,12 @@ int zf_txn_commit(struct zf_txn *txn, bool force);
  * as of zf_txn_commit(). Caller holds no join.
  */
 int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
+/*
+ * Gives the filesystem another label (zf_super_label_is_valid()), by a commit: durable when it
+ * returns 0. Errors as of zf_txn_commit(); then the label stays what it was. Caller holds no join.
+ */
+int zf_txn_set_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE]);
+void zf_txn_get_label(struct zf_txn *txn, char ret_label[ZF_SUPER_LABEL_SIZE]);
 /* The next commit says that there is nothing to recover (unmount). */
 void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 

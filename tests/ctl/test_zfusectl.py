@@ -3,22 +3,25 @@
 """zfusectl and fsck.zfuse from outside, on devices that are not mounted: what every command says, as text and as
 JSON, with which exit status, and how it refuses what makes no sense.
 
-usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG [UNITTEST-ARGUMENT...]
+usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG COMMANDS MANUAL [UNITTEST-ARGUMENT...]
 """
 
 import fcntl
 import hashlib
 import json
 import os
+import pty
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
-ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = ""
+ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = COMMANDS = MANUAL = ""
 TREES = ("root", "fs", "summary", "share", "zone")
 ZONES, ZONE_SIZE = 32, 2 << 20
 MANY = 300
@@ -98,7 +101,7 @@ class Commands(ImageTest):
         address = [r for r in self.json("super", self.path)["records"] if r["wins"]][0]["address"]
         self.damaged_copy()
         flip(self.path, address + 100)
-        done = self.run_tool("super", "-f", "json", self.path)
+        done = self.run_tool("super", "--format", "json", self.path)
         self.assertEqual(done.returncode, 0, done)
         found = json.loads(done.stdout)
         self.assertEqual(found["stepped_over"], 1)
@@ -158,6 +161,62 @@ class Commands(ImageTest):
         self.assertIn("CONDITION", lines[0])
         # Aligned: every line has the same columns.
         self.assertEqual(len({len(line) for line in lines}), 1)
+
+    def test_zones_of_a_role_or_in_a_condition(self):
+        zones = self.json("zones", self.path)["zones"]
+        for option, key in (("--role", "role"), ("--condition", "condition")):
+            for value in {zone[key] for zone in zones}:
+                with self.subTest(option=option, value=value):
+                    self.assertEqual(self.json("zones", option, value, self.path)["zones"],
+                                     [zone for zone in zones if zone[key] == value])
+        found = self.json("zones", "--role", "none", "--condition", "cl", self.path)
+        self.assertEqual(found["zones"], [zone for zone in zones if (zone["role"], zone["condition"]) == ("none", "cl")])
+
+    def test_a_summary_of_the_zones_adds_up(self):
+        zones, sums = (self.json("zones", *option, self.path) for option in ((), ("--summary",)))
+        self.assertEqual((sums["zones"], sums["geometry"]), ([], zones["geometry"]))
+        self.assertEqual(sum(s["zones"] for s in sums["summary"]), ZONES)
+        for of_zone, of_sum in (("capacity",) * 2, ("live",) * 2, ("unusable",) * 2, ("write_pointer", "written")):
+            for line in sums["summary"]:
+                same = [z for z in zones["zones"] if all(z[key] == line[key] for key in ("role", "condition_name"))]
+                self.assertEqual((line["zones"], line[of_sum]), (len(same), sum(z[of_zone] for z in same)))
+        self.assertEqual(self.text("zones", "-s", self.path).count("\n"), len(sums["summary"]) + 1)
+
+    def test_a_map_of_the_zones(self):
+        letters = {"super": "S", "meta": "M", "log": "L", "hot": "h", "none": "."}
+        zones = self.json("zones", self.path)["zones"]
+        lines = self.text("zones", "--map", self.path).splitlines()
+        self.assertEqual(lines[0], "       0  " + "".join(letters[zone["role"]] for zone in zones))
+        self.assertIn("a letter: 1 zone;", lines[-1])
+        self.refused(2, "zones", "--map", "--role", "hot", self.path, says=["--map and --role exclude"])
+
+    def test_a_map_of_many_zones_fits_a_page(self):
+        self.damaged_copy()
+        self.assertEqual(self.run_tool("grow", "--size", f"{3000 * ZONE_SIZE}", self.path).returncode, 0)
+        lines = self.text("zones", "--map", self.path).splitlines()
+        self.assertLess(len(lines), 24)
+        cells = "".join(line[10:] for line in lines[:-2])
+        self.assertEqual((len(cells), cells[0]), (1000, "S"))
+        self.assertEqual(lines[1][:10], "     192  ")
+        self.assertIn("a letter: 3 zones;", lines[-1])
+
+    def printed_on_a_terminal(self, rows, *args):
+        """What zfusectl prints on a terminal with so many rows."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+        subprocess.run([ZFUSECTL, *args], stdout=slave, timeout=60, check=True)
+        os.close(slave)
+        text = os.read(master, 1 << 16).decode()
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+        return text
+
+    def test_on_a_small_terminal_zones_are_summed_up(self):
+        self.assertIn("ZONES", self.printed_on_a_terminal(ZONES - 1, "zones", self.path))
+        self.assertNotIn("ZONES", self.printed_on_a_terminal(ZONES, "zones", self.path))
+        self.assertIn("START", self.printed_on_a_terminal(ZONES - 1, "zones", "--role", "none", self.path))
+        for command in ("df", "check", "status", "super"):
+            self.printed_on_a_terminal(24, command, self.path)
 
     def test_every_tree_as_text_json_and_graph(self):
         for tree in TREES:
@@ -237,6 +296,16 @@ class Commands(ImageTest):
         self.assertGreater(found["data_bytes"], 40 * 4096)
         self.assertIn("no errors", self.text("check", self.path))
 
+    def test_check_tells_how_far_it_has_come(self):
+        done = self.run_tool("check", "--data", "--progress=json", self.path)
+        self.assertEqual(done.returncode, 0, done)
+        last = json.loads(done.stderr.splitlines()[-1])
+        live = sum(zone["live"] for zone in self.json("zones", self.path)["zones"] if zone["role"] in ("hot", "meta"))
+        self.assertEqual((last["unit"], last["done"]), ("bytes", last["total"]))
+        # Of the metadata it does not know the nodes of the root and zone trees in advance.
+        self.assertTrue(live - 16 * 16384 < last["total"] <= live, (last, live))
+        self.assertNotIn("progress", done.stdout)
+
     def test_status_of_what_is_not_mounted(self):
         found = self.json("status", self.path)
         self.assertEqual((found["mounted"], found["clean"], found["label"]), (False, True, "sample"))
@@ -254,9 +323,7 @@ class Commands(ImageTest):
             with self.subTest(action=action):
                 self.refused(1, "gc", action, self.path, says=[self.path, "not mounted"])
 
-    def test_help_and_version(self):
-        self.assertIn("Commands:", self.text("--help"))
-        self.assertIn("status|run|pause|resume", self.text("gc", "--help"))
+    def test_version(self):
         self.assertRegex(self.text("--version"), r"^zfusectl \d")
 
 
@@ -272,13 +339,13 @@ class Damage(ImageTest):
     def test_a_damaged_leaf_is_told_by_check_and_tree(self):
         leaf = self.leaf()
         flip(self.path, leaf + 500)
-        for args in (("check",), ("check", "-f", "json"), ("tree", "-f", "json"), ("tree",),
-                     ("tree", "-f", "dot")):
+        for args in (("check",), ("check", "--format", "json"), ("tree", "--format", "json"), ("tree",),
+                     ("tree", "--format", "dot")):
             with self.subTest(args=args):
                 done = self.run_tool(*args, self.path)
                 self.assertEqual(done.returncode, 1, done)
                 self.assertEqual(done.stderr, "")
-        done = self.run_tool("check", "-f", "json", self.path)
+        done = self.run_tool("check", "--format", "json", self.path)
         found = json.loads(done.stdout)
         errors = [m["text"] for m in found["messages"] if m["level"] == "error"]
         self.assertEqual((len(errors), found["errors"]), (1, 1))
@@ -289,7 +356,7 @@ class Damage(ImageTest):
         address = self.json("file", self.path, "/file")["extents"][0]["address"]
         flip(self.path, address + 4096 + 1)
         self.assertEqual(self.json("check", self.path)["errors"], 0)
-        done = self.run_tool("check", "--data", "-f", "json", self.path)
+        done = self.run_tool("check", "--data", "--format", "json", self.path)
         self.assertEqual(done.returncode, 1)
         found = json.loads(done.stdout)
         self.assertEqual(found["errors"], 1)
@@ -299,7 +366,7 @@ class Damage(ImageTest):
     def test_without_a_valid_superblock_everything_but_super_fails(self):
         for record in self.json("super", self.path)["records"]:
             flip(self.path, record["address"] + 200)
-        done = self.run_tool("super", "-f", "json", self.path)
+        done = self.run_tool("super", "--format", "json", self.path)
         self.assertEqual(done.returncode, 0, done)
         self.assertIsNone(json.loads(done.stdout)["newest"])
         for command in ("zones", "log", "tree", "df", "check", "status"):
@@ -317,6 +384,39 @@ class Damage(ImageTest):
         self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
         self.refused(16, program=FSCK, says=["Usage"])
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
+
+
+class Label(ImageTest):
+    """Of an image that is not mounted; tests/mount/zfusectl has those that are."""
+
+    def setUp(self):
+        super().setUp()
+        self.damaged_copy()
+
+    def change(self, label):
+        done = self.run_tool("label", self.path, label)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), done)
+        self.assertEqual(self.text("label", self.path), label + "\n")
+        self.assertEqual(self.json("status", self.path)["label"], label)
+        self.assertIn("no errors", self.text("check", self.path))
+
+    def test_it_is_changed_and_taken_away(self):
+        self.assertEqual(self.text("label", self.path), "sample\n")
+        for label in ("other", "Größe 1", "x" * 63, ""):
+            with self.subTest(label=label):
+                self.change(label)
+        self.assertTrue(self.json("status", self.path)["clean"])
+
+    def test_what_is_no_label_is_refused(self):
+        for label in ("x" * 64, "ä" * 32, "two\nlines", "\x1b[31m", "\udcff"):
+            with self.subTest(label=label):
+                self.refused(2, "label", self.path, label, says=["UTF-8 of at most 63 bytes"])
+        self.assertEqual(self.text("label", self.path), "sample\n")
+
+    def test_one_in_use_says_how(self):
+        with open(self.path, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            self.refused(1, "label", self.path, "new", says=[str(os.getpid()), "give the directory"])
 
 
 class Grow(ImageTest):
@@ -359,9 +459,9 @@ class Grow(ImageTest):
                 (2, ("grow", "--size", "0", self.path), "is not a size"),
                 (2, ("grow", "--size", "-1", self.path), "is not a size"),
                 (2, ("grow", self.path, "100M"), "too many arguments"),
-                (2, ("grow", "--format", "dot", self.path), "unknown format"),
+                (2, ("grow", "--format", "dot", self.path), "is none of text|json"),
                 (2, ("grow",), "missing TARGET"),
-                (1, ("grow", self.folder.name), "no zfuse filesystem is mounted")):
+                (1, ("grow", self.folder.name), f"{self.folder.name}: not a zfuse mount\n")):
             with self.subTest(args=args):
                 self.refused(code, *args, says=[says])
                 self.assertLessEqual(os.path.getsize(self.path), os.path.getsize(self.original))
@@ -405,6 +505,18 @@ class Image(ImageTest):
         # Only what is below the pointers takes space.
         written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
         self.assertLess(os.stat(self.copy).st_blocks * 512, written + (2 << 20))
+
+    def test_a_copy_tells_how_far_it_has_come(self):
+        done = self.run_tool("image", "export", "--progress=json", self.path, self.copy)
+        self.assertEqual(done.returncode, 0, done)
+        last = json.loads(done.stderr.splitlines()[-1])
+        written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
+        self.assertEqual((last["unit"], last["done"], last["total"]), ("bytes", last["total"], written))
+        self.assertGreater(last["per_second"], 0)
+        self.assertEqual(last["seconds_left"], 0)
+        os.unlink(self.copy)
+        for quiet in (("-q", "--progress=json"), ("--progress=off",), ()):
+            self.assertEqual(self.run_tool("image", "export", "-f", *quiet, self.path, self.copy).stderr, "")
 
     def test_export_of_what_the_log_holds(self):
         self.damaged_copy()
@@ -464,11 +576,10 @@ class Image(ImageTest):
         self.refused(1, "image", "export", self.path, target, says=[target])
 
     def test_usage(self):
-        for args, says in (((), "export or import"), (("move", "a", "b"), "not 'move'"), (("export", "a"), "to where"),
+        for args, says in (((), "missing COMMAND"), (("move", "a", "b"), "'image move'"), (("export", "a"), "missing FILE"),
                            (("import", "a", "b", "c"), "too many arguments: 'c'"), (("export", "-x"), "--help")):
             with self.subTest(args=args):
                 self.refused(2, "image", *args, says=[says])
-        self.assertIn("export [OPTIONS] DISK FILE", self.text("image", "--help"))
 
 
 class Hostile(ImageTest):
@@ -508,34 +619,92 @@ class Hostile(ImageTest):
                 self.refused(1, *args, self.path, says=[self.path])
 
 
+class Table(ImageTest):
+    """The help and the manual page say what the table of commands says, which the parser goes by."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(COMMANDS, encoding="ascii") as f:
+            cls.commands = json.load(f)
+
+    def assert_fits_a_terminal(self, text):
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+
+    def test_help_lists_every_command(self):
+        text = self.text("--help")
+        self.assert_fits_a_terminal(text)
+        self.assertEqual(text, self.text("help"))
+        for command in self.commands:
+            self.assertRegex(text, rf"(?m)^  {command['name']} .* {re.escape(command['help'])}$")
+
+    def test_help_of_two_words_lists_what_they_begin(self):
+        text = self.text("gc", "--help")
+        self.assertEqual(text, self.text("help", "gc"))
+        self.assertEqual(re.findall(r"(?m)^  (gc \w+)", text), ["gc status", "gc run", "gc pause", "gc resume"])
+        self.assertNotIn("image", text.split("\n\n")[1])
+
+    def test_each_command_tells_its_operands_and_options(self):
+        for command in self.commands:
+            with self.subTest(command=command["name"]):
+                words = command["name"].split()
+                text = self.text(*words, "--help")
+                self.assertEqual(text, self.text("help", *words))
+                self.assert_fits_a_terminal(text)
+                self.assertIn(f"Usage: zfusectl {command['name']} [OPTIONS] {' '.join(command['operands'])}\n", text)
+                listed = re.findall(r"(?m)^  (?:-(\w),)? +--([\w-]+)(?: (\S+))?(?:  |$)", text)
+                self.assertEqual(listed, [(o["letter"], o["name"], o["value"] or "") for o in command["options"]])
+
+    def test_help_comes_before_what_is_missing_or_wrong(self):
+        self.assertIn("Usage: zfusectl node ", self.text("node", "--help"))
+        self.assertIn("Usage: zfusectl node ", self.text("node", "a", "b", "c", "-h"))
+
+    def test_the_manual_page_has_every_command_and_option(self):
+        with open(MANUAL, encoding="utf-8") as f:
+            page = f.read()
+        lines = set(page.split("# DESCRIPTION")[0].replace("++\n", "\n").splitlines())
+        expected = {"*zfusectl help* [_COMMAND_]", "*zfusectl* *--help*|*--version*"}
+        for command in self.commands:
+            operands = " ".join(re.sub(r"\w+", r"_\g<0>_", operand) for operand in command["operands"])
+            expected.add(f"*zfusectl {command['name']}* [_OPTION_]... {operands}")
+        self.assertEqual({line for line in lines if line.startswith("*zfusectl")}, expected)
+        options = {(option["letter"], option["name"]) for command in self.commands for option in command["options"]}
+        documented = re.findall(r"(?m)^(?:\*-(\w)\*, )?\*--([\w-]+)\*", page)
+        self.assertEqual(set(documented) - {("V", "version")}, options)
+        self.assertEqual(len(documented), len(set(documented)), "an option is there twice")
+
+
 class Usage(ImageTest):
     def test_wrong_usage_is_refused_with_2(self):
         for args, says in (
-                ((), "a command is missing"),
+                ((), "missing COMMAND"),
                 (("frobnicate", self.path), "unknown command 'frobnicate'"),
-                (("super",), "missing TARGET"),
+                (("stat", self.path), "did you mean stats?"),
+                (("super",), "zfusectl super: missing TARGET"),
                 (("super", self.path, "more"), "too many arguments"),
-                (("super", "--format", "yaml", self.path), "unknown format 'yaml'"),
-                (("super", "--format", "dot", self.path), "dot is for trees"),
-                (("zones", "--tree", "fs", self.path), "--tree is for"),
-                (("tree", "--data", self.path), "--data is for"),
-                (("tree", "--tree", "oak", self.path), "no such tree"),
-                (("node", self.path), "ADDRESS is missing"),
+                (("super", "--format", "yaml", self.path), "'yaml' is none of text|json"),
+                (("super", "--format", "dot", self.path), "'dot' is none of text|json"),
+                (("zones", "--tree", "fs", self.path), "unrecognized option '--tree'"),
+                (("tree", "--data", self.path), "unrecognized option '--data'"),
+                (("tree", "--tree", "oak", self.path), "'oak' is none of root|fs|summary|share|zone"),
+                (("node", self.path), "missing ADDRESS"),
                 (("node", self.path, "12three"), "no address"),
                 (("node", self.path, "-4096"), "invalid option"),
                 (("node", self.path, "4097"), "multiple of 4096"),
                 (("node", self.path, str(1 << 60)), "below"),
-                (("file", self.path), "the path in the device is missing"),
-                (("gc",), "status, run, pause or resume is missing"),
-                (("gc", "stop", self.path), "unknown action 'stop'"),
-                (("gc", "run"), "a mountpoint is missing"),
+                (("file", self.path), "missing PATH"),
+                (("gc",), "zfusectl gc: missing COMMAND"),
+                (("gc", "stop", self.path), "unknown command 'gc stop'"),
+                (("gc", "run"), "missing MOUNTPOINT"),
                 (("gc", "run", self.path, "more"), "too many arguments"),
-                (("gc", "run", "--zones", "0", self.path), "'0' is no number of zones"),
-                (("gc", "run", "--zones", "2x", self.path), "'2x' is no number of zones"),
-                (("gc", "pause", "--all", self.path), "are for the action run"),
-                (("gc", "status", "--zones", "1", self.path), "are for the action run"),
-                (("gc", "status", "--format", "dot", self.path), "unknown format 'dot'"),
+                (("gc", "run", "--zones", "0", self.path), "'0' is not a number"),
+                (("gc", "run", "--zones", "2x", self.path), "'2x' is not a number"),
+                (("gc", "pause", "--all", self.path), "unrecognized option '--all'"),
+                (("gc", "status", "--zones", "1", self.path), "unrecognized option '--zones'"),
+                (("gc", "status", "--format", "dot", self.path), "'dot' is none of text|json"),
                 (("gc", "status", "--frob", self.path), "unrecognized option"),
+                # -f overwrites, in mkfs.zfuse and here.
+                (("super", "-f", "json", self.path), "invalid option -- 'f'"),
                 (("super", "--frob", self.path), "unrecognized option")):
             with self.subTest(args=args):
                 self.refused(2, *args, says=[says])
@@ -543,7 +712,7 @@ class Usage(ImageTest):
     def test_what_is_not_there_or_no_device(self):
         missing = os.path.join(self.folder.name, "missing")
         self.refused(1, "super", missing, says=[missing, "No such file"])
-        self.refused(1, "super", self.folder.name, says=[self.folder.name, "no zfuse filesystem is mounted"])
+        self.refused(1, "super", self.folder.name, says=[f"{self.folder.name}: not a zfuse mount\n"])
         self.refused(1, "super", "/dev/null", says=["/dev/null"])
         self.refused(1, "file", self.path, "/nowhere", says=["No such file"])
         text = os.path.join(self.folder.name, "text")
@@ -568,5 +737,5 @@ class Usage(ImageTest):
 
 
 if __name__ == "__main__":
-    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS, MAKE_LOG = sys.argv[1:6]
-    unittest.main(argv=[sys.argv[0], *sys.argv[6:]], verbosity=2)
+    ZFUSECTL, FSCK, MAKE_IMAGE, MKFS, MAKE_LOG, COMMANDS, MANUAL = sys.argv[1:8]
+    unittest.main(argv=[sys.argv[0], *sys.argv[8:]], verbosity=2)

@@ -860,7 +860,7 @@ static void add_up(void *arg, uint64_t done, uint64_t total)
 static void progress_goes_from_nothing_to_all(void **state)
 {
 	uint64_t last = 0;
-	const struct zf_copy_progress progress = {.fn = add_up, .arg = &last};
+	const struct zf_progress progress = {.fn = add_up, .arg = &last};
 	struct zf_dev *from, *to;
 	struct pair pair;
 

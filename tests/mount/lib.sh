@@ -165,7 +165,7 @@ answers() { mountpoint -q "$1" && ask "$1" daemon; }
 
 # note_daemon MOUNTPOINT: sets pid. Every mount needs it, so not by ask(): starting Python takes long on a slow machine.
 note_daemon() {
-	pid=$("$ZFUSECTL" status -f json "$1" | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
+	pid=$("$ZFUSECTL" status --format json "$1" | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
 	[[ -n $pid ]] && daemons+=("$pid")
 }
 

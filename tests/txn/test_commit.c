@@ -437,6 +437,48 @@ static void a_failed_command_leaves_the_last_commit_and_nothing_is_written_after
 	assert_true(failed >= 3); /* nodes, flush, superblock */
 }
 
+static void assert_label(struct rig *rig, const char *expected)
+{
+	char label[ZF_SUPER_LABEL_SIZE];
+
+	zf_txn_get_label(rig->txn, label);
+	assert_string_equal(label, expected);
+}
+
+/* Every command of the change of a label fails in turn: then it is the old one, here and at the next mount. */
+static void a_label_is_durable_or_stays_the_old_one(void **state)
+{
+	const char first[ZF_SUPER_LABEL_SIZE] = "first", second[ZF_SUPER_LABEL_SIZE] = "second";
+	unsigned int failed = 0;
+	bool through = false;
+
+	for (uint64_t nth = 1; !through; nth++) {
+		struct zf_sim_fault fault = {.op = ZF_SIM_ANY_OP, .nth = nth, .error = -EIO};
+		struct rig_table committed;
+		struct rig rig;
+		int r;
+
+		rig_open(&rig, &roomy, nth);
+		assert_int_equal(rig_put(&rig, 1, 900), 0);
+		assert_int_equal(zf_txn_set_label(rig.txn, first), 0);
+		committed = rig.now;
+		zf_sim_add_fault(rig.sim, &fault);
+		r = zf_txn_set_label(rig.txn, second);
+		through = zf_sim_faults_left(rig.sim) > 0;
+		assert_int_equal(r, through ? 0 : -EIO);
+		assert_label(&rig, through ? "second" : "first");
+		failed += !through;
+		if (!through)
+			assert_int_equal(zf_txn_set_label(rig.txn, second), -EROFS);
+		rig_abandon(&rig);
+		rig_mount(&rig);
+		assert_label(&rig, through ? "second" : "first");
+		rig_assert_holds(&rig, &committed);
+		rig_close(&rig);
+	}
+	assert_true(failed >= 2); /* nodes, superblock */
+}
+
 static void go_on_with_one_copy(struct rig *rig)
 {
 	rig->complaints = 0;
@@ -718,6 +760,7 @@ int main(void)
 			a_transaction_that_was_given_up_while_its_freeze_waited_is_not_committed),
 		cmocka_unit_test(
 			a_failed_command_leaves_the_last_commit_and_nothing_is_written_after_it),
+		cmocka_unit_test(a_label_is_durable_or_stays_the_old_one),
 		cmocka_unit_test(with_two_copies_a_failed_write_costs_one_copy_and_no_more),
 		cmocka_unit_test(a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit),
 		cmocka_unit_test(commits_of_nothing_do_no_harm_to_a_full_filesystem),

@@ -6,7 +6,9 @@
 #ifndef ZF_TOOLS_FALLOCATE_H
 #define ZF_TOOLS_FALLOCATE_H
 
-/* argv[0] is the command. Returns the exit status. */
-int zf_fallocate_main(int argc, char **argv);
+#include "args.h"
+
+/* Returns the exit status. */
+int zf_fallocate_main(const struct zf_args *args);
 
 #endif

@@ -2,15 +2,15 @@
 #include "gc.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/parse.h"
 #include "ctl/json.h"
+#include "json_out.h"
+#include "meter.h"
 #include "table.h"
 #include "target.h"
 #include "text.h"
@@ -20,107 +20,7 @@
 /* Who waits for room may be at it for many zones. */
 #define BUSY_MS 20
 
-enum {
-	EXIT_OK = 0,
-	EXIT_PROBLEMS = 1,
-	EXIT_USAGE = 2,
-};
-
-struct request {
-	const char *action, *path;
-	uint64_t zones; /* 0: no bound */
-	bool all, json, help;
-};
-
 static volatile sig_atomic_t interrupted;
-
-static int usage(const char *format, const char *what)
-{
-	fputs("zfusectl gc: ", stderr);
-	fprintf(stderr, format, what);
-	fputs("\nTry 'zfusectl gc --help'.\n", stderr);
-	return EXIT_USAGE;
-}
-
-static void print_help(void)
-{
-	puts("Usage: zfusectl gc status|run|pause|resume [OPTIONS] MOUNTPOINT\n"
-	     "Reclaim: moves live data out of zones that are mostly garbage, to reset them.\n\n"
-	     "  status   how much room there is, and what has been done\n"
-	     "  run      reclaim now, until no zone is worth reclaiming; then commit\n"
-	     "  pause    not in the background; who waits for room reclaims all the same\n"
-	     "  resume   in the background again\n\n"
-	     "  -z, --zones N           run: until N zones have been emptied\n"
-	     "  -a, --all               run: also zones that have only little garbage\n"
-	     "  -f, --format text|json  how to print; default text\n"
-	     "  -h, --help              this\n\n"
-	     "Exit status: 0 all is well, 1 not, or interrupted, 2 wrong usage.");
-}
-
-/* ---- options ---- */
-
-static bool parse_zones(const char *text, uint64_t *ret_zones)
-{
-	return zf_parse_number(text, UINT64_MAX, ret_zones) == 0 && *ret_zones > 0;
-}
-
-static int check_request(const struct request *request)
-{
-	static const char *const actions[] = {"status", "run", "pause", "resume"};
-	size_t i = 0;
-
-	if (!request->action)
-		return usage("%s is missing", "status, run, pause or resume");
-	while (i < 4 && strcmp(actions[i], request->action) != 0)
-		i++;
-	if (i == 4)
-		return usage("unknown action '%s'", request->action);
-	if (!request->path)
-		return usage("%s: where? a mountpoint is missing", request->action);
-	if ((request->zones || request->all) && strcmp(request->action, "run") != 0)
-		return usage("%s: --zones and --all are for the action run", request->action);
-	return EXIT_OK;
-}
-
-static int parse(int argc, char **argv, struct request *request)
-{
-	static const struct option options[] = {
-		{"zones", required_argument, NULL, 'z'},
-		{"all", no_argument, NULL, 'a'},
-		{"format", required_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "z:af:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'z':
-			if (!parse_zones(optarg, &request->zones))
-				return usage("'%s' is no number of zones", optarg);
-			break;
-		case 'a':
-			request->all = true;
-			break;
-		case 'f':
-			request->json = strcmp(optarg, "json") == 0;
-			if (!request->json && strcmp(optarg, "text") != 0)
-				return usage("unknown format '%s'", optarg);
-			break;
-		case 'h':
-			request->help = true;
-			return EXIT_OK;
-		default:
-			fputs("Try 'zfusectl gc --help'.\n", stderr);
-			return EXIT_USAGE;
-		}
-	}
-	request->action = argv[optind];
-	request->path = request->action ? argv[optind + 1] : NULL;
-	if (request->path && argv[optind + 2])
-		return usage("too many arguments: '%s'", argv[optind + 2]);
-	return check_request(request);
-}
 
 /* ---- asking ---- */
 
@@ -157,8 +57,9 @@ static uint64_t done(struct json_object *status, const char *key)
 
 struct run {
 	struct zf_target *target;
-	const struct request *request;
+	const struct zf_args *args;
 	struct json_object *before, *now; /* the status */
+	struct zf_meter meter;
 };
 
 static uint64_t since(const struct run *run, const char *key)
@@ -187,10 +88,11 @@ static int settle(struct run *run)
 static int step(struct run *run)
 {
 	const struct timespec pause = {.tv_nsec = BUSY_MS * 1000000};
+	bool all = run->args->options[ZF_OPTION_ALL].given;
 	struct json_object *answer;
 	int r;
 
-	while ((r = ask(run->target, "gc_step", "all", run->request->all, &answer)) == 0) {
+	while ((r = ask(run->target, "gc_step", "all", all, &answer)) == 0) {
 		replace(&run->now, answer);
 		if (interrupted || strcmp(zf_text_string(answer, "outcome"), "busy") != 0)
 			break;
@@ -222,13 +124,15 @@ static int take_victim(struct run *run)
 /* While others write there is always new garbage: so no more victims than there were zones. */
 static int take_victims(struct run *run)
 {
+	const struct zf_arg *zones = &run->args->options[ZF_OPTION_ZONES];
 	uint64_t most = room(run->before, "zones");
 	int r = 1;
 
 	for (uint64_t i = 0; i < most && r > 0 && !interrupted; i++) {
-		if (run->request->zones && since(run, "emptied") >= run->request->zones)
+		if (zones->given && since(run, "emptied") >= zones->number)
 			break;
 		r = take_victim(run);
+		zf_meter_update(&run->meter, since(run, "emptied"), zones->number);
 	}
 	return r < 0 ? r : 0;
 }
@@ -261,10 +165,10 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-static int run_now(struct zf_target *target, const struct request *request,
+static int run_now(struct zf_target *target, const struct zf_args *args,
 		   struct json_object **ret_result)
 {
-	struct run run = {.target = target, .request = request};
+	struct run run = {.target = target, .args = args};
 	int r, settled;
 
 	catch_signals();
@@ -272,8 +176,10 @@ static int run_now(struct zf_target *target, const struct request *request,
 	if (r < 0)
 		return r;
 	run.now = json_object_get(run.before);
+	zf_meter_init(&run.meter, args, "zones");
 	r = take_victims(&run);
 	settled = settle(&run);
+	zf_meter_end(&run.meter);
 	*ret_result = describe_run(&run);
 	json_object_put(run.before);
 	json_object_put(run.now);
@@ -301,10 +207,11 @@ static void add_room(struct zf_table *table, struct json_object *status)
 
 	zf_table_add(table, "room");
 	zf_table_add(table,
-		     "%" PRIu64 " empty zones, %" PRIu64
-		     " coming with commits; reclaim starts below %" PRIu64 " empty zones (of %" PRIu64 ")",
-		     zf_text_u64(object, "empty"), zf_text_u64(object, "coming"),
-		     zf_text_u64(object, "target"), zf_text_u64(object, "zones"));
+		     "%" PRIu64 " empty zones of %" PRIu64 ", %" PRIu64 " coming with commits",
+		     zf_text_u64(object, "empty"), zf_text_u64(object, "zones"),
+		     zf_text_u64(object, "coming"));
+	zf_table_add(table, "reclaim starts");
+	zf_table_add(table, "below %" PRIu64 " empty zones", zf_text_u64(object, "target"));
 	zf_table_add(table, "reclaimable");
 	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, "reclaimable_bytes"), size));
 }
@@ -368,56 +275,47 @@ static void print_run(struct json_object *result)
 	printf(", before %s\n", zf_text_size(zf_text_u64(before, "reclaimable_bytes"), size));
 }
 
-static int print(const struct request *request, struct json_object *result)
+static int print(const struct zf_args *args, struct json_object *result)
 {
-	if (request->json)
-		puts(json_object_to_json_string_ext(
-			result, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-	else if (strcmp(request->action, "run") == 0)
+	struct zf_json_out json = {.out = stdout};
+
+	if (zf_args_json(args))
+		zf_json_out_result(&json, result);
+	else if (args->id == ZF_COMMAND_GC_RUN)
 		print_run(result);
 	else
 		print_status(result);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_OK;
-	perror("zfusectl gc: standard output");
-	return EXIT_PROBLEMS;
+	return zf_args_flush(args);
 }
 
 /* ---- doing it ---- */
 
-static int act(struct zf_target *target, const struct request *request,
+static int act(struct zf_target *target, const struct zf_args *args,
 	       struct json_object **ret_result)
 {
-	if (strcmp(request->action, "run") == 0)
-		return run_now(target, request, ret_result);
-	if (strcmp(request->action, "status") == 0)
+	if (args->id == ZF_COMMAND_GC_RUN)
+		return run_now(target, args, ret_result);
+	if (args->id == ZF_COMMAND_GC_STATUS)
 		return ask(target, "gc_status", NULL, false, ret_result);
-	return ask(target, "gc_pause", "paused", strcmp(request->action, "pause") == 0, ret_result);
+	return ask(target, "gc_pause", "paused", args->id == ZF_COMMAND_GC_PAUSE, ret_result);
 }
 
-int zf_gc_main(int argc, char **argv)
+int zf_gc_main(const struct zf_args *args)
 {
 	static char prefix[] = "zfusectl gc";
 	const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 	struct json_object *result = NULL;
-	struct request request = {0};
 	struct zf_target target;
-	int status = parse(argc, argv, &request), r;
+	int status = ZF_EXIT_OK, r;
 
-	if (status != EXIT_OK)
-		return status;
-	if (request.help) {
-		print_help();
-		return EXIT_OK;
-	}
-	if (zf_target_open(request.path, false, &report, &target) < 0)
-		return EXIT_PROBLEMS;
-	r = act(&target, &request, &result);
+	if (zf_target_open(args->operands[0], false, &report, &target) < 0)
+		return ZF_EXIT_PROBLEMS;
+	r = act(&target, args, &result);
 	if (result)
-		status = print(&request, result);
+		status = print(args, result);
 	if (interrupted)
 		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
 	json_object_put(result);
 	zf_target_close(&target);
-	return r < 0 || interrupted ? EXIT_PROBLEMS : status;
+	return r < 0 || interrupted ? ZF_EXIT_PROBLEMS : status;
 }

@@ -3,7 +3,9 @@
 #ifndef ZF_TOOLS_GC_H
 #define ZF_TOOLS_GC_H
 
-/* argv[0] is "gc". Returns the exit status. */
-int zf_gc_main(int argc, char **argv);
+#include "args.h"
+
+/* Returns the exit status. */
+int zf_gc_main(const struct zf_args *args);
 
 #endif

@@ -3,7 +3,9 @@
 #ifndef ZF_TOOLS_GROW_H
 #define ZF_TOOLS_GROW_H
 
-/* argv[0] is "grow". Returns the exit status. */
-int zf_grow_main(int argc, char **argv);
+#include "args.h"
+
+/* Returns the exit status. */
+int zf_grow_main(const struct zf_args *args);
 
 #endif

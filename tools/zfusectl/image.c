@@ -2,7 +2,6 @@
 #include "image.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,92 +10,19 @@
 
 #include "transfer/copy.h"
 #include "io/image.h"
+#include "meter.h"
 #include "probe.h"
 #include "text.h"
 
-enum {
-	EXIT_OK = 0,
-	EXIT_PROBLEMS = 1,
-	EXIT_USAGE = 2,
-};
-
 struct request {
-	const char *action, *source, *target;
+	const char *source, *target;
 	bool exports; /* an image is made; else one that is there, or a disk, is written */
-	bool force, quiet, help;
+	bool force, quiet;
+	struct zf_meter *meter;
 };
 
 static char prefix[] = "zfusectl image";
 static const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
-
-/* ---- the command line ---- */
-
-static int usage(const char *format, const char *what)
-{
-	fputs("zfusectl image: ", stderr);
-	fprintf(stderr, format, what);
-	fputs("\nTry 'zfusectl image --help'.\n", stderr);
-	return EXIT_USAGE;
-}
-
-static void print_help(void)
-{
-	puts("Usage: zfusectl image export [OPTIONS] DISK FILE\n"
-	     "       zfusectl image import [OPTIONS] FILE DISK\n"
-	     "Copies a filesystem that is not mounted, with the zones as they are.\n"
-	     "export makes an image in FILE, with the geometry of DISK. import writes to DISK,\n"
-	     "whose zones must have the same size and capacity; there may be more of them.\n\n"
-	     "  -f, --force  overwrite what is there\n"
-	     "  -q, --quiet  print nothing but errors\n"
-	     "  -h, --help   this\n\n"
-	     "Exit status: 0 it was copied, 1 it was not, 2 wrong usage.");
-}
-
-static int check(const struct request *request)
-{
-	if (strcmp(request->action, "export") != 0 && strcmp(request->action, "import") != 0)
-		return usage("export or import, not '%s'", request->action);
-	if (!request->source || !request->target)
-		return usage("%s: from where to where?", request->action);
-	return EXIT_OK;
-}
-
-static int parse(int argc, char **argv, struct request *request)
-{
-	static const struct option options[] = {
-		{"force", no_argument, NULL, 'f'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "fqh", options, NULL)) != -1) {
-		switch (c) {
-		case 'f':
-			request->force = true;
-			break;
-		case 'q':
-			request->quiet = true;
-			break;
-		case 'h':
-			request->help = true;
-			return EXIT_OK;
-		default:
-			fputs("Try 'zfusectl image --help'.\n", stderr);
-			return EXIT_USAGE;
-		}
-	}
-	if (optind == argc)
-		return usage("%s", "export or import?");
-	if (optind + 3 < argc)
-		return usage("too many arguments: '%s'", argv[optind + 3]);
-	request->action = argv[optind];
-	request->exports = strcmp(request->action, "export") == 0;
-	request->source = optind + 1 < argc ? argv[optind + 1] : NULL;
-	request->target = optind + 2 < argc ? argv[optind + 2] : NULL;
-	return check(request);
-}
 
 /* ---- the target ---- */
 
@@ -140,16 +66,6 @@ static int open_target(const struct request *request, const struct zf_disk *disk
 
 /* ---- copying ---- */
 
-static void show_progress(void *arg, uint64_t done, uint64_t total)
-{
-	unsigned int percent = total ? (unsigned int)(done * 100 / total) : 100, *shown = arg;
-
-	if (percent == *shown)
-		return;
-	*shown = percent;
-	fprintf(stderr, "\r%3u %%%s", percent, done == total ? "\n" : "");
-}
-
 static void print_result(const struct request *request, const struct zf_dev *from,
 			 const struct zf_dev *to)
 {
@@ -164,16 +80,14 @@ static void print_result(const struct request *request, const struct zf_dev *fro
 
 static int copy(const struct request *request, const struct zf_disk *disk, struct zf_dev *from)
 {
-	unsigned int shown = 0;
-	struct zf_copy_progress progress = {.arg = &shown};
+	const struct zf_progress progress = {.fn = zf_meter_update, .arg = request->meter};
 	struct zf_dev *to;
 	int r = open_target(request, disk, from, &to);
 
 	if (r < 0)
 		return r;
-	if (!request->quiet && isatty(STDERR_FILENO))
-		progress.fn = show_progress;
 	r = zf_fs_copy(from, to, &progress, &report);
+	zf_meter_end(request->meter);
 	if (r == 0 && !request->quiet)
 		print_result(request, from, to);
 	zf_dev_close(to);
@@ -199,27 +113,28 @@ static int copy_from(const struct request *request, struct zf_dev *from)
 	return r;
 }
 
-int zf_image_main(int argc, char **argv)
+int zf_image_main(const struct zf_args *args)
 {
 	const struct zf_open_options options = {
 		.read_only = true,
 		.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
 	};
-	struct request request = {0};
-	int status = parse(argc, argv, &request), r;
+	struct zf_meter meter;
+	const struct request request = {
+		.meter = &meter,
+		.source = args->operands[0],
+		.target = args->operands[1],
+		.exports = args->id == ZF_COMMAND_IMAGE_EXPORT,
+		.force = args->options[ZF_OPTION_FORCE].given,
+		.quiet = args->options[ZF_OPTION_QUIET].given,
+	};
 	struct zf_dev *from;
+	int r;
 
-	if (status != EXIT_OK)
-		return status;
-	if (request.help) {
-		print_help();
-		return EXIT_OK;
-	}
+	zf_meter_init(&meter, args, "bytes");
 	if (is_same(&request) || zf_dev_open(request.source, &options, &report, &from) < 0)
-		return EXIT_PROBLEMS;
+		return ZF_EXIT_PROBLEMS;
 	r = copy_from(&request, from);
 	zf_dev_close(from);
-	if (r < 0 || fflush(stdout) != 0 || ferror(stdout))
-		return EXIT_PROBLEMS;
-	return EXIT_OK;
+	return r < 0 ? ZF_EXIT_PROBLEMS : zf_args_flush(args);
 }

@@ -3,7 +3,9 @@
 #ifndef ZF_TOOLS_IMAGE_H
 #define ZF_TOOLS_IMAGE_H
 
-/* argv[0] is "image". Returns the exit status. */
-int zf_image_main(int argc, char **argv);
+#include "args.h"
+
+/* Returns the exit status. */
+int zf_image_main(const struct zf_args *args);
 
 #endif

@@ -81,9 +81,10 @@ static int choose(struct zf_target *target, const struct stat *st, bool any_file
 		target->mounted = inside && r == -ENODEV;
 		return target->mounted ? 0 : r;
 	}
-	return fail(target->report, target->path, -ENOTCONN,
-		    S_ISDIR(st->st_mode) ? "no zfuse filesystem is mounted there"
-					 : "neither a device nor in a mounted zfuse filesystem");
+	zf_report(target->report, ZF_REPORT_ERROR, "%s: %s", target->path,
+		  S_ISDIR(st->st_mode) ? "not a zfuse mount"
+				       : "neither a device nor a file in a zfuse mount");
+	return -ENOTCONN;
 }
 
 /* ---- a device ---- */
@@ -150,7 +151,12 @@ int zf_target_open(const char *path, bool any_file, const struct zf_report *repo
 int zf_target_open_writing(const char *path, const struct zf_report *report,
 			   struct zf_target *ret_target)
 {
-	return open_target(path, false, true, report, ret_target);
+	int r = open_target(path, false, true, report, ret_target);
+
+	if (r == -EBUSY)
+		zf_report(report, ZF_REPORT_ERROR,
+			  "if it is mounted, give the directory where: then its daemon does it");
+	return r;
 }
 
 void zf_target_close(struct zf_target *target)
@@ -257,7 +263,7 @@ static int run_on_daemon(struct zf_target *target, const struct zf_report_comman
 
 	if (r == 0)
 		r = zf_control_send(fd, command->name, args);
-	if (r == 0 && command->durable)
+	if (r == 0 && command->durable && command->is_long)
 		r = spool_answer(&fd);
 	if (r == 0)
 		r = zf_control_receive(fd, parts, ret_result, ret_message);

@@ -116,13 +116,19 @@ void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *
 		zf_table_deinit(&text->table);
 }
 
-/* Of a long answer there is one table. */
-static struct zf_table *begin_table(struct zf_text *text, const struct zf_table_column *columns,
-				    size_t column_count)
+struct zf_table *zf_text_begin_table(struct zf_text *text, const struct zf_table_column *columns,
+				     size_t column_count)
 {
 	if (!text->begun)
 		zf_table_init(&text->table, columns, column_count);
 	return &text->table;
+}
+
+void zf_text_add_size(struct zf_table *table, struct json_object *object, const char *key)
+{
+	char buf[ZF_TEXT_SIZE_MAX];
+
+	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, key), buf));
 }
 
 /* ---- the ring ---- */
@@ -133,7 +139,7 @@ static void print_records(struct zf_text *text, struct json_object *records)
 		{"", false},	  {"ADDRESS", true}, {"GENERATION", true}, {"STATUS", false},
 		{"CLEAN", false}, {"INODES", true},  {"ROOT", true},
 	};
-	struct zf_table *table = begin_table(text, columns, 7);
+	struct zf_table *table = zf_text_begin_table(text, columns, 7);
 
 	for (size_t i = 0; i < json_object_array_length(records); i++) {
 		struct json_object *record = json_object_array_get_idx(records, i);
@@ -172,43 +178,7 @@ void zf_text_super(struct zf_text *text, struct json_object *part)
 	}
 }
 
-/* ---- zones and space ---- */
-
-static void add_size(struct zf_table *table, struct json_object *object, const char *key)
-{
-	char buf[ZF_TEXT_SIZE_MAX];
-
-	zf_table_add(table, "%s", zf_text_size(zf_text_u64(object, key), buf));
-}
-
-void zf_text_zones(struct zf_text *text, struct json_object *part)
-{
-	static const struct zf_table_column columns[] = {
-		{"ZONE", true},	      {"START", true},	{"ROLE", false}, {"", false},
-		{"CONDITION", false}, {"WP", true},	{"LIVE", true},	 {"UNUSABLE", true},
-		{"CAPACITY", true},   {"RESETS", true},
-	};
-	struct json_object *zones = zf_text_member(part, "zones");
-	struct zf_table *table = begin_table(text, columns, 10);
-
-	for (size_t i = 0; i < json_object_array_length(zones); i++) {
-		struct json_object *zone = json_object_array_get_idx(zones, i);
-
-		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "zone"));
-		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "start"));
-		zf_table_add(table, "%s", zf_text_string(zone, "role"));
-		zf_table_add(table, "%s", zf_text_string(zone, "condition"));
-		zf_table_add(table, "%s%s", zf_text_string(zone, "condition_name"),
-			     json_object_get_boolean(zf_text_member(zone, "retired")) ? ",retired"
-										      : "");
-		add_size(table, zone, "write_pointer");
-		add_size(table, zone, "live");
-		add_size(table, zone, "unusable");
-		add_size(table, zone, "capacity");
-		zf_table_add(table, "%" PRIu64, zf_text_u64(zone, "resets"));
-	}
-	zf_table_print(table, text->out);
-}
+/* ---- space ---- */
 
 static void print_roles(struct json_object *roles, FILE *out)
 {
@@ -226,9 +196,9 @@ void zf_text_df(struct zf_text *text, struct json_object *result)
 		{"total", "in zones for data and metadata"},
 		{"live_data", "named by files"},
 		{"live_metadata", "nodes of the trees"},
-		{"kept", "kept for files: allocated and not written, or spare"},
+		{"kept", "kept for files: unwritten, or spare"},
 		{"in_place", "free in overwrite zones"},
-		{"reserved", "for metadata, the log, reclaim, and what is on its way"},
+		{"reserved", "for metadata, log, reclaim, in flight"},
 		{"reclaimable", "freed by reclaim on demand"},
 		{"free", "can be written at once"},
 	};
@@ -241,7 +211,7 @@ void zf_text_df(struct zf_text *text, struct json_object *result)
 	zf_table_init(&table, columns, 4);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		zf_table_add(&table, "%s", lines[i].key);
-		add_size(&table, result, lines[i].key);
+		zf_text_add_size(&table, result, lines[i].key);
 		zf_table_add(&table, "%" PRIu64, zf_text_u64(result, lines[i].key));
 		zf_table_add(&table, "%s", lines[i].note);
 	}
@@ -266,7 +236,7 @@ void zf_text_file(struct zf_text *text, struct json_object *part)
 		{"ADDRESS", true}, {"ZONE", true},   {"GENERATION", true},
 	};
 	struct json_object *extents = zf_text_member(part, "extents");
-	struct zf_table *table = begin_table(text, columns, 6);
+	struct zf_table *table = zf_text_begin_table(text, columns, 6);
 
 	if (!text->begun)
 		fprintf(text->out,
@@ -315,7 +285,7 @@ void zf_text_check(struct zf_text *text, struct json_object *result)
 		fprintf(out, "... and %" PRIu64 " more messages\n", dropped);
 	fprintf(out,
 		"generation %" PRIu64 ": %" PRIu64 " nodes, %" PRIu64 " inodes, %" PRIu64
-		" names, %" PRIu64 " extents, %s of data, ",
+		" names, %" PRIu64 " extents\n%s of data, ",
 		zf_text_u64(result, "generation"), zf_text_u64(result, "nodes"),
 		zf_text_u64(result, "inodes"), zf_text_u64(result, "names"),
 		zf_text_u64(result, "extents"),

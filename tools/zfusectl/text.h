@@ -20,6 +20,11 @@ struct zf_text {
 	bool last;  /* this is the result */
 	struct zf_table table;
 	uint64_t top; /* of a tree: its root's level */
+	struct {
+		uint64_t zones_a_cell;
+		uint64_t zones, cells; /* in this cell so far; in all */
+		unsigned int letter;
+	} map; /* of zones */
 };
 
 typedef void zf_text_fn(struct zf_text *text, struct json_object *part);
@@ -29,6 +34,7 @@ void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *
 
 zf_text_fn zf_text_super;
 zf_text_fn zf_text_zones;
+zf_text_fn zf_text_zones_map;
 zf_text_fn zf_text_tree;
 zf_text_fn zf_text_tree_dot; /* for graphviz */
 zf_text_fn zf_text_node;
@@ -47,6 +53,12 @@ struct json_object *zf_text_member(struct json_object *object, const char *key);
 #define ZF_TEXT_SIZE_MAX 32
 /* "64M", "1.5G", "512": powers of 1024. Returns buf. */
 const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX]);
+
+/* Of a long answer there is one table. */
+struct zf_table *zf_text_begin_table(struct zf_text *text, const struct zf_table_column *columns,
+				     size_t column_count);
+/* A cell with the size that a member is. */
+void zf_text_add_size(struct zf_table *table, struct json_object *object, const char *key);
 
 /* Any object: "member.member  value", a line each. */
 void zf_text_object(struct json_object *object, FILE *out);

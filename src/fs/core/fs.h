@@ -34,6 +34,7 @@
 #include "base/report.h"
 #include "fs/core/fs_format.h"
 #include "io/dev.h"
+#include "superblock/super_format.h"
 
 struct zf_fs;
 
@@ -343,6 +344,15 @@ int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
  */
 int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
 
+/* One commit, and the resets that it allows: two of them give back what was emptied. */
+int zf_fs_settle(struct zf_fs *fs);
+/*
+ * Resets the zones in which nothing is live any more, with as many commits as that takes, and tells
+ * their capacity in bytes. Nothing is moved: garbage beside live data stays. -EROFS, or what a
+ * commit fails with.
+ */
+int zf_fs_trim(struct zf_fs *fs, uint64_t *ret_bytes);
+
 /*
  * Read-only: stores everything, as zf_fs_unmount() does, and then nothing is written until the
  * filesystem is writable again. The caller sees to it that no operation changes anything meanwhile
@@ -356,6 +366,14 @@ int zf_fs_remount(struct zf_fs *fs, bool read_only);
 /* As the mount options of these names. Any thread. -EINVAL: more zones than half, reported. */
 int zf_fs_set_reclaim_target(struct zf_fs *fs, uint32_t zones, uint32_t percent);
 void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms);
+
+/*
+ * The label is UTF-8 of less than ZF_SUPER_LABEL_SIZE bytes without control characters, else
+ * -EINVAL. A new one is durable when this returns 0. -EROFS, or what a commit fails with: it stays
+ * the old one.
+ */
+int zf_fs_set_label(struct zf_fs *fs, const char *label);
+void zf_fs_get_label(struct zf_fs *fs, char ret_label[ZF_SUPER_LABEL_SIZE]);
 
 bool zf_fs_is_read_only(struct zf_fs *fs);
 

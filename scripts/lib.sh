@@ -98,3 +98,16 @@ private_apt() {
 	apt-get -c "$dir/apt.conf" -q update >"$dir/log" 2>&1 ||
 		{ cat "$dir/log" >&2; die "apt-get update failed for $mirror $3 (is the network up?)"; }
 }
+
+# make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.
+make_chroot() {
+	local suite=$1 mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	shift
+	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap"
+	[[ -r $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
+	mirror=$(debian_mirror)
+	[[ -n $mirror ]] || die "apt's sources name no Debian archive; set ZFUSE_DEBIAN_MIRROR=URL"
+	# A file system in memory may have no device nodes.
+	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --format=null --aptopt='Acquire::Languages "none"' "$@" "$suite" /dev/null \
+		"deb [signed-by=$keyring] $mirror $suite main"
+}

@@ -32,6 +32,7 @@
 #include "fuse/log.h"
 #include "fuse/marks.h"
 #include "fuse/mount.h"
+#include "fuse/notify.h"
 #include "fuse/open_inode.h"
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
@@ -396,13 +397,26 @@ static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 	(void)!pwrite(fd, text, strlen(text), 0);
 }
 
+/* In the background the exit of the first process tells it. */
+static void tell_manager(const struct zf_daemon *daemon)
+{
+	int r = zf_notify_ready();
+
+	if (r < 0)
+		zf_report(&daemon->report, ZF_REPORT_WARNING,
+			  "NOTIFY_SOCKET: nobody could be told that the mount is ready: %s",
+			  strerror(-r));
+}
+
 void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 {
 	raise_read_ahead(daemon, st_dev);
 	atomic_store(&daemon->st_dev, st_dev);
 	zf_shutdown_ready(daemon->shutdown);
-	if (daemon->options.foreground)
+	if (daemon->options.foreground) {
+		tell_manager(daemon);
 		return;
+	}
 	zf_log_to_syslog();
 	if (zf_background_tell(ZF_EXIT_OK) == 0)
 		return;

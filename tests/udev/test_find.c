@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Which superblock record tells what zfuse is on a disk, and that no byte of the disk is trusted.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "io/image_trailer.h"
+#include "superblock/sample.h"
+#include "udev/find.h"
+
+static const uint8_t fsid[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+				 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
+static struct zf_image_trailer trailer;
+static struct zf_found found;
+static int disk;
+
+/* An image without a superblock. */
+static int setup(void **state)
+{
+	struct zf_geometry geometry = sample_geometry(0);
+
+	(void)state;
+	memset(&trailer, 0, sizeof(trailer));
+	disk = memfd_create("disk", MFD_CLOEXEC);
+	if (disk < 0 || zf_image_trailer_layout(&trailer, &geometry, 0) < 0)
+		return -1;
+	return zf_image_trailer_write_new(&trailer, disk);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return close(disk);
+}
+
+static uint64_t slot_address(unsigned int zone, unsigned int slot)
+{
+	return zone * trailer.geometry.zone_size + slot * (uint64_t)ZF_SUPER_SIZE;
+}
+
+static void write_bytes(uint64_t address, const void *bytes, size_t size)
+{
+	assert_int_equal(pwrite(disk, bytes, size, (off_t)address), size);
+}
+
+static struct zf_disk_super record_at(uint64_t address)
+{
+	struct zf_super super = sample_super(5);
+	struct zf_disk_super record;
+
+	super.address = address;
+	memcpy(super.fsid, fsid, sizeof(fsid));
+	zf_super_encode(&super, &record);
+	return record;
+}
+
+static void write_record(unsigned int zone, unsigned int slot)
+{
+	uint64_t address = slot_address(zone, slot);
+	struct zf_disk_super record = record_at(address);
+
+	write_bytes(address, &record, sizeof(record));
+}
+
+static void assert_found(const char *label)
+{
+	assert_int_equal(zf_find_super(disk, &found), 0);
+	assert_string_equal(found.uuid, "01234567-89ab-cdef-0123-456789abcdef");
+	assert_string_equal(found.label, label);
+}
+
+static void test_the_first_record_tells(void **state)
+{
+	(void)state;
+	write_record(0, 0);
+	assert_found("sample");
+}
+
+static void test_behind_a_torn_record_is_another(void **state)
+{
+	(void)state;
+	write_record(0, 0);
+	write_record(0, 1);
+	write_bytes(slot_address(0, 0) + 2048, "torn", 4);
+	assert_found("sample");
+}
+
+/* The moment between the reset of one zone and its first record. */
+static void test_an_empty_zone_leaves_the_other(void **state)
+{
+	(void)state;
+	write_record(1, 0);
+	assert_found("sample");
+}
+
+static void test_without_a_trailer_there_is_no_second_zone(void **state)
+{
+	(void)state;
+	write_record(1, 0);
+	write_bytes(trailer.image_size - ZF_BLOCK_SIZE +
+			    offsetof(struct zf_image_header, zone_size),
+		    "other", 5);
+	assert_int_equal(zf_find_super(disk, &found), -ENODEV);
+}
+
+static void test_a_record_from_elsewhere_is_none(void **state)
+{
+	struct zf_disk_super record = record_at(slot_address(0, 1));
+
+	(void)state;
+	write_bytes(slot_address(0, 0), &record, sizeof(record));
+	assert_int_equal(zf_find_super(disk, &found), -ENODEV);
+}
+
+static void test_of_a_newer_format_the_uuid_is_told(void **state)
+{
+	struct zf_disk_super record = record_at(0);
+
+	(void)state;
+	record.version = zf_le32_from(ZF_SUPER_VERSION + 1);
+	record.csum = zf_le64_from(zf_hash64((const uint8_t *)&record + sizeof(record.csum),
+					     sizeof(record) - sizeof(record.csum)));
+	write_bytes(0, &record, sizeof(record));
+	assert_found("");
+}
+
+static void test_an_empty_file_is_no_disk(void **state)
+{
+	(void)state;
+	assert_int_equal(ftruncate(disk, 0), 0);
+	assert_int_equal(zf_find_super(disk, &found), -ENODEV);
+}
+
+/* The record is the only one, so a changed byte of it leaves nothing; of the trailer, maybe the
+ * record. */
+static void test_no_byte_is_trusted(void **state)
+{
+	uint64_t record = slot_address(1, 0), header = trailer.image_size - ZF_BLOCK_SIZE;
+
+	(void)state;
+	write_record(1, 0);
+	for (uint64_t i = 0; i < ZF_BLOCK_SIZE; i++) {
+		uint8_t byte, wrong;
+
+		assert_int_equal(pread(disk, &byte, 1, (off_t)(record + i)), 1);
+		wrong = byte ^ (uint8_t)(1 + i % 255);
+		write_bytes(record + i, &wrong, 1);
+		assert_int_equal(zf_find_super(disk, &found), -ENODEV);
+		write_bytes(record + i, &byte, 1);
+
+		assert_int_equal(pread(disk, &byte, 1, (off_t)(header + i)), 1);
+		wrong = byte ^ (uint8_t)(1 + i % 255);
+		write_bytes(header + i, &wrong, 1);
+		assert_int_equal(zf_find_super(disk, &found), -ENODEV);
+		write_bytes(header + i, &byte, 1);
+	}
+	assert_found("sample");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_the_first_record_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_a_torn_record_is_another, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_an_empty_zone_leaves_the_other, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_without_a_trailer_there_is_no_second_zone,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_from_elsewhere_is_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_of_a_newer_format_the_uuid_is_told, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_an_empty_file_is_no_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_byte_is_trusted, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1063,7 +1063,7 @@ static void a_move_costs_four_nodes_and_the_tail(void **state)
 
 	open_world(&w, 0, 1);
 	zf_alloc_set_tail_max(w.alloc, 2);
-	assert_int_equal(zf_alloc_meta_garbage_min(w.alloc), 4 + 2);
+	assert_int_equal(zf_alloc_count_nodes(w.alloc).garbage_min, 4 + 2);
 	close_world(&w);
 }
 

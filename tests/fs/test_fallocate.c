@@ -540,9 +540,30 @@ static void more_than_there_is_changes_nothing(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* What lies behind the range is none of the few extents that one transaction drops. */
+static void a_punch_of_few_extents_waits_for_nothing(void **state)
+{
+	const struct data_rig_options options = {.seed = 90};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	for (uint64_t i = 0; i <= 16; i++)
+		data_rig_write_pattern(&rig, ino, 1, 2 * i * BLOCK, BLOCK);
+	data_rig_sync(&rig);
+	rig.ctx.may_wait = false;
+	data_rig_allocate(&rig, ino, PUNCH, 0, 32 * BLOCK);
+	rig.ctx.may_wait = true;
+	data_rig_expect_zeroes(&rig, ino, 0, 32 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_punch_of_few_extents_waits_for_nothing),
 		cmocka_unit_test(what_is_allocated_reads_as_zeroes_and_is_a_hole),
 		cmocka_unit_test(adjacent_allocations_are_one_extent_of_up_to_a_tebibyte),
 		cmocka_unit_test(what_was_written_stays_under_an_allocation),

@@ -10,7 +10,6 @@
 #include "fs/mount/background.h"
 #include "fs/mount/change.h"
 #include "fs/space/reclaim.h"
-#include "txn/txn.h"
 
 /* Where something is being moved out of; false: nowhere. */
 static bool find_victim(struct zf_alloc *alloc, uint32_t *ret_zone_no)

@@ -38,7 +38,7 @@ struct zf_txn {
 
 	/* Everything below belongs to the holder of commit_lock. */
 	struct zf_mutex commit_lock; /* ZF_RANK_COMMIT */
-	struct zf_super super;	     /* the next record; the committed one between commits; its label
+	struct zf_super super; /* the next record; the committed one between commits; its label
 				      * is changed under the lock, too */
 	bool clean;
 	uint64_t first; /* generation that the mount began with */

@@ -511,6 +511,8 @@ static void each_reason_is_one(void **state)
 	assert_true(known.vain.trial.coming > 0);
 	known.vain.trial.coming--;
 	expect_forgotten(&known);
+	known.vain.trial.node_blocks++;
+	expect_forgotten(&known);
 	assert_int_equal(zf_fs_getattr(known.rig.fs, &known.rig.ctx, known.file, &attr), 0);
 	assert_true(zf_vain_is_known(&known.vain, known.alloc));
 	data_rig_deinit(&known.rig);

@@ -109,6 +109,7 @@ struct zf_alloc {
 	uint32_t reclaim_target; /* zones, besides the least */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
+	uint64_t freed;	      /* counts what was freed in zones of data: see vain.h */
 	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */
@@ -263,6 +264,8 @@ uint32_t zf_alloc_default_target(uint32_t zone_count);
 
 /* A zone's role, or what it holds, has changed otherwise than by the live bytes of a victim. */
 void zf_alloc_recount_locked(struct zf_alloc *alloc);
+/* Zones in which nothing is live: commits and resets alone give them back. */
+uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc);
 /* What a user could still write, in blocks. */
 uint64_t zf_alloc_available_locked(struct zf_alloc *alloc);
 /* The live blocks of the zone are about to become `live`. */

@@ -181,6 +181,7 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	blocks = blocks < zone->live ? blocks : zone->live;
 	zf_alloc_note_live_locked(alloc, zone_no, zone->live - blocks);
 	zone->live -= blocks;
+	alloc->freed++;
 	if (zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_freed_locked(alloc, address, len);
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -202,5 +203,7 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address)
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->readers > 0);
 	zone->readers--;
+	if (zone->readers == 0 && zone->live == 0 && zone->role != ZF_ROLE_META)
+		alloc->freed++;
 	zf_mutex_unlock(&alloc->lock);
 }

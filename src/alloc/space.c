@@ -390,6 +390,13 @@ static void tally_locked(struct zf_alloc *alloc)
 	alloc->tally = tally;
 }
 
+uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc)
+{
+	if (alloc->tally.stale)
+		tally_locked(alloc);
+	return alloc->tally.coming;
+}
+
 /* Zones that a commit as those of late takes. */
 static uint32_t zones_of_commit(const struct zf_alloc *alloc)
 {

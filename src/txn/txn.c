@@ -290,22 +290,58 @@ static bool tidy_all(struct zf_txn *txn)
 	return any;
 }
 
-/*
- * One round of getting space back: what may be reset already; else a commit makes what was freed
- * reusable, and tidying resets it. Returns whether it gave anything back. `emptied`: not a commit
- * that gives no zone back, for who wants data has other means (fs/space/room.h).
- */
-static bool make_room(struct zf_txn *txn, bool emptied)
+/* Rounds of getting space back, for somebody who finds no room. */
+struct effort {
+	struct zf_txn *txn;
+	/* No commit that gives no zone back: who wants data has other means (fs/space/room.h). */
+	bool emptied;
+	struct zf_vain *vain; /* NULL: of a removal, which does all that it can */
+	struct zf_vain_trial trial;
+	unsigned int rounds;
+	bool over; /* the last one gave nothing back, or was one too many */
+};
+
+static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class, bool data)
 {
+	struct effort effort = {.txn = txn, .emptied = data && class == ZF_RESERVE_NORMAL};
+
+	if (class == ZF_RESERVE_NORMAL)
+		effort.vain = data ? &txn->no_data : &txn->no_nodes;
+	return effort;
+}
+
+/*
+ * One round: what may be reset already; else a commit makes what was freed reusable, and tidying
+ * resets it. Returns whether it gave anything back.
+ */
+static bool make_room(struct effort *effort)
+{
+	struct zf_txn *txn = effort->txn;
 	uint64_t running = zf_txn_running(txn);
 	bool worth;
 
 	if (tidy_all(txn))
 		return true;
-	worth = zf_alloc_emptied_zones(txn->alloc) > 0 || (!emptied && zf_txn_is_dirty(txn));
+	worth = zf_alloc_emptied_zones(txn->alloc) > 0 ||
+		(!effort->emptied && zf_txn_is_dirty(txn));
 	if (!worth || zf_txn_commit_upto(txn, running, true) < 0)
 		return false;
 	return tidy_all(txn);
+}
+
+/* Whether it gave anything back or not, the caller looks once more: others make room, too. */
+static void effort_run(struct effort *effort)
+{
+	struct zf_alloc *alloc = effort->txn->alloc;
+	bool known = effort->vain && zf_vain_is_known(effort->vain, alloc);
+
+	if (effort->rounds == 0)
+		zf_vain_begin(&effort->trial, alloc);
+	effort->over = known || !make_room(effort) || effort->rounds == ROUNDS_MAX ||
+		       (effort->vain && !zf_vain_goes_on(&effort->trial, alloc));
+	effort->rounds++;
+	if (effort->over && effort->vain && !known)
+		zf_vain_end(effort->vain, alloc, &effort->trial);
 }
 
 /* The last resort, for freeing only: space that is kept for files but is not there. */
@@ -425,7 +461,7 @@ int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait)
 static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items, bool may_wait,
 		bool last, struct zf_trans *ret_trans)
 {
-	unsigned int round = 0;
+	struct effort effort = effort_for(txn, class, false);
 
 	/* SYSTEM joins are part of making room (landing, reclaim, tidying): no bound stops them. */
 	if (class != ZF_RESERVE_SYSTEM) {
@@ -434,8 +470,7 @@ static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int it
 		if (r < 0)
 			return r;
 	}
-	/* Tries again even if make_room() had nothing to do: another thread may have made room. */
-	for (bool again = true;; round++) {
+	for (;;) {
 		int r = try_join(txn, class, items, may_wait, ret_trans);
 
 		if (r <= 0)
@@ -445,12 +480,10 @@ static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int it
 		/* Making room itself joins like this. */
 		if (class == ZF_RESERVE_SYSTEM)
 			return -ENOSPC;
-		if (!again) {
-			if (!last || !give_way(txn, class))
-				return -ENOSPC;
-			continue;
-		}
-		again = make_room(txn, false) && round < ROUNDS_MAX;
+		if (!effort.over)
+			effort_run(&effort);
+		else if (!last || !give_way(txn, class))
+			return -ENOSPC;
 	}
 }
 
@@ -468,6 +501,12 @@ int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsign
 	if (r == 0)
 		zf_trans_leave(&trans);
 	return r;
+}
+
+void zf_txn_room_was_sought(struct zf_txn *txn, const struct zf_vain_trial *trial)
+{
+	zf_vain_end(&txn->no_nodes, txn->alloc, trial);
+	zf_vain_end(&txn->no_data, txn->alloc, trial);
 }
 
 void zf_trans_leave(struct zf_trans *trans)
@@ -493,9 +532,9 @@ void zf_trans_abort(struct zf_trans *trans, int error, const char *what)
 int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items, bool may_wait)
 {
-	unsigned int round = 0;
+	struct effort effort = effort_for(txn, class, true);
 
-	for (bool again = true;; round++) {
+	for (;;) {
 		uint64_t nodes = nodes_kept_from_data(txn, class);
 		int r = zf_alloc_reserve(txn->alloc, class, data_blocks, items, nodes);
 
@@ -505,12 +544,10 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 			return -EROFS;
 		if (!may_wait)
 			return -EAGAIN;
-		if (!again) {
-			/* Data that freeing has to write is no reason to break a promise. */
-			if (data_blocks > 0 || !give_way(txn, class))
-				return -ENOSPC;
-			continue;
-		}
-		again = make_room(txn, class == ZF_RESERVE_NORMAL) && round < ROUNDS_MAX;
+		/* Data that freeing has to write is no reason to break a promise. */
+		if (!effort.over)
+			effort_run(&effort);
+		else if (data_blocks > 0 || !give_way(txn, class))
+			return -ENOSPC;
 	}
 }

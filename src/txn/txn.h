@@ -31,6 +31,7 @@
 #define ZF_TXN_TXN_H
 
 #include "alloc/alloc.h"
+#include "alloc/vain.h"
 #include "btree/tree.h"
 #include "superblock/ring.h"
 
@@ -90,6 +91,12 @@ void zf_trans_leave(struct zf_trans *trans);
  * give way. Caller holds no lock. -ENOSPC, -EROFS.
  */
 int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items);
+
+/*
+ * The caller has tried everything else too, in vain: his commits are no reason to try what joins
+ * and reservations do once more (alloc/vain.h).
+ */
+void zf_txn_room_was_sought(struct zf_txn *txn, const struct zf_vain_trial *trial);
 
 /*
  * Commits if more is dirty than may be, on behalf of callers whose own joins must not wait.

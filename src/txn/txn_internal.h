@@ -18,6 +18,8 @@ struct zf_txn {
 	struct zf_counters counters;
 	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; commit_lock */
 
+	struct zf_vain no_nodes, no_data; /* what make_room() did for one and the other */
+
 	/* The running transaction's; `generation` changes only while no join is held. */
 	struct zf_writer writer;
 	_Atomic bool dirty; /* a node was copied in the running transaction */

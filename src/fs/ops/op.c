@@ -217,7 +217,7 @@ static int wait_for_room(struct zf_op *op)
 	op->waits++;
 	do {
 		r = zf_txn_wait_for_room(op->fs->txn, op->class, op->items);
-	} while (r == -ENOSPC && zf_room_wait(op->fs, &op->room_tries));
+	} while (r == -ENOSPC && zf_room_wait(op->fs, op->class, &op->room_search));
 	if (r != -ENOSPC || op->class != ZF_RESERVE_FREEING)
 		return r;
 	r = zf_trans_join(op->fs->txn, op->class, op->items, true, &op->trans);

@@ -62,8 +62,8 @@ struct zf_op {
 	enum zf_reserve_class class; /* of the join that could not be had */
 	unsigned int items;
 	unsigned int waits;
-	unsigned int room_tries; /* zf_room_wait() */
-	bool slowed;		 /* has waited for its turn */
+	struct zf_room_search room_search;
+	bool slowed; /* has waited for its turn */
 	uint64_t flush_ino, flushed_ino;
 	uint64_t unlinked_ino; /* lost its last name: zf_op_again() sees to its data */
 	bool durable;	       /* an inode's flags want a commit before the answer */

@@ -64,24 +64,55 @@ static void land_and_delete(struct zf_fs *fs)
 	zf_orphan_run(fs);
 }
 
-static bool reclaim(struct zf_fs *fs, unsigned int rounds)
+/* Is it allowed, and not known to be in vain? */
+static bool may_reclaim(struct zf_fs *fs, enum zf_reserve_class class,
+			struct zf_room_search *search)
 {
 	/* A replay has room of its own, and moves nothing that a record may name. */
-	return !fs->recovering && !ZF_PLANTED(ZF_BUG_ROOM_NOT_RECLAIMED) &&
-	       rounds < ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
-	       zf_reclaim_make_room(fs) > 0;
+	if (fs->recovering || ZF_PLANTED(ZF_BUG_ROOM_NOT_RECLAIMED))
+		return false;
+	if (search->rounds++ == 0)
+		zf_vain_begin(&search->trial, fs->alloc);
+	return search->rounds <= ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
+	       (class != ZF_RESERVE_NORMAL || !zf_vain_is_known(&fs->room.no_garbage, fs->alloc));
 }
 
-bool zf_room_wait(struct zf_fs *fs, unsigned int *tries)
+static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search)
+{
+	int r;
+
+	if (!may_reclaim(fs, class, search))
+		return false;
+	r = zf_reclaim_make_room(fs);
+	if (r > 0 && (class != ZF_RESERVE_NORMAL || zf_vain_goes_on(&search->trial, fs->alloc)))
+		return true;
+	search->vain = r >= 0 || r == -ENOSPC;
+	if (search->vain)
+		zf_vain_end(&fs->room.no_garbage, fs->alloc, &search->trial);
+	return false;
+}
+
+/* Everything has been tried, one after the other: commits of one are no hope for the others. */
+static void give_up(struct zf_fs *fs, const struct zf_room_search *search)
+{
+	if (!search->vain)
+		return;
+	zf_vain_end(&fs->room.no_garbage, fs->alloc, &search->trial);
+	zf_txn_room_was_sought(fs->txn, &search->trial);
+}
+
+bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search)
 {
 	uint64_t began = zf_room_now_ns();
-	unsigned int try = (*tries)++;
 	bool worth = true;
 
-	if (try == 0)
+	if (!search->landed)
 		land_and_delete(fs);
 	else
-		worth = reclaim(fs, try);
+		worth = reclaim(fs, class, search);
+	search->landed = true;
+	if (!worth)
+		give_up(fs, search);
 	zf_room_waited(fs, began);
 	return worth && !zf_txn_error(fs->txn);
 }
@@ -104,6 +135,7 @@ static int reserve_all_there_is(struct zf_fs *fs, uint64_t data_blocks, uint64_t
 static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 {
 	int r = reserve(fs, data_blocks, items);
+	struct zf_room_search search = {0};
 	unsigned int fruitless = 0;
 
 	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
@@ -111,9 +143,10 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 		land_and_delete(fs);
 		r = reserve(fs, data_blocks, items);
 	}
-	for (unsigned int rounds = 0; r == -EAGAIN || r == -ENOSPC; rounds++) {
+	while (r == -EAGAIN || r == -ENOSPC) {
 		/* Reclaim brings as many zones with a commit as it is worth; nobody else does. */
-		if (zf_alloc_could_reserve(fs->alloc, data_blocks, items) && reclaim(fs, rounds)) {
+		if (zf_alloc_could_reserve(fs->alloc, data_blocks, items) &&
+		    reclaim(fs, ZF_RESERVE_NORMAL, &search)) {
 			fruitless = 0;
 			r = reserve(fs, data_blocks, items);
 			continue;
@@ -125,6 +158,8 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 		    !zf_alloc_could_reserve(fs->alloc, data_blocks, items))
 			break;
 	}
+	if (r == -ENOSPC)
+		give_up(fs, &search);
 	return r;
 }
 

@@ -7,6 +7,9 @@
  * none, a commit for however little. -ENOSPC only when all of the device's live and
  * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved.
  *
+ * What gave no room is not done again before something was freed (alloc/vain.h): a program that
+ * meets ENOSPC and tries again costs no commits. Removals are not held back by that.
+ *
  * Who waits is served in turn: while somebody does, others queue behind him, even if what they
  * want is there. So nobody finds again and again that others took what came back, and everybody
  * comes to an end: garbage gets less with each round, for nobody brings more.
@@ -29,14 +32,16 @@
 #include <stdint.h>
 
 #include "alloc/alloc.h"
+#include "alloc/vain.h"
 #include "base/lock.h"
 
 struct zf_fs;
 
 /* Embedded in struct zf_fs. */
 struct zf_room {
-	struct zf_mutex lock; /* ZF_RANK_ROOM: whose turn it is */
-	atomic_uint waiting;  /* who has it, or wants it */
+	struct zf_mutex lock;	   /* ZF_RANK_ROOM: whose turn it is */
+	struct zf_vain no_garbage; /* what reclaim did */
+	atomic_uint waiting;	   /* who has it, or wants it */
 
 	/* Nanoseconds that a block costs its writer now; 0: there is room enough. */
 	_Atomic uint64_t cost_ns;
@@ -57,11 +62,19 @@ void zf_room_deinit(struct zf_fs *fs);
 /* As zf_txn_reserve(NORMAL), and with may_wait all of the above. No lock and no join held. */
 int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool may_wait);
 
+/* Of one operation, or one reservation, that finds no room: zeroed, it has not been tried yet. */
+struct zf_room_search {
+	bool landed;	     /* what is dirty has, and what has no name is deleted */
+	unsigned int rounds; /* of reclaim */
+	bool vain;	     /* the last of them */
+	struct zf_vain_trial trial;
+};
+
 /*
- * An operation got -ENOSPC, has changed nothing and holds no lock: is it worth another try? Waits
- * for what may give room back. *tries counts them, from 0: so it is never worth it for ever.
+ * An operation of this class got -ENOSPC, has changed nothing and holds no lock: is it worth
+ * another try? Waits for what may give room back; never for ever.
  */
-bool zf_room_wait(struct zf_fs *fs, unsigned int *tries);
+bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search);
 
 /*
  * Of a writer who is about to bring `blocks` more: waits as long as is fitting, so that reclaim

@@ -210,15 +210,17 @@ static int check_inode(struct zf_inode *inode, const struct zf_ctx *ctx,
 static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size,
 		    struct zf_attr *ret_attr)
 {
-	unsigned int tries = 0;
+	struct zf_room_search search = {0};
+	enum zf_reserve_class class;
 	int r;
 
 	do {
 		zf_rwlock_wrlock(&inode->lock);
+		class = size > inode->item.size ? ZF_RESERVE_NORMAL : ZF_RESERVE_FREEING;
 		r = zf_data_set_size(inode, ctx, size);
 		zf_inode_to_attr(inode, ret_attr);
 		zf_rwlock_unlock(&inode->lock);
-	} while (r == -ENOSPC && ctx->may_wait && zf_room_wait(inode->fs, &tries));
+	} while (r == -ENOSPC && ctx->may_wait && zf_room_wait(inode->fs, class, &search));
 	return r;
 }
 

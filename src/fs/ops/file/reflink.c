@@ -344,7 +344,7 @@ static int share_once(struct zf_op *op, struct copy *copy)
 static int share(struct copy *copy)
 {
 	struct zf_op op = ZF_OP(copy->in->fs, copy->ctx);
-	unsigned int tries = 0;
+	struct zf_room_search search = {0};
 	int r;
 
 	op.content = true;
@@ -353,7 +353,7 @@ static int share(struct copy *copy)
 			r = share_once(&op, copy);
 		} while (zf_op_again(&op, &r));
 		/* The block at the target's old end had none. */
-	} while (r == -ENOSPC && zf_room_wait(copy->in->fs, &tries));
+	} while (r == -ENOSPC && zf_room_wait(copy->in->fs, ZF_RESERVE_NORMAL, &search));
 	return r;
 }
 

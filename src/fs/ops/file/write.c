@@ -451,8 +451,8 @@ static int find_room_and_write(struct write *write)
 /* Writes all of write->len, or its head, and says so there. */
 static int write_round(struct write *write)
 {
+	struct zf_room_search search = {0};
 	size_t len = write->len;
-	unsigned int tries = 0;
 	int r;
 
 	/*
@@ -464,7 +464,8 @@ static int write_round(struct write *write)
 		write->short_of_tail = write->short_of_kept = false;
 		r = find_room_and_write(write);
 	} while (r == -ENOSPC && (write->short_of_tail || write->short_of_kept) &&
-		 write->ctx->may_wait && zf_room_wait(write->inode->fs, &tries));
+		 write->ctx->may_wait &&
+		 zf_room_wait(write->inode->fs, ZF_RESERVE_NORMAL, &search));
 	return r;
 }
 

@@ -55,7 +55,7 @@ static struct {
 	     .turnovers = 4,
 	     .load_name = "uniform"};
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "age"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"age"};
 static struct zf_memory *memory;
 static struct zf_dev *dev;
 static struct zf_fs *fs;

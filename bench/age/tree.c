@@ -250,7 +250,7 @@ static int replace(struct tree *tree, struct file *file)
 	return r;
 }
 
-static int delete (struct tree *tree, struct file *file)
+static int delete(struct tree *tree, struct file *file)
 {
 	struct age_user *user = tree->load.user;
 	char name[NAME_SIZE];

@@ -26,7 +26,7 @@
 #define ZFUSE_FALLOC_FL_ZERO_RANGE   0x10
 #define ZFUSE_FALLOC_FL_WRITE_ZEROES 0x80
 
-#define ZFUSE_MARK_VERSION 1u
+#define ZFUSE_MARK_VERSION	     1u
 
 struct zfuse_mark {
 	uint32_t version; /* ZFUSE_MARK_VERSION */

@@ -53,7 +53,7 @@ struct zf_overwrite {
 	struct zf_overwrite_map {
 		uint8_t *bits; /* a bit a block that is not free; NULL: none is */
 		uint32_t used; /* of them */
-	} * maps;	       /* of the conventional zones */
+	} *maps;	       /* of the conventional zones */
 	STAILQ_HEAD(, zf_freed) freed;
 	uint64_t era;
 	unsigned int holds[2];	/* taken in this era, and in the one before it; by number */

@@ -98,8 +98,7 @@ void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t addre
 	struct zf_overwrite *overwrite = &alloc->overwrite;
 	struct zf_freed *freed, *next;
 
-	STAILQ_FOREACH_SAFE(freed, &overwrite->freed, link, next)
-	{
+	STAILQ_FOREACH_SAFE (freed, &overwrite->freed, link, next) {
 		uint64_t end = freed->address + freed->len;
 
 		if (freed->address >= address + len || end <= address)
@@ -130,12 +129,11 @@ void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent)
 	if (STAILQ_EMPTY(&overwrite->freed))
 		return;
 	/* Only now: until its transaction was over, writes to it could begin. */
-	STAILQ_FOREACH(freed, &overwrite->freed, link)
-	if (!freed->era && freed->generation + (urgent ? 0 : 1) <= alloc->committed)
-		freed->era = overwrite->era;
+	STAILQ_FOREACH (freed, &overwrite->freed, link)
+		if (!freed->era && freed->generation + (urgent ? 0 : 1) <= alloc->committed)
+			freed->era = overwrite->era;
 	advance_era(overwrite);
-	STAILQ_FOREACH_SAFE(freed, &overwrite->freed, link, next)
-	{
+	STAILQ_FOREACH_SAFE (freed, &overwrite->freed, link, next) {
 		if (!freed->era || freed->era + 2 > overwrite->era)
 			continue;
 		mark(alloc, freed->address, freed->len, false);

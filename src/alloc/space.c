@@ -15,7 +15,7 @@
 /* And what is worth a commit, if that is more, but no more than a zone in so many; what a commit
  * takes is held ready up to a zone in so many. */
 #define MOST_SHARE 8u
-#define LOW_SHARE   25u
+#define LOW_SHARE  25u
 
 /* Blocks. */
 struct count {
@@ -449,8 +449,8 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 		.waiting = zones_worth_a_commit(alloc),
 		.victim_bytes = (uint64_t)alloc->victim_gain << ZF_BLOCK_SHIFT,
 	};
-	ret_room->target = ret_room->low +
-			   (uint32_t)zf_max_u64(alloc->reclaim_target, ret_room->waiting);
+	ret_room->target =
+		ret_room->low + (uint32_t)zf_max_u64(alloc->reclaim_target, ret_room->waiting);
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
 	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */

@@ -12,8 +12,9 @@
 #define ZF_BLOCK_SIZE  4096u
 #define ZF_BLOCK_SHIFT 12
 
-#define ZF_CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-#define ZF_ARRAY_SIZE(a)                   (sizeof(a) / sizeof((a)[0]))
+#define ZF_CONTAINER_OF(ptr, type, member)                                                         \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define ZF_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline uint64_t zf_align_down(uint64_t v, uint64_t align)
 {

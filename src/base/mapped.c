@@ -9,7 +9,7 @@
 #include <ucontext.h>
 
 /* Where the thread goes on if what it touches is not there. */
-static _Thread_local sigjmp_buf *volatile way_out; /* the handler looks at it, too */
+static _Thread_local sigjmp_buf *volatile way_out;	 /* the handler looks at it, too */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the handler */
 static struct sigaction before;
 

@@ -42,18 +42,18 @@ enum zf_bug {
 	ZF_BUG_RECLAIM_WITHOUT_SUMMARY, /* nothing says what was written at a new place */
 	ZF_BUG_RECLAIM_ONE_NAME, /* of shared bytes one name moves, and the others' are given up */
 	ZF_BUG_ROOM_UNCOUNTED,	 /* room that was promised is promised again */
-	ZF_BUG_ROOM_NOT_RECLAIMED, /* it is refused though garbage could come back */
-	ZF_BUG_IMAGE_FUA,	   /* the image backend ignores FUA */
-	ZF_BUG_IMAGE_FLUSH,	   /* its flush does nothing */
-	ZF_BUG_ZBD_FUA,		   /* the zbd backend ignores FUA */
-	ZF_BUG_NVME_FUA,	   /* the nvme backend ignores FUA */
-	ZF_BUG_RECORD_COUNTS_EARLY, /* a record counts before those in front of it are durable */
-	ZF_BUG_FSYNC_SERVED_EARLY,  /* an fsync is served by one that began before its write */
-	ZF_BUG_FSYNC_SERVED_AT_REST, /* and by one that has ended */
-	ZF_BUG_RETRY_WITHOUT_MARK,   /* a retried append that lands raises no write mark */
-	ZF_BUG_SYNC_SKIPS_COMMIT,    /* a sync does not wait for a commit that is under way */
-	ZF_BUG_FLUSH_SERVES_LATE,    /* a flush under way serves what completed after it began */
-	ZF_BUG_SOURCE_WITHOUT_MARK,  /* a rename is logged before its source's data is durable */
+	ZF_BUG_ROOM_NOT_RECLAIMED,     /* it is refused though garbage could come back */
+	ZF_BUG_IMAGE_FUA,	       /* the image backend ignores FUA */
+	ZF_BUG_IMAGE_FLUSH,	       /* its flush does nothing */
+	ZF_BUG_ZBD_FUA,		       /* the zbd backend ignores FUA */
+	ZF_BUG_NVME_FUA,	       /* the nvme backend ignores FUA */
+	ZF_BUG_RECORD_COUNTS_EARLY,    /* a record counts before those in front of it are durable */
+	ZF_BUG_FSYNC_SERVED_EARLY,     /* an fsync is served by one that began before its write */
+	ZF_BUG_FSYNC_SERVED_AT_REST,   /* and by one that has ended */
+	ZF_BUG_RETRY_WITHOUT_MARK,     /* a retried append that lands raises no write mark */
+	ZF_BUG_SYNC_SKIPS_COMMIT,      /* a sync does not wait for a commit that is under way */
+	ZF_BUG_FLUSH_SERVES_LATE,      /* a flush under way serves what completed after it began */
+	ZF_BUG_SOURCE_WITHOUT_MARK,    /* a rename is logged before its source's data is durable */
 	ZF_BUG_RESET_ONE_COMMIT_EARLY, /* a zone is reset as soon as what emptied it is durable */
 	ZF_BUG_COUNT,
 };

@@ -125,8 +125,7 @@ static struct zf_cnode *find_locked(struct zf_cache *cache, struct zf_cache_shar
 {
 	struct zf_cnode *node;
 
-	LIST_FOREACH(node, &shard->by_address[bucket_of(cache, hash)], by_address)
-	{
+	LIST_FOREACH (node, &shard->by_address[bucket_of(cache, hash)], by_address) {
 		if (node->address[0] == address && node->generation == generation)
 			return node;
 	}
@@ -292,15 +291,13 @@ struct zf_cnode *zf_cache_find_dirty(struct zf_cache *cache, uint64_t address, u
 
 	zf_mutex_lock(&shard->lock);
 	if (copy == 0) {
-		LIST_FOREACH(node, &shard->by_address[bucket], by_address)
-		{
+		LIST_FOREACH (node, &shard->by_address[bucket], by_address) {
 			if (node->address[0] == address && node->dirty &&
 			    node->generation <= generation)
 				break;
 		}
 	} else {
-		LIST_FOREACH(node, &shard->by_second[bucket], by_second)
-		{
+		LIST_FOREACH (node, &shard->by_second[bucket], by_second) {
 			if (node->address[1] == address && node->generation <= generation)
 				break;
 		}

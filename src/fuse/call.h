@@ -50,8 +50,8 @@ struct zf_call {
 	/* 0 when it has replied, -errno when it has not and this is the reply. */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
-	bool durable;	   /* waits for one durable write, mostly */
-	bool after_end;	   /* runs after zf_calls_end() too: it asks nothing of src/fs/, or holds the gate */
+	bool durable; /* waits for one durable write, mostly */
+	bool after_end; /* runs after zf_calls_end() too: it asks nothing of src/fs/, or holds the gate */
 	struct zf_ctx ctx; /* who asks is filled in by the dispatch */
 	uint64_t ino, other_ino;
 	const char *name, *other_name;
@@ -67,8 +67,8 @@ struct zf_call {
 	/* Of a write, but of a mapping's pages; of a direct read under the writeback cache; of what
 	 * changes a range. */
 	struct zf_open_inode *inode;
-	bool direct;		     /* it is a direct write ... */
-	int result;		     /* ... that is held, with this as its answer */
+	bool direct; /* it is a direct write ... */
+	int result;  /* ... that is held, with this as its answer */
 	/* Of a read: what runs when the pages behind it are written. */
 	int (*then)(struct zf_daemon *daemon, struct zf_call *call);
 

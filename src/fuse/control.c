@@ -121,8 +121,8 @@ static bool receive(struct client *client)
 		refuse(client, r);
 		return false;
 	}
-	client->state = zf_control_is_command(client->request, "wait") ? CLIENT_WAITING
-								       : CLIENT_READY;
+	client->state =
+		zf_control_is_command(client->request, "wait") ? CLIENT_WAITING : CLIENT_READY;
 	return true;
 }
 
@@ -287,7 +287,8 @@ static bool may_accept(const struct zf_control *control, int64_t now)
 }
 
 /* Fills in what is waited for, and for how long. */
-static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int64_t now, int *ret_timeout_ms)
+static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int64_t now,
+			    int *ret_timeout_ms)
 {
 	int64_t until = INT64_MAX;
 	unsigned int count = POLL_CLIENTS;

@@ -36,11 +36,11 @@
 
 struct zf_daemon {
 	struct zf_options options;
-	char *device;	   /* absolute */
-	char *mountpoint;  /* absolute */
+	char *device;	       /* absolute */
+	char *mountpoint;      /* absolute */
 	bool claimed_by_mount; /* a block device, which the mount itself has claimed */
 	bool fuseblk; /* the mount's type: the kernel waits for DESTROY, and sends SYNCFS */
-	bool uring;	   /* asked for; what came of it: uring_used */
+	bool uring;   /* asked for; what came of it: uring_used */
 	unsigned int uring_depth; /* requests in a queue of the kernel's */
 	atomic_bool uring_used;	  /* a request has come this way */
 
@@ -55,7 +55,7 @@ struct zf_daemon {
 	struct zf_rwlock gate;
 	atomic_uint calls_running; /* counted where fuseblk is set */
 	atomic_bool closing;	   /* no call begins any more */
-	int fs_error; /* of the unmount: the last commit's */
+	int fs_error;		   /* of the unmount: the last commit's */
 	struct fuse_session *session;
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */

@@ -18,17 +18,19 @@
 struct zf_open_inode;
 
 struct zf_handle {
-	LIST_ENTRY(zf_handle) link; /* of the table of open inodes, as long as it is attached; under its lock */
+	LIST_ENTRY(zf_handle)
+	link; /* of the table of open inodes, as long as it is attached; under its lock */
 	struct zf_open_inode *inode; /* until it is attached, memory for one */
 	bool attached;		     /* open_inode.h */
-	bool direct; /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
+	bool direct;		     /* opened with FOPEN_DIRECT_IO: each write is a WRITE */
 	bool writable;
 	/*
 	 * What changes the file's content through it is to be durable when answered: opened with O_SYNC or O_DSYNC, which
 	 * F_SETFL cannot change, or on a mount with the option sync.
 	 */
 	bool durable;
-	struct zf_error_cursor errors; /* of a regular file: which of its write errors this open file was told of */
+	struct zf_error_cursor
+		errors; /* of a regular file: which of its write errors this open file was told of */
 };
 
 /* Of a file that is being opened as fi says; fi then names the handle. -ENOMEM. */

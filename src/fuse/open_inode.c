@@ -114,7 +114,8 @@ void zf_open_inode_get(struct zf_open_inodes *inodes, struct zf_open_inode *inod
 }
 
 /* handle: the one that goes away with the reference; NULL: none. */
-static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode, struct zf_handle *handle)
+static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode,
+		struct zf_handle *handle)
 {
 	bool last;
 

@@ -189,8 +189,8 @@ static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
  */
 static void set_same_owner(const struct zf_daemon *daemon, struct zf_call *call)
 {
-	call->may_be_write =
-		!(call->set.valid & ZF_SET_CTIME) && zf_open_inode_has_writer(daemon->open_inodes, call->ino);
+	call->may_be_write = !(call->set.valid & ZF_SET_CTIME) &&
+			     zf_open_inode_has_writer(daemon->open_inodes, call->ino);
 	call->set.valid |= ZF_SET_SAME_OWNER;
 }
 

@@ -30,18 +30,9 @@ enum {
 	KEY_DROP, /* known to mount(8), of no use to a daemon */
 };
 
-#define FLAG(template, field)                                                                      \
-	{                                                                                          \
-		template, offsetof(struct zf_options, field), 1                                    \
-	}
-#define FLAG_OFF(template, field)                                                                  \
-	{                                                                                          \
-		template, offsetof(struct zf_options, field), 0                                    \
-	}
-#define VALUE(template, field)                                                                     \
-	{                                                                                          \
-		template, offsetof(struct zf_options, text.field), 0                               \
-	}
+#define FLAG(template, field)	  {template, offsetof(struct zf_options, field), 1}
+#define FLAG_OFF(template, field) {template, offsetof(struct zf_options, field), 0}
+#define VALUE(template, field)	  {template, offsetof(struct zf_options, text.field), 0}
 
 static const struct fuse_opt templates[] = {
 	FLAG("-f", foreground),

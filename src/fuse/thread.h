@@ -64,8 +64,9 @@ struct zf_thread {
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked;			     /* handed over and not answered yet */
 	int64_t ended_ns;			     /* when its last request was done with */
-	uint64_t lone_write_ino; /* the last write or sync was of this file, and lone (call.c); else 0 */
-	int64_t read_ns; /* a small read that waited here, on average of the last few */
+	uint64_t
+		lone_write_ino; /* the last write or sync was of this file, and lone (call.c); else 0 */
+	int64_t read_ns;	/* a small read that waited here, on average of the last few */
 	void *scratch;
 	SLIST_ENTRY(zf_thread) link;
 };

@@ -98,7 +98,8 @@ struct zf_disk_super {
 
 	struct zf_le64 log_pointer[2]; /* bytes in each log zone: what lies below is in the trees */
 
-	struct zf_le64 spent_bytes; /* of kept_bytes, what was used: there is garbage in its place */
+	struct zf_le64
+		spent_bytes; /* of kept_bytes, what was used: there is garbage in its place */
 
 	uint8_t reserved_c[ZF_SUPER_SIZE - 400];
 };

@@ -77,7 +77,7 @@ static int get(uint64_t n)
 	return r < 0 ? r : value[0];
 }
 
-static int delete (uint64_t n)
+static int delete(uint64_t n)
 {
 	struct zf_key key = key_of(n);
 

@@ -27,7 +27,7 @@ static void print_if_verbose(void *arg, enum zf_report_level level, const char *
 		zf_report_stderr(arg, level, message);
 }
 
-const struct zf_report actors_report = {print_if_verbose, (void *)(uintptr_t) "actors"};
+const struct zf_report actors_report = {print_if_verbose, (void *)(uintptr_t)"actors"};
 
 static struct world *now; /* the schedule that runs */
 

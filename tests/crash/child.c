@@ -10,7 +10,6 @@
 
 #include "explore.h"
 
-
 static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
 static int verdict_fd = -1;
 static unsigned int patience_seconds = 120;

@@ -160,9 +160,8 @@ static void choose_mixed(uint64_t i, struct record_options *options)
 static bool choose_record(const struct arguments *arguments, uint64_t i,
 			  struct record_options *options)
 {
-	*options = (struct record_options){.name.seed = arguments->seed,
-					   .ops = arguments->ops,
-					   .plant = arguments->plant};
+	*options = (struct record_options){
+		.name.seed = arguments->seed, .ops = arguments->ops, .plant = arguments->plant};
 	if (i >= arguments->records)
 		return false;
 	if (arguments->sequences > 0) {
@@ -204,8 +203,8 @@ static void find_options(const struct arguments *arguments, const struct cut_nam
 {
 	if (failed->record.length > 0 || failed->record.seed < arguments->seed ||
 	    !choose_record(arguments, failed->record.seed - arguments->seed, options))
-		*options = (struct record_options){.ops = arguments->ops,
-						   .plant = arguments->plant};
+		*options =
+			(struct record_options){.ops = arguments->ops, .plant = arguments->plant};
 	options->name = failed->record;
 }
 

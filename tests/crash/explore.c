@@ -14,7 +14,7 @@
 #define VARIANT_BLOCKS 1000u
 #define VARIANT_HOST   2000u
 
-#define NESTED_MAX 512u
+#define NESTED_MAX     512u
 /* Cuts of one recovery that are explored, by depth; and of how many of the first recoveries. */
 static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
 #define NESTED_PERCENT 40u

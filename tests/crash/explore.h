@@ -45,7 +45,7 @@ enum lie {
 	LIE_FLUSH, /* flushes do nothing: the superblock is durable before what it names */
 	LIE_FUA,   /* FUA is ignored: zones are reset before the superblock that frees them is
 		    * durable */
-	LIE_ACK, /* an fsync counts as answered when it begins */
+	LIE_ACK,   /* an fsync counts as answered when it begins */
 	LIE_COUNT,
 };
 
@@ -58,7 +58,7 @@ void lie_begin(struct zf_dev *dev, enum lie lie);
 struct plant {
 	const char *name;
 	enum lie lie;
-	enum zf_bug bug; /* in the code (base/plant.h) */
+	enum zf_bug bug;     /* in the code (base/plant.h) */
 	uint64_t seed;	     /* of the first record; the next has the next */
 	unsigned int ops;    /* at random; or */
 	unsigned int length; /* of a sequence, drawn from the seed ... */
@@ -66,8 +66,8 @@ struct plant {
 	uint64_t number;     /* of it, if one is meant; 0: drawn */
 	bool elsewhere;	     /* takes threads, or more luck than there is: meson.build says what
 			      * finds it */
-	uint64_t schedules;  /* of several actors (actors.h), from the seed on; 0: it is elsewhere */
-	uint64_t cuts;	     /* by then it must have been found */
+	uint64_t schedules; /* of several actors (actors.h), from the seed on; 0: it is elsewhere */
+	uint64_t cuts;	    /* by then it must have been found */
 };
 
 extern const struct plant plants[];
@@ -129,14 +129,14 @@ struct script {
 
 struct record_options {
 	struct record_name name;
-	unsigned int ops; /* of those at random */
+	unsigned int ops;		  /* of those at random */
 	const struct script *script;	  /* NULL: none */
 	const struct plant *plant;	  /* NULL: none */
 	const struct zf_sim_fault *fault; /* NULL: none. With one, only the end is kept ... */
 	uint32_t cut_every; /* ... but, if not 0, each that-many-th command from its strike on */
 	uint32_t repeats;   /* so many commands after it meet the fault again, or fewer */
 	const struct zf_sim_fault *second; /* another one, or NULL */
-	uint8_t copies;			  /* of metadata; 0: drawn */
+	uint8_t copies;			   /* of metadata; 0: drawn */
 	/*
 	 * Memory may run out: this is told when the filesystem is entered, and left; or NULL. Only
 	 * the end is kept.
@@ -153,17 +153,17 @@ struct record {
 	bool drawn;	      /* it is not yet, but it is the next one */
 	struct cut *cuts;
 	uint32_t cut_count, cut_room;
-	struct zf_sim *end; /* when all was done */
+	struct zf_sim *end;	       /* when all was done */
 	uint32_t faults, since_strike; /* how many there were; commands since the first struck */
-	bool crowded;	    /* begins with filling a small device until this is left */
+	bool crowded;		       /* begins with filling a small device until this is left */
 	bool filled;
 	uint64_t fill_left; /* bytes */
 	struct zf_reclaim_stats reclaimed;
-	bool in_place;	    /* the device has zones for what is written in place */
-	bool infeasible;    /* an operation of the sequence fails: a shorter one is the same */
-	int hurt;    /* the first error that the fault led to: the operations ended soon after */
-	bool struck; /* the fault came to pass */
-	bool read_only;	   /* the filesystem was, before the unmount */
+	bool in_place;	 /* the device has zones for what is written in place */
+	bool infeasible; /* an operation of the sequence fails: a shorter one is the same */
+	int hurt;	/* the first error that the fault led to: the operations ended soon after */
+	bool struck;	/* the fault came to pass */
+	bool read_only; /* the filesystem was, before the unmount */
 	bool told_durable; /* something was, after the first error */
 };
 
@@ -215,8 +215,8 @@ enum seen_before seen_note(struct seen *seen, uint64_t digest, uint32_t promised
 struct tally {
 	uint64_t records;
 	uint64_t judged;
-	uint64_t cuts;	 /* states judged that differ from all others of their record */
-	uint64_t nested; /* of them, after cuts during recovery ... */
+	uint64_t cuts;	  /* states judged that differ from all others of their record */
+	uint64_t nested;  /* of them, after cuts during recovery ... */
 	uint64_t deepest; /* ... and during the recovery from that */
 	uint64_t failures;
 };

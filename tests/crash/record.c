@@ -27,7 +27,7 @@ static void print_if_verbose(void *arg, enum zf_report_level level, const char *
 		zf_report_stderr(arg, level, message);
 }
 
-const struct zf_report explore_report = {print_if_verbose, (void *)(uintptr_t) "crash"};
+const struct zf_report explore_report = {print_if_verbose, (void *)(uintptr_t)"crash"};
 
 /* What goes before a sequence is common to all, and need not be cut again and again. */
 static bool is_prelude(const struct record *record)

@@ -26,15 +26,15 @@
 enum thing {
 	NOTHING,
 	ROOT,
-	D, /* an empty directory */
-	E, /* a directory with x, and another name of f */
-	F, /* a small file, inline, with an attribute; held */
-	G, /* several blocks and a part of one; two names; one block is written over since */
-	H, /* a hole between data */
-	N, /* new, written, not committed; held */
-	X, /* in E; held */
-	S, /* a symbolic link */
-	Z, /* gone again: its garbage lies where the others' data is, and behind that */
+	D,   /* an empty directory */
+	E,   /* a directory with x, and another name of f */
+	F,   /* a small file, inline, with an attribute; held */
+	G,   /* several blocks and a part of one; two names; one block is written over since */
+	H,   /* a hole between data */
+	N,   /* new, written, not committed; held */
+	X,   /* in E; held */
+	S,   /* a symbolic link */
+	Z,   /* gone again: its garbage lies where the others' data is, and behind that */
 	NEW, /* made by a step of the sequence */
 	THINGS
 };
@@ -45,8 +45,8 @@ struct step {
 	const char *name;
 	enum thing dir2;
 	const char *name2;
-	enum thing on;	 /* what an operation by inode works on; what OP_MAKE makes */
-	enum thing from; /* of a copy */
+	enum thing on;	    /* what an operation by inode works on; what OP_MAKE makes */
+	enum thing from;    /* of a copy */
 	enum thing subject; /* what an fsync after it is of, if not `on` */
 	uint64_t offset, len, from_offset;
 	unsigned int flags;
@@ -150,18 +150,12 @@ static const struct step forms[] = {
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 4 * BLOCK, .flags = PUNCH},
 	{OP_FALLOCATE, .on = G, .offset = BLOCK, .len = 2 * BLOCK, .flags = FALLOC_FL_ZERO_RANGE},
 	{OP_FALLOCATE, .on = G, .offset = 9000, .len = 20000, .flags = FALLOC_FL_ZERO_RANGE},
-	{OP_FALLOCATE,
-	 .on = G,
-	 .offset = 3 * BLOCK,
-	 .len = 4 * BLOCK,
+	{OP_FALLOCATE, .on = G, .offset = 3 * BLOCK, .len = 4 * BLOCK,
 	 .flags = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE},
 	{OP_FALLOCATE, .on = G, .offset = 2 * BLOCK, .len = 4 * BLOCK},
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 4 * BLOCK},
 	{OP_FALLOCATE, .on = F, .offset = 0, .len = 10000},
-	{OP_FALLOCATE,
-	 .on = G,
-	 .offset = 4 * BLOCK,
-	 .len = 4 * BLOCK,
+	{OP_FALLOCATE, .on = G, .offset = 4 * BLOCK, .len = 4 * BLOCK,
 	 .flags = FALLOC_FL_KEEP_SIZE},
 	{OP_FALLOCATE, .on = G, .offset = BLOCK, .len = 2 * BLOCK, .flags = ZF_FALLOC_WRITE_ZEROES},
 	{OP_FALLOCATE, .on = H, .offset = 0, .len = 20000, .flags = ZF_FALLOC_WRITE_ZEROES},
@@ -176,8 +170,7 @@ static const struct step forms[] = {
 	{OP_SETATTR, .on = G, .set = {.valid = ZF_SET_MODE, .mode = 04755}},
 	{OP_SETATTR, .on = D, .set = {.valid = ZF_SET_MODE, .mode = 0700}},
 	{OP_SETATTR, .on = F, .set = {.valid = ZF_SET_UID | ZF_SET_GID, .uid = 1000, .gid = 100}},
-	{OP_SETATTR,
-	 .on = N,
+	{OP_SETATTR, .on = N,
 	 .set = {.valid = ZF_SET_ATIME | ZF_SET_MTIME, .atime = {5, 6}, .mtime = {7, 8}}},
 	{OP_SETXATTR, .on = G, .name = "user.a", .len = 100},
 	{OP_SETXATTR, .on = N, .name = "user.a", .len = 3000},

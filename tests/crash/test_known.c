@@ -19,18 +19,16 @@
 #define FIRST	UINT64_C(256) /* the inode that the first operation makes */
 
 #define MAKE_FILE                                                                                  \
-	{                                                                                          \
-		.kind = OP_MAKE, .dir = ZF_INO_ROOT, .name = "f", .mode = S_IFREG | 0600,          \
-		.attr.ino = FIRST                                                                  \
-	}
+	{.kind = OP_MAKE,                                                                          \
+	 .dir = ZF_INO_ROOT,                                                                       \
+	 .name = "f",                                                                              \
+	 .mode = S_IFREG | 0600,                                                                   \
+	 .attr.ino = FIRST}
 #define SIZE(bytes)                                                                                \
 	{                                                                                          \
 		.kind = OP_SETATTR, .ino = FIRST, .set = {.valid = ZF_SET_SIZE, .size = (bytes) }  \
 	}
-#define FSYNC                                                                                      \
-	{                                                                                          \
-		.kind = OP_FSYNC, .ino = FIRST                                                     \
-	}
+#define FSYNC {.kind = OP_FSYNC, .ino = FIRST}
 
 static void holds(const struct zf_op *ops, uint32_t count)
 {

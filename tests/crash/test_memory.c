@@ -45,7 +45,7 @@ static struct {
 /* Shared with the children. */
 static struct tallied {
 	uint64_t runs, told, hurt, mounts, refused;
-} * tally;
+} *tally;
 
 /* ---- whoever dies says where ---- */
 

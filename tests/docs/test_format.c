@@ -51,10 +51,7 @@ struct row {
 	const char *name;
 };
 
-#define ROW(heading, constant, name)                                                               \
-	{                                                                                          \
-		heading, constant, name                                                            \
-	}
+#define ROW(heading, constant, name) {heading, constant, name}
 
 static const struct row rows[] = {
 	ROW("The trees", ZF_TREE_ROOT, "root"),

@@ -61,7 +61,7 @@ struct run {
 	uint64_t commits;
 };
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "capture"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"capture"};
 
 static void expect(const struct run *run, bool ok, const char *what)
 {

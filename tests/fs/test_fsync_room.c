@@ -48,8 +48,8 @@ static void fsync_comes_back_however_full_the_log_is(void **state)
 
 	assert_int_equal(zf_sim_open(sim, NULL, &dev), 0);
 	fs = mount_new(dev);
-	assert_int_equal(
-		zf_fs_make(fs, &ctx, ZF_INO_ROOT, "file", S_IFREG | 0600, 0, NULL, &attr), 0);
+	assert_int_equal(zf_fs_make(fs, &ctx, ZF_INO_ROOT, "file", S_IFREG | 0600, 0, NULL, &attr),
+			 0);
 	alarm(60); /* who does not come back is ended */
 	for (unsigned int i = 0; i < 300; i++) {
 		memset(bytes, (int)i, sizeof(bytes));

@@ -349,7 +349,8 @@ static void a_lost_zone_that_was_emptied_can_be_written_again(void **state)
 		if (z == ZF_SUPER_ZONES) {
 			assert_int_equal(begin(), 0);
 			make_large("gone", 1, 1536 << 10);
-			assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "gone", &attr), 0);
+			assert_int_equal(zf_fs_lookup(rig.fs, &rig.ctx, ZF_INO_ROOT, "gone", &attr),
+					 0);
 			zf_fs_forget(rig.fs, attr.ino, 1);
 			data_rig_unlink(&rig, "gone", attr.ino);
 			end();

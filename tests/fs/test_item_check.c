@@ -310,9 +310,7 @@ struct wrong {
 };
 
 #define WRONG(s, type, member, v)                                                                  \
-	{                                                                                          \
-		s, offsetof(type, member), sizeof(((type *)NULL)->member), v, #member              \
-	}
+	{s, offsetof(type, member), sizeof(((type *)NULL)->member), v, #member}
 #define INODE(m, v)   WRONG(inode_sample, struct zf_disk_inode, m, v)
 #define IN_DIR(m, v)  WRONG(dir_sample, struct zf_disk_inode, m, v)
 #define REF(m, v)     WRONG(ref_sample, struct zf_disk_ref, m, v)

@@ -58,7 +58,7 @@ struct run {
 	struct zf_fs *fs;
 };
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "names"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"names"};
 
 static void expect(const struct run *run, bool ok, const char *what)
 {

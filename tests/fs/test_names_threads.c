@@ -37,7 +37,7 @@ static struct zf_fs *fs;
 static uint64_t dirs[DIRS];
 static unsigned int ops;
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "threads"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"threads"};
 
 struct worker {
 	pthread_t thread;

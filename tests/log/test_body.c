@@ -263,7 +263,7 @@ static void a_wrong_operation_is_refused(void **state)
 		{"a second resize", empty, 1, ZF_LOG_RESIZE, -EUCLEAN},
 		{"a resize with a key's type", E(0, key_type), 1, 1, -EUCLEAN},
 		{"a resize with a value", E(0, value_len), 2, 8, -EUCLEAN},
-		{"a deletion with a value", delete + 2, 2, 8, -EUCLEAN},
+		{"a deletion with a value", delete +2, 2, 8, -EUCLEAN},
 		{"a value behind the end", delete, 4, 0x00080000 | ZF_LOG_SET, -EUCLEAN},
 		{"reserved bytes of an edit", E(1, reserved) + 3, 1, 1, -EUCLEAN},
 		{"padding that is not zero", EDIT(2) + 7, 1, 1, -EUCLEAN},
@@ -356,7 +356,7 @@ static void no_block_rides_twice(void **state)
 
 static void a_body_that_is_cut_is_refused(void **state)
 {
-	void (*const makers[])(struct zf_log_body * body) = {make_operation, make_inode};
+	void (*const makers[])(struct zf_log_body *body) = {make_operation, make_inode};
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(makers); i++) {
 		struct zf_log_body body;
@@ -432,7 +432,7 @@ static void mutate(struct zf_rng *rng, uint8_t *bytes, size_t len)
 
 static void no_chance_leads_out_of_a_body(void **state)
 {
-	void (*const makers[])(struct zf_log_body * body) = {make_operation, make_inode};
+	void (*const makers[])(struct zf_log_body *body) = {make_operation, make_inode};
 	volatile uint64_t total = 0;
 	struct zf_rng rng;
 	unsigned int good = 0;

@@ -37,7 +37,7 @@
 /* Generous: of data, nodes and records together, for each byte that was written. */
 #define AMPLIFICATION_MAX 12.0
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "aging"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"aging"};
 static uint64_t seed = 1, hours = 24;
 static double full = 70;
 

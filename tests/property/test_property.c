@@ -81,7 +81,7 @@ struct test {
 	uint64_t stops, replays; /* and those after which there was something to replay */
 };
 
-static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t) "property"};
+static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"property"};
 
 static void say_how_to_repeat(const struct test *t)
 {

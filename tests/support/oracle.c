@@ -19,8 +19,7 @@ struct oracle_inode *oracle_find(struct oracle *oracle, uint64_t ino)
 {
 	struct oracle_inode *inode;
 
-	LIST_FOREACH(inode, bucket_of(oracle, ino), link)
-	{
+	LIST_FOREACH (inode, bucket_of(oracle, ino), link) {
 		if (inode->ino == ino)
 			return inode;
 	}

@@ -172,7 +172,7 @@ struct oracle {
 	struct oracle_inode **all; /* in no order that matters, but the same in every run */
 	unsigned int count, room;
 	uint64_t highest_ino;
-	int64_t now; /* ns: what the filesystem's clock says */
+	int64_t now;	 /* ns: what the filesystem's clock says */
 	uint32_t frozen; /* the operation that froze the last transaction */
 };
 

@@ -41,10 +41,10 @@ enum zf_op_kind {
 	OP_SEEK,
 	OP_FSYNC,
 	OP_SYNCFS,
-	OP_STEP,   /* background work */
+	OP_STEP,    /* background work */
 	OP_RECLAIM, /* of the zone that `ino` has at `offset`; without one, of the next victim;
 		     * `flags`: how many of the operations behind it run while data is moved */
-	OP_FREEZE, /* the phases of a commit */
+	OP_FREEZE,  /* the phases of a commit */
 	OP_COMMIT_WRITE,
 	OP_COMMIT_FINISH,
 	OP_KIND_COUNT,

@@ -61,7 +61,8 @@ static void print_record(struct json_object *record, FILE *out)
 
 	fprintf(out,
 		"\nrecord %" PRIu64 " at %" PRIu64 " (zone %" PRIu64 " + %" PRIu64
-		"), generation %" PRIu64 ", %" PRIu64 " header block%s, %" PRIu64 " data block%s%s: %s\n",
+		"), generation %" PRIu64 ", %" PRIu64 " header block%s, %" PRIu64
+		" data block%s%s: %s\n",
 		zf_text_u64(record, "sequence"), zf_text_u64(record, "address"),
 		zf_text_u64(record, "zone"), zf_text_u64(record, "offset"),
 		zf_text_u64(record, "generation"), headers, headers == 1 ? "" : "s", data,

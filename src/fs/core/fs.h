@@ -49,12 +49,12 @@ enum zf_atime {
 
 struct zf_mount_options {
 	bool read_only;
-	bool threads;		 /* background commits, flushes, tidying */
-	uint64_t generation;	 /* mount this superblock record, read-only; 0: the newest */
-	bool abandon_log;	 /* give up what of the log cannot be read: what it tells of is lost */
-	uint64_t cache_bytes;	 /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
-	uint64_t dirty_bytes;	 /* of file data not on the device yet; 0: 64 MiB */
-	uint64_t commit_ms;	 /* between commits; 0: 5000 */
+	bool threads;	      /* background commits, flushes, tidying */
+	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
+	bool abandon_log;     /* give up what of the log cannot be read: what it tells of is lost */
+	uint64_t cache_bytes; /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
+	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
+	uint64_t commit_ms;   /* between commits; 0: 5000 */
 	/*
 	 * Zones that reclaim gets ready ahead of writers, so many, or so many percent of all (at
 	 * most 50), besides the least that there must be; both 0: alloc's default.
@@ -62,9 +62,9 @@ struct zf_mount_options {
 	uint32_t reclaim_zones, reclaim_percent;
 	bool reclaim_paused; /* as zf_reclaim_pause() does */
 	enum zf_atime atime;
-	bool no_dir_atime;	 /* never that of directories */
-	bool lazy_time;		 /* access times may be stored a day late */
-	bool sync_names;	 /* every directory is as with ZF_INODE_DIRSYNC */
+	bool no_dir_atime; /* never that of directories */
+	bool lazy_time;	   /* access times may be stored a day late */
+	bool sync_names;   /* every directory is as with ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
@@ -104,11 +104,11 @@ struct zf_error_cursor {
 struct zf_ctx {
 	uid_t uid;
 	gid_t gid;
-	mode_t umask;	/* applied by make; 0 if the kernel has applied it */
-	bool may_wait;	/* see above */
+	mode_t umask;	      /* applied by make; 0 if the kernel has applied it */
+	bool may_wait;	      /* see above */
 	bool may_wait_record; /* fsync: for one durable write, without may_wait */
 	bool may_as_owner;    /* whoever owns the file: CAP_FOWNER */
-	bool no_atime;	/* reading leaves the access time alone (O_NOATIME) */
+	bool no_atime;	      /* reading leaves the access time alone (O_NOATIME) */
 	/* Of the open file by which he asks; NULL: by none. */
 	struct zf_error_cursor *errors;
 };
@@ -155,9 +155,11 @@ int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, con
  * moved, and with that their change times; 0 where nobody's.
  */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
-		 uint64_t new_parent, const char *new_name, unsigned int flags, uint64_t ret_moved[2]);
+		 uint64_t new_parent, const char *new_name, unsigned int flags,
+		 uint64_t ret_moved[2]);
 /* At most `size` bytes, not terminated; returns the length or -errno. */
-ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf, size_t size);
+ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf,
+		       size_t size);
 
 struct zf_dirent {
 	uint64_t ino;
@@ -176,7 +178,8 @@ int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 
 /* ---- attributes ---- */
 
-int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, struct zf_attr *ret_attr);
+int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		  struct zf_attr *ret_attr);
 
 enum zf_set {
 	ZF_SET_MODE = 1 << 0,
@@ -252,8 +255,8 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
 void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
 
 /* Returns bytes read: less than asked for only at the end of the file. */
-ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, void *buf,
-		   size_t len);
+ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		   void *buf, size_t len);
 
 /*
  * The last close of an open file: nothing is made durable, and nothing waits for the device. But of a
@@ -262,8 +265,8 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino);
 
 enum zf_write_flags {
-	ZF_WRITE_APPEND = 1 << 0,	/* at the end of the file, wherever that is now */
-	ZF_WRITE_DSYNC = 1 << 1,	/* durable when answered */
+	ZF_WRITE_APPEND = 1 << 0, /* at the end of the file, wherever that is now */
+	ZF_WRITE_DSYNC = 1 << 1,  /* durable when answered */
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
 	/* Collected by the kernel: the times are its, and the inode's flags were asked before. */
 	ZF_WRITE_CACHE = 1 << 3,
@@ -292,8 +295,8 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 
 /* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */
-int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset, int whence,
-	       uint64_t *ret_offset);
+int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+	       int whence, uint64_t *ret_offset);
 
 /* FALLOC_FL_WRITE_ZEROES, which libcs older than Linux 6.17 do not know. */
 #define ZF_FALLOC_WRITE_ZEROES 0x80
@@ -314,7 +317,7 @@ struct zf_extent_info {
 	uint64_t offset, len; /* in the file */
 	uint64_t address;     /* on the device; 0 where type has none */
 	uint64_t generation;
-	uint8_t type;	      /* enum zf_extent_type */
+	uint8_t type; /* enum zf_extent_type */
 	uint8_t flags;
 };
 int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,

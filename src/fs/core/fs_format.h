@@ -33,7 +33,7 @@
 #include "base/fields.h"
 #include "base/le.h"
 
-#define ZF_INO_ROOT    1u
+#define ZF_INO_ROOT 1u
 /* Objectids that are no inode: below any that mkfs or a user makes. */
 #define ZF_INO_ORPHANS 2u
 #define ZF_INO_INTENTS 3u
@@ -53,12 +53,12 @@ enum zf_fs_key {
 	ZF_KEY_SHARE = 11,
 };
 
-#define ZF_COOKIE_FIRST 3u /* "." and ".." have 1 and 2, and no item */
+#define ZF_COOKIE_FIRST	   3u /* "." and ".." have 1 and 2, and no item */
 
 #define ZF_NAME_MAX	   255u
 #define ZF_SYMLINK_MAX	   4095u
-#define ZF_LINK_MAX	   UINT32_C(65000)	/* names of a file, as ext4; directories: no limit */
-#define ZF_FILE_SIZE_MAX   INT64_MAX		/* bytes: 2^63-1 */
+#define ZF_LINK_MAX	   UINT32_C(65000)     /* names of a file, as ext4; directories: no limit */
+#define ZF_FILE_SIZE_MAX   INT64_MAX	       /* bytes: 2^63-1 */
 #define ZF_FILE_END_MAX	   (UINT64_C(1) << 63) /* bytes: the end of its last block */
 #define ZF_XATTR_VALUE_MAX 65536u
 #define ZF_INLINE_MAX	   2048u		/* bytes; less where zf_node_value_max() is less */
@@ -71,15 +71,17 @@ enum zf_fs_key {
  * not know it would break.
  */
 enum zf_inode_flag {
-	ZF_INODE_SYNC = 0x8,		   /* changes are durable when answered */
+	ZF_INODE_SYNC = 0x8, /* changes are durable when answered */
 	ZF_INODE_IMMUTABLE = 0x10,
-	ZF_INODE_APPEND = 0x20,		   /* grows at its end, and changes in no other way */
+	ZF_INODE_APPEND = 0x20, /* grows at its end, and changes in no other way */
 	ZF_INODE_NODUMP = 0x40,
 	ZF_INODE_NOATIME = 0x80,
-	ZF_INODE_DIRSYNC = 0x10000,	   /* directories: names made and removed in it, likewise */
-	ZF_INODE_PROJINHERIT = 0x20000000, /* directories: what is made in it belongs to its project */
+	ZF_INODE_DIRSYNC = 0x10000, /* directories: names made and removed in it, likewise */
+	ZF_INODE_PROJINHERIT =
+		0x20000000, /* directories: what is made in it belongs to its project */
 };
-#define ZF_INODE_FLAGS_OTHER (ZF_INODE_NODUMP | ZF_INODE_NOATIME) /* of symbolic links, devices, ... */
+#define ZF_INODE_FLAGS_OTHER                                                                       \
+	(ZF_INODE_NODUMP | ZF_INODE_NOATIME) /* of symbolic links, devices, ... */
 #define ZF_INODE_FLAGS_FILE                                                                        \
 	(ZF_INODE_FLAGS_OTHER | ZF_INODE_SYNC | ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)
 #define ZF_INODE_FLAGS_DIR (ZF_INODE_FLAGS_FILE | ZF_INODE_DIRSYNC | ZF_INODE_PROJINHERIT)
@@ -93,17 +95,17 @@ struct zf_disk_inode {
 	struct zf_le64 generation; /* transaction that made it */
 	struct zf_le64 change;	   /* transaction that last changed it */
 	struct zf_le64 size;
-	struct zf_le64 bytes;	   /* allocated to it, for st_blocks */
+	struct zf_le64 bytes; /* allocated to it, for st_blocks */
 	struct zf_le64 rdev;
 	struct zf_le32 mode;
 	struct zf_le32 nlink;
 	struct zf_le32 uid;
 	struct zf_le32 gid;
-	struct zf_le32 project;	   /* 0: none in particular; not 2^32-1 */
-	struct zf_le32 flags;	   /* enum zf_inode_flag */
+	struct zf_le32 project; /* 0: none in particular; not 2^32-1 */
+	struct zf_le32 flags;	/* enum zf_inode_flag */
 	struct zf_disk_time atime, mtime, ctime, btime;
 	struct zf_le64 next_cookie; /* directories: of the next entry, >= 3 */
-	struct zf_le64 tree;	   /* the tree it belongs to: room for snapshots; ZF_TREE_FS */
+	struct zf_le64 tree;	    /* the tree it belongs to: room for snapshots; ZF_TREE_FS */
 	uint8_t reserved[32];
 };
 
@@ -115,9 +117,9 @@ struct zf_disk_ref {
 
 struct zf_disk_dirent {
 	struct zf_le64 ino;
-	struct zf_le64 tree;   /* ZF_TREE_FS; room for snapshots */
+	struct zf_le64 tree; /* ZF_TREE_FS; room for snapshots */
 	struct zf_le64 cookie;
-	uint8_t type;	       /* DT_* */
+	uint8_t type; /* DT_* */
 	uint8_t reserved;
 	struct zf_le16 name_len;
 };
@@ -132,7 +134,8 @@ struct zf_disk_xattr {
 enum zf_extent_type {
 	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: its block 0, zeroes behind them */
 	ZF_EXTENT_DATA = 2,   /* on the device */
-	ZF_EXTENT_ZERO = 3,   /* zeroes: no device blocks, but their space is kept; also behind the size */
+	ZF_EXTENT_ZERO =
+		3, /* zeroes: no device blocks, but their space is kept; also behind the size */
 };
 
 #define ZF_EXTENT_SHARED    0x01u /* may be shared: the share tree knows */
@@ -173,11 +176,12 @@ struct zf_disk_summary {
 	struct zf_le64 ino;
 	struct zf_le64 offset; /* in the file, bytes */
 	struct zf_le32 tree;
-	struct zf_le16 count;  /* blocks */
+	struct zf_le16 count; /* blocks */
 	struct zf_le16 flags;
 };
 
-#define ZF_SUMMARY_OVERWRITE 0x1u /* of one extent that has this flag, as long as that is, and gone with it */
+#define ZF_SUMMARY_OVERWRITE                                                                       \
+	0x1u /* of one extent that has this flag, as long as that is, and gone with it */
 
 /* An extent flagged SHARED that names the bytes at the key's address. */
 struct zf_disk_share {

@@ -118,8 +118,8 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_summary, offset, 0, ZF_FILE_END_MAX - ZF_BLOCK_SIZE),
 		ZF_SEEN_FIELD(struct zf_disk_summary, tree, ZF_TREE_FS, ZF_TREE_FS),
 		ZF_SEEN_FIELD(struct zf_disk_summary, count, 1,
-			      zf_min_u64(ZF_EXTENT_MAX, item->check->device_bytes -
-								item->key->objectid) >>
+			      zf_min_u64(ZF_EXTENT_MAX,
+					 item->check->device_bytes - item->key->objectid) >>
 				      ZF_BLOCK_SHIFT),
 		ZF_SEEN_FIELD(struct zf_disk_summary, flags, 0, ZF_SUMMARY_OVERWRITE),
 	};
@@ -133,8 +133,8 @@ int zf_item_check_summary(const struct zf_seen_item *item)
 	r = zf_item_check_equal(item, "key offset", item->key->offset, 0);
 	if (r < 0)
 		return r;
-	r = zf_item_check_range(item, "length", item->len,
-				sizeof(*summary), item->check->value_max);
+	r = zf_item_check_range(item, "length", item->len, sizeof(*summary),
+				item->check->value_max);
 	if (r < 0)
 		return r;
 	r = zf_item_check_fields(item, item->value, fields, ZF_ARRAY_SIZE(fields));

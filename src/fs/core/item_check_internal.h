@@ -24,8 +24,11 @@ struct zf_seen_field {
 
 #define ZF_SEEN_FIELD(type, member, lo, hi)                                                        \
 	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member),                                 \
-		.width = sizeof(((type *)NULL)->member), .min = (lo), .max = (hi),                 \
+		.name = #member,                                                                   \
+		.offset = offsetof(type, member),                                                  \
+		.width = sizeof(((type *)NULL)->member),                                           \
+		.min = (lo),                                                                       \
+		.max = (hi),                                                                       \
 	}
 #define ZF_SEEN_ZERO(item, base, type, member)                                                     \
 	zf_item_check_zero(item, #member, (base) + offsetof(type, member),                         \

@@ -39,8 +39,8 @@ struct zf_block {
 	uint64_t index;	       /* in the file */
 	/* Where it is written in place; then it has reserved nothing. 0: it goes with an append. */
 	uint64_t address;
-	uint64_t seq;	       /* data->next_seq when it became dirty */
-	uint64_t born_ms;      /* monotonic; when it became dirty */
+	uint64_t seq;	  /* data->next_seq when it became dirty */
+	uint64_t born_ms; /* monotonic; when it became dirty */
 	/*
 	 * How much of the block is right on the device: bytes from its start (fs/data/size.h). And what
 	 * it will be when the version in flight below this one lands.

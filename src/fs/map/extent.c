@@ -45,8 +45,8 @@ static int decode(struct zf_extent_reader *reader, const struct zf_key *key, con
 	};
 	if (ret_extent->type != ZF_EXTENT_DATA)
 		return 0;
-	return zf_alloc_check_extent(reader->inode->fs->alloc, ret_extent->address,
-				     ret_extent->len, disk->flags & ZF_EXTENT_OVERWRITE);
+	return zf_alloc_check_extent(reader->inode->fs->alloc, ret_extent->address, ret_extent->len,
+				     disk->flags & ZF_EXTENT_OVERWRITE);
 }
 
 static bool is_extent_of(const struct zf_key *key, const struct zf_inode *inode)

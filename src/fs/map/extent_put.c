@@ -216,9 +216,9 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 		zf_extent_count_removed(editor, &part, put->dead[i]);
 	}
 	/* In one step, or what is kept could be given away while it changes its extent. */
-	zf_extent_count_kept(editor, editor->take_lent ? editor->take_lent(editor->take_lent_arg,
-									   put->extent.len)
-						       : 0);
+	zf_extent_count_kept(
+		editor,
+		editor->take_lent ? editor->take_lent(editor->take_lent_arg, put->extent.len) : 0);
 }
 
 /* What the range held gives up its names. */

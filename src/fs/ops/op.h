@@ -69,10 +69,7 @@ struct zf_op {
 	bool durable;	       /* an inode's flags want a commit before the answer */
 };
 
-#define ZF_OP(filesystem, context)                                                                 \
-	{                                                                                          \
-		.fs = (filesystem), .ctx = (context)                                               \
-	}
+#define ZF_OP(filesystem, context) {.fs = (filesystem), .ctx = (context)}
 
 /* -EROFS if the filesystem takes no changes. */
 int zf_op_check_writable(const struct zf_op *op);

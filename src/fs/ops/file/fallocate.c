@@ -52,7 +52,7 @@ struct falloc {
 	uint64_t blocks, items;		  /* still reserved */
 	uint64_t need_blocks, need_items; /* to be reserved */
 	struct zf_room_search search;
-	bool durable;			  /* when it is answered: the file's flags want it */
+	bool durable; /* when it is answered: the file's flags want it */
 };
 
 static bool grows(const struct falloc *falloc)
@@ -536,7 +536,9 @@ static int wait_for_room(struct falloc *falloc, int outcome)
 
 	if (outcome == -ENOSPC) {
 		unreserve(falloc);
-		return falloc->ctx->may_wait && zf_room_wait(fs, class_of(falloc), &falloc->search) ? 0 : -ENOSPC;
+		return falloc->ctx->may_wait && zf_room_wait(fs, class_of(falloc), &falloc->search)
+			       ? 0
+			       : -ENOSPC;
 	}
 	r = zf_room_reserve(fs, falloc->need_blocks, falloc->need_items, true);
 	if (r < 0)

@@ -119,8 +119,7 @@ static int insert_items(struct zf_op *op, const struct request *request, struct 
 	int r = zf_op_store_new(op, inode);
 
 	if (r == 0)
-		r = has_name(request) ? name_inode(op, place, inode)
-				      : zf_orphan_add(op, inode);
+		r = has_name(request) ? name_inode(op, place, inode) : zf_orphan_add(op, inode);
 	if (r == 0)
 		r = zf_symlink_write(op, inode, request->target, request->target_len);
 	return r < 0 ? r : zf_acl_store_inherited(op, inode, acls);

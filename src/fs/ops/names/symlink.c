@@ -63,10 +63,10 @@ static ssize_t read_chunk(const struct zf_inode *inode, size_t at, char *ret_tar
 	if (r < 0)
 		return r;
 	if (extent->type != ZF_EXTENT_INLINE || zf_le32_get(extent->count) != expected)
-		return zf_report_corrupt(&inode->fs->report, "symbolic link", inode->ino,
-					 "extent has type %u and count %u, expected %u and %" PRIu64,
-					 extent->type, zf_le32_get(extent->count), ZF_EXTENT_INLINE,
-					 expected);
+		return zf_report_corrupt(
+			&inode->fs->report, "symbolic link", inode->ino,
+			"extent has type %u and count %u, expected %u and %" PRIu64, extent->type,
+			zf_le32_get(extent->count), ZF_EXTENT_INLINE, expected);
 	memcpy(ret_target, item + sizeof(*extent), expected);
 	return (ssize_t)expected;
 }

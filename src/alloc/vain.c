@@ -20,14 +20,20 @@ static void count_garbage_locked(const struct zf_alloc *alloc, struct zf_vain_tr
 	}
 }
 
-static struct zf_vain_trial look_locked(struct zf_alloc *alloc)
+/* Without a look at the zones, for every failure asks. */
+static struct zf_vain_trial glance_locked(struct zf_alloc *alloc)
 {
-	struct zf_vain_trial trial = {
+	return (struct zf_vain_trial){
 		.freed = alloc->freed,
 		.node_blocks = alloc->node_live_blocks,
 		.coming = zf_alloc_coming_locked(alloc),
 		.committed = alloc->committed,
 	};
+}
+
+static struct zf_vain_trial look_locked(struct zf_alloc *alloc)
+{
+	struct zf_vain_trial trial = glance_locked(alloc);
 
 	count_garbage_locked(alloc, &trial);
 	return trial;
@@ -46,7 +52,7 @@ bool zf_vain_is_known(const struct zf_vain *vain, struct zf_alloc *alloc)
 	bool known;
 
 	zf_mutex_lock(&alloc->lock);
-	now = look_locked(alloc);
+	now = glance_locked(alloc);
 	known = vain->known && now.committed == vain->trial.committed &&
 		!is_freed(&vain->trial, &now);
 	zf_mutex_unlock(&alloc->lock);

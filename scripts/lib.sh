@@ -71,17 +71,22 @@ debian_mirror() {
 	done < <(apt-get indextargets --no-release-info --format "$format" 2>/dev/null)
 }
 
-# private_apt DIR TYPE SUITE: makes DIR/apt.conf, with which apt sees nothing but that suite of Debian (TYPE: deb, deb-src)
-# and keeps all its state in DIR: nothing on the system changes, and root is not needed.
-private_apt() {
-	local dir=$1 mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-	command -v apt-get >/dev/null || die "no apt-get here"
+# debian_source TYPE SUITE: the line by which apt has that suite of Debian (TYPE: deb, deb-src).
+debian_source() {
+	local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	[[ -r $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
 	mirror=$(debian_mirror)
 	[[ -n $mirror ]] || die "apt's sources name no Debian archive; set ZFUSE_DEBIAN_MIRROR=URL"
+	echo "$1 [signed-by=$keyring] $mirror $2 main"
+}
 
+# private_apt DIR TYPE SUITE: makes DIR/apt.conf, with which apt sees nothing but that suite of Debian
+# and keeps all its state in DIR: nothing on the system changes, and root is not needed.
+private_apt() {
+	local dir=$1
+	command -v apt-get >/dev/null || die "no apt-get here"
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
-	echo "$2 [signed-by=$keyring] $mirror $3 main" >"$dir/sources.list"
+	debian_source "$2" "$3" >"$dir/sources.list"
 	# Hooks of the system's apt configuration would touch the system's caches; proxies and the like stay.
 	cat >"$dir/apt.conf" <<-CONF
 		#clear APT::Update::Pre-Invoke;
@@ -96,7 +101,17 @@ private_apt() {
 		APT::Update::Error-Mode "any";
 	CONF
 	apt-get -c "$dir/apt.conf" -q update >"$dir/log" 2>&1 ||
-		{ cat "$dir/log" >&2; die "apt-get update failed for $mirror $3 (is the network up?)"; }
+		{ cat "$dir/log" >&2; die "apt-get update failed for $3 (is the network up?)"; }
+}
+
+# make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.
+make_chroot() {
+	local suite=$1 source
+	shift
+	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap"
+	source=$(debian_source deb "$suite") || return
+	# A file system in memory may have no device nodes.
+	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --format=null --aptopt='Acquire::Languages "none"' "$@" "$suite" /dev/null "$source"
 }
 
 # make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.

@@ -335,6 +335,20 @@ static void kernel_references_are_counted_right(void **state)
 	zf_kernel_refs_deinit(&refs);
 }
 
+static void what_the_kernel_has_forgotten_takes_no_memory(void **state)
+{
+	struct zf_kernel_refs refs = {0};
+
+	for (uint64_t ino = 1; ino <= REFS; ino++)
+		assert_int_equal(zf_kernel_refs_add(&refs, ino), 0);
+	for (uint64_t ino = 1; ino <= REFS - 10; ino++)
+		assert_int_equal(zf_kernel_refs_sub(&refs, ino, 1), 0);
+	assert_true(refs.slot_count <= 128);
+	for (uint64_t ino = 1; ino <= REFS; ino++)
+		assert_int_equal(zf_kernel_refs_has(&refs, ino), ino > REFS - 10);
+	zf_kernel_refs_deinit(&refs);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, names_rig_setup, names_rig_teardown)
 
 int main(void)
@@ -354,6 +368,7 @@ int main(void)
 		TEST(an_orphan_that_has_a_name_is_left_alone),
 		TEST(unused_inodes_leave_memory_and_come_back),
 		cmocka_unit_test(kernel_references_are_counted_right),
+		cmocka_unit_test(what_the_kernel_has_forgotten_takes_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #define SLOTS_MIN 16u
+/* A table is halved when fewer than one slot in so many is used: a fourth of the new one, so neither
+ * growth (3/4) nor another halving is near. */
+#define SPARSE 8u
 
 /* Numbers are handed out in sequence; Fibonacci hashing spreads every run of them evenly. */
 static size_t home_of(const struct zf_kernel_refs *refs, uint64_t ino)
@@ -22,22 +25,19 @@ static size_t find(const struct zf_kernel_refs *refs, uint64_t ino)
 	return i;
 }
 
-static int grow(struct zf_kernel_refs *refs)
+static int resize(struct zf_kernel_refs *refs, size_t slot_count)
 {
-	struct zf_kernel_refs bigger = {
-		.slot_count = refs->slot_count ? 2 * refs->slot_count : SLOTS_MIN,
-		.used = refs->used,
-	};
+	struct zf_kernel_refs other = {.slot_count = slot_count, .used = refs->used};
 
-	bigger.slots = calloc(bigger.slot_count, sizeof(*bigger.slots));
-	if (!bigger.slots)
+	other.slots = calloc(slot_count, sizeof(*other.slots));
+	if (!other.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < refs->slot_count; i++) {
 		if (refs->slots[i].ino != 0)
-			bigger.slots[find(&bigger, refs->slots[i].ino)] = refs->slots[i];
+			other.slots[find(&other, refs->slots[i].ino)] = refs->slots[i];
 	}
 	free(refs->slots);
-	*refs = bigger;
+	*refs = other;
 	return 0;
 }
 
@@ -52,7 +52,8 @@ int zf_kernel_refs_add(struct zf_kernel_refs *refs, uint64_t ino)
 	size_t i;
 
 	if (4 * (refs->used + 1) > 3 * refs->slot_count) {
-		int r = grow(refs);
+		size_t twice = refs->slot_count ? 2 * refs->slot_count : SLOTS_MIN;
+		int r = resize(refs, twice);
 
 		if (r < 0)
 			return r;
@@ -81,6 +82,9 @@ static void remove_slot(struct zf_kernel_refs *refs, size_t i)
 	}
 	refs->slots[i] = (struct zf_kernel_ref){0};
 	refs->used--;
+	/* Without memory for a smaller table, the large one goes on to serve. */
+	if (refs->slot_count > SLOTS_MIN && SPARSE * refs->used < refs->slot_count)
+		(void)resize(refs, refs->slot_count / 2);
 }
 
 uint64_t zf_kernel_refs_sub(struct zf_kernel_refs *refs, uint64_t ino, uint64_t count)

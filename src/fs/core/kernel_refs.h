@@ -3,7 +3,8 @@
  * How many references the kernel holds to each inode number: an open hash table, linear probing.
  *
  * One of it in every shard of the inode table, under the shard's lock. Millions of entries are
- * normal (the kernel keeps what it has looked up), most with a count of 1.
+ * normal (the kernel keeps what it has looked up), most with a count of 1. The table grows with the
+ * entries, and gives memory back when the kernel has forgotten most of them.
  */
 #ifndef ZF_FS_KERNEL_REFS_H
 #define ZF_FS_KERNEL_REFS_H

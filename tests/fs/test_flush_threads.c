@@ -9,9 +9,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "fs/data/block.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 
@@ -180,6 +182,60 @@ static void what_an_fsync_leaves_behind_is_written(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* ---- memory ---- */
+
+static uint64_t pool_blocks(struct zf_fs *fs)
+{
+	uint64_t blocks;
+
+	zf_mutex_lock(&fs->flush.lock);
+	blocks = fs->flush.pool_blocks;
+	zf_mutex_unlock(&fs->flush.lock);
+	return blocks;
+}
+
+static void memory_goes_back_when_there_is_nothing_to_do(void **state)
+{
+	const struct data_rig_options options = {.threads = true, .commit_ms = 20};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	for (unsigned int round = 0; round < 2; round++) {
+		data_rig_write_pattern(&rig, ino, round, 0, 8 * WRITE_MAX);
+		alarm(HANG_SECONDS);
+		while (pool_blocks(rig.fs) > 0)
+			usleep(1000);
+		alarm(0);
+	}
+	data_rig_deinit(&rig);
+}
+
+static void memory_that_somebody_has_stays(void **state)
+{
+	const struct data_rig_options options = {0};
+	struct data_rig rig;
+	struct zf_block *chain;
+	struct zf_flush *flush;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	flush = &rig.fs->flush;
+	chain = zf_pool_take(flush, 100);
+	assert_non_null(chain);
+	zf_pool_give(flush, chain->next);
+	chain->next = NULL;
+	zf_pool_trim(flush);
+	memset(chain->bytes, 1, ZF_BLOCK_SIZE);
+	assert_true(pool_blocks(rig.fs) >= 100);
+	zf_pool_give(flush, chain);
+	zf_pool_trim(flush);
+	assert_int_equal(pool_blocks(rig.fs), 0);
+	data_rig_deinit(&rig);
+}
+
 /* ---- many writers, and room for a write or two ---- */
 
 #define CROWD 8u
@@ -250,6 +306,8 @@ int main(void)
 		cmocka_unit_test(what_is_placed_is_written_for_who_waits),
 		cmocka_unit_test(what_is_given_back_is_there_for_who_waits),
 		cmocka_unit_test(what_an_fsync_leaves_behind_is_written),
+		cmocka_unit_test(memory_goes_back_when_there_is_nothing_to_do),
+		cmocka_unit_test(memory_that_somebody_has_stays),
 		cmocka_unit_test(a_crowd_of_writers_never_waits_for_the_next_commit),
 	};
 

@@ -12,7 +12,7 @@
 #define SLAB_BLOCKS_MIN 64u
 #define SLAB_BLOCKS_MAX 512u
 
-/* Blocks and their bytes, allocated together and freed at unmount only. */
+/* Blocks and their bytes, allocated together, and freed together with all other slabs. */
 struct zf_slab {
 	struct zf_slab *next;
 	void *bytes;
@@ -77,6 +77,7 @@ static bool grow_pool(struct zf_flush *flush)
 	slab->next = flush->slabs;
 	flush->slabs = slab;
 	flush->pool_blocks += count;
+	flush->pool_free += count;
 	slab->blocks[count - 1].next = flush->free_blocks;
 	flush->free_blocks = &slab->blocks[0];
 	zf_mutex_unlock(&flush->lock);
@@ -93,6 +94,7 @@ struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count)
 		while (*tail && count > 0) {
 			tail = &(*tail)->next;
 			count--;
+			flush->pool_free--;
 		}
 		flush->free_blocks = *tail;
 		*tail = NULL;
@@ -108,6 +110,7 @@ struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count)
 void zf_pool_give(struct zf_flush *flush, struct zf_block *chain)
 {
 	struct zf_block *last = chain;
+	uint64_t count = 1;
 
 	if (!chain)
 		return;
@@ -115,23 +118,52 @@ void zf_pool_give(struct zf_flush *flush, struct zf_block *chain)
 	while (last->next) {
 		last = last->next;
 		last->state = ZF_BLOCK_POOL;
+		count++;
 	}
 	zf_mutex_lock(&flush->lock);
 	last->next = flush->free_blocks;
 	flush->free_blocks = chain;
+	flush->pool_free += count;
 	zf_mutex_unlock(&flush->lock);
+}
+
+static void free_slabs(struct zf_slab *slab)
+{
+	while (slab) {
+		struct zf_slab *next = slab->next;
+
+		munmap(slab->bytes, slab->size);
+		free(slab);
+		slab = next;
+	}
+}
+
+/* The slabs leave the flush, and with them every block. */
+static struct zf_slab *detach_slabs_locked(struct zf_flush *flush)
+{
+	struct zf_slab *slabs = flush->slabs;
+
+	flush->slabs = NULL;
+	flush->free_blocks = NULL;
+	flush->pool_blocks = 0;
+	flush->pool_free = 0;
+	return slabs;
+}
+
+void zf_pool_trim(struct zf_flush *flush)
+{
+	struct zf_slab *slabs = NULL;
+
+	zf_mutex_lock(&flush->lock);
+	if (flush->pool_free == flush->pool_blocks)
+		slabs = detach_slabs_locked(flush);
+	zf_mutex_unlock(&flush->lock);
+	free_slabs(slabs);
 }
 
 void zf_pool_deinit(struct zf_flush *flush)
 {
-	struct zf_slab *slab;
-
-	while ((slab = flush->slabs)) {
-		flush->slabs = slab->next;
-		munmap(slab->bytes, slab->size);
-		free(slab);
-	}
-	flush->free_blocks = NULL;
+	free_slabs(detach_slabs_locked(flush));
 }
 
 /* ---- one inode's blocks ---- */

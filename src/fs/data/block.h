@@ -58,6 +58,8 @@ RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
 /* A chain of `count` blocks, or NULL. */
 struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count);
 void zf_pool_give(struct zf_flush *flush, struct zf_block *chain); /* takes NULL */
+/* Gives the memory of all blocks back to the system, unless somebody has taken one. */
+void zf_pool_trim(struct zf_flush *flush);
 void zf_pool_deinit(struct zf_flush *flush);
 
 /* ---- one inode's blocks ---- */

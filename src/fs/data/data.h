@@ -139,7 +139,7 @@ struct zf_flush {
 		eager; /* inodes with whole appends' worth of dirty blocks; hold a use */
 	struct zf_slab *slabs;
 	struct zf_block *free_blocks;
-	uint64_t pool_blocks;
+	uint64_t pool_blocks, pool_free; /* of all slabs; of these, on free_blocks */
 };
 
 int zf_flush_init(struct zf_fs *fs);

@@ -5,12 +5,14 @@
  * The flusher lands what has completed, packs what is dirty into appends (whole ones at once, the
  * rest when it is old or much), and frees room when zones are wanting. The committer, every
  * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
- * waiting for data; then it gets zones back and deletes what has no name. The reclaimer moves data
- * out of zones that are mostly garbage, while room is below its target.
+ * waiting for data; then it gets zones back and deletes what has no name. When an interval of commits
+ * had nothing to commit, it gives memory back to the system. The reclaimer moves data out of zones
+ * that are mostly garbage, while room is below its target.
  */
 #include "fs/mount/background.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 #include "base/bits.h"
 #include "base/spawn.h"
 #include "fs/data/append.h"
+#include "fs/data/block.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"
 
@@ -175,11 +178,28 @@ static void delete_doomed(struct zf_background *background)
 	zf_orphan_run(background->fs);
 }
 
+static bool is_quiet(struct zf_fs *fs)
+{
+	return !zf_txn_is_dirty(fs->txn) && atomic_load(&fs->flush.used_bytes) == 0;
+}
+
+/*
+ * What a burst of work took, and what the C library keeps for the next one. Resident after 1,000 MiB
+ * were written: 25 MB, afterwards 9; after 200,000 names were made and removed: 46 and 32 (cache=16M).
+ */
+static void give_memory_back(struct zf_fs *fs)
+{
+	zf_pool_trim(&fs->flush);
+	malloc_trim(0);
+}
+
 static void *committer(void *arg)
 {
 	struct zf_background *background = arg;
 	struct zf_fs *fs = background->fs;
 	uint64_t last = now_ms(CLOCK_MONOTONIC);
+	uint64_t given_back = 0; /* the generation that was durable then */
+	bool quiet;
 
 	while (may_go_on(background)) {
 		uint64_t due = last + atomic_load(&fs->commit_ms);
@@ -194,7 +214,12 @@ static void *committer(void *arg)
 			continue;
 		}
 		delete_doomed(background);
+		quiet = is_quiet(fs);
 		commit(background);
+		if (quiet && zf_txn_durable(fs->txn) != given_back) {
+			given_back = zf_txn_durable(fs->txn);
+			give_memory_back(fs);
+		}
 		last = now_ms(CLOCK_MONOTONIC);
 	}
 	return NULL;

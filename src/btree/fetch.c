@@ -64,6 +64,12 @@ int zf_forest_read_node(struct zf_forest *forest, const struct zf_node_expect *e
 	return read_copies(forest, expect, buf, reports);
 }
 
+int zf_forest_read_copy(struct zf_forest *forest, const struct zf_node_expect *expect,
+			unsigned int copy, void *buf)
+{
+	return read_copy(forest, expect, copy, buf, &forest->report);
+}
+
 struct capture {
 	struct zf_report report;
 	char *message;

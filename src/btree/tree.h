@@ -179,6 +179,20 @@ int zf_tree_walk(struct zf_forest *forest, enum zf_tree_id tree, zf_tree_walk_fn
 
 /* Reads and verifies one node (any copy) into buf of node_size bytes. */
 int zf_forest_read_node(struct zf_forest *forest, const struct zf_node_expect *expect, void *buf);
+/* The same of one copy. -EUCLEAN, -EIO: reported. */
+int zf_forest_read_copy(struct zf_forest *forest, const struct zf_node_expect *expect,
+			unsigned int copy, void *buf);
+
+/*
+ * While the tree changes: calls fn for nodes of `level`, with the tree's read lock held, as
+ * zf_tree_scan() does; an error of fn ends it. The nodes are those that the parent with *from in its
+ * range names, and *from moves to where the next parent's range begins. Of the root's level it is
+ * the root. A node that is not sealed yet has csum 0. 1: call again, there is a next parent; 0:
+ * that was the last one.
+ */
+typedef int zf_tree_child_fn(void *arg, const struct zf_node_expect *expect);
+int zf_tree_children(struct zf_forest *forest, enum zf_tree_id tree, uint8_t level,
+		     struct zf_key *from, zf_tree_child_fn *fn, void *arg);
 
 /* Cache counters since the forest was made. */
 struct zf_forest_stats {

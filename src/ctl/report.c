@@ -26,6 +26,7 @@ static const struct zf_report_command commands[] = {
 	{"gc_pause", ZF_NEED_MOUNT, false, zf_report_gc_pause},
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},
 	{"gc_settle", ZF_NEED_MOUNT, false, zf_report_gc_settle},
+	{"scrub_step", ZF_NEED_FS, false, zf_report_scrub_step},
 	{"remount", ZF_NEED_MOUNT, false, zf_report_remount},
 };
 

@@ -133,6 +133,14 @@ int zf_report_gc_step(const struct zf_report_source *source, struct json_object 
 int zf_report_gc_settle(const struct zf_report_source *source, struct json_object *args,
 			struct json_object **ret_result);
 /*
+ * {"place": what the last step answered, "repair": bool}: one step of a scrub (fs/space/scrub.h), the
+ * first one without a place. Answers with "data_bytes" and "node_bytes", "skipped", "damage", an array,
+ * and "place", unless that was the last step. The first answer has "live_bytes", too: what there is to
+ * read. Nodes are written anew only in a mount that may write.
+ */
+int zf_report_scrub_step(const struct zf_report_source *source, struct json_object *args,
+			 struct json_object **ret_result);
+/*
  * {"read_only": bool, "gc": bool, "commit_ms": n, "gc_zones" or "gc_percent": n}, each of them only
  * if it is to change (zf_fs_remount(), and the mount options of these names): null. What stands
  * first here changes first, and a failure leaves out the rest.

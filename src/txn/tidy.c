@@ -118,27 +118,34 @@ static int drop_summary(struct zf_txn *txn)
 
 /* ---- metadata zones ---- */
 
-static int move_node(struct zf_txn *txn, const struct zf_disk_node_header *header, uint64_t address)
+int zf_txn_move_node(struct zf_txn *txn, enum zf_tree_id tree, uint8_t level,
+		     const struct zf_key *first_key, uint64_t address)
 {
-	enum zf_tree_id tree = (enum zf_tree_id)zf_le64_get(header->owner);
-	struct zf_key key = {0};
 	struct zf_trans trans;
 	int r;
 
-	if (zf_node_count(header) > 0)
-		key = zf_node_key(header, 0);
 	/* The root tree is written by every commit anyway, the zone tree's leaf by one that needs
 	 * it. */
 	if (tree == ZF_TREE_ZONE)
-		zf_alloc_touch_zone(txn->alloc, (uint32_t)key.objectid);
+		zf_alloc_touch_zone(txn->alloc, (uint32_t)first_key->objectid);
 	if (tree == ZF_TREE_ZONE || tree == ZF_TREE_ROOT)
 		return 0;
 	r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, 1, true, &trans);
 	if (r < 0)
 		return r;
-	r = zf_tree_relocate(txn->forest, trans.writer, tree, header->level, &key, address);
+	r = zf_tree_relocate(txn->forest, trans.writer, tree, level, first_key, address);
 	zf_trans_leave(&trans);
 	return r < 0 ? r : 0;
+}
+
+static int move_node(struct zf_txn *txn, const struct zf_disk_node_header *header, uint64_t address)
+{
+	struct zf_key key = {0};
+
+	if (zf_node_count(header) > 0)
+		key = zf_node_key(header, 0);
+	return zf_txn_move_node(txn, (enum zf_tree_id)zf_le64_get(header->owner), header->level,
+				&key, address);
 }
 
 static bool has_copy_in(struct zf_txn *txn, const struct zf_disk_node_header *header,

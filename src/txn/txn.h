@@ -202,6 +202,13 @@ bool zf_txn_ease_limits(struct zf_txn *txn);
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 
 /*
+ * Has the next commit write the node (tree, level, first key) anew, elsewhere, if it still lies at
+ * `address`. -EUCLEAN, -EIO: it can be read nowhere. Caller holds no lock and no join.
+ */
+int zf_txn_move_node(struct zf_txn *txn, enum zf_tree_id tree, uint8_t level,
+		     const struct zf_key *first_key, uint64_t address);
+
+/*
  * One commit that brings the zones in which nothing is live any more: drops their summary entries,
  * as far as there is room for that, and commits. Afterwards zf_txn_reset_emptied() resets one of
  * them, and is > 0; 0: there is none.

@@ -132,7 +132,7 @@ static void a_file_of_many_pieces_is_unlocked_now_and_then(void **state)
 	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
 	watched = &inode->lock;
 	locked = 0;
-	assert_int_equal(zf_reclaim_find(rig.fs, zone_of(&rig, ino), &found), 0);
+	assert_int_equal(zf_reclaim_find(rig.fs, zone_of(&rig, ino), 0, UINT64_MAX, &found), 0);
 	assert_int_equal(found.files.count, 500);
 	assert_in_range(locked, 5, 50);
 	watched = NULL;

@@ -17,6 +17,7 @@
 #include "json_out.h"
 #include "label.h"
 #include "meter.h"
+#include "scrub.h"
 #include "target.h"
 #include "text.h"
 
@@ -228,6 +229,8 @@ int main(int argc, char **argv)
 	case ZF_COMMAND_GC_PAUSE:
 	case ZF_COMMAND_GC_RESUME:
 		return zf_gc_main(&args);
+	case ZF_COMMAND_SCRUB:
+		return zf_scrub_main(&args);
 	case ZF_COMMAND_LABEL:
 		return zf_label_main(&args);
 	case ZF_COMMAND_GROW:

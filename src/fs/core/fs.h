@@ -323,6 +323,12 @@ struct zf_extent_info {
 int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		  struct zf_extent_info *extents, unsigned int max);
 
+/*
+ * A path of the inode from the root, for people: "/a/b", as its names are while it is looked up, which
+ * somebody may change meanwhile. -ENOENT: it has no name; -ENAMETOOLONG: `size` is too small.
+ */
+int zf_fs_path(struct zf_fs *fs, uint64_t ino, char *buf, size_t size);
+
 /* ---- the whole ---- */
 
 struct zf_statfs {

@@ -296,7 +296,7 @@ static int move_shared(struct run *run)
 
 static int run_zone(struct run *run)
 {
-	int r = zf_reclaim_find(run->fs, run->zone_no, &run->found);
+	int r = zf_reclaim_find(run->fs, run->zone_no, 0, UINT64_MAX, &run->found);
 
 	/* What is damaged is reported, and stays: it must not be chosen again before all others. */
 	run->stuck = r == -EUCLEAN || r == -EIO;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "fs/map/extent.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim_internal.h"
@@ -64,7 +65,8 @@ static void sort(struct zf_pieces *pieces, int (*compare)(const void *, const vo
 struct gather {
 	struct zf_found *found;
 	struct zf_pieces *pieces;
-	uint64_t end; /* of the zone's written part */
+	uint64_t end;	   /* of the zone's written part */
+	uint64_t from, to; /* what begins here is wanted */
 };
 
 /* Only a damaged image has any that do not lie within. */
@@ -92,7 +94,7 @@ static int take_entry(void *arg, const struct zf_summary_entry *entry, const str
 		found->csums[first + i] = zf_le64_get(csums[i]);
 		found->known[first + i] = true;
 	}
-	return add_piece(gather->pieces, &piece);
+	return entry->address >= gather->from ? add_piece(gather->pieces, &piece) : 0;
 }
 
 static int take_name(void *arg, const struct zf_share_name *name)
@@ -231,6 +233,14 @@ static int find_live(struct zf_fs *fs, const struct zf_pieces *may, bool shared,
 
 /* ---- the whole ---- */
 
+/* Of shared bytes that are wanted the checksums may be in an entry that begins before them. */
+static uint64_t first_entry(struct zf_fs *fs, const struct gather *gather)
+{
+	uint64_t longest = (uint64_t)zf_summary_blocks_max(fs) << ZF_BLOCK_SHIFT;
+
+	return gather->from - zf_min_u64(longest, gather->from - gather->found->start);
+}
+
 static int find_files(struct zf_fs *fs, struct gather *gather)
 {
 	struct zf_found *found = gather->found;
@@ -238,7 +248,7 @@ static int find_files(struct zf_fs *fs, struct gather *gather)
 	int r;
 
 	gather->pieces = &may;
-	r = zf_summary_scan(fs, found->start, gather->end, take_entry, gather);
+	r = zf_summary_scan(fs, first_entry(fs, gather), gather->to, take_entry, gather);
 	if (r == 0) {
 		sort(&may, by_file);
 		r = find_live(fs, &may, false, &found->files, &found->left);
@@ -254,7 +264,7 @@ static int find_shared(struct zf_fs *fs, struct gather *gather)
 	int r;
 
 	gather->pieces = &may;
-	r = zf_share_scan(fs, found->start, gather->end, take_name, gather);
+	r = zf_share_scan(fs, gather->from, gather->to, take_name, gather);
 	if (r == 0) {
 		sort(&may, by_file);
 		r = find_live(fs, &may, true, &found->shared, &found->left);
@@ -264,7 +274,8 @@ static int find_shared(struct zf_fs *fs, struct gather *gather)
 	return r;
 }
 
-int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, struct zf_found *ret_found)
+int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
+		    struct zf_found *ret_found)
 {
 	struct gather gather = {.found = ret_found};
 	struct zf_zone zone;
@@ -279,6 +290,8 @@ int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, struct zf_found *ret_fou
 	if (!ret_found->csums || !ret_found->known)
 		return -ENOMEM;
 	gather.end = ret_found->start + ((uint64_t)zone.pointer << ZF_BLOCK_SHIFT);
+	gather.from = zf_min_u64(ret_found->start + from, gather.end);
+	gather.to = zf_min_u64(ret_found->start + zf_min_u64(to, gather.end), gather.end);
 	r = find_files(fs, &gather);
 	return r < 0 ? r : find_shared(fs, &gather);
 }

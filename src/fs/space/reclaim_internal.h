@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of reclaim share: found pieces, and blocks on their way. */
+/* What the files of reclaim and scrub share: found pieces, and blocks on their way. */
 #ifndef ZF_FS_RECLAIM_INTERNAL_H
 #define ZF_FS_RECLAIM_INTERNAL_H
 
@@ -33,8 +33,12 @@ struct zf_found {
 	bool left;		 /* an inode could not be looked at */
 };
 
-/* Of a zone that is held. -ENOMEM, -EIO, -EUCLEAN. zf_found_free() in any case. */
-int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, struct zf_found *ret_found);
+/*
+ * Of a zone that is held: what begins in [from, to), bytes in the zone. -ENOMEM, -EIO, -EUCLEAN.
+ * zf_found_free() in any case.
+ */
+int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
+		    struct zf_found *ret_found);
 void zf_found_free(struct zf_found *found);
 
 /* ---- blocks on their way (reclaim_move.c) ---- */
@@ -66,6 +70,8 @@ void zf_move_deinit(struct zf_move *move);
  * as pending.
  */
 int zf_move_run(struct zf_move *move);
+/* Only reads and verifies what is in the slots. -ENOMEM. */
+int zf_move_verify(struct zf_move *move);
 /* All that could be is swapped. Empties the batch. */
 void zf_move_end(struct zf_move *move);
 

@@ -398,6 +398,15 @@ static int append_all(struct zf_move *move, unsigned int blocks)
 
 /* ---- a batch ---- */
 
+int zf_move_verify(struct zf_move *move)
+{
+	int r = read_all(move);
+
+	if (r == 0)
+		verify_all(move);
+	return r;
+}
+
 int zf_move_run(struct zf_move *move)
 {
 	unsigned int good;

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/space/scrub.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc/zone_format.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "fs/core/inode.h"
+#include "fs/space/reclaim_internal.h"
+
+/* Data that begins in so many bytes of a zone is one step: a second, at 8 MiB/s. */
+#define WINDOW_BYTES (UINT64_C(8) << 20)
+
+static const enum zf_tree_id trees[] = {
+	ZF_TREE_ROOT, ZF_TREE_ZONE, ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE,
+};
+#define TREE_COUNT (sizeof(trees) / sizeof(trees[0]))
+
+/* ---- nodes ---- */
+
+/* The children of one parent, whose zones are held. */
+struct nodes {
+	struct zf_fs *fs;
+	uint64_t durable; /* generation */
+	struct zf_node_expect *at;
+	size_t count, room;
+};
+
+static int grow(struct nodes *nodes)
+{
+	size_t room = nodes->room ? 2 * nodes->room : 64;
+	struct zf_node_expect *grown = realloc(nodes->at, room * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	nodes->at = grown;
+	nodes->room = room;
+	return 0;
+}
+
+/* The tree names the node, so its zone is not reset before it is held. */
+static int take_node(void *arg, const struct zf_node_expect *expect)
+{
+	struct nodes *nodes = arg;
+	struct zf_fs *fs = nodes->fs;
+
+	if (expect->ptr.csum == 0 || expect->ptr.generation > nodes->durable)
+		return 0;
+	if (nodes->count == nodes->room && grow(nodes) < 0)
+		return -ENOMEM;
+	for (unsigned int c = 0; c < zf_forest_shape(fs->forest)->copies; c++)
+		zf_alloc_read_begin(fs->alloc, expect->ptr.address[c]);
+	nodes->at[nodes->count++] = *expect;
+	return 0;
+}
+
+static void let_go(struct nodes *nodes)
+{
+	struct zf_fs *fs = nodes->fs;
+
+	for (size_t i = 0; i < nodes->count; i++)
+		for (unsigned int c = 0; c < zf_forest_shape(fs->forest)->copies; c++)
+			zf_alloc_read_end(fs->alloc, nodes->at[i].ptr.address[c]);
+	free(nodes->at);
+}
+
+/* The next commit of a read-write mount will put it elsewhere, from the other copy or from memory. */
+static bool repair_node(struct zf_fs *fs, const struct zf_node_expect *expect)
+{
+	return zf_txn_move_node(fs->txn, expect->owner, expect->level, &expect->first_key,
+				expect->ptr.address[0]) == 0;
+}
+
+static void verify_node(struct zf_fs *fs, bool repair, const struct zf_node_expect *expect,
+			uint8_t *buf, struct zf_scrub_step *step)
+{
+	uint32_t size = zf_forest_shape(fs->forest)->node_size;
+
+	for (unsigned int c = 0; c < zf_forest_shape(fs->forest)->copies; c++) {
+		struct zf_scrub_error error = {
+			.address = expect->ptr.address[c],
+			.len = size,
+			.is_node = true,
+			.tree = expect->owner,
+		};
+
+		step->node_bytes += size;
+		if (zf_forest_read_copy(fs->forest, expect, c, buf) == 0)
+			continue;
+		error.repaired = repair && repair_node(fs, expect);
+		step->error(step->arg, &error);
+	}
+}
+
+/* A parent that cannot be read hides its children, and all that come behind them. */
+static int list_nodes(struct nodes *nodes, struct zf_scrub_place *place, struct zf_scrub_step *step)
+{
+	enum zf_tree_id tree = trees[place->tree];
+	struct zf_node_ptr root;
+	uint8_t level;
+	int r;
+
+	zf_tree_get_root(nodes->fs->forest, tree, &root, &level);
+	if (root.address[0] == 0 || place->depth > level)
+		return -ENOENT;
+	r = zf_tree_children(nodes->fs->forest, tree, (uint8_t)(level - place->depth), &place->from,
+			     take_node, nodes);
+	if (r == -EUCLEAN || r == -EIO) {
+		step->skipped++;
+		return 0;
+	}
+	return r;
+}
+
+static int scrub_nodes(struct zf_fs *fs, bool repair, struct zf_scrub_place *place,
+		       struct zf_scrub_step *step)
+{
+	struct nodes nodes = {.fs = fs, .durable = zf_txn_durable(fs->txn)};
+	uint8_t *buf = aligned_alloc(ZF_BLOCK_SIZE, zf_forest_shape(fs->forest)->node_size);
+	int r = buf ? list_nodes(&nodes, place, step) : -ENOMEM;
+
+	for (size_t i = 0; r >= 0 && i < nodes.count; i++)
+		verify_node(fs, repair, &nodes.at[i], buf, step);
+	let_go(&nodes);
+	free(buf);
+	if (r == -ENOENT)
+		*place = (struct zf_scrub_place){.tree = place->tree + 1};
+	else if (r == 0)
+		*place = (struct zf_scrub_place){.tree = place->tree, .depth = place->depth + 1};
+	return r == -ENOENT || r >= 0 ? 1 : r;
+}
+
+/* ---- data ---- */
+
+enum verdict {
+	UNKNOWN,
+	GOOD,
+	BAD,
+};
+
+struct window {
+	struct zf_fs *fs;
+	struct zf_found found;
+	struct zf_move move;
+	uint8_t *verdicts; /* enum verdict of each block of the zone */
+	struct zf_scrub_step *step;
+};
+
+static uint8_t *verdict_at(struct window *window, uint64_t address)
+{
+	return &window->verdicts[(address - window->found.start) >> ZF_BLOCK_SHIFT];
+}
+
+/* Reads what was put into the batch. */
+static int verify_batch(struct window *window)
+{
+	struct zf_move *move = &window->move;
+	int r = move->count > 0 ? zf_move_verify(move) : 0;
+
+	for (unsigned int i = 0; r == 0 && i < move->count; i++)
+		*verdict_at(window, move->slots[i].from) = move->slots[i].bad ? BAD : GOOD;
+	if (r == 0)
+		window->step->data_bytes += (uint64_t)move->count << ZF_BLOCK_SHIFT;
+	move->count = 0;
+	return r;
+}
+
+/* Bytes that no checksum is known for cannot be believed. */
+static int add_block(struct window *window, uint64_t address)
+{
+	uint64_t at = (address - window->found.start) >> ZF_BLOCK_SHIFT;
+	struct zf_move *move = &window->move;
+
+	if (window->verdicts[at] != UNKNOWN)
+		return 0;
+	window->verdicts[at] = BAD;
+	if (!window->found.known[at])
+		return 0;
+	move->slots[move->count++] = (struct zf_move_slot){
+		.from = address,
+		.csum = window->found.csums[at],
+	};
+	return move->count == move->capacity ? verify_batch(window) : 0;
+}
+
+static int add_pieces(struct window *window, const struct zf_pieces *pieces)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < pieces->count; i++)
+		for (uint32_t b = 0; b < pieces->at[i].count && r == 0; b++)
+			r = add_block(window,
+				      pieces->at[i].address + ((uint64_t)b << ZF_BLOCK_SHIFT));
+	return r;
+}
+
+static void tell(struct window *window, const struct zf_piece *piece, uint32_t first,
+		 uint32_t count)
+{
+	const struct zf_scrub_error error = {
+		.address = piece->address + ((uint64_t)first << ZF_BLOCK_SHIFT),
+		.len = (uint64_t)count << ZF_BLOCK_SHIFT,
+		.ino = piece->ino,
+		.offset = piece->offset + ((uint64_t)first << ZF_BLOCK_SHIFT),
+	};
+
+	zf_report_corrupt(&window->fs->report, "data", error.address,
+			  "inode %" PRIu64 " at offset %" PRIu64 ": %" PRIu32
+			  " blocks cannot be read or do not match their checksums",
+			  error.ino, error.offset, count);
+	window->step->error(window->step->arg, &error);
+}
+
+/* Each file that names bad bytes is told of by itself. */
+static void tell_bad(struct window *window, const struct zf_pieces *pieces)
+{
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct zf_piece *piece = &pieces->at[i];
+		uint32_t bad = 0;
+
+		for (uint32_t b = 0; b <= piece->count; b++) {
+			uint64_t address = piece->address + ((uint64_t)b << ZF_BLOCK_SHIFT);
+
+			if (b < piece->count && *verdict_at(window, address) == BAD) {
+				bad++;
+				continue;
+			}
+			if (bad > 0)
+				tell(window, piece, b - bad, bad);
+			bad = 0;
+		}
+	}
+}
+
+static int verify_window(struct window *window)
+{
+	int r = add_pieces(window, &window->found.files);
+
+	if (r == 0)
+		r = add_pieces(window, &window->found.shared);
+	if (r == 0)
+		r = verify_batch(window);
+	if (r < 0)
+		return r;
+	tell_bad(window, &window->found.files);
+	tell_bad(window, &window->found.shared);
+	window->step->skipped += window->found.left;
+	return 0;
+}
+
+/* What begins in [from, to), bytes in a zone that is held. */
+static int scrub_window(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
+			struct zf_scrub_step *step)
+{
+	struct window window = {.fs = fs, .step = step};
+	struct zf_zone zone;
+	int r = zf_reclaim_find(fs, zone_no, from, to, &window.found);
+
+	if (r == -EUCLEAN || r == -EIO) {
+		step->skipped++;
+		r = 0;
+	} else if (r == 0) {
+		zf_alloc_get_zone(fs->alloc, zone_no, &zone);
+		window.verdicts = calloc(zone.capacity, 1);
+		r = window.verdicts ? zf_move_init(&window.move, fs) : -ENOMEM;
+		if (r == 0)
+			r = verify_window(&window);
+		zf_move_deinit(&window.move);
+	}
+	free(window.verdicts);
+	zf_found_free(&window.found);
+	return r;
+}
+
+static bool has_data(const struct zf_zone *zone)
+{
+	return zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD || zone->role == ZF_ROLE_LOG;
+}
+
+static int scrub_data(struct zf_fs *fs, struct zf_scrub_place *place, struct zf_scrub_step *step)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
+	uint32_t zone_no = zf_zone_of(geometry, place->address);
+	uint64_t start = zone_no * geometry->zone_size, from = place->address - start, end;
+	struct zf_zone zone;
+	int r = 0;
+
+	if (place->address / geometry->zone_size >= zf_alloc_zone_count(fs->alloc))
+		return 0;
+	zf_alloc_read_begin(fs->alloc, start);
+	zf_alloc_get_zone(fs->alloc, zone_no, &zone);
+	end = has_data(&zone) && !zone.offline ? (uint64_t)zone.pointer << ZF_BLOCK_SHIFT : 0;
+	if (from < end)
+		r = scrub_window(fs, zone_no, from, from + WINDOW_BYTES, step);
+	zf_alloc_read_end(fs->alloc, start);
+	if (r < 0)
+		return r;
+	place->address = from + WINDOW_BYTES < end ? place->address + WINDOW_BYTES
+						   : start + geometry->zone_size;
+	return 1;
+}
+
+int zf_scrub_step(struct zf_fs *fs, bool repair, struct zf_scrub_place *place,
+		  struct zf_scrub_step *step)
+{
+	return place->tree < TREE_COUNT ? scrub_nodes(fs, repair, place, step)
+					: scrub_data(fs, place, step);
+}

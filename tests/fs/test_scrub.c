@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* What a scrub reads, finds and repairs (fs/space/scrub.h), and whom it does not hold up. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "fs/core/inode.h"
+#include "fs/data_rig.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/scrub.h"
+
+#define BLOCK 4096u
+
+/* ---- a scrub ---- */
+
+struct found {
+	unsigned int data, nodes, repaired;
+	struct zf_scrub_error last; /* of data */
+	uint64_t bad_bytes;
+	uint64_t inos; /* a bit for each inode, of the first ones */
+};
+
+static void take_error(void *arg, const struct zf_scrub_error *error)
+{
+	struct found *found = arg;
+
+	found->nodes += error->is_node;
+	found->data += !error->is_node;
+	found->repaired += error->repaired;
+	if (error->is_node)
+		return;
+	found->last = *error;
+	found->bad_bytes += error->len;
+	found->inos |= UINT64_C(1) << error->ino % 64;
+}
+
+/* All of it; between any two steps `meanwhile` runs. */
+static struct zf_scrub_step scrub(struct data_rig *rig, struct found *ret_found,
+				  void (*meanwhile)(struct data_rig *rig))
+{
+	struct zf_scrub_step step = {.error = take_error, .arg = ret_found};
+	struct zf_scrub_place place = {0};
+	int r;
+
+	*ret_found = (struct found){0};
+	while ((r = zf_scrub_step(rig->fs, true, &place, &step)) > 0)
+		if (meanwhile)
+			meanwhile(rig);
+	assert_int_equal(r, 0);
+	assert_int_equal(step.skipped, 0);
+	return step;
+}
+
+static void expect_no_damage(struct data_rig *rig)
+{
+	struct found found;
+
+	scrub(rig, &found, NULL);
+	assert_int_equal(found.data + found.nodes, 0);
+}
+
+/* ---- damage ---- */
+
+/* A bit of what is stored. */
+static void flip(struct data_rig *rig, uint64_t address)
+{
+	uint64_t zone_size = zf_dev_geometry(rig->dev)->zone_size;
+	uint8_t *zone = zf_memory_zone(rig->memory, (uint32_t)(address / zone_size));
+
+	zone[address % zone_size] ^= 1;
+}
+
+static uint64_t address_of(struct data_rig *rig, uint64_t ino, uint64_t offset)
+{
+	struct data_rig_extents extents;
+
+	data_rig_extents(rig, ino, &extents);
+	for (int i = 0; i < extents.count; i++)
+		if (offset - extents.at[i].offset < extents.at[i].len)
+			return extents.at[i].address + (offset - extents.at[i].offset);
+	fail_msg("offset %lu is a hole", (unsigned long)offset);
+	return 0;
+}
+
+static void init_rig(struct data_rig *rig, uint8_t copies)
+{
+	const struct data_rig_options options = {.memory = true, .copies = copies};
+
+	data_rig_init(rig, &options);
+}
+
+/* ---- what is found ---- */
+
+static void a_sound_filesystem_is_read_whole(void **state)
+{
+	struct data_rig rig;
+	struct zf_scrub_step step;
+	struct found found;
+	uint64_t ino, other, nodes;
+
+	(void)state;
+	init_rig(&rig, 1);
+	ino = data_rig_make(&rig, "file");
+	other = data_rig_make(&rig, "other");
+	data_rig_write_pattern(&rig, ino, 1, 0, 300 * BLOCK);
+	data_rig_write_pattern(&rig, other, DATA_RIG_PACKS | 2, 0, BLOCK);
+	assert_int_equal(data_rig_fsync(&rig, other, NULL), 0);
+	data_rig_sync(&rig);
+	step = scrub(&rig, &found, NULL);
+	assert_int_equal(found.data + found.nodes, 0);
+	assert_int_equal(step.data_bytes, 301 * BLOCK);
+	nodes = zf_alloc_count_nodes(rig.fs->alloc).live;
+	/* Those of the root and zone trees are not among the live ones. */
+	assert_true(step.node_bytes >= (nodes + 2) * zf_forest_shape(rig.fs->forest)->node_size);
+	data_rig_deinit(&rig);
+}
+
+static void damaged_data_is_told_by_file_and_place(void **state)
+{
+	struct data_rig rig;
+	struct found found;
+	char path[64];
+	uint64_t ino;
+
+	(void)state;
+	init_rig(&rig, 1);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 300 * BLOCK);
+	data_rig_sync(&rig);
+	rig.errors_expected = true;
+	flip(&rig, address_of(&rig, ino, 7 * BLOCK));
+	flip(&rig, address_of(&rig, ino, 9 * BLOCK - 1));
+	scrub(&rig, &found, NULL);
+	assert_int_equal(found.data, 1);
+	assert_int_equal(found.last.ino, ino);
+	assert_int_equal(found.last.offset, 7 * BLOCK);
+	assert_int_equal(found.last.len, 2 * BLOCK);
+	assert_int_equal(found.last.address, address_of(&rig, ino, 7 * BLOCK));
+	assert_int_equal(zf_fs_path(rig.fs, ino, path, sizeof(path)), 0);
+	assert_string_equal(path, "/file");
+	/* What is written anew is sound. */
+	data_rig_write_pattern(&rig, ino, 1, 7 * BLOCK, 2 * BLOCK);
+	data_rig_sync(&rig);
+	expect_no_damage(&rig);
+	rig.errors_expected = false;
+	rig.errors = 0;
+	data_rig_deinit(&rig);
+}
+
+static void whatever_nobody_names_is_not_looked_at(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	init_rig(&rig, 1);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
+	data_rig_sync(&rig);
+	flip(&rig, address_of(&rig, ino, 8 * BLOCK));
+	flip(&rig, address_of(&rig, ino, 2 * BLOCK));
+	data_rig_truncate(&rig, ino, 5 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 2, 2 * BLOCK, BLOCK);
+	data_rig_sync(&rig);
+	expect_no_damage(&rig);
+	data_rig_deinit(&rig);
+}
+
+static void all_who_share_damaged_data_are_told_of(void **state)
+{
+	struct data_rig rig;
+	struct found found;
+	struct zf_scrub_step step;
+	uint64_t a, b;
+
+	(void)state;
+	init_rig(&rig, 1);
+	a = data_rig_make(&rig, "a");
+	b = data_rig_make(&rig, "b");
+	data_rig_write_pattern(&rig, a, 1, 0, 20 * BLOCK);
+	data_rig_sync(&rig);
+	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, a, 0, b, 0, 20 * BLOCK), 20 * BLOCK);
+	data_rig_sync(&rig);
+	rig.errors_expected = true;
+	flip(&rig, address_of(&rig, a, 3 * BLOCK));
+	step = scrub(&rig, &found, NULL);
+	assert_int_equal(found.data, 2);
+	assert_int_equal(found.inos, UINT64_C(1) << a % 64 | UINT64_C(1) << b % 64);
+	assert_int_equal(found.bad_bytes, 2 * BLOCK);
+	assert_int_equal(step.data_bytes, 20 * BLOCK);
+	data_rig_drop(&rig);
+}
+
+/* ---- nodes ---- */
+
+struct search {
+	struct zf_node_expect leaf;
+	bool found;
+};
+
+static int take_leaf(void *arg, const struct zf_node_expect *expect)
+{
+	struct search *search = arg;
+
+	search->leaf = *expect;
+	search->found = true;
+	return 0;
+}
+
+static struct zf_node_expect first_leaf(struct data_rig *rig)
+{
+	struct search search = {.found = false};
+	struct zf_key from = {0};
+
+	assert_true(zf_tree_children(rig->fs->forest, ZF_TREE_FS, 0, &from, take_leaf, &search) >=
+		    0);
+	assert_true(search.found);
+	return search.leaf;
+}
+
+static void make_files(struct data_rig *rig)
+{
+	char name[16];
+
+	for (unsigned int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "file%u", i);
+		data_rig_make(rig, name);
+	}
+	data_rig_sync(rig);
+}
+
+/* Copy `copy` of a leaf is damaged, in a filesystem with `copies`. */
+static void damage_a_node(uint8_t copies, unsigned int copy)
+{
+	struct zf_node_expect leaf;
+	struct data_rig rig;
+	struct found found;
+
+	init_rig(&rig, copies);
+	make_files(&rig);
+	leaf = first_leaf(&rig);
+	rig.errors_expected = true;
+	flip(&rig, leaf.ptr.address[copy] + 100);
+	scrub(&rig, &found, NULL);
+	assert_int_equal(found.nodes, 1);
+	assert_int_equal(found.repaired, 1);
+	assert_int_equal(found.data, 0);
+	/* It is written anew by the next commit, and then all is well: a mount reads it. */
+	data_rig_sync(&rig);
+	assert_int_not_equal(first_leaf(&rig).ptr.address[0], leaf.ptr.address[0]);
+	expect_no_damage(&rig);
+	rig.errors_expected = false;
+	rig.errors = 0;
+	data_rig_remount(&rig);
+	data_rig_deinit(&rig);
+}
+
+static void a_bad_copy_of_a_node_is_repaired_from_the_other(void **state)
+{
+	(void)state;
+	damage_a_node(2, 0);
+	damage_a_node(2, 1);
+}
+
+static void a_bad_node_is_repaired_from_memory(void **state)
+{
+	(void)state;
+	damage_a_node(1, 0);
+}
+
+static void without_leave_to_repair_nothing_is_written(void **state)
+{
+	struct zf_scrub_place place = {0};
+	struct found found = {0};
+	struct zf_scrub_step step = {.error = take_error, .arg = &found};
+	struct zf_node_expect leaf;
+	struct data_rig rig;
+	int r;
+
+	(void)state;
+	init_rig(&rig, 2);
+	make_files(&rig);
+	leaf = first_leaf(&rig);
+	rig.errors_expected = true;
+	flip(&rig, leaf.ptr.address[1] + 100);
+	while ((r = zf_scrub_step(rig.fs, false, &place, &step)) > 0)
+		;
+	assert_int_equal(r, 0);
+	assert_int_equal(found.nodes, 1);
+	assert_int_equal(found.repaired, 0);
+	assert_false(zf_txn_is_dirty(rig.fs->txn));
+	data_rig_drop(&rig);
+}
+
+/* ---- whom it does not hold up ---- */
+
+static uint64_t busy_ino;
+static unsigned int busy_round;
+
+/* Overwrites, commits, and has a zone reclaimed. */
+static void be_busy(struct data_rig *rig)
+{
+	unsigned int i = busy_round++;
+
+	data_rig_write_pattern(rig, busy_ino, i, i % 40 * 4 * BLOCK, 4 * BLOCK);
+	assert_int_equal(zf_txn_commit(rig->fs->txn, true), 0);
+	if (i % 4 == 0)
+		assert_true(zf_reclaim_one(rig->fs, ZF_RECLAIM_URGENT) >= 0);
+}
+
+static void steps_and_commits_take_turns(void **state)
+{
+	struct data_rig rig;
+	struct found found;
+	uint64_t ino;
+
+	(void)state;
+	init_rig(&rig, 1);
+	ino = data_rig_make(&rig, "file");
+	busy_ino = data_rig_make(&rig, "busy");
+	busy_round = 0;
+	data_rig_write_pattern(&rig, ino, 1, 0, 2000 * BLOCK);
+	data_rig_sync(&rig);
+	scrub(&rig, &found, be_busy);
+	assert_int_equal(found.data + found.nodes, 0);
+	assert_true(busy_round > 20);
+	data_rig_expect(&rig, ino, 1, 0, 2000 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* A place comes from outside: none does harm, and each ends. */
+static void any_place_ends(void **state)
+{
+	struct found found = {0};
+	struct zf_scrub_step step = {.error = take_error, .arg = &found};
+	struct data_rig rig;
+	struct zf_rng rng;
+
+	(void)state;
+	init_rig(&rig, 1);
+	make_files(&rig);
+	data_rig_write_pattern(&rig, data_rig_make(&rig, "file"), 1, 0, 300 * BLOCK);
+	data_rig_sync(&rig);
+	zf_rng_seed(&rng, 1);
+	for (unsigned int i = 0; i < 500; i++) {
+		struct zf_scrub_place place = {
+			.tree = (uint32_t)zf_rng_below(&rng, 8),
+			.depth = (uint32_t)zf_rng_below(&rng, 4) * (i % 3 ? 1 : 1000000000u),
+			.from = ZF_KEY(zf_rng_next(&rng) >> zf_rng_below(&rng, 64),
+				       (uint8_t)zf_rng_below(&rng, 256), zf_rng_next(&rng)),
+			.address = zf_rng_next(&rng) >> zf_rng_below(&rng, 64),
+		};
+		unsigned int steps = 0;
+
+		while (zf_scrub_step(rig.fs, true, &place, &step) > 0)
+			assert_true(++steps < 10000);
+	}
+	assert_int_equal(found.data + found.nodes, 0);
+	data_rig_deinit(&rig);
+}
+
+/* ---- threads ---- */
+
+#define WRITERS 3u
+
+struct writer {
+	struct data_rig *rig;
+	pthread_t thread;
+	uint64_t ino;
+	atomic_bool *stop;
+	int result;
+};
+
+static void *run_writer(void *arg)
+{
+	struct writer *writer = arg;
+	uint8_t bytes[8 * BLOCK];
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, writer->ino);
+	memset(bytes, (int)writer->ino, sizeof(bytes));
+	while (!atomic_load(writer->stop) && writer->result == 0) {
+		uint64_t offset = zf_rng_below(&rng, 100) * BLOCK;
+		ssize_t n = zf_fs_write(writer->rig->fs, &writer->rig->ctx, writer->ino, offset,
+					bytes, sizeof(bytes), 0);
+
+		writer->result = n == (ssize_t)sizeof(bytes) ? 0 : -EIO;
+		if (writer->result == 0 && zf_rng_chance(&rng, 10))
+			writer->result =
+				zf_fs_fsync(writer->rig->fs, &writer->rig->ctx, writer->ino, false);
+	}
+	return NULL;
+}
+
+static void writers_commits_and_reclaim_run_beside_it(void **state)
+{
+	const struct data_rig_options options = {.threads = true, .commit_ms = 10};
+	struct writer writers[WRITERS];
+	atomic_bool stop = false;
+	struct data_rig rig;
+	struct found found;
+	char name[16];
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	make_files(&rig);
+	for (unsigned int i = 0; i < WRITERS; i++) {
+		snprintf(name, sizeof(name), "written%u", i);
+		writers[i] = (struct writer){
+			.rig = &rig, .ino = data_rig_make(&rig, name), .stop = &stop};
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, run_writer, &writers[i]),
+				 0);
+	}
+	for (unsigned int round = 0; round < 20; round++) {
+		scrub(&rig, &found, NULL);
+		assert_int_equal(found.data + found.nodes, 0);
+		assert_true(zf_reclaim_one(rig.fs, ZF_RECLAIM_URGENT) >= 0);
+	}
+	atomic_store(&stop, true);
+	for (unsigned int i = 0; i < WRITERS; i++) {
+		pthread_join(writers[i].thread, NULL);
+		assert_int_equal(writers[i].result, 0);
+	}
+	data_rig_deinit(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sound_filesystem_is_read_whole),
+		cmocka_unit_test(damaged_data_is_told_by_file_and_place),
+		cmocka_unit_test(whatever_nobody_names_is_not_looked_at),
+		cmocka_unit_test(all_who_share_damaged_data_are_told_of),
+		cmocka_unit_test(a_bad_copy_of_a_node_is_repaired_from_the_other),
+		cmocka_unit_test(a_bad_node_is_repaired_from_memory),
+		cmocka_unit_test(without_leave_to_repair_nothing_is_written),
+		cmocka_unit_test(steps_and_commits_take_turns),
+		cmocka_unit_test(any_place_ends),
+		cmocka_unit_test(writers_commits_and_reclaim_run_beside_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

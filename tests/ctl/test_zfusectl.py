@@ -306,6 +306,20 @@ class Commands(ImageTest):
         self.assertTrue(live - 16 * 16384 < last["total"] <= live, (last, live))
         self.assertNotIn("progress", done.stdout)
 
+    def test_scrub_reads_everything(self):
+        found = self.json("scrub", self.path)
+        self.assertEqual((found["errors"], found["skipped"], found["damage"]), (0, 0, []))
+        check = self.json("check", self.path)
+        self.assertEqual(found["data_bytes"], check["data_bytes"])
+        self.assertEqual(found["node_bytes"], check["nodes"] * 16384)
+        self.assertIn("no damage", self.text("scrub", self.path))
+
+    def test_scrub_tells_how_far_it_has_come(self):
+        done = self.run_tool("scrub", "--progress=json", "--rate", "64M", self.path)
+        self.assertEqual(done.returncode, 0, done)
+        last = json.loads(done.stderr.splitlines()[-1])
+        self.assertEqual((last["unit"], last["done"]), ("bytes", last["total"]))
+
     def test_status_of_what_is_not_mounted(self):
         found = self.json("status", self.path)
         self.assertEqual((found["mounted"], found["clean"], found["label"]), (False, True, "sample"))
@@ -362,6 +376,26 @@ class Damage(ImageTest):
         self.assertEqual(found["errors"], 1)
         self.assertIn(f"corrupt data at {address + 4096}", found["messages"][0]["text"])
         self.assertIn("offset 4096", found["messages"][0]["text"])
+
+    def test_a_scrub_names_the_file_of_damaged_data(self):
+        address = self.json("file", self.path, "/file")["extents"][0]["address"]
+        flip(self.path, address + 4096 + 1)
+        done = self.run_tool("scrub", self.path)
+        self.assertEqual(done.returncode, 1, done)
+        # The file has two names.
+        told = r"(?m)^/(file|dir/hard): 4096 bytes at offset 4096 are damaged \(device address %d\)$"
+        self.assertRegex(done.stdout, told % (address + 4096))
+        found = json.loads(self.run_tool("scrub", "--format", "json", self.path).stdout)
+        self.assertEqual([(d["offset"], d["bytes"], d["address"]) for d in found["damage"]],
+                         [(4096, 4096, address + 4096)])
+
+    def test_a_scrub_tells_of_a_damaged_node(self):
+        leaf = self.leaf()
+        flip(self.path, leaf + 500)
+        done = self.run_tool("scrub", self.path)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn(f"node of the fs tree at device address {leaf}: damaged", done.stdout)
+        self.assertNotIn("repaired from", done.stdout)
 
     def test_without_a_valid_superblock_everything_but_super_fails(self):
         for record in self.json("super", self.path)["records"]:

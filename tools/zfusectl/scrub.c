@@ -149,7 +149,7 @@ static int run(struct scrub *scrub)
 
 /* ---- the result ---- */
 
-static void print_text(const struct scrub *scrub)
+static void print_text(const struct scrub *scrub, bool whole)
 {
 	char data[ZF_TEXT_SIZE_MAX], nodes[ZF_TEXT_SIZE_MAX];
 
@@ -158,11 +158,11 @@ static void print_text(const struct scrub *scrub)
 	if (scrub->skipped > 0)
 		printf("not verified: %" PRIu64 " places whose metadata cannot be read\n",
 		       scrub->skipped);
-	if (scrub->errors == 0)
-		puts(scrub->skipped > 0 ? "no damage in what was verified" : "no damage");
-	else
-		printf("damaged: %" PRIu64 " places, %" PRIu64 " of them repaired\n", scrub->errors,
+	if (scrub->errors > 0)
+		printf("damaged places: %" PRIu64 ", repaired: %" PRIu64 "\n", scrub->errors,
 		       scrub->repaired);
+	else
+		puts(whole ? "no damage" : "no damage in what was verified");
 }
 
 static void print_json(const struct scrub *scrub)
@@ -187,6 +187,7 @@ int zf_scrub_main(const struct zf_args *args)
 	const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 	struct scrub scrub = {.args = args, .start_ns = now_ns()};
 	struct zf_target target;
+	bool whole;
 	int status, r;
 
 	if (zf_target_open(args->operands[0], false, &report, &target) < 0)
@@ -197,16 +198,15 @@ int zf_scrub_main(const struct zf_args *args)
 	zf_meter_init(&scrub.meter, args, "bytes");
 	r = run(&scrub);
 	zf_meter_end(&scrub.meter);
+	whole = r == 0 && !interrupted && scrub.skipped == 0;
 	if (zf_args_json(args))
 		print_json(&scrub);
 	else
-		print_text(&scrub);
+		print_text(&scrub, whole);
 	status = zf_args_flush(args);
 	if (interrupted)
 		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
 	json_object_put(scrub.damage);
 	zf_target_close(&target);
-	return r < 0 || interrupted || scrub.errors > scrub.repaired || scrub.skipped > 0
-		       ? ZF_EXIT_PROBLEMS
-		       : status;
+	return !whole || scrub.errors > scrub.repaired ? ZF_EXIT_PROBLEMS : status;
 }

@@ -134,8 +134,9 @@ int zf_report_gc_settle(const struct zf_report_source *source, struct json_objec
 			struct json_object **ret_result);
 /*
  * {"place": what the last step answered, "repair": bool}: one step of a scrub (fs/space/scrub.h), the
- * first one without a place. Answers with "data_bytes" and "node_bytes", "skipped", "damage", an array,
- * and "place", unless that was the last step. The first answer has "live_bytes", too: what there is to
+ * first one without a place. Answers with "data_bytes" and "node_bytes", "skipped", "errors" (damaged
+ * places that were not repaired), "damage", an array of at most 1,000 places, and "place", unless that
+ * was the last step. The first answer has "live_bytes", too: what there is to
  * read. Nodes are written anew only in a mount that may write.
  */
 int zf_report_scrub_step(const struct zf_report_source *source, struct json_object *args,

@@ -49,17 +49,25 @@ static int parse_place(struct json_object *object, struct zf_scrub_place *ret_pl
 
 /* ---- a step ---- */
 
+/* A badly damaged device has millions; the count tells of the others. */
+#define DAMAGE_MAX 1000u
+
 struct report {
 	struct zf_fs *fs;
 	struct json_object *damage;
+	uint64_t errors;
 };
 
 static void add_error(void *arg, const struct zf_scrub_error *error)
 {
 	struct report *report = arg;
-	struct json_object *object = json_object_new_object();
+	struct json_object *object;
 	char path[PATH_MAX];
 
+	report->errors += !error->repaired;
+	if (json_object_array_length(report->damage) >= DAMAGE_MAX)
+		return;
+	object = json_object_new_object();
 	zf_json_add_u64(object, "address", error->address);
 	zf_json_add_u64(object, "bytes", error->len);
 	if (error->is_node) {
@@ -107,7 +115,7 @@ int zf_report_scrub_step(const struct zf_report_source *source, struct json_obje
 	struct json_object *result = json_object_new_object(), *at = NULL;
 	struct zf_scrub_place place = {0};
 	bool repair = false;
-	int r = zf_json_get_bool(args, "repair", &repair);
+	int r = report.damage && result ? zf_json_get_bool(args, "repair", &repair) : -ENOMEM;
 
 	if (r == 0 && args && json_object_object_get_ex(args, "place", &at))
 		r = parse_place(at, &place);
@@ -118,6 +126,7 @@ int zf_report_scrub_step(const struct zf_report_source *source, struct json_obje
 	zf_json_add_u64(result, "data_bytes", step.data_bytes);
 	zf_json_add_u64(result, "node_bytes", step.node_bytes);
 	zf_json_add_u64(result, "skipped", step.skipped);
+	zf_json_add_u64(result, "errors", report.errors);
 	zf_json_add(result, "damage", report.damage);
 	if (r > 0)
 		zf_json_add(result, "place", place_object(&place));

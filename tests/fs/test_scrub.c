@@ -195,6 +195,33 @@ static void all_who_share_damaged_data_are_told_of(void **state)
 	data_rig_drop(&rig);
 }
 
+/* Shared bytes are found by their names; others by who wrote them, which is known no more. */
+static void bytes_without_a_checksum_are_damaged(void **state)
+{
+	struct data_rig rig;
+	struct zf_trans trans;
+	struct found found;
+	struct zf_key key;
+	uint64_t a, b;
+
+	(void)state;
+	init_rig(&rig, 1);
+	a = data_rig_make(&rig, "a");
+	b = data_rig_make(&rig, "b");
+	data_rig_write_pattern(&rig, a, 1, 0, 20 * BLOCK);
+	data_rig_sync(&rig);
+	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, a, 0, b, 0, 5 * BLOCK), 5 * BLOCK);
+	key = ZF_KEY(address_of(&rig, a, 0), ZF_KEY_SUMMARY, 0);
+	assert_int_equal(zf_trans_join(rig.fs->txn, ZF_RESERVE_SYSTEM, 1, true, &trans), 0);
+	assert_int_equal(zf_tree_delete(rig.fs->forest, trans.writer, ZF_TREE_SUMMARY, &key), 0);
+	zf_trans_leave(&trans);
+	rig.errors_expected = true;
+	scrub(&rig, &found, NULL);
+	assert_int_equal(found.inos, UINT64_C(1) << a % 64 | UINT64_C(1) << b % 64);
+	assert_int_equal(found.bad_bytes, 10 * BLOCK);
+	data_rig_drop(&rig);
+}
+
 /* ---- nodes ---- */
 
 struct search {
@@ -370,7 +397,7 @@ static void any_place_ends(void **state)
 struct writer {
 	struct data_rig *rig;
 	pthread_t thread;
-	uint64_t ino;
+	uint64_t ino, copy; /* the copy shares what was just written */
 	atomic_bool *stop;
 	int result;
 };
@@ -378,17 +405,21 @@ struct writer {
 static void *run_writer(void *arg)
 {
 	struct writer *writer = arg;
-	uint8_t bytes[8 * BLOCK];
+	uint8_t bytes[BLOCK];
 	struct zf_rng rng;
 
 	zf_rng_seed(&rng, writer->ino);
 	memset(bytes, (int)writer->ino, sizeof(bytes));
 	while (!atomic_load(writer->stop) && writer->result == 0) {
-		uint64_t offset = zf_rng_below(&rng, 100) * BLOCK;
+		uint64_t offset = zf_rng_below(&rng, 400) * BLOCK;
 		ssize_t n = zf_fs_write(writer->rig->fs, &writer->rig->ctx, writer->ino, offset,
 					bytes, sizeof(bytes), 0);
 
 		writer->result = n == (ssize_t)sizeof(bytes) ? 0 : -EIO;
+		if (writer->result == 0 && zf_rng_chance(&rng, 70) &&
+		    zf_fs_copy_range(writer->rig->fs, &writer->rig->ctx, writer->ino, offset,
+				     writer->copy, offset, sizeof(bytes)) != n)
+			writer->result = -EIO;
 		if (writer->result == 0 && zf_rng_chance(&rng, 10))
 			writer->result =
 				zf_fs_fsync(writer->rig->fs, &writer->rig->ctx, writer->ino, false);
@@ -412,10 +443,12 @@ static void writers_commits_and_reclaim_run_beside_it(void **state)
 		snprintf(name, sizeof(name), "written%u", i);
 		writers[i] = (struct writer){
 			.rig = &rig, .ino = data_rig_make(&rig, name), .stop = &stop};
+		snprintf(name, sizeof(name), "copy%u", i);
+		writers[i].copy = data_rig_make(&rig, name);
 		assert_int_equal(pthread_create(&writers[i].thread, NULL, run_writer, &writers[i]),
 				 0);
 	}
-	for (unsigned int round = 0; round < 20; round++) {
+	for (unsigned int round = 0; round < 100; round++) {
 		scrub(&rig, &found, NULL);
 		assert_int_equal(found.data + found.nodes, 0);
 		assert_true(zf_reclaim_one(rig.fs, ZF_RECLAIM_URGENT) >= 0);
@@ -435,6 +468,7 @@ int main(void)
 		cmocka_unit_test(damaged_data_is_told_by_file_and_place),
 		cmocka_unit_test(whatever_nobody_names_is_not_looked_at),
 		cmocka_unit_test(all_who_share_damaged_data_are_told_of),
+		cmocka_unit_test(bytes_without_a_checksum_are_damaged),
 		cmocka_unit_test(a_bad_copy_of_a_node_is_repaired_from_the_other),
 		cmocka_unit_test(a_bad_node_is_repaired_from_memory),
 		cmocka_unit_test(without_leave_to_repair_nothing_is_written),

@@ -38,7 +38,7 @@ struct scrub {
 	struct zf_meter meter;
 	int64_t start_ns;
 	uint64_t data_bytes, node_bytes, live_bytes, skipped;
-	uint64_t errors, repaired; /* pieces of damage; of these, nodes that were written anew */
+	uint64_t errors, repaired; /* damaged places: that stay so; nodes that were written anew */
 	struct json_object *damage;
 };
 
@@ -78,7 +78,6 @@ static void take_damage(struct scrub *scrub, struct json_object *damage)
 	for (size_t i = 0; damage && i < json_object_array_length(damage); i++) {
 		struct json_object *error = json_object_array_get_idx(damage, i);
 
-		scrub->errors++;
 		scrub->repaired += json_object_get_boolean(zf_text_member(error, "repaired")) != 0;
 		if (zf_args_json(scrub->args))
 			zf_json_push(scrub->damage, json_object_get(error));
@@ -94,6 +93,7 @@ static void count(struct scrub *scrub, struct json_object *answer)
 	scrub->data_bytes += zf_text_u64(answer, "data_bytes");
 	scrub->node_bytes += zf_text_u64(answer, "node_bytes");
 	scrub->skipped += zf_text_u64(answer, "skipped");
+	scrub->errors += zf_text_u64(answer, "errors");
 	if (zf_text_member(answer, "live_bytes"))
 		scrub->live_bytes = zf_text_u64(answer, "live_bytes");
 	take_damage(scrub, zf_text_member(answer, "damage"));
@@ -158,9 +158,9 @@ static void print_text(const struct scrub *scrub, bool whole)
 	if (scrub->skipped > 0)
 		printf("not verified: %" PRIu64 " places whose metadata cannot be read\n",
 		       scrub->skipped);
-	if (scrub->errors > 0)
-		printf("damaged places: %" PRIu64 ", repaired: %" PRIu64 "\n", scrub->errors,
-		       scrub->repaired);
+	if (scrub->errors + scrub->repaired > 0)
+		printf("damaged places: %" PRIu64 ", repaired: %" PRIu64 "\n",
+		       scrub->errors + scrub->repaired, scrub->repaired);
 	else
 		puts(whole ? "no damage" : "no damage in what was verified");
 }
@@ -208,5 +208,5 @@ int zf_scrub_main(const struct zf_args *args)
 		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
 	json_object_put(scrub.damage);
 	zf_target_close(&target);
-	return !whole || scrub.errors > scrub.repaired ? ZF_EXIT_PROBLEMS : status;
+	return !whole || scrub.errors > 0 ? ZF_EXIT_PROBLEMS : status;
 }

@@ -14,6 +14,8 @@
 
 /* Data that begins in so many bytes of a zone is one step: a second, at 8 MiB/s. */
 #define WINDOW_BYTES (UINT64_C(8) << 20)
+/* At a window whose bytes are being written and shared. */
+#define LOOKS_MAX 4u
 
 static const enum zf_tree_id trees[] = {
 	ZF_TREE_ROOT, ZF_TREE_ZONE, ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE,
@@ -147,6 +149,7 @@ struct window {
 	struct zf_found found;
 	struct zf_move move;
 	uint8_t *verdicts; /* enum verdict of each block of the zone */
+	bool unknown;	   /* named bytes without a checksum */
 	struct zf_scrub_step *step;
 };
 
@@ -169,7 +172,7 @@ static int verify_batch(struct window *window)
 	return r;
 }
 
-/* Bytes that no checksum is known for cannot be believed. */
+/* Bytes that no checksum is known for cannot be believed: see look(). */
 static int add_block(struct window *window, uint64_t address)
 {
 	uint64_t at = (address - window->found.start) >> ZF_BLOCK_SHIFT;
@@ -178,8 +181,10 @@ static int add_block(struct window *window, uint64_t address)
 	if (window->verdicts[at] != UNKNOWN)
 		return 0;
 	window->verdicts[at] = BAD;
-	if (!window->found.known[at])
+	if (!window->found.known[at]) {
+		window->unknown = true;
 		return 0;
+	}
 	move->slots[move->count++] = (struct zf_move_slot){
 		.from = address,
 		.csum = window->found.csums[at],
@@ -244,36 +249,56 @@ static int verify_window(struct window *window)
 		r = add_pieces(window, &window->found.shared);
 	if (r == 0)
 		r = verify_batch(window);
-	if (r < 0)
-		return r;
-	tell_bad(window, &window->found.files);
-	tell_bad(window, &window->found.shared);
-	window->step->skipped += window->found.left;
-	return 0;
+	return r;
 }
 
-/* What begins in [from, to), bytes in a zone that is held. */
+static void window_deinit(struct window *window)
+{
+	zf_move_deinit(&window->move);
+	zf_found_free(&window->found);
+	free(window->verdicts);
+}
+
+/* What begins in [from, to), bytes in a zone that is held. Nothing is told yet. */
+static int look(struct window *window, uint32_t zone_no, uint64_t from, uint64_t to)
+{
+	struct zf_zone zone;
+	int r = zf_reclaim_find(window->fs, zone_no, from, to, &window->found);
+
+	if (r < 0)
+		return r;
+	zf_alloc_get_zone(window->fs->alloc, zone_no, &zone);
+	window->verdicts = calloc(zone.capacity, 1);
+	if (!window->verdicts)
+		return -ENOMEM;
+	r = zf_move_init(&window->move, window->fs);
+	return r < 0 ? r : verify_window(window);
+}
+
+/*
+ * The checksums are looked up first, then who names the bytes. What lands and is shared in between has
+ * names, and no checksum yet: another look finds it.
+ */
 static int scrub_window(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
 			struct zf_scrub_step *step)
 {
-	struct window window = {.fs = fs, .step = step};
-	struct zf_zone zone;
-	int r = zf_reclaim_find(fs, zone_no, from, to, &window.found);
+	const struct zf_scrub_step before = *step;
+	struct window window = {.unknown = true};
+	int r = 0;
 
-	if (r == -EUCLEAN || r == -EIO) {
-		step->skipped++;
-		r = 0;
-	} else if (r == 0) {
-		zf_alloc_get_zone(fs->alloc, zone_no, &zone);
-		window.verdicts = calloc(zone.capacity, 1);
-		r = window.verdicts ? zf_move_init(&window.move, fs) : -ENOMEM;
-		if (r == 0)
-			r = verify_window(&window);
-		zf_move_deinit(&window.move);
+	for (unsigned int i = 0; i < LOOKS_MAX && r == 0 && window.unknown; i++) {
+		window_deinit(&window);
+		*step = before;
+		window = (struct window){.fs = fs, .step = step};
+		r = look(&window, zone_no, from, to);
 	}
-	free(window.verdicts);
-	zf_found_free(&window.found);
-	return r;
+	if (r == 0) {
+		tell_bad(&window, &window.found.files);
+		tell_bad(&window, &window.found.shared);
+	}
+	step->skipped += r == -EUCLEAN || r == -EIO || window.found.left;
+	window_deinit(&window);
+	return r == -EUCLEAN || r == -EIO ? 0 : r;
 }
 
 static bool has_data(const struct zf_zone *zone)
@@ -294,6 +319,7 @@ static int scrub_data(struct zf_fs *fs, struct zf_scrub_place *place, struct zf_
 	zf_alloc_read_begin(fs->alloc, start);
 	zf_alloc_get_zone(fs->alloc, zone_no, &zone);
 	end = has_data(&zone) && !zone.offline ? (uint64_t)zone.pointer << ZF_BLOCK_SHIFT : 0;
+	step->skipped += has_data(&zone) && zone.offline && zone.live > 0;
 	if (from < end)
 		r = scrub_window(fs, zone_no, from, from + WINDOW_BYTES, step);
 	zf_alloc_read_end(fs->alloc, start);

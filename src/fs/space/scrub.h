@@ -13,7 +13,8 @@
  * anew, at another place, by the next commit, if another copy or the node in memory is good.
  * Nodes that are not durable yet are left out.
  *
- * Data. Who names the bytes is found as reclaim finds it (reclaim_internal.h). There is one copy of
+ * Data. Who names the bytes is found as reclaim finds it (reclaim_internal.h): by the summary tree, so
+ * bytes that this tree fails to name are left to the checker (check/check.h). There is one copy of
  * data, so damage is told and nothing is repaired. Not read: what is written in place, which has no
  * checksums (fs/map/overwrite.h), the superblock ring, and records of the log, which the next commit
  * makes superfluous.
@@ -49,7 +50,7 @@ struct zf_scrub_error {
 
 struct zf_scrub_step {
 	uint64_t data_bytes, node_bytes; /* that were read and verified, good or bad */
-	uint64_t skipped;		 /* nodes or files that could not be looked up */
+	uint64_t skipped; /* nodes, pieces of zones and zones that could not be looked at */
 	/* Called at once; it may wait. */
 	void (*error)(void *arg, const struct zf_scrub_error *error);
 	void *arg;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "fs/data_rig.h"
@@ -199,9 +200,99 @@ static void writers_go_on_when_it_is_nearly_full(void **state)
 	free(writers);
 }
 
+/* ---- files without a name on a full device ---- */
+
+/* A file of 8 MiB that the kernel holds: that is open, for all that the daemon knows. */
+static uint64_t make_nameless(struct data_rig *rig)
+{
+	uint64_t ino = data_rig_make(rig, "nameless");
+	struct zf_attr attr;
+
+	for (uint64_t at = 0; at < 8 << 20; at += sizeof(buf))
+		data_rig_write(rig, ino, at, buf, sizeof(buf));
+	assert_int_equal(zf_fs_lookup(rig->fs, &rig->ctx, ZF_INO_ROOT, "nameless", &attr), 0);
+	data_rig_unlink(rig, "nameless", ino);
+	data_rig_sync(rig);
+	return ino;
+}
+
+/* Appends until nothing fits any more: how many blocks did? */
+static uint64_t append_all(struct data_rig *rig, uint64_t ino)
+{
+	uint64_t blocks = 0;
+	ssize_t r;
+
+	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, blocks * BLOCK, buf, BLOCK, 0)) > 0)
+		blocks++;
+	assert_int_equal(r, -ENOSPC);
+	return blocks;
+}
+
+struct closer {
+	struct data_rig *rig;
+	uint64_t ino;
+	bool deletes; /* as if it had been deleting all the time */
+	unsigned int after_ms;
+};
+
+static void *close_later(void *arg)
+{
+	struct closer *closer = arg;
+
+	usleep(closer->after_ms * 1000);
+	zf_fs_forget(closer->rig->fs, closer->ino, 1);
+	if (closer->deletes)
+		atomic_fetch_sub(&closer->rig->fs->deleting, 1);
+	return NULL;
+}
+
+/* On a full device, while a file without a name is closed by somebody else. */
+static ssize_t write_while_closing(bool deletes, unsigned int after_ms)
+{
+	struct closer closer = {.deletes = deletes, .after_ms = after_ms};
+	struct data_rig rig;
+	uint64_t file, blocks;
+	pthread_t thread;
+	ssize_t r;
+
+	data_rig_init(&rig, &small);
+	closer.rig = &rig;
+	closer.ino = make_nameless(&rig);
+	file = data_rig_make(&rig, "file");
+	blocks = append_all(&rig, file);
+	atomic_fetch_add(&rig.fs->deleting, deletes);
+	assert_int_equal(pthread_create(&thread, NULL, close_later, &closer), 0);
+	r = zf_fs_write(rig.fs, &rig.ctx, file, blocks * BLOCK, buf, sizeof(buf), 0);
+	pthread_join(thread, NULL);
+	data_rig_deinit(&rig);
+	return r;
+}
+
+/* close() returns before the daemon hears of it. */
+static void who_needs_room_waits_for_a_close_under_way(void **state)
+{
+	(void)state;
+	assert_int_equal(write_while_closing(false, 30), sizeof(buf));
+}
+
+static void who_needs_room_waits_as_long_as_something_is_deleted(void **state)
+{
+	(void)state;
+	assert_int_equal(write_while_closing(true, 300), sizeof(buf));
+}
+
+static void who_needs_room_does_not_wait_long_for_what_stays_open(void **state)
+{
+	(void)state;
+	assert_int_equal(write_while_closing(false, 1000), -ENOSPC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_needs_room_waits_for_a_close_under_way),
+		cmocka_unit_test(who_needs_room_waits_as_long_as_something_is_deleted),
+		cmocka_unit_test(who_needs_room_does_not_wait_long_for_what_stays_open),
 		cmocka_unit_test(writers_wait_only_where_reclaim_can_help),
 		cmocka_unit_test(a_write_waits_a_tenth_of_a_second_at_most),
 		cmocka_unit_test(writers_go_on_when_it_is_nearly_full),

@@ -154,6 +154,15 @@ static int use_found_locked(struct zf_inode_shard *shard, struct zf_inode *inode
 	return inode->load_error ? inode->load_error : -ESTALE;
 }
 
+static void set_unlinked_locked(struct zf_inode *inode, bool unlinked)
+{
+	if (inode->unlinked && !unlinked)
+		atomic_fetch_sub(&inode->fs->unlinked_count, 1);
+	else if (!inode->unlinked && unlinked)
+		atomic_fetch_add(&inode->fs->unlinked_count, 1);
+	inode->unlinked = unlinked;
+}
+
 static void set_state(struct zf_inode *inode, enum zf_inode_state state, int load_error)
 {
 	struct zf_inode_shard *shard = shard_of(inode->fs, inode->ino);
@@ -161,7 +170,7 @@ static void set_state(struct zf_inode *inode, enum zf_inode_state state, int loa
 	zf_mutex_lock(&shard->lock);
 	inode->state = state;
 	inode->load_error = load_error;
-	inode->unlinked = inode->item.nlink == 0;
+	set_unlinked_locked(inode, inode->item.nlink == 0);
 	zf_cond_broadcast(&shard->loaded);
 	zf_mutex_unlock(&shard->lock);
 }
@@ -216,6 +225,7 @@ static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_in
 	/* Before anybody can load it again. */
 	note_lost_changes(inode);
 	zf_write_error_forget(inode);
+	set_unlinked_locked(inode, false);
 	RB_REMOVE(zf_inode_table, &shard->inodes, inode);
 	return inode;
 }
@@ -353,7 +363,7 @@ void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked)
 	struct zf_inode_shard *shard = shard_of(inode->fs, inode->ino);
 
 	zf_mutex_lock(&shard->lock);
-	inode->unlinked = unlinked;
+	set_unlinked_locked(inode, unlinked);
 	zf_mutex_unlock(&shard->lock);
 }
 

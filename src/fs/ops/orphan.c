@@ -98,16 +98,18 @@ static int delete_inode(struct zf_inode *inode)
 /* Deletes one doomed inode and gives it up. 1: it stays, for a later try. */
 static int delete_doomed(struct zf_inode *inode)
 {
+	struct zf_fs *fs = inode->fs;
 	int r = delete_inode(inode);
 
 	if (r == -ENOSPC || r == -ENOMEM)
 		return 1;
 	if (r < 0 && r != -EROFS)
-		zf_report(&inode->fs->report, ZF_REPORT_ERROR,
+		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "inode %" PRIu64 " has no name, but could not be deleted: %s", inode->ino,
 			  strerror(-r));
 	zf_inode_bury(inode);
 	zf_inode_put(inode);
+	atomic_fetch_add(&fs->deleted, 1);
 	return 0;
 }
 
@@ -117,8 +119,10 @@ static struct zf_inode *take_doomed(struct zf_fs *fs)
 
 	zf_mutex_lock(&fs->lock);
 	inode = TAILQ_FIRST(&fs->doomed);
-	if (inode)
+	if (inode) {
 		TAILQ_REMOVE(&fs->doomed, inode, doomed_link);
+		atomic_fetch_add(&fs->deleting, 1);
+	}
 	zf_mutex_unlock(&fs->lock);
 	return inode;
 }
@@ -134,6 +138,7 @@ int zf_orphan_run(struct zf_fs *fs)
 			deleted++;
 		else
 			TAILQ_INSERT_TAIL(&kept, inode, doomed_link);
+		atomic_fetch_sub(&fs->deleting, 1);
 	}
 	zf_mutex_lock(&fs->lock);
 	TAILQ_CONCAT(&fs->doomed, &kept, doomed_link);

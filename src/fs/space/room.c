@@ -23,6 +23,13 @@
 #define FRUITLESS_MAX 4u
 #define FRUITLESS_MS  5u
 
+/*
+ * The kernel tells of the last close of a file without a name after close() has returned, and that
+ * nobody can open it any more after that. On a busy machine the daemon's threads come to it later
+ * than the next write, which finds no room that its writer knows to be there.
+ */
+#define CLOSE_MS UINT64_C(100)
+
 void zf_room_init(struct zf_fs *fs)
 {
 	zf_mutex_init(&fs->room.lock, ZF_RANK_ROOM);
@@ -62,6 +69,38 @@ static void land_and_delete(struct zf_fs *fs)
 {
 	(void)zf_flush_land_all(fs);
 	zf_orphan_run(fs);
+}
+
+static bool has_doomed(struct zf_fs *fs)
+{
+	bool r;
+
+	zf_mutex_lock(&fs->lock);
+	r = !TAILQ_EMPTY(&fs->doomed);
+	zf_mutex_unlock(&fs->lock);
+	return r;
+}
+
+/*
+ * Waits until a file without a name is deleted or can be: for one that another thread deletes
+ * as long as that takes, for one that is open CLOSE_MS from the beginning of the search on, so that
+ * those who look for room one after the other wait at the same time. False: nothing came.
+ */
+static bool await_deletion(struct zf_fs *fs, const struct zf_room_search *search)
+{
+	uint64_t deleted = atomic_load(&fs->deleted);
+	uint64_t end = search->began_ns + CLOSE_MS * 1000000;
+
+	if (!fs->options.threads || fs->recovering)
+		return false;
+	while (!has_doomed(fs) && atomic_load(&fs->deleted) == deleted) {
+		if (zf_txn_error(fs->txn) || atomic_load(&fs->unlinked_count) == 0)
+			return false;
+		if (atomic_load(&fs->deleting) == 0 && zf_room_now_ns() >= end)
+			return false;
+		zf_flush_wait_ms(fs, FRUITLESS_MS);
+	}
+	return true;
 }
 
 /* Is it allowed, and not known to be in vain? */
@@ -106,11 +145,17 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 	uint64_t began = zf_room_now_ns();
 	bool worth = true;
 
+	if (search->began_ns == 0)
+		search->began_ns = began;
 	if (!search->landed)
 		land_and_delete(fs);
 	else
 		worth = reclaim(fs, class, search);
 	search->landed = true;
+	if (!worth && await_deletion(fs, search)) {
+		land_and_delete(fs);
+		worth = true;
+	}
 	if (!worth)
 		give_up(fs, search);
 	zf_room_waited(fs, began);
@@ -132,10 +177,11 @@ static int reserve_all_there_is(struct zf_fs *fs, uint64_t data_blocks, uint64_t
 	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, true);
 }
 
-static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
+				  uint64_t began_ns)
 {
 	int r = reserve(fs, data_blocks, items);
-	struct zf_room_search search = {0};
+	struct zf_room_search search = {.began_ns = began_ns};
 	unsigned int fruitless = 0;
 
 	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
@@ -154,9 +200,12 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 		if (fruitless > 0)
 			zf_flush_wait_ms(fs, FRUITLESS_MS);
 		r = reserve_all_there_is(fs, data_blocks, items);
-		if (++fruitless == FRUITLESS_MAX ||
-		    !zf_alloc_could_reserve(fs->alloc, data_blocks, items))
+		if (++fruitless < FRUITLESS_MAX &&
+		    zf_alloc_could_reserve(fs->alloc, data_blocks, items))
+			continue;
+		if (r == 0 || !await_deletion(fs, &search))
 			break;
+		fruitless = 0;
 	}
 	if (r == -ENOSPC)
 		give_up(fs, &search);
@@ -170,7 +219,7 @@ static int reserve_waiting(struct zf_fs *fs, uint64_t data_blocks, uint64_t item
 
 	atomic_fetch_add(&fs->room.waiting, 1);
 	zf_mutex_lock(&fs->room.lock);
-	r = reserve_in_turn_locked(fs, data_blocks, items);
+	r = reserve_in_turn_locked(fs, data_blocks, items, began);
 	zf_mutex_unlock(&fs->room.lock);
 	atomic_fetch_sub(&fs->room.waiting, 1);
 	zf_room_waited(fs, began);

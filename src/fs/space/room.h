@@ -4,7 +4,8 @@
  *
  * Reserving tries, in this order: what is there; what landing and deleting give back; what reclaim
  * does (zf_reclaim_make_room), which knows for how many zones a commit is worth it; when that has
- * none, a commit for however little. -ENOSPC only when all of the device's live and
+ * none, a commit for however little; and what the deletion of a file gives back that has no name
+ * but is open, as far as the daemon knows, for a tenth of a second. -ENOSPC only when all of the device's live and
  * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved.
  *
  * What gave no room is not done again before something was freed (alloc/vain.h): a program that
@@ -64,6 +65,7 @@ int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool
 
 /* Of one operation, or one reservation, that finds no room: zeroed, it has not been tried yet. */
 struct zf_room_search {
+	uint64_t began_ns;   /* 0: not yet */
 	bool landed;	     /* what is dirty has, and what has no name is deleted */
 	unsigned int rounds; /* of reclaim */
 	bool vain;	     /* the last of them */

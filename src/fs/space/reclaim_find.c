@@ -119,6 +119,7 @@ struct look {
 	bool shared;
 	const struct zf_piece *may;
 	struct zf_pieces *does;
+	struct zf_found *found;
 };
 
 static bool names_it(const struct look *look, const struct zf_extent *extent)
@@ -190,10 +191,34 @@ static int get_inode(struct look *look, struct zf_fs *fs, uint64_t ino)
 	return zf_inode_get(fs, ino, &look->inode);
 }
 
+/*
+ * Shared bytes are found by their names, after the summary was scanned: what was written and shared in
+ * between has a name, but its checksums were not there yet. They are now, for as long as the inode
+ * is locked. Without them the summary is damaged, and the bytes stay without.
+ */
+static int learn_csums(struct look *look, struct zf_extent_reader *reader,
+		       const struct zf_piece *piece)
+{
+	struct zf_found *found = look->found;
+	uint64_t first = (piece->address - found->start) >> ZF_BLOCK_SHIFT;
+
+	for (uint64_t i = first; i < first + piece->count; i++) {
+		uint64_t address = found->start + (i << ZF_BLOCK_SHIFT);
+		int r = found->known[i] ? 0
+					: zf_summary_fetch(reader, address, 1, &found->csums[i]);
+
+		if (r < 0 && r != -EUCLEAN)
+			return r;
+		found->known[i] = r == 0;
+	}
+	return 0;
+}
+
 static int look_at(struct look *look)
 {
 	const struct zf_piece *may = look->may;
 	uint64_t last = may->offset + ((uint64_t)may->count << ZF_BLOCK_SHIFT) - 1;
+	size_t first = look->does->count;
 	struct zf_extent_reader reader;
 	int r;
 
@@ -204,14 +229,20 @@ static int look_at(struct look *look)
 	look->looks++;
 	zf_extent_reader_init(&reader, look->inode);
 	r = zf_extent_scan_le(&reader, may->offset, last, take_extent, look);
+	for (size_t i = first; look->shared && r >= 0 && i < look->does->count; i++)
+		r = learn_csums(look, &reader, &look->does->at[i]);
 	return r < 0 ? r : 0;
 }
 
 /* Of those who may, those who do. What cannot be looked at is left where it is. */
 static int find_live(struct zf_fs *fs, const struct zf_pieces *may, bool shared,
-		     struct zf_pieces *does, bool *ret_left)
+		     struct zf_found *found)
 {
-	struct look look = {.shared = shared, .does = does};
+	struct look look = {
+		.shared = shared,
+		.does = shared ? &found->shared : &found->files,
+		.found = found,
+	};
 	uint64_t failed = 0; /* no inode has this number */
 	int r = 0;
 
@@ -224,7 +255,7 @@ static int find_live(struct zf_fs *fs, const struct zf_pieces *may, bool shared,
 			r = look_at(&look);
 		if (r == 0)
 			continue;
-		*ret_left |= r != -ESTALE;
+		found->left |= r != -ESTALE;
 		failed = look.may->ino;
 	}
 	put_inode(&look);
@@ -251,7 +282,7 @@ static int find_files(struct zf_fs *fs, struct gather *gather)
 	r = zf_summary_scan(fs, first_entry(fs, gather), gather->to, take_entry, gather);
 	if (r == 0) {
 		sort(&may, by_file);
-		r = find_live(fs, &may, false, &found->files, &found->left);
+		r = find_live(fs, &may, false, found);
 	}
 	free(may.at);
 	return r;
@@ -267,7 +298,7 @@ static int find_shared(struct zf_fs *fs, struct gather *gather)
 	r = zf_share_scan(fs, gather->from, gather->to, take_name, gather);
 	if (r == 0) {
 		sort(&may, by_file);
-		r = find_live(fs, &may, true, &found->shared, &found->left);
+		r = find_live(fs, &may, true, found);
 		sort(&found->shared, by_address);
 	}
 	free(may.at);

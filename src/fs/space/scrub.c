@@ -14,8 +14,6 @@
 
 /* Data that begins in so many bytes of a zone is one step: a second, at 8 MiB/s. */
 #define WINDOW_BYTES (UINT64_C(8) << 20)
-/* At a window whose bytes are being written and shared. */
-#define LOOKS_MAX 4u
 
 static const enum zf_tree_id trees[] = {
 	ZF_TREE_ROOT, ZF_TREE_ZONE, ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE,
@@ -149,7 +147,6 @@ struct window {
 	struct zf_found found;
 	struct zf_move move;
 	uint8_t *verdicts; /* enum verdict of each block of the zone */
-	bool unknown;	   /* named bytes without a checksum */
 	struct zf_scrub_step *step;
 };
 
@@ -172,7 +169,7 @@ static int verify_batch(struct window *window)
 	return r;
 }
 
-/* Bytes that no checksum is known for cannot be believed: see look(). */
+/* Bytes that no checksum is known for cannot be believed. */
 static int add_block(struct window *window, uint64_t address)
 {
 	uint64_t at = (address - window->found.start) >> ZF_BLOCK_SHIFT;
@@ -181,10 +178,8 @@ static int add_block(struct window *window, uint64_t address)
 	if (window->verdicts[at] != UNKNOWN)
 		return 0;
 	window->verdicts[at] = BAD;
-	if (!window->found.known[at]) {
-		window->unknown = true;
+	if (!window->found.known[at])
 		return 0;
-	}
 	move->slots[move->count++] = (struct zf_move_slot){
 		.from = address,
 		.csum = window->found.csums[at],
@@ -259,7 +254,7 @@ static void window_deinit(struct window *window)
 	free(window->verdicts);
 }
 
-/* What begins in [from, to), bytes in a zone that is held. Nothing is told yet. */
+/* What begins in [from, to), bytes in a zone that is held. */
 static int look(struct window *window, uint32_t zone_no, uint64_t from, uint64_t to)
 {
 	struct zf_zone zone;
@@ -275,23 +270,12 @@ static int look(struct window *window, uint32_t zone_no, uint64_t from, uint64_t
 	return r < 0 ? r : verify_window(window);
 }
 
-/*
- * The checksums are looked up first, then who names the bytes. What lands and is shared in between has
- * names, and no checksum yet: another look finds it.
- */
 static int scrub_window(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
 			struct zf_scrub_step *step)
 {
-	const struct zf_scrub_step before = *step;
-	struct window window = {.unknown = true};
-	int r = 0;
+	struct window window = {.fs = fs, .step = step};
+	int r = look(&window, zone_no, from, to);
 
-	for (unsigned int i = 0; i < LOOKS_MAX && r == 0 && window.unknown; i++) {
-		window_deinit(&window);
-		*step = before;
-		window = (struct window){.fs = fs, .step = step};
-		r = look(&window, zone_no, from, to);
-	}
 	if (r == 0) {
 		tell_bad(&window, &window.found.files);
 		tell_bad(&window, &window.found.shared);

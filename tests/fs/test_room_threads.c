@@ -287,12 +287,105 @@ static void who_needs_room_does_not_wait_long_for_what_stays_open(void **state)
 	assert_int_equal(write_while_closing(false, 1000), -ENOSPC);
 }
 
+struct seeker {
+	struct data_rig *rig;
+	_Atomic uint64_t began_ns;
+	atomic_bool done;
+	int result;
+};
+
+static void *seek_room(void *arg)
+{
+	struct seeker *seeker = arg;
+	struct zf_room_search search = {0};
+
+	atomic_store(&seeker->began_ns, zf_room_now_ns());
+	seeker->result = zf_room_reserve(seeker->rig->fs, 256, 0, &search);
+	atomic_store(&seeker->done, true);
+	return NULL;
+}
+
+/* Nothing is needed, so it is granted unless somebody has, or wants, the turn. */
+static bool is_nobodys_turn(struct data_rig *rig)
+{
+	return zf_room_reserve(rig->fs, 0, 0, NULL) == 0;
+}
+
+/* The search takes at least 100 ms, and its turn a small part of these. */
+static bool others_have_their_turn(struct data_rig *rig)
+{
+	struct seeker seeker = {.rig = rig};
+	bool had = false;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, seek_room, &seeker), 0);
+	while (!atomic_load(&seeker.done)) {
+		bool free = is_nobodys_turn(rig);
+		uint64_t began = atomic_load(&seeker.began_ns);
+
+		had |= free && began > 0 && zf_room_now_ns() > began + 20000000 &&
+		       !atomic_load(&seeker.done);
+		usleep(1000);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(seeker.result, -ENOSPC);
+	return had;
+}
+
+static void others_have_their_turn_while_one_waits_for_a_close(void **state)
+{
+	bool had = false;
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &small);
+	ino = make_nameless(&rig);
+	append_all(&rig, data_rig_make(&rig, "file"));
+	/* On a busy machine this thread may sleep through one search. */
+	for (unsigned int i = 0; i < 20 && !had; i++)
+		had = others_have_their_turn(&rig);
+	assert_true(had);
+	zf_fs_forget(rig.fs, ino, 1);
+	data_rig_deinit(&rig);
+}
+
+/*
+ * A write that finds no room is tried by halves, down to a block. If each of the nine tries waited by
+ * itself, no write took less than 900 ms, on whatever machine.
+ */
+static void a_write_waits_for_a_close_once(void **state)
+{
+	uint64_t took = UINT64_MAX;
+	struct data_rig rig;
+	uint64_t ino, file, blocks;
+
+	(void)state;
+	data_rig_init(&rig, &small);
+	ino = make_nameless(&rig);
+	file = data_rig_make(&rig, "file");
+	blocks = append_all(&rig, file);
+	for (unsigned int i = 0; i < 10 && took >= 900000000; i++) {
+		uint64_t began = zf_room_now_ns();
+
+		assert_int_equal(
+			zf_fs_write(rig.fs, &rig.ctx, file, blocks * BLOCK, buf, sizeof(buf), 0),
+			-ENOSPC);
+		took = zf_room_now_ns() - began;
+	}
+	assert_in_range(took, 100000000, 900000000);
+	zf_fs_forget(rig.fs, ino, 1);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_needs_room_waits_for_a_close_under_way),
 		cmocka_unit_test(who_needs_room_waits_as_long_as_something_is_deleted),
 		cmocka_unit_test(who_needs_room_does_not_wait_long_for_what_stays_open),
+		cmocka_unit_test(others_have_their_turn_while_one_waits_for_a_close),
+		cmocka_unit_test(a_write_waits_for_a_close_once),
 		cmocka_unit_test(writers_wait_only_where_reclaim_can_help),
 		cmocka_unit_test(a_write_waits_a_tenth_of_a_second_at_most),
 		cmocka_unit_test(writers_go_on_when_it_is_nearly_full),

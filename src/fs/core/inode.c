@@ -280,6 +280,7 @@ static void doom(struct zf_inode *inode)
 	zf_mutex_lock(&fs->lock);
 	TAILQ_INSERT_TAIL(&fs->doomed, inode, doomed_link);
 	zf_mutex_unlock(&fs->lock);
+	atomic_fetch_add(&fs->deletions, 1);
 	if (fs->options.threads)
 		zf_background_want_deletion(fs);
 	else

@@ -167,11 +167,10 @@ struct zf_fs {
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
 	unsigned int dirty_count;    /* of these */
 	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
-	/* Inodes without a name that are in memory: open, doomed, or being deleted ... */
-	atomic_uint unlinked_count;
-	atomic_uint deleting;	  /* ... which these are ... */
-	_Atomic uint64_t deleted; /* ... and these were, since the mount. */
-	atomic_uint lazy_count;	  /* inodes that are lazy */
+	atomic_uint unlinked_count;  /* inodes without a name in memory: open or doomed */
+	atomic_uint deleting;	     /* doomed inodes that some thread deletes now */
+	_Atomic uint64_t deletions;  /* counts inodes that were doomed, and that were deleted */
+	atomic_uint lazy_count;	     /* inodes that are lazy */
 	/* Inodes that left memory took with them what had changed in them (fs/core/changes.h), up
 	 * to this generation. */
 	_Atomic uint64_t changes_lost;

@@ -109,7 +109,7 @@ static int delete_doomed(struct zf_inode *inode)
 			  strerror(-r));
 	zf_inode_bury(inode);
 	zf_inode_put(inode);
-	atomic_fetch_add(&fs->deleted, 1);
+	atomic_fetch_add(&fs->deletions, 1);
 	return 0;
 }
 

@@ -192,9 +192,9 @@ static int get_inode(struct look *look, struct zf_fs *fs, uint64_t ino)
 }
 
 /*
- * Shared bytes are found by their names, after the summary was scanned: what was written and shared in
- * between has a name, but its checksums were not there yet. They are now, for as long as the inode
- * is locked. Without them the summary is damaged, and the bytes stay without.
+ * Shared bytes are found by their names, after the summary was scanned: what was written and shared
+ * in between has a name, but its checksums were not there yet. They are now, for as long as the
+ * inode is locked. If they are not, the summary is damaged, and the bytes stay without checksums.
  */
 static int learn_csums(struct look *look, struct zf_extent_reader *reader,
 		       const struct zf_piece *piece)

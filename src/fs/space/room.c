@@ -24,9 +24,9 @@
 #define FRUITLESS_MS  5u
 
 /*
- * The kernel tells of the last close of a file without a name after close() has returned, and that
- * nobody can open it any more after that. On a busy machine the daemon's threads come to it later
- * than the next write, which finds no room that its writer knows to be there.
+ * The kernel tells the daemon of a close after close() has returned, and of the last reference after
+ * that: a busy machine's daemon may come to both later than to the next write. If the file has no
+ * name, the writer knows of room that is not there yet.
  */
 #define CLOSE_MS UINT64_C(100)
 
@@ -71,29 +71,24 @@ static void land_and_delete(struct zf_fs *fs)
 	zf_orphan_run(fs);
 }
 
-static bool has_doomed(struct zf_fs *fs)
+static void begin(struct zf_room_search *search, uint64_t now_ns)
 {
-	bool r;
-
-	zf_mutex_lock(&fs->lock);
-	r = !TAILQ_EMPTY(&fs->doomed);
-	zf_mutex_unlock(&fs->lock);
-	return r;
+	if (search->began_ns == 0)
+		search->began_ns = now_ns;
 }
 
 /*
- * Waits until a file without a name is deleted or can be: for one that another thread deletes
- * as long as that takes, for one that is open CLOSE_MS from the beginning of the search on, so that
- * those who look for room one after the other wait at the same time. False: nothing came.
+ * Waits until a file without a name was deleted, or can be, since fs->deletions was `seen`: as long
+ * as another thread deletes one; and while one is open, up to CLOSE_MS from the beginning of the
+ * search. False: none was. Nobody else who looks for room has to wait for this.
  */
-static bool await_deletion(struct zf_fs *fs, const struct zf_room_search *search)
+static bool await_deletion(struct zf_fs *fs, uint64_t seen, const struct zf_room_search *search)
 {
-	uint64_t deleted = atomic_load(&fs->deleted);
 	uint64_t end = search->began_ns + CLOSE_MS * 1000000;
 
-	if (!fs->options.threads || fs->recovering)
+	if (!fs->options.threads)
 		return false;
-	while (!has_doomed(fs) && atomic_load(&fs->deleted) == deleted) {
+	while (atomic_load(&fs->deletions) == seen) {
 		if (zf_txn_error(fs->txn) || atomic_load(&fs->unlinked_count) == 0)
 			return false;
 		if (atomic_load(&fs->deleting) == 0 && zf_room_now_ns() >= end)
@@ -145,17 +140,18 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 	uint64_t began = zf_room_now_ns();
 	bool worth = true;
 
-	if (search->began_ns == 0)
-		search->began_ns = began;
+	begin(search, began);
 	if (!search->landed)
 		land_and_delete(fs);
 	else
 		worth = reclaim(fs, class, search);
 	search->landed = true;
-	if (!worth && await_deletion(fs, search)) {
+	if (!worth && await_deletion(fs, search->seen, search)) {
 		land_and_delete(fs);
 		worth = true;
 	}
+	/* What comes from now on, the try that follows may miss. */
+	search->seen = atomic_load(&fs->deletions);
 	if (!worth)
 		give_up(fs, search);
 	zf_room_waited(fs, began);
@@ -177,11 +173,10 @@ static int reserve_all_there_is(struct zf_fs *fs, uint64_t data_blocks, uint64_t
 	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, true);
 }
 
-static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
-				  uint64_t began_ns)
+static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 {
 	int r = reserve(fs, data_blocks, items);
-	struct zf_room_search search = {.began_ns = began_ns};
+	struct zf_room_search search = {0};
 	unsigned int fruitless = 0;
 
 	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
@@ -200,37 +195,48 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 		if (fruitless > 0)
 			zf_flush_wait_ms(fs, FRUITLESS_MS);
 		r = reserve_all_there_is(fs, data_blocks, items);
-		if (++fruitless < FRUITLESS_MAX &&
-		    zf_alloc_could_reserve(fs->alloc, data_blocks, items))
-			continue;
-		if (r == 0 || !await_deletion(fs, &search))
+		if (++fruitless == FRUITLESS_MAX ||
+		    !zf_alloc_could_reserve(fs->alloc, data_blocks, items))
 			break;
-		fruitless = 0;
 	}
 	if (r == -ENOSPC)
 		give_up(fs, &search);
 	return r;
 }
 
-static int reserve_waiting(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve_in_turn(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
 {
-	uint64_t began = zf_room_now_ns();
 	int r;
 
 	atomic_fetch_add(&fs->room.waiting, 1);
 	zf_mutex_lock(&fs->room.lock);
-	r = reserve_in_turn_locked(fs, data_blocks, items, began);
+	r = reserve_in_turn_locked(fs, data_blocks, items);
 	zf_mutex_unlock(&fs->room.lock);
 	atomic_fetch_sub(&fs->room.waiting, 1);
+	return r;
+}
+
+static int reserve_waiting(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
+			   struct zf_room_search *search)
+{
+	uint64_t began = zf_room_now_ns(), seen;
+	int r;
+
+	begin(search, began);
+	do {
+		seen = atomic_load(&fs->deletions);
+		r = reserve_in_turn(fs, data_blocks, items);
+	} while (r == -ENOSPC && await_deletion(fs, seen, search));
 	zf_room_waited(fs, began);
 	return r;
 }
 
-int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool may_wait)
+int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
+		    struct zf_room_search *search)
 {
 	int r = -EAGAIN;
 
 	if (atomic_load_explicit(&fs->room.waiting, memory_order_relaxed) == 0)
 		r = reserve(fs, data_blocks, items);
-	return r == -EAGAIN && may_wait ? reserve_waiting(fs, data_blocks, items) : r;
+	return r == -EAGAIN && search ? reserve_waiting(fs, data_blocks, items, search) : r;
 }

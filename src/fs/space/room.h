@@ -4,9 +4,10 @@
  *
  * Reserving tries, in this order: what is there; what landing and deleting give back; what reclaim
  * does (zf_reclaim_make_room), which knows for how many zones a commit is worth it; when that has
- * none, a commit for however little; and what the deletion of a file gives back that has no name
- * but is open, as far as the daemon knows, for a tenth of a second. -ENOSPC only when all of the device's live and
- * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved.
+ * none, a commit for however little. -ENOSPC only when all of the device's live and
+ * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved; and, while
+ * a file without a name is open as far as the daemon knows, after a tenth of a second in which its
+ * close may come.
  *
  * What gave no room is not done again before something was freed (alloc/vain.h): a program that
  * meets ENOSPC and tries again costs no commits. Removals are not held back by that.
@@ -60,17 +61,22 @@ struct zf_room {
 void zf_room_init(struct zf_fs *fs);
 void zf_room_deinit(struct zf_fs *fs);
 
-/* As zf_txn_reserve(NORMAL), and with may_wait all of the above. No lock and no join held. */
-int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items, bool may_wait);
-
-/* Of one operation, or one reservation, that finds no room: zeroed, it has not been tried yet. */
+/* Of one operation that finds no room: zeroed, nothing has been tried yet. */
 struct zf_room_search {
 	uint64_t began_ns;   /* 0: not yet */
+	uint64_t seen;	     /* fs->deletions before the last try */
 	bool landed;	     /* what is dirty has, and what has no name is deleted */
 	unsigned int rounds; /* of reclaim */
 	bool vain;	     /* the last of them */
 	struct zf_vain_trial trial;
 };
+
+/*
+ * As zf_txn_reserve(NORMAL), and with a search all of the above; of the search only its beginning
+ * counts. Without (NULL) it does not wait: -EAGAIN. No lock and no join held.
+ */
+int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
+		    struct zf_room_search *search);
 
 /*
  * An operation of this class got -ENOSPC, has changed nothing and holds no lock: is it worth

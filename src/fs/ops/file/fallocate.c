@@ -359,7 +359,7 @@ static int reserve(struct falloc *falloc)
 	if (count.blocks <= falloc->blocks && items <= falloc->items)
 		return 0;
 	unreserve(falloc);
-	r = zf_room_reserve(fs, count.blocks, items, false);
+	r = zf_room_reserve(fs, count.blocks, items, NULL);
 	if (r == -EAGAIN && falloc->ctx->may_wait) {
 		falloc->need_blocks = count.blocks;
 		falloc->need_items = items;
@@ -540,7 +540,7 @@ static int wait_for_room(struct falloc *falloc, int outcome)
 			       ? 0
 			       : -ENOSPC;
 	}
-	r = zf_room_reserve(fs, falloc->need_blocks, falloc->need_items, true);
+	r = zf_room_reserve(fs, falloc->need_blocks, falloc->need_items, &falloc->search);
 	if (r < 0)
 		return r;
 	falloc->blocks = falloc->need_blocks;

@@ -58,11 +58,12 @@ static bool has_empty_zone(struct zf_fs *fs)
 static int open_zone(struct zf_fs *fs)
 {
 	uint64_t blocks = zf_dev_geometry(fs->dev)->zone_capacity >> ZF_BLOCK_SHIFT;
+	struct zf_room_search search = {0};
 	int r;
 
 	if (!has_empty_zone(fs))
 		return -ENOSPC;
-	r = zf_room_reserve(fs, blocks, 0, true);
+	r = zf_room_reserve(fs, blocks, 0, &search);
 	if (r < 0)
 		return r;
 	r = zf_alloc_overwrite_open(fs->alloc);

@@ -68,13 +68,14 @@ static int reserve_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
 	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
-	int r = zf_room_reserve(fs, write->reserved, items, false);
+	int r = zf_room_reserve(fs, write->reserved, items, NULL);
 
 	write->lends = r == -EAGAIN && may_lend &&
 		       (zf_alloc_keeps_any(fs->alloc) || zf_alloc_has_overwrite(fs->alloc));
 	if (r != -EAGAIN || write->lends)
 		return write->lends ? 0 : r;
-	return write->ctx->may_wait ? zf_room_reserve(fs, write->reserved, items, true) : r;
+	return write->ctx->may_wait ? zf_room_reserve(fs, write->reserved, items, &write->search)
+				    : r;
 }
 
 /* Everything that the round can need; an append may begin anywhere in a block. */
@@ -451,9 +452,11 @@ static int find_room_and_write(struct write *write)
 /* Writes all of write->len, or its head, and says so there. */
 static int write_round(struct write *write)
 {
-	struct zf_room_search search = {0};
 	size_t len = write->len;
 	int r;
+
+	/* It is another one for each round, but all began with the first. */
+	write->search = (struct zf_room_search){.began_ns = write->search.began_ns};
 
 	/*
 	 * The round had room, and the block at the old end had none; or there is none but what is
@@ -465,7 +468,7 @@ static int write_round(struct write *write)
 		r = find_room_and_write(write);
 	} while (r == -ENOSPC && (write->short_of_tail || write->short_of_kept) &&
 		 write->ctx->may_wait &&
-		 zf_room_wait(write->inode->fs, ZF_RESERVE_NORMAL, &search));
+		 zf_room_wait(write->inode->fs, ZF_RESERVE_NORMAL, &write->search));
 	return r;
 }
 

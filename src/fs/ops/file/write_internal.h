@@ -17,6 +17,7 @@ struct write {
 	struct zf_inode *inode;
 	const struct zf_ctx *ctx;
 	unsigned int flags;
+	struct zf_room_search search;
 
 	/* This round. */
 	uint64_t offset;

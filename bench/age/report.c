@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "age/greedy.h"
+#include "fs/space/reclaim.h"
 
 struct numbers {
 	double data, meta, all; /* bytes written for each of the user's */

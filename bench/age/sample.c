@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "fs/space/reclaim.h"
 #include "txn/txn.h"
 
 static double seconds(clockid_t clock)

@@ -7,7 +7,7 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
-#include "fs/mount/background.h"
+#include "fs/core/wake.h"
 #include "fs/mount/change.h"
 #include "fs/space/reclaim.h"
 
@@ -111,7 +111,7 @@ int zf_report_gc_pause(const struct zf_report_source *source, struct json_object
 		return r;
 	zf_reclaim_pause(source->fs, paused);
 	if (!paused)
-		zf_background_want_reclaim(source->fs);
+		zf_wake_reclaim(source->fs);
 	return zf_report_gc_status(source, NULL, ret_result);
 }
 

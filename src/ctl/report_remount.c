@@ -4,7 +4,7 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
-#include "fs/mount/background.h"
+#include "fs/core/wake.h"
 #include "fs/space/reclaim.h"
 
 struct remount {
@@ -41,7 +41,7 @@ static void set_gc(struct zf_fs *fs, bool on)
 {
 	zf_reclaim_pause(fs, !on);
 	if (on)
-		zf_background_want_reclaim(fs);
+		zf_wake_reclaim(fs);
 }
 
 int zf_report_remount(const struct zf_report_source *source, struct json_object *args,

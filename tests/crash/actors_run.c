@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "fs/map/extent_edit.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 #include "io/dev_ops.h"
 #include "log/log_internal.h"
 #include "support/fibers.h"
@@ -302,8 +303,8 @@ static int mount(struct world *world)
 		zf_fibers_set_weight((unsigned int)world->dev->thread, 1);
 	r = zf_fs_mount(world->dev, &options, &actors_report, &world->fs);
 	if (r == 0) {
-		world->fs->reclaim.copied = copied;
-		world->fs->reclaim.copied_arg = world;
+		world->fs->reclaim->copied = copied;
+		world->fs->reclaim->copied_arg = world;
 	}
 	return r;
 }

@@ -10,6 +10,7 @@
 #include "actors.h"
 #include "base/bits.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
 #include "fs/space/reclaim.h"
 
 static const struct zf_ctx waiting = {.may_wait = true};

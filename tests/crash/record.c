@@ -12,6 +12,7 @@
 #include "explore.h"
 #include "fs/mount/format.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define KIB UINT64_C(1024)
 
@@ -441,7 +442,7 @@ static void run_beside(void *arg)
 {
 	struct runner *runner = arg;
 	struct record *record = runner->record;
-	struct zf_reclaim *reclaim = &record->workload.fs->reclaim;
+	struct zf_reclaim *reclaim = record->workload.fs->reclaim;
 
 	/* Some make room by a reclaim of their own. */
 	reclaim->copied = NULL;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "explore.h"
+#include "fs/space/reclaim.h"
 
 static void a_name_is_read_as_it_was_written(void **state)
 {

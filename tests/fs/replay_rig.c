@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fs/data/data.h"
 #include "fs/data/describe.h"
 #include "fs/core/inode.h"
 #include "superblock/ring.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 

@@ -11,6 +11,7 @@
 
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define FILES	       4u
 #define SIZE_MAX_BYTES (UINT64_C(3) << 20)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/data/describe.h"
 #include "fs/map/extent.h"

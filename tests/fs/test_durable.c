@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fs/data/append.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/data/describe.h"
 #include "fs/data/flush.h"

@@ -14,8 +14,10 @@
 
 #include "base/bits.h"
 #include "fs/data/block.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/ops/file/file.h"
 
 #define KIB	     UINT64_C(1024)
 #define WRITE_MAX    (1024 * KIB)

@@ -11,6 +11,7 @@
 
 #include "alloc/alloc_internal.h"
 #include "fs/data/append.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 

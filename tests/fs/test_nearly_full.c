@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define BLOCK	    UINT64_C(4096)
 #define MIB	    (UINT64_C(1) << 20)

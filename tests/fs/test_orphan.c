@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "fs/core/kernel_refs.h"
+#include "fs/data/delete.h"
+#include "fs/map/extent.h"
 #include "support/rng.h"
 
 #define ROOT ZF_INO_ROOT
@@ -84,7 +86,7 @@ static void an_unmount_deletes_what_is_still_open(void **state)
 	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
 
 	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
-	zf_inode_forget_all(rig->fs);
+	zf_delete_forget_all(rig->fs);
 	assert_int_equal(rig_count_items(rig, file), 0);
 	names_rig_remount(rig);
 	assert_int_equal(rig_inode_count(rig), 1);
@@ -99,9 +101,9 @@ static void with_threads_deletion_is_left_to_them(void **state)
 	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
 	assert_false(rig_inode_exists(rig, file));
 	assert_int_not_equal(rig_count_items(rig, file), 0);
-	assert_int_equal(zf_orphan_run(rig->fs), 1);
+	assert_int_equal(zf_delete_doomed(rig->fs), 1);
 	assert_int_equal(rig_count_items(rig, file), 0);
-	assert_int_equal(zf_orphan_run(rig->fs), 0);
+	assert_int_equal(zf_delete_doomed(rig->fs), 0);
 	rig->fs->options.threads = false;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "alloc/overwrite.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 #include "txn/txn.h"

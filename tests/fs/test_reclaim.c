@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim.h"

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "fs/data/delete.h"
 #include "fs/mount/background.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define FILES	  40u
 #define FILE_SIZE (512u << 10)
@@ -108,14 +110,14 @@ static void it_leaves_it_while_it_is_paused(void **state)
 
 		snprintf(name, sizeof(name), "more%u", i);
 		data_rig_make(&rig, name);
-		zf_background_want_reclaim(rig.fs);
+		zf_wake_reclaim(rig.fs);
 		sleep_ms(30);
 	}
 	zf_txn_get_stats(rig.fs->txn, &stats);
 	assert_true(stats.commits > commits);
 	assert_int_equal(get_stats(&rig).victims, 0);
 	zf_reclaim_pause(rig.fs, false);
-	zf_background_want_reclaim(rig.fs);
+	zf_wake_reclaim(rig.fs);
 	assert_true(empties_within_time(&rig, 5));
 	data_rig_deinit(&rig);
 }
@@ -162,7 +164,7 @@ static void a_commit_in_time_brings_what_is_coming(void **state)
 		snprintf(name, sizeof(name), "f%u", i);
 		data_rig_unlink(&rig, name, ino[i]);
 	}
-	zf_orphan_run(rig.fs);
+	zf_delete_doomed(rig.fs);
 	zf_alloc_reclaim_room(rig.fs->alloc, &before);
 	assert_true(before.coming >= 3);
 	/* There are enough: they come in their own time. */
@@ -252,11 +254,11 @@ static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	make_garbage(&rig, ino);
-	zf_mutex_lock(&rig.fs->reclaim.lock);
+	zf_mutex_lock(&rig.fs->reclaim->lock);
 	assert_int_equal(pthread_create(&thread, NULL, try_one, &rig), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_int_equal((intptr_t)result, -EBUSY);
-	zf_mutex_unlock(&rig.fs->reclaim.lock);
+	zf_mutex_unlock(&rig.fs->reclaim->lock);
 	assert_int_equal(get_stats(&rig).victims + get_stats(&rig).meta_victims, 0);
 	assert_int_equal(zf_reclaim_try_one(rig.fs, ZF_RECLAIM_URGENT), 1);
 	assert_int_equal(get_stats(&rig).victims + get_stats(&rig).meta_victims, 1);

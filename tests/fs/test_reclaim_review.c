@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "btree/node_format.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim.h"
@@ -244,8 +245,8 @@ static void reclaim_some(struct world *w)
 
 static void hook(struct world *w)
 {
-	w->rig.fs->reclaim.copied = some;
-	w->rig.fs->reclaim.copied_arg = w;
+	w->rig.fs->reclaim->copied = some;
+	w->rig.fs->reclaim->copied_arg = w;
 }
 
 static void fsync_all(struct world *w)
@@ -421,7 +422,7 @@ static void empty_both(void *arg)
 {
 	struct world *w = arg;
 
-	w->rig.fs->reclaim.copied = NULL;
+	w->rig.fs->reclaim->copied = NULL;
 	data_rig_truncate(&w->rig, w->files[0].ino, 0);
 	data_rig_truncate(&w->rig, w->files[1].ino, 0);
 }
@@ -451,11 +452,11 @@ static void a_conventional_zone_is_written_as_far_as_its_summary_goes(void **sta
 					  0, 64 * BLOCK),
 			 64 * BLOCK);
 	data_rig_sync(rig);
-	rig->fs->reclaim.copied = empty_both;
-	rig->fs->reclaim.copied_arg = w;
-	for (uint32_t z = 2; z < 32 && rig->fs->reclaim.copied; z++)
+	rig->fs->reclaim->copied = empty_both;
+	rig->fs->reclaim->copied_arg = w;
+	for (uint32_t z = 2; z < 32 && rig->fs->reclaim->copied; z++)
 		(void)zf_reclaim_zone(rig->fs, z);
-	assert_null(rig->fs->reclaim.copied);
+	assert_null(rig->fs->reclaim->copied);
 	data_rig_remount(rig);
 	ino = data_rig_make(rig, "all");
 	for (unsigned int i = 0; i < 60; i++)

@@ -43,8 +43,8 @@ static void use(struct data_rig *rig, uint64_t ino)
 	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);
 	assert_int_equal(zf_fs_grow(rig->fs, 0), -EROFS);
 	assert_int_equal(zf_change_begin(rig->fs), -EROFS);
-	zf_background_want_commit(rig->fs);
-	zf_background_want_reclaim(rig->fs);
+	zf_wake_commit(rig->fs);
+	zf_wake_reclaim(rig->fs);
 	if (rig->options.threads)
 		nanosleep(&pause, NULL);
 	else
@@ -264,8 +264,8 @@ static void it_turns_beside_readers(void **state)
 		assert_int_equal(pthread_create(&turners[i], NULL, turn, &rig), 0);
 	for (unsigned int i = 0; i < 100; i++) {
 		data_rig_expect(&rig, ino, 1, 0, BYTES);
-		zf_background_want_reclaim(rig.fs);
-		zf_background_want_commit(rig.fs);
+		zf_wake_reclaim(rig.fs);
+		zf_wake_commit(rig.fs);
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		pthread_join(turners[i], NULL);

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
 #include "fs/replay_rig.h"
 #include "fs/ops/attr/xattr.h"
 

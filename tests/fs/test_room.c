@@ -15,6 +15,7 @@
 
 #include "alloc/alloc_internal.h"
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 

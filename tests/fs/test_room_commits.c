@@ -8,6 +8,7 @@
 
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 
 #define BLOCK 4096u
 #define ZONE  (1u << 20)

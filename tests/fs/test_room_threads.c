@@ -13,6 +13,8 @@
 #include "base/bits.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
 
 #define BLOCK	UINT64_C(4096)
 #define WRITERS 4u
@@ -58,18 +60,18 @@ static void writers_wait_only_where_reclaim_can_help(void **state)
 	data_rig_init(&rig, &small);
 	/* Nothing is garbage: waiting would be for nothing. */
 	want_much(&rig);
-	assert_int_equal(rig.fs->room.cost_ns, 0);
+	assert_int_equal(rig.fs->room->cost_ns, 0);
 	zf_reclaim_pause(rig.fs, true);
 	make_garbage(&rig);
 	zf_room_look(rig.fs);
-	assert_int_equal(rig.fs->room.cost_ns, 0);
+	assert_int_equal(rig.fs->room->cost_ns, 0);
 	zf_reclaim_pause(rig.fs, false);
 	zf_room_look(rig.fs);
-	assert_true(rig.fs->room.cost_ns > 0);
+	assert_true(rig.fs->room->cost_ns > 0);
 	/* There is as much as is wanted. */
 	zf_alloc_set_reclaim_target(zf_fs_alloc(rig.fs), 0);
 	zf_room_look(rig.fs);
-	assert_int_equal(rig.fs->room.cost_ns, 0);
+	assert_int_equal(rig.fs->room->cost_ns, 0);
 	data_rig_deinit(&rig);
 }
 
@@ -87,11 +89,11 @@ static void a_write_waits_a_tenth_of_a_second_at_most(void **state)
 	make_garbage(&rig);
 	zf_reclaim_pause(rig.fs, false);
 	want_much(&rig);
-	assert_true(rig.fs->room.cost_ns > 0);
+	assert_true(rig.fs->room->cost_ns > 0);
 	/* Who may not wait is let through as long as it is for less than a millisecond, and then
 	 * not. */
-	atomic_store(&rig.fs->room.cost_ns, 100000);
-	atomic_store(&rig.fs->room.looked_ns, UINT64_MAX / 2);
+	atomic_store(&rig.fs->room->cost_ns, 100000);
+	atomic_store(&rig.fs->room->looked_ns, UINT64_MAX / 2);
 	for (unsigned int i = 0; i < 9; i++)
 		assert_int_equal(zf_room_pace(rig.fs, 1, false), 0);
 	while (zf_room_pace(rig.fs, 1, false) == 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 

@@ -11,6 +11,7 @@
 
 #include "check/check.h"
 #include "ctl/report.h"
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"

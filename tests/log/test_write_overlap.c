@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
 #include "log/log.h"

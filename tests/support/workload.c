@@ -284,7 +284,7 @@ static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t
 /* No file any more, no victim, not this one, and nowhere to move it to are answers too. */
 static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 {
-	struct zf_reclaim *reclaim = &w->fs->reclaim;
+	struct zf_reclaim *reclaim = w->fs->reclaim;
 	uint32_t zone_no;
 	int r;
 

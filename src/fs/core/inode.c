@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "fs/mount/background.h"
-#include "fs/data/flush.h"
 #include "fs/core/inode_item.h"
 #include "fs/core/kernel_refs.h"
 
@@ -281,10 +279,7 @@ static void doom(struct zf_inode *inode)
 	TAILQ_INSERT_TAIL(&fs->doomed, inode, doomed_link);
 	zf_mutex_unlock(&fs->lock);
 	atomic_fetch_add(&fs->deletions, 1);
-	if (fs->options.threads)
-		zf_background_want_deletion(fs);
-	else
-		zf_orphan_run(fs);
+	zf_wake_deletion(fs);
 }
 
 /* Gives up a use if it is not the last one: without a lock, as most puts are. */
@@ -381,18 +376,6 @@ int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino)
 	return r;
 }
 
-/*
- * Nobody can ask for its data any more: it need not be written first to be deleted then. But if an
- * operation is just at it, this does not wait: the flush writes it, and then it is deleted.
- */
-static void discard(struct zf_inode *inode)
-{
-	if (inode->fs->read_only || !zf_rwlock_trywrlock(&inode->lock))
-		return;
-	zf_data_discard(inode);
-	zf_rwlock_unlock(&inode->lock);
-}
-
 /* Without references, is there something to do about the inode? Else NULL; it is used. */
 static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint64_t ino)
 {
@@ -410,25 +393,28 @@ static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint6
 	return inode;
 }
 
-void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count)
+struct zf_inode *zf_inode_kernel_unref(struct zf_fs *fs, uint64_t ino, uint64_t count,
+				       bool *ret_unlinked)
 {
 	struct zf_inode_shard *shard = shard_of(fs, ino);
 	struct zf_inode *inode = NULL;
-	bool unlinked = false;
 
 	zf_mutex_lock(&shard->lock);
 	if (zf_kernel_refs_sub(&shard->kernel_refs, ino, count) == 0)
 		inode = use_forgotten_locked(shard, ino);
-	if (inode)
-		unlinked = inode->unlinked;
+	*ret_unlinked = inode && inode->unlinked;
 	zf_mutex_unlock(&shard->lock);
-	if (unlinked)
-		discard(inode);
-	zf_inode_put(inode);
+	return inode;
 }
 
-/* The first inode from `ino` on that has no name and is not doomed yet, with a use. */
-static struct zf_inode *next_unlinked(struct zf_inode_shard *shard, uint64_t ino)
+void zf_inode_kernel_unref_all(struct zf_inode_shard *shard)
+{
+	zf_mutex_lock(&shard->lock);
+	zf_kernel_refs_deinit(&shard->kernel_refs);
+	zf_mutex_unlock(&shard->lock);
+}
+
+struct zf_inode *zf_inode_next_unlinked(struct zf_inode_shard *shard, uint64_t ino)
 {
 	struct zf_inode key = {.ino = ino};
 	struct zf_inode *inode;
@@ -441,24 +427,6 @@ static struct zf_inode *next_unlinked(struct zf_inode_shard *shard, uint64_t ino
 		use_locked(shard, inode);
 	zf_mutex_unlock(&shard->lock);
 	return inode;
-}
-
-void zf_inode_forget_all(struct zf_fs *fs)
-{
-	for (unsigned int i = 0; i < ZF_INODE_SHARDS; i++) {
-		struct zf_inode_shard *shard = &fs->shards[i];
-		struct zf_inode *inode;
-		uint64_t next = 0;
-
-		zf_mutex_lock(&shard->lock);
-		zf_kernel_refs_deinit(&shard->kernel_refs);
-		zf_mutex_unlock(&shard->lock);
-		while ((inode = next_unlinked(shard, next))) {
-			next = inode->ino + 1;
-			discard(inode);
-			zf_inode_put(inode);
-		}
-	}
 }
 
 /* ---- dirty, locks ---- */

@@ -15,7 +15,7 @@
  *                          +--failed--> DEAD --last put--> freed         read-only: DEAD, left to
  * the next mount
  *
- * Doomed inodes wait on fs->doomed for zf_orphan_run(): the background's, or, without threads, that
+ * Doomed inodes wait on fs->doomed for zf_delete_doomed(): the background's, or, without threads, that
  * of the put itself. So a put or forget on a request's queue never waits for a large deletion.
  *
  * Size and times. item.* is what users see now. disk_size is the size as far as its bytes are in
@@ -29,8 +29,8 @@
  * written (docs/locking.md). Several are locked in ascending ino (zf_inode_lock_many).
  * The table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
  * kernel references; fs->lock protects the lists that all share. inode->data has a lock of its own
- * (fs/data/data.h). zf_inode_put() and zf_fs_forget() may delete and so take joins: no lock and no
- * join is held around them.
+ * (fs/data/data.h). zf_inode_put() may delete (fs/core/wake.h) and so take joins: no lock and no
+ * join is held around it.
  */
 #ifndef ZF_FS_INODE_H
 #define ZF_FS_INODE_H
@@ -41,13 +41,10 @@
 
 #include "alloc/alloc.h"
 #include "btree/tree.h"
-#include "fs/data/data.h"
+#include "fs/core/data_memory.h"
 #include "fs/core/fs.h"
-#include "fs/space/reclaim.h"
-#include "fs/space/room.h"
+#include "fs/core/wake.h"
 #include "txn/txn.h"
-
-struct zf_op;
 
 struct zf_inode_item {
 	uint64_t generation, change, size, bytes, rdev, next_cookie;
@@ -135,7 +132,9 @@ struct zf_inode_shard {
 	struct zf_kernel_refs kernel_refs;
 };
 
-struct zf_background; /* the threads; fs/mount/background.c */
+struct zf_background;
+struct zf_reclaim;
+struct zf_room;
 
 struct zf_fs {
 	struct zf_dev *dev;
@@ -181,11 +180,13 @@ struct zf_fs {
 	 */
 	_Atomic uint64_t closings_lost;
 
-	struct zf_reclaim reclaim;
-	struct zf_room room;
 	struct zf_write_errors errors;
 	struct zf_flush flush; /* what all inodes' data share; fs/data/data.h */
-	struct zf_background *background;
+	struct zf_wake wake;
+	/* Of higher layers, for the whole life of the mount. */
+	struct zf_reclaim *reclaim;	  /* fs/space/reclaim.h */
+	struct zf_room *room;		  /* fs/space/room.h */
+	struct zf_background *background; /* NULL: no thread runs; fs/mount/background.h */
 };
 
 /* ---- the table (inode.c) ---- */
@@ -217,8 +218,17 @@ void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
 
 /* One more kernel reference. -ENOMEM. */
 int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
-/* The kernel is gone (unmount): takes back every reference; inodes without a name are doomed. */
-void zf_inode_forget_all(struct zf_fs *fs);
+/*
+ * Takes back `count` kernel references. With the last one, returns an inode about which there is
+ * something to do, with a use: it has no name (*ret_unlinked), or only an error keeps it in memory.
+ * Else NULL.
+ */
+struct zf_inode *zf_inode_kernel_unref(struct zf_fs *fs, uint64_t ino, uint64_t count,
+				       bool *ret_unlinked);
+/* Takes back every kernel reference of this shard. */
+void zf_inode_kernel_unref_all(struct zf_inode_shard *shard);
+/* The first inode of the shard from `ino` on that has no name and is not doomed, with a use; NULL. */
+struct zf_inode *zf_inode_next_unlinked(struct zf_inode_shard *shard, uint64_t ino);
 
 /* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
  * inode->lock. */
@@ -237,6 +247,9 @@ int zf_inode_store(struct zf_inode *inode, struct zf_trans *trans);
 int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans);
 
 void zf_inode_to_attr(struct zf_inode *inode, struct zf_attr *ret_attr); /* lock held */
+
+/* The largest file, in bytes, whose content lives in its extent item. */
+uint32_t zf_inode_inline_max(struct zf_fs *fs);
 
 struct zf_time zf_fs_now(struct zf_fs *fs); /* clock.c */
 
@@ -263,27 +276,6 @@ void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
  * that the caller stores the item. Lock held exclusively.
  */
 bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
-
-/* ---- orphans (orphan.c) ---- */
-
-/* nlink became 0 in this transaction: deleted by the next mount unless zf_orphan_run() does. One
- * edit. */
-int zf_orphan_add(struct zf_op *op, struct zf_inode *inode);
-/* It gets a name again (linkat of an O_TMPFILE). One edit. */
-int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode);
-/*
- * Deletes what fs->doomed holds: extents, attributes, items and orphan entries, each in as many
- * transactions as it takes. No lock and no join held. Returns how many were deleted; those that
- * there is no room or memory to delete now stay on the list.
- */
-int zf_orphan_run(struct zf_fs *fs);
-/*
- * At mount: what the committed state has begun and not ended, before the log is replayed; and
- * what has no name, once it is. What is damaged is reported and left. Fail only if the filesystem
- * as a whole does.
- */
-int zf_intents_finish(struct zf_fs *fs);
-int zf_orphan_recover(struct zf_fs *fs);
 
 /* ---- mkfs (root.c) ---- */
 

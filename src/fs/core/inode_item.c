@@ -103,6 +103,14 @@ int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)
 	return r;
 }
 
+uint32_t zf_inode_inline_max(struct zf_fs *fs)
+{
+	uint32_t room =
+		zf_node_value_max(fs->super.node_size) - (uint32_t)sizeof(struct zf_disk_extent);
+
+	return room < ZF_INLINE_MAX ? room : ZF_INLINE_MAX;
+}
+
 /*
  * What is on its way counts, as far as it can be new: up to the size. So a file has its blocks when
  * it has been written, not some seconds later. Bytes that live in the extent item take no block;
@@ -114,7 +122,7 @@ static uint64_t bytes_with(const struct zf_inode *inode, uint64_t memory_bytes)
 	uint64_t all =
 		zf_min_u64(item->bytes + memory_bytes, zf_align_up(item->size, ZF_BLOCK_SIZE));
 
-	if (item->bytes == 0 && S_ISREG(item->mode) && item->size <= zf_data_inline_max(inode->fs))
+	if (item->bytes == 0 && S_ISREG(item->mode) && item->size <= zf_inode_inline_max(inode->fs))
 		return item->size;
 	return zf_max_u64(item->bytes, all);
 }

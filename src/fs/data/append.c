@@ -9,6 +9,7 @@
 #include "alloc/overwrite.h"
 #include "base/hash.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
 
 /* So many commits are made for an append that finds no zone: by then all has come back that does.
  */
@@ -257,6 +258,15 @@ static void fail_to_split(struct zf_append *append)
 	zf_append_fail(append, -ENOMEM);
 }
 
+/* For whoever looks how much room is left (fs/space/room.h). */
+static void note_zone(struct zf_flush *flush, uint32_t zone_no)
+{
+	if (atomic_load_explicit(&flush->zone_no, memory_order_relaxed) == zone_no)
+		return;
+	atomic_store(&flush->zone_no, zone_no);
+	atomic_fetch_add(&flush->zones_begun, 1);
+}
+
 /* -EAGAIN: too many zones are active; -ENOSPC. */
 static int submit_waiting(struct zf_fs *fs)
 {
@@ -271,7 +281,7 @@ static int submit_waiting(struct zf_fs *fs)
 			return r;
 		}
 		append->granted = true;
-		zf_room_use(fs, append->grant.zone_no);
+		note_zone(&fs->flush, append->grant.zone_no);
 		if (append->grant.len < want) {
 			rest = split(append, (unsigned int)(append->grant.len >> ZF_BLOCK_SHIFT));
 			if (!rest) {
@@ -395,24 +405,6 @@ void zf_append_retry_held(struct zf_fs *fs)
 }
 
 /* ---- waiting ---- */
-
-uint64_t zf_flush_events(struct zf_fs *fs)
-{
-	uint64_t events;
-
-	zf_mutex_lock(&fs->flush.lock);
-	events = fs->flush.events;
-	zf_mutex_unlock(&fs->flush.lock);
-	return events;
-}
-
-void zf_flush_event(struct zf_fs *fs)
-{
-	zf_mutex_lock(&fs->flush.lock);
-	fs->flush.events++;
-	zf_cond_broadcast(&fs->flush.progress);
-	zf_mutex_unlock(&fs->flush.lock);
-}
 
 void zf_flush_event_for_askers(struct zf_fs *fs)
 {

@@ -15,8 +15,8 @@
 
 #include <stdatomic.h>
 
+#include "alloc/alloc.h"
 #include "fs/data/block.h"
-#include "fs/data/data.h"
 #include "io/dev.h"
 
 struct zf_segment {
@@ -98,10 +98,7 @@ int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen);
 
 /* ---- waiting ---- */
 
-/* Read before looking at what is waited for. */
-uint64_t zf_flush_events(struct zf_fs *fs);
-void zf_flush_event(struct zf_fs *fs);
-/* One that gives the flusher nothing to do: it is left asleep. */
+/* zf_flush_event(), but of one that gives the flusher nothing to do: it is left asleep. */
 void zf_flush_event_for_askers(struct zf_fs *fs);
 /* Until another event than those `seen`; at once if none can come. */
 void zf_flush_wait(struct zf_fs *fs, uint64_t seen);

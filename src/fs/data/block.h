@@ -16,7 +16,7 @@
 #define ZF_FS_BLOCK_H
 
 #include "base/bits.h"
-#include "fs/data/data.h"
+#include "fs/core/data_memory.h"
 
 /*
  * What one dirty block may add to the trees: a new extent, the rest of a split one with its name in

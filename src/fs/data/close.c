@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/plant.h"
+#include "fs/data/data.h"
 #include "fs/data/describe.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"

@@ -15,4 +15,8 @@ struct zf_inode;
  */
 void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to);
 
+/* Forgets everything dirty or in flight: the inode is being deleted. Locked exclusively, or the
+ * only use. */
+void zf_data_discard(struct zf_inode *inode);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/plant.h"
 #include "fs/data/append.h"
 #include "fs/core/changes.h"
+#include "fs/data/data.h"
 #include "fs/data/describe.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"

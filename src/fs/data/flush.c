@@ -7,6 +7,7 @@
 
 #include "fs/core/access.h"
 #include "fs/data/append.h"
+#include "fs/data/data.h"
 #include "fs/map/extent.h"
 #include "fs/data/in_place.h"
 #include "fs/data/inline.h"
@@ -507,12 +508,6 @@ static bool try_admit(struct zf_fs *fs, uint64_t bytes)
 			return false;
 	} while (!atomic_compare_exchange_weak(&fs->flush.used_bytes, &used, used + bytes));
 	return true;
-}
-
-void zf_flush_want_all(struct zf_fs *fs)
-{
-	if (!atomic_exchange(&fs->flush.wanted, true))
-		zf_flush_event(fs);
 }
 
 /*

@@ -25,8 +25,6 @@ void zf_flush_release(struct zf_fs *fs, unsigned int blocks);
 /* Something became dirty: wakes the flusher if that is much, or if somebody waits for room. Without
  * threads: nothing. */
 void zf_flush_check(struct zf_fs *fs);
-/* Wakes the flusher, to start all there is. */
-void zf_flush_want_all(struct zf_fs *fs);
 /* The inode has an append's worth of blocks that were written one behind the other. */
 void zf_flush_want_eager(struct zf_inode *inode);
 void zf_flush_run_eager(struct zf_fs *fs);

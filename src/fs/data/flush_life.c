@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of what data.h embeds in the filesystem and in each inode. */
+/* The life of what all inodes share of their data (fs/core/data_memory.h). */
 #include "fs/data/append.h"
 #include "fs/data/block.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
 
 int zf_flush_init(struct zf_fs *fs)
 {
@@ -46,42 +47,4 @@ void zf_flush_deinit(struct zf_fs *fs)
 	zf_pool_deinit(flush);
 	zf_cond_deinit(&flush->progress);
 	zf_mutex_deinit(&flush->lock);
-}
-
-void zf_data_init(struct zf_data *data)
-{
-	*data = (struct zf_data){0};
-	zf_mutex_init(&data->lock, ZF_RANK_BLOCKS);
-	RB_INIT(&data->dirty);
-	RB_INIT(&data->flight);
-	TAILQ_INIT(&data->age);
-	zf_changes_init(&data->changes);
-}
-
-void zf_data_deinit(struct zf_data *data)
-{
-	zf_changes_deinit(&data->changes);
-	zf_mutex_deinit(&data->lock);
-}
-
-uint64_t zf_data_memory_bytes(struct zf_inode *inode, bool *ret_settling)
-{
-	struct zf_data *data = &inode->data;
-	uint64_t blocks;
-
-	zf_mutex_lock(&data->lock);
-	blocks = data->blocks - data->in_place;
-	*ret_settling = blocks > 0 && (inode->item.bytes > 0 || !RB_EMPTY(&data->flight));
-	zf_mutex_unlock(&data->lock);
-	return blocks * ZF_BLOCK_SIZE;
-}
-
-bool zf_data_is_dirty(struct zf_inode *inode)
-{
-	bool r;
-
-	zf_mutex_lock(&inode->data.lock);
-	r = inode->data.blocks > 0;
-	zf_mutex_unlock(&inode->data.lock);
-	return r;
 }

@@ -14,14 +14,6 @@
 /* What zf_extent_put_inline() takes, and the item. */
 #define INLINE_EDITS 9u
 
-uint32_t zf_data_inline_max(struct zf_fs *fs)
-{
-	uint32_t room =
-		zf_node_value_max(fs->super.node_size) - (uint32_t)sizeof(struct zf_disk_extent);
-
-	return room < ZF_INLINE_MAX ? room : ZF_INLINE_MAX;
-}
-
 static struct zf_block *only_block_locked(struct zf_data *data)
 {
 	struct zf_block *block = RB_MIN(zf_block_tree, &data->dirty);
@@ -49,7 +41,7 @@ static struct zf_block *take_block(struct zf_inode *inode)
 	struct zf_block *block = NULL;
 
 	zf_mutex_lock(&data->lock);
-	if (inode->item.size > 0 && inode->item.size <= zf_data_inline_max(inode->fs))
+	if (inode->item.size > 0 && inode->item.size <= zf_inode_inline_max(inode->fs))
 		block = only_block_locked(data);
 	if (block)
 		zf_block_take_off_locked(data, block);
@@ -114,7 +106,7 @@ static int is_small(struct zf_inode *inode)
 	struct zf_extent extent;
 	int r;
 
-	if (inode->item.size > zf_data_inline_max(inode->fs))
+	if (inode->item.size > zf_inode_inline_max(inode->fs))
 		return 0;
 	if (inode->item.bytes == 0)
 		return 1;

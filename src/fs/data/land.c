@@ -9,6 +9,7 @@
 #include "base/plant.h"
 #include "fs/data/append.h"
 #include "fs/data/close.h"
+#include "fs/data/data.h"
 #include "fs/data/discard.h"
 #include "fs/map/extent.h"
 #include "fs/data/flush.h"

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "fs/data/block.h"
+#include "fs/data/content.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
 #include "fs/core/inode.h"
-#include "fs/ops/file/read.h"
 
 /* Puts the newest bytes of the block into `block`; zeroes them where they are dirty: 1. */
 static int load(struct zf_inode *inode, struct zf_block *block, uint32_t from, uint32_t to,
@@ -27,7 +27,7 @@ static int load(struct zf_inode *inode, struct zf_block *block, uint32_t from, u
 	zf_mutex_unlock(&data->lock);
 	if (dirty)
 		return 1;
-	return flight ? 0 : zf_read_stored(inode, block->index, may_wait, block->bytes);
+	return flight ? 0 : zf_content_read_stored(inode, block->index, may_wait, block->bytes);
 }
 
 static int make_dirty(struct zf_inode *inode, struct zf_block *block, enum zf_reserve_class class,

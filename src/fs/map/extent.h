@@ -128,7 +128,14 @@ int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *ext
 /* What an extent costs that goes in part from both ends, with its name; and a bit of a sweep. */
 #define ZF_EXTENT_DROP_EDITS 6u
 
-/* See zf_data_drop_extents(). What goes goes from the front. */
+/*
+ * Drops extents of [from, to), block multiples, in one transaction, with at most `max_items` (>= 6)
+ * tree edits: 0 all gone, 1 more to do. item.bytes follows; storing it is the caller's. Inode
+ * locked exclusively.
+ */
+int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
+			 unsigned int max_items);
+/* The same with an editor. What goes goes from the front. */
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		   unsigned int max_edits);
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "fs/map/extent.h"
 #include "fs/map/extent_edit.h"
 
 /* Old extents that one drop looks at: a few leaves. */

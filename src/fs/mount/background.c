@@ -21,8 +21,12 @@
 #include "base/spawn.h"
 #include "fs/data/append.h"
 #include "fs/data/block.h"
+#include "fs/data/data.h"
+#include "fs/data/delete.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
 
 /* While there is something to commit, how often it is looked whether there is something to delete.
  */
@@ -32,15 +36,10 @@ struct zf_background {
 	struct zf_fs *fs;
 	pthread_t flusher, committer, reclaimer;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
-	struct zf_mutex lock;	    /* ZF_RANK_DEV: the rest */
-	struct zf_cond wake;	    /* the committer */
-	bool wanted;		    /* a commit, now */
-	atomic_bool doomed, idle;   /* something is to be deleted; it sleeps longer than LOOK_MS */
-	struct zf_cond look;	    /* the reclaimer */
-	bool room_wanted;	    /* since it looked */
-	atomic_bool paused;	    /* changes under the lock */
-	unsigned int resting;	    /* threads, while it is paused */
-	struct zf_cond rest;	    /* one more rests, or none need rest any more */
+	/* Under fs->wake.lock. */
+	atomic_bool paused;
+	unsigned int resting; /* threads, while it is paused */
+	struct zf_cond rest;  /* one more rests, or none need rest any more */
 };
 
 #define THREADS 3u
@@ -48,14 +47,16 @@ struct zf_background {
 /* Each thread asks between two things that it does, and rests here. False: it is to end. */
 static bool may_go_on(struct zf_background *background)
 {
+	struct zf_mutex *lock = &background->fs->wake.lock;
+
 	if (atomic_load(&background->paused)) {
-		zf_mutex_lock(&background->lock);
+		zf_mutex_lock(lock);
 		background->resting++;
 		zf_cond_broadcast(&background->rest);
 		while (background->paused && !atomic_load(&background->stopping))
-			zf_cond_wait(&background->rest, &background->lock);
+			zf_cond_wait(&background->rest, lock);
 		background->resting--;
-		zf_mutex_unlock(&background->lock);
+		zf_mutex_unlock(lock);
 	}
 	return !atomic_load(&background->stopping);
 }
@@ -127,55 +128,28 @@ static void commit(struct zf_background *background)
 	zf_room_look(fs);
 }
 
-void zf_background_want_commit(struct zf_fs *fs)
-{
-	struct zf_background *background = fs->background;
-
-	if (!background)
-		return;
-	zf_mutex_lock(&background->lock);
-	background->wanted = true;
-	zf_cond_signal(&background->wake);
-	zf_mutex_unlock(&background->lock);
-}
-
-/*
- * Which of them comes first: whoever dooms an inode sets `doomed`, then looks at `idle`; the
- * committer does it the other way round. So one of the two sees the other.
- */
-void zf_background_want_deletion(struct zf_fs *fs)
-{
-	struct zf_background *background = fs->background;
-
-	if (!background || atomic_exchange(&background->doomed, true) ||
-	    !atomic_load(&background->idle))
-		return;
-	zf_mutex_lock(&background->lock);
-	zf_cond_signal(&background->wake);
-	zf_mutex_unlock(&background->lock);
-}
-
 /* Returns whether a commit is wanted at once. */
 static bool wait_ms(struct zf_background *background, uint64_t ms)
 {
+	struct zf_wake *wake = &background->fs->wake;
 	bool wanted, idle = ms > LOOK_MS;
 
-	atomic_store(&background->idle, idle);
-	zf_mutex_lock(&background->lock);
-	if (ms > 0 && !background->wanted && !is_called_off(background) &&
-	    !(idle && atomic_load(&background->doomed)))
-		zf_cond_wait_ms(&background->wake, &background->lock, ms);
-	wanted = background->wanted;
-	background->wanted = false;
-	zf_mutex_unlock(&background->lock);
-	atomic_store(&background->idle, false);
+	atomic_store(&wake->idle, idle);
+	zf_mutex_lock(&wake->lock);
+	if (ms > 0 && !wake->commit && !is_called_off(background) &&
+	    !(idle && atomic_load(&wake->deletion)))
+		zf_cond_wait_ms(&wake->committer, &wake->lock, ms);
+	wanted = wake->commit;
+	wake->commit = false;
+	zf_mutex_unlock(&wake->lock);
+	atomic_store(&wake->idle, false);
 	return wanted;
 }
 
-static void delete_doomed(struct zf_background *background)
+static void delete_doomed(struct zf_fs *fs)
 {
-	atomic_store(&background->doomed, false);
-	zf_orphan_run(background->fs);
+	atomic_store(&fs->wake.deletion, false);
+	zf_delete_doomed(fs);
 }
 
 static bool is_quiet(struct zf_fs *fs)
@@ -210,10 +184,10 @@ static void *committer(void *arg)
 		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
 			/* Before the commit, so that it frees what was deleted, and not the next.
 			 */
-			delete_doomed(background);
+			delete_doomed(fs);
 			continue;
 		}
-		delete_doomed(background);
+		delete_doomed(fs);
 		quiet = is_quiet(fs);
 		commit(background);
 		if (quiet && zf_txn_durable(fs->txn) != given_back) {
@@ -227,25 +201,15 @@ static void *committer(void *arg)
 
 /* ---- the reclaimer ---- */
 
-void zf_background_want_reclaim(struct zf_fs *fs)
-{
-	struct zf_background *background = fs->background;
-
-	if (!background)
-		return;
-	zf_mutex_lock(&background->lock);
-	background->room_wanted = true;
-	zf_cond_signal(&background->look);
-	zf_mutex_unlock(&background->lock);
-}
-
 static void wait_until_wanted(struct zf_background *background)
 {
-	zf_mutex_lock(&background->lock);
-	while (!background->room_wanted && !is_called_off(background))
-		zf_cond_wait(&background->look, &background->lock);
-	background->room_wanted = false;
-	zf_mutex_unlock(&background->lock);
+	struct zf_wake *wake = &background->fs->wake;
+
+	zf_mutex_lock(&wake->lock);
+	while (!wake->reclaim && !is_called_off(background))
+		zf_cond_wait(&wake->reclaimer, &wake->lock);
+	wake->reclaim = false;
+	zf_mutex_unlock(&wake->lock);
 }
 
 static void *reclaimer(void *arg)
@@ -265,21 +229,20 @@ static void *reclaimer(void *arg)
 /* Sets `flag`, and has all threads look. */
 static void call_off(struct zf_background *background, atomic_bool *flag)
 {
-	zf_mutex_lock(&background->lock);
+	struct zf_wake *wake = &background->fs->wake;
+
+	zf_mutex_lock(&wake->lock);
 	atomic_store(flag, true);
-	zf_cond_broadcast(&background->wake);
-	zf_cond_broadcast(&background->look);
+	zf_cond_broadcast(&wake->committer);
+	zf_cond_broadcast(&wake->reclaimer);
 	zf_cond_broadcast(&background->rest);
-	zf_mutex_unlock(&background->lock);
+	zf_mutex_unlock(&wake->lock);
 	zf_flush_event(background->fs);
 }
 
 static void free_background(struct zf_background *background)
 {
 	zf_cond_deinit(&background->rest);
-	zf_cond_deinit(&background->look);
-	zf_cond_deinit(&background->wake);
-	zf_mutex_deinit(&background->lock);
 	free(background);
 }
 
@@ -316,9 +279,6 @@ int zf_background_start(struct zf_fs *fs)
 	if (!background)
 		return -ENOMEM;
 	background->fs = fs;
-	zf_mutex_init(&background->lock, ZF_RANK_DEV);
-	zf_cond_init(&background->wake);
-	zf_cond_init(&background->look);
 	zf_cond_init(&background->rest);
 	fs->background = background;
 	r = start_threads(background);
@@ -352,10 +312,10 @@ void zf_background_pause(struct zf_fs *fs)
 	if (!background)
 		return;
 	call_off(background, &background->paused);
-	zf_mutex_lock(&background->lock);
+	zf_mutex_lock(&fs->wake.lock);
 	while (background->resting < THREADS)
-		zf_cond_wait(&background->rest, &background->lock);
-	zf_mutex_unlock(&background->lock);
+		zf_cond_wait(&background->rest, &fs->wake.lock);
+	zf_mutex_unlock(&fs->wake.lock);
 }
 
 void zf_background_resume(struct zf_fs *fs)
@@ -364,10 +324,10 @@ void zf_background_resume(struct zf_fs *fs)
 
 	if (!background)
 		return;
-	zf_mutex_lock(&background->lock);
+	zf_mutex_lock(&fs->wake.lock);
 	atomic_store(&background->paused, false);
 	zf_cond_broadcast(&background->rest);
-	zf_mutex_unlock(&background->lock);
+	zf_mutex_unlock(&fs->wake.lock);
 }
 
 /* The committer may be asleep for longer than that. */
@@ -378,9 +338,9 @@ void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms)
 	atomic_store(&fs->commit_ms, commit_ms);
 	if (!background)
 		return;
-	zf_mutex_lock(&background->lock);
-	zf_cond_signal(&background->wake);
-	zf_mutex_unlock(&background->lock);
+	zf_mutex_lock(&fs->wake.lock);
+	zf_cond_signal(&fs->wake.committer);
+	zf_mutex_unlock(&fs->wake.lock);
 }
 
 /* ---- without threads ---- */
@@ -410,7 +370,7 @@ int zf_fs_step(struct zf_fs *fs)
 		return 0;
 	(void)zf_data_flush_all(fs, false);
 	land_half(fs);
-	zf_orphan_run(fs);
+	zf_delete_doomed(fs);
 	r = zf_reclaim_commit(fs);
 	while (r == 0 && zf_txn_tidy(fs->txn, false) == ZF_TIDY_DID)
 		;

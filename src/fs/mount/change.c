@@ -7,6 +7,8 @@
 #include "base/bits.h"
 #include "fs/core/inode.h"
 #include "fs/data/append.h"
+#include "fs/data/data.h"
+#include "fs/data/delete.h"
 #include "fs/data/flush.h"
 #include "fs/mount/background.h"
 #include "txn/txn.h"
@@ -39,7 +41,7 @@ static int store_once(struct zf_fs *fs)
 	bool said;
 
 	if (r == 0)
-		zf_orphan_run(fs);
+		zf_delete_doomed(fs);
 	zf_txn_set_clean(fs->txn, r == 0);
 	if (zf_txn_error(fs->txn))
 		return zf_txn_error(fs->txn);

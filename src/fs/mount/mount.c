@@ -13,11 +13,15 @@
 
 #include "base/bits.h"
 #include "fs/data/append.h"
+#include "fs/data/data.h"
+#include "fs/data/delete.h"
 #include "fs/mount/background.h"
 #include "fs/mount/change.h"
 #include "fs/core/inode.h"
 #include "fs/map/overwrite.h"
 #include "fs/mount/recover.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
 #include "log/log.h"
 #include "log/read.h"
 #include "txn/roots.h"
@@ -239,7 +243,7 @@ static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
 
 static void want_commit(void *arg)
 {
-	zf_background_want_commit(arg);
+	zf_wake_commit(arg);
 }
 
 /* It writes nothing before recovery is over, but commits say how far that has come. */
@@ -315,6 +319,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_alloc_free(fs->alloc);
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
+	zf_wake_deinit(fs);
 	zf_mutex_deinit(&fs->change_lock);
 	zf_mutex_deinit(&fs->lock);
 	free(fs);
@@ -368,10 +373,13 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
 	zf_mutex_init(&fs->change_lock, ZF_RANK_CHANGE);
-	zf_reclaim_init(fs);
-	zf_room_init(fs);
+	zf_wake_init(fs, zf_delete_doomed);
 	zf_inode_table_init(fs);
 	r = zf_flush_init(fs);
+	if (r == 0)
+		r = zf_reclaim_init(fs);
+	if (r == 0)
+		r = zf_room_init(fs);
 	if (r == 0)
 		r = load_and_recover(fs);
 	if (r == 0 && options->threads && !fs->read_only)
@@ -398,7 +406,7 @@ int zf_fs_unmount(struct zf_fs *fs)
 
 	zf_background_stop(fs);
 	if (!fs->read_only) {
-		zf_inode_forget_all(fs);
+		zf_delete_forget_all(fs);
 		r = zf_change_store_all(fs);
 	}
 	if (r == 0)

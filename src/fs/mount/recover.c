@@ -10,6 +10,7 @@
 #include "fs/core/fs_format.h"
 #include "fs/core/inode.h"
 #include "fs/mount/replay.h"
+#include "fs/mount/unfinished.h"
 #include "log/log.h"
 #include "log/read.h"
 
@@ -113,11 +114,11 @@ static int replay(struct zf_fs *fs, const struct zf_log_found *found)
 	int r;
 
 	fs->recovering = true;
-	r = ZF_PLANTED(ZF_BUG_INTENTS_LAST) ? 0 : zf_intents_finish(fs);
+	r = ZF_PLANTED(ZF_BUG_INTENTS_LAST) ? 0 : zf_unfinished_intents(fs);
 	if (r == 0)
 		r = zf_replay(fs, found);
 	if (r == 0 && ZF_PLANTED(ZF_BUG_INTENTS_LAST))
-		r = zf_intents_finish(fs);
+		r = zf_unfinished_intents(fs);
 	fs->recovering = false;
 	return r;
 }
@@ -140,7 +141,7 @@ static int run(struct zf_fs *fs, const struct zf_log_found *found)
 		     ZF_PLANTED(ZF_BUG_STALE_RECORD) ? fs->super.log_sequence
 						     : found->highest_sequence,
 		     found->highest_number, new_epoch);
-	r = zf_orphan_recover(fs);
+	r = zf_unfinished_orphans(fs);
 	return r == 0 && new_epoch ? zf_txn_commit(fs->txn, true) : r;
 }
 

@@ -79,7 +79,7 @@ static int check_data(struct state *state, const struct zf_log_range_view *view)
 
 static int check_inline(struct state *state, const struct zf_log_range *range)
 {
-	uint32_t max = zf_data_inline_max(state->replay->fs);
+	uint32_t max = zf_inode_inline_max(state->replay->fs);
 	int r = check_flags(state, range, 0);
 
 	if (r < 0 || (range->offset == 0 && range->len == ZF_BLOCK_SIZE && range->inline_len > 0 &&

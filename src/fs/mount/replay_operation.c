@@ -12,9 +12,11 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data/drop.h"
 #include "fs/core/item_check.h"
 #include "fs/mount/replay_internal.h"
+#include "fs/ops/file/file.h"
 #include "superblock/super_format.h"
 
 /* Inode numbers from here on are no numbers that a filesystem has come to by counting. */

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "fs/data/data.h"
 #include "fs/data/durable.h"
 #include "fs/core/inode.h"
 #include "fs/ops/attr/xattr.h"
+#include "fs/ops/file/file.h"
 
 /* ---- data ---- */
 

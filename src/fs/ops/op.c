@@ -7,6 +7,8 @@
 
 #include "fs/core/inode_flags.h"
 #include "fs/core/inode_item.h"
+#include "fs/data/data.h"
+#include "fs/space/room.h"
 #include "log/log.h"
 
 /* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */

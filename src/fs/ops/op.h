@@ -27,6 +27,7 @@
 #define ZF_FS_OP_H
 
 #include "fs/core/inode.h"
+#include "fs/space/room.h"
 #include "log/body.h"
 
 #define ZF_OP_INODES ZF_INODE_LOCKS_MAX

@@ -10,41 +10,49 @@
 #include "base/plant.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim_internal.h"
+#include "fs/space/room.h"
 
 /* ---- life ---- */
 
-void zf_reclaim_init(struct zf_fs *fs)
+int zf_reclaim_init(struct zf_fs *fs)
 {
-	zf_mutex_init(&fs->reclaim.lock, ZF_RANK_RECLAIM);
-	zf_mutex_init(&fs->reclaim.stats_lock, ZF_RANK_DEV);
+	fs->reclaim = calloc(1, sizeof(*fs->reclaim));
+	if (!fs->reclaim)
+		return -ENOMEM;
+	zf_mutex_init(&fs->reclaim->lock, ZF_RANK_RECLAIM);
+	zf_mutex_init(&fs->reclaim->stats_lock, ZF_RANK_DEV);
+	return 0;
 }
 
 void zf_reclaim_deinit(struct zf_fs *fs)
 {
-	zf_mutex_deinit(&fs->reclaim.stats_lock);
-	zf_mutex_deinit(&fs->reclaim.lock);
+	if (!fs->reclaim)
+		return;
+	zf_mutex_deinit(&fs->reclaim->stats_lock);
+	zf_mutex_deinit(&fs->reclaim->lock);
+	free(fs->reclaim);
 }
 
 void zf_reclaim_stop(struct zf_fs *fs)
 {
-	atomic_store(&fs->reclaim.stopping, true);
+	atomic_store(&fs->reclaim->stopping, true);
 }
 
 void zf_reclaim_pause(struct zf_fs *fs, bool pause)
 {
-	atomic_store(&fs->reclaim.paused, pause);
+	atomic_store(&fs->reclaim->paused, pause);
 }
 
 bool zf_reclaim_is_paused(struct zf_fs *fs)
 {
-	return atomic_load(&fs->reclaim.paused);
+	return atomic_load(&fs->reclaim->paused);
 }
 
 void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats)
 {
-	zf_mutex_lock(&fs->reclaim.stats_lock);
-	*ret_stats = fs->reclaim.stats;
-	zf_mutex_unlock(&fs->reclaim.stats_lock);
+	zf_mutex_lock(&fs->reclaim->stats_lock);
+	*ret_stats = fs->reclaim->stats;
+	zf_mutex_unlock(&fs->reclaim->stats_lock);
 }
 
 /* ---- one victim ---- */
@@ -192,14 +200,14 @@ static int end_batch(struct run *run)
 {
 	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
 
-	let_others(&run->fs->reclaim);
+	let_others(run->fs->reclaim);
 	/* Of a batch that failed in part the rest is good. */
 	swapped = swap_parts(run);
 	zf_move_end(&run->move);
 	run->part_count = 0;
 	if (r == 0)
 		r = swapped;
-	if (r == 0 && atomic_load(&run->fs->reclaim.stopping))
+	if (r == 0 && atomic_load(&run->fs->reclaim->stopping))
 		r = -EINTR;
 	return r;
 }
@@ -318,7 +326,7 @@ static int run_zone(struct run *run)
 
 static void count(struct run *run, uint64_t live, bool emptied)
 {
-	struct zf_reclaim *reclaim = &run->fs->reclaim;
+	struct zf_reclaim *reclaim = run->fs->reclaim;
 
 	zf_mutex_lock(&reclaim->stats_lock);
 	reclaim->stats.victims++;
@@ -353,9 +361,9 @@ static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 
 static void count_meta(struct zf_fs *fs, int result)
 {
-	zf_mutex_lock(&fs->reclaim.stats_lock);
-	fs->reclaim.stats.meta_victims += result > 0;
-	zf_mutex_unlock(&fs->reclaim.stats_lock);
+	zf_mutex_lock(&fs->reclaim->stats_lock);
+	fs->reclaim->stats.meta_victims += result > 0;
+	zf_mutex_unlock(&fs->reclaim->stats_lock);
 }
 
 static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret_gain)
@@ -380,9 +388,9 @@ int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need)
 	uint64_t gain;
 	int r;
 
-	zf_mutex_lock(&fs->reclaim.lock);
+	zf_mutex_lock(&fs->reclaim->lock);
 	r = one_locked(fs, need, &gain);
-	zf_mutex_unlock(&fs->reclaim.lock);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -391,10 +399,10 @@ int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need)
 	uint64_t gain;
 	int r;
 
-	if (!zf_mutex_trylock(&fs->reclaim.lock))
+	if (!zf_mutex_trylock(&fs->reclaim->lock))
 		return -EBUSY;
 	r = one_locked(fs, need, &gain);
-	zf_mutex_unlock(&fs->reclaim.lock);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -403,11 +411,11 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 	uint64_t gain;
 	int r;
 
-	zf_mutex_lock(&fs->reclaim.lock);
+	zf_mutex_lock(&fs->reclaim->lock);
 	r = zf_txn_error(fs->txn) ? -EROFS : zf_alloc_reclaim_begin_zone(fs->alloc, zone_no);
 	if (r == 0)
 		r = empty_zone(fs, zone_no, &gain);
-	zf_mutex_unlock(&fs->reclaim.lock);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -534,15 +542,15 @@ static int make_room_locked(struct zf_fs *fs)
 
 int zf_reclaim_make_room(struct zf_fs *fs)
 {
-	uint64_t seen = atomic_load(&fs->reclaim.rounds);
+	uint64_t seen = atomic_load(&fs->reclaim->rounds);
 	int r = 1;
 
-	zf_mutex_lock(&fs->reclaim.lock);
-	if (atomic_load(&fs->reclaim.rounds) == seen)
+	zf_mutex_lock(&fs->reclaim->lock);
+	if (atomic_load(&fs->reclaim->rounds) == seen)
 		r = make_room_locked(fs);
 	if (r > 0)
-		atomic_fetch_add(&fs->reclaim.rounds, 1);
-	zf_mutex_unlock(&fs->reclaim.lock);
+		atomic_fetch_add(&fs->reclaim->rounds, 1);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -550,11 +558,11 @@ static int collect(struct zf_fs *fs)
 {
 	int r;
 
-	zf_mutex_lock(&fs->reclaim.lock);
+	zf_mutex_lock(&fs->reclaim->lock);
 	r = collect_locked(fs);
 	if (r > 0)
-		atomic_fetch_add(&fs->reclaim.rounds, 1);
-	zf_mutex_unlock(&fs->reclaim.lock);
+		atomic_fetch_add(&fs->reclaim->rounds, 1);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -567,10 +575,10 @@ static int move_out_of_retired(struct zf_fs *fs)
 	uint64_t gain;
 	int r = 0;
 
-	zf_mutex_lock(&fs->reclaim.lock);
+	zf_mutex_lock(&fs->reclaim->lock);
 	if (!zf_txn_error(fs->txn) && zf_alloc_reclaim_begin_retired(fs->alloc, &zone_no) == 0)
 		r = empty_zone(fs, zone_no, &gain);
-	zf_mutex_unlock(&fs->reclaim.lock);
+	zf_mutex_unlock(&fs->reclaim->lock);
 	return r;
 }
 
@@ -583,7 +591,7 @@ int zf_reclaim_commit(struct zf_fs *fs)
 	if (room.coming == 0 || room.empty >= room.target || !zf_txn_is_dirty(fs->txn))
 		return zf_txn_commit(fs->txn, false);
 	r = zf_txn_commit_emptied(fs->txn);
-	while (r == 0 && !atomic_load(&fs->reclaim.stopping) && zf_txn_reset_emptied(fs->txn) > 0)
+	while (r == 0 && !atomic_load(&fs->reclaim->stopping) && zf_txn_reset_emptied(fs->txn) > 0)
 		;
 	return r;
 }
@@ -591,7 +599,7 @@ int zf_reclaim_commit(struct zf_fs *fs)
 /* Who waits for room may find the lock taken time and again. */
 static unsigned int worth_now(struct zf_fs *fs)
 {
-	return atomic_load(&fs->room.waiting) > 0 ? WORTH_URGENT : WORTH_IN_PEACE;
+	return atomic_load(&fs->room->waiting) > 0 ? WORTH_URGENT : WORTH_IN_PEACE;
 }
 
 int zf_reclaim_in_peace(struct zf_fs *fs)
@@ -599,7 +607,8 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	struct zf_reclaim_room room;
 	int r;
 
-	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim.stopping) || zf_txn_error(fs->txn))
+	if (zf_reclaim_is_paused(fs) || atomic_load(&fs->reclaim->stopping) ||
+	    zf_txn_error(fs->txn))
 		return 0;
 	r = move_out_of_retired(fs);
 	if (r != 0 && r != -ENOSPC)

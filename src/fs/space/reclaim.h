@@ -52,7 +52,7 @@ struct zf_reclaim_stats {
 	uint64_t waits, wait_ns; /* of writers for room: times, and how long in all */
 };
 
-/* Embedded in struct zf_fs. */
+/* fs->reclaim, for the whole life of the mount. */
 struct zf_reclaim {
 	struct zf_mutex lock; /* ZF_RANK_RECLAIM: one victim at a time */
 	_Atomic uint64_t
@@ -66,8 +66,8 @@ struct zf_reclaim {
 	void (*copied)(void *arg);
 	void *copied_arg;
 };
-void zf_reclaim_init(struct zf_fs *fs);
-void zf_reclaim_deinit(struct zf_fs *fs);
+int zf_reclaim_init(struct zf_fs *fs);
+void zf_reclaim_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 
 void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats);
 

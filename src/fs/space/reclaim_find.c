@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "fs/map/extent.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 #include "fs/map/share.h"
 #include "fs/map/summary.h"

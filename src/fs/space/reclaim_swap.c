@@ -7,6 +7,7 @@
 #include "base/plant.h"
 #include "fs/map/extent.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 #include "fs/map/summary.h"
 

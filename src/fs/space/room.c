@@ -3,12 +3,15 @@
 #include "fs/space/room.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/plant.h"
-#include "fs/data/append.h"
-#include "fs/data/flush.h"
 #include "fs/core/inode.h"
+#include "fs/data/append.h"
+#include "fs/data/delete.h"
+#include "fs/data/flush.h"
+#include "fs/space/reclaim.h"
 
 /*
  * Rounds of reclaim for each zone that there is, at most: by then each has been a victim, and yet
@@ -30,18 +33,25 @@
  */
 #define CLOSE_MS UINT64_C(100)
 
-void zf_room_init(struct zf_fs *fs)
+int zf_room_init(struct zf_fs *fs)
 {
-	zf_mutex_init(&fs->room.lock, ZF_RANK_ROOM);
-	zf_mutex_init(&fs->room.pace_lock, ZF_RANK_DEV);
-	zf_cond_init(&fs->room.eased);
+	fs->room = calloc(1, sizeof(*fs->room));
+	if (!fs->room)
+		return -ENOMEM;
+	zf_mutex_init(&fs->room->lock, ZF_RANK_ROOM);
+	zf_mutex_init(&fs->room->pace_lock, ZF_RANK_DEV);
+	zf_cond_init(&fs->room->eased);
+	return 0;
 }
 
 void zf_room_deinit(struct zf_fs *fs)
 {
-	zf_cond_deinit(&fs->room.eased);
-	zf_mutex_deinit(&fs->room.pace_lock);
-	zf_mutex_deinit(&fs->room.lock);
+	if (!fs->room)
+		return;
+	zf_cond_deinit(&fs->room->eased);
+	zf_mutex_deinit(&fs->room->pace_lock);
+	zf_mutex_deinit(&fs->room->lock);
+	free(fs->room);
 }
 
 uint64_t zf_room_now_ns(void)
@@ -54,7 +64,7 @@ uint64_t zf_room_now_ns(void)
 
 void zf_room_waited(struct zf_fs *fs, uint64_t began_ns)
 {
-	struct zf_reclaim *reclaim = &fs->reclaim;
+	struct zf_reclaim *reclaim = fs->reclaim;
 
 	zf_mutex_lock(&reclaim->stats_lock);
 	reclaim->stats.waits++;
@@ -68,7 +78,7 @@ void zf_room_waited(struct zf_fs *fs, uint64_t began_ns)
 static void land_and_delete(struct zf_fs *fs)
 {
 	(void)zf_flush_land_all(fs);
-	zf_orphan_run(fs);
+	zf_delete_doomed(fs);
 }
 
 static void begin(struct zf_room_search *search, uint64_t now_ns)
@@ -108,7 +118,7 @@ static bool may_reclaim(struct zf_fs *fs, enum zf_reserve_class class,
 	if (search->rounds++ == 0)
 		zf_vain_begin(&search->trial, fs->alloc);
 	return search->rounds <= ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
-	       (class != ZF_RESERVE_NORMAL || !zf_vain_is_known(&fs->room.no_garbage, fs->alloc));
+	       (class != ZF_RESERVE_NORMAL || !zf_vain_is_known(&fs->room->no_garbage, fs->alloc));
 }
 
 static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search)
@@ -122,7 +132,7 @@ static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_roo
 		return true;
 	search->vain = r >= 0 || r == -ENOSPC;
 	if (search->vain)
-		zf_vain_end(&fs->room.no_garbage, fs->alloc, &search->trial);
+		zf_vain_end(&fs->room->no_garbage, fs->alloc, &search->trial);
 	return false;
 }
 
@@ -131,7 +141,7 @@ static void give_up(struct zf_fs *fs, const struct zf_room_search *search)
 {
 	if (!search->vain)
 		return;
-	zf_vain_end(&fs->room.no_garbage, fs->alloc, &search->trial);
+	zf_vain_end(&fs->room->no_garbage, fs->alloc, &search->trial);
 	zf_txn_room_was_sought(fs->txn, &search->trial);
 }
 
@@ -208,11 +218,11 @@ static int reserve_in_turn(struct zf_fs *fs, uint64_t data_blocks, uint64_t item
 {
 	int r;
 
-	atomic_fetch_add(&fs->room.waiting, 1);
-	zf_mutex_lock(&fs->room.lock);
+	atomic_fetch_add(&fs->room->waiting, 1);
+	zf_mutex_lock(&fs->room->lock);
 	r = reserve_in_turn_locked(fs, data_blocks, items);
-	zf_mutex_unlock(&fs->room.lock);
-	atomic_fetch_sub(&fs->room.waiting, 1);
+	zf_mutex_unlock(&fs->room->lock);
+	atomic_fetch_sub(&fs->room->waiting, 1);
 	return r;
 }
 
@@ -236,7 +246,7 @@ int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
 {
 	int r = -EAGAIN;
 
-	if (atomic_load_explicit(&fs->room.waiting, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&fs->room->waiting, memory_order_relaxed) == 0)
 		r = reserve(fs, data_blocks, items);
 	return r == -EAGAIN && search ? reserve_waiting(fs, data_blocks, items, search) : r;
 }

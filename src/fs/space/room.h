@@ -39,7 +39,7 @@
 
 struct zf_fs;
 
-/* Embedded in struct zf_fs. */
+/* fs->room, for the whole life of the mount. */
 struct zf_room {
 	struct zf_mutex lock;	   /* ZF_RANK_ROOM: whose turn it is */
 	struct zf_vain no_garbage; /* what reclaim did */
@@ -49,17 +49,17 @@ struct zf_room {
 	_Atomic uint64_t cost_ns;
 	/* When the last writer's turn is: of all, so that however many they are changes nothing. */
 	_Atomic uint64_t turn_ns;
-	atomic_uint zone_no; /* where data went last ... */
-	atomic_uint opened;  /* ... and how many zones it has begun */
+	/* When somebody looked last how much room there is, and fs->flush.zones_begun then. */
 	_Atomic uint64_t looked_ns;
+	atomic_uint looked_zones;
 
 	struct zf_mutex pace_lock; /* ZF_RANK_DEV; the rest */
 	struct zf_cond eased;	   /* cost_ns became 0 */
-	uint32_t had, had_opened;  /* at the last look */
+	uint32_t had, had_begun;   /* at the last look: room, and zones_begun */
 	uint64_t came, during_ns;  /* what came back of late: thousandths of a zone, and how long */
 };
-void zf_room_init(struct zf_fs *fs);
-void zf_room_deinit(struct zf_fs *fs);
+int zf_room_init(struct zf_fs *fs);
+void zf_room_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 
 /* Of one operation that finds no room: zeroed, nothing has been tried yet. */
 struct zf_room_search {
@@ -89,9 +89,7 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
  * keeps up. Without may_wait: -EAGAIN instead. No lock and no join held.
  */
 int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait);
-/* Data goes to this zone now. Locks up to those of blocks may be held. */
-void zf_room_use(struct zf_fs *fs, uint32_t zone_no);
-/* Looks how much room there is now: when zones came back. */
+/* Looks how much room there is now: when zones came back, or data has begun one. */
 void zf_room_look(struct zf_fs *fs);
 
 /* A writer waited for room, from then until now (zf_room_now_ns()): for the statistics. */

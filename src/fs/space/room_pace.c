@@ -3,8 +3,9 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "fs/mount/background.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/room.h"
 
 /* The longest that one write waits. */
 #define WAIT_MAX_NS UINT64_C(100000000)
@@ -31,10 +32,10 @@ static uint64_t zone_bytes(const struct zf_fs *fs)
 
 static void begin_counting_locked(struct zf_fs *fs, uint32_t has)
 {
-	struct zf_room *room = &fs->room;
+	struct zf_room *room = fs->room;
 
 	room->had = has;
-	room->had_opened = atomic_load(&room->opened);
+	room->had_begun = atomic_load(&fs->flush.zones_begun);
 	room->came = FIRST_BYTES_PER_S / (1000000000 / FIRST_NS) * 1000 / zone_bytes(fs);
 	room->during_ns = FIRST_NS;
 }
@@ -42,9 +43,9 @@ static void begin_counting_locked(struct zf_fs *fs, uint32_t has)
 /* What is there now, and what data has used up since, came back since the last look. */
 static void count_locked(struct zf_fs *fs, uint32_t has, uint64_t passed_ns)
 {
-	struct zf_room *room = &fs->room;
-	uint32_t opened = atomic_load(&room->opened);
-	uint32_t now = has + (opened - room->had_opened);
+	struct zf_room *room = fs->room;
+	uint32_t begun = atomic_load(&fs->flush.zones_begun);
+	uint32_t now = has + (begun - room->had_begun);
 
 	if (now > room->had)
 		room->came += (uint64_t)(now - room->had) * 1000;
@@ -54,7 +55,7 @@ static void count_locked(struct zf_fs *fs, uint32_t has, uint64_t passed_ns)
 		room->during_ns /= 2;
 	}
 	room->had = has;
-	room->had_opened = opened;
+	room->had_begun = begun;
 }
 
 /* ---- what a block costs ---- */
@@ -81,7 +82,7 @@ static bool can_help(struct zf_fs *fs, const struct zf_reclaim_room *room)
 
 static uint64_t cost_locked(struct zf_fs *fs, struct standing standing)
 {
-	struct zf_room *room = &fs->room;
+	struct zf_room *room = fs->room;
 	uint64_t missing = standing.wanted - standing.has;
 	uint64_t rate = room->came * zone_bytes(fs) / 1000 * 1000 / (room->during_ns / 1000000 + 1);
 
@@ -92,18 +93,20 @@ static uint64_t cost_locked(struct zf_fs *fs, struct standing standing)
 
 void zf_room_look(struct zf_fs *fs)
 {
-	struct zf_room *room = &fs->room;
+	struct zf_room *room = fs->room;
 	uint64_t now, cost = 0, before;
 	struct zf_reclaim_room left;
 	struct standing standing;
 
+	/* First: after a zone that is begun meanwhile somebody looks once more. */
+	atomic_store(&room->looked_zones, atomic_load(&fs->flush.zones_begun));
 	/* Without threads nobody would work while a writer waits. */
 	if (!fs->background)
 		return;
 	zf_alloc_reclaim_room(fs->alloc, &left);
 	standing = stand(&left);
 	if (left.empty < left.target || left.retired > 0)
-		zf_background_want_reclaim(fs);
+		zf_wake_reclaim(fs);
 	zf_mutex_lock(&room->pace_lock);
 	now = zf_room_now_ns();
 	before = atomic_load(&room->cost_ns);
@@ -121,34 +124,23 @@ void zf_room_look(struct zf_fs *fs)
 	zf_mutex_unlock(&room->pace_lock);
 }
 
-void zf_room_use(struct zf_fs *fs, uint32_t zone_no)
-{
-	struct zf_room *room = &fs->room;
-
-	if (atomic_load_explicit(&room->zone_no, memory_order_relaxed) == zone_no)
-		return;
-	atomic_store(&room->zone_no, zone_no);
-	atomic_fetch_add(&room->opened, 1);
-	zf_room_look(fs);
-}
-
 /* ---- waiting ---- */
 
 /* Takes a turn behind all others'; how long that is from now. */
 static uint64_t take_turn(struct zf_fs *fs, uint64_t now, uint64_t cost_ns)
 {
-	uint64_t turn = atomic_load(&fs->room.turn_ns), next;
+	uint64_t turn = atomic_load(&fs->room->turn_ns), next;
 
 	do {
 		next = zf_max_u64(turn, now) + cost_ns;
 		next = zf_min_u64(next, now + WAIT_MAX_NS);
-	} while (!atomic_compare_exchange_weak(&fs->room.turn_ns, &turn, next));
+	} while (!atomic_compare_exchange_weak(&fs->room->turn_ns, &turn, next));
 	return next - now;
 }
 
 static void wait_for_turn(struct zf_fs *fs, uint64_t now, uint64_t wait_ns)
 {
-	struct zf_room *room = &fs->room;
+	struct zf_room *room = fs->room;
 	uint64_t end = now + wait_ns, began = now;
 
 	zf_mutex_lock(&room->pace_lock);
@@ -162,7 +154,7 @@ static void wait_for_turn(struct zf_fs *fs, uint64_t now, uint64_t wait_ns)
 
 static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 {
-	struct zf_room *room = &fs->room;
+	struct zf_room *room = fs->room;
 	uint64_t now = zf_room_now_ns(), cost, wait;
 
 	if (atomic_load(&room->looked_ns) + LOOK_NS < now)
@@ -176,9 +168,18 @@ static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 	return 0;
 }
 
+/* Has data begun a zone since somebody looked? */
+static bool is_zone_new(const struct zf_fs *fs)
+{
+	return atomic_load_explicit(&fs->flush.zones_begun, memory_order_relaxed) !=
+	       atomic_load_explicit(&fs->room->looked_zones, memory_order_relaxed);
+}
+
 int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 {
-	if (atomic_load_explicit(&fs->room.cost_ns, memory_order_relaxed) == 0)
+	if (is_zone_new(fs))
+		zf_room_look(fs);
+	if (atomic_load_explicit(&fs->room->cost_ns, memory_order_relaxed) == 0)
 		return 0;
 	return pace(fs, blocks, may_wait);
 }

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "fs/core/inode.h"
+#include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 
 /* Data that begins in so many bytes of a zone is one step: a second, at 8 MiB/s. */

@@ -10,7 +10,9 @@
 #include "fs/ops/attr/acl.h"
 #include "fs/data/durable.h"
 #include "fs/core/inode_flags.h"
+#include "fs/ops/file/file.h"
 #include "fs/ops/op.h"
+#include "fs/space/room.h"
 
 #define SET_OWNER  (ZF_SET_UID | ZF_SET_GID)
 #define SET_ATIMES (ZF_SET_ATIME | ZF_SET_ATIME_NOW)

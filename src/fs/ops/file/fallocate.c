@@ -26,6 +26,7 @@
 #include "fs/ops/file/truncate.h"
 #include "fs/ops/attr/xattr.h"
 #include "fs/data/zero.h"
+#include "fs/space/room.h"
 
 /* Tree edits of one transaction that inserts ZERO extents, the item's included. */
 #define FILL_EDITS 32u

@@ -17,6 +17,7 @@
 #include "fs/core/inode_flags.h"
 #include "fs/data/size.h"
 #include "fs/ops/file/truncate.h"
+#include "fs/space/room.h"
 
 /* Of one round: as much as is zeroed before a flush. */
 #define PIECES_MAX 16u

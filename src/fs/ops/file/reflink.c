@@ -21,9 +21,11 @@
 #include "fs/map/extent.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode_flags.h"
+#include "fs/ops/file/file.h"
 #include "fs/ops/op.h"
 #include "fs/data/size.h"
 #include "fs/data/tail.h"
+#include "fs/space/room.h"
 
 /* Tree edits of one transaction, the target's item besides: no more than a landing's. */
 #define COPY_EDITS 32u

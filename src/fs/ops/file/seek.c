@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include "fs/data/block.h"
+#include "fs/data/data.h"
 #include "fs/map/extent.h"
 #include "fs/core/inode.h"
+#include "fs/ops/file/file.h"
 
 /* From which byte on, at or behind `offset`, there is data in memory; UINT64_MAX: none. */
 static uint64_t next_in_memory(struct zf_data *data, uint64_t offset)

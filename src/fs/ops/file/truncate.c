@@ -12,6 +12,7 @@
 #include "fs/core/inode_item.h"
 #include "fs/data/size.h"
 #include "fs/data/tail.h"
+#include "fs/ops/file/file.h"
 #include "log/log.h"
 
 struct truncation {

@@ -8,15 +8,17 @@
 
 #include "alloc/overwrite.h"
 #include "fs/data/block.h"
+#include "fs/data/content.h"
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
 #include "fs/core/inode.h"
 #include "fs/core/inode_flags.h"
-#include "fs/ops/file/read.h"
 #include "fs/data/tail.h"
+#include "fs/ops/file/file.h"
 #include "fs/ops/file/write_internal.h"
+#include "fs/space/room.h"
 
 /* A request on a queue that must not wait tries for the inode's lock this often. */
 #define LOCK_TRIES 32u
@@ -175,7 +177,8 @@ static int base_on_stored(struct write *write, unsigned int i)
 	stored = zf_pool_take(flush, 1);
 	if (!stored)
 		return -ENOMEM;
-	r = zf_read_stored(write->inode, write->first + i, write->ctx->may_wait, stored->bytes);
+	r = zf_content_read_stored(write->inode, write->first + i, write->ctx->may_wait,
+				   stored->bytes);
 	if (r == 0)
 		fill_base(write, i, stored->bytes);
 	zf_pool_give(flush, stored);

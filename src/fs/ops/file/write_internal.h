@@ -5,6 +5,7 @@
 
 #include "fs/data/block.h"
 #include "fs/core/fs.h"
+#include "fs/space/room.h"
 
 /* One round: 1 MiB, wherever it begins. */
 #define ROUND_BYTES  (UINT64_C(1) << 20)

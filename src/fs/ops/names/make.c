@@ -9,6 +9,7 @@
 #include "fs/core/inode_flags.h"
 #include "fs/ops/names/make.h"
 #include "fs/ops/names/symlink.h"
+#include "fs/ops/orphan.h"
 
 /* What is to be made. */
 struct request {

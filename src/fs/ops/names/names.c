@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/names/names.h"
+#include "fs/ops/orphan.h"
 
 #include <errno.h>
 #include <sys/stat.h>

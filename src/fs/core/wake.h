@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of src/fs ask of the threads of a mount (fs/mount/background.h): a commit, a
+ * deletion, a look for garbage. A request is noted here and wakes the thread that serves it, so
+ * whoever asks knows nothing of the threads. While no thread runs, a request for a commit or for
+ * reclaim does nothing.
+ *
+ * Locking. zf_wake_commit() and zf_wake_reclaim() may be called with any lock held but one of
+ * ZF_RANK_DEV; zf_wake_deletion() with none.
+ */
+#ifndef ZF_FS_WAKE_H
+#define ZF_FS_WAKE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/lock.h"
+
+struct zf_fs;
+
+/* Embedded in struct zf_fs. */
+struct zf_wake {
+	struct zf_mutex lock; /* ZF_RANK_DEV */
+	struct zf_cond committer, reclaimer;
+	bool commit, reclaim; /* asked for, and not yet taken up; under the lock */
+	atomic_bool deletion; /* the same of a deletion */
+	atomic_bool idle;     /* the committer sleeps for longer than a deletion may wait */
+	/*
+	 * How a filesystem that was mounted without threads deletes what fs->doomed holds: a call
+	 * upward, for deletion is a layer above the inodes. Set by the mount.
+	 */
+	int (*delete_doomed)(struct zf_fs *fs);
+};
+void zf_wake_init(struct zf_fs *fs, int (*delete_doomed)(struct zf_fs *fs));
+void zf_wake_deinit(struct zf_fs *fs);
+
+/* A commit is due, however long ago the last one was: much metadata is dirty. */
+void zf_wake_commit(struct zf_fs *fs);
+/*
+ * An inode was put on fs->doomed: it is deleted soon, with those that follow; or at once, by the
+ * caller's thread, where the filesystem was mounted without threads.
+ */
+void zf_wake_deletion(struct zf_fs *fs);
+/*
+ * There is less room than reclaim wants, or reclaim was resumed: the reclaimer looks what it can
+ * do, which costs a pass over the zones.
+ */
+void zf_wake_reclaim(struct zf_fs *fs);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/data/content.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "alloc/overwrite.h"
+#include "fs/core/inode.h"
+#include "fs/data/block.h"
+#include "fs/map/summary.h"
+#include "log/carry.h"
+
+/* Where a block's bytes come from, or else its address on the device. */
+#define FROM_HOLE 0u
+#define FROM_DONE 1u /* they are in the caller's buffer */
+
+/* Blocks that lie together on the device too. */
+struct run {
+	unsigned int first, count;
+};
+
+static void init(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
+		 uint8_t *buf)
+{
+	zf_extent_reader_init(&content->reader, inode);
+	content->first = from >> ZF_BLOCK_SHIFT;
+	content->count = (unsigned int)(((to - 1) >> ZF_BLOCK_SHIFT) - content->first + 1);
+	content->from = from;
+	content->to = to;
+	content->buf = buf;
+	content->holds = false;
+	memset(content->source, 0, content->count * sizeof(content->source[0]));
+}
+
+static uint64_t block_offset(const struct zf_content *content, unsigned int i)
+{
+	return (content->first + i) << ZF_BLOCK_SHIFT;
+}
+
+/* Of bytes that stand for [offset, offset + len) of the file, what is wanted; NULL: zeroes. */
+static void deliver(struct zf_content *content, uint64_t offset, const uint8_t *bytes, uint64_t len)
+{
+	uint64_t from = zf_max_u64(offset, content->from),
+		 to = zf_min_u64(offset + len, content->to);
+
+	if (from >= to)
+		return;
+	if (bytes)
+		memcpy(content->buf + (from - content->from), bytes + (from - offset), to - from);
+	else
+		memset(content->buf + (from - content->from), 0, to - from);
+}
+
+/* ---- where it comes from ---- */
+
+/* Returns how many blocks are still to be found. */
+static unsigned int take_from_memory(struct zf_content *content)
+{
+	struct zf_data *data = &content->reader.inode->data;
+	unsigned int left = content->count;
+	struct zf_block *block;
+
+	zf_mutex_lock(&data->lock);
+	block = zf_block_next_locked(data, content->first);
+	while (block && block->index < content->first + content->count) {
+		unsigned int i = (unsigned int)(block->index - content->first);
+
+		deliver(content, block_offset(content, i), block->bytes, ZF_BLOCK_SIZE);
+		content->source[i] = FROM_DONE;
+		left--;
+		block = zf_block_next_locked(data, block->index + 1);
+	}
+	zf_mutex_unlock(&data->lock);
+	return left;
+}
+
+static void take_inline(struct zf_content *content, const struct zf_extent *extent,
+			const uint8_t *bytes)
+{
+	/* Only block 0 has such bytes; a damaged image may say otherwise. */
+	if (extent->offset > 0 || content->first > 0 || content->source[0] != FROM_HOLE)
+		return;
+	deliver(content, 0, NULL, ZF_BLOCK_SIZE);
+	deliver(content, 0, bytes, extent->len);
+	content->source[0] = FROM_DONE;
+}
+
+/* Of a drop that was interrupted: the extents are still there, but count no more. */
+static bool is_dropped(const struct zf_data *data, uint64_t offset)
+{
+	return data->dropping && offset >= data->drop_from && offset < data->drop_to;
+}
+
+static int take_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
+{
+	struct zf_content *content = arg;
+	const struct zf_data *data = &content->reader.inode->data;
+	uint64_t at = zf_max_u64(extent->offset, block_offset(content, 0));
+	uint64_t end = zf_min_u64(zf_extent_end(extent), block_offset(content, content->count));
+
+	if (extent->type == ZF_EXTENT_INLINE)
+		take_inline(content, extent, bytes);
+	if (extent->type != ZF_EXTENT_DATA)
+		return 0;
+	for (; at < end; at += ZF_BLOCK_SIZE) {
+		unsigned int i = (unsigned int)((at >> ZF_BLOCK_SHIFT) - content->first);
+
+		if (content->source[i] != FROM_HOLE || is_dropped(data, at))
+			continue;
+		content->source[i] = extent->address + (at - extent->offset);
+		content->in_place[i] = extent->flags & ZF_EXTENT_OVERWRITE;
+	}
+	return 0;
+}
+
+static int look_up_extents(struct zf_content *content)
+{
+	uint64_t from = block_offset(content, 0), last = block_offset(content, content->count) - 1;
+
+	return zf_extent_scan_le(&content->reader, from, last, take_extent, content);
+}
+
+/* The next run at or behind block *at. */
+static bool next_run(const struct zf_content *content, unsigned int *at, struct run *ret_run)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(content->reader.inode->fs->dev);
+	unsigned int i = *at;
+
+	while (i < content->count && content->source[i] <= FROM_DONE)
+		i++;
+	if (i == content->count)
+		return false;
+	*ret_run = (struct run){.first = i++};
+	while (i < content->count && content->source[i] == content->source[i - 1] + ZF_BLOCK_SIZE &&
+	       zf_zone_of(geometry, content->source[i]) ==
+		       zf_zone_of(geometry, content->source[i - 1]))
+		i++;
+	ret_run->count = i - ret_run->first;
+	*at = i;
+	return true;
+}
+
+/* The run stays what it is until it was read. */
+static int hold_run(struct zf_content *content, const struct run *run)
+{
+	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
+	int r = 0;
+
+	if (!content->in_place[run->first])
+		r = zf_summary_fetch(&content->reader, content->source[run->first], run->count,
+				     content->csum + run->first);
+	else if (!content->holds)
+		content->hold = zf_alloc_overwrite_hold(alloc);
+	if (r < 0)
+		return r;
+	content->holds |= content->in_place[run->first];
+	zf_alloc_read_begin(alloc, content->source[run->first]);
+	return 0;
+}
+
+/* All runs were let go. */
+static void end_hold(struct zf_content *content)
+{
+	if (content->holds)
+		zf_alloc_overwrite_let_go(content->reader.inode->fs->alloc, content->hold);
+	content->holds = false;
+}
+
+/* Of what is not done yet: sources and checksums; afterwards the zones are held. */
+static int look_up_stored(struct zf_content *content)
+{
+	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
+	unsigned int at = 0, begun = 0;
+	struct run run;
+	int r = look_up_extents(content);
+
+	while (r == 0 && next_run(content, &at, &run)) {
+		r = hold_run(content, &run);
+		if (r == 0)
+			begun = at;
+	}
+	if (r == 0)
+		return 0;
+	for (at = 0; at < begun && next_run(content, &at, &run);)
+		zf_alloc_read_end(alloc, content->source[run.first]);
+	end_hold(content);
+	return r;
+}
+
+/* ---- from the device ---- */
+
+/* Afterwards `bytes` is the data, also where it was carried by a record of the log. */
+static int verify(const struct zf_content *content, unsigned int i, uint8_t *bytes)
+{
+	struct zf_inode *inode = content->reader.inode;
+	uint64_t csum;
+
+	if (zf_log_carry_verify(bytes, content->csum[i], &csum))
+		return 0;
+	zf_report_corrupt(&inode->fs->report, "data", content->source[i],
+			  "inode %" PRIu64 " at offset %" PRIu64 ": checksum has %016" PRIx64
+			  ", expected %016" PRIx64,
+			  inode->ino, block_offset(content, i), csum, content->csum[i]);
+	return -EIO;
+}
+
+static int cannot_read(const struct zf_content *content, const struct run *run, int error)
+{
+	struct zf_inode *inode = content->reader.inode;
+	uint64_t address = content->source[run->first];
+	uint32_t zone_no = zf_zone_of(zf_dev_geometry(inode->fs->dev), address);
+
+	zf_alloc_suspect(inode->fs->alloc, zone_no);
+	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
+		  "data of inode %" PRIu64 " at offset %" PRIu64 ", %u blocks from %" PRIu64
+		  " on in zone %" PRIu32 ", cannot be read: %s",
+		  inode->ino, block_offset(content, run->first), run->count, address, zone_no,
+		  strerror(-error));
+	return -EIO;
+}
+
+/* Where the caller's buffer has the whole of this block, aligned; or NULL. */
+static uint8_t *place_in_buf(const struct zf_content *content, unsigned int i)
+{
+	uint64_t offset = block_offset(content, i);
+	uint8_t *place;
+
+	if (offset < content->from || offset + ZF_BLOCK_SIZE > content->to)
+		return NULL;
+	place = content->buf + (offset - content->from);
+	return (uintptr_t)place % ZF_BLOCK_SIZE == 0 ? place : NULL;
+}
+
+/*
+ * The blocks of all runs, on their way: block i of the range goes to place[i], by segments[i] or as
+ * a further block of the segment before it.
+ */
+struct transfer {
+	uint8_t *place[ZF_CONTENT_BLOCKS];
+	struct iovec segments[ZF_CONTENT_BLOCKS];
+	struct zf_block *bounce; /* chain: where the caller's buffer does not do */
+	struct run runs[ZF_CONTENT_BLOCKS];
+	struct zf_read reads[ZF_CONTENT_BLOCKS]; /* of the runs */
+	unsigned int count;
+};
+
+/* Of all runs. Returns how many blocks have no place in the caller's buffer. */
+static unsigned int find_places(struct transfer *transfer, const struct zf_content *content)
+{
+	unsigned int at = 0, bounces = 0;
+
+	transfer->count = 0;
+	while (next_run(content, &at, &transfer->runs[transfer->count])) {
+		const struct run *run = &transfer->runs[transfer->count++];
+
+		for (unsigned int i = run->first; i < run->first + run->count; i++) {
+			transfer->place[i] = place_in_buf(content, i);
+			bounces += !transfer->place[i];
+		}
+	}
+	return bounces;
+}
+
+/* A run's read, with as few segments as its places allow. */
+static void prepare_read(struct transfer *transfer, const struct zf_content *content,
+			 unsigned int k, struct zf_block **bounce)
+{
+	const struct run *run = &transfer->runs[k];
+	struct iovec *iov = &transfer->segments[run->first], *last = NULL;
+
+	for (unsigned int i = run->first; i < run->first + run->count; i++) {
+		if (!transfer->place[i]) {
+			transfer->place[i] = (*bounce)->bytes;
+			*bounce = (*bounce)->next;
+		}
+		if (last && (uint8_t *)last->iov_base + last->iov_len == transfer->place[i]) {
+			last->iov_len += ZF_BLOCK_SIZE;
+			continue;
+		}
+		last = last ? last + 1 : iov;
+		*last = (struct iovec){transfer->place[i], ZF_BLOCK_SIZE};
+	}
+	transfer->reads[k] = (struct zf_read){
+		.addr = content->source[run->first],
+		.iov = iov,
+		.iovcnt = (unsigned int)(last - iov) + 1,
+	};
+}
+
+static int transfer_init(struct transfer *transfer, const struct zf_content *content)
+{
+	struct zf_flush *flush = &content->reader.inode->fs->flush;
+	unsigned int bounces = find_places(transfer, content);
+	struct zf_block *bounce = NULL;
+
+	if (bounces > 0) {
+		bounce = zf_pool_take(flush, bounces);
+		if (!bounce)
+			return -ENOMEM;
+	}
+	transfer->bounce = bounce;
+	for (unsigned int k = 0; k < transfer->count; k++)
+		prepare_read(transfer, content, k, &bounce);
+	return 0;
+}
+
+/* Of a run that was read: checks it, and hands it over. */
+static int take_run(struct zf_content *content, const struct transfer *transfer, unsigned int k)
+{
+	const struct run *run = &transfer->runs[k];
+	int r = transfer->reads[k].result;
+
+	if (r < 0)
+		return cannot_read(content, run, r);
+	for (unsigned int i = run->first; r == 0 && i < run->first + run->count; i++) {
+		if (!content->in_place[i])
+			r = verify(content, i, transfer->place[i]);
+		if (r == 0 && !place_in_buf(content, i))
+			deliver(content, block_offset(content, i), transfer->place[i],
+				ZF_BLOCK_SIZE);
+	}
+	return r;
+}
+
+/* All runs at once; the first that is wrong is told of. */
+static int read_runs(struct zf_content *content)
+{
+	struct zf_fs *fs = content->reader.inode->fs;
+	struct transfer transfer;
+	int r = transfer_init(&transfer, content);
+
+	if (r < 0)
+		return r;
+	zf_dev_read_many(fs->dev, transfer.reads, transfer.count);
+	for (unsigned int k = 0; r == 0 && k < transfer.count; k++)
+		r = take_run(content, &transfer, k);
+	zf_pool_give(&fs->flush, transfer.bounce);
+	return r;
+}
+
+/* Lets the zones go that look_up_stored() holds. */
+static void let_go(struct zf_content *content)
+{
+	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
+	unsigned int at = 0;
+	struct run run;
+
+	while (next_run(content, &at, &run))
+		zf_alloc_read_end(alloc, content->source[run.first]);
+	end_hold(content);
+}
+
+/* All that look_up() found; lets the zones go. */
+static int fetch(struct zf_content *content)
+{
+	int r = read_runs(content);
+
+	let_go(content);
+	for (unsigned int i = 0; r == 0 && i < content->count; i++)
+		if (content->source[i] == FROM_HOLE)
+			deliver(content, block_offset(content, i), NULL, ZF_BLOCK_SIZE);
+	return r;
+}
+
+/* ---- reading ---- */
+
+static bool needs_device(const struct zf_content *content)
+{
+	unsigned int at = 0;
+	struct run run;
+
+	return next_run(content, &at, &run);
+}
+
+int zf_content_get(struct zf_content *content, bool may_wait)
+{
+	if (!may_wait && needs_device(content)) {
+		let_go(content);
+		return -EAGAIN;
+	}
+	return fetch(content);
+}
+
+int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
+		    uint8_t *buf)
+{
+	init(content, inode, from, to, buf);
+	return take_from_memory(content) == 0 ? 0 : look_up_stored(content);
+}
+
+int zf_content_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)
+{
+	struct zf_content content;
+	int r;
+
+	init(&content, inode, index << ZF_BLOCK_SHIFT, (index + 1) << ZF_BLOCK_SHIFT, bytes);
+	r = look_up_stored(&content);
+	return r < 0 ? r : zf_content_get(&content, may_wait);
+}

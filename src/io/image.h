@@ -15,8 +15,10 @@
  * make the host commit its journal (io/image_warm.c). zf_zone_info.warm tells which empty zones
  * are written.
  *
- * Exclusive: the device holds flock(LOCK_EX) on the description that does the I/O (and O_EXCL on
- * block devices) until it is closed; opening waits for the last owner, then says who holds it.
+ * Exclusive: the device holds flock(LOCK_EX) on the description that does the I/O until it is
+ * closed; opening waits for the last owner, then says who holds it. A block device is opened with
+ * O_EXCL besides, and holds a lock by fcntl(F_OFD_SETLK) too: a fuseblk mount keeps flock(LOCK_SH)
+ * only, which udev respects and shares (io/image_file.c).
  */
 #ifndef ZF_IO_IMAGE_H
 #define ZF_IO_IMAGE_H

@@ -50,7 +50,7 @@ int zf_image_file_fail(const struct zf_report *report, const char *path, int err
 /* ---- who holds it ---- */
 
 /*
- * The process that took the flock on this file, 0 if it cannot be told. A line reads
+ * Another process that has a flock on this file, 0 if it cannot be told. A line reads
  * "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", device numbers in hexadecimal.
  */
 static long lock_holder(int fd)
@@ -73,7 +73,7 @@ static long lock_holder(int fd)
 		if (sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%" SCNu64, &pid, &device_major,
 			   &device_minor, &inode) == 4 &&
 		    inode == st.st_ino && device_major == major(st.st_dev) &&
-		    device_minor == minor(st.st_dev) && pid > 0)
+		    device_minor == minor(st.st_dev) && pid > 0 && pid != getpid())
 			found = pid;
 	}
 	fclose(locks);
@@ -91,8 +91,9 @@ static int report_busy(int fd, const char *path, const struct zf_report *report)
 	return -EBUSY;
 }
 
-static int lock_file(int fd, const char *path, bool exclusive, uint64_t until_ms,
-		     const struct zf_report *report)
+/* flock(), the lock that other programs respect too. */
+static int take_flock(int fd, const char *path, bool exclusive, uint64_t until_ms,
+		      const struct zf_report *report)
 {
 	while (flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0) {
 		if (errno == EINTR)
@@ -105,10 +106,54 @@ static int lock_file(int fd, const char *path, bool exclusive, uint64_t until_ms
 	return 0;
 }
 
+/* A lock of the open file description, which only zfuse's programs look at. */
+static int take_own_lock(int fd, const char *path, bool exclusive, uint64_t until_ms,
+			 const struct zf_report *report)
+{
+	struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+
+	while (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN && errno != EACCES)
+			return zf_image_file_fail(report, path, -errno, "cannot be locked");
+		if (!pause_until(until_ms))
+			return report_busy(fd, path, report);
+	}
+	return 0;
+}
+
+static bool is_disk(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
+/*
+ * udev takes a shared flock on a disk before it looks at it, and puts off all that it does about
+ * the disk while another program holds an exclusive one. That is right while the disk is formatted,
+ * and wrong for as long as it is mounted: so a mount shares its flock, once it has had it for
+ * itself. Other programs of zfuse are then held off by the lock of take_own_lock().
+ */
+static int lock_file(int fd, const char *path, enum zf_image_file_mode mode, uint64_t until_ms,
+		     const struct zf_report *report)
+{
+	bool exclusive = mode != ZF_IMAGE_FILE_READ;
+	int r = take_flock(fd, path, exclusive, until_ms, report);
+
+	if (r < 0 || !is_disk(fd))
+		return r;
+	r = take_own_lock(fd, path, exclusive, until_ms, report);
+	if (r == 0 && mode == ZF_IMAGE_FILE_WRITE_UNCLAIMED)
+		r = take_flock(fd, path, false, until_ms, report);
+	return r;
+}
+
 int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_wait_ms,
 		       const struct zf_report *report)
 {
-	return lock_file(fd, path, exclusive, now_ms() + lock_wait_ms, report);
+	return take_flock(fd, path, exclusive, now_ms() + lock_wait_ms, report);
 }
 
 /* ---- opening ---- */
@@ -227,7 +272,7 @@ int zf_image_file_open(const char *path, enum zf_image_file_mode mode, bool dire
 
 	if (fd < 0)
 		return fd;
-	r = lock_file(fd, path, mode != ZF_IMAGE_FILE_READ, until_ms, report);
+	r = lock_file(fd, path, mode, until_ms, report);
 	if (r == 0 && mode == ZF_IMAGE_FILE_WRITE_UNCLAIMED)
 		r = check_unclaimed(path, until_ms, report);
 	if (r < 0)

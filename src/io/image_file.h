@@ -17,8 +17,8 @@ enum zf_image_file_mode {
 	ZF_IMAGE_FILE_WRITE,  /* exclusive lock, O_EXCL on a block device */
 	ZF_IMAGE_FILE_CREATE, /* the same; makes the file if there is none */
 	/*
-	 * Exclusive lock; of a block device only checks that nobody has claimed it. For a fuseblk
-	 * mount, which claims it itself, as O_EXCL would.
+	 * Exclusive lock, which lets udev look at a block device all the same; of that only checks
+	 * that nobody has claimed it. For a fuseblk mount, which claims it itself, as O_EXCL would.
 	 */
 	ZF_IMAGE_FILE_WRITE_UNCLAIMED,
 };
@@ -36,7 +36,7 @@ int zf_image_file_open_for(const char *path, const struct zf_open_options *optio
 int zf_image_file_fail(const struct zf_report *report, const char *path, int error,
 		       const char *what);
 
-/* The lock alone, of a file that is open already. -EBUSY: still held after the wait. */
+/* flock() alone, of a file that is open already. -EBUSY: still held after the wait. */
 int zf_image_file_lock(int fd, const char *path, bool exclusive, uint32_t lock_wait_ms,
 		       const struct zf_report *report);
 

@@ -14,7 +14,7 @@
  * specification (zone full, too many active zones, zone is read-only, ...). -ENODEV: the drive is
  * gone.
  *
- * Exclusive: holds the block device of the same namespace (O_EXCL and flock, like an image), and
+ * Exclusive: holds the block device of the same namespace (as of an image: io/image.h), and
  * flock on the character device, until it is closed. Read next: io/nvme_queue.h, io/nvme_ring.c.
  */
 #ifndef ZF_IO_NVME_H

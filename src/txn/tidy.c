@@ -122,18 +122,17 @@ int zf_txn_move_node(struct zf_txn *txn, enum zf_tree_id tree, uint8_t level,
 		     const struct zf_key *first_key, uint64_t address)
 {
 	struct zf_trans trans;
-	int r;
+	int r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, 1, true, &trans);
 
-	/* The root tree is written by every commit anyway, the zone tree's leaf by one that needs
-	 * it. */
+	if (r < 0)
+		return r;
+	/* Every commit writes the root tree, and those leaves of the zone tree that were touched. */
 	if (tree == ZF_TREE_ZONE)
 		zf_alloc_touch_zone(txn->alloc, (uint32_t)first_key->objectid);
 	if (tree == ZF_TREE_ZONE || tree == ZF_TREE_ROOT)
-		return 0;
-	r = zf_trans_join(txn, ZF_RESERVE_SYSTEM, 1, true, &trans);
-	if (r < 0)
-		return r;
-	r = zf_tree_relocate(txn->forest, trans.writer, tree, level, first_key, address);
+		atomic_store_explicit(&txn->dirty, true, memory_order_relaxed);
+	else
+		r = zf_tree_relocate(txn->forest, trans.writer, tree, level, first_key, address);
 	zf_trans_leave(&trans);
 	return r < 0 ? r : 0;
 }

@@ -22,7 +22,7 @@ struct zf_txn {
 
 	/* The running transaction's; `generation` changes only while no join is held. */
 	struct zf_writer writer;
-	_Atomic bool dirty; /* a node was copied in the running transaction */
+	_Atomic bool dirty; /* in the running transaction a node was copied, or is to be */
 	_Atomic bool told;  /* options.much was called for it */
 
 	struct zf_mutex lock;	/* ZF_RANK_TRANS */

@@ -380,6 +380,38 @@ static void a_write_waits_for_a_close_once(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Each time that the search begins anew, others have deleted something. */
+static atomic_bool others_delete;
+
+int __real_zf_flush_land_all(struct zf_fs *fs);
+int __wrap_zf_flush_land_all(struct zf_fs *fs);
+int __wrap_zf_flush_land_all(struct zf_fs *fs)
+{
+	if (atomic_load(&others_delete))
+		atomic_fetch_add(&fs->deletions, 1);
+	return __real_zf_flush_land_all(fs);
+}
+
+/* Without a bound this hangs. */
+static void who_needs_room_does_not_wait_for_ever_beside_deletions(void **state)
+{
+	struct data_rig rig;
+	uint64_t ino, file;
+
+	(void)state;
+	data_rig_init(&rig, &small);
+	ino = make_nameless(&rig);
+	file = data_rig_make(&rig, "file");
+	append_all(&rig, file);
+	atomic_store(&others_delete, true);
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, file, UINT64_C(1) << 30, buf, BLOCK, 0),
+			 -ENOSPC);
+	assert_int_equal(zf_fs_fallocate(rig.fs, &rig.ctx, file, 0, 0, UINT64_C(1) << 30), -ENOSPC);
+	atomic_store(&others_delete, false);
+	zf_fs_forget(rig.fs, ino, 1);
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +420,7 @@ int main(void)
 		cmocka_unit_test(who_needs_room_does_not_wait_long_for_what_stays_open),
 		cmocka_unit_test(others_have_their_turn_while_one_waits_for_a_close),
 		cmocka_unit_test(a_write_waits_for_a_close_once),
+		cmocka_unit_test(who_needs_room_does_not_wait_for_ever_beside_deletions),
 		cmocka_unit_test(writers_wait_only_where_reclaim_can_help),
 		cmocka_unit_test(a_write_waits_a_tenth_of_a_second_at_most),
 		cmocka_unit_test(writers_go_on_when_it_is_nearly_full),

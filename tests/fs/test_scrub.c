@@ -238,13 +238,12 @@ static int take_leaf(void *arg, const struct zf_node_expect *expect)
 	return 0;
 }
 
-static struct zf_node_expect first_leaf(struct data_rig *rig)
+static struct zf_node_expect first_leaf(struct data_rig *rig, enum zf_tree_id tree)
 {
 	struct search search = {.found = false};
 	struct zf_key from = {0};
 
-	assert_true(zf_tree_children(rig->fs->forest, ZF_TREE_FS, 0, &from, take_leaf, &search) >=
-		    0);
+	assert_true(zf_tree_children(rig->fs->forest, tree, 0, &from, take_leaf, &search) >= 0);
 	assert_true(search.found);
 	return search.leaf;
 }
@@ -260,8 +259,11 @@ static void make_files(struct data_rig *rig)
 	data_rig_sync(rig);
 }
 
-/* Copy `copy` of a leaf is damaged, in a filesystem with `copies`. */
-static void damage_a_node(uint8_t copies, unsigned int copy)
+/*
+ * Copy `copy` of a leaf of this tree is damaged, in a filesystem with `copies` that nobody else
+ * changes.
+ */
+static void damage_a_node(enum zf_tree_id tree, uint8_t copies, unsigned int copy)
 {
 	struct zf_node_expect leaf;
 	struct data_rig rig;
@@ -269,7 +271,7 @@ static void damage_a_node(uint8_t copies, unsigned int copy)
 
 	init_rig(&rig, copies);
 	make_files(&rig);
-	leaf = first_leaf(&rig);
+	leaf = first_leaf(&rig, tree);
 	rig.errors_expected = true;
 	flip(&rig, leaf.ptr.address[copy] + 100);
 	scrub(&rig, &found, NULL);
@@ -277,8 +279,9 @@ static void damage_a_node(uint8_t copies, unsigned int copy)
 	assert_int_equal(found.repaired, 1);
 	assert_int_equal(found.data, 0);
 	/* It is written anew by the next commit, and then all is well: a mount reads it. */
-	data_rig_sync(&rig);
-	assert_int_not_equal(first_leaf(&rig).ptr.address[0], leaf.ptr.address[0]);
+	assert_true(zf_txn_is_dirty(rig.fs->txn));
+	assert_int_equal(zf_txn_sync(rig.fs->txn), 0);
+	assert_int_not_equal(first_leaf(&rig, tree).ptr.address[0], leaf.ptr.address[0]);
 	expect_no_damage(&rig);
 	rig.errors_expected = false;
 	rig.errors = 0;
@@ -289,14 +292,24 @@ static void damage_a_node(uint8_t copies, unsigned int copy)
 static void a_bad_copy_of_a_node_is_repaired_from_the_other(void **state)
 {
 	(void)state;
-	damage_a_node(2, 0);
-	damage_a_node(2, 1);
+	damage_a_node(ZF_TREE_FS, 2, 0);
+	damage_a_node(ZF_TREE_FS, 2, 1);
 }
 
 static void a_bad_node_is_repaired_from_memory(void **state)
 {
 	(void)state;
-	damage_a_node(1, 0);
+	damage_a_node(ZF_TREE_FS, 1, 0);
+}
+
+/* Those that every commit writes, if there is one. */
+static void a_bad_node_of_the_root_or_zone_tree_is_repaired(void **state)
+{
+	(void)state;
+	damage_a_node(ZF_TREE_ROOT, 1, 0);
+	damage_a_node(ZF_TREE_ZONE, 1, 0);
+	damage_a_node(ZF_TREE_ROOT, 2, 1);
+	damage_a_node(ZF_TREE_ZONE, 2, 1);
 }
 
 static void without_leave_to_repair_nothing_is_written(void **state)
@@ -311,7 +324,7 @@ static void without_leave_to_repair_nothing_is_written(void **state)
 	(void)state;
 	init_rig(&rig, 2);
 	make_files(&rig);
-	leaf = first_leaf(&rig);
+	leaf = first_leaf(&rig, ZF_TREE_FS);
 	rig.errors_expected = true;
 	flip(&rig, leaf.ptr.address[1] + 100);
 	while ((r = zf_scrub_step(rig.fs, false, &place, &step)) > 0)
@@ -471,6 +484,7 @@ int main(void)
 		cmocka_unit_test(bytes_without_a_checksum_are_damaged),
 		cmocka_unit_test(a_bad_copy_of_a_node_is_repaired_from_the_other),
 		cmocka_unit_test(a_bad_node_is_repaired_from_memory),
+		cmocka_unit_test(a_bad_node_of_the_root_or_zone_tree_is_repaired),
 		cmocka_unit_test(without_leave_to_repair_nothing_is_written),
 		cmocka_unit_test(steps_and_commits_take_turns),
 		cmocka_unit_test(any_place_ends),

@@ -33,6 +33,9 @@
  */
 #define CLOSE_MS UINT64_C(100)
 
+/* And so long may others delete one file after the other, before it is said that there is no room. */
+#define DELETION_MS UINT64_C(10000)
+
 int zf_room_init(struct zf_fs *fs)
 {
 	fs->room = calloc(1, sizeof(*fs->room));
@@ -87,21 +90,39 @@ static void begin(struct zf_room_search *search, uint64_t now_ns)
 		search->began_ns = now_ns;
 }
 
+static bool has_passed_ms(const struct zf_room_search *search, uint64_t ms)
+{
+	return zf_room_now_ns() >= search->began_ns + ms * 1000000;
+}
+
+/*
+ * Others may delete files for ever. So there is one try after CLOSE_MS, and more only while
+ * something is being deleted, up to DELETION_MS.
+ */
+static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
+{
+	if (!has_passed_ms(search, CLOSE_MS))
+		return true;
+	if (search->overdue &&
+	    (atomic_load(&fs->deleting) == 0 || has_passed_ms(search, DELETION_MS)))
+		return false;
+	search->overdue = true;
+	return true;
+}
+
 /*
  * Waits until a file without a name was deleted, or can be, since fs->deletions was `seen`: as long
  * as another thread deletes one; and while one is open, up to CLOSE_MS from the beginning of the
  * search. False: none was. Nobody else who looks for room has to wait for this.
  */
-static bool await_deletion(struct zf_fs *fs, uint64_t seen, const struct zf_room_search *search)
+static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_search *search)
 {
-	uint64_t end = search->began_ns + CLOSE_MS * 1000000;
-
-	if (!fs->options.threads)
+	if (!fs->options.threads || !may_await_deletion(fs, search))
 		return false;
 	while (atomic_load(&fs->deletions) == seen) {
 		if (zf_txn_error(fs->txn) || atomic_load(&fs->unlinked_count) == 0)
 			return false;
-		if (atomic_load(&fs->deleting) == 0 && zf_room_now_ns() >= end)
+		if (atomic_load(&fs->deleting) == 0 && has_passed_ms(search, CLOSE_MS))
 			return false;
 		zf_flush_wait_ms(fs, FRUITLESS_MS);
 	}

@@ -65,6 +65,7 @@ void zf_room_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 struct zf_room_search {
 	uint64_t began_ns;   /* 0: not yet */
 	uint64_t seen;	     /* fs->deletions before the last try */
+	bool overdue;	     /* it has had its try after CLOSE_MS */
 	bool landed;	     /* what is dirty has, and what has no name is deleted */
 	unsigned int rounds; /* of reclaim */
 	bool vain;	     /* the last of them */

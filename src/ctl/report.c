@@ -15,6 +15,8 @@ static const struct zf_report_command commands[] = {
 	{"node", ZF_NEED_SUPER, true, zf_report_node, .is_long = true},
 	{"log", ZF_NEED_SUPER, true, zf_report_log, .is_long = true},
 	{"file", ZF_NEED_FS, false, zf_report_file},
+	{"path", ZF_NEED_FS, false, zf_report_path},
+	{"resolve", ZF_NEED_FS, false, zf_report_resolve},
 	{"df", ZF_NEED_FS, false, zf_report_df},
 	{"stats", ZF_NEED_MOUNT, false, zf_report_stats},
 	{"check", ZF_NEED_SUPER, true, zf_report_check},

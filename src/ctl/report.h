@@ -93,6 +93,12 @@ int zf_report_log(const struct zf_report_source *source, struct json_object *arg
 /* {"ino": N} or {"path": "/a/b"}, from the filesystem's root: what stands where. */
 int zf_report_file(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
+/* {"ino": N}: a path of that inode, from the filesystem's root. */
+int zf_report_path(const struct zf_report_source *source, struct json_object *args,
+		   struct json_object **ret_result);
+/* {"address": N}: what the zone there is for, and every file that has the byte there, and where. */
+int zf_report_resolve(const struct zf_report_source *source, struct json_object *args,
+		      struct json_object **ret_result);
 /* The parts of the total, in bytes; "available" and "unusable" are parts of those. */
 int zf_report_df(const struct zf_report_source *source, struct json_object *args,
 		 struct json_object **ret_result);

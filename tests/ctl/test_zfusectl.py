@@ -271,6 +271,35 @@ class Commands(ImageTest):
         self.assertNotIn("address", small[0])
         self.assertIn(str(found["extents"][0]["address"]), self.text("file", self.path, "/file"))
 
+    def test_an_inode_has_a_path(self):
+        ino = self.json("file", self.path, "/dir/sub/deep")["ino"]
+        self.assertEqual(self.json("path", self.path, str(ino)), {"ino": ino, "path": "/dir/sub/deep"})
+        self.assertEqual(self.text("path", self.path, hex(ino)), "/dir/sub/deep\n")
+        self.assertEqual(self.text("path", self.path, "1"), "/\n")
+        self.refused(1, "path", self.path, "999999", says=["there is no inode 999999"])
+        for number in ("0", "1x", "x", ""):
+            self.refused(2, "path", self.path, number, says=["is no inode number"])
+
+    def test_an_address_leads_to_its_file(self):
+        found = self.json("file", self.path, "/file")
+        for extent in found["extents"]:
+            for byte in (0, 1, 4096 * (extent["length"] // 4096 // 2), extent["length"] - 1):
+                answer = self.json("resolve", self.path, str(extent["address"] + byte))
+                self.assertEqual(answer["zone"], extent["zone"])
+                self.assertEqual([(f["ino"], f["offset"]) for f in answer["files"]],
+                                 [(found["ino"], extent["offset"] + byte)])
+                self.assertIn(answer["files"][0]["path"], ("/file", "/dir/hard"))
+        address = self.json("file", self.path, "/other")["extents"][0]["address"]
+        self.assertEqual(self.text("resolve", self.path, hex(address + 5000)), "/other: offset 5000\n")
+
+    def test_an_address_that_no_file_has(self):
+        node = self.json("tree", self.path)["nodes"][0]["address"][0]
+        self.assertIn("role meta", self.text("resolve", self.path, str(node)))
+        self.assertIn("zone 0, role super", self.text("resolve", self.path, "0"))
+        self.assertIn("no file has this byte", self.text("resolve", self.path, str(ZONE_SIZE * (ZONES - 1))))
+        self.refused(2, "resolve", self.path, str(ZONE_SIZE * ZONES), says=["is beyond the last zone"])
+        self.refused(2, "resolve", self.path, "here", says=["is no address"])
+
     def test_df_adds_up(self):
         found = self.json("df", self.path)
         self.assertEqual(found["total"], (ZONES - 2) * ZONE_SIZE)

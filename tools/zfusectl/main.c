@@ -23,20 +23,21 @@
 
 /* The commands that ask for one object and print it: as text by these. */
 static zf_text_fn *const texts[ZF_COMMAND_COUNT] = {
-	[ZF_COMMAND_SUPER] = zf_text_super,   [ZF_COMMAND_ZONES] = zf_text_zones,
-	[ZF_COMMAND_TREE] = zf_text_tree,     [ZF_COMMAND_NODE] = zf_text_node,
-	[ZF_COMMAND_LOG] = zf_text_log,	      [ZF_COMMAND_FILE] = zf_text_file,
-	[ZF_COMMAND_DF] = zf_text_df,	      [ZF_COMMAND_STATS] = zf_text_values,
-	[ZF_COMMAND_STATUS] = zf_text_values, [ZF_COMMAND_CHECK] = zf_text_check,
-	[ZF_COMMAND_SYNC] = zf_text_values,
+	[ZF_COMMAND_SUPER] = zf_text_super,	[ZF_COMMAND_ZONES] = zf_text_zones,
+	[ZF_COMMAND_TREE] = zf_text_tree,	[ZF_COMMAND_NODE] = zf_text_node,
+	[ZF_COMMAND_LOG] = zf_text_log,		[ZF_COMMAND_FILE] = zf_text_file,
+	[ZF_COMMAND_DF] = zf_text_df,		[ZF_COMMAND_STATS] = zf_text_values,
+	[ZF_COMMAND_STATUS] = zf_text_values,	[ZF_COMMAND_CHECK] = zf_text_check,
+	[ZF_COMMAND_SYNC] = zf_text_values,	[ZF_COMMAND_PATH] = zf_text_path,
+	[ZF_COMMAND_RESOLVE] = zf_text_resolve,
 };
 
-static bool parse_address(const char *text, uint64_t *ret_address)
+static bool parse_number(const char *text, uint64_t *ret_number)
 {
 	char *end;
 
 	errno = 0;
-	*ret_address = strtoull(text, &end, 0);
+	*ret_number = strtoull(text, &end, 0);
 	return errno == 0 && end != text && *end == '\0' && text[0] != '-';
 }
 
@@ -44,9 +45,19 @@ static int add_address(const struct zf_args *args, struct json_object *request)
 {
 	uint64_t address;
 
-	if (!parse_address(args->operands[1], &address))
+	if (!parse_number(args->operands[1], &address))
 		return zf_args_usage(args, "'%s' is no address", args->operands[1]);
 	zf_json_add_u64(request, "address", address);
+	return ZF_EXIT_OK;
+}
+
+static int add_inode(const struct zf_args *args, struct json_object *request)
+{
+	uint64_t ino;
+
+	if (!parse_number(args->operands[1], &ino) || ino == 0)
+		return zf_args_usage(args, "'%s' is no inode number", args->operands[1]);
+	zf_json_add_u64(request, "ino", ino);
 	return ZF_EXIT_OK;
 }
 
@@ -104,8 +115,10 @@ static int fill_request(const struct zf_args *args, const struct zf_target *targ
 		zf_json_add_bool(request, "data", true);
 	if (args->id == ZF_COMMAND_ZONES)
 		return add_zones(args, request);
-	if (args->id == ZF_COMMAND_NODE)
+	if (args->id == ZF_COMMAND_NODE || args->id == ZF_COMMAND_RESOLVE)
 		return add_address(args, request);
+	if (args->id == ZF_COMMAND_PATH)
+		return add_inode(args, request);
 	if (args->id == ZF_COMMAND_FILE)
 		return add_file(args, target, request);
 	return ZF_EXIT_OK;

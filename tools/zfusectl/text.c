@@ -263,6 +263,36 @@ void zf_text_file(struct zf_text *text, struct json_object *part)
 		zf_table_print(table, text->out);
 }
 
+/* ---- paths ---- */
+
+void zf_text_path(struct zf_text *text, struct json_object *result)
+{
+	fprintf(text->out, "%s\n", zf_text_string(result, "path"));
+}
+
+static void print_place(struct json_object *file, FILE *out)
+{
+	const char *path = zf_text_string(file, "path");
+
+	if (path[0])
+		fputs(path, out);
+	else
+		fprintf(out, "inode %" PRIu64, zf_text_u64(file, "ino"));
+	fprintf(out, ": offset %" PRIu64 "\n", zf_text_u64(file, "offset"));
+}
+
+void zf_text_resolve(struct zf_text *text, struct json_object *part)
+{
+	struct json_object *files = zf_text_member(part, "files");
+	size_t count = json_object_array_length(files);
+
+	for (size_t i = 0; i < count; i++)
+		print_place(json_object_array_get_idx(files, i), text->out);
+	if (!text->begun && text->last && count == 0)
+		fprintf(text->out, "no file has this byte; zone %" PRIu64 ", role %s\n",
+			zf_text_u64(part, "zone"), zf_text_string(part, "role"));
+}
+
 /* ---- check ---- */
 
 void zf_text_check(struct zf_text *text, struct json_object *result)

@@ -40,6 +40,8 @@ zf_text_fn zf_text_tree_dot; /* for graphviz */
 zf_text_fn zf_text_node;
 zf_text_fn zf_text_log;
 zf_text_fn zf_text_file;
+zf_text_fn zf_text_path;
+zf_text_fn zf_text_resolve;
 zf_text_fn zf_text_df;
 zf_text_fn zf_text_check;
 zf_text_fn zf_text_values; /* any object */

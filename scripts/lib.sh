@@ -113,16 +113,3 @@ make_chroot() {
 	# A file system in memory may have no device nodes.
 	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --format=null --aptopt='Acquire::Languages "none"' "$@" "$suite" /dev/null "$source"
 }
-
-# make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.
-make_chroot() {
-	local suite=$1 mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-	shift
-	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap"
-	[[ -r $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
-	mirror=$(debian_mirror)
-	[[ -n $mirror ]] || die "apt's sources name no Debian archive; set ZFUSE_DEBIAN_MIRROR=URL"
-	# A file system in memory may have no device nodes.
-	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --format=null --aptopt='Acquire::Languages "none"' "$@" "$suite" /dev/null \
-		"deb [signed-by=$keyring] $mirror $suite main"
-}

@@ -50,10 +50,10 @@ int zf_image_file_fail(const struct zf_report *report, const char *path, int err
 /* ---- who holds it ---- */
 
 /*
- * Another process that has a flock on this file, 0 if it cannot be told. A line reads
+ * The process that has a flock on this file, 0 if it cannot be told; not `except`. A line reads
  * "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", device numbers in hexadecimal.
  */
-static long lock_holder(int fd)
+static long lock_holder(int fd, long except)
 {
 	char line[256];
 	struct stat st;
@@ -73,16 +73,16 @@ static long lock_holder(int fd)
 		if (sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%" SCNu64, &pid, &device_major,
 			   &device_minor, &inode) == 4 &&
 		    inode == st.st_ino && device_major == major(st.st_dev) &&
-		    device_minor == minor(st.st_dev) && pid > 0 && pid != getpid())
+		    device_minor == minor(st.st_dev) && pid > 0 && pid != except)
 			found = pid;
 	}
 	fclose(locks);
 	return found;
 }
 
-static int report_busy(int fd, const char *path, const struct zf_report *report)
+static int report_busy(int fd, const char *path, long except, const struct zf_report *report)
 {
-	long pid = lock_holder(fd);
+	long pid = lock_holder(fd, except);
 
 	if (pid > 0)
 		zf_report(report, ZF_REPORT_ERROR, "%s is in use by process %ld", path, pid);
@@ -101,7 +101,7 @@ static int take_flock(int fd, const char *path, bool exclusive, uint64_t until_m
 		if (errno != EWOULDBLOCK)
 			return zf_image_file_fail(report, path, -errno, "cannot be locked");
 		if (!pause_until(until_ms))
-			return report_busy(fd, path, report);
+			return report_busy(fd, path, 0, report);
 	}
 	return 0;
 }
@@ -118,7 +118,7 @@ static int take_own_lock(int fd, const char *path, bool exclusive, uint64_t unti
 		if (errno != EAGAIN && errno != EACCES)
 			return zf_image_file_fail(report, path, -errno, "cannot be locked");
 		if (!pause_until(until_ms))
-			return report_busy(fd, path, report);
+			return report_busy(fd, path, getpid(), report); /* has one, too */
 	}
 	return 0;
 }

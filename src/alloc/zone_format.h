@@ -19,6 +19,8 @@ enum zf_role {
 	ZF_ROLE_OVERWRITE = 6, /* conventional zones written in place */
 	ZF_ROLE_COUNT,
 };
+/* "none", "super", ...; "unknown" for any other number. */
+const char *zf_role_name(uint8_t role);
 
 struct zf_disk_zone {
 	uint8_t role;

@@ -48,8 +48,9 @@ static int tell_children(const struct zf_path *path, enum zf_tree_id id,
 
 /* 1: there are more behind *from. */
 static int list_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
-		       const struct listing *listing)
+		       void *arg)
 {
+	const struct listing *listing = arg;
 	const struct zf_tree *tree = zf_forest_tree(forest, id);
 	struct zf_path path;
 	int r;
@@ -74,17 +75,7 @@ static int list_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 int zf_tree_children(struct zf_forest *forest, enum zf_tree_id id, uint8_t level,
 		     struct zf_key *from, zf_tree_child_fn *fn, void *arg)
 {
-	const struct listing listing = {.level = level, .from = from, .fn = fn, .arg = arg};
-	struct zf_tree *tree = zf_forest_tree(forest, id);
-	struct zf_fetch fetch;
-	int r;
+	struct listing listing = {.level = level, .from = from, .fn = fn, .arg = arg};
 
-	zf_fetch_init(&fetch);
-	do {
-		zf_rwlock_rdlock(&tree->lock);
-		r = list_locked(forest, id, &fetch, &listing);
-		zf_rwlock_unlock(&tree->lock);
-	} while (r == -EAGAIN && (r = zf_fetch_run(forest, &fetch)) == 0);
-	zf_fetch_deinit(&fetch);
-	return r;
+	return zf_fetch_look(forest, id, list_locked, &listing);
 }

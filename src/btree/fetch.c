@@ -160,3 +160,19 @@ int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch)
 	fetch->failures = 0;
 	return 0;
 }
+
+int zf_fetch_look(struct zf_forest *forest, enum zf_tree_id id, zf_look_fn *look, void *arg)
+{
+	struct zf_tree *tree = zf_forest_tree(forest, id);
+	struct zf_fetch fetch;
+	int r;
+
+	zf_fetch_init(&fetch);
+	do {
+		zf_rwlock_rdlock(&tree->lock);
+		r = look(forest, id, &fetch, arg);
+		zf_rwlock_unlock(&tree->lock);
+	} while (r == -EAGAIN && (r = zf_fetch_run(forest, &fetch)) == 0);
+	zf_fetch_deinit(&fetch);
+	return r;
+}

@@ -115,6 +115,14 @@ void zf_fetch_deinit(struct zf_fetch *fetch);
  */
 int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch);
 
+/*
+ * Runs look() with the tree's lock held shared until it returns something else than -EAGAIN, and
+ * fetches in between what it wants. Returns that, or the error of the fetch. No lock held.
+ */
+typedef int zf_look_fn(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+		       void *arg);
+int zf_fetch_look(struct zf_forest *forest, enum zf_tree_id id, zf_look_fn *look, void *arg);
+
 /* ---- descending; with the tree's lock held ---- */
 
 /* The tree's root, with a reference. -EAGAIN: missing. -EUCLEAN. */

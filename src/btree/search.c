@@ -5,53 +5,69 @@
 #include "base/bits.h"
 #include "btree/forest.h"
 
-struct result {
+/* One item is wanted: at, from or up to *key, where the last two say which one it is. */
+struct lookup {
+	struct zf_key *key;
 	void *buf;
 	size_t size;
 	size_t *ret_len;
 };
 
-static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct result *result)
+static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct lookup *lookup)
 {
 	char scratch[ZF_PACKED_VALUE_MAX];
 	size_t len;
 	const void *value = zf_node_value(leaf->data, slot, &len, scratch);
 
-	if (result->size > 0)
-		memcpy(result->buf, value, zf_min_u64(len, result->size));
-	if (result->ret_len)
-		*result->ret_len = len;
+	if (lookup->size > 0)
+		memcpy(lookup->buf, value, zf_min_u64(len, lookup->size));
+	if (lookup->ret_len)
+		*lookup->ret_len = len;
 }
 
-static int lookup_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
-			 struct zf_fetch *fetch, const struct result *result)
+static int lookup_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+			 void *arg)
 {
+	const struct lookup *lookup = arg;
 	struct zf_leaf leaf;
 	unsigned int slot;
 	int r;
 
-	r = zf_descend_leaf_locked(forest, id, key, fetch, &leaf);
+	r = zf_descend_leaf_locked(forest, id, lookup->key, fetch, &leaf);
 	if (r < 0)
 		return r;
-	if (zf_node_search(leaf.node->data, key, &slot))
-		copy_value(leaf.node, slot, result);
+	if (zf_node_search(leaf.node->data, lookup->key, &slot))
+		copy_value(leaf.node, slot, lookup);
 	else
 		r = -ENOENT;
 	zf_cnode_put(leaf.node);
 	return r;
 }
 
+/* Takes the item in that slot, if there is one, and gives up the leaf. */
+static bool take_item(const struct zf_leaf *leaf, unsigned int slot, const struct lookup *lookup)
+{
+	bool found = slot < zf_node_count(leaf->node->data);
+
+	if (found) {
+		*lookup->key = zf_node_key(leaf->node->data, slot);
+		copy_value(leaf->node, slot, lookup);
+	}
+	zf_cnode_put(leaf->node);
+	return found;
+}
+
 /*
  * Leaves other than an empty root hold at least one item, so the neighbour has the answer. The
  * loops make no use of that: their cursors go one way only, and so end on any image.
  */
-static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
-			    struct zf_fetch *fetch, const struct result *result)
+static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+			    void *arg)
 {
-	struct zf_key cursor = *key;
+	const struct lookup *lookup = arg;
+	struct zf_key cursor = *lookup->key;
 	struct zf_leaf leaf;
 	unsigned int slot;
-	bool found;
 	int r;
 
 	for (;;) {
@@ -59,13 +75,7 @@ static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 		if (r < 0)
 			return r;
 		zf_node_search(leaf.node->data, &cursor, &slot);
-		found = slot < zf_node_count(leaf.node->data);
-		if (found) {
-			*key = zf_node_key(leaf.node->data, slot);
-			copy_value(leaf.node, slot, result);
-		}
-		zf_cnode_put(leaf.node);
-		if (found)
+		if (take_item(&leaf, slot, lookup))
 			return 0;
 		if (!leaf.has_next || zf_key_cmp(&leaf.next, &cursor) <= 0)
 			return -ENOENT;
@@ -73,13 +83,13 @@ static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 	}
 }
 
-static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
-			    struct zf_fetch *fetch, const struct result *result)
+static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
+			    void *arg)
 {
-	struct zf_key cursor = *key;
+	const struct lookup *lookup = arg;
+	struct zf_key cursor = *lookup->key;
 	struct zf_leaf leaf;
 	unsigned int slot;
-	bool found;
 	int r;
 
 	for (;;) {
@@ -88,13 +98,7 @@ static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 			return r;
 		if (!zf_node_search(leaf.node->data, &cursor, &slot))
 			slot--; /* wraps if even the first key is above */
-		found = slot < zf_node_count(leaf.node->data);
-		if (found) {
-			*key = zf_node_key(leaf.node->data, slot);
-			copy_value(leaf.node, slot, result);
-		}
-		zf_cnode_put(leaf.node);
-		if (found)
+		if (take_item(&leaf, slot, lookup))
 			return 0;
 		if (!leaf.has_first || zf_key_cmp(&leaf.first, &cursor) > 0)
 			return -ENOENT;
@@ -102,55 +106,29 @@ static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 	}
 }
 
-typedef int lookup_fn(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
-		      struct zf_fetch *fetch, const struct result *result);
-
-static int run_lookup(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
-		      const struct result *result, lookup_fn *lookup)
-{
-	struct zf_tree *tree = zf_forest_tree(forest, id);
-	struct zf_fetch fetch;
-	int r;
-
-	zf_fetch_init(&fetch);
-	do {
-		zf_rwlock_rdlock(&tree->lock);
-		r = lookup(forest, id, key, &fetch, result);
-		zf_rwlock_unlock(&tree->lock);
-	} while (r == -EAGAIN && (r = zf_fetch_run(forest, &fetch)) == 0);
-	zf_fetch_deinit(&fetch);
-	return r;
-}
-
-static int lookup_exact_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_key *key,
-			       struct zf_fetch *fetch, const struct result *result)
-{
-	return lookup_locked(forest, id, key, fetch, result);
-}
-
 int zf_tree_lookup(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *key,
 		   void *buf, size_t size, size_t *ret_len)
 {
-	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
 	struct zf_key exact = *key;
+	struct lookup lookup = {.key = &exact, .buf = buf, .size = size, .ret_len = ret_len};
 
-	return run_lookup(forest, tree, &exact, &result, lookup_exact_locked);
+	return zf_fetch_look(forest, tree, lookup_locked, &lookup);
 }
 
 int zf_tree_lookup_ge(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
 		      size_t size, size_t *ret_len)
 {
-	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
+	struct lookup lookup = {.key = key, .buf = buf, .size = size, .ret_len = ret_len};
 
-	return run_lookup(forest, tree, key, &result, lookup_ge_locked);
+	return zf_fetch_look(forest, tree, lookup_ge_locked, &lookup);
 }
 
 int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
 		      size_t size, size_t *ret_len)
 {
-	const struct result result = {.buf = buf, .size = size, .ret_len = ret_len};
+	struct lookup lookup = {.key = key, .buf = buf, .size = size, .ret_len = ret_len};
 
-	return run_lookup(forest, tree, key, &result, lookup_le_locked);
+	return zf_fetch_look(forest, tree, lookup_le_locked, &lookup);
 }
 
 struct scan {

@@ -160,21 +160,6 @@ int zf_check_zone_tree(struct zf_check *check)
 
 /* ---- comparing ---- */
 
-static const char *role_name(uint8_t role)
-{
-	static const char *const names[ZF_ROLE_COUNT] = {
-		[ZF_ROLE_NONE] = "none",
-		[ZF_ROLE_SUPER] = "super",
-		[ZF_ROLE_META] = "meta",
-		[ZF_ROLE_LOG] = "log",
-		[ZF_ROLE_HOT] = "hot",
-		[ZF_ROLE_COLD] = "cold",
-		[ZF_ROLE_OVERWRITE] = "overwrite",
-	};
-
-	return role < ZF_ROLE_COUNT ? names[role] : "unknown";
-}
-
 static bool may_hold_data(uint8_t role)
 {
 	return role == ZF_ROLE_HOT || role == ZF_ROLE_COLD || role == ZF_ROLE_LOG ||
@@ -189,14 +174,15 @@ static bool is_log_zone(const struct zf_super *super, uint32_t zone_no)
 static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
 {
 	if (zone->node_end && zone->role != ZF_ROLE_META)
-		zf_check_corrupt(
-			check, "zone", zone_no,
-			"role has %u (%s), expected 2 (meta) for %" PRIu64 " bytes of nodes",
-			zone->role, role_name(zone->role), zone->node_bytes + zone->system_bytes);
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has %u (%s), expected 2 (meta) for %" PRIu64
+				 " bytes of nodes",
+				 zone->role, zf_role_name(zone->role),
+				 zone->node_bytes + zone->system_bytes);
 	if (zone->data_end && !may_hold_data(zone->role))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected one for %" PRIu64 " bytes of data",
-				 zone->role, role_name(zone->role), zone->data_bytes);
+				 zone->role, zf_role_name(zone->role), zone->data_bytes);
 	if (zone->role == ZF_ROLE_LOG && !is_log_zone(check->super, zone_no))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has 3 (log), expected another one: the superblock does not "
@@ -214,7 +200,7 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 	if (zone->role != ZF_ROLE_LOG)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected 3 (log) for log_zone[%u]", zone->role,
-				 role_name(zone->role), which);
+				 zf_role_name(zone->role), which);
 	if (pointer > zone->wp && !check->geometry->pointers_are_lower_bounds)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64

@@ -189,7 +189,6 @@ const char *zf_report_reclaim_state(struct zf_fs *fs);
 struct json_object *zf_report_reclaim_stats(struct zf_fs *fs);
 
 /* "data", "meta", ... */
-const char *zf_report_role_name(uint8_t role);
 const char *zf_report_tree_name(uint64_t tree);
 const char *zf_report_key_type_name(uint64_t tree, uint8_t type);
 

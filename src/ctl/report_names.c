@@ -4,21 +4,6 @@
 #include "ctl/report.h"
 #include "txn/root_format.h"
 
-const char *zf_report_role_name(uint8_t role)
-{
-	static const char *const names[ZF_ROLE_COUNT] = {
-		[ZF_ROLE_NONE] = "none",
-		[ZF_ROLE_SUPER] = "super",
-		[ZF_ROLE_META] = "meta",
-		[ZF_ROLE_LOG] = "log",
-		[ZF_ROLE_HOT] = "hot",
-		[ZF_ROLE_COLD] = "cold",
-		[ZF_ROLE_OVERWRITE] = "overwrite",
-	};
-
-	return role < ZF_ROLE_COUNT ? names[role] : "unknown";
-}
-
 const char *zf_report_tree_name(uint64_t tree)
 {
 	static const char *const names[ZF_TREE_COUNT] = {

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Somebody who may not unmount may have it done by the setuid program that mounted it for him. */
-static int run_fusermount(const char *flags, const char *mountpoint)
+int zf_fusermount(const char *flags, const char *mountpoint)
 {
 	const char *const argv[] = {"fusermount3", flags, "--", mountpoint, NULL};
 	int status;
@@ -27,6 +26,6 @@ int zf_unmount(const char *mountpoint, bool detach)
 	if (umount2(mountpoint, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0)
 		return 0;
 	if (errno == EPERM)
-		return run_fusermount(detach ? "-quz" : "-qu", mountpoint);
+		return zf_fusermount(detach ? "-quz" : "-qu", mountpoint);
 	return -errno;
 }

@@ -9,7 +9,6 @@
  * PATH. With `remount` among the options there is a daemon, and only the kernel's flags change.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "fuse/status.h"
+#include "mount/args.h"
 #include "mount/mountinfo.h"
 #include "mount/remount.h"
 
@@ -36,45 +36,27 @@ static int usage(FILE *to, int status)
 
 static int parse(int argc, char **argv, struct request *ret_request)
 {
-	static const struct option options[] = {
-		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
-	int c;
+	const struct zf_helper_option options[] = {
+		{'h', .flag = &ret_request->help},
+		{'V', .flag = &ret_request->version},
+		{'s', .flag = &ret_request->sloppy},
+		{'f', .flag = &ret_request->fake},
+		{'r', .flag = &ret_request->read_only},
+		{'v', .flag = &ret_request->verbose},
+		{'o', .text = &ret_request->options},
+		{'n'}, /* there is no mtab to leave alone */
+		{'N'}, /* mount(8) is in the namespace already */
+		{'t'}, /* this is the program for the type */
+		{0},
+	};
+	int first = zf_helper_args(argc, argv, "sfnvrN:t:o:hV", options);
 
-	while ((c = getopt_long(argc, argv, "sfnvrN:t:o:hV", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			ret_request->help = true;
-			return 0;
-		case 'V':
-			ret_request->version = true;
-			return 0;
-		case 's':
-			ret_request->sloppy = true;
-			break;
-		case 'f':
-			ret_request->fake = true;
-			break;
-		case 'r':
-			ret_request->read_only = true;
-			break;
-		case 'v':
-			ret_request->verbose = true;
-			break;
-		case 'o':
-			ret_request->options = optarg;
-			break;
-		case 'n': /* there is no mtab to leave alone */
-		case 'N': /* mount(8) is in the namespace already */
-		case 't': /* this is the program for the type */
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 2)
+	if (first < 0 || ret_request->help || ret_request->version)
+		return first < 0 ? first : 0;
+	if (argc - first != 2)
 		return -EINVAL;
-	ret_request->device = argv[optind];
-	ret_request->mountpoint = argv[optind + 1];
+	ret_request->device = argv[first];
+	ret_request->mountpoint = argv[first + 1];
 	return 0;
 }
 

@@ -10,10 +10,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +20,14 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "ctl/ctl.h"
 #include "fuse/status.h"
+#include "fuse/unmount.h"
+#include "mount/args.h"
 #include "mount/mountinfo.h"
 #include "mount/remount.h"
 
@@ -48,43 +47,25 @@ static void complain(const char *what, const char *why)
 
 static int parse(int argc, char **argv, struct request *ret_request)
 {
-	static const struct option options[] = {
-		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
-	int c;
+	const struct zf_helper_option options[] = {
+		{'h', .flag = &ret_request->help},
+		{'V', .flag = &ret_request->version},
+		{'f', .flag = &ret_request->force},
+		{'l', .flag = &ret_request->lazy},
+		{'r', .flag = &ret_request->read_only},
+		{'v', .flag = &ret_request->verbose},
+		{'N', .text = &ret_request->namespace},
+		{'n'}, /* there is no mtab to leave alone */
+		{'t'}, /* this is the program for the type */
+		{0},
+	};
+	int first = zf_helper_args(argc, argv, "flnrvN:t:hV", options);
 
-	while ((c = getopt_long(argc, argv, "flnrvN:t:hV", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			ret_request->help = true;
-			return 0;
-		case 'V':
-			ret_request->version = true;
-			return 0;
-		case 'f':
-			ret_request->force = true;
-			break;
-		case 'l':
-			ret_request->lazy = true;
-			break;
-		case 'r':
-			ret_request->read_only = true;
-			break;
-		case 'v':
-			ret_request->verbose = true;
-			break;
-		case 'N':
-			ret_request->namespace = optarg;
-			break;
-		case 'n': /* there is no mtab to leave alone */
-		case 't': /* this is the program for the type */
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (argc - optind != 1)
+	if (first < 0 || ret_request->help || ret_request->version)
+		return first < 0 ? first : 0;
+	if (argc - first != 1)
 		return -EINVAL;
-	ret_request->directory = argv[optind];
+	ret_request->directory = argv[first];
 	return 0;
 }
 
@@ -104,20 +85,6 @@ static int enter_namespace(const char *namespace)
 
 /* ---- unmounting ---- */
 
-static int run_fusermount(const struct request *request, const char *mountpoint)
-{
-	const char *const argv[] = {"fusermount3", request->lazy ? "-uz" : "-u", "--", mountpoint,
-				    NULL};
-	int status;
-	pid_t pid;
-
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0)
-		return -EPERM;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
-}
-
 static int unmount(const struct request *request, const char *mountpoint)
 {
 	int flags = UMOUNT_NOFOLLOW | (request->force ? MNT_FORCE : 0) |
@@ -126,7 +93,7 @@ static int unmount(const struct request *request, const char *mountpoint)
 	if (umount2(mountpoint, flags) == 0)
 		return 0;
 	if (errno == EPERM && geteuid() != 0)
-		return run_fusermount(request, mountpoint);
+		return zf_fusermount(request->lazy ? "-uz" : "-u", mountpoint);
 	return -errno;
 }
 

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "ctl/json.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "meter.h"
 #include "table.h"
@@ -19,8 +19,6 @@
 #define SETTLES_MAX 3u
 /* Who waits for room may be at it for many zones. */
 #define BUSY_MS 20
-
-static volatile sig_atomic_t interrupted;
 
 /* ---- asking ---- */
 
@@ -94,7 +92,7 @@ static int step(struct run *run)
 
 	while ((r = ask(run->target, "gc_step", "all", all, &answer)) == 0) {
 		replace(&run->now, answer);
-		if (interrupted || strcmp(zf_text_string(answer, "outcome"), "busy") != 0)
+		if (zf_interrupted() || strcmp(zf_text_string(answer, "outcome"), "busy") != 0)
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -128,7 +126,7 @@ static int take_victims(struct run *run)
 	uint64_t most = room(run->before, "zones");
 	int r = 1;
 
-	for (uint64_t i = 0; i < most && r > 0 && !interrupted; i++) {
+	for (uint64_t i = 0; i < most && r > 0 && !zf_interrupted(); i++) {
 		if (zones->given && since(run, "emptied") >= zones->number)
 			break;
 		r = take_victim(run);
@@ -144,25 +142,10 @@ static struct json_object *describe_run(const struct run *run)
 
 	for (unsigned int i = 0; i < 3; i++)
 		zf_json_add_u64(result, counters[i], since(run, counters[i]));
-	zf_json_add_bool(result, "interrupted", interrupted);
+	zf_json_add_bool(result, "interrupted", zf_interrupted());
 	zf_json_add(result, "room_before", json_object_get(zf_text_member(run->before, "room")));
 	zf_json_add(result, "room", json_object_get(zf_text_member(run->now, "room")));
 	return result;
-}
-
-static void on_signal(int signal_no)
-{
-	(void)signal_no;
-	interrupted = 1;
-}
-
-/* The first signal ends the run behind its victim, with a commit; the second ends the program. */
-static void catch_signals(void)
-{
-	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 }
 
 static int run_now(struct zf_target *target, const struct zf_args *args,
@@ -171,7 +154,7 @@ static int run_now(struct zf_target *target, const struct zf_args *args,
 	struct run run = {.target = target, .args = args};
 	int r, settled;
 
-	catch_signals();
+	zf_interrupt_catch();
 	r = ask(target, "gc_status", NULL, false, &run.before);
 	if (r < 0)
 		return r;
@@ -263,7 +246,7 @@ static void print_run(struct json_object *result)
 	uint64_t victims = zf_text_u64(result, "victims");
 	char size[ZF_TEXT_SIZE_MAX];
 
-	if (victims == 0 && !interrupted)
+	if (victims == 0 && !zf_interrupted())
 		puts("no zone was worth it");
 	else
 		printf("%" PRIu64 " of %" PRIu64 " zones emptied, %s moved\n",
@@ -313,9 +296,9 @@ int zf_gc_main(const struct zf_args *args)
 	r = act(&target, args, &result);
 	if (result)
 		status = print(args, result);
-	if (interrupted)
+	if (zf_interrupted())
 		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
 	json_object_put(result);
 	zf_target_close(&target);
-	return r < 0 || interrupted ? ZF_EXIT_PROBLEMS : status;
+	return r < 0 || zf_interrupted() ? ZF_EXIT_PROBLEMS : status;
 }

@@ -3,34 +3,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "ctl/json.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "meter.h"
 #include "target.h"
 #include "text.h"
 
 #define SECOND_NS INT64_C(1000000000)
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int signal_no)
-{
-	(void)signal_no;
-	interrupted = 1;
-}
-
-/* The first signal ends the scrub behind a step; the second ends the program. */
-static void catch_signals(void)
-{
-	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 struct scrub {
 	struct zf_target *target;
@@ -110,7 +93,7 @@ static void keep_rate(const struct scrub *scrub)
 	if (!rate->given)
 		return;
 	left = scrub->start_ns + (int64_t)(bytes / (double)rate->number * 1e9) - now_ns();
-	if (left > 0 && !interrupted)
+	if (left > 0 && !zf_interrupted())
 		nanosleep(&(struct timespec){left / SECOND_NS, left % SECOND_NS}, NULL);
 }
 
@@ -142,7 +125,7 @@ static int run(struct scrub *scrub)
 	do {
 		r = step(scrub, &place);
 		keep_rate(scrub);
-	} while (r > 0 && !interrupted && !ferror(stdout));
+	} while (r > 0 && !zf_interrupted() && !ferror(stdout));
 	json_object_put(place);
 	return r < 0 ? r : 0;
 }
@@ -175,7 +158,7 @@ static void print_json(const struct scrub *scrub)
 	zf_json_add_u64(result, "skipped", scrub->skipped);
 	zf_json_add_u64(result, "errors", scrub->errors);
 	zf_json_add_u64(result, "repaired", scrub->repaired);
-	zf_json_add_bool(result, "interrupted", interrupted);
+	zf_json_add_bool(result, "interrupted", zf_interrupted());
 	zf_json_add(result, "damage", json_object_get(scrub->damage));
 	zf_json_out_result(&json, result);
 	json_object_put(result);
@@ -194,17 +177,17 @@ int zf_scrub_main(const struct zf_args *args)
 		return ZF_EXIT_PROBLEMS;
 	scrub.target = &target;
 	scrub.damage = json_object_new_array();
-	catch_signals();
+	zf_interrupt_catch();
 	zf_meter_init(&scrub.meter, args, "bytes");
 	r = run(&scrub);
 	zf_meter_end(&scrub.meter);
-	whole = r == 0 && !interrupted && scrub.skipped == 0;
+	whole = r == 0 && !zf_interrupted() && scrub.skipped == 0;
 	if (zf_args_json(args))
 		print_json(&scrub);
 	else
 		print_text(&scrub, whole);
 	status = zf_args_flush(args);
-	if (interrupted)
+	if (zf_interrupted())
 		zf_report(&report, ZF_REPORT_WARNING, "interrupted");
 	json_object_put(scrub.damage);
 	zf_target_close(&target);

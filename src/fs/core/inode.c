@@ -317,6 +317,21 @@ void zf_inode_put(struct zf_inode *inode)
 		doom(inode);
 }
 
+int zf_inode_get_read(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode)
+{
+	int r = zf_inode_get(fs, ino, ret_inode);
+
+	if (r == 0)
+		zf_rwlock_rdlock(&(*ret_inode)->lock);
+	return r;
+}
+
+void zf_inode_put_read(struct zf_inode *inode)
+{
+	zf_rwlock_unlock(&inode->lock);
+	zf_inode_put(inode);
+}
+
 void zf_inode_bury(struct zf_inode *inode)
 {
 	set_state(inode, ZF_INODE_DEAD, -ESTALE);

@@ -200,6 +200,9 @@ void zf_inode_table_deinit(struct zf_fs *fs);
 
 /* -ESTALE if there is no such inode; -EUCLEAN if its item is damaged. */
 int zf_inode_get(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode);
+/* The same, and locks the inode shared; zf_inode_put_read() gives up both. */
+int zf_inode_get_read(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode);
+void zf_inode_put_read(struct zf_inode *inode);
 /* One more use of an inode that the caller has. */
 struct zf_inode *zf_inode_ref(struct zf_inode *inode);
 /* The last put of an inode with nlink 0 and without kernel references dooms it. Takes NULL. */

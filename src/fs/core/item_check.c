@@ -84,7 +84,7 @@ int zf_item_check_owner(const struct zf_seen_item *item)
 
 /* ---- inodes ---- */
 
-static int check_mode(const struct zf_seen_item *item, uint32_t mode)
+bool zf_item_has_type(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFREG:
@@ -94,8 +94,15 @@ static int check_mode(const struct zf_seen_item *item, uint32_t mode)
 	case S_IFBLK:
 	case S_IFIFO:
 	case S_IFSOCK:
-		return zf_item_check_range(item, "mode", mode, 0, S_IFMT | 07777);
+		return true;
 	}
+	return false;
+}
+
+static int check_mode(const struct zf_seen_item *item, uint32_t mode)
+{
+	if (zf_item_has_type(mode))
+		return zf_item_check_range(item, "mode", mode, 0, S_IFMT | 07777);
 	return zf_report_corrupt(item->check->report, item->what, item->key->objectid,
 				 "mode has %#o, expected a known type of file", mode);
 }

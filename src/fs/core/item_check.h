@@ -10,6 +10,7 @@
 #ifndef ZF_FS_ITEM_CHECK_H
 #define ZF_FS_ITEM_CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/report.h"
@@ -32,6 +33,9 @@ struct zf_item_check {
  */
 int zf_item_check(const struct zf_item_check *check, enum zf_tree_id tree, const struct zf_key *key,
 		  const void *value, size_t len);
+
+/* Is S_IFMT of the mode one of the seven types of files? */
+bool zf_item_has_type(uint32_t mode);
 
 /* What a mounted filesystem's items are checked against. */
 void zf_fs_get_item_check(struct zf_fs *fs, struct zf_item_check *ret_check);

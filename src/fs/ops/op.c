@@ -43,6 +43,17 @@ void zf_op_lock(struct zf_op *op)
 	op->locked = true;
 }
 
+int zf_op_begin(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode)
+{
+	int r = zf_op_check_writable(op);
+
+	if (r == 0)
+		r = zf_op_get(op, ino, ret_inode);
+	if (r == 0)
+		zf_op_lock(op);
+	return r;
+}
+
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode)
 {
 	assert(op->inode_count < ZF_OP_INODES && op->locked);

@@ -79,6 +79,8 @@ int zf_op_check_writable(const struct zf_op *op);
 int zf_op_get(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
 /* Locks what was got, exclusively. */
 void zf_op_lock(struct zf_op *op);
+/* All three, for an operation that changes one inode. -EROFS, -ESTALE: nothing is locked. */
+int zf_op_begin(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
 /* An inode that zf_inode_new() has made and locked. */
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 

@@ -22,14 +22,12 @@ int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  struct zf_attr *ret_attr)
 {
 	struct zf_inode *inode;
-	int r = zf_inode_get(fs, ino, &inode);
+	int r = zf_inode_get_read(fs, ino, &inode);
 
 	if (r < 0)
 		return r;
-	zf_rwlock_rdlock(&inode->lock);
 	zf_inode_to_attr(inode, ret_attr);
-	zf_rwlock_unlock(&inode->lock);
-	zf_inode_put(inode);
+	zf_inode_put_read(inode);
 	return 0;
 }
 
@@ -114,13 +112,10 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_setattr *set
 {
 	struct zf_acl_chmod chmod = {.edits = 0};
 	struct zf_inode *inode;
-	int r = zf_op_check_writable(op);
+	int r = zf_op_begin(op, ino, &inode);
 
-	if (r == 0)
-		r = zf_op_get(op, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_op_lock(op);
 	if (set->valid & ZF_SET_MODE)
 		r = zf_acl_prepare_chmod(inode, set->mode, &chmod);
 	/* It takes next to no room, and chmod on a full filesystem should work. */

@@ -9,16 +9,14 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
 	       struct zf_attr *ret_attr)
 {
 	struct zf_inode *inode;
-	int r = zf_inode_get(fs, ino, &inode);
+	int r = zf_inode_get_read(fs, ino, &inode);
 
 	if (r < 0)
 		return r;
-	zf_rwlock_rdlock(&inode->lock);
 	r = zf_inode_check_open(inode, flags);
 	if (r == 0)
 		zf_inode_to_attr(inode, ret_attr);
-	zf_rwlock_unlock(&inode->lock);
-	zf_inode_put(inode);
+	zf_inode_put_read(inode);
 	return r;
 }
 
@@ -38,13 +36,10 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_set_flags *s
 {
 	struct zf_inode *inode;
 	uint32_t flags, project;
-	int r = zf_op_check_writable(op);
+	int r = zf_op_begin(op, ino, &inode);
 
-	if (r == 0)
-		r = zf_op_get(op, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_op_lock(op);
 	flags = (inode->item.flags & ~set->mask) | (set->flags & set->mask);
 	flags &= zf_inode_flags_of_type(inode->item.mode);
 	project = set->set_project ? set->project : inode->item.project;

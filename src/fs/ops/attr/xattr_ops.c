@@ -89,13 +89,10 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct request *reques
 	unsigned int edits = 0;
 	uint32_t mode;
 	bool remove;
-	int r = zf_op_check_writable(op);
+	int r = zf_op_begin(op, ino, &inode);
 
-	if (r == 0)
-		r = zf_op_get(op, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_op_lock(op);
 	r = zf_inode_check_change(inode);
 	if (r == 0)
 		r = check_acl(inode, request);
@@ -144,13 +141,10 @@ static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *nam
 {
 	struct zf_xattr_place place;
 	struct zf_inode *inode;
-	int r = zf_op_check_writable(op);
+	int r = zf_op_begin(op, ino, &inode);
 
-	if (r == 0)
-		r = zf_op_get(op, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_op_lock(op);
 	r = by_write ? 0 : zf_inode_check_change(inode);
 	if (r == 0 && zf_acl_kind_of(name) != ZF_ACL_NONE && S_ISLNK(inode->item.mode))
 		r = -EOPNOTSUPP;
@@ -232,13 +226,11 @@ ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	ssize_t r = zf_xattr_check_name(name, &checked);
 
 	if (r == 0)
-		r = zf_inode_get(fs, ino, &inode);
+		r = zf_inode_get_read(fs, ino, &inode);
 	if (r < 0)
 		return r;
-	zf_rwlock_rdlock(&inode->lock);
 	r = get_locked(inode, &checked, value, size);
-	zf_rwlock_unlock(&inode->lock);
-	zf_inode_put(inode);
+	zf_inode_put_read(inode);
 	return r;
 }
 
@@ -294,14 +286,12 @@ ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino
 	 */
 	struct listing listing = {.list = list, .size = size, .trusted = ctx->uid == 0};
 	struct zf_inode *inode;
-	int r = zf_inode_get(fs, ino, &inode);
+	int r = zf_inode_get_read(fs, ino, &inode);
 
 	if (r < 0)
 		return r;
 	zf_fs_get_item_check(fs, &listing.check);
-	zf_rwlock_rdlock(&inode->lock);
 	r = zf_tree_scan(fs->forest, ZF_TREE_FS, &from, &to, list_item, &listing);
-	zf_rwlock_unlock(&inode->lock);
-	zf_inode_put(inode);
+	zf_inode_put_read(inode);
 	return r < 0 ? r : (ssize_t)listing.len;
 }

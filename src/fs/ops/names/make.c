@@ -7,6 +7,7 @@
 
 #include "fs/ops/attr/acl.h"
 #include "fs/core/inode_flags.h"
+#include "fs/core/item_check.h"
 #include "fs/ops/names/make.h"
 #include "fs/ops/names/symlink.h"
 #include "fs/ops/orphan.h"
@@ -33,17 +34,7 @@ static int check_request(const struct request *request)
 		return -ENAMETOOLONG;
 	if (is_link && request->target_len == 0)
 		return -ENOENT;
-	switch (request->mode & S_IFMT) {
-	case S_IFREG:
-	case S_IFDIR:
-	case S_IFLNK:
-	case S_IFCHR:
-	case S_IFBLK:
-	case S_IFIFO:
-	case S_IFSOCK:
-		return 0;
-	}
-	return -EINVAL;
+	return zf_item_has_type(request->mode) ? 0 : -EINVAL;
 }
 
 static bool has_name(const struct request *request)

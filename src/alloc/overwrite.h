@@ -28,7 +28,10 @@
 #ifndef ZF_ALLOC_OVERWRITE_H
 #define ZF_ALLOC_OVERWRITE_H
 
-#include "alloc/alloc.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct zf_alloc;
 
 /*
  * Does any zone have this role? Takes no lock: callers ask before they look for extents in such

@@ -40,23 +40,22 @@ static bool has_node_room(const struct zf_alloc *alloc, uint32_t empty_count)
 	       alloc->tail_max + alloc->nodes_kept;
 }
 
-/* Not written to, it is worth more to metadata that is short of room. */
+/* Should the log give this zone, which has no records, to metadata that is short of room? */
 static bool gives_way(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return zone->pointer == 0 && !has_node_room(alloc, alloc->empty_count);
 }
 
 /*
- * What rode with a record and could not be put into the trees at once may still be on its way
- * there. That is rare, and the next superblock could not say how far the zone is known to be
- * written.
+ * Does the zone stay the log's? Not while data that came with a record is still to be put into the
+ * trees, which is rare: the next superblock could not tell how far the zone is known to be written.
  */
 static bool stays(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return log_zone_has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
 }
 
-/* Data rests in it: filled up by the HOT stream, or finished, once it is no longer named. */
+/* Data remains in the zone. Once it is no longer named, the HOT stream fills it, or it is finished. */
 static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -67,7 +66,7 @@ static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_alloc_dirty_locked(alloc, zone_no);
 }
 
-/* What metadata and reclaim need in the worst case, and what was accepted, is not the log's. */
+/* The log takes no zone that metadata or reclaim needs in the worst case, or that was reserved. */
 static int open_zone(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	uint32_t keep = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
@@ -157,7 +156,7 @@ void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones
 
 /* ---- records ---- */
 
-/* Only where the durable superblock, and the one that is being written, have them found. */
+/* Do the durable superblock, which names the zone, and the one being written both lead to it? */
 static bool takes_records(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	return zone_no != NO_ZONE && is_among(alloc->log_chosen, zone_no) &&

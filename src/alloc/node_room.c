@@ -2,7 +2,6 @@
 /* How many nodes metadata has room for. Nothing here changes any state. */
 #include "alloc/alloc_internal.h"
 
-/* Zones that metadata must leave alone: accepted data's, what is kept for its owner, reclaim's. */
 uint32_t zf_alloc_meta_keeps_locked(const struct zf_alloc *alloc)
 {
 	return zf_alloc_claimed_zones_locked(alloc) + zf_alloc_cold_zones_locked(alloc);

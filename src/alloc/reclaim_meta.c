@@ -7,15 +7,15 @@
 /* Zones that dead nodes may take beyond what live ones do, before any are emptied. */
 #define MUCH_GARBAGE	4u
 #define MUCH_WHEN_SHORT 2u
-/* A zone of data is emptied rather than one of metadata that would give back so many times as much.
- */
+/* A zone of data is emptied rather than one of metadata that would give back less than 2 times as
+ * much. */
 #define DATA_FIRST 2u
 
 /*
  * Emptying a metadata zone pays when it gives back more than it costs. Nodes die by themselves, the
- * sooner the more is written, and each one that is moved is written once more by the commit that
- * this takes. So that is left until dead nodes take more room than live ones, by some zones: fewer
- * where few empty ones are left.
+ * sooner the more is written, and a node that is moved is written once more. So zones are emptied
+ * only when dead nodes take more room than live ones by some zones: fewer zones if few empty ones
+ * are left.
  */
 static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64_t written,
 			     uint32_t coming)
@@ -27,14 +27,14 @@ static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64
 	return written >= 2 * live + zones * capacity_blocks(alloc);
 }
 
-/* Room that is wanted comes from elsewhere: by a commit alone, or out of zones of data. */
+/* Would emptying a zone of data give more, and can metadata wait for it? */
 static bool others_have_more(const struct zf_alloc *alloc, uint64_t gain, uint32_t coming)
 {
 	return zf_alloc_can_spare_locked(alloc) &&
 	       zf_alloc_best_gain_locked(alloc) > gain / DATA_FIRST;
 }
 
-/* What is not written yet cannot be read, to be moved; nor what could not be: that is scrubbed. */
+/* Nodes that are not written yet cannot be read and moved. A damaged zone is scrubbed instead. */
 static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -45,8 +45,8 @@ static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 /*
- * Nodes of trees that are written all over die soon; those of the summary tree, which only grows,
- * stay. So zones are left with a few nodes each. Moving these gives nearly a zone.
+ * Nodes of trees that change everywhere die soon. Nodes of the summary tree, which only grows, live
+ * long. So zones are left in which a few nodes live; moving these gives back nearly a whole zone.
  */
 int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {

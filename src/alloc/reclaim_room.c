@@ -5,12 +5,14 @@
  */
 #include "alloc/alloc_internal.h"
 
-/* A zone in so many may be held ready by the background, within these bounds. */
+/* Reclaim holds one zone in 64 ready above low, but at least 1 and at most 8. */
 #define TARGET_SHARE 64u
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
-/* And what is worth a commit, if that is more, but no more than a zone in so many; what a commit
- * takes is held ready up to a zone in so many. */
+/*
+ * It holds as many ready as are worth a commit, if that is more, but at most one zone in 8. The
+ * zones that a commit takes count towards low, but at most one zone in 25.
+ */
 #define MOST_SHARE 8u
 #define LOW_SHARE  25u
 
@@ -84,11 +86,12 @@ static uint64_t square_root(uint64_t v)
 }
 
 /*
- * Zones that are worth a commit. A commit writes about the same, however little it is for; but
- * zones that wait for one make the others fuller, so that cleaning them costs more. Of n zones of
- * data, with c for a commit and victims of which a part g is garbage, both together cost least when
- * about the root of c * n * g / (1 - g) / 2 wait; half of that square did best, as zones wait to be
- * written, too (docs/decisions/0016).
+ * How many zones that wait for a commit are worth one. A commit writes about the same however few
+ * zones wait for it. But the more zones wait, the fuller the other zones are, and the more it costs
+ * to empty them. Let n be the number of zones of data, c the zones that a commit writes, and g the
+ * garbage of a victim as a part of it. Both costs together are lowest when about
+ * sqrt(c * n * g / (1 - g) / 2) zones wait. Half of that square did best in measurements, because
+ * zones wait to be written, too (docs/decisions/0016).
  */
 static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
 {

@@ -7,8 +7,9 @@
 #include "base/plant.h"
 
 /*
- * Its only writes failed. If the device says that the pointer has not moved, the zone is anybody's to
- * write at once: entries that are dropped from then on could be those of new data.
+ * All writes to the zone have failed. If the device then reports that its pointer has not moved,
+ * the zone is written again at once, and entries that are removed after that could be those of new
+ * data.
  */
 static bool may_be_empty(const struct zf_zone *zone)
 {
@@ -92,7 +93,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 	if (zone_is_partial(zone))
 		zf_alloc_limit_event_locked(alloc);
 	if (result < 0) {
-		/* Trying again and again would keep whoever waits for room from ever giving up. */
+		/* If resets were tried again for ever, a writer would wait for room for ever. */
 		zone->unusable = zone->suspect = true;
 	} else {
 		bool data = zone->role != ZF_ROLE_META;

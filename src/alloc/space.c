@@ -223,7 +223,7 @@ static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_
 			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
 }
 
-/* The most blocks that can be reserved with the items of blocks that are kept. */
+/* The most blocks that can be reserved together with the items of as many kept blocks. */
 static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_data_room *room)
 {
 	uint64_t items = ZF_KEPT_ITEMS * ZF_RESERVE_ITEM_BYTES * alloc->copies;

@@ -19,6 +19,7 @@
 #include "age/pairs.h"
 #include "age/plan.h"
 #include "age/report.h"
+#include "alloc/reclaim.h"
 #include "base/bits.h"
 #include "check/check.h"
 #include "fs/mount/format.h"

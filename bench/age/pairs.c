@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "alloc/reclaim.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "fs/space/reclaim.h"
 #include "txn/txn.h"

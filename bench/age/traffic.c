@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "age/traffic.h"
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 
 const char *const age_kind_names[AGE_KINDS] = {"data", "cold", "meta", "super", "log"};
 

@@ -9,9 +9,9 @@ import re
 from mutation import source
 
 # Where random mutants are drawn: what durability rests on.
-FILES = """src/log/*.c src/txn/*.c src/alloc/release.c src/alloc/log.c src/alloc/retire.c src/alloc/stream.c
-    src/alloc/append.c src/alloc/reserve.c src/alloc/kept.c src/alloc/load.c src/superblock/ring*.c src/io/flush.c
-    src/io/dev.c src/io/append_queue.c src/io/zone_rules.c src/io/image*.c src/io/zbd*.c src/io/nvme*.c
+FILES = """src/log/*.c src/txn/*.c src/alloc/zone.c src/alloc/release.c src/alloc/log_zone.c src/alloc/retire.c
+    src/alloc/stream.c src/alloc/append.c src/alloc/reserve.c src/alloc/room.c src/alloc/node_room.c src/alloc/kept.c
+    src/alloc/load.c src/alloc/reclaim_meta.c src/superblock/ring*.c src/io/flush.c src/io/dev.c src/io/append_queue.c src/io/zone_rules.c src/io/image*.c src/io/zbd*.c src/io/nvme*.c
     src/fs/data/durable*.c src/fs/data/flush*.c src/fs/data/land*.c src/fs/data/append*.c src/fs/data/close.c
     src/fs/data/tail.c src/fs/data/in_place.c src/fs/data/describe.c src/fs/core/changes.c
     src/fs/mount/replay*.c src/fs/mount/recover.c src/fs/mount/mount.c src/fs/data/drop.c

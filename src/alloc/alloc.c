@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The zone table: its life, and the small things that the other files ask of it. */
+/* The allocator's state: it is created and freed. */
 #include "alloc/alloc.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "alloc/alloc_internal.h"
-#include "base/cleanup.h"
-
-#define REPORT_CHUNK 1024u
-
-/* ---- life ---- */
 
 static uint32_t active_max(const struct zf_geometry *geometry)
 {
@@ -24,8 +17,8 @@ static uint32_t active_max(const struct zf_geometry *geometry)
 }
 
 /*
- * The ring's zone, one zone a copy of metadata, the log's two, one for data, and one for what
- * reclaim moves: with fewer nothing can be written, or nothing comes back.
+ * A filesystem needs these active zones: the superblock ring's, one for each copy of metadata, two
+ * for the log, one for new data, and one for data that reclaim moves.
  */
 static int check_active(const struct zf_alloc *alloc)
 {
@@ -37,41 +30,6 @@ static int check_active(const struct zf_alloc *alloc)
 		  "the device allows %u active zones, this filesystem needs %u", alloc->active_max,
 		  needed);
 	return -EINVAL;
-}
-
-static void zone_from_info(struct zf_zone *zone, const struct zf_zone_info *info)
-{
-	zone->capacity = (uint32_t)(info->capacity >> ZF_BLOCK_SHIFT);
-	zone->pointer = (uint32_t)((info->wp - info->start) >> ZF_BLOCK_SHIFT);
-	if (info->cond == ZF_ZONE_FULL)
-		zone->pointer = zone->capacity;
-	zone->reset_count = info->reset_count;
-	zone->lost = info->lost;
-	zone->warm = info->warm;
-	zf_alloc_zone_from_info_locked(zone, info);
-}
-
-int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t from, uint32_t end)
-{
-	_zf_free_ struct zf_zone_info *info = malloc(REPORT_CHUNK * sizeof(*info));
-
-	if (!info)
-		return -ENOMEM;
-	for (uint32_t first = from; first < end; first += REPORT_CHUNK) {
-		uint32_t n = end - first;
-		int r;
-
-		if (n > REPORT_CHUNK)
-			n = REPORT_CHUNK;
-		r = zf_dev_report(alloc->dev, first, n, info);
-		if (r < 0)
-			return r;
-		for (uint32_t i = 0; i < n; i++) {
-			zone_from_info(&alloc->zones[first + i], &info[i]);
-			alloc->counts_resets |= info[i].reset_count > 0;
-		}
-	}
-	return 0;
 }
 
 int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct zf_report *report,
@@ -129,52 +87,4 @@ void zf_alloc_free(struct zf_alloc *alloc)
 	zf_cond_deinit(&alloc->limits_eased);
 	zf_mutex_deinit(&alloc->lock);
 	free(alloc);
-}
-
-uint32_t zf_alloc_zone_count(const struct zf_alloc *alloc)
-{
-	return alloc->zone_count;
-}
-
-void zf_alloc_get_zone(struct zf_alloc *alloc, uint32_t zone_no, struct zf_zone *ret_zone)
-{
-	assert(zone_no < alloc->zone_count);
-	zf_mutex_lock(&alloc->lock);
-	*ret_zone = alloc->zones[zone_no];
-	zf_mutex_unlock(&alloc->lock);
-}
-
-/* ---- helpers of the other files ---- */
-
-bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	for (unsigned int c = 0; c < alloc->copies; c++)
-		if (alloc->meta_zone[c] == zone_no)
-			return true;
-	return alloc->data_zone[ZF_ROLE_HOT] == zone_no ||
-	       alloc->data_zone[ZF_ROLE_COLD] == zone_no;
-}
-
-void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no)
-{
-	alloc->zones[zone_no].dirty = true;
-}
-
-void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer)
-{
-	alloc->zones[zone_no].pointer = pointer;
-	zf_alloc_dirty_locked(alloc, zone_no);
-}
-
-struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address)
-{
-	uint64_t zone_no = address / alloc->geometry->zone_size;
-	uint64_t end =
-		(address % alloc->geometry->zone_size >> ZF_BLOCK_SHIFT) + alloc->node_blocks;
-	struct zf_zone *zone;
-
-	if (zone_no < 2 || zone_no >= alloc->zone_count)
-		return NULL;
-	zone = &alloc->zones[zone_no];
-	return zone->role == ZF_ROLE_META && end <= zone->pointer ? zone : NULL;
 }

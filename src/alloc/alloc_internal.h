@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of src/alloc/ share. Everything here is under alloc->lock. */
+/*
+ * The state that the files of src/alloc/ share, and the functions by which they use each other.
+ *
+ * Between these files there is no cycle of calls (tests/check-layers): the sections below are in an
+ * order in which each file calls only files of the sections above its own.
+ *
+ * The caller of a function whose name ends in _locked holds alloc->lock, or no other thread uses
+ * the state yet.
+ */
 #ifndef ZF_ALLOC_ALLOC_INTERNAL_H
 #define ZF_ALLOC_ALLOC_INTERNAL_H
 
@@ -7,34 +15,26 @@
 #include <stdatomic.h>
 
 #include "alloc/alloc.h"
+#include "alloc/log_zone.h"
+#include "alloc/overwrite.h"
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 
 #define NO_ZONE UINT32_MAX
 
-/* Zones that are never given to data: see zf_alloc_reserve(). The log's, less those that it has. */
+/* Empty zones that data never opens. The log's count less those of its two that it has. */
 #define KEPT_FOR_LOG	 2u
 #define KEPT_FOR_RECLAIM 3u
 
-/* Zones that are the log's among those that may be active: two while it switches. */
+/* Active zones that are set aside for the log: two while it switches. */
 #define ACTIVE_FOR_LOG 2u
-/* What reclaim moves has one of its own, or nothing comes back when users have taken all others. */
+/* And for the COLD stream: without one, nothing comes back when users have taken all others. */
 #define ACTIVE_FOR_COLD 1u
 
-/*
- * What one new item may cost in its leaf: the largest of a data block's items is a summary entry of
- * one block, or a name of shared bytes (21 + 32 bytes); twice that, because a leaf may be half
- * empty after a split, and some for the levels above.
- */
-#define ITEM_BYTES 128u
-
-/*
- * What recording a kept block costs at most in the end: an extent of one block and a summary entry
- * of one (21 + 24 and 21 + 32 bytes), in leaves that may be half empty, and some for the levels
- * above.
- */
-#define KEPT_ITEM_BYTES 240u
-
-/* A growing list of runs: where one copy of the running transaction's nodes go. */
+/* A growing list: the runs of one copy of the running transaction's nodes. */
 struct runs {
 	struct zf_meta_run *runs;
 	unsigned int count, room;
@@ -95,35 +95,46 @@ struct zf_alloc {
 	uint32_t log_named[2];	/* current, next: by the durable superblock; NO_ZONE: none */
 	uint32_t log_chosen[2]; /* by the one that is being written; else the same */
 	unsigned int tail_max;
-	uint64_t nodes_kept;	   /* from the log, see zf_alloc_set_nodes_kept() */
+	uint64_t nodes_kept;	   /* for removals: zf_alloc_set_nodes_kept() */
 	uint64_t promised_nodes;   /* to joins under way */
-	uint64_t node_live_blocks; /* of all nodes but those of the root and zone trees, every copy
-				    */
+	uint64_t node_live_blocks; /* of all nodes but `system` ones, every copy */
 
 	uint64_t reserved_blocks, reserved_items;
-	uint64_t data_nodes; /* that the last NORMAL one left room for */
+	uint64_t data_nodes; /* that the last NORMAL reservation left room for */
 
-	uint64_t cold_blocks;	 /* reserved for what reclaim moves */
-	bool cold_zone;		 /* an empty zone is set aside for it: see reclaim.c */
-	uint64_t cold_debt;	 /* blocks written there, of zones that have not come back */
-	uint32_t reclaim_target; /* zones, besides the least */
+	uint64_t cold_blocks; /* reserved for what reclaim moves */
+	bool cold_zone;	      /* an empty zone is set aside: see reclaim_cold.c */
+	uint64_t cold_debt;   /* blocks in the COLD stream whose former zones have not come back */
+	uint32_t reclaim_target; /* zones above low: zf_alloc_set_reclaim_target() */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
-	uint64_t freed;	      /* counts what was freed in zones of data: see vain.h */
+	uint64_t freed;	      /* counts events that free bytes in zones of data: see vain.h */
 	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 
-	uint64_t kept_blocks; /* on behalf of the extents there are */
-	uint64_t lent_blocks; /* of those, what dirty data that will replace them has reserved */
-	uint64_t kept_spent;  /* of those, what was used: garbage is in its place */
-	uint64_t kept_short;  /* and what gave way, or was lost to a crash */
+	/* See reserve.h. */
+	uint64_t kept_blocks; /* of all extents */
+	uint64_t lent_blocks; /* of kept_blocks */
+	uint64_t kept_spent;  /* of kept_blocks */
+	uint64_t kept_short;  /* of kept_blocks */
 
 	struct zf_overwrite overwrite;
 };
 
-/* Of the largest zone. */
+/* Blocks of the largest zone. */
 static inline uint64_t capacity_blocks(const struct zf_alloc *alloc)
 {
 	return alloc->geometry->zone_capacity >> ZF_BLOCK_SHIFT;
+}
+
+/* from - blocks, but never below 0. */
+static inline uint64_t sub_blocks(uint64_t from, uint64_t blocks)
+{
+	return from > blocks ? from - blocks : 0;
+}
+
+static inline uint64_t blocks_to_nodes(const struct zf_alloc *alloc, uint64_t blocks)
+{
+	return blocks / alloc->node_blocks;
 }
 
 static inline bool zone_is_empty(const struct zf_zone *zone)
@@ -142,183 +153,223 @@ static inline bool zone_is_conventional(const struct zf_alloc *alloc, uint32_t z
 	return zone_no < alloc->geometry->conventional;
 }
 
+/* Could this zone of the log take records, now or once a superblock names it? */
+static inline bool log_zone_has_room(const struct zf_zone *zone)
+{
+	return !zone->log_closed && !zone->unusable && zone->pointer < zone->capacity;
+}
+
+static inline bool is_among(const uint32_t zones[2], uint32_t zone_no)
+{
+	return zones[0] == zone_no || zones[1] == zone_no;
+}
+
+/* Kept blocks that are not lent. */
+static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
+{
+	return sub_blocks(alloc->kept_blocks, alloc->lent_blocks);
+}
+
+/* ---- zone.c ---- */
+
+/* Is this the open zone of a stream of metadata or data? */
 bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-
-/* ---- log.c ---- */
-
-/* A superblock that a mount may find names it as the log's, or soon will. */
+/* Does a superblock that a mount may find, or the one being written, name it as the log's? */
 bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* Empty zones that the log still wants: for those of its two that are full or missing. */
-uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc);
-/* What its zones have room for, in blocks. */
-uint64_t zf_alloc_log_room_locked(const struct zf_alloc *alloc);
-/* open.c: may the log write to this empty zone, as far as active zones go? */
-bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/*
+ * The metadata zone that holds the node at `address`. NULL: no node can be there, although an image
+ * claims so.
+ */
+struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address);
+/* Is it written, not in use, and without live bytes? A retired zone can be. */
+bool zf_alloc_is_unneeded_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* The same of a zone that can be written again. */
+bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* Do commits and resets alone give it back? */
+bool zf_alloc_is_coming_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* Can this zone of data be emptied by moving its live blocks, perhaps only later? */
+bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* The same, now. */
+bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+/* Is it a retired zone of data that can be read, so that its live blocks can be moved? */
+bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* The zone's item is out of date. */
+void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
+void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
+/*
+ * A zone's role or contents have changed, so alloc->tally is stale. Not needed for live bytes:
+ * zf_alloc_note_live_locked() counts these.
+ */
+void zf_alloc_recount_locked(struct zf_alloc *alloc);
+/* Notes it if nothing in the zone is live any more. `generation`: the transaction that did it. */
+void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
 
 /* ---- limits.c ---- */
 
-/* One zone fewer is active, or may be finished, or gone on with. */
+/* One zone fewer is active, or one more may be finished or continued. */
 void zf_alloc_limit_event_locked(struct zf_alloc *alloc);
 
-/* The metadata zone that the node at `address` lies in; NULL if an image only claims that it does.
- */
-struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address);
+/* ---- room.c ---- */
 
-/* Written, not in use, and nothing live in it. */
-bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-
-/* Nodes that the streams and the empty zones that metadata may open have room for. */
-uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
-/* The same if there were so many empty zones. */
-uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
-/*
- * Metadata's open streams have each that much garbage, in blocks, and when they are ended there is
- * room for a tail elsewhere, and for what is live in them.
- */
-bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
-				       uint32_t empty_count);
-/* Ends them if that can be done. Returns whether it was. */
-bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
-/* Nodes that the open streams have room for: as many as the shortest. */
-uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);
-/* Blocks that emptying a metadata zone costs besides what is live in it. */
-uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc);
-
-void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer);
-
-/*
- * A zone for a stream of `role`: one of that role that was left partly written, or else an empty
- * one if more than `keep_empty` are there. -ENOSPC; -EAGAIN, but never for metadata: no more zones
- * may be active now.
- */
-int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
-			      uint32_t *ret_zone_no);
-
-/* Metadata has room for what is promised, a commit's tail, and for what frees things. */
-bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
-/* The most blocks that emptying a zone of data would give back. */
-uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
-/* Notes when nothing in the zone is live any more; `generation`: the transaction that did it. */
-void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
-
-/* Empty zones that accepted data and kept space will need: nobody else may take them. */
-uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
-
-/* Empty zones that `wanted` blocks take, beside what the stream has. */
+/* Blocks that the open zone of this stream has room for. */
+uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role);
+/* Empty zones that `wanted` blocks take, besides the stream's open zone. */
 uint32_t zf_alloc_zones_for_locked(const struct zf_alloc *alloc, enum zf_role role,
 				   uint64_t wanted);
 
-/* What the open stream of this role has room for, in blocks. */
-uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role role);
+/* Blocks that data leaves alone for the kept ones: these, and what their items may take. */
+uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
+/* Kept blocks that could be lent now: neither lent, nor spent, nor short. */
+uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
+/* Blocks of nodes that recording those may take. */
+uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc);
+
+/* Empty zones that reserved and kept blocks will need, so that nobody else may take them. */
+uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
+/* Empty zones that the log still wants: for those of its two that are full or missing. */
+uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc);
+/* Of the zones that are set aside for reclaim, those that the COLD stream has not opened. */
+uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc);
+/* Empty zones that metadata leaves alone for the COLD stream. */
+uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc);
 /* Empty zones that a caller of this class leaves alone. */
 uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserve_class class);
 
+/* Blocks that `items` may take in leaves, in all copies. */
+uint64_t zf_alloc_item_blocks_locked(const struct zf_alloc *alloc, uint64_t items);
+/* Nodes that the open zones of metadata have room for: as many as the fullest has. */
+uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc);
+
 /* Room for data, as it is or as it could be. */
 struct zf_data_room {
-	uint64_t hot, cold;  /* blocks that the streams have room for */
+	uint64_t hot, cold;  /* blocks that the open zones of the streams have room for */
 	uint32_t empty;	     /* zones */
 	uint32_t cold_zones; /* of these: what metadata and users leave to reclaim */
-	uint64_t nodes;	     /* that metadata's streams have room for */
+	uint64_t nodes;	     /* that the open zones of metadata have room for */
 };
+/* The room as it is. */
+struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc);
 /* The most blocks, items included, that a NORMAL caller could reserve there. */
 uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,
 				       const struct zf_data_room *room);
-/* The most blocks of data, as far as the room for nodes goes that has to be left. */
+/* The most blocks of data that leave room for `nodes` nodes. */
 uint64_t zf_alloc_blocks_beside_nodes_locked(const struct zf_alloc *alloc,
 					     const struct zf_data_room *room, uint64_t nodes);
-uint64_t zf_alloc_item_blocks_locked(const struct zf_alloc *alloc, uint64_t items);
-struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc);
 
-/* ---- reclaim.c ---- */
+/* ---- node_room.c ---- */
 
-/* Empty zones that metadata leaves alone, for what reclaim moves. */
-uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc);
-/* Zones of the reserve for reclaim that are still empty: the others are the COLD stream's. */
-uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc);
-/* A zone with so many blocks of data comes back. How many of these did not move elsewhere? */
-uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
-/* The COLD stream has opened an empty zone. */
-void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
-/* Sets a zone aside for it again, if metadata can spare one. */
-void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
-/* Could the stream do without its zone? What was promised in it needs another one then. */
+/* Nodes that metadata has room for, in its open zones and in the empty ones that it may open. */
+uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc);
+/* The same if there were `empty_count` empty zones. */
+uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count);
+/* Empty zones that metadata leaves alone: for reserved and kept blocks, and for reclaim. */
+uint32_t zf_alloc_meta_keeps_locked(const struct zf_alloc *alloc);
+/* Does metadata have room for what is promised, for a commit's tail, and for removals? */
+bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
+/* Blocks that emptying a metadata zone costs besides its live ones. */
+uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc);
+/*
+ * Has each open zone of metadata at least `garbage_min` blocks of garbage, and is there room for a
+ * tail and for the live nodes of these zones elsewhere, if there are `empty_count` empty zones?
+ */
+bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
+				       uint32_t empty_count);
+/*
+ * Could this stream of data do without its open zone? Another zone would take what is reserved in
+ * it. Leaves alloc as it was.
+ */
 bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
-/* A zone of data that can be emptied by moving what is live in it, if not just now. */
-bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* One that failed, and can be read: what is live in it can be moved. */
-bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* One that can be now, or is. */
-bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-
-/* ---- retire.c ---- */
-
-/* What the device says of the zone's condition, before the zone is loaded. */
-void zf_alloc_zone_from_info_locked(struct zf_zone *zone, const struct zf_zone_info *info);
-/* Says so, if it is retired. */
-void zf_alloc_tell_retired_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-
-/* ---- space.c ---- */
-
-/* Zones that the background holds ready besides the least. */
-uint32_t zf_alloc_default_target(uint32_t zone_count);
-
-/* A zone's role, or what it holds, has changed otherwise than by the live bytes of a victim. */
-void zf_alloc_recount_locked(struct zf_alloc *alloc);
-/* Zones in which nothing is live: commits and resets alone give them back. */
-uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc);
-/* What a user could still write, in blocks. */
-uint64_t zf_alloc_available_locked(struct zf_alloc *alloc);
-/* The live blocks of the zone are about to become `live`. */
-void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live);
-
-/* ---- grow.c ---- */
-
-/* An empty table that can grow. */
-int zf_alloc_table_new(struct zf_alloc *alloc);
-void zf_alloc_table_free(struct zf_alloc *alloc);
-/* The zones that the superblock of this transaction names can be used. */
-void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
-
-/* alloc.c: entries from the device's report. */
-int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t first, uint32_t end);
 
 /* ---- kept.c ---- */
 
-/* Kept blocks that nothing has reserved yet. */
-static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
-{
-	return alloc->kept_blocks > alloc->lent_blocks ? alloc->kept_blocks - alloc->lent_blocks
-						       : 0;
-}
-
-/* What data must leave alone for them: the blocks, and what recording them may cost. */
-uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
-/* Those blocks that hold on to empty zones. */
-uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
-/* What recording those may take in nodes, in blocks. */
-uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc);
-/* The mount has loaded everything: is what is kept there? */
+/* A mount has loaded everything: counts the kept blocks that are short. */
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
-/* A zone is gone for good. */
+/* A zone has failed for good: counts again. */
 void zf_alloc_kept_lost_locked(struct zf_alloc *alloc);
 /* A zone came back; `blocks` of it had been data. */
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks);
 
-void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);
+/* ---- retire.c ---- */
+
+/* Stores the condition that the device reports, before the zone's item is loaded. */
+void zf_alloc_zone_from_info_locked(struct zf_zone *zone, const struct zf_zone_info *info);
+/* Reports the zone to the user, if it is retired. */
+void zf_alloc_tell_retired_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- open.c ---- */
+
+/*
+ * Opens a zone for a stream of `role`: one of that role that was left partly written, or else an
+ * empty one if there are more than `keep_empty`. -ENOSPC. -EAGAIN, but never for metadata: no more
+ * zones may be active now.
+ */
+int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
+			      uint32_t *ret_zone_no);
+/* May the log write to this empty zone, as far as active zones go? */
+bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
 /* ---- overwrite.c ---- */
 
 int zf_alloc_overwrite_init(struct zf_alloc *alloc);
 void zf_alloc_overwrite_deinit(struct zf_alloc *alloc);
-/* No extent names these bytes any more, by the running transaction. */
+/* The running transaction drops the last extent that names these bytes. */
 void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* A replay makes bytes live that it may have freed before. */
 void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
-/* Makes free what was freed long enough ago. */
+/* Makes the bytes free that were freed long enough ago. */
 void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent);
 /* Is anything in this zone not free? */
 bool zf_alloc_overwrite_in_use_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* The zone gives up its role, if it is that one. */
+/* Forgets the zone's map, if its role is OVERWRITE: the zone gets another role. */
 void zf_alloc_overwrite_left_locked(struct zf_alloc *alloc, uint32_t zone_no);
+
+/* ---- table.c ---- */
+
+/* Reserves address space for the largest table, and memory for alloc->zone_count entries. */
+int zf_alloc_table_new(struct zf_alloc *alloc);
+void zf_alloc_table_free(struct zf_alloc *alloc);
+/* Makes memory of the first `zone_count` entries. Those that are memory already keep their bytes. */
+int zf_alloc_table_extend(struct zf_alloc *alloc, uint32_t zone_count);
+/* Fills entries [first, end) from the device's report. I/O. */
+int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t first, uint32_t end);
+
+/* ---- grow.c ---- */
+
+/* Makes the zones usable that the superblock of this transaction names. */
+void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen);
+
+/* ---- reclaim_room.c ---- */
+
+/* How many zones a filesystem of this size holds ready, unless a mount option tells. */
+uint32_t zf_alloc_default_target(uint32_t zone_count);
+/* Zones in which nothing is live: commits and resets alone give them back. */
+uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc);
+/* The live blocks of the zone are about to become `live`. */
+void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live);
+
+/* ---- reclaim_cold.c ---- */
+
+/* A zone with `blocks` of data comes back. Returns how many of these were not moved elsewhere. */
+uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
+/* The COLD stream has opened an empty zone. */
+void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
+/* Sets an empty zone aside for the COLD stream again, if metadata can spare one. */
+void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc);
+
+/* ---- space.c ---- */
+
+/* Blocks that a user could still write. */
+uint64_t zf_alloc_available_locked(struct zf_alloc *alloc);
+
+/* ---- reclaim.c ---- */
+
+/* The most blocks that emptying a zone of data would give back. */
+uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
+
+/* ---- stream.c ---- */
+
+/* Closes the open zones of metadata if zf_alloc_can_close_streams_locked(). Returns whether. */
+bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 
 #endif

@@ -1,55 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * More zones, while all others are in use.
+ * New zones are added while the others are in use. On the right is the function that makes each
+ * change.
  *
- *      not there --zf_alloc_grow: coming--> --freeze: their items are in the snapshot-->
- *      --zf_alloc_committed: empty zones like any other, or garbage to be reset
- *
- * The table never moves: its address space is reserved for the largest device there can be, and
- * becomes memory as zones come.
+ *      unknown to the filesystem
+ *        |       zf_alloc_grow()
+ *        v
+ *      counted by alloc->zones_coming
+ *        |       zf_alloc_freeze(): their items are in the snapshot
+ *        v
+ *      in the commit
+ *        |       zf_alloc_committed()
+ *        v
+ *      empty zones like any other, or garbage that is to be reset
  */
 #include <assert.h>
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "alloc/alloc_internal.h"
-#include "io/zone_rules.h"
-
-/* ---- the table ---- */
-
-static uint64_t table_bytes(uint32_t zone_count)
-{
-	return zf_align_up(zone_count * sizeof(struct zf_zone), (uint64_t)sysconf(_SC_PAGESIZE));
-}
-
-static int make_memory(struct zf_alloc *alloc, uint32_t zone_count)
-{
-	/* What is readable already stays as it is. */
-	if (mprotect(alloc->zones, table_bytes(zone_count), PROT_READ | PROT_WRITE) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-int zf_alloc_table_new(struct zf_alloc *alloc)
-{
-	void *table = mmap(NULL, table_bytes(ZF_ZONE_COUNT_MAX), PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (table == MAP_FAILED)
-		return -ENOMEM;
-	alloc->zones = table;
-	return alloc->zone_count <= ZF_ZONE_COUNT_MAX ? make_memory(alloc, alloc->zone_count)
-						      : -ENOMEM;
-}
-
-void zf_alloc_table_free(struct zf_alloc *alloc)
-{
-	if (alloc->zones)
-		munmap(alloc->zones, table_bytes(ZF_ZONE_COUNT_MAX));
-}
-
-/* ---- growing ---- */
 
 static int make_room(struct zf_alloc *alloc, unsigned int nodes)
 {
@@ -67,7 +35,7 @@ int zf_alloc_grow(struct zf_alloc *alloc, uint32_t zone_count, unsigned int node
 	int r;
 
 	assert(zone_count > first && zone_count <= alloc->geometry->zone_count);
-	r = make_memory(alloc, zone_count);
+	r = zf_alloc_table_extend(alloc, zone_count);
 	if (r < 0)
 		return r;
 	r = zf_alloc_read_report(alloc, first, zone_count);

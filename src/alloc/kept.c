@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Space kept for its owner (P5): alloc.h tells what that is. */
+/* Kept blocks (P5): alloc/reserve.h defines them, and when they are lent, spent or short. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 
 #include "alloc/alloc_internal.h"
-
-static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
-{
-	return from > blocks ? from - blocks : 0;
-}
 
 /* Room for data if `keep` empty zones are left alone. */
 static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
@@ -19,9 +14,9 @@ static uint64_t room_blocks(const struct zf_alloc *alloc, uint32_t keep)
 }
 
 /*
- * Of what is kept, that for which there is no room beside what a commit needs, and the zone without
- * which reclaim gets nothing back. Metadata may have come to that though nothing is amiss; if it
- * needs more, what is kept gives way then.
+ * The kept blocks for which there is no room besides the zones that a commit needs and the one zone
+ * without which reclaim cannot begin. Metadata may use those zones in normal operation, so they are
+ * not counted as room. If metadata needs more, zf_alloc_kept_give_way() gives it more.
  */
 static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
@@ -32,27 +27,7 @@ static uint64_t missing_blocks(const struct zf_alloc *alloc)
 	return zf_min_u64(sub_blocks(alloc->reserved_blocks + kept, room), kept);
 }
 
-uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc)
-{
-	uint64_t blocks = kept_unlent(alloc), bytes = blocks * KEPT_ITEM_BYTES * alloc->copies;
-
-	return blocks + ((bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT);
-}
-
-uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
-{
-	return sub_blocks(kept_unlent(alloc), alloc->kept_spent + alloc->kept_short);
-}
-
-uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc)
-{
-	/* Of what is short the garbage has its entries still. */
-	uint64_t bytes = zf_alloc_kept_claim_locked(alloc) * KEPT_ITEM_BYTES;
-
-	return (bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
-}
-
-/* ---- what is kept ---- */
+/* ---- keeping and lending ---- */
 
 static void spend_locked(struct zf_alloc *alloc, uint64_t blocks)
 {
@@ -70,7 +45,7 @@ uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_chang
 	alloc->kept_blocks = sub_blocks(alloc->kept_blocks + change->added, change->removed);
 	alloc->reserved_blocks -= used;
 	alloc->lent_blocks -= change->lent;
-	/* What was lent has been used, and yet is kept. */
+	/* Lent blocks that are still kept have been written to: they are spent. */
 	spend_locked(alloc, sub_blocks(change->lent, sub_blocks(change->removed, change->added)));
 	zf_mutex_unlock(&alloc->lock);
 	return change->reserved - used;
@@ -118,7 +93,7 @@ void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-/* ---- when it is not there ---- */
+/* ---- short blocks ---- */
 
 static void tell_short(const struct zf_alloc *alloc)
 {

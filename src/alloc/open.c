@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Opening zones for streams, within what the device allows to be active at once (P6).
- */
+/* Opening zones for streams, within what the device allows to be active at once (P6). */
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"
@@ -65,8 +63,9 @@ static uint32_t with_cold(const struct active *active)
 }
 
 /*
- * May one more zone of data be active, besides those that are always set aside? The first one of
- * COLD may be where the log would go on: who cannot log commits, but who cannot reclaim is full.
+ * May one more zone of data be active, besides those that are always set aside? The first zone of
+ * the COLD stream may take a place of the log: a filesystem that cannot log can commit instead, but
+ * one that cannot reclaim is full.
  */
 static bool may_open_data(const struct zf_alloc *alloc, enum zf_role role)
 {
@@ -84,8 +83,8 @@ static bool may_open_data(const struct zf_alloc *alloc, enum zf_role role)
 }
 
 /*
- * The zone that the log left when it switched is no longer its own, and may be one too many until
- * it is finished: then the log waits.
+ * The zone that the log left when it switched counts as a zone of data. It may be one active zone
+ * too many until it is finished; then the log waits.
  */
 bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -156,8 +155,9 @@ void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 /* ---- opening zones ---- */
 
 /*
- * A metadata stream goes on in a fresh zone only: the one before it is active on the device until
- * the commit has written it, and beside it this one would be.
+ * Can the stream continue in this partly written zone? A metadata stream continues in empty zones
+ * only: its previous zone is active on the device until the commit has written it, and a partly
+ * written zone would be active besides.
  */
 static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role)
 {

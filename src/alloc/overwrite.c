@@ -324,7 +324,7 @@ int zf_alloc_overwrite_take(struct zf_alloc *alloc, uint64_t want, bool urgent,
 	return r;
 }
 
-/* Of the zones that are claimed one is the caller's, who has reserved it, and for this. */
+/* One of the claimed zones is the caller's, who has reserved it for this purpose. */
 static bool can_spare_zone(const struct zf_alloc *alloc)
 {
 	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which zone of data is worth emptying next, and the room that its survivors move to.
- *
- * A zone for reclaim. Reclaim needs a place to move survivors to, so one empty zone is set aside
- * for the COLD stream (alloc->cold_zone), which neither metadata nor data takes. Once the COLD
- * stream has opened it, no zone is set aside until the next zone of data comes back. This leaves
- * the room promised to metadata unchanged: there is one empty zone less, and one less is set aside.
- * After a mount no zone may be set aside either. Then metadata spares one, once it has room for its
- * promises, for the tail of a commit and for what removals need.
- */
+/* Which zone of data is worth emptying next. */
+#include "alloc/reclaim.h"
+
 #include <assert.h>
 #include <errno.h>
 
@@ -19,39 +12,6 @@
 
 /* Transactions after which what is live in a zone does not get any more likely to stay. */
 #define AGE_MAX (1u << 20)
-
-/* ---- victims ---- */
-
-bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
-{
-	return zf_alloc_node_room_locked(alloc) >=
-	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
-}
-
-static bool is_movable(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	const struct zf_zone *zone = &alloc->zones[zone_no];
-
-	return (zone->role == ZF_ROLE_HOT || zone->role == ZF_ROLE_COLD) && !zone->stuck &&
-	       !zf_alloc_is_stream_locked(alloc, zone_no) &&
-	       !zf_alloc_is_log_locked(alloc, zone_no);
-}
-
-bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	return is_movable(alloc, zone_no) && !alloc->zones[zone_no].unusable;
-}
-
-static bool is_idle(const struct zf_zone *zone)
-{
-	return zone->live > 0 && zone->pending == 0 && !zone->pointer_unknown && !zone->resetting &&
-	       !zone->held;
-}
-
-bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	return zf_alloc_is_movable_locked(alloc, zone_no) && is_idle(&alloc->zones[zone_no]);
-}
 
 /* What its reset would give back, in blocks. */
 static uint32_t gain(const struct zf_zone *zone)
@@ -132,20 +92,6 @@ static uint32_t choose(const struct zf_alloc *alloc, enum zf_reclaim_need need)
 	return best;
 }
 
-bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role)
-{
-	uint32_t zone_no = alloc->data_zone[role], zones;
-	uint64_t node_room = zf_alloc_node_room_locked(alloc);
-	bool r;
-
-	alloc->data_zone[role] = NO_ZONE;
-	zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
-	r = alloc->empty_count >= zf_alloc_claimed_zones_locked(alloc) + (zones ? zones : 1) &&
-	    (zf_alloc_node_room_locked(alloc) >= node_room || zf_alloc_can_spare_locked(alloc));
-	alloc->data_zone[role] = zone_no;
-	return r;
-}
-
 static void close_stream(struct zf_alloc *alloc, enum zf_role role)
 {
 	uint32_t zone_no = alloc->data_zone[role];
@@ -211,13 +157,6 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)
 	return r;
 }
 
-bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	const struct zf_zone *zone = &alloc->zones[zone_no];
-
-	return zone->unusable && !zone->offline && is_movable(alloc, zone_no) && is_idle(zone);
-}
-
 int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	int r = -ENOENT;
@@ -253,78 +192,5 @@ void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 	zone->stuck |= stuck;
 	zone->passed_over = zone->live > 0;
 	zf_alloc_recount_locked(alloc);
-	zf_mutex_unlock(&alloc->lock);
-}
-
-/* ---- room to move to ---- */
-
-uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc)
-{
-	return zf_alloc_stream_room_locked(alloc, ZF_ROLE_COLD) > 0 ? KEPT_FOR_RECLAIM - 1
-								    : KEPT_FOR_RECLAIM;
-}
-
-uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc)
-{
-	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
-
-	return alloc->cold_zone && zones == 0 ? 1 : zones;
-}
-
-void zf_alloc_cold_rearm_locked(struct zf_alloc *alloc)
-{
-	if (alloc->cold_zone)
-		return;
-	alloc->cold_zone = true;
-	alloc->cold_zone = alloc->empty_count > zf_alloc_claimed_zones_locked(alloc) &&
-			   zf_alloc_can_spare_locked(alloc);
-}
-
-void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
-{
-	alloc->cold_zone = false;
-	zf_alloc_cold_rearm_locked(alloc);
-}
-
-uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks)
-{
-	uint64_t moved = zf_min_u64(blocks, alloc->cold_debt);
-
-	alloc->cold_debt -= moved;
-	return blocks - moved;
-}
-
-/* Beyond the zone that is set aside, only what metadata can spare, and no data was promised. */
-static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
-{
-	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);
-
-	if (zones > 0 && alloc->empty_count < zf_alloc_claimed_zones_locked(alloc) + zones)
-		return false;
-	return zf_alloc_node_room_locked(alloc) >= node_room_before ||
-	       zf_alloc_can_spare_locked(alloc);
-}
-
-int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks)
-{
-	uint64_t node_room;
-	int r = 0;
-
-	zf_mutex_lock(&alloc->lock);
-	node_room = zf_alloc_node_room_locked(alloc);
-	alloc->cold_blocks += blocks;
-	if (!can_move(alloc, node_room)) {
-		alloc->cold_blocks -= blocks;
-		r = -ENOSPC;
-	}
-	zf_mutex_unlock(&alloc->lock);
-	return r;
-}
-
-void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks)
-{
-	zf_mutex_lock(&alloc->lock);
-	assert(alloc->cold_blocks >= blocks);
-	alloc->cold_blocks -= blocks;
 	zf_mutex_unlock(&alloc->lock);
 }

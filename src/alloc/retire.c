@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that fail, for good: the device says of them that they are read-only, or offline.
+ * Zones that fail for good: the device reports them as read-only or offline.
  *
- *      any --a command or a read failed: suspect--> --the device's report: retired-->
+ *      any zone
+ *        |       zf_alloc_suspect(), after a command or a read has failed
+ *        v
+ *      suspect
+ *        |       zf_alloc_pointer_known(), if the device's report says so
+ *        v
+ *      retired
  *
- * A zone is never told apart from others by the error of one command, which may have had any
- * reason, but by its report. There is no way back from either condition.
+ * The error of one command does not retire a zone, because it may have had any reason; only the
+ * device's report does. A retired zone never becomes usable again.
  */
 #include <assert.h>
 #include <errno.h>

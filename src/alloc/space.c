@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How full it is: what a user could write if all garbage came back, and how much of that is ready.
+ * How full the filesystem is: how much a user could write if all garbage were reclaimed.
  *
- * Garbage comes back by moving what is live beside it, so in the end all zones of data are full of
- * live bytes but for the one that is filled last. What is free then is what df shows, and who is
- * refused more than that waits for nothing (P5).
+ * Reclaim moves the live data that lies beside garbage. When it has reclaimed all garbage, every
+ * zone of data but the one that was filled last is full of live bytes. What is free then is what
+ * `df` shows. A writer who is refused although he wants less is to wait for reclaim; one who wants
+ * more is told at once that the device is full (P5).
  */
 #include "alloc/alloc_internal.h"
-
-/* A zone in so many may be held ready by the background, within these bounds. */
-#define TARGET_SHARE 64u
-#define TARGET_MIN   1u
-#define TARGET_MAX   8u
-/* And what is worth a commit, if that is more, but no more than a zone in so many; what a commit
- * takes is held ready up to a zone in so many. */
-#define MOST_SHARE 8u
-#define LOW_SHARE  25u
 
 /* Blocks. */
 struct count {
@@ -29,11 +21,6 @@ struct count {
 static bool is_in_place(const struct zf_zone *zone)
 {
 	return zone->role == ZF_ROLE_OVERWRITE;
-}
-
-static bool is_coming(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	return alloc->zones[zone_no].resetting || zf_alloc_holds_nothing_locked(alloc, zone_no);
 }
 
 /*
@@ -115,7 +102,7 @@ static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct co
 	count->total += zone->capacity;
 	if (is_in_place(zone)) {
 		count->in_place += zone->pointer - live;
-	} else if (is_coming(alloc, zone_no)) {
+	} else if (zf_alloc_is_coming_locked(alloc, zone_no)) {
 		count->garbage += zone->capacity;
 	} else if (zf_alloc_is_movable_locked(alloc, zone_no)) {
 		count_movable(zone, count);
@@ -126,7 +113,7 @@ static void count_zone(const struct zf_alloc *alloc, uint32_t zone_no, struct co
 		count->dead += zone->pointer - live;
 		count->free += zone->capacity - zone->pointer;
 	}
-	count->coming += is_coming(alloc, zone_no);
+	count->coming += zf_alloc_is_coming_locked(alloc, zone_no);
 }
 
 static struct count count_all(const struct zf_alloc *alloc)
@@ -140,11 +127,6 @@ static struct count count_all(const struct zf_alloc *alloc)
 }
 
 /* ---- when all garbage has come back ---- */
-
-static uint64_t sub_blocks(uint64_t from, uint64_t blocks)
-{
-	return from > blocks ? from - blocks : 0;
-}
 
 /* Garbage in the open zone of the stream comes back if that is closed, and moved like others. */
 static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data_room *room,
@@ -241,10 +223,10 @@ static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_
 			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
 }
 
-/* The most blocks that can be reserved with the items of blocks that are kept. */
+/* The most blocks that can be reserved together with the items of as many kept blocks. */
 static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_data_room *room)
 {
-	uint64_t items = ZF_KEPT_ITEMS * ITEM_BYTES * alloc->copies;
+	uint64_t items = ZF_KEPT_ITEMS * ZF_RESERVE_ITEM_BYTES * alloc->copies;
 	/* One is for the items of the extent itself, and rounding. */
 	uint64_t blocks = sub_blocks(zf_alloc_normal_blocks_locked(alloc, room), 1);
 
@@ -338,123 +320,4 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 		.allocatable = allocatable_blocks << ZF_BLOCK_SHIFT,
 		.retired = count.retired << ZF_BLOCK_SHIFT,
 	};
-}
-
-/* ---- how much is ready ---- */
-
-uint32_t zf_alloc_default_target(uint32_t zone_count)
-{
-	uint32_t zones = zone_count / TARGET_SHARE;
-
-	return zones < TARGET_MIN ? TARGET_MIN : zones > TARGET_MAX ? TARGET_MAX : zones;
-}
-
-void zf_alloc_set_reclaim_target(struct zf_alloc *alloc, uint32_t zones)
-{
-	zf_mutex_lock(&alloc->lock);
-	alloc->reclaim_target = zones;
-	zf_mutex_unlock(&alloc->lock);
-}
-
-void zf_alloc_recount_locked(struct zf_alloc *alloc)
-{
-	alloc->tally.stale = true;
-}
-
-void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_t live)
-{
-	const struct zf_zone *zone = &alloc->zones[zone_no];
-
-	if (alloc->tally.stale)
-		return;
-	if (zone->live == 0 || live == 0)
-		zf_alloc_recount_locked(alloc);
-	else if (zf_alloc_is_victim_locked(alloc, zone_no))
-		alloc->tally.garbage += (uint64_t)zone->live - live;
-}
-
-static void tally_locked(struct zf_alloc *alloc)
-{
-	struct zf_tally tally = {0};
-
-	for (uint32_t z = 2; z < alloc->zone_count; z++) {
-		const struct zf_zone *zone = &alloc->zones[z];
-
-		tally.zones += !zone->unusable && zone->role != ZF_ROLE_META &&
-			       !is_in_place(zone) && !zf_alloc_is_log_locked(alloc, z);
-		tally.coming += is_coming(alloc, z);
-		tally.retired += zf_alloc_is_rescuable_locked(alloc, z);
-		if (zf_alloc_is_victim_locked(alloc, z))
-			tally.garbage += zone->capacity - zone->live;
-	}
-	alloc->tally = tally;
-}
-
-uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc)
-{
-	if (alloc->tally.stale)
-		tally_locked(alloc);
-	return alloc->tally.coming;
-}
-
-/* Zones that a commit as those of late takes. */
-static uint32_t zones_of_commit(const struct zf_alloc *alloc)
-{
-	uint64_t per_zone = capacity_blocks(alloc);
-
-	return (uint32_t)zf_min_u64((alloc->commit_blocks + per_zone - 1) / per_zone,
-				    alloc->zone_count / LOW_SHARE);
-}
-
-static uint64_t square_root(uint64_t v)
-{
-	uint64_t root = 0;
-
-	for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1)
-		if ((root | bit) * (root | bit) <= v)
-			root |= bit;
-	return root;
-}
-
-/*
- * Zones that are worth a commit. A commit writes about the same, however little it is for; but
- * zones that wait for one make the others fuller, so that cleaning them costs more. Of n zones of
- * data, with c for a commit and victims of which a part g is garbage, both together cost least when
- * about the root of c * n * g / (1 - g) / 2 wait; half of that square did best, as zones wait to be
- * written, too (docs/decisions/0016).
- */
-static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
-{
-	uint64_t gain = alloc->victim_gain, per_zone = capacity_blocks(alloc);
-	uint64_t live = zf_max_u64(per_zone - zf_min_u64(gain, per_zone), 1);
-	uint64_t square = alloc->commit_blocks * alloc->tally.zones / per_zone * gain / live / 4;
-
-	return (uint32_t)zf_min_u64(square_root(square), alloc->zone_count / MOST_SHARE);
-}
-
-void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room)
-{
-	uint32_t kept;
-
-	zf_mutex_lock(&alloc->lock);
-	if (alloc->tally.stale)
-		tally_locked(alloc);
-	*ret_room = (struct zf_reclaim_room){
-		.zones = alloc->tally.zones,
-		.coming = alloc->tally.coming,
-		.retired = alloc->tally.retired,
-		.low = KEPT_FOR_RECLAIM + zones_of_commit(alloc),
-		.commit_bytes = alloc->commit_blocks << ZF_BLOCK_SHIFT,
-		.reclaimable = alloc->tally.garbage << ZF_BLOCK_SHIFT,
-		.waiting = zones_worth_a_commit(alloc),
-		.victim_bytes = (uint64_t)alloc->victim_gain << ZF_BLOCK_SHIFT,
-	};
-	ret_room->target =
-		ret_room->low + (uint32_t)zf_max_u64(alloc->reclaim_target, ret_room->waiting);
-	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
-	       zf_alloc_kept_for_log_locked(alloc);
-	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */
-	ret_room->empty = (uint32_t)sub_blocks(alloc->empty_count, kept) +
-			  (KEPT_FOR_RECLAIM - zf_alloc_kept_for_reclaim_locked(alloc));
-	zf_mutex_unlock(&alloc->lock);
 }

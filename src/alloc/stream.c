@@ -13,12 +13,6 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Zones that metadata must leave alone: accepted data's, what is kept for its owner, reclaim's. */
-static uint32_t meta_keeps(const struct zf_alloc *alloc)
-{
-	return zf_alloc_claimed_zones_locked(alloc) + zf_alloc_cold_zones_locked(alloc);
-}
-
 static struct zf_meta_run *add_run(struct runs *runs)
 {
 	if (runs->count == runs->room) {
@@ -73,7 +67,8 @@ static int prepare_stream(struct zf_alloc *alloc, unsigned int copy)
 	int r;
 
 	if (zone_no == NO_ZONE) {
-		r = zf_alloc_open_zone_locked(alloc, ZF_ROLE_META, meta_keeps(alloc), &zone_no);
+		r = zf_alloc_open_zone_locked(alloc, ZF_ROLE_META,
+					      zf_alloc_meta_keeps_locked(alloc), &zone_no);
 		if (r < 0)
 			return r;
 		alloc->meta_zone[copy] = zone_no;
@@ -159,21 +154,6 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
 	zf_mutex_unlock(&alloc->lock);
 }
 
-void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes)
-{
-	zf_mutex_lock(&alloc->lock);
-	alloc->tail_max = nodes;
-	zf_mutex_unlock(&alloc->lock);
-}
-
-void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
-{
-	zf_mutex_lock(&alloc->lock);
-	alloc->nodes_kept = nodes;
-	zf_alloc_cold_rearm_locked(alloc);
-	zf_mutex_unlock(&alloc->lock);
-}
-
 void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);
@@ -188,62 +168,6 @@ void zf_alloc_stream_failed(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-static uint64_t nodes_in(const struct zf_alloc *alloc, uint64_t blocks)
-{
-	return blocks / alloc->node_blocks;
-}
-
-uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (unsigned int c = 0; c < alloc->copies; c++) {
-		uint64_t n = 0;
-
-		if (alloc->meta_zone[c] != NO_ZONE) {
-			const struct zf_zone *zone = &alloc->zones[alloc->meta_zone[c]];
-
-			n = nodes_in(alloc, zone->capacity - zone->pointer);
-		}
-		least = n < least ? n : least;
-	}
-	return least;
-}
-
-uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t empty_count)
-{
-	uint32_t keeps = meta_keeps(alloc), empties = 0;
-
-	if (empty_count > keeps)
-		empties = empty_count - keeps;
-	return empties / alloc->copies * nodes_in(alloc, capacity_blocks(alloc)) +
-	       zf_alloc_nodes_in_streams_locked(alloc);
-}
-
-uint64_t zf_alloc_node_room_locked(const struct zf_alloc *alloc)
-{
-	return zf_alloc_node_room_with_locked(alloc, alloc->empty_count);
-}
-
-bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
-				       uint32_t empty_count)
-{
-	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
-	uint64_t room = zf_alloc_node_room_with_locked(alloc, empty_count) -
-			zf_alloc_nodes_in_streams_locked(alloc);
-
-	for (unsigned int c = 0; c < alloc->copies; c++) {
-		const struct zf_zone *zone;
-
-		if (alloc->meta_zone[c] == NO_ZONE)
-			return false;
-		zone = &alloc->zones[alloc->meta_zone[c]];
-		if (zone->pointer < zone->live + zone->system_live + garbage_min)
-			return false;
-	}
-	return room >= alloc->promised_nodes + alloc->tail_max + per_zone;
-}
-
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 {
 	if (!zf_alloc_can_close_streams_locked(alloc, garbage_min, alloc->empty_count))
@@ -254,63 +178,6 @@ bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min)
 	for (unsigned int c = 0; c < alloc->copies; c++)
 		close_stream(alloc, c);
 	return true;
-}
-
-int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
-{
-	uint64_t need = nodes + keep, room;
-	int r = 0;
-
-	zf_mutex_lock(&alloc->lock);
-	need += alloc->tail_max;
-	room = zf_alloc_node_room_locked(alloc);
-	if (room < need)
-		r = -ENOSPC;
-	else if (room < need + alloc->promised_nodes)
-		r = -EBUSY;
-	else
-		alloc->promised_nodes += nodes;
-	zf_mutex_unlock(&alloc->lock);
-	return r;
-}
-
-void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes)
-{
-	zf_mutex_lock(&alloc->lock);
-	assert(alloc->promised_nodes >= nodes);
-	alloc->promised_nodes -= nodes;
-	zf_mutex_unlock(&alloc->lock);
-}
-
-static uint64_t nodes_for(const struct zf_alloc *alloc, uint64_t blocks)
-{
-	return nodes_in(alloc, blocks + alloc->node_blocks - 1);
-}
-
-struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc)
-{
-	uint64_t live, kept, garbage;
-
-	zf_mutex_lock(&alloc->lock);
-	live = alloc->node_live_blocks / alloc->copies;
-	kept = zf_alloc_kept_item_blocks_locked(alloc);
-	garbage = zf_alloc_meta_move_costs_locked(alloc);
-	zf_mutex_unlock(&alloc->lock);
-	return (struct zf_node_counts){
-		.live = nodes_in(alloc, live),
-		.kept = nodes_for(alloc, kept),
-		.garbage_min = nodes_for(alloc, garbage),
-	};
-}
-
-bool zf_alloc_can_freeze(struct zf_alloc *alloc)
-{
-	bool r;
-
-	zf_mutex_lock(&alloc->lock);
-	r = zf_alloc_node_room_locked(alloc) >= alloc->tail_max;
-	zf_mutex_unlock(&alloc->lock);
-	return r;
 }
 
 /* ---- freeze ---- */
@@ -327,7 +194,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 /* The tail itself may end in other zones than it began, which then change too. */
 static unsigned int tail_size(const struct zf_alloc *alloc, unsigned int path_nodes)
 {
-	uint64_t per_zone = nodes_in(alloc, capacity_blocks(alloc));
+	uint64_t per_zone = blocks_to_nodes(alloc, capacity_blocks(alloc));
 	uint64_t zones = count_dirty(alloc) + alloc->copies * (alloc->tail_max / per_zone + 2);
 	uint64_t nodes = zones * path_nodes + 1;
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "fs/core/wake.h"

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "ctl/json.h"
 #include "ctl/report.h"

@@ -6,7 +6,8 @@
  */
 #include <errno.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "ctl/json.h"

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "alloc/log_zone.h"
+#include "alloc/zone.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "io/open.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "alloc/zone_format.h"
 #include "ctl/json.h"
 #include "ctl/report.h"

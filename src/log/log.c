@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/log_zone.h"
 #include "base/bits.h"
 #include "base/plant.h"
 #include "log/log_internal.h"

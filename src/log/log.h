@@ -35,7 +35,7 @@
 #ifndef ZF_LOG_LOG_H
 #define ZF_LOG_LOG_H
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "log/body.h"
 #include "superblock/super.h"
 

@@ -5,6 +5,7 @@
 
 #include <bsd/sys/queue.h>
 
+#include "alloc/log_zone.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "log/log.h"

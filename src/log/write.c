@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/alloc.h"
+#include "alloc/log_zone.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "base/plant.h"
 #include "log/carry.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "transfer/copy_bytes.h"

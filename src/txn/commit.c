@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
 #include "base/bits.h"
 #include "base/plant.h"
 #include "txn/roots.h"

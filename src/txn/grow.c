@@ -9,11 +9,15 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "alloc/alloc.h"
+#include "alloc/zone_format.h"
+#include "btree/node_format.h"
 #include "txn/system_nodes.h"
 #include "txn/txn_internal.h"
 
 /* An item of a zone with its key takes less than this; leaves are at least half full. */
 #define ITEM_BYTES 128u
+_Static_assert(sizeof(struct zf_disk_item) + sizeof(struct zf_disk_zone) < ITEM_BYTES, "see above");
 
 /* The most nodes that so many items at the end of the tree may add to it: leaves, those above. */
 static unsigned int nodes_for(const struct zf_txn *txn, uint32_t items)

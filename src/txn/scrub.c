@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "alloc/zone.h"
 #include "alloc/zone_format.h"
 #include "txn/txn_internal.h"
 

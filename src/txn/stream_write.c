@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/stream.h"
 #include "base/bits.h"
 #include "txn/txn_internal.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "txn/system_nodes.h"
 
 struct counter {

@@ -6,8 +6,11 @@
 #ifndef ZF_TXN_SYSTEM_NODES_H
 #define ZF_TXN_SYSTEM_NODES_H
 
-#include "alloc/alloc.h"
+#include <stdbool.h>
+
 #include "btree/tree.h"
+
+struct zf_alloc;
 
 /*
  * Walks both trees and tells the allocator how many nodes they have, which is the longest tail that

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/alloc.h"
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
 #include "base/bits.h"
 
 /* A join asks for at most this many rounds of commit and tidy before it gives up. */

@@ -30,7 +30,7 @@
 #ifndef ZF_TXN_TXN_H
 #define ZF_TXN_TXN_H
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "alloc/vain.h"
 #include "btree/tree.h"
 #include "superblock/ring.h"

@@ -3,6 +3,7 @@
 #ifndef ZF_TXN_TXN_INTERNAL_H
 #define ZF_TXN_TXN_INTERNAL_H
 
+#include "alloc/vain.h"
 #include "txn/txn.h"
 
 struct zf_chunk;

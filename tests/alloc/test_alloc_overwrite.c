@@ -7,7 +7,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "alloc/alloc.h"
+#include "alloc/log_zone.h"
 #include "alloc/overwrite.h"
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "io/memory.h"
 

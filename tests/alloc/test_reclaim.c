@@ -15,6 +15,11 @@
 #include <cmocka.h>
 
 #include "alloc/alloc.h"
+#include "alloc/log_zone.h"
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "io/memory.h"
 #include "support/rng.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "base/bits.h"
 #include "explore.h"
 #include "fs/mount/format.h"

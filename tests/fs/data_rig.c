@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "check/check.h"
 #include "fs/mount/format.h"
 #include "superblock/ring.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "transfer/copy.h"
 #include "transfer/copy_bytes.h"

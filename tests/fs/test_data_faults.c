@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
+#include "alloc/stream.h"
+#include "alloc/zone.h"
+#include "fs/core/inode.h"
 #include "fs/data/data.h"
 #include "fs/data_rig.h"
-#include "fs/core/inode.h"
 
 #define BLOCK 4096u
 

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/data_rig.h"
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 
 #define FILES	       4u

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "alloc/reserve.h"
 #include "fs/collide.h"
 #include "fs/core/item.h"
 #include "support/rng.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/data_rig.h"
 
 #define BLOCK 4096u

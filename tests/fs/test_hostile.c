@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "alloc/reserve.h"
 #include "base/bits.h"
 #include "fs/core/item.h"
 #include "support/rng.h"

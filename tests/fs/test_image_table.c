@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc/alloc.h"
+#include "alloc/log_zone.h"
 #include "base/bits.h"
 #include "check/check.h"
 #include "fs/data_rig.h"

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
 #include "base/bits.h"
-#include "fs/data/data.h"
-#include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
+#include "fs/data_rig.h"
 
 #define BLOCK  4096u
 #define BLOCKS 2000u /* kept */

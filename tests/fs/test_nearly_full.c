@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
 #include "base/bits.h"
-#include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK	    UINT64_C(4096)

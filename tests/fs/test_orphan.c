@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/kernel_refs.h"
 #include "fs/data/delete.h"
 #include "fs/map/extent.h"

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "alloc/overwrite.h"
-#include "fs/data/data.h"
-#include "fs/data_rig.h"
-#include "fs/data/flush.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
+#include "fs/data/flush.h"
+#include "fs/data_rig.h"
 
 #define BLOCK 4096u
 #define KIB   1024u

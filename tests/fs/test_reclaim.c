@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
+#include "fs/core/inode.h"
 #include "fs/data/data.h"
 #include "fs/data_rig.h"
-#include "fs/core/inode.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 

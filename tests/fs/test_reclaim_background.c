@@ -6,10 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "fs/data/delete.h"
-#include "fs/mount/background.h"
-#include "fs/data_rig.h"
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data/delete.h"
+#include "fs/data_rig.h"
+#include "fs/mount/background.h"
 #include "fs/space/reclaim.h"
 
 #define FILES	  40u

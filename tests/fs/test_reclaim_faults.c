@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/data_rig.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/map/summary.h"
 #include "fs/space/reclaim.h"
 

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "btree/node_format.h"
+#include "fs/core/inode.h"
 #include "fs/data/data.h"
 #include "fs/data_rig.h"
-#include "fs/core/inode.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK  4096u

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
-#include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK	 4096u

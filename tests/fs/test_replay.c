@@ -7,11 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
 #include "base/hash.h"
 #include "fs/core/inode.h"
 #include "fs/data/data.h"
-#include "fs/replay_rig.h"
 #include "fs/ops/attr/xattr.h"
+#include "fs/replay_rig.h"
 
 #define BLOCK 4096u
 #define MIB   (1u << 20)

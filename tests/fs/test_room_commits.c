@@ -6,8 +6,9 @@
  */
 #include <inttypes.h>
 
-#include "fs/data_rig.h"
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK 4096u

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/data_rig.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 
 #define BLOCK 4096u
 

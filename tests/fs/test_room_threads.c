@@ -10,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc/reclaim.h"
 #include "base/bits.h"
-#include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
 #include "base/bits.h"
 #include "fs/core/inode.h"
 #include "fs/data_rig.h"

@@ -2,7 +2,7 @@
 /* The shape of a host-managed SMR disk: zones of 256 MiB, the first of them conventional. */
 #include <string.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "fs/data_rig.h"
 #include "superblock/ring.h"
 

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fs/data_rig.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/data_rig.h"
 
 #define BLOCK  4096u
 #define FILES  24u

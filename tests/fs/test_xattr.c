@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "alloc/reserve.h"
 #include "fs/collide.h"
 #include "fs/ops/attr/xattr.h"
 #include "support/rng.h"

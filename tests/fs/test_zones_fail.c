@@ -9,12 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/log_zone.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "check/check.h"
 #include "ctl/report.h"
-#include "fs/data/data.h"
-#include "fs/data_rig.h"
-#include "fs/data/flush.h"
 #include "fs/core/inode.h"
+#include "fs/data/data.h"
+#include "fs/data/flush.h"
+#include "fs/data_rig.h"
 #include "fs/space/reclaim.h"
 
 #define BLOCK 4096u

@@ -11,9 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
-#include "fs/map/extent.h"
 #include "fs/core/inode.h"
+#include "fs/map/extent.h"
 #include "fs/space/reclaim.h"
 #include "txn/txn.h"
 

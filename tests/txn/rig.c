@@ -10,6 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/mount/format.h"
 
 #define KEY_TYPE 1u

@@ -12,6 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "rig.h"
 #include "txn/txn_internal.h"

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "alloc/reserve.h"
 #include "rig.h"
 #include "support/rng.h"
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "alloc/zone.h"
 #include "rig.h"
 #include "support/rng.h"
 

@@ -39,7 +39,7 @@
 #include <bsd/sys/tree.h>
 #include <stdatomic.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "btree/tree.h"
 #include "fs/core/data_memory.h"
 #include "fs/core/fs.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "alloc/overwrite.h"
+#include "alloc/reserve.h"
 #include "base/hash.h"
 #include "fs/core/inode.h"
 #include "fs/data/data.h"

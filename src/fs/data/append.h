@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "alloc/alloc.h"
+#include "alloc/zone.h"
 #include "fs/data/block.h"
 #include "io/dev.h"
 

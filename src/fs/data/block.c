@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
 
 /* Slabs double in size from the first to the largest: a mount that writes little stays small. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc/overwrite.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
 #include "fs/data/block.h"
 #include "fs/map/summary.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
 #include "fs/data/discard.h"
 #include "fs/map/extent.h"

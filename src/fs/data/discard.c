@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/data/discard.h"
 
+#include "alloc/reserve.h"
 #include "base/plant.h"
+#include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/data/block.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode.h"
 #include "fs/data/land.h"
 
 void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 
+#include "alloc/reserve.h"
+#include "fs/core/inode.h"
 #include "fs/data/block.h"
 #include "fs/map/extent.h"
-#include "fs/core/inode.h"
 
 /* Tree edits of one transaction: the extents, an inline one, the intent, the item. */
 #define DROP_EDITS  16u

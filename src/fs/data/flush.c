@@ -5,14 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/access.h"
+#include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/data/data.h"
-#include "fs/map/extent.h"
 #include "fs/data/in_place.h"
 #include "fs/data/inline.h"
-#include "fs/core/inode.h"
 #include "fs/data/size.h"
+#include "fs/map/extent.h"
 
 /* ---- packing ---- */
 

@@ -6,15 +6,16 @@
 #include <sys/stat.h>
 
 #include "alloc/overwrite.h"
+#include "alloc/zone.h"
+#include "fs/core/inode.h"
+#include "fs/core/inode_flags.h"
 #include "fs/data/append.h"
 #include "fs/data/block.h"
 #include "fs/data/close.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode.h"
-#include "fs/core/inode_flags.h"
 #include "fs/data/land.h"
 #include "fs/data/size.h"
+#include "fs/map/extent.h"
 #include "log/log.h"
 
 /* ---- where ---- */

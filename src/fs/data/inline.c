@@ -3,13 +3,14 @@
 
 #include <errno.h>
 
+#include "alloc/reserve.h"
+#include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/data/close.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode.h"
 #include "fs/data/land.h"
 #include "fs/data/size.h"
+#include "fs/map/extent.h"
 
 /* What zf_extent_put_inline() takes, and the item. */
 #define INLINE_EDITS 9u

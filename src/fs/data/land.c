@@ -6,16 +6,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
 #include "base/plant.h"
+#include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/data/close.h"
 #include "fs/data/data.h"
 #include "fs/data/discard.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
-#include "fs/core/inode.h"
 #include "fs/data/size.h"
+#include "fs/map/extent.h"
 #include "fs/map/summary.h"
 
 /*

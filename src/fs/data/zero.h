@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 
 struct zf_inode;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
 #include "fs/core/item.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "base/bits.h"
 #include "fs/core/fs_format.h"
 #include "fs/core/item_check.h"
@@ -36,7 +36,7 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
 }
 
-/* For how many blocks space is kept on its behalf (alloc/alloc.h), for each block of it. */
+/* For how many blocks space is kept on its behalf (alloc/reserve.h), for each block of it. */
 static inline unsigned int zf_extent_keeps(const struct zf_extent *extent)
 {
 	return (extent->type == ZF_EXTENT_ZERO) + ((extent->flags & ZF_EXTENT_SPARE) != 0);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "fs/map/overwrite.h"
 #include "fs/map/share.h"
 

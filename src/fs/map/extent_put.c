@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "alloc/zone.h"
 #include "base/plant.h"
 #include "fs/map/extent_edit.h"
 #include "fs/map/share.h"

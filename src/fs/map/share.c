@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fs/map/extent.h"
+#include "alloc/zone.h"
 #include "fs/core/inode.h"
 #include "fs/core/item.h"
+#include "fs/map/extent.h"
 
 /* ---- one item: most often one name ---- */
 

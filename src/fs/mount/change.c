@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "alloc/reclaim.h"
 #include "base/bits.h"
 #include "fs/core/inode.h"
 #include "fs/data/append.h"

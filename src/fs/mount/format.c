@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc/alloc.h"
+#include "alloc/stream.h"
 #include "base/bits.h"
 #include "btree/tree.h"
 #include "fs/core/inode.h"

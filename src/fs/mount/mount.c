@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/alloc.h"
+#include "alloc/log_zone.h"
 #include "base/bits.h"
+#include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/data/data.h"
 #include "fs/data/delete.h"
+#include "fs/map/overwrite.h"
 #include "fs/mount/background.h"
 #include "fs/mount/change.h"
-#include "fs/core/inode.h"
-#include "fs/map/overwrite.h"
 #include "fs/mount/recover.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "alloc/log_zone.h"
 #include "alloc/overwrite.h"
+#include "alloc/reserve.h"
 #include "base/plant.h"
 #include "fs/core/fs_format.h"
 #include "fs/core/inode.h"

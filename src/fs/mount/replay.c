@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
 #include "base/bits.h"
 #include "fs/mount/replay_internal.h"
 #include "log/log.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/zone.h"
 #include "fs/core/item.h"
 #include "fs/core/item_check.h"
 #include "fs/mount/replay_internal.h"

@@ -16,11 +16,12 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "alloc/zone.h"
 #include "base/plant.h"
 #include "fs/map/extent_edit.h"
-#include "fs/mount/replay_internal.h"
 #include "fs/map/share.h"
 #include "fs/map/summary.h"
+#include "fs/mount/replay_internal.h"
 
 /* Of one join: the other's share, the put, the summary, and the item. */
 #define PIECE_EDITS (ZF_EXTENT_SHARE_EDITS + ZF_EXTENT_PUT_EDITS + 2u)

@@ -2,7 +2,7 @@
 /* Zones in which nothing is live go back to the device now, not with the next commits. */
 #include <errno.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reclaim.h"
 #include "fs/core/inode.h"
 #include "fs/mount/change.h"
 #include "txn/txn.h"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
 #include "fs/core/item_check.h"
 #include "fs/data/delete.h"

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
 #include "base/bits.h"
+#include "fs/core/inode.h"
 #include "fs/data/data.h"
 #include "fs/data/durable.h"
-#include "fs/core/inode.h"
 #include "fs/ops/attr/xattr.h"
 #include "fs/ops/file/file.h"
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode_flags.h"
 #include "fs/core/inode_item.h"
 #include "fs/data/data.h"

@@ -26,6 +26,7 @@
 #ifndef ZF_FS_OP_H
 #define ZF_FS_OP_H
 
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
 #include "fs/space/room.h"
 #include "log/body.h"

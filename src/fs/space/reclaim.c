@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "alloc/zone.h"
 #include "base/plant.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim_internal.h"

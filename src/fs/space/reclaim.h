@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reclaim.h"
 #include "base/lock.h"
 
 struct zf_fs;

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/zone.h"
 #include "base/bits.h"
-#include "fs/map/extent.h"
 #include "fs/core/inode.h"
-#include "fs/space/reclaim.h"
-#include "fs/space/reclaim_internal.h"
+#include "fs/map/extent.h"
 #include "fs/map/share.h"
 #include "fs/map/summary.h"
+#include "fs/space/reclaim.h"
+#include "fs/space/reclaim_internal.h"
 
 /* Entries looked at before an inode's lock is given up for a moment. */
 #define LOOKS_MAX 64u

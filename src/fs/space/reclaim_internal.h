@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alloc/alloc.h"
-
 struct zf_fs;
 
 /* ---- who names what (reclaim_find.c) ---- */

@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/reclaim.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "base/plant.h"
-#include "fs/data/append.h"
 #include "fs/core/inode.h"
+#include "fs/data/append.h"
 #include "fs/space/reclaim_internal.h"
 #include "log/carry.h"
 

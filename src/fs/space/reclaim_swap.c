@@ -3,13 +3,15 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "base/plant.h"
-#include "fs/map/extent.h"
 #include "fs/core/inode.h"
+#include "fs/map/extent.h"
+#include "fs/map/summary.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
-#include "fs/map/summary.h"
 
 /* Tree edits of one join: as many as a landing's (fs/data/land.c), which small devices always take.
  */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "alloc/zone.h"
 #include "base/bits.h"
 #include "fs/core/inode.h"
 #include "fs/map/extent.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "alloc/zone.h"
 #include "base/plant.h"
 #include "fs/core/inode.h"
 #include "fs/data/append.h"

@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "alloc/alloc.h"
+#include "alloc/reserve.h"
 #include "alloc/vain.h"
 #include "base/lock.h"
 

@@ -2,6 +2,7 @@
 /* Slowing writers down while reclaim is behind: see room.h. */
 #include <errno.h>
 
+#include "alloc/reclaim.h"
 #include "base/bits.h"
 #include "fs/core/inode.h"
 #include "fs/space/reclaim.h"

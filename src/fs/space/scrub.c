@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/zone.h"
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"

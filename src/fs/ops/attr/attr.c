@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "fs/ops/attr/acl.h"
-#include "fs/data/durable.h"
+#include "alloc/reserve.h"
 #include "fs/core/inode_flags.h"
+#include "fs/data/durable.h"
+#include "fs/ops/attr/acl.h"
 #include "fs/ops/file/file.h"
 #include "fs/ops/op.h"
 #include "fs/space/room.h"

@@ -2,6 +2,7 @@
 /* Opening a file, which flags may forbid, and setting them. */
 #include <errno.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode_flags.h"
 #include "fs/ops/op.h"
 

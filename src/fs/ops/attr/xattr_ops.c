@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "fs/ops/attr/acl.h"
+#include "alloc/reserve.h"
 #include "fs/core/inode_flags.h"
 #include "fs/core/item_check.h"
+#include "fs/ops/attr/acl.h"
 
 /* ---- set ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fallocate. Space is kept by ZERO extents (P5; alloc/alloc.h): metadata only, whatever the size.
+ * fallocate. Space is kept by ZERO extents (P5; alloc/reserve.h): metadata only, whatever the size.
  * Those of WRITE_ZEROES have SPARE space too, so that overwriting never wants for room
  * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in
  * as many transactions as it takes; each block's reservation turns into its share of what is kept
@@ -14,18 +14,19 @@
 #include <linux/falloc.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
+#include "fs/core/inode_flags.h"
 #include "fs/data/block.h"
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode_flags.h"
-#include "fs/map/overwrite.h"
 #include "fs/data/size.h"
-#include "fs/ops/file/truncate.h"
-#include "fs/ops/attr/xattr.h"
 #include "fs/data/zero.h"
+#include "fs/map/extent.h"
+#include "fs/map/overwrite.h"
+#include "fs/ops/attr/xattr.h"
+#include "fs/ops/file/truncate.h"
 #include "fs/space/room.h"
 
 /* Tree edits of one transaction that inserts ZERO extents, the item's included. */

@@ -9,13 +9,15 @@
 #include <errno.h>
 
 #include "alloc/overwrite.h"
+#include "alloc/reserve.h"
+#include "alloc/zone.h"
+#include "fs/core/inode_flags.h"
 #include "fs/data/block.h"
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode_flags.h"
 #include "fs/data/size.h"
+#include "fs/map/extent.h"
 #include "fs/ops/file/truncate.h"
 #include "fs/space/room.h"
 

@@ -14,17 +14,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "alloc/reserve.h"
+#include "fs/core/inode_flags.h"
 #include "fs/data/block.h"
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
-#include "fs/map/extent.h"
 #include "fs/data/flush.h"
-#include "fs/core/inode_flags.h"
-#include "fs/ops/file/file.h"
-#include "fs/ops/op.h"
 #include "fs/data/size.h"
 #include "fs/data/tail.h"
+#include "fs/map/extent.h"
+#include "fs/ops/file/file.h"
+#include "fs/ops/op.h"
 #include "fs/space/room.h"
 
 /* Tree edits of one transaction, the target's item besides: no more than a landing's. */

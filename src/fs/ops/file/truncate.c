@@ -4,14 +4,15 @@
 
 #include <errno.h>
 
-#include "fs/data/discard.h"
-#include "fs/data/drop.h"
-#include "fs/map/extent.h"
-#include "fs/data/flush.h"
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
 #include "fs/core/inode_item.h"
+#include "fs/data/discard.h"
+#include "fs/data/drop.h"
+#include "fs/data/flush.h"
 #include "fs/data/size.h"
 #include "fs/data/tail.h"
+#include "fs/map/extent.h"
 #include "fs/ops/file/file.h"
 #include "log/log.h"
 

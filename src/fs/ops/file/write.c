@@ -7,14 +7,15 @@
 #include <sched.h>
 
 #include "alloc/overwrite.h"
+#include "alloc/reserve.h"
+#include "fs/core/inode.h"
+#include "fs/core/inode_flags.h"
 #include "fs/data/block.h"
 #include "fs/data/content.h"
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
-#include "fs/core/inode.h"
-#include "fs/core/inode_flags.h"
 #include "fs/data/tail.h"
 #include "fs/ops/file/file.h"
 #include "fs/ops/file/write_internal.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing on a full filesystem, into space that is kept for the file (P5): alloc/alloc.h. */
+/* Writing on a full filesystem, into space that is kept for the file (P5): alloc/reserve.h. */
 #include <errno.h>
 #include <string.h>
 
-#include "fs/map/extent.h"
+#include "alloc/reserve.h"
 #include "fs/core/inode.h"
+#include "fs/map/extent.h"
 #include "fs/ops/file/write_internal.h"
 
 static int mark_kept(void *arg, const struct zf_extent *extent, const uint8_t *bytes)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "alloc/reserve.h"
 #include "fs/core/inode_flags.h"
 #include "fs/ops/names/names.h"
 

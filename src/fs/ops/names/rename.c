@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc/reserve.h"
 #include "base/plant.h"
-#include "fs/data/close.h"
 #include "fs/core/inode_flags.h"
+#include "fs/data/close.h"
 #include "fs/ops/names/make.h"
 
 /* 2 places of 2; the source's refs 2; the target's refs 2, orphan; inodes 4. */

@@ -1,60 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The intent log's zones, and what log records keep from being reset while a mount replays them.
- *
- * Two sets of at most two zones: `log_named` by the durable superblock, `log_chosen` for the one
- * that is being written. Recovery reads what the durable one names, so a record that is to outlive
- * both goes to zones that are in both sets; a zone in either is the log's.
- *
- *      empty --zf_alloc_log_choose: chosen--> --zf_alloc_log_named: named--> takes records
- *      --full, switched from, failed: closed--> --choose: no longer chosen, role HOT-->
- *      --named, without it--> a zone of data like any other
+ * There are two sets of at most two zones: the durable superblock names the zones in
+ * alloc->log_named, and the superblock that is being written names those in alloc->log_chosen. A
+ * zone in either set is the log's. Records go to zones in both sets.
  */
+#include "alloc/log_zone.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 
 #include "alloc/alloc_internal.h"
-
-static bool is_among(const uint32_t zones[2], uint32_t zone_no)
-{
-	return zones[0] == zone_no || zones[1] == zone_no;
-}
-
-bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no)
-{
-	return is_among(alloc->log_chosen, zone_no) || is_among(alloc->log_named, zone_no);
-}
-
-/* Could it take records, now or once a superblock names it? */
-static bool has_room(const struct zf_zone *zone)
-{
-	return !zone->log_closed && !zone->unusable && zone->pointer < zone->capacity;
-}
-
-uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc)
-{
-	uint32_t missing = KEPT_FOR_LOG;
-
-	for (unsigned int i = 0; i < 2; i++)
-		if (alloc->log_chosen[i] != NO_ZONE &&
-		    has_room(&alloc->zones[alloc->log_chosen[i]]))
-			missing--;
-	return missing;
-}
-
-uint64_t zf_alloc_log_room_locked(const struct zf_alloc *alloc)
-{
-	uint64_t blocks = 0;
-
-	for (unsigned int i = 0; i < 2; i++) {
-		uint32_t zone_no = alloc->log_chosen[i];
-
-		if (zone_no != NO_ZONE && has_room(&alloc->zones[zone_no]))
-			blocks += alloc->zones[zone_no].capacity - alloc->zones[zone_no].pointer;
-	}
-	return blocks;
-}
 
 static void fill_zones(const struct zf_alloc *alloc, const uint32_t zones[2],
 		       struct zf_log_zones *ret_zones)
@@ -84,23 +40,22 @@ static bool has_node_room(const struct zf_alloc *alloc, uint32_t empty_count)
 	       alloc->tail_max + alloc->nodes_kept;
 }
 
-/* Not written to, it is worth more to metadata that is short of room. */
+/* Should the log give this zone, which has no records, to metadata that is short of room? */
 static bool gives_way(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return zone->pointer == 0 && !has_node_room(alloc, alloc->empty_count);
 }
 
 /*
- * What rode with a record and could not be put into the trees at once may still be on its way
- * there. That is rare, and the next superblock could not say how far the zone is known to be
- * written.
+ * Does the zone stay the log's? Not while data that came with a record is still to be put into the
+ * trees, which is rare: the next superblock could not tell how far the zone is known to be written.
  */
 static bool stays(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
-	return has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
+	return log_zone_has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
 }
 
-/* Data rests in it: filled up by the HOT stream, or finished, once it is no longer named. */
+/* Data remains in the zone. Once it is no longer named, the HOT stream fills it, or it is finished. */
 static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -111,7 +66,7 @@ static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_alloc_dirty_locked(alloc, zone_no);
 }
 
-/* What metadata and reclaim need in the worst case, and what was accepted, is not the log's. */
+/* The log takes no zone that metadata or reclaim needs in the worst case, or that was reserved. */
 static int open_zone(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	uint32_t keep = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
@@ -201,11 +156,11 @@ void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones
 
 /* ---- records ---- */
 
-/* Only where the durable superblock, and the one that is being written, have them found. */
+/* Do the durable superblock, which names the zone, and the one being written both lead to it? */
 static bool takes_records(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	return zone_no != NO_ZONE && is_among(alloc->log_chosen, zone_no) &&
-	       has_room(&alloc->zones[zone_no]);
+	       log_zone_has_room(&alloc->zones[zone_no]);
 }
 
 static bool fits(const struct zf_alloc *alloc, uint32_t zone_no, uint64_t blocks)

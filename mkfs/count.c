@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* What a tree holds, and how large a device has to be for it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "fs/core/fs_format.h"
 #include "mkfs.h"
 #include "rootdir.h"
 #include "source.h"
 
 /*
- * Bytes of metadata for a name with its inode, and for a block of data. Measured: 100,000 empty
- * files take 480 bytes each, in nodes that are not full.
+ * Bytes of metadata for a name with its inode, and for a block of data. Measured: of 100,000 files
+ * with names of four bytes each takes 700 bytes, its own 500 bytes left out. What is computed is
+ * twice this, since nodes are written anew while the tree is copied.
  */
 #define NAME_BYTES  640u
 #define BLOCK_BYTES 24u
@@ -29,18 +28,31 @@ static int count_range(void *arg, int fd, uint64_t offset, uint64_t len)
 	struct mkfs_content *content = arg;
 
 	content->bytes += len;
-	content->block_bytes += zf_align_up(offset + len, ZF_BLOCK_SIZE) -
-				zf_align_down(offset, ZF_BLOCK_SIZE);
+	content->block_bytes +=
+		zf_align_up(offset + len, ZF_BLOCK_SIZE) - zf_align_down(offset, ZF_BLOCK_SIZE);
+	return 0;
+}
+
+/* The data of small files lies beside their inodes. */
+static int count_inline(void *arg, int fd, uint64_t offset, uint64_t len)
+{
+	struct mkfs_content *content = arg;
+
+	content->bytes += len;
+	content->metadata_bytes += len;
 	return 0;
 }
 
 /* Opening it finds out whether it can be read, before anything is lost. */
 static int count_file(struct mkfs_content *content, FTSENT *entry)
 {
+	bool is_inline = entry->fts_statp->st_size <= (off_t)ZF_INLINE_MAX;
 	_zf_close_ int fd = -1;
 	int r = mkfs_source_open(entry, &fd);
 
-	return r < 0 ? r : mkfs_source_ranges(entry, fd, count_range, content);
+	if (r < 0)
+		return r;
+	return mkfs_source_ranges(entry, fd, is_inline ? count_inline : count_range, content);
 }
 
 static int count_attribute(void *arg, const char *name, const void *value, size_t len)

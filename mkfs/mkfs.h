@@ -19,7 +19,7 @@ enum mkfs_exit {
 
 struct mkfs_args {
 	const char *device;
-	const char *image; /* the geometry of an emulated device to be made, or NULL */
+	const char *image;   /* the geometry of an emulated device to be made, or NULL */
 	const char *rootdir; /* what to fill it with, or NULL */
 	bool force, dry_run, quiet, json;
 	bool has_fsid;
@@ -42,7 +42,7 @@ struct mkfs_result {
 	const struct zf_format_options *options;
 	const struct zf_format_plan *plan;
 	const struct mkfs_content *copied; /* or to be copied; NULL: it is empty */
-	const char *replaced; /* what was, or would be, lost; "" if nothing */
+	const char *replaced;		   /* what was, or would be, lost; "" if nothing */
 };
 
 void mkfs_print_text(const struct mkfs_result *result);

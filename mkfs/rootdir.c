@@ -133,8 +133,8 @@ static int note_link(struct copier *copier, const FTSENT *entry, uint64_t copy)
 static int write_piece(struct target *target, int fd, uint64_t offset, size_t len)
 {
 	struct copier *copier = target->copier;
-	uint64_t blocks_len = zf_align_up(offset + len, ZF_BLOCK_SIZE) -
-			      zf_align_down(offset, ZF_BLOCK_SIZE);
+	uint64_t blocks_len =
+		zf_align_up(offset + len, ZF_BLOCK_SIZE) - zf_align_down(offset, ZF_BLOCK_SIZE);
 	ssize_t n = pread(fd, copier->piece, len, (off_t)offset);
 	int r = mkfs_check_signals();
 

@@ -101,8 +101,7 @@ int mkfs_source_ranges(const FTSENT *entry, int fd,
 static bool is_kept(const char *name)
 {
 	return strncmp(name, "user.", 5) == 0 || strncmp(name, "trusted.", 8) == 0 ||
-	       strncmp(name, "security.", 9) == 0 ||
-	       strcmp(name, "system.posix_acl_access") == 0 ||
+	       strncmp(name, "security.", 9) == 0 || strcmp(name, "system.posix_acl_access") == 0 ||
 	       strcmp(name, "system.posix_acl_default") == 0;
 }
 

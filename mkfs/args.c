@@ -25,6 +25,7 @@ static const char usage[] =
 	"                            plain block device: size=4G[,zone-size=64M]\n"
 	"                            [,zone-capacity=SIZE][,conventional=N][,max-open=N]\n"
 	"                            [,max-active=N][,append-limit=SIZE]\n"
+	"  -r, --rootdir DIR         fill it with a copy of DIR; a new image may be without size=\n"
 	"  -h, --help                show this and exit\n"
 	"  -V, --version             show the version and exit\n";
 
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"node-size", required_argument, NULL, OPT_NODE_SIZE},
 	{"metadata-copies", required_argument, NULL, OPT_METADATA_COPIES},
 	{"image", required_argument, NULL, OPT_IMAGE},
+	{"rootdir", required_argument, NULL, 'r'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -144,6 +146,9 @@ static bool parse_option(int option, const char *value, struct mkfs_args *args)
 		return parse_node_size(value, args);
 	case OPT_METADATA_COPIES:
 		return parse_metadata_copies(value, args);
+	case 'r':
+		args->rootdir = value;
+		return true;
 	case OPT_IMAGE:
 		args->image = value;
 		return true;
@@ -162,7 +167,7 @@ bool mkfs_parse_args(int argc, char **argv, struct mkfs_args *ret_args, enum mkf
 	int option;
 
 	*ret_exit = MKFS_USAGE;
-	while ((option = getopt_long(argc, argv, "fL:U:nqhV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "fL:U:nqr:hV", long_options, NULL)) != -1) {
 		if (option == 'h' || option == 'V') {
 			*ret_exit = MKFS_OK;
 			fputs(option == 'h' ? usage : MKFS_NAME " " ZF_VERSION "\n", stdout);

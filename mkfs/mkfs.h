@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "fs/mount/format.h"
+#include "rootdir.h"
 
 #define MKFS_NAME "mkfs.zfuse"
 
@@ -18,7 +19,8 @@ enum mkfs_exit {
 
 struct mkfs_args {
 	const char *device;
-	const char *image; /* the geometry of an emulated device to be made, or NULL */
+	const char *image;   /* the geometry of an emulated device to be made, or NULL */
+	const char *rootdir; /* what to fill it with, or NULL */
 	bool force, dry_run, quiet, json;
 	bool has_fsid;
 	uint8_t fsid[16];
@@ -39,7 +41,8 @@ struct mkfs_result {
 	const char *backend, *append; /* which way is taken to it, as zfusectl status says it */
 	const struct zf_format_options *options;
 	const struct zf_format_plan *plan;
-	const char *replaced; /* what was, or would be, lost; "" if nothing */
+	const struct mkfs_content *copied; /* or to be copied; NULL: it is empty */
+	const char *replaced;		   /* what was, or would be, lost; "" if nothing */
 };
 
 void mkfs_print_text(const struct mkfs_result *result);

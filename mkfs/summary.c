@@ -84,6 +84,18 @@ static void print_space(const struct zf_geometry *g, const struct zf_format_plan
 	print_line("usable", line);
 }
 
+static void print_copied(const struct mkfs_result *result)
+{
+	const struct mkfs_content *copied = result->copied;
+	char size[32], line[128];
+
+	if (!copied)
+		return;
+	snprintf(line, sizeof(line), "%" PRIu64 " files, %s (%" PRIu64 " bytes)", copied->files,
+		 size_to_text(copied->bytes, size, sizeof(size)), copied->bytes);
+	print_line(result->args->dry_run ? "would copy" : "copied", line);
+}
+
 void mkfs_print_text(const struct mkfs_result *result)
 {
 	const struct mkfs_args *args = result->args;
@@ -101,6 +113,7 @@ void mkfs_print_text(const struct mkfs_result *result)
 	print_limit("max open", result->geometry->max_open, result->plan->active_needed);
 	print_limit("max active", result->geometry->max_active, result->plan->active_needed);
 	print_space(result->geometry, result->plan);
+	print_copied(result);
 }
 
 static void add_number(struct json_object *object, const char *name, uint64_t value)
@@ -145,6 +158,10 @@ static struct json_object *make_json(const struct mkfs_result *result)
 	add_number(object, "reserved_zones", plan->reserved_zones);
 	add_number(object, "usable_zones", plan->usable_zones);
 	add_number(object, "usable_bytes", plan->usable_bytes);
+	if (result->copied) {
+		add_number(object, "copied_files", result->copied->files);
+		add_number(object, "copied_bytes", result->copied->bytes);
+	}
 	return object;
 }
 

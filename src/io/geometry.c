@@ -169,8 +169,7 @@ static int convert(const struct text_geometry *text, const struct zf_report *rep
 	return r;
 }
 
-int zf_image_parse_geometry(const char *text, const struct zf_report *report,
-			    struct zf_geometry *ret_geometry)
+static int parse(const char *text, const struct zf_report *report, struct text_geometry *ret_g)
 {
 	struct text_geometry g = {.zone_size = 64 << 20, .append_limit = 1 << 20};
 	_zf_free_ char *copy = strdup(text);
@@ -184,5 +183,31 @@ int zf_image_parse_geometry(const char *text, const struct zf_report *report,
 		if (r < 0)
 			return r;
 	}
+	*ret_g = g;
+	return 0;
+}
+
+int zf_image_parse_geometry(const char *text, const struct zf_report *report,
+			    struct zf_geometry *ret_geometry)
+{
+	struct text_geometry g;
+	int r = parse(text, report, &g);
+
+	return r < 0 ? r : convert(&g, report, ret_geometry);
+}
+
+int zf_image_parse_zones(const char *text, uint32_t zone_count, const struct zf_report *report,
+			 struct zf_geometry *ret_geometry)
+{
+	struct text_geometry g;
+	int r = parse(text, report, &g);
+
+	if (r < 0)
+		return r;
+	if (g.size != 0) {
+		r = convert(&g, report, ret_geometry);
+		return r < 0 ? r : 1;
+	}
+	g.size = zone_count * g.zone_size;
 	return convert(&g, report, ret_geometry);
 }

@@ -49,4 +49,8 @@ int zf_image_open(const char *path, const struct zf_open_options *options,
 int zf_image_parse_geometry(const char *text, const struct zf_report *report,
 			    struct zf_geometry *ret_geometry);
 
+/* The same where the size may be left out: then there are `zone_count` zones. 1: it is given. */
+int zf_image_parse_zones(const char *text, uint32_t zone_count, const struct zf_report *report,
+			 struct zf_geometry *ret_geometry);
+
 #endif

@@ -109,7 +109,8 @@ static int lay_out(const struct zf_image_file *file, const char *path,
 }
 
 static int create(const struct zf_image_file *file, const char *path,
-		  const struct zf_geometry *geometry, bool force, const struct zf_report *report)
+		  const struct zf_geometry *geometry, bool force,
+		  const struct zf_open_options *options, const struct zf_report *report)
 {
 	struct zf_image_trailer trailer;
 	bool used = false;
@@ -128,7 +129,7 @@ static int create(const struct zf_image_file *file, const char *path,
 		return r;
 	r = file->is_block_device ? prepare_block_device(file) : prepare_file(file, &trailer);
 	if (r == 0)
-		r = zf_image_trailer_write_new(&trailer, file->fd);
+		r = zf_image_trailer_write_new(&trailer, options->image_uuid, file->fd);
 	if (r < 0)
 		return zf_image_file_fail(report, path, r, "cannot be written");
 	return 0;
@@ -147,7 +148,7 @@ int zf_image_create(const char *path, const struct zf_geometry *geometry, bool f
 			       &file);
 	if (r < 0)
 		return r;
-	r = create(&file, path, geometry, force, report);
+	r = create(&file, path, geometry, force, options, report);
 	if (r < 0 && file.created)
 		unlink(path);
 	close(file.fd);

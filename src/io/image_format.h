@@ -67,7 +67,7 @@ struct zf_image_state {
 	uint8_t magic[8];
 	struct zf_le64 checksum;     /* torn: XXH3 of the block from `boot_id` on, seeded. A bad one
 					counts as UNKNOWN */
-	uint8_t boot_id[16];	     /* of the host that uses it or used it last */
+	uint8_t boot_id[16];	     /* of the host that uses it; zero when it is clean */
 	struct zf_le32 use;	     /* enum zf_image_use */
 	uint8_t reserved[4096 - 36]; /* zero */
 };

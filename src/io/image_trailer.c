@@ -318,7 +318,9 @@ static void put_use(struct zf_image_trailer *trailer, enum zf_image_use use)
 	 */
 	memset(state, 0, sizeof(*state));
 	memcpy(state->magic, ZF_IMAGE_STATE_MAGIC, sizeof(state->magic));
-	memcpy(state->boot_id, trailer->boot_id, sizeof(state->boot_id));
+	/* A clean image is exact on every host. */
+	if (use != ZF_IMAGE_CLEAN)
+		memcpy(state->boot_id, trailer->boot_id, sizeof(state->boot_id));
 	state->use = zf_le32_from(use);
 	state->checksum = zf_le64_from(state_checksum(trailer));
 }
@@ -713,12 +715,15 @@ static int write_empty(const struct zf_image_trailer *trailer, uint32_t first, i
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd)
+int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, const uint8_t *uuid, int fd)
 {
 	struct zf_image_trailer t = *trailer;
 	int r;
 
-	uuid_generate(t.uuid);
+	if (uuid)
+		memcpy(t.uuid, uuid, sizeof(t.uuid));
+	else
+		uuid_generate(t.uuid);
 	t.seed = seed_of(t.uuid);
 	r = write_empty(&t, 0, fd);
 	return r < 0 ? r : zf_image_trailer_write_header(&t, fd);

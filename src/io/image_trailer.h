@@ -32,7 +32,7 @@ int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_ge
 			    uint64_t image_size);
 
 /* Writes a laid-out trailer to the file, header last, and makes it durable. Every zone is empty. */
-int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, int fd);
+int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, const uint8_t *uuid, int fd);
 
 /*
  * Lays out the trailer of the same image with more zones, in a file or device of `image_size`

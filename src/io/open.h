@@ -29,6 +29,7 @@ struct zf_open_options {
 	 * at the end.
 	 */
 	uint64_t image_search_from;
+	const uint8_t *image_uuid; /* 16 bytes, for a new image's table; NULL: random */
 };
 
 #endif

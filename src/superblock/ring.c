@@ -15,6 +15,7 @@ struct zf_ring {
 	unsigned int current;	  /* the zone that is written */
 	unsigned int newest_zone; /* where the newest record is: another one if the first record
 				   * after a switch was torn, or failed */
+	bool withheld;		  /* nothing is written: zf_ring_withhold() */
 	bool pointers_unknown;	  /* a write or reset failed: report the zones again */
 
 	int newest_status; /* 0, -EUCLEAN, -EPROTONOSUPPORT */
@@ -252,6 +253,22 @@ int zf_ring_format(struct zf_dev *dev, const struct zf_report *report, struct zf
 	return 0;
 }
 
+int zf_ring_withhold(struct zf_ring *ring)
+{
+	int r = 0;
+
+	ring->withheld = true;
+	for (unsigned int i = 0; i < ZF_SUPER_ZONES && r == 0; i++)
+		r = zf_ring_zone_erase(&ring->zones[i]);
+	ring->current = ring->newest_zone = 0;
+	return r < 0 ? r : zf_dev_flush(ring->dev);
+}
+
+void zf_ring_publish(struct zf_ring *ring)
+{
+	ring->withheld = false;
+}
+
 int zf_ring_newest(const struct zf_ring *ring, const struct zf_super **ret_super,
 		   unsigned int *ret_stepped_over)
 {
@@ -407,6 +424,8 @@ static int try_write(struct zf_ring *ring, struct zf_super *super)
 	}
 	zone = &ring->zones[ring->current];
 	super->address = zf_ring_zone_address(zone, zone->next);
+	if (ring->withheld)
+		return 0;
 	zf_super_encode(super, ring->buf);
 	return zf_ring_zone_write(zone, ring->buf);
 }

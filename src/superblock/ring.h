@@ -85,6 +85,14 @@ void zf_ring_close(struct zf_ring *ring); /* takes NULL */
  */
 int zf_ring_format(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring);
 
+/*
+ * For mkfs, which fills a filesystem that must not be found before it is whole: empties both zones.
+ * Until zf_ring_publish(), zf_ring_write() only takes the record, and the device has none. Then the
+ * next one is written. On an error it is withheld all the same.
+ */
+int zf_ring_withhold(struct zf_ring *ring);
+void zf_ring_publish(struct zf_ring *ring);
+
 enum zf_ring_state zf_ring_zone_state(const struct zf_ring *ring, unsigned int zone);
 
 /*

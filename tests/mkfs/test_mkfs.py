@@ -29,6 +29,10 @@ class MkfsTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="zfuse-mkfs-")
         self.addCleanup(folder.cleanup)
         self.path = os.path.join(folder.name, "disk.img")
+        self.folder = os.path.join(folder.name, "folder")
+        os.mkdir(self.folder)
+        with open(os.path.join(self.folder, "letter"), "w", encoding="ascii") as f:
+            f.write("Dear\n")
 
     def run_mkfs(self, *args, env=None):
         env = {**{k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"}, **(env or {})}
@@ -96,6 +100,11 @@ class CommandLine(MkfsTest):
             with self.subTest(args):
                 self.refused(2, *args, self.path, says=[says])
                 self.assertFalse(os.path.exists(self.path))
+
+    def test_only_a_directory_to_copy_makes_up_for_a_size(self):
+        self.refused(2, "--image", "zone-size=1M,max-open=8", self.path, says=["size is 0"])
+        out = self.make("--image", "zone-size=1M", "-r", self.folder, "--format", "json")
+        self.assertEqual((json.loads(out)["copied_files"], json.loads(out)["copied_bytes"]), (1, 5))
 
     def test_help_and_version_go_to_stdout(self):
         for option, says in (("--help", "Usage: mkfs.zfuse"), ("--version", "mkfs.zfuse 0.")):
@@ -285,13 +294,13 @@ class Result(MkfsTest):
         self.make("-f", "-U", FSID)
         self.assertNotEqual(self.read(120, 40), first)
 
-    def test_uuid_and_time_given_a_new_images_zones_are_the_same_every_time(self):
+    def test_uuid_and_time_given_a_new_image_is_the_same_every_time(self):
         epoch = {"SOURCE_DATE_EPOCH": "1767225600"}
         self.make("--image", SMALL, "-U", FSID, env=epoch)
-        first = self.read(0, 16 << 20)
+        first = self.digest()
         os.unlink(self.path)
         self.make("--image", SMALL, "-U", FSID, env=epoch)
-        self.assertTrue(self.read(0, 16 << 20) == first)
+        self.assertEqual(self.digest(), first)
 
     def test_a_time_that_is_none(self):
         self.refused(1, "--image", SMALL, self.path, says=["SOURCE_DATE_EPOCH is 'noon'"],

@@ -44,20 +44,20 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 }
 
 /* It would be copied into itself, and each copy would differ from the last. */
-static int refuse_device(const struct mkfs_tree *tree, const FTSENT *entry)
+static int refuse_device(const struct mkfs_tree *tree, const struct stat *device,
+			 const FTSENT *entry)
 {
 	const struct stat *found = entry->fts_statp;
-	struct stat st;
 
-	if (entry->fts_info != FTS_F || stat(tree->device, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_dev != found->st_dev || st.st_ino != found->st_ino)
+	if (entry->fts_info != FTS_F || !S_ISREG(device->st_mode) ||
+	    device->st_dev != found->st_dev || device->st_ino != found->st_ino)
 		return 0;
 	mkfs_error("%s is the image itself: choose a place for it outside %s", entry->fts_path,
 		   tree->dir);
 	return -EINVAL;
 }
 
-static int check_entry(const struct mkfs_tree *tree, const FTSENT *entry)
+static int check_entry(const struct mkfs_tree *tree, const struct stat *device, const FTSENT *entry)
 {
 	switch (entry->fts_info) {
 	case FTS_DNR:
@@ -68,11 +68,11 @@ static int check_entry(const struct mkfs_tree *tree, const FTSENT *entry)
 		mkfs_error("%s: is a directory that contains itself", entry->fts_path);
 		return -ELOOP;
 	}
-	return refuse_device(tree, entry);
+	return refuse_device(tree, device, entry);
 }
 
-static int walk(FTS *fts, const struct mkfs_tree *tree, int (*visit)(void *arg, FTSENT *entry),
-		void *arg)
+static int walk(FTS *fts, const struct mkfs_tree *tree, const struct stat *device,
+		int (*visit)(void *arg, FTSENT *entry), void *arg)
 {
 	FTSENT *entry;
 	int r = 0;
@@ -89,7 +89,7 @@ static int walk(FTS *fts, const struct mkfs_tree *tree, int (*visit)(void *arg, 
 		}
 		r = mkfs_check_signals();
 		if (r == 0)
-			r = check_entry(tree, entry);
+			r = check_entry(tree, device, entry);
 		if (r == 0)
 			r = visit(arg, entry);
 	}
@@ -99,15 +99,19 @@ static int walk(FTS *fts, const struct mkfs_tree *tree, int (*visit)(void *arg, 
 int mkfs_walk(const struct mkfs_tree *tree, int (*visit)(void *arg, FTSENT *entry), void *arg)
 {
 	char *const paths[] = {(char *)(uintptr_t)tree->dir, NULL};
-	FTS *fts = fts_open(paths, FTS_PHYSICAL, by_name);
+	struct stat device = {0};
+	FTS *fts;
 	int r;
 
+	/* Before fts changes the working directory. It may not be there yet. */
+	(void)stat(tree->device, &device);
+	fts = fts_open(paths, FTS_PHYSICAL, by_name);
 	if (!fts) {
 		r = -errno;
 		mkfs_error("%s: cannot be walked: %s", tree->dir, strerror(-r));
 		return r;
 	}
-	r = walk(fts, tree, visit, arg);
+	r = walk(fts, tree, &device, visit, arg);
 	fts_close(fts);
 	return r;
 }

@@ -33,7 +33,7 @@ static int setup(void **state)
 	disk = memfd_create("disk", MFD_CLOEXEC);
 	if (disk < 0 || zf_image_trailer_layout(&trailer, &geometry, 0) < 0)
 		return -1;
-	return zf_image_trailer_write_new(&trailer, disk);
+	return zf_image_trailer_write_new(&trailer, NULL, disk);
 }
 
 static int teardown(void **state)

@@ -84,6 +84,9 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->pending >= blocks);
 	zone->pending -= blocks;
+	/* With pending blocks it is no victim, and its stream is not closed: now it may be. */
+	if (zone->pending == 0 && zone->live < zone->pointer)
+		alloc->freed++;
 	if (!grant->written)
 		count_written_locked(alloc, grant);
 	if (result < 0) {

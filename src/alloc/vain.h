@@ -21,7 +21,7 @@
  * The memory of an effort ends when one of these events has happened since:
  *
  *   1. bytes of files were freed, by whatever means; or the last reader has left a zone in which
- *      nothing is live;
+ *      nothing is live; or the last pending append to a zone with garbage has ended;
  *   2. there are fewer nodes than there were;
  *   3. there are more zones in which nothing is live: a commit gives them back;
  *   4. a transaction has become durable: the old copies of the nodes that it changed, which 2 does

@@ -831,6 +831,57 @@ static void what_gives_back_works_when_all_is_full(void **state)
 	}
 }
 
+/* What was there gives the room for it, though perhaps not in one step. */
+static void write_again(struct data_rig *rig, uint64_t ino, uint64_t len)
+{
+	ssize_t r;
+
+	data_rig_truncate(rig, ino, 0);
+	for (uint64_t at = 0; at < len; at += (uint64_t)r) {
+		r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, len - at, 0);
+		assert_true(r > 0);
+	}
+}
+
+/*
+ * Data that is truncated on its way to the device leaves garbage in the zone that is written. That
+ * zone is reclaimed only when nothing is on its way there any more: whoever needs the room waits for
+ * that, and when he was refused, the end of the append is a reason to look again.
+ */
+static void truncate_in_flight(uint64_t number)
+{
+	const struct data_rig_options options = {
+		.seed = number, .zone_count = 24, .zone_size = 4 << 20, .memory = true};
+	uint64_t files[8], filler, len = sizeof(buf);
+	struct data_rig rig;
+	char name[32];
+
+	data_rig_init(&rig, &options);
+	for (unsigned int i = 0; i < 8; i++) {
+		name_of(name, "file", i);
+		files[i] = data_rig_make(&rig, name);
+		data_rig_write(&rig, files[i], 0, buf, len);
+	}
+	filler = data_rig_make(&rig, "filler");
+	/* Metadata may need a little more than it did. */
+	data_rig_truncate(&rig, filler, fill(&rig, filler, sizeof(buf)) - sizeof(buf));
+	for (unsigned int i = 0; i < 200; i++) {
+		uint64_t file = files[i * 5 % 8];
+
+		write_again(&rig, file, len);
+		assert_int_equal(zf_data_flush_all(rig.fs, false), 0);
+		write_again(&rig, file, len);
+	}
+	data_rig_deinit(&rig);
+}
+
+static void what_was_truncated_in_flight_comes_back(void **state)
+{
+	(void)state;
+	truncate_in_flight(seed);
+	truncate_in_flight(seed + 6); /* with 7 one was refused */
+}
+
 /* Those who wait for room land what others have written; whose error it is remains so. */
 static void an_error_is_told_to_whose_data_it_was(void **state)
 {
@@ -870,6 +921,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(files_grow_over_their_old_end_as_long_as_there_is_garbage),
 		cmocka_unit_test(names_take_the_place_of_garbage),
 		cmocka_unit_test(what_gives_back_works_when_all_is_full),
+		cmocka_unit_test(what_was_truncated_in_flight_comes_back),
 		cmocka_unit_test(an_error_is_told_to_whose_data_it_was),
 		cmocka_unit_test(what_is_accepted_stays_and_nothing_is_refused_while_there_is_room),
 	};

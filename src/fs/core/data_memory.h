@@ -73,6 +73,7 @@ struct zf_flush {
 	_Atomic uint64_t
 		used_bytes; /* of all inodes' blocks in memory: bounded by the mount options */
 	_Atomic uint64_t flight_bytes; /* of those, what flushes have taken */
+	_Atomic uint64_t begun, ended; /* appends since the mount; of these, gone again */
 	uint32_t limit_blocks;	       /* of one append */
 	atomic_bool wanted;	       /* the flusher is to start everything */
 	atomic_uint writers_waiting;   /* for others' blocks to land */

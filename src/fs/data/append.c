@@ -34,6 +34,7 @@ struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
 	if (!append)
 		return NULL;
 	*append = (struct zf_append){.fs = fs, .capacity = capacity};
+	atomic_fetch_add_explicit(&fs->flush.begun, 1, memory_order_relaxed);
 	at = (uint8_t *)(append + 1);
 	append->csums = (uint64_t *)(void *)at;
 	at += capacity * sizeof(append->csums[0]);
@@ -48,6 +49,8 @@ struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity)
 void zf_append_free(struct zf_append *append)
 {
 	assert(!append || append->count == 0);
+	if (append)
+		atomic_fetch_add(&append->fs->flush.ended, 1);
 	free(append);
 }
 
@@ -81,6 +84,7 @@ void zf_append_end(struct zf_append *append)
 	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)own << ZF_BLOCK_SHIFT);
 	for (unsigned int i = 0; i < append->segment_count; i++)
 		zf_inode_put(append->segments[i].inode);
+	atomic_fetch_add(&fs->flush.ended, 1);
 	free(append);
 }
 
@@ -453,6 +457,16 @@ static bool is_moving(struct zf_fs *fs)
 	r = fs->flush.submitted > 0 || fs->flush.landing > 0 || !STAILQ_EMPTY(&fs->flush.done);
 	zf_mutex_unlock(&fs->flush.lock);
 	return r;
+}
+
+void zf_flush_await_appends(struct zf_fs *fs)
+{
+	uint64_t begun = atomic_load(&fs->flush.begun), seen = zf_flush_events(fs);
+
+	while (atomic_load(&fs->flush.ended) < begun && is_moving(fs) && !zf_txn_error(fs->txn)) {
+		zf_flush_progress(fs, seen);
+		seen = zf_flush_events(fs);
+	}
 }
 
 static int tidy_all(struct zf_fs *fs)

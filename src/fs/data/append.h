@@ -105,6 +105,11 @@ void zf_flush_wait(struct zf_fs *fs, uint64_t seen);
 /* For any event, but no longer than that; not at all without threads. */
 void zf_flush_wait_ms(struct zf_fs *fs, unsigned int ms);
 /*
+ * Until as many appends have ended as are on the device now: also those of which nothing is dirty
+ * any more, for their blocks were revoked. No lock of the flush's, and no join held.
+ */
+void zf_flush_await_appends(struct zf_fs *fs);
+/*
  * Lands or submits something, or waits until something happens; commits if that is what is
  * missing. No lock and no join held.
  */

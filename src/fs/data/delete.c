@@ -78,9 +78,10 @@ static int delete_one(struct zf_inode *inode)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "inode %" PRIu64 " has no name, but could not be deleted: %s", inode->ino,
 			  strerror(-r));
+	/* Before unlinked_count falls: fs/space/room.c looks at both. */
+	atomic_fetch_add(&fs->deletions, 1);
 	zf_inode_bury(inode);
 	zf_inode_put(inode);
-	atomic_fetch_add(&fs->deletions, 1);
 	return 0;
 }
 

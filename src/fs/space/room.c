@@ -78,10 +78,14 @@ void zf_room_waited(struct zf_fs *fs, uint64_t began_ns)
 
 /* ---- what gives room back ---- */
 
-/* What is dirty has reserved the worst; landed, it takes what it takes. */
+/*
+ * What is dirty has reserved the worst; landed, it takes what it takes. What is on its way counts as
+ * live, and its zone is not reclaimed; it may be garbage by now, for its file was truncated.
+ */
 static void land_and_delete(struct zf_fs *fs)
 {
 	(void)zf_flush_land_all(fs);
+	zf_flush_await_appends(fs);
 	zf_delete_doomed(fs);
 }
 
@@ -121,8 +125,11 @@ static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_searc
 	if (!fs->options.threads || !may_await_deletion(fs, search))
 		return false;
 	while (atomic_load(&fs->deletions) == seen) {
-		if (zf_txn_error(fs->txn) || atomic_load(&fs->unlinked_count) == 0)
+		if (zf_txn_error(fs->txn))
 			return false;
+		/* The last one may have been deleted since the look. */
+		if (atomic_load(&fs->unlinked_count) == 0)
+			return atomic_load(&fs->deletions) != seen;
 		if (atomic_load(&fs->deleting) == 0 && has_passed_ms(search, CLOSE_MS))
 			return false;
 		zf_flush_wait_ms(fs, FRUITLESS_MS);

@@ -247,6 +247,8 @@ void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *gra
  * Until this call the zone is not reset.
  */
 void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result);
+/* Bytes of appends that have succeeded since the mount, by the role of their zone: HOT, COLD, LOG. */
+void zf_alloc_get_appended(struct zf_alloc *alloc, uint64_t ret_bytes[ZF_ROLE_COUNT]);
 
 /*
  * zf_alloc_append_begin() says -EAGAIN while as many zones are active as may be, and none of them

@@ -109,7 +109,8 @@ struct zf_alloc {
 	uint32_t reclaim_target; /* zones, besides the least */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
-	uint64_t freed;	      /* counts what was freed in zones of data: see vain.h */
+	uint64_t appended[ZF_ROLE_COUNT]; /* bytes, by the role of the zone */
+	uint64_t freed;			  /* counts what was freed in zones of data: see vain.h */
 	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 
 	uint64_t kept_blocks; /* on behalf of the extents there are */

@@ -108,6 +108,7 @@ struct zf_alloc {
 	uint32_t reclaim_target; /* zones above low: zf_alloc_set_reclaim_target() */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
+	uint64_t appended[ZF_ROLE_COUNT]; /* bytes, by the role of the zone */
 	uint64_t freed;	      /* counts events that free bytes in zones of data: see vain.h */
 	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "alloc/alloc_internal.h"
 
@@ -89,7 +90,9 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 		alloc->freed++;
 	if (!grant->written)
 		count_written_locked(alloc, grant);
-	if (result < 0) {
+	if (result >= 0) {
+		alloc->appended[zone->role] += grant->len;
+	} else {
 		zone->pointer_unknown = true;
 		zone->log_closed = zf_alloc_is_log_locked(alloc, grant->zone_no);
 		if (alloc->data_zone[zone->role] == grant->zone_no)
@@ -98,6 +101,13 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zf_alloc_note_emptied_locked(alloc, grant->zone_no, alloc->running);
 	if (!zf_alloc_is_stream_locked(alloc, grant->zone_no))
 		zf_alloc_recount_locked(alloc);
+	zf_mutex_unlock(&alloc->lock);
+}
+
+void zf_alloc_get_appended(struct zf_alloc *alloc, uint64_t ret_bytes[ZF_ROLE_COUNT])
+{
+	zf_mutex_lock(&alloc->lock);
+	memcpy(ret_bytes, alloc->appended, sizeof(alloc->appended));
 	zf_mutex_unlock(&alloc->lock);
 }
 

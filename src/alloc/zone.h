@@ -142,6 +142,8 @@ void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *gra
  * The zone is not reset before this call.
  */
 void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result);
+/* Bytes of appends that have succeeded since the mount, by the role of their zone: HOT, COLD, LOG. */
+void zf_alloc_get_appended(struct zf_alloc *alloc, uint64_t ret_bytes[ZF_ROLE_COUNT]);
 
 /*
  * Returns 0 if [address, address+len) is written data of one zone that extents may name: in a zone

@@ -104,8 +104,10 @@ static void report_captured(struct zf_forest *forest, const struct zf_fetch *fet
 			    enum zf_report_level level)
 {
 	for (unsigned int i = 0; i < ZF_COPIES_MAX; i++) {
-		if (fetch->messages[i][0] != '\0')
-			zf_report(&forest->report, level, "%s", fetch->messages[i]);
+		if (fetch->messages[i][0] == '\0')
+			continue;
+		zf_forest_count(&forest->damaged);
+		zf_report(&forest->report, level, "%s", fetch->messages[i]);
 	}
 }
 

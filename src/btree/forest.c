@@ -132,5 +132,6 @@ void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_s
 		.splits = forest->splits,
 		.shares = forest->shares,
 		.merges = forest->merges,
+		.damaged = forest->damaged,
 	};
 }

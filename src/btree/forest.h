@@ -70,7 +70,7 @@ struct zf_forest {
 	struct zf_report report;
 	struct zf_cache cache;
 	struct zf_tree trees[ZF_TREE_COUNT];
-	_Atomic uint64_t misses, copied, splits, shares, merges;
+	_Atomic uint64_t misses, copied, splits, shares, merges, damaged;
 	_Atomic uint64_t nodes_frozen; /* dirty ones at the freeze, until they are clean */
 };
 

@@ -199,6 +199,8 @@ struct zf_forest_stats {
 	uint64_t cache_hits, cache_misses, nodes_cached, nodes_dirty, nodes_copied;
 	uint64_t nodes_max; /* that are kept */
 	uint64_t splits, merges;
+	uint64_t
+		damaged; /* copies of nodes that could not be read, or were not what was expected */
 	uint64_t shares; /* a full leaf gave items to a neighbour instead of splitting */
 };
 void zf_forest_get_stats(struct zf_forest *forest, struct zf_forest_stats *ret_stats);

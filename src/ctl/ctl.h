@@ -20,7 +20,7 @@
  *
  * Commands are of two kinds. Those of ctl/report.h know the filesystem, not the daemon, so that a
  * program which opens a device itself can run the same code. Others only the daemon can answer
- * (fuse/control.h): "daemon", "requests", "wait".
+ * (fuse/control.h): "daemon", "requests", "latencies", "wait".
  *
  * Read next: fuse/control.h, the server.
  */

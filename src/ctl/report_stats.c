@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
+#include "alloc/zone.h"
+#include "alloc/zone_format.h"
+#include "base/bits.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "fs/core/inode.h"
 #include "log/log.h"
 #include "txn/txn.h"
 
@@ -39,6 +43,63 @@ static struct json_object *commits_object(struct zf_txn *txn)
 	zf_json_add_u64(object, "longest_freeze_ns", stats.freeze_ns_max);
 	zf_json_add_u64(object, "nodes_written", stats.nodes_written);
 	zf_json_add_u64(object, "holes_written", stats.holes_written);
+	return object;
+}
+
+/* By the role of the zone, as `zfusectl zones` names it: superblocks and what is in place are left out. */
+static struct json_object *written_object(struct zf_fs *fs)
+{
+	static const enum zf_role roles[] = {ZF_ROLE_LOG, ZF_ROLE_HOT, ZF_ROLE_COLD};
+	struct json_object *object = json_object_new_object();
+	uint64_t appended[ZF_ROLE_COUNT];
+	struct zf_txn_stats stats;
+
+	zf_txn_get_stats(zf_fs_txn(fs), &stats);
+	zf_alloc_get_appended(zf_fs_alloc(fs), appended);
+	zf_json_add_u64(object, zf_role_name(ZF_ROLE_META), stats.stream_bytes);
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(roles); i++)
+		zf_json_add_u64(object, zf_role_name(roles[i]), appended[roles[i]]);
+	return object;
+}
+
+/* File data in memory that is not on the device, or whose extents are not in the trees yet. */
+static struct json_object *dirty_object(struct zf_fs *fs)
+{
+	struct json_object *object = json_object_new_object();
+
+	zf_json_add_u64(object, "bytes", atomic_load(&fs->flush.used_bytes));
+	zf_json_add_u64(object, "flight_bytes", atomic_load(&fs->flush.flight_bytes));
+	zf_json_add_u64(object, "bytes_max", fs->options.dirty_bytes);
+	return object;
+}
+
+static struct json_object *faults_object(struct zf_fs *fs)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_forest_stats forest;
+	struct zf_dev_stats device;
+
+	zf_dev_get_stats(zf_fs_dev(fs), &device);
+	zf_forest_get_stats(zf_fs_forest(fs), &forest);
+	zf_json_add_u64(object, "read", device.read_errors);
+	zf_json_add_u64(object, "write", device.write_errors);
+	zf_json_add_u64(object, "other", device.errors - device.read_errors - device.write_errors);
+	zf_json_add_u64(object, "data_checksum", atomic_load(&fs->checksum_errors));
+	zf_json_add_u64(object, "damaged_nodes", forest.damaged);
+	return object;
+}
+
+static struct json_object *scrub_object(struct zf_fs *fs)
+{
+	struct json_object *object = json_object_new_object();
+	struct zf_scrubbed *scrubbed = &fs->scrubbed;
+
+	zf_json_add_u64(object, "data_bytes", atomic_load(&scrubbed->data_bytes));
+	zf_json_add_u64(object, "node_bytes", atomic_load(&scrubbed->node_bytes));
+	zf_json_add_u64(object, "skipped", atomic_load(&scrubbed->skipped));
+	zf_json_add_u64(object, "errors", atomic_load(&scrubbed->errors));
+	zf_json_add_u64(object, "repaired", atomic_load(&scrubbed->repaired));
+	zf_json_add_u64(object, "finished_at", atomic_load(&scrubbed->finished_at));
 	return object;
 }
 
@@ -90,6 +151,10 @@ int zf_report_stats(const struct zf_report_source *source, struct json_object *a
 	if (zf_fs_log(source->fs))
 		zf_json_add(result, "log", log_object(zf_fs_log(source->fs)));
 	zf_json_add(result, "cache", cache_object(zf_fs_forest(source->fs)));
+	zf_json_add(result, "written", written_object(source->fs));
+	zf_json_add(result, "dirty", dirty_object(source->fs));
+	zf_json_add(result, "faults", faults_object(source->fs));
+	zf_json_add(result, "scrub", scrub_object(source->fs));
 	zf_json_add(result, "reclaim", zf_report_reclaim_stats(source->fs));
 	*ret_result = result;
 	return 0;

@@ -165,6 +165,7 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 	*copy = *call;
 	copy->name = copy->other_name = NULL;
 	copy->data = NULL;
+	copy->began_ns = 0;
 	count_parked(copy->thread);
 	return copy;
 }
@@ -193,7 +194,7 @@ void zf_calls_end(struct zf_daemon *daemon)
 }
 
 /* To its reply, waiting for whatever it takes. */
-static void run_waiting(struct zf_daemon *daemon, struct zf_call *call)
+static int run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r;
 
@@ -201,6 +202,15 @@ static void run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 	r = run_unless_closing(daemon, call);
 	if (r < 0)
 		fuse_reply_err(call->req, -r);
+	return r;
+}
+
+/* `thread` is the calling one, which has run it with this result. */
+static void note_answered(struct zf_thread *thread, const struct zf_call *call, int64_t now, int r)
+{
+	zf_thread_note_latency(thread, call->kind, (uint64_t)(now - call->began_ns));
+	if (call->kind == ZF_REQUEST_WRITE && r >= 0)
+		zf_thread_note_written(thread, call->size);
 }
 
 /* Somebody else's turn on the processor in between shall not count for more than a slow device. */
@@ -214,9 +224,11 @@ static void learn_read(struct zf_thread *thread, int64_t took_ns)
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_thread *thread = call->thread;
-	int64_t began = is_small_read(call) || is_write_or_sync(call) ? now_ns() : 0;
+	int64_t began = now_ns();
+	bool parked = false;
 	int r;
 
+	call->began_ns = began;
 	atomic_fetch_add_explicit(&thread->requests[call->kind], 1, memory_order_relaxed);
 	call->ctx.may_wait = may_wait_here(call, began);
 	if (is_write_or_sync(call)) {
@@ -227,13 +239,16 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 	}
 	r = run_unless_closing(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
-		if (!park(daemon, call))
-			run_waiting(daemon, call);
+		parked = park(daemon, call);
+		if (!parked)
+			r = run_waiting(daemon, call);
 	} else if (r < 0) {
 		fuse_reply_err(call->req, -r);
 	}
 	thread->ended_ns = now_ns();
-	if (call->ctx.may_wait && began > 0)
+	if (!parked)
+		note_answered(thread, call, thread->ended_ns, r);
+	if (call->ctx.may_wait && is_small_read(call))
 		learn_read(thread, thread->ended_ns - began);
 }
 
@@ -264,7 +279,11 @@ void zf_call_discard(struct zf_call *call)
 
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
 {
-	run_waiting(daemon, call);
+	int r = run_waiting(daemon, call);
+	struct zf_thread *thread = call->began_ns > 0 ? zf_thread_self() : NULL;
+
+	if (thread)
+		note_answered(thread, call, now_ns(), r);
 	zf_call_discard(call);
 }
 

@@ -72,6 +72,7 @@ struct zf_call {
 	/* Of a read: what runs when the pages behind it are written. */
 	int (*then)(struct zf_daemon *daemon, struct zf_call *call);
 
+	int64_t began_ns; /* when it came; 0: a part of a call whose time was taken already */
 	/* Of a parked call. */
 	struct zf_thread *thread; /* that brought it */
 	STAILQ_ENTRY(zf_call) link;

@@ -16,6 +16,10 @@
  *                  let go of the mount
  *      "requests"  {"lookup": 12, ...}: how many requests of each kind the kernel has sent, and
  *                  "waited": how many of them a worker had to wait for
+ *      "latencies" {"bounds_ns": [10000, ...], "requests": {"lookup": {"counts": [...], "total_ns"},
+ *                  ...}, "write_bytes"}: how many requests of each kind have taken up to each of these
+ *                  times, and in the last count longer, from when they came until they were answered;
+ *                  and how much the WRITE requests among them have written
  *      "wait"      answered when the daemon has let go of the device: null if the last commit
  *                  worked, else its error (umount.fuse.zfuse waits with it);
  *                  who hangs up before is forgotten

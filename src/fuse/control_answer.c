@@ -82,6 +82,35 @@ static struct json_object *count_requests(void)
 	return ret;
 }
 
+static struct json_object *describe_latency(enum zf_request kind)
+{
+	struct json_object *ret = json_object_new_object(), *array = json_object_new_array();
+	uint64_t counts[ZF_LATENCY_BUCKETS], total_ns;
+
+	zf_threads_get_latency(kind, counts, &total_ns);
+	for (unsigned int i = 0; i < ZF_LATENCY_BUCKETS; i++)
+		json_object_array_add(array, json_object_new_uint64(counts[i]));
+	json_object_object_add(ret, "counts", array);
+	json_object_object_add(ret, "total_ns", json_object_new_uint64(total_ns));
+	return ret;
+}
+
+static struct json_object *describe_latencies(void)
+{
+	struct json_object *ret = json_object_new_object(), *array = json_object_new_array();
+	struct json_object *kinds = json_object_new_object();
+
+	for (unsigned int i = 0; i < ZF_LATENCY_BOUNDS; i++)
+		json_object_array_add(array, json_object_new_uint64(zf_latency_bounds_ns[i]));
+	for (unsigned int i = 0; i < ZF_REQUEST_COUNT; i++)
+		json_object_object_add(kinds, zf_request_names[i], describe_latency(i));
+	json_object_object_add(ret, "bounds_ns", array);
+	json_object_object_add(ret, "requests", kinds);
+	json_object_object_add(ret, "write_bytes",
+			       json_object_new_uint64(zf_threads_get_written()));
+	return ret;
+}
+
 bool zf_control_is_command(struct json_object *request, const char *name)
 {
 	struct json_object *command;
@@ -124,6 +153,8 @@ static int run(struct zf_daemon *daemon, struct json_object *request, struct out
 		*ret_result = describe_daemon(daemon);
 	else if (zf_control_is_command(request, "requests"))
 		*ret_result = count_requests();
+	else if (zf_control_is_command(request, "latencies"))
+		*ret_result = describe_latencies();
 	else
 		return zf_report_run_mounted(daemon->fs, json_object_get_string(command), args,
 					     &parts, ret_result);

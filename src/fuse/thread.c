@@ -16,6 +16,8 @@ const char *const zf_request_names[ZF_REQUEST_COUNT] = {
 #undef ZF_REQUEST_NAME
 };
 
+const uint64_t zf_latency_bounds_ns[ZF_LATENCY_BOUNDS] = ZF_LATENCY_BOUNDS_NS;
+
 /* libfuse starts its threads without asking anybody, so they register here with their first
  * request. */
 static SLIST_HEAD(, zf_thread) threads = SLIST_HEAD_INITIALIZER(threads);
@@ -67,6 +69,61 @@ void zf_threads_count(uint64_t requests[ZF_REQUEST_COUNT], uint64_t *ret_waited)
 	}
 	zf_mutex_unlock(&threads_lock);
 	*ret_waited = waited;
+}
+
+/* Nobody else writes it, so that needs no locked instruction. */
+static void add_to_own(_Atomic uint64_t *sum, uint64_t n)
+{
+	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+void zf_thread_note_latency(struct zf_thread *thread, enum zf_request kind, uint64_t took_ns)
+{
+	struct zf_latency *latency = &thread->latencies[kind];
+	unsigned int bucket = 0;
+
+	while (bucket < ZF_LATENCY_BOUNDS && took_ns > zf_latency_bounds_ns[bucket])
+		bucket++;
+	add_to_own(&latency->counts[bucket], 1);
+	add_to_own(&latency->total_ns, took_ns);
+}
+
+void zf_thread_note_written(struct zf_thread *thread, uint64_t bytes)
+{
+	add_to_own(&thread->write_bytes, bytes);
+}
+
+void zf_threads_get_latency(enum zf_request kind, uint64_t counts[ZF_LATENCY_BUCKETS],
+			    uint64_t *ret_total_ns)
+{
+	struct zf_thread *thread;
+
+	memset(counts, 0, ZF_LATENCY_BUCKETS * sizeof(counts[0]));
+	*ret_total_ns = 0;
+	zf_mutex_lock(&threads_lock);
+	SLIST_FOREACH(thread, &threads, link)
+	{
+		struct zf_latency *latency = &thread->latencies[kind];
+
+		for (unsigned int i = 0; i < ZF_LATENCY_BUCKETS; i++)
+			counts[i] +=
+				atomic_load_explicit(&latency->counts[i], memory_order_relaxed);
+		*ret_total_ns += atomic_load_explicit(&latency->total_ns, memory_order_relaxed);
+	}
+	zf_mutex_unlock(&threads_lock);
+}
+
+uint64_t zf_threads_get_written(void)
+{
+	struct zf_thread *thread;
+	uint64_t bytes = 0;
+
+	zf_mutex_lock(&threads_lock);
+	SLIST_FOREACH(thread, &threads, link)
+	bytes += atomic_load_explicit(&thread->write_bytes, memory_order_relaxed);
+	zf_mutex_unlock(&threads_lock);
+	return bytes;
 }
 
 void zf_threads_deinit(void)

@@ -59,6 +59,23 @@ enum zf_request {
 
 extern const char *const zf_request_names[ZF_REQUEST_COUNT];
 
+/* How long requests took, in buckets: up to each of these times, and longer. */
+/* clang-format off */
+#define ZF_LATENCY_BOUNDS_NS { \
+	10000, 30000, 100000, 300000, 1000000, 3000000, 10000000, 30000000, 100000000, 300000000, \
+	1000000000, 3000000000, 10000000000 }
+/* clang-format on */
+#define ZF_LATENCY_BOUNDS  13u
+#define ZF_LATENCY_BUCKETS (ZF_LATENCY_BOUNDS + 1)
+
+extern const uint64_t zf_latency_bounds_ns[ZF_LATENCY_BOUNDS];
+
+/* Of one kind of requests. In a struct zf_thread only its thread writes it. */
+struct zf_latency {
+	_Atomic uint64_t counts[ZF_LATENCY_BUCKETS];
+	_Atomic uint64_t total_ns;
+};
+
 struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
 	_Atomic uint64_t waited;		     /* handed over from here so far */
@@ -68,6 +85,8 @@ struct zf_thread {
 		lone_write_ino; /* the last write or sync was of this file, and lone (call.c); else 0 */
 	int64_t read_ns;	/* a small read that waited here, on average of the last few */
 	void *scratch;
+	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */
+	_Atomic uint64_t write_bytes;		       /* of WRITE requests that succeeded here */
 	SLIST_ENTRY(zf_thread) link;
 };
 
@@ -83,5 +102,14 @@ struct zf_thread *zf_thread_self(void);
 void *zf_thread_scratch(struct zf_thread *thread);
 
 void zf_threads_count(uint64_t requests[ZF_REQUEST_COUNT], uint64_t *ret_waited);
+
+/* A request was answered from `thread`, the calling one. */
+void zf_thread_note_latency(struct zf_thread *thread, enum zf_request kind, uint64_t took_ns);
+/* A WRITE of so many bytes succeeded. */
+void zf_thread_note_written(struct zf_thread *thread, uint64_t bytes);
+/* The sums of all threads. */
+void zf_threads_get_latency(enum zf_request kind, uint64_t counts[ZF_LATENCY_BUCKETS],
+			    uint64_t *ret_total_ns);
+uint64_t zf_threads_get_written(void);
 
 #endif

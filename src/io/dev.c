@@ -103,10 +103,19 @@ void zf_dev_count_read(struct zf_dev *dev, uint64_t bytes)
 	count(dev, STAT(read_bytes), bytes);
 }
 
+static void count_error(struct zf_dev *dev, enum zf_io_op op)
+{
+	count(dev, STAT(errors), 1);
+	if (op == ZF_IO_READ)
+		count(dev, STAT(read_errors), 1);
+	if (op == ZF_IO_APPEND || op == ZF_IO_WRITE || op == ZF_IO_ZEROES)
+		count(dev, STAT(write_errors), 1);
+}
+
 static void count_completion(struct zf_dev *dev, const struct zf_io *io)
 {
 	if (io->result < 0) {
-		count(dev, STAT(errors), 1);
+		count_error(dev, io->op);
 		return;
 	}
 	switch (io->op) {
@@ -378,7 +387,7 @@ int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 	if (r == 0)
 		r = dev->ops->read(dev, addr, iov, iovcnt);
 	if (r < 0) {
-		count(dev, STAT(errors), 1);
+		count_error(dev, ZF_IO_READ);
 		return r;
 	}
 	zf_dev_count_read(dev, len);

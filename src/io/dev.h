@@ -134,7 +134,8 @@ struct zf_dev_stats {
 	uint64_t fua_writes;	      /* how many of the appends and writes were FUA */
 	uint64_t flushes, resets, finishes;
 	uint64_t ahead_bytes; /* zeroes ahead of pointers, counted nowhere else: zf_dev_warm() */
-	uint64_t errors;
+	uint64_t errors;      /* of all kinds */
+	uint64_t read_errors, write_errors; /* of these; write: appends, writes and zeroes */
 };
 
 /* ---- life ---- */

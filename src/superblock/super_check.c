@@ -6,29 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define WHAT "superblock"
-
-/* The length of the UTF-8 sequence at p (RFC 3629), or 0 if it is none. */
-static size_t utf8_length(const uint8_t *p, size_t available)
-{
-	size_t len = p[0] < 0x80   ? 1
-		     : p[0] < 0xc2 ? 0
-		     : p[0] < 0xe0 ? 2
-		     : p[0] < 0xf0 ? 3
-		     : p[0] < 0xf5 ? 4
-				   : 0;
-
-	if (len > available)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return len;
-}
 
 bool zf_super_label_is_valid(const char label[ZF_SUPER_LABEL_SIZE])
 {
@@ -41,7 +21,7 @@ bool zf_super_label_is_valid(const char label[ZF_SUPER_LABEL_SIZE])
 		if (p[i] != 0)
 			return false;
 	for (size_t i = 0; i < used;) {
-		size_t len = utf8_length(p + i, used - i);
+		size_t len = zf_utf8_length(p + i, used - i);
 		/* A label is printed to terminals: no escape sequences (C0, DEL and C1). */
 		bool control = p[i] < 0x20 || p[i] == 0x7f || (p[i] == 0xc2 && p[i + 1] < 0xa0);
 

@@ -34,7 +34,7 @@ struct stream {
 	struct zf_chunk *chunks; /* IN_FLIGHT of them, used in turn */
 	unsigned int next;
 	int run_error;
-	uint64_t nodes, holes;
+	uint64_t nodes, holes, bytes;
 };
 
 struct zf_chunk *zf_txn_chunks_new(void)
@@ -97,6 +97,7 @@ static void write_run(struct stream *stream, const struct zf_meta_run *run)
 
 		wait_for(stream, chunk);
 		fill_chunk(stream, chunk, &at, run->to);
+		stream->bytes += chunk->io.len;
 		chunk->busy = true;
 		zf_dev_submit(stream->txn->dev, &chunk->io);
 	}
@@ -127,6 +128,7 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 	zf_mutex_lock(&txn->lock);
 	txn->stats.nodes_written += stream.nodes;
 	txn->stats.holes_written += stream.holes;
+	txn->stats.stream_bytes += stream.bytes;
 	zf_mutex_unlock(&txn->lock);
 	return error;
 }

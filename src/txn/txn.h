@@ -247,6 +247,7 @@ void zf_txn_resume(struct zf_txn *txn);
 
 struct zf_txn_stats {
 	uint64_t commits, commit_ns, commit_ns_max, freeze_ns_max, nodes_written, holes_written;
+	uint64_t stream_bytes; /* nodes and holes, every copy; failed writes too */
 };
 void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats);
 

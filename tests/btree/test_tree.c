@@ -185,6 +185,14 @@ static void values_up_to_the_maximum_are_taken(void **state)
 		-EINVAL);
 }
 
+static uint64_t damaged_copies(void)
+{
+	struct zf_forest_stats stats;
+
+	zf_forest_get_stats(rig.forest, &stats);
+	return stats.damaged;
+}
+
 static void a_damaged_node_is_an_error_reported_once(void **state)
 {
 	struct search search = walk(1000);
@@ -194,6 +202,7 @@ static void a_damaged_node_is_an_error_reported_once(void **state)
 	assert_int_equal(get(1000), -EUCLEAN);
 	assert_int_equal(rig.messages, 1);
 	assert_non_null(strstr(rig.message, "csum has "));
+	assert_int_equal(damaged_copies(), 1);
 	assert_int_equal(put(1000, 1), -EUCLEAN);
 	assert_int_equal(get(first - 1), (uint8_t)(first - 1));
 }
@@ -204,6 +213,7 @@ static void a_read_that_fails_once_is_repeated(void **state)
 	hook.fail = 1;
 	assert_int_equal(get(1000), 1000 % 256);
 	assert_int_equal(rig.messages, 0);
+	assert_int_equal(damaged_copies(), 0);
 	hook.fail = 1000;
 	assert_int_equal(get(1900), -EIO);
 	assert_int_equal(rig.messages, 1);
@@ -222,6 +232,7 @@ static void a_node_that_moved_before_it_was_read_is_no_error(void **state)
 	hook.before = rewrite_everything;
 	assert_int_equal(get(1000), 1001 % 256);
 	assert_int_equal(rig.messages, 0);
+	assert_int_equal(damaged_copies(), 0);
 }
 
 static void change_others(void)
@@ -250,6 +261,7 @@ static void the_second_copy_serves_when_the_first_is_damaged(void **state)
 	damage(search.leaf.ptr.address[0]);
 	assert_int_equal(get(1000), 1000 % 256);
 	assert_int_equal(rig.messages, 1);
+	assert_int_equal(damaged_copies(), 1);
 	assert_int_equal(put(1000, 7), 0);
 	rig_commit(&rig);
 	rig_reopen(&rig);
@@ -265,6 +277,7 @@ static void both_copies_damaged_are_an_error_reported_for_each(void **state)
 	damage(search.leaf.ptr.address[1]);
 	assert_int_equal(get(1000), -EUCLEAN);
 	assert_int_equal(rig.messages, 2);
+	assert_int_equal(damaged_copies(), 2);
 }
 
 static void deleting_works_beside_damaged_neighbours(void **state)

@@ -756,6 +756,8 @@ class Usage(ImageTest):
                 (("node", self.path, "4097"), "multiple of 4096"),
                 (("node", self.path, str(1 << 60)), "below"),
                 (("file", self.path), "missing PATH"),
+                (("metrics", "--format", "json", self.path), "unrecognized option '--format'"),
+                (("metrics", self.path, "more"), "too many arguments"),
                 (("gc",), "zfusectl gc: missing COMMAND"),
                 (("gc", "stop", self.path), "unknown command 'gc stop'"),
                 (("gc", "run"), "missing MOUNTPOINT"),
@@ -776,6 +778,8 @@ class Usage(ImageTest):
         missing = os.path.join(self.folder.name, "missing")
         self.refused(1, "super", missing, says=[missing, "No such file"])
         self.refused(1, "super", self.folder.name, says=[f"{self.folder.name}: not a zfuse mount\n"])
+        self.refused(1, "metrics", self.folder.name, says=[f"{self.folder.name}: not a zfuse mount\n"])
+        self.refused(1, "metrics", missing, says=[missing, "No such file"])
         self.refused(1, "super", "/dev/null", says=["/dev/null"])
         self.refused(1, "file", self.path, "/nowhere", says=["No such file"])
         text = os.path.join(self.folder.name, "text")

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc/reclaim.h"
 #include "alloc/reserve.h"
@@ -40,11 +41,39 @@ static void take_error(void *arg, const struct zf_scrub_error *error)
 	found->inos |= UINT64_C(1) << error->ino % 64;
 }
 
+struct totals {
+	uint64_t data_bytes, node_bytes, errors, repaired;
+};
+
+static struct totals totals_of(struct zf_fs *fs)
+{
+	return (struct totals){
+		.data_bytes = fs->scrubbed.data_bytes,
+		.node_bytes = fs->scrubbed.node_bytes,
+		.errors = fs->scrubbed.errors,
+		.repaired = fs->scrubbed.repaired,
+	};
+}
+
+/* The filesystem has counted what this scrub has done, and when. */
+static void expect_counted(struct zf_fs *fs, const struct totals *before,
+			   const struct zf_scrub_step *step, const struct found *found)
+{
+	struct totals now = totals_of(fs);
+
+	assert_int_equal(now.data_bytes - before->data_bytes, step->data_bytes);
+	assert_int_equal(now.node_bytes - before->node_bytes, step->node_bytes);
+	assert_int_equal(now.repaired - before->repaired, found->repaired);
+	assert_int_equal(now.errors - before->errors, found->data + found->nodes - found->repaired);
+	assert_in_range(fs->scrubbed.finished_at, 1, (uint64_t)time(NULL));
+}
+
 /* All of it; between any two steps `meanwhile` runs. */
 static struct zf_scrub_step scrub(struct data_rig *rig, struct found *ret_found,
 				  void (*meanwhile)(struct data_rig *rig))
 {
 	struct zf_scrub_step step = {.error = take_error, .arg = ret_found};
+	const struct totals before = totals_of(rig->fs);
 	struct zf_scrub_place place = {0};
 	int r;
 
@@ -54,6 +83,7 @@ static struct zf_scrub_step scrub(struct data_rig *rig, struct found *ret_found,
 			meanwhile(rig);
 	assert_int_equal(r, 0);
 	assert_int_equal(step.skipped, 0);
+	expect_counted(rig->fs, &before, &step, ret_found);
 	return step;
 }
 

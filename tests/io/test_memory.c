@@ -158,6 +158,8 @@ static void statistics_count_what_completed_well(void **state)
 	assert_int_equal(s.finishes, 1);
 	assert_int_equal(s.resets, 1);
 	assert_int_equal(s.errors, 1);
+	assert_int_equal(s.write_errors, 1);
+	assert_int_equal(s.read_errors, 0);
 }
 
 /* ---- many in flight ---- */

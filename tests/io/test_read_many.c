@@ -294,6 +294,8 @@ static void a_read_that_breaks_a_rule_fails_alone(void **state)
 	}
 	assert_int_equal(after.reads - before.reads, READS - 5);
 	assert_int_equal(after.errors - before.errors, 5);
+	assert_int_equal(after.read_errors - before.read_errors, 5);
+	assert_int_equal(after.write_errors - before.write_errors, 0);
 	free(many->buf);
 	free(many);
 	zf_dev_close(dev);

@@ -68,7 +68,7 @@ static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 }
 
 /* Calls `want` for every mount of ours; keeps the last one that it takes. 1 if there was one. */
-static int search(bool (*want)(const struct zf_mountinfo *mount, const void *arg), const void *arg,
+static int search(bool (*want)(const struct zf_mountinfo *mount, void *arg), void *arg,
 		  struct zf_mountinfo *ret_mount)
 {
 	__attribute__((cleanup(cleanup_fclose))) FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -95,12 +95,12 @@ static int search(bool (*want)(const struct zf_mountinfo *mount, const void *arg
 	return found;
 }
 
-static bool is_at(const struct zf_mountinfo *mount, const void *path)
+static bool is_at(const struct zf_mountinfo *mount, void *path)
 {
 	return strcmp(mount->mountpoint, path) == 0;
 }
 
-static bool is_of(const struct zf_mountinfo *mount, const void *st_dev)
+static bool is_of(const struct zf_mountinfo *mount, void *st_dev)
 {
 	return mount->st_dev == *(const dev_t *)st_dev;
 }
@@ -108,7 +108,7 @@ static bool is_of(const struct zf_mountinfo *mount, const void *st_dev)
 int zf_mountinfo_find(const char *path, struct zf_mountinfo *ret_mount)
 {
 	_zf_free_ char *real = realpath(path, NULL);
-	int r = search(is_at, real ? real : path, ret_mount);
+	int r = search(is_at, real ? real : (char *)path, ret_mount);
 
 	return r < 0 ? r : r == 1 ? 0 : -ENOENT;
 }
@@ -129,4 +129,25 @@ bool zf_mountinfo_exists(dev_t st_dev)
 		return false;
 	zf_mountinfo_deinit(&mount);
 	return true;
+}
+
+struct visit {
+	void (*fn)(const struct zf_mountinfo *mount, void *arg);
+	void *arg;
+};
+
+static bool visit(const struct zf_mountinfo *mount, void *arg)
+{
+	const struct visit *to = arg;
+
+	to->fn(mount, to->arg);
+	return false;
+}
+
+int zf_mountinfo_each(void (*fn)(const struct zf_mountinfo *mount, void *arg), void *arg)
+{
+	struct visit to = {.fn = fn, .arg = arg};
+	struct zf_mountinfo none;
+
+	return search(visit, &to, &none);
 }

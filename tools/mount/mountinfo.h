@@ -20,4 +20,7 @@ void zf_mountinfo_deinit(struct zf_mountinfo *mount);
 /* Is this filesystem mounted anywhere in this namespace? */
 bool zf_mountinfo_exists(dev_t st_dev);
 
+/* Calls fn for every zfuse mount of this namespace, oldest first. 0 or -errno. */
+int zf_mountinfo_each(void (*fn)(const struct zf_mountinfo *mount, void *arg), void *arg);
+
 #endif

@@ -169,6 +169,7 @@ static int parse_value(const struct zf_args *args, const struct zf_option *optio
 					     "--%s: '%s' is not a size: expected " ZF_SIZE_FORMS,
 					     option->name, arg->text);
 		break;
+	case ZF_VALUE_FILE:
 	case ZF_VALUE_NONE:
 		break;
 	}

@@ -42,6 +42,8 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 				    "zero it, and keep space for overwriting it often"},
 	[ZF_OPTION_ZERO_RANGE] = {'z', "zero-range", ZF_VALUE_NONE, NULL,
 				  "zero it, and keep space for it"},
+	[ZF_OPTION_OUTPUT] = {'\0', "output", ZF_VALUE_FILE, "FILE",
+			      "replace FILE, all at once; default: print"},
 	[ZF_OPTION_HELP] = {'h', "help", ZF_VALUE_NONE, NULL, "print this"},
 };
 
@@ -92,6 +94,12 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 			      .operands = {"MOUNTPOINT"},
 			      .options = BIT(FORMAT),
 			      .help = "counters since the mount"},
+	[ZF_COMMAND_METRICS] = {.name = "metrics",
+				.operands = {"[MOUNTPOINT]"},
+				.options = BIT(OUTPUT),
+				.help = "counters and state, for Prometheus",
+				.more = "Without MOUNTPOINT: of all zfuse filesystems that this "
+					"user has mounted.\n"},
 	[ZF_COMMAND_STATUS] = {.name = "status",
 			       .operands = {"TARGET"},
 			       .options = BIT(FORMAT),

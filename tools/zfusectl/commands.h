@@ -32,6 +32,7 @@ enum zf_option_id {
 	ZF_OPTION_PUNCH_HOLE,
 	ZF_OPTION_WRITE_ZEROES,
 	ZF_OPTION_ZERO_RANGE,
+	ZF_OPTION_OUTPUT,
 	ZF_OPTION_HELP, /* every command has it */
 	ZF_OPTION_COUNT,
 };
@@ -42,6 +43,7 @@ enum zf_value_kind {
 	ZF_VALUE_NUMBER, /* above 0 */
 	ZF_VALUE_SIZE,	 /* bytes, above 0: zf_parse_size() */
 	ZF_VALUE_OFFSET, /* bytes */
+	ZF_VALUE_FILE,	 /* a file's name */
 };
 
 struct zf_option {
@@ -63,6 +65,7 @@ enum zf_command_id {
 	ZF_COMMAND_RESOLVE,
 	ZF_COMMAND_DF,
 	ZF_COMMAND_STATS,
+	ZF_COMMAND_METRICS,
 	ZF_COMMAND_STATUS,
 	ZF_COMMAND_CHECK,
 	ZF_COMMAND_SCRUB,

@@ -16,6 +16,7 @@
 #include "image.h"
 #include "json_out.h"
 #include "label.h"
+#include "metrics.h"
 #include "meter.h"
 #include "scrub.h"
 #include "target.h"
@@ -246,6 +247,8 @@ int main(int argc, char **argv)
 		return zf_scrub_main(&args);
 	case ZF_COMMAND_LABEL:
 		return zf_label_main(&args);
+	case ZF_COMMAND_METRICS:
+		return zf_metrics_main(&args);
 	case ZF_COMMAND_GROW:
 		return zf_grow_main(&args);
 	case ZF_COMMAND_IMAGE_EXPORT:

@@ -136,6 +136,14 @@ struct zf_background;
 struct zf_reclaim;
 struct zf_room;
 
+/* What all scrubs (fs/space/scrub.h) together have done since the mount. */
+struct zf_scrubbed {
+	_Atomic uint64_t data_bytes, node_bytes, skipped;
+	_Atomic uint64_t errors;      /* damaged places that were not repaired */
+	_Atomic uint64_t repaired;    /* nodes */
+	_Atomic uint64_t finished_at; /* seconds since 1970: when one came to its end; 0: none */
+};
+
 struct zf_fs {
 	struct zf_dev *dev;
 	struct zf_ring *ring;
@@ -181,6 +189,8 @@ struct zf_fs {
 	_Atomic uint64_t closings_lost;
 
 	struct zf_write_errors errors;
+	_Atomic uint64_t checksum_errors; /* blocks of data that did not match, whoever read them */
+	struct zf_scrubbed scrubbed;
 	struct zf_flush flush; /* what all inodes' data share; fs/data/data.h */
 	struct zf_wake wake;
 	/* Of higher layers, for the whole life of the mount. */

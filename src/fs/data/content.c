@@ -199,6 +199,7 @@ static int verify(const struct zf_content *content, unsigned int i, uint8_t *byt
 
 	if (zf_log_carry_verify(bytes, content->csum[i], &csum))
 		return 0;
+	atomic_fetch_add_explicit(&inode->fs->checksum_errors, 1, memory_order_relaxed);
 	zf_report_corrupt(&inode->fs->report, "data", content->source[i],
 			  "inode %" PRIu64 " at offset %" PRIu64 ": checksum has %016" PRIx64
 			  ", expected %016" PRIx64,

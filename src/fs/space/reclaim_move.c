@@ -217,8 +217,11 @@ static unsigned int verify_all(struct zf_move *move)
 	for (unsigned int i = 0; i < move->count; i++) {
 		struct zf_move_slot *slot = &move->slots[i];
 
-		if (!zf_log_carry_verify(bytes_at(move, i), slot->csum, &csum))
-			slot->bad |= !ZF_PLANTED(ZF_BUG_RECLAIM_UNVERIFIED);
+		if (!slot->bad && !zf_log_carry_verify(bytes_at(move, i), slot->csum, &csum)) {
+			atomic_fetch_add_explicit(&move->fs->checksum_errors, 1,
+						  memory_order_relaxed);
+			slot->bad = !ZF_PLANTED(ZF_BUG_RECLAIM_UNVERIFIED);
+		}
 		if (slot->bad)
 			continue;
 		if (good < i)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc/zone.h"
 #include "alloc/zone_format.h"
@@ -21,6 +22,13 @@ static const enum zf_tree_id trees[] = {
 	ZF_TREE_ROOT, ZF_TREE_ZONE, ZF_TREE_FS, ZF_TREE_SUMMARY, ZF_TREE_SHARE,
 };
 #define TREE_COUNT (sizeof(trees) / sizeof(trees[0]))
+
+static void tell_of(struct zf_fs *fs, struct zf_scrub_step *step,
+		    const struct zf_scrub_error *error)
+{
+	atomic_fetch_add(error->repaired ? &fs->scrubbed.repaired : &fs->scrubbed.errors, 1);
+	step->error(step->arg, error);
+}
 
 /* ---- nodes ---- */
 
@@ -94,7 +102,7 @@ static void verify_node(struct zf_fs *fs, bool repair, const struct zf_node_expe
 		if (zf_forest_read_copy(fs->forest, expect, c, buf) == 0)
 			continue;
 		error.repaired = repair && repair_node(fs, expect);
-		step->error(step->arg, &error);
+		tell_of(fs, step, &error);
 	}
 }
 
@@ -214,7 +222,7 @@ static void tell(struct window *window, const struct zf_piece *piece, uint32_t f
 			  "inode %" PRIu64 " at offset %" PRIu64 ": %" PRIu32
 			  " blocks cannot be read or do not match their checksums",
 			  error.ino, error.offset, count);
-	window->step->error(window->step->arg, &error);
+	tell_of(window->fs, window->step, &error);
 }
 
 /* Each file that names bad bytes is told of by itself. */
@@ -316,9 +324,24 @@ static int scrub_data(struct zf_fs *fs, struct zf_scrub_place *place, struct zf_
 	return 1;
 }
 
+/* `before`: what the step's caller had counted already. */
+static void count_step(struct zf_fs *fs, const struct zf_scrub_step *before,
+		       const struct zf_scrub_step *step, bool finished)
+{
+	atomic_fetch_add(&fs->scrubbed.data_bytes, step->data_bytes - before->data_bytes);
+	atomic_fetch_add(&fs->scrubbed.node_bytes, step->node_bytes - before->node_bytes);
+	atomic_fetch_add(&fs->scrubbed.skipped, step->skipped - before->skipped);
+	if (finished)
+		atomic_store(&fs->scrubbed.finished_at, (uint64_t)time(NULL));
+}
+
 int zf_scrub_step(struct zf_fs *fs, bool repair, struct zf_scrub_place *place,
 		  struct zf_scrub_step *step)
 {
-	return place->tree < TREE_COUNT ? scrub_nodes(fs, repair, place, step)
-					: scrub_data(fs, place, step);
+	const struct zf_scrub_step before = *step;
+	int r = place->tree < TREE_COUNT ? scrub_nodes(fs, repair, place, step)
+					 : scrub_data(fs, place, step);
+
+	count_step(fs, &before, step, r == 0);
+	return r;
 }

@@ -20,6 +20,8 @@ static struct json_object *describe_option(const struct zf_option *option)
 	add_text(object, "value", option->value);
 	json_object_object_add(object, "choice",
 			       json_object_new_boolean(option->kind == ZF_VALUE_CHOICE));
+	json_object_object_add(object, "file",
+			       json_object_new_boolean(option->kind == ZF_VALUE_FILE));
 	add_text(object, "help", option->help);
 	return object;
 }

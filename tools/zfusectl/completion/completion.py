@@ -93,7 +93,7 @@ def groups_of(commands):
 
 
 def wants_directory(command):
-    return command["operands"][0] == "MOUNTPOINT"
+    return command["operands"][0].strip("[]") == "MOUNTPOINT"
 
 
 def quote(text):
@@ -108,7 +108,8 @@ def bash_values(command):
         if option["value"]:
             letter = f"|\"{command['name']} -{option['letter']}\"" if option["letter"] else ""
             words = option["value"].replace("|", " ") if option["choice"] else ""
-            yield f"\t\"{command['name']} --{option['name']}\"{letter}) words='{words}' ;;"
+            action = " action=file" if option["file"] else ""
+            yield f"\t\"{command['name']} --{option['name']}\"{letter}) words='{words}'{action} ;;"
 
 
 def bash_command(command):
@@ -139,6 +140,7 @@ def zsh_option(option):
     value = ""
     if option["value"]:
         value = f":value:({option['value'].replace('|', ' ')})" if option["choice"] else f":{option['value']}:"
+        value += "_files" if option["file"] else ""
     equals = "=" if option["value"] else ""
     forms = [f"--{option['name']}{equals}"] + ([f"-{option['letter']}"] if option["letter"] else [])
     return " ".join(f"'{form}[{text}]{value}'" for form in forms)
@@ -170,7 +172,7 @@ def fish_command(command):
     begin = f"complete -c zfusectl -n '__zfusectl_is {command['name']}'"
     for option in command["options"]:
         letter = f" -s {option['letter']}" if option["letter"] else ""
-        value = " -x" if option["value"] else ""
+        value = " -rF" if option["file"] else " -x" if option["value"] else ""
         if option["choice"]:
             value += f" -a '{option['value'].replace('|', ' ')}'"
         yield f"{begin}{letter} -l {option['name']}{value} -d '{quote(option['help'])}'"

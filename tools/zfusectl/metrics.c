@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/report.h"
+#include "ctl/ctl.h"
+#include "ctl/json.h"
+#include "metrics_text.h"
+#include "mount/mountinfo.h"
+#include "text.h"
+
+/* A daemon that hangs must not hide what the others say. */
+#define ANSWER_TIMEOUT_S 10
+
+static char prefix[] = "zfusectl metrics";
+static const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
+
+struct gathering {
+	struct json_object *filesystems;
+	bool incomplete; /* and why was reported */
+};
+
+/* ---- asking ---- */
+
+static int ask(dev_t st_dev, const char *command, struct json_object *args,
+	       struct json_object **ret_result)
+{
+	const struct timeval timeout = {.tv_sec = ANSWER_TIMEOUT_S};
+	_zf_close_ int fd = -1;
+	int r = zf_control_connect_dev(st_dev, &fd);
+
+	if (r < 0)
+		return r;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	r = zf_control_send(fd, command, args);
+	if (r == 0)
+		r = zf_control_receive(fd, NULL, ret_result, NULL);
+	return r == -EAGAIN ? -ETIMEDOUT : r;
+}
+
+/* A daemon goes on when a newer version is installed: what it does not know yet is left out. */
+static int add_answer(struct json_object *filesystem, dev_t st_dev, const char *command)
+{
+	struct json_object *args = json_object_new_object(), *answer = NULL;
+	int r;
+
+	/* Of zones the sums, not a list of all. */
+	zf_json_add_u64(args, "summary_above", 0);
+	r = ask(st_dev, command, args, &answer);
+	json_object_put(args);
+	if (r == 0)
+		zf_json_add(filesystem, command, answer);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
+static int add_answers(struct json_object *filesystem, dev_t st_dev)
+{
+	static const char *const commands[] = {"status", "stats",    "df",	 "gc_status",
+					       "zones",	 "requests", "latencies"};
+	int r = 0;
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(commands) && r == 0; i++)
+		r = add_answer(filesystem, st_dev, commands[i]);
+	return r;
+}
+
+/* The place of the one with this device; behind the last one if there is none. */
+static size_t find_device(struct json_object *filesystems, const char *device)
+{
+	size_t i = 0, count = json_object_array_length(filesystems);
+
+	while (i < count &&
+	       strcmp(zf_text_string(json_object_array_get_idx(filesystems, i), "device"),
+		      device) != 0)
+		i++;
+	return i;
+}
+
+/*
+ * Prometheus refuses a sample that is there twice. A filesystem that is mounted at several places is one; and
+ * one that is mounted again counts, not the mount that a killed daemon has left.
+ */
+static void add_filesystem(struct json_object *filesystems, struct json_object *filesystem,
+			   const char *device, bool up)
+{
+	size_t at = find_device(filesystems, device);
+
+	zf_json_add_text(filesystem, "device", device);
+	zf_json_add_bool(filesystem, "up", up);
+	if (up || at == json_object_array_length(filesystems))
+		json_object_array_put_idx(filesystems, at, filesystem);
+	else
+		json_object_put(filesystem);
+}
+
+/* `source` is what the mount calls its device, for a daemon that does not say. NULL: left out then. */
+static int gather(struct gathering *gathering, dev_t st_dev, const char *source)
+{
+	struct json_object *filesystem = json_object_new_object();
+	int r = add_answer(filesystem, st_dev, "daemon");
+	const char *device =
+		r == 0 ? zf_text_string(zf_text_member(filesystem, "daemon"), "device") : source;
+
+	if (r == 0)
+		r = add_answers(filesystem, st_dev);
+	if (device)
+		add_filesystem(gathering->filesystems, filesystem, device, r == 0);
+	else
+		json_object_put(filesystem);
+	return r;
+}
+
+static void tell(struct gathering *gathering, const char *path, int error)
+{
+	zf_report(&report, ZF_REPORT_ERROR, "%s: %s", path,
+		  error == -ENOTCONN ? "no zfuse daemon answers" : strerror(-error));
+	gathering->incomplete = true;
+}
+
+/* Other users' daemons have their sockets elsewhere. */
+static void gather_mount(const struct zf_mountinfo *mount, void *arg)
+{
+	int r = mount->user == geteuid() ? gather(arg, mount->st_dev, mount->source) : 0;
+
+	if (r < 0)
+		tell(arg, mount->mountpoint, r);
+}
+
+static void gather_all(struct gathering *gathering)
+{
+	int r = zf_mountinfo_each(gather_mount, gathering);
+
+	if (r < 0)
+		tell(gathering, "/proc/self/mountinfo", r);
+}
+
+static void gather_path(struct gathering *gathering, const char *path)
+{
+	struct stat st;
+	int r = stat(path, &st) < 0 ? -errno : gather(gathering, st.st_dev, NULL);
+
+	if (r == -ENOTCONN)
+		zf_report(&report, ZF_REPORT_ERROR, "%s: not a zfuse mount", path);
+	else if (r < 0)
+		tell(gathering, path, r);
+	gathering->incomplete |= r < 0;
+}
+
+/* ---- a file that is replaced at once ---- */
+
+static int write_file(int fd, struct json_object *filesystems)
+{
+	FILE *out = fdopen(fd, "w");
+	mode_t mask = umask(0);
+	int r;
+
+	umask(mask);
+	if (!out) {
+		close(fd);
+		return -ENOMEM;
+	}
+	zf_metrics_print(out, filesystems);
+	r = ferror(out) || fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
+	return fclose(out) != 0 && r == 0 ? -errno : r;
+}
+
+/* Beside it, so that a reader sees the old file or the new one. */
+static int replace_file(const char *path, struct json_object *filesystems)
+{
+	_zf_free_ char *beside = NULL;
+	int fd, r;
+
+	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+		return -ENOMEM;
+	fd = mkostemp(beside, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = write_file(fd, filesystems);
+	if (r == 0 && rename(beside, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(beside);
+	return r;
+}
+
+static int put_out(const struct zf_args *args, struct json_object *filesystems)
+{
+	const char *path = args->options[ZF_OPTION_OUTPUT].text;
+	int r;
+
+	if (!path) {
+		zf_metrics_print(stdout, filesystems);
+		return zf_args_flush(args);
+	}
+	r = replace_file(path, filesystems);
+	if (r < 0)
+		zf_report(&report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
+	return r < 0 ? ZF_EXIT_PROBLEMS : ZF_EXIT_OK;
+}
+
+int zf_metrics_main(const struct zf_args *args)
+{
+	struct gathering gathering = {.filesystems = json_object_new_array()};
+	const char *path = args->operands[0];
+	int status = ZF_EXIT_OK;
+
+	if (path)
+		gather_path(&gathering, path);
+	else
+		gather_all(&gathering);
+	/* Of one that cannot be asked there is nothing to say; of several the others are. */
+	if (!path || !gathering.incomplete)
+		status = put_out(args, gathering.filesystems);
+	json_object_put(gathering.filesystems);
+	return gathering.incomplete ? ZF_EXIT_PROBLEMS : status;
+}

@@ -21,7 +21,7 @@ static struct json_object *place_object(const struct zf_scrub_place *place)
 	struct json_object *object = json_object_new_object();
 
 	zf_json_add_u64(object, "tree", place->tree);
-	zf_json_add_u64(object, "depth", place->depth);
+	zf_json_add_u64(object, "height", place->height);
 	zf_json_add_u64(object, "objectid", place->from.objectid);
 	zf_json_add_u64(object, "type", place->from.type);
 	zf_json_add_u64(object, "offset", place->from.offset);
@@ -31,7 +31,7 @@ static struct json_object *place_object(const struct zf_scrub_place *place)
 
 static int parse_place(struct json_object *object, struct zf_scrub_place *ret_place)
 {
-	static const char *const keys[] = {"tree", "depth",  "objectid",
+	static const char *const keys[] = {"tree", "height", "objectid",
 					   "type", "offset", "address"};
 	uint64_t values[ZF_ARRAY_SIZE(keys)] = {0};
 
@@ -40,7 +40,7 @@ static int parse_place(struct json_object *object, struct zf_scrub_place *ret_pl
 			return -EINVAL;
 	*ret_place = (struct zf_scrub_place){
 		.tree = (uint32_t)zf_min_u64(values[0], UINT32_MAX),
-		.depth = (uint32_t)zf_min_u64(values[1], UINT32_MAX),
+		.height = (uint32_t)zf_min_u64(values[1], UINT32_MAX),
 		.from = ZF_KEY(values[2], (uint8_t)values[3], values[4]),
 		.address = values[5],
 	};

@@ -344,6 +344,48 @@ static void a_bad_node_of_the_root_or_zone_tree_is_repaired(void **state)
 	damage_a_node(ZF_TREE_ZONE, 2, 1);
 }
 
+static void unmake_files(struct data_rig *rig)
+{
+	struct zf_attr attr;
+	char name[16];
+
+	for (unsigned int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "file%u", i);
+		assert_int_equal(zf_fs_lookup(rig->fs, &rig->ctx, ZF_INO_ROOT, name, &attr), 0);
+		data_rig_unlink(rig, name, attr.ino);
+	}
+	data_rig_sync(rig);
+	data_rig_sync(rig);
+}
+
+/* While its leaves are read the tree loses its root: the leaf that is left is read all the same. */
+static void a_tree_that_becomes_lower_is_read_to_its_end(void **state)
+{
+	struct zf_scrub_place place = {0};
+	struct found found = {0};
+	struct zf_scrub_step step = {.error = take_error, .arg = &found};
+	uint64_t leaf, first;
+	struct data_rig rig;
+	int r;
+
+	(void)state;
+	init_rig(&rig, 1);
+	make_files(&rig);
+	first = first_leaf(&rig, ZF_TREE_FS).ptr.address[0];
+	while (place.height != 1)
+		assert_int_equal(zf_scrub_step(rig.fs, false, &place, &step), 1);
+	unmake_files(&rig);
+	leaf = first_leaf(&rig, ZF_TREE_FS).ptr.address[0];
+	assert_int_not_equal(leaf, first);
+	rig.errors_expected = true;
+	flip(&rig, leaf + 100);
+	while ((r = zf_scrub_step(rig.fs, false, &place, &step)) > 0)
+		;
+	assert_int_equal(r, 0);
+	assert_int_equal(found.nodes, 1);
+	data_rig_drop(&rig);
+}
+
 static void without_leave_to_repair_nothing_is_written(void **state)
 {
 	struct zf_scrub_place place = {0};
@@ -421,7 +463,7 @@ static void any_place_ends(void **state)
 	for (unsigned int i = 0; i < 500; i++) {
 		struct zf_scrub_place place = {
 			.tree = (uint32_t)zf_rng_below(&rng, 8),
-			.depth = (uint32_t)zf_rng_below(&rng, 4) * (i % 3 ? 1 : 1000000000u),
+			.height = (uint32_t)zf_rng_below(&rng, 4) * (i % 3 ? 1 : 1000000000u),
 			.from = ZF_KEY(zf_rng_next(&rng) >> zf_rng_below(&rng, 64),
 				       (uint8_t)zf_rng_below(&rng, 256), zf_rng_next(&rng)),
 			.address = zf_rng_next(&rng) >> zf_rng_below(&rng, 64),
@@ -517,6 +559,7 @@ int main(void)
 		cmocka_unit_test(a_bad_copy_of_a_node_is_repaired_from_the_other),
 		cmocka_unit_test(a_bad_node_is_repaired_from_memory),
 		cmocka_unit_test(a_bad_node_of_the_root_or_zone_tree_is_repaired),
+		cmocka_unit_test(a_tree_that_becomes_lower_is_read_to_its_end),
 		cmocka_unit_test(without_leave_to_repair_nothing_is_written),
 		cmocka_unit_test(steps_and_commits_take_turns),
 		cmocka_unit_test(any_place_ends),

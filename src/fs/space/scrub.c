@@ -115,9 +115,12 @@ static int list_nodes(struct nodes *nodes, struct zf_scrub_place *place, struct 
 	int r;
 
 	zf_tree_get_root(nodes->fs->forest, tree, &root, &level);
-	if (root.address[0] == 0 || place->depth > level)
+	if (root.address[0] == 0)
 		return -ENOENT;
-	r = zf_tree_children(nodes->fs->forest, tree, (uint8_t)(level - place->depth), &place->from,
+	/* The tree begins, or has become lower. */
+	if (place->height == 0 || place->height > level + 1u)
+		*place = (struct zf_scrub_place){.tree = place->tree, .height = level + 1u};
+	r = zf_tree_children(nodes->fs->forest, tree, (uint8_t)(place->height - 1), &place->from,
 			     take_node, nodes);
 	if (r == -EUCLEAN || r == -EIO) {
 		step->skipped++;
@@ -137,10 +140,10 @@ static int scrub_nodes(struct zf_fs *fs, bool repair, struct zf_scrub_place *pla
 		verify_node(fs, repair, &nodes.at[i], buf, step);
 	let_go(&nodes);
 	free(buf);
-	if (r == -ENOENT)
+	if (r == -ENOENT || (r == 0 && place->height <= 1))
 		*place = (struct zf_scrub_place){.tree = place->tree + 1};
 	else if (r == 0)
-		*place = (struct zf_scrub_place){.tree = place->tree, .depth = place->depth + 1};
+		*place = (struct zf_scrub_place){.tree = place->tree, .height = place->height - 1};
 	return r == -ENOENT || r >= 0 ? 1 : r;
 }
 

@@ -34,7 +34,7 @@ struct zf_fs;
 /* Where a scrub is; zeroed, at its beginning. A caller may make one up: no place does harm. */
 struct zf_scrub_place {
 	uint32_t tree;	    /* the how manieth of them; beyond the last one: data */
-	uint32_t depth;	    /* levels below the root */
+	uint32_t height;    /* 1: its leaves; 0: at its root, whichever height that has */
 	struct zf_key from; /* of these nodes, the next ones */
 	uint64_t address;   /* of data */
 };

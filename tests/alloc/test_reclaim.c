@@ -19,6 +19,7 @@
 #include "alloc/reclaim.h"
 #include "alloc/reserve.h"
 #include "alloc/stream.h"
+#include "alloc/vain.h"
 #include "alloc/zone.h"
 #include "base/bits.h"
 #include "io/memory.h"
@@ -409,6 +410,30 @@ static void a_stream_of_garbage_only_comes_back(void **state)
 	assert_int_equal(zf_alloc_reclaim_begin(w.alloc, ZF_RECLAIM_URGENT, &z), -ENOENT);
 	collect(&w);
 	assert_int_equal(zone(&w, open).role, ZF_ROLE_NONE);
+	close_world(&w);
+}
+
+/* Whether its zone can be reclaimed depends on the last pending append: until then no effort helps. */
+static void the_end_of_an_append_that_leaves_garbage_is_worth_a_new_effort(void **state)
+{
+	struct zf_append_grant grant = {0};
+	struct zf_vain_trial trial;
+	struct zf_vain vain = {0};
+	struct world w;
+
+	(void)state;
+	open_world(&w, &plain);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2 * APPEND_LIMIT, 0, 0), 0);
+	for (unsigned int lives = 2; lives-- > 0;) {
+		assert_int_equal(begin_append(&w, ZF_ROLE_HOT, APPEND_LIMIT, &grant), 0);
+		zf_vain_begin(&trial, w.alloc);
+		zf_vain_end(&vain, w.alloc, &trial);
+		assert_true(zf_vain_is_known(&vain, w.alloc));
+		if (lives)
+			zf_alloc_live_add(w.alloc, grant.zone_start, grant.len);
+		zf_alloc_append_end(w.alloc, &grant, 0);
+		assert_int_equal(zf_vain_is_known(&vain, w.alloc), lives);
+	}
 	close_world(&w);
 }
 
@@ -889,6 +914,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_logs_zones_are_no_victims_until_it_has_left_them),
 		cmocka_unit_test(a_stream_is_closed_when_nothing_else_gives_anything),
 		cmocka_unit_test(a_stream_of_garbage_only_comes_back),
+		cmocka_unit_test(the_end_of_an_append_that_leaves_garbage_is_worth_a_new_effort),
 		cmocka_unit_test(reclaim_always_has_room_to_move_to),
 		cmocka_unit_test(what_metadata_was_promised_is_there_when_reclaim_has_its_zone),
 		cmocka_unit_test(moving_changes_what_is_available_by_nothing_but_the_garbage),

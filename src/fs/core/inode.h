@@ -10,13 +10,20 @@
  * (fs/core/write_error.h), or of an unfinished truncation, stays until that is settled. An inode
  * with dirty or in-flight data holds a use of its own.
  *
- *      (tree) --get--> LOADING --> LIVE --last put, no name, no kernel reference--> DOOMED -->
- * deleted |                                                          |
- *                          +--failed--> DEAD --last put--> freed         read-only: DEAD, left to
- * the next mount
+ *      (tree)
+ *        |       zf_inode_get()
+ *        v
+ *      LOADING --cannot be loaded--> DEAD --last put--> freed
+ *        |
+ *        v
+ *      LIVE --last put of one without a name, read-only--> freed, left to the next mount
+ *        |       last put: no name, no kernel reference
+ *        v
+ *      DOOMED --deleted--> DEAD --last put--> freed
  *
- * Doomed inodes wait on fs->doomed for zf_delete_doomed(): the background's, or, without threads, that
- * of the put itself. So a put or forget on a request's queue never waits for a large deletion.
+ * Doomed inodes wait on fs->doomed for zf_delete_doomed(). The committer calls that, or the put
+ * itself where the filesystem was mounted without threads. So with threads a put or forget on a
+ * request's queue never waits for a large deletion.
  *
  * Size and times. item.* is what users see now. disk_size is the size as far as its bytes are in
  * the trees (or are holes): what zf_inode_store() writes, so that a crash never shows a size whose

@@ -18,16 +18,19 @@ void zf_wake_deinit(struct zf_fs *fs)
 	zf_mutex_deinit(&fs->wake.lock);
 }
 
-void zf_wake_commit(struct zf_fs *fs)
+static void ask(struct zf_fs *fs, bool *what, struct zf_cond *thread)
 {
-	struct zf_wake *wake = &fs->wake;
-
 	if (!fs->background)
 		return;
-	zf_mutex_lock(&wake->lock);
-	wake->commit = true;
-	zf_cond_signal(&wake->committer);
-	zf_mutex_unlock(&wake->lock);
+	zf_mutex_lock(&fs->wake.lock);
+	*what = true;
+	zf_cond_signal(thread);
+	zf_mutex_unlock(&fs->wake.lock);
+}
+
+void zf_wake_commit(struct zf_fs *fs)
+{
+	ask(fs, &fs->wake.commit, &fs->wake.committer);
 }
 
 /*
@@ -53,12 +56,5 @@ void zf_wake_deletion(struct zf_fs *fs)
 
 void zf_wake_reclaim(struct zf_fs *fs)
 {
-	struct zf_wake *wake = &fs->wake;
-
-	if (!fs->background)
-		return;
-	zf_mutex_lock(&wake->lock);
-	wake->reclaim = true;
-	zf_cond_signal(&wake->reclaimer);
-	zf_mutex_unlock(&wake->lock);
+	ask(fs, &fs->wake.reclaim, &fs->wake.reclaimer);
 }

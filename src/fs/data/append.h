@@ -2,10 +2,20 @@
 /*
  * One append: blocks of one inode or several, packed into one write to the device.
  *
- *      zf_append_new, _add (flush.c) --> waiting --room in a zone--> submitted --completion and
- *      checksums--> done --land.c--> all landed or revoked: zf_append_end
- *                    ^                 |
- *                    +--another block landed-- held: blocks in it wait for earlier ones
+ *      zf_append_new(), packed (flush.c)
+ *        |
+ *        v
+ *      waiting
+ *        |       a zone has room
+ *        v
+ *      submitted
+ *        |       completed, and the checksums are computed
+ *        v
+ *      done --land.c: some blocks wait for earlier ones of their file--> held
+ *        |  <--another block has landed--------------------------------
+ *        |       all blocks landed or revoked
+ *        v
+ *      zf_append_end()
  *
  * A failed one goes back to waiting once. An append belongs to whoever has it off the lists.
  * Each segment holds a use of its inode.

@@ -8,8 +8,7 @@
  * here whether the bytes die with it, and the zones' live counts stay exact.
  *
  *      unshared --the first copy: zf_share_add() for it and for the copy--> shared
- *      shared --overwritten, punched, truncated, deleted: zf_share_cut()--> shared, smaller, or
- * gone
+ *      shared --overwritten, punched, truncated, deleted: zf_share_cut()--> smaller, or gone
  *
  * A shared extent whose other names have gone stays shared: nobody knows where the last one is.
  *

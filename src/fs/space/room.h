@@ -7,7 +7,7 @@
  * none, a commit for however little. -ENOSPC only when all of the device's live and
  * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved; and, while
  * a file without a name is open as far as the daemon knows, after a tenth of a second in which its
- * close may come.
+ * close may come, or ten seconds if others delete files all that time.
  *
  * What gave no room is not done again before something was freed (alloc/vain.h): a program that
  * meets ENOSPC and tries again costs no commits. Removals are not held back by that.

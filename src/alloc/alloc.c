@@ -46,7 +46,8 @@ int zf_alloc_new(struct zf_dev *dev, const struct zf_super *super, const struct 
 	alloc->node_blocks = super->node_size >> ZF_BLOCK_SHIFT;
 	alloc->copies = super->metadata_copies;
 	alloc->kept_blocks = super->kept_bytes >> ZF_BLOCK_SHIFT;
-	alloc->kept_spent = super->spent_bytes >> ZF_BLOCK_SHIFT;
+	alloc->guaranteed_blocks = super->guaranteed_bytes >> ZF_BLOCK_SHIFT;
+	alloc->kept_guaranteed_blocks = super->kept_guaranteed_bytes >> ZF_BLOCK_SHIFT;
 	alloc->active_max = active_max(alloc->geometry);
 	alloc->zone_count = super->zone_count;
 	zf_mutex_init(&alloc->lock, ZF_RANK_ALLOC);

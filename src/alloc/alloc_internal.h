@@ -100,11 +100,11 @@ struct zf_alloc {
 	uint64_t node_live_blocks; /* of all nodes but `system` ones, every copy */
 
 	uint64_t reserved_blocks, reserved_items;
-	uint64_t data_nodes; /* that the last NORMAL reservation left room for */
+	/* That the last reservation of data left room for; of NORMAL and of OVERWRITE. */
+	uint64_t data_nodes[2];
 
-	uint64_t cold_blocks; /* reserved for what reclaim moves */
-	bool cold_zone;	      /* an empty zone is set aside: see reclaim_cold.c */
-	uint64_t cold_debt;   /* blocks in the COLD stream whose former zones have not come back */
+	uint64_t cold_blocks;	 /* reserved for what reclaim moves */
+	bool cold_zone;		 /* an empty zone is set aside: see reclaim_cold.c */
 	uint32_t reclaim_target; /* zones above low: zf_alloc_set_reclaim_target() */
 	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
 	struct zf_tally tally;
@@ -113,10 +113,11 @@ struct zf_alloc {
 	uint32_t victim_gain; /* blocks of garbage of a victim: an average of the last ones */
 
 	/* See reserve.h. */
-	uint64_t kept_blocks; /* of all extents */
-	uint64_t lent_blocks; /* of kept_blocks */
-	uint64_t kept_spent;  /* of kept_blocks */
-	uint64_t kept_short;  /* of kept_blocks */
+	uint64_t kept_blocks;		 /* of all extents */
+	uint64_t lent_blocks;		 /* of kept_blocks */
+	uint64_t kept_short;		 /* of kept_blocks */
+	uint64_t guaranteed_blocks;	 /* of all extents */
+	uint64_t kept_guaranteed_blocks; /* of those that are in both */
 
 	struct zf_overwrite overwrite;
 };
@@ -163,6 +164,12 @@ static inline bool log_zone_has_room(const struct zf_zone *zone)
 static inline bool is_among(const uint32_t zones[2], uint32_t zone_no)
 {
 	return zones[0] == zone_no || zones[1] == zone_no;
+}
+
+/* One zone to write to, and one more for each copy of metadata: opening one takes it at once. */
+static inline uint64_t slack_max(const struct zf_alloc *alloc)
+{
+	return (1 + alloc->copies) * capacity_blocks(alloc);
 }
 
 /* Kept blocks that are not lent. */
@@ -219,12 +226,14 @@ uint64_t zf_alloc_stream_room_locked(const struct zf_alloc *alloc, enum zf_role 
 uint32_t zf_alloc_zones_for_locked(const struct zf_alloc *alloc, enum zf_role role,
 				   uint64_t wanted);
 
-/* Blocks that data leaves alone for the kept ones: these, and what their items may take. */
-uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc);
-/* Kept blocks that could be lent now: neither lent, nor spent, nor short. */
+/* Kept blocks that could be lent now: neither lent nor short. */
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
-/* Blocks of nodes that recording those may take. */
+/* Blocks of nodes, in one copy, that recording those may take. */
 uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc);
+/* Blocks of the slack. 0 while nothing is guaranteed. */
+uint64_t zf_alloc_slack_locked(const struct zf_alloc *alloc);
+/* Blocks that NORMAL leaves alone and OVERWRITE may use: the slack, and what the items may take. */
+uint64_t zf_alloc_overwrite_need_locked(const struct zf_alloc *alloc);
 
 /* Empty zones that reserved and kept blocks will need, so that nobody else may take them. */
 uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
@@ -251,9 +260,9 @@ struct zf_data_room {
 };
 /* The room as it is. */
 struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc);
-/* The most blocks, items included, that a NORMAL caller could reserve there. */
-uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,
-				       const struct zf_data_room *room);
+/* The most blocks, items included, that a caller of class NORMAL or OVERWRITE could reserve there. */
+uint64_t zf_alloc_user_blocks_locked(const struct zf_alloc *alloc, enum zf_reserve_class class,
+				     const struct zf_data_room *room);
 /* The most blocks of data that leave room for `nodes` nodes. */
 uint64_t zf_alloc_blocks_beside_nodes_locked(const struct zf_alloc *alloc,
 					     const struct zf_data_room *room, uint64_t nodes);
@@ -288,8 +297,8 @@ bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
 /* A zone has failed for good: counts again. */
 void zf_alloc_kept_lost_locked(struct zf_alloc *alloc);
-/* A zone came back; `blocks` of it had been data. */
-void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks);
+/* Room came back. */
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc);
 
 /* ---- retire.c ---- */
 
@@ -351,8 +360,6 @@ void zf_alloc_note_live_locked(struct zf_alloc *alloc, uint32_t zone_no, uint32_
 
 /* ---- reclaim_cold.c ---- */
 
-/* A zone with `blocks` of data comes back. Returns how many of these were not moved elsewhere. */
-uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks);
 /* The COLD stream has opened an empty zone. */
 void zf_alloc_cold_opened_locked(struct zf_alloc *alloc);
 /* Sets an empty zone aside for the COLD stream again, if metadata can spare one. */

@@ -50,8 +50,6 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	zf_alloc_set_pointer_locked(alloc, *stream, zone->pointer + (uint32_t)blocks);
 	assert(*reserved >= blocks);
 	*reserved -= blocks;
-	if (role == ZF_ROLE_COLD)
-		alloc->cold_debt += blocks;
 	if (zone->pointer == zone->capacity)
 		*stream = NO_ZONE;
 	zf_mutex_unlock(&alloc->lock);

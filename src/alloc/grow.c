@@ -67,5 +67,5 @@ void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen 
 	alloc->zones_coming = 0;
 	alloc->zone_count = frozen->zones_total;
 	zf_alloc_recount_locked(alloc);
-	zf_alloc_kept_regain_locked(alloc, 0);
+	zf_alloc_kept_regain_locked(alloc);
 }

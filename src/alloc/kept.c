@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kept blocks (P5): alloc/reserve.h defines them, and when they are lent, spent or short. */
+/* Kept and guaranteed blocks (P5): alloc/reserve.h defines them, and when they are lent or short. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -22,39 +22,44 @@ static uint64_t missing_blocks(const struct zf_alloc *alloc)
 {
 	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_SYSTEM) + 1;
 	uint64_t room = room_blocks(alloc, keep);
-	uint64_t kept = sub_blocks(kept_unlent(alloc), alloc->kept_spent);
+	uint64_t kept = kept_unlent(alloc);
 
 	return zf_min_u64(sub_blocks(alloc->reserved_blocks + kept, room), kept);
 }
 
 /* ---- keeping and lending ---- */
 
-static void spend_locked(struct zf_alloc *alloc, uint64_t blocks)
+/* Garbage is in the place of `blocks` more of the kept ones. */
+static void use_locked(struct zf_alloc *alloc, uint64_t blocks)
 {
-	alloc->kept_spent = zf_min_u64(alloc->kept_spent + blocks, alloc->kept_blocks);
-	alloc->kept_short = zf_min_u64(alloc->kept_short, alloc->kept_blocks - alloc->kept_spent);
+	alloc->kept_short = zf_min_u64(alloc->kept_short + blocks, kept_unlent(alloc));
 }
 
 uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change)
 {
-	uint64_t used = zf_min_u64(change->added, change->reserved);
+	const struct zf_kept_counts *added = &change->added, *removed = &change->removed;
+	uint64_t used = zf_min_u64(added->kept, change->reserved);
 
 	zf_mutex_lock(&alloc->lock);
 	assert(alloc->reserved_blocks >= used && alloc->lent_blocks >= change->lent);
 	/* A hostile image may count too few. */
-	alloc->kept_blocks = sub_blocks(alloc->kept_blocks + change->added, change->removed);
+	alloc->kept_blocks = sub_blocks(alloc->kept_blocks + added->kept, removed->kept);
+	alloc->guaranteed_blocks =
+		sub_blocks(alloc->guaranteed_blocks + added->guaranteed, removed->guaranteed);
+	alloc->kept_guaranteed_blocks =
+		sub_blocks(alloc->kept_guaranteed_blocks + added->both, removed->both);
 	alloc->reserved_blocks -= used;
 	alloc->lent_blocks -= change->lent;
-	/* Lent blocks that are still kept have been written to: they are spent. */
-	spend_locked(alloc, sub_blocks(change->lent, sub_blocks(change->removed, change->added)));
+	/* Lent blocks that are still kept have been written to. */
+	use_locked(alloc, sub_blocks(change->lent, sub_blocks(removed->kept, added->kept)));
 	zf_mutex_unlock(&alloc->lock);
 	return change->reserved - used;
 }
 
-void zf_alloc_kept_spend(struct zf_alloc *alloc, uint64_t blocks)
+void zf_alloc_kept_used(struct zf_alloc *alloc, uint64_t blocks)
 {
 	zf_mutex_lock(&alloc->lock);
-	spend_locked(alloc, blocks);
+	use_locked(alloc, blocks);
 	zf_mutex_unlock(&alloc->lock);
 }
 
@@ -63,9 +68,19 @@ bool zf_alloc_keeps_any(struct zf_alloc *alloc)
 	bool any;
 
 	zf_mutex_lock(&alloc->lock);
-	any = alloc->kept_blocks > 0;
+	any = alloc->kept_blocks > 0 || alloc->guaranteed_blocks > 0;
 	zf_mutex_unlock(&alloc->lock);
 	return any;
+}
+
+uint64_t zf_alloc_slack_missing(struct zf_alloc *alloc)
+{
+	uint64_t missing;
+
+	zf_mutex_lock(&alloc->lock);
+	missing = slack_max(alloc) - zf_alloc_slack_locked(alloc);
+	zf_mutex_unlock(&alloc->lock);
+	return missing;
 }
 
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items)
@@ -107,7 +122,6 @@ static void tell_short(const struct zf_alloc *alloc)
 
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc)
 {
-	spend_locked(alloc, 0); /* no more than is kept, whatever an image says */
 	alloc->kept_short = missing_blocks(alloc);
 	tell_short(alloc);
 }
@@ -129,9 +143,8 @@ void zf_alloc_kept_recount(struct zf_alloc *alloc)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-void zf_alloc_kept_regain_locked(struct zf_alloc *alloc, uint64_t blocks)
+void zf_alloc_kept_regain_locked(struct zf_alloc *alloc)
 {
-	alloc->kept_spent = sub_blocks(alloc->kept_spent, blocks);
 	if (alloc->kept_short > 0)
 		alloc->kept_short = zf_min_u64(alloc->kept_short, missing_blocks(alloc));
 }

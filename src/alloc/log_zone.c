@@ -33,11 +33,16 @@ void zf_alloc_log_get(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 
 /* ---- with the commit ---- */
 
-/* Is there room for the nodes that freeing things may need, with so many empty zones? */
+/*
+ * Is there room for the nodes that freeing things and overwriting guaranteed blocks may need, with so
+ * many empty zones?
+ */
 static bool has_node_room(const struct zf_alloc *alloc, uint32_t empty_count)
 {
+	uint64_t overwrites = zf_alloc_overwrite_need_locked(alloc) / alloc->copies;
+
 	return zf_alloc_node_room_with_locked(alloc, empty_count) >=
-	       alloc->tail_max + alloc->nodes_kept;
+	       alloc->tail_max + alloc->nodes_kept + blocks_to_nodes(alloc, overwrites);
 }
 
 /* Should the log give this zone, which has no records, to metadata that is short of room? */
@@ -134,7 +139,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->summary = ZF_SUMMARY_NONE;
 	alloc->empty_count++;
 	zf_alloc_dirty_locked(alloc, zone_no);
-	zf_alloc_kept_regain_locked(alloc, 0);
+	zf_alloc_kept_regain_locked(alloc);
 }
 
 void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones)

@@ -174,13 +174,6 @@ int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no
 	return r;
 }
 
-void zf_alloc_reclaim_rescued(struct zf_alloc *alloc, uint64_t blocks)
-{
-	zf_mutex_lock(&alloc->lock);
-	(void)zf_alloc_cold_returned_locked(alloc, blocks);
-	zf_mutex_unlock(&alloc->lock);
-}
-
 void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];

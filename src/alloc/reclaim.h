@@ -79,8 +79,6 @@ int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no);
  * gives no space back, but its data is saved before it cannot be read any more. -ENOENT.
  */
 int zf_alloc_reclaim_begin_retired(struct zf_alloc *alloc, uint32_t *ret_zone_no);
-/* `blocks` were moved out of a retired zone, which gives no space back for them. */
-void zf_alloc_reclaim_rescued(struct zf_alloc *alloc, uint64_t blocks);
 /*
  * Ends what a zf_alloc_reclaim_begin*() call began. `stuck`: some live data could not be read. A
  * stuck zone is no victim again before it is reset. Another zone that still holds live data is no

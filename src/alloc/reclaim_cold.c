@@ -29,14 +29,6 @@ void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
 	zf_alloc_cold_rearm_locked(alloc);
 }
 
-uint64_t zf_alloc_cold_returned_locked(struct zf_alloc *alloc, uint64_t blocks)
-{
-	uint64_t moved = zf_min_u64(blocks, alloc->cold_debt);
-
-	alloc->cold_debt -= moved;
-	return blocks - moved;
-}
-
 /* Beyond the zone that is set aside, only what metadata can spare, and no data was promised. */
 static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
 {

@@ -97,7 +97,6 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->unusable = zone->suspect = true;
 	} else {
 		bool data = zone->role != ZF_ROLE_META;
-		uint64_t blocks = data ? zone->pointer : 0;
 
 		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
@@ -109,7 +108,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_generation = alloc->committed;
 		zone->reset_count++;
 		alloc->empty_count++;
-		zf_alloc_kept_regain_locked(alloc, zf_alloc_cold_returned_locked(alloc, blocks));
+		zf_alloc_kept_regain_locked(alloc);
 		/* The zone that reclaim has opened is made good before anybody else gets one. */
 		alloc->cold_zone |= data;
 	}

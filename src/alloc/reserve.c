@@ -22,8 +22,8 @@ static uint64_t blocks_for(const struct zf_alloc *alloc, enum zf_reserve_class c
 {
 	uint32_t kept = zf_alloc_kept_zones_locked(alloc, class);
 
-	if (class == ZF_RESERVE_NORMAL)
-		return zf_alloc_normal_blocks_locked(alloc, room);
+	if (zf_reserve_is_of_user(class))
+		return zf_alloc_user_blocks_locked(alloc, class, room);
 	/* What frees may have to write, but not so much that nothing can be freed any more. */
 	if (class == ZF_RESERVE_FREEING && data)
 		kept++;
@@ -50,14 +50,14 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 	int r = -ENOSPC;
 
 	zf_mutex_lock(&alloc->lock);
-	if (class == ZF_RESERVE_NORMAL && data_blocks > 0)
-		alloc->data_nodes = nodes;
+	if (zf_reserve_is_of_user(class) && data_blocks > 0)
+		alloc->data_nodes[class == ZF_RESERVE_OVERWRITE] = nodes;
 	if (can_reserve(alloc, class, data_blocks, items, nodes)) {
 		alloc->reserved_blocks += data_blocks;
 		alloc->reserved_items += items;
 		/* There was room beside all that is kept: so it is there. */
 		if (class == ZF_RESERVE_NORMAL && data_blocks > 0)
-			alloc->kept_spent = 0;
+			alloc->kept_short = 0;
 		r = 0;
 	}
 	zf_mutex_unlock(&alloc->lock);
@@ -90,7 +90,19 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep)
+/* May NORMAL metadata have `nodes` more? Only if the room for overwriting guaranteed blocks stays. */
+static bool leaves_slack(const struct zf_alloc *alloc, uint64_t nodes)
+{
+	struct zf_data_room room = zf_alloc_data_room_locked(alloc);
+	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, ZF_RESERVE_OVERWRITE, &room);
+	uint64_t need = zf_alloc_overwrite_need_locked(alloc);
+	bool opens = nodes + alloc->promised_nodes + alloc->tail_max > room.nodes;
+
+	return blocks >= need + (opens ? alloc->copies * capacity_blocks(alloc) : 0);
+}
+
+int zf_alloc_promise_nodes(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t nodes,
+			   uint64_t keep)
 {
 	uint64_t need = nodes + keep, room;
 	int r = 0;
@@ -98,7 +110,8 @@ int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep
 	zf_mutex_lock(&alloc->lock);
 	need += alloc->tail_max;
 	room = zf_alloc_node_room_locked(alloc);
-	if (room < need)
+	if (room < need || (class == ZF_RESERVE_NORMAL && alloc->guaranteed_blocks > 0 &&
+			    !leaves_slack(alloc, nodes)))
 		r = -ENOSPC;
 	else if (room < need + alloc->promised_nodes)
 		r = -EBUSY;
@@ -123,16 +136,18 @@ static uint64_t nodes_for(const struct zf_alloc *alloc, uint64_t blocks)
 
 struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc)
 {
-	uint64_t live, kept, garbage;
+	uint64_t live, kept, overwrites, garbage;
 
 	zf_mutex_lock(&alloc->lock);
 	live = alloc->node_live_blocks / alloc->copies;
 	kept = zf_alloc_kept_item_blocks_locked(alloc);
+	overwrites = zf_alloc_overwrite_need_locked(alloc) / alloc->copies;
 	garbage = zf_alloc_meta_move_costs_locked(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return (struct zf_node_counts){
 		.live = blocks_to_nodes(alloc, live),
 		.kept = nodes_for(alloc, kept),
+		.overwrites = nodes_for(alloc, overwrites),
 		.garbage_min = nodes_for(alloc, garbage),
 	};
 }

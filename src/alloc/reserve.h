@@ -8,13 +8,21 @@
  * join).
  *
  * *Kept* blocks are blocks that are set aside permanently for one owner: the blocks of ZERO extents
- * (fs/core/fs_format.h), which `fallocate` has allocated and which have no place on the device yet,
- * and spare blocks, each for overwriting one existing block once more. See "kept blocks" below.
+ * (fs/core/fs_format.h), which `fallocate` has allocated and which have no place on the device yet.
+ *
+ * *Guaranteed* blocks are those of GUARANTEED extents, ZERO or DATA: overwriting them never fails
+ * for want of space. The first write to a ZERO one takes its kept block. Each further write takes a
+ * free block, and leaves one block of garbage. So what is live and kept stays the same, and reclaim
+ * can always restore the room. The blocks that are written and not yet restored come out of a
+ * bounded *slack*, which the whole filesystem has once, and which NORMAL reservations leave alone.
+ * Nothing about it has to be remembered over a mount.
  *
  * Invariants.
  *   - Data never takes the empty zones that metadata, the log and reclaim need.
- *   - NORMAL reservations leave alone the kept blocks and the room for recording each of them by
- *     itself. Metadata leaves alone the empty zones that reserved and kept blocks need.
+ *   - NORMAL reservations leave alone the kept blocks, the slack, and the room for recording each
+ *     kept and each guaranteed block by itself. OVERWRITE ones leave alone the same but for the
+ *     slack and the recording of guaranteed blocks. Metadata leaves alone the empty zones that
+ *     reserved and kept blocks need.
  *   - Room for the nodes of joins, and for the longest tail of their commit, is not given to data.
  *
  * Locking: alloc.h. No call does I/O or waits.
@@ -44,10 +52,18 @@ struct zf_alloc;
 
 enum zf_reserve_class {
 	ZF_RESERVE_NORMAL,
+	/* data that replaces guaranteed blocks, which no other extent shares */
+	ZF_RESERVE_OVERWRITE,
 	/* unlink, truncate, punch: may use zones that NORMAL may not, so it works on a full device */
 	ZF_RESERVE_FREEING,
 	ZF_RESERVE_SYSTEM, /* commits and reclaim */
 };
+
+/* Returns whether a caller of this class may be refused for good, because the device is full. */
+static inline bool zf_reserve_is_of_user(enum zf_reserve_class class)
+{
+	return class == ZF_RESERVE_NORMAL || class == ZF_RESERVE_OVERWRITE;
+}
 
 /*
  * Reserves `data_blocks` blocks of data and room for `items` new tree items (each with the
@@ -61,26 +77,30 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 
 /*
  * Returns whether a caller that got -ENOSPC should wait for reclaim; otherwise the device is full.
- * It should wait if, with all garbage reclaimed, a NORMAL caller could reserve `data_blocks` and
- * room for `items`, or the owner of kept blocks could borrow those that are spent now.
+ * It should wait if, with all garbage reclaimed, a caller of class NORMAL or OVERWRITE could reserve
+ * `data_blocks` and room for `items`, or the owner of kept blocks could borrow those that are short
+ * now.
  */
-bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items);
+bool zf_alloc_could_reserve(struct zf_alloc *alloc, enum zf_reserve_class class,
+			    uint64_t data_blocks, uint64_t items);
 
 /* ---- nodes (reserve.c) ---- */
 
 /*
  * Promises an operation of the running transaction room for `nodes` nodes, if room for `keep` more
- * and for the longest tail remains. Until zf_alloc_promise_over() neither data nor another promise
+ * and for the longest tail remains, and of class NORMAL, if the slack remains too. Until zf_alloc_promise_over() neither data nor another promise
  * takes that room. -ENOSPC: there is too little room. -EBUSY: there is enough once other promises
  * are over.
  */
-int zf_alloc_promise_nodes(struct zf_alloc *alloc, uint64_t nodes, uint64_t keep);
+int zf_alloc_promise_nodes(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t nodes,
+			   uint64_t keep);
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
 
 /* What the room for nodes is computed from, at one moment. */
 struct zf_node_counts {
 	uint64_t live;	      /* of all trees but the root and zone trees */
 	uint64_t kept;	      /* that recording the kept blocks may need */
+	uint64_t overwrites;  /* that are left to overwriting guaranteed blocks, and as slack */
 	uint64_t garbage_min; /* with fewer dead ones than this no zone is worth emptying */
 };
 struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc);
@@ -97,7 +117,7 @@ void zf_alloc_set_tail_max(struct zf_alloc *alloc, unsigned int nodes);
  */
 void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
 
-/* ---- kept blocks (kept.c) ---- */
+/* ---- kept and guaranteed blocks (kept.c) ---- */
 
 /*
  * On a full filesystem the owner of a kept block reserves it by *borrowing*: the block moves from
@@ -105,24 +125,23 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes);
  * data is written or dropped. If the data replaces a ZERO extent, one block fewer is kept from then
  * on.
  *
- * A spare block still counts as kept after its data was written, but garbage is in its place. Such
- * a block is *spent*: it cannot be lent until a zone of data comes back. Blocks that come back
- * replace spent ones before anybody else gets them.
- *
- * A kept block is *short* if a crash or a failed zone has taken its place, or metadata has
- * (zf_alloc_kept_give_way()). It cannot be lent either, until zones come back.
+ * A kept block is *short* if garbage, a crash or a failed zone has taken its place, or metadata has
+ * (zf_alloc_kept_give_way()). It cannot be lent until zones come back.
  */
+struct zf_kept_counts {
+	uint64_t kept, guaranteed, both; /* blocks */
+};
 struct zf_kept_change {
-	uint64_t added, removed; /* blocks that are kept from now on, and no longer */
-	uint64_t reserved;	 /* by the caller: the `added` blocks are taken from these first */
-	uint64_t lent;		 /* blocks lent to the data that the new extents name */
+	struct zf_kept_counts added, removed;
+	uint64_t reserved; /* by the caller: what is kept anew is taken from these blocks first */
+	uint64_t lent;	   /* blocks lent to the data that the new extents name */
 };
 
 /* Applies the change in one step, within a transaction. Returns how many `reserved` are left. */
 uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_change *change);
 /*
- * A caller that wants blocks kept reserves this many items with each block. Together they are at
- * least ZF_RESERVE_KEPT_BYTES.
+ * A caller that wants blocks kept or guaranteed, or both, reserves this many items with each block.
+ * Together they are at least ZF_RESERVE_KEPT_BYTES.
  */
 #define ZF_KEPT_ITEMS 2u
 _Static_assert(ZF_KEPT_ITEMS *ZF_RESERVE_ITEM_BYTES >= ZF_RESERVE_KEPT_BYTES, "see above");
@@ -130,9 +149,15 @@ _Static_assert(ZF_KEPT_ITEMS *ZF_RESERVE_ITEM_BYTES >= ZF_RESERVE_KEPT_BYTES, "s
 int zf_alloc_lend(struct zf_alloc *alloc, uint64_t blocks, uint64_t items);
 /* After zf_alloc_unreserve() gave the reservation back: the blocks are no longer lent. */
 void zf_alloc_take_back(struct zf_alloc *alloc, uint64_t blocks);
-/* Of the blocks that were taken back, `blocks` had been written to: they are spent. */
-void zf_alloc_kept_spend(struct zf_alloc *alloc, uint64_t blocks);
+/* Of the blocks that were taken back, `blocks` had been written to: they are short. */
+void zf_alloc_kept_used(struct zf_alloc *alloc, uint64_t blocks);
+/* Returns whether any block is kept or guaranteed. */
 bool zf_alloc_keeps_any(struct zf_alloc *alloc);
+/*
+ * Returns how many blocks the slack grows by when the first block becomes guaranteed; 0: some block
+ * is already. The caller reserves them beforehand, and gives them back afterwards.
+ */
+uint64_t zf_alloc_slack_missing(struct zf_alloc *alloc);
 /*
  * After a mount has replayed the log: checks how many of the kept blocks are short, because nothing
  * was reserved for the ZERO extents of the records.

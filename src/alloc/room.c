@@ -27,25 +27,42 @@ uint32_t zf_alloc_zones_for_locked(const struct zf_alloc *alloc, enum zf_role ro
 
 /* ---- blocks that are kept for their owners ---- */
 
-uint64_t zf_alloc_kept_need_locked(const struct zf_alloc *alloc)
+static uint64_t item_blocks_of(uint64_t kept)
 {
-	uint64_t blocks = kept_unlent(alloc),
-		 bytes = blocks * ZF_RESERVE_KEPT_BYTES * alloc->copies;
-
-	return blocks + ((bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT);
+	return (kept * ZF_RESERVE_KEPT_BYTES + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
 }
 
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
 {
-	return sub_blocks(kept_unlent(alloc), alloc->kept_spent + alloc->kept_short);
+	return sub_blocks(kept_unlent(alloc), alloc->kept_short);
 }
 
 uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc)
 {
 	/* Of what is short the garbage has its entries still. */
-	uint64_t bytes = zf_alloc_kept_claim_locked(alloc) * ZF_RESERVE_KEPT_BYTES;
+	return item_blocks_of(zf_alloc_kept_claim_locked(alloc));
+}
 
-	return (bytes + ZF_BLOCK_SIZE - 1) >> ZF_BLOCK_SHIFT;
+uint64_t zf_alloc_slack_locked(const struct zf_alloc *alloc)
+{
+	return alloc->guaranteed_blocks > 0 ? slack_max(alloc) : 0;
+}
+
+uint64_t zf_alloc_overwrite_need_locked(const struct zf_alloc *alloc)
+{
+	uint64_t blocks = sub_blocks(alloc->guaranteed_blocks, alloc->kept_guaranteed_blocks);
+
+	return zf_alloc_slack_locked(alloc) + item_blocks_of(blocks) * alloc->copies;
+}
+
+/* Blocks that data leaves alone for kept and guaranteed ones, with what their items may take. */
+static uint64_t set_aside_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class)
+{
+	uint64_t kept = kept_unlent(alloc), blocks = kept + item_blocks_of(kept) * alloc->copies;
+
+	if (class == ZF_RESERVE_OVERWRITE)
+		return blocks;
+	return blocks + zf_alloc_overwrite_need_locked(alloc);
 }
 
 /* ---- empty zones that are set aside ---- */
@@ -85,6 +102,7 @@ uint32_t zf_alloc_kept_zones_locked(const struct zf_alloc *alloc, enum zf_reserv
 {
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
+	case ZF_RESERVE_OVERWRITE:
 		return alloc->copies + zf_alloc_kept_for_log_locked(alloc) +
 		       zf_alloc_kept_for_reclaim_locked(alloc);
 	case ZF_RESERVE_FREEING:
@@ -142,14 +160,14 @@ struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc)
  * zones what the COLD stream has not used. So moving what is live, and getting its zone back,
  * change what is available by exactly the garbage that is gone.
  */
-uint64_t zf_alloc_normal_blocks_locked(const struct zf_alloc *alloc,
-				       const struct zf_data_room *room)
+uint64_t zf_alloc_user_blocks_locked(const struct zf_alloc *alloc, enum zf_reserve_class class,
+				     const struct zf_data_room *room)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
 	uint64_t kept = alloc->copies + zf_alloc_kept_for_log_locked(alloc) + KEPT_FOR_RECLAIM;
 	uint64_t used = promised_blocks(alloc) +
 			zf_alloc_item_blocks_locked(alloc, alloc->reserved_items) +
-			zf_alloc_kept_need_locked(alloc);
+			set_aside_blocks(alloc, class);
 
 	return sub_blocks(room->hot + zf_min_u64(room->cold, per_zone) + room->empty * per_zone,
 			  kept * per_zone + used);

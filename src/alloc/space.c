@@ -208,19 +208,27 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 }
 
 /* The number of nodes that a reservation of data leaves room for. */
-static uint64_t data_nodes(const struct zf_alloc *alloc)
+static uint64_t data_nodes(const struct zf_alloc *alloc, enum zf_reserve_class class)
 {
-	return alloc->tail_max + (alloc->data_nodes ? alloc->data_nodes : alloc->nodes_kept);
+	uint64_t nodes = alloc->data_nodes[class == ZF_RESERVE_OVERWRITE];
+
+	return alloc->tail_max + (nodes ? nodes : alloc->nodes_kept);
 }
 
-static uint64_t available_in(const struct zf_alloc *alloc, const struct zf_data_room *room,
-			     uint64_t items)
+static uint64_t beside_nodes(const struct zf_alloc *alloc, enum zf_reserve_class class,
+			     const struct zf_data_room *room)
 {
-	uint64_t blocks = zf_alloc_normal_blocks_locked(alloc, room);
+	return zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc, class));
+}
+
+static uint64_t available_in(const struct zf_alloc *alloc, enum zf_reserve_class class,
+			     const struct zf_data_room *room, uint64_t items)
+{
+	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, class, room);
 
 	/* What joins were promised they give back. */
 	return zf_min_u64(sub_blocks(blocks, zf_alloc_item_blocks_locked(alloc, items)),
-			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
+			  beside_nodes(alloc, class, room));
 }
 
 /* The most blocks that can be reserved together with the items of as many kept blocks. */
@@ -228,19 +236,21 @@ static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_dat
 {
 	uint64_t items = ZF_KEPT_ITEMS * ZF_RESERVE_ITEM_BYTES * alloc->copies;
 	/* One is for the items of the extent itself, and rounding. */
-	uint64_t blocks = sub_blocks(zf_alloc_normal_blocks_locked(alloc, room), 1);
+	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, ZF_RESERVE_NORMAL, room);
 
-	return zf_min_u64(blocks * ZF_BLOCK_SIZE / (ZF_BLOCK_SIZE + items),
-			  zf_alloc_blocks_beside_nodes_locked(alloc, room, data_nodes(alloc)));
+	return zf_min_u64(sub_blocks(blocks, 1) * ZF_BLOCK_SIZE / (ZF_BLOCK_SIZE + items),
+			  beside_nodes(alloc, ZF_RESERVE_NORMAL, room));
 }
 
 /* Streams are closed if that helps: where metadata is what is short of room, it may not. */
-static uint64_t available(struct zf_alloc *alloc, const struct count *count, uint64_t items)
+static uint64_t available(struct zf_alloc *alloc, enum zf_reserve_class class,
+			  const struct count *count, uint64_t items)
 {
 	struct zf_data_room room = room_then(alloc, count, true);
 	struct zf_data_room other = room_then(alloc, count, false);
 
-	return zf_max_u64(available_in(alloc, &room, items), available_in(alloc, &other, items));
+	return zf_max_u64(available_in(alloc, class, &room, items),
+			  available_in(alloc, class, &other, items));
 }
 
 /*
@@ -259,8 +269,8 @@ static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count, u
 }
 
 /*
- * Returns whether reclaim could make enough spent blocks lendable again. Blocks that come back
- * replace spent ones first, so their owner profits from reclaim even if no other writer does.
+ * Returns whether reclaim could make enough short blocks lendable again. Their owner profits from
+ * what comes back even if no other writer does.
  */
 static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
 		       uint64_t data_blocks)
@@ -273,10 +283,11 @@ uint64_t zf_alloc_available_locked(struct zf_alloc *alloc)
 {
 	struct count count = count_all(alloc);
 
-	return available(alloc, &count, 0);
+	return available(alloc, ZF_RESERVE_NORMAL, &count, 0);
 }
 
-bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t items)
+bool zf_alloc_could_reserve(struct zf_alloc *alloc, enum zf_reserve_class class,
+			    uint64_t data_blocks, uint64_t items)
 {
 	struct count count;
 	struct zf_data_room room;
@@ -286,11 +297,11 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64
 	count = count_all(alloc);
 	room = room_then(alloc, &count, true);
 	if (data_blocks > 0)
-		could = data_blocks <= available(alloc, &count, items) ||
+		could = data_blocks <= available(alloc, class, &count, items) ||
 			could_lend(alloc, &count, data_blocks);
 	else
 		could = zf_alloc_item_blocks_locked(alloc, items) <=
-			zf_alloc_normal_blocks_locked(alloc, &room);
+			zf_alloc_user_blocks_locked(alloc, class, &room);
 	zf_mutex_unlock(&alloc->lock);
 	return could;
 }
@@ -302,7 +313,7 @@ void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space)
 
 	zf_mutex_lock(&alloc->lock);
 	count = count_all(alloc);
-	available_blocks = available(alloc, &count, 0);
+	available_blocks = available(alloc, ZF_RESERVE_NORMAL, &count, 0);
 	allocatable_blocks = allocatable(alloc, &count, available_blocks);
 	kept = alloc->kept_blocks;
 	zf_mutex_unlock(&alloc->lock);

@@ -290,7 +290,8 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 		alloc->meta_runs[c] = (struct runs){0};
 	}
 	frozen->kept_bytes = alloc->kept_blocks << ZF_BLOCK_SHIFT;
-	frozen->spent_bytes = alloc->kept_spent << ZF_BLOCK_SHIFT;
+	frozen->guaranteed_bytes = alloc->guaranteed_blocks << ZF_BLOCK_SHIFT;
+	frozen->kept_guaranteed_bytes = alloc->kept_guaranteed_blocks << ZF_BLOCK_SHIFT;
 	alloc->running++;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_frozen = frozen;

@@ -61,9 +61,7 @@ struct zf_alloc_frozen {
 	uint64_t (*tail)[ZF_COPIES_MAX];      /* the slots of the tail */
 	uint32_t meta_zone[ZF_COPIES_MAX];    /* where the streams continue after this ... */
 	uint64_t meta_pointer[ZF_COPIES_MAX]; /* ... transaction: for the superblock */
-	uint64_t
-		kept_bytes; /* blocks that are kept (reserve.h), in bytes: for the superblock ... */
-	uint64_t spent_bytes; /* ... and of these, the spent ones */
+	uint64_t kept_bytes, guaranteed_bytes, kept_guaranteed_bytes; /* for the superblock */
 };
 
 /*

@@ -153,10 +153,11 @@ static int take_extent(struct zf_check *check, struct zf_check_file *file, uint6
 				 ", expected at least %u behind inline bytes",
 				 offset, ZF_BLOCK_SIZE);
 	file->extent_bytes += len;
-	if (disk.flags & ZF_EXTENT_SPARE)
-		check->kept_bytes += len;
+	if (disk.flags & ZF_EXTENT_GUARANTEED)
+		check->guaranteed_bytes += len;
 	if (disk.type != ZF_EXTENT_DATA) {
 		check->kept_bytes += len;
+		check->kept_guaranteed_bytes += disk.flags & ZF_EXTENT_GUARANTEED ? len : 0;
 		return 0;
 	}
 	file->last_data = offset;
@@ -326,6 +327,29 @@ static int take_item(struct zf_check *check, void *arg, const struct zf_key *key
 
 /* ---- the whole ---- */
 
+/* Versions without the feature kept space for guaranteed extents, too, and did not count these. */
+static void check_kept(struct zf_check *check)
+{
+	bool counts = check->super->incompat & ZF_INCOMPAT_GUARANTEE;
+	uint64_t kept = check->kept_bytes + (counts ? 0 : check->guaranteed_bytes);
+
+	if (check->super->kept_bytes != kept)
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "kept_bytes has %" PRIu64 ", expected %" PRIu64 " by recount",
+				 check->super->kept_bytes, kept);
+	if (counts && check->super->guaranteed_bytes != check->guaranteed_bytes)
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "guaranteed_bytes has %" PRIu64 ", expected %" PRIu64
+				 " by recount",
+				 check->super->guaranteed_bytes, check->guaranteed_bytes);
+	if (check->super->kept_guaranteed_bytes != (counts ? check->kept_guaranteed_bytes : 0))
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "kept_guaranteed_bytes has %" PRIu64 ", expected %" PRIu64
+				 " by recount",
+				 check->super->kept_guaranteed_bytes,
+				 counts ? check->kept_guaranteed_bytes : 0);
+}
+
 static void check_owners(struct zf_check *check)
 {
 	ZF_VECTOR_FOREACH (&check->orphans, uint64_t, ino)
@@ -342,10 +366,7 @@ static void check_owners(struct zf_check *check)
 		zf_check_corrupt(check, "superblock", check->super->address,
 				 "inode_count has %" PRIu64 ", expected %zu by recount",
 				 check->super->inode_count, check->inodes.count);
-	if (check->super->kept_bytes != check->kept_bytes)
-		zf_check_corrupt(check, "superblock", check->super->address,
-				 "kept_bytes has %" PRIu64 ", expected %" PRIu64 " by recount",
-				 check->super->kept_bytes, check->kept_bytes);
+	check_kept(check);
 	if (!zf_check_find_inode(check, ZF_INO_ROOT))
 		zf_check_corrupt(check, "inode", ZF_INO_ROOT,
 				 "item is missing, expected the root "

@@ -80,7 +80,9 @@ struct zf_check {
 	uint64_t bytes_total; /* to be read, as far as zone items tell */
 	uint64_t gaps;	      /* nodes and items that could not be used, so far */
 
-	uint64_t kept_bytes; /* of the ZERO extents seen */
+	uint64_t kept_bytes;		/* of the ZERO extents seen */
+	uint64_t guaranteed_bytes;	/* of the GUARANTEED extents seen */
+	uint64_t kept_guaranteed_bytes; /* of the extents seen that are both */
 
 	struct zf_vector inodes;  /* struct zf_check_inode, by ino */
 	struct zf_vector refs;	  /* struct zf_check_name, by ino at first */

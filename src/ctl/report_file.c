@@ -73,7 +73,7 @@ static struct json_object *extent_object(const struct zf_extent_info *info, uint
 	}
 	zf_json_add_bool(object, "shared", info->flags & ZF_EXTENT_SHARED);
 	zf_json_add_bool(object, "overwrite", info->flags & ZF_EXTENT_OVERWRITE);
-	zf_json_add_bool(object, "spare", info->flags & ZF_EXTENT_SPARE);
+	zf_json_add_bool(object, "guaranteed", info->flags & ZF_EXTENT_GUARANTEED);
 	zf_json_add_u64(object, "generation", info->generation);
 	return object;
 }

@@ -63,7 +63,9 @@ static int add_record(void *arg, const struct zf_ring_record *record)
 		zf_json_add_bool(object, "clean", record->super.clean);
 		zf_json_add_u64(object, "inode_count", record->super.inode_count);
 		zf_json_add_u64(object, "kept_bytes", record->super.kept_bytes);
-		zf_json_add_u64(object, "spent_bytes", record->super.spent_bytes);
+		zf_json_add_u64(object, "guaranteed_bytes", record->super.guaranteed_bytes);
+		zf_json_add_u64(object, "kept_guaranteed_bytes",
+				record->super.kept_guaranteed_bytes);
 		zf_json_add_u64(object, "root", record->super.root.address[0]);
 	}
 	return zf_report_list_push(&records->list, object);

@@ -53,7 +53,8 @@ static void encode_state(const struct zf_super *super, struct zf_disk_super *dis
 	disk->inode_count = zf_le64_from(super->inode_count);
 	disk->next_intent = zf_le64_from(super->next_intent);
 	disk->kept_bytes = zf_le64_from(super->kept_bytes);
-	disk->spent_bytes = zf_le64_from(super->spent_bytes);
+	disk->guaranteed_bytes = zf_le64_from(super->guaranteed_bytes);
+	disk->kept_guaranteed_bytes = zf_le64_from(super->kept_guaranteed_bytes);
 	disk->op_number = zf_le64_from(super->op_number);
 	disk->log_sequence = zf_le64_from(super->log_sequence);
 	disk->log_epoch = zf_le64_from(super->log_epoch);
@@ -174,7 +175,8 @@ static void decode_state(const struct zf_disk_super *disk, struct zf_super *supe
 	super->inode_count = zf_le64_get(disk->inode_count);
 	super->next_intent = zf_le64_get(disk->next_intent);
 	super->kept_bytes = zf_le64_get(disk->kept_bytes);
-	super->spent_bytes = zf_le64_get(disk->spent_bytes);
+	super->guaranteed_bytes = zf_le64_get(disk->guaranteed_bytes);
+	super->kept_guaranteed_bytes = zf_le64_get(disk->kept_guaranteed_bytes);
 	super->op_number = zf_le64_get(disk->op_number);
 	super->log_sequence = zf_le64_get(disk->log_sequence);
 	super->log_epoch = zf_le64_get(disk->log_epoch);

@@ -34,7 +34,8 @@ struct zf_super {
 	bool clean;
 	uint64_t next_ino, inode_count, next_intent;
 	uint64_t kept_bytes;
-	uint64_t spent_bytes;
+	uint64_t guaranteed_bytes;
+	uint64_t kept_guaranteed_bytes;
 	uint64_t op_number, log_sequence, log_epoch;
 	uint32_t log_zone[2]; /* ZF_SUPER_NO_ZONE: none */
 	uint64_t log_zone_resets[2];

@@ -124,6 +124,31 @@ static int check_root(const struct zf_super *super, const struct zf_report *repo
 			   ZF_TREE_LEVEL_MAX - 1);
 }
 
+/* Older versions stored something else behind kept_bytes (ZF_INCOMPAT_GUARANTEE). */
+static int check_kept(const struct zf_super *super, const struct zf_report *report)
+{
+	bool counts = super->incompat & ZF_INCOMPAT_GUARANTEE;
+	uint64_t max = super->zone_count * super->zone_capacity;
+	const struct {
+		const char *field;
+		uint64_t value, max;
+	} fields[] = {
+		{"kept_bytes", super->kept_bytes, max},
+		{"guaranteed_bytes", super->guaranteed_bytes, max},
+		{"kept_guaranteed_bytes", super->kept_guaranteed_bytes,
+		 counts ? zf_min_u64(super->kept_bytes, super->guaranteed_bytes) : 0},
+	};
+	int r = 0;
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(fields) && r == 0; i++) {
+		r = check_range(super, report, fields[i].field, fields[i].value, 0, fields[i].max);
+		if (r == 0)
+			r = check_multiple(super, report, fields[i].field, fields[i].value,
+					   ZF_BLOCK_SIZE);
+	}
+	return r;
+}
+
 static int check_counters(const struct zf_super *super, const struct zf_report *report)
 {
 	const struct {
@@ -146,16 +171,7 @@ static int check_counters(const struct zf_super *super, const struct zf_report *
 		if (r < 0)
 			return r;
 	}
-	r = check_range(super, report, "kept_bytes", super->kept_bytes, 0,
-			super->zone_count * super->zone_capacity);
-	if (r == 0)
-		r = check_multiple(super, report, "kept_bytes", super->kept_bytes, ZF_BLOCK_SIZE);
-	if (r == 0)
-		r = check_range(super, report, "spent_bytes", super->spent_bytes, 0,
-				super->kept_bytes);
-	return r < 0 ? r
-		     : check_multiple(super, report, "spent_bytes", super->spent_bytes,
-				      ZF_BLOCK_SIZE);
+	return check_kept(super, report);
 }
 
 /* Each zone that the superblock names has one role, so no two are the same. */

@@ -40,8 +40,14 @@
 
 /* Feature words. Unknown bit in incompat: refuse. In compat_ro: read-only only. In compat: go on.
  */
-#define ZF_INCOMPAT_KNOWN  UINT64_C(0)
-#define ZF_COMPAT_RO_KNOWN UINT64_C(0)
+/*
+ * kept_bytes counts ZERO extents once, and the two fields behind it
+ * are there. Without it kept_bytes counts
+ * a GUARANTEED extent once more, because older versions kept space for overwriting it.
+ */
+#define ZF_INCOMPAT_GUARANTEE UINT64_C(0x1)
+#define ZF_INCOMPAT_KNOWN     ZF_INCOMPAT_GUARANTEE
+#define ZF_COMPAT_RO_KNOWN    UINT64_C(0)
 
 /* Where a metadata node lies, and what must be found there. Also the root's in the superblock. */
 struct zf_disk_node_ptr {
@@ -94,14 +100,14 @@ struct zf_disk_super {
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
 	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
-	struct zf_le64 kept_bytes; /* of ZERO extents, and spare: space that nobody else may take */
+	struct zf_le64 kept_bytes; /* of ZERO extents: space that nobody else may take */
 
 	struct zf_le64 log_pointer[2]; /* bytes in each log zone: what lies below is in the trees */
 
-	struct zf_le64
-		spent_bytes; /* of kept_bytes, what was used: there is garbage in its place */
+	struct zf_le64 guaranteed_bytes;      /* of GUARANTEED extents */
+	struct zf_le64 kept_guaranteed_bytes; /* of ZERO extents that are GUARANTEED: in both */
 
-	uint8_t reserved_c[ZF_SUPER_SIZE - 400];
+	uint8_t reserved_c[ZF_SUPER_SIZE - 408];
 };
 
 #define ZF_DISK_NODE_PTR_FIELDS(F, T)                                                              \
@@ -151,8 +157,9 @@ struct zf_disk_super {
 	F(T, meta_pointer, 352, 16, U64)                                                           \
 	F(T, kept_bytes, 368, 8, U64)                                                              \
 	F(T, log_pointer, 376, 16, U64)                                                            \
-	F(T, spent_bytes, 392, 8, U64)                                                             \
-	F(T, reserved_c, 400, 3696, ZERO)
+	F(T, guaranteed_bytes, 392, 8, U64)                                                        \
+	F(T, kept_guaranteed_bytes, 400, 8, U64)                                                   \
+	F(T, reserved_c, 408, 3688, ZERO)
 
 ZF_FIELDS_ASSERT(struct zf_disk_node_ptr, ZF_DISK_NODE_PTR_FIELDS);
 ZF_FIELDS_ASSERT(struct zf_disk_super, ZF_DISK_SUPER_FIELDS);

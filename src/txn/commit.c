@@ -170,7 +170,8 @@ static void fill_super(struct zf_txn *txn)
 	super->inode_count = txn->frozen_counters[1];
 	super->next_intent = txn->frozen_counters[2];
 	super->kept_bytes = txn->frozen->kept_bytes;
-	super->spent_bytes = txn->frozen->spent_bytes;
+	super->guaranteed_bytes = txn->frozen->guaranteed_bytes;
+	super->kept_guaranteed_bytes = txn->frozen->kept_guaranteed_bytes;
 	memcpy(super->meta_zone, txn->frozen->meta_zone, sizeof(super->meta_zone));
 	memcpy(super->meta_pointer, txn->frozen->meta_pointer, sizeof(super->meta_pointer));
 }

@@ -198,6 +198,7 @@ struct bound {
 	uint64_t worst;	      /* of one edit */
 	uint64_t live;	      /* nodes there are */
 	uint64_t kept;	      /* that recording kept space will add */
+	uint64_t overwrites;  /* that are left to overwriting guaranteed space */
 	uint64_t garbage_min; /* dead ones, for a zone to be worth emptying */
 };
 
@@ -216,13 +217,18 @@ static struct bound bound_then(const struct bound *bound)
 	return (struct bound){.worst = bound->worst + 2, .live = bound->live + bound->kept};
 }
 
+static uint64_t zone_nodes(const struct zf_txn *txn)
+{
+	return zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+}
+
 /*
  * What recording kept space may need is for that alone: the nodes, and the garbage among nodes that
  * cannot be got rid of, because it is too little in each zone.
  */
 static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct bound *bound)
 {
-	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
+	uint64_t zone = zone_nodes(txn);
 
 	if (bound->kept == 0)
 		return 0;
@@ -235,20 +241,30 @@ static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct boun
  * come to their end, they have to have left a zone's worth of garbage: so that some zone has enough
  * of it to be worth the move, however widely it is spread.
  */
+static uint64_t nodes_kept_for_users(uint64_t zone, const struct bound *bound)
+{
+	struct bound then = bound_then(bound);
+
+	return zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_SYSTEM)) +
+	       zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_FREEING));
+}
+
 static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 			   enum zf_reserve_class class)
 {
-	uint64_t zone = zf_dev_geometry(txn->dev)->zone_capacity / txn->super.node_size;
-	uint64_t for_system = zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM));
-	struct bound then = bound_then(bound);
+	uint64_t zone = zone_nodes(txn);
+	struct bound all = *bound;
+	uint64_t nodes;
 
 	switch (class) {
 	case ZF_RESERVE_NORMAL:
-		return zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_SYSTEM)) +
-		       zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_FREEING)) +
-		       nodes_kept_for_space(txn, bound);
+		all.kept += bound->overwrites;
+		nodes = nodes_kept_for_users(zone, &all) + nodes_kept_for_space(txn, bound);
+		return bound->overwrites > 0 ? nodes + bound->overwrites + zone : nodes;
+	case ZF_RESERVE_OVERWRITE:
+		return nodes_kept_for_users(zone, bound) + bound->kept;
 	case ZF_RESERVE_FREEING:
-		return for_system;
+		return zf_max_u64(zone, nodes_needed(bound, EDITS_KEPT_FOR_SYSTEM));
 	case ZF_RESERVE_SYSTEM:
 		break;
 	}
@@ -263,6 +279,7 @@ static struct bound bound_now(struct zf_txn *txn)
 		.worst = zf_forest_worst_nodes(txn->forest),
 		.live = counts.live,
 		.kept = counts.kept,
+		.overwrites = counts.overwrites,
 		.garbage_min = counts.garbage_min,
 	};
 }
@@ -271,14 +288,22 @@ uint64_t zf_txn_nodes_kept(struct zf_txn *txn)
 {
 	struct bound bound = bound_now(txn);
 
-	return nodes_kept(txn, &bound, ZF_RESERVE_NORMAL);
+	return nodes_kept(txn, &bound,
+			  bound.overwrites > 0 ? ZF_RESERVE_OVERWRITE : ZF_RESERVE_NORMAL);
 }
 
+/*
+ * Overwriting need not leave room for others' edits, because its own landing has the reserve; but it
+ * leaves the zone with which reclaim begins, beside the nodes that reclaim leaves alone.
+ */
 static uint64_t nodes_kept_from_data(struct zf_txn *txn, enum zf_reserve_class class)
 {
 	struct bound bound = bound_now(txn);
+	uint64_t nodes = nodes_kept(txn, &bound, class);
 
-	return nodes_kept(txn, &bound, class) + nodes_needed(&bound, EDITS_KEPT_FROM_DATA);
+	if (class == ZF_RESERVE_OVERWRITE)
+		return nodes + zone_nodes(txn);
+	return nodes + nodes_needed(&bound, EDITS_KEPT_FROM_DATA);
 }
 
 /* Does everything that gives room back now. Returns whether it did anything. */
@@ -307,9 +332,10 @@ struct effort {
 
 static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class, bool data)
 {
-	struct effort effort = {.txn = txn, .emptied = data && class == ZF_RESERVE_NORMAL};
+	bool of_user = zf_reserve_is_of_user(class);
+	struct effort effort = {.txn = txn, .emptied = data && of_user};
 
-	if (class == ZF_RESERVE_NORMAL)
+	if (of_user)
 		effort.vain = data ? &txn->no_data : &txn->no_nodes;
 	return effort;
 }
@@ -374,7 +400,8 @@ static int promise_locked(struct zf_txn *txn, enum zf_reserve_class class, unsig
 		/* Only now: what a frozen transaction made, this one copies. */
 		bound = bound_now(txn);
 		*ret_nodes = nodes_needed(&bound, items);
-		r = zf_alloc_promise_nodes(txn->alloc, *ret_nodes, nodes_kept(txn, &bound, class));
+		r = zf_alloc_promise_nodes(txn->alloc, class, *ret_nodes,
+					   nodes_kept(txn, &bound, class));
 		if (r != -EBUSY || !may_wait)
 			return r;
 		txn->waiting++;

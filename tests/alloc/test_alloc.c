@@ -350,14 +350,14 @@ static uint64_t reserve_all(struct world *world)
 
 static uint64_t keep(struct world *world, uint64_t blocks, uint64_t reserved)
 {
-	const struct zf_kept_change change = {.added = blocks, .reserved = reserved};
+	const struct zf_kept_change change = {.added = {.kept = blocks}, .reserved = reserved};
 
 	return zf_alloc_kept_change(world->alloc, &change);
 }
 
 static void keep_no_more(struct world *world, uint64_t blocks, uint64_t lent)
 {
-	const struct zf_kept_change change = {.removed = blocks, .lent = lent};
+	const struct zf_kept_change change = {.removed = {.kept = blocks}, .lent = lent};
 
 	zf_alloc_kept_change(world->alloc, &change);
 }
@@ -414,17 +414,17 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	close_world(&w);
 }
 
-/* As when spare space is used: there is garbage in its place until a zone of data comes back. */
-static void what_was_lent_and_used_but_is_still_kept_is_spent(void **state)
+/* There is garbage in its place, until a zone comes back or there is room for others, too. */
+static void what_was_lent_and_used_but_is_still_kept_is_short(void **state)
 {
 	const struct zf_kept_change landed = {.lent = 10};
-	struct zf_alloc_frozen *frozen;
 	struct zf_append_grant grant;
 	struct world w;
+	uint64_t left;
 
 	open_world(&w, 0, 1);
 	keep(&w, 15, 0);
-	reserve_all(&w);
+	left = reserve_all(&w);
 	assert_int_equal(zf_alloc_lend(w.alloc, 10, 0), 0);
 	for (unsigned int i = 0; i < 10; i++) {
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant),
@@ -433,19 +433,54 @@ static void what_was_lent_and_used_but_is_still_kept_is_spent(void **state)
 	}
 	assert_int_equal(zf_alloc_kept_change(w.alloc, &landed), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
-	/* That there is room for others is no sign that it is there again. */
+	/* That there is room for items is no sign that it is there again. */
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 0, 0, 0), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
-	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
-	assert_int_equal(frozen->kept_bytes, 15 * ZF_BLOCK_SIZE);
-	assert_int_equal(frozen->spent_bytes, 10 * ZF_BLOCK_SIZE);
-	zf_alloc_committed(w.alloc, frozen);
-	zf_alloc_frozen_free(frozen);
-	/* No more is spent than is kept. */
+	/* No more is short than is kept. */
 	keep_no_more(&w, 12, 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
 	keep(&w, 4, 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 4, 0), 0);
+	zf_alloc_unreserve(w.alloc, left, 0);
+	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0), 0);
+	assert_int_equal(zf_alloc_lend(w.alloc, 3, 0), 0);
+	close_world(&w);
+}
+
+/* Two zones, and room for the items of each block: for whoever overwrites, and nobody else. */
+static void normal_reservations_leave_the_slack_alone(void **state)
+{
+	const struct zf_kept_change added = {.added = {.guaranteed = 100}};
+	const struct zf_kept_change removed = {.removed = {.guaranteed = 100}};
+	const uint64_t items = 6; /* of 100 blocks */
+	uint64_t all, left, slack = 0;
+	struct zf_alloc_frozen *frozen;
+	struct world w;
+
+	open_world(&w, 0, 1);
+	all = reserve_all(&w);
+	zf_alloc_unreserve(w.alloc, all, 0);
+	assert_int_equal(zf_alloc_slack_missing(w.alloc), 28);
+	zf_alloc_kept_change(w.alloc, &added);
+	assert_int_equal(zf_alloc_slack_missing(w.alloc), 0);
+	assert_true(zf_alloc_keeps_any(w.alloc));
+	left = reserve_all(&w);
+	assert_int_equal(left, all - 28 - items);
+	assert_false(zf_alloc_could_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0));
+	assert_true(zf_alloc_could_reserve(w.alloc, ZF_RESERVE_OVERWRITE, 28 + items, 0));
+	assert_false(zf_alloc_could_reserve(w.alloc, ZF_RESERVE_OVERWRITE, 28 + items + 1, 0));
+	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_OVERWRITE, 1, 0, 0) == 0)
+		slack++;
+	assert_int_equal(slack, 28 + items);
+	zf_alloc_unreserve(w.alloc, slack, 0);
+	zf_alloc_unreserve(w.alloc, left, 0);
+	zf_alloc_kept_change(w.alloc, &removed);
+	assert_int_equal(reserve_all(&w), all);
+	zf_alloc_kept_change(w.alloc, &added);
+	assert_int_equal(zf_alloc_freeze(w.alloc, 1, &frozen), 0);
+	assert_int_equal(frozen->guaranteed_bytes, 100 * ZF_BLOCK_SIZE);
+	zf_alloc_committed(w.alloc, frozen);
+	zf_alloc_frozen_free(frozen);
 	close_world(&w);
 }
 
@@ -481,7 +516,7 @@ static void kept_space_that_is_not_there_leaves_room_to_free(void **state)
 	while (zf_alloc_kept_give_way(w.alloc))
 		;
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_FREEING, 0, 1, 0), 0);
-	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20 * 3, 0), 0);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, ZF_RESERVE_NORMAL, 20 * 3, 0), 0);
 	assert_int_equal(reserve_all(&w), 0);
 	close_world(&w);
 }
@@ -1067,37 +1102,6 @@ static void a_move_costs_four_nodes_and_the_tail(void **state)
 	close_world(&w);
 }
 
-/* Of the next zone that comes back all that is garbage is there for what is kept. */
-static void what_left_a_failed_zone_is_not_waited_for(void **state)
-{
-	struct zf_append_grant cold;
-	uint64_t addresses[14];
-	struct world w;
-	uint32_t found;
-
-	open_world(&w, 0, 1);
-	for (unsigned int i = 0; i < 14; i++)
-		addresses[i] = append_block(&w);
-	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 20, 0, 0), 0);
-	zf_alloc_kept_change(w.alloc, &(struct zf_kept_change){.added = 20, .reserved = 20});
-	zf_alloc_kept_spend(w.alloc, 20);
-	assert_int_equal(zf_alloc_reserve_cold(w.alloc, 10), 0);
-	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_COLD, 10 * ZF_BLOCK_SIZE, &cold),
-			 0);
-	zf_alloc_append_end(w.alloc, &cold, 0);
-	zf_alloc_reclaim_rescued(w.alloc, 10);
-	for (unsigned int i = 0; i < 14; i++)
-		zf_alloc_live_sub(w.alloc, addresses[i], ZF_BLOCK_SIZE);
-	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
-	zf_alloc_summary_dropped(w.alloc, found, 0);
-	commit(&w);
-	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
-	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
-	zf_alloc_reset_done(w.alloc, found, 0);
-	assert_int_equal(zf_alloc_lend(w.alloc, 14, 0), 0);
-	close_world(&w);
-}
-
 static void one_caller_at_a_time_drops_a_summary(void **state)
 {
 	struct world w;
@@ -1122,8 +1126,8 @@ static void data_does_not_take_what_a_join_was_promised(void **state)
 	uint64_t address[ZF_COPIES_MAX], promised = (ZONES - 2) * 3 - 20;
 
 	open_world(&w, 0, 1);
-	assert_int_equal(zf_alloc_promise_nodes(w.alloc, promised, 0), 0);
-	assert_int_equal(zf_alloc_promise_nodes(w.alloc, 20, 0), -EBUSY);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, ZF_RESERVE_NORMAL, promised, 0), 0);
+	assert_int_equal(zf_alloc_promise_nodes(w.alloc, ZF_RESERVE_NORMAL, 20, 0), -EBUSY);
 	while (zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 1, 0, 0) == 0)
 		;
 	for (uint64_t i = 0; i < promised; i++)
@@ -1168,7 +1172,8 @@ int main(void)
 		cmocka_unit_test(what_was_reserved_can_be_written_though_metadata_grows_meanwhile),
 		cmocka_unit_test(what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left),
 		cmocka_unit_test(what_was_lent_and_not_used_is_kept_again),
-		cmocka_unit_test(what_was_lent_and_used_but_is_still_kept_is_spent),
+		cmocka_unit_test(what_was_lent_and_used_but_is_still_kept_is_short),
+		cmocka_unit_test(normal_reservations_leave_the_slack_alone),
 		cmocka_unit_test(kept_space_is_in_the_snapshot_of_a_freeze),
 		cmocka_unit_test(kept_space_that_is_not_there_leaves_room_to_free),
 		cmocka_unit_test(no_more_zones_are_active_than_the_device_allows),
@@ -1195,7 +1200,6 @@ int main(void)
 		cmocka_unit_test(a_reset_tells_the_pointer_as_well_as_a_report),
 		cmocka_unit_test(metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed),
 		cmocka_unit_test(a_move_costs_four_nodes_and_the_tail),
-		cmocka_unit_test(what_left_a_failed_zone_is_not_waited_for),
 		cmocka_unit_test(one_caller_at_a_time_drops_a_summary),
 		cmocka_unit_test(data_does_not_take_what_a_join_was_promised),
 		cmocka_unit_test(what_is_emptied_counts_as_free_for_users),

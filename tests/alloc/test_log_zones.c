@@ -599,7 +599,7 @@ static void a_zone_not_written_to_gives_way_to_metadata(void **state)
 	zones = commit(&w);
 	assert_int_equal(put_in(&w, 1, 1), zones.zone[0]);
 	zf_alloc_set_nodes_kept(w.alloc, 5);
-	while (zf_alloc_promise_nodes(w.alloc, 1, 4) == 0) {
+	while (zf_alloc_promise_nodes(w.alloc, ZF_RESERVE_NORMAL, 1, 4) == 0) {
 		zf_alloc_promise_over(w.alloc, 1);
 		assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
 	}

@@ -143,7 +143,7 @@ static void move_nodes(struct world *w)
 		memcpy(old, w->nodes[i], sizeof(old));
 		if (old[0] / zone_size != z && old[1] / zone_size != z)
 			continue;
-		if (zf_alloc_promise_nodes(w->alloc, 1, 0) < 0)
+		if (zf_alloc_promise_nodes(w->alloc, ZF_RESERVE_NORMAL, 1, 0) < 0)
 			return;
 		zf_alloc_promise_over(w->alloc, 1);
 		assert_int_equal(zf_alloc_node(w->alloc, false, w->nodes[i]), 0);
@@ -444,7 +444,8 @@ static bool put_node(struct world *w)
 	uint64_t address[ZF_COPIES_MAX];
 
 	/* Others keep as much for those who free. */
-	if (w->node_count == NODES_MAX || zf_alloc_promise_nodes(w->alloc, 1, NODES_KEPT) < 0)
+	if (w->node_count == NODES_MAX ||
+	    zf_alloc_promise_nodes(w->alloc, ZF_RESERVE_NORMAL, 1, NODES_KEPT) < 0)
 		return false;
 	assert_int_equal(zf_alloc_node(w->alloc, false, address), 0);
 	zf_alloc_promise_over(w->alloc, 1);
@@ -498,7 +499,7 @@ static void what_metadata_was_promised_is_there_when_reclaim_has_its_zone(void *
 		open_world(&w, &shapes[i]);
 		victim = write_zone(&w);
 		drop(&w, victim, 1);
-		while (zf_alloc_promise_nodes(w.alloc, 1, 0) == 0)
+		while (zf_alloc_promise_nodes(w.alloc, ZF_RESERVE_NORMAL, 1, 0) == 0)
 			promised++;
 		assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, victim), 0);
 		assert_int_equal(move_out(&w, victim), 0);
@@ -714,7 +715,7 @@ static void expect_prophecy(struct world *w, uint64_t blocks, uint64_t items)
 		zf_alloc_unreserve(w->alloc, blocks, items);
 		return;
 	}
-	could = zf_alloc_could_reserve(w->alloc, blocks, items);
+	could = zf_alloc_could_reserve(w->alloc, ZF_RESERVE_NORMAL, blocks, items);
 	foreseen = space(w).available / BLOCK;
 	can = false;
 	for (unsigned int i = 0; i < 4 * w->shape.zones && !can; i++) {
@@ -722,7 +723,8 @@ static void expect_prophecy(struct world *w, uint64_t blocks, uint64_t items)
 
 		collect(w);
 		can = reserve(w, blocks, items);
-		if (r == -ENOENT && !zf_alloc_could_reserve(w->alloc, blocks, items))
+		if (r == -ENOENT &&
+		    !zf_alloc_could_reserve(w->alloc, ZF_RESERVE_NORMAL, blocks, items))
 			break;
 	}
 	if (can)
@@ -732,7 +734,7 @@ static void expect_prophecy(struct world *w, uint64_t blocks, uint64_t items)
 	else
 		wrong = can && blocks > foreseen + 2 * slack;
 	/* Now there is nothing left to move. */
-	wrong |= !can && zf_alloc_could_reserve(w->alloc, blocks, items);
+	wrong |= !can && zf_alloc_could_reserve(w->alloc, ZF_RESERVE_NORMAL, blocks, items);
 	if (wrong)
 		fail_msg("seed %" PRIu64 ": %" PRIu64 " blocks and %" PRIu64
 			 " items were said to be %s, with %" PRIu64 " available, and could%s be",
@@ -839,7 +841,7 @@ static void commit_nodes(struct world *w, unsigned int nodes)
 {
 	uint64_t address[ZF_COPIES_MAX];
 
-	assert_int_equal(zf_alloc_promise_nodes(w->alloc, nodes, 0), 0);
+	assert_int_equal(zf_alloc_promise_nodes(w->alloc, ZF_RESERVE_NORMAL, nodes, 0), 0);
 	zf_alloc_promise_over(w->alloc, nodes);
 	for (unsigned int i = 0; i < nodes; i++) {
 		assert_int_equal(zf_alloc_node(w->alloc, false, address), 0);

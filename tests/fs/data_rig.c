@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/data_rig.h"
 
+#include "alloc/alloc_internal.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -246,6 +248,11 @@ uint64_t data_rig_blocks(struct data_rig *rig, uint64_t ino)
 
 	assert_int_equal(zf_fs_getattr(rig->fs, &rig->ctx, ino, &attr), 0);
 	return attr.blocks / (ZF_BLOCK_SIZE / 512);
+}
+
+uint64_t data_rig_guaranteed(struct data_rig *rig)
+{
+	return zf_fs_alloc(rig->fs)->guaranteed_blocks;
 }
 
 uint64_t data_rig_kept(struct data_rig *rig)

@@ -89,6 +89,7 @@ uint64_t data_rig_size(struct data_rig *rig, uint64_t ino);
 /* What the file has, and what is kept for all files; in blocks. */
 uint64_t data_rig_blocks(struct data_rig *rig, uint64_t ino);
 uint64_t data_rig_kept(struct data_rig *rig);
+uint64_t data_rig_guaranteed(struct data_rig *rig); /* blocks */
 /* Blocks of data on the device that somebody names. */
 uint64_t data_rig_live_blocks(struct data_rig *rig);
 void data_rig_sync(struct data_rig *rig);

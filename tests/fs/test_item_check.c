@@ -400,11 +400,11 @@ static const struct wrong wrongs[] = {
 	ZERO(count, (ZF_EXTENT_ZERO_MAX >> 12) + 1),
 	ZERO(flags, ZF_EXTENT_SHARED),
 	ZERO(flags, ZF_EXTENT_OVERWRITE),
-	ZERO(flags, ZF_EXTENT_SPARE << 1),
+	ZERO(flags, ZF_EXTENT_GUARANTEED << 1),
 	DATA(flags, ZF_EXTENT_UNWRITTEN),
 	DATA(flags, 0x80), /* a second part follows */
 	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SHARED),
-	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_SPARE),
+	DATA(flags, ZF_EXTENT_OVERWRITE | ZF_EXTENT_GUARANTEED),
 	INTENT(type, 0),
 	INTENT(type, 3),
 	INTENT(ino, 1),

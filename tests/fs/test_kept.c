@@ -2,9 +2,12 @@
 /*
  * The promise of fallocate (P5): the first write to each block of kept space finds room, however
  * full the filesystem is, and in whatever order and size the writes come. And that of write-zeroes:
- * so do the following ones.
+ * so does each that follows.
  *
- *      test_kept [SEED]
+ *      test_kept [SEED [TURNS]]
+ *
+ * TURNS: how often most of a disk is overwritten after it was written for the first time; 1 if none
+ * are given.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +26,9 @@
 
 #define BLOCK  4096u
 #define BLOCKS 2000u /* kept */
+#define ROUNDS 5u    /* of overwriting what is guaranteed */
 
-static uint64_t seed = 1;
+static uint64_t seed = 1, turns = 1;
 static uint8_t buf[1 << 20];
 
 struct full {
@@ -85,7 +89,7 @@ static void shuffle(struct full *full)
 
 static void begin(struct full *full, const struct data_rig_options *options, int mode)
 {
-	*full = (struct full){.blocks = mode == ZF_FALLOC_WRITE_ZEROES ? BLOCKS / 2 : BLOCKS};
+	*full = (struct full){.blocks = BLOCKS};
 	zf_rng_seed(&full->rng, seed + options->seed);
 	data_rig_init(&full->rig, options);
 	full->ino = data_rig_make(&full->rig, "kept");
@@ -247,22 +251,6 @@ static void what_is_zeroed_can_be_overwritten_block_by_block(void **state)
 	kept_space_can_be_overwritten(FALLOC_FL_ZERO_RANGE, overwrite_single);
 }
 
-/*
- * The first round takes the space of the zeroes, the second that which is spare. By then all that
- * the first wrote has been replaced, and comes back: but for zones that it shares with what came
- * before and with the second.
- */
-static void overwrite_once_more(struct full *full)
-{
-	uint64_t shared = 2 * (full->rig.options.zone_size >> ZF_BLOCK_SHIFT);
-
-	shuffle(full);
-	for (unsigned int i = 0; i + shared < full->blocks; i++) {
-		write_blocks(full, full->order[i], 1, i % 20 == 0 ? ZF_WRITE_DSYNC : 0);
-		something_else(full);
-	}
-}
-
 static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **state)
 {
 	(void)state;
@@ -273,7 +261,7 @@ static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **sta
 			continue;
 		full = malloc(sizeof(*full));
 		begin(full, &shapes[i / 2], ZF_FALLOC_WRITE_ZEROES);
-		for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int round = 0; round < ROUNDS; round++) {
 			seed++;
 			shuffle(full);
 			if (i % 2 == 0)
@@ -281,10 +269,48 @@ static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **sta
 			else
 				overwrite_in_pieces(full);
 		}
-		overwrite_once_more(full);
-		end(full, full->blocks);
+		end(full, 0);
 		free(full);
 	}
+}
+
+/* As few zones as can be: what is set aside is a small part of them. */
+static const struct data_rig_options wide = {.seed = 9,
+					     .zone_count = 480,
+					     .zone_size = 256 << 10,
+					     .node_size = 4096,
+					     .dirty_bytes = 1 << 20};
+
+/* In random order; everything else is full. */
+static void zeroes_of_most_of_the_disk_can_be_overwritten(void **state)
+{
+	struct full *full = malloc(sizeof(*full));
+	struct data_rig *rig = &full->rig;
+	uint64_t len = wide.zone_count * wide.zone_size / 10 * 9;
+
+	(void)state;
+	if (!is_worth_it(&wide)) {
+		free(full);
+		return;
+	}
+	*full = (struct full){.blocks = (unsigned int)(len / BLOCK)};
+	zf_rng_seed(&full->rng, seed);
+	data_rig_init(rig, &wide);
+	full->ino = data_rig_make(rig, "most");
+	data_rig_allocate(rig, full->ino, ZF_FALLOC_WRITE_ZEROES, 0,
+			  (uint64_t)full->blocks * BLOCK);
+	fill(full);
+	for (uint64_t i = 0; i < full->blocks; i++)
+		write_blocks(full, i, 1, 0);
+	for (uint64_t i = 0; i < turns * full->blocks; i++) {
+		uint64_t block = zf_rng_below(&full->rng, full->blocks);
+
+		write_blocks(full, block, 1, i % 100 == 0 ? ZF_WRITE_DSYNC : 0);
+		if (i % 10000 == 9999)
+			data_rig_remount(rig);
+	}
+	end(full, 0);
+	free(full);
 }
 
 /* ---- and what else becomes of it ---- */
@@ -471,6 +497,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_allocated_can_be_overwritten_in_pieces),
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
 		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
+		cmocka_unit_test(zeroes_of_most_of_the_disk_can_be_overwritten),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
 		cmocka_unit_test(what_is_punched_while_it_is_dirty_is_lent_to_nobody_else),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
@@ -479,6 +506,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		seed = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		turns = strtoull(argv[2], NULL, 0);
 	print_message("seed %" PRIu64 "\n", seed);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -450,8 +450,8 @@ static void holes_and_kept_space_come_back(void **state)
 	replay_rig_deinit(&rig);
 }
 
-/* Zeroes with spare space, and data that has it because it lies where those were. */
-static void written_zeroes_come_back_with_their_spare_space(void **state)
+/* Zeroes, and data that is guaranteed because it lies where those were. */
+static void written_zeroes_come_back_guaranteed(void **state)
 {
 	struct zf_space before, after;
 	struct data_rig_extents extents;
@@ -471,11 +471,12 @@ static void written_zeroes_come_back_with_their_spare_space(void **state)
 	crash();
 	zf_alloc_get_space(zf_fs_alloc(rig.rig.fs), &after);
 	assert_int_equal(after.kept, before.kept);
-	assert_int_equal(after.kept, (2 * 15 + 5) * BLOCK);
+	assert_int_equal(after.kept, 15 * BLOCK);
+	assert_int_equal(data_rig_guaranteed(&rig.rig), 20);
 	data_rig_extents(&rig.rig, ino, &extents);
 	assert_int_equal(extents.count, 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(extents.at[i].flags, ZF_EXTENT_SPARE);
+		assert_int_equal(extents.at[i].flags, ZF_EXTENT_GUARANTEED);
 	data_rig_expect_zeroes(&rig.rig, ino, 0, 5 * BLOCK);
 	data_rig_expect(&rig.rig, ino, 1, 5 * BLOCK, 5 * BLOCK);
 	data_rig_expect_zeroes(&rig.rig, ino, 10 * BLOCK, 10 * BLOCK);
@@ -967,7 +968,7 @@ int main(void)
 		cmocka_unit_test(data_comes_back),
 		cmocka_unit_test(data_comes_back_after_the_host_stopped),
 		cmocka_unit_test(holes_and_kept_space_come_back),
-		cmocka_unit_test(written_zeroes_come_back_with_their_spare_space),
+		cmocka_unit_test(written_zeroes_come_back_guaranteed),
 		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
 		cmocka_unit_test(copies_of_what_is_committed_share_it),
 		cmocka_unit_test(copies_share_what_nobody_has_any_more),

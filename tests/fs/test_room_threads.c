@@ -303,7 +303,7 @@ static void *seek_room(void *arg)
 	struct zf_room_search search = {0};
 
 	atomic_store(&seeker->began_ns, zf_room_now_ns());
-	seeker->result = zf_room_reserve(seeker->rig->fs, 256, 0, &search);
+	seeker->result = zf_room_reserve(seeker->rig->fs, ZF_RESERVE_NORMAL, 256, 0, &search);
 	atomic_store(&seeker->done, true);
 	return NULL;
 }
@@ -311,7 +311,7 @@ static void *seek_room(void *arg)
 /* Nothing is needed, so it is granted unless somebody has, or wants, the turn. */
 static bool is_nobodys_turn(struct data_rig *rig)
 {
-	return zf_room_reserve(rig->fs, 0, 0, NULL) == 0;
+	return zf_room_reserve(rig->fs, ZF_RESERVE_NORMAL, 0, 0, NULL) == 0;
 }
 
 /* The search takes at least 100 ms, and its turn a small part of these. */

@@ -9,6 +9,7 @@
 #include "fs/data/data.h"
 #include "fs/data_rig.h"
 #include "fs/core/inode.h"
+#include "fs/mount/upgrade.h"
 
 #define BLOCK 4096u
 #define KEEP  FALLOC_FL_KEEP_SIZE
@@ -54,7 +55,7 @@ static void expect_extents(struct data_rig *rig, uint64_t ino, const struct expe
 
 /* ---- what it makes ---- */
 
-static void it_counts_as_written_and_keeps_space_twice(void **state)
+static void it_counts_as_written_and_keeps_its_space(void **state)
 {
 	struct data_rig_options options = {.seed = 1};
 	struct data_rig rig;
@@ -67,14 +68,16 @@ static void it_counts_as_written_and_keeps_space_twice(void **state)
 	data_rig_remount(&rig);
 	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK);
 	assert_int_equal(data_rig_blocks(&rig, ino), 10);
-	assert_int_equal(data_rig_kept(&rig), 20);
+	assert_int_equal(data_rig_kept(&rig), 10);
+	assert_int_equal(data_rig_guaranteed(&rig), 10);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), 0);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_HOLE), 10 * BLOCK);
 	data_rig_expect_zeroes(&rig, ino, 0, 10 * BLOCK);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 10});
+	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, 10});
 	/* Once more is nothing new. */
 	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK, 5 * BLOCK);
-	assert_int_equal(data_rig_kept(&rig), 20);
+	assert_int_equal(data_rig_kept(&rig), 10);
+	assert_int_equal(data_rig_guaranteed(&rig), 10);
 	data_rig_deinit(&rig);
 }
 
@@ -147,8 +150,9 @@ static void allocated_space_and_holes_become_written(void **state)
 	/* In part of a block too: there is nothing in it that could be lost. */
 	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK + 10, 6 * BLOCK);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 2},
-		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 2, 7}, {ZF_EXTENT_ZERO, 0, 9, 1});
-	assert_int_equal(data_rig_kept(&rig), 2 + 14 + 1);
+		       {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 2, 7}, {ZF_EXTENT_ZERO, 0, 9, 1});
+	assert_int_equal(data_rig_kept(&rig), 2 + 7 + 1);
+	assert_int_equal(data_rig_guaranteed(&rig), 7);
 	data_rig_deinit(&rig);
 }
 
@@ -172,13 +176,13 @@ static void its_size_does_not_matter(void **state)
 	assert_true(after.write_bytes - before.write_bytes < 1 << 20);
 	assert_int_equal(after.append_bytes, before.append_bytes);
 	EXPECT_EXTENTS(&rig, ino,
-		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, (UINT64_C(10) << 30) / BLOCK});
+		       {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, (UINT64_C(10) << 30) / BLOCK});
 	data_rig_deinit(&rig);
 }
 
 /* ---- what becomes of it ---- */
 
-static void what_overwrites_it_has_its_spare_space(void **state)
+static void what_overwrites_it_is_guaranteed(void **state)
 {
 	struct data_rig_options options = {.seed = 4};
 	struct data_rig rig;
@@ -191,24 +195,26 @@ static void what_overwrites_it_has_its_spare_space(void **state)
 	for (unsigned int i = 0; i < 2; i++) {
 		data_rig_write_pattern(&rig, ino, i, 2 * BLOCK, 2 * BLOCK);
 		data_rig_remount(&rig);
-		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 2},
-			       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 2, 2},
-			       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 4, 4});
-		assert_int_equal(data_rig_kept(&rig), 14);
+		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, 2},
+			       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 2, 2},
+			       {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 4, 4});
+		assert_int_equal(data_rig_kept(&rig), 6);
+		assert_int_equal(data_rig_guaranteed(&rig), 8);
 	}
 	/* One append; but only a part of it lies where it was zeroed. */
 	data_rig_write_pattern(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
 	data_rig_remount(&rig);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 0, 2},
-		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 2, 2},
-		       {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 4, 2},
-		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 6, 2}, {ZF_EXTENT_DATA, 0, 8, 2});
-	assert_int_equal(data_rig_kept(&rig), 2 * 4 + 4);
+	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, 2},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 2, 2},
+		       {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 4, 2},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 6, 2}, {ZF_EXTENT_DATA, 0, 8, 2});
+	assert_int_equal(data_rig_kept(&rig), 4);
+	assert_int_equal(data_rig_guaranteed(&rig), 8);
 	data_rig_expect(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
-static void spare_space_ends_with_what_has_it(void **state)
+static void the_guarantee_ends_with_what_has_it(void **state)
 {
 	struct data_rig_options options = {.seed = 5};
 	struct data_rig rig;
@@ -220,19 +226,24 @@ static void spare_space_ends_with_what_has_it(void **state)
 	data_rig_allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
 	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
 	data_rig_sync(&rig);
-	assert_int_equal(data_rig_kept(&rig), 4 + 8);
+	assert_int_equal(data_rig_kept(&rig), 4);
+	assert_int_equal(data_rig_guaranteed(&rig), 8);
 	/* Zeroing it in another way takes nothing away. */
 	data_rig_allocate(&rig, ino, ZERO, 2 * BLOCK, BLOCK);
-	assert_int_equal(data_rig_kept(&rig), 5 + 8);
+	assert_int_equal(data_rig_kept(&rig), 4 + 1);
+	assert_int_equal(data_rig_guaranteed(&rig), 8);
 	data_rig_allocate(&rig, ino, PUNCH, 0, 2 * BLOCK);
-	assert_int_equal(data_rig_kept(&rig), 3 + 8);
+	assert_int_equal(data_rig_kept(&rig), 4 + 1);
+	assert_int_equal(data_rig_guaranteed(&rig), 6);
 	data_rig_truncate(&rig, ino, 4 * BLOCK);
-	assert_int_equal(data_rig_kept(&rig), 3);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_SPARE, 2, 1},
-		       {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 3, 1});
+	assert_int_equal(data_rig_kept(&rig), 1);
+	assert_int_equal(data_rig_guaranteed(&rig), 2);
+	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 2, 1},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 3, 1});
 	data_rig_unlink(&rig, "file", ino);
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_kept(&rig), 0);
+	assert_int_equal(data_rig_guaranteed(&rig), 0);
 	data_rig_deinit(&rig);
 }
 
@@ -251,13 +262,14 @@ static void a_small_file_stays_in_its_block(void **state)
 		data_rig_write_pattern(&rig, ino, i, 0, 1000);
 		data_rig_remount(&rig);
 		data_rig_expect(&rig, ino, i, 0, 1000);
-		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 0, 1});
-		assert_int_equal(data_rig_kept(&rig), 1);
+		EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 0, 1});
+		assert_int_equal(data_rig_kept(&rig), 0);
+		assert_int_equal(data_rig_guaranteed(&rig), 1);
 	}
 	data_rig_deinit(&rig);
 }
 
-static void a_copy_has_none_of_it(void **state)
+static void a_copy_is_of_bytes_and_not_guaranteed(void **state)
 {
 	struct data_rig_options options = {.seed = 7};
 	struct data_rig rig;
@@ -270,20 +282,47 @@ static void a_copy_has_none_of_it(void **state)
 	data_rig_allocate(&rig, ino, WRITE, 0, 16 * BLOCK);
 	data_rig_write_pattern(&rig, ino, 1, 0, 16 * BLOCK);
 	data_rig_sync(&rig);
-	data_rig_allocate(&rig, copy, WRITE, 0, 4 * BLOCK);
 	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, ino, 0, copy, 0, 16 * BLOCK),
 			 16 * BLOCK);
 	data_rig_remount(&rig);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_SHARED | ZF_EXTENT_SPARE, 0, 16});
-	/* But where the target was zeroed it stays as it is. */
-	EXPECT_EXTENTS(&rig, copy, {ZF_EXTENT_DATA, ZF_EXTENT_SHARED | ZF_EXTENT_SPARE, 0, 4},
-		       {ZF_EXTENT_DATA, ZF_EXTENT_SHARED, 4, 12});
-	assert_int_equal(data_rig_kept(&rig), 16 + 4);
-	data_rig_write_pattern(&rig, ino, 2, 0, 16 * BLOCK);
-	data_rig_remount(&rig);
-	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_SPARE, 0, 16});
-	assert_int_equal(data_rig_kept(&rig), 16 + 4);
+	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 0, 16});
+	EXPECT_EXTENTS(&rig, copy, {ZF_EXTENT_DATA, 0, 0, 16});
 	data_rig_expect(&rig, copy, 1, 0, 16 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* Blocks of a source that is shared, and a hole: where the target is guaranteed it stays so. */
+static void what_is_copied_over_it_is_guaranteed(void **state)
+{
+	struct data_rig_options options = {.seed = 9};
+	struct data_rig rig;
+	uint64_t ino, copy;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	copy = data_rig_make(&rig, "copy");
+	data_rig_write_pattern(&rig, ino, 1, 0, 12 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 14 * BLOCK, 2 * BLOCK);
+	data_rig_sync(&rig);
+	data_rig_allocate(&rig, copy, WRITE, 4 * BLOCK, 4 * BLOCK);
+	data_rig_allocate(&rig, copy, WRITE, 13 * BLOCK, BLOCK);
+	for (uint64_t at = 0; at < 16 * BLOCK;) {
+		ssize_t n = zf_fs_copy_range(rig.fs, &rig.ctx, ino, at, copy, at, 16 * BLOCK - at);
+
+		assert_true(n > 0);
+		at += (uint64_t)n;
+	}
+	data_rig_remount(&rig);
+	EXPECT_EXTENTS(&rig, copy, {ZF_EXTENT_DATA, ZF_EXTENT_SHARED, 0, 4},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 4, 4},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_SHARED, 8, 4},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_GUARANTEED, 13, 1},
+		       {ZF_EXTENT_DATA, ZF_EXTENT_SHARED, 14, 2});
+	assert_int_equal(data_rig_guaranteed(&rig), 5);
+	data_rig_expect(&rig, copy, 1, 0, 12 * BLOCK);
+	data_rig_expect_zeroes(&rig, copy, 12 * BLOCK, 2 * BLOCK);
+	data_rig_expect(&rig, copy, 1, 14 * BLOCK, 2 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
@@ -302,28 +341,62 @@ static void without_room_for_all_of_it_nothing_changes(void **state)
 	data_rig_write_pattern(&rig, ino, 1, 0, 3 * BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(zf_fs_statfs(rig.fs, &statfs), 0);
-	room = statfs.blocks_free * BLOCK;
-	/* It is needed twice. */
-	assert_int_equal(zf_fs_fallocate(rig.fs, &rig.ctx, ino, WRITE, BLOCK, room / 2), -ENOSPC);
+	room = statfs.blocks_available * BLOCK;
+	assert_int_equal(zf_fs_fallocate(rig.fs, &rig.ctx, ino, WRITE, BLOCK, room), -ENOSPC);
 	assert_int_equal(data_rig_size(&rig, ino), 3 * BLOCK);
 	assert_int_equal(data_rig_kept(&rig), 0);
+	assert_int_equal(data_rig_guaranteed(&rig), 0);
 	data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
-	data_rig_allocate(&rig, ino, WRITE, BLOCK, room / 16 * 7);
+	/* Beside the blocks it takes room for their items, and one zone. */
+	room -= room / 8 + options.zone_size;
+	data_rig_allocate(&rig, ino, WRITE, BLOCK, zf_align_down(room, BLOCK));
+	data_rig_deinit(&rig);
+}
+
+/* ---- images of older versions ---- */
+
+/* They counted what is guaranteed among what is kept, and the bit was not there. */
+static void what_older_versions_counted_is_counted_again(void **state)
+{
+	struct data_rig_options options = {.seed = 10};
+	struct data_rig rig;
+	struct zf_super *super;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_allocate(&rig, ino, WRITE, 0, 8 * BLOCK);
+	data_rig_allocate(&rig, ino, 0, 8 * BLOCK, 3 * BLOCK);
+	data_rig_write_pattern(&rig, ino, 1, 0, 2 * BLOCK);
+	data_rig_sync(&rig);
+	super = &rig.fs->super;
+	super->incompat = 0;
+	super->kept_bytes = (6 + 3 + 8) * BLOCK;
+	super->guaranteed_bytes = BLOCK; /* what it called spent */
+	super->kept_guaranteed_bytes = 0;
+	assert_int_equal(zf_upgrade_kept(rig.fs), 0);
+	assert_int_equal(super->incompat, ZF_INCOMPAT_GUARANTEE);
+	assert_int_equal(super->kept_bytes, (6 + 3) * BLOCK);
+	assert_int_equal(super->guaranteed_bytes, 8 * BLOCK);
+	assert_int_equal(super->kept_guaranteed_bytes, 6 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_counts_as_written_and_keeps_space_twice),
+		cmocka_unit_test(it_counts_as_written_and_keeps_its_space),
 		cmocka_unit_test(whatever_was_there_reads_as_zeroes),
 		cmocka_unit_test(allocated_space_and_holes_become_written),
 		cmocka_unit_test(its_size_does_not_matter),
-		cmocka_unit_test(what_overwrites_it_has_its_spare_space),
-		cmocka_unit_test(spare_space_ends_with_what_has_it),
+		cmocka_unit_test(what_overwrites_it_is_guaranteed),
+		cmocka_unit_test(the_guarantee_ends_with_what_has_it),
 		cmocka_unit_test(a_small_file_stays_in_its_block),
-		cmocka_unit_test(a_copy_has_none_of_it),
+		cmocka_unit_test(a_copy_is_of_bytes_and_not_guaranteed),
+		cmocka_unit_test(what_is_copied_over_it_is_guaranteed),
 		cmocka_unit_test(without_room_for_all_of_it_nothing_changes),
+		cmocka_unit_test(what_older_versions_counted_is_counted_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

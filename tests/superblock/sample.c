@@ -50,9 +50,11 @@ struct zf_super sample_super(uint64_t generation)
 		.log_zone_resets = {11, 12},
 		.meta_zone = {2, 3},
 		.meta_pointer = {8192, 12288},
+		.incompat = ZF_INCOMPAT_GUARANTEE,
 		.kept_bytes = 40960,
 		.log_pointer = {4096, 16384},
-		.spent_bytes = 8192,
+		.guaranteed_bytes = 8192,
+		.kept_guaranteed_bytes = 4096,
 	};
 
 	for (uint8_t i = 0; i < 16; i++)

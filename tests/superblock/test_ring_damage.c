@@ -225,7 +225,7 @@ static void a_record_of_a_newer_format_is_never_stepped_over(void **state)
 
 		sample_disk_new(&disk, &geometry);
 		fill(&disk, 0, 3, 10);
-		sample_slot(&disk, 0, 2)[offsetof(struct zf_disk_super, incompat)] = 1;
+		sample_slot(&disk, 0, 2)[offsetof(struct zf_disk_super, incompat)] = 2;
 		reseal(sample_slot(&disk, 0, 2));
 		assert_int_equal(sample_reopen(&disk), 0);
 		assert_int_equal(zf_ring_newest(disk.ring, &super, &stepped_over),

@@ -196,7 +196,7 @@ void zf_text_df(struct zf_text *text, struct json_object *result)
 		{"total", "in zones for data and metadata"},
 		{"live_data", "named by files"},
 		{"live_metadata", "nodes of the trees"},
-		{"kept", "kept for files: unwritten, or spare"},
+		{"kept", "allocated for files and not written yet"},
 		{"in_place", "free in overwrite zones"},
 		{"reserved", "for metadata, log, reclaim, in flight"},
 		{"reclaimable", "freed by reclaim on demand"},
@@ -248,13 +248,13 @@ void zf_text_file(struct zf_text *text, struct json_object *part)
 		struct json_object *extent = json_object_array_get_idx(extents, i);
 		bool shared = json_object_get_boolean(zf_text_member(extent, "shared"));
 		bool overwrite = json_object_get_boolean(zf_text_member(extent, "overwrite"));
-		bool spare = json_object_get_boolean(zf_text_member(extent, "spare"));
+		bool guaranteed = json_object_get_boolean(zf_text_member(extent, "guaranteed"));
 
 		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "offset"));
 		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "length"));
 		zf_table_add(table, "%s%s%s%s", zf_text_string(extent, "type"),
 			     shared ? ",shared" : "", overwrite ? ",overwritable" : "",
-			     spare ? ",spare" : "");
+			     guaranteed ? ",guaranteed" : "");
 		zf_table_add(table, "%s", zf_text_string(extent, "address"));
 		zf_table_add(table, "%s", zf_text_string(extent, "zone"));
 		zf_table_add(table, "%" PRIu64, zf_text_u64(extent, "generation"));

@@ -138,10 +138,10 @@ enum zf_extent_type {
 		3, /* zeroes: no device blocks, but their space is kept; also behind the size */
 };
 
-#define ZF_EXTENT_SHARED    0x01u /* may be shared: the share tree knows */
-#define ZF_EXTENT_OVERWRITE 0x02u /* in an overwritable zone: no checksums */
-#define ZF_EXTENT_UNWRITTEN 0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
-#define ZF_EXTENT_SPARE	    0x08u /* as much space as it covers is kept, for overwriting it once more */
+#define ZF_EXTENT_SHARED     0x01u /* may be shared: the share tree knows */
+#define ZF_EXTENT_OVERWRITE  0x02u /* in an overwritable zone: no checksums */
+#define ZF_EXTENT_UNWRITTEN  0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
+#define ZF_EXTENT_GUARANTEED 0x08u /* overwriting it never fails for want of space */
 
 /*
  * A file that is overwritten here and there has one for each block: they are what metadata consists of, so

@@ -15,8 +15,8 @@ static int check_extent_flags(const struct zf_seen_item *item, const struct zf_d
 {
 	static const uint8_t known[] = {
 		[ZF_EXTENT_INLINE] = 0,
-		[ZF_EXTENT_DATA] = ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE | ZF_EXTENT_SPARE,
-		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN | ZF_EXTENT_SPARE,
+		[ZF_EXTENT_DATA] = ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE | ZF_EXTENT_GUARANTEED,
+		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN | ZF_EXTENT_GUARANTEED,
 	};
 
 	/* What is written in place is nobody else's, and needs no other space. */

@@ -115,7 +115,7 @@ static int is_small(struct zf_inode *inode)
 	r = zf_extent_find(&reader, 0, &extent);
 	if (r < 0)
 		return r == -ENOENT ? 1 : r;
-	return extent.offset > 0 || !(extent.flags & ZF_EXTENT_SPARE);
+	return extent.offset > 0 || !(extent.flags & ZF_EXTENT_GUARANTEED);
 }
 
 int zf_inline_flush(struct zf_inode *inode, bool may_wait)

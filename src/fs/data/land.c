@@ -213,7 +213,7 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	/* What was lent of allocated space behind the end stays kept; what is in flight is garbage.
 	 */
 	used = zf_block_take_back_range(data, from, UINT64_MAX);
-	zf_alloc_kept_spend(inode->fs->alloc, used);
+	zf_alloc_kept_used(inode->fs->alloc, used);
 	zf_discard_blocks(inode, from, UINT64_MAX);
 	zf_mutex_lock(&data->lock);
 	zf_size_shrink_locked(inode, end);

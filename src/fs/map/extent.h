@@ -36,10 +36,15 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
 }
 
-/* For how many blocks space is kept on its behalf (alloc/reserve.h), for each block of it. */
-static inline unsigned int zf_extent_keeps(const struct zf_extent *extent)
+/* Are its blocks kept, because they have no place on the device yet (alloc/reserve.h)? */
+static inline bool zf_extent_is_kept(const struct zf_extent *extent)
 {
-	return (extent->type == ZF_EXTENT_ZERO) + ((extent->flags & ZF_EXTENT_SPARE) != 0);
+	return extent->type == ZF_EXTENT_ZERO;
+}
+
+static inline bool zf_extent_is_guaranteed(const struct zf_extent *extent)
+{
+	return extent->flags & ZF_EXTENT_GUARANTEED;
 }
 
 /* The part that lies in [from, to); whole blocks, and len 0 where there is none. Not INLINE. */
@@ -104,7 +109,7 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 
 /*
  * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
- * bound on edits allows: *ret_len bytes. Where the range had SPARE space it still has it
+ * bound on edits allows: *ret_len bytes. Where the range was GUARANTEED it is so
  * afterwards; as that is the new extent's flag, the head ends where this changes. Merges it with
  * its neighbours (DATA where they are adjacent on the device too), but for a SHARED one: that is as
  * long as its name says, and its bytes are live already.

@@ -104,6 +104,16 @@ void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint6
 			       editor->trans->generation);
 }
 
+static void count_promises(struct zf_kept_counts *counts, const struct zf_extent *extent)
+{
+	bool kept = zf_extent_is_kept(extent), guaranteed = zf_extent_is_guaranteed(extent);
+	uint64_t blocks = extent->len >> ZF_BLOCK_SHIFT;
+
+	counts->kept += kept ? blocks : 0;
+	counts->guaranteed += guaranteed ? blocks : 0;
+	counts->both += kept && guaranteed ? blocks : 0;
+}
+
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead)
 {
@@ -113,7 +123,7 @@ void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_ex
 		zf_extent_note_change(editor, part->offset, zf_extent_end(part));
 	if (part->type == ZF_EXTENT_INLINE || part->len == 0)
 		return;
-	editor->kept.removed += zf_extent_keeps(part) * (part->len >> ZF_BLOCK_SHIFT);
+	count_promises(&editor->kept.removed, part);
 	if (part->type == ZF_EXTENT_DATA && dead > 0)
 		zf_alloc_live_sub(inode->fs->alloc, part->address, dead);
 	/* A hostile image may count too few. */
@@ -125,7 +135,7 @@ void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_exte
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 
 	zf_extent_note_change(editor, extent->offset, extent->offset + extent->len);
-	editor->kept.added += zf_extent_keeps(extent) * (extent->len >> ZF_BLOCK_SHIFT);
+	count_promises(&editor->kept.added, extent);
 	if (extent->type == ZF_EXTENT_DATA && !zf_extent_is_shared(extent))
 		zf_alloc_live_add(inode->fs->alloc, extent->address, extent->len);
 	inode->item.bytes += extent->len;

@@ -81,15 +81,15 @@ static unsigned int count_put_edits(const struct zf_extent_editor *editor, const
 	return edits;
 }
 
-/* ---- spare space ---- */
+/* ---- the guarantee ---- */
 
-static bool spare_at(const struct put *put, uint64_t offset)
+static bool guaranteed_at(const struct put *put, uint64_t offset)
 {
 	const struct zf_extent *at = reaches_in(put) ? &put->before : NULL;
 
 	for (unsigned int i = 0; i < put->count && put->old[i].offset <= offset; i++)
 		at = &put->old[i];
-	return at && zf_extent_end(at) > offset && (at->flags & ZF_EXTENT_SPARE);
+	return at && zf_extent_end(at) > offset && (at->flags & ZF_EXTENT_GUARANTEED);
 }
 
 /* The first place behind `offset` where an extent begins or ends; at most `end`. */
@@ -110,22 +110,22 @@ static uint64_t next_bound(const struct put *put, uint64_t offset, uint64_t end)
 }
 
 /*
- * Space that was promised for overwriting a range stays promised, whoever overwrites it. What may be
- * written in place needs none.
+ * What a range was guaranteed stays guaranteed, whoever overwrites it. What may be written in place
+ * needs no guarantee.
  */
-static void inherit_spare(struct put *put)
+static void inherit_guarantee(struct put *put)
 {
 	uint64_t at = put->extent.offset, end = at + put->extent.len;
-	bool spare = spare_at(put, at);
+	bool guaranteed = guaranteed_at(put, at);
 
-	if (put->extent.flags & (ZF_EXTENT_SPARE | ZF_EXTENT_OVERWRITE))
+	if (put->extent.flags & (ZF_EXTENT_GUARANTEED | ZF_EXTENT_OVERWRITE))
 		return;
 	do {
 		at = next_bound(put, at, end);
-	} while (at < end && spare_at(put, at) == spare);
+	} while (at < end && guaranteed_at(put, at) == guaranteed);
 	lay_out_put(put, at);
-	if (spare)
-		put->extent.flags |= ZF_EXTENT_SPARE;
+	if (guaranteed)
+		put->extent.flags |= ZF_EXTENT_GUARANTEED;
 }
 
 /* ---- planning ---- */
@@ -198,7 +198,7 @@ static int plan_put(struct zf_extent_editor *editor, struct put *put)
 	if (r < 0)
 		return r;
 	bound_put(editor, put);
-	inherit_spare(put);
+	inherit_guarantee(put);
 	return check_put_names(editor, put);
 }
 

@@ -57,6 +57,7 @@ static void fill_super(struct zf_dev *dev, const struct zf_format_options *optio
 	const struct zf_geometry *geometry = zf_dev_geometry(dev);
 
 	*super = (struct zf_super){
+		.incompat = ZF_INCOMPAT_GUARANTEE,
 		.zone_size = geometry->zone_size,
 		.zone_capacity = geometry->zone_capacity,
 		.zone_count = geometry->zone_count,

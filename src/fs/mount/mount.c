@@ -22,6 +22,7 @@
 #include "fs/mount/background.h"
 #include "fs/mount/change.h"
 #include "fs/mount/recover.h"
+#include "fs/mount/upgrade.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 #include "log/log.h"
@@ -152,6 +153,8 @@ static int load_state(struct zf_fs *fs)
 		r = check_features(fs);
 	if (r == 0)
 		r = load_trees(fs);
+	if (r == 0)
+		r = zf_upgrade_kept(fs);
 	if (r == 0)
 		r = load_zones(fs);
 	if (r == 0)

@@ -66,7 +66,7 @@ static int check_data(struct state *state, const struct zf_log_range_view *view)
 {
 	const struct zf_log_range *range = &view->range;
 	uint8_t known = range->flags & ZF_EXTENT_SHARED ? ZF_EXTENT_SHARED : ZF_EXTENT_OVERWRITE;
-	int r = check_flags(state, range, known | ZF_EXTENT_SPARE);
+	int r = check_flags(state, range, known | ZF_EXTENT_GUARANTEED);
 
 	if (r < 0)
 		return r;
@@ -96,7 +96,7 @@ static int check_zero(struct state *state, const struct zf_log_range *range)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(state->replay->fs->dev);
 	uint64_t max = geometry->zone_size * geometry->zone_count;
-	int r = check_flags(state, range, ZF_EXTENT_UNWRITTEN | ZF_EXTENT_SPARE);
+	int r = check_flags(state, range, ZF_EXTENT_UNWRITTEN | ZF_EXTENT_GUARANTEED);
 
 	if (r < 0 || range->len <= max)
 		return r;

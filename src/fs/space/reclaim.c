@@ -350,8 +350,6 @@ static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 	r = run_zone(&run);
 	zf_alloc_get_zone(fs->alloc, zone_no, &after);
 	zf_alloc_reclaim_end(fs->alloc, zone_no, run.stuck);
-	if (before.unusable)
-		zf_alloc_reclaim_rescued(fs->alloc, run.moved);
 	if (ZF_PLANTED(ZF_BUG_RECLAIM_RESETS_EARLY) && after.live == 0)
 		(void)zf_dev_reset(fs->dev, zone_no);
 	count(&run, before.live, after.live == 0);

@@ -46,7 +46,7 @@ static bool may_move(const struct swap *swap, const struct zf_extent *extent)
 	bool shared = extent->flags & ZF_EXTENT_SHARED;
 
 	return extent->type == ZF_EXTENT_DATA && shared == swap->shared &&
-	       !(extent->flags & ~(ZF_EXTENT_SHARED | ZF_EXTENT_SPARE));
+	       !(extent->flags & ~(ZF_EXTENT_SHARED | ZF_EXTENT_GUARANTEED));
 }
 
 static int compare(void *arg, const struct zf_extent *extent, const uint8_t *bytes)

@@ -34,8 +34,11 @@
  */
 #define CLOSE_MS UINT64_C(100)
 
-/* And so long may others delete one file after the other, before it is said that there is no room. */
-#define DELETION_MS UINT64_C(10000)
+/*
+ * And so long may others delete one file after the other, or overwrite, before it is said that there
+ * is no room.
+ */
+#define OTHERS_MS UINT64_C(10000)
 
 int zf_room_init(struct zf_fs *fs)
 {
@@ -102,14 +105,14 @@ static bool has_passed_ms(const struct zf_room_search *search, uint64_t ms)
 
 /*
  * Others may delete files for ever. So there is one try after CLOSE_MS, and more only while
- * something is being deleted, up to DELETION_MS.
+ * something is being deleted, up to OTHERS_MS.
  */
 static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
 {
 	if (!has_passed_ms(search, CLOSE_MS))
 		return true;
 	if (search->overdue &&
-	    (atomic_load(&fs->deleting) == 0 || has_passed_ms(search, DELETION_MS)))
+	    (atomic_load(&fs->deleting) == 0 || has_passed_ms(search, OTHERS_MS)))
 		return false;
 	search->overdue = true;
 	return true;
@@ -147,7 +150,8 @@ static bool may_reclaim(struct zf_fs *fs, enum zf_reserve_class class,
 	if (search->rounds++ == 0)
 		zf_vain_begin(&search->trial, fs->alloc);
 	return search->rounds <= ROUNDS_PER_ZONE * zf_alloc_zone_count(fs->alloc) &&
-	       (class != ZF_RESERVE_NORMAL || !zf_vain_is_known(&fs->room->no_garbage, fs->alloc));
+	       (!zf_reserve_is_of_user(class) ||
+		!zf_vain_is_known(&fs->room->no_garbage, fs->alloc));
 }
 
 static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search)
@@ -157,7 +161,7 @@ static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_roo
 	if (!may_reclaim(fs, class, search))
 		return false;
 	r = zf_reclaim_make_room(fs);
-	if (r > 0 && (class != ZF_RESERVE_NORMAL || zf_vain_goes_on(&search->trial, fs->alloc)))
+	if (r > 0 && (!zf_reserve_is_of_user(class) || zf_vain_goes_on(&search->trial, fs->alloc)))
 		return true;
 	search->vain = r >= 0 || r == -ENOSPC;
 	if (search->vain)
@@ -200,42 +204,45 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 /* ---- reserving ---- */
 
 /* What is there. -EAGAIN: not enough. */
-static int reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+		   uint64_t items)
 {
-	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, false);
+	return zf_txn_reserve(fs->txn, class, data_blocks, items, false);
 }
 
 /* And what landing, deleting and a commit of one's own give back. -ENOSPC: not enough. */
-static int reserve_all_there_is(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve_all_there_is(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+				uint64_t items)
 {
 	land_and_delete(fs);
-	return zf_txn_reserve(fs->txn, ZF_RESERVE_NORMAL, data_blocks, items, true);
+	return zf_txn_reserve(fs->txn, class, data_blocks, items, true);
 }
 
-static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve_in_turn_locked(struct zf_fs *fs, enum zf_reserve_class class,
+				  uint64_t data_blocks, uint64_t items)
 {
-	int r = reserve(fs, data_blocks, items);
+	int r = reserve(fs, class, data_blocks, items);
 	struct zf_room_search search = {0};
 	unsigned int fruitless = 0;
 
 	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
 	if (r == -EAGAIN) {
 		land_and_delete(fs);
-		r = reserve(fs, data_blocks, items);
+		r = reserve(fs, class, data_blocks, items);
 	}
 	while (r == -EAGAIN || r == -ENOSPC) {
 		/* Reclaim brings as many zones with a commit as it is worth; nobody else does. */
-		if (zf_alloc_could_reserve(fs->alloc, data_blocks, items) &&
-		    reclaim(fs, ZF_RESERVE_NORMAL, &search)) {
+		if (zf_alloc_could_reserve(fs->alloc, class, data_blocks, items) &&
+		    reclaim(fs, class, &search)) {
 			fruitless = 0;
-			r = reserve(fs, data_blocks, items);
+			r = reserve(fs, class, data_blocks, items);
 			continue;
 		}
 		if (fruitless > 0)
 			zf_flush_wait_ms(fs, FRUITLESS_MS);
-		r = reserve_all_there_is(fs, data_blocks, items);
+		r = reserve_all_there_is(fs, class, data_blocks, items);
 		if (++fruitless == FRUITLESS_MAX ||
-		    !zf_alloc_could_reserve(fs->alloc, data_blocks, items))
+		    !zf_alloc_could_reserve(fs->alloc, class, data_blocks, items))
 			break;
 	}
 	if (r == -ENOSPC)
@@ -243,20 +250,35 @@ static int reserve_in_turn_locked(struct zf_fs *fs, uint64_t data_blocks, uint64
 	return r;
 }
 
-static int reserve_in_turn(struct zf_fs *fs, uint64_t data_blocks, uint64_t items)
+static int reserve_in_turn(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+			   uint64_t items)
 {
 	int r;
 
 	atomic_fetch_add(&fs->room->waiting, 1);
 	zf_mutex_lock(&fs->room->lock);
-	r = reserve_in_turn_locked(fs, data_blocks, items);
+	r = reserve_in_turn_locked(fs, class, data_blocks, items);
 	zf_mutex_unlock(&fs->room->lock);
 	atomic_fetch_sub(&fs->room->waiting, 1);
 	return r;
 }
 
-static int reserve_waiting(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
-			   struct zf_room_search *search)
+/*
+ * What others have reserved of the slack, reclaim gives back to this one; but they have to write
+ * first. Waits a moment for that, up to OTHERS_MS. False: nobody has any.
+ */
+static bool await_overwrites(struct zf_fs *fs, enum zf_reserve_class class,
+			     const struct zf_room_search *search)
+{
+	if (class != ZF_RESERVE_OVERWRITE || atomic_load(&fs->room->overwriting) == 0 ||
+	    has_passed_ms(search, OTHERS_MS))
+		return false;
+	zf_flush_wait_ms(fs, FRUITLESS_MS);
+	return true;
+}
+
+static int reserve_waiting(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+			   uint64_t items, struct zf_room_search *search)
 {
 	uint64_t began = zf_room_now_ns(), seen;
 	int r;
@@ -264,18 +286,19 @@ static int reserve_waiting(struct zf_fs *fs, uint64_t data_blocks, uint64_t item
 	begin(search, began);
 	do {
 		seen = atomic_load(&fs->deletions);
-		r = reserve_in_turn(fs, data_blocks, items);
-	} while (r == -ENOSPC && await_deletion(fs, seen, search));
+		r = reserve_in_turn(fs, class, data_blocks, items);
+	} while (r == -ENOSPC &&
+		 (await_overwrites(fs, class, search) || await_deletion(fs, seen, search)));
 	zf_room_waited(fs, began);
 	return r;
 }
 
-int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
-		    struct zf_room_search *search)
+int zf_room_reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+		    uint64_t items, struct zf_room_search *search)
 {
 	int r = -EAGAIN;
 
 	if (atomic_load_explicit(&fs->room->waiting, memory_order_relaxed) == 0)
-		r = reserve(fs, data_blocks, items);
-	return r == -EAGAIN && search ? reserve_waiting(fs, data_blocks, items, search) : r;
+		r = reserve(fs, class, data_blocks, items);
+	return r == -EAGAIN && search ? reserve_waiting(fs, class, data_blocks, items, search) : r;
 }

@@ -44,6 +44,8 @@ struct zf_room {
 	struct zf_mutex lock;	   /* ZF_RANK_ROOM: whose turn it is */
 	struct zf_vain no_garbage; /* what reclaim did */
 	atomic_uint waiting;	   /* who has it, or wants it */
+	/* Writers who have slack for guaranteed blocks reserved, and have not used it yet. */
+	atomic_uint overwriting;
 
 	/* Nanoseconds that a block costs its writer now; 0: there is room enough. */
 	_Atomic uint64_t cost_ns;
@@ -73,11 +75,12 @@ struct zf_room_search {
 };
 
 /*
- * As zf_txn_reserve(NORMAL), and with a search all of the above; of the search only its beginning
- * counts. Without (NULL) it does not wait: -EAGAIN. No lock and no join held.
+ * As zf_txn_reserve() of class NORMAL or OVERWRITE, and with a search all of the above; of the
+ * search only its beginning counts; no lock and no join held. Without (NULL) it does not wait:
+ * -EAGAIN.
  */
-int zf_room_reserve(struct zf_fs *fs, uint64_t data_blocks, uint64_t items,
-		    struct zf_room_search *search);
+int zf_room_reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
+		    uint64_t items, struct zf_room_search *search);
 
 /*
  * An operation of this class got -ENOSPC, has changed nothing and holds no lock: is it worth

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fallocate. Space is kept by ZERO extents (P5; alloc/reserve.h): metadata only, whatever the size.
- * Those of WRITE_ZEROES have SPARE space too, so that overwriting never wants for room
+ * Those of WRITE_ZEROES are GUARANTEED, so that overwriting never wants for room
  * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in
  * as many transactions as it takes; each block's reservation turns into its share of what is kept
  * as its extent goes in.
@@ -91,7 +91,7 @@ static struct zf_extent new_extent(const struct falloc *falloc)
 	if (!zeroes(falloc))
 		extent.flags = ZF_EXTENT_UNWRITTEN;
 	else if (falloc->mode & ZF_FALLOC_WRITE_ZEROES)
-		extent.flags = ZF_EXTENT_SPARE;
+		extent.flags = ZF_EXTENT_GUARANTEED;
 	return extent;
 }
 
@@ -228,6 +228,8 @@ static int punch(struct falloc *falloc)
 struct piece {
 	uint64_t from, to;  /* bytes, block multiples */
 	unsigned int keeps; /* blocks to be kept that are not yet, for each block */
+	bool guarantees;    /* they are not guaranteed yet */
+	bool wants_items;   /* nothing is set aside for the items of each block yet */
 };
 
 static uint64_t blocks_of(const struct piece *piece, uint64_t len)
@@ -251,10 +253,12 @@ static struct piece replaced_part(const struct falloc *falloc, const struct zf_e
 	};
 
 	/* It stays (zf_extent_put()). */
-	new.flags |= extent->flags & ZF_EXTENT_SPARE;
+	new.flags |= extent->flags & ZF_EXTENT_GUARANTEED;
 	if (!zeroes(falloc) || piece.from >= piece.to || (zero && extent->flags == new.flags))
 		return (struct piece){0};
-	piece.keeps = zf_extent_keeps(&new) - zf_extent_keeps(extent);
+	piece.keeps = !zf_extent_is_kept(extent);
+	piece.guarantees = zf_extent_is_guaranteed(&new) && !zf_extent_is_guaranteed(extent);
+	piece.wants_items = piece.keeps && !zf_extent_is_guaranteed(extent);
 	return piece;
 }
 
@@ -262,7 +266,7 @@ static struct piece hole(const struct falloc *falloc, uint64_t from, uint64_t to
 {
 	struct zf_extent new = new_extent(falloc);
 
-	return (struct piece){from, to, zf_extent_keeps(&new)};
+	return (struct piece){from, to, 1, zf_extent_is_guaranteed(&new), true};
 }
 
 /* The first piece at or behind `at`. -ENOENT: none is left. */
@@ -293,7 +297,8 @@ static int next_piece(struct falloc *falloc, struct zf_extent_reader *reader, ui
 struct count {
 	struct falloc *falloc;
 	uint64_t at; /* counted up to here */
-	uint64_t blocks, pieces;
+	uint64_t blocks, items, pieces;
+	bool guarantees; /* any */
 };
 
 static void count_piece(struct count *count, struct piece piece)
@@ -301,6 +306,9 @@ static void count_piece(struct count *count, struct piece piece)
 	if (piece.from >= piece.to)
 		return;
 	count->blocks += blocks_of(&piece, piece.to - piece.from);
+	count->guarantees |= piece.guarantees;
+	if (piece.wants_items)
+		count->items += (piece.to - piece.from) / ZF_BLOCK_SIZE * ZF_KEPT_ITEMS;
 	count->pieces += 1 + (piece.to - piece.from) / ZF_EXTENT_ZERO_MAX;
 }
 
@@ -357,11 +365,13 @@ static int reserve(struct falloc *falloc)
 	/* Surely done by one transaction? Whoever may not wait must know that before it begins. */
 	if (!falloc->ctx->may_wait && count.pieces > FILL_PUTS)
 		return -EAGAIN;
-	items = count.pieces * PIECE_ITEMS + count.blocks * ZF_KEPT_ITEMS;
+	items = count.pieces * PIECE_ITEMS + count.items;
+	if (count.guarantees)
+		count.blocks += zf_alloc_slack_missing(fs->alloc);
 	if (count.blocks <= falloc->blocks && items <= falloc->items)
 		return 0;
 	unreserve(falloc);
-	r = zf_room_reserve(fs, count.blocks, items, NULL);
+	r = zf_room_reserve(fs, ZF_RESERVE_NORMAL, count.blocks, items, NULL);
 	if (r == -EAGAIN && falloc->ctx->may_wait) {
 		falloc->need_blocks = count.blocks;
 		falloc->need_items = items;
@@ -448,7 +458,7 @@ static void end_loans(struct falloc *falloc)
 		return;
 	used = zf_block_take_back_range(&inode->data, falloc->whole_from >> ZF_BLOCK_SHIFT,
 					falloc->whole_to >> ZF_BLOCK_SHIFT);
-	zf_alloc_kept_spend(inode->fs->alloc, used);
+	zf_alloc_kept_used(inode->fs->alloc, used);
 }
 
 static int fill(struct falloc *falloc)
@@ -542,7 +552,8 @@ static int wait_for_room(struct falloc *falloc, int outcome)
 			       ? 0
 			       : -ENOSPC;
 	}
-	r = zf_room_reserve(fs, falloc->need_blocks, falloc->need_items, &falloc->search);
+	r = zf_room_reserve(fs, ZF_RESERVE_NORMAL, falloc->need_blocks, falloc->need_items,
+			    &falloc->search);
 	if (r < 0)
 		return r;
 	falloc->blocks = falloc->need_blocks;

@@ -66,7 +66,7 @@ static int open_zone(struct zf_fs *fs)
 
 	if (!has_empty_zone(fs))
 		return -ENOSPC;
-	r = zf_room_reserve(fs, blocks, 0, &search);
+	r = zf_room_reserve(fs, ZF_RESERVE_NORMAL, blocks, 0, &search);
 	if (r < 0)
 		return r;
 	r = zf_alloc_overwrite_open(fs->alloc);

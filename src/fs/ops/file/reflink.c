@@ -6,7 +6,8 @@
  * transaction of a bounded number of edits, in which the source's extents become shared, the
  * target's range gives up what it held, and both are named in the share tree; or copies a piece as
  * bytes, through a read and a write: what does not lie alike within its blocks, begins or ends
- * within one, or stands inline.
+ * within one, or stands inline; and guaranteed space, because what overwrites shared bytes leaves no
+ * garbage in their place (alloc/reserve.h).
  *
  * Every round leaves a copy that is as long as it says. So nothing has to be finished after a
  * crash, and there is no intent: whoever asked goes on where the answer ends.
@@ -35,6 +36,9 @@
 
 /* Of one round that copies bytes. */
 #define BYTES_MAX (UINT64_C(1) << 20)
+
+/* Extents of the target that are looked at for one of the source. */
+#define LOOKED_AT_MAX 64u
 
 /* So often a round waits until what it needs has landed; if it is written again each time, bytes.
  */
@@ -235,6 +239,44 @@ static int put_shared(struct sharing *sharing, const struct zf_extent *extent, u
 	return r;
 }
 
+/* The next `len` bytes are for a round that copies bytes. */
+static int end_with_bytes(struct sharing *sharing, uint64_t len)
+{
+	struct copy *copy = sharing->copy;
+
+	if (sharing->done == 0)
+		by_bytes(copy, zf_min_u64(len, copy->bytes));
+	return 1;
+}
+
+/*
+ * A guaranteed range of the target stays so. 1: the next *len bytes of the target are guaranteed;
+ * 0: they are not, *len may have become less.
+ */
+static int look_for_guarantee(struct sharing *sharing, uint64_t *len)
+{
+	uint64_t from = sharing->copy->offset_out + sharing->done, end = from + *len, at = from;
+
+	for (unsigned int i = 0; at < end; i++) {
+		struct zf_extent extent;
+		int r = zf_extent_find(&sharing->out.reader, at, &extent);
+
+		if (r == -ENOENT || (r == 0 && extent.offset >= end))
+			return 0;
+		if (r < 0)
+			return r;
+		if (zf_extent_is_guaranteed(&extent) || i == LOOKED_AT_MAX) {
+			uint64_t begin = zf_max_u64(extent.offset, from);
+
+			*len = begin > from ? begin - from
+					    : zf_min_u64(zf_extent_end(&extent), end) - from;
+			return begin == from;
+		}
+		at = zf_extent_end(&extent);
+	}
+	return 0;
+}
+
 /* 1: no further in this round. */
 static int put_next(struct sharing *sharing)
 {
@@ -242,8 +284,13 @@ static int put_next(struct sharing *sharing)
 	uint64_t from = copy->offset_in + sharing->done;
 	uint64_t left = (copy->blocks << ZF_BLOCK_SHIFT) - sharing->done;
 	struct zf_extent extent;
-	int r = zf_extent_find(&sharing->in.reader, from, &extent);
+	int r = look_for_guarantee(sharing, &left);
 
+	if (r < 0)
+		return r;
+	if (r > 0)
+		return end_with_bytes(sharing, left);
+	r = zf_extent_find(&sharing->in.reader, from, &extent);
 	if (r == -ENOENT)
 		return put_hole(sharing, left);
 	if (r < 0)
@@ -254,7 +301,7 @@ static int put_next(struct sharing *sharing)
 	switch (extent.type) {
 	case ZF_EXTENT_DATA:
 		/* What changes in place is nobody else's. */
-		if (extent.flags & ZF_EXTENT_OVERWRITE)
+		if (extent.flags & (ZF_EXTENT_OVERWRITE | ZF_EXTENT_GUARANTEED))
 			break;
 		return put_shared(sharing, &extent, from, left);
 	case ZF_EXTENT_ZERO:
@@ -262,9 +309,7 @@ static int put_next(struct sharing *sharing)
 	case ZF_EXTENT_INLINE:
 		break;
 	}
-	if (sharing->done == 0)
-		by_bytes(copy, zf_min_u64(left, copy->bytes));
-	return 1;
+	return end_with_bytes(sharing, left);
 }
 
 /* ---- one transaction ---- */

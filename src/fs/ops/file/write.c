@@ -71,14 +71,15 @@ static int reserve_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
 	uint64_t items = (uint64_t)write->reserved * ZF_BLOCK_ITEMS;
-	int r = zf_room_reserve(fs, write->reserved, items, NULL);
+	int r = zf_room_reserve(fs, ZF_RESERVE_NORMAL, write->reserved, items, NULL);
 
 	write->lends = r == -EAGAIN && may_lend &&
 		       (zf_alloc_keeps_any(fs->alloc) || zf_alloc_has_overwrite(fs->alloc));
 	if (r != -EAGAIN || write->lends)
 		return write->lends ? 0 : r;
-	return write->ctx->may_wait ? zf_room_reserve(fs, write->reserved, items, &write->search)
-				    : r;
+	if (!write->ctx->may_wait)
+		return r;
+	return zf_room_reserve(fs, ZF_RESERVE_NORMAL, write->reserved, items, &write->search);
 }
 
 /* Everything that the round can need; an append may begin anywhere in a block. */
@@ -245,13 +246,13 @@ static unsigned int place_locked(struct write *write)
 			zf_flush_admit_always(write->inode->fs, 1);
 			continue;
 		}
-		write->block[i]->lent = write->lends;
+		write->block[i]->lent = write->lends && zf_write_takes_kept(write, i, flight);
 		used++;
 	}
 	return used;
 }
 
-/* *ret_used: how many blocks kept their reservation. ROUND_NOT_KEPT. */
+/* *ret_used: how many blocks kept their reservation. ROUND_NOT_KEPT, ROUND_NO_SLACK. */
 static int place(struct write *write, unsigned int *ret_used)
 {
 	struct zf_data *data = &write->inode->data;
@@ -322,7 +323,7 @@ static int settle_tail(struct write *write)
 
 /*
  * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
- * ROUND_NOT_KEPT.
+ * ROUND_NOT_KEPT, ROUND_NO_SLACK.
  */
 static int write_locked(struct write *write, unsigned int *ret_used)
 {
@@ -434,11 +435,26 @@ static int try_round(struct write *write, bool may_lend)
 	return r;
 }
 
-/* Of what is kept for the file, if that is all there is. */
+/* In what is promised to the file, if that is all there is. Slack that it has to wait for grows. */
+static int try_promised(struct write *write)
+{
+	size_t len = write->len;
+	int r;
+
+	while ((r = try_round(write, true)) == ROUND_NO_SLACK) {
+		r = write->ctx->may_wait ? zf_write_wait_for_slack(write) : -EAGAIN;
+		if (r < 0)
+			break;
+		write->len = len;
+	}
+	zf_write_give_up_slack(write);
+	return r;
+}
+
 static int find_room_and_write(struct write *write)
 {
 	size_t len = write->len;
-	int r = try_round(write, true);
+	int r = try_promised(write);
 
 	if (r != ROUND_NOT_KEPT)
 		return r;
@@ -449,7 +465,7 @@ static int find_room_and_write(struct write *write)
 	/* Looking for room, it may have brought back zones that what is kept had lent to metadata.
 	 */
 	write->len = len;
-	r = try_round(write, true);
+	r = try_promised(write);
 	return r == ROUND_NOT_KEPT ? -ENOSPC : r;
 }
 

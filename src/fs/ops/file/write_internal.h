@@ -11,8 +11,9 @@
 #define ROUND_BYTES  (UINT64_C(1) << 20)
 #define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
 
-/* The round has to find room of its own. */
-#define ROUND_NOT_KEPT 1
+/* Of a round that lends, beside 0 and -errno. */
+#define ROUND_NOT_KEPT 1 /* it has to find room of its own */
+#define ROUND_NO_SLACK 2 /* it wants write->overwrites_wanted, and has to wait for them */
 
 struct write {
 	struct zf_inode *inode;
@@ -24,9 +25,12 @@ struct write {
 	uint64_t offset;
 	const uint8_t *buf;
 	size_t len;
-	bool lends;			/* its room comes from what ZERO extents keep ... */
-	bool kept[ROUND_BLOCKS];	/* ... in these blocks */
+	bool lends;			/* its room is what is promised to the file: */
+	bool kept[ROUND_BLOCKS];	/* these blocks are kept, */
+	bool guaranteed[ROUND_BLOCKS];	/* and these guaranteed */
 	uint64_t address[ROUND_BLOCKS]; /* these need none: they are written in place */
+	unsigned int overwrites;	/* blocks that are reserved for guaranteed ones, ... */
+	unsigned int overwrites_wanted; /* ... and should be */
 	bool short_of_tail;		/* what failed is zeroing the old end of the file ... */
 	bool short_of_kept;		/* ... or space that is kept, and was not there */
 	unsigned int reserved;		/* blocks: reservation, room in memory and buffers */
@@ -37,11 +41,20 @@ struct write {
 };
 
 /*
- * Leaves of the round what can be made in kept space. ROUND_NOT_KEPT: nothing. Inode locked
- * exclusively.
+ * Leaves of the round what finds room in what is promised to the file. ROUND_NOT_KEPT: nothing.
+ * ROUND_NO_SLACK. Inode locked exclusively.
  */
 int zf_write_shorten_to_kept(struct write *write);
-/* Reserves what placing its blocks takes. ROUND_NOT_KEPT. Inode locked, and data->lock held. */
+/*
+ * Reserves what placing its blocks takes: of write->overwrites, what is needed is theirs then.
+ * ROUND_NOT_KEPT, ROUND_NO_SLACK. Inode locked, and data->lock held.
+ */
 int zf_write_lend_locked(struct write *write);
+/* Does block `i` take the block that is kept for it? A block in flight is about to take that. */
+bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct zf_block *flight);
+/* Waits for write->overwrites_wanted, which it then has. No lock held. -ENOSPC, -EROFS. */
+int zf_write_wait_for_slack(struct write *write);
+/* Gives write->overwrites back. */
+void zf_write_give_up_slack(struct write *write);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing on a full filesystem, into space that is kept for the file (P5): alloc/reserve.h. */
+/*
+ * Writing on a full filesystem, into space that is promised to the file (P5): kept blocks are lent
+ * to the write, and for guaranteed ones it takes of the slack (alloc/reserve.h).
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,23 +11,25 @@
 #include "fs/map/extent.h"
 #include "fs/ops/file/write_internal.h"
 
-static int mark_kept(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
+static int mark_promised(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	struct write *write = arg;
+	/* What replaces shared bytes leaves no garbage. Versions of old have shared guaranteed ones. */
+	bool guaranteed = zf_extent_is_guaranteed(extent) && !(extent->flags & ZF_EXTENT_SHARED);
 	uint64_t first = extent->offset >> ZF_BLOCK_SHIFT;
 	uint64_t end = zf_extent_end(extent) >> ZF_BLOCK_SHIFT;
 
 	(void)bytes;
-	if (!zf_extent_keeps(extent))
-		return 0;
 	first = zf_max_u64(first, write->first);
 	end = zf_min_u64(end, write->first + write->count);
-	for (; first < end; first++)
-		write->kept[first - write->first] = true;
+	for (; first < end; first++) {
+		write->kept[first - write->first] = zf_extent_is_kept(extent);
+		write->guaranteed[first - write->first] = guaranteed;
+	}
 	return 0;
 }
 
-static int find_kept(struct write *write)
+static int find_promised(struct write *write)
 {
 	uint64_t from = write->first << ZF_BLOCK_SHIFT;
 	uint64_t last = ((write->first + write->count) << ZF_BLOCK_SHIFT) - 1;
@@ -33,68 +38,148 @@ static int find_kept(struct write *write)
 	int r;
 
 	memset(write->kept, 0, write->count * sizeof(write->kept[0]));
+	memset(write->guaranteed, 0, write->count * sizeof(write->guaranteed[0]));
 	zf_extent_reader_init(&reader, write->inode);
 	r = zf_extent_find(&reader, from, &covering);
 	if (r == 0 && covering.offset <= last)
-		r = zf_extent_scan(&reader, covering.offset, last, mark_kept, write);
+		r = zf_extent_scan(&reader, covering.offset, last, mark_promised, write);
 	return r == -ENOENT ? 0 : r;
 }
 
+struct need {
+	unsigned int lent;	 /* kept blocks */
+	unsigned int overwrites; /* guaranteed blocks that have another place */
+};
+
+bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct zf_block *flight)
+{
+	return write->kept[i] && !flight;
+}
+
 /*
- * How many blocks from the first on need no room but what is kept: for what they replace, or they
- * replace what is dirty there. *ret_need: the former. A block in flight is about to take what is
- * kept.
+ * How many blocks from the first on need no room but what is promised: for what they replace, or
+ * they replace what is dirty there. *ret_need: the former.
  */
-static unsigned int count_kept_locked(struct write *write, unsigned int *ret_need)
+static unsigned int count_promised_locked(struct write *write, struct need *ret_need)
 {
 	struct zf_data *data = &write->inode->data;
 	unsigned int i;
 
-	*ret_need = 0;
+	*ret_need = (struct need){0};
 	for (i = 0; i < write->count; i++) {
 		const struct zf_block *dirty = zf_block_dirty_locked(data, write->first + i);
 
 		if (dirty || write->address[i])
 			continue;
-		if (!write->kept[i] || zf_block_flight_locked(data, write->first + i))
+		if (zf_write_takes_kept(write, i, zf_block_flight_locked(data, write->first + i)))
+			ret_need->lent++;
+		else if (write->guaranteed[i])
+			ret_need->overwrites++;
+		else
 			break;
-		(*ret_need)++;
 	}
 	return i;
+}
+
+/* ---- slack ---- */
+
+static void hold(struct write *write, unsigned int blocks)
+{
+	if (write->overwrites == 0)
+		atomic_fetch_add(&write->inode->fs->room->overwriting, 1);
+	write->overwrites += blocks;
+}
+
+static void let_go(struct write *write, unsigned int blocks)
+{
+	write->overwrites -= blocks;
+	if (blocks > 0 && write->overwrites == 0)
+		atomic_fetch_sub(&write->inode->fs->room->overwriting, 1);
+}
+
+static int reserve_slack(struct write *write, unsigned int blocks, struct zf_room_search *search)
+{
+	int r = zf_room_reserve(write->inode->fs, ZF_RESERVE_OVERWRITE, blocks,
+				(uint64_t)blocks * ZF_BLOCK_ITEMS, search);
+
+	if (r == 0)
+		hold(write, blocks);
+	return r;
+}
+
+void zf_write_give_up_slack(struct write *write)
+{
+	unsigned int blocks = write->overwrites;
+
+	if (blocks == 0)
+		return;
+	zf_alloc_unreserve(write->inode->fs->alloc, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS);
+	let_go(write, blocks);
+}
+
+/* In one piece: nobody waits for others' slack with some of it in hand. */
+int zf_write_wait_for_slack(struct write *write)
+{
+	zf_write_give_up_slack(write);
+	return reserve_slack(write, write->overwrites_wanted, &write->search);
+}
+
+static int try_for_slack(struct write *write, unsigned int wanted)
+{
+	write->overwrites_wanted = wanted;
+	if (wanted <= write->overwrites)
+		return 0;
+	return reserve_slack(write, wanted - write->overwrites, NULL) < 0 ? ROUND_NO_SLACK : 0;
+}
+
+/* ---- the round ---- */
+
+static void shorten(struct write *write, unsigned int count)
+{
+	for (unsigned int i = count; i < write->count; i++) {
+		write->block[i]->next = write->chain;
+		write->chain = write->block[i];
+	}
+	if (count == write->count)
+		return;
+	write->count = count;
+	write->len = ((write->first + count) << ZF_BLOCK_SHIFT) - write->offset;
 }
 
 int zf_write_shorten_to_kept(struct write *write)
 {
 	struct zf_data *data = &write->inode->data;
-	unsigned int count, need;
-	int r = find_kept(write);
+	unsigned int count;
+	struct need need;
+	int r = find_promised(write);
 
 	if (r < 0)
 		return r;
 	zf_mutex_lock(&data->lock);
-	count = count_kept_locked(write, &need);
+	count = count_promised_locked(write, &need);
 	zf_mutex_unlock(&data->lock);
 	if (count == 0)
 		return ROUND_NOT_KEPT;
-	if (count == write->count)
-		return 0;
-	for (unsigned int i = count; i < write->count; i++) {
-		write->block[i]->next = write->chain;
-		write->chain = write->block[i];
-	}
-	write->count = count;
-	write->len = ((write->first + count) << ZF_BLOCK_SHIFT) - write->offset;
-	return 0;
+	shorten(write, count);
+	return try_for_slack(write, need.overwrites);
 }
 
 int zf_write_lend_locked(struct write *write)
 {
-	unsigned int need;
+	struct zf_alloc *alloc = write->inode->fs->alloc;
+	struct need need;
 
 	/* A flush may have taken something since. */
-	if (count_kept_locked(write, &need) < write->count)
+	if (count_promised_locked(write, &need) < write->count)
 		return ROUND_NOT_KEPT;
-	write->short_of_kept = need > 0 && zf_alloc_lend(write->inode->fs->alloc, need,
-							 (uint64_t)need * ZF_BLOCK_ITEMS) < 0;
-	return write->short_of_kept ? ROUND_NOT_KEPT : 0;
+	write->overwrites_wanted = need.overwrites;
+	if (need.overwrites > write->overwrites)
+		return ROUND_NO_SLACK;
+	write->short_of_kept =
+		need.lent > 0 &&
+		zf_alloc_lend(alloc, need.lent, (uint64_t)need.lent * ZF_BLOCK_ITEMS) < 0;
+	if (write->short_of_kept)
+		return ROUND_NOT_KEPT;
+	let_go(write, need.overwrites);
+	return 0;
 }

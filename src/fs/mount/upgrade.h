@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What older versions counted otherwise: a mount counts it again, and the next commit stores that.
+ */
+#ifndef ZF_FS_UPGRADE_H
+#define ZF_FS_UPGRADE_H
+
+struct zf_fs;
+
+/*
+ * Adds ZF_INCOMPAT_GUARANTEE to fs->super, with the counts that go with it. If anything is kept,
+ * the call reads the whole fs tree, which is loaded. Does nothing if the feature is there already or
+ * the mount is read-only. -EUCLEAN, -EIO.
+ */
+int zf_upgrade_kept(struct zf_fs *fs);
+
+#endif

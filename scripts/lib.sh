@@ -104,12 +104,15 @@ private_apt() {
 		{ cat "$dir/log" >&2; die "apt-get update failed for $3 (is the network up?)"; }
 }
 
-# make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.
-make_chroot() {
-	local suite=$1 source
-	shift
+# make_debian SUITE TARGET OPTION...: that Debian, as TARGET and the options of mmdebstrap say, from this machine's mirror.
+make_debian() {
+	local suite=$1 target=$2 source
+	shift 2
 	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap"
 	source=$(debian_source deb "$suite") || return
 	# A file system in memory may have no device nodes.
-	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --format=null --aptopt='Acquire::Languages "none"' "$@" "$suite" /dev/null "$source"
+	as_root env TMPDIR=/var/tmp mmdebstrap --mode=root --aptopt='Acquire::Languages "none"' "$@" "$suite" "$target" "$source"
 }
+
+# make_chroot SUITE OPTION...: makes a chroot of that Debian, in which the hooks among mmdebstrap's options work, and removes it.
+make_chroot() { make_debian "$1" /dev/null --format=null "${@:2}"; }

@@ -96,7 +96,6 @@ int zf_background_enter(const char *mountpoint)
 	}
 	close(fds[0]);
 	tell_fd = fds[1];
-	setsid();
 	/* Whatever directory it was started in can be unmounted. */
 	return chdir("/") < 0 ? -errno : 0;
 }
@@ -118,6 +117,9 @@ int zf_background_tell(int status)
 		dup2(null_fd, STDOUT_FILENO);
 		dup2(null_fd, STDERR_FILENO);
 	}
+	/* Not earlier: on an automount point (autofs) every process waits for this mount, but for
+	 * the process group that systemd has started to make it. */
+	setsid();
 	do
 		n = write(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);

@@ -140,6 +140,12 @@ static void find_newest(struct zf_ring *ring)
 	zf_ring_zone_read(zone, zone->last, &ring->report, &record);
 	ring->newest_status = record.status;
 	ring->newest = record.super;
+	if (record.status == -EUCLEAN)
+		zf_report(&ring->report, ZF_REPORT_ERROR,
+			  "the newest superblock record, of generation %" PRIu64
+			  ", is whole but says what cannot be: an older one can be read with -o "
+			  "generation=N (`zfusectl super` lists them)",
+			  record.generation);
 }
 
 /* ---- zones that failed ---- */

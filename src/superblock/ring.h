@@ -37,8 +37,8 @@
  * A torn newest record (power cut while it was written) is stepped over automatically only when
  * everything that the older record needs still stands, which only the caller can judge:
  * zf_ring_newest() says how many slots it stepped over, and the caller says whether it takes the
- * record (or an older one, by its generation). A whole record of an unknown format is never
- * stepped over.
+ * record (or an older one, by its generation). A whole record, whose checksum is right, is never
+ * stepped over, be its format unknown or its values impossible.
  *
  * Not thread-safe: one caller at a time (the commit lock).
  */
@@ -97,8 +97,9 @@ enum zf_ring_state zf_ring_zone_state(const struct zf_ring *ring, unsigned int z
 
 /*
  * The newest valid record, which is what a mount takes. `ret_stepped_over` counts the damaged
- * slots that are newer than it (0: nothing to guard). -EUCLEAN: there are records, but no valid
- * one; -EPROTONOSUPPORT: the newest whole record is of an unknown format; both are reported.
+ * slots that are newer than it (0: nothing to guard). -EUCLEAN: there are records, but no whole
+ * one, or the newest whole one has values that cannot be; -EPROTONOSUPPORT: that is of an unknown
+ * format; all are reported.
  */
 int zf_ring_newest(const struct zf_ring *ring, const struct zf_super **ret_super,
 		   unsigned int *ret_stepped_over);

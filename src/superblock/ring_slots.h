@@ -72,10 +72,13 @@ int zf_ring_zone_erase(struct zf_ring_zone *zone);
  */
 int zf_ring_zone_write(struct zf_ring_zone *zone, const struct zf_disk_super *disk);
 
-/* A whole record, be its format known or not: it is never stepped over. */
+/*
+ * A whole record: its checksum is right, so no power cut tore it. It is never stepped over, be its
+ * format unknown, or its values impossible: what it committed would be gone without a word.
+ */
 static inline bool zf_ring_record_is_whole(const struct zf_ring_record *record)
 {
-	return record->status == 0 || record->status == -EPROTONOSUPPORT;
+	return record->generation > 0;
 }
 
 static inline uint64_t zf_ring_zone_address(const struct zf_ring_zone *zone, uint32_t slot)

@@ -44,8 +44,8 @@ struct zf_log_found {
 	size_t body_count;
 	uint64_t records; /* that the bodies were taken from */
 	uint64_t ignored; /* valid ones behind a gap */
-	/* Blocks that could not be read, or are in a zone that is not the one that was named: not
-	 * 0, and what was made durable since the last commit may be missing. */
+	/* Blocks that could not be read or understood, or are in a zone that is not the one that was
+	 * named: not 0, and what was made durable since the last commit may be missing. */
 	uint64_t unreadable;
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */

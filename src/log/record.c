@@ -156,7 +156,7 @@ int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 
 	hash_blocks(blocks, record.bytes, key, hash);
 	if (memcmp(hash, header->hash, sizeof(hash)) != 0)
-		return -EUCLEAN;
+		return -EBADMSG;
 	if (!place_is_right(header, &record, place))
 		return -ESTALE;
 	if (!is_counter(record.sequence) || !is_counter(record.generation) ||

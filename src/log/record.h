@@ -64,8 +64,9 @@ bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record);
 
 /*
  * All header blocks of what zf_log_record_peek() saw. 0: whole, of this place, and its bodies are
- * well formed. -EUCLEAN: damaged, or never a record. -ESTALE: of another filesystem, zone, life or
- * epoch. -EPROTONOSUPPORT: whole, of this place, but with a body of an unknown kind.
+ * well formed. -EBADMSG: torn, or never a record. -ESTALE: of another filesystem, zone, life or
+ * epoch. -EUCLEAN: whole, of this place, but with a value that no record has, which no power cut
+ * makes. -EPROTONOSUPPORT: the same, with a body of an unknown kind.
  */
 int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 		       const struct zf_hash_key *key);

@@ -101,6 +101,19 @@ static int refuse_unknown(const struct zf_log_scan *scan, uint64_t pos,
 	return -EPROTONOSUPPORT;
 }
 
+/* Its hash is right, so it was written like this. It may be one that was acknowledged. */
+static int note_malformed(const struct zf_log_scan *scan, uint64_t pos,
+			  const struct zf_log_record *record)
+{
+	if (record->sequence <= scan->sequence)
+		return 0;
+	*scan->unreadable += zf_log_header_blocks(record->bytes);
+	zf_report_corrupt(scan->report, "log record", scan->place.zone_address + pos,
+			  "fields have values that no record has, expected those that its hash, "
+			  "which is right, was made for");
+	return 0;
+}
+
 /*
  * A header is at `pos`, by its looks. *ret_len stays 0 if it is no valid record's. Returns 1 if
  * nothing can be read there.
@@ -121,6 +134,8 @@ static int look_closer(struct window *window, uint64_t pos, const struct zf_log_
 	r = zf_log_record_open(blocks, &scan->place, scan->key);
 	if (r == -EPROTONOSUPPORT)
 		return refuse_unknown(scan, pos, record);
+	if (r == -EUCLEAN)
+		return note_malformed(scan, pos, record);
 	if (r < 0)
 		return 0;
 	if (!ZF_PLANTED(ZF_BUG_TORN_PAYLOAD) &&

@@ -88,9 +88,9 @@ bool zf_alloc_could_reserve(struct zf_alloc *alloc, enum zf_reserve_class class,
 
 /*
  * Promises an operation of the running transaction room for `nodes` nodes, if room for `keep` more
- * and for the longest tail remains, and of class NORMAL, if the slack remains too. Until zf_alloc_promise_over() neither data nor another promise
- * takes that room. -ENOSPC: there is too little room. -EBUSY: there is enough once other promises
- * are over.
+ * and for the longest tail remains; to class NORMAL only if the slack remains, too. Until
+ * zf_alloc_promise_over() neither data nor another promise takes that room. -ENOSPC: there is too
+ * little room. -EBUSY: there is enough once other promises are over.
  */
 int zf_alloc_promise_nodes(struct zf_alloc *alloc, enum zf_reserve_class class, uint64_t nodes,
 			   uint64_t keep);

@@ -291,7 +291,10 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 	}
 	frozen->kept_bytes = alloc->kept_blocks << ZF_BLOCK_SHIFT;
 	frozen->guaranteed_bytes = alloc->guaranteed_blocks << ZF_BLOCK_SHIFT;
-	frozen->kept_guaranteed_bytes = alloc->kept_guaranteed_blocks << ZF_BLOCK_SHIFT;
+	/* No more than a mount accepts, whatever an image has counted. */
+	frozen->kept_guaranteed_bytes =
+		zf_min_u64(alloc->kept_guaranteed_blocks << ZF_BLOCK_SHIFT,
+			   zf_min_u64(frozen->kept_bytes, frozen->guaranteed_bytes));
 	alloc->running++;
 	zf_mutex_unlock(&alloc->lock);
 	*ret_frozen = frozen;

@@ -42,7 +42,7 @@ class Image:
 
 
 SPARSE = Image(12 << 30, False)
-# zfuse keeps more than twice the space of what write-zeroes zeroed, so that it can be overwritten again and again.
+# Room for what is zeroed, and for what the rounds before have left to be reclaimed.
 SPARSE_LARGE = Image(32 << 30, False)
 WRITTEN = Image(3 << 30, True)
 WRITTEN_SMALL = Image(1 << 30, True)

@@ -33,10 +33,10 @@ struct zf_log_scan {
 };
 
 /*
- * A block that cannot be read counts as garbage, and so does a record whose hash is right and whose
- * values are not, which is reported; both count as unreadable. If nothing can be read of a megabyte, or of all
- * there is, that is not one bad block: the rest of the zone is not tried. *ret_end: where the last
- * valid record ends, bytes in the zone; 0: there is none.
+ * A block that cannot be read counts as garbage. So does a record whose hash is right and whose
+ * values are not, which is reported. Both count as unreadable. If nothing can be read of a megabyte,
+ * or of all there is, that is not one bad block: the rest of the zone is not tried. *ret_end: where
+ * the last valid record ends, bytes in the zone; 0: there is none.
  */
 int zf_log_scan(const struct zf_log_scan *scan, uint64_t *ret_end);
 

@@ -39,11 +39,10 @@
 	    */
 
 /* Feature words. Unknown bit in incompat: refuse. In compat_ro: read-only only. In compat: go on.
- */
-/*
- * kept_bytes counts ZERO extents once, and the two fields behind it
- * are there. Without it kept_bytes counts
- * a GUARANTEED extent once more, because older versions kept space for overwriting it.
+ *
+ * GUARANTEE: kept_bytes counts ZERO extents once, and guaranteed_bytes and kept_guaranteed_bytes are
+ * there. Without this bit kept_bytes counts a GUARANTEED extent once more, because older versions
+ * kept space for overwriting it.
  */
 #define ZF_INCOMPAT_GUARANTEE UINT64_C(0x1)
 #define ZF_INCOMPAT_KNOWN     ZF_INCOMPAT_GUARANTEE

@@ -249,6 +249,10 @@ static uint64_t nodes_kept_for_users(uint64_t zone, const struct bound *bound)
 	       zf_max_u64(zone, nodes_needed(&then, EDITS_KEPT_FOR_FREEING));
 }
 
+/*
+ * The nodes that a caller of this class leaves alone. On a filesystem with guaranteed blocks NORMAL
+ * also leaves alone what OVERWRITE uses, and one zone more: OVERWRITE leaves that to reclaim.
+ */
 static uint64_t nodes_kept(const struct zf_txn *txn, const struct bound *bound,
 			   enum zf_reserve_class class)
 {
@@ -288,6 +292,7 @@ uint64_t zf_txn_nodes_kept(struct zf_txn *txn)
 {
 	struct bound bound = bound_now(txn);
 
+	/* Overwriting uses up the rest of what NORMAL leaves alone, and reclaim has to go on then. */
 	return nodes_kept(txn, &bound,
 			  bound.overwrites > 0 ? ZF_RESERVE_OVERWRITE : ZF_RESERVE_NORMAL);
 }

@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/falloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc/reserve.h"
 #include "base/bits.h"
@@ -23,6 +25,7 @@
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
 #include "fs/data_rig.h"
+#include "fs/space/room.h"
 
 #define BLOCK  4096u
 #define BLOCKS 2000u /* kept */
@@ -274,6 +277,110 @@ static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **sta
 	}
 }
 
+#define WRITERS 6u
+#define WRITES	600u
+
+struct writer {
+	struct full *full;
+	pthread_t thread;
+	uint64_t seed;
+	uint8_t buf[64 * BLOCK];
+	ssize_t failed; /* 0: none */
+};
+
+static void *overwrite_with_others(void *arg)
+{
+	struct writer *writer = arg;
+	struct full *full = writer->full;
+	struct zf_rng rng;
+
+	zf_rng_seed(&rng, writer->seed);
+	for (unsigned int i = 0; i < WRITES && writer->failed == 0; i++) {
+		uint64_t count = zf_rng_chance(&rng, 2) ? 1 : 1 + zf_rng_below(&rng, 64);
+		uint64_t offset = zf_rng_below(&rng, full->blocks - count + 1) * BLOCK;
+		size_t len = count * BLOCK;
+		ssize_t r;
+
+		data_rig_fill(seed, offset, writer->buf, len);
+		r = zf_fs_write(full->rig.fs, &full->rig.ctx, full->ino, offset, writer->buf, len,
+				zf_rng_chance(&rng, 10) ? ZF_WRITE_DSYNC : 0);
+		if (r != (ssize_t)len)
+			writer->failed = r < 0 ? r : 1;
+	}
+	return NULL;
+}
+
+static const struct data_rig_options narrow = {
+	.seed = 7,
+	.zone_count = 100,
+	.zone_size = 256 << 10,
+	.node_size = 4096,
+	.threads = true,
+	.commit_ms = 20,
+};
+
+/* A full filesystem, and no garbage. */
+static void begin_overwriting(struct full *full)
+{
+	begin(full, &narrow, ZF_FALLOC_WRITE_ZEROES);
+	for (unsigned int i = 0; i < full->blocks; i++)
+		write_blocks(full, i, 1, 0);
+	data_rig_sync(&full->rig);
+}
+
+static void start(struct writer *writer, struct full *full, uint64_t writer_seed)
+{
+	writer->full = full;
+	writer->seed = writer_seed;
+	assert_int_equal(pthread_create(&writer->thread, NULL, overwrite_with_others, writer), 0);
+}
+
+/* Together they want more than the slack, whose zones are small. */
+static void writers_who_share_the_slack_are_all_served(void **state)
+{
+	struct writer *writers = calloc(WRITERS, sizeof(*writers));
+	struct full *full = malloc(sizeof(*full));
+
+	(void)state;
+	begin_overwriting(full);
+	for (unsigned int i = 0; i < WRITERS; i++)
+		start(&writers[i], full, seed + i);
+	for (unsigned int i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
+	for (unsigned int i = 0; i < WRITERS; i++)
+		assert_int_equal(writers[i].failed, 0);
+	assert_int_equal(atomic_load(&full->rig.fs->room->overwriting), 0);
+	end(full, 0);
+	free(full);
+	free(writers);
+}
+
+/* As a writer who has reserved all of it, and does not come to write for a while. */
+static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct full *full = malloc(sizeof(*full));
+	struct zf_room *room;
+	uint64_t held = 0;
+
+	(void)state;
+	begin_overwriting(full);
+	room = full->rig.fs->room;
+	atomic_fetch_add(&room->overwriting, 1);
+	while (zf_room_reserve(full->rig.fs, ZF_RESERVE_OVERWRITE, 1, 0, NULL) == 0)
+		held++;
+	assert_true(held > 0);
+	start(writer, full, seed);
+	usleep(500000);
+	zf_alloc_unreserve(full->rig.fs->alloc, held, 0);
+	atomic_fetch_sub(&room->overwriting, 1);
+	assert_int_equal(pthread_join(writer->thread, NULL), 0);
+	assert_int_equal(writer->failed, 0);
+	end(full, 0);
+	free(full);
+	free(writer);
+}
+
 /* As few zones as can be: what is set aside is a small part of them. */
 static const struct data_rig_options wide = {.seed = 9,
 					     .zone_count = 480,
@@ -497,6 +604,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_allocated_can_be_overwritten_in_pieces),
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
 		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
+		cmocka_unit_test(writers_who_share_the_slack_are_all_served),
+		cmocka_unit_test(who_finds_the_slack_in_use_waits_for_its_writer),
 		cmocka_unit_test(zeroes_of_most_of_the_disk_can_be_overwritten),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
 		cmocka_unit_test(what_is_punched_while_it_is_dirty_is_lent_to_nobody_else),

@@ -159,7 +159,7 @@ static void allocated_space_and_holes_become_written(void **state)
 static void its_size_does_not_matter(void **state)
 {
 	struct data_rig_options options = {
-		.seed = 3, .zone_count = 200, .zone_size = UINT64_C(256) << 20};
+		.seed = 3, .zone_count = 64, .zone_size = UINT64_C(256) << 20};
 	const uint64_t len = UINT64_C(10) << 30;
 	struct zf_dev_stats before, after;
 	struct data_rig rig;
@@ -269,16 +269,22 @@ static void a_small_file_stays_in_its_block(void **state)
 	data_rig_deinit(&rig);
 }
 
-static void a_copy_is_of_bytes_and_not_guaranteed(void **state)
+static void begin_copy(struct data_rig *rig, uint64_t *ret_ino, uint64_t *ret_copy)
 {
 	struct data_rig_options options = {.seed = 7};
+
+	data_rig_init(rig, &options);
+	*ret_ino = data_rig_make(rig, "file");
+	*ret_copy = data_rig_make(rig, "copy");
+}
+
+static void a_copy_is_of_bytes_and_not_guaranteed(void **state)
+{
 	struct data_rig rig;
 	uint64_t ino, copy;
 
 	(void)state;
-	data_rig_init(&rig, &options);
-	ino = data_rig_make(&rig, "file");
-	copy = data_rig_make(&rig, "copy");
+	begin_copy(&rig, &ino, &copy);
 	data_rig_allocate(&rig, ino, WRITE, 0, 16 * BLOCK);
 	data_rig_write_pattern(&rig, ino, 1, 0, 16 * BLOCK);
 	data_rig_sync(&rig);
@@ -294,14 +300,11 @@ static void a_copy_is_of_bytes_and_not_guaranteed(void **state)
 /* Blocks of a source that is shared, and a hole: where the target is guaranteed it stays so. */
 static void what_is_copied_over_it_is_guaranteed(void **state)
 {
-	struct data_rig_options options = {.seed = 9};
 	struct data_rig rig;
 	uint64_t ino, copy;
 
 	(void)state;
-	data_rig_init(&rig, &options);
-	ino = data_rig_make(&rig, "file");
-	copy = data_rig_make(&rig, "copy");
+	begin_copy(&rig, &ino, &copy);
 	data_rig_write_pattern(&rig, ino, 1, 0, 12 * BLOCK);
 	data_rig_write_pattern(&rig, ino, 1, 14 * BLOCK, 2 * BLOCK);
 	data_rig_sync(&rig);

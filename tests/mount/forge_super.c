@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the superblock records of an image look like those of a zfuse to come: for the tests of
- * what this one says to it.
+ * Makes the superblock records of an image look like those of a zfuse to come, or of one that did not
+ * know ZF_INCOMPAT_GUARANTEE: for the tests of what this one makes of them.
  *
  *      forge_super IMAGE version|incompat|compat-ro VALUE
+ *      forge_super IMAGE without-guarantee SPENT
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,17 @@
 #include "base/hash.h"
 #include "superblock/super_format.h"
 
+/* Guaranteed space was kept, too. What there was garbage for stood where guaranteed_bytes is now. */
+static void forget_guarantee(struct zf_disk_super *super, uint64_t spent)
+{
+	uint64_t kept = zf_le64_get(super->kept_bytes);
+
+	super->kept_bytes = zf_le64_from(kept + zf_le64_get(super->guaranteed_bytes));
+	super->guaranteed_bytes = zf_le64_from(spent);
+	super->kept_guaranteed_bytes = zf_le64_from(0);
+	super->incompat = zf_le64_from(0);
+}
+
 static void forge(struct zf_disk_super *super, const char *field, uint64_t value)
 {
 	if (strcmp(field, "version") == 0)
@@ -22,6 +34,8 @@ static void forge(struct zf_disk_super *super, const char *field, uint64_t value
 		super->incompat = zf_le64_from(value);
 	else if (strcmp(field, "compat-ro") == 0)
 		super->compat_ro = zf_le64_from(value);
+	else if (strcmp(field, "without-guarantee") == 0)
+		forget_guarantee(super, value);
 	super->csum = zf_le64_from(zf_hash64((const uint8_t *)super + sizeof(super->csum),
 					     sizeof(*super) - sizeof(super->csum)));
 }

@@ -252,7 +252,7 @@ static unsigned int place_locked(struct write *write)
 	return used;
 }
 
-/* *ret_used: how many blocks kept their reservation. ROUND_NOT_KEPT, ROUND_NO_SLACK. */
+/* *ret_used: how many blocks kept their reservation. ROUND_NOT_PROMISED, ROUND_NO_SLACK. */
 static int place(struct write *write, unsigned int *ret_used)
 {
 	struct zf_data *data = &write->inode->data;
@@ -323,7 +323,7 @@ static int settle_tail(struct write *write)
 
 /*
  * Inode locked exclusively. On success *ret_used blocks have kept their reservation.
- * ROUND_NOT_KEPT, ROUND_NO_SLACK.
+ * ROUND_NOT_PROMISED, ROUND_NO_SLACK.
  */
 static int write_locked(struct write *write, unsigned int *ret_used)
 {
@@ -342,7 +342,7 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 	if (r == 0)
 		r = zf_in_place_find(inode, write->first, write->count, write->address);
 	if (r == 0 && write->lends)
-		r = zf_write_shorten_to_kept(write);
+		r = zf_write_shorten_to_promised(write);
 	/* A write that begins in the last block brings its own zeroes. */
 	if (r == 0 && write->offset + write->len > inode->item.size &&
 	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
@@ -456,7 +456,7 @@ static int find_room_and_write(struct write *write)
 	size_t len = write->len;
 	int r = try_promised(write);
 
-	if (r != ROUND_NOT_KEPT)
+	if (r != ROUND_NOT_PROMISED)
 		return r;
 	write->len = len;
 	r = try_round(write, false);
@@ -466,7 +466,7 @@ static int find_room_and_write(struct write *write)
 	 */
 	write->len = len;
 	r = try_promised(write);
-	return r == ROUND_NOT_KEPT ? -ENOSPC : r;
+	return r == ROUND_NOT_PROMISED ? -ENOSPC : r;
 }
 
 /* Writes all of write->len, or its head, and says so there. */

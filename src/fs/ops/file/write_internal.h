@@ -12,8 +12,8 @@
 #define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
 
 /* Of a round that lends, beside 0 and -errno. */
-#define ROUND_NOT_KEPT 1 /* it has to find room of its own */
-#define ROUND_NO_SLACK 2 /* it wants write->overwrites_wanted, and has to wait for them */
+#define ROUND_NOT_PROMISED 1 /* it has to find room of its own */
+#define ROUND_NO_SLACK	   2 /* it wants write->overwrites_wanted, and has to wait for them */
 
 struct write {
 	struct zf_inode *inode;
@@ -41,13 +41,13 @@ struct write {
 };
 
 /*
- * Leaves of the round what finds room in what is promised to the file. ROUND_NOT_KEPT: nothing.
+ * Leaves of the round what finds room in what is promised to the file. ROUND_NOT_PROMISED: nothing.
  * ROUND_NO_SLACK. Inode locked exclusively.
  */
-int zf_write_shorten_to_kept(struct write *write);
+int zf_write_shorten_to_promised(struct write *write);
 /*
  * Reserves what placing its blocks takes: of write->overwrites, what is needed is theirs then.
- * ROUND_NOT_KEPT, ROUND_NO_SLACK. Inode locked, and data->lock held.
+ * ROUND_NOT_PROMISED, ROUND_NO_SLACK. Inode locked, and data->lock held.
  */
 int zf_write_lend_locked(struct write *write);
 /* Does block `i` take the block that is kept for it? A block in flight is about to take that. */

@@ -146,7 +146,7 @@ static void shorten(struct write *write, unsigned int count)
 	write->len = ((write->first + count) << ZF_BLOCK_SHIFT) - write->offset;
 }
 
-int zf_write_shorten_to_kept(struct write *write)
+int zf_write_shorten_to_promised(struct write *write)
 {
 	struct zf_data *data = &write->inode->data;
 	unsigned int count;
@@ -159,7 +159,7 @@ int zf_write_shorten_to_kept(struct write *write)
 	count = count_promised_locked(write, &need);
 	zf_mutex_unlock(&data->lock);
 	if (count == 0)
-		return ROUND_NOT_KEPT;
+		return ROUND_NOT_PROMISED;
 	shorten(write, count);
 	return try_for_slack(write, need.overwrites);
 }
@@ -171,7 +171,7 @@ int zf_write_lend_locked(struct write *write)
 
 	/* A flush may have taken something since. */
 	if (count_promised_locked(write, &need) < write->count)
-		return ROUND_NOT_KEPT;
+		return ROUND_NOT_PROMISED;
 	write->overwrites_wanted = need.overwrites;
 	if (need.overwrites > write->overwrites)
 		return ROUND_NO_SLACK;
@@ -179,7 +179,7 @@ int zf_write_lend_locked(struct write *write)
 		need.lent > 0 &&
 		zf_alloc_lend(alloc, need.lent, (uint64_t)need.lent * ZF_BLOCK_ITEMS) < 0;
 	if (write->short_of_kept)
-		return ROUND_NOT_KEPT;
+		return ROUND_NOT_PROMISED;
 	let_go(write, need.overwrites);
 	return 0;
 }

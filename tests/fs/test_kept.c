@@ -27,9 +27,22 @@
 #include "fs/data_rig.h"
 #include "fs/space/room.h"
 
-#define BLOCK  4096u
-#define BLOCKS 2000u /* kept */
-#define ROUNDS 5u    /* of overwriting what is guaranteed */
+#define BLOCK 4096u
+
+/*
+ * How many blocks are kept, and how often those that are guaranteed are overwritten. Sanitizers are
+ * slow, and find what they look for in fewer.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define BLOCKS 500u
+#define ROUNDS 2u
+#elif defined(__SANITIZE_ADDRESS__)
+#define BLOCKS 2000u
+#define ROUNDS 2u
+#else
+#define BLOCKS 2000u
+#define ROUNDS 5u
+#endif
 
 static uint64_t seed = 1, turns = 1;
 static uint8_t buf[1 << 20];
@@ -278,7 +291,7 @@ static void what_write_zeroes_made_can_be_overwritten_again_and_again(void **sta
 }
 
 #define WRITERS 6u
-#define WRITES	600u
+#define WRITES	(100u * ROUNDS)
 
 struct writer {
 	struct full *full;

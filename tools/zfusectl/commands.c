@@ -44,6 +44,10 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 				  "zero it, and keep space for it"},
 	[ZF_OPTION_OUTPUT] = {'\0', "output", ZF_VALUE_FILE, "FILE",
 			      "replace FILE, all at once; default: print"},
+	[ZF_OPTION_GENERATION] = {'g', "generation", ZF_VALUE_NUMBER, "N",
+				  "as of this commit; default: the newest"},
+	[ZF_OPTION_DRY_RUN] = {'n', "dry-run", ZF_VALUE_NONE, NULL,
+			       "read and verify everything, write nothing"},
 	[ZF_OPTION_HELP] = {'h', "help", ZF_VALUE_NONE, NULL, "print this"},
 };
 
@@ -112,6 +116,13 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 			      .operands = {"TARGET"},
 			      .options = BIT(FORMAT) | BIT(PROGRESS) | BIT(RATE),
 			      .help = "read and verify everything, while it is in use"},
+	[ZF_COMMAND_RESTORE] = {.name = "restore",
+				.operands = {"DEVICE", "[DIRECTORY]"},
+				.options = BIT(FORMAT) | BIT(PROGRESS) | BIT(GENERATION) |
+					   BIT(DRY_RUN),
+				.help = "copy out what can be read, without mounting it",
+				.more = "DIRECTORY is empty or does not exist. What is damaged is "
+					"listed, and the rest is copied.\n"},
 	[ZF_COMMAND_SYNC] = {.name = "sync",
 			     .operands = {"MOUNTPOINT"},
 			     .options = BIT(FORMAT),

@@ -18,6 +18,7 @@
 #include "label.h"
 #include "metrics.h"
 #include "meter.h"
+#include "restore.h"
 #include "scrub.h"
 #include "target.h"
 #include "text.h"
@@ -245,6 +246,8 @@ int main(int argc, char **argv)
 		return zf_gc_main(&args);
 	case ZF_COMMAND_SCRUB:
 		return zf_scrub_main(&args);
+	case ZF_COMMAND_RESTORE:
+		return zf_restore_main(&args);
 	case ZF_COMMAND_LABEL:
 		return zf_label_main(&args);
 	case ZF_COMMAND_METRICS:

@@ -22,7 +22,8 @@ struct zf_fs;
 struct zf_item_check {
 	const struct zf_report *report;
 	uint32_t value_max;	 /* bytes of an item's value: zf_node_value_max() */
-	uint64_t dir_hash_seed;	 /* names stand under their hash */
+	uint64_t dir_hash_seed;	 /* names stand under their hash ... */
+	bool any_seed;		 /* ... but nobody knows the seed: hashes are not compared */
 	uint64_t generation_max; /* of the running transaction: nothing can be newer */
 	uint64_t device_bytes;	 /* extents lie below */
 };

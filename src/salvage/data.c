@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of data, compared with the checksums of the summary tree (P4). */
+#include <string.h>
+
+#include "base/bits.h"
+#include "log/carry.h"
+#include "salvage/state.h"
+
+/* What the summary says of a run of blocks. */
+struct promise {
+	uint64_t end;		     /* address behind the run */
+	bool known;		     /* an entry has it */
+	const struct zf_le64 *csums; /* of its blocks; NULL: written in place, without checksums */
+};
+
+/* The entry that has `address`, or the one behind it. */
+static struct promise look_up(struct zf_salvage *salvage, uint64_t address, uint64_t end)
+{
+	const struct zf_key at = ZF_KEY(address, ZF_KEY_SUMMARY, 0), last = ZF_KEY(end, 0, 0);
+	struct promise promise = {.end = end};
+	const void *value;
+	struct zf_key key;
+	size_t len;
+
+	zf_leaf_cursor_seek_back(&salvage->summary, &at);
+	while (zf_leaf_cursor_next(&salvage->summary, &last, &key, &value, &len)) {
+		const struct zf_disk_summary *summary = value;
+		uint64_t entry_end;
+
+		if (!zf_salvage_is_sound(salvage, ZF_TREE_SUMMARY, &key, value, len))
+			continue;
+		entry_end =
+			key.objectid + ((uint64_t)zf_le16_get(summary->count) << ZF_BLOCK_SHIFT);
+		if (entry_end <= address)
+			continue;
+		if (key.objectid > address) {
+			promise.end = key.objectid;
+			break;
+		}
+		promise.known = true;
+		promise.end = zf_min_u64(end, entry_end);
+		if (!(zf_le16_get(summary->flags) & ZF_SUMMARY_OVERWRITE))
+			promise.csums = (const struct zf_le64 *)(summary + 1) +
+					((address - key.objectid) >> ZF_BLOCK_SHIFT);
+		break;
+	}
+	return promise;
+}
+
+static enum zf_salvage_verdict judge(const struct promise *promise, size_t i, void *block)
+{
+	uint64_t has;
+
+	if (!promise->known)
+		return ZF_SALVAGE_UNVERIFIED;
+	if (!promise->csums)
+		return ZF_SALVAGE_GOOD;
+	return zf_log_carry_verify(block, zf_le64_get(promise->csums[i]), &has) ? ZF_SALVAGE_GOOD
+										: ZF_SALVAGE_WRONG;
+}
+
+/* A device that fails for all of them may give some. */
+static void read_blocks(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, uint8_t *buf,
+			enum zf_salvage_verdict *ret_verdicts)
+{
+	uint64_t len = (uint64_t)blocks << ZF_BLOCK_SHIFT;
+	bool all = zf_dev_read_buf(salvage->dev, address, buf, len) == 0;
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		uint64_t at = (uint64_t)i << ZF_BLOCK_SHIFT;
+
+		ret_verdicts[i] = ZF_SALVAGE_GOOD;
+		if (!all &&
+		    zf_dev_read_buf(salvage->dev, address + at, buf + at, ZF_BLOCK_SIZE) < 0)
+			ret_verdicts[i] = ZF_SALVAGE_UNREADABLE;
+	}
+}
+
+void zf_salvage_read(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, void *buf,
+		     enum zf_salvage_verdict *ret_verdicts)
+{
+	const uint64_t end = address + ((uint64_t)blocks << ZF_BLOCK_SHIFT);
+	uint8_t *bytes = buf;
+
+	read_blocks(salvage, address, blocks, bytes, ret_verdicts);
+	for (uint64_t at = address; at < end;) {
+		struct promise promise = look_up(salvage, at, end);
+
+		for (size_t i = 0; at < promise.end; at += ZF_BLOCK_SIZE, i++) {
+			size_t n = (size_t)((at - address) >> ZF_BLOCK_SHIFT);
+
+			if (ret_verdicts[n] == ZF_SALVAGE_GOOD)
+				ret_verdicts[n] = judge(&promise, i, bytes + (at - address));
+		}
+	}
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "salvage/leaves.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "salvage/found.h"
+
+struct collect {
+	const struct zf_leaf_source *source;
+	enum zf_tree_id tree;
+	struct zf_vector *leaves;
+	void *entered; /* tsearch(3): addresses of nodes above the leaves */
+	void *node[ZF_TREE_LEVEL_MAX];
+};
+
+int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
+			void *buf)
+{
+	const struct zf_node_shape *shape = source->shape;
+
+	for (unsigned int copy = 0; copy < shape->copies; copy++)
+		if (zf_dev_read_buf(source->dev, expect->ptr.address[copy], buf,
+				    shape->node_size) == 0 &&
+		    zf_node_check(shape, buf, expect, true, NULL) == 0)
+			return 0;
+	return -EUCLEAN;
+}
+
+/* ---- what was found, in the place of what cannot be read ---- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct zf_found *x = a, *y = b;
+
+	if (zf_key_cmp(&x->last, &y->first) < 0)
+		return -1;
+	return zf_key_cmp(&x->first, &y->last) > 0;
+}
+
+static int compare_first(const void *a, const void *b)
+{
+	const struct zf_leaf *x = a, *y = b;
+
+	return zf_key_cmp(&x->first, &y->first);
+}
+
+static bool is_within(const struct zf_found *found, const struct zf_leaf *range)
+{
+	return zf_key_cmp(&found->first, &range->first) >= 0 &&
+	       zf_key_cmp(&found->last, &range->end) < 0;
+}
+
+static bool is_leaf_of(const struct zf_found *found, enum zf_tree_id tree, uint64_t generation_max)
+{
+	return found->owner == tree && found->level == 0 && found->count > 0 &&
+	       found->ptr.generation <= generation_max;
+}
+
+static int push_leaf(struct collect *collect, const struct zf_leaf *leaf)
+{
+	return zf_vector_push(collect->leaves, leaf);
+}
+
+static void do_not_free(void *item)
+{
+	(void)item;
+}
+
+/* They come newest first; one that overlaps a newer one is what that was made from. */
+static int choose(struct collect *collect, const struct zf_vector *found,
+		  const struct zf_leaf *range, uint64_t generation_max)
+{
+	void *chosen = NULL; /* tsearch(3): for which ranges that overlap are equal */
+	int r = 0;
+
+	ZF_VECTOR_FOREACH (found, struct zf_found, leaf) {
+		void *place;
+
+		if (r < 0 || !is_leaf_of(leaf, collect->tree, generation_max) ||
+		    !is_within(leaf, range))
+			continue;
+		place = tsearch(leaf, &chosen, compare_ranges);
+		if (!place)
+			r = -ENOMEM;
+		else if (*(struct zf_found **)place == leaf)
+			r = push_leaf(collect, &(struct zf_leaf){
+						       .first = leaf->first,
+						       .end = zf_key_next(leaf->last),
+						       .ptr = leaf->ptr,
+					       });
+	}
+	tdestroy(chosen, do_not_free);
+	return r;
+}
+
+/* `range`: what the node that cannot be read is responsible for. */
+static int rebuild(struct collect *collect, const struct zf_leaf *range, uint64_t generation_max)
+{
+	const struct zf_vector *found;
+	size_t before = collect->leaves->count;
+	int r = collect->source->get_found(collect->source->arg, &found);
+
+	if (r == 0)
+		r = choose(collect, found, range, generation_max);
+	if (r == 0 && collect->leaves->count == before)
+		r = push_leaf(collect, range);
+	zf_vector_sort(collect->leaves, before, compare_first);
+	return r;
+}
+
+/* ---- walking ---- */
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* 1: it was entered before. */
+static int enter(struct collect *collect, uint64_t address)
+{
+	uint64_t *item = malloc(sizeof(*item));
+	void *place;
+
+	if (!item)
+		return -ENOMEM;
+	*item = address;
+	place = tsearch(item, &collect->entered, compare_addresses);
+	if (!place || *(uint64_t **)place != item)
+		free(item);
+	if (!place)
+		return -ENOMEM;
+	return *(uint64_t **)place == item ? 0 : 1;
+}
+
+static struct zf_leaf range_of(const struct zf_node_expect *expect)
+{
+	return (struct zf_leaf){
+		.first = expect->check_first_key ? expect->first_key : ZF_KEY_MIN,
+		.end = expect->check_next_key ? expect->next_key : ZF_KEY_MAX,
+		.ptr = expect->ptr,
+		.lost = expect->level > 0,
+	};
+}
+
+static int collect_node(struct collect *collect, const struct zf_node_expect *expect);
+
+static int collect_children(struct collect *collect, const struct zf_node_expect *expect,
+			    const void *node)
+{
+	unsigned int count = zf_node_count(node);
+	int r = 0;
+
+	for (unsigned int i = 0; i < count && r == 0; i++) {
+		struct zf_node_expect child = {
+			.ptr = zf_node_child(node, i),
+			.owner = expect->owner,
+			.level = (uint8_t)(expect->level - 1),
+			.first_key = zf_node_key(node, i),
+			.check_first_key = true,
+			.next_key = expect->next_key,
+			.check_next_key = expect->check_next_key,
+		};
+
+		if (i + 1 < count) {
+			child.next_key = zf_node_key(node, i + 1);
+			child.check_next_key = true;
+		}
+		r = collect_node(collect, &child);
+	}
+	return r;
+}
+
+static int collect_node(struct collect *collect, const struct zf_node_expect *expect)
+{
+	struct zf_leaf range = range_of(expect);
+	void **buf = &collect->node[expect->level];
+	int r;
+
+	if (expect->level == 0)
+		return push_leaf(collect, &range);
+	if (!*buf)
+		*buf = aligned_alloc(ZF_BLOCK_SIZE, collect->source->shape->node_size);
+	if (!*buf)
+		return -ENOMEM;
+	r = enter(collect, expect->ptr.address[0]);
+	if (r != 0)
+		return r < 0 ? r : push_leaf(collect, &range);
+	if (zf_leaves_read_node(collect->source, expect, *buf) < 0)
+		return rebuild(collect, &range, expect->ptr.generation);
+	return collect_children(collect, expect, *buf);
+}
+
+int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
+		      const struct zf_node_expect *root, uint64_t generation_max,
+		      struct zf_vector *ret_leaves)
+{
+	const struct zf_leaf all = {.first = ZF_KEY_MIN, .end = ZF_KEY_MAX, .lost = true};
+	struct collect collect = {.source = source, .tree = tree, .leaves = ret_leaves};
+	int r = root ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
+
+	tdestroy(collect.entered, free);
+	for (unsigned int level = 0; level < ZF_TREE_LEVEL_MAX; level++)
+		free(collect.node[level]);
+	return r;
+}
+
+/* ---- cursors ---- */
+
+int zf_leaf_cursor_init(struct zf_leaf_cursor *cursor, const struct zf_leaf_source *source,
+			enum zf_tree_id tree, struct zf_vector *leaves)
+{
+	*cursor = (struct zf_leaf_cursor){
+		.source = source,
+		.tree = tree,
+		.leaves = leaves,
+		.node = aligned_alloc(ZF_BLOCK_SIZE, source->shape->node_size),
+		.loaded = SIZE_MAX,
+	};
+	return cursor->node ? 0 : -ENOMEM;
+}
+
+void zf_leaf_cursor_deinit(struct zf_leaf_cursor *cursor)
+{
+	free(cursor->node);
+	cursor->node = NULL;
+}
+
+/* False, and noted for all who come later: it cannot be read. */
+static bool load(struct zf_leaf_cursor *cursor)
+{
+	struct zf_leaf *leaf = zf_vector_at(cursor->leaves, cursor->at);
+	struct zf_node_expect expect = {.ptr = leaf->ptr, .owner = cursor->tree};
+
+	if (cursor->loaded == cursor->at)
+		return true;
+	cursor->loaded = SIZE_MAX;
+	if (leaf->lost || zf_leaves_read_node(cursor->source, &expect, cursor->node) < 0) {
+		leaf->lost = true;
+		return false;
+	}
+	cursor->loaded = cursor->at;
+	return true;
+}
+
+/* The last leaf that begins at the key or before; the first one if all begin behind it. */
+static size_t find_leaf(const struct zf_vector *leaves, const struct zf_key *key)
+{
+	size_t low = 0, high = leaves->count;
+
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct zf_leaf *leaf = zf_vector_at(leaves, middle);
+
+		if (zf_key_cmp(&leaf->first, key) <= 0)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* True: an item has that key. */
+static bool seek(struct zf_leaf_cursor *cursor, const struct zf_key *key)
+{
+	cursor->from = *key;
+	cursor->at = find_leaf(cursor->leaves, key);
+	cursor->slot = 0;
+	if (cursor->at < cursor->leaves->count && load(cursor))
+		return zf_node_search(cursor->node, key, &cursor->slot);
+	return false;
+}
+
+void zf_leaf_cursor_seek(struct zf_leaf_cursor *cursor, const struct zf_key *key)
+{
+	seek(cursor, key);
+}
+
+void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key *key)
+{
+	if (seek(cursor, key))
+		return;
+	if (cursor->slot > 0) {
+		cursor->slot--;
+	} else if (cursor->at > 0) {
+		/* Bounds are those of items that may have gone. */
+		cursor->at--;
+		cursor->slot = load(cursor) ? zf_node_count(cursor->node) - 1 : 0;
+	}
+}
+
+bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end,
+			 struct zf_key *ret_key, const void **ret_value, size_t *ret_len)
+{
+	for (; cursor->at < cursor->leaves->count; cursor->at++, cursor->slot = 0) {
+		const struct zf_leaf *leaf = zf_vector_at(cursor->leaves, cursor->at);
+
+		if (zf_key_cmp(&leaf->first, end) >= 0)
+			return false;
+		if (!load(cursor)) {
+			cursor->lost |= zf_key_cmp(&leaf->end, &cursor->from) > 0;
+			continue;
+		}
+		if (cursor->slot >= zf_node_count(cursor->node))
+			continue;
+		*ret_key = zf_node_key(cursor->node, cursor->slot);
+		if (zf_key_cmp(ret_key, end) >= 0)
+			return false;
+		*ret_value = zf_node_value(cursor->node, cursor->slot, ret_len, cursor->scratch);
+		cursor->slot++;
+		return true;
+	}
+	return false;
+}

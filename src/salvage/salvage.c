@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "alloc/zone_format.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "salvage/found.h"
+#include "salvage/state.h"
+
+/* ---- searching ---- */
+
+/* Metadata is not there as long as nobody has reset the zone. */
+static bool has_data(const struct zf_disk_zone *item, const struct zf_zone_info *zone)
+{
+	if (zf_le64_get(item->reset_count) != zone->reset_count)
+		return false;
+	return item->role != ZF_ROLE_META && item->role != ZF_ROLE_NONE &&
+	       item->role < ZF_ROLE_COUNT;
+}
+
+static int find_nothing(void *arg, const struct zf_vector **ret_found)
+{
+	static const struct zf_vector nothing = ZF_VECTOR(struct zf_found);
+
+	(void)arg;
+	*ret_found = &nothing;
+	return 0;
+}
+
+static void skip_data(struct zf_leaf_cursor *cursor, const struct zf_zone_info *zones,
+		      uint32_t zone_count, bool *skip)
+{
+	const void *value;
+	struct zf_key key;
+	size_t len;
+
+	zf_leaf_cursor_seek(cursor, &ZF_KEY_MIN);
+	while (zf_leaf_cursor_next(cursor, &ZF_KEY_MAX, &key, &value, &len))
+		if (key.type == ZF_KEY_ZONE && key.objectid < zone_count &&
+		    len == sizeof(struct zf_disk_zone))
+			skip[key.objectid] = has_data(value, &zones[key.objectid]);
+}
+
+/* Zones that the zone tree says have data need not be read, as far as that tree can be. */
+static int choose_zones(struct zf_salvage *salvage, bool *skip)
+{
+	uint32_t zone_count = salvage->shape.geometry->zone_count;
+	const struct zf_root *root = &salvage->roots[ZF_TREE_ZONE].root;
+	const struct zf_node_expect expect = {
+		.ptr = root->ptr, .owner = ZF_TREE_ZONE, .level = root->level};
+	const struct zf_leaf_source source = {
+		.dev = salvage->dev, .shape = &salvage->shape, .get_found = find_nothing};
+	_zf_free_ struct zf_zone_info *zones = calloc(zone_count, sizeof(*zones));
+	struct zf_vector leaves = ZF_VECTOR(struct zf_leaf);
+	struct zf_leaf_cursor cursor = {0};
+	int r;
+
+	if (!zones)
+		return -ENOMEM;
+	if (!salvage->roots[ZF_TREE_ZONE].known)
+		return 0;
+	r = zf_dev_report(salvage->dev, 0, zone_count, zones);
+	if (r == 0)
+		r = zf_leaves_collect(&source, ZF_TREE_ZONE, &expect, 0, &leaves);
+	if (r == 0)
+		r = zf_leaf_cursor_init(&cursor, &source, ZF_TREE_ZONE, &leaves);
+	if (r == 0)
+		skip_data(&cursor, zones, zone_count, skip);
+	zf_leaf_cursor_deinit(&cursor);
+	zf_vector_deinit(&leaves);
+	return r;
+}
+
+int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
+{
+	struct zf_salvage *salvage = arg;
+	_zf_free_ bool *skip = NULL;
+	int r = 0;
+
+	*ret_found = &salvage->found;
+	if (salvage->searched)
+		return 0;
+	skip = calloc(salvage->shape.geometry->zone_count, sizeof(*skip));
+	if (!skip)
+		return -ENOMEM;
+	r = choose_zones(salvage, skip);
+	if (r == 0)
+		r = zf_found_scan(salvage->dev, &salvage->shape, skip, salvage->progress,
+				  &salvage->found);
+	salvage->searched = r == 0;
+	return r;
+}
+
+/* ---- life ---- */
+
+static int collect(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	const struct zf_root *root = &salvage->roots[tree].root;
+	const struct zf_node_expect expect = {
+		.ptr = root->ptr, .owner = tree, .level = root->level};
+
+	return zf_leaves_collect(&salvage->source, tree,
+				 salvage->roots[tree].known ? &expect : NULL,
+				 salvage->super.generation, &salvage->leaves[tree]);
+}
+
+static int check_leaves(const struct zf_salvage *salvage)
+{
+	ZF_VECTOR_FOREACH (&salvage->leaves[ZF_TREE_FS], struct zf_leaf, leaf)
+		if (!leaf->lost)
+			return 0;
+	zf_report(salvage->report, ZF_REPORT_ERROR,
+		  "%s: no part of its files' names and places can be read",
+		  zf_dev_path(salvage->dev));
+	return -EUCLEAN;
+}
+
+static int open_salvage(struct zf_salvage *salvage, uint64_t generation)
+{
+	int r = zf_salvage_choose_state(salvage, generation);
+
+	if (r == 0)
+		r = collect(salvage, ZF_TREE_FS);
+	if (r == 0)
+		r = check_leaves(salvage);
+	if (r == 0)
+		r = collect(salvage, ZF_TREE_SUMMARY);
+	if (r == 0)
+		r = zf_leaf_cursor_init(&salvage->summary, &salvage->source, ZF_TREE_SUMMARY,
+					&salvage->leaves[ZF_TREE_SUMMARY]);
+	if (r == 0)
+		r = zf_leaf_cursor_init(&salvage->inodes, &salvage->source, ZF_TREE_FS,
+					&salvage->leaves[ZF_TREE_FS]);
+	return r;
+}
+
+int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options,
+		    const struct zf_report *report, struct zf_salvage **ret_salvage)
+{
+	struct zf_salvage *salvage = calloc(1, sizeof(*salvage));
+	int r;
+
+	if (!salvage)
+		return -ENOMEM;
+	salvage->dev = dev;
+	salvage->report = report;
+	salvage->progress = options->progress;
+	salvage->shape.geometry = zf_dev_geometry(dev);
+	salvage->source = (struct zf_leaf_source){
+		.dev = dev,
+		.shape = &salvage->shape,
+		.get_found = zf_salvage_search,
+		.arg = salvage,
+	};
+	salvage->found = ZF_VECTOR(struct zf_found);
+	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
+		salvage->leaves[tree] = ZF_VECTOR(struct zf_leaf);
+	r = open_salvage(salvage, options->generation);
+	if (r < 0) {
+		zf_salvage_close(salvage);
+		return r;
+	}
+	*ret_salvage = salvage;
+	return 0;
+}
+
+void zf_salvage_close(struct zf_salvage *salvage)
+{
+	if (!salvage)
+		return;
+	zf_leaf_cursor_deinit(&salvage->summary);
+	zf_leaf_cursor_deinit(&salvage->inodes);
+	zf_vector_deinit(&salvage->found);
+	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
+		zf_vector_deinit(&salvage->leaves[tree]);
+	free(salvage);
+}
+
+void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state)
+{
+	*ret_state = (struct zf_salvage_state){
+		.generation = salvage->super.generation,
+		.has_super = salvage->has_super,
+		.searched = salvage->searched,
+	};
+}
+
+/* ---- items ---- */
+
+bool zf_salvage_is_sound(const struct zf_salvage *salvage, enum zf_tree_id tree,
+			 const struct zf_key *key, const void *value, size_t len)
+{
+	const struct zf_item_check check = {
+		.value_max = zf_node_value_max(salvage->shape.node_size),
+		.dir_hash_seed = salvage->super.dir_hash_seed,
+		.any_seed = !salvage->has_seed,
+		.generation_max = salvage->super.generation,
+		.device_bytes =
+			salvage->shape.geometry->zone_size * salvage->shape.geometry->zone_count,
+	};
+
+	return zf_item_check(&check, tree, key, value, len) == 0;
+}
+
+uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino)
+{
+	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0);
+	const void *value;
+	struct zf_key key;
+	size_t len;
+
+	zf_leaf_cursor_seek(&salvage->inodes, &from);
+	return zf_leaf_cursor_next(&salvage->inodes, &ZF_KEY_MAX, &key, &value, &len) ? key.objectid
+										      : 0;
+}
+
+uint32_t zf_salvage_value_max(const struct zf_salvage *salvage)
+{
+	return zf_node_value_max(salvage->shape.node_size);
+}
+
+int zf_salvage_items(struct zf_salvage *salvage, uint64_t ino, zf_salvage_item_fn *fn, void *arg,
+		     bool *ret_lost)
+{
+	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0), end = ZF_KEY(ino + 1, 0, 0);
+	struct zf_leaf_cursor cursor;
+	const void *value;
+	struct zf_key key;
+	size_t len;
+	int r = zf_leaf_cursor_init(&cursor, &salvage->source, ZF_TREE_FS,
+				    &salvage->leaves[ZF_TREE_FS]);
+
+	if (r < 0)
+		return r;
+	zf_leaf_cursor_seek(&cursor, &from);
+	while (r == 0 && zf_leaf_cursor_next(&cursor, &end, &key, &value, &len)) {
+		if (zf_salvage_is_sound(salvage, ZF_TREE_FS, &key, value, len))
+			r = fn(arg, &key, value, len);
+		else
+			cursor.lost = true;
+	}
+	*ret_lost = cursor.lost;
+	zf_leaf_cursor_deinit(&cursor);
+	return r;
+}

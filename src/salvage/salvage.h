@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads what can be read of a filesystem that need not mount, and writes nothing.
+ *
+ * A mount needs everything that its superblock names; here a node that cannot be read costs what it
+ * holds, and a block of data costs itself. Each tree is used as a list of its leaves (leaves.h),
+ * each item is checked by itself (fs/core/item_check.h), each block by its checksum.
+ *
+ * Which state. That of the newest superblock record; where newer slots of the ring are damaged,
+ * that of the newest root which the metadata zones have, for its commit was complete before its
+ * superblock was written; where there is no record at all, likewise, and the first node tells what
+ * the superblock would. What the log has beyond the commit is not in it.
+ *
+ * One thread. Nothing else may write the device meanwhile.
+ */
+#ifndef ZF_SALVAGE_SALVAGE_H
+#define ZF_SALVAGE_SALVAGE_H
+
+#include "base/progress.h"
+#include "io/dev.h"
+#include "superblock/super.h"
+
+struct zf_salvage;
+
+struct zf_salvage_options {
+	uint64_t generation; /* that of a commit; 0: the newest */
+	const struct zf_progress
+		*progress; /* in bytes, of searching zones for nodes; may be NULL */
+};
+
+/*
+ * `dev` outlives it. Reported: -ENODEV: neither a superblock nor a node; -ENOENT: nothing has that
+ * generation; -EPROTONOSUPPORT: a format that this version does not know; -EUCLEAN: no root and no
+ * leaf of the files' tree; -ENOMEM; -errno of the device.
+ */
+int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options,
+		    const struct zf_report *report, struct zf_salvage **ret_salvage);
+void zf_salvage_close(struct zf_salvage *salvage); /* takes NULL */
+
+/* The state that is read. */
+struct zf_salvage_state {
+	uint64_t generation;
+	bool has_super; /* by its superblock record; else by a root or by leaves that were found */
+	bool searched;	/* the metadata zones were searched: some node could not be read */
+};
+void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state);
+
+/* The first inode from number `ino` on of which any item can be read; 0: there is none. */
+uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino);
+
+/* Bytes of the longest value of an item: so many of an extended attribute's are in each chunk. */
+uint32_t zf_salvage_value_max(const struct zf_salvage *salvage);
+
+/*
+ * Calls fn() for each item of the inode that can be read and is sound, in the order of the keys (enum
+ * zf_fs_key). Another result than 0 ends it and is returned. *ret_lost: some item may be missing.
+ * fn() may call all functions here. -ENOMEM.
+ */
+typedef int zf_salvage_item_fn(void *arg, const struct zf_key *key, const void *value, size_t len);
+int zf_salvage_items(struct zf_salvage *salvage, uint64_t ino, zf_salvage_item_fn *fn, void *arg,
+		     bool *ret_lost);
+
+enum zf_salvage_verdict {
+	ZF_SALVAGE_GOOD, /* as its checksum says, or it has none because it is written in place */
+	ZF_SALVAGE_UNVERIFIED, /* read, but its checksum is lost */
+	ZF_SALVAGE_UNREADABLE, /* the device fails, or its address is none */
+	ZF_SALVAGE_WRONG,      /* other bytes than its checksum says */
+};
+
+/*
+ * Reads `blocks` blocks of data at a device address; ret_verdicts[i] says of each what came of it.
+ * `buf` is aligned as a block is.
+ */
+void zf_salvage_read(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, void *buf,
+		     enum zf_salvage_verdict *ret_verdicts);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which inode goes where. First from the root down, by the entries of directories. What that does
+ * not reach (its directory's entries are lost) goes by the name that the inode itself has, if the
+ * directory of that name was restored; else, with all below it, to "lost+found".
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "interrupt.h"
+#include "restore_internal.h"
+
+/* ---- what was restored ---- */
+
+static int compare_seen(const void *a, const void *b)
+{
+	const struct restore_seen *x = a, *y = b;
+
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static struct restore_seen *find_seen(const struct restore *restore, uint64_t ino)
+{
+	const struct restore_seen key = {.ino = ino};
+	void *place = tfind(&key, &restore->seen, compare_seen);
+
+	return place ? *(struct restore_seen **)place : NULL;
+}
+
+static int add_seen(struct restore *restore, uint64_t ino, const struct restore_place *place,
+		    bool is_dir)
+{
+	struct restore_seen *seen = malloc(sizeof(*seen));
+
+	if (!seen)
+		return -ENOMEM;
+	*seen = (struct restore_seen){
+		.ino = ino, .dir = place->dir, .name = strdup(place->name), .is_dir = is_dir};
+	if (seen->name && tsearch(seen, &restore->seen, compare_seen))
+		return 0;
+	free(seen->name);
+	free(seen);
+	return -ENOMEM;
+}
+
+static void free_seen(void *item)
+{
+	struct restore_seen *seen = item;
+
+	free(seen->name);
+	free(seen);
+}
+
+void restore_free_tree(struct restore *restore)
+{
+	tdestroy(restore->seen, free_seen);
+	ZF_VECTOR_FOREACH (&restore->dirs, struct restore_dir, dir) {
+		restore_free_xattrs(&dir->xattrs);
+		free(dir->name);
+	}
+	zf_vector_deinit(&restore->dirs);
+	if (restore->open_dir != SIZE_MAX)
+		close(restore->dir_fd);
+}
+
+/* ---- directories ---- */
+
+static struct restore_dir *get_dir(const struct restore *restore, size_t dir)
+{
+	return zf_vector_at(&restore->dirs, dir);
+}
+
+/* Step by step from the base: a path may be longer than PATH_MAX. */
+static int open_from_base(struct restore *restore, size_t dir)
+{
+	const struct restore_dir *this = get_dir(restore, dir);
+	int parent, fd;
+
+	if (dir == 0)
+		return dup(restore->base);
+	parent = open_from_base(restore, this->parent);
+	if (parent < 0)
+		return -1;
+	fd = openat(parent, this->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(parent);
+	return fd;
+}
+
+int restore_open_dir(struct restore *restore, size_t dir, int *ret_fd)
+{
+	if (restore->open_dir != dir) {
+		const struct restore_place place = {.dir = dir, .name = ""};
+		int fd = open_from_base(restore, dir);
+
+		if (fd < 0)
+			return restore_fail(restore, &place, "cannot be opened");
+		if (restore->open_dir != SIZE_MAX)
+			close(restore->dir_fd);
+		restore->dir_fd = fd;
+		restore->open_dir = dir;
+	}
+	*ret_fd = restore->dir_fd;
+	return 0;
+}
+
+static int add_dir(struct restore *restore, struct restore_inode *inode)
+{
+	struct restore_dir dir = {
+		.ino = inode->ino,
+		.parent = inode->place->dir,
+		.name = strdup(inode->place->name),
+		.has_inode = inode->has_inode,
+		.item = inode->item,
+		.xattrs = inode->xattrs,
+	};
+
+	if (!dir.name || zf_vector_push(&restore->dirs, &dir) < 0) {
+		free(dir.name);
+		return -ENOMEM;
+	}
+	inode->xattrs = ZF_VECTOR(struct restore_xattr);
+	return 0;
+}
+
+/* ---- names ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct restore_entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* What an inode's size counts: struct zf_disk_dirent and the name. */
+static void tell_missing(struct restore_inode *inode, uint64_t found)
+{
+	if (inode->has_inode && inode->item.size != found)
+		restore_tell(inode->restore, inode->place, "some of the names in it are lost");
+}
+
+/* By name, each once: twice it was if both of its items were there. */
+static void order_entries(struct restore_inode *inode)
+{
+	struct zf_vector *entries = &inode->entries;
+	uint64_t found = 0;
+	size_t kept = 0;
+
+	zf_vector_sort(entries, 0, compare_entries);
+	for (size_t i = 0; i < entries->count; i++) {
+		struct restore_entry *this = zf_vector_at(entries, i);
+
+		if (kept > 0 && compare_entries(zf_vector_at(entries, kept - 1), this) == 0) {
+			free(this->name);
+			continue;
+		}
+		found += sizeof(struct zf_disk_dirent) + strlen(this->name);
+		memmove(zf_vector_at(entries, kept), this, sizeof(*this));
+		kept++;
+	}
+	entries->count = kept;
+	tell_missing(inode, found);
+}
+
+static int restore_inode(struct restore *restore, const struct restore_place *place, uint64_t ino,
+			 uint8_t type);
+
+static int link_again(struct restore *restore, const struct restore_seen *first,
+		      const struct restore_place *place)
+{
+	int from, to, r;
+
+	restore->files++;
+	if (restore->base < 0)
+		return 0;
+	r = restore_open_dir(restore, first->dir, &from);
+	if (r < 0)
+		return r;
+	/* The next one that is opened takes its place. */
+	from = dup(from);
+	if (from < 0)
+		return restore_fail(restore, place, "cannot be made");
+	r = restore_open_dir(restore, place->dir, &to);
+	if (r == 0 && linkat(from, first->name, to, place->name, 0) < 0)
+		r = restore_fail(restore, place, "cannot be made");
+	close(from);
+	return r;
+}
+
+static int restore_entry(struct restore *restore, size_t dir, const struct restore_entry *entry)
+{
+	const struct restore_place place = {.dir = dir, .name = entry->name};
+	const struct restore_seen *seen = find_seen(restore, entry->ino);
+
+	if (zf_interrupted())
+		return -EINTR;
+	if (!seen)
+		return restore_inode(restore, &place, entry->ino, entry->type);
+	if (!seen->is_dir)
+		return link_again(restore, seen, &place);
+	restore_tell(restore, &place, "it is the directory that has been restored as %s",
+		     seen->name);
+	return 0;
+}
+
+/* Its names; directories among them are only made, and are entered when their turn comes. */
+static int fill_dir(struct restore *restore, size_t dir, struct restore_inode *inode)
+{
+	int r = 0;
+
+	order_entries(inode);
+	for (size_t i = 0; i < inode->entries.count && r == 0; i++)
+		r = restore_entry(restore, dir, zf_vector_at(&inode->entries, i));
+	return r;
+}
+
+/* ---- inodes ---- */
+
+static int restore_content(struct restore_inode *inode)
+{
+	struct restore *restore = inode->restore;
+	int r = restore_read_inode(inode);
+
+	if (r == 0)
+		r = restore_end_inode(inode);
+	if (r == 0)
+		r = add_seen(restore, inode->ino, inode->place, restore_is_dir(inode));
+	return r == 0 && restore_is_dir(inode) ? add_dir(restore, inode) : r;
+}
+
+static int restore_inode(struct restore *restore, const struct restore_place *place, uint64_t ino,
+			 uint8_t type)
+{
+	struct restore_inode inode = {.restore = restore, .place = place, .ino = ino, .type = type};
+	int r = restore_content(&inode);
+
+	restore_free_inode(&inode);
+	return r;
+}
+
+/* A directory's items are read again for its names: in the queue it has none in memory. */
+static int enter_dir(struct restore *restore, size_t dir)
+{
+	const struct restore_dir *this = get_dir(restore, dir);
+	const struct restore_place place = {.dir = this->parent, .name = this->name};
+	struct restore_inode inode = {.restore = restore, .place = &place, .ino = this->ino};
+	int r = restore_read_inode(&inode);
+
+	if (r == 0)
+		r = fill_dir(restore, dir, &inode);
+	restore_free_inode(&inode);
+	return r;
+}
+
+/* All directories from `first` on, and those that are found on the way. */
+static int enter_dirs(struct restore *restore, size_t first)
+{
+	int r = 0;
+
+	for (size_t dir = first; dir < restore->dirs.count && r == 0; dir++)
+		if (get_dir(restore, dir)->ino != 0)
+			r = enter_dir(restore, dir);
+	return r;
+}
+
+/* ---- what no directory names ---- */
+
+struct unreached {
+	uint64_t ino, parent;
+	char *name;
+	bool is_done;
+};
+
+static int take_unreached(struct restore *restore, uint64_t ino, struct zf_vector *unreached)
+{
+	struct restore_inode inode = {.restore = restore, .ino = ino, .type = DT_REG};
+	struct unreached item = {.ino = ino};
+	int r = restore_read_inode(&inode);
+
+	/* Deleted, but for what was still open. */
+	if (r == 0 && !(inode.has_inode && inode.item.nlink == 0)) {
+		item.parent = inode.parent;
+		item.name = inode.name;
+		inode.name = NULL;
+		r = zf_vector_push(unreached, &item);
+	}
+	restore_free_inode(&inode);
+	return r;
+}
+
+static int find_unreached(struct restore *restore, struct zf_vector *unreached)
+{
+	uint64_t ino = ZF_INO_FIRST - 1;
+	int r = 0;
+
+	while (r == 0 && (ino = zf_salvage_next_inode(restore->salvage, ino + 1)) != 0) {
+		if (zf_interrupted())
+			return -EINTR;
+		if (!find_seen(restore, ino))
+			r = take_unreached(restore, ino, unreached);
+	}
+	return r;
+}
+
+/* The restored directory that the inode's own name is in; SIZE_MAX: it was not restored. */
+static size_t find_parent(const struct restore *restore, const struct unreached *item)
+{
+	if (!item->name)
+		return SIZE_MAX;
+	for (size_t dir = 0; dir < restore->dirs.count; dir++)
+		if (get_dir(restore, dir)->ino == item->parent)
+			return dir;
+	return SIZE_MAX;
+}
+
+static int place_unreached(struct restore *restore, struct unreached *item, size_t dir,
+			   const char *name)
+{
+	const struct restore_place place = {.dir = dir, .name = name};
+	size_t first = restore->dirs.count;
+	int r;
+
+	item->is_done = true;
+	if (find_seen(restore, item->ino))
+		return 0;
+	restore_tell(restore, &place, "its directory does not name it any more");
+	r = restore_inode(restore, &place, item->ino, DT_REG);
+	return r < 0 ? r : enter_dirs(restore, first);
+}
+
+/* Where their own names lead, until none leads anywhere that is there. */
+static int place_by_names(struct restore *restore, struct zf_vector *unreached)
+{
+	bool again = true;
+	int r = 0;
+
+	while (again && r == 0) {
+		again = false;
+		ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
+			size_t dir = item->is_done || r < 0 ? SIZE_MAX : find_parent(restore, item);
+
+			if (dir == SIZE_MAX)
+				continue;
+			r = place_unreached(restore, item, dir, item->name);
+			again = true;
+		}
+	}
+	return r;
+}
+
+/* A directory of the copy alone. It is no inode of the source. */
+static int make_lost_found(struct restore *restore, size_t *ret_dir)
+{
+	char name[32] = "lost+found";
+	struct restore_dir dir = {.xattrs = ZF_VECTOR(struct restore_xattr)};
+	const struct restore_place place = {.dir = 0, .name = name};
+
+	for (unsigned int i = 1; restore->base >= 0 && mkdirat(restore->base, name, 0700) < 0;
+	     i++) {
+		if (errno != EEXIST)
+			return restore_fail(restore, &place, "cannot be made");
+		snprintf(name, sizeof(name), "lost+found.%u", i);
+	}
+	dir.name = strdup(name);
+	*ret_dir = restore->dirs.count;
+	if (dir.name && zf_vector_push(&restore->dirs, &dir) == 0)
+		return 0;
+	free(dir.name);
+	return -ENOMEM;
+}
+
+/* The next one that has no place goes there, and takes along what its name is the directory of. */
+static int place_rest(struct restore *restore, struct zf_vector *unreached)
+{
+	size_t lost_found = SIZE_MAX;
+	int r = 0;
+
+	ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
+		char name[32];
+
+		if (item->is_done || find_seen(restore, item->ino))
+			continue;
+		if (lost_found == SIZE_MAX)
+			r = make_lost_found(restore, &lost_found);
+		snprintf(name, sizeof(name), "#%" PRIu64, item->ino);
+		if (r == 0)
+			r = place_unreached(restore, item, lost_found, name);
+		if (r == 0)
+			r = place_by_names(restore, unreached);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int restore_unreached(struct restore *restore)
+{
+	struct zf_vector unreached = ZF_VECTOR(struct unreached);
+	int r = find_unreached(restore, &unreached);
+
+	if (r == 0)
+		r = place_by_names(restore, &unreached);
+	if (r == 0)
+		r = place_rest(restore, &unreached);
+	ZF_VECTOR_FOREACH (&unreached, struct unreached, item)
+		free(item->name);
+	zf_vector_deinit(&unreached);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+/* Of the filesystem; its attributes become those of the directory that is filled. */
+static int take_root(struct restore *restore)
+{
+	const struct restore_place place = {.dir = 0, .name = "."};
+	struct restore_inode inode = {
+		.restore = restore, .place = &place, .ino = ZF_INO_ROOT, .type = DT_DIR};
+	int r = restore_read_inode(&inode);
+
+	if (r == 0)
+		r = add_seen(restore, ZF_INO_ROOT, &place, true);
+	if (r == 0)
+		r = add_dir(restore, &inode);
+	restore_free_inode(&inode);
+	return r;
+}
+
+/* From below: what is made in a directory changes its times. */
+static int set_dir_attrs(struct restore *restore)
+{
+	for (size_t i = restore->dirs.count; i > 0; i--) {
+		const struct restore_dir *dir = get_dir(restore, i - 1);
+		const struct restore_place place = {.dir = dir->parent, .name = dir->name};
+		int fd, r;
+
+		if (!dir->has_inode)
+			continue;
+		r = restore_open_dir(restore, dir->parent, &fd);
+		if (r < 0)
+			return r;
+		restore_set_attrs(restore, fd, &place, &dir->item, &dir->xattrs);
+	}
+	return 0;
+}
+
+int restore_tree(struct restore *restore)
+{
+	int r = take_root(restore);
+
+	if (r == 0)
+		r = enter_dirs(restore, 0);
+	if (r == 0)
+		r = restore_unreached(restore);
+	return r == 0 && restore->base >= 0 ? set_dir_attrs(restore) : r;
+}

@@ -28,8 +28,18 @@ MANY = 300
 
 
 def digest(path):
+    """Of what is written in it, and where: holes take no time."""
+    whole, end = hashlib.sha256(), 0
     with open(path, "rb") as f:
-        return hashlib.sha256(f.read()).hexdigest()
+        size = os.fstat(f.fileno()).st_size
+        while end < size:
+            try:
+                start = os.lseek(f.fileno(), end, os.SEEK_DATA)
+            except OSError:
+                break
+            end = os.lseek(f.fileno(), start, os.SEEK_HOLE)
+            whole.update(b"%d %d:" % (start, size) + os.pread(f.fileno(), end - start, start))
+    return whole.hexdigest()
 
 
 def flip(path, offset):

@@ -121,8 +121,7 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 				.options = BIT(FORMAT) | BIT(PROGRESS) | BIT(GENERATION) |
 					   BIT(DRY_RUN),
 				.help = "copy out what can be read, without mounting it",
-				.more = "DIRECTORY is empty or does not exist. What is damaged is "
-					"listed, and the rest is copied.\n"},
+				.more = "DIRECTORY is empty or does not exist yet.\n"},
 	[ZF_COMMAND_SYNC] = {.name = "sync",
 			     .operands = {"MOUNTPOINT"},
 			     .options = BIT(FORMAT),

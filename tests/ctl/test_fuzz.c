@@ -2,8 +2,8 @@
 /*
  * Hostile devices (P7): random bytes of metadata are changed, in most rounds with every checksum
  * above made right again, so that what lies behind them is reached. Then the device is mounted
- * read-only and all its files are read, every command of zfusectl is run on it, it is checked, and
- * at times it is mounted and changed. What comes out is of no interest: it has to come out, without
+ * read-only and all its files are read, every command of zfusectl is run on it, it is checked, what
+ * can be read of it is salvaged, and at times it is mounted and changed. What comes out is of no interest: it has to come out, without
  * a crash, a leak or a hang (the sanitizers and the timeout tell).
  *
  * `--seed N` replays, `--rounds N` says how long.
@@ -19,6 +19,7 @@
 #include "check/sample.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "salvage/salvage.h"
 #include "support/rng.h"
 
 static const struct zf_ctx root = {.may_wait = true};
@@ -273,6 +274,43 @@ static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
 	zf_ring_close(source.ring);
 }
 
+/* ---- salvage ---- */
+
+struct salvaged {
+	struct zf_salvage *salvage;
+	_Alignas(ZF_BLOCK_SIZE) uint8_t buf[ZF_EXTENT_MAX];
+	enum zf_salvage_verdict verdicts[ZF_EXTENT_MAX / ZF_BLOCK_SIZE];
+};
+
+static int salvage_item(void *arg, const struct zf_key *key, const void *value, size_t len)
+{
+	struct salvaged *salvaged = arg;
+	const struct zf_disk_extent *extent = value;
+
+	(void)len;
+	if (key->type == ZF_KEY_EXTENT && extent->type == ZF_EXTENT_DATA)
+		zf_salvage_read(salvaged->salvage, zf_le64_get(extent->address),
+				zf_le32_get(extent->count), salvaged->buf, salvaged->verdicts);
+	return 0;
+}
+
+static void salvage_all(struct zf_dev *dev, uint64_t generation)
+{
+	const struct zf_salvage_options options = {.generation = generation};
+	struct salvaged *salvaged = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*salvaged));
+	uint64_t ino = 0;
+	bool lost;
+
+	assert(salvaged);
+	if (zf_salvage_open(dev, &options, NULL, &salvaged->salvage) == 0) {
+		while ((ino = zf_salvage_next_inode(salvaged->salvage, ino + 1)) != 0)
+			(void)zf_salvage_items(salvaged->salvage, ino, salvage_item, salvaged,
+					       &lost);
+		zf_salvage_close(salvaged->salvage);
+	}
+	free(salvaged);
+}
+
 static void use(struct sample *sample, bool writable)
 {
 	const struct zf_mount_options options = {.read_only = !writable};
@@ -287,12 +325,31 @@ static void use(struct sample *sample, bool writable)
 		fs = NULL;
 	if (!writable)
 		run_commands(dev, fs);
+	if (!writable) {
+		salvage_all(dev, 0);
+		salvage_all(dev, sample->forge.super.generation - 1);
+	}
 	if (fs)
 		list(fs, ZF_INO_ROOT, 0);
 	if (fs && writable)
 		change(fs);
 	if (fs)
 		(void)zf_fs_unmount(fs);
+	zf_dev_close(dev);
+}
+
+/* Nodes are all that is left. */
+static void use_without_superblock(struct sample *sample)
+{
+	const struct zf_memory_options memory = {0};
+	struct zf_dev *dev;
+	int r = zf_memory_open(sample->memory, &memory, NULL, &dev);
+
+	assert(r == 0);
+	for (uint32_t zone = 0; zone < 2; zone++)
+		memset(forge_bytes(&sample->forge, zone * zf_dev_geometry(dev)->zone_size), 0,
+		       zf_dev_geometry(dev)->zone_capacity);
+	salvage_all(dev, 0);
 	zf_dev_close(dev);
 }
 
@@ -308,6 +365,7 @@ static void one_round(uint64_t round_seed)
 	damage(&sample, &rng);
 	use(&sample, false);
 	use(&sample, true);
+	use_without_superblock(&sample);
 	sample_free(&sample);
 }
 

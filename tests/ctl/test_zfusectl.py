@@ -659,7 +659,7 @@ class Hostile(ImageTest):
     """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
 
     COMMANDS = (("super",), ("zones",), ("log",), ("tree",), ("tree", "-t", "zone"), ("df",), ("check", "-d"),
-                ("status",))
+                ("status",), ("restore", "--dry-run"))
 
     def survives(self, what):
         for args in self.COMMANDS:

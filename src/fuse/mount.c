@@ -149,7 +149,11 @@ int zf_daemon_mount(struct zf_daemon *daemon)
 	}
 	zf_report(&daemon->report, ZF_REPORT_ERROR, "%s cannot be mounted: %s", daemon->device,
 		  r == -ENODEV ? "no zfuse filesystem on it (mkfs.zfuse makes one)" : strerror(-r));
-	if (r == -EUCLEAN || r == -EIO)
+	if (r == -EUCLEAN || r == -EIO) {
 		suggest_older(daemon);
+		zf_report(&daemon->report, ZF_REPORT_ERROR,
+			  "what can be read is copied out by 'zfusectl restore %s DIRECTORY'",
+			  daemon->device);
+	}
 	return r;
 }

@@ -130,7 +130,7 @@ static int open_salvage(struct zf_salvage *salvage, uint64_t generation)
 		r = zf_leaf_cursor_init(&salvage->summary, &salvage->source, ZF_TREE_SUMMARY,
 					&salvage->leaves[ZF_TREE_SUMMARY]);
 	if (r == 0)
-		r = zf_leaf_cursor_init(&salvage->inodes, &salvage->source, ZF_TREE_FS,
+		r = zf_leaf_cursor_init(&salvage->files, &salvage->source, ZF_TREE_FS,
 					&salvage->leaves[ZF_TREE_FS]);
 	return r;
 }
@@ -170,7 +170,7 @@ void zf_salvage_close(struct zf_salvage *salvage)
 	if (!salvage)
 		return;
 	zf_leaf_cursor_deinit(&salvage->summary);
-	zf_leaf_cursor_deinit(&salvage->inodes);
+	zf_leaf_cursor_deinit(&salvage->files);
 	zf_vector_deinit(&salvage->found);
 	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
 		zf_vector_deinit(&salvage->leaves[tree]);
@@ -210,9 +210,9 @@ uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino)
 	struct zf_key key;
 	size_t len;
 
-	zf_leaf_cursor_seek(&salvage->inodes, &from);
-	return zf_leaf_cursor_next(&salvage->inodes, &ZF_KEY_MAX, &key, &value, &len) ? key.objectid
-										      : 0;
+	zf_leaf_cursor_seek(&salvage->files, &from);
+	return zf_leaf_cursor_next(&salvage->files, &ZF_KEY_MAX, &key, &value, &len) ? key.objectid
+										     : 0;
 }
 
 uint32_t zf_salvage_value_max(const struct zf_salvage *salvage)
@@ -224,23 +224,20 @@ int zf_salvage_items(struct zf_salvage *salvage, uint64_t ino, zf_salvage_item_f
 		     bool *ret_lost)
 {
 	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0), end = ZF_KEY(ino + 1, 0, 0);
-	struct zf_leaf_cursor cursor;
+	struct zf_leaf_cursor *cursor = &salvage->files;
 	const void *value;
 	struct zf_key key;
 	size_t len;
-	int r = zf_leaf_cursor_init(&cursor, &salvage->source, ZF_TREE_FS,
-				    &salvage->leaves[ZF_TREE_FS]);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	zf_leaf_cursor_seek(&cursor, &from);
-	while (r == 0 && zf_leaf_cursor_next(&cursor, &end, &key, &value, &len)) {
+	cursor->lost = false;
+	zf_leaf_cursor_seek(cursor, &from);
+	while (r == 0 && zf_leaf_cursor_next(cursor, &end, &key, &value, &len)) {
 		if (zf_salvage_is_sound(salvage, ZF_TREE_FS, &key, value, len))
 			r = fn(arg, &key, value, len);
 		else
-			cursor.lost = true;
+			cursor->lost = true;
 	}
-	*ret_lost = cursor.lost;
-	zf_leaf_cursor_deinit(&cursor);
+	*ret_lost = cursor->lost;
 	return r;
 }

@@ -54,7 +54,7 @@ uint32_t zf_salvage_value_max(const struct zf_salvage *salvage);
 /*
  * Calls fn() for each item of the inode that can be read and is sound, in the order of the keys (enum
  * zf_fs_key). Another result than 0 ends it and is returned. *ret_lost: some item may be missing.
- * fn() may call all functions here. -ENOMEM.
+ * fn() may read data, but no other items.
  */
 typedef int zf_salvage_item_fn(void *arg, const struct zf_key *key, const void *value, size_t len);
 int zf_salvage_items(struct zf_salvage *salvage, uint64_t ino, zf_salvage_item_fn *fn, void *arg,

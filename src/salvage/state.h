@@ -28,8 +28,8 @@ struct zf_salvage {
 	bool searched;
 	struct zf_vector found; /* struct zf_found, if searched */
 
-	struct zf_leaf_cursor summary; /* for checksums */
-	struct zf_leaf_cursor inodes;  /* for the next inode */
+	struct zf_leaf_cursor files;   /* one inode after the other: most are in the same leaf */
+	struct zf_leaf_cursor summary; /* one block after the other, likewise */
 };
 
 /* state.c: decides which state is read, and reads its root tree. As zf_salvage_open(). */

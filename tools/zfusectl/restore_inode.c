@@ -16,7 +16,9 @@
 
 static uint32_t type_of(const struct restore_inode *inode)
 {
-	return inode->has_inode ? inode->item.mode & S_IFMT : DTTOIF(inode->type);
+	if (inode->has_inode)
+		return inode->item.mode & S_IFMT;
+	return inode->entries.count > 0 ? S_IFDIR : DTTOIF(inode->type);
 }
 
 bool restore_is_dir(const struct restore_inode *inode)

@@ -79,27 +79,49 @@ static struct restore_dir *get_dir(const struct restore *restore, size_t dir)
 	return zf_vector_at(&restore->dirs, dir);
 }
 
-/* Step by step from the base: a path may be longer than PATH_MAX. */
-static int open_from_base(struct restore *restore, size_t dir)
+/* The directories from `dir` up to the nearest one that is open, or to the base. */
+static int list_way(const struct restore *restore, size_t dir, struct zf_vector *way)
 {
-	const struct restore_dir *this = get_dir(restore, dir);
-	int parent, fd;
+	while (dir != 0 && dir != restore->open_dir) {
+		if (zf_vector_push(way, &dir) < 0)
+			return -ENOMEM;
+		dir = get_dir(restore, dir)->parent;
+	}
+	return dup(dir == 0 ? restore->base : restore->dir_fd);
+}
 
-	if (dir == 0)
-		return dup(restore->base);
-	parent = open_from_base(restore, this->parent);
-	if (parent < 0)
-		return -1;
-	fd = openat(parent, this->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	close(parent);
+/* Step by step, for a path may be longer than PATH_MAX. -1 with errno. */
+static int open_by_steps(struct restore *restore, size_t dir)
+{
+	struct zf_vector way = ZF_VECTOR(size_t);
+	int fd = list_way(restore, dir, &way);
+
+	for (size_t i = way.count; i > 0 && fd >= 0; i--) {
+		const size_t *step = zf_vector_at(&way, i - 1);
+		int from = fd;
+
+		fd = openat(from, get_dir(restore, *step)->name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(from);
+	}
+	zf_vector_deinit(&way);
 	return fd;
+}
+
+/* Neighbours follow each other, downwards and in the end upwards. */
+static int open_near(struct restore *restore, size_t dir)
+{
+	if (restore->open_dir != SIZE_MAX && restore->open_dir != 0 &&
+	    get_dir(restore, restore->open_dir)->parent == dir)
+		return openat(restore->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return open_by_steps(restore, dir);
 }
 
 int restore_open_dir(struct restore *restore, size_t dir, int *ret_fd)
 {
 	if (restore->open_dir != dir) {
 		const struct restore_place place = {.dir = dir, .name = ""};
-		int fd = open_from_base(restore, dir);
+		int fd = open_near(restore, dir);
 
 		if (fd < 0)
 			return restore_fail(restore, &place, "cannot be opened");
@@ -275,9 +297,25 @@ static int enter_dirs(struct restore *restore, size_t first)
 
 struct unreached {
 	uint64_t ino, parent;
-	char *name;
-	bool is_done;
+	char *name;	 /* NULL: lost */
+	bool has_parent; /* that is unreached too */
 };
+
+static int compare_by_ino(const void *a, const void *b)
+{
+	const struct unreached *x = a, *y = b;
+
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static int compare_by_parent(const void *a, const void *b)
+{
+	const struct unreached *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	return compare_by_ino(a, b);
+}
 
 static int take_unreached(struct restore *restore, uint64_t ino, struct zf_vector *unreached)
 {
@@ -296,6 +334,7 @@ static int take_unreached(struct restore *restore, uint64_t ino, struct zf_vecto
 	return r;
 }
 
+/* In the order of the directories that they would be in. */
 static int find_unreached(struct restore *restore, struct zf_vector *unreached)
 {
 	uint64_t ino = ZF_INO_FIRST - 1;
@@ -307,28 +346,22 @@ static int find_unreached(struct restore *restore, struct zf_vector *unreached)
 		if (!find_seen(restore, ino))
 			r = take_unreached(restore, ino, unreached);
 	}
+	ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
+		const struct unreached parent = {.ino = item->parent};
+
+		item->has_parent = zf_vector_find(unreached, &parent, compare_by_ino) != NULL;
+	}
+	zf_vector_sort(unreached, 0, compare_by_parent);
 	return r;
 }
 
-/* The restored directory that the inode's own name is in; SIZE_MAX: it was not restored. */
-static size_t find_parent(const struct restore *restore, const struct unreached *item)
-{
-	if (!item->name)
-		return SIZE_MAX;
-	for (size_t dir = 0; dir < restore->dirs.count; dir++)
-		if (get_dir(restore, dir)->ino == item->parent)
-			return dir;
-	return SIZE_MAX;
-}
-
-static int place_unreached(struct restore *restore, struct unreached *item, size_t dir,
+static int place_unreached(struct restore *restore, const struct unreached *item, size_t dir,
 			   const char *name)
 {
 	const struct restore_place place = {.dir = dir, .name = name};
 	size_t first = restore->dirs.count;
 	int r;
 
-	item->is_done = true;
 	if (find_seen(restore, item->ino))
 		return 0;
 	restore_tell(restore, &place, "its directory does not name it any more");
@@ -336,21 +369,39 @@ static int place_unreached(struct restore *restore, struct unreached *item, size
 	return r < 0 ? r : enter_dirs(restore, first);
 }
 
-/* Where their own names lead, until none leads anywhere that is there. */
-static int place_by_names(struct restore *restore, struct zf_vector *unreached)
+/* The first one whose own name is in the directory `parent`, or in one behind it. */
+static size_t first_of_parent(const struct zf_vector *unreached, uint64_t parent)
 {
-	bool again = true;
+	size_t low = 0, high = unreached->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct unreached *item = zf_vector_at(unreached, middle);
+
+		if (item->parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Directories from `first` on get those that belong there by their own names, and so do these. */
+static int place_by_names(struct restore *restore, const struct zf_vector *unreached, size_t first)
+{
 	int r = 0;
 
-	while (again && r == 0) {
-		again = false;
-		ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
-			size_t dir = item->is_done || r < 0 ? SIZE_MAX : find_parent(restore, item);
+	for (size_t dir = first; dir < restore->dirs.count; dir++) {
+		uint64_t ino = get_dir(restore, dir)->ino;
 
-			if (dir == SIZE_MAX)
-				continue;
-			r = place_unreached(restore, item, dir, item->name);
-			again = true;
+		for (size_t i = first_of_parent(unreached, ino); i < unreached->count && r == 0;
+		     i++) {
+			const struct unreached *item = zf_vector_at(unreached, i);
+
+			if (item->parent != ino)
+				break;
+			if (ino != 0 && item->name)
+				r = place_unreached(restore, item, dir, item->name);
 		}
 	}
 	return r;
@@ -377,26 +428,38 @@ static int make_lost_found(struct restore *restore, size_t *ret_dir)
 	return -ENOMEM;
 }
 
-/* The next one that has no place goes there, and takes along what its name is the directory of. */
-static int place_rest(struct restore *restore, struct zf_vector *unreached)
+/* One that has no place, and what belongs into it. *lost_found: SIZE_MAX until there is one. */
+static int place_apart(struct restore *restore, const struct zf_vector *unreached,
+		       const struct unreached *item, size_t *lost_found)
 {
-	size_t lost_found = SIZE_MAX;
+	size_t first = restore->dirs.count;
+	char name[32];
 	int r = 0;
 
-	ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
-		char name[32];
+	if (find_seen(restore, item->ino))
+		return 0;
+	if (*lost_found == SIZE_MAX)
+		r = make_lost_found(restore, lost_found);
+	snprintf(name, sizeof(name), "#%" PRIu64, item->ino);
+	if (r == 0)
+		r = place_unreached(restore, item, *lost_found, name);
+	return r < 0 ? r : place_by_names(restore, unreached, first);
+}
 
-		if (item->is_done || find_seen(restore, item->ino))
-			continue;
-		if (lost_found == SIZE_MAX)
-			r = make_lost_found(restore, &lost_found);
-		snprintf(name, sizeof(name), "#%" PRIu64, item->ino);
-		if (r == 0)
-			r = place_unreached(restore, item, lost_found, name);
-		if (r == 0)
-			r = place_by_names(restore, unreached);
-		if (r < 0)
-			return r;
+/* Those first that no other of them would take along. */
+static int place_rest(struct restore *restore, const struct zf_vector *unreached)
+{
+	size_t lost_found = SIZE_MAX;
+
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		ZF_VECTOR_FOREACH (unreached, struct unreached, item) {
+			int r = pass == 0 && item->has_parent
+					? 0
+					: place_apart(restore, unreached, item, &lost_found);
+
+			if (r < 0)
+				return r;
+		}
 	}
 	return 0;
 }
@@ -407,7 +470,7 @@ static int restore_unreached(struct restore *restore)
 	int r = find_unreached(restore, &unreached);
 
 	if (r == 0)
-		r = place_by_names(restore, &unreached);
+		r = place_by_names(restore, &unreached, 0);
 	if (r == 0)
 		r = place_rest(restore, &unreached);
 	ZF_VECTOR_FOREACH (&unreached, struct unreached, item)

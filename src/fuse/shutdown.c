@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/daemon.h"
+#include "fuse/privileges.h"
 #include "fuse/status.h"
 #include "fuse/sync_mount.h"
 #include "fuse/unmount.h"
@@ -58,6 +59,8 @@ static void *handle_signals(void *arg)
 	};
 	struct signalfd_siginfo info;
 
+	/* This thread is older than the one that gives them up for all others. */
+	(void)zf_privileges_drop();
 	for (;;) {
 		if (poll(fds, 2, -1) < 0)
 			continue;

@@ -29,16 +29,28 @@ static const unsigned int kept[] = {CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
 
 /* ---- before ---- */
 
-static void raise_limit_of_files(void)
+/* As far as is allowed at all. */
+static void raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+	if (getrlimit(resource, &limit) < 0 || limit.rlim_cur >= wanted)
 		return;
-	if (limit.rlim_cur < FILES_MAX) {
-		limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	setrlimit(resource, &limit);
+}
+
+/*
+ * From Linux 6.14 on the rings of io_uring count as locked memory, unless one has CAP_IPC_LOCK: of
+ * all processes of root together. There is one for each processor and mount; without them requests
+ * come by /dev/fuse.
+ */
+static void lift_limit_of_locked_memory(void)
+{
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+		raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
 /* A score below 0 is one that somebody has chosen; sessions of users have scores above it. */
@@ -53,9 +65,10 @@ static void lower_oom_score(void)
 
 void zf_privileges_prepare(void)
 {
-	raise_limit_of_files();
+	raise_limit(RLIMIT_NOFILE, FILES_MAX);
 	if (geteuid() != 0)
 		return;
+	lift_limit_of_locked_memory();
 	lower_oom_score();
 	/* An ordinary user's daemon runs fusermount3, which is set-user-id. */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -7,8 +7,8 @@
 #define ZF_FUSE_PRIVILEGES_H
 
 /*
- * Before any thread: what needs privileges that are given up later. Raises the limit of open files to
- * what is allowed at all, asks the kernel to kill others first when memory runs out, and lets no
+ * Before any thread: what needs privileges that are given up later. Raises the limits of open files
+ * and locked memory as far as is allowed, asks the kernel to kill others first when memory runs out, and lets no
  * program that it starts gain privileges. What the system does not allow stays as it is.
  */
 void zf_privileges_prepare(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/undumped.h"
 #include "btree/cache.h"
 
 #define REGION_BYTES (UINT64_C(1) << 20)
@@ -51,6 +52,7 @@ static struct zf_node_region *map_region(uint32_t node_size, size_t count)
 		free(region);
 		return NULL;
 	}
+	zf_undumped(region->bytes, region->size);
 	return region;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/undumped.h"
 #include "check/state.h"
 #include "log/carry.h"
 
@@ -65,7 +66,7 @@ int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, 
 		    uint64_t len, const struct zf_le64 *csums)
 {
 	if (!check->data.buf)
-		check->data.buf = aligned_alloc(ZF_BLOCK_SIZE, CHUNK);
+		check->data.buf = zf_undumped_alloc(CHUNK);
 	if (!check->data.buf)
 		return -ENOMEM;
 	for (uint64_t at = 0; at < len; at += CHUNK) {

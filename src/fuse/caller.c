@@ -2,11 +2,13 @@
 #include "fuse/caller.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Each line of it has 33 bytes. */
+#define UID_MAP_MAX (340 * 33 + 1)
 
 static FILE *open_proc(pid_t pid, const char *name)
 {
@@ -31,33 +33,45 @@ static bool has_capability(pid_t pid, unsigned int capability)
 	return (effective >> capability) & 1;
 }
 
-static bool is_in_our_namespace(pid_t pid)
+/* The kernel allows 340 lines of three numbers. 0: there is none, or none to be read. */
+static size_t read_uid_map(pid_t pid, char map[UID_MAP_MAX])
 {
-	char path[64], ours[64], theirs[64];
-	ssize_t len, their_len;
+	FILE *file = open_proc(pid, "uid_map");
+	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	len = readlink("/proc/self/ns/user", ours, sizeof(ours));
-	their_len = readlink(path, theirs, sizeof(theirs));
-	return len > 0 && len == their_len && memcmp(ours, theirs, (size_t)len) == 0;
+	if (!file)
+		return 0;
+	len = fread(map, 1, UID_MAP_MAX - 1, file);
+	fclose(file);
+	map[len] = '\0';
+	return len;
 }
 
-/* Of another namespace /proc names users as they are called in ours. */
-static bool is_mapped(pid_t pid, uid_t uid)
+static bool is_in_map(const char *map, uid_t uid)
 {
 	unsigned int first, count;
-	bool found = false;
-	FILE *file;
+	int len;
 
-	if (is_in_our_namespace(pid))
-		return true;
-	file = open_proc(pid, "uid_map");
-	if (!file)
+	while (sscanf(map, "%*u %u %u%n", &first, &count, &len) == 2) {
+		if (uid >= first && uid - first < count)
+			return true;
+		map += len;
+	}
+	return false;
+}
+
+/*
+ * Of another namespace /proc names users as they are called in ours; of our own, as they are called
+ * in its parent. The two cannot be confused: a map that reads like our own maps all users of ours.
+ * Comparing the namespaces themselves would take CAP_SYS_PTRACE.
+ */
+static bool is_mapped(pid_t pid, uid_t uid)
+{
+	char ours[UID_MAP_MAX], theirs[UID_MAP_MAX];
+
+	if (read_uid_map(getpid(), ours) == 0 || read_uid_map(pid, theirs) == 0)
 		return false;
-	while (!found && fscanf(file, "%*u %u %u", &first, &count) == 2)
-		found = uid >= first && uid - first < count;
-	fclose(file);
-	return found;
+	return strcmp(ours, theirs) == 0 || is_in_map(theirs, uid);
 }
 
 bool zf_caller_may_as_owner(pid_t pid, uid_t owner)

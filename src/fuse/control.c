@@ -176,7 +176,7 @@ static int accept_descriptor(struct zf_control *control)
 static bool accept_client(struct zf_control *control)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	int fd = client ? accept_descriptor(control) : -1;
+	int fd = client ? accept_descriptor(control) : -1, r;
 
 	if (fd < 0) {
 		/* Another client that leaves makes it worth a try earlier. */
@@ -191,6 +191,9 @@ static bool accept_client(struct zf_control *control)
 	client->inbox.size_max = ZF_CONTROL_REQUEST_MAX;
 	TAILQ_INSERT_TAIL(&control->clients, client, link);
 	control->client_count++;
+	r = zf_control_check_peer(fd);
+	if (r < 0)
+		refuse(client, r);
 	return true;
 }
 

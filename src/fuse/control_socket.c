@@ -51,6 +51,16 @@ int zf_control_listen(const char *path, int *ret_fd, ino_t *ret_ino)
 	return 0;
 }
 
+int zf_control_check_peer(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	return peer.uid == 0 || peer.uid == geteuid() ? 0 : -EACCES;
+}
+
 void zf_control_unlink(const char *path, ino_t ino)
 {
 	struct stat st;

@@ -13,6 +13,7 @@
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      shutdown.c  signals
+ *      privileges.h, filter.h  what it gives up when it has opened its device, and has mounted
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)
  * for what must; others that have pages dropped; the filesystem's and the device's own; one for the

@@ -5,8 +5,10 @@
  *      options, cheap checks          on the user's terminal
  *      fork                           the parent waits for zf_daemon_ready(), or an exit status
  *      signals are blocked            before any thread starts
- *      device, filesystem             replays and commits what a crash left; its root can be read
+ *      device                         opened; then most privileges are given up
+ *      filesystem                     replays and commits what a crash left; its root can be read
  *      session, mount                 the kernel begins to send requests
+ *      filter                         of system calls: nothing is mounted any more
  *      loop                           until the kernel ends the connection
  *      zf_daemon_close()              the last commit
  */
@@ -24,16 +26,19 @@
 
 #include "base/cleanup.h"
 #include "base/kernel.h"
+#include "base/programs.h"
 #include "fuse/anchor.h"
 #include "fuse/background.h"
 #include "fuse/control.h"
 #include "fuse/daemon.h"
 #include "fuse/drop_pages.h"
+#include "fuse/filter.h"
 #include "fuse/log.h"
 #include "fuse/marks.h"
 #include "fuse/mount.h"
 #include "fuse/notify.h"
 #include "fuse/open_inode.h"
+#include "fuse/privileges.h"
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
 #include "fuse/thread.h"
@@ -157,18 +162,36 @@ static int check(struct zf_daemon *daemon)
 
 /* ---- device and filesystem ---- */
 
-static int open_filesystem(struct zf_daemon *daemon)
+/* Before there are threads. What it cannot tell, drop_privileges() finds again. */
+static void drop_early(void)
+{
+	(void)zf_privileges_drop();
+}
+
+/* The device may be another user's, which takes privileges to open; nothing later does. */
+static int open_device(struct zf_daemon *daemon)
 {
 	const struct zf_open_options open_options = {
 		.read_only = daemon->options.read_only,
 		.unclaimed = daemon->claimed_by_mount,
 		.lock_wait_ms = DEVICE_WAIT_MS,
 		.append = daemon->options.append,
+		.before_threads = drop_early,
 	};
 	int r = zf_dev_open(daemon->device, &open_options, &daemon->report, &daemon->dev);
 
 	if (r < 0)
 		return ZF_EXIT_MOUNT;
+	r = zf_privileges_drop();
+	return r < 0 ? fail(daemon, ZF_EXIT_SYSTEM, "cannot give up privileges", r) : ZF_EXIT_OK;
+}
+
+static int open_filesystem(struct zf_daemon *daemon)
+{
+	int status = open_device(daemon), r;
+
+	if (status != ZF_EXIT_OK)
+		return status;
 	if (strcmp(zf_dev_kind(daemon->dev), "image") != 0)
 		zf_report(&daemon->report, ZF_REPORT_INFO, "%s: written by %s, appends %s",
 			  zf_dev_path(daemon->dev), zf_dev_kind(daemon->dev),
@@ -214,8 +237,11 @@ static int add_session_options(const struct zf_daemon *daemon, struct fuse_args 
 	snprintf(fsname, sizeof(fsname), "fsname=%s", daemon->device);
 	snprintf(depth, sizeof(depth), "io_uring_q_depth=%u", daemon->uring_depth);
 	r = fuse_opt_add_opt(&opts, "default_permissions");
-	/* As with any disk that root mounts; libfuse would forbid both. */
-	if (r == 0 && geteuid() == 0)
+	/*
+	 * As with any disk that root mounts; libfuse would forbid both. But whoever can write an
+	 * image can put set-user-id programs of root and device nodes into it.
+	 */
+	if (r == 0 && geteuid() == 0 && !zf_dev_is_foreign(daemon->dev))
 		r = fuse_opt_add_opt(&opts, "dev,suid");
 	if (r == 0)
 		r = fuse_opt_add_opt(&opts, "subtype=zfuse");
@@ -425,6 +451,17 @@ void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 	zf_shutdown_request();
 }
 
+/* For threads that run and those to come. A user's daemon still has to run fusermount3, as root. */
+static void restrict_calls(struct zf_daemon *daemon)
+{
+	int r = geteuid() == 0 ? zf_filter_install() : 0;
+
+	if (r < 0 && r != -EOPNOTSUPP)
+		zf_report(&daemon->report, ZF_REPORT_WARNING,
+			  "%s: the daemon runs without its filter of system calls: %s",
+			  daemon->mountpoint, strerror(-r));
+}
+
 static int serve(struct zf_daemon *daemon)
 {
 	int r = zf_marks_new(&daemon->marks);
@@ -439,6 +476,7 @@ static int serve(struct zf_daemon *daemon)
 		r = zf_control_start(daemon, &daemon->control);
 	if (r < 0)
 		return fail(daemon, ZF_EXIT_SYSTEM, "cannot start a thread", r);
+	restrict_calls(daemon);
 	r = loop(daemon);
 	atomic_store(&daemon->mounted, false);
 	if (r != 0) {
@@ -491,6 +529,7 @@ static int start(struct zf_daemon *daemon)
 	 * a capability that a user's mount does not have, and then goes without.
 	 */
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+	zf_privileges_prepare();
 	zf_threads_init();
 	zf_rwlock_init(&daemon->gate, ZF_RANK_DAEMON);
 	r = zf_shutdown_start(daemon, &daemon->shutdown);
@@ -507,6 +546,7 @@ int main(int argc, char **argv)
 	int status = ZF_EXIT_OK;
 
 	zf_log_init(&daemon.report);
+	zf_programs_from_system();
 	if (zf_options_parse(argc, argv, &daemon.options) < 0)
 		status = ZF_EXIT_USAGE;
 	else if (daemon.options.help)

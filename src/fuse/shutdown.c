@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/cleanup.h"
 #include "fuse/background.h"
 #include "fuse/daemon.h"
+#include "fuse/privileges.h"
 #include "fuse/status.h"
 #include "fuse/sync_mount.h"
 #include "fuse/unmount.h"
@@ -22,6 +24,8 @@ struct zf_shutdown {
 	struct zf_daemon *daemon;
 	pthread_t thread;
 	int signal_fd, stop_fd;
+	sem_t dropped; /* posted when `drop_error` says how giving up privileges went */
+	int drop_error;
 	atomic_bool ready;
 };
 
@@ -58,6 +62,8 @@ static void *handle_signals(void *arg)
 	};
 	struct signalfd_siginfo info;
 
+	shutdown->drop_error = zf_privileges_drop();
+	sem_post(&shutdown->dropped);
 	for (;;) {
 		if (poll(fds, 2, -1) < 0)
 			continue;
@@ -79,6 +85,28 @@ static void *handle_signals(void *arg)
 	}
 }
 
+static void set_up_signals(sigset_t *ret_signals)
+{
+	sigemptyset(ret_signals);
+	sigaddset(ret_signals, SIGTERM);
+	sigaddset(ret_signals, SIGINT);
+	sigaddset(ret_signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may ignore it; then no child's exit status could be had. */
+	signal(SIGCHLD, SIG_DFL);
+}
+
+/* The thread is older than those that inherit what is left; later the filter would refuse it. */
+static int wait_until_dropped(struct zf_shutdown *shutdown)
+{
+	while (sem_wait(&shutdown->dropped) < 0 && errno == EINTR)
+		;
+	if (shutdown->drop_error < 0)
+		zf_shutdown_stop(shutdown);
+	return shutdown->drop_error;
+}
+
 int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdown)
 {
 	struct zf_shutdown *shutdown = calloc(1, sizeof(*shutdown));
@@ -88,25 +116,18 @@ int zf_shutdown_start(struct zf_daemon *daemon, struct zf_shutdown **ret_shutdow
 	if (!shutdown)
 		return -ENOMEM;
 	shutdown->daemon = daemon;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	/* Whoever started us may ignore it; then no child's exit status could be had. */
-	signal(SIGCHLD, SIG_DFL);
-
+	set_up_signals(&signals);
+	sem_init(&shutdown->dropped, 0, 0);
 	shutdown->stop_fd = eventfd(0, EFD_CLOEXEC);
 	shutdown->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	r = shutdown->stop_fd < 0 || shutdown->signal_fd < 0
-		    ? errno
-		    : pthread_create(&shutdown->thread, NULL, handle_signals, shutdown);
-	if (r != 0) {
-		zf_cleanup_close(&shutdown->stop_fd);
-		zf_cleanup_close(&shutdown->signal_fd);
-		free(shutdown);
-		return -r;
+		    ? -errno
+		    : -pthread_create(&shutdown->thread, NULL, handle_signals, shutdown);
+	if (r == 0)
+		r = wait_until_dropped(shutdown);
+	if (r < 0) {
+		zf_shutdown_free(shutdown);
+		return r;
 	}
 	*ret_shutdown = shutdown;
 	return 0;
@@ -132,7 +153,8 @@ void zf_shutdown_free(struct zf_shutdown *shutdown)
 {
 	if (!shutdown)
 		return;
-	close(shutdown->stop_fd);
-	close(shutdown->signal_fd);
+	zf_cleanup_close(&shutdown->stop_fd);
+	zf_cleanup_close(&shutdown->signal_fd);
+	sem_destroy(&shutdown->dropped);
 	free(shutdown);
 }

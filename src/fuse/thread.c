@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/lock.h"
+#include "base/undumped.h"
 
 /* A cache line of its own for what only one thread writes. */
 #define CACHE_LINE 64
@@ -49,7 +50,7 @@ struct zf_thread *zf_thread_self(void)
 void *zf_thread_scratch(struct zf_thread *thread)
 {
 	if (!thread->scratch)
-		thread->scratch = aligned_alloc(ZF_BLOCK_SIZE, ZF_SCRATCH_SIZE);
+		thread->scratch = zf_undumped_alloc(ZF_SCRATCH_SIZE);
 	return thread->scratch;
 }
 

@@ -67,6 +67,11 @@ const char *zf_dev_path(const struct zf_dev *dev)
 	return dev->path;
 }
 
+bool zf_dev_is_foreign(const struct zf_dev *dev)
+{
+	return dev->foreign;
+}
+
 enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev)
 {
 	return dev->append;

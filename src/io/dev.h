@@ -159,6 +159,12 @@ const struct zf_geometry *zf_dev_geometry(const struct zf_dev *dev);
 const char *zf_dev_kind(const struct zf_dev *dev);
 const char *zf_dev_path(const struct zf_dev *dev);
 
+/*
+ * An image in a regular file that others than root can write, because they own it or its mode lets
+ * them. As it was when the file was opened.
+ */
+bool zf_dev_is_foreign(const struct zf_dev *dev);
+
 /* Of what zf_dev_open() has opened: never BEST. */
 enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev);
 

@@ -68,6 +68,7 @@ struct zf_dev {
 	struct zf_geometry geometry;
 	struct zf_report report;
 	enum zf_append_mode append; /* set by who chose the backend: open.c */
+	bool foreign;		    /* set by the backend: zf_dev_is_foreign() */
 	/*
 	 * What a backend found out of all zones when it was opened, or NULL: mounting asks for it.
 	 * It counts until the first change, or the first error, which the backend notes.

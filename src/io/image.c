@@ -271,6 +271,14 @@ static bool host_blocks(int fd)
 	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP;
 }
 
+/* An access control list's mask is in the group's bits. */
+static bool others_can_write(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* Owns `file` from here on, whatever happens. */
 static int image_new(const char *path, const struct zf_image_file *file, bool read_only,
 		     const struct zf_image_trailer *trailer, const struct zf_report *report,
@@ -290,6 +298,7 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 	image->fd = file->fd;
 	image->read_only = read_only;
 	image->is_block_device = file->is_block_device;
+	image->dev.foreign = !file->is_block_device && others_can_write(file->fd);
 	zf_image_warmer_init(image, file->is_block_device);
 	r = allocate(image);
 	if (r == 0)

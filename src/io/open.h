@@ -30,6 +30,11 @@ struct zf_open_options {
 	 */
 	uint64_t image_search_from;
 	const uint8_t *image_uuid; /* 16 bytes, for a new image's table; NULL: random */
+	/*
+	 * Called when nothing is left to be opened, before the device starts a thread: a thread has
+	 * the privileges that its creator had. NULL: nobody asks. Not called where no thread starts.
+	 */
+	void (*before_threads)(void);
 };
 
 #endif

@@ -211,7 +211,7 @@ static int make_queue(struct zf_zbd *zbd, enum zf_append_mode mode)
 	return zf_zbd_zones_start(zbd);
 }
 
-static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
+static int set_up(struct zf_zbd *zbd, const struct zf_open_options *options)
 {
 	struct zbd_info info;
 	int r = open_zones(zbd, &info);
@@ -222,8 +222,10 @@ static int set_up(struct zf_zbd *zbd, enum zf_append_mode mode)
 		r = read_zones(zbd);
 	if (r < 0)
 		return r;
+	if (options->before_threads)
+		options->before_threads();
 	if (!zbd->read_only)
-		r = make_queue(zbd, mode);
+		r = make_queue(zbd, options->append);
 	if (r < 0)
 		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, r, "cannot be opened");
 	return zf_zbd_ring_init(zbd);
@@ -252,7 +254,7 @@ int zf_zbd_open(const char *path, const struct zf_open_options *options,
 	zbd->read_only = options->read_only;
 	zf_mutex_init(&zbd->lock, ZF_RANK_DEV);
 	zf_zbd_zones_init(zbd);
-	r = set_up(zbd, options->append);
+	r = set_up(zbd, options);
 	if (r < 0) {
 		zbd_free(zbd);
 		return r;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/plant.h"
+#include "base/undumped.h"
 
 /* One read; more than any record. */
 #define WINDOW_SIZE (UINT64_C(1) << 20)
@@ -186,7 +187,7 @@ int zf_log_scan(const struct zf_log_scan *scan, uint64_t *ret_end)
 	struct window window = {.scan = scan};
 	int r;
 
-	window.buf = aligned_alloc(ZF_BLOCK_SIZE, WINDOW_SIZE);
+	window.buf = zf_undumped_alloc(WINDOW_SIZE);
 	if (!window.buf)
 		return -ENOMEM;
 	r = look_through(&window, ret_end);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/undumped.h"
 
 #define CHUNK_MAX ((uint64_t)1 << 20)
 #define CHUNKS	  8u
@@ -35,7 +36,7 @@ int zf_copy_bytes_new(struct zf_dev *from, struct zf_dev *to, struct zf_copy_byt
 	bytes->from = from;
 	bytes->to = to;
 	bytes->chunk_size = zf_min_u64(CHUNK_MAX, zf_dev_geometry(to)->append_limit);
-	bytes->buf = aligned_alloc(ZF_BLOCK_SIZE, bytes->chunk_size * CHUNKS);
+	bytes->buf = zf_undumped_alloc(bytes->chunk_size * CHUNKS);
 	if (!bytes->buf) {
 		free(bytes);
 		return -ENOMEM;

@@ -11,6 +11,7 @@
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/undumped.h"
 #include "txn/txn_internal.h"
 
 /* Nodes that one step may touch while it drops a zone's summary entries: as many as one edit and
@@ -195,7 +196,7 @@ int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uin
 	uint64_t start = zone_start(txn, zone_no);
 	int r = 0;
 
-	buf = aligned_alloc(ZF_BLOCK_SIZE, SCAN_BYTES + node_size);
+	buf = zf_undumped_alloc(SCAN_BYTES + node_size);
 	if (!buf)
 		return -ENOMEM;
 	end += start;

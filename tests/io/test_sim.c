@@ -1144,7 +1144,7 @@ static void a_buffer_that_changes_in_flight_is_found_out(void **state)
 	if (pid == 0) {
 		struct flight f;
 
-		freopen("/dev/null", "w", stderr);
+		(void)!freopen("/dev/null", "w", stderr);
 		signal(SIGABRT, SIG_DFL);
 		launch(&f, ZF_IO_APPEND, ZONE_SIZE, 1, false);
 		((uint8_t *)f.buf)[100] ^= 1;

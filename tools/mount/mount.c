@@ -6,7 +6,7 @@
  *      mount.fuse.zfuse DEVICE DIR [-sfnvr] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]
  *
  * It becomes the daemon, which it looks for beside itself, then where it was installed, then in
- * PATH. With `remount` among the options there is a daemon, and only the kernel's flags change.
+ * PATH, or for root in the system's places. With `remount` among the options there is a daemon, and only the kernel's flags change.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "base/programs.h"
 #include "fuse/status.h"
 #include "mount/args.h"
 #include "mount/mountinfo.h"
@@ -116,6 +117,7 @@ int main(int argc, char **argv)
 	const char *args[9] = {"zfuse"};
 	unsigned int count = 1;
 
+	zf_programs_from_system();
 	if (parse(argc, argv, &request) < 0)
 		return usage(stderr, ZF_EXIT_USAGE);
 	if (request.help)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "alloc/reserve.h"
+#include "base/undumped.h"
 #include "fs/core/inode.h"
 
 /* Slabs double in size from the first to the largest: a mount that writes little stays small. */
@@ -36,6 +37,7 @@ static void *map_bytes(size_t size)
 
 	if (bytes == MAP_FAILED)
 		return NULL;
+	zf_undumped(bytes, size);
 	/* Fewer page faults, where the mapping happens to hold a whole huge page; else of no use.
 	 */
 	if (size >= SLAB_BLOCKS_MAX * ZF_BLOCK_SIZE)

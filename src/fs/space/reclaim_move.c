@@ -12,6 +12,7 @@
 #include "alloc/zone.h"
 #include "base/bits.h"
 #include "base/plant.h"
+#include "base/undumped.h"
 #include "fs/core/inode.h"
 #include "fs/data/append.h"
 #include "fs/space/reclaim_internal.h"
@@ -93,7 +94,7 @@ int zf_move_init(struct zf_move *move, struct zf_fs *fs)
 	move->capacity = (unsigned int)zf_min_u64(BATCH_BLOCKS, zone);
 	move->slots = calloc(move->capacity, sizeof(*move->slots));
 	move->place = calloc(move->capacity, sizeof(*move->place));
-	move->buf = aligned_alloc(ZF_BLOCK_SIZE, (size_t)move->capacity << ZF_BLOCK_SHIFT);
+	move->buf = zf_undumped_alloc((size_t)move->capacity << ZF_BLOCK_SHIFT);
 	return move->slots && move->place && move->buf ? 0 : -ENOMEM;
 }
 

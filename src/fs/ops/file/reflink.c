@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "alloc/reserve.h"
+#include "base/undumped.h"
 #include "fs/core/inode_flags.h"
 #include "fs/data/block.h"
 #include "fs/data/discard.h"
@@ -416,7 +417,7 @@ static int copy_bytes(struct copy *copy)
 	/* Sharing does not move the access time, so this does not either. */
 	ctx.no_atime = true;
 	if (!copy->buf)
-		copy->buf = aligned_alloc(ZF_BLOCK_SIZE, BYTES_MAX);
+		copy->buf = zf_undumped_alloc(BYTES_MAX);
 	if (!copy->buf)
 		return -ENOMEM;
 	n = zf_data_read(copy->in, &ctx, copy->offset_in, copy->buf, copy->bytes);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/undumped.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+
+/* Where the pages are larger than blocks it may fail: then the memory is in the dump. */
+void zf_undumped(void *bytes, size_t len)
+{
+	madvise(bytes, len, MADV_DONTDUMP);
+}
+
+void *zf_undumped_alloc(size_t len)
+{
+	void *bytes = aligned_alloc(ZF_BLOCK_SIZE, len);
+
+	if (bytes)
+		zf_undumped(bytes, len);
+	return bytes;
+}

@@ -18,16 +18,16 @@ const struct zf_trace_event zf_trace_events[ZF_TRACE_EVENT_MAX] = {
 };
 
 static const struct {
-	const char *type;
+	const char *name;
 	unsigned int size;
 } kinds[ZF_TRACE_KIND_COUNT] = {
-	[ZF_TRACE_NUMBER] = {"le64", 8},  [ZF_TRACE_NUMBER32] = {"le32", 4},
-	[ZF_TRACE_NUMBER8] = {"u8", 1},	  [ZF_TRACE_SIGNED] = {"signed le64", 8},
-	[ZF_TRACE_ADDRESS] = {"le64", 8}, [ZF_TRACE_FLAG] = {"u8", 1},
-	[ZF_TRACE_TEXT] = {"text", 16},	  [ZF_TRACE_OPERATION] = {"u8", 1},
-	[ZF_TRACE_COMMAND] = {"u8", 1},	  [ZF_TRACE_PURPOSE] = {"u8", 1},
-	[ZF_TRACE_ROLE] = {"u8", 1},	  [ZF_TRACE_TREE] = {"u8", 1},
-	[ZF_TRACE_EXTENT] = {"u8", 1},	  [ZF_TRACE_BODY] = {"u8", 1},
+	[ZF_TRACE_NUMBER] = {"number", 8},   [ZF_TRACE_NUMBER32] = {"number", 4},
+	[ZF_TRACE_NUMBER8] = {"number", 1},  [ZF_TRACE_SIGNED] = {"signed", 8},
+	[ZF_TRACE_ADDRESS] = {"address", 8}, [ZF_TRACE_FLAG] = {"flag", 1},
+	[ZF_TRACE_TEXT] = {"text", 16},	     [ZF_TRACE_OPERATION] = {"operation", 1},
+	[ZF_TRACE_COMMAND] = {"command", 1}, [ZF_TRACE_PURPOSE] = {"purpose", 1},
+	[ZF_TRACE_ROLE] = {"role", 1},	     [ZF_TRACE_TREE] = {"tree", 1},
+	[ZF_TRACE_EXTENT] = {"extent", 1},   [ZF_TRACE_BODY] = {"body", 1},
 };
 
 unsigned int zf_trace_kind_size(enum zf_trace_kind kind)
@@ -35,9 +35,9 @@ unsigned int zf_trace_kind_size(enum zf_trace_kind kind)
 	return kinds[kind].size;
 }
 
-const char *zf_trace_kind_type(enum zf_trace_kind kind)
+const char *zf_trace_kind_name(enum zf_trace_kind kind)
 {
-	return kinds[kind].type;
+	return kinds[kind].name;
 }
 
 uint64_t zf_trace_value(enum zf_trace_kind kind, const uint8_t *at)

@@ -124,8 +124,8 @@ extern const struct zf_trace_event zf_trace_events[ZF_TRACE_EVENT_MAX];
 
 /* Bytes in the payload. */
 unsigned int zf_trace_kind_size(enum zf_trace_kind kind);
-/* "le64", ... as docs/trace.md calls it. */
-const char *zf_trace_kind_type(enum zf_trace_kind kind);
+/* "number", "address", ... as docs/trace.md calls it. */
+const char *zf_trace_kind_name(enum zf_trace_kind kind);
 /* The number at `at`, of any kind but TEXT; a SIGNED one as it lies there. */
 uint64_t zf_trace_value(enum zf_trace_kind kind, const uint8_t *at);
 

@@ -19,9 +19,10 @@ void zf_alloc_get_zone(struct zf_alloc *alloc, uint32_t zone_no, struct zf_zone 
 	zf_mutex_unlock(&alloc->lock);
 }
 
-void zf_alloc_trace_zones(struct zf_alloc *alloc)
+void zf_alloc_trace_begin(struct zf_alloc *alloc)
 {
 	zf_mutex_lock(&alloc->lock);
+	zf_trace_begin();
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {
 		const struct zf_zone *zone = &alloc->zones[z];
 

@@ -102,7 +102,10 @@ static void keep_fd(struct zf_control_inbox *inbox, const struct cmsghdr *passed
 	inbox->has_fd = true;
 }
 
-/* There is room for one descriptor: the kernel closes others that came with it. */
+/*
+ * The length leaves room for one descriptor, and the kernel closes others that came with it. (CMSG_SPACE() has
+ * room for a second.)
+ */
 static ssize_t receive(struct zf_control_inbox *inbox, int fd, void *buf, size_t size)
 {
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
@@ -111,7 +114,7 @@ static ssize_t receive(struct zf_control_inbox *inbox, int fd, void *buf, size_t
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &passed,
-		.msg_controllen = sizeof(passed),
+		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *with = n < 0 ? NULL : CMSG_FIRSTHDR(&header);

@@ -272,12 +272,14 @@ int zf_trace_start(int fd, const struct zf_trace_about *about)
 
 	pthread_mutex_lock(&trace.control);
 	r = trace.running ? -EBUSY : begin(fd, about);
-	if (r == 0) {
-		trace.running = true;
-		atomic_store(&zf_trace_switch, true);
-	}
+	trace.running |= r == 0;
 	pthread_mutex_unlock(&trace.control);
 	return r;
+}
+
+void zf_trace_begin(void)
+{
+	atomic_store(&zf_trace_switch, true);
 }
 
 static int wait_for_hook(struct zf_trace_ring *ring, void *arg)

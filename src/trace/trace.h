@@ -187,11 +187,13 @@ struct zf_trace_about {
 };
 
 /*
- * Begins a trace in the file `fd`, which it writes from the descriptor's place on, and closes when
- * the trace ends. With the monotonic clock it starts a thread. -EBUSY: one is running, -errno: the
+ * Makes a trace in the file `fd`, which it writes from the descriptor's place on, and closes when
+ * the trace ends. With the monotonic clock it starts a thread. -EBUSY: there is one, -errno: the
  * header could not be written; then `fd` stays the caller's.
  */
 int zf_trace_start(int fd, const struct zf_trace_about *about);
+/* From now on events are told: under the locks of what the first ones describe. Once, after that. */
+void zf_trace_begin(void);
 
 struct zf_trace_totals {
 	uint64_t events;  /* that happened */
@@ -199,7 +201,7 @@ struct zf_trace_totals {
 };
 
 /*
- * Ends it: what was told before is in the file, but not made durable. -ESRCH: none is running.
+ * Ends it: what was told before is in the file, but not made durable. -ESRCH: there is none.
  * Another error is the file's: what happened after it is not traced, and the file has no `ended`.
  * ret_totals may be NULL, and is set but for -ESRCH.
  */

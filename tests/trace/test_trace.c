@@ -43,6 +43,8 @@ static int start(const struct zf_trace_about *about)
 	int fd = new_file(), copy = dup(fd);
 
 	assert_int_equal(zf_trace_start(fd, about), 0);
+	assert_false(zf_trace_is_on());
+	zf_trace_begin();
 	return copy;
 }
 
@@ -270,6 +272,7 @@ static void what_is_dropped_is_told(void **state)
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(zf_trace_start(ends[1], &monotonic), 0);
+	zf_trace_begin();
 	for (uint64_t i = 0; i < 3 * ZF_TRACE_RING_RECORDS; i++)
 		ZF_TRACE(hole_written, .bytes = i);
 	copying.from = ends[0];
@@ -328,6 +331,7 @@ static void a_file_that_cannot_be_written_ends_the_trace(void **state)
 	assert_false(zf_trace_is_on());
 	/* And what follows the header. */
 	assert_int_equal(zf_trace_start(fd, &logical), 0);
+	zf_trace_begin();
 	assert_int_equal(dup3(full, fd, O_CLOEXEC), fd);
 	ZF_TRACE(hole_written, .bytes = 1);
 	assert_false(zf_trace_is_on());

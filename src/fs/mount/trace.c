@@ -49,8 +49,8 @@ int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run
 	if (r == 0)
 		r = zf_trace_start(fd, &about);
 	if (r == 0) {
+		zf_alloc_trace_begin(fs->alloc);
 		tell_ring(zones, newest);
-		zf_alloc_trace_zones(fs->alloc);
 	}
 	zf_txn_resume(fs->txn);
 	return r;

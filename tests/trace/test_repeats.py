@@ -56,6 +56,7 @@ class Repeats(unittest.TestCase):
                     if zone.role in ("hot", "cold", "log", "overwrite"):
                         self.assertEqual(zone.live, live.pop(number, 0), f"zone {number}")
                 self.assertEqual(live, {})
+                self.assertFalse([e for e in trace.events if e.get("submitted") == 0])
                 self.assertGreater(len(trace.commits), 1)
 
     def test_every_event_is_told_somewhere(self):

@@ -144,6 +144,35 @@ static void a_logical_trace_is_written_at_once(void **state)
 	zf_trace_file_free(&file);
 }
 
+/* It saw the switch on, and then was not run for a while. */
+static void a_hook_that_comes_late_tells_nothing(void **state)
+{
+	const struct zf_trace_hole_written event = {.bytes = 1};
+	int fd = start(&monotonic);
+
+	assert_int_not_equal(zf_trace_put(ZF_TRACE_hole_written, &event, sizeof(event)), 0);
+	assert_int_equal(zf_trace_stop(NULL), 0);
+	assert_int_equal(zf_trace_put(ZF_TRACE_hole_written, &event, sizeof(event)), 0);
+	close(fd);
+}
+
+static void every_trace_names_its_threads(void **state)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		int fd = start(&monotonic);
+		struct zf_trace_file file;
+
+		ZF_TRACE(hole_written, .bytes = 1);
+		ZF_TRACE(hole_written, .bytes = 2);
+		assert_int_equal(zf_trace_stop(NULL), 0);
+		file = read_and_close(fd);
+		assert_int_equal(count(&file, ZF_TRACE_thread), 1);
+		assert_true(is_event(&file.records[0], ZF_TRACE_thread));
+		assert_string_equal(file.records[0].payload, "test_trace");
+		zf_trace_file_free(&file);
+	}
+}
+
 static void only_one_trace_runs_at_a_time(void **state)
 {
 	int fd = start(&monotonic), other = new_file();
@@ -407,6 +436,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_trace_nothing_is_evaluated),
 		cmocka_unit_test(a_logical_trace_is_written_at_once),
+		cmocka_unit_test(a_hook_that_comes_late_tells_nothing),
+		cmocka_unit_test(every_trace_names_its_threads),
 		cmocka_unit_test(only_one_trace_runs_at_a_time),
 		cmocka_unit_test(a_full_ring_refuses_and_counts),
 		cmocka_unit_test(events_of_threads_are_there_or_counted),

@@ -145,6 +145,11 @@ static inline bool zone_is_empty(const struct zf_zone *zone)
 	       !zone->pointer_unknown && !zone->resetting;
 }
 
+static inline uint64_t zone_live_bytes(const struct zf_zone *zone)
+{
+	return ((uint64_t)zone->live + zone->system_live) << ZF_BLOCK_SHIFT;
+}
+
 static inline bool zone_is_partial(const struct zf_zone *zone)
 {
 	return zone->pointer > 0 && zone->pointer < zone->capacity;
@@ -201,6 +206,24 @@ bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* Is it a retired zone of data that can be read, so that its live blocks can be moved? */
 bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+void zf_alloc_set_role_locked(struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role);
+/* Its live blocks are about to be moved out: for a trace. */
+static inline void zf_alloc_trace_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	const struct zf_zone *zone = &alloc->zones[zone_no];
+
+	ZF_TRACE(victim_chosen, .address = zone_no * alloc->geometry->zone_size,
+		 .live = zone_live_bytes(zone),
+		 .written = (uint64_t)zone->pointer << ZF_BLOCK_SHIFT, .role = zone->role);
+}
+
+/* The zone's live blocks have changed: for a trace. */
+static inline void zf_alloc_trace_live_locked(const struct zf_alloc *alloc, uint32_t zone_no)
+{
+	ZF_TRACE(zone_live, .address = zone_no * alloc->geometry->zone_size,
+		 .live = zone_live_bytes(&alloc->zones[zone_no]));
+}
 
 /* The zone's item is out of date. */
 void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no);

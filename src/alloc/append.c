@@ -159,6 +159,7 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	live = (uint32_t)zf_min_u64(zone->live + (len >> ZF_BLOCK_SHIFT), zone->pointer);
 	zf_alloc_note_live_locked(alloc, zone_no, live);
 	zone->live = live;
+	zf_alloc_trace_live_locked(alloc, zone_no);
 	if (zone->held && zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_live_again_locked(alloc, address, len);
 	raise_written(zone, end);
@@ -192,6 +193,7 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	blocks = blocks < zone->live ? blocks : zone->live;
 	zf_alloc_note_live_locked(alloc, zone_no, zone->live - blocks);
 	zone->live -= blocks;
+	zf_alloc_trace_live_locked(alloc, zone_no);
 	alloc->freed++;
 	if (zone->role == ZF_ROLE_OVERWRITE)
 		zf_alloc_overwrite_freed_locked(alloc, address, len);

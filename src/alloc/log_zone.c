@@ -65,7 +65,7 @@ static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
 
-	zone->role = ZF_ROLE_HOT;
+	zf_alloc_set_role_locked(alloc, zone_no, ZF_ROLE_HOT);
 	if (zone->pointer > 0 && zone->live == 0 && zone->pending == 0)
 		zone->emptied_generation = alloc->running;
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -135,7 +135,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
 	}
-	zone->role = ZF_ROLE_NONE;
+	zf_alloc_set_role_locked(alloc, zone_no, ZF_ROLE_NONE);
 	zone->summary = ZF_SUMMARY_NONE;
 	alloc->empty_count++;
 	zf_alloc_dirty_locked(alloc, zone_no);
@@ -344,7 +344,7 @@ int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 		if (zone->role == ZF_ROLE_OVERWRITE && zone->live == 0)
 			zf_alloc_overwrite_left_locked(alloc, (uint32_t)zone_no);
 		if (zone->live == 0 && zone->role != ZF_ROLE_COLD && zone->role != ZF_ROLE_LOG)
-			zone->role = ZF_ROLE_HOT;
+			zf_alloc_set_role_locked(alloc, (uint32_t)zone_no, ZF_ROLE_HOT);
 		zone->held = true;
 		zf_alloc_dirty_locked(alloc, (uint32_t)zone_no);
 	}

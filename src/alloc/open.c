@@ -140,6 +140,7 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 
 void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 {
+	ZF_TRACE(zone_finished, .address = zone_no * alloc->geometry->zone_size, .result = result);
 	zf_mutex_lock(&alloc->lock);
 	alloc->zones[zone_no].finishing = false;
 	alloc->zones[zone_no].unfinishable = result < 0;
@@ -208,7 +209,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 		return -EAGAIN;
 	alloc->empty_count--;
 	alloc->search_next = best + 1 < alloc->zone_count ? best + 1 : 0;
-	alloc->zones[best].role = (uint8_t)role;
+	zf_alloc_set_role_locked(alloc, best, role);
 	alloc->zones[best].emptied_generation = 0;
 	alloc->zones[best].warm = false;
 	zf_alloc_dirty_locked(alloc, best);

@@ -226,7 +226,7 @@ static void give_role_locked(struct zf_alloc *alloc, uint32_t zone_no)
 
 	if (zone->role == ZF_ROLE_OVERWRITE)
 		return;
-	zone->role = ZF_ROLE_OVERWRITE;
+	zf_alloc_set_role_locked(alloc, zone_no, ZF_ROLE_OVERWRITE);
 	zone->emptied_generation = 0;
 	zone->written = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, zone->capacity);

@@ -62,6 +62,7 @@ static void begin(struct zf_alloc *alloc, uint32_t zone_no)
 	alloc->victim_gain = alloc->victim_gain ? (3 * alloc->victim_gain + garbage) / 4 : garbage;
 	alloc->zones[zone_no].reclaimed = true;
 	alloc->zones[zone_no].readers++;
+	zf_alloc_trace_victim_locked(alloc, zone_no);
 }
 
 /* 0: not worth it. */

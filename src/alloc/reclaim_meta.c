@@ -44,6 +44,12 @@ static bool can_move_nodes(const struct zf_alloc *alloc, uint32_t zone_no)
 	       zone->write_generation <= alloc->committed;
 }
 
+static void begin(struct zf_alloc *alloc, uint32_t zone_no)
+{
+	alloc->zones[zone_no].readers++;
+	zf_alloc_trace_victim_locked(alloc, zone_no);
+}
+
 /*
  * Nodes of trees that change everywhere die soon. Nodes of the summary tree, which only grows, live
  * long. So zones are left in which a few nodes live; moving these gives back nearly a whole zone.
@@ -66,7 +72,7 @@ int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	    alloc->zones[best].capacity - best_live <= zf_alloc_best_gain_locked(alloc))
 		best = NO_ZONE;
 	if (best != NO_ZONE)
-		alloc->zones[best].readers++;
+		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
 	if (best == NO_ZONE)
 		return -ENOENT;
@@ -117,7 +123,7 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	    (!urgent || others_have_more(alloc, per_zone - best_live, coming)))
 		best = NO_ZONE;
 	if (best != NO_ZONE)
-		alloc->zones[best].readers++;
+		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
 	if (closed)
 		return ZF_META_CLOSED;

@@ -89,6 +89,8 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->resetting);
+	ZF_TRACE(zone_reset, .address = zone_no * alloc->geometry->zone_size,
+		 .resets = zone->reset_count + (result >= 0), .result = result);
 	zone->resetting = false;
 	if (zone_is_partial(zone))
 		zf_alloc_limit_event_locked(alloc);
@@ -100,7 +102,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 
 		zf_alloc_overwrite_left_locked(alloc, zone_no);
 		zf_alloc_set_pointer_locked(alloc, zone_no, 0);
-		zone->role = ZF_ROLE_NONE;
+		zf_alloc_set_role_locked(alloc, zone_no, ZF_ROLE_NONE);
 		zone->written = 0;
 		zone->emptied_generation = 0;
 		zone->stuck = zone->damaged = false;

@@ -84,7 +84,7 @@ static void set_pointer(struct zf_alloc *alloc, uint32_t zone_no, const struct z
 	 */
 	if (pointer == 0 && zone->pending == 0 && !zone->unusable &&
 	    !zf_alloc_is_log_locked(alloc, zone_no)) {
-		zone->role = ZF_ROLE_NONE;
+		zf_alloc_set_role_locked(alloc, zone_no, ZF_ROLE_NONE);
 		zone->summary = ZF_SUMMARY_NONE;
 		alloc->empty_count++;
 	}

@@ -116,6 +116,7 @@ static int node_locked(struct zf_alloc *alloc, bool system, uint64_t ret_address
 			zone->live += alloc->node_blocks;
 			alloc->node_live_blocks += alloc->node_blocks;
 		}
+		zf_alloc_trace_live_locked(alloc, zone_no);
 		zone->emptied_generation = 0;
 	}
 	for (unsigned int c = alloc->copies; c < ZF_COPIES_MAX; c++)
@@ -146,6 +147,7 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
 		live = system ? &zone->system_live : &zone->live;
 		blocks = alloc->node_blocks < *live ? alloc->node_blocks : *live;
 		*live -= blocks;
+		zf_alloc_trace_live_locked(alloc, zone_no);
 		if (!system)
 			alloc->node_live_blocks -= blocks;
 		zf_alloc_dirty_locked(alloc, zone_no);
@@ -322,6 +324,7 @@ static void release_unused_tail_locked(struct zf_alloc *alloc, const struct zf_a
 			uint32_t zone_no = zf_zone_of(alloc->geometry, frozen->tail[i][c]);
 
 			alloc->zones[zone_no].system_live -= alloc->node_blocks;
+			zf_alloc_trace_live_locked(alloc, zone_no);
 			zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		}
 }

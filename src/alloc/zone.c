@@ -19,6 +19,22 @@ void zf_alloc_get_zone(struct zf_alloc *alloc, uint32_t zone_no, struct zf_zone 
 	zf_mutex_unlock(&alloc->lock);
 }
 
+void zf_alloc_trace_begin(struct zf_alloc *alloc)
+{
+	zf_mutex_lock(&alloc->lock);
+	zf_trace_begin();
+	for (uint32_t z = 2; z < alloc->zone_count; z++) {
+		const struct zf_zone *zone = &alloc->zones[z];
+
+		if (zone->pointer > 0 || zone->role != ZF_ROLE_NONE)
+			ZF_TRACE(zone, .address = z * alloc->geometry->zone_size,
+				 .written = (uint64_t)zone->pointer << ZF_BLOCK_SHIFT,
+				 .live = zone_live_bytes(zone), .resets = zone->reset_count,
+				 .role = zone->role);
+	}
+	zf_mutex_unlock(&alloc->lock);
+}
+
 void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_mutex_lock(&alloc->lock);
@@ -118,6 +134,16 @@ bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no
 }
 
 /* ---- changes ---- */
+
+void zf_alloc_set_role_locked(struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role)
+{
+	struct zf_zone *zone = &alloc->zones[zone_no];
+
+	if (zone->role != role)
+		ZF_TRACE(zone_role, .address = zone_no * alloc->geometry->zone_size,
+			 .role = (uint8_t)role, .before = zone->role);
+	zone->role = (uint8_t)role;
+}
 
 void zf_alloc_dirty_locked(struct zf_alloc *alloc, uint32_t zone_no)
 {

@@ -97,6 +97,11 @@ _Static_assert(sizeof(struct zf_zone) <= 72, "see above");
 uint32_t zf_alloc_zone_count(const struct zf_alloc *alloc);
 /* Copies the zone's entry. */
 void zf_alloc_get_zone(struct zf_alloc *alloc, uint32_t zone_no, struct zf_zone *ret_zone);
+/*
+ * A trace begins (zf_trace_begin()), and hears first of each zone but the superblock's, if it is not
+ * empty: no zone changes in between.
+ */
+void zf_alloc_trace_begin(struct zf_alloc *alloc);
 /* Makes the next commit write the zone's item, changed or not: so the item's leaf moves. */
 void zf_alloc_touch_zone(struct zf_alloc *alloc, uint32_t zone_no);
 /* Stores whether the device keeps this empty zone warm: the log then prefers it. */

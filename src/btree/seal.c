@@ -95,6 +95,9 @@ static int seal_node(struct zf_forest *forest, struct zf_tree *tree, struct zf_c
 		return r;
 	node->csum = zf_node_csum(node->data, forest->shape.node_size);
 	zf_node_set_csum(node->data, node->csum);
+	ZF_TRACE(node_sealed, .generation = generation, .address = node->address[0],
+		 .second = node->address[1], .items = zf_node_count(node->data),
+		 .tree = (uint8_t)node->owner, .level = node->level);
 	return 0;
 }
 
@@ -135,6 +138,8 @@ int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id id, uint64_t genera
 	patch_running_locked(forest, tree, generation);
 	*ret_root = tree->frozen_root;
 	*ret_level = tree->frozen_level;
+	ZF_TRACE(tree_sealed, .generation = generation, .address = ret_root->address[0],
+		 .tree = (uint8_t)id, .level = *ret_level);
 	zf_rwlock_unlock(&tree->lock);
 	return 0;
 }

@@ -20,7 +20,7 @@
  *
  * Commands are of two kinds. Those of ctl/report.h know the filesystem, not the daemon, so that a
  * program which opens a device itself can run the same code. Others only the daemon can answer
- * (fuse/control.h): "daemon", "requests", "latencies", "wait".
+ * (fuse/control.h): "daemon", "requests", "latencies", "wait", "trace_start", "trace_stop".
  *
  * Read next: fuse/control.h, the server.
  */
@@ -65,6 +65,8 @@ int zf_control_connect_dev(dev_t st_dev, int *ret_fd);
 
 /* Sends a request; `args` may be NULL and stays the caller's. */
 int zf_control_send(int fd, const char *command, struct json_object *args);
+/* The same with a descriptor for the daemon, a copy of `passed_fd`, which stays the caller's. */
+int zf_control_send_with(int fd, const char *command, struct json_object *args, int passed_fd);
 /*
  * Waits for the answer, from a connection or a file that it was copied to. An error of the daemon's
  * is returned as it was there; if ret_message is not NULL, it gets what the daemon said about it
@@ -79,20 +81,25 @@ int zf_control_call(const char *path, const char *command, struct json_object *a
 
 /* ---- both ends ---- */
 
-/* One object and its newline. 0 or -errno. */
-int zf_control_write_message(int fd, struct json_object *message);
+/* One object and its newline, with a copy of a descriptor (-1: none). 0 or -errno. */
+int zf_control_write_message(int fd, struct json_object *message, int passed_fd);
 
 /* What has come on a connection and is not a whole message yet. Begins as zeroes but for size_max.
  */
 struct zf_control_inbox {
 	size_t size_max; /* of a message */
+	bool takes_fd;	 /* it is a socket, and who sends may pass a descriptor */
 	char *buf;
 	size_t size, len;
 	size_t taken;	 /* of buf: messages that zf_control_inbox_next() has returned */
 	size_t searched; /* behind these, without a newline */
+	bool has_fd;
+	int passed_fd; /* the last one; closed with the inbox */
 };
 
 void zf_control_inbox_deinit(struct zf_control_inbox *inbox);
+/* Hands over the descriptor that was passed; -1: none was. */
+int zf_control_inbox_take_fd(struct zf_control_inbox *inbox);
 /*
  * Reads once. -ECONNRESET at the end of the connection, -EMSGSIZE when a message is too long,
  * -EAGAIN where the descriptor does not block and has nothing.

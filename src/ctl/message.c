@@ -26,15 +26,50 @@ static int write_all(int fd, const char *buf, size_t len)
 	return 0;
 }
 
-int zf_control_write_message(int fd, struct json_object *message)
+/* Room for what goes with the bytes of a message: one descriptor. */
+union passed {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* One byte, and the descriptor with it. */
+static int write_with_fd(int fd, const char *byte, int passed_fd)
 {
-	size_t len;
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)byte, .iov_len = 1};
+	union passed passed = {
+		.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			   .cmsg_level = SOL_SOCKET,
+			   .cmsg_type = SCM_RIGHTS},
+	};
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &passed,
+		.msg_controllen = sizeof(passed),
+	};
+	ssize_t n;
+
+	memcpy(CMSG_DATA(&passed.header), &passed_fd, sizeof(passed_fd));
+	do
+		n = sendmsg(fd, &header, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+int zf_control_write_message(int fd, struct json_object *message, int passed_fd)
+{
+	size_t len, sent = 0;
 	const char *text = json_object_to_json_string_length(message, JSON_C_TO_STRING_PLAIN, &len);
-	int r;
+	int r = 0;
 
 	if (!text)
 		return -ENOMEM;
-	r = write_all(fd, text, len);
+	if (passed_fd >= 0) {
+		r = write_with_fd(fd, text, passed_fd);
+		sent = 1;
+	}
+	if (r == 0)
+		r = write_all(fd, text + sent, len - sent);
 	return r < 0 ? r : write_all(fd, "\n", 1);
 }
 
@@ -42,7 +77,52 @@ int zf_control_write_message(int fd, struct json_object *message)
 
 void zf_control_inbox_deinit(struct zf_control_inbox *inbox)
 {
+	int fd = zf_control_inbox_take_fd(inbox);
+
+	if (fd >= 0)
+		close(fd);
 	free(inbox->buf);
+}
+
+int zf_control_inbox_take_fd(struct zf_control_inbox *inbox)
+{
+	int fd = inbox->has_fd ? inbox->passed_fd : -1;
+
+	inbox->has_fd = false;
+	return fd;
+}
+
+static void keep_fd(struct zf_control_inbox *inbox, const struct cmsghdr *passed)
+{
+	int before = zf_control_inbox_take_fd(inbox);
+
+	if (before >= 0)
+		close(before);
+	memcpy(&inbox->passed_fd, CMSG_DATA(passed), sizeof(inbox->passed_fd));
+	inbox->has_fd = true;
+}
+
+/*
+ * The length leaves room for one descriptor, and the kernel closes others that came with it. (CMSG_SPACE() has
+ * room for a second.)
+ */
+static ssize_t receive(struct zf_control_inbox *inbox, int fd, void *buf, size_t size)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = size};
+	union passed passed;
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &passed,
+		.msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *with = n < 0 ? NULL : CMSG_FIRSTHDR(&header);
+
+	if (with && with->cmsg_level == SOL_SOCKET && with->cmsg_type == SCM_RIGHTS &&
+	    with->cmsg_len == CMSG_LEN(sizeof(int)))
+		keep_fd(inbox, with);
+	return n;
 }
 
 static int make_room(struct zf_control_inbox *inbox)
@@ -77,7 +157,9 @@ int zf_control_inbox_fill(struct zf_control_inbox *inbox, int fd)
 	if (r < 0)
 		return r;
 	do
-		n = read(fd, inbox->buf + inbox->len, inbox->size - inbox->len);
+		n = inbox->takes_fd
+			    ? receive(inbox, fd, inbox->buf + inbox->len, inbox->size - inbox->len)
+			    : read(fd, inbox->buf + inbox->len, inbox->size - inbox->len);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;

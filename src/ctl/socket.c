@@ -64,6 +64,11 @@ int zf_control_connect(const char *path, int *ret_fd)
 
 int zf_control_send(int fd, const char *command, struct json_object *args)
 {
+	return zf_control_send_with(fd, command, args, -1);
+}
+
+int zf_control_send_with(int fd, const char *command, struct json_object *args, int passed_fd)
+{
 	_json_ struct json_object *request = json_object_new_object();
 
 	if (!request)
@@ -71,7 +76,7 @@ int zf_control_send(int fd, const char *command, struct json_object *args)
 	json_object_object_add(request, "command", json_object_new_string(command));
 	if (args)
 		json_object_object_add(request, "args", json_object_get(args));
-	return zf_control_write_message(fd, request);
+	return zf_control_write_message(fd, request, passed_fd);
 }
 
 static int take_error(struct json_object *error, char **ret_message)

@@ -130,7 +130,9 @@ static void *run(void *arg)
 {
 	struct client *client = arg;
 
-	zf_control_run(client->control->daemon, client->request, client->fd);
+	int passed_fd = zf_control_inbox_take_fd(&client->inbox);
+
+	zf_control_run(client->control->daemon, client->request, client->fd, passed_fd);
 	atomic_store(&client->done, true);
 	eventfd_write(client->control->wake_fd, 1);
 	return NULL;
@@ -189,6 +191,7 @@ static bool accept_client(struct zf_control *control)
 	client->fd = fd;
 	client->deadline_ns = now_ns() + REQUEST_TIMEOUT_S * INT64_C(1000000000);
 	client->inbox.size_max = ZF_CONTROL_REQUEST_MAX;
+	client->inbox.takes_fd = true;
 	TAILQ_INSERT_TAIL(&control->clients, client, link);
 	control->client_count++;
 	r = zf_control_check_peer(fd);

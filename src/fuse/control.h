@@ -20,6 +20,10 @@
  *                  ...}, "write_bytes"}: how many requests of each kind have taken up to each of these
  *                  times, and in the last count longer, from when they came until they were answered;
  *                  and how much the WRITE requests among them have written
+ *      "trace_start"  begins a trace (trace/trace.h) in the file whose descriptor comes with the
+ *                  request, from its start: null
+ *      "trace_stop"   {"events", "dropped"}: how many there were, and how many of them are not in the
+ *                  file
  *      "wait"      answered when the daemon has let go of the device: null if the last commit
  *                  worked, else its error (umount.fuse.zfuse waits with it);
  *                  who hangs up before is forgotten

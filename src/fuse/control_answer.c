@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "ctl/report.h"
 #include "fuse/daemon.h"
 #include "fuse/thread.h"
+#include "fuse/trace.h"
 
 /* Memory that is free in the allocator's heaps and not worth keeping for the next request. */
 #define FREE_MEMORY_MAX ((size_t)16 << 20)
@@ -29,7 +31,7 @@ void zf_control_answer(int fd, int error, struct json_object *result)
 		json_object_object_add(message, "error", problem);
 	}
 	/* A client that has gone does not care. */
-	zf_control_write_message(fd, message);
+	zf_control_write_message(fd, message, -1);
 	json_object_put(message);
 }
 
@@ -133,14 +135,14 @@ static int send_part(void *arg, struct json_object *part)
 	int r;
 
 	json_object_object_add(message, "part", json_object_get(part));
-	r = zf_control_write_message(outlet->fd, message);
+	r = zf_control_write_message(outlet->fd, message, -1);
 	json_object_put(message);
 	outlet->broken = r < 0;
 	return r;
 }
 
 static int run(struct zf_daemon *daemon, struct json_object *request, struct outlet *outlet,
-	       struct json_object **ret_result)
+	       int *passed_fd, struct json_object **ret_result)
 {
 	const struct zf_control_parts parts = {.take = send_part, .arg = outlet};
 	struct json_object *command, *args = NULL;
@@ -155,6 +157,10 @@ static int run(struct zf_daemon *daemon, struct json_object *request, struct out
 		*ret_result = count_requests();
 	else if (zf_control_is_command(request, "latencies"))
 		*ret_result = describe_latencies();
+	else if (zf_control_is_command(request, "trace_start"))
+		return zf_daemon_trace_start(daemon, passed_fd, ret_result);
+	else if (zf_control_is_command(request, "trace_stop"))
+		return zf_daemon_trace_stop(ret_result);
 	else
 		return zf_report_run_mounted(daemon->fs, json_object_get_string(command), args,
 					     &parts, ret_result);
@@ -168,11 +174,13 @@ static void give_memory_back(void)
 		malloc_trim(0);
 }
 
-void zf_control_run(struct zf_daemon *daemon, struct json_object *request, int fd)
+void zf_control_run(struct zf_daemon *daemon, struct json_object *request, int fd, int passed_fd)
 {
 	struct outlet outlet = {.fd = fd};
 	struct json_object *result = NULL;
-	int r = run(daemon, request, &outlet, &result);
+	int r = run(daemon, request, &outlet, &passed_fd, &result);
+
+	zf_cleanup_close(&passed_fd);
 
 	if (outlet.broken)
 		json_object_put(result);

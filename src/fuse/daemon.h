@@ -12,6 +12,7 @@
  *      anchor.h    an image as fuseblk, so that sync(2) stores
  *      marks.h     what is said about a fallocate before it comes
  *      control.c   the control socket: its clients; control_answer.c, control_socket.c
+ *      trace.c     a trace of what happens
  *      shutdown.c  signals
  *      privileges.h, filter.h  what it gives up when it has opened its device, and has mounted
  *
@@ -46,6 +47,7 @@ struct zf_daemon {
 	atomic_bool uring_used;	  /* a request has come this way */
 
 	struct zf_report report;
+	int trace_fd; /* of -o trace=FILE, which is the trace's once that has begun; else -1 */
 	struct zf_dev *dev;
 	/*
 	 * NULL when unmounted. Then still comes what the kernel does not wait for when it unmounts: FORGETs, which

@@ -42,6 +42,7 @@
 #include "fuse/shutdown.h"
 #include "fuse/status.h"
 #include "fuse/thread.h"
+#include "fuse/trace.h"
 #include "fuse/workers.h"
 #include "io/nvme_name.h"
 #include "io/open.h"
@@ -157,6 +158,8 @@ static int check(struct zf_daemon *daemon)
 		status = check_fuse(daemon);
 	if (status == ZF_EXIT_OK)
 		status = choose_transport(daemon);
+	if (status == ZF_EXIT_OK && zf_daemon_trace_open(daemon) < 0)
+		status = ZF_EXIT_MOUNT;
 	return status;
 }
 
@@ -215,6 +218,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 		daemon->fs_error = zf_fs_unmount(fs);
 	zf_dev_close(daemon->dev);
 	daemon->dev = NULL;
+	zf_daemon_trace_end(daemon);
 	/* It comes here again when libfuse ends the session. */
 	if (fs && daemon->fs_error < 0)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,

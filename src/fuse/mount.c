@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "fuse/daemon.h"
+#include "fuse/trace.h"
 #include "superblock/ring.h"
 
 /* Of nodes in memory, where the user does not say: a part of all memory, within these bounds. */
@@ -65,6 +66,8 @@ static struct zf_mount_options mount_options(const struct zf_daemon *daemon)
 		.lazy_time = daemon->options.lazy_time,
 		.sync_names = daemon->options.sync_names,
 		.now_ns = daemon->options.writeback ? now_as_the_kernel : NULL,
+		.trace = daemon->trace_fd >= 0 ? &zf_daemon_trace_about : NULL,
+		.trace_fd = daemon->trace_fd,
 	};
 }
 

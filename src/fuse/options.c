@@ -56,6 +56,7 @@ static const struct fuse_opt templates[] = {
 	VALUE("io_uring=%s", io_uring),
 	VALUE("durability=%s", durability),
 	VALUE("append=%s", append),
+	{"trace=%s", offsetof(struct zf_options, trace), 0},
 
 	FUSE_OPT_KEY("commit=", KEY_TUNABLE),
 	FUSE_OPT_KEY("gc=", KEY_TUNABLE),
@@ -357,6 +358,7 @@ void zf_options_deinit(struct zf_options *options)
 	fuse_opt_free_args(&options->fuse);
 	free(options->no_effect);
 	free(options->device);
+	free(options->trace);
 	free(options->mountpoint);
 	free(options->text.cache);
 	free(options->text.dirty);
@@ -394,6 +396,7 @@ void zf_options_usage(void)
 	       "                        appends where the disk has them and root mounts it)\n"
 	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
 	       "  -o gc=on|off          reclaim in the background (default on)\n"
+	       "  -o trace=FILE         record what happens; 'zfusectl trace print FILE' shows it\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"
 	       "\n"
 	       "Exit status: 0 mounted, 1 wrong usage, 2 system error, 32 the mount failed.\n"

@@ -21,6 +21,7 @@ enum zf_transport {
 struct zf_options {
 	char *device;	  /* as given */
 	char *mountpoint; /* as given */
+	char *trace;	  /* a file; NULL: no trace */
 	int foreground, debug, help, version;
 	int read_only, abandon_log;
 	int allow_other;

@@ -174,6 +174,34 @@ void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const str
 	dev->record_arg = arg;
 }
 
+/* ---- for a trace ---- */
+
+static void trace_submission(struct zf_io *io)
+{
+	io->traced = ZF_TRACE_SEQUENCE(command_submitted, .address = io->addr, .bytes = io->len,
+				       .command = (uint8_t)io->op, .purpose = io->purpose,
+				       .fua = io->fua);
+}
+
+static void trace_completion(const struct zf_io *io)
+{
+	ZF_TRACE(command_completed, .submitted = io->traced, .address = io->addr, .bytes = io->len,
+		 .result = io->result, .command = (uint8_t)io->op, .purpose = io->purpose,
+		 .fua = io->fua);
+}
+
+uint64_t zf_dev_trace_read(uint64_t addr, uint64_t bytes)
+{
+	return ZF_TRACE_SEQUENCE(command_submitted, .address = addr, .bytes = bytes,
+				 .command = ZF_IO_READ);
+}
+
+void zf_dev_trace_read_end(uint64_t submitted, uint64_t addr, uint64_t bytes, int result)
+{
+	ZF_TRACE(command_completed, .submitted = submitted, .address = addr, .bytes = bytes,
+		 .result = result, .command = ZF_IO_READ);
+}
+
 /* ---- handing back ---- */
 
 void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
@@ -221,6 +249,7 @@ static void begin(struct zf_dev *dev, struct zf_io *io)
 	io->then_flush = io->fua && dev->durability == ZF_DURABILITY_FLUSH;
 	if (io->then_flush)
 		io->fua = false;
+	trace_submission(io);
 }
 
 /* Returns whether the write, which has completed, is still to be made durable. */
@@ -254,6 +283,7 @@ static bool start_flush(struct zf_dev *dev, struct zf_io *io)
  */
 static void deliver(struct zf_dev *dev, struct zf_io *io)
 {
+	trace_completion(io);
 	count_completion(dev, io);
 	if (dev->record)
 		dev->record(dev->record_arg, io);
@@ -353,6 +383,7 @@ static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 	if (r == ZF_DEV_NOT_HERE)
 		return false;
 	io->result = r;
+	trace_completion(io);
 	count_completion(dev, io);
 	return true;
 }
@@ -386,11 +417,12 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
 
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
-	uint64_t len = zf_iov_len(iov, iovcnt);
+	uint64_t len = zf_iov_len(iov, iovcnt), submitted = zf_dev_trace_read(addr, len);
 	int r = zf_zone_rules_check_iov(iov, iovcnt, len);
 
 	if (r == 0)
 		r = dev->ops->read(dev, addr, iov, iovcnt);
+	zf_dev_trace_read_end(submitted, addr, len, r);
 	if (r < 0) {
 		count_error(dev, ZF_IO_READ);
 		return r;

@@ -44,6 +44,7 @@
 #include "io/append_mode.h"
 #include "io/geometry.h"
 #include "io/zone_cond.h"
+#include "trace/trace.h"
 
 struct zf_dev;
 struct zf_open_options;
@@ -79,6 +80,7 @@ struct zf_flush_wait {
 struct zf_io {
 	enum zf_io_op op;
 	bool fua;		 /* WRITE and APPEND: durable when completed */
+	uint8_t purpose;	 /* enum zf_trace_purpose: for whoever reads a trace */
 	uint64_t addr;		 /* bytes; see the operations above */
 	uint64_t len;		 /* bytes; sum of the segments. 0 for RESET, FINISH, FLUSH */
 	const struct iovec *iov; /* kept by the caller until done; base and length block-aligned */
@@ -89,6 +91,7 @@ struct zf_io {
 	/* Private to the device from submit to done. */
 	STAILQ_ENTRY(zf_io) link;
 	atomic_bool completed;
+	uint64_t traced;	    /* the event of its submission */
 	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
 	struct zf_flush_wait flush; /* that one */
 	union {
@@ -215,7 +218,8 @@ struct zf_read {
 	uint64_t addr;
 	const struct iovec *iov; /* as of zf_dev_read() */
 	unsigned int iovcnt;
-	int result; /* set by the call: 0 or -errno */
+	int result;	 /* set by the call: 0 or -errno */
+	uint64_t traced; /* private to the call */
 };
 
 /*

@@ -107,6 +107,9 @@ int zf_dev_flush_error(struct zf_dev *dev);
 
 /* A read that came by another way than zf_dev_read(), and did not fail. */
 void zf_dev_count_read(struct zf_dev *dev, uint64_t bytes);
+/* It tells a trace of itself: the first returns what goes to the second. */
+uint64_t zf_dev_trace_read(uint64_t addr, uint64_t bytes);
+void zf_dev_trace_read_end(uint64_t submitted, uint64_t addr, uint64_t bytes, int result);
 
 /* Bytes that a backend wrote ahead of a pointer. */
 void zf_dev_count_ahead(struct zf_dev *dev, uint64_t bytes);

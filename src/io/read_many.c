@@ -100,6 +100,7 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 	assert(sqe);
 	io_uring_prep_readv(sqe, batch->fd, read->iov, read->iovcnt, read->addr);
 	io_uring_sqe_set_data(sqe, read);
+	read->traced = zf_dev_trace_read(read->addr, zf_iov_len(read->iov, read->iovcnt));
 	batch->in_flight++;
 }
 
@@ -111,9 +112,11 @@ static void reap(struct batch *batch, struct io_uring *ring)
 	io_uring_for_each_cqe(ring, head, cqe)
 	{
 		struct zf_read *read = io_uring_cqe_get_data(cqe);
+		uint64_t len = zf_iov_len(read->iov, read->iovcnt);
 
-		if (cqe->res >= 0 && (uint64_t)cqe->res == zf_iov_len(read->iov, read->iovcnt))
+		if (cqe->res >= 0 && (uint64_t)cqe->res == len)
 			read->result = 0;
+		zf_dev_trace_read_end(read->traced, read->addr, len, read->result == 0 ? 0 : -EIO);
 		n++;
 	}
 	io_uring_cq_advance(ring, n);

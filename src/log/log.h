@@ -96,6 +96,7 @@ struct zf_log_part {
 	uint64_t sequence;	      /* what to wait for */
 	struct zf_append_grant grant; /* of the data: to be ended by the caller; len 0: none */
 	uint64_t address;	      /* of the data */
+	uint64_t traced;	      /* as zf_io.traced of the record */
 
 	/* Private. */
 	struct zf_log_part *next;

@@ -275,6 +275,7 @@ static int submit(struct writing *writing)
 	writing->io = (struct zf_io){
 		.op = at ? ZF_IO_WRITE : ZF_IO_APPEND,
 		.fua = !ZF_PLANTED(ZF_BUG_LOG_WITHOUT_FUA),
+		.purpose = ZF_FOR_LOG,
 		.addr = at ? writing->grant.address : writing->grant.zone_start,
 		.len = writing->grant.len,
 		.iov = writing->iov,
@@ -294,6 +295,7 @@ static void give_places_locked(struct writing *writing)
 	zf_alloc_append_end(writing->log->alloc, &grant, writing->io.result);
 	for (struct zf_log_part *part = writing->batch.first; part; part = part->next) {
 		part->sequence = writing->record->sequence;
+		part->traced = writing->io.traced;
 		part->grant = grant;
 		part->grant.len = (uint64_t)part->data_blocks << ZF_BLOCK_SHIFT;
 		part->address = address;
@@ -331,6 +333,11 @@ static void complete_locked(struct writing *writing)
 		if (log->want_commit)
 			log->want_commit(log->want_commit_arg);
 	} else {
+		ZF_TRACE(log_appended, .log_sequence = record->sequence,
+			 .address = writing->io.addr, .bytes = writing->io.len,
+			 .bodies = writing->fields.body_count,
+			 .data_blocks = writing->fields.data_blocks,
+			 .submitted = writing->io.traced);
 		record->completed = true;
 		advance_locked(log);
 	}

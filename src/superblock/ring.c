@@ -476,6 +476,7 @@ int zf_ring_write(struct zf_ring *ring, struct zf_super *super)
 			  super->generation, strerror(-r));
 		return r;
 	}
+	zf_super_trace(super);
 	ring->newest = *super;
 	ring->newest_zone = ring->current;
 	ring->newest_status = 0;

@@ -277,12 +277,21 @@ int zf_ring_zone_erase(struct zf_ring_zone *zone)
 
 int zf_ring_zone_write(struct zf_ring_zone *zone, const struct zf_disk_super *disk)
 {
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)disk, .iov_len = ZF_SUPER_SIZE};
+	struct zf_io io = {
+		.op = ZF_IO_WRITE,
+		.fua = true,
+		.purpose = ZF_FOR_SUPER,
+		.addr = zf_ring_zone_address(zone, zone->next),
+		.len = ZF_SUPER_SIZE,
+		.iov = &iov,
+		.iovcnt = 1,
+	};
 	int r;
 
 	assert(zone->next < zone->count);
 	zone->buf_count = 0;
-	r = zf_dev_write_sync(zone->dev, zf_ring_zone_address(zone, zone->next), disk,
-			      ZF_SUPER_SIZE, true);
+	r = zf_dev_run(zone->dev, &io);
 	if (r < 0)
 		return r;
 	zone->next++;

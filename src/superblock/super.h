@@ -76,6 +76,14 @@ int zf_super_decode_head(const struct zf_disk_super *disk, uint64_t address,
  */
 int zf_super_check(const struct zf_super *super, const struct zf_report *report);
 
+/* Tells a trace that it is durable. */
+static inline void zf_super_trace(const struct zf_super *super)
+{
+	ZF_TRACE(committed, .generation = super->generation, .address = super->address,
+		 .root = super->root.address[0], .log_sequence = super->log_sequence,
+		 .log_number = super->op_number);
+}
+
 /*
  * Is this the device that the superblock describes? -EUCLEAN, with both numbers in the message,
  * if not. A device with more zones than the filesystem uses is right.

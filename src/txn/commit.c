@@ -65,6 +65,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	txn->freezing = false;
 	atomic_store_explicit(&txn->writing, r == 0, memory_order_relaxed);
 	txn->running = txn->writer.generation;
+	if (r == 0)
+		ZF_TRACE(transaction_frozen, .generation = txn->frozen->generation,
+			 .log_sequence = txn->super.log_sequence,
+			 .log_number = txn->super.op_number);
 	took = now_ns() - began;
 	txn->stats.freeze_ns_max = zf_max_u64(txn->stats.freeze_ns_max, took);
 	zf_cond_broadcast(&txn->changed);

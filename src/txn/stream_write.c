@@ -70,7 +70,12 @@ static void fill_chunk(struct stream *stream, struct zf_chunk *chunk, uint64_t *
 	uint32_t node_size = zf_forest_shape(txn->forest)->node_size;
 
 	chunk->io = (struct zf_io){
-		.op = ZF_IO_WRITE, .addr = *at, .iov = chunk->iov, .done = chunk_done};
+		.op = ZF_IO_WRITE,
+		.purpose = ZF_FOR_HOLES,
+		.addr = *at,
+		.iov = chunk->iov,
+		.done = chunk_done,
+	};
 	while (*at < to && chunk->io.iovcnt < ZF_IO_IOV_MAX &&
 	       chunk->io.len + node_size <= WRITE_MAX) {
 		uint64_t len = zf_min_u64(node_size, to - *at);
@@ -79,6 +84,9 @@ static void fill_chunk(struct stream *stream, struct zf_chunk *chunk, uint64_t *
 		if (len == node_size)
 			node = zf_forest_dirty_node(txn->forest, *at, stream->copy,
 						    txn->frozen->generation);
+		if (!node)
+			ZF_TRACE(hole_written, .address = *at, .bytes = len);
+		chunk->io.purpose = node ? ZF_FOR_NODES : chunk->io.purpose;
 		stream->nodes += node != NULL;
 		stream->holes += node == NULL;
 		chunk->iov[chunk->io.iovcnt++] = (struct iovec){

@@ -432,6 +432,7 @@ static int try_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned in
 			.generation = txn->running,
 			.nodes = nodes,
 		};
+		ZF_TRACE(transaction_joined, .generation = txn->running, .items = items);
 	}
 	zf_mutex_unlock(&txn->lock);
 	if (r == 0)

@@ -4,8 +4,10 @@
  *
  *      crash [--cuts N] [--minutes N] [--seed S] [--jobs N] [--records N] [--ops N] [--samples N]
  *            [--sequences LENGTH [--from N]] [--plant BUG] [--shrink SECONDS]
- *      crash --repeat RECORD[:CUT:VARIANT[:CUT:VARIANT[:CUT:VARIANT]]] [--keep OPS] ...
+ *      crash --repeat RECORD[:CUT:VARIANT[:CUT:VARIANT[:CUT:VARIANT]]] [--keep OPS] [--trace FILE] ...
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ struct arguments {
 	uint64_t cuts, seed, records, from, minutes;
 	unsigned int ops, samples, jobs, sequences, shrink;
 	const struct plant *plant;
-	const char *repeat, *keep;
+	const char *repeat, *keep, *trace;
 
 	unsigned int job; /* of a child */
 	time_t deadline;  /* 0: none */
@@ -79,6 +81,8 @@ static bool take_argument(struct arguments *arguments, const char *name, const c
 		arguments->repeat = value;
 	else if (strcmp(name, "--keep") == 0)
 		arguments->keep = value;
+	else if (strcmp(name, "--trace") == 0)
+		arguments->trace = value;
 	else
 		return take_number(arguments, name, value);
 	return true;
@@ -254,9 +258,31 @@ static int run(struct arguments *arguments)
 
 /* ---- one again ---- */
 
+/* The seed is that of the record; its name says all. */
+static bool open_trace(const struct arguments *arguments, const struct cut_name *name,
+		       struct zf_trace_about *trace, struct record_options *options)
+{
+	static char workload[CUT_NAME_TEXT_MAX + 32];
+
+	snprintf(workload, sizeof(workload), "crash --ops %u --repeat %s", arguments->ops,
+		 arguments->repeat);
+	*trace = (struct zf_trace_about){
+		.clock = ZF_TRACE_LOGICAL,
+		.program = ZF_VERSION,
+		.workload = workload,
+		.seed = name->record.seed,
+	};
+	options->trace = trace;
+	options->trace_fd = open(arguments->trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (options->trace_fd < 0)
+		fprintf(stderr, "crash: %s: %s\n", arguments->trace, strerror(errno));
+	return options->trace_fd >= 0;
+}
+
 static int repeat(const struct arguments *arguments)
 {
-	const struct record_options options = {.ops = arguments->ops, .plant = arguments->plant};
+	struct record_options options = {.ops = arguments->ops, .plant = arguments->plant};
+	struct zf_trace_about trace;
 	struct cut_name name;
 	bool ok;
 
@@ -264,6 +290,8 @@ static int repeat(const struct arguments *arguments)
 		fprintf(stderr, "crash: not a cut: %s\n", arguments->repeat);
 		return 2;
 	}
+	if (arguments->trace && !open_trace(arguments, &name, &trace, &options))
+		return 1;
 	explore_verbose = true;
 	ok = arguments->keep ? shrink_repeat(&options, &name, arguments->keep)
 			     : explore_one(&options, &name);
@@ -287,6 +315,10 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	parse(argc, argv, &arguments);
 	plant_begin(arguments.plant);
+	if (arguments.trace && (!arguments.repeat || arguments.keep)) {
+		fprintf(stderr, "crash: --trace is for --repeat, without --keep\n");
+		return 2;
+	}
 	if (arguments.repeat)
 		return repeat(&arguments);
 	if (arguments.minutes)

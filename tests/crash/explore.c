@@ -103,6 +103,8 @@ struct explorer {
 	const struct explore_limits *limits;
 	struct tally *tally;
 	struct seen seen;
+	const struct record_options *trace; /* of the recovery from a state ... */
+	unsigned int trace_depth;	    /* ... after so many cuts; NULL: none */
 };
 
 /* The commands of one recovery. */
@@ -199,6 +201,10 @@ static bool judge_state(struct explorer *explorer, const struct cut_name *name,
 	draw_judgement(&rng, variant, &judgement);
 	judgement.observe = keep_nested;
 	judgement.observe_arg = nest;
+	if (explorer->trace && explorer->trace_depth == name->depth) {
+		judgement.trace = explorer->trace->trace;
+		judgement.trace_fd = explorer->trace->trace_fd;
+	}
 	if (is_worth_it(explorer, name, sim))
 		ok = judge(explorer->record, op, sim, &judgement);
 	zf_sim_free(sim);
@@ -334,11 +340,19 @@ static bool find_again(struct explorer *explorer, const struct cut_name *name, u
 	return ok;
 }
 
-static bool repeat_cut(const struct record *record, const struct cut_name *name)
+/* `trace` NULL: no trace. */
+static bool repeat_cut(const struct record *record, const struct cut_name *name,
+		       const struct record_options *trace)
 {
 	const struct explore_limits limits = {.cuts = UINT64_MAX};
 	struct tally tally = {0};
-	struct explorer explorer = {.record = record, .limits = &limits, .tally = &tally};
+	struct explorer explorer = {
+		.record = record,
+		.limits = &limits,
+		.tally = &tally,
+		.trace = trace,
+		.trace_depth = name->depth,
+	};
 	bool ok;
 
 	if (name->at[0].cut >= record->cut_count) {
@@ -360,15 +374,17 @@ bool explore_one(const struct record_options *options, const struct cut_name *na
 	bool ok;
 
 	named.name = name->record;
-	if (name->depth == 0) {
+	if (name->depth > 0)
+		named.trace = NULL;
+	if (name->depth == 0 && !options->trace) {
 		ok = explore(&named, &limits, &tally, &failed);
 		if (!ok)
 			fprintf(stderr, "it is %s that fails\n", text_of(&failed));
 		return ok;
 	}
 	ok = record_run(&record, &named);
-	if (ok)
-		ok = repeat_cut(&record, name);
+	if (ok && name->depth > 0)
+		ok = repeat_cut(&record, name, options->trace ? options : NULL);
 	record_free(&record);
 	return ok;
 }

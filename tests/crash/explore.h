@@ -142,6 +142,8 @@ struct record_options {
 	 * the end is kept.
 	 */
 	void (*within)(bool in);
+	const struct zf_trace_about *trace; /* NULL: no trace of the run */
+	int trace_fd;
 };
 
 struct record {
@@ -185,6 +187,9 @@ struct judgement {
 	/* If set: sees every command of the mount's recovery. */
 	void (*observe)(void *arg, const struct zf_sim *sim);
 	void *observe_arg;
+	/* Of the mount, which is the recovery; NULL: no trace. */
+	const struct zf_trace_about *trace;
+	int trace_fd;
 };
 
 /* The simulator after a crash, at the cut of operation `op`. False: a promise is broken. */
@@ -251,7 +256,10 @@ struct explore_limits {
  */
 bool explore(const struct record_options *options, const struct explore_limits *limits,
 	     struct tally *tally, struct cut_name *ret_failed);
-/* One state again. With depth 0: what explore() does. */
+/*
+ * One state again. With depth 0: what explore() does. With a trace in the options, it is one of the
+ * recovery from that state; and with depth 0 one of the run, of which no cut is judged.
+ */
 bool explore_one(const struct record_options *options, const struct cut_name *name);
 
 /* Where the process is: for whoever has to tell that it died there. */

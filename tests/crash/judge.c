@@ -211,14 +211,16 @@ static int64_t late(void *arg)
 	return workload_time(*(const uint32_t *)arg);
 }
 
-static int mount(const struct record *record, struct zf_dev *dev, uint32_t *clock,
-		 struct zf_fs **ret_fs)
+static int mount(const struct record *record, struct zf_dev *dev, const struct judgement *judgement,
+		 uint32_t *clock, struct zf_fs **ret_fs)
 {
 	const struct zf_mount_options options = {
 		.cache_bytes = 256 * KIB,
 		.dirty_bytes = 256 * KIB,
 		.now_ns = late,
 		.now_arg = clock,
+		.trace = judgement->trace,
+		.trace_fd = judgement->trace_fd,
 	};
 
 	*clock = record->workload.number;
@@ -310,7 +312,7 @@ static bool judge_again(const struct record *record, struct zf_sim *sim, struct 
 
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		return complain("the device cannot be opened again", 0);
-	r = mount(record, dev, &clock, &fs);
+	r = mount(record, dev, &(struct judgement){0}, &clock, &fs);
 	if (r < 0) {
 		zf_dev_close(dev);
 		return complain("the second mount fails", r);
@@ -380,8 +382,13 @@ bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
 		return false;
 	}
 	zf_sim_observe(sim, judgement->observe, judgement->observe_arg);
-	r = mount(record, dev, &clock, &fs);
+	r = mount(record, dev, judgement, &clock, &fs);
 	zf_sim_observe(sim, NULL, NULL);
+	if (judgement->trace && zf_trace_stop(NULL) < 0) {
+		zf_fs_abandon(r == 0 ? fs : NULL);
+		zf_dev_close(dev);
+		return complain("the trace cannot be written", 0);
+	}
 	if (r < 0) {
 		zf_dev_close(dev);
 		return complain("mounting fails", r);

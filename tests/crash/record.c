@@ -121,6 +121,8 @@ static int mount(struct record *record, struct zf_dev *dev)
 		.dirty_bytes = 256 * KIB,
 		.now_ns = workload_now,
 		.now_arg = &record->workload,
+		.trace = record->options.trace,
+		.trace_fd = record->options.trace_fd,
 	};
 	struct zf_fs *fs;
 	int r = zf_fs_mount(dev, &options, &explore_report, &fs);
@@ -591,6 +593,8 @@ bool record_run(struct record *record, const struct record_options *options)
 	if (ok)
 		ok = run_mounted(record, &source, sim, dev);
 	zf_dev_close(dev);
+	if (options->trace)
+		ok = zf_trace_stop(NULL) == 0 && ok;
 	record->end = sim;
 	free(source.inos);
 	return ok;

@@ -22,6 +22,7 @@
 #include "scrub.h"
 #include "target.h"
 #include "text.h"
+#include "trace.h"
 
 /* The commands that ask for one object and print it: as text by these. */
 static zf_text_fn *const texts[ZF_COMMAND_COUNT] = {
@@ -244,6 +245,10 @@ int main(int argc, char **argv)
 	case ZF_COMMAND_GC_PAUSE:
 	case ZF_COMMAND_GC_RESUME:
 		return zf_gc_main(&args);
+	case ZF_COMMAND_TRACE_START:
+	case ZF_COMMAND_TRACE_STOP:
+	case ZF_COMMAND_TRACE_PRINT:
+		return zf_trace_main(&args);
 	case ZF_COMMAND_SCRUB:
 		return zf_scrub_main(&args);
 	case ZF_COMMAND_RESTORE:

@@ -68,6 +68,12 @@ struct zf_mount_options {
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
+	/*
+	 * Not NULL: trace_fd gets a trace, as by zf_fs_trace_start(), from before what the mount
+	 * itself writes and replays. If the mount fails, it may have been started: zf_trace_stop().
+	 */
+	const struct zf_trace_about *trace;
+	int trace_fd;
 };
 
 /*
@@ -383,6 +389,14 @@ void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms);
  */
 int zf_fs_set_label(struct zf_fs *fs, const char *label);
 void zf_fs_get_label(struct zf_fs *fs, char ret_label[ZF_SUPER_LABEL_SIZE]);
+
+/*
+ * Begins a trace (trace/trace.h) with the state of all zones and the newest superblock. Of `run`
+ * the caller fills in what the filesystem does not know: clock, program, and perhaps workload and
+ * seed. zf_trace_stop() ends it, at the latest after the unmount. Errors as of zf_trace_start(), or
+ * of reading the ring.
+ */
+int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run);
 
 bool zf_fs_is_read_only(struct zf_fs *fs);
 

@@ -232,6 +232,7 @@ static void submit(struct zf_append *append)
 		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
 		.iov = append->iov,
 		.fua = append->fua,
+		.purpose = ZF_FOR_DATA,
 		.iovcnt = zf_append_fill_iov(append),
 		.done = append_completed,
 	};
@@ -311,6 +312,7 @@ static void prepare_in_place(struct zf_append *append, bool fua)
 	append->io = (struct zf_io){
 		.op = ZF_IO_WRITE,
 		.fua = fua,
+		.purpose = ZF_FOR_DATA,
 		.addr = append->blocks[0]->address,
 		.len = (uint64_t)append->count << ZF_BLOCK_SHIFT,
 		.iov = append->iov,

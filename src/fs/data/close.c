@@ -68,7 +68,7 @@ static int close_truncated(struct zf_inode *inode)
 	return r < 0 || zf_data_is_dirty(inode) ? r : zf_close_landed_in_place(inode);
 }
 
-int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)
+static int close_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)
 {
 	struct zf_inode *inode;
 	bool truncated;
@@ -89,4 +89,12 @@ int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)
 	}
 	zf_inode_put(inode);
 	return r;
+}
+
+int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_CLOSE, ino, 0, 0);
+	int r = close_file(fs, ctx, ino);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_CLOSE, ino, r);
 }

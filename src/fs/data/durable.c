@@ -182,6 +182,7 @@ static int settle(struct sync *sync)
 	if (!sync->described)
 		return 0;
 	if (sync->rider) {
+		sync->rider->io.traced = sync->part.traced;
 		zf_append_arrived(sync->rider, &sync->part.grant, sync->part.address);
 		r = zf_land_rider(sync->rider);
 		sync->rider = NULL;

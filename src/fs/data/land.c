@@ -153,6 +153,8 @@ static int land_run(struct landing *landing, const struct run *run)
 		return r;
 	}
 	landing->editor.edits++;
+	ZF_TRACE(extent_fixed, .inode = inode->ino, .offset = extent.offset, .bytes = len,
+		 .address = extent.address, .submitted = append->io.traced);
 	retire(landing, run->first, count);
 	landing->changed = true;
 	return 0;

@@ -31,6 +31,8 @@ static int forget(struct zf_extent_editor *editor, const struct zf_extent *exten
 	int r = zf_extent_give_up(editor, extent, 0, UINT64_MAX, &dead);
 
 	if (r == 0) {
+		ZF_TRACE(extent_removed, .inode = zf_extent_editor_inode(editor)->ino,
+			 .offset = extent->offset);
 		zf_extent_count_removed(editor, extent, dead);
 		zf_extent_count_kept(editor, 0);
 	}

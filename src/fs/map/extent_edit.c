@@ -46,22 +46,35 @@ void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret
 
 int zf_extent_set(struct zf_extent_editor *editor, const struct zf_extent *extent)
 {
-	struct zf_inode *inode = zf_extent_editor_inode(editor);
-	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, extent->offset);
 	struct zf_disk_extent disk;
 
 	zf_extent_encode(extent, &disk);
-	return zf_extent_editor_count(editor, zf_tree_set(inode->fs->forest, editor->trans->writer,
-							  ZF_TREE_FS, &key, &disk, sizeof(disk)));
+	return zf_extent_set_value(editor, extent, &disk, sizeof(disk));
+}
+
+int zf_extent_set_value(struct zf_extent_editor *editor, const struct zf_extent *extent,
+			const void *value, size_t len)
+{
+	struct zf_inode *inode = zf_extent_editor_inode(editor);
+	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, extent->offset);
+	int r = zf_tree_set(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key, value, len);
+
+	if (r == 0)
+		ZF_TRACE(extent_set, .inode = inode->ino, .offset = extent->offset,
+			 .bytes = extent->len, .address = extent->address,
+			 .type = (uint8_t)extent->type);
+	return zf_extent_editor_count(editor, r);
 }
 
 int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset)
 {
 	struct zf_inode *inode = zf_extent_editor_inode(editor);
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, offset);
+	int r = zf_tree_delete(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key);
 
-	return zf_extent_editor_count(
-		editor, zf_tree_delete(inode->fs->forest, editor->trans->writer, ZF_TREE_FS, &key));
+	if (r == 0)
+		ZF_TRACE(extent_removed, .inode = inode->ino, .offset = offset);
+	return zf_extent_editor_count(editor, r);
 }
 
 /* ---- extents with names ---- */

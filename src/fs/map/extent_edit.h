@@ -25,6 +25,9 @@ static inline bool zf_extent_is_shared(const struct zf_extent *extent)
 /* ---- single edits: of an item ---- */
 
 int zf_extent_set(struct zf_extent_editor *editor, const struct zf_extent *extent);
+/* The same with a value that the caller has encoded: of an INLINE extent, with its bytes. */
+int zf_extent_set_value(struct zf_extent_editor *editor, const struct zf_extent *extent,
+			const void *value, size_t len);
 int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset);
 void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret_disk);
 /* What failed in the middle of a change has torn it, wherever that was. Returns r. */

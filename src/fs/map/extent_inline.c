@@ -9,8 +9,6 @@
 /* Of the running transaction, trimmed or new: a zero in the place of a byte is new there. */
 static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uint64_t len)
 {
-	struct zf_inode *inode = zf_extent_editor_inode(editor);
-	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, 0);
 	struct zf_extent extent = {
 		.len = len, .generation = editor->trans->generation, .type = ZF_EXTENT_INLINE};
 	uint8_t value[sizeof(struct zf_disk_extent) + ZF_INLINE_MAX];
@@ -19,9 +17,7 @@ static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uin
 	zf_extent_note_change(editor, 0, ZF_BLOCK_SIZE);
 	zf_extent_encode(&extent, (struct zf_disk_extent *)value);
 	memcpy(value + sizeof(struct zf_disk_extent), bytes, len);
-	return zf_extent_editor_count(editor, zf_tree_set(inode->fs->forest, editor->trans->writer,
-							  ZF_TREE_FS, &key, value,
-							  sizeof(struct zf_disk_extent) + len));
+	return zf_extent_set_value(editor, &extent, value, sizeof(struct zf_disk_extent) + len);
 }
 
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len)

@@ -236,12 +236,15 @@ static int give_up_replaced(struct zf_extent_editor *editor, struct put *put)
 }
 
 /* `right` begins where `left` ends, in the file and on the device. */
-static struct zf_extent merge(const struct zf_extent *left, const struct zf_extent *right)
+static struct zf_extent merge(const struct zf_extent_editor *editor, const struct zf_extent *left,
+			      const struct zf_extent *right)
 {
 	struct zf_extent whole = *left;
 
 	whole.len += right->len;
 	whole.generation = zf_max_u64(left->generation, right->generation);
+	ZF_TRACE(extents_merged, .inode = zf_extent_editor_inode(editor)->ino,
+		 .offset = whole.offset, .bytes = whole.len, .address = whole.address);
 	return whole;
 }
 
@@ -256,10 +259,10 @@ static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 		left = zf_extent_part(&put->before, 0, whole.offset);
 	if (put->has_neighbour && can_merge(editor, &whole, &put->old[put->replaced])) {
 		r = zf_extent_delete(editor, put->old[put->replaced].offset);
-		whole = merge(&whole, &put->old[put->replaced]);
+		whole = merge(editor, &whole, &put->old[put->replaced]);
 	}
 	if (r == 0 && left.len > 0 && can_merge(editor, &left, &whole)) {
-		whole = merge(&left, &whole);
+		whole = merge(editor, &left, &whole);
 		merged = true;
 	} else if (r == 0 && left.len > 0 && left.len < put->before.len) {
 		r = zf_extent_set(editor, &left);

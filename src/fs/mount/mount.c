@@ -299,6 +299,8 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
+	if (r == 0 && fs->options.trace)
+		r = zf_fs_trace_start(fs, fs->options.trace_fd, fs->options.trace);
 	if (r < 0 || fs->read_only)
 		return r;
 	r = zf_overwrite_load(fs);

@@ -55,6 +55,16 @@ static int apply(struct zf_fs *fs, const struct zf_log_body_view *body)
 					      : zf_replay_extents(&replay);
 }
 
+static void trace_replayed(const struct zf_log_body_view *body)
+{
+	struct zf_log_inode inode = {0};
+
+	if (zf_trace_is_on() && body->type == ZF_LOG_EXTENTS)
+		zf_log_view_inode(body, &inode);
+	ZF_TRACE(log_replayed, .log_number = body->number, .inode = inode.ino,
+		 .type = (uint8_t)body->type);
+}
+
 static void tell_failure(struct zf_fs *fs, const struct zf_log_found *found, size_t done, int error)
 {
 	if (error == -ENOSPC)
@@ -77,6 +87,7 @@ int zf_replay(struct zf_fs *fs, const struct zf_log_found *found)
 			tell_failure(fs, found, i, r);
 			return r;
 		}
+		trace_replayed(&found->bodies[i]);
 	}
 	return 0;
 }

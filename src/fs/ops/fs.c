@@ -30,8 +30,8 @@ static int get_file(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode)
 	return 0;
 }
 
-ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
-		   void *buf, size_t len)
+static ssize_t read_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+			 void *buf, size_t len)
 {
 	struct zf_inode *inode;
 	ssize_t r = get_file(fs, ino, &inode);
@@ -43,8 +43,17 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 	return r;
 }
 
-ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
-		    const void *buf, size_t len, unsigned int flags)
+ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		   void *buf, size_t len)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_READ, ino, offset, len);
+	ssize_t r = read_file(fs, ctx, ino, offset, buf, len);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_READ, ino, r);
+}
+
+static ssize_t write_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+			  const void *buf, size_t len, unsigned int flags)
 {
 	struct zf_inode *inode;
 	ssize_t r;
@@ -59,6 +68,15 @@ ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, ui
 		r = zf_data_write(inode, ctx, offset, buf, len, flags);
 	zf_inode_put(inode);
 	return r;
+}
+
+ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+		    const void *buf, size_t len, unsigned int flags)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_WRITE, ino, offset, len);
+	ssize_t r = write_file(fs, ctx, ino, offset, buf, len, flags);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_WRITE, ino, r);
 }
 
 static ssize_t copy_range_to(struct zf_inode *in, uint64_t ino_out, const struct zf_ctx *ctx,
@@ -76,8 +94,8 @@ static ssize_t copy_range_to(struct zf_inode *in, uint64_t ino_out, const struct
 	return r;
 }
 
-ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
-			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len)
+static ssize_t copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			  uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len)
 {
 	struct zf_inode *in;
 	ssize_t r;
@@ -94,7 +112,16 @@ ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 	return r;
 }
 
-int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
+ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
+			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_COPY_RANGE, ino_in, offset_in, len);
+	ssize_t r = copy_range(fs, ctx, ino_in, offset_in, ino_out, offset_out, len);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_COPY_RANGE, ino_out, r);
+}
+
+static int sync_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
 {
 	struct zf_inode *inode;
 	int r;
@@ -114,7 +141,15 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	return r;
 }
 
-int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
+int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_FSYNC, ino, 0, 0);
+	int r = sync_file(fs, ctx, ino, data_only);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_FSYNC, ino, r);
+}
+
+static int sync_all(struct zf_fs *fs, const struct zf_ctx *ctx)
 {
 	uint64_t told = zf_write_error_told(ctx->errors);
 	int r, error;
@@ -131,6 +166,14 @@ int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
 		r = zf_txn_sync(fs->txn);
 	error = zf_write_errors_tell(fs, ctx->errors, told);
 	return r < 0 ? r : error;
+}
+
+int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_SYNCFS, 0, 0, 0);
+	int r = sync_all(fs, ctx);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_SYNCFS, 0, r);
 }
 
 int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,

@@ -150,6 +150,7 @@ static void plan_reading(struct zf_move *move, struct reading *reading)
 		last = &reading->requests[reading->count++].io;
 		*last = (struct zf_io){
 			.op = ZF_IO_READ,
+			.purpose = ZF_FOR_RECLAIM,
 			.addr = from,
 			.len = ZF_BLOCK_SIZE,
 			.iov = &reading->iov[i],
@@ -286,6 +287,7 @@ static void submit_write(struct batch *batch, struct zf_move_write *write)
 
 	write->request.io = (struct zf_io){
 		.op = grant->address ? ZF_IO_WRITE : ZF_IO_APPEND,
+		.purpose = ZF_FOR_RECLAIM,
 		.addr = grant->address ? grant->address : grant->zone_start,
 		.len = grant->len,
 		.iov = &write->iov,
@@ -320,6 +322,8 @@ static void arrived(struct zf_move *move, const struct zf_move_write *write)
 		struct zf_move_slot *slot = &move->slots[move->place[write->place + i]];
 
 		slot->to = write->request.io.addr + ((uint64_t)i << ZF_BLOCK_SHIFT);
+		ZF_TRACE(block_moved, .from = slot->from, .to = slot->to,
+			 .submitted = write->request.io.traced);
 	}
 }
 

@@ -128,6 +128,29 @@ static int summarise(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, uin
 	return zf_summary_insert(fs, trans, ino, offset, slots[0].to, csums, count);
 }
 
+static void trace_swapped(const struct swap *swap, unsigned int first, unsigned int count)
+{
+	for (unsigned int i = first; zf_trace_is_on() && i < first + count; i++)
+		ZF_TRACE(block_swapped, .inode = swap->inode->ino,
+			 .offset = swap->offset + ((uint64_t)i << ZF_BLOCK_SHIFT),
+			 .from = swap->slots[i].from, .to = swap->slots[i].to);
+}
+
+/* Nobody will name its new place. */
+static void trace_dropped(uint64_t ino, uint64_t offset, const struct zf_move_slot *slot)
+{
+	if (slot->to != 0)
+		ZF_TRACE(block_dropped, .inode = ino, .offset = offset, .from = slot->from,
+			 .to = slot->to);
+}
+
+static void trace_all_dropped(const struct zf_piece *piece, const struct zf_move_slot *slots)
+{
+	for (unsigned int i = 0; zf_trace_is_on() && i < piece->count; i++)
+		trace_dropped(piece->ino, piece->offset + ((uint64_t)i << ZF_BLOCK_SHIFT),
+			      &slots[i]);
+}
+
 /* Its head, if the extents in its place are many. *ret_count: how many slots. */
 static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 		    unsigned int *ret_count)
@@ -151,6 +174,7 @@ static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 		return r;
 	*ret_count = (unsigned int)(len >> ZF_BLOCK_SHIFT);
 	swap->swapped += *ret_count;
+	trace_swapped(swap, first, *ret_count);
 	if (swap->shared || ZF_PLANTED(ZF_BUG_RECLAIM_WITHOUT_SUMMARY))
 		return 0;
 	r = summarise(swap->fs, &swap->trans, swap->inode->ino, extent.offset, &swap->slots[first],
@@ -173,6 +197,10 @@ static int swap_some(struct swap *swap, unsigned int *first)
 
 		if (swap->generation[*first])
 			r = swap_run(swap, *first, run_from(swap, *first), &count);
+		else
+			trace_dropped(swap->inode->ino,
+				      swap->offset + ((uint64_t)*first << ZF_BLOCK_SHIFT),
+				      &swap->slots[*first]);
 		*first += count;
 	}
 	/* A record of the log must not name it before it is durable. */
@@ -246,8 +274,10 @@ int zf_reclaim_swap(struct zf_fs *fs, const struct zf_piece *piece,
 	int r = zf_inode_get(fs, piece->ino, &swap.inode);
 
 	*ret_swapped = 0;
-	if (r < 0)
+	if (r < 0) {
+		trace_all_dropped(piece, slots);
 		return r == -ENOMEM ? r : 0;
+	}
 	for (unsigned int at = 0; r == 0 && at < piece->count; at += swap.count) {
 		swap.offset = piece->offset + ((uint64_t)at << ZF_BLOCK_SHIFT);
 		swap.slots = slots + at;

@@ -19,8 +19,8 @@
 #define SET_ATIMES (ZF_SET_ATIME | ZF_SET_ATIME_NOW)
 #define SET_MTIMES (ZF_SET_MTIME | ZF_SET_MTIME_NOW)
 
-int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
-		  struct zf_attr *ret_attr)
+static int get_attr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		    struct zf_attr *ret_attr)
 {
 	struct zf_inode *inode;
 	int r = zf_inode_get_read(fs, ino, &inode);
@@ -30,6 +30,15 @@ int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	zf_inode_to_attr(inode, ret_attr);
 	zf_inode_put_read(inode);
 	return 0;
+}
+
+int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		  struct zf_attr *ret_attr)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_GETATTR, ino, 0, 0);
+	int r = get_attr(fs, ctx, ino, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_GETATTR, ino, r);
 }
 
 /* The mode that is left of the inode's when setuid and setgid are dropped. */
@@ -249,15 +258,15 @@ static int set_in_turn(struct zf_inode *inode, const struct zf_ctx *ctx,
 	return r;
 }
 
-int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
-		  const struct zf_setattr *set, struct zf_attr *ret_attr)
+static int set_attr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		    const struct zf_setattr *set, struct zf_attr *ret_attr)
 {
 	struct zf_inode *inode;
 	bool sync;
 	int r;
 
 	if (set->valid == 0)
-		return zf_fs_getattr(fs, ctx, ino, ret_attr);
+		return get_attr(fs, ctx, ino, ret_attr);
 	if (fs->read_only)
 		return -EROFS;
 	r = check_set(set);
@@ -276,4 +285,14 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		r = zf_durable_inode(inode, ctx, false);
 	zf_inode_put(inode);
 	return r;
+}
+
+int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		  const struct zf_setattr *set, struct zf_attr *ret_attr)
+{
+	uint64_t size = set->valid & ZF_SET_SIZE ? set->size : 0;
+	uint64_t began = zf_trace_began(ZF_OPERATION_SETATTR, ino, size, 0);
+	int r = set_attr(fs, ctx, ino, set, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_SETATTR, ino, r);
 }

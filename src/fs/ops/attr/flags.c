@@ -56,8 +56,8 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_set_flags *s
 	return zf_op_leave(op, r, "setting flags");
 }
 
-int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
-		    const struct zf_set_flags *set)
+static int set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		     const struct zf_set_flags *set)
 {
 	struct zf_op op = ZF_OP(fs, ctx);
 	int r;
@@ -70,4 +70,13 @@ int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		r = set_once(&op, ino, set);
 	} while (zf_op_again(&op, &r));
 	return r;
+}
+
+int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		    const struct zf_set_flags *set)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_SET_FLAGS, ino, 0, 0);
+	int r = set_flags(fs, ctx, ino, set);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_SET_FLAGS, ino, r);
 }

@@ -120,8 +120,8 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct request *reques
 	return zf_op_leave(op, r, "setting an attribute");
 }
 
-int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
-		   const void *value, size_t len, int flags)
+static int set_xattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+		     const void *value, size_t len, int flags)
 {
 	struct request request = {.value = value, .len = len, .flags = flags};
 	struct zf_op op = ZF_OP(fs, ctx);
@@ -133,6 +133,15 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 		r = set_once(&op, ino, &request);
 	} while (zf_op_again(&op, &r));
 	return r;
+}
+
+int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+		   const void *value, size_t len, int flags)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_SETXATTR, ino, 0, len);
+	int r = set_xattr(fs, ctx, ino, name, value, len, flags);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_SETXATTR, ino, r);
 }
 
 /* ---- remove ---- */
@@ -179,7 +188,7 @@ static int remove_xattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino
 	return r;
 }
 
-int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name)
+static int remove_named(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name)
 {
 	struct zf_name checked;
 	int r = zf_xattr_check_name(name, &checked);
@@ -190,6 +199,14 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 	if (r == -ENODATA && zf_acl_kind_of(&checked) != ZF_ACL_NONE)
 		r = 0;
 	return r;
+}
+
+int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_REMOVEXATTR, ino, 0, 0);
+	int r = remove_named(fs, ctx, ino, name);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_REMOVEXATTR, ino, r);
 }
 
 int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
@@ -219,8 +236,8 @@ static ssize_t get_locked(struct zf_inode *inode, const struct zf_name *name, vo
 	return size == 0 ? (ssize_t)place.value_len : zf_xattr_read(&place, value, size);
 }
 
-ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
-		       void *value, size_t size)
+static ssize_t get_xattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+			 void *value, size_t size)
 {
 	struct zf_name checked;
 	struct zf_inode *inode;
@@ -233,6 +250,15 @@ ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	r = get_locked(inode, &checked, value, size);
 	zf_inode_put_read(inode);
 	return r;
+}
+
+ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
+		       void *value, size_t size)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_GETXATTR, ino, 0, size);
+	ssize_t r = get_xattr(fs, ctx, ino, name, value, size);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_GETXATTR, ino, r);
 }
 
 /* ---- list ---- */
@@ -278,8 +304,8 @@ static int list_item(void *arg, const struct zf_key *key, const void *value, siz
 	return r;
 }
 
-ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
-			size_t size)
+static ssize_t list_xattrs(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
+			   size_t size)
 {
 	struct zf_key from = ZF_KEY(ino, ZF_KEY_XATTR, 0);
 	struct zf_key to = ZF_KEY(ino, ZF_KEY_XATTR, UINT64_MAX);
@@ -295,4 +321,13 @@ ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino
 	r = zf_tree_scan(fs->forest, ZF_TREE_FS, &from, &to, list_item, &listing);
 	zf_inode_put_read(inode);
 	return r < 0 ? r : (ssize_t)listing.len;
+}
+
+ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
+			size_t size)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_LISTXATTR, ino, 0, size);
+	ssize_t r = list_xattrs(fs, ctx, ino, list, size);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_LISTXATTR, ino, r);
 }

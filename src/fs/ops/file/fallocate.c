@@ -628,8 +628,8 @@ static int check_range(uint64_t offset, uint64_t len)
 	return len > ZF_FILE_SIZE_MAX - offset ? -EFBIG : 0;
 }
 
-int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
-		    uint64_t offset, uint64_t len)
+static int change_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
+			uint64_t offset, uint64_t len)
 {
 	struct falloc falloc = {.ctx = ctx, .mode = mode, .from = offset, .to = offset + len};
 	int r = check_range(offset, len);
@@ -650,4 +650,13 @@ int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, in
 		r = mode == ZF_FALLOC_WRITE_ZEROES ? write_zeroes(&falloc) : run(&falloc);
 	zf_inode_put(falloc.inode);
 	return r;
+}
+
+int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
+		    uint64_t offset, uint64_t len)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_FALLOCATE, ino, offset, len);
+	int r = change_range(fs, ctx, ino, mode, offset, len);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_FALLOCATE, ino, r);
 }

@@ -31,8 +31,8 @@ static int find_ino(struct zf_inode *dir, const struct zf_name *name, uint64_t *
 	return 0;
 }
 
-int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
-		 struct zf_attr *ret_attr)
+static int look_up(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		   struct zf_attr *ret_attr)
 {
 	struct zf_name checked;
 	struct zf_inode *dir, *child;
@@ -67,6 +67,15 @@ int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 	return 0;
 }
 
+int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		 struct zf_attr *ret_attr)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_LOOKUP, parent, 0, 0);
+	int r = look_up(fs, ctx, parent, name, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_LOOKUP, r == 0 ? ret_attr->ino : parent, r);
+}
+
 static void fill_dots(struct zf_dirent *dirent, uint64_t ino, uint8_t dots)
 {
 	*dirent = (struct zf_dirent){.ino = ino, .cookie = dots, .type = DT_DIR, .name_len = dots};
@@ -98,8 +107,8 @@ static int list(struct zf_inode *dir, uint64_t cookie, struct zf_dirent *entries
 	return r < 0 ? r : (int)count + r;
 }
 
-int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
-		  struct zf_dirent *entries, unsigned int max)
+static int read_dir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
+		    struct zf_dirent *entries, unsigned int max)
 {
 	struct zf_inode *dir;
 	bool counts;
@@ -117,8 +126,17 @@ int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 	return r;
 }
 
-ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf,
-		       size_t size)
+int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
+		  struct zf_dirent *entries, unsigned int max)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_READDIR, ino, cookie, max);
+	int r = read_dir(fs, ctx, ino, cookie, entries, max);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_READDIR, ino, r);
+}
+
+static ssize_t read_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf,
+			 size_t size)
 {
 	struct zf_inode *inode;
 	bool counts;
@@ -134,4 +152,13 @@ ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		zf_access_note(inode, ctx);
 	zf_inode_put(inode);
 	return r;
+}
+
+ssize_t zf_fs_readlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *buf,
+		       size_t size)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_READLINK, ino, 0, size);
+	ssize_t r = read_link(fs, ctx, ino, buf, size);
+
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_READLINK, ino, r);
 }

@@ -185,8 +185,8 @@ static int make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent,
 	return r;
 }
 
-int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
-	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr)
+static int make_node(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		     mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr)
 {
 	struct request request = {
 		.mode = mode & (S_IFMT | 07777),
@@ -199,12 +199,30 @@ int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, cons
 	return r < 0 ? r : make(fs, ctx, parent, &request, ret_attr);
 }
 
-int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
-		  struct zf_attr *ret_attr)
+int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_MAKE, parent, 0, 0);
+	int r = make_node(fs, ctx, parent, name, mode, rdev, target, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_MAKE, r == 0 ? ret_attr->ino : parent, r);
+}
+
+static int make_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
+			struct zf_attr *ret_attr)
 {
 	struct request request = {.mode = S_IFREG | (mode & 07777)};
 
 	return make(fs, ctx, parent, &request, ret_attr);
+}
+
+int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
+		  struct zf_attr *ret_attr)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_TMPFILE, parent, 0, 0);
+	int r = make_tmpfile(fs, ctx, parent, mode, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_TMPFILE, r == 0 ? ret_attr->ino : parent, r);
 }
 
 /* ---- whiteout ---- */
@@ -338,8 +356,8 @@ static int link_once(struct zf_op *op, uint64_t ino, uint64_t parent, const stru
 	return zf_op_leave(op, r, "linking an inode");
 }
 
-int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
-	       const char *name, struct zf_attr *ret_attr)
+static int link_inode(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
+		      const char *name, struct zf_attr *ret_attr)
 {
 	struct zf_op op = ZF_OP(fs, ctx);
 	struct zf_name checked;
@@ -351,4 +369,13 @@ int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 		r = link_once(&op, ino, parent, &checked, ret_attr);
 	} while (zf_op_again(&op, &r));
 	return r;
+}
+
+int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
+	       const char *name, struct zf_attr *ret_attr)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_LINK, ino, 0, 0);
+	int r = link_inode(fs, ctx, ino, parent, name, ret_attr);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_LINK, ino, r);
 }

@@ -91,10 +91,16 @@ static int remove_name(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t pare
 
 int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name)
 {
-	return remove_name(fs, ctx, parent, name, false);
+	uint64_t began = zf_trace_began(ZF_OPERATION_UNLINK, parent, 0, 0);
+	int r = remove_name(fs, ctx, parent, name, false);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_UNLINK, parent, r);
 }
 
 int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name)
 {
-	return remove_name(fs, ctx, parent, name, true);
+	uint64_t began = zf_trace_began(ZF_OPERATION_RMDIR, parent, 0, 0);
+	int r = remove_name(fs, ctx, parent, name, true);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_RMDIR, parent, r);
 }

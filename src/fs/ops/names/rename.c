@@ -380,9 +380,9 @@ static void init(struct rename *rename, uint64_t from_parent, uint64_t to_parent
 	rename->moved[0] = rename->moved[1] = 0;
 }
 
-int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
-		 uint64_t new_parent, const char *new_name, unsigned int flags,
-		 uint64_t ret_moved[2])
+static int rename_name(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent,
+		       const char *name, uint64_t new_parent, const char *new_name,
+		       unsigned int flags, uint64_t ret_moved[2])
 {
 	struct zf_op op = ZF_OP(fs, ctx);
 	struct rename rename;
@@ -405,4 +405,14 @@ int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, co
 	if (ret_moved)
 		memcpy(ret_moved, rename.moved, sizeof(rename.moved));
 	return r;
+}
+
+int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
+		 uint64_t new_parent, const char *new_name, unsigned int flags,
+		 uint64_t ret_moved[2])
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_RENAME, parent, 0, 0);
+	int r = rename_name(fs, ctx, parent, name, new_parent, new_name, flags, ret_moved);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_RENAME, new_parent, r);
 }

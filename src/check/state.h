@@ -26,6 +26,7 @@ struct zf_check_zone {
 	bool conventional;
 	bool offline; /* cannot be read */
 	bool lost;    /* the device does not know it any more: nothing to compare with */
+	bool guessed; /* its entry in the device's table does not verify */
 
 	uint64_t node_bytes, system_bytes; /* recounted */
 	uint64_t data_bytes;

@@ -2,6 +2,7 @@
 /* The superblock's record against the device, and against the slots behind it in the ring. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "check/state.h"
@@ -83,26 +84,34 @@ static void check_slot(struct zf_check *check, uint64_t address, const struct zf
 {
 	struct zf_super_head head;
 
-	if (is_sealed(disk) && zf_super_decode_head(disk, address, NULL, &head) < 0)
-		zf_check_corrupt(
-			check, "superblock", address,
-			"magic, address or generation has another value, expected those of "
-			"a record here: its checksum is right");
+	if (!is_sealed(disk))
+		return;
+	if (zf_super_decode_head(disk, address, NULL, &head) < 0)
+		zf_check_corrupt(check, "superblock", address,
+				 "magic, address or generation has another value, expected those "
+				 "of a record here: "
+				 "its checksum is right");
+	else if (head.generation > check->super->generation &&
+		 memcmp(head.fsid, check->super->fsid, sizeof(head.fsid)) == 0)
+		zf_check_corrupt(check, "superblock", address,
+				 "generation has %" PRIu64 ", expected at most %" PRIu64
+				 ", the newest: the zone's pointer is before this record",
+				 head.generation, check->super->generation);
 }
 
-/* Bytes of the zone that may hold records. */
-static uint64_t ring_end(struct zf_check *check, const struct zf_check_zone *zone)
+/* Bytes of the zone that may hold records; with one slot behind its pointer, where none may be. */
+static uint64_t ring_end(const struct zf_check_zone *zone)
 {
 	uint64_t slots = (uint64_t)ZF_RING_CONVENTIONAL_SLOTS << ZF_BLOCK_SHIFT;
 
-	return zone->conventional ? zf_min_u64(slots, zone->capacity) : zone->wp;
+	return zf_min_u64(zone->conventional ? slots : zone->wp + ZF_BLOCK_SIZE, zone->capacity);
 }
 
 int zf_check_ring(struct zf_check *check)
 {
 	uint64_t zone_size = check->geometry->zone_size, address = check->super->address;
 	uint64_t start = zf_align_down(address, zone_size);
-	uint64_t end = start + ring_end(check, &check->zones[start / zone_size]);
+	uint64_t end = start + ring_end(&check->zones[start / zone_size]);
 	struct zf_disk_super *disk = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*disk));
 
 	if (!disk)

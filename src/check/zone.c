@@ -36,6 +36,7 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 			   : info->wp - info->start;
 	zone->device_resets = info->reset_count;
 	zone->lost = info->lost;
+	zone->guessed = info->guessed;
 }
 
 static int read_report(struct zf_check *check)
@@ -227,7 +228,10 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 				 zone_no);
 }
 
-/* Where each copy's stream of nodes had come to. */
+/*
+ * Where each copy's stream of nodes had come to. A zone that got nothing but slots of a commit's tail
+ * that were not needed holds no node, and may have been reset since.
+ */
 static void check_meta_zone(struct zf_check *check, unsigned int copy)
 {
 	const struct zf_super *super = check->super;
@@ -240,7 +244,7 @@ static void check_meta_zone(struct zf_check *check, unsigned int copy)
 				 "role has %u (%s), expected 2 (meta) for meta_zone[%u]",
 				 zone->role, zf_role_name(zone->role), copy);
 	if (pointer < zone->pointer ||
-	    (pointer > zone->wp && !check->geometry->pointers_are_lower_bounds))
+	    (pointer > zone->wp && zone->node_end && !check->geometry->pointers_are_lower_bounds))
 		zf_check_corrupt(check, "superblock", super->address,
 				 "meta_pointer[%u] has %" PRIu64 ", expected %" PRIu64
 				 " to %" PRIu64 ", by the item and the pointer of zone %u",
@@ -307,7 +311,7 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 /* A mount that may write finds again what counts of it, and makes the entry anew. */
 static void check_known(struct zf_check *check, uint32_t zone_no)
 {
-	if (check->zones[zone_no].lost)
+	if (check->zones[zone_no].guessed)
 		zf_check_corrupt(
 			check, "zone", zone_no,
 			"the device's entry has a checksum that is wrong, expected one that "
@@ -320,6 +324,8 @@ void zf_check_zones(struct zf_check *check)
 
 	for (unsigned int tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT; tree++)
 		exact = exact && !check->trees[tree].lost;
+	for (uint32_t z = 0; z < check->super->zone_count; z++)
+		check_known(check, z);
 	if (check->trees[ZF_TREE_ZONE].lost) {
 		zf_report(&check->report, ZF_REPORT_WARNING,
 			  "zones were not checked: the zone tree cannot be read");
@@ -338,7 +344,6 @@ void zf_check_zones(struct zf_check *check)
 		const struct zf_check_zone *zone = &check->zones[z];
 		uint64_t live = zone->data_bytes + zone->node_bytes;
 
-		check_known(check, z);
 		if (!zone->has_item)
 			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);

@@ -269,6 +269,7 @@ static struct zf_zone_state state_of(const struct zf_zone_info *info)
 		.reset_count = info->reset_count,
 		.cond = info->cond,
 		.lost = info->lost,
+		.guessed = info->guessed,
 	};
 
 	switch (info->cond) {

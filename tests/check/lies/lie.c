@@ -212,9 +212,9 @@ static bool is_own_checksum(const struct lie *lie)
 	static const struct {
 		const char *structure, *field;
 	} checksums[] = {
-		{"zf_disk_super", "csum"},
-		{"zf_disk_node_header", "csum"},
-		{"zf_disk_log_header", "hash"},
+		{"zf_disk_super", "csum"},	{"zf_disk_node_header", "csum"},
+		{"zf_disk_log_header", "hash"}, {"zf_image_header", "checksum"},
+		{"zf_image_state", "checksum"},
 	};
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(checksums); i++)

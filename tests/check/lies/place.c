@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "btree/packed.h"
+#include "file.h"
 #include "fs/core/fs_format.h"
 #include "io/memory.h"
 #include "log/read.h"
@@ -499,7 +500,68 @@ void places_find(struct places *places, struct forge *forge)
 	find_records(&finder);
 }
 
+/* ---- the trailer of an image ---- */
+
+#define ENTRY_FIELD(name, field_kind)                                                              \
+	{#name, offsetof(struct zf_zone_state, name), sizeof(((struct zf_zone_state *)0)->name),   \
+	 field_kind}
+
+/* What a slot of the table says, with its check made right. */
+static const struct zf_field entry_fields[] = {
+	ENTRY_FIELD(wp, ZF_FIELD_U64),
+	ENTRY_FIELD(reset_count, ZF_FIELD_U64),
+	ENTRY_FIELD(cond, ZF_FIELD_U32),
+};
+
+static void find_entry(struct finder *finder, uint32_t zone_no)
+{
+	const struct file *file = finder->places->file;
+	const struct zf_zone_state *zone = &file->rules.zones[zone_no];
+	uint64_t table = file->trailer.table_offset;
+	struct place *place;
+
+	set_kind(finder, "of a zone that is %s%s", zf_zone_cond_name(zone->cond),
+		 zone_no < ZF_SUPER_ZONES ? ", the superblock's" : "");
+	for (unsigned int i = 0; i < 2; i++) {
+		place = add_table(finder, &zf_image_slot_fields,
+				  table + zone_no * sizeof(struct zf_image_zone) +
+					  i * sizeof(struct zf_image_slot));
+		if (place)
+			place->in_file = true;
+	}
+	place = add(finder, "entry of the zone table", 0);
+	if (!place)
+		return;
+	place->is_entry = true;
+	place->slot = zone_no;
+	place->fields = entry_fields;
+	place->field_count = ZF_ARRAY_SIZE(entry_fields);
+}
+
+void places_find_trailer(struct places *places, struct forge *forge, struct file *file)
+{
+	struct finder finder = {.places = places, .node = NO_NODE};
+
+	*places = (struct places){.forge = forge, .file = file};
+	set_kind(&finder, "the one");
+	add_table(&finder, &zf_image_header_fields, file->size - sizeof(struct zf_image_header));
+	add_table(&finder, &zf_image_state_fields, file->trailer.state_offset);
+	for (unsigned int i = 0; i < places->count; i++)
+		places->place[i].in_file = true;
+	for (uint32_t z = 0; z < file->trailer.geometry.zone_count; z++)
+		find_entry(&finder, z);
+}
+
 /* ---- lies ---- */
+
+static uint8_t *bytes_of(const struct places *places, const struct place *place)
+{
+	if (place->is_entry)
+		return (uint8_t *)&places->file->rules.zones[place->slot];
+	if (place->in_file)
+		return places->file->bytes + place->address;
+	return bytes_at(places, place->address);
+}
 
 /* The bytes of a value in a packed leaf are spread over base, columns and rows. */
 static void write_packed(const struct places *places, const struct place *place, size_t offset,
@@ -526,7 +588,7 @@ void place_read(const struct places *places, const struct place *place, size_t o
 		bytes = zf_node_value(bytes_at(places, places->node[place->node].address[0]),
 				      place->slot, &value_len, scratch);
 	else
-		bytes = bytes_at(places, place->address);
+		bytes = bytes_of(places, place);
 	memcpy(buf, bytes + offset, len);
 }
 
@@ -536,7 +598,7 @@ void place_write(const struct places *places, const struct place *place, size_t 
 	if (place->packed)
 		write_packed(places, place, offset, buf, len);
 	else
-		memcpy(bytes_at(places, place->address) + offset, buf, len);
+		memcpy(bytes_of(places, place) + offset, buf, len);
 }
 
 static void seal_super(const struct places *places)
@@ -577,9 +639,25 @@ static void seal_record(const struct places *places, uint64_t address)
 		log_record_seal_again(&places->forge->super, bytes_at(places, address));
 }
 
+static void seal_trailer(struct file *file, const struct place *place)
+{
+	int r = 0;
+
+	if (place->is_entry)
+		r = zf_image_trailer_replace_zone(&file->trailer, place->slot,
+						  &file->rules.zones[place->slot]);
+	else if (place->fields == zf_image_header_fields.field)
+		file_seal_header(file);
+	else if (place->fields == zf_image_state_fields.field)
+		file_seal_state(file);
+	assert(r == 0);
+}
+
 void place_seal(const struct places *places, const struct place *place)
 {
-	if (place->record)
+	if (places->file)
+		seal_trailer(places->file, place);
+	else if (place->record)
 		seal_record(places, place->record);
 	else
 		seal_node(places, place->node);

@@ -16,6 +16,8 @@
 #define NODES_MAX  1024u
 #define NO_NODE	   UINT32_MAX
 
+struct file;
+
 struct place_node {
 	uint64_t address[2]; /* of both copies; the second is 0 with one */
 	uint64_t csum_at;    /* device address of its checksum in the parent */
@@ -34,18 +36,24 @@ struct place {
 	uint32_t slot;	  /* of a packed leaf: it is that item's value, and has no address */
 	bool packed;
 	uint64_t record; /* of the log, in which it is; 0: none */
+	bool in_file;	 /* of the trailer of an image: file.h; the address is the file's */
+	bool is_entry;	 /* of zone `slot`, as a struct zf_zone_state */
 };
 
 struct places {
 	struct forge *forge;
+	struct file *file; /* with a trailer; NULL: the image is in memory */
 	struct place place[PLACES_MAX];
 	unsigned int count;
 	struct place_node node[NODES_MAX];
 	uint32_t node_count;
 };
 
-/* Finds them all. */
+/* Finds all of the filesystem. */
 void places_find(struct places *places, struct forge *forge);
+
+/* Finds all of the trailer instead; the filesystem's are not among them. */
+void places_find_trailer(struct places *places, struct forge *forge, struct file *file);
 
 /* Reads and writes bytes of a place; what is written is in all copies, and no checksum is right. */
 void place_read(const struct places *places, const struct place *place, size_t offset, void *buf,

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "file.h"
 #include "image.h"
 #include "known.h"
 #include "trial.h"
@@ -127,16 +128,26 @@ static bool is_in_order(enum image_kind kind, const struct places *places)
 	return false;
 }
 
+static void try_places(enum image_kind kind, const struct places *places)
+{
+	if (is_in_order(kind, places))
+		for (unsigned int i = 0; i < places->count; i++)
+			try_place(kind, places, &places->place[i]);
+}
+
 static void try_image(enum image_kind kind)
 {
 	static struct places places;
 	struct forge forge;
+	struct file file;
 
 	image_make(kind, &forge);
 	places_find(&places, &forge);
-	if (is_in_order(kind, &places))
-		for (unsigned int i = 0; i < places.count; i++)
-			try_place(kind, &places, &places.place[i]);
+	try_places(kind, &places);
+	file_make(&forge, &file);
+	places_find_trailer(&places, &forge, &file);
+	try_places(kind, &places);
+	file_free(&file);
 	image_free(&forge);
 }
 

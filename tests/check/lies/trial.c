@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "file.h"
 #include "fs/core/fs.h"
+#include "io/image.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 
@@ -38,13 +40,13 @@ static void note_message(void *arg, enum zf_report_level level, const char *mess
 
 static const struct zf_report noting = {.fn = note_message};
 
-static struct zf_dev *open_device(const struct places *places)
+static int open_device(const struct places *places, bool read_only, struct zf_dev **ret_dev)
 {
-	struct zf_dev *dev;
-	int r = zf_memory_open(places->forge->memory, NULL, &noting, &dev);
+	const struct zf_open_options options = {.read_only = read_only};
 
-	assert(r == 0);
-	return dev;
+	if (places->file)
+		return zf_image_open(places->file->path, &options, &noting, ret_dev);
+	return zf_memory_open(places->forge->memory, NULL, &noting, ret_dev);
 }
 
 /* ---- checking ---- */
@@ -54,12 +56,14 @@ static bool is_clean(const struct places *places, bool data)
 {
 	const struct zf_check_options options = {.data = data, .replay = true};
 	struct zf_check_counts counts = {0};
-	struct zf_dev *dev = open_device(places);
 	const struct zf_super *super;
 	struct zf_ring *ring = NULL;
+	struct zf_dev *dev = NULL;
 	unsigned int stepped_over;
-	int r = zf_ring_open(dev, &noting, &ring);
+	int r = open_device(places, true, &dev);
 
+	if (r == 0)
+		r = zf_ring_open(dev, &noting, &ring);
 	if (r == 0)
 		r = zf_ring_newest(ring, &super, &stepped_over);
 	if (r == 0)
@@ -180,10 +184,12 @@ static void add_something(struct user *user)
 static int use(const struct places *places, bool *ret_failed)
 {
 	const struct zf_mount_options options = {0};
-	struct zf_dev *dev = open_device(places);
 	struct user user = {0};
-	int r = zf_fs_mount(dev, &options, &noting, &user.fs);
+	struct zf_dev *dev = NULL;
+	int r = open_device(places, false, &dev);
 
+	if (r == 0)
+		r = zf_fs_mount(dev, &options, &noting, &user.fs);
 	if (r == 0) {
 		add_something(&user);
 		use_directory(&user, ZF_INO_ROOT, 0);
@@ -245,7 +251,11 @@ static void run_child(const struct places *places, const struct lie *lie)
 	set_limits();
 	if (lie)
 		lie_tell(places, lie);
+	if (places->file)
+		file_write_own(places->file);
 	result->outcome = try_it(places);
+	if (places->file)
+		unlink(places->file->path);
 	fflush(NULL);
 	_exit(0);
 }

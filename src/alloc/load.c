@@ -153,7 +153,8 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	zone->written = pointer;
 	resets = zf_le64_get(disk->reset_count);
 	r = zone_no < 2 ? 0 : load_pointer(alloc, zone_no, pointer, zone->live, resets);
-	if (!alloc->counts_resets)
+	/* Of what the device does not count, conventional zones always, the filesystem's count holds. */
+	if (!alloc->counts_resets || zone_is_conventional(alloc, zone_no))
 		zone->reset_count = resets;
 	zf_mutex_unlock(&alloc->lock);
 	return r;

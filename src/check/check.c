@@ -30,32 +30,6 @@ struct zf_item_check zf_check_item_limits(struct zf_check *check)
 	};
 }
 
-/* ---- the superblock ---- */
-
-static void check_number(struct zf_check *check, const char *field, uint64_t has, uint64_t device)
-{
-	if (has != device)
-		zf_check_corrupt(check, "superblock", check->super->address,
-				 "%s has %" PRIu64 ", expected %" PRIu64 ", the device's", field,
-				 has, device);
-}
-
-/* Returns 1 if the device is not the one that the superblock describes: nothing more can be
- * checked. */
-static int check_super(struct zf_check *check)
-{
-	const struct zf_super *super = check->super;
-	const struct zf_geometry *geometry = check->geometry;
-
-	check_number(check, "zone_size", super->zone_size, geometry->zone_size);
-	/* The device may have grown. */
-	if (geometry->zone_count < super->zone_count)
-		check_number(check, "zone_count", super->zone_count, geometry->zone_count);
-	check_number(check, "zone_capacity", super->zone_capacity, geometry->zone_capacity);
-	check_number(check, "conventional", super->conventional, geometry->conventional);
-	return super->zone_size != geometry->zone_size || super->zone_count > geometry->zone_count;
-}
-
 /* ---- the root tree ---- */
 
 static int take_root(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
@@ -125,9 +99,11 @@ static int check_all(struct zf_check *check)
 {
 	int r;
 
-	if (check_super(check) != 0)
+	if (zf_check_super(check) != 0)
 		return 0;
 	r = zf_check_load_zones(check);
+	if (r == 0)
+		r = zf_check_ring(check);
 	if (r == 0)
 		r = check_roots(check);
 	if (r == 0)
@@ -144,6 +120,8 @@ static int check_all(struct zf_check *check)
 		r = zf_check_log(check);
 	if (r == 0)
 		zf_check_zones(check);
+	if (r == 0 && check->options->replay && check->counts.errors == 0)
+		r = zf_check_replay(check);
 	return r;
 }
 

@@ -9,7 +9,8 @@
  *
  * What it verifies, in this order:
  *
- *      check.c    the superblock's geometry against the device, the roots of the trees
+ *      super.c    the superblock's geometry against the device, its counters, the ring behind it
+ *      check.c    the roots of the trees
  *      walk.c     every node, every copy: fields, checksum, key order; none is named twice
  *      inode.c    every item's fields (fs/core/item_check.h); size, bytes, extents, orphans, intents
  *      xattr.c    attributes' long values
@@ -18,10 +19,13 @@
  *      space.c    no byte is named twice unless shared; the summary covers every extent
  *      verify.c   on request: all data against its checksums
  *      zone.c     live bytes, pointers, roles
+ *      log.c      the log can be read
+ *      replay.c   on request: a mount, with its recovery, on an overlay, and what that makes
  *
  * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is
  * not entered again, and data is read once. Memory: about 32 bytes an inode, 64 a name, 40 an
- * extent, one bit a block of metadata zones.
+ * extent, one bit a block of metadata zones; of a recovery that is tried out, what it writes, up to a
+ * limit.
  *
  * Each violation is one message of level ERROR. Where part of a tree cannot be read, what can only
  * be judged from all of it is skipped, and a warning says so.
@@ -34,7 +38,12 @@
 #include "superblock/super.h"
 
 struct zf_check_options {
-	bool data;			    /* read all data and compare the checksums */
+	bool data; /* read all data and compare the checksums */
+	/*
+	 * Try a mount that may write: `super` is the newest, and nobody has the device mounted. Its
+	 * changes stay in memory.
+	 */
+	bool replay;
 	const struct zf_progress *progress; /* in bytes that were read; may be NULL */
 };
 

@@ -6,6 +6,9 @@
 
 #include "check/file.h"
 
+/* No directory has come to more by counting; at the end no further name could be made. */
+#define COOKIE_MAX ((uint64_t)INT64_MAX / 2)
+
 static int cmp_cookie(const void *a, const void *b)
 {
 	const struct zf_check_name *x = a, *y = b;
@@ -40,6 +43,7 @@ int zf_check_dir_names(struct zf_check *check, struct zf_check_file *file, const
 		if (r < 0)
 			return r;
 		file->subdirs += name.type == DT_DIR;
+		file->entry_bytes += size;
 		check->counts.names++;
 		file->highest_cookie = zf_max_u64(file->highest_cookie, name.cookie);
 	}
@@ -99,6 +103,20 @@ void zf_check_dir_cookie(struct zf_check *check, struct zf_check_file *file, con
 				 age.cookie, age.ino, name->ino);
 }
 
+/* Its own fields, by its entries. */
+static void check_directory(struct zf_check *check, const struct zf_check_file *file)
+{
+	if (file->size != file->entry_bytes)
+		zf_check_corrupt(check, "directory", file->ino,
+				 "size has %" PRIu64 ", expected %" PRIu64 " by its entries",
+				 file->size, file->entry_bytes);
+	if (file->highest_cookie >= file->next_cookie || file->next_cookie > COOKIE_MAX)
+		zf_check_corrupt(check, "directory", file->ino,
+				 "next_cookie has %" PRIu64 ", expected above %" PRIu64
+				 " and at most %" PRIu64,
+				 file->next_cookie, file->highest_cookie, COOKIE_MAX);
+}
+
 void zf_check_dir_end(struct zf_check *check, struct zf_check_file *file)
 {
 	size_t entries = check->entries.count - file->first_entry;
@@ -113,10 +131,7 @@ void zf_check_dir_end(struct zf_check *check, struct zf_check_file *file)
 		lacks_cookie(check, file, zf_vector_at(&check->entries, file->next_entry));
 	if (!S_ISDIR(file->mode))
 		return;
-	if (file->highest_cookie >= file->next_cookie)
-		zf_check_corrupt(check, "directory", file->ino,
-				 "next_cookie has %" PRIu64 ", expected above %" PRIu64,
-				 file->next_cookie, file->highest_cookie);
+	check_directory(check, file);
 	if (file->nlink != expected)
 		zf_check_corrupt(check, "directory", file->ino, "nlink has %u, expected %u",
 				 file->nlink, expected);

@@ -13,7 +13,7 @@ struct zf_check_file {
 	uint64_t ino; /* 0: none yet */
 	uint64_t gaps_before;
 	bool has_inode, has_items;
-	uint64_t size, bytes, next_cookie;
+	uint64_t generation, size, bytes, next_cookie;
 	uint32_t mode, nlink;
 
 	uint32_t refs, subdirs;
@@ -22,6 +22,7 @@ struct zf_check_file {
 	/* Directories: entries by name are pushed to check->entries, then compared by cookie. */
 	size_t first_entry, next_entry;
 	uint64_t highest_cookie;
+	uint64_t entry_bytes; /* recount of `size` */
 	bool entries_sorted;
 
 	uint64_t extents_end;  /* behind the last extent so far; file offset */

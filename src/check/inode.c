@@ -37,9 +37,12 @@ struct zf_check_inode *zf_check_find_inode(struct zf_check *check, uint64_t ino)
 static void take_inode(struct zf_check *check, struct zf_check_file *file, const void *value)
 {
 	struct zf_disk_inode disk;
+	uint64_t change;
 
 	memcpy(&disk, value, sizeof(disk));
+	change = zf_le64_get(disk.change);
 	file->has_inode = true;
+	file->generation = zf_le64_get(disk.generation);
 	file->size = zf_le64_get(disk.size);
 	file->bytes = zf_le64_get(disk.bytes);
 	file->next_cookie = zf_le64_get(disk.next_cookie);
@@ -51,6 +54,11 @@ static void take_inode(struct zf_check *check, struct zf_check_file *file, const
 				 "ino has %" PRIu64 ", expected below %" PRIu64
 				 ", the superblock's next_ino",
 				 file->ino, check->super->next_ino);
+	if (change < file->generation)
+		zf_check_corrupt(check, "inode", file->ino,
+				 "change has %" PRIu64 ", expected at least %" PRIu64
+				 ", the generation that made it",
+				 change, file->generation);
 }
 
 static int take_refs(struct zf_check *check, struct zf_check_file *file, const char *value,
@@ -122,6 +130,24 @@ static int claim_extent(struct zf_check *check, const struct zf_check_file *file
 	return zf_vector_push(&check->claims, &claim);
 }
 
+/* What one extent tells, beside those of its file. */
+static void check_extent(struct zf_check *check, const struct zf_check_file *file, uint64_t offset,
+			 const struct zf_disk_extent *disk, const void *bytes)
+{
+	uint64_t generation = zf_le64_get(disk->generation);
+
+	if (generation < file->generation)
+		zf_check_corrupt(check, "extent of inode", file->ino,
+				 "generation has %" PRIu64 ", expected at least %" PRIu64
+				 ", the inode's (key offset %" PRIu64 ")",
+				 generation, file->generation, offset);
+	if (disk->type == ZF_EXTENT_INLINE && S_ISLNK(file->mode) &&
+	    memchr(bytes, '\0', zf_le32_get(disk->count)))
+		zf_check_corrupt(check, "symbolic link", file->ino,
+				 "target has a zero byte, expected none (key offset %" PRIu64 ")",
+				 offset);
+}
+
 static int take_extent(struct zf_check *check, struct zf_check_file *file, uint64_t offset,
 		       const void *value)
 {
@@ -131,6 +157,7 @@ static int take_extent(struct zf_check *check, struct zf_check_file *file, uint6
 	memcpy(&disk, value, sizeof(disk));
 	len = zf_item_extent_len(&disk);
 	check->counts.extents++;
+	check_extent(check, file, offset, &disk, (const uint8_t *)value + sizeof(disk));
 	if (offset < file->extents_end)
 		zf_check_corrupt(check, "extent of inode", file->ino,
 				 "key offset has %" PRIu64 ", expected at least %" PRIu64
@@ -357,11 +384,14 @@ static void check_owners(struct zf_check *check)
 			zf_check_corrupt(check, "orphan", *ino,
 					 "ino has %" PRIu64 ", expected an inode that exists",
 					 *ino);
-	ZF_VECTOR_FOREACH (&check->intents, struct zf_check_intent, intent)
-		if (!zf_check_find_inode(check, intent->ino))
+	ZF_VECTOR_FOREACH (&check->intents, struct zf_check_intent, intent) {
+		const struct zf_check_inode *inode = zf_check_find_inode(check, intent->ino);
+
+		if (!inode || !S_ISREG(inode->mode))
 			zf_check_corrupt(check, "intent", intent->ino,
-					 "ino has %" PRIu64 ", expected an inode that exists",
+					 "ino has %" PRIu64 ", expected a file that exists",
 					 intent->ino);
+	}
 	if (check->super->inode_count != check->inodes.count)
 		zf_check_corrupt(check, "superblock", check->super->address,
 				 "inode_count has %" PRIu64 ", expected %zu by recount",

@@ -211,6 +211,11 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 		return 0;
 	memcpy(&summary, value, sizeof(summary));
 	bytes = (uint64_t)zf_le16_get(summary.count) << ZF_BLOCK_SHIFT;
+	if (zf_le64_get(summary.ino) >= check->super->next_ino)
+		zf_check_corrupt(check, "summary of address", start,
+				 "ino has %" PRIu64 ", expected below %" PRIu64
+				 ", the superblock's next_ino",
+				 zf_le64_get(summary.ino), check->super->next_ino);
 	if (zf_check_place(check, start, bytes) != 0) {
 		zf_check_corrupt(check, "summary of address", start,
 				 "count has %u, expected blocks within one zone",

@@ -26,6 +26,7 @@ struct zf_check_zone {
 	bool conventional;
 	bool offline; /* cannot be read */
 	bool lost;    /* the device does not know it any more: nothing to compare with */
+	bool guessed; /* its entry in the device's table does not verify */
 
 	uint64_t node_bytes, system_bytes; /* recounted */
 	uint64_t data_bytes;
@@ -114,6 +115,12 @@ int zf_check_walk_tree(struct zf_check *check, enum zf_tree_id tree, zf_check_it
 
 /* ---- the parts, in the order in which zf_check_run() calls them ---- */
 
+/*
+ * super.c: the newest record. 1: the device is not the one that it describes, and nothing more can be
+ * checked.
+ */
+int zf_check_super(struct zf_check *check);
+int zf_check_ring(struct zf_check *check);	 /* super.c: what stands behind it */
 int zf_check_load_zones(struct zf_check *check); /* zone.c: the device's report */
 int zf_check_zone_tree(struct zf_check *check);	 /* zone.c */
 int zf_check_inodes(struct zf_check *check);	 /* inode.c: the fs tree */
@@ -121,6 +128,7 @@ int zf_check_names(struct zf_check *check);	 /* names.c */
 int zf_check_space(struct zf_check *check);	 /* space.c: extents, summary and share tree */
 int zf_check_log(struct zf_check *check);	 /* log.c */
 void zf_check_zones(struct zf_check *check);	 /* zone.c: recount against items and device */
+int zf_check_replay(struct zf_check *check);	 /* replay.c: what a mount would make */
 
 /* ---- helpers of theirs ---- */
 

@@ -36,6 +36,7 @@ static void set_from_report(struct zf_check_zone *zone, const struct zf_zone_inf
 			   : info->wp - info->start;
 	zone->device_resets = info->reset_count;
 	zone->lost = info->lost;
+	zone->guessed = info->guessed;
 }
 
 static int read_report(struct zf_check *check)
@@ -98,6 +99,11 @@ static void check_item(struct zf_check *check, uint64_t zone_no, const struct zf
 		zf_check_corrupt(check, "zone", zone_no,
 				 "pointer has %" PRIu64 ", expected whole blocks up to %" PRIu64,
 				 zone->pointer, zone->capacity);
+	if (zone->live > zone->pointer || !zf_is_aligned(zone->live, ZF_BLOCK_SIZE))
+		zf_check_corrupt(check, "zone", zone_no,
+				 "live has %" PRIu64 ", expected whole blocks up to %" PRIu64
+				 ", its pointer",
+				 zone->live, zone->pointer);
 	if (zone->role == ZF_ROLE_NONE && (zone->pointer || zone->live))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has 0, expected one for %" PRIu64 " written bytes",
@@ -189,6 +195,14 @@ static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf
 				 "name it");
 }
 
+/* How often the zone had been reset, as a mount knows it. */
+static uint64_t resets_of(struct zf_check *check, const struct zf_check_zone *zone)
+{
+	bool device = check->counts_resets && !zone->conventional;
+
+	return device ? zone->device_resets : zone->reset_count;
+}
+
 /* What recovery reads: the zones that the superblock names, each in the life that it had then. */
 static void check_log_zone(struct zf_check *check, unsigned int which)
 {
@@ -206,13 +220,35 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64
 				 ", the pointer of zone %u",
 				 which, pointer, zone->wp, zone_no);
-	if (!zone->conventional && check->counts_resets && !zone->lost &&
-	    super->log_zone_resets[which] != zone->device_resets)
+	if (!zone->lost && super->log_zone_resets[which] != resets_of(check, zone))
 		zf_check_corrupt(check, "superblock", super->address,
 				 "log_zone_resets[%u] has %" PRIu64 ", expected %" PRIu64
 				 ", those of zone %u",
-				 which, super->log_zone_resets[which], zone->device_resets,
+				 which, super->log_zone_resets[which], resets_of(check, zone),
 				 zone_no);
+}
+
+/*
+ * Where each copy's stream of nodes had come to. A zone that got nothing but slots of a commit's tail
+ * that were not needed holds no node, and may have been reset since.
+ */
+static void check_meta_zone(struct zf_check *check, unsigned int copy)
+{
+	const struct zf_super *super = check->super;
+	uint32_t zone_no = super->meta_zone[copy];
+	uint64_t pointer = super->meta_pointer[copy];
+	const struct zf_check_zone *zone = &check->zones[zone_no];
+
+	if (zone->role != ZF_ROLE_META)
+		zf_check_corrupt(check, "zone", zone_no,
+				 "role has %u (%s), expected 2 (meta) for meta_zone[%u]",
+				 zone->role, zf_role_name(zone->role), copy);
+	if (pointer < zone->pointer ||
+	    (pointer > zone->wp && zone->node_end && !check->geometry->pointers_are_lower_bounds))
+		zf_check_corrupt(check, "superblock", super->address,
+				 "meta_pointer[%u] has %" PRIu64 ", expected %" PRIu64
+				 " to %" PRIu64 ", by the item and the pointer of zone %u",
+				 copy, pointer, zone->pointer, zone->wp, zone_no);
 }
 
 /* What a commit's tail holds lies behind the pointer that the freeze noted: the superblock tells.
@@ -264,12 +300,18 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 		zf_check_corrupt(check, "zone", zone_no,
 				 "reset_count has %" PRIu64 ", expected %" PRIu64 ", the device's",
 				 zone->reset_count, zone->device_resets);
+	else if (!zone->conventional && check->counts_resets && !zone->lost &&
+		 zone->reset_count > zone->device_resets)
+		zf_check_corrupt(check, "zone", zone_no,
+				 "reset_count has %" PRIu64 ", expected at most %" PRIu64
+				 ", the device's",
+				 zone->reset_count, zone->device_resets);
 }
 
 /* A mount that may write finds again what counts of it, and makes the entry anew. */
 static void check_known(struct zf_check *check, uint32_t zone_no)
 {
-	if (check->zones[zone_no].lost)
+	if (check->zones[zone_no].guessed)
 		zf_check_corrupt(
 			check, "zone", zone_no,
 			"the device's entry has a checksum that is wrong, expected one that "
@@ -282,6 +324,8 @@ void zf_check_zones(struct zf_check *check)
 
 	for (unsigned int tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT; tree++)
 		exact = exact && !check->trees[tree].lost;
+	for (uint32_t z = 0; z < check->super->zone_count; z++)
+		check_known(check, z);
 	if (check->trees[ZF_TREE_ZONE].lost) {
 		zf_report(&check->report, ZF_REPORT_WARNING,
 			  "zones were not checked: the zone tree cannot be read");
@@ -293,11 +337,13 @@ void zf_check_zones(struct zf_check *check)
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(check->super->log_zone); i++)
 		if (check->super->log_zone[i] < check->super->zone_count)
 			check_log_zone(check, i);
+	for (unsigned int c = 0; c < check->super->metadata_copies; c++)
+		if (check->super->meta_zone[c] < check->super->zone_count)
+			check_meta_zone(check, c);
 	for (uint32_t z = ZF_SUPER_ZONES; z < check->super->zone_count; z++) {
 		const struct zf_check_zone *zone = &check->zones[z];
 		uint64_t live = zone->data_bytes + zone->node_bytes;
 
-		check_known(check, z);
 		if (!zone->has_item)
 			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);

@@ -127,6 +127,12 @@ struct zf_zone_info {
 	 * geometry.pointers_are_lower_bounds.
 	 */
 	bool lost;
+	/*
+	 * What the device knew of the zone did not verify when it was opened, and what is shown
+	 * instead is a guess: of a lost zone, and of a conventional one. Until its entry is stored
+	 * again.
+	 */
+	bool guessed;
 };
 
 /* Since open. Bytes and counts of what completed without error. */

@@ -96,6 +96,12 @@ static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	return 0;
 }
 
+/* In an image that is only read, what is stored is gone when it is closed. */
+static void note_stored_locked(struct zf_image *image, uint32_t zone_no)
+{
+	image->rules.zones[zone_no].guessed &= image->read_only;
+}
+
 static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
 	struct zf_image *image = zf_image_of(dev);
@@ -106,6 +112,8 @@ static int image_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp
 	if (r == 0 &&
 	    zf_image_trailer_store_zone(&image->trailer, zone_no, &image->rules.zones[zone_no]) < 0)
 		r = zf_image_give_up_table_locked(image);
+	if (r == 0)
+		note_stored_locked(image, zone_no);
 	zf_mutex_unlock(&image->lock);
 	return r;
 }
@@ -120,6 +128,8 @@ static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t 
 	if (r == 0 && zf_image_trailer_replace_zone(&image->trailer, zone_no,
 						    &image->rules.zones[zone_no]) < 0)
 		r = zf_image_give_up_table_locked(image);
+	if (r == 0)
+		note_stored_locked(image, zone_no);
 	zf_mutex_unlock(&image->lock);
 	return r;
 }
@@ -242,6 +252,9 @@ static int load_trailer(struct zf_image *image, const struct zf_image_file *file
 	image->raise_first = lower_bounds;
 	if (image->read_only)
 		return 0;
+	/* Their entries were made anew. */
+	for (uint32_t z = 0; z < trailer->geometry.conventional; z++)
+		image->rules.zones[z].guessed = false;
 	/* Durable before the first write: without it, a crash of the host would look clean. */
 	r = zf_image_trailer_store_use(&image->trailer,
 				       lower_bounds ? ZF_IMAGE_UNKNOWN : ZF_IMAGE_IN_USE);

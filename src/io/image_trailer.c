@@ -345,7 +345,8 @@ static bool pointers_are_exact(const struct zf_image_trailer *trailer)
 	const struct zf_image_state *state = trailer->state;
 
 	if (memcmp(state->magic, ZF_IMAGE_STATE_MAGIC, sizeof(state->magic)) != 0 ||
-	    zf_le64_get(state->checksum) != state_checksum(trailer))
+	    zf_le64_get(state->checksum) != state_checksum(trailer) ||
+	    zf_fields_check_zero(&zf_image_state_fields, state))
 		return false;
 	switch (zf_le32_get(state->use)) {
 	case ZF_IMAGE_CLEAN:
@@ -368,7 +369,7 @@ static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_state *zo
 	blank_slot(trailer, zone_no, 0);
 	blank_slot(trailer, zone_no, 1);
 	if (zone_no < trailer->geometry.conventional) {
-		*zone = (struct zf_zone_state){.cond = ZF_ZONE_NOT_WP};
+		*zone = (struct zf_zone_state){.cond = ZF_ZONE_NOT_WP, .guessed = true};
 		put_zone(trailer, zone_no, zone);
 		return;
 	}
@@ -376,6 +377,7 @@ static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_state *zo
 		.cond = ZF_ZONE_EMPTY,
 		.reset_count = highest_count + RESETS_NEVER_REACHED,
 		.lost = true,
+		.guessed = true,
 	};
 }
 

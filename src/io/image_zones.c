@@ -107,7 +107,7 @@ static int store_locked(struct zf_image *image, uint32_t zone_no)
 		r = zf_image_trailer_store_zone(&image->trailer, zone_no,
 						&image->rules.zones[zone_no]);
 	if (r == 0)
-		image->raise_first = false;
+		image->raise_first = image->rules.zones[zone_no].guessed = false;
 	return r;
 }
 

@@ -285,6 +285,7 @@ void zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
 							       : ZF_ZONE_SEQUENTIAL,
 		.cond = zone->cond,
 		.lost = zone->lost,
+		.guessed = zone->guessed,
 	};
 }
 

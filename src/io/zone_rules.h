@@ -28,7 +28,8 @@ struct zf_zone_state {
 	uint64_t wp; /* bytes from the zone's start */
 	uint64_t reset_count;
 	enum zf_zone_cond cond;
-	bool lost; /* see struct zf_zone_info; until the zone's state is told or changed */
+	bool lost;    /* see struct zf_zone_info; until the zone's state is told or changed */
+	bool guessed; /* see there */
 };
 
 struct zf_zone_rules {

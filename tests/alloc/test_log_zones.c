@@ -875,6 +875,24 @@ static void the_log_goes_on_behind_its_records_on_conventional_zones(void **stat
 	close_world(&w);
 }
 
+/* The device counts resets of sequential zones only: of this one the filesystem does. */
+static void a_conventional_zone_was_reset_as_often_as_its_item_says(void **state)
+{
+	const struct zf_disk_zone item = {.role = ZF_ROLE_LOG, .reset_count = zf_le64_from(3)};
+	struct world w;
+
+	open_device(&w, (struct zf_geometry){.conventional = 8});
+	assert_int_equal(zf_dev_reset(w.dev, 20), 0);
+	zf_alloc_free(w.alloc);
+	assert_int_equal(zf_alloc_new(w.dev, &w.super, NULL, &w.alloc), 0);
+	assert_int_equal(zf_alloc_load(w.alloc, 4, &item, sizeof(item)), 0);
+	w.super.log_zone[0] = 4;
+	w.super.log_zone_resets[0] = 3;
+	assert_int_equal(zf_alloc_log_load(w.alloc, &w.super), 0);
+	assert_int_equal(zone(&w, 4).reset_count, 3);
+	close_world(&w);
+}
+
 static void held_bytes_are_an_extents_and_stay_until_let_go(void **state)
 {
 	const uint64_t held = 9 * ZONE_SIZE + ZF_BLOCK_SIZE;
@@ -977,6 +995,7 @@ int main(void)
 		TEST(pointers_that_are_lower_bounds_are_raised_to_the_last_record_and_the_held_bytes),
 		TEST(a_log_zone_that_cannot_be_written_any_more_is_replaced),
 		TEST(the_log_goes_on_behind_its_records_on_conventional_zones),
+		TEST(a_conventional_zone_was_reset_as_often_as_its_item_says),
 		TEST(held_bytes_are_an_extents_and_stay_until_let_go),
 		TEST(bytes_that_cannot_be_data_are_not_held),
 	};

@@ -107,17 +107,27 @@ static int check_mode(const struct zf_seen_item *item, uint32_t mode)
 				 "mode has %#o, expected a known type of file", mode);
 }
 
+static int check_directory(const struct zf_seen_item *item, const struct zf_inode_item *inode)
+{
+	int r = zf_item_check_equal(item, "bytes", inode->bytes, 0);
+
+	if (r == 0)
+		r = zf_item_check_equal(item, "rdev", inode->rdev, 0);
+	if (r < 0)
+		return r;
+	if (inode->nlink == 1)
+		return zf_item_out_of_range(item, "nlink", inode->nlink, 2, UINT32_MAX);
+	return zf_item_check_range(item, "next_cookie", inode->next_cookie, ZF_COOKIE_FIRST,
+				   INT64_MAX);
+}
+
 static int check_inode_by_type(const struct zf_seen_item *item, const struct zf_inode_item *inode)
 {
 	bool is_device = S_ISCHR(inode->mode) || S_ISBLK(inode->mode);
 	int r;
 
-	if (S_ISDIR(inode->mode)) {
-		if (inode->nlink == 1)
-			return zf_item_out_of_range(item, "nlink", inode->nlink, 2, UINT32_MAX);
-		return zf_item_check_range(item, "next_cookie", inode->next_cookie, ZF_COOKIE_FIRST,
-					   INT64_MAX);
-	}
+	if (S_ISDIR(inode->mode))
+		return check_directory(item, inode);
 	if (item->key->objectid == ZF_INO_ROOT)
 		return zf_item_out_of_range(item, "mode", inode->mode, S_IFDIR, S_IFDIR | 07777);
 	r = zf_item_check_equal(item, "next_cookie", inode->next_cookie, 0);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The filesystems about which lies are told: small, with every structure of the format in them. */
+#ifndef ZF_TESTS_LIES_IMAGE_H
+#define ZF_TESTS_LIES_IMAGE_H
+
+#include "forge.h"
+
+#define IMAGE_ZONE_SIZE (UINT64_C(256) << 10)
+
+enum image_kind {
+	IMAGE_SEQUENTIAL, /* two copies of metadata */
+	IMAGE_IN_PLACE,	  /* conventional zones, and extents that are overwritten in place */
+	IMAGE_KINDS,
+};
+
+/*
+ * A filesystem whose daemon was killed: with orphans, an intent, and a log to be replayed. Nothing
+ * is wrong with it. The forge has its newest superblock.
+ */
+void image_make(enum image_kind kind, struct forge *ret_forge);
+void image_free(struct forge *forge);
+
+const char *image_kind_name(enum image_kind kind);
+
+#endif

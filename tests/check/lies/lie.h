@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of one field: which wrong values, and how one is put there. */
+#ifndef ZF_TESTS_LIES_LIE_H
+#define ZF_TESTS_LIES_LIE_H
+
+#include "place.h"
+#include "support/rng.h"
+
+#define LIES_MAX 48u /* of one element of a field */
+
+struct lie {
+	const struct place *place;
+	const struct zf_field *field;
+	size_t offset;	/* of the element, in the place */
+	size_t len;	/* bytes */
+	uint8_t *bytes; /* what is put there; NULL: an entry that was made */
+	char text[96];	/* for people: "has 3, says 4" */
+};
+
+/* How many elements the field has: numbers of an array, else one. */
+unsigned int lie_elements(const struct zf_field *field);
+
+/*
+ * The wrong values of one element: borders of what fields may have, neighbours of the right one,
+ * and some that are drawn. Returns how many; each has bytes to be freed.
+ */
+unsigned int lie_make(const struct places *places, const struct place *place,
+		      const struct zf_field *field, unsigned int element, struct zf_rng *rng,
+		      struct lie ret_lies[LIES_MAX]);
+
+/* Tells it: with all checksums right, but for one that is the lie itself. */
+void lie_tell(const struct places *places, const struct lie *lie);
+
+#endif

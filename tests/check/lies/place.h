@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the structures of an image are, each with its table of fields.
+ *
+ * Of a kind (an inode of a directory, an extent of zeroes in a record of the log, ...) the first
+ * few are taken: the others would tell the same. What has no table, such as the bytes of a name, is
+ * a structure of one field here.
+ */
+#ifndef ZF_TESTS_LIES_PLACE_H
+#define ZF_TESTS_LIES_PLACE_H
+
+#include "base/fields.h"
+#include "forge.h"
+
+#define PLACES_MAX 2048u
+#define NODES_MAX  1024u
+#define NO_NODE	   UINT32_MAX
+
+struct file;
+
+struct place_node {
+	uint64_t address[2]; /* of both copies; the second is 0 with one */
+	uint64_t csum_at;    /* device address of its checksum in the parent */
+	uint32_t parent;     /* NO_NODE: the superblock */
+};
+
+struct place {
+	char structure[48]; /* "zf_disk_inode"; "zf_disk_inode in the log" */
+	char where[112];    /* for people; the same for all of its kind */
+	const struct zf_field *fields;
+	unsigned int field_count;
+	struct zf_field field; /* of what has no table */
+
+	uint64_t address; /* on the device, of its first copy */
+	uint32_t node;	  /* in which it is, or NO_NODE */
+	uint32_t slot;	  /* of a packed leaf: it is that item's value, and has no address */
+	bool packed;
+	uint64_t record; /* of the log, in which it is; 0: none */
+	bool in_file;	 /* of the trailer of an image: file.h; the address is the file's */
+	bool is_entry;	 /* of zone `slot`, as a struct zf_zone_state */
+};
+
+struct places {
+	struct forge *forge;
+	struct file *file; /* with a trailer; NULL: the image is in memory */
+	struct place place[PLACES_MAX];
+	unsigned int count;
+	struct place_node node[NODES_MAX];
+	uint32_t node_count;
+};
+
+/* Finds all of the filesystem. */
+void places_find(struct places *places, struct forge *forge);
+
+/* Finds all of the trailer instead; the filesystem's are not among them. */
+void places_find_trailer(struct places *places, struct forge *forge, struct file *file);
+
+/* Reads and writes bytes of a place; what is written is in all copies, and no checksum is right. */
+void place_read(const struct places *places, const struct place *place, size_t offset, void *buf,
+		size_t len);
+void place_write(const struct places *places, const struct place *place, size_t offset,
+		 const void *buf, size_t len);
+
+/* Makes right all checksums above the place, up to the superblock's. */
+void place_seal(const struct places *places, const struct place *place);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every lie that contradicts another byte of the disk is found by the checker, and no lie at all
+ * crashes, hangs or surprises a mount.
+ *
+ * Each field of each structure on the images of image.h (the tables of fields tell which there are)
+ * is set wrong in every way that lie.h knows, one at a time, with all checksums made right up to
+ * the superblock; trial.h tells what is done with it. What the checker finds in order must mount
+ * and work. It must also stand in the list of what cannot be known, in docs/format.md.
+ *
+ *      test_lies [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
+ *
+ * Without --all one lie in 6 is drawn (of the address sanitizer's build, one in 60). --only: those whose description contains TEXT, all of them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "file.h"
+#include "image.h"
+#include "known.h"
+#include "trial.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define ONE_IN 60
+#else
+#define ONE_IN 6
+#endif
+
+static struct {
+	uint64_t seed;
+	uint64_t one_in;
+	const char *only;
+	unsigned int failures_max; /* so many are printed */
+	bool verbose;
+} options = {.one_in = ONE_IN, .failures_max = 40};
+
+static struct {
+	uint64_t structures, fields, lies;
+	uint64_t outcomes[TRIAL_OUTCOMES];
+	unsigned int failures;
+} counts;
+
+static struct zf_rng rng;
+
+/* ---- judging ---- */
+
+static void tell(enum image_kind kind, const struct lie *lie, const struct trial_result *result,
+		 const char *verdict)
+{
+	if (counts.failures > options.failures_max)
+		return;
+	printf("%s: %s image: %s: %s %s: %s\n", verdict, image_kind_name(kind), lie->place->where,
+	       lie->field->name, lie->text, trial_outcome_name(result->outcome));
+	if (result->text[0])
+		printf("    %s\n", result->text);
+}
+
+static void judge(enum image_kind kind, const struct lie *lie, const struct trial_result *result)
+{
+	bool listed = result->outcome == TRIAL_UNKNOWN &&
+		      known_has(lie->place->structure, lie->field->name);
+
+	counts.lies++;
+	counts.outcomes[result->outcome]++;
+	if (result->outcome == TRIAL_FOUND || result->outcome == TRIAL_FOUND_DATA || listed) {
+		if (options.verbose)
+			tell(kind, lie, result, "as it should be");
+		return;
+	}
+	counts.failures++;
+	tell(kind, lie, result, "FAILED");
+}
+
+/* ---- telling lies ---- */
+
+static bool is_drawn(const struct lie *lie)
+{
+	char text[512];
+
+	if (!options.only)
+		return zf_rng_below(&rng, options.one_in) == 0;
+	snprintf(text, sizeof(text), "%s: %s %s", lie->place->where, lie->field->name, lie->text);
+	return strstr(text, options.only) != NULL;
+}
+
+static void try_element(enum image_kind kind, const struct places *places,
+			const struct place *place, const struct zf_field *field,
+			unsigned int element)
+{
+	struct lie lies[LIES_MAX];
+	unsigned int n = lie_make(places, place, field, element, &rng, lies);
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct trial_result result;
+
+		if (is_drawn(&lies[i])) {
+			trial_run(places, &lies[i], &result);
+			judge(kind, &lies[i], &result);
+		}
+		free(lies[i].bytes);
+	}
+}
+
+static void try_place(enum image_kind kind, const struct places *places, const struct place *place)
+{
+	counts.structures++;
+	counts.fields += place->field_count;
+	for (unsigned int f = 0; f < place->field_count; f++)
+		for (unsigned int e = 0; e < lie_elements(&place->fields[f]); e++)
+			try_element(kind, places, place, &place->fields[f], e);
+}
+
+/* Else nothing that is found of a lie would mean anything. */
+static bool is_in_order(enum image_kind kind, const struct places *places)
+{
+	struct trial_result result;
+
+	trial_run(places, NULL, &result);
+	if (result.outcome == TRIAL_UNKNOWN)
+		return true;
+	printf("FAILED: %s image, without a lie: %s\n    %s\n", image_kind_name(kind),
+	       trial_outcome_name(result.outcome), result.text);
+	counts.failures++;
+	return false;
+}
+
+static void try_places(enum image_kind kind, const struct places *places)
+{
+	if (is_in_order(kind, places))
+		for (unsigned int i = 0; i < places->count; i++)
+			try_place(kind, places, &places->place[i]);
+}
+
+static void try_image(enum image_kind kind)
+{
+	static struct places places;
+	struct forge forge;
+	struct file file;
+
+	image_make(kind, &forge);
+	places_find(&places, &forge);
+	try_places(kind, &places);
+	file_make(&forge, &file);
+	places_find_trailer(&places, &forge, &file);
+	try_places(kind, &places);
+	file_free(&file);
+	image_free(&forge);
+}
+
+/* ---- the program ---- */
+
+static void take_options(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{"all", no_argument, NULL, 'a'},
+		{"seed", required_argument, NULL, 's'},
+		{"one-in", required_argument, NULL, 'n'},
+		{"only", required_argument, NULL, 'o'},
+		{"failures", required_argument, NULL, 'f'},
+		{"verbose", no_argument, NULL, 'v'},
+		{0},
+	};
+	int c;
+
+	options.seed = (uint64_t)time(NULL);
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (c == 'a')
+			options.one_in = 1;
+		else if (c == 's')
+			options.seed = strtoull(optarg, NULL, 0);
+		else if (c == 'n')
+			options.one_in = strtoull(optarg, NULL, 0);
+		else if (c == 'o')
+			options.only = optarg;
+		else if (c == 'f')
+			options.failures_max = (unsigned int)strtoul(optarg, NULL, 0);
+		else if (c == 'v')
+			options.verbose = true;
+		else
+			exit(2);
+	}
+	if (options.one_in == 0)
+		exit(2);
+}
+
+static void tell_counts(void)
+{
+	printf("%" PRIu64 " structures, %" PRIu64 " fields, %" PRIu64 " lies:\n", counts.structures,
+	       counts.fields, counts.lies);
+	for (unsigned int o = 0; o < TRIAL_OUTCOMES; o++)
+		printf("  %8" PRIu64 " %s\n", counts.outcomes[o],
+		       trial_outcome_name((enum trial_outcome)o));
+	printf("%u failures\n", counts.failures);
+}
+
+int main(int argc, char **argv)
+{
+	const char *doc = getenv("ZF_FORMAT_DOC");
+
+	take_options(argc, argv);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!doc) {
+		fprintf(stderr, "ZF_FORMAT_DOC must name docs/format.md\n");
+		return 2;
+	}
+	known_read(doc);
+	zf_rng_seed(&rng, options.seed);
+	printf("seed %" PRIu64 " (replay with --seed)\n", options.seed);
+	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
+		try_image((enum image_kind)kind);
+	if (options.one_in == 1 && !options.only)
+		counts.failures += known_tell_unneeded();
+	tell_counts();
+	return counts.failures > 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "trial.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "file.h"
+#include "fs/core/fs.h"
+#include "io/image.h"
+#include "io/memory.h"
+#include "superblock/ring.h"
+
+#define SECONDS_MAX 10u /* of processor; six times as many on a machine that has others to serve */
+#define MEMORY_MAX  (UINT64_C(2) << 30)
+#define DEPTH_MAX   16u
+#define READ_MAX    (UINT64_C(1) << 20) /* of one file */
+
+static const struct zf_ctx ctx = {.may_wait = true};
+static struct trial_result *result; /* shared with who waits for this process */
+
+/* ---- what is said ---- */
+
+static void note_message(void *arg, enum zf_report_level level, const char *message)
+{
+	(void)arg;
+	if (level == ZF_REPORT_ERROR && result->text[0] == '\0')
+		snprintf(result->text, sizeof(result->text), "%s", message);
+}
+
+static const struct zf_report noting = {.fn = note_message};
+
+static int open_device(const struct places *places, bool read_only, struct zf_dev **ret_dev)
+{
+	const struct zf_open_options options = {.read_only = read_only};
+
+	if (places->file)
+		return zf_image_open(places->file->path, &options, &noting, ret_dev);
+	return zf_memory_open(places->forge->memory, NULL, &noting, ret_dev);
+}
+
+/* ---- checking ---- */
+
+/* As fsck.zfuse does. */
+static bool is_clean(const struct places *places, bool data)
+{
+	const struct zf_check_options options = {.data = data, .replay = true};
+	struct zf_check_counts counts = {0};
+	const struct zf_super *super;
+	struct zf_ring *ring = NULL;
+	struct zf_dev *dev = NULL;
+	unsigned int stepped_over;
+	int r = open_device(places, true, &dev);
+
+	if (r == 0)
+		r = zf_ring_open(dev, &noting, &ring);
+	if (r == 0)
+		r = zf_ring_newest(ring, &super, &stepped_over);
+	if (r == 0)
+		r = zf_check_run(dev, super, &options, &noting, &counts);
+	zf_ring_close(ring);
+	zf_dev_close(dev);
+	return r == 0 && counts.errors == 0;
+}
+
+/* ---- using what is mounted ---- */
+
+struct user {
+	struct zf_fs *fs;
+	bool failed;
+};
+
+/* Errors of the device, of which there is none here, and what the filesystem finds damaged. */
+static void judge(struct user *user, const char *what, uint64_t ino, ssize_t r)
+{
+	bool failed = r == -EIO || r == -EUCLEAN || r == -ESTALE || r == -ENOENT;
+
+	if (!failed)
+		return;
+	user->failed = true;
+	if (result->text[0] == '\0')
+		snprintf(result->text, sizeof(result->text), "%s inode %ju: %s", what,
+			 (uintmax_t)ino, strerror((int)-r));
+}
+
+static void read_file(struct user *user, const struct zf_attr *attr)
+{
+	static uint8_t buf[64 << 10];
+	uint64_t end = attr->size < READ_MAX ? attr->size : READ_MAX;
+	ssize_t n = 1;
+
+	for (uint64_t at = 0; at < end && n > 0; at += (uint64_t)n) {
+		n = zf_fs_read(user->fs, &ctx, attr->ino, at, buf, sizeof(buf));
+		judge(user, "reading", attr->ino, n);
+	}
+}
+
+static void read_attributes(struct user *user, uint64_t ino)
+{
+	static char names[4096], value[65536];
+	ssize_t len = zf_fs_listxattr(user->fs, &ctx, ino, names, sizeof(names));
+
+	judge(user, "listing attributes of", ino, len);
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+		ssize_t n = zf_fs_getxattr(user->fs, &ctx, ino, names + at, value, sizeof(value));
+
+		judge(user, "reading an attribute of", ino, n);
+	}
+}
+
+static void use_directory(struct user *user, uint64_t dir, unsigned int depth);
+
+static void use_entry(struct user *user, uint64_t dir, const struct zf_dirent *entry,
+		      unsigned int depth)
+{
+	char target[4096];
+	struct zf_attr attr;
+	int r = zf_fs_lookup(user->fs, &ctx, dir, entry->name, &attr);
+
+	judge(user, "looking up", entry->ino, r);
+	if (r < 0)
+		return;
+	read_attributes(user, attr.ino);
+	if (S_ISREG(attr.mode))
+		read_file(user, &attr);
+	if (S_ISLNK(attr.mode))
+		judge(user, "reading the link", attr.ino,
+		      zf_fs_readlink(user->fs, &ctx, attr.ino, target, sizeof(target)));
+	if (S_ISDIR(attr.mode) && depth < DEPTH_MAX)
+		use_directory(user, attr.ino, depth + 1);
+	r = S_ISDIR(attr.mode) ? zf_fs_rmdir(user->fs, &ctx, dir, entry->name)
+			       : zf_fs_unlink(user->fs, &ctx, dir, entry->name);
+	judge(user, "removing", attr.ino, r);
+	zf_fs_forget(user->fs, attr.ino, 1);
+}
+
+/* Reads all that is in it, and removes it. */
+static void use_directory(struct user *user, uint64_t dir, unsigned int depth)
+{
+	struct zf_dirent entries[16];
+	uint64_t cookie = 0;
+	int n;
+
+	while ((n = zf_fs_readdir(user->fs, &ctx, dir, cookie, entries, 16)) > 0) {
+		for (int i = 0; i < n; i++) {
+			cookie = entries[i].cookie;
+			if (strcmp(entries[i].name, ".") != 0 && strcmp(entries[i].name, "..") != 0)
+				use_entry(user, dir, &entries[i], depth);
+		}
+	}
+	judge(user, "listing", dir, n);
+}
+
+static void add_something(struct user *user)
+{
+	static const uint8_t bytes[3 * 4096] = "new";
+	struct zf_attr attr;
+	int r = zf_fs_make(user->fs, &ctx, ZF_INO_ROOT, "new", S_IFREG | 0644, 0, NULL, &attr);
+	ssize_t n;
+
+	judge(user, "making", ZF_INO_ROOT, r);
+	if (r < 0) {
+		user->failed = true;
+		return;
+	}
+	n = zf_fs_write(user->fs, &ctx, attr.ino, 0, bytes, sizeof(bytes), 0);
+	judge(user, "writing", attr.ino, n);
+	judge(user, "syncing", attr.ino, zf_fs_fsync(user->fs, &ctx, attr.ino, false));
+	zf_fs_forget(user->fs, attr.ino, 1);
+	user->failed |= n != sizeof(bytes);
+}
+
+/* Returns 0, or the error with which it could not be mounted. */
+static int use(const struct places *places, bool *ret_failed)
+{
+	const struct zf_mount_options options = {0};
+	struct user user = {0};
+	struct zf_dev *dev = NULL;
+	int r = open_device(places, false, &dev);
+
+	if (r == 0)
+		r = zf_fs_mount(dev, &options, &noting, &user.fs);
+	if (r == 0) {
+		add_something(&user);
+		use_directory(&user, ZF_INO_ROOT, 0);
+		judge(&user, "syncing", ZF_INO_ROOT, zf_fs_syncfs(user.fs, &ctx));
+		user.failed |= zf_fs_settle(user.fs) < 0;
+		user.failed |= zf_fs_unmount(user.fs) < 0;
+	}
+	zf_dev_close(dev);
+	*ret_failed = user.failed;
+	return r;
+}
+
+/* ---- one trial ---- */
+
+static enum trial_outcome judge_use(const struct places *places)
+{
+	bool failed;
+
+	result->text[0] = '\0';
+	if (use(places, &failed) < 0)
+		return TRIAL_REFUSED;
+	if (failed || !is_clean(places, true))
+		return TRIAL_BROKEN;
+	return TRIAL_UNKNOWN;
+}
+
+static enum trial_outcome try_it(const struct places *places)
+{
+	enum trial_outcome found = TRIAL_FOUND;
+	char said[sizeof(result->text)];
+	bool failed;
+
+	if (is_clean(places, false)) {
+		if (is_clean(places, true))
+			return judge_use(places);
+		found = TRIAL_FOUND_DATA;
+	}
+	/* It may be refused, or fail, but in words. */
+	memcpy(said, result->text, sizeof(said));
+	(void)use(places, &failed);
+	memcpy(result->text, said, sizeof(said));
+	return found;
+}
+
+static void set_limits(void)
+{
+	const struct rlimit none = {0};
+
+	signal(SIGABRT, SIG_DFL);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
+	alarm(6 * SECONDS_MAX);
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
+	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX});
+#endif
+}
+
+static void run_child(const struct places *places, const struct lie *lie)
+{
+	set_limits();
+	if (lie)
+		lie_tell(places, lie);
+	if (places->file)
+		file_write_own(places->file);
+	result->outcome = try_it(places);
+	if (places->file)
+		unlink(places->file->path);
+	fflush(NULL);
+	_exit(0);
+}
+
+void trial_run(const struct places *places, const struct lie *lie, struct trial_result *ret_result)
+{
+	int status;
+	pid_t pid;
+
+	if (!result)
+		result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert(result != MAP_FAILED);
+	*result = (struct trial_result){.outcome = TRIAL_CRASHED};
+	pid = fork();
+	assert(pid >= 0);
+	if (pid == 0)
+		run_child(places, lie);
+	while (waitpid(pid, &status, 0) < 0)
+		assert(errno == EINTR);
+	*ret_result = *result;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	ret_result->outcome = TRIAL_CRASHED;
+	snprintf(ret_result->text, sizeof(ret_result->text), "%s %d",
+		 WIFSIGNALED(status) ? "signal" : "exit status",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+const char *trial_outcome_name(enum trial_outcome outcome)
+{
+	static const char *const names[TRIAL_OUTCOMES] = {
+		[TRIAL_FOUND] = "found",
+		[TRIAL_FOUND_DATA] = "found by reading data",
+		[TRIAL_UNKNOWN] = "cannot be known",
+		[TRIAL_REFUSED] = "found in order, and the mount fails",
+		[TRIAL_BROKEN] = "found in order, and what is mounted fails",
+		[TRIAL_CRASHED] = "crashed, or no end",
+	};
+
+	return names[outcome];
+}

@@ -9,7 +9,8 @@
  * Which state. That of the newest superblock record; where newer slots of the ring are damaged,
  * that of the newest root which the metadata zones have, for its commit was complete before its
  * superblock was written; where there is no record at all, likewise, and the first node tells what
- * the superblock would. What the log has beyond the commit is not in it.
+ * the superblock would. What the log has beyond the commit is not
+ * in it: check/recovered.h makes a device that has it, if a mount can.
  *
  * One thread. Nothing else may write the device meanwhile.
  */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "check/recovered.h"
 #include "ctl/ctl.h"
 #include "ctl/json.h"
 #include "interrupt.h"
@@ -128,6 +129,21 @@ static int open_source(const char *path, const struct zf_report *report, struct 
 	return zf_dev_open(path, &options, report, ret_dev);
 }
 
+/*
+ * What was synced after the last commit is in the log: a mount replays it, in memory. A filesystem
+ * that does not mount is read as it is.
+ */
+static struct zf_dev *replay_log(struct restore *restore, struct zf_dev *dev)
+{
+	struct zf_dev *overlay;
+
+	if (restore->args->options[ZF_OPTION_GENERATION].given ||
+	    zf_recovered_open(dev, NULL, &overlay) < 0)
+		return NULL;
+	restore->replayed = true;
+	return overlay;
+}
+
 static int open_salvage(struct restore *restore, struct zf_dev *dev)
 {
 	const struct zf_arg *generation = &restore->args->options[ZF_OPTION_GENERATION];
@@ -152,6 +168,7 @@ static struct json_object *describe(const struct restore *restore, bool whole)
 	zf_json_add_u64(result, "generation", state.generation);
 	zf_json_add_bool(result, "by_superblock", state.has_super);
 	zf_json_add_bool(result, "searched", state.searched);
+	zf_json_add_bool(result, "log_replayed", restore->replayed);
 	zf_json_add_u64(result, "names", restore->files);
 	zf_json_add_u64(result, "bytes", restore->bytes);
 	zf_json_add_u64(result, "unverified_bytes", restore->unverified);
@@ -181,6 +198,8 @@ static void print_text(const struct restore *restore, bool whole)
 	printf("%s: %" PRIu64 " names, %s of data, as of generation %" PRIu64 "%s\n", done,
 	       restore->files, zf_text_size(restore->bytes, bytes), state.generation,
 	       state.has_super ? "" : " (its superblock is lost)");
+	if (!restore->replayed)
+		puts("what was made durable after that commit, by the log, is not in it");
 	if (restore->unverified > 0)
 		printf("of that, with checksums that are lost: %s\n",
 		       zf_text_size(restore->unverified, unverified));
@@ -234,7 +253,7 @@ int zf_restore_main(const struct zf_args *args)
 	struct restore restore = {.args = args, .report = &report, .base = -1};
 	bool dry = args->options[ZF_OPTION_DRY_RUN].given;
 	int status = ZF_EXIT_PROBLEMS;
-	struct zf_dev *dev = NULL;
+	struct zf_dev *dev = NULL, *overlay;
 
 	if (!dry && !args->operands[1])
 		return zf_args_usage(args, "missing DIRECTORY, where to; or --dry-run");
@@ -244,7 +263,8 @@ int zf_restore_main(const struct zf_args *args)
 	zf_meter_init(&restore.meter, args, "bytes");
 	if (zf_args_json(args))
 		restore.problems = json_object_new_array();
-	if (open_salvage(&restore, dev) == 0 &&
+	overlay = replay_log(&restore, dev);
+	if (open_salvage(&restore, overlay ? overlay : dev) == 0 &&
 	    (dry || open_base(&restore, args->operands[1]) == 0))
 		status = run(&restore);
 	zf_meter_end(&restore.meter);
@@ -252,6 +272,7 @@ int zf_restore_main(const struct zf_args *args)
 	json_object_put(restore.problems);
 	if (restore.base >= 0)
 		close(restore.base);
+	zf_dev_close(overlay);
 	zf_dev_close(dev);
 	return status;
 }

@@ -50,6 +50,7 @@ struct restore {
 	const struct zf_report *report;
 	struct zf_salvage *salvage;
 	struct zf_meter meter;
+	bool replayed;	 /* what the log has beyond the last commit is there */
 	int base;	 /* the directory that is filled; -1: none, everything is only read */
 	size_t open_dir; /* index of the directory that dir_fd is; SIZE_MAX: none */
 	int dir_fd;

@@ -42,7 +42,7 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 				    "zero it, and keep space for overwriting it often"},
 	[ZF_OPTION_ZERO_RANGE] = {'z', "zero-range", ZF_VALUE_NONE, NULL,
 				  "zero it, and keep space for it"},
-	[ZF_OPTION_OUTPUT] = {'\0', "output", ZF_VALUE_FILE, "FILE",
+	[ZF_OPTION_OUTPUT] = {'o', "output", ZF_VALUE_FILE, "FILE",
 			      "replace FILE, all at once; default: print"},
 	[ZF_OPTION_HELP] = {'h', "help", ZF_VALUE_NONE, NULL, "print this"},
 };
@@ -146,6 +146,12 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_TRACE_PRINT] = {.name = "trace print",
 				    .operands = {"FILE"},
 				    .help = "print a trace: a JSON object a line"},
+	[ZF_COMMAND_REPLAY] =
+		{.name = "replay",
+		 .operands = {"TRACE"},
+		 .options = BIT(OUTPUT),
+		 .help = "make a page of a trace, which a browser plays",
+		 .more = "The page is one file, and needs no network.\n"},
 	[ZF_COMMAND_LABEL] =
 		{.name = "label",
 		 .operands = {"TARGET", "[NEW]"},

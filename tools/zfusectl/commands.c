@@ -146,12 +146,11 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_TRACE_PRINT] = {.name = "trace print",
 				    .operands = {"FILE"},
 				    .help = "print a trace: a JSON object a line"},
-	[ZF_COMMAND_REPLAY] =
-		{.name = "replay",
-		 .operands = {"TRACE"},
-		 .options = BIT(OUTPUT),
-		 .help = "make a page of a trace, which a browser plays",
-		 .more = "The page is one file, and needs no network.\n"},
+	[ZF_COMMAND_REPLAY] = {.name = "replay",
+			       .operands = {"TRACE"},
+			       .options = BIT(OUTPUT),
+			       .help = "make a page of a trace, which a browser plays",
+			       .more = "The page is one file, and needs no network.\n"},
 	[ZF_COMMAND_LABEL] =
 		{.name = "label",
 		 .operands = {"TARGET", "[NEW]"},

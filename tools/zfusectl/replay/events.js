@@ -47,7 +47,7 @@ const MARKS = {
 	zone: ["zones", "Z", "trace.md", "What holds", (e, trace) =>
 		`Zone ${trace.zoneOf(e.address)} was there before: role ${e.role}, ${size(e.written)} written, ${size(e.live)} live`],
 	zone_role: ["zones", "z", "design.md", "5. A zone has one role", (e, trace) => `Zone ${trace.zoneOf(e.address)} was ${e.before}, and is ${e.role} now`],
-	zone_live: ["zones", "l", "space.md", "Why space comes back later", (e, trace) => `Zone ${trace.zoneOf(e.address)} has ${size(e.live)} live now`],
+	zone_live: ["zones", "±", "space.md", "Why space comes back later", (e, trace) => `Zone ${trace.zoneOf(e.address)} has ${size(e.live)} live now`],
 	zone_reset: ["zones", "r", "design.md", "6. When a zone comes back", (e, trace) =>
 		e.result < 0 ? `The reset of zone ${trace.zoneOf(e.address)} fails with ${e.result}`
 			: `Zone ${trace.zoneOf(e.address)} is empty again, after ${e.resets} resets in all`],

@@ -179,13 +179,13 @@ function drawOperations(pen, first, last, x) {
 		if (row < 0) row = free.length;
 		free[row] = end;
 		if (row >= BARS) continue;
-		const from = Math.max(LEFT, x(i)), y = RAIL_Y.operation + 8 + row * BAR;
-		const wide = Math.max(5, x(end) - from);
+		const from = Math.max(LEFT, x(i) - COLUMN / 2 + 1), y = RAIL_Y.operation + 8 + row * BAR;
+		const wide = Math.max(COLUMN, x(end) + COLUMN / 2 - from);
 		pen.globalAlpha = i >= model.position ? 0.4 : 1;
 		box(pen, palette.line, from, y - 5, wide, BAR - 2);
 		pen.save();
 		pen.beginPath();
-		pen.rect(from, y - 6, Math.max(wide, 24), BAR);
+		pen.rect(from, y - 6, wide, BAR);
 		pen.clip();
 		text(pen, palette.text, event.operation + (event.inode ? ` ${event.inode}` : ""), from + 2, y);
 		pen.restore();
@@ -313,10 +313,9 @@ function drawRing(state) {
 const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen: its nodes are written" : t.joins ? "running" : "");
 
 function drawTransactions(state) {
-	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots"], [...state.transactions.values()]
+	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], [...state.transactions.values()]
 		.sort((a, b) => b.generation - a.generation).slice(0, LINES).map((t) => ({
-			cells: [t.generation, phase(t), t.joins, t.nodes, t.holes,
-				[...t.trees.values()].map((e) => `${e.tree}: ${place(trace, e.address)}`).join(", ")],
+			cells: [t.generation, phase(t), t.joins, t.nodes, t.holes, [...t.trees.keys()].join(", ")],
 			state: t.committed ? "past" : "now",
 		})));
 }
@@ -378,7 +377,7 @@ function relatives(event) {
 function explain(event) {
 	const {text: sentence, document: file, section} = describe(event, trace), missing = trace.missingBefore(event.index);
 	$("sentence").textContent = sentence;
-	$("meaning").textContent = trace.kind(event)?.text ?? "";
+	$("meaning").textContent = (trace.kind(event)?.text ?? "").replaceAll("`", "");
 	$("why").textContent = `docs/${file}, “${section.replaceAll("`", "")}”`;
 	const doubts = [];
 	if (missing) doubts.push(`${number(missing)} events before this one are not in the trace: zones, extents and what is in flight may be otherwise.`);

@@ -54,7 +54,7 @@ static int compress_records(const struct zf_trace_file *file, uint8_t **ret_pack
 {
 	uInt len = (uInt)(file->count * sizeof(file->records[0]));
 	z_stream stream = {.next_in = (uint8_t *)file->records, .avail_in = len};
-	int r = deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
+	int r = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
 			     Z_DEFAULT_STRATEGY);
 
 	if (r != Z_OK)

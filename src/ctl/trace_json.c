@@ -141,3 +141,67 @@ struct json_object *zf_trace_json_record(const struct zf_disk_trace_header *head
 	}
 	return object;
 }
+
+/* ---- the tables ---- */
+
+static struct json_object *fields_of(const struct zf_trace_event *event)
+{
+	struct json_object *fields = json_object_new_array();
+
+	for (const struct zf_trace_field *field = event->field; field->name; field++) {
+		struct json_object *object = json_object_new_object();
+
+		zf_json_add_text(object, "name", field->name);
+		zf_json_add_text(object, "kind", zf_trace_kind_name(field->kind));
+		zf_json_add_u64(object, "size", zf_trace_kind_size(field->kind));
+		zf_json_push(fields, object);
+	}
+	return fields;
+}
+
+static struct json_object *all_events(void)
+{
+	struct json_object *events = json_object_new_array();
+
+	for (unsigned int i = 0; i < ZF_TRACE_EVENT_MAX; i++) {
+		struct json_object *object;
+
+		if (!zf_trace_events[i].name)
+			continue;
+		object = json_object_new_object();
+		zf_json_add_u64(object, "number", i);
+		zf_json_add_text(object, "name", zf_trace_events[i].name);
+		zf_json_add_text(object, "text", zf_trace_events[i].text);
+		zf_json_add(object, "fields", fields_of(&zf_trace_events[i]));
+		zf_json_push(events, object);
+	}
+	return events;
+}
+
+/* Fields of these kinds are one byte. */
+static struct json_object *all_names(void)
+{
+	struct json_object *names = json_object_new_object();
+
+	for (enum zf_trace_kind kind = 0; kind < ZF_TRACE_KIND_COUNT; kind++) {
+		struct json_object *of_kind;
+
+		if (!name_of(kind, 0))
+			continue;
+		of_kind = json_object_new_array();
+		for (unsigned int value = 0; value <= UINT8_MAX; value++)
+			zf_json_push(of_kind, json_object_new_string(name_of(kind, value)));
+		zf_json_add(names, zf_trace_kind_name(kind), of_kind);
+	}
+	return names;
+}
+
+struct json_object *zf_trace_json_tables(const struct zf_disk_trace_header *header)
+{
+	struct json_object *tables = json_object_new_object();
+
+	zf_json_add(tables, "header", zf_json_fields(&zf_trace_header_fields, header));
+	zf_json_add(tables, "events", all_events());
+	zf_json_add(tables, "names", all_names());
+	return tables;
+}

@@ -18,4 +18,11 @@ struct json_object *zf_trace_json_header(const struct zf_disk_trace_header *head
 struct json_object *zf_trace_json_record(const struct zf_disk_trace_header *header,
 					 const struct zf_disk_trace_record *record);
 
+/*
+ * {"header": {...}, "events": [{"number", "name", "text", "fields": [{"name", "kind", "size"}]}],
+ * "names": {kind: [name of 0, name of 1, ...]}}: all that a program needs to read the records of
+ * this trace as they are in the file.
+ */
+struct json_object *zf_trace_json_tables(const struct zf_disk_trace_header *header);
+
 #endif

@@ -18,6 +18,7 @@
 #include "label.h"
 #include "metrics.h"
 #include "meter.h"
+#include "replay.h"
 #include "restore.h"
 #include "scrub.h"
 #include "target.h"
@@ -249,6 +250,8 @@ int main(int argc, char **argv)
 	case ZF_COMMAND_TRACE_STOP:
 	case ZF_COMMAND_TRACE_PRINT:
 		return zf_trace_main(&args);
+	case ZF_COMMAND_REPLAY:
+		return zf_replay_main(&args);
 	case ZF_COMMAND_SCRUB:
 		return zf_scrub_main(&args);
 	case ZF_COMMAND_RESTORE:

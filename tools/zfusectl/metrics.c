@@ -2,7 +2,6 @@
 #include "metrics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "ctl/json.h"
 #include "metrics_text.h"
 #include "mount/mountinfo.h"
+#include "output.h"
 #include "text.h"
 
 /* A daemon that hangs must not hide what the others say. */
@@ -156,56 +156,10 @@ static void gather_path(struct gathering *gathering, const char *path)
 	gathering->incomplete |= r < 0;
 }
 
-/* ---- a file that is replaced at once ---- */
-
-static int write_file(int fd, struct json_object *filesystems)
+static int print(FILE *out, void *arg)
 {
-	FILE *out = fdopen(fd, "w");
-	mode_t mask = umask(0);
-	int r;
-
-	umask(mask);
-	if (!out) {
-		close(fd);
-		return -ENOMEM;
-	}
-	zf_metrics_print(out, filesystems);
-	r = ferror(out) || fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
-	return fclose(out) != 0 && r == 0 ? -errno : r;
-}
-
-/* Beside it, so that a reader sees the old file or the new one. */
-static int replace_file(const char *path, struct json_object *filesystems)
-{
-	_zf_free_ char *beside = NULL;
-	int fd, r;
-
-	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
-		return -ENOMEM;
-	fd = mkostemp(beside, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = write_file(fd, filesystems);
-	if (r == 0 && rename(beside, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(beside);
-	return r;
-}
-
-static int put_out(const struct zf_args *args, struct json_object *filesystems)
-{
-	const char *path = args->options[ZF_OPTION_OUTPUT].text;
-	int r;
-
-	if (!path) {
-		zf_metrics_print(stdout, filesystems);
-		return zf_args_flush(args);
-	}
-	r = replace_file(path, filesystems);
-	if (r < 0)
-		zf_report(&report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
-	return r < 0 ? ZF_EXIT_PROBLEMS : ZF_EXIT_OK;
+	zf_metrics_print(out, arg);
+	return 0;
 }
 
 int zf_metrics_main(const struct zf_args *args)
@@ -220,7 +174,7 @@ int zf_metrics_main(const struct zf_args *args)
 		gather_all(&gathering);
 	/* Of one that cannot be asked there is nothing to say; of several the others are. */
 	if (!path || !gathering.incomplete)
-		status = put_out(args, gathering.filesystems);
+		status = zf_output(args, &report, print, gathering.filesystems);
 	json_object_put(gathering.filesystems);
 	return gathering.incomplete ? ZF_EXIT_PROBLEMS : status;
 }

@@ -97,21 +97,27 @@ static void print_line(struct json_object *object)
 	json_object_put(object);
 }
 
-static int print(const struct zf_args *args, const struct zf_report *report)
+int zf_trace_load(const char *path, const struct zf_report *report, struct zf_trace_file *ret_file)
 {
-	const char *path = args->operands[0];
 	_zf_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct zf_trace_file file;
 	int r;
 
 	if (fd < 0) {
-		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path, strerror(errno));
-		return ZF_EXIT_PROBLEMS;
+		r = -errno;
+		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
+		return r;
 	}
-	r = zf_trace_read(fd, path, report, &file);
+	r = zf_trace_read(fd, path, report, ret_file);
 	if (r == -ENOMEM)
 		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path, strerror(-r));
-	if (r < 0)
+	return r;
+}
+
+static int print(const struct zf_args *args, const struct zf_report *report)
+{
+	struct zf_trace_file file;
+
+	if (zf_trace_load(args->operands[0], report, &file) < 0)
 		return ZF_EXIT_PROBLEMS;
 	print_line(zf_trace_json_header(&file.header));
 	for (size_t i = 0; i < file.count; i++)

@@ -1,0 +1,57 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+/*
+ * Runs the model of a replay's page without a browser: prints, as JSON, the state after its last event.
+ *
+ *     state.js PAGE.html
+ *
+ * The code and the trace are those in the page. On the way the model goes back and forth, and must come to the same.
+ */
+"use strict";
+const fs = require("fs");
+const vm = require("vm");
+const zlib = require("zlib");
+
+/* The contents of the page's scripts, in their order. */
+function scripts(page) {
+	return [...page.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map((found) => found[1]);
+}
+
+const plain = (value) => JSON.stringify(value, (key, part) => (part instanceof Map ? [...part].sort((a, b) => (a[0] < b[0] ? -1 : 1)) : part));
+
+/* To `far` and back again, and there once more. */
+function check(model, near, far) {
+	const before = plain(model.seek(near)), after = plain(model.seek(far));
+	if (plain(model.seek(near)) !== before) throw new Error(`the state after event ${near} is another one after going back from ${far}`);
+	if (plain(model.seek(far)) !== after) throw new Error(`the state after event ${far} is another one after going forth from ${near}`);
+}
+
+const [data, records, ...code] = scripts(fs.readFileSync(process.argv[2], "utf8"));
+const buffer = Uint8Array.from(zlib.inflateRawSync(Buffer.from(records.trim(), "base64"))).buffer;
+vm.runInThisContext(code.join("\n") + `
+function replay(data, buffer, check) {
+	const trace = new Trace(data, buffer), model = new Model(trace);
+	for (let i = 0; i < 8; i++) check(model, Math.floor((trace.count * i) / 8), Math.floor((trace.count * (i + 1)) / 8));
+	const state = model.seek(trace.count);
+	const unmarked = data.events.map((kind) => kind.name).filter((name) => !MARKS[name]);
+	for (let i = 0; i < trace.count; i++) describe(trace.event(i), trace);
+	return {
+		header: trace.header,
+		count: trace.count,
+		missing: trace.count ? trace.missingBefore(trace.count - 1) : 0,
+		misfits: [...model.misfits].map(([index, text]) => ({...trace.event(index), misfit: text})),
+		unmarked,
+		sections: Object.entries(MARKS).map(([name, [, , document, section]]) => ({name, document, section})),
+		amplification: amplification(state),
+		empty: emptyZones(state, trace.header),
+		replayable: replayable(state).map((record) => record.log_sequence),
+		extents: [...state.inodes.keys()].map((inode) => ({inode, extents: extentsOf(state, inode)})),
+		zones: [...state.zones.values()].map((zone) => ({...zone, pieces: zone.pieces.size, holes: zone.holes.size})),
+		ring: [...state.ring.values()],
+		superblock: state.superblock,
+		ended: state.ended,
+		operations: [...state.operations.values()],
+		commands: [...state.commands.values()],
+	};
+}`);
+process.stdout.write(JSON.stringify(globalThis.replay(JSON.parse(data), buffer, check)));

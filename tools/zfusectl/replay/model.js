@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a trace tells: its events (Trace), and the state of the filesystem after each of them (Model).
+ *
+ * No document, no clock, no randomness: any engine runs it. The page draws what it says, and the tests
+ * compare it with filesystems. docs/trace.md says what the events mean.
+ */
+"use strict";
+
+const WORD = 2 ** 32;
+const RECORD = {bytes: 64, time: 8, thread: 16, event: 20, payload: 24};
+const readers = {
+	signed: (view, at) => view.getInt32(at + 4, true) * WORD + view.getUint32(at, true),
+	flag: (view, at) => view.getUint8(at) !== 0,
+	text: (view, at, size) => {
+		const bytes = new Uint8Array(view.buffer, at, size);
+		return String.fromCharCode(...bytes).replace(/\0.*$/s, "");
+	},
+};
+const unsigned = {
+	8: (view, at) => view.getUint32(at + 4, true) * WORD + view.getUint32(at, true),
+	4: (view, at) => view.getUint32(at, true),
+	1: (view, at) => view.getUint8(at),
+};
+
+/* The events of a trace, decoded when they are asked for; an event is known by its index, from 0 on. */
+class Trace {
+	/* `data`: {header, events, names} (zfusectl writes it); `buffer`: the records, by sequence. */
+	constructor(data, buffer) {
+		this.header = data.header;
+		this.names = data.names;
+		this.kinds = new Map(data.events.map((kind) => [kind.number, kind]));
+		this.view = new DataView(buffer);
+		this.count = Math.floor(buffer.byteLength / RECORD.bytes);
+		this.link();
+	}
+
+	event(index) {
+		const at = index * RECORD.bytes, view = this.view;
+		const number = view.getUint16(at + RECORD.event, true);
+		const kind = this.kinds.get(number);
+		const event = {
+			index,
+			sequence: unsigned[8](view, at),
+			time: unsigned[8](view, at + RECORD.time),
+			thread: view.getUint32(at + RECORD.thread, true),
+			event: kind ? kind.name : `unknown ${number}`,
+		};
+		let from = at + RECORD.payload;
+		for (const field of kind ? kind.fields : []) {
+			event[field.name] = this.value(field, from);
+			from += field.size;
+		}
+		return event;
+	}
+
+	value(field, at) {
+		const read = readers[field.kind] ?? unsigned[field.size];
+		const value = read(this.view, at, field.size), names = this.names[field.kind];
+		return names ? names[value] ?? "unknown" : value;
+	}
+
+	/* The event as the table has it: {number, name, text, fields}. */
+	kind(event) { return this.kinds.get(this.view.getUint16(event.index * RECORD.bytes + RECORD.event, true)); }
+
+	sequence(index) { return unsigned[8](this.view, index * RECORD.bytes); }
+
+	/* -1: the event with this sequence is not in the trace. */
+	indexOf(sequence) {
+		let low = 0, high = Math.min(this.count, sequence) - 1;
+		while (low <= high) {
+			/* Where nothing is missing, the first guess is right. */
+			const middle = this.sequence(high) === sequence ? high : (low + high) >> 1;
+			const found = this.sequence(middle);
+			if (found === sequence) return middle;
+			if (found < sequence) low = middle + 1;
+			else high = middle - 1;
+		}
+		return -1;
+	}
+
+	zoneOf(address) { return Math.floor(address / this.header.zone_size); }
+
+	/* How many events before this one were dropped, or not written yet. */
+	missingBefore(index) { return Math.max(0, this.sequence(index) - index - 1); }
+
+	/*
+	 * What belongs together, by index, -1 where nothing does: partner[] of a submission is its completion, of an
+	 * operation's beginning its end, and the other way round; cause[] of a submission is the operation which its
+	 * thread was in.
+	 */
+	link() {
+		this.partner = new Int32Array(this.count).fill(-1);
+		this.cause = new Int32Array(this.count).fill(-1);
+		const open = new Map(); // of each thread: the operations that it is in
+		for (let i = 0; i < this.count; i++) {
+			const event = this.event(i), begun = this.indexOf(event.began ?? event.submitted ?? 0);
+			const operations = open.get(event.thread) ?? [];
+			open.set(event.thread, operations);
+			if (event.event === "operation_began") operations.push(i);
+			if (event.event === "operation_ended" && operations.at(-1) === begun) operations.pop();
+			if (event.event === "command_submitted") this.cause[i] = operations.at(-1) ?? -1;
+			if (begun < 0 || !/^(operation_ended|command_completed)$/.test(event.event)) continue;
+			this.partner[i] = begun;
+			this.partner[begun] = i;
+		}
+	}
+}
+
+const WRITING = ["append", "write", "zeroes"];
+
+/*
+ * The state after the first `position` events. Each change is made by put(), which notes what was there before: so
+ * the state goes back as well as forth, and is nowhere stored twice.
+ */
+class Model {
+	constructor(trace) {
+		this.trace = trace;
+		this.position = 0;
+		this.misfits = new Map(); // index of an event -> what it contradicts
+		this.undo = [];
+		this.marks = []; // of each event that was applied: how long `undo` was before
+		this.state = {
+			zones: new Map(), // number -> {role, written, live, resets, submissions, victim, pieces, holes}
+			commands: new Map(), // in flight: sequence -> its submission, with its order in its zone
+			operations: new Map(), // under way: sequence -> its beginning
+			inodes: new Map(), // inode -> offset -> {bytes, address, type}
+			records: new Map(), // of the log: log_sequence -> log_appended
+			ring: new Map(), // superblocks that stand: generation -> committed
+			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, committed}
+			frozen: null, // the transaction whose nodes are written now
+			superblock: null, // the newest committed
+			sent: new Map(), // purpose -> bytes written to the device
+			written: 0, // bytes that programs wrote
+			moved: 0, dropped: 0, replayed: 0, // blocks, blocks, bodies
+			latency: 0, // of the last operation that ended, by the clock of the trace
+			ended: null,
+		};
+	}
+
+	seek(position) {
+		const to = Math.max(0, Math.min(position, this.trace.count));
+		while (this.position < to) this.forward();
+		while (this.position > to) this.back();
+		return this.state;
+	}
+
+	forward() {
+		const event = this.trace.event(this.position);
+		this.marks.push(this.undo.length);
+		handlers[event.event]?.call(this, event, this.state);
+		this.position++;
+	}
+
+	back() {
+		const to = this.marks.pop();
+		while (this.undo.length > to) {
+			const old = this.undo.pop(), key = this.undo.pop();
+			assign(this.undo.pop(), key, old);
+		}
+		this.position--;
+	}
+
+	put(target, key, value) {
+		this.undo.push(target, key, target instanceof Map ? target.get(key) : target[key]);
+		assign(target, key, value);
+		return value;
+	}
+
+	add(target, key, value) { this.put(target, key, ((target instanceof Map ? target.get(key) : target[key]) ?? 0) + value); }
+
+	expect(event, isSo, text) {
+		if (!isSo) this.misfits.set(event.index, text);
+	}
+
+	/* ---- finding, or making ---- */
+
+	zone(address) {
+		const number = this.trace.zoneOf(address);
+		return this.state.zones.get(number) ?? this.put(this.state.zones, number, {
+			number, role: "none", written: 0, live: 0, resets: 0, submissions: 0, victim: false,
+			pieces: new Map(), // what was written since the last reset: address -> {bytes, purpose, order, ...}
+			holes: new Map(), // address -> bytes
+		});
+	}
+
+	transaction(generation) {
+		return this.state.transactions.get(generation) ?? this.put(this.state.transactions, generation, {
+			generation, joins: 0, items: 0, nodes: 0, holes: 0, frozen: false, trees: new Map(), committed: null,
+		});
+	}
+
+	extents(inode) {
+		return this.state.inodes.get(inode) ?? this.put(this.state.inodes, inode, new Map());
+	}
+
+	/* ---- commands ---- */
+
+	/* The pointer, and what is before it. */
+	landed(event, zone, order) {
+		const end = event.address + event.bytes - zone.number * this.trace.header.zone_size;
+		this.put(zone, "written", Math.max(zone.written, end));
+		this.put(zone.pieces, event.address, {...event, order});
+		this.add(this.state.sent, event.purpose, event.bytes);
+	}
+
+	/* Nothing is in a zone any more: no record, no superblock either. */
+	emptied(zone) {
+		for (const [key, value] of [["written", 0], ["submissions", 0], ["victim", false]]) this.put(zone, key, value);
+		this.put(zone, "pieces", new Map());
+		this.put(zone, "holes", new Map());
+		for (const map of [this.state.ring, this.state.records])
+			for (const [key, event] of map)
+				if (this.trace.zoneOf(event.address) === zone.number) this.put(map, key, undefined);
+	}
+
+	/* What a later event names was written by its command. */
+	liesIn(event, address, bytes) {
+		const index = this.trace.indexOf(event.submitted);
+		if (event.submitted === 0 || index < 0) return;
+		const completed = this.trace.partner[index], command = completed < 0 ? null : this.trace.event(completed);
+		this.expect(event, command && completed < event.index && command.result === 0, "its command has not completed");
+		this.expect(event, !command || (command.address <= address && address + bytes <= command.address + command.bytes),
+			"it is not where its command landed");
+	}
+
+	/* The piece that has this address. */
+	piece(event) {
+		const index = this.trace.indexOf(event.submitted), completed = index < 0 ? -1 : this.trace.partner[index];
+		return completed < 0 ? null : this.zone(event.address).pieces.get(this.trace.event(completed).address);
+	}
+}
+
+function assign(target, key, value) {
+	if (!(target instanceof Map)) target[key] = value;
+	else if (value === undefined) target.delete(key);
+	else target.set(key, value);
+}
+
+/* What each event changes; events that change nothing are not here. Called on the model. */
+const handlers = {
+	dropped(event, state) { this.add(state, "dropped", event.count); },
+	ended(event, state) {
+		this.put(state, "ended", event);
+		this.expect(event, event.index === this.trace.count - 1, "something follows");
+	},
+
+	operation_began(event, state) { this.put(state.operations, event.sequence, event); },
+	operation_ended(event, state) {
+		const began = state.operations.get(event.began);
+		this.expect(event, began || event.began === 0, "no such operation has begun");
+		this.expect(event, !began || began.operation === event.operation, "another operation began");
+		if (began) {
+			this.put(state.operations, event.began, undefined);
+			this.put(state, "latency", event.time - began.time);
+		}
+		if (event.operation === "write" && event.result > 0) this.add(state, "written", event.result);
+	},
+
+	command_submitted(event, state) {
+		const zone = this.zone(event.address);
+		if (WRITING.includes(event.command)) this.add(zone, "submissions", 1);
+		this.put(state.commands, event.sequence, {...event, order: zone.submissions});
+	},
+	command_completed(event, state) {
+		const submitted = state.commands.get(event.submitted), zone = this.zone(event.address);
+		this.expect(event, submitted || event.submitted === 0, "no such command was submitted");
+		if (submitted) {
+			const same = ["command", "bytes", "purpose", "fua"].every((name) => submitted[name] === event[name]);
+			this.expect(event, same && this.trace.zoneOf(submitted.address) === zone.number, "another command was submitted");
+			this.put(state.commands, event.submitted, undefined);
+		}
+		if (event.result !== 0) return;
+		if (WRITING.includes(event.command)) this.landed(event, zone, submitted?.order ?? 0);
+		if (event.command === "finish") this.put(zone, "written", this.trace.header.zone_capacity);
+		if (event.command === "reset") this.emptied(zone);
+	},
+
+	zone(event) {
+		const zone = this.zone(event.address);
+		for (const name of ["role", "written", "live", "resets"]) this.put(zone, name, event[name]);
+	},
+	zone_role(event) {
+		const zone = this.zone(event.address);
+		this.expect(event, zone.role === event.before, `the role was ${zone.role}`);
+		this.put(zone, "role", event.role);
+	},
+	zone_live(event) {
+		this.put(this.zone(event.address), "live", event.live);
+		this.expect(event, event.live <= this.trace.header.zone_capacity, "more than a zone has");
+	},
+	zone_reset(event) {
+		const zone = this.zone(event.address);
+		this.expect(event, event.result < 0 || zone.written === 0, "the device was not told to");
+		this.expect(event, zone.live === 0, `${zone.live} bytes are live`);
+		this.put(zone, "resets", event.resets);
+	},
+
+	extent_fixed(event) {
+		const piece = this.piece(event);
+		this.liesIn(event, event.address, event.bytes);
+		if (piece) this.put(piece, "inode", event.inode);
+	},
+	extent_set(event) {
+		const {bytes, address, type} = event;
+		this.put(this.extents(event.inode), event.offset, {bytes, address, type});
+	},
+	extent_removed(event) { this.put(this.extents(event.inode), event.offset, undefined); },
+
+	transaction_joined(event) {
+		const transaction = this.transaction(event.generation);
+		this.add(transaction, "joins", 1);
+		this.add(transaction, "items", event.items);
+	},
+	transaction_frozen(event, state) {
+		this.put(this.transaction(event.generation), "frozen", true);
+		this.put(state, "frozen", this.transaction(event.generation));
+	},
+	node_sealed(event) { this.add(this.transaction(event.generation), "nodes", 1); },
+	tree_sealed(event) { this.put(this.transaction(event.generation).trees, event.tree, event); },
+	hole_written(event, state) {
+		this.put(this.zone(event.address).holes, event.address, event.bytes);
+		if (state.frozen) this.add(state.frozen, "holes", 1);
+	},
+	committed(event, state) {
+		const newest = state.superblock;
+		this.expect(event, this.trace.zoneOf(event.address) < 2, "no place for a superblock");
+		this.expect(event, !newest || newest.generation < event.generation, "not newer");
+		this.put(this.transaction(event.generation), "committed", event);
+		this.put(state.ring, event.generation, event);
+		this.put(state, "superblock", event);
+		this.put(state, "frozen", null);
+	},
+
+	log_appended(event, state) {
+		this.expect(event, /^(log|hot)$/.test(this.zone(event.address).role), "no zone of the log");
+		this.liesIn(event, event.address, event.bytes);
+		this.put(state.records, event.log_sequence, event);
+	},
+	log_replayed(event, state) { this.add(state, "replayed", 1); },
+
+	victim_chosen(event) { this.put(this.zone(event.address), "victim", true); },
+	block_moved(event, state) {
+		this.liesIn(event, event.to, this.trace.header.block_size);
+		this.add(state, "moved", 1);
+	},
+};
+
+/* ---- what follows from the state ---- */
+
+const sum = (values) => [...values].reduce((a, b) => a + b, 0);
+
+/* Bytes that the device was told to write for each byte that programs wrote; null before there is one. */
+const amplification = (state) => (state.written ? sum(state.sent.values()) / state.written : null);
+
+function emptyZones(state, header) {
+	return header.zone_count - [...state.zones.values()].filter((zone) => zone.written > 0).length;
+}
+
+/* [{offset, bytes, address, type}], by offset. */
+function extentsOf(state, inode) {
+	const extents = [...(state.inodes.get(inode) ?? [])].map(([offset, extent]) => ({offset, ...extent}));
+	return extents.sort((a, b) => a.offset - b.offset);
+}
+
+/* The records of the log that a mount would replay: none that the superblock makes superfluous, up to the first gap. */
+function replayable(state) {
+	const records = [];
+	for (let next = (state.superblock?.log_sequence ?? 0) + 1; state.records.has(next); next++)
+		records.push(state.records.get(next));
+	return records;
+}
+
+if (typeof module !== "undefined") module.exports = {Trace, Model, amplification, emptyZones, extentsOf, replayable, handlers};

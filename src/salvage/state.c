@@ -153,6 +153,15 @@ static void make_super(struct zf_salvage *salvage)
 	memcpy(salvage->super.fsid, salvage->shape.fsid, sizeof(salvage->super.fsid));
 }
 
+/* They are ordered by generation, the newest first. 0: there is no leaf. */
+static uint64_t newest_leaf(const struct zf_salvage *salvage)
+{
+	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
+		if (node->owner == ZF_TREE_FS && node->level == 0)
+			return node->ptr.generation;
+	return 0;
+}
+
 /* If there is no root either, the newest leaves are what is left. */
 static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 {
@@ -170,7 +179,7 @@ static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 	if (r != -ENOENT || generation)
 		return r;
 	memset(salvage->roots, 0, sizeof(salvage->roots));
-	salvage->super.generation = UINT64_MAX;
+	salvage->super.generation = newest_leaf(salvage);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
     restore.py map DIR MAP                   notes which inode each path has
     restore.py damage IMAGE MAP SEED WHOLE   destroys superblocks, a node, and blocks here and there; notes in WHOLE which
                                              paths have lost nothing
+    restore.py unroot IMAGE MAP WHOLE        destroys every root tree; all paths are whole
     restore.py compare REFERENCE COPY [WHOLE]  everything is the same, or what WHOLE names is there
 
 ZFUSECTL names the program.
@@ -142,6 +143,20 @@ def damage(image, inodes, seed, to):
         json.dump({"whole": whole, "hurt": [p for p, number in numbers.items() if number in hurt]}, f)
 
 
+def unroot(image, inodes, to):
+    """By the magic and the owner in a node's header."""
+    rng = random.Random(0)
+    blocks = list(written_blocks(image))
+    with open(image, "rb") as f:
+        for block in blocks:
+            f.seek(block)
+            header = f.read(64)
+            if header[8:12] == b"ZFND" and int.from_bytes(header[56:64], "little") == 1:
+                destroy(image, block, rng)
+    with open(inodes) as f, open(to, "w") as noted:
+        json.dump({"whole": list(json.load(f)), "hurt": []}, noted)
+
+
 # ---- comparing ----
 
 def content(path, st):
@@ -205,6 +220,8 @@ def main():
         note_inodes(*args)
     elif command == "damage":
         damage(*args)
+    elif command == "unroot":
+        unroot(*args)
     elif len(args) == 2:
         compare_all(*args)
     else:

@@ -33,7 +33,7 @@ const MARKS = {
 	operation_began: ["operation", "[", "architecture.md", "The life of a write", (e) =>
 		`${e.operation} begins` + (e.inode ? `, on inode ${e.inode}` : "") + (e.bytes ? `: ${size(e.bytes)} from offset ${e.offset}` : "")],
 	operation_ended: ["operation", "]", "architecture.md", "The life of a write", (e) =>
-		`${e.operation} ${e.result === -11 ? "has to wait, and begins again on a thread that may" : result(e.result)}`],
+		`${e.operation}${e.inode ? `, on inode ${e.inode},` : ""} ${e.result === -11 ? "has to wait, and begins again on a thread that may" : result(e.result)}`],
 
 	command_submitted: ["submitted", "↓", "design.md", "1. The device picks the address", (e, trace) =>
 		e.command === "append"

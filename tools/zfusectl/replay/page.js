@@ -12,6 +12,11 @@ let selected = {zone: 0, inode: 0};
 let playing = null; // {since, from}: when and where it began
 let drawn = {}; // what a press on a canvas hits
 
+/* Whoever writes there is not disturbed. */
+function show(id, value) {
+	if (document.activeElement !== $(id)) $(id).value = value;
+}
+
 /* ---- reading what zfusectl has put into the page ---- */
 
 async function inflate(text) {
@@ -156,12 +161,12 @@ function drawZonesTable(state) {
 
 /* ---- operations beside commands ---- */
 
-const COLUMN = 9, LEFT = 84, BAR = 13, BARS = 5;
+const COLUMN = 12, LEFT = 84, BAR = 13, BARS = 5;
 const RAIL_Y = {operation: 8, submitted: 95, completed: 150, files: 185, commit: 208, zones: 231};
 
-/* Of the events from `first` on: those that last, as [first, last] in columns; they begin or end here, or hold now. */
-function bars(first, last, begins) {
-	const found = new Set();
+/* What lasts: the beginnings of all that begin or end in these columns, or are `underWay` now. */
+function bars(first, last, begins, underWay) {
+	const found = new Set([...underWay.values()].map((event) => event.index));
 	for (let i = first; i <= last; i++) {
 		const name = trace.event(i).event;
 		if (name === begins) found.add(i);
@@ -173,7 +178,7 @@ function bars(first, last, begins) {
 /* In the first row that is free: operations that last at once are below each other. */
 function drawOperations(pen, first, last, x) {
 	const free = [];
-	for (const i of bars(first, last, "operation_began")) {
+	for (const i of bars(first, last, "operation_began", model.state.operations)) {
 		const end = trace.partner[i] < 0 ? last + 1 : trace.partner[i], event = trace.event(i);
 		let row = free.findIndex((until) => until < i);
 		if (row < 0) row = free.length;
@@ -194,14 +199,18 @@ function drawOperations(pen, first, last, x) {
 }
 
 function drawCommands(pen, first, last, x) {
-	for (const i of bars(first, last, "command_submitted")) {
+	pen.save();
+	pen.beginPath();
+	pen.rect(LEFT, 0, pen.canvas.width, pen.canvas.height);
+	pen.clip();
+	for (const i of bars(first, last, "command_submitted", model.state.commands)) {
 		const event = trace.event(i), end = trace.partner[i], colour = palette[COLOURS[event.purpose]] ?? palette.faint;
 		const known = end >= 0 && end < model.position;
 		pen.globalAlpha = i >= model.position ? 0.35 : 1;
 		if (trace.cause[i] >= first) line(pen, palette.line, x(i), RAIL_Y.operation + 8, x(i), RAIL_Y.submitted, 1, [1, 2]);
 		line(pen, colour, x(i), RAIL_Y.submitted, end < 0 ? x(last + 1) : x(end), RAIL_Y.completed, event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]);
 	}
-	pen.globalAlpha = 1;
+	pen.restore();
 }
 
 function drawMarks(pen, first, last, x) {
@@ -257,7 +266,7 @@ function drawPiece(pen, piece, x, y, wide, hasLanded) {
 function drawStrip(state) {
 	const {pen, width} = clear("strip", 142), wide = 84, room = Math.max(1, Math.floor((width - LEFT) / wide));
 	const zone = state.zones.get(selected.zone);
-	$("strip-zone").textContent = selected.zone;
+	show("strip-zone", selected.zone);
 	text(pen, palette.faint, "submitted", 0, 18);
 	text(pen, palette.faint, "landed", 0, 108);
 	const pieces = zone ? newestPieces(state, zone, room) : [];
@@ -290,11 +299,11 @@ function rows(id, heads, list) {
 	$(id).replaceChildren(table);
 }
 
-const LINES = 12;
+const LINES = 8;
 
 function drawLog(state) {
 	const next = replayable(state), durable = state.superblock?.log_sequence ?? 0;
-	$("log-said").textContent = `A mount would replay ${next.length} records: those above ${durable}, up to the first gap.`;
+	$("log-said").textContent = `Records that a mount would replay: ${next.length}, those above number ${durable} up to the first gap.`;
 	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], [...state.records.values()].sort((a, b) => b.log_sequence - a.log_sequence)
 		.slice(0, LINES).map((e) => ({
 			cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
@@ -310,7 +319,7 @@ function drawRing(state) {
 		})));
 }
 
-const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen: its nodes are written" : t.joins ? "running" : "");
+const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen" : t.joins ? "running" : "");
 
 function drawTransactions(state) {
 	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], [...state.transactions.values()]
@@ -322,7 +331,7 @@ function drawTransactions(state) {
 
 function drawExtents(state) {
 	const extents = extentsOf(state, selected.inode);
-	if (document.activeElement !== $("inode")) $("inode").value = selected.inode || "";
+	show("inode", selected.inode || "");
 	rows("extents", ["offset", "bytes", "type", "place", "submitted as"], extents.slice(0, 40).map((e) => {
 		const zone = e.type === "data" && state.zones.get(trace.zoneOf(e.address)), piece = zone && zone.pieces.get(e.address);
 		return {cells: [number(e.offset), number(e.bytes), e.type, e.type === "data" ? place(trace, e.address) : "", piece?.order || ""]};
@@ -332,6 +341,7 @@ function drawExtents(state) {
 /* ---- curves ---- */
 
 const duration = (time) => (trace.header.clock ? `${number(time)} events` : `${(time / 1e6).toFixed(2)} ms`);
+/* [name, in a sample, colour, in words] */
 const CURVES = [
 	["write amplification", "amplification", "log", (value) => value.toFixed(2)],
 	["empty zones", "empty", "meta", number],
@@ -341,11 +351,11 @@ const CURVES = [
 function drawCurves(state) {
 	const tall = 56, {pen, width} = clear("curves", CURVES.length * tall), long = width - LEFT * 2;
 	const x = (index) => LEFT * 2 + (index / Math.max(1, trace.count - 1)) * (long - 2);
-	CURVES.forEach(([name, key, colour, show], i) => {
+	CURVES.forEach(([name, key, colour, say], i) => {
 		const known = samples.filter((sample) => sample[key] !== null), most = Math.max(1e-9, ...known.map((sample) => sample[key]));
 		const y = (value) => (i + 1) * tall - 6 - (value / most) * (tall - 14);
 		text(pen, palette.text, name, 0, i * tall + 16);
-		text(pen, palette.faint, `at most ${known.length ? show(most) : "?"}`, 0, i * tall + 32);
+		text(pen, palette.faint, `at most ${known.length ? say(most) : "?"}`, 0, i * tall + 32);
 		pen.strokeStyle = palette[colour];
 		pen.lineWidth = 2;
 		pen.beginPath();
@@ -404,7 +414,12 @@ function begin() {
 
 /* ---- moving ---- */
 
-function choose(event) {
+/* The zone and the inode that are shown: those of the newest event that has one, of the events passed. */
+function choose(passed) {
+	for (let i = Math.max(0, passed, model.position - 200); i < model.position; i++) select(trace.event(i));
+}
+
+function select(event) {
 	const address = event.to ?? event.address;
 	if (address !== undefined && !/^(committed|tree_sealed|zone)$/.test(event.event)) selected.zone = trace.zoneOf(address);
 	if (event.inode && $("follow").checked) selected.inode = event.inode;
@@ -414,14 +429,18 @@ function draw() {
 	const state = model.state;
 	$("slider").value = model.position;
 	$("position").textContent = `${number(model.position)} of ${number(trace.count)}`;
-	for (const paint of [drawLanes, drawStrip, drawMap, drawZonesTable, drawLog, drawRing, drawTransactions, drawExtents, drawCurves]) paint(state);
+	for (const paint of [drawLanes, drawStrip, drawMap]) paint(state);
+	/* Nobody reads faster, and laying out tables costs more than all the rest. */
+	if (playing && performance.now() - drawn.tables < 250) return;
+	drawn.tables = performance.now();
+	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawExtents, drawCurves]) paint(state);
 }
 
 function go(position) {
+	const before = model.position;
 	model.seek(position);
-	const event = model.position ? trace.event(model.position - 1) : null;
-	if (event) choose(event);
-	if (event) explain(event);
+	choose(model.position > before ? before : 0);
+	if (model.position) explain(trace.event(model.position - 1));
 	else begin();
 	draw();
 }
@@ -438,7 +457,10 @@ function pause() {
 }
 
 function play() {
-	if (playing) return pause();
+	if (playing) {
+		pause();
+		return draw();
+	}
 	if (model.position >= trace.count) go(0);
 	playing = {since: performance.now(), from: model.position};
 	$("play").textContent = "Pause";
@@ -450,9 +472,9 @@ function play() {
 function frame(now) {
 	if (!playing) return;
 	const to = playing.from + Math.floor(((now - playing.since) / 1000) * Number($("speed").value));
+	if (to >= trace.count) pause();
 	if (to > model.position) go(to);
-	if (model.position >= trace.count) pause();
-	else requestAnimationFrame(frame);
+	if (playing) requestAnimationFrame(frame);
 }
 
 /* The next event, in this direction, of which isIt is true. */
@@ -510,6 +532,7 @@ function listen() {
 	$("speed").addEventListener("change", () => { if (playing) playing = {since: performance.now(), from: model.position}; });
 	$("search").addEventListener("keydown", (event) => { if (event.key === "Enter") search(event.shiftKey ? -1 : 1); });
 	$("inode").addEventListener("input", () => { $("follow").checked = false; selected.inode = Number($("inode").value); draw(); });
+	$("strip-zone").addEventListener("input", () => { selected.zone = Number($("strip-zone").value); draw(); });
 	$("zones-details").addEventListener("toggle", draw);
 	onPress("lanes", (x, y, {first, last}) => { if (x > LEFT) step(Math.min(last, first + Math.floor((x - LEFT) / COLUMN)) + 1 - model.position); });
 	onPress("curves", (x, y, {left, long}) => step(Math.round(((x - left) / long) * trace.count) - model.position));

@@ -167,7 +167,10 @@ class Model {
 		return value;
 	}
 
-	add(target, key, value) { this.put(target, key, ((target instanceof Map ? target.get(key) : target[key]) ?? 0) + value); }
+	add(target, key, value) {
+		const before = target instanceof Map ? target.get(key) : target[key];
+		this.put(target, key, (before ?? 0) + value);
+	}
 
 	expect(event, isSo, text) {
 		if (!isSo) this.misfits.set(event.index, text);
@@ -206,28 +209,29 @@ class Model {
 
 	/* Nothing is in a zone any more: no record, no superblock either. */
 	emptied(zone) {
-		for (const [key, value] of [["written", 0], ["submissions", 0], ["victim", false]]) this.put(zone, key, value);
-		this.put(zone, "pieces", new Map());
-		this.put(zone, "holes", new Map());
+		const empty = {written: 0, submissions: 0, victim: false, pieces: new Map(), holes: new Map()};
+		for (const [key, value] of Object.entries(empty)) this.put(zone, key, value);
 		for (const map of [this.state.ring, this.state.records])
 			for (const [key, event] of map)
 				if (this.trace.zoneOf(event.address) === zone.number) this.put(map, key, undefined);
 	}
 
-	/* What a later event names was written by its command. */
-	liesIn(event, address, bytes) {
-		const index = this.trace.indexOf(event.submitted);
-		if (event.submitted === 0 || index < 0) return;
-		const completed = this.trace.partner[index], command = completed < 0 ? null : this.trace.event(completed);
-		this.expect(event, command && completed < event.index && command.result === 0, "its command has not completed");
-		this.expect(event, !command || (command.address <= address && address + bytes <= command.address + command.bytes),
-			"it is not where its command landed");
+	/* The completion of the command that an event names; null if the trace has none before it. */
+	completion(event) {
+		const submitted = this.trace.indexOf(event.submitted);
+		const completed = submitted < 0 ? -1 : this.trace.partner[submitted];
+		return completed < 0 || completed > event.index ? null : this.trace.event(completed);
 	}
 
-	/* The piece that has this address. */
-	piece(event) {
-		const index = this.trace.indexOf(event.submitted), completed = index < 0 ? -1 : this.trace.partner[index];
-		return completed < 0 ? null : this.zone(event.address).pieces.get(this.trace.event(completed).address);
+	/* What an event tells of was written by the command that it names. Returns its completion, or null. */
+	liesIn(event, address, bytes) {
+		const command = this.completion(event);
+		if (this.trace.indexOf(event.submitted) >= 0)
+			this.expect(event, command?.result === 0, "its command has not completed");
+		if (command)
+			this.expect(event, command.address <= address && address + bytes <= command.address + command.bytes,
+				"it is not where its command landed");
+		return command;
 	}
 }
 
@@ -297,8 +301,8 @@ const handlers = {
 	},
 
 	extent_fixed(event) {
-		const piece = this.piece(event);
-		this.liesIn(event, event.address, event.bytes);
+		const command = this.liesIn(event, event.address, event.bytes);
+		const piece = command && this.zone(event.address).pieces.get(command.address);
 		if (piece) this.put(piece, "inode", event.inode);
 	},
 	extent_set(event) {
@@ -370,5 +374,3 @@ function replayable(state) {
 		records.push(state.records.get(next));
 	return records;
 }
-
-if (typeof module !== "undefined") module.exports = {Trace, Model, amplification, emptyZones, extentsOf, replayable, handlers};

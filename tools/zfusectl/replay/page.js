@@ -36,7 +36,8 @@ function survey() {
 		model.forward();
 		slowest = Math.max(slowest, model.state.latency);
 		if ((i + 1) % every && i + 1 < trace.count) continue;
-		samples.push({at: i, amplification: amplification(model.state), empty: emptyZones(model.state, trace.header), latency: slowest});
+		const {state} = model;
+		samples.push({at: i, amplification: amplification(state), empty: emptyZones(state, trace.header), latency: slowest});
 		slowest = 0;
 	}
 	const all = trace.header.zone_count <= ALL_ZONES ? [...Array(trace.header.zone_count).keys()] : [];
@@ -46,10 +47,12 @@ const ALL_ZONES = 2000, ZONES_MAX = 100000; // more than that: those that the tr
 
 /* ---- canvases ---- */
 
-const colours = new Proxy({}, {get: (_, name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()});
-let palette = {};
+/* The colours of page.css, as the theme has them. */
+const palette = {};
 function readPalette() {
-	for (const name of ["back", "panel", "text", "faint", "line", "now", "reclaim", ...Object.keys(LETTERS)]) palette[name] = colours[name];
+	const style = getComputedStyle(document.documentElement);
+	for (const name of ["back", "text", "faint", "line", "now", "reclaim", ...Object.keys(LETTERS)])
+		palette[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
 /* A canvas of this height, empty; sizes are those of CSS. */
@@ -119,12 +122,12 @@ function drawZone(pen, zone, cell, flying) {
 	const role = zone?.role ?? "none", colour = palette[role] ?? palette.none;
 	box(pen, palette.back, x, top, long, tall);
 	if (zone?.written) {
-		const written = Math.max(1, (long * zone.written) / capacity);
+		const scale = long / capacity, written = Math.max(1, scale * zone.written);
 		const live = role === "super" ? tall : Math.min(tall, (tall * zone.live) / zone.written);
 		hatch(pen, colour, x, top, written, tall - live);
 		box(pen, colour, x, top + tall - live, written, live);
 		for (const [address, bytes] of zone.holes)
-			box(pen, palette.text, x + (long * (address % zoneSize)) / capacity, top + tall, Math.max(1, (long * bytes) / capacity), 3);
+			box(pen, palette.text, x + scale * (address % zoneSize), top + tall, Math.max(1, scale * bytes), 3);
 		line(pen, palette.text, x + written, top - 1, x + written, top + tall + 1, 1.5);
 	}
 	pen.strokeStyle = zone && zone.number === selected.zone ? palette.now : palette.line;
@@ -146,16 +149,18 @@ function drawMap(state) {
 		drawZone(pen, state.zones.get(zone) ?? {number: zone, role: "none", holes: []}, cell, flying.get(zone));
 	});
 	drawn.map = {columns, cellWidth, cellHeight};
-	const counts = Object.keys(LETTERS).map((role) => [role, [...state.zones.values()].filter((z) => z.role === role).length]);
-	$("map").setAttribute("aria-label", `${emptyZones(state, trace.header)} zones of ${trace.header.zone_count} are empty; ` +
-		counts.filter(([role, count]) => role !== "none" && count).map(([role, count]) => `${role}: ${count}`).join(", "));
+	const roles = [...state.zones.values()].map((zone) => zone.role);
+	const counts = Object.keys(LETTERS).map((role) => `${roles.filter((r) => r === role).length} ${role}`).slice(1);
+	const empty = emptyZones(state, trace.header);
+	$("map").setAttribute("aria-label", `${empty} zones of ${trace.header.zone_count} are empty; ${counts.join(", ")}`);
 }
 
 function drawZonesTable(state) {
 	if (!$("zones-details").open) return;
-	rows("zones", ["zone", "role", "written", "live", "garbage", "holes", "resets"], zoneNumbers.filter((n) => state.zones.has(n)).slice(0, 500).map((n) => {
-		const zone = state.zones.get(n);
-		return {cells: [n, zone.role, size(zone.written), size(zone.live), size(Math.max(0, zone.written - zone.live)), zone.holes.size, zone.resets]};
+	const known = zoneNumbers.filter((zone) => state.zones.has(zone)).slice(0, 500);
+	rows("zones", ["zone", "role", "written", "live", "garbage", "holes", "resets"], known.map((number) => {
+		const {role, written, live, holes, resets} = state.zones.get(number);
+		return {cells: [number, role, size(written), size(live), size(Math.max(0, written - live)), holes.size, resets]};
 	}));
 }
 
@@ -208,7 +213,8 @@ function drawCommands(pen, first, last, x) {
 		const known = end >= 0 && end < model.position;
 		pen.globalAlpha = i >= model.position ? 0.35 : 1;
 		if (trace.cause[i] >= first) line(pen, palette.line, x(i), RAIL_Y.operation + 8, x(i), RAIL_Y.submitted, 1, [1, 2]);
-		line(pen, colour, x(i), RAIL_Y.submitted, end < 0 ? x(last + 1) : x(end), RAIL_Y.completed, event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]);
+		const [wide, dash] = [event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]];
+		line(pen, colour, x(i), RAIL_Y.submitted, x(end < 0 ? last + 1 : end), RAIL_Y.completed, wide, dash);
 	}
 	pen.restore();
 }
@@ -240,7 +246,8 @@ function drawLanes() {
 	drawMarks(pen, first, last, x);
 	if (model.position > 0) line(pen, palette.now, x(model.position - 1) + COLUMN / 2, 0, x(model.position - 1) + COLUMN / 2, height);
 	drawn.lanes = {first, last};
-	$("lanes").setAttribute("aria-label", `${model.state.operations.size} operations are under way, and ${model.state.commands.size} commands are in flight`);
+	const {operations, commands} = model.state;
+	$("lanes").setAttribute("aria-label", `${operations.size} operations are under way, ${commands.size} commands in flight`);
 }
 
 /* ---- one zone: submitted, and landed ---- */
@@ -281,7 +288,8 @@ function drawStrip(state) {
 		text(pen, palette.faint, `+ 0x${(piece.address % trace.header.zone_size).toString(16)}`, LEFT + below * wide + 2, 133);
 	});
 	if (!pieces.length) text(pen, palette.faint, "The trace tells of no write to this zone since its last reset.", LEFT, 18);
-	$("strip").setAttribute("aria-label", `Submitted: ${pieces.map((p) => p.order).join(", ")}. Landed, by address: ${landed.map((p) => p.order).join(", ")}.`);
+	const orders = (list) => list.map((piece) => piece.order).join(", ");
+	$("strip").setAttribute("aria-label", `Submitted: ${orders(pieces)}. Landed, by address: ${orders(landed)}.`);
 }
 
 /* ---- tables ---- */
@@ -300,33 +308,32 @@ function rows(id, heads, list) {
 }
 
 const LINES = 8;
+const newest = (map, key) => [...map.values()].sort((a, b) => b[key] - a[key]).slice(0, LINES);
 
 function drawLog(state) {
 	const next = replayable(state), durable = state.superblock?.log_sequence ?? 0;
 	$("log-said").textContent = `Records that a mount would replay: ${next.length}, those above number ${durable} up to the first gap.`;
-	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], [...state.records.values()].sort((a, b) => b.log_sequence - a.log_sequence)
-		.slice(0, LINES).map((e) => ({
-			cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
-			state: next.includes(e) ? "now" : "past",
-		})));
+	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], newest(state.records, "log_sequence").map((e) => ({
+		cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
+		state: next.includes(e) ? "now" : "past",
+	})));
 }
 
 function drawRing(state) {
-	rows("ring", ["generation", "place", "root", "log up to"], [...state.ring.values()].sort((a, b) => b.generation - a.generation)
-		.slice(0, LINES).map((e) => ({
-			cells: [e.generation, place(trace, e.address), place(trace, e.root), e.log_sequence],
-			state: e === state.superblock ? "now" : "past",
-		})));
+	rows("ring", ["generation", "place", "root", "log up to"], newest(state.ring, "generation").map((e) => ({
+		cells: [e.generation, place(trace, e.address), place(trace, e.root), e.log_sequence],
+		state: e === state.superblock ? "now" : "past",
+	})));
 }
 
 const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen" : t.joins ? "running" : "");
 
 function drawTransactions(state) {
-	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], [...state.transactions.values()]
-		.sort((a, b) => b.generation - a.generation).slice(0, LINES).map((t) => ({
-			cells: [t.generation, phase(t), t.joins, t.nodes, t.holes, [...t.trees.keys()].join(", ")],
-			state: t.committed ? "past" : "now",
-		})));
+	const transactions = newest(state.transactions, "generation");
+	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], transactions.map((t) => ({
+		cells: [t.generation, phase(t), t.joins, t.nodes, t.holes, [...t.trees.keys()].join(", ")],
+		state: t.committed ? "past" : "now",
+	})));
 }
 
 function drawExtents(state) {
@@ -334,7 +341,8 @@ function drawExtents(state) {
 	show("inode", selected.inode || "");
 	rows("extents", ["offset", "bytes", "type", "place", "submitted as"], extents.slice(0, 40).map((e) => {
 		const zone = e.type === "data" && state.zones.get(trace.zoneOf(e.address)), piece = zone && zone.pieces.get(e.address);
-		return {cells: [number(e.offset), number(e.bytes), e.type, e.type === "data" ? place(trace, e.address) : "", piece?.order || ""]};
+		const at = e.type === "data" ? place(trace, e.address) : "";
+		return {cells: [number(e.offset), number(e.bytes), e.type, at, piece?.order || ""]};
 	}).concat(extents.length > 40 ? [{cells: [`and ${extents.length - 40} more`]}] : []));
 }
 
@@ -352,7 +360,8 @@ function drawCurves(state) {
 	const tall = 56, {pen, width} = clear("curves", CURVES.length * tall), long = width - LEFT * 2;
 	const x = (index) => LEFT * 2 + (index / Math.max(1, trace.count - 1)) * (long - 2);
 	CURVES.forEach(([name, key, colour, say], i) => {
-		const known = samples.filter((sample) => sample[key] !== null), most = Math.max(1e-9, ...known.map((sample) => sample[key]));
+		const known = samples.filter((sample) => sample[key] !== null);
+		const most = Math.max(1e-9, ...known.map((sample) => sample[key]));
 		const y = (value) => (i + 1) * tall - 6 - (value / most) * (tall - 14);
 		text(pen, palette.text, name, 0, i * tall + 16);
 		text(pen, palette.faint, `at most ${known.length ? say(most) : "?"}`, 0, i * tall + 32);
@@ -390,7 +399,7 @@ function explain(event) {
 	$("meaning").textContent = (trace.kind(event)?.text ?? "").replaceAll("`", "");
 	$("why").textContent = `docs/${file}, “${section.replaceAll("`", "")}”`;
 	const doubts = [];
-	if (missing) doubts.push(`${number(missing)} events before this one are not in the trace: zones, extents and what is in flight may be otherwise.`);
+	if (missing) doubts.push(`Of the events before this one ${number(missing)} are not in the trace: it may have been otherwise.`);
 	if (model.misfits.has(event.index)) doubts.push(`This contradicts the events before: ${model.misfits.get(event.index)}.`);
 	$("unknown").hidden = !doubts.length;
 	$("unknown").textContent = doubts.join(" ");
@@ -489,12 +498,13 @@ function find(by, isIt) {
 }
 
 function search(by) {
-	const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+	const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
 	if (!words.length) return;
-	const patterns = words.map((word) => new RegExp(`(^|\\W)${word.replace(/(\d)$/, "$1\\b")}`));
+	/* A number is one only as a whole. */
+	const patterns = words.map((word) => word.replace(/\W/g, "\\$&").replace(/\d$/, "$&\\b"));
 	find(by, (event) => {
 		const said = `${event.event} ${event.event.replaceAll("_", " ")} ${describe(event, trace).text}`.toLowerCase();
-		return patterns.every((pattern) => pattern.test(said));
+		return patterns.every((pattern) => new RegExp(`(^|\\W)${pattern}`).test(said));
 	});
 }
 
@@ -512,7 +522,8 @@ const KEYS = {
 function onKey(event) {
 	const key = KEYS[event.key];
 	if (!key || event.ctrlKey || event.altKey || event.metaKey) return;
-	if (event.target.matches("input:not([type=checkbox]), select, summary") || (event.key === " " && event.target.matches("button, input"))) return;
+	if (event.target.matches("input:not([type=checkbox]), select, summary")) return;
+	if (event.key === " " && event.target.matches("button, input")) return;
 	event.preventDefault();
 	key(event);
 }
@@ -534,7 +545,10 @@ function listen() {
 	$("inode").addEventListener("input", () => { $("follow").checked = false; selected.inode = Number($("inode").value); draw(); });
 	$("strip-zone").addEventListener("input", () => { selected.zone = Number($("strip-zone").value); draw(); });
 	$("zones-details").addEventListener("toggle", draw);
-	onPress("lanes", (x, y, {first, last}) => { if (x > LEFT) step(Math.min(last, first + Math.floor((x - LEFT) / COLUMN)) + 1 - model.position); });
+	onPress("lanes", (x, y, {first, last}) => {
+		const pressed = Math.min(last, first + Math.floor((x - LEFT) / COLUMN));
+		if (x > LEFT) step(pressed + 1 - model.position);
+	});
 	onPress("curves", (x, y, {left, long}) => step(Math.round(((x - left) / long) * trace.count) - model.position));
 	onPress("map", (x, y, {columns, cellWidth, cellHeight}) => {
 		const zone = zoneNumbers[Math.floor(y / cellHeight) * columns + Math.floor(x / cellWidth)];
@@ -556,7 +570,7 @@ function about() {
 	$("about").textContent = `${parts.join(" · ")}.`;
 	const doubts = [], missing = trace.count ? trace.missingBefore(trace.count - 1) : 0;
 	if (!model.state.ended) doubts.push("The trace has no end: it still grew, or its writer was killed.");
-	if (missing) doubts.push(`${number(missing)} events are not in it. What they would have changed is not known; each step says how many were before it.`);
+	if (missing) doubts.push(`${number(missing)} events are not in it, and what they changed is not known.`);
 	if (model.misfits.size) doubts.push(`${number(model.misfits.size)} events contradict those before them.`);
 	$("warning").hidden = !doubts.length;
 	$("warning").textContent = doubts.join(" ");

@@ -128,6 +128,7 @@ class Model {
 			records: new Map(), // of the log: log_sequence -> log_appended
 			ring: new Map(), // superblocks that stand: generation -> committed
 			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, committed}
+			roots: new Map(), // tree -> address of the newest root that was sealed
 			frozen: null, // the transaction whose nodes are written now
 			superblock: null, // the newest committed
 			sent: new Map(), // purpose -> bytes written to the device
@@ -191,6 +192,12 @@ class Model {
 		return this.state.transactions.get(generation) ?? this.put(this.state.transactions, generation, {
 			generation, joins: 0, items: 0, nodes: 0, holes: 0, frozen: false, trees: new Map(), committed: null,
 		});
+	}
+
+	/* Of a transaction: how many nodes of a tree it has copied, and the tree's root before it and after it. */
+	tree({generation, tree}) {
+		const {trees} = this.transaction(generation);
+		return trees.get(tree) ?? this.put(trees, tree, {nodes: 0, before: null, root: null});
 	}
 
 	extents(inode) {
@@ -320,8 +327,15 @@ const handlers = {
 		this.put(this.transaction(event.generation), "frozen", true);
 		this.put(state, "frozen", this.transaction(event.generation));
 	},
-	node_sealed(event) { this.add(this.transaction(event.generation), "nodes", 1); },
-	tree_sealed(event) { this.put(this.transaction(event.generation).trees, event.tree, event); },
+	node_sealed(event) {
+		this.add(this.transaction(event.generation), "nodes", 1);
+		this.add(this.tree(event), "nodes", 1);
+	},
+	tree_sealed(event, state) {
+		this.put(this.tree(event), "before", state.roots.get(event.tree) ?? null);
+		this.put(this.tree(event), "root", event.address);
+		this.put(state.roots, event.tree, event.address);
+	},
 	hole_written(event, state) {
 		this.put(this.zone(event.address).holes, event.address, event.bytes);
 		if (state.frozen) this.add(state.frozen, "holes", 1);
@@ -330,6 +344,7 @@ const handlers = {
 		const newest = state.superblock;
 		this.expect(event, this.trace.zoneOf(event.address) < 2, "no place for a superblock");
 		this.expect(event, !newest || newest.generation < event.generation, "not newer");
+		this.expect(event, (state.roots.get("root") ?? event.root) === event.root, "another root was sealed");
 		this.put(this.transaction(event.generation), "committed", event);
 		this.put(state.ring, event.generation, event);
 		this.put(state, "superblock", event);

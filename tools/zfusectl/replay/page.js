@@ -186,9 +186,9 @@ function drawOperations(pen, first, last, x) {
 	for (const i of bars(first, last, "operation_began", model.state.operations)) {
 		const end = trace.partner[i] < 0 ? last + 1 : trace.partner[i], event = trace.event(i);
 		let row = free.findIndex((until) => until < i);
+		if (row < 0 && free.length === BARS) continue;
 		if (row < 0) row = free.length;
 		free[row] = end;
-		if (row >= BARS) continue;
 		const from = Math.max(LEFT, x(i) - COLUMN / 2 + 1), y = RAIL_Y.operation + 8 + row * BAR;
 		const wide = Math.max(COLUMN, x(end) + COLUMN / 2 - from);
 		pen.globalAlpha = i >= model.position ? 0.4 : 1;
@@ -245,16 +245,20 @@ function drawLanes() {
 	drawCommands(pen, first, last, x);
 	drawMarks(pen, first, last, x);
 	if (model.position > 0) line(pen, palette.now, x(model.position - 1) + COLUMN / 2, 0, x(model.position - 1) + COLUMN / 2, height);
-	drawn.lanes = {first, last};
+	drawn.lanes = {first, last}; // events
 	const {operations, commands} = model.state;
 	$("lanes").setAttribute("aria-label", `${operations.size} operations are under way, ${commands.size} commands in flight`);
 }
+
+/* The event in whose column this is. */
+const columnAt = (x) => Math.min(drawn.lanes.last, drawn.lanes.first + Math.floor((x - LEFT) / COLUMN));
 
 /* ---- one zone: submitted, and landed ---- */
 
 function newestPieces(state, zone, room) {
 	const flying = [...state.commands.values()].filter((c) => WRITING.includes(c.command) && trace.zoneOf(c.address) === zone.number);
-	const pieces = [...zone.pieces.values()].filter((p) => p.order > 0);
+	/* The last to complete: no more than a few were submitted later than any of them. */
+	const pieces = [...zone.pieces.values()].slice(-16 * room).filter((piece) => piece.order > 0);
 	return [...pieces, ...flying].sort((a, b) => a.order - b.order).slice(-room);
 }
 
@@ -330,9 +334,19 @@ const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen" : t.joins ? 
 
 function drawTransactions(state) {
 	const transactions = newest(state.transactions, "generation");
-	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], transactions.map((t) => ({
-		cells: [t.generation, phase(t), t.joins, t.nodes, t.holes, [...t.trees.keys()].join(", ")],
+	rows("transactions", ["generation", "is", "joins", "nodes", "holes"], transactions.map((t) => ({
+		cells: [t.generation, phase(t), t.joins, t.nodes, t.holes],
 		state: t.committed ? "past" : "now",
+	})));
+}
+
+function drawTrees(state) {
+	const transaction = newest(state.transactions, "generation").find((t) => t.trees.size);
+	const at = (address) => (address === null ? "" : address ? place(trace, address) : "none");
+	$("trees-said").textContent = transaction ? `Of transaction ${transaction.generation}, which is ${phase(transaction)}.` : "";
+	rows("trees", ["tree", "nodes copied", "root before", "root after"], [...(transaction?.trees ?? [])].map(([name, tree]) => ({
+		cells: [name, tree.nodes, at(tree.before), at(tree.root)],
+		state: tree.root === null || tree.root !== tree.before ? "now" : "past",
 	})));
 }
 
@@ -442,7 +456,7 @@ function draw() {
 	/* Nobody reads faster, and laying out tables costs more than all the rest. */
 	if (playing && performance.now() - drawn.tables < 250) return;
 	drawn.tables = performance.now();
-	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawExtents, drawCurves]) paint(state);
+	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawTrees, drawExtents, drawCurves]) paint(state);
 }
 
 function go(position) {
@@ -545,9 +559,9 @@ function listen() {
 	$("inode").addEventListener("input", () => { $("follow").checked = false; selected.inode = Number($("inode").value); draw(); });
 	$("strip-zone").addEventListener("input", () => { selected.zone = Number($("strip-zone").value); draw(); });
 	$("zones-details").addEventListener("toggle", draw);
-	onPress("lanes", (x, y, {first, last}) => {
-		const pressed = Math.min(last, first + Math.floor((x - LEFT) / COLUMN));
-		if (x > LEFT) step(pressed + 1 - model.position);
+	onPress("lanes", (x) => { if (x > LEFT) step(columnAt(x) + 1 - model.position); });
+	$("lanes").addEventListener("mousemove", ({offsetX: x}) => {
+		$("lanes").title = x > LEFT && trace.count ? describe(trace.event(columnAt(x)), trace).text : "";
 	});
 	onPress("curves", (x, y, {left, long}) => step(Math.round(((x - left) / long) * trace.count) - model.position));
 	onPress("map", (x, y, {columns, cellWidth, cellHeight}) => {

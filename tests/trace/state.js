@@ -17,13 +17,14 @@ function scripts(page) {
 	return [...page.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map((found) => found[1]);
 }
 
-const plain = (value) => JSON.stringify(value, (key, part) => (part instanceof Map ? [...part].sort((a, b) => (a[0] < b[0] ? -1 : 1)) : part));
+const sorted = (map) => [...map].sort((a, b) => (a[0] < b[0] ? -1 : 1));
+const plain = (value) => JSON.stringify(value, (key, part) => (part instanceof Map ? sorted(part) : part));
 
 /* To `far` and back again, and there once more. */
 function check(model, near, far) {
 	const before = plain(model.seek(near)), after = plain(model.seek(far));
-	if (plain(model.seek(near)) !== before) throw new Error(`the state after event ${near} is another one after going back from ${far}`);
-	if (plain(model.seek(far)) !== after) throw new Error(`the state after event ${far} is another one after going forth from ${near}`);
+	if (plain(model.seek(near)) !== before) throw new Error(`back from event ${far}, the state after ${near} is another one`);
+	if (plain(model.seek(far)) !== after) throw new Error(`forth from event ${near}, the state after ${far} is another one`);
 }
 
 const [data, records, ...code] = scripts(fs.readFileSync(process.argv[2], "utf8"));

@@ -59,6 +59,19 @@ class Repeats(unittest.TestCase):
                 self.assertFalse([e for e in trace.events if e.get("submitted") == 0])
                 self.assertGreater(trace.count("committed"), 1)
 
+    def test_a_finished_zone_is_full_until_its_reset(self):
+        finished = set()
+        for seed in SEEDS:
+            trace = Trace(ZFUSECTL, self.trace(seed)).read()
+            for event in trace.events:
+                if event["event"] == "zone_finished" and event["result"] == 0:
+                    finished.add((seed, event["address_zone"]))
+                if event["event"] == "zone_reset":
+                    finished.discard((seed, event["address_zone"]))
+            for zone in (zone for of, zone in finished if of == seed):
+                self.assertEqual(trace.zone(zone).written, trace.header["zone_capacity"], f"zone {zone}")
+        self.assertGreater(len(finished), 0)
+
     def test_every_event_is_told_somewhere(self):
         """What takes threads aside."""
         seen = set()

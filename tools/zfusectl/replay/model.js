@@ -128,6 +128,7 @@ class Model {
 			records: new Map(), // of the log: log_sequence -> log_appended
 			ring: new Map(), // superblocks that stand: generation -> committed
 			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, committed}
+			roots: new Map(), // tree -> address of the newest root that was sealed
 			frozen: null, // the transaction whose nodes are written now
 			superblock: null, // the newest committed
 			sent: new Map(), // purpose -> bytes written to the device
@@ -167,7 +168,10 @@ class Model {
 		return value;
 	}
 
-	add(target, key, value) { this.put(target, key, ((target instanceof Map ? target.get(key) : target[key]) ?? 0) + value); }
+	add(target, key, value) {
+		const before = target instanceof Map ? target.get(key) : target[key];
+		this.put(target, key, (before ?? 0) + value);
+	}
 
 	expect(event, isSo, text) {
 		if (!isSo) this.misfits.set(event.index, text);
@@ -190,6 +194,12 @@ class Model {
 		});
 	}
 
+	/* Of a transaction: how many nodes of a tree it has copied, and the tree's root before it and after it. */
+	tree({generation, tree}) {
+		const {trees} = this.transaction(generation);
+		return trees.get(tree) ?? this.put(trees, tree, {nodes: 0, before: null, root: null});
+	}
+
 	extents(inode) {
 		return this.state.inodes.get(inode) ?? this.put(this.state.inodes, inode, new Map());
 	}
@@ -206,28 +216,29 @@ class Model {
 
 	/* Nothing is in a zone any more: no record, no superblock either. */
 	emptied(zone) {
-		for (const [key, value] of [["written", 0], ["submissions", 0], ["victim", false]]) this.put(zone, key, value);
-		this.put(zone, "pieces", new Map());
-		this.put(zone, "holes", new Map());
+		const empty = {written: 0, submissions: 0, victim: false, pieces: new Map(), holes: new Map()};
+		for (const [key, value] of Object.entries(empty)) this.put(zone, key, value);
 		for (const map of [this.state.ring, this.state.records])
 			for (const [key, event] of map)
 				if (this.trace.zoneOf(event.address) === zone.number) this.put(map, key, undefined);
 	}
 
-	/* What a later event names was written by its command. */
-	liesIn(event, address, bytes) {
-		const index = this.trace.indexOf(event.submitted);
-		if (event.submitted === 0 || index < 0) return;
-		const completed = this.trace.partner[index], command = completed < 0 ? null : this.trace.event(completed);
-		this.expect(event, command && completed < event.index && command.result === 0, "its command has not completed");
-		this.expect(event, !command || (command.address <= address && address + bytes <= command.address + command.bytes),
-			"it is not where its command landed");
+	/* The completion of the command that an event names; null if the trace has none before it. */
+	completion(event) {
+		const submitted = this.trace.indexOf(event.submitted);
+		const completed = submitted < 0 ? -1 : this.trace.partner[submitted];
+		return completed < 0 || completed > event.index ? null : this.trace.event(completed);
 	}
 
-	/* The piece that has this address. */
-	piece(event) {
-		const index = this.trace.indexOf(event.submitted), completed = index < 0 ? -1 : this.trace.partner[index];
-		return completed < 0 ? null : this.zone(event.address).pieces.get(this.trace.event(completed).address);
+	/* What an event tells of was written by the command that it names. Returns its completion, or null. */
+	liesIn(event, address, bytes) {
+		const command = this.completion(event);
+		if (this.trace.indexOf(event.submitted) >= 0)
+			this.expect(event, command?.result === 0, "its command has not completed");
+		if (command)
+			this.expect(event, command.address <= address && address + bytes <= command.address + command.bytes,
+				"it is not where its command landed");
+		return command;
 	}
 }
 
@@ -297,8 +308,8 @@ const handlers = {
 	},
 
 	extent_fixed(event) {
-		const piece = this.piece(event);
-		this.liesIn(event, event.address, event.bytes);
+		const command = this.liesIn(event, event.address, event.bytes);
+		const piece = command && this.zone(event.address).pieces.get(command.address);
 		if (piece) this.put(piece, "inode", event.inode);
 	},
 	extent_set(event) {
@@ -316,8 +327,15 @@ const handlers = {
 		this.put(this.transaction(event.generation), "frozen", true);
 		this.put(state, "frozen", this.transaction(event.generation));
 	},
-	node_sealed(event) { this.add(this.transaction(event.generation), "nodes", 1); },
-	tree_sealed(event) { this.put(this.transaction(event.generation).trees, event.tree, event); },
+	node_sealed(event) {
+		this.add(this.transaction(event.generation), "nodes", 1);
+		this.add(this.tree(event), "nodes", 1);
+	},
+	tree_sealed(event, state) {
+		this.put(this.tree(event), "before", state.roots.get(event.tree) ?? null);
+		this.put(this.tree(event), "root", event.address);
+		this.put(state.roots, event.tree, event.address);
+	},
 	hole_written(event, state) {
 		this.put(this.zone(event.address).holes, event.address, event.bytes);
 		if (state.frozen) this.add(state.frozen, "holes", 1);
@@ -326,6 +344,7 @@ const handlers = {
 		const newest = state.superblock;
 		this.expect(event, this.trace.zoneOf(event.address) < 2, "no place for a superblock");
 		this.expect(event, !newest || newest.generation < event.generation, "not newer");
+		this.expect(event, (state.roots.get("root") ?? event.root) === event.root, "another root was sealed");
 		this.put(this.transaction(event.generation), "committed", event);
 		this.put(state.ring, event.generation, event);
 		this.put(state, "superblock", event);
@@ -370,5 +389,3 @@ function replayable(state) {
 		records.push(state.records.get(next));
 	return records;
 }
-
-if (typeof module !== "undefined") module.exports = {Trace, Model, amplification, emptyZones, extentsOf, replayable, handlers};

@@ -12,6 +12,11 @@ let selected = {zone: 0, inode: 0};
 let playing = null; // {since, from}: when and where it began
 let drawn = {}; // what a press on a canvas hits
 
+/* Whoever writes there is not disturbed. */
+function show(id, value) {
+	if (document.activeElement !== $(id)) $(id).value = value;
+}
+
 /* ---- reading what zfusectl has put into the page ---- */
 
 async function inflate(text) {
@@ -31,7 +36,8 @@ function survey() {
 		model.forward();
 		slowest = Math.max(slowest, model.state.latency);
 		if ((i + 1) % every && i + 1 < trace.count) continue;
-		samples.push({at: i, amplification: amplification(model.state), empty: emptyZones(model.state, trace.header), latency: slowest});
+		const {state} = model;
+		samples.push({at: i, amplification: amplification(state), empty: emptyZones(state, trace.header), latency: slowest});
 		slowest = 0;
 	}
 	const all = trace.header.zone_count <= ALL_ZONES ? [...Array(trace.header.zone_count).keys()] : [];
@@ -41,10 +47,12 @@ const ALL_ZONES = 2000, ZONES_MAX = 100000; // more than that: those that the tr
 
 /* ---- canvases ---- */
 
-const colours = new Proxy({}, {get: (_, name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()});
-let palette = {};
+/* The colours of page.css, as the theme has them. */
+const palette = {};
 function readPalette() {
-	for (const name of ["back", "panel", "text", "faint", "line", "now", "reclaim", ...Object.keys(LETTERS)]) palette[name] = colours[name];
+	const style = getComputedStyle(document.documentElement);
+	for (const name of ["back", "text", "faint", "line", "now", "reclaim", ...Object.keys(LETTERS)])
+		palette[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
 /* A canvas of this height, empty; sizes are those of CSS. */
@@ -114,12 +122,12 @@ function drawZone(pen, zone, cell, flying) {
 	const role = zone?.role ?? "none", colour = palette[role] ?? palette.none;
 	box(pen, palette.back, x, top, long, tall);
 	if (zone?.written) {
-		const written = Math.max(1, (long * zone.written) / capacity);
+		const scale = long / capacity, written = Math.max(1, scale * zone.written);
 		const live = role === "super" ? tall : Math.min(tall, (tall * zone.live) / zone.written);
 		hatch(pen, colour, x, top, written, tall - live);
 		box(pen, colour, x, top + tall - live, written, live);
 		for (const [address, bytes] of zone.holes)
-			box(pen, palette.text, x + (long * (address % zoneSize)) / capacity, top + tall, Math.max(1, (long * bytes) / capacity), 3);
+			box(pen, palette.text, x + scale * (address % zoneSize), top + tall, Math.max(1, scale * bytes), 3);
 		line(pen, palette.text, x + written, top - 1, x + written, top + tall + 1, 1.5);
 	}
 	pen.strokeStyle = zone && zone.number === selected.zone ? palette.now : palette.line;
@@ -141,27 +149,29 @@ function drawMap(state) {
 		drawZone(pen, state.zones.get(zone) ?? {number: zone, role: "none", holes: []}, cell, flying.get(zone));
 	});
 	drawn.map = {columns, cellWidth, cellHeight};
-	const counts = Object.keys(LETTERS).map((role) => [role, [...state.zones.values()].filter((z) => z.role === role).length]);
-	$("map").setAttribute("aria-label", `${emptyZones(state, trace.header)} zones of ${trace.header.zone_count} are empty; ` +
-		counts.filter(([role, count]) => role !== "none" && count).map(([role, count]) => `${role}: ${count}`).join(", "));
+	const roles = [...state.zones.values()].map((zone) => zone.role);
+	const counts = Object.keys(LETTERS).map((role) => `${roles.filter((r) => r === role).length} ${role}`).slice(1);
+	const empty = emptyZones(state, trace.header);
+	$("map").setAttribute("aria-label", `${empty} zones of ${trace.header.zone_count} are empty; ${counts.join(", ")}`);
 }
 
 function drawZonesTable(state) {
 	if (!$("zones-details").open) return;
-	rows("zones", ["zone", "role", "written", "live", "garbage", "holes", "resets"], zoneNumbers.filter((n) => state.zones.has(n)).slice(0, 500).map((n) => {
-		const zone = state.zones.get(n);
-		return {cells: [n, zone.role, size(zone.written), size(zone.live), size(Math.max(0, zone.written - zone.live)), zone.holes.size, zone.resets]};
+	const known = zoneNumbers.filter((zone) => state.zones.has(zone)).slice(0, 500);
+	rows("zones", ["zone", "role", "written", "live", "garbage", "holes", "resets"], known.map((number) => {
+		const {role, written, live, holes, resets} = state.zones.get(number);
+		return {cells: [number, role, size(written), size(live), size(Math.max(0, written - live)), holes.size, resets]};
 	}));
 }
 
 /* ---- operations beside commands ---- */
 
-const COLUMN = 9, LEFT = 84, BAR = 13, BARS = 5;
+const COLUMN = 12, LEFT = 84, BAR = 13, BARS = 5;
 const RAIL_Y = {operation: 8, submitted: 95, completed: 150, files: 185, commit: 208, zones: 231};
 
-/* Of the events from `first` on: those that last, as [first, last] in columns; they begin or end here, or hold now. */
-function bars(first, last, begins) {
-	const found = new Set();
+/* What lasts: the beginnings of all that begin or end in these columns, or are `underWay` now. */
+function bars(first, last, begins, underWay) {
+	const found = new Set([...underWay.values()].map((event) => event.index));
 	for (let i = first; i <= last; i++) {
 		const name = trace.event(i).event;
 		if (name === begins) found.add(i);
@@ -173,12 +183,12 @@ function bars(first, last, begins) {
 /* In the first row that is free: operations that last at once are below each other. */
 function drawOperations(pen, first, last, x) {
 	const free = [];
-	for (const i of bars(first, last, "operation_began")) {
+	for (const i of bars(first, last, "operation_began", model.state.operations)) {
 		const end = trace.partner[i] < 0 ? last + 1 : trace.partner[i], event = trace.event(i);
 		let row = free.findIndex((until) => until < i);
+		if (row < 0 && free.length === BARS) continue;
 		if (row < 0) row = free.length;
 		free[row] = end;
-		if (row >= BARS) continue;
 		const from = Math.max(LEFT, x(i) - COLUMN / 2 + 1), y = RAIL_Y.operation + 8 + row * BAR;
 		const wide = Math.max(COLUMN, x(end) + COLUMN / 2 - from);
 		pen.globalAlpha = i >= model.position ? 0.4 : 1;
@@ -194,14 +204,19 @@ function drawOperations(pen, first, last, x) {
 }
 
 function drawCommands(pen, first, last, x) {
-	for (const i of bars(first, last, "command_submitted")) {
+	pen.save();
+	pen.beginPath();
+	pen.rect(LEFT, 0, pen.canvas.width, pen.canvas.height);
+	pen.clip();
+	for (const i of bars(first, last, "command_submitted", model.state.commands)) {
 		const event = trace.event(i), end = trace.partner[i], colour = palette[COLOURS[event.purpose]] ?? palette.faint;
 		const known = end >= 0 && end < model.position;
 		pen.globalAlpha = i >= model.position ? 0.35 : 1;
 		if (trace.cause[i] >= first) line(pen, palette.line, x(i), RAIL_Y.operation + 8, x(i), RAIL_Y.submitted, 1, [1, 2]);
-		line(pen, colour, x(i), RAIL_Y.submitted, end < 0 ? x(last + 1) : x(end), RAIL_Y.completed, event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]);
+		const [wide, dash] = [event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]];
+		line(pen, colour, x(i), RAIL_Y.submitted, x(end < 0 ? last + 1 : end), RAIL_Y.completed, wide, dash);
 	}
-	pen.globalAlpha = 1;
+	pen.restore();
 }
 
 function drawMarks(pen, first, last, x) {
@@ -230,15 +245,20 @@ function drawLanes() {
 	drawCommands(pen, first, last, x);
 	drawMarks(pen, first, last, x);
 	if (model.position > 0) line(pen, palette.now, x(model.position - 1) + COLUMN / 2, 0, x(model.position - 1) + COLUMN / 2, height);
-	drawn.lanes = {first, last};
-	$("lanes").setAttribute("aria-label", `${model.state.operations.size} operations are under way, and ${model.state.commands.size} commands are in flight`);
+	drawn.lanes = {first, last}; // events
+	const {operations, commands} = model.state;
+	$("lanes").setAttribute("aria-label", `${operations.size} operations are under way, ${commands.size} commands in flight`);
 }
+
+/* The event in whose column this is. */
+const columnAt = (x) => Math.min(drawn.lanes.last, drawn.lanes.first + Math.floor((x - LEFT) / COLUMN));
 
 /* ---- one zone: submitted, and landed ---- */
 
 function newestPieces(state, zone, room) {
 	const flying = [...state.commands.values()].filter((c) => WRITING.includes(c.command) && trace.zoneOf(c.address) === zone.number);
-	const pieces = [...zone.pieces.values()].filter((p) => p.order > 0);
+	/* The last to complete: no more than a few were submitted later than any of them. */
+	const pieces = [...zone.pieces.values()].slice(-16 * room).filter((piece) => piece.order > 0);
 	return [...pieces, ...flying].sort((a, b) => a.order - b.order).slice(-room);
 }
 
@@ -257,7 +277,7 @@ function drawPiece(pen, piece, x, y, wide, hasLanded) {
 function drawStrip(state) {
 	const {pen, width} = clear("strip", 142), wide = 84, room = Math.max(1, Math.floor((width - LEFT) / wide));
 	const zone = state.zones.get(selected.zone);
-	$("strip-zone").textContent = selected.zone;
+	show("strip-zone", selected.zone);
 	text(pen, palette.faint, "submitted", 0, 18);
 	text(pen, palette.faint, "landed", 0, 108);
 	const pieces = zone ? newestPieces(state, zone, room) : [];
@@ -272,7 +292,8 @@ function drawStrip(state) {
 		text(pen, palette.faint, `+ 0x${(piece.address % trace.header.zone_size).toString(16)}`, LEFT + below * wide + 2, 133);
 	});
 	if (!pieces.length) text(pen, palette.faint, "The trace tells of no write to this zone since its last reset.", LEFT, 18);
-	$("strip").setAttribute("aria-label", `Submitted: ${pieces.map((p) => p.order).join(", ")}. Landed, by address: ${landed.map((p) => p.order).join(", ")}.`);
+	const orders = (list) => list.map((piece) => piece.order).join(", ");
+	$("strip").setAttribute("aria-label", `Submitted: ${orders(pieces)}. Landed, by address: ${orders(landed)}.`);
 }
 
 /* ---- tables ---- */
@@ -290,48 +311,59 @@ function rows(id, heads, list) {
 	$(id).replaceChildren(table);
 }
 
-const LINES = 12;
+const LINES = 8;
+const newest = (map, key) => [...map.values()].sort((a, b) => b[key] - a[key]).slice(0, LINES);
 
 function drawLog(state) {
 	const next = replayable(state), durable = state.superblock?.log_sequence ?? 0;
-	$("log-said").textContent = `A mount would replay ${next.length} records: those above ${durable}, up to the first gap.`;
-	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], [...state.records.values()].sort((a, b) => b.log_sequence - a.log_sequence)
-		.slice(0, LINES).map((e) => ({
-			cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
-			state: next.includes(e) ? "now" : "past",
-		})));
+	$("log-said").textContent = `Records that a mount would replay: ${next.length}, those above number ${durable} up to the first gap.`;
+	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], newest(state.records, "log_sequence").map((e) => ({
+		cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
+		state: next.includes(e) ? "now" : "past",
+	})));
 }
 
 function drawRing(state) {
-	rows("ring", ["generation", "place", "root", "log up to"], [...state.ring.values()].sort((a, b) => b.generation - a.generation)
-		.slice(0, LINES).map((e) => ({
-			cells: [e.generation, place(trace, e.address), place(trace, e.root), e.log_sequence],
-			state: e === state.superblock ? "now" : "past",
-		})));
+	rows("ring", ["generation", "place", "root", "log up to"], newest(state.ring, "generation").map((e) => ({
+		cells: [e.generation, place(trace, e.address), place(trace, e.root), e.log_sequence],
+		state: e === state.superblock ? "now" : "past",
+	})));
 }
 
-const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen: its nodes are written" : t.joins ? "running" : "");
+const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen" : t.joins ? "running" : "");
 
 function drawTransactions(state) {
-	rows("transactions", ["generation", "is", "joins", "nodes", "holes", "new roots of"], [...state.transactions.values()]
-		.sort((a, b) => b.generation - a.generation).slice(0, LINES).map((t) => ({
-			cells: [t.generation, phase(t), t.joins, t.nodes, t.holes, [...t.trees.keys()].join(", ")],
-			state: t.committed ? "past" : "now",
-		})));
+	const transactions = newest(state.transactions, "generation");
+	rows("transactions", ["generation", "is", "joins", "nodes", "holes"], transactions.map((t) => ({
+		cells: [t.generation, phase(t), t.joins, t.nodes, t.holes],
+		state: t.committed ? "past" : "now",
+	})));
+}
+
+function drawTrees(state) {
+	const transaction = newest(state.transactions, "generation").find((t) => t.trees.size);
+	const at = (address) => (address === null ? "" : address ? place(trace, address) : "none");
+	$("trees-said").textContent = transaction ? `Of transaction ${transaction.generation}, which is ${phase(transaction)}.` : "";
+	rows("trees", ["tree", "nodes copied", "root before", "root after"], [...(transaction?.trees ?? [])].map(([name, tree]) => ({
+		cells: [name, tree.nodes, at(tree.before), at(tree.root)],
+		state: tree.root === null || tree.root !== tree.before ? "now" : "past",
+	})));
 }
 
 function drawExtents(state) {
 	const extents = extentsOf(state, selected.inode);
-	if (document.activeElement !== $("inode")) $("inode").value = selected.inode || "";
+	show("inode", selected.inode || "");
 	rows("extents", ["offset", "bytes", "type", "place", "submitted as"], extents.slice(0, 40).map((e) => {
 		const zone = e.type === "data" && state.zones.get(trace.zoneOf(e.address)), piece = zone && zone.pieces.get(e.address);
-		return {cells: [number(e.offset), number(e.bytes), e.type, e.type === "data" ? place(trace, e.address) : "", piece?.order || ""]};
+		const at = e.type === "data" ? place(trace, e.address) : "";
+		return {cells: [number(e.offset), number(e.bytes), e.type, at, piece?.order || ""]};
 	}).concat(extents.length > 40 ? [{cells: [`and ${extents.length - 40} more`]}] : []));
 }
 
 /* ---- curves ---- */
 
 const duration = (time) => (trace.header.clock ? `${number(time)} events` : `${(time / 1e6).toFixed(2)} ms`);
+/* [name, in a sample, colour, in words] */
 const CURVES = [
 	["write amplification", "amplification", "log", (value) => value.toFixed(2)],
 	["empty zones", "empty", "meta", number],
@@ -341,11 +373,12 @@ const CURVES = [
 function drawCurves(state) {
 	const tall = 56, {pen, width} = clear("curves", CURVES.length * tall), long = width - LEFT * 2;
 	const x = (index) => LEFT * 2 + (index / Math.max(1, trace.count - 1)) * (long - 2);
-	CURVES.forEach(([name, key, colour, show], i) => {
-		const known = samples.filter((sample) => sample[key] !== null), most = Math.max(1e-9, ...known.map((sample) => sample[key]));
+	CURVES.forEach(([name, key, colour, say], i) => {
+		const known = samples.filter((sample) => sample[key] !== null);
+		const most = Math.max(1e-9, ...known.map((sample) => sample[key]));
 		const y = (value) => (i + 1) * tall - 6 - (value / most) * (tall - 14);
 		text(pen, palette.text, name, 0, i * tall + 16);
-		text(pen, palette.faint, `at most ${known.length ? show(most) : "?"}`, 0, i * tall + 32);
+		text(pen, palette.faint, `at most ${known.length ? say(most) : "?"}`, 0, i * tall + 32);
 		pen.strokeStyle = palette[colour];
 		pen.lineWidth = 2;
 		pen.beginPath();
@@ -380,7 +413,7 @@ function explain(event) {
 	$("meaning").textContent = (trace.kind(event)?.text ?? "").replaceAll("`", "");
 	$("why").textContent = `docs/${file}, “${section.replaceAll("`", "")}”`;
 	const doubts = [];
-	if (missing) doubts.push(`${number(missing)} events before this one are not in the trace: zones, extents and what is in flight may be otherwise.`);
+	if (missing) doubts.push(`Of the events before this one ${number(missing)} are not in the trace: it may have been otherwise.`);
 	if (model.misfits.has(event.index)) doubts.push(`This contradicts the events before: ${model.misfits.get(event.index)}.`);
 	$("unknown").hidden = !doubts.length;
 	$("unknown").textContent = doubts.join(" ");
@@ -404,7 +437,12 @@ function begin() {
 
 /* ---- moving ---- */
 
-function choose(event) {
+/* The zone and the inode that are shown: those of the newest event that has one, of the events passed. */
+function choose(passed) {
+	for (let i = Math.max(0, passed, model.position - 200); i < model.position; i++) select(trace.event(i));
+}
+
+function select(event) {
 	const address = event.to ?? event.address;
 	if (address !== undefined && !/^(committed|tree_sealed|zone)$/.test(event.event)) selected.zone = trace.zoneOf(address);
 	if (event.inode && $("follow").checked) selected.inode = event.inode;
@@ -414,14 +452,18 @@ function draw() {
 	const state = model.state;
 	$("slider").value = model.position;
 	$("position").textContent = `${number(model.position)} of ${number(trace.count)}`;
-	for (const paint of [drawLanes, drawStrip, drawMap, drawZonesTable, drawLog, drawRing, drawTransactions, drawExtents, drawCurves]) paint(state);
+	for (const paint of [drawLanes, drawStrip, drawMap]) paint(state);
+	/* Nobody reads faster, and laying out tables costs more than all the rest. */
+	if (playing && performance.now() - drawn.tables < 250) return;
+	drawn.tables = performance.now();
+	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawTrees, drawExtents, drawCurves]) paint(state);
 }
 
 function go(position) {
+	const before = model.position;
 	model.seek(position);
-	const event = model.position ? trace.event(model.position - 1) : null;
-	if (event) choose(event);
-	if (event) explain(event);
+	choose(model.position > before ? before : 0);
+	if (model.position) explain(trace.event(model.position - 1));
 	else begin();
 	draw();
 }
@@ -438,7 +480,10 @@ function pause() {
 }
 
 function play() {
-	if (playing) return pause();
+	if (playing) {
+		pause();
+		return draw();
+	}
 	if (model.position >= trace.count) go(0);
 	playing = {since: performance.now(), from: model.position};
 	$("play").textContent = "Pause";
@@ -450,9 +495,9 @@ function play() {
 function frame(now) {
 	if (!playing) return;
 	const to = playing.from + Math.floor(((now - playing.since) / 1000) * Number($("speed").value));
+	if (to >= trace.count) pause();
 	if (to > model.position) go(to);
-	if (model.position >= trace.count) pause();
-	else requestAnimationFrame(frame);
+	if (playing) requestAnimationFrame(frame);
 }
 
 /* The next event, in this direction, of which isIt is true. */
@@ -467,12 +512,13 @@ function find(by, isIt) {
 }
 
 function search(by) {
-	const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+	const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
 	if (!words.length) return;
-	const patterns = words.map((word) => new RegExp(`(^|\\W)${word.replace(/(\d)$/, "$1\\b")}`));
+	/* A number is one only as a whole. */
+	const patterns = words.map((word) => word.replace(/\W/g, "\\$&").replace(/\d$/, "$&\\b"));
 	find(by, (event) => {
 		const said = `${event.event} ${event.event.replaceAll("_", " ")} ${describe(event, trace).text}`.toLowerCase();
-		return patterns.every((pattern) => pattern.test(said));
+		return patterns.every((pattern) => new RegExp(`(^|\\W)${pattern}`).test(said));
 	});
 }
 
@@ -490,7 +536,8 @@ const KEYS = {
 function onKey(event) {
 	const key = KEYS[event.key];
 	if (!key || event.ctrlKey || event.altKey || event.metaKey) return;
-	if (event.target.matches("input:not([type=checkbox]), select, summary") || (event.key === " " && event.target.matches("button, input"))) return;
+	if (event.target.matches("input:not([type=checkbox]), select, summary")) return;
+	if (event.key === " " && event.target.matches("button, input")) return;
 	event.preventDefault();
 	key(event);
 }
@@ -510,8 +557,12 @@ function listen() {
 	$("speed").addEventListener("change", () => { if (playing) playing = {since: performance.now(), from: model.position}; });
 	$("search").addEventListener("keydown", (event) => { if (event.key === "Enter") search(event.shiftKey ? -1 : 1); });
 	$("inode").addEventListener("input", () => { $("follow").checked = false; selected.inode = Number($("inode").value); draw(); });
+	$("strip-zone").addEventListener("input", () => { selected.zone = Number($("strip-zone").value); draw(); });
 	$("zones-details").addEventListener("toggle", draw);
-	onPress("lanes", (x, y, {first, last}) => { if (x > LEFT) step(Math.min(last, first + Math.floor((x - LEFT) / COLUMN)) + 1 - model.position); });
+	onPress("lanes", (x) => { if (x > LEFT) step(columnAt(x) + 1 - model.position); });
+	$("lanes").addEventListener("mousemove", ({offsetX: x}) => {
+		$("lanes").title = x > LEFT && trace.count ? describe(trace.event(columnAt(x)), trace).text : "";
+	});
 	onPress("curves", (x, y, {left, long}) => step(Math.round(((x - left) / long) * trace.count) - model.position));
 	onPress("map", (x, y, {columns, cellWidth, cellHeight}) => {
 		const zone = zoneNumbers[Math.floor(y / cellHeight) * columns + Math.floor(x / cellWidth)];
@@ -533,7 +584,7 @@ function about() {
 	$("about").textContent = `${parts.join(" · ")}.`;
 	const doubts = [], missing = trace.count ? trace.missingBefore(trace.count - 1) : 0;
 	if (!model.state.ended) doubts.push("The trace has no end: it still grew, or its writer was killed.");
-	if (missing) doubts.push(`${number(missing)} events are not in it. What they would have changed is not known; each step says how many were before it.`);
+	if (missing) doubts.push(`${number(missing)} events are not in it, and what they changed is not known.`);
 	if (model.misfits.size) doubts.push(`${number(model.misfits.size)} events contradict those before them.`);
 	$("warning").hidden = !doubts.length;
 	$("warning").textContent = doubts.join(" ");

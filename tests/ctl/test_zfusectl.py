@@ -454,6 +454,7 @@ class Damage(ImageTest):
         done = self.run_tool(self.path, program=FSCK)
         self.assertEqual(done.returncode, 4, done)
         self.assertIn("corrupt node", done.stdout)
+        self.assertIn(f"zfusectl restore {self.path}", done.stdout)
         self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
         self.refused(16, program=FSCK, says=["Usage"])
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])

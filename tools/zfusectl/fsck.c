@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fsck.zfuse: what fsck(8) runs: `zfusectl check` with the exit statuses of fsck(8). It only looks:
- * a zoned filesystem that copies on write has nothing that a repair in place could mend.
+ * a mount does by itself what a crash has left to do, and there is no repair yet (docs/tools.md).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -31,6 +31,9 @@ static int check(const char *path, const struct zf_report *report)
 	if (r == 0) {
 		zf_text_print(&text, zf_text_check, result, true);
 		r = zf_text_u64(result, "errors") ? FSCK_ERRORS_LEFT : FSCK_OK;
+		if (r != FSCK_OK)
+			printf("what can be read is copied out by 'zfusectl restore %s DIRECTORY'\n",
+			       path);
 	} else {
 		r = r == -EUCLEAN ? FSCK_ERRORS_LEFT : FSCK_OPERATIONAL;
 	}

@@ -24,10 +24,10 @@ def page_of(zfusectl, trace, page):
     return page
 
 
-def state_of(page):
-    """What state.js prints."""
-    state = pathlib.Path(__file__).parent / "state.js"
-    return json.loads(subprocess.run([NODE, state, page], stdout=subprocess.PIPE, check=True).stdout)
+def state_of(page, program="state.js"):
+    """What state.js prints, or page.js."""
+    program = pathlib.Path(__file__).parent / program
+    return json.loads(subprocess.run([NODE, program, page], stdout=subprocess.PIPE, check=True, timeout=60).stdout)
 
 
 class Trace:

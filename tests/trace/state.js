@@ -8,14 +8,9 @@
  * The code and the trace are those in the page. On the way the model goes back and forth, and must come to the same.
  */
 "use strict";
-const fs = require("fs");
 const vm = require("vm");
 const zlib = require("zlib");
-
-/* The contents of the page's scripts, in their order. */
-function scripts(page) {
-	return [...page.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map((found) => found[1]);
-}
+const {data, records, code} = require("./parts.js")(process.argv[2]);
 
 const sorted = (map) => [...map].sort((a, b) => (a[0] < b[0] ? -1 : 1));
 const plain = (value) => JSON.stringify(value, (key, part) => (part instanceof Map ? sorted(part) : part));
@@ -27,9 +22,8 @@ function check(model, near, far) {
 	if (plain(model.seek(far)) !== after) throw new Error(`forth from event ${near}, the state after ${far} is another one`);
 }
 
-const [data, records, ...code] = scripts(fs.readFileSync(process.argv[2], "utf8"));
 const buffer = Uint8Array.from(zlib.inflateRawSync(Buffer.from(records.trim(), "base64"))).buffer;
-vm.runInThisContext(code.join("\n") + `
+vm.runInThisContext(`${code}
 function replay(data, buffer, check) {
 	const trace = new Trace(data, buffer), model = new Model(trace);
 	for (let i = 0; i < 8; i++) check(model, Math.floor((trace.count * i) / 8), Math.floor((trace.count * (i + 1)) / 8));

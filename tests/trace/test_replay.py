@@ -74,11 +74,24 @@ class Replay(unittest.TestCase):
     def test_the_same_trace_gives_the_same_page(self):
         self.assertEqual(self.page_of_bytes(self.bytes).read_text(), self.page)
 
+    def test_every_step_is_drawn_and_every_control_works(self):
+        said = state_of(self.path / "seeded.html", "page.js")
+        self.assertEqual(said["warning"], "")
+        self.assertGreater(len(said["steps"]), 20)
+        for step in said["steps"]:
+            self.assertTrue(step["marked"], step)
+            self.assertRegex(step["sentence"], r"^[^\0]{15,}\.$")
+            self.assertNotRegex(step["sentence"], "undefined|NaN|null")
+        self.assertIn("one 3", said["found"])
+        self.assertRegex(said["position"], r"^\d+ of 4,160$")
+
     # ---- traces that are not whole ----
 
     def test_a_trace_without_events(self):
         state = state_of(self.page_of_bytes(self.bytes[:HEADER]))
         self.assertEqual((state["count"], state["zones"], state["superblock"]), (0, [], None))
+        said = state_of(self.path / "page.html", "page.js")
+        self.assertEqual((said["steps"], said["found"]), ([], "The trace has no events."))
 
     def test_a_trace_that_was_cut_off(self):
         state = state_of(self.page_of_bytes(self.bytes[:HEADER + 1000 * RECORD + 17]))
@@ -91,6 +104,9 @@ class Replay(unittest.TestCase):
         state = state_of(self.page_of_bytes(self.bytes[:HEADER] + b"".join(left)))
         self.assertEqual((state["missing"], len(state["commands"])), (20, 20))
         self.assertIn("its command has not completed", {event["misfit"] for event in state["misfits"]})
+        said = state_of(self.path / "page.html", "page.js")
+        self.assertIn("20 events are not in it", said["warning"])
+        self.assertIn("contradict", said["warning"])
 
     # ---- traces of anybody ----
 
@@ -133,6 +149,7 @@ class Replay(unittest.TestCase):
         self.assertGreater(len(state_of(self.page_of_bytes(bytes(data)))["misfits"]), 0)
         noise = b"".join(draw.randbytes(16) + struct.pack("<IHH", i % 3, draw.randrange(96), 0) + draw.randbytes(40) for i in range(4000))
         self.assertEqual(state_of(self.page_of_bytes(self.bytes[:HEADER] + noise))["count"], 4000)
+        self.assertGreater(len(state_of(self.path / "page.html", "page.js")["steps"]), 50)
 
 
 unittest.main(argv=sys.argv[:1])

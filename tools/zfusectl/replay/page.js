@@ -122,7 +122,7 @@ function drawZone(pen, zone, cell, flying) {
 	const role = zone?.role ?? "none", colour = palette[role] ?? palette.none;
 	box(pen, palette.back, x, top, long, tall);
 	if (zone?.written) {
-		const scale = long / capacity, written = Math.max(1, scale * zone.written);
+		const scale = long / capacity, written = Math.min(long, Math.max(1, scale * zone.written));
 		const live = role === "super" ? tall : Math.min(tall, (tall * zone.live) / zone.written);
 		hatch(pen, colour, x, top, written, tall - live);
 		box(pen, colour, x, top + tall - live, written, live);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+/* The parts of a replay's page: {html, data, records, code}, as they stand in its file. */
+"use strict";
+const fs = require("fs");
+
+module.exports = (path) => {
+	const html = fs.readFileSync(path, "utf8");
+	const [data, records, ...code] = [...html.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map((found) => found[1]);
+	return {html, data, records, code: code.join("\n")};
+};

@@ -84,27 +84,21 @@ static void check_slot(struct zf_check *check, uint64_t address, const struct zf
 {
 	struct zf_super_head head;
 
-	if (!is_sealed(disk))
-		return;
-	if (zf_super_decode_head(disk, address, NULL, &head) < 0)
+	if (is_sealed(disk) && zf_super_decode_head(disk, address, NULL, &head) < 0)
 		zf_check_corrupt(check, "superblock", address,
 				 "magic, address or generation has another value, expected those "
-				 "of a record here: "
-				 "its checksum is right");
-	else if (head.generation > check->super->generation &&
-		 memcmp(head.fsid, check->super->fsid, sizeof(head.fsid)) == 0)
-		zf_check_corrupt(check, "superblock", address,
-				 "generation has %" PRIu64 ", expected at most %" PRIu64
-				 ", the newest: the zone's pointer is before this record",
-				 head.generation, check->super->generation);
+				 "of a record here: its checksum is right");
 }
 
-/* Bytes of the zone that may hold records; with one slot behind its pointer, where none may be. */
+/*
+ * Bytes of the zone that may hold records. Behind its pointer may lie one that was written and not
+ * durable when the power went: it never was the newest.
+ */
 static uint64_t ring_end(const struct zf_check_zone *zone)
 {
 	uint64_t slots = (uint64_t)ZF_RING_CONVENTIONAL_SLOTS << ZF_BLOCK_SHIFT;
 
-	return zf_min_u64(zone->conventional ? slots : zone->wp + ZF_BLOCK_SIZE, zone->capacity);
+	return zf_min_u64(zone->conventional ? slots : zone->wp, zone->capacity);
 }
 
 int zf_check_ring(struct zf_check *check)

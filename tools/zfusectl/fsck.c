@@ -32,7 +32,8 @@ static int check(const char *path, const struct zf_report *report)
 		zf_text_print(&text, zf_text_check, result, true);
 		r = zf_text_u64(result, "errors") ? FSCK_ERRORS_LEFT : FSCK_OK;
 		if (r != FSCK_OK)
-			printf("what can be read is copied out by 'zfusectl restore %s DIRECTORY'\n",
+			printf("what can be read is copied out by 'zfusectl restore %s "
+			       "DIRECTORY'\n",
 			       path);
 	} else {
 		r = r == -EUCLEAN ? FSCK_ERRORS_LEFT : FSCK_OPERATIONAL;

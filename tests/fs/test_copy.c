@@ -487,7 +487,7 @@ static void a_target_that_went_on_forgets_it(void **state)
 /* An image keeps its holes, and a large disk is not written for nothing. */
 static void only_what_is_not_zero_is_zeroed(void **state)
 {
-	uint8_t block[BLOCK] __attribute__((aligned(4096)));
+	static uint8_t block[BLOCK] __attribute__((aligned(4096)));
 	struct data_rig_options options = plain;
 	struct zf_copy_bytes *bytes;
 	struct zf_dev_stats stats;
@@ -564,7 +564,7 @@ static void too_few_active_zones_are_refused(void **state)
 	struct data_rig_options options = plain;
 	struct pair pair;
 	struct zf_dev *dev;
-	uint8_t block[BLOCK] __attribute__((aligned(4096))) = {0};
+	static uint8_t block[BLOCK] __attribute__((aligned(4096)));
 
 	(void)state;
 	options.max_active = 0; /* 5: fewer than any filesystem needs */
@@ -590,7 +590,7 @@ static void too_few_active_zones_are_refused(void **state)
 /* The zones with the newest root nodes are finished last: all of them are active until then. */
 static void full_zones_of_both_copies_count_as_active(void **state)
 {
-	uint8_t block[BLOCK] __attribute__((aligned(4096))) = {0};
+	static uint8_t block[BLOCK] __attribute__((aligned(4096)));
 	struct data_rig_options options = plain;
 	struct pair pair;
 	struct zf_dev *dev;

@@ -145,6 +145,26 @@ struct zf_node_ptr zf_node_child(const void *node, unsigned int slot)
 	};
 }
 
+struct zf_node_expect zf_node_expect_child(const struct zf_node_expect *expect, const void *node,
+					   unsigned int slot)
+{
+	struct zf_node_expect child = {
+		.ptr = zf_node_child(node, slot),
+		.owner = expect->owner,
+		.level = (uint8_t)(expect->level - 1),
+		.first_key = zf_node_key(node, slot),
+		.check_first_key = true,
+		.next_key = expect->next_key,
+		.check_next_key = expect->check_next_key,
+	};
+
+	if (slot + 1 < zf_node_count(node)) {
+		child.next_key = zf_node_key(node, slot + 1);
+		child.check_next_key = true;
+	}
+	return child;
+}
+
 uint32_t zf_node_capacity(uint32_t node_size)
 {
 	return node_size - HEADER_SIZE;

@@ -127,6 +127,9 @@ unsigned int zf_node_search_child(const void *node, const struct zf_key *key);
 const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len, void *scratch);
 
 struct zf_node_ptr zf_node_child(const void *node, unsigned int slot);
+/* What the child in `slot` must be, of a node above the leaves that is as `expect` says. */
+struct zf_node_expect zf_node_expect_child(const struct zf_node_expect *expect, const void *node,
+					   unsigned int slot);
 
 /* Bytes of a node that entries can use, and bytes that they do use: headers and values. */
 uint32_t zf_node_capacity(uint32_t node_size);

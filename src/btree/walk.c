@@ -62,20 +62,8 @@ static int visit(struct walk *walk, const struct zf_node_expect *expect)
 	r = walk->fn(walk->arg, expect, data, 0);
 	count = expect->level > 0 ? zf_node_count(data) : 0;
 	for (unsigned int i = 0; i < count && r == 0; i++) {
-		struct zf_node_expect child = {
-			.ptr = zf_node_child(data, i),
-			.owner = expect->owner,
-			.level = (uint8_t)(expect->level - 1),
-			.first_key = zf_node_key(data, i),
-			.check_first_key = true,
-			.next_key = expect->next_key,
-			.check_next_key = expect->check_next_key,
-		};
+		struct zf_node_expect child = zf_node_expect_child(expect, data, i);
 
-		if (i + 1 < count) {
-			child.next_key = zf_node_key(data, i + 1);
-			child.check_next_key = true;
-		}
 		r = visit(walk, &child);
 	}
 	zf_cnode_put(node);

@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "btree/node.h"
 #include "check/check.h"
-#include "check/vector.h"
+#include "base/vector.h"
 #include "fs/core/fs_format.h"
 #include "fs/core/item_check.h"
 

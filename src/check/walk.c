@@ -143,22 +143,9 @@ static int walk_children(struct walk *walk, const struct zf_node_expect *expect,
 	unsigned int count = zf_node_count(node);
 
 	for (unsigned int i = 0; i < count; i++) {
-		struct zf_node_expect child = {
-			.ptr = zf_node_child(node, i),
-			.owner = expect->owner,
-			.level = (uint8_t)(expect->level - 1),
-			.first_key = zf_node_key(node, i),
-			.check_first_key = true,
-			.next_key = expect->next_key,
-			.check_next_key = expect->check_next_key,
-		};
-		int r;
+		struct zf_node_expect child = zf_node_expect_child(expect, node, i);
+		int r = walk_node(walk, &child);
 
-		if (i + 1 < count) {
-			child.next_key = zf_node_key(node, i + 1);
-			child.check_next_key = true;
-		}
-		r = walk_node(walk, &child);
 		if (r < 0)
 			return r;
 	}

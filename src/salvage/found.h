@@ -12,7 +12,7 @@
 
 #include "base/progress.h"
 #include "btree/node.h"
-#include "check/vector.h"
+#include "base/vector.h"
 #include "io/dev.h"
 
 struct zf_found {

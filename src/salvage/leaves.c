@@ -156,20 +156,8 @@ static int collect_children(struct collect *collect, const struct zf_node_expect
 	int r = 0;
 
 	for (unsigned int i = 0; i < count && r == 0; i++) {
-		struct zf_node_expect child = {
-			.ptr = zf_node_child(node, i),
-			.owner = expect->owner,
-			.level = (uint8_t)(expect->level - 1),
-			.first_key = zf_node_key(node, i),
-			.check_first_key = true,
-			.next_key = expect->next_key,
-			.check_next_key = expect->check_next_key,
-		};
+		struct zf_node_expect child = zf_node_expect_child(expect, node, i);
 
-		if (i + 1 < count) {
-			child.next_key = zf_node_key(node, i + 1);
-			child.check_next_key = true;
-		}
 		r = collect_node(collect, &child);
 	}
 	return r;

@@ -23,7 +23,7 @@
 #define ZF_SALVAGE_LEAVES_H
 
 #include "btree/node.h"
-#include "check/vector.h"
+#include "base/vector.h"
 #include "io/dev.h"
 
 struct zf_leaf {

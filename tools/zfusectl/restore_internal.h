@@ -16,7 +16,7 @@
 #include <json-c/json.h>
 
 #include "args.h"
-#include "check/vector.h"
+#include "base/vector.h"
 #include "fs/core/inode.h"
 #include "meter.h"
 #include "salvage/salvage.h"

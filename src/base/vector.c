@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "check/vector.h"
+#include "base/vector.h"
 
 #include <assert.h>
 #include <errno.h>

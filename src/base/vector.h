@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing array, for the checker's tables: pushed in any order, sorted, searched. */
-#ifndef ZF_CHECK_VECTOR_H
-#define ZF_CHECK_VECTOR_H
+/* A growing array: pushed in any order, sorted, searched. */
+#ifndef ZF_BASE_VECTOR_H
+#define ZF_BASE_VECTOR_H
 
 #include <stddef.h>
 

@@ -115,7 +115,7 @@ void mkfs_tell_size(const struct mkfs_tree *tree, const struct mkfs_content *con
 		   " files): it has %" PRIu64 " bytes for data and metadata; give it %" PRIu64
 		   " zones of this kind (size=%s), or copy less",
 		   tree->device, tree->dir, content->bytes, content->files, plan->usable_bytes,
-		   zones, zf_print_size(zones * geometry->zone_size, size));
+		   zones, zf_parse_size_text(zones * geometry->zone_size, size));
 }
 
 int mkfs_check_room(const struct mkfs_tree *tree, const struct mkfs_content *content,

@@ -4,7 +4,7 @@
 
 ZF_FIELDS_DEFINE(zf_disk_zone_fields, struct zf_disk_zone, ZF_DISK_ZONE_FIELDS, "zf_disk_zone");
 
-const char *zf_role_name(uint8_t role)
+const char *zf_zone_role_name(uint8_t role)
 {
 	static const char *const names[ZF_ROLE_COUNT] = {
 		[ZF_ROLE_NONE] = "none",

@@ -20,7 +20,7 @@ enum zf_role {
 	ZF_ROLE_COUNT,
 };
 /* "none", "super", ...; "unknown" for any other number. */
-const char *zf_role_name(uint8_t role);
+const char *zf_zone_role_name(uint8_t role);
 
 struct zf_disk_zone {
 	uint8_t role;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-bool zf_release_is_at_least(const char *release, unsigned int version, unsigned int patch_level)
+bool zf_kernel_release_is_at_least(const char *release, unsigned int version,
+				   unsigned int patch_level)
 {
 	unsigned int its_version, its_level;
 
@@ -17,5 +18,6 @@ bool zf_kernel_is_at_least(unsigned int version, unsigned int patch_level)
 {
 	struct utsname kernel;
 
-	return uname(&kernel) == 0 && zf_release_is_at_least(kernel.release, version, patch_level);
+	return uname(&kernel) == 0 &&
+	       zf_kernel_release_is_at_least(kernel.release, version, patch_level);
 }

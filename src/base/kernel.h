@@ -8,7 +8,8 @@
 
 /* Whether `release`, as uname -r prints it, is `version`.`patch_level` or later. False: unreadable.
  */
-bool zf_release_is_at_least(const char *release, unsigned int version, unsigned int patch_level);
+bool zf_kernel_release_is_at_least(const char *release, unsigned int version,
+				   unsigned int patch_level);
 
 /* The same of the running kernel. */
 bool zf_kernel_is_at_least(unsigned int version, unsigned int patch_level);

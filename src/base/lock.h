@@ -4,7 +4,7 @@
  *
  * Every lock has a rank, and a thread takes locks in ascending rank only. Debug builds (-Ddebug_locks)
  * keep the ranks that a thread holds and abort, naming both, when the order is broken, when a
- * lock is released that is not held, and when zf_lock_assert_none() finds one held across I/O.
+ * lock is released that is not held, and when zf_lock_assert_outside() finds one held where none may be.
  * Several inode locks may be held at once (ZF_RANK_INODE), taken in ascending inode number.
  */
 #ifndef ZF_BASE_LOCK_H

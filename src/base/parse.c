@@ -111,7 +111,7 @@ int zf_parse_size(const char *text, uint64_t max, uint64_t *ret_bytes)
 	return 0;
 }
 
-const char *zf_print_size(uint64_t bytes, char buf[ZF_SIZE_TEXT_MAX])
+const char *zf_parse_size_text(uint64_t bytes, char buf[ZF_SIZE_TEXT_MAX])
 {
 	size_t power = 0;
 
@@ -152,8 +152,8 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return row[b_len];
 }
 
-const char *zf_nearest_name(const char *word, size_t count,
-			    const char *(*name)(const void *arg, size_t i), const void *arg)
+const char *zf_parse_nearest_name(const char *word, size_t count,
+				  const char *(*name)(const void *arg, size_t i), const void *arg)
 {
 	size_t len = strcspn(word, "="), best = len / 3 + 2;
 	const char *nearest = NULL;

@@ -22,13 +22,13 @@ int zf_parse_size(const char *text, uint64_t max, uint64_t *ret_bytes);
 #define ZF_SIZE_TEXT_MAX 24
 
 /* The shortest text that zf_parse_size() reads as exactly this: 64M. Returns `buf`. */
-const char *zf_print_size(uint64_t bytes, char buf[ZF_SIZE_TEXT_MAX]);
+const char *zf_parse_size_text(uint64_t bytes, char buf[ZF_SIZE_TEXT_MAX]);
 
 /*
  * Of `count` names the one that somebody may have meant who wrote `word`; NULL: none is near. The
  * name that name(arg, i) returns ends at '=' or its end.
  */
-const char *zf_nearest_name(const char *word, size_t count,
-			    const char *(*name)(const void *arg, size_t i), const void *arg);
+const char *zf_parse_nearest_name(const char *word, size_t count,
+				  const char *(*name)(const void *arg, size_t i), const void *arg);
 
 #endif

@@ -44,8 +44,8 @@ static void want_root(struct zf_fetch *fetch, enum zf_tree_id id, const struct z
 	fetch->dispensable = false;
 }
 
-int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
-			   struct zf_cnode **ret_node)
+int zf_forest_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id,
+				  struct zf_fetch *fetch, struct zf_cnode **ret_node)
 {
 	struct zf_tree *tree = zf_forest_tree(forest, id);
 	int r = get_node(forest, id, &tree->root, tree->level, ret_node);
@@ -92,8 +92,9 @@ static int get_child(struct zf_forest *forest, enum zf_tree_id id, const struct 
 	return -EAGAIN;
 }
 
-int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
-			   struct zf_fetch *fetch, struct zf_leaf *leaf)
+int zf_forest_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id,
+				  const struct zf_key *key, struct zf_fetch *fetch,
+				  struct zf_leaf *leaf)
 {
 	const struct zf_leaf *hint = zf_hint_find_locked(zf_forest_tree(forest, id), key);
 	struct zf_cnode *node, *child = NULL;
@@ -105,7 +106,7 @@ int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const s
 		return 0;
 	}
 	leaf->has_first = leaf->has_next = false;
-	r = zf_descend_root_locked(forest, id, fetch, &node);
+	r = zf_forest_descend_root_locked(forest, id, fetch, &node);
 	if (r < 0)
 		return r;
 	while (node->level > 0) {
@@ -203,7 +204,7 @@ int zf_path_find_locked(struct zf_forest *forest, enum zf_tree_id id, const stru
 	int r;
 
 	if (!path->node[path->top]) {
-		r = zf_descend_root_locked(forest, id, fetch, &node);
+		r = zf_forest_descend_root_locked(forest, id, fetch, &node);
 		if (r < 0)
 			return r;
 		path->top = path->bottom = node->level;

@@ -124,7 +124,7 @@ struct zf_cnode *zf_edit_new_node(struct zf_edit *edit, uint8_t level, const str
 
 void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned int slot)
 {
-	struct zf_node_ptr ptr = zf_cnode_pending_ptr(node);
+	struct zf_node_ptr ptr = zf_edit_pending_ptr(node);
 
 	node->csum = 0;
 	zf_node_set_child(edit->path.node[node->level + 1]->data, slot, &ptr);
@@ -134,7 +134,7 @@ void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned i
 static void point_to(struct zf_edit *edit, uint8_t level)
 {
 	struct zf_path *path = &edit->path;
-	struct zf_node_ptr ptr = zf_cnode_pending_ptr(path->node[level]);
+	struct zf_node_ptr ptr = zf_edit_pending_ptr(path->node[level]);
 
 	if (level < path->top) {
 		zf_edit_touch_child(edit, path->node[level], path->slot[level + 1]);
@@ -152,7 +152,7 @@ void zf_edit_copy_path(struct zf_edit *edit, uint8_t level)
 		struct zf_cnode *old = path->node[l];
 
 		if (!zf_edit_owns(edit, old)) {
-			struct zf_node_ptr ptr = zf_cnode_pending_ptr(old);
+			struct zf_node_ptr ptr = zf_edit_pending_ptr(old);
 
 			path->node[l] = zf_edit_new_node(edit, old->level, old);
 			zf_forest_count(&edit->forest->copied);

@@ -126,12 +126,13 @@ int zf_fetch_look(struct zf_forest *forest, enum zf_tree_id id, zf_look_fn *look
 /* ---- descending; with the tree's lock held ---- */
 
 /* The tree's root, with a reference. -EAGAIN: missing. -EUCLEAN. */
-int zf_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
-			   struct zf_cnode **ret_node);
+int zf_forest_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id,
+				  struct zf_fetch *fetch, struct zf_cnode **ret_node);
 
 /* The leaf that holds *key if any does; the caller puts leaf.node. */
-int zf_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id, const struct zf_key *key,
-			   struct zf_fetch *fetch, struct zf_leaf *ret_leaf);
+int zf_forest_descend_leaf_locked(struct zf_forest *forest, enum zf_tree_id id,
+				  const struct zf_key *key, struct zf_fetch *fetch,
+				  struct zf_leaf *ret_leaf);
 
 /* All nodes from the root (level `top`) to some level, and the child slots taken. */
 struct zf_path {
@@ -216,7 +217,7 @@ void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned i
 void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr);
 
 /* The pointer to a node that is not sealed. */
-static inline struct zf_node_ptr zf_cnode_pending_ptr(const struct zf_cnode *node)
+static inline struct zf_node_ptr zf_edit_pending_ptr(const struct zf_cnode *node)
 {
 	return (struct zf_node_ptr){
 		.address = {node->address[0], node->address[1]},

@@ -26,7 +26,7 @@ static int create_step(struct zf_edit *edit, void *arg)
 	if (r < 0)
 		return r;
 	root = zf_edit_new_node(edit, 0, NULL);
-	ptr = zf_cnode_pending_ptr(root);
+	ptr = zf_edit_pending_ptr(root);
 	zf_tree_replace_root_locked(edit->tree, &ptr, 0, edit->writer->generation);
 	zf_cnode_put(root);
 	return 0;
@@ -74,11 +74,11 @@ static void grow_root(struct zf_edit *edit, const struct zf_key *key,
 	struct zf_cnode *old = edit->path.node[edit->path.top];
 	struct zf_cnode *root = zf_edit_new_node(edit, (uint8_t)(old->level + 1), NULL);
 	struct zf_key first = zf_node_key(old->data, 0);
-	struct zf_node_ptr ptr = zf_cnode_pending_ptr(old);
+	struct zf_node_ptr ptr = zf_edit_pending_ptr(old);
 
 	zf_node_insert_child(root->data, 0, &first, &ptr);
 	zf_node_insert_child(root->data, 1, key, right);
-	ptr = zf_cnode_pending_ptr(root);
+	ptr = zf_edit_pending_ptr(root);
 	zf_tree_replace_root_locked(edit->tree, &ptr, root->level, edit->writer->generation);
 	zf_cnode_put(root);
 }
@@ -90,7 +90,7 @@ static void insert_upwards(struct zf_edit *edit, struct zf_cnode *right)
 
 	for (uint8_t level = 1; right; level++) {
 		struct zf_key key = zf_node_key(right->data, 0);
-		struct zf_node_ptr ptr = zf_cnode_pending_ptr(right);
+		struct zf_node_ptr ptr = zf_edit_pending_ptr(right);
 		struct zf_cnode *above = NULL;
 
 		if (level > edit->path.top) {

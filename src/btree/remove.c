@@ -133,7 +133,7 @@ static void free_unlinked(struct zf_edit *edit, struct removal *removal, unsigne
 		free_node(edit, removal, &ptr);
 	}
 	for (unsigned int l = removal->level; l < up_to; l++) {
-		struct zf_node_ptr ptr = zf_cnode_pending_ptr(path->node[l]);
+		struct zf_node_ptr ptr = zf_edit_pending_ptr(path->node[l]);
 
 		free_node(edit, removal, &ptr);
 	}
@@ -142,7 +142,7 @@ static void free_unlinked(struct zf_edit *edit, struct removal *removal, unsigne
 static void replace_by_empty_leaf(struct zf_edit *edit)
 {
 	struct zf_cnode *root = zf_edit_new_node(edit, 0, NULL);
-	struct zf_node_ptr ptr = zf_cnode_pending_ptr(root);
+	struct zf_node_ptr ptr = zf_edit_pending_ptr(root);
 
 	zf_tree_replace_root_locked(edit->tree, &ptr, 0, edit->writer->generation);
 	zf_cnode_put(root);
@@ -155,7 +155,7 @@ static unsigned int merge(struct zf_edit *edit, struct removal *removal, uint8_t
 	struct zf_cnode *parent = edit->path.node[level + 1];
 	unsigned int slot = edit->path.slot[level + 1];
 	bool left = removal->fate[level] == FATE_MERGE_LEFT;
-	struct zf_node_ptr ptr = zf_cnode_pending_ptr(sibling);
+	struct zf_node_ptr ptr = zf_edit_pending_ptr(sibling);
 
 	zf_forest_count(&edit->forest->merges);
 	zf_node_absorb(node->data, sibling->data, edit->forest->shape.node_size, 0,

@@ -79,7 +79,7 @@ static int seal_node(struct zf_forest *forest, struct zf_tree *tree, struct zf_c
 		     uint64_t generation)
 {
 	const struct zf_node_expect expect = {
-		.ptr = zf_cnode_pending_ptr(node),
+		.ptr = zf_edit_pending_ptr(node),
 		.owner = node->owner,
 		.level = node->level,
 	};

@@ -33,7 +33,7 @@ static int lookup_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf
 	unsigned int slot;
 	int r;
 
-	r = zf_descend_leaf_locked(forest, id, lookup->key, fetch, &leaf);
+	r = zf_forest_descend_leaf_locked(forest, id, lookup->key, fetch, &leaf);
 	if (r < 0)
 		return r;
 	if (zf_node_search(leaf.node->data, lookup->key, &slot))
@@ -71,7 +71,7 @@ static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 	int r;
 
 	for (;;) {
-		r = zf_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
+		r = zf_forest_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
 		if (r < 0)
 			return r;
 		zf_node_search(leaf.node->data, &cursor, &slot);
@@ -93,7 +93,7 @@ static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct
 	int r;
 
 	for (;;) {
-		r = zf_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
+		r = zf_forest_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
 		if (r < 0)
 			return r;
 		if (!zf_node_search(leaf.node->data, &cursor, &slot))
@@ -165,7 +165,7 @@ static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 	unsigned int slot, end;
 	int r;
 
-	r = zf_descend_leaf_locked(forest, id, &scan->cursor, fetch, &leaf);
+	r = zf_forest_descend_leaf_locked(forest, id, &scan->cursor, fetch, &leaf);
 	if (r < 0)
 		return r;
 	if (!begins_here(&leaf, scan, &slot)) {

@@ -13,7 +13,7 @@
  * verified, and the search starts over. Every call is atomic with regard to the others on that
  * tree, but for zf_tree_scan() and zf_tree_delete_range(), which are sequences of atomic steps.
  * Values are copied out, so nothing is held when a call returns. That an operation made of several
- * calls is atomic towards the commit is the transaction's business (txn/trans.h).
+ * calls is atomic towards the commit is the transaction's business (txn/txn.h).
  *
  * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer
  * has no address left. A failed modification has changed nothing (a delete_range: a part). Forged

@@ -183,12 +183,12 @@ static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected 2 (meta) for %" PRIu64
 				 " bytes of nodes",
-				 zone->role, zf_role_name(zone->role),
+				 zone->role, zf_zone_role_name(zone->role),
 				 zone->node_bytes + zone->system_bytes);
 	if (zone->data_end && !may_hold_data(zone->role))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected one for %" PRIu64 " bytes of data",
-				 zone->role, zf_role_name(zone->role), zone->data_bytes);
+				 zone->role, zf_zone_role_name(zone->role), zone->data_bytes);
 	if (zone->role == ZF_ROLE_LOG && !is_log_zone(check->super, zone_no))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has 3 (log), expected another one: the superblock does not "
@@ -214,7 +214,7 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 	if (zone->role != ZF_ROLE_LOG)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected 3 (log) for log_zone[%u]", zone->role,
-				 zf_role_name(zone->role), which);
+				 zf_zone_role_name(zone->role), which);
 	if (pointer > zone->wp && !check->geometry->pointers_are_lower_bounds)
 		zf_check_corrupt(check, "superblock", super->address,
 				 "log_pointer[%u] has %" PRIu64 ", expected at most %" PRIu64
@@ -242,7 +242,7 @@ static void check_meta_zone(struct zf_check *check, unsigned int copy)
 	if (zone->role != ZF_ROLE_META)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "role has %u (%s), expected 2 (meta) for meta_zone[%u]",
-				 zone->role, zf_role_name(zone->role), copy);
+				 zone->role, zf_zone_role_name(zone->role), copy);
 	if (pointer < zone->pointer ||
 	    (pointer > zone->wp && zone->node_end && !check->geometry->pointers_are_lower_bounds))
 		zf_check_corrupt(check, "superblock", super->address,

@@ -56,7 +56,7 @@ static int write_with_fd(int fd, const char *byte, int passed_fd)
 	return n < 0 ? -errno : 0;
 }
 
-int zf_control_write_message(int fd, struct json_object *message, int passed_fd)
+int zf_ctl_write_message(int fd, struct json_object *message, int passed_fd)
 {
 	size_t len, sent = 0;
 	const char *text = json_object_to_json_string_length(message, JSON_C_TO_STRING_PLAIN, &len);
@@ -75,16 +75,16 @@ int zf_control_write_message(int fd, struct json_object *message, int passed_fd)
 
 /* ---- receiving ---- */
 
-void zf_control_inbox_deinit(struct zf_control_inbox *inbox)
+void zf_ctl_inbox_deinit(struct zf_ctl_inbox *inbox)
 {
-	int fd = zf_control_inbox_take_fd(inbox);
+	int fd = zf_ctl_inbox_take_fd(inbox);
 
 	if (fd >= 0)
 		close(fd);
 	free(inbox->buf);
 }
 
-int zf_control_inbox_take_fd(struct zf_control_inbox *inbox)
+int zf_ctl_inbox_take_fd(struct zf_ctl_inbox *inbox)
 {
 	int fd = inbox->has_fd ? inbox->passed_fd : -1;
 
@@ -92,9 +92,9 @@ int zf_control_inbox_take_fd(struct zf_control_inbox *inbox)
 	return fd;
 }
 
-static void keep_fd(struct zf_control_inbox *inbox, const struct cmsghdr *passed)
+static void keep_fd(struct zf_ctl_inbox *inbox, const struct cmsghdr *passed)
 {
-	int before = zf_control_inbox_take_fd(inbox);
+	int before = zf_ctl_inbox_take_fd(inbox);
 
 	if (before >= 0)
 		close(before);
@@ -106,7 +106,7 @@ static void keep_fd(struct zf_control_inbox *inbox, const struct cmsghdr *passed
  * The length leaves room for one descriptor, and the kernel closes others that came with it. (CMSG_SPACE() has
  * room for a second.)
  */
-static ssize_t receive(struct zf_control_inbox *inbox, int fd, void *buf, size_t size)
+static ssize_t receive(struct zf_ctl_inbox *inbox, int fd, void *buf, size_t size)
 {
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
 	union passed passed;
@@ -125,7 +125,7 @@ static ssize_t receive(struct zf_control_inbox *inbox, int fd, void *buf, size_t
 	return n;
 }
 
-static int make_room(struct zf_control_inbox *inbox)
+static int make_room(struct zf_ctl_inbox *inbox)
 {
 	size_t size = inbox->size == 0 ? FIRST_SIZE : inbox->size * 2;
 	char *buf;
@@ -149,7 +149,7 @@ static int make_room(struct zf_control_inbox *inbox)
 	return 0;
 }
 
-int zf_control_inbox_fill(struct zf_control_inbox *inbox, int fd)
+int zf_ctl_inbox_fill(struct zf_ctl_inbox *inbox, int fd)
 {
 	int r = make_room(inbox);
 	ssize_t n;
@@ -185,7 +185,7 @@ static int parse(const char *line, size_t len, struct json_object **ret_message)
 }
 
 /* A newline ends a message: JSON's own newlines are escaped. */
-int zf_control_inbox_next(struct zf_control_inbox *inbox, struct json_object **ret_message)
+int zf_ctl_inbox_next(struct zf_ctl_inbox *inbox, struct json_object **ret_message)
 {
 	const char *line = inbox->buf + inbox->taken, *end;
 	size_t waiting = inbox->len - inbox->taken;
@@ -202,13 +202,12 @@ int zf_control_inbox_next(struct zf_control_inbox *inbox, struct json_object **r
 	return parse(line, (size_t)(end - line), ret_message);
 }
 
-int zf_control_read_message(struct zf_control_inbox *inbox, int fd,
-			    struct json_object **ret_message)
+int zf_ctl_read_message(struct zf_ctl_inbox *inbox, int fd, struct json_object **ret_message)
 {
 	int r;
 
-	while ((r = zf_control_inbox_next(inbox, ret_message)) == 0) {
-		r = zf_control_inbox_fill(inbox, fd);
+	while ((r = zf_ctl_inbox_next(inbox, ret_message)) == 0) {
+		r = zf_ctl_inbox_fill(inbox, fd);
 		if (r < 0)
 			return r;
 	}

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-int zf_control_path(dev_t st_dev, uid_t uid, char ret_path[ZF_CONTROL_PATH_MAX])
+int zf_ctl_path(dev_t st_dev, uid_t uid, char ret_path[ZF_CONTROL_PATH_MAX])
 {
 	const char *runtime = uid == geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL;
 	int n;

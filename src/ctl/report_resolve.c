@@ -72,7 +72,7 @@ int zf_report_resolve(const struct zf_report_source *source, struct json_object 
 	zf_alloc_get_zone(zf_fs_alloc(source->fs), (uint32_t)(address / zone_size), &zone);
 	zf_json_add_u64(answer.list.result, "address", address);
 	zf_json_add_u64(answer.list.result, "zone", address / zone_size);
-	zf_json_add_text(answer.list.result, "role", zf_role_name(zone.role));
+	zf_json_add_text(answer.list.result, "role", zf_zone_role_name(zone.role));
 	r = zf_resolve(source->fs, address, add_file, &answer);
 	if (r < 0)
 		zf_report_list_drop(&answer.list);

@@ -29,7 +29,7 @@ static struct json_object *count_roles(struct zf_alloc *alloc, uint64_t *ret_met
 			metadata += (uint64_t)zone.live + zone.system_live;
 	}
 	for (uint8_t role = 0; role < ZF_ROLE_COUNT; role++)
-		zf_json_add_u64(object, role == ZF_ROLE_NONE ? "empty" : zf_role_name(role),
+		zf_json_add_u64(object, role == ZF_ROLE_NONE ? "empty" : zf_zone_role_name(role),
 				count[role]);
 	*ret_metadata = metadata << ZF_BLOCK_SHIFT;
 	return object;

@@ -56,9 +56,9 @@ static struct json_object *written_object(struct zf_fs *fs)
 
 	zf_txn_get_stats(zf_fs_txn(fs), &stats);
 	zf_alloc_get_appended(zf_fs_alloc(fs), appended);
-	zf_json_add_u64(object, zf_role_name(ZF_ROLE_META), stats.stream_bytes);
+	zf_json_add_u64(object, zf_zone_role_name(ZF_ROLE_META), stats.stream_bytes);
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(roles); i++)
-		zf_json_add_u64(object, zf_role_name(roles[i]), appended[roles[i]]);
+		zf_json_add_u64(object, zf_zone_role_name(roles[i]), appended[roles[i]]);
 	return object;
 }
 

@@ -152,7 +152,7 @@ static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_in
 			 info->type == ZF_ZONE_CONVENTIONAL ? "conventional" : "sequential");
 	zf_json_add_text(object, "condition", zf_zone_cond_short(info->cond));
 	zf_json_add_text(object, "condition_name", zf_zone_cond_name(info->cond));
-	zf_json_add_text(object, "role", zf_role_name(entry->role));
+	zf_json_add_text(object, "role", zf_zone_role_name(entry->role));
 	zf_json_add_bool(object, "retired",
 			 entry->retired || info->cond == ZF_ZONE_READONLY ||
 				 info->cond == ZF_ZONE_OFFLINE);
@@ -168,7 +168,7 @@ static struct json_object *zone_object(uint32_t zone_no, const struct zf_zone_in
 static bool is_asked_for(const struct lister *lister, const struct zf_zone_info *info,
 			 const struct entry *entry)
 {
-	if (lister->role && strcmp(lister->role, zf_role_name(entry->role)) != 0)
+	if (lister->role && strcmp(lister->role, zf_zone_role_name(entry->role)) != 0)
 		return false;
 	return !lister->condition || strcmp(lister->condition, zf_zone_cond_short(info->cond)) == 0;
 }
@@ -192,7 +192,7 @@ static struct json_object *sum_object(uint8_t role, enum zf_zone_cond cond, cons
 {
 	struct json_object *object = json_object_new_object();
 
-	zf_json_add_text(object, "role", zf_role_name(role));
+	zf_json_add_text(object, "role", zf_zone_role_name(role));
 	zf_json_add_text(object, "condition_name", zf_zone_cond_name(cond));
 	zf_json_add_u64(object, "zones", sum->zones);
 	zf_json_add_u64(object, "capacity", sum->capacity);

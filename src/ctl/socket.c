@@ -32,7 +32,7 @@ static int connect_path(const char *path, int *ret_fd)
 	return 0;
 }
 
-int zf_control_connect_dev(dev_t st_dev, int *ret_fd)
+int zf_ctl_connect_dev(dev_t st_dev, int *ret_fd)
 {
 	const uid_t uids[] = {0, geteuid()};
 	int ret = -ENOTCONN;
@@ -40,7 +40,7 @@ int zf_control_connect_dev(dev_t st_dev, int *ret_fd)
 	_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == ZF_CONTROL_PATH_MAX, "size");
 	for (unsigned int i = 0; i < 2; i++) {
 		char path[ZF_CONTROL_PATH_MAX];
-		int r = zf_control_path(st_dev, uids[i], path);
+		int r = zf_ctl_path(st_dev, uids[i], path);
 
 		if (r == 0)
 			r = connect_path(path, ret_fd);
@@ -53,21 +53,21 @@ int zf_control_connect_dev(dev_t st_dev, int *ret_fd)
 	return ret;
 }
 
-int zf_control_connect(const char *path, int *ret_fd)
+int zf_ctl_connect(const char *path, int *ret_fd)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return -errno;
-	return zf_control_connect_dev(st.st_dev, ret_fd);
+	return zf_ctl_connect_dev(st.st_dev, ret_fd);
 }
 
-int zf_control_send(int fd, const char *command, struct json_object *args)
+int zf_ctl_send(int fd, const char *command, struct json_object *args)
 {
-	return zf_control_send_with(fd, command, args, -1);
+	return zf_ctl_send_with(fd, command, args, -1);
 }
 
-int zf_control_send_with(int fd, const char *command, struct json_object *args, int passed_fd)
+int zf_ctl_send_with(int fd, const char *command, struct json_object *args, int passed_fd)
 {
 	_json_ struct json_object *request = json_object_new_object();
 
@@ -76,7 +76,7 @@ int zf_control_send_with(int fd, const char *command, struct json_object *args, 
 	json_object_object_add(request, "command", json_object_new_string(command));
 	if (args)
 		json_object_object_add(request, "args", json_object_get(args));
-	return zf_control_write_message(fd, request, passed_fd);
+	return zf_ctl_write_message(fd, request, passed_fd);
 }
 
 static int take_error(struct json_object *error, char **ret_message)
@@ -109,10 +109,10 @@ static int take_message(struct json_object *message, const struct zf_control_par
 	return 0;
 }
 
-int zf_control_receive(int fd, const struct zf_control_parts *parts,
-		       struct json_object **ret_result, char **ret_message)
+int zf_ctl_receive(int fd, const struct zf_control_parts *parts, struct json_object **ret_result,
+		   char **ret_message)
 {
-	struct zf_control_inbox inbox = {.size_max = ZF_CONTROL_ANSWER_MAX};
+	struct zf_ctl_inbox inbox = {.size_max = ZF_CONTROL_ANSWER_MAX};
 	int r;
 
 	if (ret_message)
@@ -120,23 +120,23 @@ int zf_control_receive(int fd, const struct zf_control_parts *parts,
 	do {
 		_json_ struct json_object *message = NULL;
 
-		r = zf_control_read_message(&inbox, fd, &message);
+		r = zf_ctl_read_message(&inbox, fd, &message);
 		if (r == 0)
 			r = take_message(message, parts, ret_result, ret_message);
 	} while (r == 1);
-	zf_control_inbox_deinit(&inbox);
+	zf_ctl_inbox_deinit(&inbox);
 	return r;
 }
 
-int zf_control_call(const char *path, const char *command, struct json_object *args,
-		    struct json_object **ret_result, char **ret_message)
+int zf_ctl_call(const char *path, const char *command, struct json_object *args,
+		struct json_object **ret_result, char **ret_message)
 {
 	_zf_close_ int fd = -1;
-	int r = zf_control_connect(path, &fd);
+	int r = zf_ctl_connect(path, &fd);
 
 	if (ret_message)
 		*ret_message = NULL;
 	if (r == 0)
-		r = zf_control_send(fd, command, args);
-	return r < 0 ? r : zf_control_receive(fd, NULL, ret_result, ret_message);
+		r = zf_ctl_send(fd, command, args);
+	return r < 0 ? r : zf_ctl_receive(fd, NULL, ret_result, ret_message);
 }

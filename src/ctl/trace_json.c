@@ -58,7 +58,7 @@ static const char *name_of(enum zf_trace_kind kind, uint64_t value)
 	case ZF_TRACE_COMMAND:
 		return command_name(value);
 	case ZF_TRACE_ROLE:
-		return zf_role_name((uint8_t)value);
+		return zf_zone_role_name((uint8_t)value);
 	case ZF_TRACE_TREE:
 		return zf_report_tree_name(value);
 	case ZF_TRACE_EXTENT:

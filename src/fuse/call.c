@@ -170,7 +170,7 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 	return copy;
 }
 
-/* Counted first and then looked: zf_calls_end() does it the other way round, so that one sees the other. */
+/* Counted first and then looked: zf_call_end_all() does it the other way round, so that one sees the other. */
 static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = -ENOTCONN;
@@ -184,7 +184,7 @@ static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-void zf_calls_end(struct zf_daemon *daemon)
+void zf_call_end_all(struct zf_daemon *daemon)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
 

@@ -51,7 +51,7 @@ struct zf_call {
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
 	bool durable; /* waits for one durable write, mostly */
-	bool after_end; /* runs after zf_calls_end() too: it asks nothing of src/fs/, or holds the gate */
+	bool after_end; /* runs after zf_call_end_all() too: it asks nothing of src/fs/, or holds the gate */
 	struct zf_ctx ctx; /* who asks is filled in by the dispatch */
 	uint64_t ino, other_ino;
 	const char *name, *other_name;
@@ -88,7 +88,7 @@ TAILQ_HEAD(zf_call_queue, zf_call);
  * Of a fuseblk mount, on the thread that brought DESTROY: from now on calls are answered with ENOTCONN, and none is in
  * src/fs/ any more when this returns.
  */
-void zf_calls_end(struct zf_daemon *daemon);
+void zf_call_end_all(struct zf_daemon *daemon);
 
 /* Runs a call that the caller made, here or by a worker. Replies in any case. */
 void zf_call_dispatch(struct zf_call *call);

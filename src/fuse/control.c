@@ -50,7 +50,7 @@ struct client {
 	enum client_state state;
 	int fd;
 	int64_t deadline_ns; /* READING */
-	struct zf_control_inbox inbox;
+	struct zf_ctl_inbox inbox;
 	struct json_object *request;
 	pthread_t thread;
 	atomic_bool done; /* RUNNING: the thread has nothing more to do */
@@ -90,7 +90,7 @@ static void drop(struct client *client)
 	control->client_count--;
 	close(client->fd);
 	json_object_put(client->request);
-	zf_control_inbox_deinit(&client->inbox);
+	zf_ctl_inbox_deinit(&client->inbox);
 	free(client);
 	if (control->spare_fd < 0)
 		control->spare_fd = fcntl(control->stop_fd, F_DUPFD_CLOEXEC, 0);
@@ -107,10 +107,10 @@ static void refuse(struct client *client, int error)
 /* Takes what has come. Returns whether the client is still there. */
 static bool receive(struct client *client)
 {
-	int r = zf_control_inbox_fill(&client->inbox, client->fd);
+	int r = zf_ctl_inbox_fill(&client->inbox, client->fd);
 
 	if (r == 0)
-		r = zf_control_inbox_next(&client->inbox, &client->request);
+		r = zf_ctl_inbox_next(&client->inbox, &client->request);
 	if (r == 0 || r == -EAGAIN)
 		return true;
 	if (r == -ECONNRESET) {
@@ -130,7 +130,7 @@ static void *run(void *arg)
 {
 	struct client *client = arg;
 
-	int passed_fd = zf_control_inbox_take_fd(&client->inbox);
+	int passed_fd = zf_ctl_inbox_take_fd(&client->inbox);
 
 	zf_control_run(client->control->daemon, client->request, client->fd, passed_fd);
 	atomic_store(&client->done, true);
@@ -237,7 +237,7 @@ static void start_ready(struct zf_control *control)
 
 static void open_socket(struct zf_control *control, dev_t st_dev)
 {
-	int r = zf_control_path(st_dev, geteuid(), control->path);
+	int r = zf_ctl_path(st_dev, geteuid(), control->path);
 
 	if (r == 0)
 		r = zf_control_listen(control->path, &control->listen_fd, &control->path_ino);

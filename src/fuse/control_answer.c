@@ -31,7 +31,7 @@ void zf_control_answer(int fd, int error, struct json_object *result)
 		json_object_object_add(message, "error", problem);
 	}
 	/* A client that has gone does not care. */
-	zf_control_write_message(fd, message, -1);
+	zf_ctl_write_message(fd, message, -1);
 	json_object_put(message);
 }
 
@@ -135,7 +135,7 @@ static int send_part(void *arg, struct json_object *part)
 	int r;
 
 	json_object_object_add(message, "part", json_object_get(part));
-	r = zf_control_write_message(outlet->fd, message, -1);
+	r = zf_ctl_write_message(outlet->fd, message, -1);
 	json_object_put(message);
 	outlet->broken = r < 0;
 	return r;

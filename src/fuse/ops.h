@@ -22,62 +22,62 @@
 
 #define ZF_FOREVER_S 1e9
 
-void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
-void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
-void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
-void zf_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
-void zf_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
-void zf_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
-void zf_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
-void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
-void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
-void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-		  const char *new_name, unsigned int flags);
-void zf_op_readlink(fuse_req_t req, fuse_ino_t ino);
-void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-		  struct fuse_file_info *fi);
-void zf_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
+void zf_fuse_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_fuse_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
+void zf_fuse_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void zf_fuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
+void zf_fuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void zf_fuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
+void zf_fuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
+void zf_fuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_fuse_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void zf_fuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		    const char *new_name, unsigned int flags);
+void zf_fuse_readlink(fuse_req_t req, fuse_ino_t ino);
+void zf_fuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		    struct fuse_file_info *fi);
+void zf_fuse_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
 
-void zf_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		   struct fuse_file_info *fi);
-void zf_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *fi);
-
-void zf_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void zf_op_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi);
-void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
-		   struct fuse_file_info *fi);
-void zf_op_statfs(fuse_req_t req, fuse_ino_t ino);
-void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags, unsigned int more_flags);
-void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
-void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
-void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
-
-void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		struct fuse_file_info *fi);
-void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
-		 struct fuse_file_info *fi);
-void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+void zf_fuse_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		     struct fuse_file_info *fi);
-void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
-			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
-			   struct fuse_file_info *fi_out, size_t len, int flags);
-void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
-void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
-void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino);
-void zf_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
-		 struct fuse_file_info *fi);
-void zf_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
-		 struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-		 size_t out_size);
+void zf_fuse_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			 struct fuse_file_info *fi);
+
+void zf_fuse_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_fuse_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi);
+void zf_fuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
+		     struct fuse_file_info *fi);
+void zf_fuse_statfs(fuse_req_t req, fuse_ino_t ino);
+void zf_fuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+		      size_t size, int flags, unsigned int more_flags);
+void zf_fuse_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
+void zf_fuse_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
+void zf_fuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name);
+
+void zf_fuse_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_fuse_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void zf_fuse_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		  struct fuse_file_info *fi);
+void zf_fuse_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+		   struct fuse_file_info *fi);
+void zf_fuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+		       struct fuse_file_info *fi);
+void zf_fuse_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			     struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			     struct fuse_file_info *fi_out, size_t len, int flags);
+void zf_fuse_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
+void zf_fuse_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi);
+void zf_fuse_syncfs(fuse_req_t req, fuse_ino_t ino);
+void zf_fuse_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+		   struct fuse_file_info *fi);
+void zf_fuse_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
+		   struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		   size_t out_size);
 
 /* ---- shared ---- */
 
-void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
-void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
+void zf_fuse_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
+void zf_fuse_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
 
 /*
  * The kernel is to ask for the attributes anew: called before the answer to what has changed them. For some changes it
@@ -85,16 +85,16 @@ void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_e
  * keep that for ever, if it were not told so that it knows it for old. (It notices by itself only when the
  * answer to the change brings attributes, when it removes a name, and when it writes what a user hands over.)
  */
-void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino);
+void zf_fuse_forget_attr(struct zf_daemon *daemon, uint64_t ino);
 /* Of a directory: what it lists has changed, and its attributes with that. */
-void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir);
+void zf_fuse_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 
 /* What the kernel may do with a file with these attributes that is opened as fi says. fi has a handle. */
-void zf_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
-		    struct fuse_file_info *fi);
+void zf_fuse_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
+			 struct fuse_file_info *fi);
 /* What O_TRUNC does where CREATE finds a file; attr as it is then. (OPEN does without: the kernel
  * sends a SETATTR.) */
-int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
-		     struct zf_attr *ret_attr);
+int zf_fuse_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
+			  struct zf_attr *ret_attr);
 
 #endif

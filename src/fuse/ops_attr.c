@@ -21,7 +21,7 @@ static struct zf_time from_timespec(struct timespec time)
 	return (struct zf_time){.seconds = time.tv_sec, .nanoseconds = (uint32_t)time.tv_nsec};
 }
 
-void zf_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
+void zf_fuse_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
 {
 	*ret_stat = (struct stat){
 		.st_ino = attr->ino,
@@ -48,7 +48,7 @@ static double attr_timeout_s(const struct zf_attr *attr)
 	return attr->settling ? 0 : ZF_FOREVER_S;
 }
 
-void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry)
+void zf_fuse_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry)
 {
 	*ret_entry = (struct fuse_entry_param){
 		.ino = attr->ino,
@@ -58,14 +58,14 @@ void zf_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_e
 		.attr_timeout = attr_timeout_s(attr),
 		.entry_timeout = ZF_FOREVER_S,
 	};
-	zf_attr_to_stat(attr, &ret_entry->attr);
+	zf_fuse_attr_to_stat(attr, &ret_entry->attr);
 }
 
 static int reply_attr(struct zf_call *call, const struct zf_attr *attr)
 {
 	struct stat st;
 
-	zf_attr_to_stat(attr, &st);
+	zf_fuse_attr_to_stat(attr, &st);
 	fuse_reply_attr(call->req, &st, attr_timeout_s(attr));
 	return 0;
 }
@@ -80,7 +80,7 @@ static int run_getattr(struct zf_daemon *daemon, struct zf_call *call)
 	return r < 0 ? r : reply_attr(call, &attr);
 }
 
-void zf_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void zf_fuse_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_GETATTR, .run = run_getattr, .ino = ino};
@@ -139,7 +139,7 @@ static int run_statx(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-void zf_op_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi)
+void zf_fuse_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct fuse_file_info *fi)
 {
 	struct zf_call call = {.req = req, .kind = ZF_REQUEST_STATX, .run = run_statx, .ino = ino};
 
@@ -194,8 +194,8 @@ static void set_same_owner(const struct zf_daemon *daemon, struct zf_call *call)
 	call->set.valid |= ZF_SET_SAME_OWNER;
 }
 
-void zf_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
-		   struct fuse_file_info *fi)
+void zf_fuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int valid,
+		     struct fuse_file_info *fi)
 {
 	static const struct {
 		int from;
@@ -268,7 +268,7 @@ static int run_statfs(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-void zf_op_statfs(fuse_req_t req, fuse_ino_t ino)
+void zf_fuse_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_STATFS, .run = run_statfs, .ino = ino};
@@ -310,7 +310,7 @@ static int reply_changed(struct zf_daemon *daemon, struct zf_call *call, int r)
 {
 	if (r < 0)
 		return r;
-	zf_forget_attr(daemon, call->ino);
+	zf_fuse_forget_attr(daemon, call->ino);
 	fuse_reply_err(call->req, 0);
 	return 0;
 }
@@ -323,8 +323,8 @@ static int run_setxattr(struct zf_daemon *daemon, struct zf_call *call)
 	return reply_changed(daemon, call, r);
 }
 
-void zf_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-		    size_t size, int flags, unsigned int more_flags)
+void zf_fuse_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+		      size_t size, int flags, unsigned int more_flags)
 {
 	struct zf_call call = {
 		.req = req,
@@ -365,7 +365,7 @@ static int run_getxattr(struct zf_daemon *daemon, struct zf_call *call)
 				   buf);
 }
 
-void zf_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+void zf_fuse_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
 	struct zf_call call = {
 		.req = req,
@@ -391,7 +391,7 @@ static int run_listxattr(struct zf_daemon *daemon, struct zf_call *call)
 			       buf);
 }
 
-void zf_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+void zf_fuse_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	struct zf_call call = {
 		.req = req,
@@ -410,7 +410,7 @@ static int run_removexattr(struct zf_daemon *daemon, struct zf_call *call)
 			     zf_fs_removexattr(daemon->fs, &call->ctx, call->ino, call->name));
 }
 
-void zf_op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+void zf_fuse_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
 	struct zf_call call = {
 		.req = req,

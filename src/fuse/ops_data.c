@@ -28,7 +28,7 @@ static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
 	       (attr.mode & (S_ISUID | S_ISGID)) != 0;
 }
 
-void zf_forget_attr(struct zf_daemon *daemon, uint64_t ino)
+void zf_fuse_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 {
 	/*
 	 * Attributes only: -1 means no pages. Who made the change holds the inode until the answer,
@@ -48,8 +48,8 @@ static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_att
 	return daemon->options.writeback && (attr->flags & (ZF_INODE_APPEND | ZF_INODE_SYNC));
 }
 
-void zf_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
-		    struct fuse_file_info *fi)
+void zf_fuse_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
+			 struct fuse_file_info *fi)
 {
 	struct zf_handle *handle = zf_handle_of(fi);
 
@@ -67,8 +67,8 @@ void zf_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr
 	zf_open_inode_attach(daemon->open_inodes, ino, handle);
 }
 
-int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
-		     struct zf_attr *ret_attr)
+int zf_fuse_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
+			  struct zf_attr *ret_attr)
 {
 	struct zf_setattr set = {.valid = ZF_SET_SIZE, .size = 0};
 	int r;
@@ -77,7 +77,7 @@ int zf_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t in
 		set.valid |= ZF_SET_KILL_SUIDGID;
 	r = zf_fs_setattr(daemon->fs, &call->ctx, ino, &set, ret_attr);
 	if (r == 0 && call->fi.kill_suidgid)
-		zf_forget_attr(daemon, ino);
+		zf_fuse_forget_attr(daemon, ino);
 	return r;
 }
 
@@ -89,7 +89,7 @@ static int open_file(struct zf_daemon *daemon, struct zf_call *call)
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		r = zf_fs_open(daemon->fs, &call->ctx, call->ino, flags, &attr);
 	if (r == 0)
-		zf_file_set_up(daemon, call->ino, &attr, &call->fi);
+		zf_fuse_file_set_up(daemon, call->ino, &attr, &call->fi);
 	return r;
 }
 
@@ -106,7 +106,7 @@ static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-void zf_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void zf_fuse_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_OPEN, .run = run_open, .ino = ino, .fi = *fi};
@@ -125,7 +125,7 @@ static int run_release(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-void zf_op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void zf_fuse_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
@@ -177,8 +177,8 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-void zf_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		struct fuse_file_info *fi)
+void zf_fuse_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		  struct fuse_file_info *fi)
 {
 	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
@@ -253,7 +253,7 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 	/* The kernel thinks that writing out its pages changes nothing: but blocks it does, and
 	 * times, if they are not the kernel's. */
 	if (loses_suidgid || (call->flags & ZF_WRITE_PAGE))
-		zf_forget_attr(daemon, call->ino);
+		zf_fuse_forget_attr(daemon, call->ino);
 	call->size = (size_t)len;
 	call->data = NULL;
 	if (call->durable) {
@@ -276,8 +276,8 @@ static void note_write(const struct fuse_file_info *fi, struct zf_call *call)
 		call->inode = handle->inode;
 }
 
-void zf_op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
-		 struct fuse_file_info *fi)
+void zf_fuse_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+		   struct fuse_file_info *fi)
 {
 	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
@@ -324,7 +324,7 @@ static int fail_fallocate(struct zf_daemon *daemon, struct zf_call *call, int r)
 		return fail_changed(daemon, call, r);
 	/* It changes no bytes that there are, but perhaps the size. */
 	if (r != -EAGAIN)
-		zf_forget_attr(daemon, call->ino);
+		zf_fuse_forget_attr(daemon, call->ino);
 	return r;
 }
 
@@ -346,7 +346,7 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return fail_fallocate(daemon, call, r);
-	zf_forget_attr(daemon, call->ino);
+	zf_fuse_forget_attr(daemon, call->ino);
 	if (call->durable) {
 		call->run = run_fallocate_sync;
 		return run_fallocate_sync(daemon, call);
@@ -369,8 +369,8 @@ static bool means_write_zeroes(fuse_req_t req, const struct zf_call *call, uint6
 	return call->flags == FALLOC_FL_ZERO_RANGE && zf_marks_take(daemon->marks, &mark);
 }
 
-void zf_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
-		     struct fuse_file_info *fi)
+void zf_fuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
+		       struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req,
@@ -418,7 +418,7 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 	if (len < 0)
 		return fail_changed(daemon, call, (int)len);
 	if (loses_suidgid)
-		zf_forget_attr(daemon, call->ino);
+		zf_fuse_forget_attr(daemon, call->ino);
 	if (call->durable) {
 		call->size = (size_t)len;
 		call->run = run_copy_sync;
@@ -429,9 +429,9 @@ static int run_copy(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 /* The kernel has written both files' dirty pages, and drops those of the target afterwards. */
-void zf_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
-			   struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
-			   struct fuse_file_info *fi_out, size_t len, int flags)
+void zf_fuse_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
+			     struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t offset_out,
+			     struct fuse_file_info *fi_out, size_t len, int flags)
 {
 	struct zf_call call = {
 		.req = req,
@@ -479,12 +479,12 @@ static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int
 	zf_call_dispatch(&call);
 }
 
-void zf_op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
+void zf_fuse_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
 {
 	sync_inode(req, ZF_REQUEST_FSYNC, ino, data_only, &zf_handle_of(fi)->errors);
 }
 
-void zf_op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
+void zf_fuse_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, struct fuse_file_info *fi)
 {
 	(void)fi;
 	sync_inode(req, ZF_REQUEST_FSYNCDIR, ino, data_only, NULL);
@@ -499,7 +499,7 @@ static int run_syncfs(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-void zf_op_syncfs(fuse_req_t req, fuse_ino_t ino)
+void zf_fuse_syncfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {.req = req,
@@ -531,8 +531,8 @@ static int run_lseek(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-void zf_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
-		 struct fuse_file_info *fi)
+void zf_fuse_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+		   struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req,

@@ -21,7 +21,7 @@ static void look_up(struct zf_daemon *daemon, struct zf_call *call, const struct
 	};
 	/* Somebody may have removed it since, or it is damaged: then a lookup will tell. */
 	if (!dots && zf_fs_lookup(daemon->fs, &call->ctx, call->ino, dirent->name, &attr) == 0)
-		zf_attr_to_entry(&attr, ret_entry);
+		zf_fuse_attr_to_entry(&attr, ret_entry);
 }
 
 /* Returns false when the buffer has no room for it. */
@@ -91,21 +91,21 @@ static void list(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, size_t si
 	zf_call_dispatch(&call);
 }
 
-void zf_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		   struct fuse_file_info *fi)
+void zf_fuse_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		     struct fuse_file_info *fi)
 {
 	(void)fi;
 	list(req, ZF_REQUEST_READDIR, ino, size, offset);
 }
 
-void zf_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *fi)
+void zf_fuse_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			 struct fuse_file_info *fi)
 {
 	(void)fi;
 	list(req, ZF_REQUEST_READDIRPLUS, ino, size, offset);
 }
 
-void zf_forget_listing(struct zf_daemon *daemon, uint64_t dir)
+void zf_fuse_forget_listing(struct zf_daemon *daemon, uint64_t dir)
 {
 	/*
 	 * The kernel looks whether what it has cached is old only where a listing begins. One that

@@ -80,7 +80,7 @@ static int set(struct zf_daemon *daemon, struct zf_call *call, const struct zf_s
 		r = zf_fs_set_flags(daemon->fs, &call->ctx, call->ino, set);
 	if (r < 0)
 		return r;
-	zf_forget_attr(daemon, call->ino); /* the change time */
+	zf_fuse_forget_attr(daemon, call->ino); /* the change time */
 	fuse_reply_ioctl(call->req, 0, NULL, 0);
 	return 0;
 }
@@ -226,9 +226,9 @@ static const struct command *find_command(unsigned int number)
 	return NULL;
 }
 
-void zf_op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
-		 struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-		 size_t out_size)
+void zf_fuse_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int number, void *arg,
+		   struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		   size_t out_size)
 {
 	const struct command *command = find_command(number);
 	struct zf_call call = {

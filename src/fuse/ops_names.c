@@ -12,7 +12,7 @@ static int reply_entry(struct zf_daemon *daemon, struct zf_call *call, const str
 {
 	struct fuse_entry_param entry;
 
-	zf_attr_to_entry(attr, &entry);
+	zf_fuse_attr_to_entry(attr, &entry);
 	if (fuse_reply_entry(call->req, &entry) < 0)
 		zf_fs_forget(daemon->fs, attr->ino, 1);
 	return 0;
@@ -29,7 +29,7 @@ static int reply_done(struct zf_call *call, int r)
 static int forget_dir(struct zf_daemon *daemon, uint64_t dir, int r)
 {
 	if (r == 0)
-		zf_forget_listing(daemon, dir);
+		zf_fuse_forget_listing(daemon, dir);
 	return r;
 }
 
@@ -49,7 +49,7 @@ static int run_lookup(struct zf_daemon *daemon, struct zf_call *call)
 	return r < 0 ? r : reply_entry(daemon, call, &attr);
 }
 
-void zf_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+void zf_fuse_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct zf_call call = {
 		.req = req,
@@ -88,7 +88,7 @@ static void let_forgets_gather(const struct zf_daemon *daemon)
 		nanosleep(&pause, NULL);
 }
 
-void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+void zf_fuse_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	const struct zf_daemon *daemon = fuse_req_userdata(req);
 	struct zf_call call = {
@@ -104,11 +104,11 @@ void zf_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *f
 	let_forgets_gather(daemon);
 }
 
-void zf_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+void zf_fuse_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 {
 	struct fuse_forget_data forget = {.ino = ino, .nlookup = count};
 
-	zf_op_forget_multi(req, 1, &forget);
+	zf_fuse_forget_multi(req, 1, &forget);
 }
 
 /* ---- making ---- */
@@ -129,7 +129,7 @@ static int run_make(struct zf_daemon *daemon, struct zf_call *call)
 	return r < 0 ? r : reply_entry(daemon, call, &attr);
 }
 
-void zf_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+void zf_fuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	struct zf_call call = {
 		.req = req,
@@ -144,7 +144,7 @@ void zf_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 	zf_call_dispatch(&call);
 }
 
-void zf_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+void zf_fuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct zf_call call = {
 		.req = req,
@@ -158,7 +158,7 @@ void zf_op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 	zf_call_dispatch(&call);
 }
 
-void zf_op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+void zf_fuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
 	struct zf_call call = {
 		.req = req,
@@ -177,8 +177,8 @@ static int reply_create(struct zf_daemon *daemon, struct zf_call *call, const st
 {
 	struct fuse_entry_param entry;
 
-	zf_attr_to_entry(attr, &entry);
-	zf_file_set_up(daemon, attr->ino, attr, &call->fi);
+	zf_fuse_attr_to_entry(attr, &entry);
+	zf_fuse_file_set_up(daemon, attr->ino, attr, &call->fi);
 	if (fuse_reply_create(call->req, &entry, &call->fi) < 0) {
 		zf_fs_forget(daemon->fs, attr->ino, 1);
 		zf_handle_free(daemon, &call->fi);
@@ -193,7 +193,7 @@ static int open_existing(struct zf_daemon *daemon, struct zf_call *call, struct 
 	int r = zf_fs_open(daemon->fs, &call->ctx, ino, call->fi.flags, attr);
 
 	if (r == 0 && (call->fi.flags & O_TRUNC) && S_ISREG(attr->mode))
-		r = zf_file_truncate(daemon, call, ino, attr);
+		r = zf_fuse_file_truncate(daemon, call, ino, attr);
 	if (r < 0)
 		zf_fs_forget(daemon->fs, ino, 1);
 	return r;
@@ -232,8 +232,8 @@ static int run_create(struct zf_daemon *daemon, struct zf_call *call)
 	return with_handle(daemon, call, create);
 }
 
-void zf_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-		  struct fuse_file_info *fi)
+void zf_fuse_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		    struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req,
@@ -258,7 +258,7 @@ static int run_tmpfile(struct zf_daemon *daemon, struct zf_call *call)
 	return with_handle(daemon, call, tmpfile_open);
 }
 
-void zf_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
+void zf_fuse_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
 {
 	struct zf_call call = {
 		.req = req,
@@ -281,7 +281,7 @@ static int run_link(struct zf_daemon *daemon, struct zf_call *call)
 	return r < 0 ? r : reply_entry(daemon, call, &attr);
 }
 
-void zf_op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+void zf_fuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
 	struct zf_call call = {
 		.req = req,
@@ -304,7 +304,7 @@ static int run_unlink(struct zf_daemon *daemon, struct zf_call *call)
 	return reply_done(call, forget_dir(daemon, call->ino, r));
 }
 
-void zf_op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+void zf_fuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct zf_call call = {
 		.req = req,
@@ -324,7 +324,7 @@ static int run_rmdir(struct zf_daemon *daemon, struct zf_call *call)
 	return reply_done(call, forget_dir(daemon, call->ino, r));
 }
 
-void zf_op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+void zf_fuse_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct zf_call call = {
 		.req = req,
@@ -344,9 +344,9 @@ static void forget_moved(struct zf_daemon *daemon, struct zf_call *call, uint64_
 
 	if (call->ino != call->other_ino &&
 	    zf_fs_getattr(daemon->fs, &call->ctx, ino, &attr) == 0 && S_ISDIR(attr.mode))
-		zf_forget_listing(daemon, ino);
+		zf_fuse_forget_listing(daemon, ino);
 	else
-		zf_forget_attr(daemon, ino);
+		zf_fuse_forget_attr(daemon, ino);
 }
 
 static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
@@ -357,16 +357,16 @@ static int run_rename(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return r;
-	zf_forget_listing(daemon, call->ino);
+	zf_fuse_forget_listing(daemon, call->ino);
 	if (call->other_ino != call->ino)
-		zf_forget_listing(daemon, call->other_ino);
+		zf_fuse_forget_listing(daemon, call->other_ino);
 	for (size_t i = 0; i < 2 && moved[i] != 0; i++)
 		forget_moved(daemon, call, moved[i]);
 	return reply_done(call, 0);
 }
 
-void zf_op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-		  const char *new_name, unsigned int flags)
+void zf_fuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		    const char *new_name, unsigned int flags)
 {
 	struct zf_call call = {
 		.req = req,
@@ -400,7 +400,7 @@ static int run_readlink(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-void zf_op_readlink(fuse_req_t req, fuse_ino_t ino)
+void zf_fuse_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	struct zf_call call = {
 		.req = req, .kind = ZF_REQUEST_READLINK, .run = run_readlink, .ino = ino};

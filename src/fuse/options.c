@@ -159,7 +159,8 @@ static const char *why_refused(const char *option)
 static void complain_unknown(const char *option)
 {
 	/* The last entry is the end's. */
-	const char *near = zf_nearest_name(option, ZF_ARRAY_SIZE(templates) - 1, option_name, NULL);
+	const char *near =
+		zf_parse_nearest_name(option, ZF_ARRAY_SIZE(templates) - 1, option_name, NULL);
 
 	fprintf(stderr, "zfuse: unknown option '%s'%s%.*s%s\nTry 'zfuse --help'.\n", option,
 		near ? "; did you mean " : "", near ? (int)strcspn(near, "=") : 0, near ? near : "",

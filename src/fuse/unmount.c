@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int zf_fusermount(const char *flags, const char *mountpoint)
+int zf_unmount_fusermount(const char *flags, const char *mountpoint)
 {
 	const char *const argv[] = {"fusermount3", flags, "--", mountpoint, NULL};
 	int status;
@@ -26,6 +26,6 @@ int zf_unmount(const char *mountpoint, bool detach)
 	if (umount2(mountpoint, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0)
 		return 0;
 	if (errno == EPERM)
-		return zf_fusermount(detach ? "-quz" : "-qu", mountpoint);
+		return zf_unmount_fusermount(detach ? "-quz" : "-qu", mountpoint);
 	return -errno;
 }

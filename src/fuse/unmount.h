@@ -13,6 +13,6 @@ int zf_unmount(const char *mountpoint, bool detach);
  * By fusermount3 with these flags ("-u"): the setuid program that mounted it for somebody who may
  * not. -EPERM: there is none; -EBUSY: it failed.
  */
-int zf_fusermount(const char *flags, const char *mountpoint);
+int zf_unmount_fusermount(const char *flags, const char *mountpoint);
 
 #endif

@@ -67,13 +67,13 @@ enum zf_io_op {
  * Somebody who waits for a flush without a thread of his own. He owns it and keeps it alive until
  * done() was called.
  */
-struct zf_flush_wait {
-	uint64_t mark;				  /* of zf_dev_write_mark() */
-	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
-	int result;				  /* set before done is called: 0 or -errno */
+struct zf_append_wait {
+	uint64_t mark;				   /* of zf_dev_write_mark() */
+	void (*done)(struct zf_append_wait *wait); /* like zf_io.done, and under the same rules */
+	int result;				   /* set before done is called: 0 or -errno */
 
 	/* Private to the device from start to done. */
-	struct zf_flush_wait *next;
+	struct zf_append_wait *next;
 	atomic_bool settled;
 };
 
@@ -91,9 +91,9 @@ struct zf_io {
 	/* Private to the device from submit to done. */
 	STAILQ_ENTRY(zf_io) link;
 	atomic_bool completed;
-	uint64_t traced;	    /* the event of its submission */
-	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
-	struct zf_flush_wait flush; /* that one */
+	uint64_t traced;	     /* the event of its submission */
+	bool then_flush;	     /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
+	struct zf_append_wait flush; /* that one */
 	union {
 		uint64_t u64;
 		void *ptr;
@@ -273,7 +273,7 @@ int zf_dev_flush(struct zf_dev *dev);
  * The same without waiting: true, and wait->done() comes from a completion, never from inside this
  * call; or false, done() is not called: it is durable. Any thread, done() callbacks too.
  */
-bool zf_dev_flush_start(struct zf_dev *dev, struct zf_flush_wait *wait);
+bool zf_dev_flush_start(struct zf_dev *dev, struct zf_append_wait *wait);
 
 /* ---- zones ---- */
 

@@ -119,7 +119,7 @@ static int parse_option(char *word, const struct zf_report *report, struct text_
 		*(uint64_t *)(void *)((char *)g + o->offset) = number;
 		return 0;
 	}
-	near = zf_nearest_name(word, ZF_ARRAY_SIZE(options), option_name, NULL);
+	near = zf_parse_nearest_name(word, ZF_ARRAY_SIZE(options), option_name, NULL);
 	zf_report(report, ZF_REPORT_ERROR, "geometry: unknown key '%s'%s%s%s", word,
 		  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	return -EINVAL;
@@ -133,9 +133,9 @@ static int wrong_multiple(const struct zf_report *report, uint64_t size, uint64_
 
 	zf_report(report, ZF_REPORT_ERROR,
 		  "geometry: size %s is not a multiple of the zone size %s; try %s%s%s",
-		  zf_print_size(size, sizes[0]), zf_print_size(zone_size, sizes[1]),
-		  below ? zf_print_size(below, sizes[2]) : "", below ? " or " : "",
-		  zf_print_size(below + zone_size, sizes[3]));
+		  zf_parse_size_text(size, sizes[0]), zf_parse_size_text(zone_size, sizes[1]),
+		  below ? zf_parse_size_text(below, sizes[2]) : "", below ? " or " : "",
+		  zf_parse_size_text(below + zone_size, sizes[3]));
 	return -EINVAL;
 }
 

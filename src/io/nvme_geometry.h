@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a drive says of itself, in the units of io/dev.h. Pure functions; io/nvme_identify.h asks.
+ * What a drive says of itself, in the units of io/dev.h. Pure functions; io/nvme_identify.c asks.
  */
 #ifndef ZF_IO_NVME_GEOMETRY_H
 #define ZF_IO_NVME_GEOMETRY_H

@@ -472,8 +472,8 @@ static int run(struct copy *copy)
 	return r < 0 ? r : overwrite_target(copy);
 }
 
-int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
-	       const struct zf_report *report)
+int zf_transfer_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
+		     const struct zf_report *report)
 {
 	struct copy copy = {.from = from, .to = to, .progress = progress, .report = report};
 	int r = run(&copy);
@@ -483,7 +483,7 @@ int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress 
 	return r;
 }
 
-int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report)
+int zf_transfer_check(struct zf_dev *from, const struct zf_report *report)
 {
 	struct copy copy = {.from = from, .report = report};
 	int r = look_at_source(&copy);

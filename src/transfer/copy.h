@@ -20,7 +20,7 @@
 #include "io/dev.h"
 
 /* Whether there is a filesystem on `from` that can be copied; the errors are those below. */
-int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report);
+int zf_transfer_check(struct zf_dev *from, const struct zf_report *report);
 
 /*
  * Copies the filesystem on `from` to `to`, and everything that was there is lost. `from` is only
@@ -30,7 +30,7 @@ int zf_fs_copy_check(struct zf_dev *from, const struct zf_report *report);
  * -EUCLEAN: a damaged one; -EINVAL: `to` has other zones, too few of them, or too few that may be
  * active; -EUCLEAN also: pointers of `from` are lower bounds, a mount has to find the true ones.
  */
-int zf_fs_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
-	       const struct zf_report *report);
+int zf_transfer_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
+		     const struct zf_report *report);
 
 #endif

@@ -19,7 +19,8 @@ static void releases_are_ordered(void **state)
 	};
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(cases); i++)
-		assert_int_equal(zf_release_is_at_least(cases[i].release, 6, 10), cases[i].later);
+		assert_int_equal(zf_kernel_release_is_at_least(cases[i].release, 6, 10),
+				 cases[i].later);
 }
 
 static void this_kernel_has_a_release(void **state)

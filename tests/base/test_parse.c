@@ -96,13 +96,13 @@ static void a_printed_size_is_read_as_the_same(void **state)
 	uint64_t bytes;
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(sizes); i++) {
-		assert_int_equal(zf_parse_size(zf_print_size(sizes[i], text), UINT64_MAX, &bytes),
-				 0);
+		assert_int_equal(
+			zf_parse_size(zf_parse_size_text(sizes[i], text), UINT64_MAX, &bytes), 0);
 		assert_true(bytes == sizes[i]);
 	}
-	assert_string_equal(zf_print_size(UINT64_C(64) << 20, text), "64M");
-	assert_string_equal(zf_print_size(4097, text), "4097");
-	assert_string_equal(zf_print_size(0, text), "0");
+	assert_string_equal(zf_parse_size_text(UINT64_C(64) << 20, text), "64M");
+	assert_string_equal(zf_parse_size_text(4097, text), "4097");
+	assert_string_equal(zf_parse_size_text(0, text), "0");
 }
 
 static const char *name_of(const void *arg, size_t i)
@@ -134,7 +134,7 @@ static void the_nearest_name_is_one_that_was_meant(void **state)
 
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(words); i++) {
 		const char *near =
-			zf_nearest_name(words[i].word, ZF_ARRAY_SIZE(names), name_of, names);
+			zf_parse_nearest_name(words[i].word, ZF_ARRAY_SIZE(names), name_of, names);
 
 		if (words[i].name)
 			assert_string_equal(near, words[i].name);

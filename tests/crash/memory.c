@@ -130,11 +130,11 @@ int __wrap_munmap(void *at, size_t len)
 
 /* ---- pools, which seldom ask the C library: any of them may have been empty ---- */
 
-struct zf_block *__real_zf_pool_take(struct zf_flush *flush, unsigned int count);
-struct zf_block *__wrap_zf_pool_take(struct zf_flush *flush, unsigned int count);
-struct zf_block *__wrap_zf_pool_take(struct zf_flush *flush, unsigned int count)
+struct zf_block *__real_zf_block_pool_take(struct zf_flush *flush, unsigned int count);
+struct zf_block *__wrap_zf_block_pool_take(struct zf_flush *flush, unsigned int count);
+struct zf_block *__wrap_zf_block_pool_take(struct zf_flush *flush, unsigned int count)
 {
-	return fails() ? NULL : __real_zf_pool_take(flush, count);
+	return fails() ? NULL : __real_zf_block_pool_take(flush, count);
 }
 
 struct zf_cnode *__real_zf_node_pool_take(struct zf_node_pool *pool);

@@ -159,7 +159,7 @@ static int copy(struct pair *pair)
 	pair->messages[0] = '\0';
 	assert_int_equal(zf_sim_open(pair->rig.sim, NULL, &from), 0);
 	assert_int_equal(zf_sim_open(pair->target, NULL, &to), 0);
-	r = zf_fs_copy(from, to, NULL, &report);
+	r = zf_transfer_copy(from, to, NULL, &report);
 	zf_dev_close(from);
 	zf_dev_close(to);
 	return r;
@@ -869,7 +869,7 @@ static void progress_goes_from_nothing_to_all(void **state)
 	make_target(&pair, &plain);
 	assert_int_equal(zf_sim_open(pair.rig.sim, NULL, &from), 0);
 	assert_int_equal(zf_sim_open(pair.target, NULL, &to), 0);
-	assert_int_equal(zf_fs_copy(from, to, &progress, NULL), 0);
+	assert_int_equal(zf_transfer_copy(from, to, &progress, NULL), 0);
 	assert_true(last == UINT64_MAX);
 	zf_dev_close(from);
 	zf_dev_close(to);

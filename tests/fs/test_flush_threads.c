@@ -38,7 +38,7 @@ static void *run_writer(void *arg)
 {
 	struct writer *writer = arg;
 
-	writer->result = zf_data_write(writer->inode, &writer->rig->ctx, 0, bytes, writer->len,
+	writer->result = zf_file_write(writer->inode, &writer->rig->ctx, 0, bytes, writer->len,
 				       writer->flags);
 	return NULL;
 }
@@ -225,15 +225,15 @@ static void memory_that_somebody_has_stays(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	flush = &rig.fs->flush;
-	chain = zf_pool_take(flush, 100);
+	chain = zf_block_pool_take(flush, 100);
 	assert_non_null(chain);
-	zf_pool_give(flush, chain->next);
+	zf_block_pool_give(flush, chain->next);
 	chain->next = NULL;
-	zf_pool_trim(flush);
+	zf_block_pool_trim(flush);
 	memset(chain->bytes, 1, ZF_BLOCK_SIZE);
 	assert_true(pool_blocks(rig.fs) >= 100);
-	zf_pool_give(flush, chain);
-	zf_pool_trim(flush);
+	zf_block_pool_give(flush, chain);
+	zf_block_pool_trim(flush);
 	assert_int_equal(pool_blocks(rig.fs), 0);
 	data_rig_deinit(&rig);
 }

@@ -179,7 +179,7 @@ static void a_crash_between_these_leaves_the_rest_to_the_mount(void **state)
 	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
 	zf_rwlock_wrlock(&inode->lock);
 	assert_int_equal(zf_trans_join(rig->fs->txn, ZF_RESERVE_FREEING, 32, true, &trans), 0);
-	assert_int_equal(zf_data_drop_extents(inode, &trans, 0, ZF_FILE_END_MAX, 16), 1);
+	assert_int_equal(zf_extent_drop_range(inode, &trans, 0, ZF_FILE_END_MAX, 16), 1);
 	zf_trans_leave(&trans);
 	zf_rwlock_unlock(&inode->lock);
 	zf_inode_put(inode);

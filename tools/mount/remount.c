@@ -210,11 +210,11 @@ static int tell_daemon(const struct zf_mountinfo *mount, const struct zf_tunable
 	int r = 0;
 
 	if (json_object_object_length(args) > 0) {
-		r = zf_control_connect_dev(mount->st_dev, &fd);
+		r = zf_ctl_connect_dev(mount->st_dev, &fd);
 		if (r == 0)
-			r = zf_control_send(fd, "remount", args);
+			r = zf_ctl_send(fd, "remount", args);
 		if (r == 0)
-			r = zf_control_receive(fd, NULL, &result, NULL);
+			r = zf_ctl_receive(fd, NULL, &result, NULL);
 	}
 	json_object_put(result);
 	json_object_put(args);

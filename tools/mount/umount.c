@@ -93,7 +93,7 @@ static int unmount(const struct request *request, const char *mountpoint)
 	if (umount2(mountpoint, flags) == 0)
 		return 0;
 	if (errno == EPERM && geteuid() != 0)
-		return zf_fusermount(request->lazy ? "-uz" : "-u", mountpoint);
+		return zf_unmount_fusermount(request->lazy ? "-uz" : "-u", mountpoint);
 	return -errno;
 }
 
@@ -113,8 +113,8 @@ static int ask(dev_t st_dev, pid_t daemon)
 {
 	_zf_close_ int fd = -1;
 
-	if (zf_control_connect_dev(st_dev, &fd) < 0 || peer_of(fd) != daemon ||
-	    zf_control_send(fd, "daemon", NULL) < 0)
+	if (zf_ctl_connect_dev(st_dev, &fd) < 0 || peer_of(fd) != daemon ||
+	    zf_ctl_send(fd, "daemon", NULL) < 0)
 		return -1;
 	return zf_steal_fd(&fd);
 }
@@ -125,7 +125,7 @@ static bool says_mounted(int fd)
 	struct json_object *daemon = NULL, *mounted;
 	bool r;
 
-	if (zf_control_receive(fd, NULL, &daemon, NULL) < 0)
+	if (zf_ctl_receive(fd, NULL, &daemon, NULL) < 0)
 		return false;
 	r = !json_object_object_get_ex(daemon, "mounted", &mounted) ||
 	    json_object_get_boolean(mounted);
@@ -173,7 +173,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 			 "still mounted elsewhere: its daemon goes on, nothing was waited for");
 		return 0;
 	}
-	r = zf_control_receive(fd, NULL, &result, &message);
+	r = zf_ctl_receive(fd, NULL, &result, &message);
 	if (r == 0) {
 		json_object_put(result);
 		return 0;
@@ -253,8 +253,8 @@ static int remount_read_only(const struct zf_mountinfo *mount)
 static int run(const struct request *request, const struct zf_mountinfo *mount)
 {
 	_zf_close_ int fd = -1;
-	bool waits = zf_control_connect_dev(mount->st_dev, &fd) == 0 &&
-		     zf_control_send(fd, "wait", NULL) == 0;
+	bool waits =
+		zf_ctl_connect_dev(mount->st_dev, &fd) == 0 && zf_ctl_send(fd, "wait", NULL) == 0;
 	int r;
 
 	if (!waits && !is_locked(mount))

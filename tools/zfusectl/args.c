@@ -92,7 +92,7 @@ static int refuse_command(struct zf_args *args, int argc, char **argv)
 	}
 	snprintf(word, sizeof(word), "%s%s%s", argv[0], is_group(argv[0]) ? " " : "",
 		 is_group(argv[0]) ? argv[1] : "");
-	near = zf_nearest_name(word, ZF_COMMAND_COUNT, command_name, NULL);
+	near = zf_parse_nearest_name(word, ZF_COMMAND_COUNT, command_name, NULL);
 	return zf_args_usage(args, "unknown command '%s'%s%s%s", word,
 			     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The commands of zfusectl, with their operands and options: one table. The parser and the help
- * (args.h) and the completions of shells (completion.c) are made from it, and a test compares the
+ * (args.h) and the completions of shells (completion/completion.py) are made from it, and a test compares the
  * manual page with it.
  */
 #ifndef ZF_TOOLS_COMMANDS_H

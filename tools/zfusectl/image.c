@@ -86,7 +86,7 @@ static int copy(const struct request *request, const struct zf_disk *disk, struc
 
 	if (r < 0)
 		return r;
-	r = zf_fs_copy(from, to, &progress, &report);
+	r = zf_transfer_copy(from, to, &progress, &report);
 	zf_meter_end(request->meter);
 	if (r == 0 && !request->quiet)
 		print_result(request, from, to);
@@ -99,7 +99,7 @@ static int copy_from(const struct request *request, struct zf_dev *from)
 {
 	bool was_there = access(request->target, F_OK) == 0;
 	struct zf_disk disk;
-	int r = zf_fs_copy_check(from, &report);
+	int r = zf_transfer_check(from, &report);
 
 	if (r == 0)
 		r = zf_probe_disk(request->target, request->exports, &report, &disk);

@@ -134,7 +134,7 @@ static void add_from_daemon(const struct zf_target *target, const char *command,
 {
 	struct json_object *answer = NULL;
 
-	if (target->mounted && zf_control_call(target->path, command, NULL, &answer, NULL) == 0)
+	if (target->mounted && zf_ctl_call(target->path, command, NULL, &answer, NULL) == 0)
 		zf_json_add(result, key, answer);
 }
 

@@ -37,14 +37,14 @@ static int ask(dev_t st_dev, const char *command, struct json_object *args,
 {
 	const struct timeval timeout = {.tv_sec = ANSWER_TIMEOUT_S};
 	_zf_close_ int fd = -1;
-	int r = zf_control_connect_dev(st_dev, &fd);
+	int r = zf_ctl_connect_dev(st_dev, &fd);
 
 	if (r < 0)
 		return r;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	r = zf_control_send(fd, command, args);
+	r = zf_ctl_send(fd, command, args);
 	if (r == 0)
-		r = zf_control_receive(fd, NULL, ret_result, NULL);
+		r = zf_ctl_receive(fd, NULL, ret_result, NULL);
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 

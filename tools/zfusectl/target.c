@@ -27,7 +27,7 @@ static int fail(const struct zf_report *report, const char *path, int error, con
 
 static bool has_daemon(const char *path)
 {
-	int fd, r = zf_control_connect(path, &fd);
+	int fd, r = zf_ctl_connect(path, &fd);
 
 	if (r == 0)
 		close(fd);
@@ -259,14 +259,14 @@ static int run_on_daemon(struct zf_target *target, const struct zf_report_comman
 			 struct json_object **ret_result, char **ret_message)
 {
 	_zf_close_ int fd = -1;
-	int r = zf_control_connect(target->path, &fd);
+	int r = zf_ctl_connect(target->path, &fd);
 
 	if (r == 0)
-		r = zf_control_send(fd, command->name, args);
+		r = zf_ctl_send(fd, command->name, args);
 	if (r == 0 && command->durable && command->is_long)
 		r = spool_answer(&fd);
 	if (r == 0)
-		r = zf_control_receive(fd, parts, ret_result, ret_message);
+		r = zf_ctl_receive(fd, parts, ret_result, ret_message);
 	if (r < 0 && !*ret_message)
 		*ret_message = strdup(strerror(-r));
 	return r;

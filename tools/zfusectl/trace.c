@@ -24,14 +24,14 @@ static int ask(const char *path, const char *command, int passed_fd, const struc
 {
 	_zf_close_ int fd = -1;
 	char *message = NULL;
-	int r = zf_control_connect(path, &fd);
+	int r = zf_ctl_connect(path, &fd);
 
 	if (r == -ENOTCONN)
 		message = strdup("nothing of zfuse is mounted here");
 	if (r == 0)
-		r = zf_control_send_with(fd, command, NULL, passed_fd);
+		r = zf_ctl_send_with(fd, command, NULL, passed_fd);
 	if (r == 0)
-		r = zf_control_receive(fd, NULL, ret_result, &message);
+		r = zf_ctl_receive(fd, NULL, ret_result, &message);
 	if (r < 0)
 		zf_report(report, ZF_REPORT_ERROR, "%s: %s", path,
 			  message ? message : strerror(-r));

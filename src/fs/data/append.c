@@ -79,7 +79,7 @@ void zf_append_end(struct zf_append *append)
 	else
 		zf_alloc_unreserve(fs->alloc, append->granted ? 0 : own,
 				   (uint64_t)own * ZF_BLOCK_ITEMS);
-	zf_pool_give(&fs->flush, chain_blocks(append));
+	zf_block_pool_give(&fs->flush, chain_blocks(append));
 	atomic_fetch_sub(&fs->flush.flight_bytes, (uint64_t)append->count << ZF_BLOCK_SHIFT);
 	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)own << ZF_BLOCK_SHIFT);
 	for (unsigned int i = 0; i < append->segment_count; i++)
@@ -413,7 +413,7 @@ void zf_append_retry_held(struct zf_fs *fs)
 
 /* ---- waiting ---- */
 
-void zf_flush_event_for_askers(struct zf_fs *fs)
+void zf_append_event_for_askers(struct zf_fs *fs)
 {
 	zf_mutex_lock(&fs->flush.lock);
 	fs->flush.events++;
@@ -434,12 +434,12 @@ static void wait_event(struct zf_fs *fs, uint64_t seen, bool asks)
 	zf_mutex_unlock(&flush->lock);
 }
 
-void zf_flush_wait(struct zf_fs *fs, uint64_t seen)
+void zf_append_wait(struct zf_fs *fs, uint64_t seen)
 {
 	wait_event(fs, seen, true);
 }
 
-void zf_flush_wait_ms(struct zf_fs *fs, unsigned int ms)
+void zf_append_wait_ms(struct zf_fs *fs, unsigned int ms)
 {
 	struct zf_flush *flush = &fs->flush;
 
@@ -461,12 +461,12 @@ static bool is_moving(struct zf_fs *fs)
 	return r;
 }
 
-void zf_flush_await_appends(struct zf_fs *fs)
+void zf_append_await_all(struct zf_fs *fs)
 {
 	uint64_t begun = atomic_load(&fs->flush.begun), seen = zf_flush_events(fs);
 
 	while (atomic_load(&fs->flush.ended) < begun && is_moving(fs) && !zf_txn_error(fs->txn)) {
-		zf_flush_progress(fs, seen);
+		zf_append_progress(fs, seen);
 		seen = zf_flush_events(fs);
 	}
 }
@@ -549,12 +549,12 @@ static void progress(struct zf_fs *fs, uint64_t seen, bool asks)
 		wait_event(fs, seen, asks);
 }
 
-void zf_flush_progress(struct zf_fs *fs, uint64_t seen)
+void zf_append_progress(struct zf_fs *fs, uint64_t seen)
 {
 	progress(fs, seen, true);
 }
 
-void zf_flush_serve(struct zf_fs *fs, uint64_t seen)
+void zf_append_serve(struct zf_fs *fs, uint64_t seen)
 {
 	progress(fs, seen, false);
 }

@@ -109,22 +109,22 @@ int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen);
 /* ---- waiting ---- */
 
 /* zf_flush_event(), but of one that gives the flusher nothing to do: it is left asleep. */
-void zf_flush_event_for_askers(struct zf_fs *fs);
+void zf_append_event_for_askers(struct zf_fs *fs);
 /* Until another event than those `seen`; at once if none can come. */
-void zf_flush_wait(struct zf_fs *fs, uint64_t seen);
+void zf_append_wait(struct zf_fs *fs, uint64_t seen);
 /* For any event, but no longer than that; not at all without threads. */
-void zf_flush_wait_ms(struct zf_fs *fs, unsigned int ms);
+void zf_append_wait_ms(struct zf_fs *fs, unsigned int ms);
 /*
  * Until as many appends have ended as are on the device now: also those of which nothing is dirty
  * any more, for their blocks were revoked. No lock of the flush's, and no join held.
  */
-void zf_flush_await_appends(struct zf_fs *fs);
+void zf_append_await_all(struct zf_fs *fs);
 /*
  * Lands or submits something, or waits until something happens; commits if that is what is
  * missing. No lock and no join held.
  */
-void zf_flush_progress(struct zf_fs *fs, uint64_t seen);
+void zf_append_progress(struct zf_fs *fs, uint64_t seen);
 /* The same for the flusher, who wants nothing for itself. */
-void zf_flush_serve(struct zf_fs *fs, uint64_t seen);
+void zf_append_serve(struct zf_fs *fs, uint64_t seen);
 
 #endif

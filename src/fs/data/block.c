@@ -87,7 +87,7 @@ static bool grow_pool(struct zf_flush *flush)
 	return true;
 }
 
-struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count)
+struct zf_block *zf_block_pool_take(struct zf_flush *flush, unsigned int count)
 {
 	struct zf_block *chain = NULL, **tail = &chain;
 
@@ -103,14 +103,14 @@ struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count)
 		*tail = NULL;
 		zf_mutex_unlock(&flush->lock);
 		if (count > 0 && !grow_pool(flush)) {
-			zf_pool_give(flush, chain);
+			zf_block_pool_give(flush, chain);
 			return NULL;
 		}
 	}
 	return chain;
 }
 
-void zf_pool_give(struct zf_flush *flush, struct zf_block *chain)
+void zf_block_pool_give(struct zf_flush *flush, struct zf_block *chain)
 {
 	struct zf_block *last = chain;
 	uint64_t count = 1;
@@ -153,7 +153,7 @@ static struct zf_slab *detach_slabs_locked(struct zf_flush *flush)
 	return slabs;
 }
 
-void zf_pool_trim(struct zf_flush *flush)
+void zf_block_pool_trim(struct zf_flush *flush)
 {
 	struct zf_slab *slabs = NULL;
 
@@ -164,7 +164,7 @@ void zf_pool_trim(struct zf_flush *flush)
 	free_slabs(slabs);
 }
 
-void zf_pool_deinit(struct zf_flush *flush)
+void zf_block_pool_deinit(struct zf_flush *flush)
 {
 	free_slabs(detach_slabs_locked(flush));
 }

@@ -42,7 +42,7 @@ struct zf_block {
 	uint64_t seq;	  /* data->next_seq when it became dirty */
 	uint64_t born_ms; /* monotonic; when it became dirty */
 	/*
-	 * How much of the block is right on the device: bytes from its start (fs/data/size.h). And what
+	 * How much of the block is right on the device: bytes from its start (fs/data/frontier.h). And what
 	 * it will be when the version in flight below this one lands.
 	 */
 	uint32_t landed_end, landed_end_next;
@@ -56,11 +56,11 @@ RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
 /* ---- the pool ---- */
 
 /* A chain of `count` blocks, or NULL. */
-struct zf_block *zf_pool_take(struct zf_flush *flush, unsigned int count);
-void zf_pool_give(struct zf_flush *flush, struct zf_block *chain); /* takes NULL */
+struct zf_block *zf_block_pool_take(struct zf_flush *flush, unsigned int count);
+void zf_block_pool_give(struct zf_flush *flush, struct zf_block *chain); /* takes NULL */
 /* Gives the memory of all blocks back to the system, unless somebody has taken one. */
-void zf_pool_trim(struct zf_flush *flush);
-void zf_pool_deinit(struct zf_flush *flush);
+void zf_block_pool_trim(struct zf_flush *flush);
+void zf_block_pool_deinit(struct zf_flush *flush);
 
 /* ---- one inode's blocks ---- */
 

@@ -297,7 +297,7 @@ static int transfer_init(struct transfer *transfer, const struct zf_content *con
 	struct zf_block *bounce = NULL;
 
 	if (bounces > 0) {
-		bounce = zf_pool_take(flush, bounces);
+		bounce = zf_block_pool_take(flush, bounces);
 		if (!bounce)
 			return -ENOMEM;
 	}
@@ -337,7 +337,7 @@ static int read_runs(struct zf_content *content)
 	zf_dev_read_many(fs->dev, transfer.reads, transfer.count);
 	for (unsigned int k = 0; r == 0 && k < transfer.count; k++)
 		r = take_run(content, &transfer, k);
-	zf_pool_give(&fs->flush, transfer.bounce);
+	zf_block_pool_give(&fs->flush, transfer.bounce);
 	return r;
 }
 

@@ -16,7 +16,7 @@
  * device are merged into one (up to ZF_EXTENT_MAX).
  *
  * What a crash shows. Blocks land in any order, but beyond disk_size they enter the tree in the
- * order of the file (fs/data/size.h): so the size in the tree never covers bytes that did not land,
+ * order of the file (fs/data/frontier.h): so the size in the tree never covers bytes that did not land,
  * and no extent lies behind it. Blocks that have to wait for an earlier one keep their append
  * unfinished ("held").
  *
@@ -52,10 +52,10 @@
 
 #include "fs/core/data_memory.h"
 
-int zf_flush_init(struct zf_fs *fs);
+int zf_data_flush_init(struct zf_fs *fs);
 /* Waits for what the device is doing and drops whatever is dirty. The inodes may be gone already.
  */
-void zf_flush_deinit(struct zf_fs *fs);
+void zf_data_flush_deinit(struct zf_fs *fs);
 
 /*
  * Starts appends for the inode's dirty blocks (inline data, or an item without data: stores it).

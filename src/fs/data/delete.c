@@ -41,7 +41,7 @@ static int delete_some(struct zf_inode *inode, struct zf_trans *trans)
 	int r = 0;
 
 	if (S_ISREG(inode->item.mode))
-		r = zf_data_drop_extents(inode, trans, 0, ZF_FILE_END_MAX, ZF_DELETE_EXTENTS);
+		r = zf_extent_drop_range(inode, trans, 0, ZF_FILE_END_MAX, ZF_DELETE_EXTENTS);
 	if (r == 0)
 		r = zf_tree_delete_range(inode->fs->forest, trans->writer, ZF_TREE_FS, &from, &to,
 					 DROP_NODES);

@@ -34,7 +34,7 @@ void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to)
 		chain = block;
 	}
 	zf_mutex_unlock(&data->lock);
-	zf_pool_give(&fs->flush, chain);
+	zf_block_pool_give(&fs->flush, chain);
 	zf_alloc_unreserve(fs->alloc, reserved, (uint64_t)reserved * ZF_BLOCK_ITEMS);
 	zf_flush_release(fs, count);
 	zf_land_let_go(inode);

@@ -10,7 +10,7 @@ struct zf_inode;
 
 /*
  * Drops the dirty blocks of [from, to), with their reservations, and revokes the tickets of those
- * in flight. What the trees hold of them counts from now on: so does zf_size_advance_locked(),
+ * in flight. What the trees hold of them counts from now on: so does zf_frontier_advance_locked(),
  * which the caller sees to. Inode locked exclusively.
  */
 void zf_discard_blocks(struct zf_inode *inode, uint64_t from, uint64_t to);

@@ -77,7 +77,7 @@ static int drop_first(struct zf_drop *drop, struct zf_trans *trans)
 static int drop_more(struct zf_inode *inode, struct zf_trans *trans)
 {
 	const struct zf_data *data = &inode->data;
-	int r, more = zf_data_drop_extents(inode, trans, data->drop_from, data->drop_to,
+	int r, more = zf_extent_drop_range(inode, trans, data->drop_from, data->drop_to,
 					   DROP_EDITS);
 
 	if (more < 0)

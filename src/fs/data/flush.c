@@ -12,7 +12,7 @@
 #include "fs/data/data.h"
 #include "fs/data/in_place.h"
 #include "fs/data/inline.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 
 /* ---- packing ---- */
@@ -312,7 +312,7 @@ static int land(struct zf_inode *inode, bool durably)
 			return r;
 		if (was_put_back(data, put_back))
 			return -ENOMEM;
-		zf_flush_progress(inode->fs, seen);
+		zf_append_progress(inode->fs, seen);
 	}
 }
 
@@ -525,7 +525,7 @@ static bool wait_for_room(struct zf_fs *fs, uint64_t bytes)
 	admitted = try_admit(fs, bytes);
 	if (!admitted) {
 		zf_flush_want_all(fs);
-		zf_flush_wait(fs, seen);
+		zf_append_wait(fs, seen);
 	}
 	atomic_fetch_sub(&fs->flush.writers_waiting, 1);
 	return admitted;
@@ -550,7 +550,7 @@ int zf_flush_admit(struct zf_fs *fs, unsigned int blocks, bool may_wait)
 		seen = zf_flush_events(fs);
 		if (zf_data_flush_all(fs, false) == -ENOMEM)
 			return -ENOMEM;
-		zf_flush_progress(fs, seen);
+		zf_append_progress(fs, seen);
 	}
 	return 0;
 }
@@ -566,7 +566,7 @@ void zf_flush_release(struct zf_fs *fs, unsigned int blocks)
 		return;
 	atomic_fetch_sub(&fs->flush.used_bytes, (uint64_t)blocks << ZF_BLOCK_SHIFT);
 	if (atomic_load(&fs->flush.writers_waiting) > 0)
-		zf_flush_event_for_askers(fs);
+		zf_append_event_for_askers(fs);
 }
 
 /* More than a quarter of the bound is on nobody's way. */

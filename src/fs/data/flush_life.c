@@ -5,7 +5,7 @@
 #include "fs/core/inode.h"
 #include "fs/data/data.h"
 
-int zf_flush_init(struct zf_fs *fs)
+int zf_data_flush_init(struct zf_fs *fs)
 {
 	struct zf_flush *flush = &fs->flush;
 	uint64_t limit = zf_dev_geometry(fs->dev)->append_limit / ZF_BLOCK_SIZE;
@@ -33,7 +33,7 @@ static void drop_appends(struct zf_append_list *list)
 	}
 }
 
-void zf_flush_deinit(struct zf_fs *fs)
+void zf_data_flush_deinit(struct zf_fs *fs)
 {
 	struct zf_flush *flush = &fs->flush;
 
@@ -44,7 +44,7 @@ void zf_flush_deinit(struct zf_fs *fs)
 	drop_appends(&flush->waiting);
 	drop_appends(&flush->done);
 	drop_appends(&flush->held);
-	zf_pool_deinit(flush);
+	zf_block_pool_deinit(flush);
 	zf_cond_deinit(&flush->progress);
 	zf_mutex_deinit(&flush->lock);
 }

@@ -14,7 +14,7 @@
 #include "fs/data/close.h"
 #include "fs/data/flush.h"
 #include "fs/data/land.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 #include "log/log.h"
 
@@ -162,7 +162,7 @@ void zf_in_place_landed(struct zf_append *append)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_mutex_unlock(&data->lock);
 	/* What stored the item meanwhile stored the size without these blocks. */
-	zf_size_advance(inode);
+	zf_frontier_advance(inode);
 	closing = data->closing == ZF_CLOSING;
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
@@ -240,7 +240,7 @@ int zf_data_flush_in_place(struct zf_inode *inode, bool data_only)
 		r = zf_in_place_start(inode, true);
 		if (r < 0 || has_landed(&inode->data, seq))
 			break;
-		zf_flush_progress(fs, seen);
+		zf_append_progress(fs, seen);
 	}
 	if (r == 0)
 		r = sync_inode(inode);

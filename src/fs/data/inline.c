@@ -9,7 +9,7 @@
 #include "fs/data/close.h"
 #include "fs/data/flush.h"
 #include "fs/data/land.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 
 /* What zf_extent_put_inline() takes, and the item. */
@@ -53,7 +53,7 @@ static struct zf_block *take_block(struct zf_inode *inode)
 static void give_back(struct zf_inode *inode, struct zf_block *block)
 {
 	block->next = NULL;
-	zf_pool_give(&inode->fs->flush, block);
+	zf_block_pool_give(&inode->fs->flush, block);
 	zf_flush_release(inode->fs, 1);
 }
 
@@ -79,7 +79,7 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 	if (r == 0) {
 		zf_mutex_lock(&inode->data.lock);
 		zf_block_leave_flight_locked(&inode->data, block, true);
-		zf_size_advance_locked(inode);
+		zf_frontier_advance_locked(inode);
 		zf_mutex_unlock(&inode->data.lock);
 		give_back(inode, block);
 		r = zf_inode_store(inode, trans);
@@ -144,7 +144,7 @@ int zf_inline_flush(struct zf_inode *inode, bool may_wait)
 	if (gone)
 		zf_alloc_unreserve(inode->fs->alloc, 1, ZF_BLOCK_ITEMS);
 	if (block)
-		zf_flush_event_for_askers(inode->fs);
+		zf_append_event_for_askers(inode->fs);
 	zf_data_unlock(inode);
 	return r;
 }

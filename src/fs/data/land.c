@@ -15,7 +15,7 @@
 #include "fs/data/discard.h"
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 #include "fs/map/summary.h"
 
@@ -52,7 +52,7 @@ static enum look next_run_locked(struct zf_append *append, struct zf_segment *se
 	segment->gone = i - segment->first;
 	if (i == end)
 		return LOOK_FINISHED;
-	if (!zf_size_may_land_locked(segment->inode, append->blocks[i]->index))
+	if (!zf_frontier_may_land_locked(segment->inode, append->blocks[i]->index))
 		return LOOK_HELD;
 	*ret_run = (struct run){.first = i};
 	do {
@@ -119,7 +119,7 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 	for (unsigned int i = 0; i < count; i++)
 		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i],
 					     true);
-	zf_size_advance_locked(inode);
+	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 }
 
@@ -184,7 +184,7 @@ static int land_some(struct landing *landing, struct run *run)
 /* ---- failure ---- */
 
 /* Returns where the file ends without the block, if its stored version is not whole
- * (fs/data/size.h). */
+ * (fs/data/frontier.h). */
 static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int error)
 {
 	struct zf_data *data = &inode->data;
@@ -193,7 +193,7 @@ static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int e
 
 	zf_mutex_lock(&data->lock);
 	first = zf_write_error_note_locked(inode, error);
-	end = zf_size_without_locked(inode, block);
+	end = zf_frontier_without_locked(inode, block);
 	zf_block_leave_flight_locked(data, block, false);
 	zf_mutex_unlock(&data->lock);
 	if (first)
@@ -218,7 +218,7 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	zf_alloc_kept_used(inode->fs->alloc, used);
 	zf_discard_blocks(inode, from, UINT64_MAX);
 	zf_mutex_lock(&data->lock);
-	zf_size_shrink_locked(inode, end);
+	zf_frontier_shrink_locked(inode, end);
 	zf_mutex_unlock(&data->lock);
 	inode->item_dirty = inode->essential_dirty = true;
 	if (!inode->on_dirty_list)
@@ -237,7 +237,7 @@ void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsign
 			end = zf_min_u64(end, lose_block(inode, blocks[i], error));
 	if (end < UINT64_MAX)
 		end_again(inode, end);
-	zf_size_advance(inode);
+	zf_frontier_advance(inode);
 }
 
 static void fail_segment(struct zf_append *append, struct zf_segment *segment, int error)
@@ -422,7 +422,7 @@ int zf_land_rider(struct zf_append *append)
 	/* Written beside the record, and on the device before it: held because of the rider. */
 	zf_land_let_go(append->segments[0].inode);
 	zf_append_end(append);
-	zf_flush_event_for_askers(fs);
+	zf_append_event_for_askers(fs);
 	return 0;
 }
 

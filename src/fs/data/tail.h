@@ -5,7 +5,7 @@
  * Truncation leaves the block as it is, on the device and in memory: nobody reads behind the end.
  * But whoever lets the file grow again makes those bytes zeroes (P3). A write that begins in the
  * block does so with what it finds there; before anything else, a block with other bytes is made
- * dirty with zeroes in their place, and as the frontier (fs/data/size.h) keeps the size in the
+ * dirty with zeroes in their place, and as the frontier (fs/data/frontier.h) keeps the size in the
  * trees where it was until it has landed.
  */
 #ifndef ZF_FS_TAIL_H

@@ -57,7 +57,7 @@ int zf_zero_part(struct zf_inode *inode, uint64_t index, uint32_t from, uint32_t
 		 enum zf_reserve_class class, bool may_wait)
 {
 	struct zf_flush *flush = &inode->fs->flush;
-	struct zf_block *block = zf_pool_take(flush, 1);
+	struct zf_block *block = zf_block_pool_take(flush, 1);
 	int r;
 
 	if (!block)
@@ -70,6 +70,6 @@ int zf_zero_part(struct zf_inode *inode, uint64_t index, uint32_t from, uint32_t
 		if (r == 0)
 			block = NULL;
 	}
-	zf_pool_give(flush, block);
+	zf_block_pool_give(flush, block);
 	return r < 0 ? r : 0;
 }

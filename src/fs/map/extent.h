@@ -138,7 +138,7 @@ int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *ext
  * tree edits: 0 all gone, 1 more to do. item.bytes follows; storing it is the caller's. Inode
  * locked exclusively.
  */
-int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
+int zf_extent_drop_range(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
 			 unsigned int max_items);
 /* The same with an editor. What goes goes from the front. */
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,

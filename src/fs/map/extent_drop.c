@@ -184,7 +184,7 @@ int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 	return zf_extent_end_change(editor, r);
 }
 
-int zf_data_drop_extents(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
+int zf_extent_drop_range(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
 			 unsigned int max_items)
 {
 	struct zf_extent_editor editor;

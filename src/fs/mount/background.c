@@ -102,7 +102,7 @@ static void *flusher(void *arg)
 			(void)zf_data_flush_all(fs, false);
 		if (atomic_exchange(&background->aged, false))
 			flush_aged(fs);
-		zf_flush_serve(fs, seen);
+		zf_append_serve(fs, seen);
 	}
 }
 
@@ -163,7 +163,7 @@ static bool is_quiet(struct zf_fs *fs)
  */
 static void give_memory_back(struct zf_fs *fs)
 {
-	zf_pool_trim(&fs->flush);
+	zf_block_pool_trim(&fs->flush);
 	malloc_trim(0);
 }
 

@@ -57,7 +57,7 @@ int zf_change_store_all(struct zf_fs *fs)
 
 	/* What is dirty again for want of memory waits for a flush: there is none after. */
 	for (unsigned int i = 1; r == -ENOMEM && !zf_txn_error(fs->txn) && i < STORE_TRIES; i++) {
-		zf_flush_wait_ms(fs, STORE_WAIT_MS);
+		zf_append_wait_ms(fs, STORE_WAIT_MS);
 		r = store_once(fs);
 	}
 	return r;

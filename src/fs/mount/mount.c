@@ -320,7 +320,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_room_deinit(fs);
 	zf_reclaim_deinit(fs);
 	zf_inode_table_deinit(fs);
-	zf_flush_deinit(fs);
+	zf_data_flush_deinit(fs);
 	zf_txn_free(fs->txn);
 	zf_log_free(fs->log);
 	zf_alloc_free(fs->alloc);
@@ -382,7 +382,7 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 	zf_mutex_init(&fs->change_lock, ZF_RANK_CHANGE);
 	zf_wake_init(fs, zf_delete_doomed);
 	zf_inode_table_init(fs);
-	r = zf_flush_init(fs);
+	r = zf_data_flush_init(fs);
 	if (r == 0)
 		r = zf_reclaim_init(fs);
 	if (r == 0)

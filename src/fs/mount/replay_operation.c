@@ -302,7 +302,7 @@ int zf_replay_resize(struct zf_inode *inode, uint64_t size)
 	int r;
 
 	zf_rwlock_wrlock(&inode->lock);
-	r = zf_data_set_size(inode, &ctx, size);
+	r = zf_file_set_size(inode, &ctx, size);
 	/* The first step says that it is done; but who comes next edits the extents. */
 	if (r == 0)
 		r = zf_drop_finish(inode, true);

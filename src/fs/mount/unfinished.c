@@ -47,7 +47,7 @@ static int recover_orphan(struct zf_fs *fs, const struct zf_key *key, const void
 static int truncate_some(struct zf_inode *inode, struct zf_trans *trans, const struct zf_key *key,
 			 const struct zf_disk_intent *intent)
 {
-	int r = zf_data_drop_extents(inode, trans, zf_le64_get(intent->from),
+	int r = zf_extent_drop_range(inode, trans, zf_le64_get(intent->from),
 				     zf_le64_get(intent->to), ZF_DELETE_EXTENTS);
 	int stored;
 

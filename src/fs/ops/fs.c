@@ -38,7 +38,7 @@ static ssize_t read_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 
 	if (r < 0)
 		return r;
-	r = zf_data_read(inode, ctx, offset, buf, len);
+	r = zf_file_read(inode, ctx, offset, buf, len);
 	zf_inode_put(inode);
 	return r;
 }
@@ -65,7 +65,7 @@ static ssize_t write_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t i
 		return r;
 	r = zf_xattr_drop_capability(inode, ctx);
 	if (r == 0)
-		r = zf_data_write(inode, ctx, offset, buf, len, flags);
+		r = zf_file_write(inode, ctx, offset, buf, len, flags);
 	zf_inode_put(inode);
 	return r;
 }
@@ -89,7 +89,7 @@ static ssize_t copy_range_to(struct zf_inode *in, uint64_t ino_out, const struct
 		return r;
 	r = zf_xattr_drop_capability(out, ctx);
 	if (r == 0)
-		r = zf_data_copy_range(in, out, ctx, offset_in, offset_out, len);
+		r = zf_file_copy_range(in, out, ctx, offset_in, offset_out, len);
 	zf_inode_put(out);
 	return r;
 }
@@ -184,7 +184,7 @@ int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 
 	if (r < 0)
 		return r;
-	r = zf_data_seek(inode, offset, whence, ret_offset);
+	r = zf_file_seek(inode, offset, whence, ret_offset);
 	zf_inode_put(inode);
 	return r;
 }
@@ -197,7 +197,7 @@ int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 
 	if (r < 0)
 		return r;
-	r = zf_data_extents(inode, offset, extents, max);
+	r = zf_file_extents(inode, offset, extents, max);
 	zf_inode_put(inode);
 	return r;
 }

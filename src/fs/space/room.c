@@ -88,7 +88,7 @@ void zf_room_waited(struct zf_fs *fs, uint64_t began_ns)
 static void land_and_delete(struct zf_fs *fs)
 {
 	(void)zf_flush_land_all(fs);
-	zf_flush_await_appends(fs);
+	zf_append_await_all(fs);
 	zf_delete_doomed(fs);
 }
 
@@ -135,7 +135,7 @@ static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_searc
 			return atomic_load(&fs->deletions) != seen;
 		if (atomic_load(&fs->deleting) == 0 && has_passed_ms(search, CLOSE_MS))
 			return false;
-		zf_flush_wait_ms(fs, FRUITLESS_MS);
+		zf_append_wait_ms(fs, FRUITLESS_MS);
 	}
 	return true;
 }
@@ -239,7 +239,7 @@ static int reserve_in_turn_locked(struct zf_fs *fs, enum zf_reserve_class class,
 			continue;
 		}
 		if (fruitless > 0)
-			zf_flush_wait_ms(fs, FRUITLESS_MS);
+			zf_append_wait_ms(fs, FRUITLESS_MS);
 		r = reserve_all_there_is(fs, class, data_blocks, items);
 		if (++fruitless == FRUITLESS_MAX ||
 		    !zf_alloc_could_reserve(fs->alloc, class, data_blocks, items))
@@ -273,7 +273,7 @@ static bool await_overwrites(struct zf_fs *fs, enum zf_reserve_class class,
 	if (class != ZF_RESERVE_OVERWRITE || atomic_load(&fs->room->overwriting) == 0 ||
 	    has_passed_ms(search, OTHERS_MS))
 		return false;
-	zf_flush_wait_ms(fs, FRUITLESS_MS);
+	zf_append_wait_ms(fs, FRUITLESS_MS);
 	return true;
 }
 

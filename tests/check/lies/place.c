@@ -195,7 +195,7 @@ static void find_zone(struct finder *finder, const struct value *value)
 {
 	const struct zf_disk_zone *disk = (const void *)value->bytes;
 
-	set_kind(finder, "of a zone of role %s%s", zf_role_name(disk->role),
+	set_kind(finder, "of a zone of role %s%s", zf_zone_role_name(disk->role),
 		 zf_le64_get(disk->live) > 0 ? ", with live bytes" : "");
 	add_table(finder, &zf_disk_zone_fields, value->address);
 }

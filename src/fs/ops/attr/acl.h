@@ -5,7 +5,7 @@
  * The kernel checks permissions against the lists that it reads as attributes
  * (system.posix_acl_access, system.posix_acl_default). The filesystem keeps list and mode
  * consistent: a new inode inherits the directory's default list, chmod changes the list, and a list
- * changes the mode. The rules are those of Linux' fs/posix_acl.c, the bytes those of its
+ * changes the mode. The rules are those of Linux' VFS, the bytes those of its
  * attributes.
  */
 #ifndef ZF_FS_ACL_H

@@ -224,7 +224,7 @@ static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t s
 	do {
 		zf_rwlock_wrlock(&inode->lock);
 		class = size > inode->item.size ? ZF_RESERVE_NORMAL : ZF_RESERVE_FREEING;
-		r = zf_data_set_size(inode, ctx, size);
+		r = zf_file_set_size(inode, ctx, size);
 		zf_inode_to_attr(inode, ret_attr);
 		zf_rwlock_unlock(&inode->lock);
 	} while (r == -ENOSPC && ctx->may_wait && zf_room_wait(inode->fs, class, &search));

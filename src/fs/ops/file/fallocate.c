@@ -21,7 +21,7 @@
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
 #include "fs/data/flush.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/data/zero.h"
 #include "fs/map/extent.h"
 #include "fs/map/overwrite.h"
@@ -175,7 +175,7 @@ static void discard_whole(struct falloc *falloc, uint64_t from, uint64_t to)
 	zf_discard_blocks(inode, from >> ZF_BLOCK_SHIFT, to >> ZF_BLOCK_SHIFT);
 	/* What waited for them to land need not wait any more. */
 	zf_mutex_lock(&inode->data.lock);
-	zf_size_advance_locked(inode);
+	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 }
 
@@ -420,7 +420,7 @@ static void finish(struct falloc *falloc)
 
 	if (grows(falloc)) {
 		zf_mutex_lock(&inode->data.lock);
-		zf_size_grow_locked(inode, falloc->to);
+		zf_frontier_grow_locked(inode, falloc->to);
 		zf_mutex_unlock(&inode->data.lock);
 	}
 	modify(falloc);

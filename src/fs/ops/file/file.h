@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ops/fs.c and others do with the content of a file whose inode they have a use of. None of
+ * What fs/ops/fs.c and others do with the content of a file whose inode they have a use of. None of
  * these is called with a lock or a join held, except where it says so.
  */
 #ifndef ZF_FS_FILE_H
@@ -15,16 +15,16 @@ struct zf_extent_info;
 struct zf_inode;
 
 /* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
-ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
+ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
 		     size_t len);
-ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags);
 
 /*
  * The body of zf_fs_copy_range(), for two files (or one) of which the caller has uses.
  * ctx->may_wait is set, no lock held.
  */
-ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const struct zf_ctx *ctx,
+ssize_t zf_file_copy_range(struct zf_inode *in, struct zf_inode *out, const struct zf_ctx *ctx,
 			   uint64_t offset_in, uint64_t offset_out, uint64_t len);
 
 /*
@@ -35,10 +35,10 @@ ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
  * is dropped and taken again. On an error nothing has changed, unless the filesystem is read-only
  * now.
  */
-int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
+int zf_file_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 
-int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
-int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,
+int zf_file_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset);
+int zf_file_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,
 		    unsigned int max);
 
 #endif

@@ -16,7 +16,7 @@
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
 #include "fs/data/flush.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 #include "fs/ops/file/truncate.h"
 #include "fs/space/room.h"
@@ -147,7 +147,7 @@ static int zero_pieces(struct allocation *allocation)
 
 /* ---- extents: the inode locked ---- */
 
-/* As zf_data_set_size() does, where it grows. 1: the lock was dropped, look again. */
+/* As zf_file_set_size() does, where it grows. 1: the lock was dropped, look again. */
 static int prepare(struct allocation *allocation)
 {
 	struct zf_inode *inode = allocation->inode;
@@ -171,7 +171,7 @@ static void update_inode(struct allocation *allocation, uint64_t from, uint64_t 
 	inode->item.size = zf_max_u64(inode->item.size, zf_min_u64(to, allocation->size));
 	zf_mutex_lock(&inode->data.lock);
 	inode->disk_size = zf_max_u64(inode->disk_size, zf_min_u64(to, inode->item.size));
-	zf_size_advance_locked(inode);
+	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 }
 

@@ -29,7 +29,7 @@ static ssize_t read_round(struct zf_inode *inode, const struct zf_ctx *ctx, uint
 	return r < 0 ? r : (ssize_t)(to - offset);
 }
 
-ssize_t zf_data_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
+ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
 		     size_t len)
 {
 	size_t done = 0;

@@ -87,7 +87,7 @@ static int seek_locked(struct zf_inode *inode, uint64_t offset, int whence, uint
 	}
 }
 
-int zf_data_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset)
+int zf_file_seek(struct zf_inode *inode, uint64_t offset, int whence, uint64_t *ret_offset)
 {
 	int r;
 
@@ -122,7 +122,7 @@ static int list_extent(void *arg, const struct zf_extent *extent, const uint8_t 
 	return listing->count == listing->max;
 }
 
-int zf_data_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,
+int zf_file_extents(struct zf_inode *inode, uint64_t offset, struct zf_extent_info *extents,
 		    unsigned int max)
 {
 	struct listing listing = {.at = extents, .max = max};

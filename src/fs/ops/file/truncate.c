@@ -10,7 +10,7 @@
 #include "fs/data/discard.h"
 #include "fs/data/drop.h"
 #include "fs/data/flush.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/data/tail.h"
 #include "fs/map/extent.h"
 #include "fs/ops/file/file.h"
@@ -66,8 +66,8 @@ static void shrink_memory(struct zf_drop *drop)
 		inode->data.closing = ZF_CLOSING_TRUNCATED;
 	zf_discard_blocks(inode, truncation->from >> ZF_BLOCK_SHIFT, UINT64_MAX);
 	zf_mutex_lock(&inode->data.lock);
-	zf_size_shrink_locked(inode, truncation->size);
-	zf_size_advance_locked(inode);
+	zf_frontier_shrink_locked(inode, truncation->size);
+	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 	inode->data.tail_is_zero = false;
 	set_times(inode);
@@ -101,7 +101,7 @@ static bool must_land(struct zf_inode *inode)
 	bool r;
 
 	zf_mutex_lock(&inode->data.lock);
-	r = zf_size_has_partial_locked(inode);
+	r = zf_frontier_has_partial_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 	return r;
 }
@@ -179,7 +179,7 @@ static int is_shorter(struct truncation *truncation)
 	return extent.type == ZF_EXTENT_ZERO;
 }
 
-int zf_data_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size)
+int zf_file_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size)
 {
 	struct truncation truncation = {
 		.inode = inode,

@@ -101,7 +101,7 @@ static int begin_round(struct write *write, bool may_lend)
 		zf_flush_release(fs, write->reserved);
 		return r;
 	}
-	write->chain = zf_pool_take(&fs->flush, write->reserved);
+	write->chain = zf_block_pool_take(&fs->flush, write->reserved);
 	if (!write->chain) {
 		give_back(write, write->reserved);
 		return -ENOMEM;
@@ -176,14 +176,14 @@ static int base_on_stored(struct write *write, unsigned int i)
 		fill_base(write, i, NULL);
 		return 0;
 	}
-	stored = zf_pool_take(flush, 1);
+	stored = zf_block_pool_take(flush, 1);
 	if (!stored)
 		return -ENOMEM;
 	r = zf_content_read_stored(write->inode, write->first + i, write->ctx->may_wait,
 				   stored->bytes);
 	if (r == 0)
 		fill_base(write, i, stored->bytes);
-	zf_pool_give(flush, stored);
+	zf_block_pool_give(flush, stored);
 	return r;
 }
 
@@ -403,8 +403,8 @@ static void free_blocks(struct write *write, bool placed)
 	struct zf_flush *flush = &write->inode->fs->flush;
 
 	for (unsigned int i = 0; !placed && i < write->count; i++)
-		zf_pool_give(flush, write->block[i]);
-	zf_pool_give(flush, write->chain);
+		zf_block_pool_give(flush, write->block[i]);
+	zf_block_pool_give(flush, write->chain);
 }
 
 static int try_round(struct write *write, bool may_lend)
@@ -513,7 +513,7 @@ static size_t half_of_blocks(uint64_t offset, size_t len)
 	return (size_t)((last - first + 1) / 2 << ZF_BLOCK_SHIFT);
 }
 
-ssize_t zf_data_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags)
 {
 	struct write write = {.inode = inode, .ctx = ctx, .flags = flags, .offset = offset};

@@ -83,17 +83,17 @@ struct zf_ref_place {
 	struct zf_chain chain;
 };
 
-int zf_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
-		struct zf_ref_place *ret_place);
+int zf_dir_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
+		    struct zf_ref_place *ret_place);
 /* Of an inode that is being made: it has none yet. */
-void zf_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
-		   struct zf_ref_place *ret_place);
-int zf_ref_check_room(const struct zf_ref_place *place); /* -ENOSPC */
+void zf_dir_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
+		       struct zf_ref_place *ret_place);
+int zf_dir_ref_check_room(const struct zf_ref_place *place); /* -ENOSPC */
 /* Each one edit. */
-int zf_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie);
-int zf_ref_remove(struct zf_op *op, struct zf_ref_place *place);
+int zf_dir_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie);
+int zf_dir_ref_remove(struct zf_op *op, struct zf_ref_place *place);
 
 /* What ".." names. -ENOENT if the directory has been removed. */
-int zf_ref_parent(struct zf_inode *dir, uint64_t *ret_parent);
+int zf_dir_ref_parent(struct zf_inode *dir, uint64_t *ret_parent);
 
 #endif

@@ -20,7 +20,7 @@ static int find_ino(struct zf_inode *dir, const struct zf_name *name, uint64_t *
 		*ret_ino = dir->ino;
 		if (!S_ISDIR(dir->item.mode))
 			return -ENOTDIR;
-		return name->len == 1 ? 0 : zf_ref_parent(dir, ret_ino);
+		return name->len == 1 ? 0 : zf_dir_ref_parent(dir, ret_ino);
 	}
 	r = zf_dir_find(dir, name, &place);
 	if (r < 0)
@@ -95,7 +95,7 @@ static int list(struct zf_inode *dir, uint64_t cookie, struct zf_dirent *entries
 	if (cookie < 1 && count < max)
 		fill_dots(&entries[count++], dir->ino, 1);
 	if (cookie < 2 && count < max) {
-		r = zf_ref_parent(dir, &parent);
+		r = zf_dir_ref_parent(dir, &parent);
 		if (r == -ENOENT)
 			r = zf_report_corrupt(&dir->fs->report, "inode", dir->ino,
 					      "the directory knows no parent, expected one");

@@ -101,8 +101,8 @@ static int name_inode(struct zf_op *op, struct zf_dir_place *place, struct zf_in
 
 	if (r < 0)
 		return r;
-	zf_ref_of_new(inode, place->dir->ino, &place->name, &ref);
-	r = zf_ref_add(op, &ref, place->entry.cookie);
+	zf_dir_ref_of_new(inode, place->dir->ino, &place->name, &ref);
+	r = zf_dir_ref_add(op, &ref, place->entry.cookie);
 	return r < 0 ? r : zf_names_touch_dir(op, place->dir, S_ISDIR(inode->item.mode));
 }
 
@@ -238,8 +238,8 @@ static int whiteout_edits(struct zf_op *op, struct zf_dir_place *place, struct z
 		r = zf_dir_replace(op, place, inode->ino, DT_CHR);
 	if (r < 0)
 		return r;
-	zf_ref_of_new(inode, place->dir->ino, &place->name, &ref);
-	r = zf_ref_add(op, &ref, place->entry.cookie);
+	zf_dir_ref_of_new(inode, place->dir->ino, &place->name, &ref);
+	r = zf_dir_ref_add(op, &ref, place->entry.cookie);
 	return r < 0 ? r : zf_acl_store_inherited(op, inode, acls);
 }
 
@@ -299,11 +299,11 @@ static int check_link(struct zf_inode *dir, const struct zf_inode *inode,
 static int find_ref_room(struct zf_inode *dir, struct zf_inode *inode, const struct zf_name *name,
 			 struct zf_ref_place *ref)
 {
-	int r = zf_ref_find(inode, dir->ino, name, ref);
+	int r = zf_dir_ref_find(inode, dir->ino, name, ref);
 
 	if (r == 0 && ref->exists)
 		return zf_names_corrupt(inode->fs, dir, "an inode knows a name that is not there");
-	return r < 0 ? r : zf_ref_check_room(ref);
+	return r < 0 ? r : zf_dir_ref_check_room(ref);
 }
 
 static int link_edits(struct zf_op *op, struct zf_inode *inode, struct zf_dir_place *place,
@@ -312,7 +312,7 @@ static int link_edits(struct zf_op *op, struct zf_inode *inode, struct zf_dir_pl
 	int r = zf_dir_add(op, place, inode->ino, zf_dir_type_of(inode->item.mode));
 
 	if (r == 0)
-		r = zf_ref_add(op, ref, place->entry.cookie);
+		r = zf_dir_ref_add(op, ref, place->entry.cookie);
 	if (r == 0 && inode->item.nlink == 0)
 		r = zf_orphan_remove(op, inode);
 	if (r < 0)

@@ -71,7 +71,7 @@ int zf_names_find_same(struct zf_inode *dir, const struct zf_name *name, struct 
 int zf_names_find_ref(struct zf_inode *child, const struct zf_dir_place *place,
 		      struct zf_ref_place *ret_ref)
 {
-	int r = zf_ref_find(child, place->dir->ino, &place->name, ret_ref);
+	int r = zf_dir_ref_find(child, place->dir->ino, &place->name, ret_ref);
 
 	if (r == 0 && !ret_ref->exists)
 		return zf_names_corrupt(child->fs, place->dir, "its inode does not know the name");

@@ -27,8 +27,8 @@ static const struct zf_chain_kind ref_kind = {
 	.entry_len = ref_len,
 };
 
-void zf_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
-		   struct zf_ref_place *ret_place)
+void zf_dir_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
+		       struct zf_ref_place *ret_place)
 {
 	ret_place->inode = inode;
 	ret_place->parent = parent;
@@ -40,14 +40,14 @@ void zf_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name
 		zf_item_hash_ref(inode->fs->super.dir_hash_seed, parent, name->bytes, name->len));
 }
 
-int zf_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
-		struct zf_ref_place *ret_place)
+int zf_dir_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
+		    struct zf_ref_place *ret_place)
 {
 	struct zf_le64 prefix = zf_le64_from(parent);
 	struct zf_key key;
 	int r;
 
-	zf_ref_of_new(inode, parent, name, ret_place);
+	zf_dir_ref_of_new(inode, parent, name, ret_place);
 	key = ret_place->chain.key;
 	r = zf_chain_load(inode->fs, &key, &ret_place->chain);
 	if (r < 0)
@@ -58,7 +58,7 @@ int zf_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *n
 	return 0;
 }
 
-int zf_ref_check_room(const struct zf_ref_place *place)
+int zf_dir_ref_check_room(const struct zf_ref_place *place)
 {
 	return zf_chain_has_room(place->inode->fs, &place->chain,
 				 sizeof(struct zf_disk_ref) + place->name.len)
@@ -66,7 +66,7 @@ int zf_ref_check_room(const struct zf_ref_place *place)
 		       : -ENOSPC;
 }
 
-int zf_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie)
+int zf_dir_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie)
 {
 	struct zf_disk_ref ref = {
 		.parent = zf_le64_from(place->parent),
@@ -84,7 +84,7 @@ int zf_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie)
 	return zf_chain_store(op, &place->chain);
 }
 
-int zf_ref_remove(struct zf_op *op, struct zf_ref_place *place)
+int zf_dir_ref_remove(struct zf_op *op, struct zf_ref_place *place)
 {
 	assert(place->exists);
 	place->exists = false;
@@ -92,7 +92,7 @@ int zf_ref_remove(struct zf_op *op, struct zf_ref_place *place)
 	return zf_chain_store(op, &place->chain);
 }
 
-int zf_ref_parent(struct zf_inode *dir, uint64_t *ret_parent)
+int zf_dir_ref_parent(struct zf_inode *dir, uint64_t *ret_parent)
 {
 	struct zf_key key = ZF_KEY(dir->ino, ZF_KEY_REF, 0);
 	struct zf_chain chain;

@@ -39,7 +39,7 @@ static int remove_edits(struct zf_op *op, struct zf_inode *child, struct zf_dir_
 	int r = zf_dir_remove(op, place);
 
 	if (r == 0)
-		r = zf_ref_remove(op, ref);
+		r = zf_dir_ref_remove(op, ref);
 	if (r == 0)
 		r = zf_names_drop_link(op, child);
 	return r < 0 ? r : zf_names_touch_dir(op, place->dir, -S_ISDIR(child->item.mode));

@@ -59,7 +59,7 @@ static int get_parent(struct zf_fs *fs, uint64_t *dir)
 	if (r < 0)
 		return r;
 	zf_rwlock_rdlock(&inode->lock);
-	r = zf_ref_parent(inode, dir);
+	r = zf_dir_ref_parent(inode, dir);
 	zf_rwlock_unlock(&inode->lock);
 	zf_inode_put(inode);
 	return r;
@@ -183,12 +183,12 @@ static int check(const struct rename *rename)
 static int find_new_ref(struct zf_inode *inode, const struct zf_dir_place *place,
 			struct zf_ref_place *ret_ref)
 {
-	int r = zf_ref_find(inode, place->dir->ino, &place->name, ret_ref);
+	int r = zf_dir_ref_find(inode, place->dir->ino, &place->name, ret_ref);
 
 	if (r == 0 && ret_ref->exists)
 		return zf_names_corrupt(inode->fs, place->dir,
 					"an inode knows a name that is another's");
-	return r < 0 ? r : zf_ref_check_room(ret_ref);
+	return r < 0 ? r : zf_dir_ref_check_room(ret_ref);
 }
 
 static int find_refs(struct rename *rename)
@@ -234,11 +234,11 @@ static int check_source(const struct rename *rename)
 static int move_ref(struct zf_op *op, struct zf_ref_place *old, struct zf_ref_place *new,
 		    uint64_t cookie)
 {
-	int r = zf_ref_remove(op, old);
+	int r = zf_dir_ref_remove(op, old);
 
 	if (r == 0 && zf_key_cmp(&old->chain.key, &new->chain.key) == 0)
-		r = zf_ref_find(new->inode, new->parent, &new->name, new);
-	return r < 0 ? r : zf_ref_add(op, new, cookie);
+		r = zf_dir_ref_find(new->inode, new->parent, &new->name, new);
+	return r < 0 ? r : zf_dir_ref_add(op, new, cookie);
 }
 
 /* After an edit of `edited`: the other place, if it stands in the same item. */
@@ -289,7 +289,7 @@ static int exchange_entries(struct zf_op *op, struct rename *rename)
 
 static int drop_target(struct zf_op *op, struct rename *rename)
 {
-	int r = zf_ref_remove(op, &rename->target_old);
+	int r = zf_dir_ref_remove(op, &rename->target_old);
 
 	return r < 0 ? r : zf_names_drop_link(op, rename->target);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 
 #include "fs/data/block.h"
 #include "fs/core/inode.h"
@@ -18,7 +18,7 @@ static struct zf_block *frontier_locked(struct zf_inode *inode)
 	return NULL;
 }
 
-void zf_size_advance_locked(struct zf_inode *inode)
+void zf_frontier_advance_locked(struct zf_inode *inode)
 {
 	struct zf_block *frontier = frontier_locked(inode);
 	uint64_t whole = inode->item.size;
@@ -29,12 +29,12 @@ void zf_size_advance_locked(struct zf_inode *inode)
 	inode->disk_size = zf_max_u64(inode->disk_size, whole);
 }
 
-void zf_size_advance(struct zf_inode *inode)
+void zf_frontier_advance(struct zf_inode *inode)
 {
 	uint64_t before = inode->disk_size;
 
 	zf_mutex_lock(&inode->data.lock);
-	zf_size_advance_locked(inode);
+	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
 	if (inode->disk_size == before)
 		return;
@@ -43,7 +43,7 @@ void zf_size_advance(struct zf_inode *inode)
 		zf_inode_mark_dirty(inode);
 }
 
-bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index)
+bool zf_frontier_may_land_locked(struct zf_inode *inode, uint64_t index)
 {
 	struct zf_block *frontier;
 
@@ -58,7 +58,7 @@ static bool is_partial(uint32_t bytes)
 	return bytes > 0 && bytes < ZF_BLOCK_SIZE;
 }
 
-bool zf_size_has_partial_locked(struct zf_inode *inode)
+bool zf_frontier_has_partial_locked(struct zf_inode *inode)
 {
 	struct zf_data *data = &inode->data;
 	uint64_t index = inode->disk_size >> ZF_BLOCK_SHIFT;
@@ -73,7 +73,7 @@ bool zf_size_has_partial_locked(struct zf_inode *inode)
 	return false;
 }
 
-uint64_t zf_size_without_locked(struct zf_inode *inode, const struct zf_block *block)
+uint64_t zf_frontier_without_locked(struct zf_inode *inode, const struct zf_block *block)
 {
 	if (!is_partial(block->landed_end) || zf_block_dirty_locked(&inode->data, block->index))
 		return UINT64_MAX;
@@ -88,7 +88,7 @@ static void clamp(struct zf_block *block, uint32_t bytes)
 	block->landed_end_next = (uint32_t)zf_min_u64(block->landed_end_next, bytes);
 }
 
-void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size)
+void zf_frontier_shrink_locked(struct zf_inode *inode, uint64_t size)
 {
 	uint32_t bytes = size % ZF_BLOCK_SIZE;
 
@@ -110,7 +110,7 @@ static void make_whole(struct zf_block *block)
 		block->landed_end_next = ZF_BLOCK_SIZE;
 }
 
-void zf_size_grow_locked(struct zf_inode *inode, uint64_t size)
+void zf_frontier_grow_locked(struct zf_inode *inode, uint64_t size)
 {
 	uint64_t last = inode->item.size >> ZF_BLOCK_SHIFT;
 

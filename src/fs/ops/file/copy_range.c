@@ -23,7 +23,7 @@
 #include "fs/data/drop.h"
 #include "fs/data/durable.h"
 #include "fs/data/flush.h"
-#include "fs/data/size.h"
+#include "fs/data/frontier.h"
 #include "fs/data/tail.h"
 #include "fs/map/extent.h"
 #include "fs/ops/file/file.h"
@@ -155,7 +155,7 @@ static int look_at_target(struct copy *copy)
 	if (r < 0)
 		return r;
 	zf_mutex_lock(&out->data.lock);
-	may_land = zf_size_may_land_locked(out, first);
+	may_land = zf_frontier_may_land_locked(out, first);
 	zf_mutex_unlock(&out->data.lock);
 	if (!may_land)
 		after_landing(copy, out, copy->bytes);
@@ -329,7 +329,7 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 		out->data.tail_is_zero = false;
 	}
 	zf_mutex_lock(&out->data.lock);
-	zf_size_advance_locked(out);
+	zf_frontier_advance_locked(out);
 	zf_mutex_unlock(&out->data.lock);
 	out->item.mtime = *now;
 	out->item.ctime = *now;
@@ -420,9 +420,9 @@ static int copy_bytes(struct copy *copy)
 		copy->buf = zf_undumped_alloc(BYTES_MAX);
 	if (!copy->buf)
 		return -ENOMEM;
-	n = zf_data_read(copy->in, &ctx, copy->offset_in, copy->buf, copy->bytes);
+	n = zf_file_read(copy->in, &ctx, copy->offset_in, copy->buf, copy->bytes);
 	if (n > 0)
-		n = zf_data_write(copy->out, copy->ctx, copy->offset_out, copy->buf, (size_t)n,
+		n = zf_file_write(copy->out, copy->ctx, copy->offset_out, copy->buf, (size_t)n,
 				  flags);
 	if (n < 0)
 		return (int)n;
@@ -472,7 +472,7 @@ static int clip(struct copy *copy)
 	return 0;
 }
 
-ssize_t zf_data_copy_range(struct zf_inode *in, struct zf_inode *out, const struct zf_ctx *ctx,
+ssize_t zf_file_copy_range(struct zf_inode *in, struct zf_inode *out, const struct zf_ctx *ctx,
 			   uint64_t offset_in, uint64_t offset_out, uint64_t len)
 {
 	struct copy copy = {

@@ -11,8 +11,8 @@
  *
  * Callers hold inode->lock exclusively, and data->lock for what ends in _locked.
  */
-#ifndef ZF_FS_SIZE_H
-#define ZF_FS_SIZE_H
+#ifndef ZF_FS_FRONTIER_H
+#define ZF_FS_FRONTIER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,27 +20,27 @@
 struct zf_block;
 struct zf_inode;
 
-void zf_size_advance_locked(struct zf_inode *inode);
+void zf_frontier_advance_locked(struct zf_inode *inode);
 /* The same where no landing stores the item: the next flush does, if that moved disk_size. */
-void zf_size_advance(struct zf_inode *inode);
-bool zf_size_may_land_locked(struct zf_inode *inode, uint64_t index);
+void zf_frontier_advance(struct zf_inode *inode);
+bool zf_frontier_may_land_locked(struct zf_inode *inode, uint64_t index);
 /*
  * Is a block in memory whose stored version reaches only into it, as the frontier counts? Behind
  * that point it may hold bytes that were cut off.
  */
-bool zf_size_has_partial_locked(struct zf_inode *inode);
+bool zf_frontier_has_partial_locked(struct zf_inode *inode);
 /*
  * A block in flight is about to be lost: where does the file end without it, if its stored version
  * is not whole? UINT64_MAX: that version is whole, or there is none, or a newer one in memory.
  */
-uint64_t zf_size_without_locked(struct zf_inode *inode, const struct zf_block *block);
+uint64_t zf_frontier_without_locked(struct zf_inode *inode, const struct zf_block *block);
 /* Size and disk_size go down to `size`: stored bytes behind it no longer count as right. */
-void zf_size_shrink_locked(struct zf_inode *inode, uint64_t size);
+void zf_frontier_shrink_locked(struct zf_inode *inode, uint64_t size);
 /*
  * Size and disk_size go up to `size`, after zf_truncate_before_size(): what is stored behind the
  * old end reads as zeroes. So the file keeps its size even if a newer version of its old last block
  * is lost.
  */
-void zf_size_grow_locked(struct zf_inode *inode, uint64_t size);
+void zf_frontier_grow_locked(struct zf_inode *inode, uint64_t size);
 
 #endif

@@ -7,9 +7,9 @@ usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG COMMANDS MANUAL [
 """
 
 import fcntl
-import hashlib
 import json
 import os
+import pathlib
 import pty
 import random
 import re
@@ -21,25 +21,13 @@ import tempfile
 import termios
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from digest import digest  # noqa: E402
+
 ZFUSECTL = FSCK = MAKE_IMAGE = MKFS = MAKE_LOG = COMMANDS = MANUAL = ""
 TREES = ("root", "fs", "summary", "share", "zone")
 ZONES, ZONE_SIZE = 32, 2 << 20
 MANY = 300
-
-
-def digest(path):
-    """Of what is written in it, and where: holes take no time."""
-    whole, end = hashlib.sha256(), 0
-    with open(path, "rb") as f:
-        size = os.fstat(f.fileno()).st_size
-        while end < size:
-            try:
-                start = os.lseek(f.fileno(), end, os.SEEK_DATA)
-            except OSError:
-                break
-            end = os.lseek(f.fileno(), start, os.SEEK_HOLE)
-            whole.update(b"%d %d:" % (start, size) + os.pread(f.fileno(), end - start, start))
-    return whole.hexdigest()
 
 
 def flip(path, offset):

@@ -90,6 +90,9 @@ static inline bool sim_is_durable(const struct zf_sim *sim, const struct sim_slo
 	return slot->now && slot->now->stamp <= sim->flushed;
 }
 
+/* Garbage, as a cut leaves it: the same bytes each time. A reference. */
+struct sim_block *sim_block_garbage(void);
+
 /* In blocks: where a sequential zone's pointer survives at least; wp: where it stood. */
 uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp);
 /* Whether the pointer may come back below that. */

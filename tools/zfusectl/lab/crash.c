@@ -20,7 +20,7 @@ static int make_image(const struct zf_lab_run *run, const struct zf_args *args,
 	zf_lab_device_play(&device, at);
 	zf_lab_device_fly(&device, at);
 	zf_sim_crash(device.sim, outcome->given ? outcome->number : 1, ZF_SIM_CUT_DEVICE);
-	r = zf_lab_image_make(args->operands[1], device.sim, &run->geometry,
+	r = zf_lab_image_make(args->operands[1], device.sim, &run->geometry, run->trace.header.fsid,
 			      args->options[ZF_OPTION_FORCE].given, report);
 	zf_lab_device_deinit(&device);
 	return r;

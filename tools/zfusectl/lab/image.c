@@ -83,10 +83,11 @@ static int set_pointers(const char *path, const struct zf_sim *sim, const struct
 /* ---- all of it ---- */
 
 int zf_lab_image_make(const char *path, const struct zf_sim *sim,
-		      const struct zf_geometry *geometry, bool force,
+		      const struct zf_geometry *geometry, const uint8_t *uuid, bool force,
 		      const struct zf_report *report)
 {
-	const struct zf_open_options options = {.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS};
+	const struct zf_open_options options = {.lock_wait_ms = ZF_PROBE_LOCK_WAIT_MS,
+						.image_uuid = uuid};
 	bool was_there = access(path, F_OK) == 0;
 	int r = zf_image_create(path, geometry, force, &options, report);
 

@@ -182,7 +182,7 @@ static void trace_submission(struct zf_io *io)
 	io->traced = ZF_TRACE_SEQUENCE(command_submitted, .address = io->addr, .bytes = io->len,
 				       .command = (uint8_t)io->op, .purpose = io->purpose,
 				       .fua = io->fua);
-	if (zf_trace_has_data() && io->traced && (io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND))
+	if (io->traced && zf_trace_has_data() && (io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND))
 		zf_trace_data_put(io->traced, io->addr, io->iov, io->iovcnt, io->len);
 }
 

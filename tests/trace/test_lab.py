@@ -85,6 +85,9 @@ class Lab(unittest.TestCase):
         data = self.data.read_bytes()
         self.refuses("of another version", data=self.file("version", data[:8] + b"\2" + data[9:]))
         self.refuses("this is not the data of a trace", data=self.file("short", data[:20]))
+        trace = self.trace.read_bytes()
+        self.refuses("more than 64 GiB", trace=self.file("large", trace[:40] + bytes(4) + b"\1" + trace[45:]),
+                     data=self.file("large-data", data[:32] + bytes(4) + b"\1" + data[37:]))
         self.refuses("the header is damaged", data=self.file("short", data[:HEADER + 5]))
 
     def test_data_that_was_cut_off(self):

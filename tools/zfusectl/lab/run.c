@@ -17,6 +17,9 @@
 #include "trace.h"
 #include "trace/trace.h"
 
+/* All of it is played in memory. */
+#define DEVICE_MAX (UINT64_C(64) << 30)
+
 /* ---- the file of the data ---- */
 
 static int fail(const struct zf_report *report, const char *path, int error)
@@ -140,6 +143,9 @@ static int take_header(struct zf_lab_run *run, size_t len, const char *path,
 	    zf_geometry_check(&run->geometry, report) < 0 || len - sizeof(header) < zones_len)
 		return damaged(report, path, "the header is damaged");
 	run->zones = (const void *)(run->bytes + sizeof(header));
+	if (run->geometry.zone_size > DEVICE_MAX / run->geometry.zone_count)
+		return damaged(report, path,
+			       "the device has more than 64 GiB: record a run on a smaller image");
 	*ret_at = sizeof(header) + zones_len;
 	return check_zones(run, path, report);
 }
@@ -259,12 +265,24 @@ static bool is_command(const struct zf_lab_run *run, const struct zf_lab_command
 {
 	const struct zf_geometry *g = &run->geometry;
 
-	if (is_write(command->op))
+	uint64_t zone_no = command->address / g->zone_size;
+
+	switch (command->op) {
+	case ZF_IO_FLUSH:
+		return true;
+	case ZF_IO_APPEND:
+		return zone_no >= g->conventional &&
+		       is_in_zone(run, command->address, command->bytes);
+	case ZF_IO_WRITE:
+	case ZF_IO_ZEROES:
 		return is_in_zone(run, command->address, command->bytes);
-	return command->op == ZF_IO_FLUSH ||
-	       ((command->op == ZF_IO_RESET || command->op == ZF_IO_FINISH) &&
-		command->address % g->zone_size == 0 &&
-		command->address / g->zone_size < g->zone_count);
+	case ZF_IO_RESET:
+	case ZF_IO_FINISH:
+		return command->address % g->zone_size == 0 && zone_no >= g->conventional &&
+		       zone_no < g->zone_count;
+	default:
+		return false;
+	}
 }
 
 static void take_submission(struct zf_lab_run *run, const struct zf_disk_trace_record *record)

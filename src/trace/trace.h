@@ -17,7 +17,7 @@
  * Invariants.
  *   - An event's sequence is taken where it happens. So the order of sequences is the order of any
  *     two events of which one came before the other: of one thread, or under one lock.
- *   - A hook never waits, whatever lock its thread holds. What finds the thread's ring full is
+ *   - A hook never waits, whatever lock its thread holds (only the data does: trace/data.h). What finds the thread's ring full is
  *     dropped; its sequence is missing in the file, and an event `dropped` counts it.
  *   - After zf_trace_stop() no hook writes to that trace any more.
  *   - A command, operation, ... is known by the sequence of the event that it began with; that is

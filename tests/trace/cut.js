@@ -33,7 +33,7 @@ function reclaims() {
 }
 
 function classes() {
-	const places = {commit: [], ring: [], reclaim: [], appends: [], recovery: []}, moving = reclaims();
+	const places = {commit: [], ring: [], reclaim: [], appends: [], place: [], recovery: []}, moving = reclaims();
 	const isRecovery = trace.header.workload.includes(":");
 	let turning = false;
 	for (let i = 0; i < trace.count; i++) {
@@ -42,7 +42,9 @@ function classes() {
 		if (event.event === "command_submitted" && event.command === "reset" && trace.zoneOf(event.address) < 2) turning = true;
 		if (event.event === "committed") turning = false;
 		const appends = [...model.state.commands.values()].filter(({command}) => command === "append");
-		const is = {commit: model.state.frozen !== null, ring: turning, appends: appends.length > 1, recovery: isRecovery};
+		const inPlace = [...model.state.commands.values()].some(({command, address}) =>
+			/^(write|zeroes)$/.test(command) && trace.zoneOf(address) < trace.header.conventional);
+		const is = {commit: model.state.frozen !== null, ring: turning, appends: appends.length > 1, recovery: isRecovery, place: inPlace};
 		is.reclaim = moving.some(({first, last}) => first <= i && i <= last);
 		for (const name of Object.keys(places)) if (is[name]) places[name].push(i + 1);
 	}

@@ -5,7 +5,8 @@
 
 They name the same superblock generation, the same replayed records, the same paths with types and sizes, and the same last
 surviving write of each block: its bytes, from the data of the trace, are what the mount reads. Of the cuts at least
---of-each are in each class: inside a commit, at the ring's turn, in reclaim, with several appends in flight, in recovery.
+--of-each are in each class: inside a commit, at the ring's turn, in reclaim, with several appends in flight, in a write in
+place, in recovery.
 Prints how many there were.
 """
 import argparse
@@ -26,7 +27,7 @@ from replay import NODE  # noqa: E402 (the path comes first)
 
 BLOCK, SECTOR, HEADER, ZONE, PIECE = 4096, 512, 72, 24, 24
 TRACE_HEADER, TRACE_RECORD, EVENT_AT, LOG_REPLAYED = 248, 64, 20, 61
-CLASSES = ("commit", "ring", "reclaim", "appends", "recovery")
+CLASSES = ("commit", "ring", "reclaim", "appends", "place", "recovery")
 RUNS = ("1", "3", "13", "20", "31", "47", "95", "5", "8", "102", "117")  # the last two write in place
 CUTS_A_RUN = 20  # of more cuts there are more runs
 OPS = "400"
@@ -59,18 +60,13 @@ class Run:
     def read(self):
         subprocess.run([args.zfusectl, "replay", self.trace, "--data", self.data, "--output", self.page], check=True)
         self.classes = json.loads(subprocess.run([NODE, CUT, self.page, "classes"], stdout=subprocess.PIPE, check=True).stdout)
+        self.sets = {name: set(self.classes[name]) for name in CLASSES}
         self.blocks = blocks_of(self.data.read_bytes())
         self.sectors = sectors_of(self.page.read_text(), self.blocks)
         return self
 
     def classes_of(self, events):
         return [name for name in CLASSES if events in self.sets[name]]
-
-    @property
-    def sets(self):
-        if not hasattr(self, "_sets"):
-            self._sets = {name: set(self.classes[name]) for name in CLASSES}
-        return self._sets
 
 
 def blocks_of(data):

@@ -70,6 +70,14 @@ class Lab(unittest.TestCase):
         self.assertEqual((ran.returncode, there.read_bytes()), (1, b"something"))
         self.assertIn("not empty", ran.stderr)
 
+    def test_it_does_not_overwrite_what_it_reads(self):
+        for there in (self.trace, self.data):
+            before = there.read_bytes()
+            ran = self.run_lab("--at", "500", "--force", image=there)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("name another file", ran.stderr)
+            self.assertTrue(there.read_bytes() == before)
+
     # ---- what it refuses ----
 
     def test_it_says_what_is_missing(self):

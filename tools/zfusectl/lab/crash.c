@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "lab/device.h"
 #include "lab/image.h"
@@ -26,6 +27,14 @@ static int make_image(const struct zf_lab_run *run, const struct zf_args *args,
 	return r;
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
+}
+
 int zf_lab_crash_main(const struct zf_args *args)
 {
 	const struct zf_report report = {.fn = zf_report_stderr,
@@ -39,6 +48,9 @@ int zf_lab_crash_main(const struct zf_args *args)
 					   "trace-data=FILE");
 	if (!args->options[ZF_OPTION_AT].given)
 		return zf_args_usage(args, "--at=N is missing: after which event the power is cut");
+	if (is_same(args->operands[1], args->operands[0]) || is_same(args->operands[1], data))
+		return zf_args_usage(args, "%s is what the image is made from: name another file",
+				     args->operands[1]);
 	if (zf_lab_run_load(args->operands[0], data, &report, &run) < 0)
 		return ZF_EXIT_PROBLEMS;
 	r = make_image(&run, args, &report);

@@ -264,7 +264,6 @@ static bool is_write(enum zf_io_op op)
 static bool is_command(const struct zf_lab_run *run, const struct zf_lab_command *command)
 {
 	const struct zf_geometry *g = &run->geometry;
-
 	uint64_t zone_no = command->address / g->zone_size;
 
 	switch (command->op) {

@@ -115,6 +115,7 @@ class Device {
 		this.header = trace.header;
 		this.facts = trace.facts;
 		this.flushed = 0;
+		this.lacking = null; // the first write whose bytes are not in the data
 		this.flight = []; // by submission: {event, executed}
 		this.zones = this.facts.zones.map((_, number) => new Zone(this.facts, this.header, number));
 	}
@@ -159,6 +160,7 @@ class Device {
 
 	land(event, address, stamp) {
 		const zone = this.zone(address), contents = this.facts.written.get(event.sequence);
+		if (!contents && event.command !== "zeroes") this.lacking ??= event.sequence;
 		const first = address / BLOCK - zone.first;
 		for (let index = 0; index < event.bytes / BLOCK; index++) {
 			const version = {content: contents?.[index] ?? ZEROES, write: event.sequence, index, stamp};
@@ -545,6 +547,7 @@ function promised(state) {
  */
 function cutHere(trace, state, position, seed) {
 	const device = new Device(trace).play(position), before = promised(state);
+	if (device.lacking) throw new Error(`What the write of event ${device.lacking} brought is not in the data.`);
 	const fates = device.crash(seed), mounted = mount(device);
 	const last = mounted ? mounted.superblock.log_sequence + mounted.records.length : 0;
 	const kept = mounted !== null && mounted.superblock.generation >= before.generation && last >= before.log_sequence;

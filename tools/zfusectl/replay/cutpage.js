@@ -90,7 +90,13 @@ function cutPower() {
 	if (!model.position) return sayCut("Nothing has happened yet: take a step first.");
 	if (!OUTCOME.test(seed)) return sayCut("An outcome is a number from 1 on, of at most 19 digits.");
 	if (trace.missingBefore(model.position - 1)) return sayCut("Events before this step are missing: nobody knows what was in flight.");
-	const cut = cutHere(trace, model.state, model.position, seed), at = trace.sequence(model.position - 1);
+	let cut;
+	try {
+		cut = cutHere(trace, model.state, model.position, seed);
+	} catch (error) {
+		return sayCut(error.message);
+	}
+	const at = trace.sequence(model.position - 1);
 	sayCut(`The power is cut after event ${number(at)}, outcome ${seed}. ${saidFound(cut)}`);
 	$("cut-promised").textContent = saidPromised(cut);
 	$("cut-survived").textContent = saidSurvived(cut);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Cuts of seeded runs: the page's model and the real mount of the image that `zfusectl lab crash` makes agree.
 
-    test_cut.py CRASH ZFUSECTL MOUNTED [--cuts N] [--of-each N] [--seed S] [--run TRACE DATA]
+    test_cut.py CRASH ZFUSECTL MOUNTED [--cuts N] [--of-each N] [--browse N] [--seed S] [--run TRACE DATA]
 
 They name the same superblock generation, the same replayed records, the same paths with types and sizes, and the same last
 surviving write of each block: its bytes, from the data of the trace, are what the mount reads. Of the cuts at least
@@ -11,10 +11,12 @@ Prints how many there were.
 """
 import argparse
 import collections
+import html
 import json
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -29,6 +31,7 @@ BLOCK, SECTOR, HEADER, ZONE, PIECE = 4096, 512, 72, 24, 24
 TRACE_HEADER, TRACE_RECORD, EVENT_AT, LOG_REPLAYED = 248, 64, 20, 61
 CLASSES = ("commit", "ring", "reclaim", "appends", "place", "recovery")
 RUNS = ("1", "3", "13", "20", "31", "47", "95", "5", "8", "102", "117")  # the last two write in place
+NO_LIMIT = "3"  # of active zones
 CUTS_A_RUN = 20  # of more cuts there are more runs
 OPS = "400"
 CUT = str(pathlib.Path(__file__).parent / "cut.js")
@@ -40,6 +43,7 @@ parser.add_argument("mounted")
 parser.add_argument("--cuts", type=int, default=60)
 parser.add_argument("--of-each", type=int, default=5)
 parser.add_argument("--run", nargs=2, metavar=("TRACE", "DATA"), help="of this one, whatever classes it has")
+parser.add_argument("--browse", type=int, default=0, help="so many of them also in Chromium, if it is installed")
 parser.add_argument("--seed", type=int, default=1)
 args = parser.parse_args()
 draw = random.Random(args.seed)
@@ -212,6 +216,74 @@ def merged(extents):
     return found
 
 
+# ---- appends that overtake one another ----
+
+APPEND, WRITE, SUBMITTED, COMPLETED = 2, 1, 20, 21
+
+
+class Overtaken(Run):
+    """A seeded run, and then appends of which the later one completes first, and two writes at one pointer."""
+
+    def __init__(self, directory, run):
+        self.record, self.ok = f"{run.record}, overtaken", True
+        self.trace, self.data, self.page = (directory / f"overtaken.{kind}" for kind in ("trace", "data", "html"))
+        trace, self.added = run.trace.read_bytes()[:-TRACE_RECORD], bytearray()
+        self.time = (len(trace) - TRACE_HEADER) // TRACE_RECORD
+        self.pieces = bytearray()
+        zone_size = struct.unpack_from("<Q", trace, 40)[0]
+        empty = [number for number, wp in enumerate(model_of(run, [(run.classes["count"], 1)])[0]["wp"]) if wp == 0]
+        first, second = (number * zone_size for number in empty[-2:])
+        appends = [self.submit(APPEND, first) for _ in range(2)]
+        for i in range(3):
+            self.submit(WRITE, second + i * BLOCK)
+        self.cuts = [self.time, self.complete(appends[1], APPEND, first + BLOCK), self.complete(appends[0], APPEND, first)]
+        self.trace.write_bytes(trace + self.added)
+        self.data.write_bytes(run.data.read_bytes() + self.pieces)
+
+    def tell(self, event, payload):
+        self.time += 1
+        self.added += struct.pack("<QQIHH", self.time, self.time, 0, event, 0) + payload.ljust(40, b"\0")
+        return self.time
+
+    def submit(self, command, address):
+        sequence = self.tell(SUBMITTED, struct.pack("<QQBBB", address, BLOCK, command, 1, 0))
+        self.pieces += struct.pack("<QQQ", sequence, address, BLOCK) + draw.randbytes(BLOCK)
+        return sequence
+
+    def complete(self, submitted, command, address):
+        return self.tell(COMPLETED, struct.pack("<QQQqBBB", submitted, address, BLOCK, 0, command, 1, 0))
+
+
+# ---- in a browser ----
+
+BROWSER = shutil.which("chromium")
+TYPES = {0o040000: "directory", 0o100000: "file", 0o120000: "symbolic link", 0o020000: "character device",
+         0o060000: "block device", 0o010000: "fifo", 0o140000: "socket"}
+
+
+def browse(run, events, seed):
+    """What the page says in a browser: the sentence, and the rows of the files."""
+    with tempfile.TemporaryDirectory() as home:
+        shown = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={home}",
+                                "--virtual-time-budget=10000", "--dump-dom", f"file://{run.page}#{events}/{seed}"],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, timeout=60).stdout
+    said = re.search(r'id="cut-said"[^>]*>([^<]*)<', shown)[1]
+    table = re.search(r'<table id="cut-paths">(.*?)</table>', shown, re.S)[1]
+    return said, [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)] for row in table.split("</tr>")[1:-1]]
+
+
+def check_browser(run, events, seed, model):
+    said, rows = browse(run, events, seed)
+    records = model["records"]
+    span = f"{records[0]} to {records[-1]}" if len(records) > 1 else str(*records)
+    replays = f"replays {len(records)} record{'s' * (len(records) > 1)} of the log: {span}." if records else "replays no record"
+    for words in (f"after event {events:,}, outcome {seed}.", f"generation {model['generation']}, ", replays):
+        if words not in said:
+            raise Disagree(f"in a browser the page says {said}, and not {words}")
+    paths = [["/" + "/".join(p["path"]), TYPES[p["mode"] & 0o170000], p["size"]] for p in model["paths"]]
+    same("paths in a browser", paths[:200], [row[:3] for row in rows])
+
+
 def check_image(run, model, image):
     """Each block that was not durable is on the image what the model says."""
     with open(image, "rb") as file:
@@ -258,8 +330,12 @@ def seeded(directory):
 def main(directory):
     runs = [Run(directory, "this", args.run).read()] if args.run else seeded(directory)
     chosen, counts = choose(runs)
+    if not args.run:
+        run = Overtaken(directory, next(run for run in runs if run.record == NO_LIMIT)).read()
+        chosen[run] = [(events, draw.randrange(1, 2 ** 64)) for events in run.cuts for _ in range(8)]
+        counts.update(overtaken=len(chosen[run]))
     mounted = subprocess.Popen([args.mounted], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    blocks = replayed = undecided = 0
+    blocks = replayed = undecided = browsed = 0
     failed = []
     for run, cuts in chosen.items():
         models = model_of(run, cuts)
@@ -270,12 +346,15 @@ def main(directory):
                     raise wrong
                 blocks += check(run, model, mount)
                 undecided += len(model["found"])
+                if BROWSER and browsed < args.browse and seed < 10 ** 19:
+                    check_browser(run, events, seed, model)
+                    browsed += 1
                 replayed += len(model["records"])
             except Disagree as wrong:
                 failed.append(f"--repeat {run.record}, after event {events}, outcome {seed}: {wrong}")
     mounted.stdin.close()
     mounted.wait()
-    print(f"cuts: {dict(counts)}; {blocks} blocks of files and {undecided} that were not durable compared, {replayed} records replayed; {len(failed)} disagree")
+    print(f"cuts: {dict(counts)}; {blocks} blocks of files and {undecided} that were not durable compared, {replayed} records replayed, {browsed} seen in a browser; {len(failed)} disagree")
     print("\n".join(failed[:10]))
     return 1 if failed or not blocks or not replayed and not args.run else 0
 

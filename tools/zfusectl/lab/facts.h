@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the bytes of a run say, for the page of its replay (replay/cut.js): a page has no bytes, and
+ * What the bytes of a run say, for the page of its replay (replay/cut.js, replay/recovery.js): a page has no bytes, and
  * no reader of nodes.
  *
  *      "device"      {"volatile_cache", "append_limit", "max_active"}: what the trace does not tell

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Draws what cut.js says of a cut: what was promised, what has survived, what is gone, and what a mount makes of it. */
+/* Draws what cut.js and recovery.js say of a cut: what was promised, what has survived, what is gone, and what a mount makes of it. */
 "use strict";
 
 const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;

@@ -616,8 +616,13 @@ async function main() {
 	$("slider").max = trace.count;
 	$("main").hidden = false;
 	listen();
-	const asked = /^#(\d+)$/.exec(location.hash);
-	go(asked ? Number(asked[1]) : 0);
+	/* page.html#812 is at that event, page.html#812/3 cuts there with that outcome. */
+	const [, position = 0, outcome] = /^#(\d+)(?:\/(\d+))?$/.exec(location.hash) ?? [];
+	go(Number(position));
+	if (outcome) {
+		$("outcome").value = outcome;
+		cutPower();
+	}
 }
 
 if (typeof document !== "undefined") main();

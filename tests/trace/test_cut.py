@@ -272,6 +272,10 @@ def browse(run, events, seed):
     return said, [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)] for row in table.split("</tr>")[1:-1]]
 
 
+def shown_name(name):
+    return re.sub(r"\\x([89a-f][0-9a-f])", lambda found: chr(int(found[1], 16)), name).encode("latin-1").decode()
+
+
 def check_browser(run, events, seed, model):
     said, rows = browse(run, events, seed)
     records = model["records"]
@@ -280,8 +284,8 @@ def check_browser(run, events, seed, model):
     for words in (f"after event {events:,}, outcome {seed}.", f"generation {model['generation']}, ", replays):
         if words not in said:
             raise Disagree(f"in a browser the page says {said}, and not {words}")
-    paths = [["/" + "/".join(p["path"]), TYPES[p["mode"] & 0o170000], p["size"]] for p in model["paths"]]
-    same("paths in a browser", paths[:200], [row[:3] for row in rows])
+    paths = [[TYPES[p["mode"] & 0o170000], p["size"], "/" + "/".join(map(shown_name, p["path"]))] for p in model["paths"]]
+    same("paths in a browser", paths[:200], [[row[0], row[1], row[5]] for row in rows])
 
 
 def check_image(run, model, image):

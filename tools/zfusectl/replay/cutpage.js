@@ -16,6 +16,17 @@ function counted(keys) {
 	return [...counts];
 }
 
+/* The bytes of a name that are no ASCII come as \xNN. What is no UTF-8 stays so. */
+function shownName(name) {
+	return name.replace(/(\\x[89a-f][0-9a-f])+/g, (bytes) => {
+		try {
+			return decodeURIComponent(bytes.replaceAll("\\x", "%"));
+		} catch {
+			return bytes;
+		}
+	});
+}
+
 /* "5 to 7", "5", "": numbers without a gap. */
 const span = (numbers) => (numbers.length > 1 ? `${numbers[0]} to ${numbers.at(-1)}` : String(numbers[0] ?? ""));
 
@@ -45,7 +56,7 @@ function saidGone({mounted}) {
 	const last = mounted ? mounted.superblock.log_sequence + mounted.records.length : 0;
 	const lost = [...transactions.values()].filter((transaction) => transaction.generation > generation && transaction.joins);
 	const gone = [...records.keys()].filter((sequence) => sequence > last);
-	const parts = lost.map(({generation: its, joins}) => `${many(joins, "join")} of transaction ${its}, but for what the log has of them`);
+	const parts = lost.map(({generation: its, joins}) => `what the log does not have of ${many(joins, "join")} of transaction ${its}`);
 	if (gone.length) parts.push(`${many(gone.length, "record")} of the log`);
 	return `Gone: ${parts.length ? listed(parts) : "nothing that was there before"}.`;
 }
@@ -73,12 +84,12 @@ function drawFates({fates}) {
 
 function drawPaths({device, mounted}) {
 	const paths = mounted?.tree?.paths() ?? [];
-	rows("cut-paths", ["Path", "Type", "Bytes", "Inode", "Data blocks", "Written last by events"], paths.slice(0, ROWS).map((path) => {
+	rows("cut-paths", ["Type", "Bytes", "Inode", "Data blocks", "Written last by events", "Path"], paths.slice(0, ROWS).map((path) => {
 		const extents = [...(mounted.tree.extents.get(path.inode) ?? [])].filter(([, {type}]) => type === DATA);
 		const blocks = extents.flatMap(([offset, extent]) => blocksOf(device, offset, extent));
 		const writes = counted(blocks.map(({write}) => write || "before the trace")).map(([write]) => write);
-		return {cells: [`/${path.path.join("/")}`, TYPES[path.mode & FILE_TYPE] ?? "unknown", path.size, path.inode, blocks.length,
-			writes.slice(0, 12).join(", ") + (writes.length > 12 ? ", …" : "")]};
+		return {cells: [TYPES[path.mode & FILE_TYPE] ?? "unknown", path.size, path.inode, blocks.length,
+			writes.slice(0, 12).join(", ") + (writes.length > 12 ? ", …" : ""), `/${path.path.map(shownName).join("/")}`]};
 	}));
 }
 

@@ -47,6 +47,7 @@ struct zf_daemon {
 	atomic_bool uring_used;	  /* a request has come this way */
 
 	struct zf_report report;
+	struct zf_trace_about trace_about; /* of that trace */
 	int trace_fd; /* of -o trace=FILE, which is the trace's once that has begun; else -1 */
 	struct zf_dev *dev;
 	/*

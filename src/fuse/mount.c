@@ -66,7 +66,7 @@ static struct zf_mount_options mount_options(const struct zf_daemon *daemon)
 		.lazy_time = daemon->options.lazy_time,
 		.sync_names = daemon->options.sync_names,
 		.now_ns = daemon->options.writeback ? now_as_the_kernel : NULL,
-		.trace = daemon->trace_fd >= 0 ? &zf_daemon_trace_about : NULL,
+		.trace = daemon->trace_fd >= 0 ? &daemon->trace_about : NULL,
 		.trace_fd = daemon->trace_fd,
 	};
 }

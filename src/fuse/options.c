@@ -57,6 +57,7 @@ static const struct fuse_opt templates[] = {
 	VALUE("durability=%s", durability),
 	VALUE("append=%s", append),
 	{"trace=%s", offsetof(struct zf_options, trace), 0},
+	{"trace-data=%s", offsetof(struct zf_options, trace_data), 0},
 
 	FUSE_OPT_KEY("commit=", KEY_TUNABLE),
 	FUSE_OPT_KEY("gc=", KEY_TUNABLE),
@@ -344,6 +345,11 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 	}
 	if (parse_values(ret_options) < 0)
 		return -EINVAL;
+	if (ret_options->trace_data && !ret_options->trace) {
+		fprintf(stderr,
+			"zfuse: trace-data= records what a trace writes: give trace=FILE, too\n");
+		return -EINVAL;
+	}
 	if (ret_options->no_effect)
 		fprintf(stderr, "zfuse: always so, and not to be asked for: %s\n",
 			ret_options->no_effect);
@@ -360,6 +366,7 @@ void zf_options_deinit(struct zf_options *options)
 	free(options->no_effect);
 	free(options->device);
 	free(options->trace);
+	free(options->trace_data);
 	free(options->mountpoint);
 	free(options->text.cache);
 	free(options->text.dirty);
@@ -398,6 +405,7 @@ void zf_options_usage(void)
 	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
 	       "  -o gc=on|off          reclaim in the background (default on)\n"
 	       "  -o trace=FILE         record what happens; 'zfusectl trace print FILE' shows it\n"
+	       "  -o trace-data=FILE    with it, record what is written, for 'zfusectl lab crash'\n"
 	       "  -o allow_other        let other users in (always, if root mounts)\n"
 	       "\n"
 	       "Exit status: 0 mounted, 1 wrong usage, 2 system error, 32 the mount failed.\n"

@@ -22,6 +22,7 @@ struct zf_options {
 	char *device;	  /* as given */
 	char *mountpoint; /* as given */
 	char *trace;	  /* a file; NULL: no trace */
+	char *trace_data; /* a file for its data; NULL: none */
 	int foreground, debug, help, version;
 	int read_only, abandon_log;
 	int allow_other;

@@ -13,18 +13,28 @@
 
 const struct zf_trace_about zf_daemon_trace_about = {.program = ZF_VERSION};
 
+static int open_file(struct zf_daemon *daemon, const char *option, const char *path, int *ret_fd)
+{
+	*ret_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (*ret_fd >= 0)
+		return 0;
+	zf_report(&daemon->report, ZF_REPORT_ERROR, "%s=%s: %s", option, path, strerror(errno));
+	return -errno;
+}
+
 int zf_daemon_trace_open(struct zf_daemon *daemon)
 {
-	const char *path = daemon->options.trace;
+	const char *path = daemon->options.trace, *data = daemon->options.trace_data;
+	int r = 0;
 
 	daemon->trace_fd = -1;
-	if (!path)
-		return 0;
-	daemon->trace_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (daemon->trace_fd >= 0)
-		return 0;
-	zf_report(&daemon->report, ZF_REPORT_ERROR, "trace=%s: %s", path, strerror(errno));
-	return -errno;
+	daemon->trace_about = zf_daemon_trace_about;
+	if (path)
+		r = open_file(daemon, "trace", path, &daemon->trace_fd);
+	if (r == 0 && data)
+		r = open_file(daemon, "trace-data", data, &daemon->trace_about.data_fd);
+	daemon->trace_about.has_data = r == 0 && data;
+	return r;
 }
 
 /*

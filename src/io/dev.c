@@ -20,6 +20,7 @@
 #include "io/dev_ops.h"
 #include "io/iov.h"
 #include "io/zone_rules.h"
+#include "trace/data.h"
 
 /* ---- life ---- */
 
@@ -181,6 +182,8 @@ static void trace_submission(struct zf_io *io)
 	io->traced = ZF_TRACE_SEQUENCE(command_submitted, .address = io->addr, .bytes = io->len,
 				       .command = (uint8_t)io->op, .purpose = io->purpose,
 				       .fua = io->fua);
+	if (io->traced && zf_trace_has_data() && (io->op == ZF_IO_WRITE || io->op == ZF_IO_APPEND))
+		zf_trace_data_put(io->traced, io->addr, io->iov, io->iovcnt, io->len);
 }
 
 static void trace_completion(const struct zf_io *io)

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#include "trace/data_format.h"
 #include "trace/trace.h"
 
 ZF_FIELDS_DEFINE(zf_trace_header_fields, struct zf_disk_trace_header, ZF_DISK_TRACE_HEADER_FIELDS,
 		 "zf_disk_trace_header");
 ZF_FIELDS_DEFINE(zf_trace_record_fields, struct zf_disk_trace_record, ZF_DISK_TRACE_RECORD_FIELDS,
 		 "zf_disk_trace_record");
+ZF_FIELDS_DEFINE(zf_trace_data_header_fields, struct zf_disk_trace_data_header,
+		 ZF_DISK_TRACE_DATA_HEADER_FIELDS, "zf_disk_trace_data_header");
+ZF_FIELDS_DEFINE(zf_trace_data_zone_fields, struct zf_disk_trace_data_zone,
+		 ZF_DISK_TRACE_DATA_ZONE_FIELDS, "zf_disk_trace_data_zone");
+ZF_FIELDS_DEFINE(zf_trace_data_piece_fields, struct zf_disk_trace_data_piece,
+		 ZF_DISK_TRACE_DATA_PIECE_FIELDS, "zf_disk_trace_data_piece");
 
 const struct zf_trace_event zf_trace_events[ZF_TRACE_EVENT_MAX] = {
 #define ZF_TRACE_EVENT(number, event, sentence)                                                    \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/spawn.h"
+#include "trace/data.h"
 #include "trace/ring.h"
 
 /* How long events may stay in a ring: a thread that tells more than the ring holds in that time
@@ -92,7 +93,7 @@ static uint64_t stamp(struct zf_disk_trace_record *record)
 }
 
 /* The trace has lost what it should hold: better none than one with a hole that nothing tells of. */
-static void give_up(int error)
+void zf_trace_give_up(int error)
 {
 	int none = 0;
 
@@ -152,7 +153,7 @@ static uint64_t put_at_once(enum zf_trace_number number, const void *event, size
 	sequence = stamp(&record);
 	r = zf_trace_write(trace.fd, &record, sizeof(record));
 	if (r < 0)
-		give_up(r);
+		zf_trace_give_up(r);
 	return sequence;
 }
 
@@ -197,7 +198,7 @@ static void drain(void)
 	int r = zf_trace_rings_each(drain_ring, NULL);
 
 	if (r < 0)
-		give_up(r);
+		zf_trace_give_up(r);
 }
 
 static void *drainer_main(void *arg)
@@ -263,7 +264,10 @@ static int begin(int fd, const struct zf_trace_about *about)
 	atomic_store(&trace.ringless, 0);
 	atomic_store(&trace.error, 0);
 	atomic_store(&trace.stopping, false);
-	return is_logical() ? 0 : zf_spawn(&trace.drainer, "zfuse-trace", drainer_main, NULL);
+	r = is_logical() ? 0 : zf_spawn(&trace.drainer, "zfuse-trace", drainer_main, NULL);
+	if (r == 0 && about->has_data)
+		zf_trace_data_use(about->data_fd);
+	return r;
 }
 
 int zf_trace_start(int fd, const struct zf_trace_about *about)
@@ -308,7 +312,7 @@ static void finish(struct zf_trace_totals *totals)
 	if (r == 0)
 		r = write_own(ZF_TRACE_ended, &event, sizeof(event), 0);
 	if (r < 0)
-		give_up(r);
+		zf_trace_give_up(r);
 }
 
 static int end(struct zf_trace_totals *totals)
@@ -323,6 +327,7 @@ static int end(struct zf_trace_totals *totals)
 	}
 	if (atomic_load(&trace.error) == 0)
 		finish(totals);
+	zf_trace_data_use(-1);
 	close(trace.fd);
 	trace.fd = -1;
 	return atomic_load(&trace.error);

@@ -17,7 +17,7 @@
  * Invariants.
  *   - An event's sequence is taken where it happens. So the order of sequences is the order of any
  *     two events of which one came before the other: of one thread, or under one lock.
- *   - A hook never waits, whatever lock its thread holds. What finds the thread's ring full is
+ *   - A hook never waits, whatever lock its thread holds (only the data does: trace/data.h). What finds the thread's ring full is
  *     dropped; its sequence is missing in the file, and an event `dropped` counts it.
  *   - After zf_trace_stop() no hook writes to that trace any more.
  *   - A command, operation, ... is known by the sequence of the event that it began with; that is
@@ -184,12 +184,16 @@ struct zf_trace_about {
 	uint32_t zone_count, conventional, active_max; /* zones */
 	uint32_t block_size, node_size;		       /* bytes */
 	uint8_t copies;
+
+	/* The file of its data (trace/data.h), begun already; or none. */
+	bool has_data;
+	int data_fd;
 };
 
 /*
  * Makes a trace in the file `fd`, which it writes from the descriptor's place on, and closes when
- * the trace ends. With the monotonic clock it starts a thread. -EBUSY: there is one, -errno: the
- * header could not be written; then `fd` stays the caller's.
+ * the trace ends; data_fd too. With the monotonic clock it starts a thread. -EBUSY: there is one,
+ * -errno: the header could not be written; then both stay the caller's.
  */
 int zf_trace_start(int fd, const struct zf_trace_about *about);
 /* From now on events are told: under the locks of what the first ones describe. Once, after that. */
@@ -206,5 +210,8 @@ struct zf_trace_totals {
  * ret_totals may be NULL, and is set but for -ESRCH.
  */
 int zf_trace_stop(struct zf_trace_totals *ret_totals);
+
+/* For the data: what it should hold could not be written, so the trace ends early. */
+void zf_trace_give_up(int error);
 
 #endif

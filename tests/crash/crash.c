@@ -4,7 +4,8 @@
  *
  *      crash [--cuts N] [--minutes N] [--seed S] [--jobs N] [--records N] [--ops N] [--samples N]
  *            [--sequences LENGTH [--from N]] [--plant BUG] [--shrink SECONDS]
- *      crash --repeat RECORD[:CUT:VARIANT[:CUT:VARIANT[:CUT:VARIANT]]] [--keep OPS] [--trace FILE] ...
+ *      crash --repeat RECORD[:CUT:VARIANT[:CUT:VARIANT[:CUT:VARIANT]]] [--keep OPS]
+ *            [--trace FILE [--trace-data FILE]] ...
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ struct arguments {
 	uint64_t cuts, seed, records, from, minutes;
 	unsigned int ops, samples, jobs, sequences, shrink;
 	const struct plant *plant;
-	const char *repeat, *keep, *trace;
+	const char *repeat, *keep, *trace, *trace_data;
 
 	unsigned int job; /* of a child */
 	time_t deadline;  /* 0: none */
@@ -83,6 +84,8 @@ static bool take_argument(struct arguments *arguments, const char *name, const c
 		arguments->keep = value;
 	else if (strcmp(name, "--trace") == 0)
 		arguments->trace = value;
+	else if (strcmp(name, "--trace-data") == 0)
+		arguments->trace_data = value;
 	else
 		return take_number(arguments, name, value);
 	return true;
@@ -258,6 +261,14 @@ static int run(struct arguments *arguments)
 
 /* ---- one again ---- */
 
+static bool open_file(const char *path, int *ret_fd)
+{
+	*ret_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (*ret_fd < 0)
+		fprintf(stderr, "crash: %s: %s\n", path, strerror(errno));
+	return *ret_fd >= 0;
+}
+
 /* The seed is that of the record; its name says all. */
 static bool open_trace(const struct arguments *arguments, const struct cut_name *name,
 		       struct zf_trace_about *trace, struct record_options *options)
@@ -271,12 +282,11 @@ static bool open_trace(const struct arguments *arguments, const struct cut_name 
 		.program = ZF_VERSION,
 		.workload = workload,
 		.seed = name->record.seed,
+		.has_data = arguments->trace_data != NULL,
 	};
 	options->trace = trace;
-	options->trace_fd = open(arguments->trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (options->trace_fd < 0)
-		fprintf(stderr, "crash: %s: %s\n", arguments->trace, strerror(errno));
-	return options->trace_fd >= 0;
+	return open_file(arguments->trace, &options->trace_fd) &&
+	       (!trace->has_data || open_file(arguments->trace_data, &trace->data_fd));
 }
 
 static int repeat(const struct arguments *arguments)
@@ -317,6 +327,10 @@ int main(int argc, char **argv)
 	plant_begin(arguments.plant);
 	if (arguments.trace && (!arguments.repeat || arguments.keep)) {
 		fprintf(stderr, "crash: --trace is for --repeat, without --keep\n");
+		return 2;
+	}
+	if (arguments.trace_data && !arguments.trace) {
+		fprintf(stderr, "crash: --trace-data is for --trace\n");
 		return 2;
 	}
 	if (arguments.repeat)

@@ -424,7 +424,7 @@ static void land_block(struct zf_sim *sim, uint64_t addr, struct sim_block *bloc
 	sim_slot_write(own_slot_at(sim, addr), block, keep, sim->flushed);
 }
 
-static void land(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+void sim_land(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
 {
 	for (uint32_t i = 0; i < command->block_count; i++)
 		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, command->blocks[i]);
@@ -479,7 +479,7 @@ static void accept_pointers(struct zf_sim *sim)
 	sim->lower_bounds = false;
 }
 
-static void begin_new_life(struct zf_sim *sim, uint32_t zone_no)
+void sim_begin_new_life(struct zf_sim *sim, uint32_t zone_no)
 {
 	struct sim_zone *zone = sim_zone_own(&sim->zones[zone_no]);
 
@@ -516,9 +516,9 @@ static void execute_change(struct zf_sim *sim, struct sim_flight *f)
 	if (r < 0)
 		return;
 	if (sim_is_write(command->op))
-		land(sim, f->addr, command);
+		sim_land(sim, f->addr, command);
 	else if (command->op == ZF_IO_RESET)
-		begin_new_life(sim, zone_no);
+		sim_begin_new_life(sim, zone_no);
 	else
 		sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
 }
@@ -598,14 +598,14 @@ static int read_blocks(const struct zf_sim *sim, uint64_t addr, const struct iov
 	return 0;
 }
 
-static void complete_write(struct zf_sim *sim, const struct sim_flight *f)
+void sim_complete_write(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
 {
-	bool durable = f->command->fua || !sim->rules.geometry.volatile_cache;
+	bool durable = command->fua || !sim->rules.geometry.volatile_cache;
 	uint64_t stamp = durable ? SIM_STAMP_DURABLE : sim->clock;
 
-	for (uint32_t i = 0; i < f->command->block_count; i++)
-		sim_slot_complete(own_slot_at(sim, f->addr + i * (uint64_t)ZF_BLOCK_SIZE),
-				  f->command->blocks[i], stamp);
+	for (uint32_t i = 0; i < command->block_count; i++)
+		sim_slot_complete(own_slot_at(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE),
+				  command->blocks[i], stamp);
 }
 
 static void complete(struct zf_sim *sim, struct sim_flight *f)
@@ -625,7 +625,7 @@ static void complete(struct zf_sim *sim, struct sim_flight *f)
 	else if (command->op == ZF_IO_FLUSH)
 		sim->flushed = zf_max_u64(sim->flushed, command->submitted);
 	else if (sim_is_write(command->op))
-		complete_write(sim, f);
+		sim_complete_write(sim, f->addr, command);
 }
 
 static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)

@@ -56,7 +56,7 @@ static void execute_some(struct zf_sim *sim, struct zf_rng *rng)
 /* ---- one block ---- */
 
 /* The same at every time, so that two states that differ by garbage alone are not two. */
-static struct sim_block *garbage(void)
+struct sim_block *sim_block_garbage(void)
 {
 	static struct sim_block *block;
 	uint8_t bytes[ZF_BLOCK_SIZE];
@@ -78,7 +78,7 @@ static struct sim_block *draw_loss(struct zf_rng *rng, struct sim_block *written
 	case 0:
 		return old ? sim_block_ref(old) : sim_block_zero();
 	case 1:
-		return garbage();
+		return sim_block_garbage();
 	case 2:
 		return sim_block_zero();
 	default:

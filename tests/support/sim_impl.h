@@ -74,12 +74,24 @@ void sim_command_unref(struct sim_command *command);
  */
 void sim_execute(struct zf_sim *sim, uint32_t i);
 
+/* ---- what carrying out consists of (sim.c) ---- */
+
+/* The blocks are there, and not durable. */
+void sim_land(struct zf_sim *sim, uint64_t addr, const struct sim_command *command);
+/* From now on they are durable by the next flush, or at once. */
+void sim_complete_write(struct zf_sim *sim, uint64_t addr, const struct sim_command *command);
+/* A reset: what is in the zone becomes what a former life left. */
+void sim_begin_new_life(struct zf_sim *sim, uint32_t zone_no);
+
 /* ---- what a cut leaves: drawn (sim_crash.c), or outcome by outcome (sim_outcomes.c) ---- */
 
 static inline bool sim_is_durable(const struct zf_sim *sim, const struct sim_slot *slot)
 {
 	return slot->now && slot->now->stamp <= sim->flushed;
 }
+
+/* Garbage, as a cut leaves it: the same bytes each time. A reference. */
+struct sim_block *sim_block_garbage(void);
 
 /* In blocks: where a sequential zone's pointer survives at least; wp: where it stood. */
 uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp);

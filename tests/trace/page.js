@@ -5,7 +5,7 @@
  *
  *     page.js PAGE.html
  *
- * Prints, as JSON, what the page says: {warning, steps: [{event, sentence, marked}], found, position}. An exception of
+ * Prints, as JSON, what the page says: {warning, steps: [{event, sentence, marked}], cuts, found, position}. An exception of
  * the page ends it.
  */
 "use strict";
@@ -42,6 +42,7 @@ const elements = new Map([...html.matchAll(/id="([\w-]+)"/g)].map(([, id]) => [i
 elements.get("trace").textContent = data;
 elements.get("records").textContent = records;
 elements.get("speed").value = "100000";
+elements.get("outcome").value = "1";
 
 const frames = [];
 const document = new Element("document");
@@ -76,6 +77,17 @@ function steps(trace, go, describe) {
 	});
 }
 
+/* What the page says of a cut after these events, and of its next outcome. */
+function cuts(go, positions) {
+	return positions.flatMap((position) => {
+		go(position);
+		return ["x", "o"].map((key) => {
+			press(key);
+			return ["said", "promised", "survived", "gone", "command"].map((id) => elements.get(`cut-${id}`).textContent);
+		});
+	});
+}
+
 function useEverything() {
 	for (const key of ["Home", "ArrowRight", "ArrowLeft", "End", "[", "]", "Home", "c", "/"]) press(key);
 	for (const canvas of ["lanes", "map", "curves"])
@@ -97,10 +109,11 @@ function whenShown() {
 	if (elements.get("main").hidden && elements.get("warning").hidden) return setTimeout(whenShown, 10);
 	const {trace, go, describe} = globalThis.page, warning = elements.get("warning").textContent;
 	const told = steps(trace, go, describe);
+	const cut = cuts(go, [1, 2, 3].map((part) => Math.floor((trace.count * part) / 4)));
 	useEverything();
 	press("Home");
 	elements.get("search").value = "zone 3";
 	elements.get("find-next").fire("click");
-	console.log(JSON.stringify({warning, steps: told, found: said(), position: elements.get("position").textContent}));
+	console.log(JSON.stringify({warning, steps: told, cuts: cut, found: said(), position: elements.get("position").textContent}));
 }
 whenShown();

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "ctl/trace_json.h"
 #include "support/format_doc.h"
+#include "trace/data_format.h"
 #include "trace/trace.h"
 
 #define ZONE UINT64_C(0x100000)
@@ -146,6 +147,9 @@ static void the_documentation_has_every_struct_and_event(void **state)
 
 	zf_format_doc_check(ZF_TRACE_DOC, &zf_trace_header_fields);
 	zf_format_doc_check(ZF_TRACE_DOC, &zf_trace_record_fields);
+	zf_format_doc_check(ZF_TRACE_DOC, &zf_trace_data_header_fields);
+	zf_format_doc_check(ZF_TRACE_DOC, &zf_trace_data_zone_fields);
+	zf_format_doc_check(ZF_TRACE_DOC, &zf_trace_data_piece_fields);
 	zf_format_doc_check_block(ZF_TRACE_DOC, "The table", text);
 	free(text);
 }

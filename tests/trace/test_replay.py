@@ -85,6 +85,28 @@ class Replay(unittest.TestCase):
         self.assertIn("one 3", said["found"])
         self.assertRegex(said["position"], r"^\d+ of 4,160$")
 
+    def test_the_power_can_be_cut_at_every_step(self):
+        trace, data = self.path / "cut", self.path / "cut.data"
+        subprocess.run([CRASH, "--ops", "400", "--repeat", "3", "--trace", trace, "--trace-data", data], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
+        self.assertEqual(trace.read_bytes(), self.bytes)
+        page = self.path / "cut.html"
+        subprocess.run([ZFUSECTL, "replay", trace, "--data", data, "-o", page], check=True)
+        said = state_of(page, "page.js")["cuts"]
+        self.assertEqual(len(said), 6)
+        for number, (found, promised, survived, gone, command) in enumerate(said):
+            event, outcome = re.match(r"The power is cut after event ([\d,]+), outcome (\d+)\. A mount picks the superblock of "
+                                      r"generation \d+, in zone [01] ", found).groups()
+            self.assertEqual(int(outcome), 1 + (number + 1) // 2)
+            self.assertIn(f"--at {event.replace(',', '')} --outcome {outcome}", command)
+            self.assertTrue(promised.endswith("All of that is there."), promised)
+            self.assertRegex(survived, r"^Survived: of \d+ commands? in flight \d+ w")
+            self.assertRegex(gone, r"^Gone: .*\.$")
+
+    def test_without_the_data_it_says_how_to_get_it(self):
+        said = state_of(self.path / "seeded.html", "page.js")["cuts"]
+        self.assertTrue(all("zfusectl replay TRACE --data FILE" in found for found, *_ in said))
+
     # ---- traces that are not whole ----
 
     def test_a_trace_without_events(self):

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
+#include "trace/data.h"
 #include "trace/read.h"
 #include "trace/ring.h"
 #include "trace/trace.h"
@@ -370,6 +371,104 @@ static void a_file_that_cannot_be_written_ends_the_trace(void **state)
 	close(full);
 }
 
+/* ---- its data ---- */
+
+#define DATA_BYTES 4096u
+
+static const struct zf_disk_trace_data_header data_header = {.zone_count = {{1}}};
+static const struct zf_disk_trace_data_zone data_zone = {.condition = 1};
+
+static int new_data(void)
+{
+	int fd = new_file();
+
+	assert_int_equal(zf_trace_data_begin(fd, &data_header, &data_zone), 0);
+	return fd;
+}
+
+static struct zf_trace_about with_data(const struct zf_trace_about *about, int fd)
+{
+	struct zf_trace_about made = *about;
+
+	made.has_data = true;
+	made.data_fd = fd;
+	return made;
+}
+
+static void put_data(uint64_t submitted)
+{
+	uint8_t bytes[DATA_BYTES];
+	struct iovec iov[] = {{bytes, 1000}, {bytes + 1000, sizeof(bytes) - 1000}};
+
+	memset(bytes, (int)submitted, sizeof(bytes));
+	zf_trace_data_put(submitted, 2 * submitted, iov, 2, sizeof(bytes));
+}
+
+/* The number that all bytes of a piece are; 0: there are no more. */
+static uint64_t next_piece(int fd)
+{
+	struct zf_disk_trace_data_piece piece;
+	uint8_t bytes[DATA_BYTES];
+	uint64_t submitted;
+
+	if (read(fd, &piece, sizeof(piece)) == 0)
+		return 0;
+	submitted = zf_le64_get(piece.submitted);
+	assert_int_equal(zf_le64_get(piece.address), 2 * submitted);
+	assert_int_equal(zf_le64_get(piece.bytes), sizeof(bytes));
+	assert_int_equal(read(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	for (unsigned int i = 0; i < sizeof(bytes); i++)
+		assert_int_equal(bytes[i], (uint8_t)submitted);
+	return submitted;
+}
+
+static void *put_some(void *arg)
+{
+	for (uint64_t i = 1; i <= 50; i++)
+		put_data((uint64_t)(uintptr_t)arg + i);
+	return NULL;
+}
+
+static void data_of_threads_is_in_the_file_piece_by_piece(void **state)
+{
+	int fd = new_data(), copy = dup(fd), trace;
+	struct zf_trace_about about = with_data(&monotonic, fd);
+	pthread_t threads[THREADS];
+	unsigned int count = 0;
+
+	assert_false(zf_trace_has_data());
+	trace = start(&about);
+	assert_true(zf_trace_has_data());
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, put_some, (void *)(i * 50)), 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(zf_trace_stop(NULL), 0);
+	assert_false(zf_trace_has_data());
+	put_data(1);
+	assert_int_equal(lseek(copy, sizeof(data_header) + sizeof(data_zone), SEEK_SET),
+			 sizeof(data_header) + sizeof(data_zone));
+	while (next_piece(copy) > 0)
+		count++;
+	assert_int_equal(count, THREADS * 50);
+	close(copy);
+	close(trace);
+}
+
+static void data_that_cannot_be_written_ends_the_trace(void **state)
+{
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct zf_trace_about about = with_data(&logical, full);
+	int trace;
+
+	assert_int_equal(zf_trace_data_begin(full, &data_header, &data_zone), -ENOSPC);
+	trace = start(&about);
+	put_data(1);
+	assert_false(zf_trace_is_on());
+	assert_int_equal(zf_trace_stop(NULL), -ENOSPC);
+	close(trace);
+}
+
 /* ---- reading ---- */
 
 static char told[512];
@@ -444,6 +543,8 @@ int main(void)
 		cmocka_unit_test(what_is_dropped_is_told),
 		cmocka_unit_test(traces_follow_one_another_while_threads_tell_events),
 		cmocka_unit_test(a_file_that_cannot_be_written_ends_the_trace),
+		cmocka_unit_test(data_of_threads_is_in_the_file_piece_by_piece),
+		cmocka_unit_test(data_that_cannot_be_written_ends_the_trace),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
 		cmocka_unit_test(a_record_that_was_cut_is_left_out),
 	};

@@ -18,6 +18,7 @@
 #include "label.h"
 #include "metrics.h"
 #include "meter.h"
+#include "lab/lab.h"
 #include "replay.h"
 #include "restore.h"
 #include "scrub.h"
@@ -252,6 +253,8 @@ int main(int argc, char **argv)
 		return zf_trace_main(&args);
 	case ZF_COMMAND_REPLAY:
 		return zf_replay_main(&args);
+	case ZF_COMMAND_LAB_CRASH:
+		return zf_lab_crash_main(&args);
 	case ZF_COMMAND_SCRUB:
 		return zf_scrub_main(&args);
 	case ZF_COMMAND_RESTORE:

@@ -13,7 +13,9 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "ctl/json.h"
 #include "ctl/trace_json.h"
+#include "lab/facts.h"
 #include "output.h"
 #include "replay/page.h"
 #include "trace.h"
@@ -81,9 +83,16 @@ static bool is_too_long(const struct zf_trace_file *file, const char *name,
 	return true;
 }
 
+struct page {
+	const struct zf_trace_file *file;
+	struct json_object *facts; /* of the data (lab/facts.h); NULL: there is none */
+};
+
 static int print(FILE *out, void *arg)
 {
-	const struct zf_trace_file *file = arg;
+	const struct page *page = arg;
+	const struct zf_trace_file *file = page->file;
+	struct json_object *tables;
 	_zf_free_ uint8_t *packed = NULL;
 	size_t len;
 	int r = compress_records(file, &packed, &len);
@@ -91,25 +100,56 @@ static int print(FILE *out, void *arg)
 	if (r < 0)
 		return r;
 	fputs(zf_replay_head, out);
-	put_json(out, zf_trace_json_tables(&file->header));
+	tables = zf_trace_json_tables(&file->header);
+	zf_json_add(tables, "facts", json_object_get(page->facts));
+	put_json(out, tables);
 	fputs(zf_replay_middle, out);
 	put_base64(out, packed, len);
 	fputs(zf_replay_tail, out);
 	return 0;
 }
 
+static int write_page(const struct zf_args *args, const struct zf_report *report, struct page *page)
+{
+	return is_too_long(page->file, args->operands[0], report)
+		       ? ZF_EXIT_PROBLEMS
+		       : zf_output(args, report, print, page);
+}
+
+static int write_plain(const struct zf_args *args, const struct zf_report *report)
+{
+	struct zf_trace_file file;
+	struct page page = {.file = &file};
+	int status;
+
+	if (zf_trace_load(args->operands[0], report, &file) < 0)
+		return ZF_EXIT_PROBLEMS;
+	status = write_page(args, report, &page);
+	zf_trace_file_free(&file);
+	return status;
+}
+
+static int write_with_data(const struct zf_args *args, const struct zf_report *report,
+			   const char *data)
+{
+	struct zf_lab_run run;
+	struct page page = {.file = &run.trace};
+	int status;
+
+	if (zf_lab_run_load(args->operands[0], data, report, &run) < 0)
+		return ZF_EXIT_PROBLEMS;
+	page.facts = zf_lab_facts(&run, report);
+	status = write_page(args, report, &page);
+	json_object_put(page.facts);
+	zf_lab_run_free(&run);
+	return status;
+}
+
 int zf_replay_main(const struct zf_args *args)
 {
 	const struct zf_report report = {.fn = zf_report_stderr,
 					 .arg = (void *)(uintptr_t)args->program};
-	struct zf_trace_file file;
-	int status;
+	const char *data = args->options[ZF_OPTION_DATA_OF_TRACE].text;
 
-	if (zf_trace_load(args->operands[0], &report, &file) < 0)
-		return ZF_EXIT_PROBLEMS;
-	status = is_too_long(&file, args->operands[0], &report)
-			 ? ZF_EXIT_PROBLEMS
-			 : zf_output(args, &report, print, &file);
-	zf_trace_file_free(&file);
-	return status;
+	return data ? write_with_data(args, &report, data) : write_plain(args, &report);
 }

@@ -4,6 +4,7 @@
 
 #include "alloc/zone.h"
 #include "fs/core/inode.h"
+#include "fs/mount/trace_data.h"
 
 static struct zf_trace_about describe(const struct zf_fs *fs, const struct zf_trace_about *run)
 {
@@ -32,6 +33,13 @@ static void tell_ring(const struct zf_zone_info zones[ZF_SUPER_ZONES],
 	zf_super_trace(newest);
 }
 
+static int start(struct zf_fs *fs, int fd, const struct zf_trace_about *about)
+{
+	int r = about->has_data ? zf_fs_trace_data(fs->dev, about->fsid, about->data_fd) : 0;
+
+	return r < 0 ? r : zf_trace_start(fd, about);
+}
+
 int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run)
 {
 	struct zf_trace_about about = describe(fs, run);
@@ -47,7 +55,7 @@ int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run
 	if (fs->options.generation || zf_ring_newest(fs->ring, &newest, &stepped_over) < 0)
 		newest = &fs->super;
 	if (r == 0)
-		r = zf_trace_start(fd, &about);
+		r = start(fs, fd, &about);
 	if (r == 0) {
 		zf_alloc_trace_begin(fs->alloc);
 		tell_ring(zones, newest);

@@ -29,6 +29,7 @@ class Trace {
 	constructor(data, buffer) {
 		this.header = data.header;
 		this.names = data.names;
+		this.facts = data.facts ? new Facts(data.facts) : null; // cut.js: what the bytes say
 		this.kinds = new Map(data.events.map((kind) => [kind.number, kind]));
 		this.view = new DataView(buffer);
 		this.count = Math.floor(buffer.byteLength / RECORD.bytes);

@@ -531,6 +531,7 @@ const KEYS = {
 	" ": play, ArrowRight: (e) => step(e.shiftKey ? 100 : 1), ArrowLeft: (e) => step(e.shiftKey ? -100 : -1),
 	Home: () => step(-Infinity), End: () => step(Infinity), "]": same(1), "[": same(-1),
 	c: () => find(1, (event) => event.event === "committed"), "/": () => $("search").focus(),
+	x: cutPower, o: nextOutcome,
 };
 
 function onKey(event) {
@@ -568,6 +569,7 @@ function listen() {
 		const zone = zoneNumbers[Math.floor(y / cellHeight) * columns + Math.floor(x / cellWidth)];
 		if (zone !== undefined) { selected.zone = zone; draw(); }
 	});
+	listenToCuts();
 	document.addEventListener("keydown", onKey);
 	const repaint = () => { readPalette(); draw(); };
 	window.addEventListener("resize", repaint);
@@ -614,8 +616,13 @@ async function main() {
 	$("slider").max = trace.count;
 	$("main").hidden = false;
 	listen();
-	const asked = /^#(\d+)$/.exec(location.hash);
-	go(asked ? Number(asked[1]) : 0);
+	/* page.html#812 is at that event, page.html#812/3 cuts there with that outcome. */
+	const [, position = 0, outcome] = /^#(\d+)(?:\/(\d+))?$/.exec(location.hash) ?? [];
+	go(Number(position));
+	if (outcome) {
+		$("outcome").value = outcome;
+		cutPower();
+	}
 }
 
 if (typeof document !== "undefined") main();

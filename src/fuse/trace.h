@@ -9,8 +9,8 @@ struct zf_daemon;
 struct zf_trace_about;
 
 /*
- * Opens the files of -o trace=FILE and -o trace-data=FILE, while the user's directory is still the daemon's; replaces what
- * is there. A no-op without the option. 0, or -errno, which is reported.
+ * Opens the files of -o trace=FILE and -o trace-data=FILE, while the user's directory is still the
+ * daemon's; replaces what is there. A no-op without the option. 0, or -errno, which is reported.
  */
 int zf_daemon_trace_open(struct zf_daemon *daemon);
 

@@ -266,7 +266,7 @@ def browse(run, events, seed):
     with tempfile.TemporaryDirectory() as home:
         shown = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={home}",
                                 "--virtual-time-budget=10000", "--dump-dom", f"file://{run.page}#{events}/{seed}"],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, timeout=60).stdout
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, timeout=300).stdout
     said = re.search(r'id="cut-said"[^>]*>([^<]*)<', shown)[1]
     table = re.search(r'<table id="cut-paths">(.*?)</table>', shown, re.S)[1]
     return said, [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)] for row in table.split("</tr>")[1:-1]]

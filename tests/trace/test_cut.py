@@ -62,7 +62,7 @@ class Run:
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     def read(self):
-        subprocess.run([args.zfusectl, "replay", self.trace, "--data", self.data, "--output", self.page], check=True)
+        subprocess.run([args.zfusectl, "replay", self.trace, "--trace-data", self.data, "--output", self.page], check=True)
         self.classes = json.loads(subprocess.run([NODE, CUT, self.page, "classes"], stdout=subprocess.PIPE, check=True).stdout)
         self.sets = {name: set(self.classes[name]) for name in CLASSES}
         self.blocks = blocks_of(self.data.read_bytes())
@@ -310,7 +310,7 @@ def check(run, model, mount):
 def mount_images(mounted, run, cuts, models, image):
     """Of each cut: what disagrees on its image, or None; and what its mount finds."""
     for (events, seed), model in zip(cuts, models):
-        subprocess.run([args.zfusectl, "lab", "crash", run.trace, image, "--data", run.data, "--at", str(events), "--outcome",
+        subprocess.run([args.zfusectl, "lab", "crash", run.trace, image, "--trace-data", run.data, "--at", str(events), "--outcome",
                         str(seed), "--force"], check=True)
         wrong = None
         try:

@@ -28,7 +28,7 @@ class Lab(unittest.TestCase):
         cls.trace, cls.data = cls.path / "trace3", cls.path / "data3"
 
     def run_lab(self, *more, trace=None, data=None, image="image", command=("lab", "crash")):
-        return subprocess.run([ZFUSECTL, *command, trace or self.trace, self.path / image, "--data", data or self.data, *more],
+        return subprocess.run([ZFUSECTL, *command, trace or self.trace, self.path / image, "--trace-data", data or self.data, *more],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
     def refuses(self, text, *more, status=1, **named):
@@ -83,7 +83,7 @@ class Lab(unittest.TestCase):
     def test_it_says_what_is_missing(self):
         ran = subprocess.run([ZFUSECTL, "lab", "crash", self.trace, "image", "--at", "5"], stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(ran.returncode, 2)
-        self.assertIn("--data=FILE is missing", ran.stderr)
+        self.assertIn("--trace-data=FILE is missing", ran.stderr)
         self.refuses("--at=N is missing", "--force", status=2)
 
     def test_data_of_another_run(self):
@@ -126,7 +126,7 @@ class Lab(unittest.TestCase):
     def bears(self, command, trace, data):
         end = [self.path / "image", "--at", "900", "--force"] if command[0] == "lab" else []
         head = [ZFUSECTL, *command, trace] if command[0] == "lab" else [ZFUSECTL, "replay", trace, "-o", self.path / "page"]
-        ran = subprocess.run([*head, *end, "--data", data], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        ran = subprocess.run([*head, *end, "--trace-data", data], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         self.assertIn(ran.returncode, (0, 1), ran.stderr)
 
 

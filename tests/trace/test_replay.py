@@ -91,7 +91,7 @@ class Replay(unittest.TestCase):
                        stderr=subprocess.DEVNULL, check=True)
         self.assertEqual(trace.read_bytes(), self.bytes)
         page = self.path / "cut.html"
-        subprocess.run([ZFUSECTL, "replay", trace, "--data", data, "-o", page], check=True)
+        subprocess.run([ZFUSECTL, "replay", trace, "--trace-data", data, "-o", page], check=True)
         said = state_of(page, "page.js")["cuts"]
         self.assertEqual(len(said), 6)
         for number, (found, promised, survived, gone, command) in enumerate(said):
@@ -105,7 +105,7 @@ class Replay(unittest.TestCase):
 
     def test_without_the_data_it_says_how_to_get_it(self):
         said = state_of(self.path / "seeded.html", "page.js")["cuts"]
-        self.assertTrue(all("zfusectl replay TRACE --data FILE" in found for found, *_ in said))
+        self.assertTrue(all("zfusectl replay TRACE --trace-data FILE" in found for found, *_ in said))
 
     # ---- traces that are not whole ----
 

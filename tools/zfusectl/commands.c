@@ -48,8 +48,8 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 				  "as of this commit; default: the newest"},
 	[ZF_OPTION_DRY_RUN] = {'n', "dry-run", ZF_VALUE_NONE, NULL,
 			       "read and verify everything, write nothing"},
-	[ZF_OPTION_DATA_OF_TRACE] = {'d', "data", ZF_VALUE_FILE, "FILE",
-				     "what the run wrote, from trace-data=FILE"},
+	[ZF_OPTION_TRACE_DATA] = {'d', "trace-data", ZF_VALUE_FILE, "FILE",
+				  "what the run wrote, from trace-data=FILE"},
 	[ZF_OPTION_AT] = {'a', "at", ZF_VALUE_NUMBER, "N", "after the event with this sequence"},
 	[ZF_OPTION_OUTCOME] = {'s', "outcome", ZF_VALUE_NUMBER, "SEED",
 			       "draws what became of the rest; default 1"},
@@ -165,16 +165,16 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 		{.name = "replay",
 		 .operands = {"TRACE"},
 		 .options = BIT(OUTPUT) |
-			    BIT(DATA_OF_TRACE),
+			    BIT(TRACE_DATA),
 		 .help = "make a page of a trace, which a browser plays",
-		 .more = "The page is one file, and needs no network. With the data it "
-			 "tells, of any cut of\nthe power, what a mount finds.\n"},
+		 .more = "The page is one file, and needs no network. With the data of the "
+			 "trace it tells what\na mount finds after a cut of the power at any "
+			 "step.\n"},
 	[ZF_COMMAND_LAB_CRASH] = {.name = "lab crash",
 				  .operands = {"TRACE", "IMAGE"},
-				  .options =
-					  BIT(DATA_OF_TRACE) | BIT(AT) | BIT(OUTCOME) | BIT(FORCE),
+				  .options = BIT(TRACE_DATA) | BIT(AT) | BIT(OUTCOME) | BIT(FORCE),
 				  .help = "make the image that a power cut in a trace may leave",
-				  .more = "--data and --at are needed.\n"},
+				  .more = "--trace-data and --at are needed.\n"},
 	[ZF_COMMAND_LABEL] =
 		{.name = "label",
 		 .operands = {"TARGET", "[NEW]"},

@@ -149,7 +149,7 @@ int zf_replay_main(const struct zf_args *args)
 {
 	const struct zf_report report = {.fn = zf_report_stderr,
 					 .arg = (void *)(uintptr_t)args->program};
-	const char *data = args->options[ZF_OPTION_DATA_OF_TRACE].text;
+	const char *data = args->options[ZF_OPTION_TRACE_DATA].text;
 
 	return data ? write_with_data(args, &report, data) : write_plain(args, &report);
 }

@@ -39,12 +39,12 @@ int zf_lab_crash_main(const struct zf_args *args)
 {
 	const struct zf_report report = {.fn = zf_report_stderr,
 					 .arg = (void *)(uintptr_t)args->program};
-	const char *data = args->options[ZF_OPTION_DATA_OF_TRACE].text;
+	const char *data = args->options[ZF_OPTION_TRACE_DATA].text;
 	struct zf_lab_run run;
 	int r;
 
 	if (!data)
-		return zf_args_usage(args, "--data=FILE is missing: what the run wrote, from "
+		return zf_args_usage(args, "--trace-data=FILE is missing: what the run wrote, from "
 					   "trace-data=FILE");
 	if (!args->options[ZF_OPTION_AT].given)
 		return zf_args_usage(args, "--at=N is missing: after which event the power is cut");

@@ -112,7 +112,7 @@ function cutPower() {
 	$("cut-promised").textContent = saidPromised(cut);
 	$("cut-survived").textContent = saidSurvived(cut);
 	$("cut-gone").textContent = saidGone(cut);
-	$("cut-command").textContent = `zfusectl lab crash TRACE IMAGE --data FILE --at ${at} --outcome ${seed}`;
+	$("cut-command").textContent = `zfusectl lab crash TRACE IMAGE --trace-data FILE --at ${at} --outcome ${seed}`;
 	for (const paint of [drawFlight, drawFates, drawPaths]) paint(cut);
 	$("cut-found").hidden = false;
 }
@@ -133,5 +133,5 @@ function listenToCuts() {
 	$("outcome").addEventListener("change", cutPower);
 	if (trace.facts) return;
 	for (const id of ["cut", "next-outcome", "outcome"]) $(id).disabled = true;
-	sayCut("This page was made without the data of the trace: zfusectl replay TRACE --data FILE makes one that can cut.");
+	sayCut("This page was made without the data of the trace: zfusectl replay TRACE --trace-data FILE makes one that can cut.");
 }

@@ -121,14 +121,14 @@ static void begin_more(struct batch *batch, struct io_uring *ring)
 		begin(batch, ring, &batch->reads[batch->begun++]);
 }
 
-/* Submits what has begun. With `wait`, returns when something has come back, or before. */
-static void enter(struct io_uring *ring, bool wait)
+/* Submits what has begun. Returns when so many have come back, or before. */
+static void enter(struct io_uring *ring, unsigned int wait_count)
 {
 	int r;
 
-	if (!wait && io_uring_sq_ready(ring) == 0)
+	if (wait_count == 0 && io_uring_sq_ready(ring) == 0)
 		return;
-	r = io_uring_submit_and_wait(ring, wait);
+	r = io_uring_submit_and_wait(ring, wait_count);
 	/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
 	assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
 	if (r == -EAGAIN)
@@ -167,8 +167,9 @@ static void hand_over(const struct batch *batch)
 }
 
 /*
- * What comes next is on its way before what has come is handed over. Returns when nothing is in
- * flight, whatever happened: until then the buffers are the kernel's.
+ * What comes next is on its way before what has come is handed over; then half of it is waited for,
+ * so that there are few system calls and the other half is in flight while the first is looked at.
+ * Returns when nothing is in flight, whatever happened: until then the buffers are the kernel's.
  */
 static void run_on_ring(struct batch *batch, struct io_uring *ring)
 {
@@ -176,7 +177,7 @@ static void run_on_ring(struct batch *batch, struct io_uring *ring)
 		begin_more(batch, ring);
 		if (batch->in_flight == 0 && batch->came_count == 0)
 			return;
-		enter(ring, batch->came_count == 0);
+		enter(ring, batch->came_count == 0 ? (batch->in_flight + 1) / 2 : 0);
 		hand_over(batch);
 		reap(batch, ring);
 	}

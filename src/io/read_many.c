@@ -183,21 +183,31 @@ static void run_on_ring(struct batch *batch, struct io_uring *ring)
 	}
 }
 
+/* The calling thread's, where it helps; or NULL. */
+static struct io_uring *ring_for(struct zf_dev *dev, unsigned int count, int *ret_fd)
+{
+	if (count < 2 || !dev->ops->read_fd)
+		return NULL;
+	*ret_fd = dev->ops->read_fd(dev);
+	return *ret_fd >= 0 ? get_ring() : NULL;
+}
+
 void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
 		      zf_read_done_fn *done, void *arg)
 {
-	struct batch batch = {
-		.dev = dev,
-		.fd = count > 1 && dev->ops->read_fd ? dev->ops->read_fd(dev) : -1,
-		.reads = reads,
-		.count = count,
-		.done = done,
-		.arg = arg,
-	};
-	struct io_uring *ring = batch.fd >= 0 ? get_ring() : NULL;
+	int fd = -1;
+	struct io_uring *ring = ring_for(dev, count, &fd);
 
-	if (ring)
+	if (ring) {
+		struct batch batch = {.dev = dev,
+				      .fd = fd,
+				      .reads = reads,
+				      .count = count,
+				      .done = done,
+				      .arg = arg};
+
 		run_on_ring(&batch, ring);
+	}
 	for (struct zf_read *read = reads; read < reads + count; read++) {
 		if (ring && read->result == 0)
 			continue;

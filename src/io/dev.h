@@ -229,10 +229,19 @@ struct zf_read {
 };
 
 /*
- * Reads all of them, in flight together where the backend can; each has its own result. When it
- * returns none is in flight. Any thread, any time.
+ * One of them has its result. On the thread that reads, once for each, in any order; others may
+ * still be in flight. Does not read from the device.
  */
-void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count);
+typedef void zf_read_done_fn(void *arg, struct zf_read *read);
+
+/*
+ * Reads all of them, in flight together where the backend can, submitted in the order of the array;
+ * each has its own result. A bounded number is submitted before the first is waited for, so that
+ * done() works on what has come while others come. When it returns none is in flight. Any thread,
+ * any time.
+ */
+void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
+		      zf_read_done_fn *done, void *arg);
 
 /* One request each, waited for: mkfs, superblock and tests. */
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);

@@ -54,6 +54,15 @@ static void nvme_close(struct zf_dev *dev)
 	nvme_free(nvme);
 }
 
+/*
+ * The block layer splits what is too large for the drive, and needs no ring with larger entries. It
+ * has no part in appends and resets, but reads have no order among these.
+ */
+static int nvme_read_fd(struct zf_dev *dev)
+{
+	return zf_nvme_of(dev)->claim.read_fd;
+}
+
 static const struct zf_dev_ops nvme_ops = {
 	.kind = "nvme",
 	.submit = zf_nvme_submit,
@@ -61,6 +70,7 @@ static const struct zf_dev_ops nvme_ops = {
 	.wake = zf_nvme_wake,
 	.run = zf_nvme_run,
 	.read = zf_nvme_read,
+	.read_fd = nvme_read_fd,
 	.report = nvme_report,
 	.close = nvme_close,
 };

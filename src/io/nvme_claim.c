@@ -54,16 +54,19 @@ static int claim_block(const char *block_path, const struct zf_open_options *opt
 
 	if (is_hidden(claim->block_name))
 		return 0;
-	r = zf_image_file_open_for(block_path, options, false, report, &file);
-	if (r == 0)
-		claim->block_fd = file.fd;
-	return r;
+	r = zf_image_file_open_for(block_path, options, true, report, &file);
+	if (r < 0)
+		return r;
+	claim->block_fd = file.fd;
+	if (fcntl(file.fd, F_GETFL) & O_DIRECT)
+		claim->read_fd = file.fd;
+	return 0;
 }
 
 int zf_nvme_claim(const char *path, const struct zf_open_options *options,
 		  const struct zf_report *report, struct zf_nvme_claim *ret_claim)
 {
-	struct zf_nvme_claim claim = {.char_fd = -1, .block_fd = -1};
+	struct zf_nvme_claim claim = {.char_fd = -1, .block_fd = -1, .read_fd = -1};
 	char block_path[PATH_MAX];
 	_zf_close_ int fd = -1;
 	int r;
@@ -95,5 +98,5 @@ void zf_nvme_unclaim(struct zf_nvme_claim *claim)
 		close(claim->char_fd);
 	if (claim->block_fd >= 0)
 		close(claim->block_fd);
-	claim->char_fd = claim->block_fd = -1;
+	claim->char_fd = claim->block_fd = claim->read_fd = -1;
 }

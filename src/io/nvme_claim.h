@@ -12,6 +12,7 @@
 struct zf_nvme_claim {
 	int char_fd;
 	int block_fd; /* -1: the kernel has no block device for it */
+	int read_fd;  /* the same, if it reads past the page cache; else -1 */
 	char block_name[64];
 };
 

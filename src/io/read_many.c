@@ -71,10 +71,15 @@ static struct io_uring *get_ring(void)
 /* ---- on the ring ---- */
 
 struct batch {
-	const struct zf_geometry *geometry;
+	struct zf_dev *dev;
 	int fd;
 	struct zf_read *reads;
 	unsigned int count, begun, in_flight;
+	zf_read_done_fn *done;
+	void *arg;
+	/* Reads that have come back and that nobody has looked at. */
+	struct zf_read *came[DEPTH];
+	unsigned int came_count;
 };
 
 /* A read that breaks a rule is left to the backend, which says what is wrong with it. */
@@ -93,7 +98,7 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 	struct io_uring_sqe *sqe;
 
 	read->result = -EINPROGRESS;
-	if (!is_sound(batch->geometry, read))
+	if (!is_sound(&batch->dev->geometry, read))
 		return;
 	sqe = io_uring_get_sqe(ring);
 	/* The ring has as many entries as are in flight at most. */
@@ -104,61 +109,109 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 	batch->in_flight++;
 }
 
-static void reap(struct batch *batch, struct io_uring *ring)
+/*
+ * Half of the ring at once: a system call for each read that comes back would cost more than a ring
+ * that is not always full.
+ */
+static void begin_more(struct batch *batch, struct io_uring *ring)
 {
-	struct io_uring_cqe *cqe;
-	unsigned int head, n = 0;
-
-	io_uring_for_each_cqe(ring, head, cqe)
-	{
-		struct zf_read *read = io_uring_cqe_get_data(cqe);
-		uint64_t len = zf_iov_len(read->iov, read->iovcnt);
-
-		if (cqe->res >= 0 && (uint64_t)cqe->res == len)
-			read->result = 0;
-		zf_dev_trace_read_end(read->traced, read->addr, len, read->result == 0 ? 0 : -EIO);
-		n++;
-	}
-	io_uring_cq_advance(ring, n);
-	batch->in_flight -= n;
+	if (batch->in_flight > DEPTH / 2)
+		return;
+	while (batch->in_flight < DEPTH && batch->begun < batch->count)
+		begin(batch, ring, &batch->reads[batch->begun++]);
 }
 
-/* Returns when nothing is in flight, whatever happened: until then the buffers are the kernel's. */
-static void run_on_ring(struct batch *batch, struct io_uring *ring)
+/* Submits what has begun. Returns when so many have come back, or before. */
+static void enter(struct io_uring *ring, unsigned int wait_count)
 {
 	int r;
 
+	if (wait_count == 0 && io_uring_sq_ready(ring) == 0)
+		return;
+	r = io_uring_submit_and_wait(ring, wait_count);
+	/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
+	assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
+	if (r == -EAGAIN)
+		sched_yield();
+}
+
+static void reap(struct batch *batch, struct io_uring *ring)
+{
+	struct io_uring_cqe *cqes[DEPTH];
+	unsigned int n = io_uring_peek_batch_cqe(ring, cqes, DEPTH);
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct zf_read *read = io_uring_cqe_get_data(cqes[i]);
+		uint64_t len = zf_iov_len(read->iov, read->iovcnt);
+
+		if (cqes[i]->res >= 0 && (uint64_t)cqes[i]->res == len)
+			read->result = 0;
+		zf_dev_trace_read_end(read->traced, read->addr, len, read->result == 0 ? 0 : -EIO);
+		batch->came[i] = read;
+	}
+	io_uring_cq_advance(ring, n);
+	batch->came_count = n;
+	batch->in_flight -= n;
+}
+
+static void hand_over(const struct batch *batch)
+{
+	for (unsigned int i = 0; i < batch->came_count; i++) {
+		struct zf_read *read = batch->came[i];
+
+		if (read->result != 0)
+			continue; /* is read again */
+		zf_dev_count_read(batch->dev, zf_iov_len(read->iov, read->iovcnt));
+		batch->done(batch->arg, read);
+	}
+}
+
+/*
+ * What comes next is on its way before what has come is handed over; then half of it is waited for,
+ * so that there are few system calls and the other half is in flight while the first is looked at.
+ * Returns when nothing is in flight, whatever happened: until then the buffers are the kernel's.
+ */
+static void run_on_ring(struct batch *batch, struct io_uring *ring)
+{
 	for (;;) {
-		while (batch->in_flight < DEPTH && batch->begun < batch->count)
-			begin(batch, ring, &batch->reads[batch->begun++]);
-		if (batch->in_flight == 0)
+		begin_more(batch, ring);
+		if (batch->in_flight == 0 && batch->came_count == 0)
 			return;
-		r = io_uring_submit_and_wait(ring, 1);
-		/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again.
-		 */
-		assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
-		if (r == -EAGAIN)
-			sched_yield();
+		enter(ring, batch->came_count == 0 ? (batch->in_flight + 1) / 2 : 0);
+		hand_over(batch);
 		reap(batch, ring);
 	}
 }
 
-void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count)
+/* The calling thread's, where it helps; or NULL. */
+static struct io_uring *ring_for(struct zf_dev *dev, unsigned int count, int *ret_fd)
 {
-	struct batch batch = {
-		.geometry = &dev->geometry,
-		.fd = count > 1 && dev->ops->read_fd ? dev->ops->read_fd(dev) : -1,
-		.reads = reads,
-		.count = count,
-	};
-	struct io_uring *ring = batch.fd >= 0 ? get_ring() : NULL;
+	if (count < 2 || !dev->ops->read_fd)
+		return NULL;
+	*ret_fd = dev->ops->read_fd(dev);
+	return *ret_fd >= 0 ? get_ring() : NULL;
+}
 
-	if (ring)
+void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
+		      zf_read_done_fn *done, void *arg)
+{
+	int fd = -1;
+	struct io_uring *ring = ring_for(dev, count, &fd);
+
+	if (ring) {
+		struct batch batch = {.dev = dev,
+				      .fd = fd,
+				      .reads = reads,
+				      .count = count,
+				      .done = done,
+				      .arg = arg};
+
 		run_on_ring(&batch, ring);
+	}
 	for (struct zf_read *read = reads; read < reads + count; read++) {
 		if (ring && read->result == 0)
-			zf_dev_count_read(dev, zf_iov_len(read->iov, read->iovcnt));
-		else
-			read->result = zf_dev_read(dev, read->addr, read->iov, read->iovcnt);
+			continue;
+		read->result = zf_dev_read(dev, read->addr, read->iov, read->iovcnt);
+		done(arg, read);
 	}
 }

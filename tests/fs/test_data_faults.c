@@ -107,6 +107,39 @@ static void one_piece_that_cannot_be_read_fails_the_read(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Written from its end to its start, a file lies on the device the other way round. */
+static void a_rotational_device_is_read_in_order_of_address(void **state)
+{
+	enum { PIECES = 8 };
+	struct data_rig_options options = {.seed = 1, .rotational = true};
+	struct data_rig rig;
+	uint64_t ino;
+	char offset[64];
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "pieces");
+	for (unsigned int i = PIECES; i-- > 0;) {
+		data_rig_write_pattern(&rig, ino, 1, i * BLOCK, BLOCK);
+		data_rig_sync(&rig);
+	}
+	for (unsigned int i = 0; i < PIECES; i++) {
+		const struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = i + 1, .error = -EIO};
+
+		data_rig_remount(&rig);
+		data_rig_expect(&rig, ino, 1, 0, 1); /* extents and checksums are in memory now */
+		rig.errors_expected = true;
+		zf_sim_add_fault(rig.sim, &fault);
+		assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, buf, PIECES * BLOCK), -EIO);
+		assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+		snprintf(offset, sizeof(offset), "at offset %u, 1 blocks",
+			 (PIECES - 1 - i) * BLOCK);
+		assert_non_null(strstr(rig.message, offset));
+		data_rig_expect(&rig, ino, 1, 0, PIECES * BLOCK);
+	}
+	data_rig_deinit(&rig);
+}
+
 static bool is_in_memory(struct data_rig *rig, uint64_t ino)
 {
 	struct zf_inode key = {.ino = ino, .fs = rig->fs}, *inode;
@@ -932,6 +965,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_append_is_retried_in_another_zone),
 		cmocka_unit_test(one_piece_that_cannot_be_read_fails_the_read),
+		cmocka_unit_test(a_rotational_device_is_read_in_order_of_address),
 		cmocka_unit_test(
 			data_that_cannot_be_written_is_dropped_and_the_file_reads_what_is_there),
 		cmocka_unit_test(bytes_that_were_cut_off_stay_away_when_zeroes_are_lost),

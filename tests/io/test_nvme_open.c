@@ -27,11 +27,15 @@ int __wrap_zf_nvme_report_zones(int fd, const char *path, uint32_t nsid,
 				const struct zf_nvme_drive *drive, uint32_t first, uint32_t count,
 				const struct zf_report *report, struct zf_zone_info *zones);
 void __wrap_io_uring_queue_exit(struct io_uring *ring);
+void __real_io_uring_queue_exit(struct io_uring *ring);
 int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
+int __real_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
 
 /* What each step comes to. */
 static struct {
 	int claim, identify, ring;
+	int read_fd;
+	bool real_rings;
 	uint32_t zone_count;
 } steps;
 
@@ -44,7 +48,8 @@ int __wrap_zf_nvme_claim(const char *path, const struct zf_open_options *options
 {
 	if (steps.claim < 0)
 		return steps.claim;
-	*ret_claim = (struct zf_nvme_claim){.char_fd = -1, .block_fd = -1};
+	*ret_claim =
+		(struct zf_nvme_claim){.char_fd = -1, .block_fd = -1, .read_fd = steps.read_fd};
 	held++;
 	return 0;
 }
@@ -74,11 +79,15 @@ int __wrap_zf_nvme_identify(int fd, const char *path, const char *block_name,
 
 int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags)
 {
+	if (steps.real_rings)
+		return __real_io_uring_queue_init(entries, ring, flags);
 	return steps.ring;
 }
 
 void __wrap_io_uring_queue_exit(struct io_uring *ring)
 {
+	if (steps.real_rings)
+		__real_io_uring_queue_exit(ring);
 }
 
 int __wrap_zf_nvme_report_zones(int fd, const char *path, uint32_t nsid,
@@ -156,10 +165,49 @@ static void after_an_error_the_zones_are_asked_for_again(void **state)
 	assert_int_equal(held, 0);
 }
 
+static struct zf_read reads[3];
+static unsigned int done;
+
+static void read_done(void *arg, struct zf_read *read)
+{
+	assert_ptr_equal(arg, reads);
+	assert_int_equal(read->result, 0);
+	done++;
+}
+
+/* By the block device, several at once; the commands of the character device would fail here. */
+static void reads_come_together_by_the_block_device(void **state)
+{
+	static _Alignas(4096) char written[3 * 4096], got[3 * 4096];
+	const struct zf_open_options options = {0};
+	FILE *file = tmpfile();
+	struct iovec iov[3];
+	struct zf_dev *dev;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		memset(written + 4096 * i, 'a' + (int)i, 4096);
+		iov[i] = (struct iovec){got + (size_t)4096 * i, 4096};
+		reads[i] =
+			(struct zf_read){.addr = (uint64_t)4096 * i, .iov = &iov[i], .iovcnt = 1};
+	}
+	assert_non_null(file);
+	assert_int_equal(fwrite(written, 1, sizeof(written), file), sizeof(written));
+	assert_int_equal(fflush(file), 0);
+	steps.read_fd = fileno(file);
+	steps.real_rings = true;
+	assert_int_equal(zf_nvme_open("/dev/ng0n1", &options, NULL, &dev), 0);
+	zf_dev_read_many(dev, reads, 3, read_done, reads);
+	assert_int_equal(done, 3);
+	assert_memory_equal(got, written, sizeof(got));
+	zf_dev_close(dev);
+	fclose(file);
+}
+
 static int all_goes_well(void **state)
 {
 	memset(&steps, 0, sizeof(steps));
 	steps.zone_count = 16;
+	steps.read_fd = -1;
 	return 0;
 }
 
@@ -174,6 +222,7 @@ int main(void)
 		TEST(without_nvme_commands_in_the_kernel_the_other_way_is_named),
 		TEST(without_io_uring_that_is_said),
 		TEST(after_an_error_the_zones_are_asked_for_again),
+		TEST(reads_come_together_by_the_block_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (256 * BLOCK)
 #define READS	  200u /* more than are in flight at once */
+#define IN_FLIGHT 64u  /* at most */
 #define TAG	  7u
 
 static const struct zf_geometry geometry = {
@@ -39,12 +40,15 @@ static const struct zf_geometry geometry = {
 /* ---- the ring, looked at ---- */
 
 static struct {
-	bool watched;	    /* by one thread */
-	int refuse;	    /* so many calls fail ... */
-	int error;	    /* ... with this */
-	unsigned int spoil; /* so many completions, in a row, have ... */
-	int result;	    /* ... this in place of their own */
+	bool watched;		/* by one thread */
+	int refuse;		/* so many calls fail ... */
+	int error;		/* ... with this */
+	unsigned int spoil;	/* so many completions, in a row, have ... */
+	int result;		/* ... this in place of their own */
+	unsigned int at_a_time; /* not 0: so many completions are seen at once, in ... */
+	struct zf_rng *shuffle; /* ... an order that is drawn */
 	uint64_t submitted, calls;
+	uint64_t reaped;
 	struct io_uring *ring;
 } ring;
 
@@ -53,8 +57,6 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *r, unsigned int count);
 
 int __wrap_io_uring_submit_and_wait(struct io_uring *r, unsigned int count)
 {
-	struct io_uring_cqe *cqe;
-	unsigned int head;
 	int n;
 
 	if (!ring.watched)
@@ -67,15 +69,38 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *r, unsigned int count)
 	n = __real_io_uring_submit_and_wait(r, count);
 	ring.ring = r;
 	ring.submitted += n > 0 ? (unsigned int)n : 0;
-	io_uring_for_each_cqe(r, head, cqe)
-	{
-		const struct zf_read *read = io_uring_cqe_get_data(cqe);
+	return n;
+}
 
-		if (ring.spoil == 0)
-			break;
+unsigned int __real_io_uring_peek_batch_cqe(struct io_uring *r, struct io_uring_cqe **cqes,
+					    unsigned int count);
+unsigned int __wrap_io_uring_peek_batch_cqe(struct io_uring *r, struct io_uring_cqe **cqes,
+					    unsigned int count);
+
+unsigned int __wrap_io_uring_peek_batch_cqe(struct io_uring *r, struct io_uring_cqe **cqes,
+					    unsigned int count)
+{
+	unsigned int n;
+
+	if (!ring.watched)
+		return __real_io_uring_peek_batch_cqe(r, cqes, count);
+	if (ring.at_a_time > 0)
+		count = ring.at_a_time;
+	n = __real_io_uring_peek_batch_cqe(r, cqes, count);
+	ring.reaped += n;
+	for (unsigned int i = 0; i < n && ring.spoil > 0; i++) {
+		const struct zf_read *read = io_uring_cqe_get_data(cqes[i]);
+
 		ring.spoil--;
-		cqe->res = ring.result;
+		cqes[i]->res = ring.result;
 		memset(read->iov[0].iov_base, 0xee, BLOCK);
+	}
+	for (unsigned int i = n; ring.shuffle && i > 1; i--) {
+		unsigned int other = (unsigned int)zf_rng_below(ring.shuffle, i);
+		struct io_uring_cqe *cqe = cqes[i - 1];
+
+		cqes[i - 1] = cqes[other];
+		cqes[other] = cqe;
 	}
 	return n;
 }
@@ -132,6 +157,9 @@ struct many {
 	struct zf_read reads[READS];
 	struct iovec iov[READS][3];
 	uint8_t *buf;
+	unsigned int times[READS]; /* it was handed over */
+	unsigned int done;
+	uint64_t first_in_flight, in_flight_max; /* while one was handed over */
 };
 
 /* One to three blocks each, into as many segments, from anywhere. */
@@ -151,6 +179,34 @@ static void draw(struct many *many, struct zf_rng *rng)
 			.result = 77,
 		};
 	}
+	memset(many->times, 0, sizeof(many->times));
+	many->done = 0;
+	many->first_in_flight = many->in_flight_max = 0;
+}
+
+static void expect(const struct many *many, unsigned int i);
+
+/* With its result, and its bytes. */
+static void read_done(void *arg, struct zf_read *read)
+{
+	struct many *many = arg;
+	unsigned int i = (unsigned int)(read - many->reads);
+	uint64_t in_flight = ring.submitted - ring.reaped;
+
+	if (read->result == 0)
+		expect(many, i);
+	many->times[i]++;
+	if (many->done++ == 0)
+		many->first_in_flight = in_flight;
+	many->in_flight_max = zf_max_u64(many->in_flight_max, in_flight);
+}
+
+static void read_many(struct zf_dev *dev, struct many *many, unsigned int count)
+{
+	zf_dev_read_many(dev, many->reads, count, read_done, many);
+	assert_int_equal(many->done, count);
+	for (unsigned int i = 0; i < READS; i++)
+		assert_int_equal(many->times[i], i < count);
 }
 
 static void expect(const struct many *many, unsigned int i)
@@ -183,7 +239,7 @@ static void each_read_gets_its_own_bytes(void **state)
 	for (unsigned int round = 0; round < 20; round++) {
 		draw(many, &rng);
 		zf_dev_get_stats(dev, &before);
-		zf_dev_read_many(dev, many->reads, READS);
+		read_many(dev, many, READS);
 		zf_dev_get_stats(dev, &after);
 		expect_all(many);
 		assert_int_equal(after.reads - before.reads, READS);
@@ -208,15 +264,49 @@ static void none_is_in_flight_afterwards(void **state)
 	zf_rng_seed(&rng, 2);
 	draw(many, &rng);
 	watch();
-	zf_dev_read_many(dev, many->reads, READS);
+	read_many(dev, many, READS);
 	assert_int_equal(ring.submitted, READS);
-	/* Several at once, and all of them have come back. */
-	assert_true(ring.calls < READS);
+	/* Half a ring with each call, then halves of what is left; and all of them have come back. */
+	assert_in_range(ring.calls, 1, 2 * READS / (IN_FLIGHT / 2) + 8);
 	assert_int_equal(io_uring_sq_ready(ring.ring), 0);
 	assert_int_equal(*ring.ring->cq.khead, *ring.ring->cq.ktail);
 	assert_int_equal(*ring.ring->sq.ktail, *ring.ring->cq.khead);
 	expect_all(many);
 	free(many->buf);
+	free(many);
+	zf_dev_close(dev);
+}
+
+/* Eight come at a time: those that have come are handed over while many others are in flight. */
+static void what_has_come_is_handed_over_while_others_come(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng, order;
+
+	if (!uses_a_ring(dev)) {
+		free(many);
+		zf_dev_close(dev);
+		skip();
+	}
+	fill(dev);
+	zf_rng_seed(&rng, 6);
+	zf_rng_seed(&order, 7);
+	for (unsigned int count = 2; count <= READS; count += 33) {
+		draw(many, &rng);
+		watch();
+		ring.at_a_time = 8;
+		ring.shuffle = &order;
+		read_many(dev, many, count);
+		assert_int_equal(ring.submitted, count);
+		assert_int_equal(ring.reaped, count);
+		/* All of them, or a ring full, before one was waited for; and no more ever. */
+		assert_in_range(many->first_in_flight,
+				count < IN_FLIGHT ? zf_max_u64(count, 8) - 8 : IN_FLIGHT - 8,
+				count < IN_FLIGHT ? count : IN_FLIGHT);
+		assert_in_range(many->in_flight_max, many->first_in_flight, IN_FLIGHT);
+		free(many->buf);
+	}
 	free(many);
 	zf_dev_close(dev);
 }
@@ -235,7 +325,7 @@ static void what_the_ring_does_not_read_to_its_end_is_read_again(void **state)
 		watch();
 		ring.spoil = 70;
 		ring.result = results[i];
-		zf_dev_read_many(dev, many->reads, READS);
+		read_many(dev, many, READS);
 		assert_int_equal(ring.spoil, uses_a_ring(dev) ? 0 : 70);
 		expect_all(many);
 		free(many->buf);
@@ -258,7 +348,7 @@ static void a_kernel_that_refuses_for_the_moment_is_asked_again(void **state)
 		watch();
 		ring.refuse = 5;
 		ring.error = errors[i];
-		zf_dev_read_many(dev, many->reads, READS);
+		read_many(dev, many, READS);
 		assert_int_equal(ring.refuse, uses_a_ring(dev) ? 0 : 5);
 		expect_all(many);
 		free(many->buf);
@@ -284,7 +374,7 @@ static void a_read_that_breaks_a_rule_fails_alone(void **state)
 	many->iov[40][0].iov_base = many->buf + 120 * BLOCK + 8; /* not aligned */
 	many->reads[50].iovcnt = 0;
 	zf_dev_get_stats(dev, &before);
-	zf_dev_read_many(dev, many->reads, READS);
+	read_many(dev, many, READS);
 	zf_dev_get_stats(dev, &after);
 	for (unsigned int i = 0; i < READS; i++) {
 		if (i == 10 || i == 20 || i == 30 || i == 40 || i == 50)
@@ -317,8 +407,7 @@ static void *read_much(void *arg)
 	zf_rng_seed(&rng, reader->seed);
 	for (unsigned int round = 0; round < 5; round++) {
 		draw(many, &rng);
-		zf_dev_read_many(reader->dev, many->reads,
-				 1 + (unsigned int)zf_rng_below(&rng, READS));
+		read_many(reader->dev, many, 1 + (unsigned int)zf_rng_below(&rng, READS));
 		for (unsigned int i = 0; i < READS; i++)
 			if (many->reads[i].result != 77)
 				expect(many, i);
@@ -358,6 +447,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_read_gets_its_own_bytes),
 		cmocka_unit_test(none_is_in_flight_afterwards),
+		cmocka_unit_test(what_has_come_is_handed_over_while_others_come),
 		cmocka_unit_test(what_the_ring_does_not_read_to_its_end_is_read_again),
 		cmocka_unit_test(a_kernel_that_refuses_for_the_moment_is_asked_again),
 		cmocka_unit_test(a_read_that_breaks_a_rule_fails_alone),

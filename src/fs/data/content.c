@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alloc/overwrite.h"
@@ -19,6 +20,7 @@
 /* Blocks that lie together on the device too. */
 struct run {
 	unsigned int first, count;
+	uint64_t address; /* of the first */
 };
 
 static void init(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
@@ -132,7 +134,8 @@ static bool next_run(const struct zf_content *content, unsigned int *at, struct 
 		i++;
 	if (i == content->count)
 		return false;
-	*ret_run = (struct run){.first = i++};
+	*ret_run = (struct run){.first = i, .address = content->source[i]};
+	i++;
 	while (i < content->count && content->source[i] == content->source[i - 1] + ZF_BLOCK_SIZE &&
 	       zf_zone_of(geometry, content->source[i]) ==
 		       zf_zone_of(geometry, content->source[i - 1]))
@@ -245,6 +248,8 @@ struct transfer {
 	struct run runs[ZF_CONTENT_BLOCKS];
 	struct zf_read reads[ZF_CONTENT_BLOCKS]; /* of the runs */
 	unsigned int count;
+	struct zf_content *content; /* that they are for */
+	int result;		    /* of the first run that came and is wrong */
 };
 
 /* Of all runs. Returns how many blocks have no place in the caller's buffer. */
@@ -262,6 +267,13 @@ static unsigned int find_places(struct transfer *transfer, const struct zf_conte
 		}
 	}
 	return bounces;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct run *first = a, *second = b;
+
+	return first->address < second->address ? -1 : first->address > second->address;
 }
 
 /* A run's read, with as few segments as its places allow. */
@@ -290,9 +302,10 @@ static void prepare_read(struct transfer *transfer, const struct zf_content *con
 	};
 }
 
-static int transfer_init(struct transfer *transfer, const struct zf_content *content)
+static int transfer_init(struct transfer *transfer, struct zf_content *content)
 {
-	struct zf_flush *flush = &content->reader.inode->fs->flush;
+	struct zf_fs *fs = content->reader.inode->fs;
+	struct zf_flush *flush = &fs->flush;
 	unsigned int bounces = find_places(transfer, content);
 	struct zf_block *bounce = NULL;
 
@@ -302,6 +315,12 @@ static int transfer_init(struct transfer *transfer, const struct zf_content *con
 			return -ENOMEM;
 	}
 	transfer->bounce = bounce;
+	transfer->content = content;
+	transfer->result = 0;
+	/* The heads move one way only. */
+	if (zf_dev_geometry(fs->dev)->rotational)
+		qsort(transfer->runs, transfer->count, sizeof(transfer->runs[0]),
+		      compare_addresses);
 	for (unsigned int k = 0; k < transfer->count; k++)
 		prepare_read(transfer, content, k, &bounce);
 	return 0;
@@ -325,7 +344,16 @@ static int take_run(struct zf_content *content, const struct transfer *transfer,
 	return r;
 }
 
-/* All runs at once; the first that is wrong is told of. */
+static void run_came(void *arg, struct zf_read *read)
+{
+	struct transfer *transfer = arg;
+	unsigned int k = (unsigned int)(read - transfer->reads);
+
+	if (transfer->result == 0)
+		transfer->result = take_run(transfer->content, transfer, k);
+}
+
+/* All runs at once, each checked while others come; the first that is wrong is told of. */
 static int read_runs(struct zf_content *content)
 {
 	struct zf_fs *fs = content->reader.inode->fs;
@@ -334,11 +362,9 @@ static int read_runs(struct zf_content *content)
 
 	if (r < 0)
 		return r;
-	zf_dev_read_many(fs->dev, transfer.reads, transfer.count);
-	for (unsigned int k = 0; r == 0 && k < transfer.count; k++)
-		r = take_run(content, &transfer, k);
+	zf_dev_read_many(fs->dev, transfer.reads, transfer.count, run_came, &transfer);
 	zf_block_pool_give(&fs->flush, transfer.bounce);
-	return r;
+	return transfer.result;
 }
 
 /* Lets the zones go that look_up_stored() holds. */

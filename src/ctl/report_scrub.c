@@ -133,8 +133,8 @@ int zf_report_scrub_step(const struct zf_report_source *source, struct json_obje
 static const char *state_name(struct zf_fs *fs, enum zf_scrub_state state)
 {
 	static const char *const names[ZF_SCRUB_STATE_COUNT] = {
-		[ZF_SCRUB_NONE] = "none",	  [ZF_SCRUB_RUNNING] = "running",
-		[ZF_SCRUB_PAUSED] = "paused",	  [ZF_SCRUB_FINISHED] = "finished",
+		[ZF_SCRUB_NONE] = "none",	    [ZF_SCRUB_RUNNING] = "running",
+		[ZF_SCRUB_PAUSED] = "paused",	    [ZF_SCRUB_FINISHED] = "finished",
 		[ZF_SCRUB_CANCELLED] = "cancelled",
 	};
 

@@ -88,8 +88,8 @@ static int check_fields(const struct zf_fields *fields, const char *what, const 
 					 "size has %zu, expected %" PRIu32, len, fields->size);
 	zero = zf_fields_check_zero(fields, disk);
 	if (zero)
-		return zf_report_corrupt(report, what, ZF_TREE_ROOT,
-					 "%s has bits set, expected 0", zero->name);
+		return zf_report_corrupt(report, what, ZF_TREE_ROOT, "%s has bits set, expected 0",
+					 zero->name);
 	for (unsigned int i = 0; i < fields->count && r == 0; i++) {
 		const struct zf_field *field = &fields->field[i];
 		struct zf_le64 value;

@@ -56,7 +56,7 @@ struct zf_scrub_place {
 /* A scrub, from its start to its end, over all mounts. */
 struct zf_scrub_record {
 	enum zf_scrub_state state;
-	uint64_t rate; /* bytes a second; 0: as others leave room */
+	uint64_t rate;			    /* bytes a second; 0: as others leave room */
 	uint64_t started, ended, completed; /* seconds since 1970; 0: not yet */
 	uint64_t active_ms;
 	struct zf_scrub_place place;

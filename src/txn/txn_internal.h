@@ -16,7 +16,7 @@ struct zf_txn {
 	struct zf_forest *forest;
 	const struct zf_report *report;
 	struct zf_txn_options options;
-	struct zf_txn_log log; /* functions are NULL: there is none */
+	struct zf_txn_log log;	     /* functions are NULL: there is none */
 	struct zf_txn_health health; /* collect NULL: there is none */
 	struct zf_counters counters;
 	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; commit_lock */

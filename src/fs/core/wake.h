@@ -23,8 +23,8 @@ struct zf_wake {
 	struct zf_mutex lock; /* ZF_RANK_DEV */
 	struct zf_cond committer, reclaimer, scrubber;
 	bool commit, reclaim, scrub; /* asked for, and not yet taken up; under the lock */
-	atomic_bool deletion; /* the same of a deletion */
-	atomic_bool idle;     /* the committer sleeps for longer than a deletion may wait */
+	atomic_bool deletion;	     /* the same of a deletion */
+	atomic_bool idle;	     /* the committer sleeps for longer than a deletion may wait */
 	/*
 	 * How a filesystem that was mounted without threads deletes what fs->doomed holds: a call
 	 * upward, for deletion is a layer above the inodes. Set by the mount.

@@ -19,7 +19,7 @@
 /* After so many bytes the place is stored, even if nobody else needs a commit. */
 #define PLACE_BYTES (UINT64_C(4) << 30)
 
-/* Of its time, when others use the device too. */
+/* One part in so many of its time, when others use the device too. */
 #define SHARE 32u
 /* A pause: long enough to see others in it, and never longer than somebody who waits would like. */
 #define PAUSE_MS_MIN 10u
@@ -42,7 +42,9 @@ struct zf_scrubber {
 	uint64_t row_active_ms; /* ... how long the scrub had run before, ... */
 	uint64_t row_bytes;	/* ... and what was verified since */
 	uint64_t stored_bytes;	/* verified when the place was last stored by a commit of its own */
-	uint64_t device_bytes;	/* what the device had done after the last step */
+	uint64_t device_bytes;	/* what the device had done before the last pause */
+	uint64_t owed_ns;	/* the pause that is due, once it is long enough */
+	bool others;		/* used the device in the last pause */
 };
 
 static uint64_t now_ns(void)
@@ -75,7 +77,7 @@ int zf_scrubber_init(struct zf_fs *fs, const struct zf_scrub_record *record)
 
 static void forget_damage(struct zf_scrubber *scrubber)
 {
-	ZF_VECTOR_FOREACH(&scrubber->damage, struct damage, damage)
+	ZF_VECTOR_FOREACH (&scrubber->damage, struct damage, damage)
 		free(damage->path);
 	zf_vector_deinit(&scrubber->damage);
 	scrubber->damage = ZF_VECTOR(struct damage);
@@ -264,12 +266,16 @@ static uint64_t pause_by_rate(const struct zf_scrubber *scrubber, uint64_t rate,
 	return left_ms > PAUSE_MS_MAX ? PAUSE_MS_MAX : (uint64_t)left_ms + 1;
 }
 
-static uint64_t pause_for_others(uint64_t took_ns, bool others)
+static uint64_t pause_for_others(struct zf_scrubber *scrubber, uint64_t took_ns)
 {
-	uint64_t ms = took_ns / 1000000 + 1;
+	uint64_t owed_ms;
 
-	ms = others ? ms * (SHARE - 1) : ms / 4;
-	return zf_min_u64(zf_max_u64(ms, PAUSE_MS_MIN), PAUSE_MS_MAX);
+	scrubber->owed_ns += scrubber->others ? took_ns * (SHARE - 1) : took_ns / 4;
+	owed_ms = scrubber->owed_ns / 1000000;
+	if (owed_ms < PAUSE_MS_MIN)
+		return 0;
+	scrubber->owed_ns = 0;
+	return zf_min_u64(owed_ms, PAUSE_MS_MAX);
 }
 
 /* A row of steps begins with the mount, and after a pause: what was before is no debt. */
@@ -282,6 +288,8 @@ static void begin_row(struct zf_scrubber *scrubber, const struct zf_scrub_record
 	scrubber->row_bytes = 0;
 	scrubber->stored_bytes = record->data_bytes + record->node_bytes;
 	scrubber->device_bytes = device;
+	scrubber->owed_ns = 0;
+	scrubber->others = true;
 }
 
 /* ---- steps ---- */
@@ -364,11 +372,12 @@ int zf_scrubber_step(struct zf_fs *fs, uint64_t *ret_wait_ms)
 	struct zf_scrubber *scrubber = fs->scrubber;
 	uint64_t number, began = now_ns(), device = device_bytes(fs), ended;
 	struct zf_scrub_record record;
-	bool running = is_running(fs, &record, &number), others;
+	bool running = is_running(fs, &record, &number);
 
 	if (running && scrubber->row_number != number)
 		begin_row(scrubber, &record, number, began, device);
-	others = device != scrubber->device_bytes;
+	else if (scrubber->owed_ns == 0)
+		scrubber->others = device != scrubber->device_bytes;
 	if (!running || make_step(fs, &record, number) <= 0) {
 		scrubber->row_number = 0;
 		return 0;
@@ -376,6 +385,6 @@ int zf_scrubber_step(struct zf_fs *fs, uint64_t *ret_wait_ms)
 	ended = now_ns();
 	scrubber->device_bytes = device_bytes(fs);
 	*ret_wait_ms = record.rate ? pause_by_rate(scrubber, record.rate, ended)
-				   : pause_for_others(ended - began, others);
+				   : pause_for_others(scrubber, ended - began);
 	return 1;
 }

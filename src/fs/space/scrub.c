@@ -116,10 +116,10 @@ static void tell_of_nodes(struct zf_fs *fs, struct zf_scrub_step *step, struct z
 {
 	bool any = false, durable;
 
-	ZF_VECTOR_FOREACH(errors, struct zf_scrub_error, error)
+	ZF_VECTOR_FOREACH (errors, struct zf_scrub_error, error)
 		any |= error->repaired;
 	durable = any && zf_txn_sync(fs->txn) == 0;
-	ZF_VECTOR_FOREACH(errors, struct zf_scrub_error, error) {
+	ZF_VECTOR_FOREACH (errors, struct zf_scrub_error, error) {
 		error->repaired &= durable;
 		tell_of(fs, step, error);
 	}

@@ -27,7 +27,7 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 	[ZF_OPTION_ALL] = {'a', "all", ZF_VALUE_NONE, NULL,
 			   "also zones that have only little garbage"},
 	[ZF_OPTION_RATE] = {'r', "rate", ZF_VALUE_SIZE, "BYTES",
-			    "read at most so many a second; default: what others leave"},
+			    "at most so many a second; default: others first"},
 	[ZF_OPTION_SIZE] = {'s', "size", ZF_VALUE_SIZE, "BYTES",
 			    "its zones in all; default: what there is room for"},
 	[ZF_OPTION_FORCE] = {'f', "force", ZF_VALUE_NONE, NULL, "overwrite what is there"},

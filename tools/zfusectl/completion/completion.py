@@ -23,7 +23,7 @@ _zfusectl()
 {groups}
 	esac
 	# A group that is a command, too, may have its operands there.
-	second=${{COMP_WORDS[COMP_CWORD - at + 1]}}
+	second=${{COMP_WORDS[COMP_CWORD - at + 1]:-}}
 	if ((at > 1)) && [[ -n $names && " $names " == *" $second "* ]]; then
 		command+=" $second" at=$((at - 1)) names=''
 	fi

@@ -25,7 +25,7 @@ static const char *const rank_names[ZF_RANK_COUNT] = {
 	[ZF_RANK_FS] = "fs",	       [ZF_RANK_BLOCKS] = "blocks", [ZF_RANK_SHARE] = "share",
 	[ZF_RANK_TREE] = "tree",       [ZF_RANK_LOG] = "log",	    [ZF_RANK_ALLOC] = "alloc",
 	[ZF_RANK_CACHE] = "cache",     [ZF_RANK_POLL] = "poll",	    [ZF_RANK_DEV] = "dev",
-	[ZF_RANK_REPORT] = "report",
+	[ZF_RANK_HEALTH] = "health",   [ZF_RANK_REPORT] = "report",
 };
 
 static void check_outside(enum zf_rank rank, enum zf_rank from)

@@ -34,6 +34,7 @@ enum zf_rank {
 	ZF_RANK_CACHE,	 /* node cache */
 	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
+	ZF_RANK_HEALTH,	 /* counters of faults, and the state of the scrub */
 	ZF_RANK_REPORT,	 /* what was told, and how often */
 	ZF_RANK_COUNT,
 };

@@ -67,7 +67,11 @@ int zf_forest_read_node(struct zf_forest *forest, const struct zf_node_expect *e
 int zf_forest_read_copy(struct zf_forest *forest, const struct zf_node_expect *expect,
 			unsigned int copy, void *buf)
 {
-	return read_copy(forest, expect, copy, buf, &forest->report);
+	int r = read_copy(forest, expect, copy, buf, &forest->report);
+
+	if (r < 0)
+		zf_forest_count(&forest->damaged);
+	return r;
 }
 
 struct capture {

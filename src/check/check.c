@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/state.h"
+#include "txn/health.h"
 #include "txn/roots.h"
 
 /* Every violation passes here once, so this is where they are counted. */
@@ -32,6 +33,20 @@ struct zf_item_check zf_check_item_limits(struct zf_check *check)
 
 /* ---- the root tree ---- */
 
+/* It says nothing that anything else on the device says, but that it is there. */
+static void take_health(struct zf_check *check, const struct zf_key *key, const void *value,
+			size_t len)
+{
+	struct zf_health health;
+
+	(void)zf_health_decode(key, value, len, &check->report, &health);
+	if (!(check->super->compat & ZF_COMPAT_HEALTH))
+		zf_check_corrupt(check, "superblock", check->super->address,
+				 "compat has 0x%" PRIx64 ", expected bit 0x%" PRIx64
+				 ", for the root tree has item %u",
+				 check->super->compat, ZF_COMPAT_HEALTH, key->type);
+}
+
 static int take_root(struct zf_check *check, void *arg, const struct zf_key *key, const void *value,
 		     size_t len)
 {
@@ -39,6 +54,10 @@ static int take_root(struct zf_check *check, void *arg, const struct zf_key *key
 	int r;
 
 	(void)arg;
+	if (zf_health_has_key(key)) {
+		take_health(check, key, value, len);
+		return 0;
+	}
 	if (key->type != ZF_KEY_ROOT || key->offset != 0 || key->objectid <= ZF_TREE_ROOT ||
 	    key->objectid >= ZF_TREE_COUNT) {
 		zf_check_corrupt(check, "root item", key->objectid,

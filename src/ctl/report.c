@@ -29,6 +29,13 @@ static const struct zf_report_command commands[] = {
 	{"gc_step", ZF_NEED_MOUNT, false, zf_report_gc_step},
 	{"gc_settle", ZF_NEED_MOUNT, false, zf_report_gc_settle},
 	{"scrub_step", ZF_NEED_FS, false, zf_report_scrub_step},
+	{"scrub_status", ZF_NEED_FS, false, zf_report_scrub_status},
+	{"scrub_start", ZF_NEED_MOUNT, false, zf_report_scrub_start},
+	{"scrub_pause", ZF_NEED_MOUNT, false, zf_report_scrub_pause},
+	{"scrub_resume", ZF_NEED_MOUNT, false, zf_report_scrub_resume},
+	{"scrub_cancel", ZF_NEED_MOUNT, false, zf_report_scrub_cancel},
+	{"device_stats", ZF_NEED_FS, false, zf_report_device_stats},
+	{"device_stats_reset", ZF_NEED_WRITING, false, zf_report_device_stats_reset},
 	{"remount", ZF_NEED_MOUNT, false, zf_report_remount},
 };
 

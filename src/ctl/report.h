@@ -148,6 +148,28 @@ int zf_report_gc_settle(const struct zf_report_source *source, struct json_objec
 int zf_report_scrub_step(const struct zf_report_source *source, struct json_object *args,
 			 struct json_object **ret_result);
 /*
+ * {"from": N}: the scrub of the mount (fs/mount/scrubber.h): "state": "none", "running", "suspended" (by
+ * a filesystem that is read-only), "paused", "finished", "cancelled"; times in seconds since 1970, 0: not
+ * yet; what was verified; "damage", as a step's, from the N-th place on.
+ */
+int zf_report_scrub_status(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result);
+/* {"rate": bytes a second, 0: making way for others}. Answers with the status, like the next three. */
+int zf_report_scrub_start(const struct zf_report_source *source, struct json_object *args,
+			  struct json_object **ret_result);
+int zf_report_scrub_pause(const struct zf_report_source *source, struct json_object *args,
+			  struct json_object **ret_result);
+int zf_report_scrub_resume(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result);
+int zf_report_scrub_cancel(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result);
+/* What went wrong on the device (fs/space/faults.h), "since" then. */
+int zf_report_device_stats(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result);
+/* The same, and resets it. */
+int zf_report_device_stats_reset(const struct zf_report_source *source, struct json_object *args,
+				 struct json_object **ret_result);
+/*
  * {"read_only": bool, "gc": bool, "commit_ms": n, "gc_zones" or "gc_percent": n}, each of them only
  * if it is to change (zf_fs_remount(), and the mount options of these names): null. What stands
  * first here changes first, and a failure leaves out the rest.

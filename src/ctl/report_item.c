@@ -151,12 +151,24 @@ static struct json_object *fs_value(uint8_t type, const void *value, size_t len)
 	}
 }
 
+static struct json_object *root_value(uint8_t type, const void *value, size_t len)
+{
+	switch (type) {
+	case ZF_KEY_FAULTS:
+		return fixed(&zf_disk_faults_fields, value, len);
+	case ZF_KEY_SCRUB:
+		return fixed(&zf_disk_scrub_fields, value, len);
+	default:
+		return fixed(&zf_disk_root_fields, value, len);
+	}
+}
+
 struct json_object *zf_report_item_value(enum zf_tree_id tree, const struct zf_key *key,
 					 const void *value, size_t len)
 {
 	switch (tree) {
 	case ZF_TREE_ROOT:
-		return fixed(&zf_disk_root_fields, value, len);
+		return root_value(key->type, value, len);
 	case ZF_TREE_ZONE:
 		return fixed(&zf_disk_zone_fields, value, len);
 	case ZF_TREE_SUMMARY:

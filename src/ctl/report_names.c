@@ -25,9 +25,14 @@ const char *zf_report_key_type_name(uint64_t tree, uint8_t type)
 		[ZF_KEY_INTENT] = "intent",	[ZF_KEY_SUMMARY] = "summary",
 		[ZF_KEY_SHARE] = "share",
 	};
+	static const char *const root_names[] = {
+		[ZF_KEY_ROOT] = "root",
+		[ZF_KEY_FAULTS] = "faults",
+		[ZF_KEY_SCRUB] = "scrub",
+	};
 
 	if (tree == ZF_TREE_ROOT)
-		return type == ZF_KEY_ROOT ? "root" : "unknown";
+		return type > 0 && type < ZF_ARRAY_SIZE(root_names) ? root_names[type] : "unknown";
 	if (tree == ZF_TREE_ZONE)
 		return type == ZF_KEY_ZONE ? "zone" : "unknown";
 	return type > 0 && type < ZF_ARRAY_SIZE(names) ? names[type] : "unknown";

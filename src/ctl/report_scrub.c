@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `zfusectl scrub` asks: a step at a time. zfusectl decides when the next one is, and so how much
- * is read in a second; when it is interrupted the scrub is over, and nobody has to be told.
+ * Scrubs: the one that a mount makes in the background (fs/mount/scrubber.h), and single steps, by
+ * which zfusectl scrubs what is not mounted or can only be read.
  */
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "alloc/zone.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "fs/mount/change.h"
-#include "fs/space/scrub.h"
+#include "fs/mount/scrubber.h"
 
 /* ---- places ---- */
 
@@ -58,41 +58,32 @@ struct report {
 	uint64_t errors;
 };
 
-static void add_error(void *arg, const struct zf_scrub_error *error)
+static struct json_object *damage_object(const struct zf_scrub_error *error, const char *path)
 {
-	struct report *report = arg;
-	struct json_object *object;
-	char path[PATH_MAX];
+	struct json_object *object = json_object_new_object();
 
-	report->errors += !error->repaired;
-	if (json_object_array_length(report->damage) >= DAMAGE_MAX)
-		return;
-	object = json_object_new_object();
 	zf_json_add_u64(object, "address", error->address);
 	zf_json_add_u64(object, "bytes", error->len);
 	if (error->is_node) {
 		zf_json_add_text(object, "tree", zf_report_tree_name(error->tree));
 		zf_json_add_bool(object, "repaired", error->repaired);
-	} else {
-		zf_json_add_u64(object, "ino", error->ino);
-		zf_json_add_u64(object, "offset", error->offset);
-		if (zf_fs_path(report->fs, error->ino, path, sizeof(path)) == 0)
-			zf_json_add_bytes(object, "path", path, strlen(path));
+		return object;
 	}
-	zf_json_push(report->damage, object);
+	zf_json_add_u64(object, "ino", error->ino);
+	zf_json_add_u64(object, "offset", error->offset);
+	if (path)
+		zf_json_add_bytes(object, "path", path, strlen(path));
+	return object;
 }
 
-static uint64_t live_bytes(struct zf_alloc *alloc)
+static void add_error(void *arg, const struct zf_scrub_error *error)
 {
-	uint64_t blocks = 0;
+	struct report *report = arg;
+	_zf_free_ char *path = zf_scrubber_tell(report->fs, error);
 
-	for (uint32_t z = 2; z < zf_alloc_zone_count(alloc); z++) {
-		struct zf_zone zone;
-
-		zf_alloc_get_zone(alloc, z, &zone);
-		blocks += zone.role == ZF_ROLE_OVERWRITE ? 0 : zone.live + zone.system_live;
-	}
-	return blocks << ZF_BLOCK_SHIFT;
+	report->errors += !error->repaired;
+	if (json_object_array_length(report->damage) < DAMAGE_MAX)
+		zf_json_push(report->damage, damage_object(error, path));
 }
 
 /* A node is written anew while no remount makes the filesystem read-only. */
@@ -120,7 +111,7 @@ int zf_report_scrub_step(const struct zf_report_source *source, struct json_obje
 	if (r == 0 && args && json_object_object_get_ex(args, "place", &at))
 		r = parse_place(at, &place);
 	else
-		zf_json_add_u64(result, "live_bytes", live_bytes(zf_fs_alloc(source->fs)));
+		zf_json_add_u64(result, "live_bytes", zf_scrubber_live_bytes(source->fs));
 	if (r == 0)
 		r = run_step(source, repair, &place, &step);
 	zf_json_add_u64(result, "data_bytes", step.data_bytes);
@@ -135,4 +126,157 @@ int zf_report_scrub_step(const struct zf_report_source *source, struct json_obje
 	else
 		*ret_result = result;
 	return r < 0 ? r : *ret_result ? 0 : -ENOMEM;
+}
+
+/* ---- the scrub of a mount ---- */
+
+static const char *state_name(struct zf_fs *fs, enum zf_scrub_state state)
+{
+	static const char *const names[ZF_SCRUB_STATE_COUNT] = {
+		[ZF_SCRUB_NONE] = "none",	    [ZF_SCRUB_RUNNING] = "running",
+		[ZF_SCRUB_PAUSED] = "paused",	    [ZF_SCRUB_FINISHED] = "finished",
+		[ZF_SCRUB_CANCELLED] = "cancelled",
+	};
+
+	/* It goes on when the filesystem is mounted, or becomes writable again. */
+	return state == ZF_SCRUB_RUNNING && zf_fs_is_read_only(fs) ? "suspended" : names[state];
+}
+
+/* Of a filesystem that grows or shrinks meanwhile the total is a guess. */
+static void add_progress(struct json_object *result, struct zf_fs *fs,
+			 const struct zf_scrub_record *record)
+{
+	uint64_t done = record->data_bytes + record->node_bytes;
+	uint64_t total = zf_max_u64(done, zf_scrubber_live_bytes(fs));
+
+	if (record->state == ZF_SCRUB_FINISHED)
+		total = done;
+	zf_json_add_u64(result, "done_bytes", done);
+	zf_json_add_u64(result, "total_bytes", total);
+	if (record->active_ms > 0)
+		zf_json_add_u64(result, "bytes_per_second",
+				(uint64_t)((double)done * 1000 / (double)record->active_ms));
+}
+
+static struct json_object *status_object(struct zf_fs *fs)
+{
+	struct json_object *result = json_object_new_object();
+	struct zf_scrub_record record;
+
+	zf_scrubber_get(fs, &record);
+	zf_json_add_text(result, "state", state_name(fs, record.state));
+	zf_json_add_u64(result, "rate", record.rate);
+	zf_json_add_u64(result, "started_at", record.started);
+	zf_json_add_u64(result, "ended_at", record.ended);
+	zf_json_add_u64(result, "completed_at", record.completed);
+	zf_json_add_u64(result, "active_ms", record.active_ms);
+	add_progress(result, fs, &record);
+	zf_json_add_u64(result, "data_bytes", record.data_bytes);
+	zf_json_add_u64(result, "node_bytes", record.node_bytes);
+	zf_json_add_u64(result, "skipped", record.skipped);
+	zf_json_add_u64(result, "errors", record.errors);
+	zf_json_add_u64(result, "repaired", record.repaired);
+	return result;
+}
+
+static struct json_object *damage_from(struct zf_fs *fs, uint64_t from)
+{
+	struct json_object *damage = json_object_new_array();
+	struct zf_scrub_error error;
+	char *path;
+
+	for (; zf_scrubber_get_damage(fs, from, &error, &path) == 0; from++) {
+		zf_json_push(damage, damage_object(&error, path));
+		free(path);
+	}
+	return damage;
+}
+
+int zf_report_scrub_status(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result)
+{
+	struct json_object *result;
+	uint64_t from = 0;
+	int r = zf_json_get_u64(args, "from", &from);
+
+	if (r < 0)
+		return r;
+	result = status_object(source->fs);
+	zf_json_add(result, "damage", damage_from(source->fs, from));
+	*ret_result = result;
+	return result ? 0 : -ENOMEM;
+}
+
+static int refuse(int error, struct json_object **ret_result)
+{
+	switch (error) {
+	case -EBUSY:
+		return zf_json_fail(ret_result, error,
+				    "a scrub is running: `zfusectl scrub status` shows it");
+	case -EEXIST:
+		return zf_json_fail(ret_result, error,
+				    "a scrub is paused: resume it, or cancel it first");
+	case -ENOENT:
+		return zf_json_fail(ret_result, error, "there is no such scrub");
+	case -EROFS:
+		return zf_json_fail(ret_result, error,
+				    "the filesystem is read-only, so nothing can be written down: "
+				    "`zfusectl scrub TARGET` verifies it in the foreground");
+	default:
+		return error;
+	}
+}
+
+/* Answers with the status. */
+static int control(const struct zf_report_source *source, int (*act)(struct zf_fs *fs),
+		   struct json_object **ret_result)
+{
+	int r = zf_change_begin(source->fs);
+
+	if (r < 0)
+		return refuse(r, ret_result);
+	r = act(source->fs);
+	zf_change_end(source->fs);
+	if (r < 0)
+		return refuse(r, ret_result);
+	return zf_report_scrub_status(source, NULL, ret_result);
+}
+
+int zf_report_scrub_start(const struct zf_report_source *source, struct json_object *args,
+			  struct json_object **ret_result)
+{
+	uint64_t rate = 0;
+	int r = zf_json_get_u64(args, "rate", &rate);
+
+	if (r < 0)
+		return r;
+	r = zf_change_begin(source->fs);
+	if (r < 0)
+		return refuse(r, ret_result);
+	r = zf_scrubber_start(source->fs, rate);
+	zf_change_end(source->fs);
+	if (r < 0)
+		return refuse(r, ret_result);
+	return zf_report_scrub_status(source, NULL, ret_result);
+}
+
+int zf_report_scrub_pause(const struct zf_report_source *source, struct json_object *args,
+			  struct json_object **ret_result)
+{
+	(void)args;
+	return control(source, zf_scrubber_pause, ret_result);
+}
+
+int zf_report_scrub_resume(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result)
+{
+	(void)args;
+	return control(source, zf_scrubber_resume, ret_result);
+}
+
+int zf_report_scrub_cancel(const struct zf_report_source *source, struct json_object *args,
+			   struct json_object **ret_result)
+{
+	(void)args;
+	return control(source, zf_scrubber_cancel, ret_result);
 }

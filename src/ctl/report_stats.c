@@ -7,6 +7,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "fs/core/inode.h"
+#include "fs/space/faults.h"
 #include "log/log.h"
 #include "txn/txn.h"
 
@@ -73,19 +74,18 @@ static struct json_object *dirty_object(struct zf_fs *fs)
 	return object;
 }
 
+/* Over all mounts, where the rest is of this one. */
 static struct json_object *faults_object(struct zf_fs *fs)
 {
 	struct json_object *object = json_object_new_object();
-	struct zf_forest_stats forest;
-	struct zf_dev_stats device;
+	struct zf_faults faults;
 
-	zf_dev_get_stats(zf_fs_dev(fs), &device);
-	zf_forest_get_stats(zf_fs_forest(fs), &forest);
-	zf_json_add_u64(object, "read", device.read_errors);
-	zf_json_add_u64(object, "write", device.write_errors);
-	zf_json_add_u64(object, "other", device.errors - device.read_errors - device.write_errors);
-	zf_json_add_u64(object, "data_checksum", atomic_load(&fs->checksum_errors));
-	zf_json_add_u64(object, "damaged_nodes", forest.damaged);
+	zf_faults_get(fs, &faults);
+	zf_json_add_u64(object, "read", faults.read_errors);
+	zf_json_add_u64(object, "write", faults.write_errors);
+	zf_json_add_u64(object, "other", faults.other_errors);
+	zf_json_add_u64(object, "data_checksum", faults.data_checksum);
+	zf_json_add_u64(object, "damaged_nodes", faults.damaged_nodes);
 	return object;
 }
 

@@ -47,6 +47,8 @@
 #define ZF_INCOMPAT_GUARANTEE UINT64_C(0x1)
 #define ZF_INCOMPAT_KNOWN     ZF_INCOMPAT_GUARANTEE
 #define ZF_COMPAT_RO_KNOWN    UINT64_C(0)
+/* The root tree may hold counters of faults and the place of a scrub (txn/root_format.h). */
+#define ZF_COMPAT_HEALTH UINT64_C(0x1)
 
 /* Where a metadata node lies, and what must be found there. Also the root's in the superblock. */
 struct zf_disk_node_ptr {

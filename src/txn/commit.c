@@ -117,6 +117,20 @@ static int write_zone_items(struct zf_txn *txn, struct zf_writer *writer)
 	return 0;
 }
 
+static int write_health(struct zf_txn *txn, struct zf_writer *writer)
+{
+	struct zf_health health;
+	int r;
+
+	if (!txn->health.collect)
+		return 0;
+	txn->health.collect(txn->health.arg, &health);
+	r = zf_health_store(txn->forest, writer, &health, &txn->health_stored);
+	if (r > 0)
+		txn->super.compat |= ZF_COMPAT_HEALTH;
+	return r < 0 ? r : 0;
+}
+
 static int seal_trees(struct zf_txn *txn, struct zf_writer *writer)
 {
 	uint64_t generation = txn->frozen->generation;
@@ -149,6 +163,8 @@ int zf_txn_write(struct zf_txn *txn)
 	};
 	int r = write_zone_items(txn, &tail.writer);
 
+	if (r == 0)
+		r = write_health(txn, &tail.writer);
 	if (r == 0)
 		r = seal_trees(txn, &tail.writer);
 	if (r == 0 && !ZF_PLANTED(ZF_BUG_SUPER_BEFORE_NODES))

@@ -17,6 +17,7 @@
  *
  * Order of a commit, and why:
  *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
+ *      the root tree also gets what is to be stored of the filesystem's health (txn/health.h);
  *   2. the node stream is written, in address order, holes as zeroes;
  *   3. flush, if the device has a volatile cache: data landed before the freeze is covered too;
  *   4. the superblock, with FUA:  *** the commit point ***

@@ -4,6 +4,7 @@
 #define ZF_TXN_TXN_INTERNAL_H
 
 #include "alloc/vain.h"
+#include "txn/health.h"
 #include "txn/txn.h"
 
 struct zf_chunk;
@@ -15,7 +16,8 @@ struct zf_txn {
 	struct zf_forest *forest;
 	const struct zf_report *report;
 	struct zf_txn_options options;
-	struct zf_txn_log log; /* functions are NULL: there is none */
+	struct zf_txn_log log;	     /* functions are NULL: there is none */
+	struct zf_txn_health health; /* collect NULL: there is none */
 	struct zf_counters counters;
 	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; commit_lock */
 
@@ -51,6 +53,7 @@ struct zf_txn {
 				  * ends between its copies for want of memory */
 	bool written;		 /* the frozen one's nodes */
 	uint64_t frozen_counters[3];
+	struct zf_health health_stored; /* what the root tree has of it */
 };
 
 /*

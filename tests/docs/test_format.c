@@ -35,7 +35,8 @@ static const struct zf_fields *const tables[] = {
 	&zf_disk_summary_fields,   &zf_disk_share_fields,    &zf_image_header_fields,
 	&zf_image_state_fields,	   &zf_image_slot_fields,    &zf_disk_log_header_fields,
 	&zf_disk_log_body_fields,  &zf_disk_log_edit_fields, &zf_disk_log_inode_fields,
-	&zf_disk_log_range_fields, &zf_disk_packing_fields,
+	&zf_disk_log_range_fields, &zf_disk_packing_fields,  &zf_disk_faults_fields,
+	&zf_disk_scrub_fields,
 };
 
 static void every_struct_has_its_table(void **state)
@@ -69,6 +70,8 @@ static const struct row rows[] = {
 	ROW("Keys of the fs tree", ZF_KEY_ORPHAN, "orphan"),
 	ROW("Keys of the fs tree", ZF_KEY_INTENT, "intent"),
 	ROW("Keys of the other trees", ZF_KEY_ROOT, "root"),
+	ROW("Keys of the other trees", ZF_KEY_FAULTS, "faults"),
+	ROW("Keys of the other trees", ZF_KEY_SCRUB, "scrub"),
 	ROW("Keys of the other trees", ZF_KEY_ZONE, "zone"),
 	ROW("Keys of the other trees", ZF_KEY_SUMMARY, "summary"),
 	ROW("Keys of the other trees", ZF_KEY_SHARE, "share"),

@@ -57,6 +57,15 @@ static bool is_group(const char *word)
 	return false;
 }
 
+/* A group may be a command by itself, too. */
+static bool is_command(const char *word)
+{
+	for (unsigned int i = 0; i < ZF_COMMAND_COUNT; i++)
+		if (strcmp(zf_commands[i].name, word) == 0)
+			return true;
+	return false;
+}
+
 /* Returns how many words name the command; 0: none does. */
 static int find_command(int argc, char **argv, struct zf_args *args)
 {
@@ -262,7 +271,8 @@ int zf_args_parse(int argc, char **argv, struct zf_args *ret_args)
 	}
 	if (is_option(argv[1], "-h", "--help") || is_option(argv[1], "help", "help"))
 		return help(ret_args, argc - 2, argv + 2);
-	if (argc == 3 && is_group(argv[1]) && is_option(argv[2], "-h", "--help"))
+	if (argc == 3 && is_group(argv[1]) && !is_command(argv[1]) &&
+	    is_option(argv[2], "-h", "--help"))
 		return help(ret_args, 1, argv + 1);
 	return parse_command(ret_args, argc - 1, argv + 1);
 }

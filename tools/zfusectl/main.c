@@ -10,6 +10,7 @@
 #include "args.h"
 #include "ctl/ctl.h"
 #include "ctl/json.h"
+#include "device_stats.h"
 #include "fallocate.h"
 #include "gc.h"
 #include "grow.h"
@@ -22,6 +23,7 @@
 #include "replay.h"
 #include "restore.h"
 #include "scrub.h"
+#include "scrub_control.h"
 #include "target.h"
 #include "text.h"
 #include "trace.h"
@@ -257,6 +259,14 @@ int main(int argc, char **argv)
 		return zf_lab_crash_main(&args);
 	case ZF_COMMAND_SCRUB:
 		return zf_scrub_main(&args);
+	case ZF_COMMAND_SCRUB_START:
+	case ZF_COMMAND_SCRUB_STATUS:
+	case ZF_COMMAND_SCRUB_PAUSE:
+	case ZF_COMMAND_SCRUB_RESUME:
+	case ZF_COMMAND_SCRUB_CANCEL:
+		return zf_scrub_control_main(&args);
+	case ZF_COMMAND_DEVICE_STATS:
+		return zf_device_stats_main(&args);
 	case ZF_COMMAND_RESTORE:
 		return zf_restore_main(&args);
 	case ZF_COMMAND_LABEL:

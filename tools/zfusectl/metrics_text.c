@@ -311,7 +311,8 @@ static const struct family families[] = {
 		    {"append", "stats.device.append_bytes"},
 		    {"write", "stats.device.write_bytes"},
 		    {"write_ahead", "stats.device.ahead_bytes"}}},
-	{"zfuse_device_errors_total", counter, "Commands that failed.", .label = "command",
+	{"zfuse_device_errors_total", counter, "Commands that failed, over all mounts.",
+	 .label = "command",
 	 .series = {{"read", "stats.faults.read"},
 		    {"write", "stats.faults.write"},
 		    {"other", "stats.faults.other"}}},
@@ -319,10 +320,11 @@ static const struct family families[] = {
 	 "What was written, by the role of the zone; without superblocks and what is in place.",
 	 .label = "role", .members = "stats.written"},
 	{"zfuse_checksum_errors_total", counter,
-	 "Blocks of data that did not match their checksums.",
+	 "Blocks of data that did not match their checksums, over all mounts.",
 	 .series = {{NULL, "stats.faults.data_checksum"}}},
 	{"zfuse_damaged_nodes_total", counter,
-	 "Copies of nodes that could not be read, or were not what their parents say.",
+	 "Copies of nodes that could not be read, or were not what their parents say, over all "
+	 "mounts.",
 	 .series = {{NULL, "stats.faults.damaged_nodes"}}},
 
 	/* Commits, the log, memory. */
@@ -378,7 +380,7 @@ static const struct family families[] = {
 	{"zfuse_scrub_skipped_total", counter, "Places that scrubs could not verify.",
 	 .series = {{NULL, "stats.scrub.skipped"}}},
 	{"zfuse_scrub_finished_timestamp_seconds", gauge,
-	 "When a scrub last came to its end; 0: not since the mount.",
+	 "When a scrub last came to its end; 0: none has.",
 	 .series = {{NULL, "stats.scrub.finished_at"}}},
 };
 

@@ -23,6 +23,8 @@ struct scrub {
 	uint64_t data_bytes, node_bytes, live_bytes, skipped;
 	uint64_t errors, repaired; /* damaged places: that stay so; nodes that were written anew */
 	struct json_object *damage;
+	uint64_t seen; /* damaged places that were told */
+	bool stopped;  /* somebody else has paused or cancelled it, or an error has */
 };
 
 static int64_t now_ns(void)
@@ -35,7 +37,7 @@ static int64_t now_ns(void)
 
 /* ---- damage ---- */
 
-static void print_damage(struct json_object *error)
+void zf_scrub_print_damage(struct json_object *error)
 {
 	const char *path = zf_text_string(error, "path"), *tree = zf_text_string(error, "tree");
 	uint64_t address = zf_text_u64(error, "address"), bytes = zf_text_u64(error, "bytes");
@@ -65,7 +67,7 @@ static void take_damage(struct scrub *scrub, struct json_object *damage)
 		if (zf_args_json(scrub->args))
 			zf_json_push(scrub->damage, json_object_get(error));
 		else
-			print_damage(error);
+			zf_scrub_print_damage(error);
 	}
 }
 
@@ -130,6 +132,109 @@ static int run(struct scrub *scrub)
 	return r < 0 ? r : 0;
 }
 
+/* ---- the scrub of a mount that may write ---- */
+
+#define POLL_MS_MIN 10
+#define POLL_MS_MAX 500
+
+static int ask(struct scrub *scrub, const char *command, struct json_object *request,
+	       struct json_object **ret_status)
+{
+	int r = zf_target_run(scrub->target, zf_report_find(command), request, NULL, ret_status);
+
+	json_object_put(request);
+	return r;
+}
+
+static bool is_in_state(struct json_object *status, const char *state)
+{
+	return strcmp(zf_text_string(status, "state"), state) == 0;
+}
+
+static int read_only(struct scrub *scrub, bool *ret_read_only)
+{
+	struct json_object *status = NULL;
+	int r = ask(scrub, "status", NULL, &status);
+
+	*ret_read_only = json_object_get_boolean(zf_text_member(status, "read_only"));
+	json_object_put(status);
+	return r;
+}
+
+/* A new one; or the one that runs, or was paused. */
+static int begin(struct scrub *scrub)
+{
+	const struct zf_arg *rate = &scrub->args->options[ZF_OPTION_RATE];
+	struct json_object *status = NULL, *request;
+	int r = ask(scrub, "scrub_status", NULL, &status);
+	bool running = is_in_state(status, "running"), paused = is_in_state(status, "paused");
+
+	json_object_put(status);
+	if (r < 0 || running)
+		return r;
+	request = json_object_new_object();
+	if (rate->given && !paused)
+		zf_json_add_u64(request, "rate", rate->number);
+	r = ask(scrub, paused ? "scrub_resume" : "scrub_start", request, &status);
+	json_object_put(status);
+	return r;
+}
+
+/* Takes what is new in the status. 1: the scrub goes on; 0: it has come to its end. */
+static int look(struct scrub *scrub)
+{
+	struct json_object *request = json_object_new_object(), *status = NULL, *damage;
+	int r;
+
+	zf_json_add_u64(request, "from", scrub->seen);
+	r = ask(scrub, "scrub_status", request, &status);
+	if (r < 0)
+		return r;
+	damage = zf_text_member(status, "damage");
+	take_damage(scrub, damage);
+	scrub->seen += damage ? json_object_array_length(damage) : 0;
+	scrub->data_bytes = zf_text_u64(status, "data_bytes");
+	scrub->node_bytes = zf_text_u64(status, "node_bytes");
+	scrub->skipped = zf_text_u64(status, "skipped");
+	scrub->errors = zf_text_u64(status, "errors");
+	scrub->repaired = zf_text_u64(status, "repaired");
+	zf_meter_update(&scrub->meter, zf_text_u64(status, "done_bytes"),
+			zf_text_u64(status, "total_bytes"));
+	r = is_in_state(status, "running");
+	scrub->stopped = !r && !is_in_state(status, "finished");
+	json_object_put(status);
+	return r;
+}
+
+/* Whoever interrupts it has it pause: the next `zfusectl scrub` goes on. */
+static int run_mounted(struct scrub *scrub)
+{
+	struct json_object *status = NULL;
+	long ms = POLL_MS_MIN;
+	int r = begin(scrub);
+
+	while (r == 0 && (r = look(scrub)) > 0 && !zf_interrupted() && !ferror(stdout)) {
+		nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+		ms = ms * 2 < POLL_MS_MAX ? ms * 2 : POLL_MS_MAX;
+		r = 0;
+	}
+	if (r <= 0)
+		return r;
+	r = ask(scrub, "scrub_pause", NULL, &status);
+	json_object_put(status);
+	return r;
+}
+
+static int scrub_target(struct scrub *scrub)
+{
+	bool only_readable = true;
+	int r = scrub->target->mounted ? read_only(scrub, &only_readable) : 0;
+
+	if (r < 0)
+		return r;
+	return only_readable ? run(scrub) : run_mounted(scrub);
+}
+
 /* ---- the result ---- */
 
 static void print_text(const struct scrub *scrub, bool whole)
@@ -179,9 +284,12 @@ int zf_scrub_main(const struct zf_args *args)
 	scrub.damage = json_object_new_array();
 	zf_interrupt_catch();
 	zf_meter_init(&scrub.meter, args, "bytes");
-	r = run(&scrub);
+	r = scrub_target(&scrub);
 	zf_meter_end(&scrub.meter);
-	whole = r == 0 && !zf_interrupted() && scrub.skipped == 0;
+	if (scrub.stopped && !zf_interrupted())
+		zf_report(&report, ZF_REPORT_WARNING,
+			  "the scrub was paused or cancelled: see `zfusectl scrub status`");
+	whole = r == 0 && !zf_interrupted() && !scrub.stopped && scrub.skipped == 0;
 	if (zf_args_json(args))
 		print_json(&scrub);
 	else

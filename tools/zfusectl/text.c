@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 struct json_object *zf_text_member(struct json_object *object, const char *key)
 {
@@ -23,6 +24,17 @@ const char *zf_text_string(struct json_object *object, const char *key)
 	const char *text = json_object_get_string(zf_text_member(object, key));
 
 	return text ? text : "";
+}
+
+const char *zf_text_time(uint64_t seconds, char buf[ZF_TEXT_TIME_MAX])
+{
+	time_t time = (time_t)seconds;
+	struct tm local;
+
+	if (!localtime_r(&time, &local) ||
+	    strftime(buf, ZF_TEXT_TIME_MAX, "%Y-%m-%d %H:%M:%S", &local) == 0)
+		snprintf(buf, ZF_TEXT_TIME_MAX, "%" PRIu64, seconds);
+	return buf;
 }
 
 const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX])

@@ -53,6 +53,10 @@ const char *zf_text_string(struct json_object *object, const char *key); /* "" i
 struct json_object *zf_text_member(struct json_object *object, const char *key);
 
 #define ZF_TEXT_SIZE_MAX 32
+#define ZF_TEXT_TIME_MAX 32
+/* Of seconds since 1970, in local time: "2026-11-27 17:09:25". Returns buf. */
+const char *zf_text_time(uint64_t seconds, char buf[ZF_TEXT_TIME_MAX]);
+
 /* "64M", "1.5G", "512": powers of 1024. Returns buf. */
 const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX]);
 

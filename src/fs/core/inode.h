@@ -51,6 +51,7 @@
 #include "fs/core/data_memory.h"
 #include "fs/core/fs.h"
 #include "fs/core/wake.h"
+#include "txn/health.h"
 #include "txn/txn.h"
 
 struct zf_inode_item {
@@ -142,13 +143,15 @@ struct zf_inode_shard {
 struct zf_background;
 struct zf_reclaim;
 struct zf_room;
+struct zf_scrubber;
 
 /* What all scrubs (fs/space/scrub.h) together have done since the mount. */
 struct zf_scrubbed {
 	_Atomic uint64_t data_bytes, node_bytes, skipped;
-	_Atomic uint64_t errors;      /* damaged places that were not repaired */
-	_Atomic uint64_t repaired;    /* nodes */
-	_Atomic uint64_t finished_at; /* seconds since 1970: when one came to its end; 0: none */
+	_Atomic uint64_t errors;   /* damaged places that were not repaired */
+	_Atomic uint64_t repaired; /* nodes */
+	/* Seconds since 1970: when one came to its end, be it in an earlier mount; 0: none. */
+	_Atomic uint64_t finished_at;
 };
 
 struct zf_fs {
@@ -198,11 +201,18 @@ struct zf_fs {
 	struct zf_write_errors errors;
 	_Atomic uint64_t checksum_errors; /* blocks of data that did not match, whoever read them */
 	struct zf_scrubbed scrubbed;
+	/*
+	 * What is to be added to the counters of this mount, modulo 2^64 (fs/space/faults.h). Under
+	 * health_lock, ZF_RANK_HEALTH.
+	 */
+	struct zf_faults faults_base;
+	struct zf_mutex health_lock;
 	struct zf_flush flush; /* what all inodes' data share; fs/data/data.h */
 	struct zf_wake wake;
 	/* Of higher layers, for the whole life of the mount. */
 	struct zf_reclaim *reclaim;	  /* fs/space/reclaim.h */
 	struct zf_room *room;		  /* fs/space/room.h */
+	struct zf_scrubber *scrubber;	  /* fs/mount/scrubber.h */
 	struct zf_background *background; /* NULL: no thread runs; fs/mount/background.h */
 };
 

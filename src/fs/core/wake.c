@@ -8,11 +8,13 @@ void zf_wake_init(struct zf_fs *fs, int (*delete_doomed)(struct zf_fs *fs))
 	zf_mutex_init(&fs->wake.lock, ZF_RANK_DEV);
 	zf_cond_init(&fs->wake.committer);
 	zf_cond_init(&fs->wake.reclaimer);
+	zf_cond_init(&fs->wake.scrubber);
 	fs->wake.delete_doomed = delete_doomed;
 }
 
 void zf_wake_deinit(struct zf_fs *fs)
 {
+	zf_cond_deinit(&fs->wake.scrubber);
 	zf_cond_deinit(&fs->wake.reclaimer);
 	zf_cond_deinit(&fs->wake.committer);
 	zf_mutex_deinit(&fs->wake.lock);
@@ -57,4 +59,9 @@ void zf_wake_deletion(struct zf_fs *fs)
 void zf_wake_reclaim(struct zf_fs *fs)
 {
 	ask(fs, &fs->wake.reclaim, &fs->wake.reclaimer);
+}
+
+void zf_wake_scrub(struct zf_fs *fs)
+{
+	ask(fs, &fs->wake.scrub, &fs->wake.scrubber);
 }

@@ -7,7 +7,8 @@
  * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
  * waiting for data; then it gets zones back and deletes what has no name. When an interval of commits
  * had nothing to commit, it gives memory back to the system. The reclaimer moves data out of zones
- * that are mostly garbage, while room is below its target.
+ * that are mostly garbage, while room is below its target. The scrubber makes the steps of a scrub, if
+ * one is running.
  */
 #include "fs/mount/background.h"
 
@@ -25,6 +26,7 @@
 #include "fs/data/delete.h"
 #include "fs/data/flush.h"
 #include "fs/core/inode.h"
+#include "fs/mount/scrubber.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 
@@ -34,7 +36,7 @@
 
 struct zf_background {
 	struct zf_fs *fs;
-	pthread_t flusher, committer, reclaimer;
+	pthread_t flusher, committer, reclaimer, scrubber;
 	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
 	/* Under fs->wake.lock. */
 	atomic_bool paused;
@@ -42,7 +44,7 @@ struct zf_background {
 	struct zf_cond rest;  /* one more rests, or none need rest any more */
 };
 
-#define THREADS 3u
+#define THREADS 4u
 
 /* Each thread asks between two things that it does, and rests here. False: it is to end. */
 static bool may_go_on(struct zf_background *background)
@@ -224,6 +226,37 @@ static void *reclaimer(void *arg)
 	return NULL;
 }
 
+/* ---- the scrubber ---- */
+
+/* Until the next step is due, or somebody has changed what the scrub is to do. */
+static void wait_for_scrub(struct zf_background *background, bool running, uint64_t ms)
+{
+	struct zf_wake *wake = &background->fs->wake;
+	bool waiting = !running || ms > 0;
+
+	zf_mutex_lock(&wake->lock);
+	while (waiting && !wake->scrub && !is_called_off(background))
+		if (running)
+			waiting = zf_cond_wait_ms(&wake->scrubber, &wake->lock, ms);
+		else
+			zf_cond_wait(&wake->scrubber, &wake->lock);
+	wake->scrub = false;
+	zf_mutex_unlock(&wake->lock);
+}
+
+static void *scrubber(void *arg)
+{
+	struct zf_background *background = arg;
+
+	while (may_go_on(background)) {
+		uint64_t ms = 0;
+		bool running = zf_scrubber_step(background->fs, &ms) > 0;
+
+		wait_for_scrub(background, running, ms);
+	}
+	return NULL;
+}
+
 /* ---- life ---- */
 
 /* Sets `flag`, and has all threads look. */
@@ -235,6 +268,7 @@ static void call_off(struct zf_background *background, atomic_bool *flag)
 	atomic_store(flag, true);
 	zf_cond_broadcast(&wake->committer);
 	zf_cond_broadcast(&wake->reclaimer);
+	zf_cond_broadcast(&wake->scrubber);
 	zf_cond_broadcast(&background->rest);
 	zf_mutex_unlock(&wake->lock);
 	zf_flush_event(background->fs);
@@ -256,6 +290,7 @@ static int start_threads(struct zf_background *background)
 		{&background->flusher, flusher, "zfuse-flush"},
 		{&background->committer, committer, "zfuse-commit"},
 		{&background->reclaimer, reclaimer, "zfuse-reclaim"},
+		{&background->scrubber, scrubber, "zfuse-scrub"},
 	};
 	int r = 0;
 
@@ -297,6 +332,7 @@ void zf_background_stop(struct zf_fs *fs)
 		return;
 	zf_reclaim_stop(fs);
 	call_off(background, &background->stopping);
+	pthread_join(background->scrubber, NULL);
 	pthread_join(background->reclaimer, NULL);
 	pthread_join(background->flusher, NULL);
 	pthread_join(background->committer, NULL);

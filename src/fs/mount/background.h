@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The threads of a mounted filesystem: one lands and flushes data, one commits and tidies, one
- * reclaims.
+ * reclaims, one scrubs.
  */
 #ifndef ZF_FS_BACKGROUND_H
 #define ZF_FS_BACKGROUND_H

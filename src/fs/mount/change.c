@@ -47,7 +47,7 @@ static int store_once(struct zf_fs *fs)
 	if (zf_txn_error(fs->txn))
 		return zf_txn_error(fs->txn);
 	said = fs->super.clean && zf_txn_durable(fs->txn) == fs->super.generation;
-	committed = zf_txn_commit(fs->txn, !said);
+	committed = zf_txn_commit(fs->txn, !said || zf_txn_health_is_dirty(fs->txn));
 	return committed < 0 ? committed : r;
 }
 

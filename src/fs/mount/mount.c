@@ -22,7 +22,9 @@
 #include "fs/mount/background.h"
 #include "fs/mount/change.h"
 #include "fs/mount/recover.h"
+#include "fs/mount/scrubber.h"
 #include "fs/mount/upgrade.h"
+#include "fs/space/faults.h"
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 #include "log/log.h"
@@ -264,6 +266,26 @@ static int start_log(struct zf_fs *fs)
 	return 0;
 }
 
+static void collect_health(void *arg, struct zf_health *ret_health)
+{
+	zf_faults_get(arg, &ret_health->faults);
+	zf_scrubber_get(arg, &ret_health->scrub);
+}
+
+/* A mount of an earlier state, or of one that can only be read, takes what it finds, too. */
+static int load_health(struct zf_fs *fs)
+{
+	const struct zf_txn_health source = {.arg = fs, .collect = collect_health};
+	struct zf_health health;
+	int r = zf_health_load(fs->forest, &fs->report, &health);
+
+	if (r < 0)
+		return r;
+	zf_faults_add(fs, &health.faults);
+	zf_txn_set_health(fs->txn, &source, &health);
+	return zf_scrubber_init(fs, &health.scrub);
+}
+
 static int load(struct zf_fs *fs, struct zf_log_found *found)
 {
 	struct zf_txn_options options = {0};
@@ -299,6 +321,8 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 	options.dirty_bytes_max = zf_max_u64(fs->options.cache_bytes / 2, 64 * fs->super.node_size);
 	r = zf_txn_new(fs->dev, fs->ring, fs->alloc, fs->forest, &fs->super, &options, &fs->report,
 		       &fs->txn);
+	if (r == 0)
+		r = load_health(fs);
 	if (r == 0 && fs->options.trace)
 		r = zf_fs_trace_start(fs, fs->options.trace_fd, fs->options.trace);
 	if (r < 0 || fs->read_only)
@@ -317,6 +341,7 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 
 static void free_fs(struct zf_fs *fs)
 {
+	zf_scrubber_deinit(fs);
 	zf_room_deinit(fs);
 	zf_reclaim_deinit(fs);
 	zf_inode_table_deinit(fs);
@@ -327,6 +352,7 @@ static void free_fs(struct zf_fs *fs)
 	zf_forest_free(fs->forest);
 	zf_ring_close(fs->ring);
 	zf_wake_deinit(fs);
+	zf_mutex_deinit(&fs->health_lock);
 	zf_mutex_deinit(&fs->change_lock);
 	zf_mutex_deinit(&fs->lock);
 	free(fs);
@@ -380,6 +406,8 @@ int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		fs->report = *report;
 	zf_mutex_init(&fs->lock, ZF_RANK_FS);
 	zf_mutex_init(&fs->change_lock, ZF_RANK_CHANGE);
+	zf_mutex_init(&fs->health_lock, ZF_RANK_HEALTH);
+	zf_faults_begin(fs);
 	zf_wake_init(fs, zf_delete_doomed);
 	zf_inode_table_init(fs);
 	r = zf_data_flush_init(fs);

@@ -10,7 +10,8 @@
  * writes behind the place of a scrub is left to the next scrub.
  *
  * Nodes. Each copy is read and compared with what its parent says. A copy that is wrong is written
- * anew, at another place, by the next commit, if another copy or the node in memory is good.
+ * anew, at another place, if another copy or the node in memory is good. The step that has found
+ * such copies ends with the commit that writes them, and only then tells that they are repaired.
  * Nodes that are not durable yet are left out.
  *
  * Data. Who names the bytes is found as reclaim finds it (reclaim_internal.h): by the summary tree, so
@@ -28,16 +29,9 @@
 #include <stdint.h>
 
 #include "btree/tree.h"
+#include "txn/health.h"
 
 struct zf_fs;
-
-/* Where a scrub is; zeroed, at its beginning. A caller may make one up: no place does harm. */
-struct zf_scrub_place {
-	uint32_t tree;	    /* the how manieth of them; beyond the last one: data */
-	uint32_t height;    /* 1: its leaves; 0: at its root, whichever height that has */
-	struct zf_key from; /* of these nodes, the next ones */
-	uint64_t address;   /* of data */
-};
 
 /* Damaged bytes of one file that lie together there, or a node of a tree. */
 struct zf_scrub_error {
@@ -45,20 +39,21 @@ struct zf_scrub_error {
 	bool is_node;
 	uint64_t ino, offset; /* of data: the file's */
 	enum zf_tree_id tree; /* of a node */
-	bool repaired;
+	bool repaired;	      /* and durably so */
 };
 
 struct zf_scrub_step {
 	uint64_t data_bytes, node_bytes; /* that were read and verified, good or bad */
 	uint64_t skipped; /* nodes, pieces of zones and zones that could not be looked at */
-	/* Called at once; it may wait. */
+	/* Called when the step has read all; it may wait: a zone is held as by a reader, no lock. */
 	void (*error)(void *arg, const struct zf_scrub_error *error);
 	void *arg;
 };
 
 /*
  * Goes on from *place, and moves it. 1: there is more; 0: that was the end. -ENOMEM, or an error of
- * the device that concerns all. Damage is no error. `repair`: nodes may be written anew.
+ * the device that concerns all. Damage is no error. `repair`: nodes may be written anew, which the
+ * caller has made sure of: the filesystem is writable, and stays so until the step ends.
  */
 int zf_scrub_step(struct zf_fs *fs, bool repair, struct zf_scrub_place *place,
 		  struct zf_scrub_step *step);

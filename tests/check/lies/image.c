@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 
 #include "fs/core/fs.h"
+#include "fs/core/inode.h"
 #include "fs/mount/format.h"
+#include "fs/mount/scrubber.h"
 
 #define NAMES	    60u	 /* so many that the trees have several levels */
 #define SCATTERED   110u /* extents of one kind, more than a plain leaf holds */
@@ -176,6 +178,20 @@ static void make_orphans(struct maker *maker)
 	sync_all(maker);
 }
 
+/* A scrub that was paused on its way, and a fault. */
+static void leave_health(struct maker *maker)
+{
+	uint64_t wait_ms;
+	int r = zf_scrubber_start(maker->fs, 0);
+
+	assert(r == 0);
+	r = zf_scrubber_step(maker->fs, &wait_ms);
+	assert(r == 1);
+	atomic_fetch_add(&maker->fs->checksum_errors, 1);
+	r = zf_scrubber_pause(maker->fs);
+	assert(r == 0);
+}
+
 /* So that the device has reset a zone, and counts. */
 static void reset_a_zone(struct maker *maker)
 {
@@ -273,6 +289,7 @@ void image_make(enum image_kind kind, struct forge *ret_forge)
 	r = zf_fs_mount(dev, &options, NULL, &maker.fs);
 	assert(r == 0);
 	reset_a_zone(&maker);
+	leave_health(&maker);
 	make_names(&maker, &made);
 	make_files(&maker, &made);
 	make_orphans(&maker);

@@ -236,12 +236,22 @@ static void find_value_of_fs(struct finder *finder, const struct value *value)
 	}
 }
 
+static void find_value_of_root(struct finder *finder, const struct value *value)
+{
+	set_kind(finder, "of tree %" PRIu64, value->key.objectid);
+	if (value->key.type == ZF_KEY_FAULTS)
+		add_table(finder, &zf_disk_faults_fields, value->address);
+	else if (value->key.type == ZF_KEY_SCRUB)
+		add_table(finder, &zf_disk_scrub_fields, value->address);
+	else
+		add_table(finder, &zf_disk_root_fields, value->address);
+}
+
 static void find_value(struct finder *finder, const struct value *value)
 {
 	switch (value->tree) {
 	case ZF_TREE_ROOT:
-		set_kind(finder, "of tree %" PRIu64, value->key.objectid);
-		add_table(finder, &zf_disk_root_fields, value->address);
+		find_value_of_root(finder, value);
 		break;
 	case ZF_TREE_FS:
 		find_value_of_fs(finder, value);
@@ -330,7 +340,7 @@ static void find_items(struct finder *finder, enum zf_tree_id tree, uint64_t add
 		value.bytes = zf_node_value(node, i, &value.len, NULL);
 		value.address = address + zf_le16_get(item->offset);
 		find_value(finder, &value);
-		if (tree == ZF_TREE_ROOT)
+		if (tree == ZF_TREE_ROOT && value.key.type == ZF_KEY_ROOT)
 			find_tree(finder, &value.key, value.address, value.bytes);
 		at += sizeof(*item);
 	}

@@ -12,7 +12,7 @@ BASH = """\
 _zfusectl()
 {{
 	local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}} command=${{COMP_WORDS[1]}}
-	local at=$((COMP_CWORD - 1)) words='' action=''
+	local at=$((COMP_CWORD - 1)) words='' action='' names='' second
 	# bash takes --format=json apart.
 	[[ $prev != = ]] || prev=${{COMP_WORDS[COMP_CWORD - 2]}}
 	[[ $cur != = ]] || cur=''
@@ -20,8 +20,13 @@ _zfusectl()
 		command=${{COMP_WORDS[2]}} at=$((at - 1)) prev=''
 	fi
 	case $command in
-	{groups}) ((at < 2)) || command+=" ${{COMP_WORDS[COMP_CWORD - at + 1]}}" at=$((at - 1)) ;;
+{groups}
 	esac
+	# A group that is a command, too, may have its operands there.
+	second=${{COMP_WORDS[COMP_CWORD - at + 1]:-}}
+	if ((at > 1)) && [[ -n $names && " $names " == *" $second "* ]]; then
+		command+=" $second" at=$((at - 1)) names=''
+	fi
 	((at > 0)) || command=''
 	case "$command $prev" in
 {values}
@@ -33,7 +38,8 @@ _zfusectl()
 	esac
 	if [[ -n $action && $cur != -* ]]; then
 		compopt -o filenames 2>/dev/null
-		mapfile -t COMPREPLY < <(compgen -A "$action" -- "$cur")
+		((at < 2)) || names=''
+		mapfile -t COMPREPLY < <(compgen -A "$action" -- "$cur"; compgen -W "$names" -- "$cur")
 	else
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 	fi
@@ -45,13 +51,13 @@ ZSH = """\
 #compdef zfusectl
 # zsh completion of zfusectl(8), made from its table of commands
 local command=$words[2]
-local -a names
+local -a names subcommands=({subcommands})
 if [[ $command == help ]] && (( CURRENT > 2 )); then
 	shift words; (( CURRENT-- )); command=$words[2]
 fi
 case $command in
 ({groups})
-	if (( CURRENT > 3 )); then
+	if (( CURRENT > 3 )) && [[ -n ${{(M)subcommands:#$command $words[3]}} ]]; then
 		command+=" $words[3]"; shift words; (( CURRENT-- ))
 	fi ;;
 esac
@@ -83,13 +89,23 @@ def words_after(commands, first):
     found = {}
     for command in commands:
         name = command["name"].split()
-        if name[: len(first)] == first:
-            found.setdefault(name[len(first)], command["help"] if len(name) == len(first) + 1 else "")
+        if len(name) > len(first) and name[: len(first)] == first:
+            alone = len(name) == len(first) + 1
+            found[name[len(first)]] = command["help"] if alone else found.get(name[len(first)], "")
     return found
 
 
 def groups_of(commands):
     return list(dict.fromkeys(c["name"].split()[0] for c in commands if " " in c["name"]))
+
+
+def names_in(commands, group):
+    return " ".join(words_after(commands, [group]))
+
+
+def command_of(commands, name):
+    """The command of this name, or None: a group may be a command by itself, too."""
+    return next((command for command in commands if command["name"] == name), None)
 
 
 def wants_directory(command):
@@ -121,10 +137,12 @@ def bash_command(command):
 def bash(commands):
     groups = groups_of(commands)
     lines = [f"\t\t'') words='{' '.join(words_after(commands, []))} help --help --version' ;;"]
-    lines += [f"\t\t{group}) words='{' '.join(words_after(commands, [group]))} --help' ;;" for group in groups]
+    lines += [f"\t\t{group}) words='{names_in(commands, group)} --help' ;;"
+              for group in groups if not command_of(commands, group)]
     lines += [bash_command(command) for command in commands]
+    cases = "\n".join(f"\t{group}) names='{names_in(commands, group)}' ;;" for group in groups)
     values = "\n".join(line for command in commands for line in bash_values(command))
-    return BASH.format(groups="|".join(groups), values=values, commands="\n".join(lines))
+    return BASH.format(groups=cases, values=values, commands="\n".join(lines))
 
 
 # ---- zsh ----
@@ -146,18 +164,23 @@ def zsh_option(option):
     return " ".join(f"'{form}[{text}]{value}'" for form in forms)
 
 
-def zsh_command(command):
+def zsh_arguments(command):
     options = " ".join(zsh_option(option) for option in command["options"])
     files = "_files -/" if wants_directory(command) else "_files"
-    return f"(\"{command['name']}\") shift words; (( CURRENT-- )); _arguments {options} '*:file:{files}' ;;"
+    return f"shift words; (( CURRENT-- )); _arguments {options} '*:file:{files}'"
 
 
 def zsh(commands):
     groups = groups_of(commands)
     lines = [f"(\"\") names=({' '.join(zsh_names(commands, []))} help); _describe command names ;;"]
-    lines += [f"({group}) names=({' '.join(zsh_names(commands, [group]))}); _describe command names ;;" for group in groups]
-    lines += [zsh_command(command) for command in commands]
-    return ZSH.format(groups="|".join(groups), commands="\n".join(lines))
+    for group in groups:
+        names = f"names=({' '.join(zsh_names(commands, [group]))}); _describe command names"
+        if command_of(commands, group):
+            names = f"(( CURRENT > 3 )) || {{ {names} }}; {zsh_arguments(command_of(commands, group))}"
+        lines.append(f"({group}) {names} ;;")
+    lines += [f"(\"{c['name']}\") {zsh_arguments(c)} ;;" for c in commands if c["name"] not in groups]
+    subcommands = " ".join(f"'{command['name']}'" for command in commands if " " in command["name"])
+    return ZSH.format(groups="|".join(groups), subcommands=subcommands, commands="\n".join(lines))
 
 
 # ---- fish ----
@@ -168,8 +191,10 @@ def fish_names(commands, first):
         yield f"complete -c zfusectl -n '__zfusectl_begins {' '.join(first)}' -a {name} -d '{quote(text)}'"
 
 
-def fish_command(command):
-    begin = f"complete -c zfusectl -n '__zfusectl_is {command['name']}'"
+def fish_command(command, commands):
+    others = names_in(commands, command["name"])
+    alone = f"; and not __fish_seen_subcommand_from {others}" if others else ""
+    begin = f"complete -c zfusectl -n '__zfusectl_is {command['name']}{alone}'"
     for option in command["options"]:
         letter = f" -s {option['letter']}" if option["letter"] else ""
         value = " -rF" if option["file"] else " -x" if option["value"] else ""
@@ -181,7 +206,7 @@ def fish_command(command):
 
 def fish(commands):
     lines = [line for first in ([], *([group] for group in groups_of(commands))) for line in fish_names(commands, first)]
-    lines += [line for command in commands for line in fish_command(command)]
+    lines += [line for command in commands for line in fish_command(command, commands)]
     return FISH.format(commands="\n".join(lines))
 
 

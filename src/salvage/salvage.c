@@ -94,12 +94,50 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 
 /* ---- life ---- */
 
-static int collect(struct zf_salvage *salvage, enum zf_tree_id tree)
+/*
+ * The root of a tree that no root item names. A commit writes all nodes from what it changes up to
+ * the root, so no node is newer than the root; and none is above it, unless the tree was higher once
+ * or the root is not among those that were found. Then leaves are taken as they are found: false.
+ */
+static bool guess_root(const struct zf_salvage *salvage, const struct zf_vector *found,
+		       enum zf_tree_id tree, struct zf_root *ret_root)
 {
-	const struct zf_root *root = &salvage->roots[tree].root;
-	const struct zf_node_expect expect = {
-		.ptr = root->ptr, .owner = tree, .level = root->level};
+	uint64_t newest = 0;
+	uint8_t highest = 0;
 
+	ZF_VECTOR_FOREACH (found, struct zf_found, node) {
+		if (node->owner != tree || node->ptr.generation > salvage->super.generation)
+			continue;
+		highest = node->level > highest ? node->level : highest;
+		if (node->ptr.generation < newest ||
+		    (node->ptr.generation == newest && node->level < ret_root->level))
+			continue;
+		newest = node->ptr.generation;
+		*ret_root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	}
+	return newest > 0 && ret_root->level == highest;
+}
+
+static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	const struct zf_vector *found;
+	int r = zf_salvage_search(salvage, &found);
+
+	if (r == 0)
+		salvage->roots[tree].known =
+			guess_root(salvage, found, tree, &salvage->roots[tree].root);
+	return r;
+}
+
+int zf_salvage_collect(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	struct zf_node_expect expect = {.owner = tree};
+	int r = salvage->roots[tree].known ? 0 : find_root(salvage, tree);
+
+	if (r < 0)
+		return r;
+	expect.ptr = salvage->roots[tree].root.ptr;
+	expect.level = salvage->roots[tree].root.level;
 	return zf_leaves_collect(&salvage->source, tree,
 				 salvage->roots[tree].known ? &expect : NULL,
 				 salvage->super.generation, &salvage->leaves[tree]);
@@ -116,16 +154,16 @@ static int check_leaves(const struct zf_salvage *salvage)
 	return -EUCLEAN;
 }
 
-static int open_salvage(struct zf_salvage *salvage, uint64_t generation)
+static int open_salvage(struct zf_salvage *salvage, const struct zf_salvage_options *options)
 {
-	int r = zf_salvage_choose_state(salvage, generation);
+	int r = zf_salvage_choose_state(salvage, options);
 
 	if (r == 0)
-		r = collect(salvage, ZF_TREE_FS);
+		r = zf_salvage_collect(salvage, ZF_TREE_FS);
 	if (r == 0)
 		r = check_leaves(salvage);
 	if (r == 0)
-		r = collect(salvage, ZF_TREE_SUMMARY);
+		r = zf_salvage_collect(salvage, ZF_TREE_SUMMARY);
 	if (r == 0)
 		r = zf_leaf_cursor_init(&salvage->summary, &salvage->source, ZF_TREE_SUMMARY,
 					&salvage->leaves[ZF_TREE_SUMMARY]);
@@ -156,7 +194,7 @@ int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options
 	salvage->found = ZF_VECTOR(struct zf_found);
 	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
 		salvage->leaves[tree] = ZF_VECTOR(struct zf_leaf);
-	r = open_salvage(salvage, options->generation);
+	r = open_salvage(salvage, options);
 	if (r < 0) {
 		zf_salvage_close(salvage);
 		return r;
@@ -184,6 +222,11 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 		.has_super = salvage->has_super,
 		.searched = salvage->searched,
 	};
+}
+
+const struct zf_super *zf_salvage_get_super(const struct zf_salvage *salvage)
+{
+	return &salvage->super;
 }
 
 /* ---- items ---- */

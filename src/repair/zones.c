@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* The zone tree's items, and the zones of the log. */
+#include <string.h>
+
+#include "repair/state.h"
+
+static bool may_hold_data(uint8_t role)
+{
+	return role == ZF_ROLE_HOT || role == ZF_ROLE_COLD;
+}
+
+static bool is_log_zone(const struct zf_repair *repair, uint32_t zone_no)
+{
+	return repair->super.log_zone[0] == zone_no || repair->super.log_zone[1] == zone_no;
+}
+
+/* What the old item says, where it says something that can be. */
+static uint8_t old_role(const struct zf_repair_zone *zone)
+{
+	return zone->has_item && zone->item.role < ZF_ROLE_COUNT ? zone->item.role : ZF_ROLE_NONE;
+}
+
+static uint64_t old_pointer(const struct zf_repair_zone *zone)
+{
+	uint64_t pointer = zone->has_item ? zf_le64_get(zone->item.pointer) : 0;
+
+	return zf_is_aligned(pointer, ZF_BLOCK_SIZE) && pointer <= zone->capacity ? pointer : 0;
+}
+
+/*
+ * How far it is written: no zone may pass for empty that is not. A conventional zone has no pointer
+ * but its item's; without one all of it may have nodes of the old trees.
+ */
+static uint64_t pointer_of(const struct zf_repair *repair, const struct zf_repair_zone *zone)
+{
+	bool lower = zf_dev_geometry(repair->dev)->pointers_are_lower_bounds || zone->lost;
+
+	if (zone->conventional) {
+		bool empty = zone->has_item && old_role(zone) == ZF_ROLE_NONE &&
+			     zf_le64_get(zone->item.pointer) == 0 && zone->live == 0;
+		bool whole = zone->has_item && old_pointer(zone) > 0 && !zone->in_place &&
+			     old_role(zone) != ZF_ROLE_OVERWRITE;
+
+		if (empty)
+			return 0;
+		return whole ? zf_max_u64(old_pointer(zone), zone->data_end) : zone->capacity;
+	}
+	return lower ? zf_max_u64(zone->pointer, zf_max_u64(old_pointer(zone), zone->data_end))
+		     : zone->pointer;
+}
+
+static uint8_t role_of(const struct zf_repair *repair, uint32_t zone_no,
+		       const struct zf_repair_zone *zone, uint64_t pointer)
+{
+	uint8_t role = old_role(zone);
+
+	if (zone_no < ZF_SUPER_ZONES)
+		return ZF_ROLE_SUPER;
+	if (is_log_zone(repair, zone_no))
+		return ZF_ROLE_LOG;
+	if (zone->live > 0)
+		return zone->in_place	     ? ZF_ROLE_OVERWRITE
+		       : may_hold_data(role) ? role
+					     : ZF_ROLE_HOT;
+	if (pointer == 0)
+		return ZF_ROLE_NONE;
+	return may_hold_data(role) ? role : ZF_ROLE_META;
+}
+
+static uint64_t resets_of(const struct zf_repair *repair, const struct zf_repair_zone *zone)
+{
+	uint64_t item = zone->has_item ? zf_le64_get(zone->item.reset_count) : 0;
+
+	return repair->counts_resets && !zone->conventional && !zone->lost ? zone->resets : item;
+}
+
+static struct zf_le64 fit_generation(const struct zf_repair *repair,
+				     const struct zf_repair_zone *zone, struct zf_le64 generation)
+{
+	bool known = zone->has_item && zf_le64_get(generation) <= repair->super.generation;
+
+	return known ? generation : zf_le64_from(0);
+}
+
+void zf_repair_zone_item(const struct zf_repair *repair, uint32_t zone_no,
+			 struct zf_disk_zone *ret_item)
+{
+	const struct zf_repair_zone *zone = zf_vector_at(&repair->zones, zone_no);
+	uint64_t pointer = zone_no < ZF_SUPER_ZONES ? 0 : pointer_of(repair, zone);
+
+	*ret_item = (struct zf_disk_zone){
+		.role = role_of(repair, zone_no, zone, pointer),
+		.pointer = zf_le64_from(pointer),
+		.live = zf_le64_from(zone->live),
+		.reset_count = zf_le64_from(resets_of(repair, zone)),
+		.reset_generation = fit_generation(repair, zone, zone->item.reset_generation),
+		.write_generation = fit_generation(repair, zone, zone->item.write_generation),
+	};
+}
+
+/* ---- the log ---- */
+
+static bool may_stay(const struct zf_repair *repair, unsigned int which)
+{
+	uint32_t zone_no = repair->super.log_zone[which];
+	const struct zf_repair_zone *zone;
+
+	if (zone_no == ZF_SUPER_NO_ZONE)
+		return true;
+	if (zone_no < ZF_SUPER_ZONES || zone_no >= repair->zones.count)
+		return false;
+	zone = zf_vector_at(&repair->zones, zone_no);
+	return !zone->in_place && (!zone->has_item || zone->item.role == ZF_ROLE_LOG);
+}
+
+static void correct(struct zf_repair *repair, unsigned int which)
+{
+	struct zf_super *super = &repair->super;
+	const struct zf_repair_zone *zone;
+	uint64_t resets;
+
+	if (super->log_zone[which] == ZF_SUPER_NO_ZONE)
+		return;
+	zone = zf_vector_at(&repair->zones, super->log_zone[which]);
+	resets = resets_of(repair, zone);
+	if (!zone->lost && super->log_zone_resets[which] != resets) {
+		zf_repair_tell(
+			repair,
+			"superblock: the reset count of the log's zone %u is set to %" PRIu64,
+			super->log_zone[which], resets);
+		super->log_zone_resets[which] = resets;
+	}
+	if (super->log_pointer[which] > pointer_of(repair, zone))
+		super->log_pointer[which] = 0;
+}
+
+static void give_up(struct zf_repair *repair)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		repair->super.log_zone[i] = ZF_SUPER_NO_ZONE;
+		repair->super.log_zone_resets[i] = repair->super.log_pointer[i] = 0;
+	}
+	/* What lies in its zones must not pass for records of the next one. */
+	repair->super.log_epoch++;
+	repair->counts.log_dropped = true;
+}
+
+void zf_repair_decide_log(struct zf_repair *repair)
+{
+	const struct zf_super *super = &repair->super;
+
+	if (super->log_zone[0] == ZF_SUPER_NO_ZONE && super->log_zone[1] == ZF_SUPER_NO_ZONE)
+		return;
+	if (repair->keep_log && may_stay(repair, 0) && may_stay(repair, 1) &&
+	    super->log_zone[0] != super->log_zone[1]) {
+		for (unsigned int i = 0; i < 2; i++)
+			correct(repair, i);
+		return;
+	}
+	zf_repair_tell(repair,
+		       "the log is given up: what was made durable after generation %" PRIu64
+		       ", and is in no tree, is lost",
+		       super->generation);
+	give_up(repair);
+}

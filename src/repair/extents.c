@@ -20,6 +20,22 @@ static bool is_written(const struct zf_repair *repair, uint64_t address, uint64_
 	return in_zone <= end && len <= end - in_zone;
 }
 
+/* Space is kept for zeroes, and there cannot be more of it than the device has. */
+static bool can_keep(const struct zf_repair *repair, struct zf_repair_extents *extents, uint64_t len)
+{
+	uint64_t max = repair->super.zone_count * repair->super.zone_capacity;
+
+	if (len > max - extents->kept)
+		return false;
+	extents->kept += len;
+	return true;
+}
+
+void zf_repair_extents_begin(struct zf_repair_extents *extents)
+{
+	*extents = (struct zf_repair_extents){.kept = extents->kept};
+}
+
 bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_extents *extents,
 			   uint64_t offset, const struct zf_disk_extent *disk, const void *bytes)
 {
@@ -37,6 +53,8 @@ bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_exte
 	if (extents->inline_bytes && offset < ZF_BLOCK_SIZE)
 		return false;
 	if (disk->type == ZF_EXTENT_DATA && !is_written(repair, zf_le64_get(disk->address), len))
+		return false;
+	if (disk->type == ZF_EXTENT_ZERO && !can_keep(repair, extents, len))
 		return false;
 	extents->end = offset + len;
 	return true;

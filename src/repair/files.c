@@ -388,11 +388,14 @@ static int take_extent(struct files *files, uint64_t offset, const void *value, 
 	const struct zf_repair_inode *inode = files->inode;
 	struct piece piece = {.repair = files->repair};
 	const struct zf_repair_claim *claim;
+	bool fits;
 
 	memcpy(&piece.disk, value, sizeof(piece.disk));
-	if (!zf_repair_extent_fits(files->repair, &files->extents, offset, &piece.disk,
-				   (const uint8_t *)value + sizeof(piece.disk)) ||
-	    !type_allows(inode, &piece.disk)) {
+	fits = zf_repair_extent_fits(files->repair, &files->extents, offset, &piece.disk,
+				     (const uint8_t *)value + sizeof(piece.disk));
+	if (!inode || !inode->kept)
+		return 0;
+	if (!fits || !type_allows(inode, &piece.disk)) {
 		zf_repair_tell(files->repair,
 			       "inode %" PRIu64 ": %" PRIu64 " bytes at offset %" PRIu64
 			       " are lost: their extent cannot be",
@@ -453,8 +456,6 @@ static int take_of_inode(struct files *files, const struct zf_key *key, const vo
 	case ZF_KEY_DIR_NAME:
 	case ZF_KEY_DIR_COOKIE:
 		return take_dirents(files->repair, files->ino, value, len);
-	case ZF_KEY_EXTENT:
-		return take_extent(files, key->offset, value, len);
 	}
 	return 0;
 }
@@ -467,12 +468,13 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 	if (key->objectid != files->ino) {
 		files->ino = key->objectid;
 		files->inode = zf_repair_find_inode(files->repair, key->objectid);
-		files->extents = (struct zf_repair_extents){0};
+		zf_repair_extents_begin(&files->extents);
 	}
 	if (key->type == ZF_KEY_INTENT && is_sound)
 		return take_intent(files->repair, key, value, len);
-	/* What tells of a name may belong to an inode that is not kept. */
-	if (!files->inode || (!files->inode->kept && key->type != ZF_KEY_DIR_NAME))
+	if (key->type == ZF_KEY_EXTENT && is_sound)
+		return take_extent(files, key->offset, value, len);
+	if (!files->inode || !files->inode->kept)
 		return 0;
 	if (key->type == ZF_KEY_INODE)
 		return take_inode(files, key, value, len, is_sound);

@@ -261,7 +261,7 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 		if (r < 0)
 			return r;
 		gather->inode = (struct zf_repair_inode){.ino = key->objectid};
-		gather->extents = (struct zf_repair_extents){0};
+		zf_repair_extents_begin(&gather->extents);
 	}
 	if (is_sound)
 		return take_sound(gather, key, value, len);

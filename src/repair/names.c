@@ -116,7 +116,8 @@ static int note_parents(struct zf_repair *repair)
 		const struct zf_repair_inode made = {.ino = name->dir, .named_as_parent = true};
 		struct zf_repair_inode *inode;
 
-		if (!(name->sources & ZF_REPAIR_BY_REF) || name->dir == last)
+		if (!(name->sources & ZF_REPAIR_BY_REF) || name->dir == last ||
+		    name->dir == ZF_INO_ROOT)
 			continue;
 		last = name->dir;
 		inode = zf_repair_find_inode(repair, name->dir);

@@ -7,8 +7,11 @@
 
 #include "check/check.h"
 #include "check/recovered.h"
+#include "fs/core/fs.h"
 #include "io/overlay.h"
 #include "repair/state.h"
+
+#define CACHE_BYTES (UINT64_C(16) << 20)
 
 /* ---- one repair ---- */
 
@@ -124,8 +127,50 @@ static int check(struct zf_dev *dev, struct first_error *first, uint64_t *ret_er
 	return r;
 }
 
+/* ---- with the log, or without ---- */
+
+/* What is tried, in this order. */
+enum plan {
+	PLAN_KEEP,   /* the log stays, for a mount to replay */
+	PLAN_REPLAY, /* it is replayed on the new trees, and what it leaves is repaired again */
+	PLAN_DROP,   /* it is given up */
+	PLANS,
+};
+
+static int replay(struct zf_dev *dev, const struct zf_report *report)
+{
+	const struct zf_mount_options options = {.cache_bytes = CACHE_BYTES};
+	struct zf_fs *fs;
+	int r = zf_fs_mount(dev, &options, report, &fs);
+
+	return r < 0 ? r : zf_fs_unmount(fs);
+}
+
+static int carry_out(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
+		     const struct zf_report *report, struct zf_repair_counts *ret_counts)
+{
+	const struct zf_repair_options newest = {.progress = options->progress};
+	struct zf_repair_counts counts;
+	int r = run(dev, options, plan != PLAN_DROP, report, &counts);
+
+	if (r < 0)
+		return r;
+	if (plan == PLAN_REPLAY) {
+		uint64_t changes = counts.changes;
+
+		r = replay(dev, report);
+		if (r == 0)
+			r = run(dev, &newest, true, report, &counts);
+		if (r < 0)
+			return r;
+		counts.changes += changes;
+	}
+	*ret_counts = counts;
+	return 0;
+}
+
 /* 0, and *ret_errors are left; -EFBIG: it takes too much memory. */
-static int try(struct zf_dev *dev, const struct zf_repair_options *options, bool keep_log,
+static int try(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
 	       struct first_error *first, uint64_t *ret_errors)
 {
 	const struct zf_report report = {.fn = note_first, .arg = first};
@@ -135,7 +180,7 @@ static int try(struct zf_dev *dev, const struct zf_repair_options *options, bool
 
 	if (r < 0)
 		return r;
-	r = run(overlay, options, keep_log, &report, &counts);
+	r = carry_out(overlay, options, plan, &report, &counts);
 	if (r == 0)
 		r = check(overlay, first, ret_errors);
 	if (r < 0 && zf_overlay_is_full(overlay))
@@ -144,41 +189,48 @@ static int try(struct zf_dev *dev, const struct zf_repair_options *options, bool
 	return r;
 }
 
-/* Decides about the log: 0, or why there is no repair, reported. */
-static int try_out(struct zf_dev *dev, const struct zf_repair_options *options,
-		   const struct zf_report *report, bool *ret_keep_log)
+static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
+		   const struct zf_report *report)
 {
-	struct first_error first = {0}, other = {0};
-	uint64_t errors = 0;
-	int r = try(dev, options, true, &first, &errors);
-
-	*ret_keep_log = true;
-	if (r == -EFBIG || (r == 0 && errors == 0))
-		return 0;
-	if (r == 0) {
-		*ret_keep_log = false;
-		r = try(dev, options, false, &other, &errors);
-		if (r == -EFBIG || (r == 0 && errors == 0))
-			return 0;
-		first = other;
-	}
-	if (first.text[0] != '\0')
-		zf_report(report, ZF_REPORT_ERROR, "%s", first.text);
+	if (first->text[0] != '\0')
+		zf_report(report, ZF_REPORT_ERROR, "%s", first->text);
 	if (r < 0)
 		return r;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "%s: what a repair would make of it has errors; nothing was changed. Copy the "
-		  "files "
+		  "%s: what a repair would make of it has errors; nothing was changed. Copy the files "
 		  "out with 'zfusectl restore'",
 		  zf_dev_path(dev));
 	return -EUCLEAN;
 }
 
+/* The first plan that leaves no errors, or the reason why there is none, reported. */
+static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *options,
+		       const struct zf_report *report, enum plan *ret_plan)
+{
+	struct first_error first;
+	uint64_t errors = 0;
+	int r = 0;
+
+	for (enum plan plan = PLAN_KEEP; plan < PLANS; plan++) {
+		first = (struct first_error){0};
+		r = try(dev, options, plan, &first, &errors);
+		*ret_plan = plan;
+		/* Too large to be tried in memory: as it is most often. */
+		if (r == -EFBIG)
+			*ret_plan = PLAN_KEEP;
+		if (r == -EFBIG || (r == 0 && errors == 0))
+			return 0;
+		if (r == -ENOSPC || r == -ENOMEM || r == -EPROTONOSUPPORT || r == -ENODEV)
+			break;
+	}
+	return give_up(dev, r, &first, report);
+}
+
 int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
 		  const struct zf_report *report, struct zf_repair_counts *ret_counts)
 {
-	bool keep_log;
-	int r = try_out(dev, options, report, &keep_log);
+	enum plan plan;
+	int r = choose_plan(dev, options, report, &plan);
 
-	return r < 0 ? r : run(dev, options, keep_log, report, ret_counts);
+	return r < 0 ? r : carry_out(dev, options, plan, report, ret_counts);
 }

@@ -130,6 +130,8 @@ void zf_repair_tell(struct zf_repair *repair, const char *format, ...)
 
 /* super.c: the record to begin with, and the state that is read by it. As zf_repair_run(). */
 int zf_repair_open(struct zf_repair *repair);
+/* newest.c: the newest record, corrected. 1; 0: a newer slot is damaged, or there is none. */
+int zf_repair_newest(struct zf_repair *repair, struct zf_super *ret_super);
 /* super.c: writes a record that names that state, if the ring does not. */
 int zf_repair_pin(struct zf_repair *repair);
 
@@ -137,11 +139,16 @@ int zf_repair_pin(struct zf_repair *repair);
 int zf_repair_gather(struct zf_repair *repair);
 struct zf_repair_inode *zf_repair_find_inode(struct zf_repair *repair, uint64_t ino);
 
-/* extents.c: which extents of one file can stand beside each other. Zeroed before the first. */
+/*
+ * extents.c: which extents of one file can stand beside each other. Zeroed before the first file; both
+ * passes show it all extents, so that they decide the same.
+ */
 struct zf_repair_extents {
+	uint64_t kept; /* bytes, of all ZERO extents so far */
 	uint64_t end, inline_bytes;
 	bool is_link; /* symbolic: a target has no zero bytes */
 };
+void zf_repair_extents_begin(struct zf_repair_extents *extents); /* the next file */
 /* `bytes`: what follows the struct in the item. */
 bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_extents *extents,
 			   uint64_t offset, const struct zf_disk_extent *disk, const void *bytes);

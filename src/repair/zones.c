@@ -100,6 +100,35 @@ void zf_repair_zone_item(const struct zf_repair *repair, uint32_t zone_no,
 
 /* ---- the log ---- */
 
+static bool has_role(const struct zf_repair *repair, uint32_t zone_no)
+{
+	const struct zf_repair_zone *zone;
+
+	if (zone_no < ZF_SUPER_ZONES || zone_no >= repair->zones.count)
+		return false;
+	zone = zf_vector_at(&repair->zones, zone_no);
+	return old_role(zone) == ZF_ROLE_LOG;
+}
+
+/* The superblock names another zone than the zone tree has for the log: the first that it lacks. */
+static void find_zone(struct zf_repair *repair, unsigned int which)
+{
+	struct zf_super *super = &repair->super;
+
+	if (super->log_zone[which] == ZF_SUPER_NO_ZONE || has_role(repair, super->log_zone[which]))
+		return;
+	for (uint32_t z = ZF_SUPER_ZONES; z < repair->zones.count; z++) {
+		if (!has_role(repair, z) || super->log_zone[1 - which] == z)
+			continue;
+		zf_repair_tell(repair, "superblock: a zone of the log is %u, and not %u", z,
+			       super->log_zone[which]);
+		super->log_zone[which] = z;
+		super->log_pointer[which] = 0;
+		return;
+	}
+}
+
+/* Its role alone may be wrong. */
 static bool may_stay(const struct zf_repair *repair, unsigned int which)
 {
 	uint32_t zone_no = repair->super.log_zone[which];
@@ -110,7 +139,7 @@ static bool may_stay(const struct zf_repair *repair, unsigned int which)
 	if (zone_no < ZF_SUPER_ZONES || zone_no >= repair->zones.count)
 		return false;
 	zone = zf_vector_at(&repair->zones, zone_no);
-	return !zone->in_place && (!zone->has_item || zone->item.role == ZF_ROLE_LOG);
+	return !zone->in_place;
 }
 
 static void correct(struct zf_repair *repair, unsigned int which)
@@ -130,7 +159,8 @@ static void correct(struct zf_repair *repair, unsigned int which)
 			super->log_zone[which], resets);
 		super->log_zone_resets[which] = resets;
 	}
-	if (super->log_pointer[which] > pointer_of(repair, zone))
+	if (super->log_pointer[which] > pointer_of(repair, zone) ||
+	    !zf_is_aligned(super->log_pointer[which], ZF_BLOCK_SIZE))
 		super->log_pointer[which] = 0;
 }
 
@@ -151,6 +181,8 @@ void zf_repair_decide_log(struct zf_repair *repair)
 
 	if (super->log_zone[0] == ZF_SUPER_NO_ZONE && super->log_zone[1] == ZF_SUPER_NO_ZONE)
 		return;
+	for (unsigned int i = 0; i < 2; i++)
+		find_zone(repair, i);
 	if (repair->keep_log && may_stay(repair, 0) && may_stay(repair, 1) &&
 	    super->log_zone[0] != super->log_zone[1]) {
 		for (unsigned int i = 0; i < 2; i++)

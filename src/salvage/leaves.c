@@ -16,16 +16,30 @@ struct collect {
 	void *node[ZF_TREE_LEVEL_MAX];
 };
 
+/*
+ * `any_csum`: a node of the generation that is expected, at its place, has been written there once,
+ * whatever checksum its parent has for it.
+ */
+static bool read_copy(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
+		      unsigned int copy, bool any_csum, void *buf)
+{
+	const struct zf_node_shape *shape = source->shape;
+	struct zf_node_expect own = *expect;
+
+	if (zf_dev_read_buf(source->dev, expect->ptr.address[copy], buf, shape->node_size) < 0)
+		return false;
+	if (any_csum)
+		own.ptr.csum = zf_le64_get(zf_node_header(buf)->csum);
+	return zf_node_check(shape, buf, &own, true, NULL) == 0;
+}
+
 int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
 			void *buf)
 {
-	const struct zf_node_shape *shape = source->shape;
-
-	for (unsigned int copy = 0; copy < shape->copies; copy++)
-		if (zf_dev_read_buf(source->dev, expect->ptr.address[copy], buf,
-				    shape->node_size) == 0 &&
-		    zf_node_check(shape, buf, expect, true, NULL) == 0)
-			return 0;
+	for (int any_csum = 0; any_csum <= 1; any_csum++)
+		for (unsigned int copy = 0; copy < source->shape->copies; copy++)
+			if (read_copy(source, expect, copy, any_csum, buf))
+				return 0;
 	return -EUCLEAN;
 }
 

@@ -35,6 +35,11 @@ void fixture_print_messages(void)
 		fprintf(stderr, "    %s\n", messages[i]);
 }
 
+void fixture_first_message(char *ret_text, size_t size)
+{
+	snprintf(ret_text, size, "%s", message_count > 0 ? messages[0] : "");
+}
+
 bool fixture_said(const char *a, const char *b)
 {
 	for (unsigned int i = 0; i < message_count; i++)

@@ -8,6 +8,8 @@
 
 /* What the last call here said, line by line, to stderr. */
 void fixture_print_messages(void);
+/* The first line, or "". */
+void fixture_first_message(char *ret_text, size_t size);
 /* Did the last repair say a line that holds both? */
 bool fixture_said(const char *a, const char *b);
 

@@ -21,7 +21,8 @@ static bool is_written(const struct zf_repair *repair, uint64_t address, uint64_
 }
 
 /* Space is kept for zeroes, and there cannot be more of it than the device has. */
-static bool can_keep(const struct zf_repair *repair, struct zf_repair_extents *extents, uint64_t len)
+static bool can_keep(const struct zf_repair *repair, struct zf_repair_extents *extents,
+		     uint64_t len)
 {
 	uint64_t max = repair->super.zone_count * repair->super.zone_capacity;
 

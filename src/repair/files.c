@@ -337,6 +337,7 @@ static int put_extent(struct zf_repair *repair, uint64_t ino, uint64_t offset,
 	uint64_t blocks = zf_item_extent_len(disk) >> ZF_BLOCK_SHIFT;
 	bool guaranteed = disk->flags & ZF_EXTENT_GUARANTEED;
 
+	repair->counts.extents++;
 	if (disk->type != ZF_EXTENT_INLINE && guaranteed)
 		repair->guaranteed_blocks += blocks;
 	if (disk->type == ZF_EXTENT_ZERO) {

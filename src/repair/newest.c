@@ -96,7 +96,8 @@ static bool has_root(const struct zf_repair *repair, const struct zf_super *supe
 	node = aligned_alloc(ZF_BLOCK_SIZE, super->node_size);
 	memcpy(shape.fsid, super->fsid, sizeof(shape.fsid));
 	for (unsigned int c = 0; node && c < super->metadata_copies; c++)
-		if (zf_dev_read_buf(repair->dev, super->root.address[c], node, super->node_size) == 0 &&
+		if (zf_dev_read_buf(repair->dev, super->root.address[c], node, super->node_size) ==
+			    0 &&
 		    zf_node_check(&shape, node, &expect, true, NULL) == 0)
 			return true;
 	return false;
@@ -182,7 +183,8 @@ static bool log_can_be(const struct zf_super *super)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		if (super->log_zone[i] != ZF_SUPER_NO_ZONE &&
-		    (super->log_zone[i] < ZF_SUPER_ZONES || super->log_zone[i] >= super->zone_count))
+		    (super->log_zone[i] < ZF_SUPER_ZONES ||
+		     super->log_zone[i] >= super->zone_count))
 			return false;
 	return super->log_zone[0] != super->log_zone[1] || super->log_zone[0] == ZF_SUPER_NO_ZONE;
 }
@@ -248,8 +250,9 @@ static void correct(struct zf_repair *repair, struct zf_super *super)
 	if (has_a && find_before(repair, &a, &b))
 		outvote(super, &a, &b);
 	if (memcmp(super, &as_read, sizeof(as_read)) != 0)
-		zf_repair_tell(repair, "superblock: what cannot be, or contradicts the device or the "
-				       "record before, is corrected");
+		zf_repair_tell(repair,
+			       "superblock: what cannot be, or contradicts the device or the "
+			       "record before, is corrected");
 }
 
 int zf_repair_newest(struct zf_repair *repair, struct zf_super *ret_super)

@@ -197,7 +197,8 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
 	if (r < 0)
 		return r;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "%s: what a repair would make of it has errors; nothing was changed. Copy the files "
+		  "%s: what a repair would make of it has errors; nothing was changed. Copy the "
+		  "files "
 		  "out with 'zfusectl restore'",
 		  zf_dev_path(dev));
 	return -EUCLEAN;

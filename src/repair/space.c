@@ -224,7 +224,6 @@ static void add_up(struct zf_repair *repair)
 
 		inode->bytes += claim_len(claim);
 		inode->data_end = zf_max_u64(inode->data_end, claim->offset + claim_len(claim));
-		repair->counts.extents++;
 		if (from >= to)
 			continue;
 		zone->live += to - from;

@@ -19,8 +19,8 @@
 #include "io/memory.h"
 #include "superblock/ring.h"
 
-#define DEPTH_MAX   16u
-#define READ_MAX    (UINT64_C(1) << 20) /* of one file */
+#define DEPTH_MAX 16u
+#define READ_MAX  (UINT64_C(1) << 20) /* of one file */
 
 static const struct zf_ctx ctx = {.may_wait = true};
 static struct trial_result *result; /* shared with who waits for this process */

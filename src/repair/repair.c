@@ -149,7 +149,10 @@ static int replay(struct zf_dev *dev, const struct zf_report *report)
 static int carry_out(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
 		     const struct zf_report *report, struct zf_repair_counts *ret_counts)
 {
-	const struct zf_repair_options newest = {.progress = options->progress};
+	const struct zf_repair_options newest = {
+		.dirty_bytes = options->dirty_bytes,
+		.progress = options->progress,
+	};
 	struct zf_repair_counts counts;
 	int r = run(dev, options, plan != PLAN_DROP, report, &counts);
 

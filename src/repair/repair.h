@@ -34,7 +34,7 @@
  * may, it is done without.
  *
  * Memory: about 100 bytes an inode, 60 a name, 50 an extent, and the nodes that wait to be written, of
- * which there are 32 MiB at most; for the try, up to ZF_RECOVERED_BYTES_MAX.
+ * which there are 32 MiB at most unless it is told otherwise; for the try, up to ZF_RECOVERED_BYTES_MAX.
  *
  * One thread. Nothing else may have the device open. May use all layers from src/salvage down.
  */
@@ -46,7 +46,8 @@
 #include "io/dev.h"
 
 struct zf_repair_options {
-	uint64_t generation;		    /* the state to repair; 0: the newest */
+	uint64_t generation;  /* the state to repair; 0: the newest */
+	uint64_t dirty_bytes; /* of nodes that wait in memory to be written; 0: 32 MiB */
 	const struct zf_progress *progress; /* of searching for nodes; may be NULL */
 };
 

@@ -175,7 +175,9 @@ static int commit(struct zf_repair *repair)
 
 static int commit_much(struct zf_repair *repair)
 {
-	return zf_forest_dirty_bytes(repair->forest) > DIRTY_BYTES ? commit(repair) : 0;
+	uint64_t max = repair->options->dirty_bytes ? repair->options->dirty_bytes : DIRTY_BYTES;
+
+	return zf_forest_dirty_bytes(repair->forest) > max ? commit(repair) : 0;
 }
 
 int zf_repair_put(struct zf_repair *repair, enum zf_tree_id tree, const struct zf_key *key,

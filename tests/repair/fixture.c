@@ -65,11 +65,17 @@ uint64_t fixture_errors(struct zf_dev *dev)
 	return counts.errors;
 }
 
+int fixture_repair_with(struct zf_dev *dev, const struct zf_repair_options *options,
+			struct zf_repair_counts *ret_counts)
+{
+	forget_messages();
+	*ret_counts = (struct zf_repair_counts){0};
+	return zf_repair_run(dev, options, &keeping, ret_counts);
+}
+
 int fixture_repair(struct zf_dev *dev, struct zf_repair_counts *ret_counts)
 {
 	const struct zf_repair_options options = {0};
 
-	forget_messages();
-	*ret_counts = (struct zf_repair_counts){0};
-	return zf_repair_run(dev, &options, &keeping, ret_counts);
+	return fixture_repair_with(dev, &options, ret_counts);
 }

@@ -16,6 +16,8 @@ bool fixture_said(const char *a, const char *b);
 /* The errors that fsck -n reports: of the newest superblock, and of what a mount makes. */
 uint64_t fixture_errors(struct zf_dev *dev);
 
+int fixture_repair_with(struct zf_dev *dev, const struct zf_repair_options *options,
+			struct zf_repair_counts *ret_counts);
 int fixture_repair(struct zf_dev *dev, struct zf_repair_counts *ret_counts);
 
 #endif

@@ -294,11 +294,11 @@ static int gather_files(struct zf_repair *repair)
 
 static int push_zone(struct zf_repair *repair, const struct zf_zone_info *info)
 {
+	bool retired = info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE;
 	const struct zf_repair_zone zone = {
-		.pointer = info->cond == ZF_ZONE_FULL || info->cond == ZF_ZONE_READONLY ||
-					   info->cond == ZF_ZONE_OFFLINE
-				   ? info->capacity
-				   : info->wp - info->start,
+		.pointer = retired || info->cond == ZF_ZONE_FULL ? info->capacity
+								 : info->wp - info->start,
+		.unwritable = retired,
 		.capacity = info->capacity,
 		.resets = info->reset_count,
 		.conventional = info->type == ZF_ZONE_CONVENTIONAL,

@@ -55,6 +55,8 @@ static int write_all(struct zf_repair *repair)
 	repair->super.inode_count = repair->counts.inodes;
 	r = zf_repair_pin(repair);
 	if (r == 0)
+		r = zf_repair_reset_left(repair);
+	if (r == 0)
 		r = zf_repair_begin(repair);
 	if (r == 0)
 		r = zf_repair_write_files(repair);

@@ -26,6 +26,8 @@ struct zf_repair_zone {
 	uint64_t pointer, capacity; /* the device's; bytes from the zone's start */
 	uint64_t resets;	    /* the device's */
 	bool conventional, lost;
+	bool unwritable; /* read-only or offline */
+	bool held;	 /* a record of the log names bytes in it (left.c) */
 	bool has_item;
 	struct zf_disk_zone item;
 	uint64_t live, data_end; /* of extents that are kept; bytes, from the zone's start */
@@ -173,6 +175,9 @@ void zf_repair_zone_item(const struct zf_repair *repair, uint32_t zone_no,
 			 struct zf_disk_zone *ret_item);
 /* zones.c: may the log's zones stay what they are? Corrects what the superblock says of them. */
 void zf_repair_decide_log(struct zf_repair *repair);
+
+/* left.c: resets the zones that a repair before this one was writing when it was cut. */
+int zf_repair_reset_left(struct zf_repair *repair);
 
 /* files.c: writes the fs tree. */
 int zf_repair_write_files(struct zf_repair *repair);

@@ -274,6 +274,28 @@ static void cut_everywhere(void (*damage)(struct zf_sim *sim))
 	zf_sim_free(sim);
 }
 
+/* Each of them has written to zones that were empty. */
+static void again_and_again(void **state)
+{
+	struct zf_sim *sim = make();
+	struct zf_vector list;
+
+	(void)state;
+	a_leaf_of_files(sim);
+	for (unsigned int i = 0; i < 40; i++) {
+		struct zf_dev *dev = open_sim(sim);
+
+		zf_sim_set_cut(sim, zf_sim_commands(sim) + 6);
+		assert_int_not_equal(repair(dev), 0);
+		zf_dev_close(dev);
+		zf_sim_crash(sim, i, ZF_SIM_CUT_DEVICE);
+	}
+	finish(sim, &list);
+	assert_true(list.count > 100);
+	zf_vector_deinit(&list);
+	zf_sim_free(sim);
+}
+
 #define CUT_TEST(name)                                                                             \
 	static void without_##name(void **state)                                                   \
 	{                                                                                          \
@@ -299,6 +321,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_the_summary_tree),
 		cmocka_unit_test(without_the_newest_record),
 		cmocka_unit_test(without_all_records),
+		cmocka_unit_test(again_and_again),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "all") == 0) {

@@ -54,6 +54,13 @@ int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
 			void *buf);
 
+/*
+ * Reads a leaf of a list. Where it is not at its address it is looked for among the nodes that were
+ * found: its checksum tells which it is. False: it is nowhere, which is noted in the list.
+ */
+bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, struct zf_leaf *leaf,
+		    void *buf);
+
 /* ---- reading items ---- */
 
 /* One pass over the items of a list. Owned by one thread. */

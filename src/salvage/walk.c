@@ -17,11 +17,9 @@ struct walk {
 	bool lost;
 };
 
-static bool read_leaf(struct walk *walk, const struct zf_leaf *leaf, void *buf)
+static bool read_leaf(struct walk *walk, struct zf_leaf *leaf, void *buf)
 {
-	const struct zf_node_expect expect = {.ptr = leaf->ptr, .owner = walk->tree};
-
-	return !leaf->lost && zf_leaves_read_node(&walk->salvage->source, &expect, buf) == 0;
+	return zf_leaves_read(&walk->salvage->source, walk->tree, leaf, buf);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "child.h"
 #include "file.h"
 #include "io/image.h"
@@ -48,6 +49,27 @@ void mend_end(void)
 }
 
 /* ---- judging ---- */
+
+/* What a newer version may have written is left alone; without its header an image is none. */
+static bool may_be_given_up(const struct lie *lie)
+{
+	static const char *const fields[] = {"version",	   "csum_type", "dir_hash_version",
+					     "block_size", "incompat",	"compat_ro"};
+	const char *structure = lie->place->structure, *field = lie->field->name;
+
+	if (strcmp(structure, "zf_disk_super") == 0)
+		for (size_t i = 0; i < ZF_ARRAY_SIZE(fields); i++)
+			if (strcmp(field, fields[i]) == 0)
+				return true;
+	if (strcmp(structure, "zf_disk_log_body") == 0)
+		return strcmp(field, "type") == 0 || strcmp(field, "version") == 0;
+	return strcmp(structure, "zf_image_header") == 0;
+}
+
+static enum mend_outcome no_repair(const struct lie *lie)
+{
+	return may_be_given_up(lie) ? MEND_GIVEN_UP : MEND_REPAIR_FAILED;
+}
 
 /* How many files may be others. The log is one: without it, files are as the commit left them. */
 static unsigned int touched_max(const struct lie *lie)
@@ -90,7 +112,7 @@ static enum mend_outcome mend(struct zf_dev *dev, const struct lie *lie)
 	if (r < 0) {
 		if (result->text[0] == '\0')
 			snprintf(result->text, sizeof(result->text), "%s", strerror(-r));
-		return MEND_GIVEN_UP;
+		return no_repair(lie);
 	}
 	if (fixture_errors(dev) > 0) {
 		fixture_first_message(result->text, sizeof(result->text));
@@ -115,7 +137,7 @@ static void run_child(void *arg)
 	if (trial->places->file)
 		file_write_own(trial->places->file);
 	if (open_device(trial->places, &dev) < 0) {
-		result->outcome = MEND_GIVEN_UP;
+		result->outcome = no_repair(trial->lie);
 	} else {
 		result->outcome = mend(dev, trial->lie);
 		zf_dev_close(dev);
@@ -148,7 +170,8 @@ const char *mend_outcome_name(enum mend_outcome outcome)
 		[MEND_NOTHING] = "nothing to repair",
 		[MEND_WHOLE] = "repaired, with all files",
 		[MEND_TOUCHED] = "repaired, without what the lie was about",
-		[MEND_GIVEN_UP] = "cannot be repaired",
+		[MEND_GIVEN_UP] = "left alone",
+		[MEND_REPAIR_FAILED] = "cannot be repaired",
 		[MEND_LOST] = "repaired, and other files are lost",
 		[MEND_ERRORS] = "repaired, and errors are left",
 		[MEND_REFUSED] = "repaired, and the mount fails",

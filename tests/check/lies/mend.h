@@ -10,15 +10,16 @@
 #include "lie.h"
 
 enum mend_outcome {
-	MEND_NOTHING,  /* the checker finds nothing to repair */
-	MEND_WHOLE,    /* repaired, and every file is as it was */
-	MEND_TOUCHED,  /* repaired, and few files are not */
-	MEND_GIVEN_UP, /* it says that it cannot be repaired, and has changed nothing */
+	MEND_NOTHING, /* the checker finds nothing to repair */
+	MEND_WHOLE,   /* repaired, and every file is as it was */
+	MEND_TOUCHED, /* repaired, and few files are not */
+	MEND_GIVEN_UP, /* what no repair can know: another version's, or an image that has no header */
 	/* What must not be. */
-	MEND_LOST,    /* repaired, and files are lost that the lie was not about */
-	MEND_ERRORS,  /* repaired, and errors are left */
-	MEND_REFUSED, /* repaired, and a mount fails */
-	MEND_CRASHED, /* the process died, or there was no end to it */
+	MEND_REPAIR_FAILED, /* it says that it cannot be repaired */
+	MEND_LOST,	    /* repaired, and files are lost that the lie was not about */
+	MEND_ERRORS,	    /* repaired, and errors are left */
+	MEND_REFUSED,	    /* repaired, and a mount fails */
+	MEND_CRASHED,	    /* the process died, or there was no end to it */
 	MEND_OUTCOMES,
 };
 

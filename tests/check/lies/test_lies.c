@@ -83,7 +83,7 @@ static void judge(enum image_kind kind, const struct lie *lie, const struct tria
 static void judge_mended(enum image_kind kind, const struct lie *lie,
 			 const struct mend_result *result)
 {
-	bool failed = result->outcome >= MEND_LOST;
+	bool failed = result->outcome >= MEND_REPAIR_FAILED;
 
 	counts.lies++;
 	counts.mended[result->outcome]++;

@@ -53,24 +53,28 @@ static bool was_empty(const struct zf_repair *repair, uint32_t zone_no)
 	       super->log_zone[1] != zone_no;
 }
 
-/* Takes out of `left` the zones that have nodes of the state. */
+static void skip_zone_of(const struct zf_node_shape *shape, uint64_t address, bool *skip)
+{
+	uint64_t zone_no = address / shape->geometry->zone_size;
+
+	if (zone_no < shape->geometry->zone_count)
+		skip[zone_no] = true;
+}
+
+/* Zones that have nodes of the state are none of them. */
 static int keep_nodes(struct zf_repair *repair, bool *skip)
 {
-	struct zf_node_shape shape = {
-		.geometry = zf_dev_geometry(repair->dev),
-		.node_size = repair->super.node_size,
-		.copies = repair->super.metadata_copies,
-	};
 	struct zf_vector found = ZF_VECTOR(struct zf_found);
+	struct zf_node_shape shape;
 	int r;
 
-	memcpy(shape.fsid, repair->super.fsid, sizeof(shape.fsid));
+	zf_repair_shape(repair, &shape);
 	r = zf_found_scan(repair->dev, &shape, skip, NULL, &found);
 	ZF_VECTOR_FOREACH (&found, struct zf_found, node) {
 		if (r < 0 || node->ptr.generation > repair->super.generation)
 			continue;
 		for (unsigned int c = 0; c < shape.copies; c++)
-			skip[node->ptr.address[c] / shape.geometry->zone_size] = true;
+			skip_zone_of(&shape, node->ptr.address[c], skip);
 	}
 	zf_vector_deinit(&found);
 	return r;

@@ -38,6 +38,8 @@ static int decide(struct zf_repair *repair)
 	if (r == 0)
 		r = zf_repair_gather(repair);
 	if (r == 0)
+		r = zf_repair_find_nodes(repair);
+	if (r == 0)
 		r = zf_repair_decide_names(repair);
 	if (r == 0)
 		r = zf_repair_decide_lost(repair);

@@ -173,6 +173,10 @@ int zf_repair_write_space(struct zf_repair *repair);
 /* zones.c: the item of a zone as the new state begins with it. */
 void zf_repair_zone_item(const struct zf_repair *repair, uint32_t zone_no,
 			 struct zf_disk_zone *ret_item);
+/* zones.c: how far zones are written of which nothing tells that. After zf_repair_gather(). */
+int zf_repair_find_nodes(struct zf_repair *repair);
+/* super.c: that of the nodes. */
+void zf_repair_shape(const struct zf_repair *repair, struct zf_node_shape *ret_shape);
 /* zones.c: may the log's zones stay what they are? Corrects what the superblock says of them. */
 void zf_repair_decide_log(struct zf_repair *repair);
 

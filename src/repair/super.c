@@ -51,6 +51,16 @@ static int fit(struct zf_repair *repair)
 	return -EPROTONOSUPPORT;
 }
 
+void zf_repair_shape(const struct zf_repair *repair, struct zf_node_shape *ret_shape)
+{
+	*ret_shape = (struct zf_node_shape){
+		.geometry = zf_dev_geometry(repair->dev),
+		.node_size = repair->super.node_size,
+		.copies = repair->super.metadata_copies,
+	};
+	memcpy(ret_shape->fsid, repair->super.fsid, sizeof(ret_shape->fsid));
+}
+
 /* ---- opening ---- */
 
 static int open_salvage(struct zf_repair *repair)

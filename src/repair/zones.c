@@ -1,12 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 /* The zone tree's items, and the zones of the log. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "repair/state.h"
+#include "salvage/found.h"
 
 static bool may_hold_data(uint8_t role)
 {
 	return role == ZF_ROLE_HOT || role == ZF_ROLE_COLD;
+}
+
+/* Does the item say something of the pointer that can be? */
+static bool tells_pointer(const struct zf_repair_zone *zone)
+{
+	uint64_t pointer = zf_le64_get(zone->item.pointer);
+
+	return zone->has_item && zone->item.role < ZF_ROLE_COUNT &&
+	       zf_is_aligned(pointer, ZF_BLOCK_SIZE) && pointer <= zone->capacity &&
+	       (zone->item.role == ZF_ROLE_NONE) == (pointer == 0);
+}
+
+/*
+ * Where the device's pointer is a lower bound, and the item tells nothing, a zone may look empty and
+ * have nodes of the state that is repaired. Those that have any count as full.
+ */
+int zf_repair_find_nodes(struct zf_repair *repair)
+{
+	const struct zf_geometry *geometry = zf_dev_geometry(repair->dev);
+	_zf_free_ bool *skip = calloc(geometry->zone_count, sizeof(*skip));
+	struct zf_vector found = ZF_VECTOR(struct zf_found);
+	struct zf_node_shape shape;
+	bool any = false;
+	int r = 0;
+
+	if (!skip)
+		return -ENOMEM;
+	memset(skip, true, geometry->zone_count);
+	for (uint32_t z = ZF_SUPER_ZONES; z < repair->zones.count; z++) {
+		const struct zf_repair_zone *zone = zf_vector_at(&repair->zones, z);
+
+		skip[z] = (!geometry->pointers_are_lower_bounds && !zone->lost) ||
+			  tells_pointer(zone);
+		any |= !skip[z];
+	}
+	zf_repair_shape(repair, &shape);
+	if (any)
+		r = zf_found_scan(repair->dev, &shape, skip, repair->options->progress, &found);
+	ZF_VECTOR_FOREACH (&found, struct zf_found, node)
+		for (unsigned int c = 0; c < shape.copies && r == 0; c++) {
+			uint64_t zone_no = node->ptr.address[c] / geometry->zone_size;
+			struct zf_repair_zone *zone;
+
+			if (zone_no >= repair->zones.count || skip[zone_no])
+				continue;
+			zone = zf_vector_at(&repair->zones, zone_no);
+			zone->pointer = zone->capacity;
+		}
+	zf_vector_deinit(&found);
+	return r;
 }
 
 static bool is_log_zone(const struct zf_repair *repair, uint32_t zone_no)

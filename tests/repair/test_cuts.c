@@ -274,6 +274,26 @@ static void cut_everywhere(void (*damage)(struct zf_sim *sim))
 	zf_sim_free(sim);
 }
 
+/* Zones that look empty have nodes in them, and no item tells that. */
+static void pointers_that_are_lower_bounds(void **state)
+{
+	struct zf_sim *sim = make();
+	struct zf_vector before;
+
+	(void)state;
+	finish(sim, &before);
+	for (uint64_t seed = 0; seed < 10; seed++) {
+		struct zf_sim *found = zf_sim_clone(sim);
+
+		zf_sim_crash(found, seed, ZF_SIM_CUT_HOST);
+		the_zone_tree(found);
+		judge(found, &before, 0);
+		zf_sim_free(found);
+	}
+	zf_vector_deinit(&before);
+	zf_sim_free(sim);
+}
+
 /* Each of them has written to zones that were empty. */
 static void again_and_again(void **state)
 {
@@ -321,6 +341,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_the_summary_tree),
 		cmocka_unit_test(without_the_newest_record),
 		cmocka_unit_test(without_all_records),
+		cmocka_unit_test(pointers_that_are_lower_bounds),
 		cmocka_unit_test(again_and_again),
 	};
 

@@ -129,10 +129,31 @@ static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	return r;
 }
 
+/* A root item whose checksum alone is right: that of the node, whatever place and level it says. */
+static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	struct zf_root *root = &salvage->roots[tree].root;
+	const struct zf_node_expect expect = {
+		.ptr = root->ptr, .owner = tree, .level = root->level};
+	_zf_free_ void *buf = aligned_alloc(ZF_BLOCK_SIZE, salvage->shape.node_size);
+	const struct zf_vector *found;
+	int r;
+
+	if (!buf)
+		return -ENOMEM;
+	if (zf_leaves_read_node(&salvage->source, &expect, buf) == 0)
+		return 0;
+	r = zf_salvage_search(salvage, &found);
+	ZF_VECTOR_FOREACH (found, struct zf_found, node)
+		if (r == 0 && node->owner == tree && node->ptr.csum == expect.ptr.csum)
+			*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	return r;
+}
+
 int zf_salvage_collect(struct zf_salvage *salvage, enum zf_tree_id tree)
 {
 	struct zf_node_expect expect = {.owner = tree};
-	int r = salvage->roots[tree].known ? 0 : find_root(salvage, tree);
+	int r = salvage->roots[tree].known ? correct_root(salvage, tree) : find_root(salvage, tree);
 
 	if (r < 0)
 		return r;

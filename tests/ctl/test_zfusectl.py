@@ -489,7 +489,7 @@ class Fsck(ImageTest):
         before = digest(self.path)
         for option in ("-n", "-p", "-a", "-y"):
             with self.subTest(option=option):
-                self.fsck(0, "-f", option, says=["no errors", "which was not read"])
+                self.fsck(0, "-f", option, says=["no errors", "not read"])
         self.assertEqual(digest(self.path), before)
         self.fsck(0, "--check-data", says=["no errors", "verified"])
 

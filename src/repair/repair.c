@@ -211,18 +211,24 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
 	return -EUCLEAN;
 }
 
-/* The first plan that leaves no errors, or the reason why there is none, reported. */
+/*
+ * The first plan that leaves no errors; or that which leaves the fewest, if these are fewer than before;
+ * or the reason why there is none, reported.
+ */
 static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *options,
 		       const struct zf_report *report, enum plan *ret_plan)
 {
 	struct first_error first;
-	uint64_t errors = 0;
+	uint64_t errors = 0, fewest = UINT64_MAX;
 	int r = 0;
 
 	for (enum plan plan = PLAN_KEEP; plan < PLANS; plan++) {
 		first = (struct first_error){0};
 		r = try(dev, options, plan, &first, &errors);
-		*ret_plan = plan;
+		if (r == 0 && errors < fewest) {
+			fewest = errors;
+			*ret_plan = plan;
+		}
 		/* Too large to be tried in memory: as it is most often. */
 		if (r == -EFBIG)
 			*ret_plan = PLAN_KEEP;
@@ -231,6 +237,9 @@ static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *optio
 		if (r == -ENOSPC || r == -ENOMEM || r == -EPROTONOSUPPORT || r == -ENODEV)
 			break;
 	}
+	/* What the device has lost no repair brings back; the rest is repaired nevertheless. */
+	if (fewest < UINT64_MAX && check(dev, &first, &errors) == 0 && fewest < errors)
+		return 0;
 	return give_up(dev, r, &first, report);
 }
 

@@ -30,8 +30,8 @@
  *     trees, and these are repaired again; if a mount fails, it is given up, and a message says so.
  *
  * Every repair is tried out on an overlay first (io/overlay.h), and what it makes there is checked;
- * the device is written to only if no error is left. Where the new trees take more memory than that
- * may, it is done without.
+ * the device is written to only if no error is left, or fewer than before (of data that the device has
+ * lost). Where the new trees take more memory than that may, it is done without.
  *
  * Memory: about 100 bytes an inode, 60 a name, 50 an extent, and the nodes that wait to be written, of
  * which there are 32 MiB at most unless it is told otherwise; for the try, up to ZF_RECOVERED_BYTES_MAX.

@@ -47,15 +47,9 @@ int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_nod
 static const struct zf_found *find_elsewhere(const struct zf_leaf_source *source,
 					     const struct zf_node_expect *expect)
 {
-	const struct zf_vector *found;
+	const struct zf_found *node = source->find_csum(source->arg, expect->ptr.csum);
 
-	if (source->get_found(source->arg, &found) < 0)
-		return NULL;
-	ZF_VECTOR_FOREACH (found, struct zf_found, node)
-		if (node->owner == expect->owner && node->level == expect->level &&
-		    node->ptr.csum == expect->ptr.csum)
-			return node;
-	return NULL;
+	return node && node->owner == expect->owner && node->level == expect->level ? node : NULL;
 }
 
 /*

@@ -274,6 +274,37 @@ static void cut_everywhere(void (*damage)(struct zf_sim *sim))
 	zf_sim_free(sim);
 }
 
+/* A zone is offline, and a leaf is damaged: the leaf is repaired, and the zone's data stays lost. */
+static void a_zone_that_is_offline(void **state)
+{
+	struct zf_sim *sim = make();
+	struct zf_super super = newest(sim);
+	struct zf_dev *dev;
+	uint64_t errors;
+
+	(void)state;
+	a_leaf_of_files(sim);
+	dev = open_sim(sim);
+	for (uint32_t z = 2; z < super.zone_count; z++) {
+		struct zf_zone_info info;
+
+		assert_int_equal(zf_dev_report(dev, z, 1, &info), 0);
+		if (info.wp == info.start || z == super.meta_zone[0] || z == super.log_zone[0])
+			continue;
+		zf_sim_set_zone_cond(sim, z, ZF_ZONE_OFFLINE);
+		break;
+	}
+	errors = fixture_errors(dev);
+	if (repair(dev) < 0) {
+		fixture_print_messages();
+		fail();
+	}
+	assert_in_range(fixture_errors(dev), 1, errors - 1);
+	assert_true(fixture_said("offline", "lost"));
+	zf_dev_close(dev);
+	zf_sim_free(sim);
+}
+
 /* Zones that look empty have nodes in them, and no item tells that. */
 static void pointers_that_are_lower_bounds(void **state)
 {
@@ -341,6 +372,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_the_summary_tree),
 		cmocka_unit_test(without_the_newest_record),
 		cmocka_unit_test(without_all_records),
+		cmocka_unit_test(a_zone_that_is_offline),
 		cmocka_unit_test(pointers_that_are_lower_bounds),
 		cmocka_unit_test(again_and_again),
 	};

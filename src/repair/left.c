@@ -4,7 +4,8 @@
  * that are cut again and again do not use up all empty zones.
  *
  * Such a zone is none of the state that is repaired: by its item it was empty then, no extent that is
- * kept and no record of the log names it, and each node in it is newer.
+ * kept and no record of the log names it, and each node in it is newer. Where an older state than the
+ * newest is repaired, newer nodes may be those of the newest: nothing is reset.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -104,7 +105,7 @@ int zf_repair_reset_left(struct zf_repair *repair)
 
 	if (!skip)
 		return -ENOMEM;
-	if (!hold_logged(repair))
+	if (repair->options->generation != 0 || !hold_logged(repair))
 		return 0;
 	memset(skip, true, zf_dev_geometry(repair->dev)->zone_count);
 	for (uint32_t z = 0; z < count; z++) {

@@ -42,8 +42,9 @@ int zf_repair_find_nodes(struct zf_repair *repair)
 	for (uint32_t z = ZF_SUPER_ZONES; z < repair->zones.count; z++) {
 		const struct zf_repair_zone *zone = zf_vector_at(&repair->zones, z);
 
+		/* An older state does not know what the newest one has written. */
 		skip[z] = (!geometry->pointers_are_lower_bounds && !zone->lost) ||
-			  tells_pointer(zone);
+			  (tells_pointer(zone) && repair->options->generation == 0);
 		any |= !skip[z];
 	}
 	zf_repair_shape(repair, &shape);

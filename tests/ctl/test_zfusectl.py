@@ -535,6 +535,15 @@ class Fsck(ImageTest):
         self.assertEqual(done["check"]["errors"], 0)
         self.assertEqual(self.fsck_json(0, "--generation", older)["check"]["generation"], int(older))
 
+    def test_an_older_generation_becomes_the_newest(self):
+        generations = [record["generation"] for record in self.json("super", self.path)["records"]]
+        before = self.fsck_json(0, "--generation", str(min(generations)))["check"]
+        found = self.fsck_json(1, "-y", "--generation", str(min(generations)))
+        self.assertGreater(found["after"]["generation"], max(generations))
+        self.assertEqual([found["after"][what] for what in ("inodes", "names", "errors")],
+                         [before["inodes"], before["names"], 0])
+        self.fsck(0, "-n")
+
     def test_progress(self):
         with open(os.path.join(self.folder.name, "progress"), "w+") as f:
             done = subprocess.run([FSCK, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,

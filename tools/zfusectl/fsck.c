@@ -104,6 +104,11 @@ static int choose_generation(struct fsck *fsck)
 			  fsck->path, fsck->generation);
 		return r;
 	}
+	if (fsck->target.source.super &&
+	    fsck->target.source.super->generation == fsck->generation) {
+		fsck->generation = 0;
+		return 0;
+	}
 	fsck->target.source.super = &fsck->super;
 	fsck->target.source.older = true;
 	return 0;
@@ -269,7 +274,8 @@ static int run(struct fsck *fsck)
 
 	if (r < 0)
 		return FSCK_OPERATIONAL;
-	if (errors > 0 && fsck->mode == MODE_REPAIR)
+	/* An older state becomes the newest, in order or not. */
+	if (fsck->mode == MODE_REPAIR && (errors > 0 || fsck->generation))
 		return repair_and_check(fsck);
 	if (errors > 0) {
 		if (!fsck->json)

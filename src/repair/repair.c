@@ -182,8 +182,9 @@ static int try(struct zf_dev *dev, const struct zf_repair_options *options, enum
 {
 	const struct zf_report report = {.fn = note_first, .arg = first};
 	struct zf_repair_counts counts;
+	uint64_t bytes_max = options->try_bytes ? options->try_bytes : ZF_RECOVERED_BYTES_MAX;
 	struct zf_dev *overlay;
-	int r = zf_overlay_open(dev, ZF_RECOVERED_BYTES_MAX, &report, &overlay);
+	int r = zf_overlay_open(dev, bytes_max, &report, &overlay);
 
 	if (r < 0)
 		return r;
@@ -201,6 +202,9 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
 {
 	if (first->text[0] != '\0')
 		zf_report(report, ZF_REPORT_ERROR, "%s", first->text);
+	else if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "%s: it cannot be repaired: %s",
+			  zf_dev_path(dev), strerror(-r));
 	if (r < 0)
 		return r;
 	zf_report(report, ZF_REPORT_ERROR,

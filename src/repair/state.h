@@ -186,6 +186,12 @@ int zf_repair_reset_left(struct zf_repair *repair);
 /* files.c: writes the fs tree. */
 int zf_repair_write_files(struct zf_repair *repair);
 
+/* entries.c: writes the names that an item of references, or of entries, tells, if they are kept. */
+int zf_repair_take_refs(struct zf_repair *repair, uint64_t ino, const char *value, size_t len);
+int zf_repair_take_entries(struct zf_repair *repair, uint64_t dir, const char *value, size_t len);
+/* entries.c: and those that no item tells. */
+int zf_repair_write_made_names(struct zf_repair *repair);
+
 /* write.c */
 int zf_repair_begin(struct zf_repair *repair);
 int zf_repair_put(struct zf_repair *repair, enum zf_tree_id tree, const struct zf_key *key,

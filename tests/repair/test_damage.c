@@ -405,6 +405,22 @@ static void no_empty_zone(void **state)
 	zf_dev_close(dev);
 }
 
+/* What takes more memory than a try may is repaired without one. */
+static void without_a_try(void **state)
+{
+	const struct zf_repair_options options = {.try_bytes = 2 * ZF_BLOCK_SIZE};
+	struct sample *sample = *state;
+	struct damaged damaged = begin(&sample->forge);
+	struct zf_dev *dev;
+
+	node_at(&sample->forge, ZF_TREE_ROOT, ZF_KEY_MIN, 0)[200] ^= 4;
+	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
+	assert_int_equal(fixture_repair_with(dev, &options, &damaged.counts), 0);
+	damaged.dev = dev;
+	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
@@ -428,6 +444,7 @@ int main(void)
 		TEST(both_zones_of_superblocks),
 		TEST(a_generation_near_the_end),
 		TEST(no_empty_zone),
+		TEST(without_a_try),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

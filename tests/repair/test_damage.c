@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/zone_format.h"
 #include "fixture.h"
 #include "fs/core/fs_format.h"
 #include "fs/core/item.h"
@@ -325,6 +326,64 @@ static void bytes_that_two_files_have(void **state)
 	end(&damaged);
 }
 
+/* Two items tell of another inode than the third. */
+static void a_name_of_two_inodes(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = begin(&sample->forge);
+	const uint64_t seed = sample->forge.super.dir_hash_seed;
+	const struct zf_key key =
+		ZF_KEY(ZF_INO_ROOT, ZF_KEY_DIR_NAME, zf_item_hash_name(seed, "other", 5));
+
+	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_dirent, ino),
+		    sample->file);
+	mend(&damaged);
+	expect_message("dropped an entry", "contradict");
+	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+}
+
+/* The share tree knows that an extent shares its bytes, though its flags say nothing. */
+static void an_extent_that_does_not_say_that_it_shares(void **state)
+{
+	struct damaged damaged;
+	struct forge forge;
+	struct zf_key key;
+
+	(void)state;
+	image_make(IMAGE_SEQUENTIAL, &forge);
+	damaged = begin(&forge);
+	key = ZF_KEY(listing_find(&damaged.before, "/clone")->ino, ZF_KEY_EXTENT, 0);
+	assert_true(forge_find(&forge, ZF_TREE_FS, &key));
+	forge_field(&forge, ZF_TREE_FS, key, FIELD(struct zf_disk_extent, flags), 0);
+	mend(&damaged);
+	expect_message("is marked as shared", "inode");
+	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+	image_free(&forge);
+}
+
+/* The zone tree says of zones with nodes that they are empty: they are not reset. */
+static void zones_that_are_said_to_be_empty(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = begin(&sample->forge);
+
+	for (uint64_t z = 2; z < 32; z++) {
+		const struct zf_key key = ZF_KEY(z, ZF_KEY_ZONE, 0);
+		struct zf_disk_zone item;
+
+		forge_get(&sample->forge, ZF_TREE_ZONE, key, &item, sizeof(item));
+		if (item.role != ZF_ROLE_META)
+			continue;
+		item = (struct zf_disk_zone){.reset_count = item.reset_count};
+		forge_set(&sample->forge, ZF_TREE_ZONE, key, &item, sizeof(item));
+	}
+	mend(&damaged);
+	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+}
+
 /* The attribute whose value lacks a part is gone, the other one is not. */
 static void an_attribute_that_is_not_whole(void **state)
 {
@@ -440,6 +499,9 @@ int main(void)
 		cmocka_unit_test(a_name_that_one_item_tells),
 		TEST(a_directory_without_its_item),
 		TEST(bytes_that_two_files_have),
+		TEST(a_name_of_two_inodes),
+		cmocka_unit_test(an_extent_that_does_not_say_that_it_shares),
+		TEST(zones_that_are_said_to_be_empty),
 		TEST(an_attribute_that_is_not_whole),
 		TEST(both_zones_of_superblocks),
 		TEST(a_generation_near_the_end),

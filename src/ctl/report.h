@@ -30,6 +30,7 @@ struct zf_report_source {
 	unsigned int stepped_over;	/* damaged slots newer than it */
 	struct zf_fs *fs;		/* NULL: neither mounted nor mountable, or not needed */
 	bool mounted;			/* fs is a running daemon's */
+	bool older;			/* `super` is not the newest, but one that was asked for */
 	const struct zf_report *report; /* may be NULL */
 	/* Of a long answer all but the end; NULL: the result is the whole answer. */
 	const struct zf_control_parts *parts;

@@ -106,7 +106,10 @@ static int check(const struct zf_report_source *source, struct json_object *args
 {
 	struct teller teller = {.told_ns = now_ns()};
 	const struct zf_progress progress = {.fn = take_progress, .arg = &teller};
-	struct zf_check_options options = {.replay = !source->mounted, .progress = &progress};
+	struct zf_check_options options = {
+		.replay = !source->mounted && !source->older,
+		.progress = &progress,
+	};
 	bool tells = false;
 	int r = zf_json_get_bool(args, "data", &options.data);
 

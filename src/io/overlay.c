@@ -188,12 +188,21 @@ static int reset_zone(struct overlay *overlay, uint64_t addr)
 	return 0;
 }
 
+/* Who changes a zone, or tells what is known of a zone ends the guessing, as on the device below. */
+static int note_told(struct overlay *overlay, uint32_t zone_no, int r)
+{
+	if (r == 0)
+		overlay->rules.zones[zone_no].guessed = false;
+	return r;
+}
+
 static int change(struct overlay *overlay, struct zf_io *io)
 {
 	int r = zf_zone_rules_apply(&overlay->rules, io, &io->addr);
 
 	if (r < 0)
 		return r;
+	(void)note_told(overlay, (uint32_t)(io->addr / overlay->rules.geometry.zone_size), r);
 	switch (io->op) {
 	case ZF_IO_WRITE:
 	case ZF_IO_APPEND:
@@ -255,12 +264,17 @@ static int overlay_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 
 static int overlay_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 {
-	return zf_zone_rules_raise(&overlay_of(dev)->rules, zone_no, wp);
+	struct overlay *overlay = overlay_of(dev);
+
+	return note_told(overlay, zone_no, zf_zone_rules_raise(&overlay->rules, zone_no, wp));
 }
 
 static int overlay_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count)
 {
-	return zf_zone_rules_set_reset_count(&overlay_of(dev)->rules, zone_no, reset_count);
+	struct overlay *overlay = overlay_of(dev);
+
+	return note_told(overlay, zone_no,
+			 zf_zone_rules_set_reset_count(&overlay->rules, zone_no, reset_count));
 }
 
 static struct zf_zone_state state_of(const struct zf_zone_info *info)

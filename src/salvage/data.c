@@ -6,22 +6,16 @@
 #include "log/carry.h"
 #include "salvage/state.h"
 
-/* What the summary says of a run of blocks. */
-struct promise {
-	uint64_t end;		     /* address behind the run */
-	bool known;		     /* an entry has it */
-	const struct zf_le64 *csums; /* of its blocks; NULL: written in place, without checksums */
-};
-
 /* The entry that has `address`, or the one behind it. */
-static struct promise look_up(struct zf_salvage *salvage, uint64_t address, uint64_t end)
+void zf_salvage_look_up(struct zf_salvage *salvage, uint64_t address, uint64_t end,
+			struct zf_salvage_promise *ret_promise)
 {
 	const struct zf_key at = ZF_KEY(address, ZF_KEY_SUMMARY, 0), last = ZF_KEY(end, 0, 0);
-	struct promise promise = {.end = end};
 	const void *value;
 	struct zf_key key;
 	size_t len;
 
+	*ret_promise = (struct zf_salvage_promise){.end = end};
 	zf_leaf_cursor_seek_back(&salvage->summary, &at);
 	while (zf_leaf_cursor_next(&salvage->summary, &last, &key, &value, &len)) {
 		const struct zf_disk_summary *summary = value;
@@ -34,20 +28,22 @@ static struct promise look_up(struct zf_salvage *salvage, uint64_t address, uint
 		if (entry_end <= address)
 			continue;
 		if (key.objectid > address) {
-			promise.end = key.objectid;
+			ret_promise->end = key.objectid;
 			break;
 		}
-		promise.known = true;
-		promise.end = zf_min_u64(end, entry_end);
+		ret_promise->known = true;
+		ret_promise->end = zf_min_u64(end, entry_end);
+		ret_promise->ino = zf_le64_get(summary->ino);
+		ret_promise->offset = zf_le64_get(summary->offset) + (address - key.objectid);
 		if (!(zf_le16_get(summary->flags) & ZF_SUMMARY_OVERWRITE))
-			promise.csums = (const struct zf_le64 *)(summary + 1) +
-					((address - key.objectid) >> ZF_BLOCK_SHIFT);
+			ret_promise->csums = (const struct zf_le64 *)(summary + 1) +
+					     ((address - key.objectid) >> ZF_BLOCK_SHIFT);
 		break;
 	}
-	return promise;
 }
 
-static enum zf_salvage_verdict judge(const struct promise *promise, size_t i, void *block)
+static enum zf_salvage_verdict judge(const struct zf_salvage_promise *promise, size_t i,
+				     void *block)
 {
 	uint64_t has;
 
@@ -84,8 +80,9 @@ void zf_salvage_read(struct zf_salvage *salvage, uint64_t address, uint32_t bloc
 
 	read_blocks(salvage, address, blocks, bytes, ret_verdicts);
 	for (uint64_t at = address; at < end;) {
-		struct promise promise = look_up(salvage, at, end);
+		struct zf_salvage_promise promise;
 
+		zf_salvage_look_up(salvage, at, end, &promise);
 		for (size_t i = 0; at < promise.end; at += ZF_BLOCK_SIZE, i++) {
 			size_t n = (size_t)((at - address) >> ZF_BLOCK_SHIFT);
 

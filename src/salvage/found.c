@@ -27,11 +27,14 @@ struct pass {
 
 /* ---- reading zones ---- */
 
-static uint64_t written_bytes(const struct zf_zone_info *zone)
+/* After an unclean stop of the host a zone is written as far as its pointer tells, or farther. */
+static uint64_t written_bytes(struct zf_dev *dev, const struct zf_zone_info *zone)
 {
 	if (zone->cond == ZF_ZONE_OFFLINE)
 		return 0;
-	return zone->type == ZF_ZONE_CONVENTIONAL ? zone->capacity : zone->wp - zone->start;
+	if (zone->type == ZF_ZONE_CONVENTIONAL || zf_dev_geometry(dev)->pointers_are_lower_bounds)
+		return zone->capacity;
+	return zone->wp - zone->start;
 }
 
 /* What cannot be read becomes zeroes, block by block, so that a node beside it is found. */
@@ -85,10 +88,10 @@ static int visit_zones(struct pass *pass)
 	pass->buf = buf;
 	r = zf_dev_report(pass->dev, 0, count, zones);
 	for (uint32_t z = 0; z < count && r == 0; z++)
-		pass->total += is_visited(pass, z) ? written_bytes(&zones[z]) : 0;
+		pass->total += is_visited(pass, z) ? written_bytes(pass->dev, &zones[z]) : 0;
 	for (uint32_t z = 0; z < count && r == 0; z++)
 		if (is_visited(pass, z))
-			r = visit_zone(pass, zones[z].start, written_bytes(&zones[z]));
+			r = visit_zone(pass, zones[z].start, written_bytes(pass->dev, &zones[z]));
 	return r;
 }
 

@@ -25,7 +25,7 @@ struct zf_found {
 
 /*
  * Reads the zones behind the superblock's for which skip[zone] is false (NULL: all), up to the
- * pointer that the device has, and adds each valid node to `ret_found` (of struct zf_found) once,
+ * pointer that the device has (whole, where pointers are lower bounds), and adds each valid node to `ret_found` (of struct zf_found) once,
  * however many copies it has. In the end they are ordered by owner, then level, then generation,
  * the newest first. Zones and blocks that cannot be read are passed over. 0, -ENOMEM, or -errno of
  * the device's zone report.

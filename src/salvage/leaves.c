@@ -16,17 +16,77 @@ struct collect {
 	void *node[ZF_TREE_LEVEL_MAX];
 };
 
-int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
-			void *buf)
+static bool read_copies(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
+			bool any_csum, void *buf)
 {
 	const struct zf_node_shape *shape = source->shape;
 
-	for (unsigned int copy = 0; copy < shape->copies; copy++)
-		if (zf_dev_read_buf(source->dev, expect->ptr.address[copy], buf,
-				    shape->node_size) == 0 &&
-		    zf_node_check(shape, buf, expect, true, NULL) == 0)
-			return 0;
-	return -EUCLEAN;
+	for (unsigned int copy = 0; copy < shape->copies; copy++) {
+		struct zf_node_expect own = *expect;
+
+		if (zf_dev_read_buf(source->dev, expect->ptr.address[copy], buf, shape->node_size) <
+		    0)
+			continue;
+		if (any_csum)
+			own.ptr.csum = zf_le64_get(zf_node_header(buf)->csum);
+		if (zf_node_check(shape, buf, &own, true, NULL) == 0)
+			return true;
+	}
+	return false;
+}
+
+int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
+			void *buf)
+{
+	return read_copies(source, expect, false, buf) ? 0 : -EUCLEAN;
+}
+
+/* ---- a node that is not what its parent says ---- */
+
+/* Which one its parent means, the checksum tells: it covers the node's place and generation. */
+static const struct zf_found *find_elsewhere(const struct zf_leaf_source *source,
+					     const struct zf_node_expect *expect)
+{
+	const struct zf_found *node = source->find_csum(source->arg, expect->ptr.csum);
+
+	return node && node->owner == expect->owner && node->level == expect->level ? node : NULL;
+}
+
+/*
+ * At its address; or where it lies in truth; or at its address with another checksum, if it is of the
+ * generation and has the keys that its parent says (*bounds). *expect is what was read.
+ */
+static bool read_anywhere(const struct zf_leaf_source *source, struct zf_node_expect *expect,
+			  const struct zf_node_expect *bounds, void *buf)
+{
+	const struct zf_found *found;
+
+	if (read_copies(source, expect, false, buf))
+		return true;
+	found = find_elsewhere(source, expect);
+	if (found) {
+		expect->ptr = found->ptr;
+		return read_copies(source, expect, false, buf);
+	}
+	return read_copies(source, expect, true, buf) &&
+	       zf_node_check_bounds(buf, bounds, NULL) == 0;
+}
+
+bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, struct zf_leaf *leaf,
+		    void *buf)
+{
+	struct zf_node_expect expect = {.ptr = leaf->ptr, .owner = tree};
+	const struct zf_node_expect bounds = {
+		.first_key = leaf->first,
+		.next_key = leaf->end,
+		.check_first_key = zf_key_cmp(&leaf->first, &(struct zf_key){0}) > 0,
+		.check_next_key = true,
+	};
+
+	if (!leaf->lost)
+		leaf->lost = !read_anywhere(source, &expect, &bounds, buf);
+	leaf->ptr = expect.ptr;
+	return !leaf->lost;
 }
 
 /* ---- what was found, in the place of what cannot be read ---- */
@@ -165,6 +225,7 @@ static int collect_children(struct collect *collect, const struct zf_node_expect
 
 static int collect_node(struct collect *collect, const struct zf_node_expect *expect)
 {
+	struct zf_node_expect own = *expect;
 	struct zf_leaf range = range_of(expect);
 	void **buf = &collect->node[expect->level];
 	int r;
@@ -178,9 +239,9 @@ static int collect_node(struct collect *collect, const struct zf_node_expect *ex
 	r = enter(collect, expect->ptr.address[0]);
 	if (r != 0)
 		return r < 0 ? r : push_leaf(collect, &range);
-	if (zf_leaves_read_node(collect->source, expect, *buf) < 0)
+	if (!read_anywhere(collect->source, &own, expect, *buf))
 		return rebuild(collect, &range, expect->ptr.generation);
-	return collect_children(collect, expect, *buf);
+	return collect_children(collect, &own, *buf);
 }
 
 int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
@@ -218,19 +279,15 @@ void zf_leaf_cursor_deinit(struct zf_leaf_cursor *cursor)
 	cursor->node = NULL;
 }
 
-/* False, and noted for all who come later: it cannot be read. */
 static bool load(struct zf_leaf_cursor *cursor)
 {
 	struct zf_leaf *leaf = zf_vector_at(cursor->leaves, cursor->at);
-	struct zf_node_expect expect = {.ptr = leaf->ptr, .owner = cursor->tree};
 
 	if (cursor->loaded == cursor->at)
 		return true;
 	cursor->loaded = SIZE_MAX;
-	if (leaf->lost || zf_leaves_read_node(cursor->source, &expect, cursor->node) < 0) {
-		leaf->lost = true;
+	if (!zf_leaves_read(cursor->source, cursor->tree, leaf, cursor->node))
 		return false;
-	}
 	cursor->loaded = cursor->at;
 	return true;
 }

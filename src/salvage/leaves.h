@@ -26,6 +26,8 @@
 #include "base/vector.h"
 #include "io/dev.h"
 
+struct zf_found;
+
 struct zf_leaf {
 	struct zf_key first, end; /* its keys are in [first, end) */
 	struct zf_node_ptr ptr;
@@ -38,6 +40,8 @@ struct zf_leaf_source {
 	const struct zf_node_shape *shape;
 	/* Of struct zf_found, in the order of zf_found_scan(); made when it is first asked for. */
 	int (*get_found)(void *arg, const struct zf_vector **ret_found);
+	/* The one of them that has this checksum, or NULL; makes them, too. */
+	const struct zf_found *(*find_csum)(void *arg, uint64_t csum);
 	void *arg;
 };
 
@@ -53,6 +57,13 @@ int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 /* Reads a node from the first copy that is as expected. 0 or -EUCLEAN. */
 int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_node_expect *expect,
 			void *buf);
+
+/*
+ * Reads a leaf of a list. Where it is not at its address it is looked for among the nodes that were
+ * found: its checksum tells which it is. False: it is nowhere, which is noted in the list.
+ */
+bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, struct zf_leaf *leaf,
+		    void *buf);
 
 /* ---- reading items ---- */
 

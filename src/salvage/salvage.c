@@ -28,6 +28,13 @@ static int find_nothing(void *arg, const struct zf_vector **ret_found)
 	return 0;
 }
 
+static const struct zf_found *find_no_csum(void *arg, uint64_t csum)
+{
+	(void)arg;
+	(void)csum;
+	return NULL;
+}
+
 static void skip_data(struct zf_leaf_cursor *cursor, const struct zf_zone_info *zones,
 		      uint32_t zone_count, bool *skip)
 {
@@ -50,7 +57,11 @@ static int choose_zones(struct zf_salvage *salvage, bool *skip)
 	const struct zf_node_expect expect = {
 		.ptr = root->ptr, .owner = ZF_TREE_ZONE, .level = root->level};
 	const struct zf_leaf_source source = {
-		.dev = salvage->dev, .shape = &salvage->shape, .get_found = find_nothing};
+		.dev = salvage->dev,
+		.shape = &salvage->shape,
+		.get_found = find_nothing,
+		.find_csum = find_no_csum,
+	};
 	_zf_free_ struct zf_zone_info *zones = calloc(zone_count, sizeof(*zones));
 	struct zf_vector leaves = ZF_VECTOR(struct zf_leaf);
 	struct zf_leaf_cursor cursor = {0};
@@ -72,6 +83,38 @@ static int choose_zones(struct zf_salvage *salvage, bool *skip)
 	return r;
 }
 
+/* Of pointers. */
+static int cmp_csum(const void *a, const void *b)
+{
+	uint64_t x = (*(const struct zf_found *const *)a)->ptr.csum;
+	uint64_t y = (*(const struct zf_found *const *)b)->ptr.csum;
+
+	return x < y ? -1 : x > y;
+}
+
+static int index_found(struct zf_salvage *salvage)
+{
+	int r = 0;
+
+	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
+		if (r == 0)
+			r = zf_vector_push(&salvage->by_csum, &node);
+	zf_vector_sort(&salvage->by_csum, 0, cmp_csum);
+	return r;
+}
+
+const struct zf_found *zf_salvage_find_csum(void *arg, uint64_t csum)
+{
+	const struct zf_found key = {.ptr = {.csum = csum}}, *pointer = &key, **place;
+	struct zf_salvage *salvage = arg;
+	const struct zf_vector *found;
+
+	if (zf_salvage_search(salvage, &found) < 0)
+		return NULL;
+	place = zf_vector_find(&salvage->by_csum, &pointer, cmp_csum);
+	return place ? *place : NULL;
+}
+
 int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 {
 	struct zf_salvage *salvage = arg;
@@ -88,18 +131,77 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 	if (r == 0)
 		r = zf_found_scan(salvage->dev, &salvage->shape, skip, salvage->progress,
 				  &salvage->found);
+	if (r == 0)
+		r = index_found(salvage);
 	salvage->searched = r == 0;
 	return r;
 }
 
 /* ---- life ---- */
 
-static int collect(struct zf_salvage *salvage, enum zf_tree_id tree)
+/*
+ * The root of a tree that no root item names. A commit writes all nodes from what it changes up to
+ * the root, so no node is newer than the root; and none is above it, unless the tree was higher once
+ * or the root is not among those that were found. Then leaves are taken as they are found: false.
+ */
+static bool guess_root(const struct zf_salvage *salvage, const struct zf_vector *found,
+		       enum zf_tree_id tree, struct zf_root *ret_root)
 {
-	const struct zf_root *root = &salvage->roots[tree].root;
+	uint64_t newest = 0;
+	uint8_t highest = 0;
+
+	ZF_VECTOR_FOREACH (found, struct zf_found, node) {
+		if (node->owner != tree || node->ptr.generation > salvage->super.generation)
+			continue;
+		highest = node->level > highest ? node->level : highest;
+		if (node->ptr.generation < newest ||
+		    (node->ptr.generation == newest && node->level < ret_root->level))
+			continue;
+		newest = node->ptr.generation;
+		*ret_root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	}
+	return newest > 0 && ret_root->level == highest;
+}
+
+static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	const struct zf_vector *found;
+	int r = zf_salvage_search(salvage, &found);
+
+	if (r == 0)
+		salvage->roots[tree].known =
+			guess_root(salvage, found, tree, &salvage->roots[tree].root);
+	return r;
+}
+
+/* A root item whose checksum alone is right: that of the node, whatever place and level it says. */
+static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	struct zf_root *root = &salvage->roots[tree].root;
 	const struct zf_node_expect expect = {
 		.ptr = root->ptr, .owner = tree, .level = root->level};
+	_zf_free_ void *buf = aligned_alloc(ZF_BLOCK_SIZE, salvage->shape.node_size);
+	const struct zf_found *node;
 
+	if (!buf)
+		return -ENOMEM;
+	if (zf_leaves_read_node(&salvage->source, &expect, buf) == 0)
+		return 0;
+	node = zf_salvage_find_csum(salvage, expect.ptr.csum);
+	if (node && node->owner == tree)
+		*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	return 0;
+}
+
+int zf_salvage_collect(struct zf_salvage *salvage, enum zf_tree_id tree)
+{
+	struct zf_node_expect expect = {.owner = tree};
+	int r = salvage->roots[tree].known ? correct_root(salvage, tree) : find_root(salvage, tree);
+
+	if (r < 0)
+		return r;
+	expect.ptr = salvage->roots[tree].root.ptr;
+	expect.level = salvage->roots[tree].root.level;
 	return zf_leaves_collect(&salvage->source, tree,
 				 salvage->roots[tree].known ? &expect : NULL,
 				 salvage->super.generation, &salvage->leaves[tree]);
@@ -116,16 +218,16 @@ static int check_leaves(const struct zf_salvage *salvage)
 	return -EUCLEAN;
 }
 
-static int open_salvage(struct zf_salvage *salvage, uint64_t generation)
+static int open_salvage(struct zf_salvage *salvage, const struct zf_salvage_options *options)
 {
-	int r = zf_salvage_choose_state(salvage, generation);
+	int r = zf_salvage_choose_state(salvage, options);
 
 	if (r == 0)
-		r = collect(salvage, ZF_TREE_FS);
+		r = zf_salvage_collect(salvage, ZF_TREE_FS);
 	if (r == 0)
 		r = check_leaves(salvage);
 	if (r == 0)
-		r = collect(salvage, ZF_TREE_SUMMARY);
+		r = zf_salvage_collect(salvage, ZF_TREE_SUMMARY);
 	if (r == 0)
 		r = zf_leaf_cursor_init(&salvage->summary, &salvage->source, ZF_TREE_SUMMARY,
 					&salvage->leaves[ZF_TREE_SUMMARY]);
@@ -151,12 +253,14 @@ int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options
 		.dev = dev,
 		.shape = &salvage->shape,
 		.get_found = zf_salvage_search,
+		.find_csum = zf_salvage_find_csum,
 		.arg = salvage,
 	};
 	salvage->found = ZF_VECTOR(struct zf_found);
+	salvage->by_csum = ZF_VECTOR(struct zf_found *);
 	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
 		salvage->leaves[tree] = ZF_VECTOR(struct zf_leaf);
-	r = open_salvage(salvage, options->generation);
+	r = open_salvage(salvage, options);
 	if (r < 0) {
 		zf_salvage_close(salvage);
 		return r;
@@ -171,6 +275,7 @@ void zf_salvage_close(struct zf_salvage *salvage)
 		return;
 	zf_leaf_cursor_deinit(&salvage->summary);
 	zf_leaf_cursor_deinit(&salvage->files);
+	zf_vector_deinit(&salvage->by_csum);
 	zf_vector_deinit(&salvage->found);
 	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
 		zf_vector_deinit(&salvage->leaves[tree]);
@@ -184,6 +289,11 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 		.has_super = salvage->has_super,
 		.searched = salvage->searched,
 	};
+}
+
+const struct zf_super *zf_salvage_get_super(const struct zf_salvage *salvage)
+{
+	return &salvage->super;
 }
 
 /* ---- items ---- */

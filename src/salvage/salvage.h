@@ -18,6 +18,7 @@
 #define ZF_SALVAGE_SALVAGE_H
 
 #include "base/progress.h"
+#include "btree/key.h"
 #include "io/dev.h"
 #include "superblock/super.h"
 
@@ -25,6 +26,8 @@ struct zf_salvage;
 
 struct zf_salvage_options {
 	uint64_t generation; /* that of a commit; 0: the newest */
+	/* The record that names the state, in the place of those in the ring; NULL: by the ring. */
+	const struct zf_super *super;
 	const struct zf_progress
 		*progress; /* in bytes, of searching zones for nodes; may be NULL */
 };
@@ -45,6 +48,23 @@ struct zf_salvage_state {
 	bool searched;	/* the metadata zones were searched: some node could not be read */
 };
 void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state);
+/*
+ * What tells of that state: its record; or, where that cannot be read, an older record with the
+ * root that was found; or, without any record, what nodes tell (no seed, and no root if none was
+ * found: then its address is 0). Valid until zf_salvage_close().
+ */
+const struct zf_super *zf_salvage_get_super(const struct zf_salvage *salvage);
+
+/*
+ * Calls fn() for each item of a tree that can be read, in ascending order of the keys. `is_sound`:
+ * its values can be (fs/core/item_check.h); of the zone tree's items nothing is checked. Another
+ * result than 0 ends it and is returned. *ret_lost: some item may be missing. fn() may read data and
+ * look up checksums; it may walk no tree.
+ */
+typedef int zf_salvage_walk_fn(void *arg, const struct zf_key *key, const void *value, size_t len,
+			       bool is_sound);
+int zf_salvage_walk(struct zf_salvage *salvage, enum zf_tree_id tree, zf_salvage_walk_fn *fn,
+		    void *arg, bool *ret_lost);
 
 /* The first inode from number `ino` on of which any item can be read; 0: there is none. */
 uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino);
@@ -74,5 +94,17 @@ enum zf_salvage_verdict {
  */
 void zf_salvage_read(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, void *buf,
 		     enum zf_salvage_verdict *ret_verdicts);
+
+/* What the summary tree says of a run of blocks. */
+struct zf_salvage_promise {
+	uint64_t end;		     /* address behind the run */
+	bool known;		     /* an entry has it */
+	uint64_t ino, offset;	     /* of its first block, as that entry says */
+	const struct zf_le64 *csums; /* of its blocks; NULL: written in place, without checksums */
+};
+
+/* The run that begins at `address`, and ends at `end` at the latest. Valid until the next call. */
+void zf_salvage_look_up(struct zf_salvage *salvage, uint64_t address, uint64_t end,
+			struct zf_salvage_promise *ret_promise);
 
 #endif

@@ -64,21 +64,19 @@ static void take_found_root(struct zf_salvage *salvage, const struct zf_found *f
 }
 
 /*
- * The newest one, or that of `generation`, which names the root of the files' tree. A root tree has
- * one leaf. 0, or -ENOENT: there is none.
+ * The newest one that names the root of the files' tree, of these generations, both included. A root
+ * tree has one leaf. 0, or -ENOENT: there is none.
  */
-static int find_root(struct zf_salvage *salvage, uint64_t generation)
+static int find_root(struct zf_salvage *salvage, uint64_t min, uint64_t max)
 {
-	const uint64_t known = salvage->super.generation;
 	const struct zf_vector *found;
 	int r = zf_salvage_search(salvage, &found);
 
 	ZF_VECTOR_FOREACH (found, struct zf_found, node) {
 		if (r < 0)
 			break;
-		if (node->owner != ZF_TREE_ROOT || node->level != 0 ||
-		    (generation ? node->ptr.generation != generation
-				: node->ptr.generation <= known))
+		if (node->owner != ZF_TREE_ROOT || node->level != 0 || node->ptr.generation < min ||
+		    node->ptr.generation > max)
 			continue;
 		take_found_root(salvage, node);
 		r = read_roots(salvage);
@@ -129,7 +127,8 @@ static int choose_by_super(struct zf_salvage *salvage, uint64_t generation,
 	r = read_roots(salvage);
 	if (r < 0 || salvage->has_super)
 		return r;
-	r = find_root(salvage, generation);
+	r = generation ? find_root(salvage, generation, generation)
+		       : find_root(salvage, super.generation + 1, UINT64_MAX);
 	if (r != -ENOENT || generation)
 		return r;
 	salvage->super = super;
@@ -175,7 +174,8 @@ static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 		return r;
 	make_super(salvage);
 	salvage->has_seed = false;
-	r = find_root(salvage, generation);
+	r = generation ? find_root(salvage, generation, generation)
+		       : find_root(salvage, 1, UINT64_MAX);
 	if (r != -ENOENT || generation)
 		return r;
 	memset(salvage->roots, 0, sizeof(salvage->roots));
@@ -183,15 +183,28 @@ static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 	return 0;
 }
 
-int zf_salvage_choose_state(struct zf_salvage *salvage, uint64_t generation)
+/* As read_super(), of the record that was handed in. */
+static int take_super(struct zf_salvage *salvage, const struct zf_super *super,
+		      uint64_t *generation, unsigned int *ret_stepped_over)
 {
+	salvage->super = *super;
+	*generation = super->generation;
+	*ret_stepped_over = 0;
+	return 0;
+}
+
+int zf_salvage_choose_state(struct zf_salvage *salvage, const struct zf_salvage_options *options)
+{
+	uint64_t generation = options->generation;
 	unsigned int stepped_over = 0;
-	int r = read_super(salvage, generation, &stepped_over);
+	int r = options->super ? take_super(salvage, options->super, &generation, &stepped_over)
+			       : read_super(salvage, generation, &stepped_over);
 
 	if (r == -ENOENT) {
 		r = choose_without_super(salvage, generation);
 	} else if (r == 0) {
-		salvage->has_seed = true;
+		/* Who writes the record of a state that was found without any leaves it 0. */
+		salvage->has_seed = salvage->super.dir_hash_seed != 0;
 		salvage->shape.node_size = salvage->super.node_size;
 		salvage->shape.copies = salvage->super.metadata_copies;
 		memcpy(salvage->shape.fsid, salvage->super.fsid, sizeof(salvage->shape.fsid));

@@ -270,6 +270,11 @@ int zf_ring_withhold(struct zf_ring *ring)
 	return r < 0 ? r : zf_dev_flush(ring->dev);
 }
 
+void zf_ring_hold(struct zf_ring *ring)
+{
+	ring->withheld = true;
+}
+
 void zf_ring_publish(struct zf_ring *ring)
 {
 	ring->withheld = false;
@@ -482,4 +487,21 @@ int zf_ring_write(struct zf_ring *ring, struct zf_super *super)
 	ring->newest_status = 0;
 	ring->stepped_over = 0;
 	return 0;
+}
+
+int zf_ring_supersede(struct zf_ring *ring, struct zf_super *super)
+{
+	unsigned int before = ring->newest_zone;
+	int r = zf_ring_zone_erase(&ring->zones[other(before)]);
+
+	if (r == 0)
+		r = zf_dev_flush(ring->dev);
+	if (r < 0)
+		return r;
+	ring->current = other(before);
+	ring->highest = super->generation - 1;
+	r = zf_ring_write(ring, super);
+	if (r == 0)
+		r = zf_ring_zone_erase(&ring->zones[before]);
+	return r < 0 ? r : zf_dev_flush(ring->dev);
 }

@@ -92,6 +92,8 @@ int zf_ring_format(struct zf_dev *dev, const struct zf_report *report, struct zf
  */
 int zf_ring_withhold(struct zf_ring *ring);
 void zf_ring_publish(struct zf_ring *ring);
+/* For a repair: as zf_ring_withhold(), but the records that are there stay. */
+void zf_ring_hold(struct zf_ring *ring);
 
 enum zf_ring_state zf_ring_zone_state(const struct zf_ring *ring, unsigned int zone);
 
@@ -140,5 +142,12 @@ uint64_t zf_ring_highest_generation(const struct zf_ring *ring);
  * that would first ask the device where the pointer is.)
  */
 int zf_ring_write(struct zf_ring *ring, struct zf_super *super);
+
+/*
+ * For a repair: makes `super` the newest record, though its generation is below that of the newest
+ * one, which has come to its own by no counting. Empties both zones, that of the newest record last:
+ * a crash leaves the newest as it was, or `super`. Errors as above.
+ */
+int zf_ring_supersede(struct zf_ring *ring, struct zf_super *super);
 
 #endif

@@ -216,3 +216,18 @@ int zf_super_decode(const struct zf_disk_super *disk, uint64_t address,
 	*ret_super = super;
 	return 0;
 }
+
+int zf_super_decode_sealed(const struct zf_disk_super *disk, struct zf_super *ret_super)
+{
+	int r;
+
+	if (zf_le64_get(disk->csum) != record_csum(disk))
+		return -EUCLEAN;
+	r = check_supported(disk, NULL);
+	if (r < 0)
+		return r;
+	memset(ret_super, 0, sizeof(*ret_super));
+	decode_format(disk, ret_super);
+	decode_state(disk, ret_super);
+	return 0;
+}

@@ -60,6 +60,12 @@ int zf_super_decode(const struct zf_disk_super *disk, uint64_t address,
 		    const struct zf_report *report, struct zf_super *ret_super);
 
 /*
+ * For a repair: a record whose checksum is right, and whose format is known; of its values nothing is
+ * checked, its place and magic among them. -EUCLEAN: not sealed; -EPROTONOSUPPORT as above.
+ */
+int zf_super_decode_sealed(const struct zf_disk_super *disk, struct zf_super *ret_super);
+
+/*
  * The part of a record that every version of the format has: enough to say that it is a whole
  * record, at its own place, and which. 0, -ENOENT or -EUCLEAN as above.
  */

@@ -446,6 +446,107 @@ class Damage(ImageTest):
         self.refused(8, "/nonexistent", program=FSCK, says=["/nonexistent", "No such file"])
         self.refused(16, program=FSCK, says=["Usage"])
         self.refused(16, "-Z", self.path, program=FSCK, says=["Usage"])
+        self.refused(16, "-n", "-y", self.path, program=FSCK, says=["Usage"])
+        self.refused(16, "-C-1", self.path, program=FSCK, says=["Usage"])
+        self.refused(16, "--format", "xml", self.path, program=FSCK, says=["Usage"])
+        self.refused(16, "--generation", "0", self.path, program=FSCK, says=["Usage"])
+
+
+class Fsck(ImageTest):
+    """Repairs, and what else fsck.zfuse does that writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.damaged_copy()
+
+    def leaf(self):
+        nodes = self.json("tree", self.path)["nodes"]
+        return [node for node in nodes if node["level"] == 0][-1]["address"][0]
+
+    def fsck(self, status, *options, says=()):
+        done = self.run_tool(*options, self.path, program=FSCK)
+        self.assertEqual(done.returncode, status, done)
+        for text in says:
+            self.assertIn(text, done.stdout)
+        return done
+
+    def fsck_json(self, status, *options):
+        return json.loads(self.fsck(status, "--format", "json", *options).stdout)
+
+    def test_what_is_in_order_is_not_written_to(self):
+        before = digest(self.path)
+        for option in ("-n", "-p", "-a", "-y"):
+            with self.subTest(option=option):
+                self.fsck(0, "-f", option, says=["no errors", "not read"])
+        self.assertEqual(digest(self.path), before)
+        self.fsck(0, "--check-data", says=["no errors", "verified"])
+
+    def test_a_damaged_leaf(self):
+        flip(self.path, self.leaf() + 500)
+        damaged = digest(self.path)
+        for option in ("-n", "-p"):
+            self.fsck(4, option, says=["corrupt node", f"fsck.zfuse -y {self.path}"])
+        self.assertEqual(digest(self.path), damaged)
+        self.fsck(1, "-y", "-v", says=["corrupt node", "repaired as generation", "no errors", "kept "])
+        self.fsck(0, "-n")
+        repaired = digest(self.path)
+        self.fsck(0, "-y")
+        self.assertEqual(digest(self.path), repaired)
+
+    def test_both_superblock_zones_are_gone(self):
+        for zone in range(2):
+            with open(self.path, "r+b") as f:
+                f.seek(zone * ZONE_SIZE)
+                f.write(bytes(1 << 20))
+        before = json.loads(self.run_tool(self.original, "--format", "json", program=FSCK).stdout)["check"]
+        found = self.fsck_json(1, "-y")
+        self.assertEqual((found["status"], found["after"]["errors"]), (1, 0))
+        for what in ("inodes", "names", "extents"):
+            self.assertEqual(found["repair"][what], before[what])
+        self.assertEqual(found["repair"]["lost_and_found"], 0)
+        self.assertTrue(any("no superblock can be read" in m for m in found["repair"]["messages"]))
+        self.fsck(0, "-n")
+
+    def test_a_log_that_no_mount_can_replay_is_given_up(self):
+        subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
+        self.fsck(4, "-p", says=["it cannot be mounted read-write"])
+        self.assertEqual(self.json("log", self.path)["to_replay"], 2)
+        self.fsck(1, "-y", says=["the log is given up", "no errors"])
+        self.assertEqual(self.json("log", self.path)["to_replay"], 0)
+        self.fsck(0, "-n")
+
+    def test_an_older_generation(self):
+        records = self.json("super", self.path)["records"]
+        older = str(min(record["generation"] for record in records))
+        self.fsck(8, "--generation", "999999")
+        done = self.fsck_json(0, "--generation", str(max(record["generation"] for record in records)))
+        self.assertEqual(done["check"]["errors"], 0)
+        self.assertEqual(self.fsck_json(0, "--generation", older)["check"]["generation"], int(older))
+
+    def test_an_older_generation_becomes_the_newest(self):
+        generations = [record["generation"] for record in self.json("super", self.path)["records"]]
+        before = self.fsck_json(0, "--generation", str(min(generations)))["check"]
+        found = self.fsck_json(1, "-y", "--generation", str(min(generations)))
+        self.assertGreater(found["after"]["generation"], max(generations))
+        self.assertEqual([found["after"][what] for what in ("inodes", "names", "errors")],
+                         [before["inodes"], before["names"], 0])
+        self.fsck(0, "-n")
+
+    def test_progress(self):
+        with open(os.path.join(self.folder.name, "progress"), "w+") as f:
+            done = subprocess.run([FSCK, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done)
+            f.seek(0)
+            self.assertRegex(f.readlines()[-1], rf"^1 (\d+) \1 {re.escape(self.path)}$")
+
+    def test_what_is_no_filesystem(self):
+        with open(self.path, "r+b") as f:
+            for zone in range(ZONES):
+                f.seek(zone * ZONE_SIZE)
+                f.write(bytes(ZONE_SIZE))
+        done = self.fsck(8, "-y")
+        self.assertIn("no zfuse filesystem", done.stderr)
 
 
 class Label(ImageTest):

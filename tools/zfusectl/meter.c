@@ -20,19 +20,22 @@ static int64_t now_ns(void)
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
+void zf_meter_begin(struct zf_meter *meter, enum zf_meter_mode mode, const char *unit)
+{
+	*meter = (struct zf_meter){.unit = unit, .start_ns = now_ns(), .mode = mode};
+	meter->shown_ns = meter->start_ns;
+	if (mode == ZF_METER_LINE && !isatty(STDERR_FILENO))
+		meter->mode = ZF_METER_OFF;
+}
+
 void zf_meter_init(struct zf_meter *meter, const struct zf_args *args, const char *unit)
 {
 	/* The words of --progress. */
-	static const int modes[] = {ZF_METER_LINE, ZF_METER_JSON, ZF_METER_OFF};
+	static const enum zf_meter_mode modes[] = {ZF_METER_LINE, ZF_METER_JSON, ZF_METER_OFF};
 	uint64_t asked = args->options[ZF_OPTION_PROGRESS].number;
 
-	*meter = (struct zf_meter){.unit = unit, .start_ns = now_ns()};
-	meter->shown_ns = meter->start_ns;
-	meter->mode = modes[asked];
-	if (meter->mode == ZF_METER_LINE && !isatty(STDERR_FILENO))
-		meter->mode = ZF_METER_OFF;
-	if (args->options[ZF_OPTION_QUIET].given)
-		meter->mode = ZF_METER_OFF;
+	zf_meter_begin(meter, args->options[ZF_OPTION_QUIET].given ? ZF_METER_OFF : modes[asked],
+		       unit);
 }
 
 static double seconds(const struct zf_meter *meter)

@@ -10,7 +10,7 @@
 #include "args.h"
 
 struct zf_meter {
-	enum {
+	enum zf_meter_mode {
 		ZF_METER_OFF,
 		ZF_METER_LINE,
 		ZF_METER_JSON,
@@ -21,7 +21,9 @@ struct zf_meter {
 	bool on_screen;
 };
 
-/* Begins now. */
+/* Begins now. LINE where there is no terminal is OFF. */
+void zf_meter_begin(struct zf_meter *meter, enum zf_meter_mode mode, const char *unit);
+/* As the command's options say. */
 void zf_meter_init(struct zf_meter *meter, const struct zf_args *args, const char *unit);
 /* arg: the meter. total 0: nobody knows. So it fits struct zf_progress. */
 void zf_meter_update(void *meter, uint64_t done, uint64_t total);

@@ -89,14 +89,8 @@ static int choose(struct zf_target *target, const struct stat *st, bool any_file
 
 /* ---- a device ---- */
 
-static int open_ring(struct zf_target *target)
+static void set_source(struct zf_target *target)
 {
-	int r = zf_ring_open(target->dev, target->report, &target->ring);
-
-	if (r < 0)
-		return fail(target->report, target->path, r,
-			    r == -ENODEV ? "there is no zfuse filesystem on it"
-					 : "its superblocks cannot be read");
 	target->source = (struct zf_report_source){
 		.dev = target->dev,
 		.ring = target->ring,
@@ -105,6 +99,17 @@ static int open_ring(struct zf_target *target)
 	/* That none is valid is a finding, which the command tells. */
 	if (zf_ring_newest(target->ring, &target->source.super, &target->source.stepped_over) < 0)
 		target->source.super = NULL;
+}
+
+static int open_ring(struct zf_target *target)
+{
+	int r = zf_ring_open(target->dev, target->report, &target->ring);
+
+	if (r < 0)
+		return fail(target->report, target->path, r,
+			    r == -ENODEV ? "there is no zfuse filesystem on it"
+					 : "its superblocks cannot be read");
+	set_source(target);
 	return 0;
 }
 
@@ -157,6 +162,36 @@ int zf_target_open_writing(const char *path, const struct zf_report *report,
 		zf_report(report, ZF_REPORT_ERROR,
 			  "if it is mounted, give the directory where: then its daemon does it");
 	return r;
+}
+
+void zf_target_reread(struct zf_target *target)
+{
+	zf_ring_close(target->ring);
+	target->ring = NULL;
+	target->source = (struct zf_report_source){.dev = target->dev, .report = target->report};
+	if (zf_ring_open(target->dev, target->report, &target->ring) == 0)
+		set_source(target);
+}
+
+int zf_target_open_damaged(const char *path, bool writing, const struct zf_report *report,
+			   struct zf_target *ret_target)
+{
+	struct zf_target target = {.path = path, .report = report, .writing = writing};
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return fail(report, path, -errno, NULL);
+	r = choose(&target, &st, false);
+	if (r == 0 && target.mounted)
+		r = fail(report, path, -EBUSY, "it is mounted: unmount it first");
+	if (r < 0) {
+		zf_target_close(&target);
+		return r;
+	}
+	zf_target_reread(&target);
+	*ret_target = target;
+	return 0;
 }
 
 void zf_target_close(struct zf_target *target)

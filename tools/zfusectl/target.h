@@ -31,6 +31,14 @@ int zf_target_open(const char *path, bool any_file, const struct zf_report *repo
  */
 int zf_target_open_writing(const char *path, const struct zf_report *report,
 			   struct zf_target *ret_target);
+/*
+ * A device or an image that is to be repaired: that there is no superblock record is no error, but then
+ * source.super is NULL. Not what a daemon has mounted.
+ */
+int zf_target_open_damaged(const char *path, bool writing, const struct zf_report *report,
+			   struct zf_target *ret_target);
+/* Of such a target, after it was written to: finds the newest record again. */
+void zf_target_reread(struct zf_target *target);
 void zf_target_close(struct zf_target *target);
 
 /*

@@ -335,7 +335,7 @@ void zf_text_check(struct zf_text *text, struct json_object *result)
 	if (verified_bytes || !zf_text_u64(result, "data_bytes"))
 		fprintf(out, "%s verified\n", zf_text_size(verified_bytes, verified));
 	else
-		fputs("data checksums not checked (use zfusectl check --data)\n", out);
+		fputs("not read (check --data, fsck.zfuse --check-data read it)\n", out);
 	if (errors)
 		fprintf(out, "%" PRIu64 " error%s\n", errors, errors == 1 ? "" : "s");
 	else

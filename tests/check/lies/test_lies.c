@@ -8,7 +8,9 @@
  * the superblock; trial.h tells what is done with it. What the checker finds in order must mount
  * and work. It must also stand in the list of what cannot be known, in docs/format.md.
  *
- *      test_lies [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
+ *      test_lies [--repair] [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
+ *
+ * With --repair each lie that is found is repaired instead, and mend.h tells what must come of it.
  *
  * Without --all one lie in 6 is drawn (of the address sanitizer's build, one in 60). --only: those whose description contains TEXT, all of them.
  */
@@ -22,6 +24,7 @@
 #include "file.h"
 #include "image.h"
 #include "known.h"
+#include "mend.h"
 #include "trial.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -36,11 +39,13 @@ static struct {
 	const char *only;
 	unsigned int failures_max; /* so many are printed */
 	bool verbose;
+	bool repair;
 } options = {.one_in = ONE_IN, .failures_max = 40};
 
 static struct {
 	uint64_t structures, fields, lies;
 	uint64_t outcomes[TRIAL_OUTCOMES];
+	uint64_t mended[MEND_OUTCOMES];
 	unsigned int failures;
 } counts;
 
@@ -75,7 +80,38 @@ static void judge(enum image_kind kind, const struct lie *lie, const struct tria
 	tell(kind, lie, result, "FAILED");
 }
 
+static void judge_mended(enum image_kind kind, const struct lie *lie,
+			 const struct mend_result *result)
+{
+	bool failed = result->outcome >= MEND_REPAIR_FAILED;
+
+	counts.lies++;
+	counts.mended[result->outcome]++;
+	counts.failures += failed;
+	if ((!failed && !options.verbose) || counts.failures > options.failures_max)
+		return;
+	printf("%s: %s image: %s: %s %s: %s, %u files are others\n",
+	       failed ? "FAILED" : "as it should be", image_kind_name(kind), lie->place->where,
+	       lie->field->name, lie->text, mend_outcome_name(result->outcome), result->touched);
+	if (result->text[0])
+		printf("    %s\n", result->text);
+}
+
 /* ---- telling lies ---- */
+
+static void try_lie(enum image_kind kind, const struct places *places, const struct lie *lie)
+{
+	struct trial_result result;
+	struct mend_result mended;
+
+	if (options.repair) {
+		mend_run(places, lie, &mended);
+		judge_mended(kind, lie, &mended);
+		return;
+	}
+	trial_run(places, lie, &result);
+	judge(kind, lie, &result);
+}
 
 static bool is_drawn(const struct lie *lie)
 {
@@ -95,12 +131,8 @@ static void try_element(enum image_kind kind, const struct places *places,
 	unsigned int n = lie_make(places, place, field, element, &rng, lies);
 
 	for (unsigned int i = 0; i < n; i++) {
-		struct trial_result result;
-
-		if (is_drawn(&lies[i])) {
-			trial_run(places, &lies[i], &result);
-			judge(kind, &lies[i], &result);
-		}
+		if (is_drawn(&lies[i]))
+			try_lie(kind, places, &lies[i]);
 		free(lies[i].bytes);
 	}
 }
@@ -143,11 +175,13 @@ static void try_image(enum image_kind kind)
 
 	image_make(kind, &forge);
 	places_find(&places, &forge);
+	mend_begin(&places);
 	try_places(kind, &places);
 	file_make(&forge, &file);
 	places_find_trailer(&places, &forge, &file);
 	try_places(kind, &places);
 	file_free(&file);
+	mend_end();
 	image_free(&forge);
 }
 
@@ -162,6 +196,7 @@ static void take_options(int argc, char **argv)
 		{"only", required_argument, NULL, 'o'},
 		{"failures", required_argument, NULL, 'f'},
 		{"verbose", no_argument, NULL, 'v'},
+		{"repair", no_argument, NULL, 'r'},
 		{0},
 	};
 	int c;
@@ -178,6 +213,8 @@ static void take_options(int argc, char **argv)
 			options.only = optarg;
 		else if (c == 'f')
 			options.failures_max = (unsigned int)strtoul(optarg, NULL, 0);
+		else if (c == 'r')
+			options.repair = true;
 		else if (c == 'v')
 			options.verbose = true;
 		else
@@ -191,7 +228,10 @@ static void tell_counts(void)
 {
 	printf("%" PRIu64 " structures, %" PRIu64 " fields, %" PRIu64 " lies:\n", counts.structures,
 	       counts.fields, counts.lies);
-	for (unsigned int o = 0; o < TRIAL_OUTCOMES; o++)
+	for (unsigned int o = 0; o < MEND_OUTCOMES && options.repair; o++)
+		printf("  %8" PRIu64 " %s\n", counts.mended[o],
+		       mend_outcome_name((enum mend_outcome)o));
+	for (unsigned int o = 0; o < TRIAL_OUTCOMES && !options.repair; o++)
 		printf("  %8" PRIu64 " %s\n", counts.outcomes[o],
 		       trial_outcome_name((enum trial_outcome)o));
 	printf("%u failures\n", counts.failures);
@@ -212,7 +252,7 @@ int main(int argc, char **argv)
 	printf("seed %" PRIu64 " (replay with --seed)\n", options.seed);
 	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
 		try_image((enum image_kind)kind);
-	if (options.one_in == 1 && !options.only)
+	if (options.one_in == 1 && !options.only && !options.repair)
 		counts.failures += known_tell_unneeded();
 	tell_counts();
 	return counts.failures > 0;

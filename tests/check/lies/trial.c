@@ -4,27 +4,23 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check/check.h"
+#include "child.h"
 #include "file.h"
 #include "fs/core/fs.h"
 #include "io/image.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
 
-#define SECONDS_MAX 10u /* of processor; six times as many on a machine that has others to serve */
-#define MEMORY_MAX  (UINT64_C(2) << 30)
-#define DEPTH_MAX   16u
-#define READ_MAX    (UINT64_C(1) << 20) /* of one file */
+#define DEPTH_MAX 16u
+#define READ_MAX  (UINT64_C(1) << 20) /* of one file */
 
 static const struct zf_ctx ctx = {.may_wait = true};
 static struct trial_result *result; /* shared with who waits for this process */
@@ -234,56 +230,40 @@ static enum trial_outcome try_it(const struct places *places)
 	return found;
 }
 
-static void set_limits(void)
-{
-	const struct rlimit none = {0};
+struct trial {
+	const struct places *places;
+	const struct lie *lie;
+};
 
-	signal(SIGABRT, SIG_DFL);
-	setrlimit(RLIMIT_CORE, &none);
-	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
-	alarm(6 * SECONDS_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
-	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX});
-#endif
-}
-
-static void run_child(const struct places *places, const struct lie *lie)
+static void run_child(void *arg)
 {
-	set_limits();
-	if (lie)
-		lie_tell(places, lie);
-	if (places->file)
-		file_write_own(places->file);
-	result->outcome = try_it(places);
-	if (places->file)
-		unlink(places->file->path);
-	fflush(NULL);
-	_exit(0);
+	const struct trial *trial = arg;
+
+	if (trial->lie)
+		lie_tell(trial->places, trial->lie);
+	if (trial->places->file)
+		file_write_own(trial->places->file);
+	result->outcome = try_it(trial->places);
+	if (trial->places->file)
+		unlink(trial->places->file->path);
 }
 
 void trial_run(const struct places *places, const struct lie *lie, struct trial_result *ret_result)
 {
-	int status;
-	pid_t pid;
+	struct trial trial = {.places = places, .lie = lie};
+	char text[64];
 
 	if (!result)
 		result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert(result != MAP_FAILED);
 	*result = (struct trial_result){.outcome = TRIAL_CRASHED};
-	pid = fork();
-	assert(pid >= 0);
-	if (pid == 0)
-		run_child(places, lie);
-	while (waitpid(pid, &status, 0) < 0)
-		assert(errno == EINTR);
-	*ret_result = *result;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	if (child_run(run_child, &trial, text, sizeof(text))) {
+		*ret_result = *result;
 		return;
-	ret_result->outcome = TRIAL_CRASHED;
-	snprintf(ret_result->text, sizeof(ret_result->text), "%s %d",
-		 WIFSIGNALED(status) ? "signal" : "exit status",
-		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	*ret_result = (struct trial_result){.outcome = TRIAL_CRASHED};
+	snprintf(ret_result->text, sizeof(ret_result->text), "%s", text);
 }
 
 const char *trial_outcome_name(enum trial_outcome outcome)

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "repair/repair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/recovered.h"
+#include "fs/core/fs.h"
+#include "io/overlay.h"
+#include "repair/state.h"
+
+#define CACHE_BYTES (UINT64_C(16) << 20)
+
+/* ---- one repair ---- */
+
+static void deinit(struct zf_repair *repair)
+{
+	zf_repair_end(repair);
+	zf_salvage_close(repair->salvage);
+	zf_ring_close(repair->ring);
+	zf_vector_deinit(&repair->zones);
+	zf_vector_deinit(&repair->inodes);
+	zf_vector_deinit(&repair->names);
+	zf_vector_deinit(&repair->claims);
+	zf_vector_deinit(&repair->xattrs);
+	zf_vector_deinit(&repair->orphans);
+	zf_vector_deinit(&repair->intents);
+	zf_vector_deinit(&repair->by_address);
+	zf_vector_deinit(&repair->made_names);
+}
+
+static int decide(struct zf_repair *repair)
+{
+	int r = zf_repair_open(repair);
+
+	if (r == 0)
+		r = zf_repair_gather(repair);
+	if (r == 0)
+		r = zf_repair_find_nodes(repair);
+	if (r == 0)
+		r = zf_repair_decide_names(repair);
+	if (r == 0)
+		r = zf_repair_decide_lost(repair);
+	if (r == 0)
+		r = zf_repair_decide_space(repair);
+	if (r == 0)
+		zf_repair_decide_log(repair);
+	return r;
+}
+
+static int write_all(struct zf_repair *repair)
+{
+	int r;
+
+	repair->super.inode_count = repair->counts.inodes;
+	r = zf_repair_pin(repair);
+	if (r == 0)
+		r = zf_repair_reset_left(repair);
+	if (r == 0)
+		r = zf_repair_begin(repair);
+	if (r == 0)
+		r = zf_repair_write_files(repair);
+	if (r == 0)
+		r = zf_repair_write_space(repair);
+	return r < 0 ? r : zf_repair_finish(repair);
+}
+
+static int run(struct zf_dev *dev, const struct zf_repair_options *options, bool keep_log,
+	       const struct zf_report *report, struct zf_repair_counts *ret_counts)
+{
+	struct zf_repair repair = {
+		.dev = dev,
+		.report = report,
+		.options = options,
+		.keep_log = keep_log,
+		.zones = ZF_VECTOR(struct zf_repair_zone),
+		.inodes = ZF_VECTOR(struct zf_repair_inode),
+		.names = ZF_VECTOR(struct zf_repair_name),
+		.claims = ZF_VECTOR(struct zf_repair_claim),
+		.xattrs = ZF_VECTOR(struct zf_repair_xattr),
+		.orphans = ZF_VECTOR(uint64_t),
+		.intents = ZF_VECTOR(struct zf_disk_intent),
+		.by_address = ZF_VECTOR(struct zf_repair_claim *),
+		.made_names = ZF_VECTOR(struct zf_repair_made_name),
+	};
+	int r = decide(&repair);
+
+	if (r == 0)
+		r = write_all(&repair);
+	if (r == 0)
+		*ret_counts = repair.counts;
+	deinit(&repair);
+	return r;
+}
+
+/* ---- trying it out ---- */
+
+struct first_error {
+	char text[320];
+};
+
+static void note_first(void *arg, enum zf_report_level level, const char *message)
+{
+	struct first_error *first = arg;
+
+	if (level == ZF_REPORT_ERROR && first->text[0] == '\0')
+		snprintf(first->text, sizeof(first->text), "%s", message);
+}
+
+/* What fsck -n will say of it. */
+static int check(struct zf_dev *dev, struct first_error *first, uint64_t *ret_errors)
+{
+	const struct zf_check_options options = {.replay = true};
+	const struct zf_report report = {.fn = note_first, .arg = first};
+	struct zf_check_counts counts;
+	const struct zf_super *super;
+	unsigned int stepped_over;
+	struct zf_ring *ring;
+	int r = zf_ring_open(dev, &report, &ring);
+
+	if (r < 0)
+		return r;
+	r = zf_ring_newest(ring, &super, &stepped_over);
+	if (r == 0)
+		r = zf_check_run(dev, super, &options, &report, &counts);
+	if (r == 0)
+		*ret_errors = counts.errors;
+	zf_ring_close(ring);
+	return r;
+}
+
+/* ---- with the log, or without ---- */
+
+/* What is tried, in this order. */
+enum plan {
+	PLAN_KEEP,   /* the log stays, for a mount to replay */
+	PLAN_REPLAY, /* it is replayed on the new trees, and what it leaves is repaired again */
+	PLAN_DROP,   /* it is given up */
+	PLANS,
+};
+
+static int replay(struct zf_dev *dev, const struct zf_report *report)
+{
+	const struct zf_mount_options options = {.cache_bytes = CACHE_BYTES};
+	struct zf_fs *fs;
+	int r = zf_fs_mount(dev, &options, report, &fs);
+
+	return r < 0 ? r : zf_fs_unmount(fs);
+}
+
+static int carry_out(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
+		     const struct zf_report *report, struct zf_repair_counts *ret_counts)
+{
+	const struct zf_repair_options newest = {
+		.dirty_bytes = options->dirty_bytes,
+		.progress = options->progress,
+	};
+	struct zf_repair_counts counts;
+	int r = run(dev, options, plan != PLAN_DROP, report, &counts);
+
+	if (r < 0)
+		return r;
+	if (plan == PLAN_REPLAY) {
+		uint64_t changes = counts.changes;
+
+		r = replay(dev, report);
+		if (r == 0)
+			r = run(dev, &newest, true, report, &counts);
+		if (r < 0)
+			return r;
+		counts.changes += changes;
+	}
+	*ret_counts = counts;
+	return 0;
+}
+
+/* 0, and *ret_errors are left; -EFBIG: it takes too much memory. */
+static int try(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
+	       struct first_error *first, uint64_t *ret_errors)
+{
+	const struct zf_report report = {.fn = note_first, .arg = first};
+	struct zf_repair_counts counts;
+	uint64_t bytes_max = options->try_bytes ? options->try_bytes : ZF_RECOVERED_BYTES_MAX;
+	struct zf_dev *overlay;
+	int r = zf_overlay_open(dev, bytes_max, &report, &overlay);
+
+	if (r < 0)
+		return r;
+	r = carry_out(overlay, options, plan, &report, &counts);
+	if (r == 0)
+		r = check(overlay, first, ret_errors);
+	if (r < 0 && zf_overlay_is_full(overlay))
+		r = -EFBIG;
+	zf_dev_close(overlay);
+	return r;
+}
+
+static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
+		   const struct zf_report *report)
+{
+	if (first->text[0] != '\0')
+		zf_report(report, ZF_REPORT_ERROR, "%s", first->text);
+	else if (r < 0)
+		zf_report(report, ZF_REPORT_ERROR, "%s: it cannot be repaired: %s",
+			  zf_dev_path(dev), strerror(-r));
+	if (r < 0)
+		return r;
+	zf_report(report, ZF_REPORT_ERROR,
+		  "%s: what a repair would make of it has errors; nothing was changed. Copy the "
+		  "files "
+		  "out with 'zfusectl restore'",
+		  zf_dev_path(dev));
+	return -EUCLEAN;
+}
+
+/*
+ * The first plan that leaves no errors; or that which leaves the fewest, if these are fewer than before;
+ * or the reason why there is none, reported.
+ */
+static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *options,
+		       const struct zf_report *report, enum plan *ret_plan)
+{
+	struct first_error first;
+	uint64_t errors = 0, fewest = UINT64_MAX;
+	int r = 0;
+
+	for (enum plan plan = PLAN_KEEP; plan < PLANS; plan++) {
+		first = (struct first_error){0};
+		r = try(dev, options, plan, &first, &errors);
+		if (r == 0 && errors < fewest) {
+			fewest = errors;
+			*ret_plan = plan;
+		}
+		/* Too large to be tried in memory: as it is most often. */
+		if (r == -EFBIG)
+			*ret_plan = PLAN_KEEP;
+		if (r == -EFBIG || (r == 0 && errors == 0))
+			return 0;
+		if (r == -ENOSPC || r == -ENOMEM || r == -EPROTONOSUPPORT || r == -ENODEV)
+			break;
+	}
+	/* What the device has lost no repair brings back; the rest is repaired nevertheless. */
+	if (fewest < UINT64_MAX && check(dev, &first, &errors) == 0 && fewest < errors)
+		return 0;
+	return give_up(dev, r, &first, report);
+}
+
+int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
+		  const struct zf_report *report, struct zf_repair_counts *ret_counts)
+{
+	enum plan plan;
+	int r = choose_plan(dev, options, report, &plan);
+
+	return r < 0 ? r : carry_out(dev, options, plan, report, ret_counts);
+}

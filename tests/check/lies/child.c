@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "child.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS_MAX 10u /* of processor; six times as many on a machine that has others to serve */
+#define MEMORY_MAX  (UINT64_C(2) << 30)
+
+static void set_limits(void)
+{
+	const struct rlimit none = {0};
+
+	signal(SIGABRT, SIG_DFL);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
+	alarm(6 * SECONDS_MAX);
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
+	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX});
+#endif
+}
+
+bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert(pid >= 0);
+	if (pid == 0) {
+		set_limits();
+		fn(arg);
+		fflush(NULL);
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		assert(errno == EINTR);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	snprintf(ret_text, size, "%s %d", WIFSIGNALED(status) ? "signal" : "exit status",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return false;
+}

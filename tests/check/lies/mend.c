@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "mend.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "child.h"
+#include "file.h"
+#include "io/image.h"
+#include "io/memory.h"
+#include "repair/fixture.h"
+
+/* A leaf has so many: a lie about it may cost what it holds, and no more. */
+#define TOUCHED_MAX_LEAF 90u
+/* Who is named by an item, and who else it says it is. */
+#define TOUCHED_MAX 3u
+
+static struct mend_result *result; /* shared with who waits for the process */
+static struct zf_vector truth;	   /* struct listed */
+
+static int open_device(const struct places *places, struct zf_dev **ret_dev)
+{
+	const struct zf_open_options options = {0};
+
+	if (places->file)
+		return zf_image_open(places->file->path, &options, NULL, ret_dev);
+	return zf_memory_open(places->forge->memory, NULL, NULL, ret_dev);
+}
+
+void mend_begin(const struct places *places)
+{
+	struct zf_dev *dev;
+	int r = zf_memory_open(places->forge->memory, NULL, NULL, &dev);
+
+	assert(r == 0);
+	r = listing_make(dev, &truth);
+	assert(r == 0);
+	zf_dev_close(dev);
+}
+
+void mend_end(void)
+{
+	zf_vector_deinit(&truth);
+}
+
+/* ---- judging ---- */
+
+/* What a newer version may have written is left alone; without its header an image is none. */
+static bool may_be_given_up(const struct lie *lie)
+{
+	static const char *const fields[] = {"version",	   "csum_type", "dir_hash_version",
+					     "block_size", "incompat",	"compat_ro"};
+	const char *structure = lie->place->structure, *field = lie->field->name;
+
+	if (strcmp(structure, "zf_disk_super") == 0)
+		for (size_t i = 0; i < ZF_ARRAY_SIZE(fields); i++)
+			if (strcmp(field, fields[i]) == 0)
+				return true;
+	if (strcmp(structure, "zf_disk_log_body") == 0)
+		return strcmp(field, "type") == 0 || strcmp(field, "version") == 0;
+	return strcmp(structure, "zf_image_header") == 0;
+}
+
+static enum mend_outcome no_repair(const struct lie *lie)
+{
+	return may_be_given_up(lie) ? MEND_GIVEN_UP : MEND_REPAIR_FAILED;
+}
+
+/* How many files may be others. The log is one: without it, files are as the commit left them. */
+static unsigned int touched_max(const struct lie *lie)
+{
+	const char *structure = lie->place->structure, *field = lie->field->name;
+
+	/* Where the log begins, or in which life of its zone it is, nothing else tells. */
+	if (strncmp(field, "log_", 4) == 0 || strcmp(field, "op_number") == 0 ||
+	    strstr(structure, "zone table"))
+		return TOUCHED_MAX_LEAF;
+	if (strstr(structure, "log") || strstr(structure, "node") || strstr(structure, "item") ||
+	    strstr(structure, "packing"))
+		return TOUCHED_MAX_LEAF;
+	return TOUCHED_MAX;
+}
+
+static enum mend_outcome compare(struct zf_dev *dev, const struct lie *lie)
+{
+	struct zf_vector after;
+	int r = listing_make(dev, &after);
+
+	if (r < 0)
+		return MEND_REFUSED;
+	result->touched = listing_compare(&truth, &after, false);
+	zf_vector_deinit(&after);
+	if (result->touched == 0)
+		return MEND_WHOLE;
+	return result->touched <= touched_max(lie) ? MEND_TOUCHED : MEND_LOST;
+}
+
+static enum mend_outcome mend(struct zf_dev *dev, const struct lie *lie)
+{
+	struct zf_repair_counts counts;
+	int r;
+
+	if (fixture_errors(dev) == 0)
+		return MEND_NOTHING;
+	r = fixture_repair(dev, &counts);
+	fixture_first_message(result->text, sizeof(result->text));
+	if (r < 0) {
+		if (result->text[0] == '\0')
+			snprintf(result->text, sizeof(result->text), "%s", strerror(-r));
+		return no_repair(lie);
+	}
+	if (fixture_errors(dev) > 0) {
+		fixture_first_message(result->text, sizeof(result->text));
+		return MEND_ERRORS;
+	}
+	return compare(dev, lie);
+}
+
+/* ---- one trial ---- */
+
+struct trial {
+	const struct places *places;
+	const struct lie *lie;
+};
+
+static void run_child(void *arg)
+{
+	const struct trial *trial = arg;
+	struct zf_dev *dev;
+
+	lie_tell(trial->places, trial->lie);
+	if (trial->places->file)
+		file_write_own(trial->places->file);
+	if (open_device(trial->places, &dev) < 0) {
+		result->outcome = no_repair(trial->lie);
+	} else {
+		result->outcome = mend(dev, trial->lie);
+		zf_dev_close(dev);
+	}
+	if (trial->places->file)
+		unlink(trial->places->file->path);
+}
+
+void mend_run(const struct places *places, const struct lie *lie, struct mend_result *ret_result)
+{
+	struct trial trial = {.places = places, .lie = lie};
+	char text[64];
+
+	if (!result)
+		result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert(result != MAP_FAILED);
+	*result = (struct mend_result){.outcome = MEND_CRASHED};
+	if (child_run(run_child, &trial, text, sizeof(text))) {
+		*ret_result = *result;
+		return;
+	}
+	*ret_result = (struct mend_result){.outcome = MEND_CRASHED};
+	snprintf(ret_result->text, sizeof(ret_result->text), "%s", text);
+}
+
+const char *mend_outcome_name(enum mend_outcome outcome)
+{
+	static const char *const names[MEND_OUTCOMES] = {
+		[MEND_NOTHING] = "nothing to repair",
+		[MEND_WHOLE] = "repaired, with all files",
+		[MEND_TOUCHED] = "repaired, without what the lie was about",
+		[MEND_GIVEN_UP] = "left alone",
+		[MEND_REPAIR_FAILED] = "cannot be repaired",
+		[MEND_LOST] = "repaired, and other files are lost",
+		[MEND_ERRORS] = "repaired, and errors are left",
+		[MEND_REFUSED] = "repaired, and the mount fails",
+		[MEND_CRASHED] = "crashed, or no end",
+	};
+
+	return names[outcome];
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A filesystem that is damaged and repaired, and what is said of it. */
+#ifndef ZF_TESTS_REPAIR_FIXTURE_H
+#define ZF_TESTS_REPAIR_FIXTURE_H
+
+#include "listing.h"
+#include "repair/repair.h"
+
+/* What the last call here said, line by line, to stderr. */
+void fixture_print_messages(void);
+/* The first line, or "". */
+void fixture_first_message(char *ret_text, size_t size);
+/* Did the last repair say a line that holds both? */
+bool fixture_said(const char *a, const char *b);
+
+/* The errors that fsck -n reports: of the newest superblock, and of what a mount makes. */
+uint64_t fixture_errors(struct zf_dev *dev);
+
+int fixture_repair_with(struct zf_dev *dev, const struct zf_repair_options *options,
+			struct zf_repair_counts *ret_counts);
+int fixture_repair(struct zf_dev *dev, struct zf_repair_counts *ret_counts);
+
+#endif

@@ -18,6 +18,7 @@
  *     has none, with checksums of the data as it is now, which is *unverified* then;
  *   - the share tree and live bytes: from the extents;
  *   - the zone tree: from the live bytes, the device's report, and the old items as far as these agree;
+ *   - the counters of faults, and the place of a scrub: as the root tree has them, if it can be read;
  *   - the superblock: from the newest record, and the two before it where that one is contradicted.
  *
  * Invariants.

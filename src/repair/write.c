@@ -132,6 +132,22 @@ static int make_forest(struct zf_repair *repair)
 	return zf_forest_new(repair->dev, &options, repair->report, &repair->forest);
 }
 
+static void collect_health(void *arg, struct zf_health *ret_health)
+{
+	const struct zf_repair *repair = arg;
+
+	*ret_health = *zf_salvage_get_health(repair->salvage);
+}
+
+/* Counters of faults stay; nothing of them is in the new root tree yet. */
+static void keep_health(struct zf_repair *repair)
+{
+	const struct zf_txn_health source = {.arg = repair, .collect = collect_health};
+	const struct zf_health none = {0};
+
+	zf_txn_set_health(repair->txn, &source, &none);
+}
+
 int zf_repair_begin(struct zf_repair *repair)
 {
 	const struct zf_txn_options options = {.dirty_bytes_max = UINT64_MAX};
@@ -153,8 +169,10 @@ int zf_repair_begin(struct zf_repair *repair)
 	if (r == 0)
 		r = zf_txn_new(repair->dev, repair->ring, repair->alloc, repair->forest,
 			       &repair->super, &options, repair->report, &repair->txn);
-	if (r == 0)
+	if (r == 0) {
+		keep_health(repair);
 		zf_txn_settle(repair->txn);
+	}
 	return tell_no_room(repair, r);
 }
 

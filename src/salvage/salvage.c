@@ -291,6 +291,11 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 	};
 }
 
+const struct zf_health *zf_salvage_get_health(const struct zf_salvage *salvage)
+{
+	return &salvage->health;
+}
+
 const struct zf_super *zf_salvage_get_super(const struct zf_salvage *salvage)
 {
 	return &salvage->super;

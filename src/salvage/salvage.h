@@ -21,6 +21,7 @@
 #include "btree/key.h"
 #include "io/dev.h"
 #include "superblock/super.h"
+#include "txn/health.h"
 
 struct zf_salvage;
 
@@ -54,6 +55,8 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
  * found: then its address is 0). Valid until zf_salvage_close().
  */
 const struct zf_super *zf_salvage_get_super(const struct zf_salvage *salvage);
+/* Counters of faults and the newest scrub; zeroes where they cannot be read. Valid as long. */
+const struct zf_health *zf_salvage_get_health(const struct zf_salvage *salvage);
 
 /*
  * Calls fn() for each item of a tree that can be read, in ascending order of the keys. `is_sound`:

@@ -10,11 +10,13 @@
 
 /* ---- the root tree ---- */
 
-static void take_root(struct zf_salvage *salvage, const struct zf_key *key, const void *value,
+static void take_item(struct zf_salvage *salvage, const struct zf_key *key, const void *value,
 		      size_t len)
 {
 	struct zf_root *root;
 
+	if (zf_health_has_key(key))
+		(void)zf_health_decode(key, value, len, NULL, &salvage->health);
 	if (key->type != ZF_KEY_ROOT || key->offset != 0 || key->objectid <= ZF_TREE_ROOT ||
 	    key->objectid >= ZF_TREE_COUNT)
 		return;
@@ -40,6 +42,7 @@ static int read_roots(struct zf_salvage *salvage)
 	int r;
 
 	memset(salvage->roots, 0, sizeof(salvage->roots));
+	salvage->health = (struct zf_health){0};
 	r = zf_leaves_collect(&salvage->source, ZF_TREE_ROOT, &expect, salvage->super.generation,
 			      &leaves);
 	if (r == 0)
@@ -47,7 +50,7 @@ static int read_roots(struct zf_salvage *salvage)
 	if (r == 0) {
 		zf_leaf_cursor_seek(&cursor, &ZF_KEY_MIN);
 		while (zf_leaf_cursor_next(&cursor, &ZF_KEY_MAX, &key, &value, &len))
-			take_root(salvage, &key, value, len);
+			take_item(salvage, &key, value, len);
 	}
 	zf_leaf_cursor_deinit(&cursor);
 	zf_vector_deinit(&leaves);

@@ -7,6 +7,7 @@
 #include "salvage/leaves.h"
 #include "salvage/salvage.h"
 #include "superblock/ring.h"
+#include "txn/health.h"
 #include "txn/roots.h"
 
 struct zf_salvage {
@@ -22,7 +23,8 @@ struct zf_salvage {
 	struct {
 		bool known;
 		struct zf_root root;
-	} roots[ZF_TREE_COUNT]; /* as the root tree tells */
+	} roots[ZF_TREE_COUNT];	 /* as the root tree tells */
+	struct zf_health health; /* likewise; zeroes where it does not tell */
 	struct zf_vector
 		leaves[ZF_TREE_COUNT]; /* of the fs and summary trees; others when walked */
 

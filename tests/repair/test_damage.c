@@ -11,6 +11,7 @@
 #include "fs/core/fs_format.h"
 #include "fs/core/item.h"
 #include "lies/image.h"
+#include "salvage/salvage.h"
 #include "sample.h"
 #include "txn/root_format.h"
 
@@ -129,6 +130,29 @@ static void the_summary_tree(void **state)
 	struct sample *sample = *state;
 
 	nothing_is_lost(sample, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0);
+}
+
+/* Counters of faults and the place of a scrub are in the new root tree, too. */
+static void the_counters_of_faults_stay(void **state)
+{
+	struct sample *sample = *state;
+	struct zf_disk_faults faults = {.damaged_nodes = zf_le64_from(7), .since = zf_le64_from(5)};
+	const struct zf_salvage_options options = {0};
+	struct zf_salvage *salvage;
+	struct damaged damaged;
+
+	forge_insert(&sample->forge, ZF_TREE_ROOT, ZF_KEY(ZF_TREE_ROOT, ZF_KEY_FAULTS, 0), &faults,
+		     sizeof(faults));
+	sample->forge.super.compat |= ZF_COMPAT_HEALTH;
+	forge_write_super(&sample->forge);
+	damaged = begin(&sample->forge);
+	node_at(&sample->forge, ZF_TREE_ZONE, ZF_KEY_MIN, 0)[200] ^= 4;
+	mend(&damaged);
+	assert_int_equal(zf_salvage_open(damaged.dev, &options, NULL, &salvage), 0);
+	assert_int_equal(zf_salvage_get_health(salvage)->faults.damaged_nodes, 7);
+	assert_int_equal(zf_salvage_get_health(salvage)->faults.since, 5);
+	zf_salvage_close(salvage);
+	end(&damaged);
 }
 
 /* Its data is read, and its files are named. */
@@ -490,6 +514,7 @@ int main(void)
 		TEST(the_zone_tree),
 		TEST(the_summary_tree),
 		TEST(lost_checksums),
+		TEST(the_counters_of_faults_stay),
 		cmocka_unit_test(the_share_tree),
 		TEST(a_leaf_of_files),
 		cmocka_unit_test(a_leaf_that_has_copies),

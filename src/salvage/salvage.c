@@ -287,6 +287,7 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 	*ret_state = (struct zf_salvage_state){
 		.generation = salvage->super.generation,
 		.has_super = salvage->has_super,
+		.record_generation = salvage->record_generation,
 		.searched = salvage->searched,
 	};
 }

@@ -29,8 +29,8 @@ struct zf_salvage_options {
 	uint64_t generation; /* that of a commit; 0: the newest */
 	/* The record that names the state, in the place of those in the ring; NULL: by the ring. */
 	const struct zf_super *super;
-	const struct zf_progress
-		*progress; /* in bytes, of searching zones for nodes; may be NULL */
+	/* In bytes, of searching zones for nodes; may be NULL. Outlives the salvage. */
+	const struct zf_progress *progress;
 };
 
 /*
@@ -46,7 +46,8 @@ void zf_salvage_close(struct zf_salvage *salvage); /* takes NULL */
 struct zf_salvage_state {
 	uint64_t generation;
 	bool has_super; /* by its superblock record; else by a root or by leaves that were found */
-	bool searched;	/* the metadata zones were searched: some node could not be read */
+	uint64_t record_generation; /* of the newest record that can be read; 0: there is none */
+	bool searched; /* the metadata zones were searched: some node could not be read */
 };
 void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state);
 /*

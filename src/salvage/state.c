@@ -208,6 +208,7 @@ int zf_salvage_choose_state(struct zf_salvage *salvage, const struct zf_salvage_
 	} else if (r == 0) {
 		/* Who writes the record of a state that was found without any leaves it 0. */
 		salvage->has_seed = salvage->super.dir_hash_seed != 0;
+		salvage->record_generation = salvage->super.generation;
 		salvage->shape.node_size = salvage->super.node_size;
 		salvage->shape.copies = salvage->super.metadata_copies;
 		memcpy(salvage->shape.fsid, salvage->super.fsid, sizeof(salvage->shape.fsid));

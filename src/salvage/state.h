@@ -16,7 +16,8 @@ struct zf_salvage {
 	const struct zf_progress *progress;
 	struct zf_super super; /* has_super: as a record says; else as far as nodes tell */
 	bool has_super;
-	bool has_seed; /* super.dir_hash_seed is known */
+	uint64_t record_generation; /* of the newest record; 0: there is none */
+	bool has_seed;		    /* super.dir_hash_seed is known */
 	struct zf_node_shape shape;
 	struct zf_leaf_source source;
 

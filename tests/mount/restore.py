@@ -7,6 +7,8 @@
     restore.py damage IMAGE MAP SEED WHOLE   destroys superblocks, a node, and blocks here and there; notes in WHOLE which
                                              paths have lost nothing
     restore.py unroot IMAGE MAP WHOLE        destroys every root tree; all paths are whole
+    restore.py age IMAGE COUNT               destroys the newest COUNT superblocks
+    restore.py behead IMAGE MAP WHOLE        destroys every node of the files' tree above its leaves; all paths are whole
     restore.py compare REFERENCE COPY [WHOLE]  everything is the same, or what WHOLE names is there
 
 ZFUSECTL names the program.
@@ -129,12 +131,12 @@ def damage(image, inodes, seed, to):
     with open(inodes) as f:
         numbers = json.load(f)
     owners = owners_of_blocks(image)
-    superblocks = sorted(zfusectl("super", image)["records"], key=lambda r: -r["generation"])
+    superblocks = newest_superblocks(image, 2)
     # The root tree is one node here: nothing would say which leaves belong together.
     kept = {node["address"][0] for node in zfusectl("tree", image, "--tree", "root")["nodes"]}
     blocks = sorted(set(written_blocks(image)) - kept)
     lost = rng.sample(blocks, len(blocks) // 100) + [rng.choice(inner_nodes(image))]
-    for address in lost + [record["address"] for record in superblocks[:2]]:
+    for address in lost + superblocks:
         destroy(image, address, rng)
     hurt = set().union(*(owners.get(address, set()) for address in lost))
     whole = [path for path, number in numbers.items() if number not in hurt]
@@ -153,8 +155,29 @@ def unroot(image, inodes, to):
             header = f.read(64)
             if header[8:12] == b"ZFND" and int.from_bytes(header[56:64], "little") == 1:
                 destroy(image, block, rng)
+    note_all(inodes, to)
+
+
+def newest_superblocks(image, count):
+    records = sorted(zfusectl("super", image)["records"], key=lambda r: -r["generation"])
+    return [record["address"] for record in records[:count]]
+
+
+def age(image, count):
+    for address in newest_superblocks(image, int(count)):
+        destroy(image, address, random.Random(0))
+
+
+def note_all(inodes, to):
     with open(inodes) as f, open(to, "w") as noted:
         json.dump({"whole": list(json.load(f)), "hurt": []}, noted)
+
+
+def behead(image, inodes, to):
+    for node in zfusectl("tree", image)["nodes"]:
+        if node["level"] > 0:
+            destroy(image, node["address"][0], random.Random(0))
+    note_all(inodes, to)
 
 
 # ---- comparing ----
@@ -220,6 +243,10 @@ def main():
         note_inodes(*args)
     elif command == "damage":
         damage(*args)
+    elif command == "age":
+        age(*args)
+    elif command == "behead":
+        behead(*args)
     elif command == "unroot":
         unroot(*args)
     elif len(args) == 2:

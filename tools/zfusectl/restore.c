@@ -129,32 +129,49 @@ static int open_source(const char *path, const struct zf_report *report, struct 
 	return zf_dev_open(path, &options, report, ret_dev);
 }
 
+static int open_salvage(struct restore *restore, struct zf_dev *dev, const struct zf_report *report)
+{
+	const struct zf_arg *generation = &restore->args->options[ZF_OPTION_GENERATION];
+	const struct zf_salvage_options options = {
+		.generation = generation->given ? generation->number : 0,
+		.progress = &restore->progress};
+	int r = zf_salvage_open(dev, &options, report, &restore->salvage);
+
+	if (r == -ENOMEM)
+		zf_report(report, ZF_REPORT_ERROR, "not enough memory");
+	return r;
+}
+
+/*
+ * Whether a mount would go on from the state that is read. It goes on from the newest record that can
+ * be read. A record that a power cut has torn makes a difference of one commit, and then the log has
+ * what that commit would have stored.
+ */
+static bool mounts_as_new_a_state(struct restore *restore, struct zf_dev *dev)
+{
+	struct zf_salvage_state state;
+
+	if (open_salvage(restore, dev, NULL) < 0)
+		return false;
+	zf_salvage_get_state(restore->salvage, &state);
+	zf_salvage_close(restore->salvage);
+	restore->salvage = NULL;
+	return state.generation <= state.record_generation + 1;
+}
+
 /*
  * What was synced after the last commit is in the log: a mount replays it, in memory. A filesystem
- * that does not mount is read as it is.
+ * that does not mount is read as it is, and so is one whose newer state a mount would step over.
  */
 static struct zf_dev *replay_log(struct restore *restore, struct zf_dev *dev)
 {
 	struct zf_dev *overlay;
 
 	if (restore->args->options[ZF_OPTION_GENERATION].given ||
-	    zf_recovered_open(dev, NULL, &overlay) < 0)
+	    !mounts_as_new_a_state(restore, dev) || zf_recovered_open(dev, NULL, &overlay) < 0)
 		return NULL;
 	restore->replayed = true;
 	return overlay;
-}
-
-static int open_salvage(struct restore *restore, struct zf_dev *dev)
-{
-	const struct zf_arg *generation = &restore->args->options[ZF_OPTION_GENERATION];
-	const struct zf_progress progress = {.fn = zf_meter_update, .arg = &restore->meter};
-	const struct zf_salvage_options options = {
-		.generation = generation->given ? generation->number : 0, .progress = &progress};
-	int r = zf_salvage_open(dev, &options, restore->report, &restore->salvage);
-
-	if (r == -ENOMEM)
-		zf_report(restore->report, ZF_REPORT_ERROR, "not enough memory");
-	return r;
 }
 
 /* ---- the result ---- */
@@ -261,10 +278,11 @@ int zf_restore_main(const struct zf_args *args)
 		return ZF_EXIT_PROBLEMS;
 	zf_interrupt_catch();
 	zf_meter_init(&restore.meter, args, "bytes");
+	restore.progress = (struct zf_progress){.fn = zf_meter_update, .arg = &restore.meter};
 	if (zf_args_json(args))
 		restore.problems = json_object_new_array();
 	overlay = replay_log(&restore, dev);
-	if (open_salvage(&restore, overlay ? overlay : dev) == 0 &&
+	if (open_salvage(&restore, overlay ? overlay : dev, &report) == 0 &&
 	    (dry || open_base(&restore, args->operands[1]) == 0))
 		status = run(&restore);
 	zf_meter_end(&restore.meter);

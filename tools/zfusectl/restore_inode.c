@@ -49,6 +49,7 @@ static int take_entries(struct restore_inode *inode, const void *value, size_t l
 		size_t name_len = zf_le16_get(disk->name_len);
 		struct restore_entry entry = {
 			.ino = zf_le64_get(disk->ino),
+			.cookie = zf_le64_get(disk->cookie),
 			.name = strndup((const char *)(disk + 1), name_len),
 			.type = disk->type,
 		};

@@ -50,7 +50,8 @@ struct restore {
 	const struct zf_report *report;
 	struct zf_salvage *salvage;
 	struct zf_meter meter;
-	bool replayed;	 /* what the log has beyond the last commit is there */
+	struct zf_progress progress; /* on the meter; the salvage has it */
+	bool replayed;		     /* what the log has beyond the last commit is there */
 	int base;	 /* the directory that is filled; -1: none, everything is only read */
 	size_t open_dir; /* index of the directory that dir_fd is; SIZE_MAX: none */
 	int dir_fd;
@@ -96,6 +97,7 @@ int restore_open_dir(struct restore *restore, size_t dir, int *ret_fd);
 
 struct restore_entry {
 	uint64_t ino;
+	uint64_t cookie; /* the greater, the newer */
 	char *name;
 	uint8_t type; /* DT_* */
 };

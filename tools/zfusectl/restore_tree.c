@@ -158,8 +158,14 @@ static int add_dir(struct restore *restore, struct restore_inode *inode)
 static int compare_entries(const void *a, const void *b)
 {
 	const struct restore_entry *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
 
-	return strcmp(x->name, y->name);
+	return order != 0 ? order : (x->cookie < y->cookie) - (x->cookie > y->cookie);
+}
+
+static bool has_name(const struct restore_entry *entry, const char *name)
+{
+	return strcmp(entry->name, name) == 0;
 }
 
 /* What an inode's size counts: struct zf_disk_dirent and the name. */
@@ -169,7 +175,10 @@ static void tell_missing(struct restore_inode *inode, uint64_t found)
 		restore_tell(inode->restore, inode->place, "some of the names in it are lost");
 }
 
-/* By name, each once: twice it was if both of its items were there. */
+/*
+ * By name, each once: twice it was if both of its items were there. Of two entries of one name the
+ * newer one counts: an older leaf may bring back one that was deleted.
+ */
 static void order_entries(struct restore_inode *inode)
 {
 	struct zf_vector *entries = &inode->entries;
@@ -180,7 +189,7 @@ static void order_entries(struct restore_inode *inode)
 	for (size_t i = 0; i < entries->count; i++) {
 		struct restore_entry *this = zf_vector_at(entries, i);
 
-		if (kept > 0 && compare_entries(zf_vector_at(entries, kept - 1), this) == 0) {
+		if (kept > 0 && has_name(zf_vector_at(entries, kept - 1), this->name)) {
 			free(this->name);
 			continue;
 		}
@@ -386,6 +395,33 @@ static size_t first_of_parent(const struct zf_vector *unreached, uint64_t parent
 	return low;
 }
 
+/* 1: the directory has the name already. 0, or an error. */
+static int is_taken(struct restore *restore, size_t dir, const char *name)
+{
+	struct stat st;
+	int fd, r;
+
+	if (restore->base < 0)
+		return 0;
+	r = restore_open_dir(restore, dir, &fd);
+	if (r < 0)
+		return r;
+	return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * An inode whose name another one has by now was deleted, and is back by an older leaf: it stays
+ * unreached.
+ */
+static int place_by_name(struct restore *restore, const struct unreached *item, size_t dir)
+{
+	int r = is_taken(restore, dir, item->name);
+
+	if (r == 0)
+		r = place_unreached(restore, item, dir, item->name);
+	return r < 0 ? r : 0;
+}
+
 /* Directories from `first` on get those that belong there by their own names, and so do these. */
 static int place_by_names(struct restore *restore, const struct zf_vector *unreached, size_t first)
 {
@@ -401,7 +437,7 @@ static int place_by_names(struct restore *restore, const struct zf_vector *unrea
 			if (item->parent != ino)
 				break;
 			if (ino != 0 && item->name)
-				r = place_unreached(restore, item, dir, item->name);
+				r = place_by_name(restore, item, dir);
 		}
 	}
 	return r;

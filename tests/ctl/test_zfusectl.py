@@ -758,6 +758,11 @@ class Hostile(ImageTest):
             self.assertTrue(done.stdout or done.stderr, (what, args))
         done = self.run_tool(self.path, program=FSCK)
         self.assertIn(done.returncode, (0, 4, 8), (what, done))
+        done = self.run_tool("-y", self.path, program=FSCK)
+        self.assertIn(done.returncode, (0, 1, 4, 8), (what, done))
+        if done.returncode <= 1:
+            again = self.run_tool("-n", self.path, program=FSCK)
+            self.assertEqual(again.returncode, 0, (what, done, again))
 
     def test_random_bytes_anywhere(self):
         seed = int(os.environ.get("ZF_SEED") or random.randrange(1 << 32))

@@ -50,4 +50,10 @@ static inline uint64_t zf_max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* For qsort(3): below 0, 0 or above 0. */
+static inline int zf_cmp_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
 #endif

@@ -4,23 +4,19 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "check/state.h"
-
-static int cmp_u64(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
 
 static int cmp_name(const void *a, const void *b)
 {
 	const struct zf_check_name *x = a, *y = b;
-	int r = cmp_u64(x->ino, y->ino);
+	int r = zf_cmp_u64(x->ino, y->ino);
 
 	if (r == 0)
-		r = cmp_u64(x->parent, y->parent);
+		r = zf_cmp_u64(x->parent, y->parent);
 	if (r == 0)
-		r = cmp_u64(x->cookie, y->cookie);
-	return r ? r : cmp_u64(x->name_hash, y->name_hash);
+		r = zf_cmp_u64(x->cookie, y->cookie);
+	return r ? r : zf_cmp_u64(x->name_hash, y->name_hash);
 }
 
 /* ---- references and entries ---- */

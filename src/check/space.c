@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "check/state.h"
 
 struct share {
@@ -25,11 +26,6 @@ struct merge {
 	struct zf_vector shares; /* struct share */
 };
 
-static int cmp_u64(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t claim_len(const struct zf_check_claim *claim)
 {
 	return (uint64_t)claim->blocks << ZF_BLOCK_SHIFT;
@@ -38,11 +34,11 @@ static uint64_t claim_len(const struct zf_check_claim *claim)
 static int cmp_claim(const void *a, const void *b)
 {
 	const struct zf_check_claim *x = a, *y = b;
-	int r = cmp_u64(x->address, y->address);
+	int r = zf_cmp_u64(x->address, y->address);
 
 	if (r == 0)
-		r = cmp_u64(x->ino, y->ino);
-	return r ? r : cmp_u64(x->offset, y->offset);
+		r = zf_cmp_u64(x->ino, y->ino);
+	return r ? r : zf_cmp_u64(x->offset, y->offset);
 }
 
 /* ---- claims against each other ---- */
@@ -264,11 +260,11 @@ static int check_summary(struct zf_check *check, struct merge *merge)
 static int cmp_share(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
-	int r = cmp_u64(x->address, y->address);
+	int r = zf_cmp_u64(x->address, y->address);
 
 	if (r == 0)
-		r = cmp_u64(x->ino, y->ino);
-	return r ? r : cmp_u64(x->offset, y->offset);
+		r = zf_cmp_u64(x->ino, y->ino);
+	return r ? r : zf_cmp_u64(x->offset, y->offset);
 }
 
 static int take_share(struct zf_check *check, void *arg, const struct zf_key *key,

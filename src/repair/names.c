@@ -10,26 +10,22 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "repair/state.h"
 
 #define DT_COUNT 16u
 
-static int cmp_u64(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
 static int cmp_name(const void *a, const void *b)
 {
 	const struct zf_repair_name *x = a, *y = b;
-	int r = cmp_u64(x->dir, y->dir);
+	int r = zf_cmp_u64(x->dir, y->dir);
 
 	if (r == 0)
-		r = cmp_u64(x->hash, y->hash);
+		r = zf_cmp_u64(x->hash, y->hash);
 	if (r == 0)
-		r = cmp_u64(x->ino, y->ino);
-	return r ? r : cmp_u64(x->cookie, y->cookie);
+		r = zf_cmp_u64(x->ino, y->ino);
+	return r ? r : zf_cmp_u64(x->cookie, y->cookie);
 }
 
 /* Of pointers. */
@@ -37,7 +33,7 @@ static int cmp_by_ino(const void *a, const void *b)
 {
 	const struct zf_repair_name *x = *(struct zf_repair_name *const *)a;
 	const struct zf_repair_name *y = *(struct zf_repair_name *const *)b;
-	int r = cmp_u64(x->ino, y->ino);
+	int r = zf_cmp_u64(x->ino, y->ino);
 
 	return r ? r : cmp_name(x, y);
 }
@@ -46,10 +42,10 @@ static int cmp_by_cookie(const void *a, const void *b)
 {
 	const struct zf_repair_name *x = *(struct zf_repair_name *const *)a;
 	const struct zf_repair_name *y = *(struct zf_repair_name *const *)b;
-	int r = cmp_u64(x->dir, y->dir);
+	int r = zf_cmp_u64(x->dir, y->dir);
 
 	if (r == 0)
-		r = cmp_u64(x->cookie, y->cookie);
+		r = zf_cmp_u64(x->cookie, y->cookie);
 	return r ? r : cmp_name(x, y);
 }
 
@@ -102,7 +98,7 @@ static int cmp_inode(const void *a, const void *b)
 {
 	const struct zf_repair_inode *x = a, *y = b;
 
-	return cmp_u64(x->ino, y->ino);
+	return zf_cmp_u64(x->ino, y->ino);
 }
 
 static int note_parents(struct zf_repair *repair)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "log/carry.h"
@@ -20,19 +21,14 @@ struct share {
 	uint64_t address, ino, offset;
 };
 
-static int cmp_u64(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
 static int cmp_share(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
-	int r = cmp_u64(x->address, y->address);
+	int r = zf_cmp_u64(x->address, y->address);
 
 	if (r == 0)
-		r = cmp_u64(x->ino, y->ino);
-	return r ? r : cmp_u64(x->offset, y->offset);
+		r = zf_cmp_u64(x->ino, y->ino);
+	return r ? r : zf_cmp_u64(x->offset, y->offset);
 }
 
 /* Of pointers. */

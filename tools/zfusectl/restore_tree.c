@@ -25,7 +25,7 @@ static int compare_seen(const void *a, const void *b)
 {
 	const struct restore_seen *x = a, *y = b;
 
-	return (x->ino > y->ino) - (x->ino < y->ino);
+	return zf_cmp_u64(x->ino, y->ino);
 }
 
 static struct restore_seen *find_seen(const struct restore *restore, uint64_t ino)
@@ -314,7 +314,7 @@ static int compare_by_ino(const void *a, const void *b)
 {
 	const struct unreached *x = a, *y = b;
 
-	return (x->ino > y->ino) - (x->ino < y->ino);
+	return zf_cmp_u64(x->ino, y->ino);
 }
 
 static int compare_by_parent(const void *a, const void *b)

@@ -12,7 +12,8 @@
  *
  * With --repair each lie that is found is repaired instead, and mend.h tells what must come of it.
  *
- * Without --all one lie in 20 is drawn (of the address sanitizer's build, one in 100). --only: those whose description contains TEXT, all of them.
+ * Without --all one lie in 20 is drawn (of the address sanitizer's build, one in 100). --only: all of
+ * those whose description contains TEXT.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -64,6 +64,8 @@ class Trace {
 	/* The event as the table has it: {number, name, text, fields}. */
 	kind(event) { return this.kinds.get(this.view.getUint16(event.index * RECORD.bytes + RECORD.event, true)); }
 
+	time(index) { return unsigned[8](this.view, index * RECORD.bytes + RECORD.time); }
+
 	sequence(index) { return unsigned[8](this.view, index * RECORD.bytes); }
 
 	/* -1: the event with this sequence is not in the trace. */
@@ -128,11 +130,13 @@ class Model {
 			inodes: new Map(), // inode -> offset -> {bytes, address, type}
 			records: new Map(), // of the log: log_sequence -> log_appended
 			ring: new Map(), // superblocks that stand: generation -> committed
-			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, committed}
+			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, stream, committed}
 			roots: new Map(), // tree -> address of the newest root that was sealed
 			frozen: null, // the transaction whose nodes are written now
 			superblock: null, // the newest committed
 			sent: new Map(), // purpose -> bytes written to the device
+			done: new Map(), // command -> how many have completed well
+			ended_operations: 0, most_in_flight: 0,
 			written: 0, // bytes that programs wrote
 			moved: 0, dropped: 0, replayed: 0, // blocks, blocks, bodies
 			latency: 0, // of the last operation that ended, by the clock of the trace
@@ -192,6 +196,7 @@ class Model {
 	transaction(generation) {
 		return this.state.transactions.get(generation) ?? this.put(this.state.transactions, generation, {
 			generation, joins: 0, items: 0, nodes: 0, holes: 0, frozen: false, trees: new Map(), committed: null,
+			stream: new Map(), // what it writes of metadata: address -> node_sealed or hole_written
 		});
 	}
 
@@ -265,6 +270,7 @@ const handlers = {
 		if (began) {
 			this.put(state.operations, event.began, undefined);
 			this.put(state, "latency", event.time - began.time);
+			this.add(state, "ended_operations", 1);
 		}
 		if (event.operation === "write" && event.result > 0) this.add(state, "written", event.result);
 	},
@@ -273,6 +279,7 @@ const handlers = {
 		const zone = this.zone(event.address);
 		if (WRITING.includes(event.command)) this.add(zone, "submissions", 1);
 		this.put(state.commands, event.sequence, {...event, order: zone.submissions});
+		if (state.commands.size > state.most_in_flight) this.put(state, "most_in_flight", state.commands.size);
 	},
 	command_completed(event, state) {
 		const submitted = state.commands.get(event.submitted), zone = this.zone(event.address);
@@ -283,6 +290,7 @@ const handlers = {
 			this.put(state.commands, event.submitted, undefined);
 		}
 		if (event.result !== 0) return;
+		this.add(state.done, event.command, 1);
 		if (WRITING.includes(event.command)) this.landed(event, zone, submitted?.order ?? 0);
 		if (event.command === "finish") this.put(zone, "written", this.trace.header.zone_capacity);
 		if (event.command === "reset") this.emptied(zone);
@@ -329,8 +337,10 @@ const handlers = {
 		this.put(state, "frozen", this.transaction(event.generation));
 	},
 	node_sealed(event) {
-		this.add(this.transaction(event.generation), "nodes", 1);
+		const transaction = this.transaction(event.generation);
+		this.add(transaction, "nodes", 1);
 		this.add(this.tree(event), "nodes", 1);
+		this.put(transaction.stream, event.address, event);
 	},
 	tree_sealed(event, state) {
 		this.put(this.tree(event), "before", state.roots.get(event.tree) ?? null);
@@ -339,7 +349,9 @@ const handlers = {
 	},
 	hole_written(event, state) {
 		this.put(this.zone(event.address).holes, event.address, event.bytes);
-		if (state.frozen) this.add(state.frozen, "holes", 1);
+		if (!state.frozen) return;
+		this.add(state.frozen, "holes", 1);
+		this.put(state.frozen.stream, event.address, event);
 	},
 	committed(event, state) {
 		const newest = state.superblock;

@@ -96,6 +96,9 @@ function facts(trace) {
 		zeroes: completions.filter((e) => e.command === "zeroes").length,
 		writesInPlace: writesInPlace(trace, completions),
 		extentsSet: count("extent_set"),
+		/* For what there were reads, resets, finishes; a flush is for nothing in particular. */
+		purposes: [...new Set(events.filter((e) => e.event === "command_submitted" && /^(read|reset|finish|zeroes)$/.test(e.command))
+			.map((e) => `${e.command} ${e.purpose}`))].sort(),
 		sent: Object.fromEntries(state.sent),
 		written: state.written,
 	};

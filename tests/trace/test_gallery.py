@@ -74,6 +74,14 @@ class TestGallery(unittest.TestCase):
         facts = self.facts["write-zeroes"]
         self.assertEqual((facts["zeroes"], facts["writesInPlace"], facts["extentsSet"]), (1, 4, 1))
 
+    def test_what_the_role_of_a_zone_tells_is_told(self):
+        of_all = self.facts["all"]["purposes"]
+        for purpose in ("read nodes", "reset data", "reset nodes"):
+            self.assertIn(purpose, of_all)
+        self.assertIn("reset superblock", self.facts["ring"]["purposes"])
+        self.assertEqual(self.facts["write-zeroes"]["purposes"][-1], "zeroes data")
+        self.assertEqual([purpose for facts in self.facts.values() for purpose in facts["purposes"] if purpose.endswith("zone")], [])
+
     def test_the_long_run_shows_all_of_it(self):
         facts = self.facts["all"]
         for name in ("overtakings", "landedOtherwise", "holes", "moved", "swapped", "emptied", "ringTurns"):

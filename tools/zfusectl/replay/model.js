@@ -52,6 +52,7 @@ class Trace {
 			event[field.name] = this.value(field, from);
 			from += field.size;
 		}
+		if (event.purpose === "zone") event.purpose = PURPOSES[this.purposes[index]];
 		return event;
 	}
 
@@ -90,25 +91,44 @@ class Trace {
 	/*
 	 * What belongs together, by index, -1 where nothing does: partner[] of a submission is its completion, of an
 	 * operation's beginning its end, and the other way round; cause[] of a submission is the operation which its
-	 * thread was in.
+	 * thread was in. And what a command is for of which the trace says only that its zone tells: purposes[], a place in
+	 * PURPOSES.
 	 */
 	link() {
 		this.partner = new Int32Array(this.count).fill(-1);
 		this.cause = new Int32Array(this.count).fill(-1);
+		this.purposes = new Uint8Array(this.count);
 		const open = new Map(); // of each thread: the operations that it is in
+		const roles = new Map(); // zone -> its role
 		for (let i = 0; i < this.count; i++) {
 			const event = this.event(i), begun = this.indexOf(event.began ?? event.submitted ?? 0);
 			const operations = open.get(event.thread) ?? [];
 			open.set(event.thread, operations);
 			if (event.event === "operation_began") operations.push(i);
 			if (event.event === "operation_ended" && operations.at(-1) === begun) operations.pop();
-			if (event.event === "command_submitted") this.cause[i] = operations.at(-1) ?? -1;
+			if (event.event === "zone" || event.event === "zone_role") roles.set(this.zoneOf(event.address), event.role);
+			if (event.event === "command_submitted") {
+				this.cause[i] = operations.at(-1) ?? -1;
+				this.purposes[i] = PURPOSES.indexOf(this.purposeOf(event, roles.get(this.zoneOf(event.address))));
+			}
 			if (begun < 0 || !/^(operation_ended|command_completed)$/.test(event.event)) continue;
 			this.partner[i] = begun;
 			this.partner[begun] = i;
+			this.purposes[i] = this.purposes[begun];
 		}
 	}
+
+	/* A flush concerns all zones. What an operation that reads gets out of a zone of the log is data: nodes are not there. */
+	purposeOf({command, index}, role) {
+		if (command === "flush") return "zone";
+		const cause = this.cause[index] < 0 ? "" : this.event(this.cause[index]).operation;
+		return role === "log" && command === "read" && cause ? "data" : PURPOSE_OF_ROLE[role] ?? "zone";
+	}
 }
+
+/* What a command to a zone is for, by the zone's role. */
+const PURPOSE_OF_ROLE = {super: "superblock", meta: "nodes", log: "log", hot: "data", cold: "data", overwrite: "data"};
+const PURPOSES = ["zone", ...new Set(Object.values(PURPOSE_OF_ROLE))];
 
 const WRITING = ["append", "write", "zeroes"];
 

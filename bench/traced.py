@@ -5,7 +5,7 @@ import json
 from bench.operation import RATE, Operation
 from bench.peers import PeerError, run
 
-PAIRS = 6
+PAIRS = 3
 
 
 def pair(verb, depth):

@@ -33,11 +33,11 @@ function drawTransactions(state) {
 
 function drawTrees(state) {
 	const transaction = newest(state.transactions, "generation").find((t) => t.trees.size);
-	const at = (address) => (address === null ? "not in the trace" : address ? place(trace, address) : "none");
+	const at = (address, unknown) => (address === null ? unknown : address ? place(trace, address) : "none");
 	$("trees-said").textContent = transaction ? `Of transaction ${transaction.generation}, which is ${phase(transaction)}.`
 		: "No transaction has sealed its nodes yet.";
 	rows("trees", ["tree", "nodes copied", "root before", "root after"], [...(transaction?.trees ?? [])].map(([name, tree]) => ({
-		cells: [name, tree.nodes, at(tree.before), at(tree.root)],
+		cells: [name, tree.nodes, at(tree.before, tree.root === null ? "" : "not in the trace"), at(tree.root, "not sealed yet")],
 		state: tree.root === null || tree.root !== tree.before ? "now" : "past",
 	})));
 }
@@ -64,8 +64,8 @@ function drawStream(state) {
 	});
 	const holes = pieces.filter(({event}) => event === "hole_written").length;
 	drawn.stream = {nodes: pieces.length - holes, holes};
-	$("stream-said").textContent = transaction ? `Transaction ${transaction.generation}: ${transaction.nodes} nodes and ` +
-		`${transaction.holes} holes.` : "No transaction has sealed its nodes yet.";
+	$("stream-said").textContent = transaction ? `Transaction ${transaction.generation}: ${many(transaction.nodes, "node")} and ` +
+		`${many(transaction.holes, "hole")}.` : "No transaction has sealed its nodes yet.";
 	const words = pieces.map((piece) => (piece.tree ? `${piece.tree} level ${piece.level}` : "hole"));
 	$("stream").setAttribute("aria-label", words.join(", ") || "nothing yet");
 }

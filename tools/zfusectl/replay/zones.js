@@ -5,7 +5,7 @@
 /* ---- the zones ---- */
 
 const LETTERS = {none: "", super: "S", meta: "M", log: "L", hot: "H", cold: "C", overwrite: "O"};
-const COLOURS = {data: "hot", nodes: "meta", holes: "none", log: "log", superblock: "super", reclaim: "reclaim", zone: "faint"};
+const COLOURS = {data: "hot", nodes: "meta", holes: "faint", log: "log", superblock: "super", reclaim: "reclaim", zone: "faint"};
 const ALL_ZONES = 2000, ZONES_MAX = 100000; // more than that: those that the trace tells of
 
 /* How large a cell is, if there are so many: [zones, width, height, whether it has its number]. */

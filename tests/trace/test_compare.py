@@ -63,9 +63,10 @@ class TestCompare(unittest.TestCase):
         self.open("log-or-commit")
         self.assertEqual(self.js("replay.alignment.operations"), [12, 12])
         ended = self.js("""Array.from({length: replay.alignment.count + 1}, (_, step) => { replay.go(step);
-            return replay.sides().map((side) => side.model.state.ended_operations); })""")
+            return replay.sides().flatMap(({trace, model}) => [model.state.ended_operations, trace.event(Math.max(0, model.position - 1)).event]);
+            })""")
         for operations in range(1, 13):
-            self.assertIn([operations, operations], ended)
+            self.assertIn([operations, "operation_ended"] * 2, ended)
         steps = self.js("replay.alignment.positions")
         for side in steps:
             self.assertTrue(all(0 <= b - a <= 1 for a, b in zip(side, side[1:])), "a step is one event at most")

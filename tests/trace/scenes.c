@@ -20,8 +20,8 @@
 #include "fs/core/fs.h"
 #include "fs/mount/format.h"
 #include "fs/space/reclaim.h"
-#include "support/rng.h"
-#include "support/sim.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
 #include "trace/trace.h"
 
 #define KIB	     UINT64_C(1024)

@@ -29,6 +29,7 @@
 #define BLOCK	     4096u
 #define APPEND_LIMIT (16 * KIB)
 #define FILES_MAX    100u
+#define FILE_BYTES   (128 * KIB) /* of a file, at most */
 #define EPOCH	     UINT64_C(1700000000000000000)
 
 struct stage;
@@ -37,8 +38,8 @@ struct scene {
 	const char *name, *title, *shows;
 	const char *variant; /* NULL: there is none */
 	struct zf_geometry geometry;
-	unsigned int late_percent; /* of commands: overtaken by many others */
-	bool crashes; /* after prepare(): the trace is of the mount that follows, too */
+	unsigned int late_percent; /* of appends: others overtake them */
+	bool crashes; /* the power is cut after prepare(), and the trace begins with the next mount */
 	void (*prepare)(struct stage *stage); /* not in the trace; NULL: nothing */
 	void (*play)(struct stage *stage);
 };
@@ -53,7 +54,7 @@ struct stage {
 	int64_t now_ns;
 	uint64_t files[FILES_MAX]; /* inodes */
 	unsigned int count;	   /* of them, where a scene counts */
-	uint8_t bytes[MIB];
+	uint8_t bytes[FILE_BYTES];
 };
 
 static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"scenes"};
@@ -227,7 +228,6 @@ static void play_recovery(struct stage *stage)
 }
 
 #define FULL_PERCENT 80u
-#define FILE_BYTES   (128 * KIB)
 #define HOT_SHARE    8u /* one file in so many is written nearly all the time */
 
 static unsigned int used_percent(const struct stage *stage)
@@ -426,7 +426,8 @@ static void play(const struct scene *scene, bool is_variant, const char *path, c
 	must(stage ? 0 : -ENOMEM, "stage");
 	snprintf(workload, sizeof(workload), "scenes %s%s%s", scene->name, is_variant ? ":" : "",
 		 is_variant ? scene->variant : "");
-	*stage = (struct stage){.scene = scene, .is_variant = is_variant};
+	stage->scene = scene;
+	stage->is_variant = is_variant;
 	begin(stage, &trace, make_file(path));
 	scene->play(stage);
 	end(stage);

@@ -45,6 +45,7 @@ const NUMBERS = [
 	["bytes to the device for each that programs wrote", (state) => (state.written ? (sent(state) / state.written).toFixed(2) : "–")],
 	["of them for data", (state) => number(state.sent.get("data") ?? 0)],
 	["for nodes", (state) => number(state.sent.get("nodes") ?? 0)],
+	["for holes alone", (state) => number(state.sent.get("holes") ?? 0)],
 	["for the log", (state) => number(state.sent.get("log") ?? 0)],
 	["for superblocks", (state) => number(state.sent.get("superblock") ?? 0)],
 	["moved by reclaim", (state) => number(state.sent.get("reclaim") ?? 0)],

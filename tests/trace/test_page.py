@@ -186,13 +186,16 @@ class TestPage(unittest.TestCase):
         for name, dark, media in (("light", False, ""), ("dark", True, ""), ("print", True, "print")):
             self.open("crash", "#60", dark=dark, media=media)
             seen[name] = self.js("getComputedStyle(document.body).backgroundColor")
-            ratio = self.js("""(() => {
+            ratios = self.js("""(() => {
                 const light = (text) => { const c = text.match(/[\\d.]+/g).slice(0, 3).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92
                     : ((v / 255 + 0.055) / 1.055) ** 2.4)); return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; };
-                const faint = document.querySelector('.legend'), panel = faint.closest('section');
-                const [a, b] = [light(getComputedStyle(faint).color), light(getComputedStyle(panel).backgroundColor)].sort((x, y) => y - x);
-                return (a + 0.05) / (b + 0.05); })()""")
-            self.assertGreater(ratio, 4.5, f"{name}: the faintest text")
+                const back = (element) => (/, 0\\)$/.test(getComputedStyle(element).backgroundColor) ? back(element.parentElement) : getComputedStyle(element).backgroundColor);
+                return ['.legend', '.legend i', '#meaning', '#inode', '#cut-said', 'th'].map((selector) => {
+                    const element = document.querySelector(selector);
+                    const [a, b] = [light(getComputedStyle(element).color), light(back(element))].sort((x, y) => y - x);
+                    return [selector, (a + 0.05) / (b + 0.05)]; }); })()""")
+            for selector, ratio in ratios:
+                self.assertGreater(ratio, 4.5, f"{name}: {selector}")
         self.assertEqual(seen["print"], "rgb(255, 255, 255)")
         self.assertNotEqual(seen["light"], seen["dark"])
         self.assertEqual(self.js("getComputedStyle(document.getElementById('controls')).display"), "none")

@@ -241,13 +241,15 @@ function about() {
 function legend() {
 	for (const [role, letter] of Object.entries(LETTERS).filter(([, l]) => l)) addToLegend("legend", letter, role, role);
 	const purposes = Object.entries(COLOURS).filter(([purpose]) => trace.names.purpose.includes(purpose));
-	for (const [purpose, colour] of purposes) addToLegend("purposes", "/", purpose === "zone" ? "what its zone is for" : purpose, colour);
+	for (const [purpose, colour] of purposes) addToLegend("purposes", "", purpose === "zone" ? "what its zone is for" : purpose, colour);
 }
 
 function addToLegend(id, letter, words, colour) {
 	const mark = Object.assign(document.createElement("i"), {textContent: letter});
-	mark.style.background = `var(--${colour})`;
-	$(id).append(mark, words);
+	mark.style.borderLeftColor = `var(--${colour})`;
+	const entry = document.createElement("span");
+	entry.append(mark, words);
+	$(id).append(entry);
 }
 
 async function main() {

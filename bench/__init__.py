@@ -7,6 +7,7 @@
   operation.py  what an operation is
   jobs.py       the operations, in suites: what is done to a mounted peer, and what it is called
   durable.py    those that are durable when they are answered, and write-zeroes
+  traced.py     what a trace costs
   databases.py  PostgreSQL, SQLite, dbench
   zoned.py      a bit of everything, on a zoned drive
   drives.py     the file systems that are compared there
@@ -14,6 +15,7 @@
   run.py        the rounds: which peer does which suite when, and leaving nothing behind
   report.py     from samples to medians, ratios and tables
   picture.py    the same as an SVG
+  pages.py      what a page of a trace costs a browser (scripts/bench --replay)
   goals.py      what zfuse is to reach, and whether it did
   aging.py      what scripts/age is made of: runs of age/, and their tables
   curves.py     the same as an SVG

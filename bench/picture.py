@@ -17,7 +17,8 @@ INK, MUTED, GRID, BAND = "#1f2933", "#5f6c7b", "#dde3ea", "#f4f6f9"
 COLOURS = {"zfuse-flush": "#c25b6e", "passthrough_hp": "#3b6fb6", "fuse2fs": "#a9b8c9", "ext4": "#d9823b",
            "btrfs": "#4f9d69", "plain": "#8d6bb0"}
 SUITE_TITLES = {"data": "One file", "files": "Many files", "tree": "A tree of real files", "mix": "Servers",
-                "durable": "Durable writes", "databases": "Databases", "zeroes": "Zeroes"}
+                "durable": "Durable writes", "databases": "Databases", "zeroes": "Zeroes",
+                "traced": "With a trace"}
 
 MARGIN = 28
 LABEL_WIDTH = 212

@@ -252,6 +252,16 @@ class Goals(unittest.TestCase):
                    if (goal.operation, goal.peer) == ("raw append 4 KiB, 16 writers", "zfuse-locked")}
         self.assertEqual(reached, {"zfuse": 2.0, "zfuse-emulated": 1.5})
 
+    def test_of_a_trace_compare_with_the_same_without_one(self):
+        samples = [{**sample("zfuse", name, 0, count, 1.0), "pair": pair} for pair in range(3)
+                   for name, count in (("untraced write 4 KiB", 100), ("traced write 4 KiB", 80 + 10 * pair))]
+        found = goals.check([a_run(samples, ("zfuse",))])
+        self.assertEqual([reached for goal, _, reached in found if goal.operation == "traced write 4 KiB"], [0.9])
+
+    def test_of_a_page_say_what_falls_short(self):
+        lines = goals.page_table({"size": 7.9, "shown": 0.5, "heap": 200.5, "frame": 50.0}).splitlines()[2:]
+        self.assertEqual([line.split("|")[-2].strip() for line in lines], ["met", "met", "short", "met"])
+
     def test_of_images_and_of_the_virtual_machine_are_told_apart(self):
         for runs, expected in (([a_run([], medium="vm")], {"vm"}), ([a_run([])], {"tmpfs", "disk"})):
             self.assertEqual({goal.medium for goal, _, _ in goals.check(runs)}, expected)

@@ -20,7 +20,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "salvage/salvage.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 static const struct zf_ctx root = {.may_wait = true};
 

@@ -21,7 +21,7 @@
 #include "io/image.h"
 #include "io/memory.h"
 #include "io_util.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (256 * BLOCK)

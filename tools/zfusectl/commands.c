@@ -195,12 +195,14 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 				    .help = "print a trace: a JSON object a line"},
 	[ZF_COMMAND_REPLAY] =
 		{.name = "replay",
-		 .operands = {"TRACE"},
+		 .operands = {"TRACE", "[OTHER]"},
 		 .options = BIT(OUTPUT) |
 			    BIT(TRACE_DATA),
 		 .help = "make a page of a trace, which a browser plays",
 		 .more = "The page is one file, and needs no network. With the data of the trace "
-			 "it tells\nwhat a mount finds after a cut of the power at any step.\n"},
+			 "it tells\nwhat a mount finds after a cut of the power at any step. "
+			 "OTHER: a "
+			 "second trace,\nwhich is played beside the first.\n"},
 	[ZF_COMMAND_LAB_CRASH] = {.name = "lab crash",
 				  .operands = {"TRACE", "IMAGE"},
 				  .options = BIT(TRACE_DATA) | BIT(AT) | BIT(OUTCOME) | BIT(FORCE),

@@ -191,7 +191,7 @@ static void a_packed_leaf_tells_what_its_rows_stand_for(void **state)
 {
 	static const char expected[] =
 		"0048  18                                               value_size 24\n"
-		"0049  04                                               width 5\n"
+		"0049  04                                               width 4\n"
 		"004a  00 01 00 00 00 00 00 00                          base key objectid 256\n"
 		"0052  07                                               base key type 7\n"
 		"0053  00 00 00 00 00 00 00 00                          base key offset 0\n"

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+"""The pictures that are measured anew each time."""
+PICTURES = {}

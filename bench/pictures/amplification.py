@@ -17,7 +17,7 @@ LEVELS = (50, 60, 70, 80, 85, 90, 95)
 PLAN = ["--size", "512M", "--zone", "8M", "--cache", "64M", "--dirty", "4M", "--commit-bytes", "20M", "--load", "uniform",
         "--turnovers", "6", "--seed", "1", "--format", "json"]
 WIDTH, HEIGHT, LEFT = 620, 380, 40
-TOP = 12  # of the scale
+TOP = 15  # of the scale
 
 
 def measure(programs):
@@ -55,15 +55,15 @@ def entry(svg, x, y, words, draw):
 
 def draw(points):
     svg = begin("Write amplification against theory",
-                f"A file of random overwrites of 4 KiB, at {', '.join(str(p['level']) for p in points)} % of what data can have, on a memory "
-                f"device of {kib(points[0]['size'])}", f"in zones of {kib(points[0]['zone'])}; counted, not timed (scripts/pictures amplification).")
+                "A file as large as so many percent of what data can have is overwritten at random, in pieces of 4 KiB.",
+                f"A memory device of {kib(points[0]['size'])} in zones of {kib(points[0]['zone'])}; bytes are counted, and nothing is timed.")
     left, top = float(MARGIN + LEFT), float(HEAD + 94)
     across, up = Axis(0.5, 1.0), Axis(1.0, TOP)
 
     def at(point):
         return left + across.part(point[0]) * WIDTH, top + HEIGHT - up.part(point[1]) * HEIGHT
 
-    for value in range(1, TOP + 1):
+    for value in range(1, TOP + 1, 2):
         y = at((0.5, value))[1]
         svg.line(left, y, left + WIDTH, y, GRID)
         svg.text(left - 6, y + 4, str(value), 11, MUTED, "end")
@@ -79,7 +79,7 @@ def draw(points):
         svg.add("circle", cx=x, cy=y, r=5, fill=BLUE[1])
         ax, ay = at((point["live"], min(point["all"], TOP)))
         svg.rect(ax - 4.5, ay - 4.5, 9.0, 9.0, "#ffffff", stroke=ORANGE[1], stroke_width=2)
-        svg.text(ax - 9, ay - 2, f"{point['level']} %", 11, INK, "end")
+        svg.text(ax, ay - 10, f"{point['level']} %", 11, INK, "middle")
     x, y = left, float(HEAD + 38)
     entry(svg, x, y, "data that zfuse wrote", lambda x, y: svg.add("circle", cx=x + 14, cy=y, r=5, fill=BLUE[1]))
     entry(svg, x + 230, y, "with its metadata", lambda x, y: svg.rect(x + 9.5, y - 4.5, 9.0, 9.0, "#ffffff", stroke=ORANGE[1], stroke_width=2))

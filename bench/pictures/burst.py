@@ -65,8 +65,7 @@ def draw(found):
     samples = [s for s in found["samples"] if s["writes"] > 0]
     svg = begin("A burst of writes",
                 "One thread overwrites a file at random, in pieces of 4 KiB: 80 % of what data can have, in 128 zones of 8 MiB.",
-                "Seen every 50 ms. The device is memory and takes no time: what is waited for is reclaim, and a processor "
-                f"(load average {found['load']}).")
+                f"Seen every 50 ms. The device takes no time: writes wait for reclaim, and for a processor (load average {found['load']}).")
     across = Axis(0.0, samples[-1]["seconds"])
     top = float(HEAD + 84)
     lower = top + HEIGHT + GAP

@@ -36,14 +36,22 @@ struct damaged {
 	uint32_t zone;
 	uint64_t end;	 /* of what may hold records, a device address */
 	uint8_t *blocks; /* ZF_LOG_RECORD_MAX */
+	size_t next;	 /* of the records that count: mostly they lie in their order */
 };
 
 /* Of the record that begins there and counts; 0: none does. */
-static uint64_t valid_len(const struct damaged *damaged, uint64_t address)
+static uint64_t valid_len(struct damaged *damaged, uint64_t address)
 {
-	for (size_t i = 0; i < damaged->found->list_count; i++)
-		if (damaged->found->list[i].address == address)
-			return zf_log_record_len(&damaged->found->list[i].record);
+	size_t count = damaged->found->list_count;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = (damaged->next + i) % count;
+
+		if (damaged->found->list[at].address != address)
+			continue;
+		damaged->next = at + 1;
+		return zf_log_record_len(&damaged->found->list[at].record);
+	}
 	return 0;
 }
 
@@ -110,7 +118,7 @@ static int look_at(const struct damaged *damaged, uint64_t address)
 	return fault ? push(damaged, address, &record, fault) : 0;
 }
 
-static int look_through(const struct damaged *damaged, uint64_t from)
+static int look_through(struct damaged *damaged, uint64_t from)
 {
 	int r = 0;
 
@@ -126,6 +134,8 @@ static int look_through(const struct damaged *damaged, uint64_t from)
 /* Where records may end, bytes in the zone. */
 static uint64_t written(const struct zf_report_source *source, const struct zf_zone_info *info)
 {
+	if (info->lost)
+		return info->capacity;
 	switch (info->cond) {
 	case ZF_ZONE_NOT_WP:
 	case ZF_ZONE_FULL:

@@ -102,7 +102,8 @@ def draw_mark(svg, x, y, line):
     if line.mark == "ring":
         svg.add("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=line.colour, stroke_width=2)
     elif line.mark == "diamond":
-        svg.add("polygon", points=f"{x:.1f},{y - 6:.1f} {x + 6:.1f},{y:.1f} {x:.1f},{y + 6:.1f} {x - 6:.1f},{y:.1f}", fill=line.colour)
+        svg.add("polygon", points=f"{x:.1f},{y - 6:.1f} {x + 6:.1f},{y:.1f} {x:.1f},{y + 6:.1f} {x - 6:.1f},{y:.1f}",
+                fill=line.colour)
     elif line.mark == "dash":
         svg.line(x - 9, y, x + 9, y, line.colour, 2.4)
     else:
@@ -142,8 +143,8 @@ def over_levels(loads, number, mark="dot"):
 
 def theory(runs):
     """Greedy cleaning at what was live, over the level."""
-    return [Line([(run["full"], sum(p["greedy"] for p in turnovers(run)) / len(turnovers(run))) for run in runs], INK, "dash",
-                 joined=False)] if runs else []
+    points = [(run["full"], sum(p["greedy"] for p in turnovers(run)) / len(turnovers(run))) for run in runs]
+    return [Line(points, INK, "dash", joined=False)] if points else []
 
 
 def values(lines):
@@ -195,8 +196,10 @@ def level_panels(loads, threaded):
     found = [("Bytes written for each byte, over the level", written, axis_to(values(written)),
               [("in all", "dot"), ("data only", "ring"), ("greedy, in theory", "dash")])]
     if threaded:
-        waits = over_levels(threaded, lambda old, _: old.p999) + over_levels(threaded, lambda old, _: old.max, "diamond")
-        found.append(("How long a write took, ms", waits, decades(values(waits)), [("one of 1000 is longer", "dot"), ("the longest", "diamond")]))
+        waits = over_levels(threaded, lambda old, _: old.p999)
+        waits += over_levels(threaded, lambda old, _: old.max, "diamond")
+        found.append(("How long a write took, ms", waits, decades(values(waits)),
+                      [("one of 1000 is longer", "dot"), ("the longest", "diamond")]))
     empty = over_levels(loads, lambda old, _: old.empty_low)
     found.append(("Empty zones, the fewest", empty, axis_to(values(empty)), []))
     return found
@@ -223,7 +226,8 @@ def draw(runs):
     legend(svg, MARGIN, y - 40, [(LOADS[load], LOAD_COLOURS[load]) for load in {**loads, **threaded}])
     for column, (title, some, axis, marks) in enumerate(panels):
         place = place_of(column, 1)
-        draw_panel(svg, place, title, "level, % of what data can have", some, axis, sorted({x for line in some for x, _ in line.points}), 5)
+        draw_panel(svg, place, title, "level, % of what data can have", some, axis,
+                   sorted({x for line in some for x, _ in line.points}), 5)
         mark_legend(svg, place[0], place[1] + PANEL_HEIGHT + 52, marks)
     columns = max(len(lines), len(panels), 1)
     width = place_of(columns - 1, 0)[0] + PANEL_WIDTH + MARGIN

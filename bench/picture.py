@@ -111,7 +111,8 @@ def draw_mark(svg, x, y, peer):
 
 
 def draw_goal(svg, x, y, peer):
-    svg.add("polyline", points=f"{x + 4:.1f},{y - 8:.1f} {x:.1f},{y - 8:.1f} {x:.1f},{y + 8:.1f} {x + 4:.1f},{y + 8:.1f}", fill="none",
+    svg.add("polyline", points=f"{x + 4:.1f},{y - 8:.1f} {x:.1f},{y - 8:.1f} {x:.1f},{y + 8:.1f} "
+            f"{x + 4:.1f},{y + 8:.1f}", fill="none",
             stroke=COLOURS[peer], stroke_width=1.8)
 
 
@@ -136,7 +137,8 @@ def draw_row(svg, x, y, run, cells, name, peers):
     for peer, value in values.items():
         draw_mark(svg, places[peer], y, peer)
         if not LOW <= value <= HIGH:
-            svg.text(places[peer] + (8 if value > HIGH else -8), y + 4, short_ratio(value), 9.5, MUTED, "start" if value > HIGH else "end")
+            side = 1 if value > HIGH else -1
+            svg.text(places[peer] + 8 * side, y + 4, short_ratio(value), 9.5, MUTED, "start" if side > 0 else "end")
 
 
 def draw_legend(svg, x, y, peers):
@@ -194,8 +196,8 @@ def draw(runs):
 
     svg = Svg()
     svg.text(MARGIN, 34, "zfuse beside its peers", 20, weight="bold")
-    svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is. Each line of the scale stands for twice as much as the one before. "
-             "Medians of interleaved rounds.", 12.5, MUTED)
+    svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is. Each line of the scale stands for twice as "
+             "much as the one before. Medians of interleaved rounds.", 12.5, MUTED)
     draw_legend(svg, MARGIN, 80, peers)
     for number, (top, _, _) in enumerate(r for r in rows if r[2]):
         if number % 2 == 0:

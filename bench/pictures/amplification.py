@@ -2,9 +2,10 @@
 """Write amplification of uniform overwrites, from half full to nearly full, against theory.
 
 Theory, for many zones of many blocks: greedy cleaning takes the zone with the least live bytes, which has the part v of
-them, where u = (v - 1) / ln v of all zones is live, and each write costs 1 / (1 - v): Menon 1995; Bux and Iliadis, "Performance
-of greedy garbage collection in flash-based solid-state drives", 2010; Desnoyers, "Analytic modeling of SSD write performance", 2012. A victim
-that is as full as all zones are on average costs 1 / (1 - u).
+them, where u = (v - 1) / ln v of all zones is live, and each write costs 1 / (1 - v): Menon, "A performance comparison
+of RAID-5 and log-structured arrays", 1995; Bux and Iliadis, "Performance of greedy garbage collection in flash-based
+solid-state drives", 2010; Desnoyers, "Analytic modeling of SSD write performance", 2012. A victim that is as full as
+all zones are on average costs 1 / (1 - u).
 """
 import math
 
@@ -14,8 +15,8 @@ from bench.picture import GRID, INK, MUTED
 from bench.pictures.sheet import BLUE, HEAD, MARGIN, ORANGE, begin, kib
 
 LEVELS = (50, 60, 70, 80, 85, 90, 95)
-PLAN = ["--size", "512M", "--zone", "8M", "--cache", "64M", "--dirty", "4M", "--commit-bytes", "20M", "--load", "uniform",
-        "--turnovers", "6", "--seed", "1", "--format", "json"]
+PLAN = ["--size", "512M", "--zone", "8M", "--cache", "64M", "--dirty", "4M", "--commit-bytes", "20M",
+        "--load", "uniform", "--turnovers", "6", "--seed", "1", "--format", "json"]
 WIDTH, HEIGHT, LEFT = 620, 380, 40
 TOP = 15  # of the scale
 
@@ -27,8 +28,9 @@ def measure(programs):
         run = as_run(programs.run("bench/age/age", "--full", level, *PLAN))
         half = second_half(run)
         moved = sum(p["cold_bytes"] for p in half) / sum(p["data_bytes"] + p["log_bytes"] for p in half)
+        plan = period(run, "plan")
         points.append({"level": level, "live": sum(p["u"] for p in half) / len(half), "data": 1 + moved,
-                       "all": amplification(half), "size": period(run, "plan")["size"], "zone": period(run, "plan")["zone"]})
+                       "all": amplification(half), "size": plan["size"], "zone": plan["zone"]})
     return points
 
 
@@ -48,15 +50,31 @@ def curve(svg, at, function, colour, dashes=None):
     svg.add("polyline", points=text, fill="none", stroke=colour, stroke_width=1.8, **more)
 
 
-def entry(svg, x, y, words, draw):
-    draw(x, y - 4)
-    svg.text(x + 32, y, words, 12)
+def draw_data(svg, x, y):
+    svg.add("circle", cx=x, cy=y, r=5, fill=BLUE[1])
+
+
+def draw_all(svg, x, y):
+    svg.rect(x - 4.5, y - 4.5, 9.0, 9.0, "#ffffff", stroke=ORANGE[1], stroke_width=2)
+
+
+def draw_legend(svg, x, y):
+    draw_data(svg, x + 14, y - 4)
+    svg.text(x + 32, y, "data that zfuse wrote", 12)
+    draw_all(svg, x + 244, y - 4)
+    svg.text(x + 262, y, "with its metadata", 12)
+    svg.line(x, y + 16, x + 26, y + 16, INK, 1.8)
+    svg.text(x + 32, y + 20, "theory: greedy cleaning", 12)
+    svg.line(x + 230, y + 16, x + 256, y + 16, MUTED, 1.8, stroke_dasharray="2 3")
+    svg.text(x + 262, y + 20, "theory: victims as full as the average", 12)
 
 
 def draw(points):
     svg = begin("Write amplification against theory",
-                "A file as large as so many percent of what data can have is overwritten at random, in pieces of 4 KiB.",
-                f"A memory device of {kib(points[0]['size'])} in zones of {kib(points[0]['zone'])}; bytes are counted, and nothing is timed.")
+                "A file as large as so many percent of what data can have is overwritten at random, in pieces of "
+                "4 KiB.",
+                f"A memory device of {kib(points[0]['size'])} in zones of {kib(points[0]['zone'])}; bytes are counted, "
+                "and nothing is timed.")
     left, top = float(MARGIN + LEFT), float(HEAD + 94)
     across, up = Axis(0.5, 1.0), Axis(1.0, TOP)
 
@@ -76,13 +94,10 @@ def draw(points):
     curve(svg, at, lambda u: 1 / (1 - victim(u)), INK)
     for point in points:
         x, y = at((point["live"], min(point["data"], TOP)))
-        svg.add("circle", cx=x, cy=y, r=5, fill=BLUE[1])
+        draw_data(svg, x, y)
         ax, ay = at((point["live"], min(point["all"], TOP)))
-        svg.rect(ax - 4.5, ay - 4.5, 9.0, 9.0, "#ffffff", stroke=ORANGE[1], stroke_width=2)
+        draw_all(svg, ax, ay)
         svg.text(ax, ay - 10, f"{point['level']} %", 11, INK, "middle")
-    x, y = left, float(HEAD + 38)
-    entry(svg, x, y, "data that zfuse wrote", lambda x, y: svg.add("circle", cx=x + 14, cy=y, r=5, fill=BLUE[1]))
-    entry(svg, x + 230, y, "with its metadata", lambda x, y: svg.rect(x + 9.5, y - 4.5, 9.0, 9.0, "#ffffff", stroke=ORANGE[1], stroke_width=2))
-    entry(svg, x, y + 20, "theory: greedy cleaning", lambda x, y: svg.line(x, y, x + 26, y, INK, 1.8))
-    entry(svg, x + 230, y + 20, "theory: victims as full as the average", lambda x, y: svg.line(x, y, x + 26, y, MUTED, 1.8, stroke_dasharray="2 3"))
-    return svg.document(left + WIDTH + MARGIN, top + HEIGHT + 54, "Write amplification over how full the zones are: measured points beside the curve of greedy cleaning")
+    draw_legend(svg, left, float(HEAD + 38))
+    return svg.document(left + WIDTH + MARGIN, top + HEIGHT + 54,
+                        "Write amplification over how full the zones are: measured, and as theory has it")

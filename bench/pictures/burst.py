@@ -41,7 +41,8 @@ class Panel:
             places += [(x, last), (x, y)] if last is not None else [(x, y)]
             last = y
         more = {"stroke_dasharray": dashes} if dashes else {}
-        self.svg.add("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), fill="none", stroke=colour, stroke_width=1.8, **more)
+        self.svg.add("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), fill="none", stroke=colour,
+                     stroke_width=1.8, **more)
 
     def dots(self, samples, key, colour, radius):
         for sample in samples:
@@ -64,8 +65,10 @@ def draw_phases(svg, samples, across, top, bottom):
 def draw(found):
     samples = [s for s in found["samples"] if s["writes"] > 0]
     svg = begin("A burst of writes",
-                "One thread overwrites a file at random, in pieces of 4 KiB: 80 % of what data can have, in 128 zones of 8 MiB.",
-                f"Seen every 50 ms. The device takes no time: writes wait for reclaim, and for a processor (load average {found['load']}).")
+                "One thread overwrites a file at random, in pieces of 4 KiB: 80 % of what data can have, in 128 zones "
+                "of 8 MiB.",
+                "Seen every 50 ms. The device takes no time: writes wait for reclaim, and for a processor "
+                f"(load average {found['load']}).")
     across = Axis(0.0, samples[-1]["seconds"])
     top = float(HEAD + 84)
     lower = top + HEIGHT + GAP

@@ -57,8 +57,10 @@ def draw(found):
     curves = {name: slower(histogram) for name, histogram in found["peers"].items()}
     counts = {name: sum(histogram.values()) for name, histogram in found["peers"].items()}
     svg = begin("How long fsync takes",
-                "One client appends 4 KiB to a file and calls fsync, again and again: zfuse over FUSE, the others in the kernel on loop",
-                f"devices, each on an image of 1 GiB in a file of the same disk. {ROUNDS} interleaved rounds of {MILLISECONDS // 1000} s; load average {found['load']}.")
+                "One client appends 4 KiB to a file and calls fsync, again and again: zfuse over FUSE, the others in "
+                "the kernel on loop",
+                f"devices, each on an image of 1 GiB in a file of the same disk. {ROUNDS} interleaved rounds of "
+                f"{MILLISECONDS // 1000} s; load average {found['load']}.")
     left, top = float(MARGIN + LEFT), float(HEAD + 76)
     low = min(points[0][0] for points in curves.values())
     high = max(points[-1][0] for points in curves.values())
@@ -86,7 +88,8 @@ def draw(found):
         x = left + number * 230
         svg.line(x, top - 38, x + 22, top - 38, colour, 3.0 if name == "zfuse" else 2.0)
         svg.text(x + 28, top - 34, f"{name}: {counts[name]:,}, median {name_of(round(at_part(points, 0.5), 2))}", 12)
-    return svg.document(left + WIDTH + MARGIN, top + HEIGHT + 50, "Distribution of the latencies of fsync, of zfuse, ext4 and btrfs")
+    return svg.document(left + WIDTH + MARGIN, top + HEIGHT + 50,
+                        "Distribution of the latencies of fsync, of zfuse, ext4 and btrfs")
 
 
 def int_floor(value):

@@ -39,7 +39,8 @@ def draw_bytes(svg, x, y, offset, size, colour):
     while offset < end:
         row, column = divmod(offset, ROW)
         part = min(end - offset, ROW - column)
-        svg.rect(x + column * SIDE, y + row * SIDE, part * SIDE, SIDE - 1, colour[0], stroke=colour[1], stroke_width=0.6)
+        svg.rect(x + column * SIDE, y + row * SIDE, part * SIDE, SIDE - 1, colour[0], stroke=colour[1],
+                 stroke_width=0.6)
         offset += part
 
 
@@ -53,8 +54,8 @@ def line_of(piece):
 def draw(record, zone_size):
     pieces = pieces_of(record["dump"])
     svg = begin("A record of the intent log",
-                f"What fsync of a new file's 9000 bytes appended to zone {record['zone']}: one write, durable when it completes. "
-                "Each row is 64 bytes of the first block.")
+                f"What fsync of a new file's 9000 bytes appended to zone {record['zone']}: one write, durable when it "
+                "completes. Each row is 64 bytes of the first block.")
     x, y = float(MARGIN), float(HEAD + 20)
     zeroes = pieces[-1]
     shown = min(zeroes[1] + zeroes[2], (zeroes[1] // ROW + SHORT_ROWS) * ROW)
@@ -77,7 +78,10 @@ def draw(record, zone_size):
     svg.text(x, y, f"All of it, in blocks of {BLOCK} bytes:", 12.5, weight="bold")
     box(svg, x, y + 12, box_width, 40, BLUE, ["this block"], 12)
     for i in range(following):
-        box(svg, x + (i + 1) * (box_width + 6), y + 12, box_width, 40, SKY, [f"data block {i + (2 if record['carried_bytes'] else 1)}"], 12)
-    svg.text(x, y + 72, f"The record lies at {record['address']} = zone {record['zone']} + {record['address'] % zone_size}. Nothing in it depends "
+        box(svg, x + (i + 1) * (box_width + 6), y + 12, box_width, 40, SKY,
+            [f"data block {i + (2 if record['carried_bytes'] else 1)}"], 12)
+    svg.text(x, y + 72, f"The record lies at {record['address']} = zone {record['zone']} + "
+             f"{record['address'] % zone_size}. Nothing in it depends "
              "on that: the device chose the place.", 12, INK)
-    return svg.document(WIDTH, y + 92, "The bytes of a log record: header, a body with an inode's state and a range, packed data")
+    return svg.document(WIDTH, y + 92, "The bytes of a log record: header, a body with an inode's state and a range, "
+                        "packed data")

@@ -22,7 +22,8 @@ class Programs:
         self.build, self.folder = build, folder
 
     def run(self, *command):
-        done = subprocess.run([str(self.build / command[0]), *map(str, command[1:])], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        done = subprocess.run([str(self.build / command[0]), *map(str, command[1:])], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
                               text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.returncode}")

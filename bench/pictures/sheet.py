@@ -4,7 +4,7 @@ from bench.picture import INK, MUTED, Svg
 
 MARGIN = 28
 HEAD = 74
-# Light ones of the palette of Okabe and Ito, with their full tones: people tell them apart who are blind to some colours.
+# Light ones of the palette of Okabe and Ito, with their full tones: who is blind to some colours tells them apart.
 BLUE, ORANGE, GREEN, YELLOW, PINK, SKY, RED, GREY = (
     ("#80b8d8", "#0072b2"), ("#f4cf80", "#b87d00"), ("#80ceb9", "#009e73"), ("#f8f1a1", "#a39a10"),
     ("#e5bcd3", "#b0568a"), ("#c3e4f8", "#56b4e9"), ("#eaae80", "#d55e00"), ("#e3e7ec", "#8a95a1"))

@@ -42,8 +42,8 @@ def draw_zone(svg, y, before, after, zone_size):
     zone = min(new) // zone_size
     first, count = zone * zone_size, (max(new) - zone * zone_size) // BLOCK + 1
     side = min(34.0, (WIDTH - 2 * MARGIN) / count)
-    svg.text(MARGIN, y - 10, f"The same nodes in zone {zone}, a square for each node of {NODE} bytes, in the order in which they were "
-             "written", 12.5, weight="bold")
+    svg.text(MARGIN, y - 10, f"The same nodes in zone {zone}, a square for each node of {NODE} bytes, in the order "
+             "in which they were written", 12.5, weight="bold")
     for i in range(count):
         at = first + i * BLOCK
         colour = ORANGE if at in new else BLUE if at in old else GREY
@@ -58,10 +58,10 @@ def draw(before, after):
     old, new = {address(n) for n in old_leaves}, {address(n) for n in new_leaves}
     row = []
     for was, now in zip(old_leaves, new_leaves):
-        row += [was] if was is now or address(was) == address(now) else [was, now]
+        row += [was] if address(was) == address(now) else [was, now]
     svg = begin("One commit, one changed inode",
-                "Nothing is overwritten: the leaf with the inode and all nodes above it are written anew, behind what is there. "
-                "The other leaves belong to both trees.")
+                "Nothing is overwritten: the leaf with the inode and all nodes above it are written anew, behind what "
+                "is there. The other leaves belong to both trees.")
     left = (WIDTH - len(row) * (LEAF + GAP) + GAP) / 2
     roots = ((WIDTH * 0.28 - ROOT_WIDTH / 2, HEAD + 24), (WIDTH * 0.72 - ROOT_WIDTH / 2, HEAD + 24))
     leaf_y = HEAD + 190
@@ -78,4 +78,5 @@ def draw(before, after):
            [("written by the commit", ORANGE), ("written before; dashed: only the tree before has it", BLUE),
             ("nodes of other trees, or zeroes", GREY)])
     draw_zone(svg, leaf_y + LEAF_HEIGHT + 86, before, after, after["zone_size"])
-    return svg.document(WIDTH, leaf_y + LEAF_HEIGHT + 136, "The fs tree before and after a commit: two new nodes, all others shared")
+    return svg.document(WIDTH, leaf_y + LEAF_HEIGHT + 136, "The fs tree before and after a commit: two new nodes, "
+                        "all others shared")

@@ -6,7 +6,8 @@ from bench.pictures.sheet import BLUE, GREEN, GREY, HEAD, MARGIN, ORANGE, PINK, 
 
 COLUMNS, CELL, CELL_GAP = 16, 50, 7
 WHITE = ("#ffffff", "#8a95a1")
-ROLES = {"super": ("superblocks", PINK), "meta": ("metadata", GREEN), "log": ("log", RED), "hot": ("data as it comes", BLUE),
+ROLES = {"super": ("superblocks", PINK), "meta": ("metadata", GREEN), "log": ("log", RED),
+         "hot": ("data as it comes", BLUE),
          "cold": ("data that reclaim has moved", ORANGE), "none": ("empty", WHITE)}
 
 
@@ -31,9 +32,9 @@ def draw_map(found):
     zones, size = found["zones"], found["zone_bytes"]
     width = 2 * MARGIN + COLUMNS * (CELL + CELL_GAP)
     svg = begin("What is in the zones",
-                f"{len(zones)} zones of {kib(size)}, full to 80 % of what data can have, after files were written "
-                "and deleted for a while.",
-                "Dark: live bytes. Light: written, and garbage until the zone is reset. White: not written.")
+                f"{len(zones)} zones of {kib(size)}, full to 80 % of what data can have, after files were written and "
+                "deleted for a while.", "Dark: live bytes. Light: written, and garbage until the zone is reset. White: "
+                "not written.")
     x = MARGIN
     for role, (words, colour) in ROLES.items():
         if any(zone[0] == role for zone in zones):
@@ -45,7 +46,8 @@ def draw_map(found):
         row, column = divmod(number, COLUMNS)
         draw_zone(svg, MARGIN + column * (CELL + CELL_GAP), top + row * (CELL + CELL_GAP), number, zone, size)
     rows = (len(zones) + COLUMNS - 1) // COLUMNS
-    return svg.document(width, top + rows * (CELL + CELL_GAP) + 14, "A map of zones, each with its role, its live bytes and its garbage")
+    return svg.document(width, top + rows * (CELL + CELL_GAP) + 14,
+                        "A map of zones, each with its role, its live bytes and its garbage")
 
 
 # ---- a life ----
@@ -105,8 +107,8 @@ def draw_life(samples):
         return left + across.part(sample["user_bytes"] - start) * WIDTH, bottom - value / size * HEIGHT
 
     svg = begin("The life of a zone",
-                f"Zone {zone} of {len(samples[0]['zones'])}, of {kib(size)} each, while the blocks of one file are overwritten at random, in a "
-                "filesystem that is 70 % full.", "A commit every 2 MiB.")
+                f"Zone {zone} of {len(samples[0]['zones'])}, of {kib(size)} each, while the blocks of one file are "
+                "overwritten at random, in a filesystem that is 70 % full.", "A commit every 2 MiB.")
     for part in (0, 0.25, 0.5, 0.75, 1):
         y = bottom - part * HEIGHT
         svg.line(left, y, left + WIDTH, y, GRID)
@@ -125,11 +127,13 @@ def draw_life(samples):
     mark(svg, at(shown[emptied], 0)[0], top, bottom, "reclaim has moved what was live", 1)
     mark(svg, at(shown[-AFTER], 0)[0], top, bottom, "reset, after the next commit", 0)
     svg.line(left, bottom, left + WIDTH, bottom, INK, 1.2)
-    svg.text(left + WIDTH / 2, bottom + 36, "bytes that the user has written meanwhile, to all zones", 11.5, MUTED, "middle")
+    svg.text(left + WIDTH / 2, bottom + 36, "bytes that the user has written meanwhile, to all zones", 11.5, MUTED,
+             "middle")
     y = bottom + 62
-    for words, colour, opacity in (("live bytes", BLUE[1], 0.75), ("written, and not live any more: garbage", ORANGE[0], 0.75)):
+    for words, colour, opacity in (("live bytes", BLUE[1], 0.75),
+                                   ("written, and not live any more: garbage", ORANGE[0], 0.75)):
         x = left if colour == BLUE[1] else left + 120
         svg.rect(x, y - 10, 12.0, 12.0, colour, fill_opacity=opacity)
         svg.text(x + 18, y, words, 12)
     return svg.document(left + WIDTH + MARGIN, y + 20,
-                        "Live bytes and garbage of one zone: it fills, its bytes are overwritten elsewhere, reclaim empties it, it is reset")
+                        "Live bytes and garbage of one zone: it fills, loses live bytes, is emptied, and reset")

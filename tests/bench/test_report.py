@@ -273,7 +273,8 @@ class Picture(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(picture.draw(runs))
         for peer in (p for p in PEERS if p != "zfuse"):
             does = [o for o in OPERATIONS.values() if PEERS[peer].does(o)]
-            self.assertEqual(len(self.marks(root, picture.COLOURS[peer])), 2 * len(does) + 1, peer)  # and one in the legend
+            self.assertEqual(len(self.marks(root, picture.COLOURS[peer])), 2 * len(does) + 1,
+                             peer)  # and one in the legend
 
     def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
         runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Trees and single nodes. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -279,7 +280,8 @@ static int show_node(const struct zf_report_source *source, uint64_t address, vo
 		return zf_json_fail(ret_result, r, "reading %u bytes at %" PRIu64 " failed: %s",
 				    super->node_size, address, strerror(-r));
 	memcpy(shape.fsid, super->fsid, sizeof(shape.fsid));
-	(void)zf_node_check_at(&shape, buf, address, copy_at(buf, address), &report);
+	r = zf_node_check_at(&shape, buf, address, copy_at(buf, address), &report);
+	assert(r == 0 || fault.message[0]);
 	if (hex)
 		return show_bytes(source, address, buf, fault.message, ret_result);
 	return show_fields(address, buf, fault.message, ret_result);

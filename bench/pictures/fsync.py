@@ -6,7 +6,7 @@ from bench import peers
 from bench.curves import Axis
 from bench.picture import COLOURS, GRID, INK, MUTED
 from bench.pictures.sheet import HEAD, MARGIN, begin
-from bench.run import Place, machine, rotated
+from bench.run import URING, Place, machine, rotated, use_uring
 
 NAMES = ("zfuse", "ext4", "btrfs")
 ROUNDS, MILLISECONDS = 3, 5000
@@ -20,10 +20,15 @@ def measure(programs):
     """{"peers": {name: {microseconds: count}}, "machine"}: interleaved rounds, on images in files of the same disk."""
     settings = types.SimpleNamespace(build=programs.build, transport="io_uring", options=None)
     found = {name: {} for name in NAMES}
-    with Place("/var/tmp") as place:
-        for number in range(ROUNDS):
-            for name in rotated(list(NAMES), number):
-                one_round(programs, place, settings, name, found[name])
+    before = use_uring()
+    try:
+        with Place("/var/tmp") as place:
+            for number in range(ROUNDS):
+                for name in rotated(list(NAMES), number):
+                    one_round(programs, place, settings, name, found[name])
+    finally:
+        if before:
+            URING.write_text(before)
     return {"peers": found, "machine": machine(), "load": open("/proc/loadavg", encoding="ascii").read().split()[0]}
 
 

@@ -357,6 +357,7 @@ class Commands(ImageTest):
         self.expect_lines(text, 4096)
         self.assertIn("label \"sample\"", text)
         self.assertRegex(text, r"(?m)^0080  -- \* 32 +log_secret \(not shown\)$")
+        self.assertRegex(text, r"\n\* the newest record, at \d+, is valid\n$")
 
     def test_a_damaged_superblock_byte_by_byte(self):
         address = next(r for r in self.json("super", self.path)["records"] if r["wins"])["address"]

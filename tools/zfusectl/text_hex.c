@@ -85,4 +85,6 @@ void zf_text_super_hex(struct zf_text *text, struct json_object *part)
 		if (zf_text_member(record, "dump"))
 			print_record(record, text->out);
 	}
+	if (text->last)
+		fprintf(text->out, "* %s\n", zf_text_string(part, "reason"));
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/bench and scripts/age are made of.
+"""What scripts/bench, scripts/age and scripts/pictures are made of.
 
   measure.py    the counters: processors, device, memory
   peers.py      the file systems that are compared: how each is made, mounted, asked for its counters, taken down
@@ -19,6 +19,8 @@
   goals.py      what zfuse is to reach, and whether it did
   aging.py      what scripts/age is made of: runs of age/, and their tables
   curves.py     the same as an SVG
+  pictures/     what scripts/pictures is made of: a module for each picture of the documents
+  scenes/       the small histories that they show
   files.c, mix.c, durable.c, appends.c  the programs that the suites run
 
 A sample is one operation of one peer in one round: {"peer", "operation", "round", "count", "seconds", "costs"}, and

@@ -272,13 +272,19 @@ class Goals(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    def test_is_well_formed_and_has_a_bar_for_each_ratio(self):
+    @staticmethod
+    def marks(root, colour):
+        """The x of each that peers of this colour have."""
+        return [float(e.get("cx") or e.get("points").split(",")[0]) for tag in ("circle", "polygon")
+                for e in root.iter("{http://www.w3.org/2000/svg}" + tag) if e.get("fill") == colour]
+
+    def test_is_well_formed_and_has_a_mark_for_each_ratio(self):
         runs = [full_run(), full_run(medium="disk")]
         root = xml.etree.ElementTree.fromstring(picture.draw(runs))
         for peer in (p for p in PEERS if p != "zfuse"):
             does = [o for o in OPERATIONS.values() if PEERS[peer].does(o)]
-            bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
-            self.assertEqual(len(bars), 2 * len(does) + 1, peer)  # and one in the legend
+            self.assertEqual(len(self.marks(root, picture.COLOURS[peer])), 2 * len(does) + 1,
+                             peer)  # and one in the legend
 
     def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
         runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]
@@ -294,9 +300,10 @@ class Picture(unittest.TestCase):
         samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),
                    sample("zfuse", "rm -r", 0, 1, 1e6), sample("btrfs", "rm -r", 0, 1, 1.0)]
         root = xml.etree.ElementTree.fromstring(picture.draw([a_run(samples)]))
-        for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
-            left, right = float(rect.get("x", 0)), float(rect.get("x", 0)) + float(rect.get("width"))
-            self.assertTrue(0 <= left and right <= float(root.get("width")), rect.attrib)
+        marks = self.marks(root, picture.COLOURS["btrfs"])
+        self.assertEqual(len(marks), 3)
+        for at in marks:
+            self.assertTrue(0 <= at <= float(root.get("width")), at)
 
     def test_is_drawn_of_zfuse_alone(self):
         xml.etree.ElementTree.fromstring(picture.draw([a_run([sample("zfuse", "untar", 0, 1, 1.0)], ["zfuse"])]))

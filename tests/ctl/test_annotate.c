@@ -18,7 +18,7 @@
 #include "dump.h"
 #include "fs/core/fs_format.h"
 #include "support/log_record.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define NODE_SIZE 4096u
 #define SEED	  20261127u

@@ -20,7 +20,7 @@
 #include "fs/data_rig.h"
 #include "fs/mount/format.h"
 #include "io/image.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  4096u
 #define ZONES	  24u

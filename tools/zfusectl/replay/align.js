@@ -2,7 +2,8 @@
 /* Where two traces stand side by side. Knows no document. */
 "use strict";
 
-const EAGAIN = -11;
+/* An operation that ends with one of these begins again. */
+const EAGAIN = -11, EINPROGRESS = -115;
 
 /* Behind how many events each operation of a trace has ended, in the order in which they began. */
 function operationEnds(trace) {
@@ -11,8 +12,7 @@ function operationEnds(trace) {
 		const event = trace.event(i);
 		if (event.event !== "operation_began" || trace.partner[i] < 0) continue;
 		const ended = trace.event(trace.partner[i]);
-		/* It begins again on a thread that may wait. */
-		if (ended.result !== EAGAIN) ends.push(Math.max(ended.index + 1, ends.at(-1) ?? 0));
+		if (ended.result !== EAGAIN && ended.result !== EINPROGRESS) ends.push(Math.max(ended.index + 1, ends.at(-1) ?? 0));
 	}
 	return ends;
 }

@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser  # noqa: E402 (the path comes first)
 from replay import page_of  # noqa: E402
 
 if not CHROMIUM:
-    print("skipped: there is no chromium, which scripts/install-deps installs")
+    print("skipped: there is no chromium, which scripts/install-deps --test installs")
     sys.exit(77)
 
 with tempfile.TemporaryDirectory() as directory, Browser(width=2400, height=900) as browser:

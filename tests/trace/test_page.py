@@ -18,7 +18,7 @@ from browser import CHROMIUM, Browser  # noqa: E402 (the path comes first)
 from gallery import Gallery  # noqa: E402
 
 if not CHROMIUM:
-    print("skipped: there is no chromium, which scripts/install-deps installs")
+    print("skipped: there is no chromium, which scripts/install-deps --test installs")
     sys.exit(77)
 
 SCENES, ZFUSECTL = sys.argv[1:3]

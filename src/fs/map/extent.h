@@ -115,9 +115,10 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
  * Puts a DATA or ZERO extent in the place of all that its range held, or puts only its head,
  * because edits are bounded: *ret_len bytes. A GUARANTEED range stays so. As an extent is
  * GUARANTEED as a whole or not at all, the head ends where the old range changes in that. The new
- * extent is merged with its neighbours in the file; DATA extents only if they are adjacent on the
- * device, too. (The trace event extents_merged tells of each merge.) A SHARED extent is never
- * merged, because its share entry has its length.
+ * extent is merged with a neighbour in the file of the same type and flags, up to ZF_EXTENT_MAX
+ * bytes (ZERO: ZF_EXTENT_ZERO_MAX). DATA extents must also be adjacent on the device, within one
+ * zone. SHARED and OVERWRITE extents are never merged, because their entries in the other trees
+ * have their lengths.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);

@@ -202,7 +202,7 @@ static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int e
 	if (first)
 		zf_report(&inode->fs->report, ZF_REPORT_ERROR,
 			  "data of inode %" PRIu64 " at offset %" PRIu64
-			  " could not be written: %s; the next fsync of the file says so too",
+			  " could not be written: %s; the next fsync of the file fails",
 			  inode->ino, block->index << ZF_BLOCK_SHIFT, strerror(-error));
 	return end;
 }
@@ -228,7 +228,9 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
 	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
-		  "inode %" PRIu64 " ends at offset %" PRIu64 " again", inode->ino, end);
+		  "inode %" PRIu64 " ends at offset %" PRIu64
+		  " again: what was written behind it is lost",
+		  inode->ino, end);
 }
 
 void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsigned int count,

@@ -175,8 +175,8 @@ static void tell_step_back(struct zf_fs *fs, unsigned int stepped_over)
 {
 	zf_report(&fs->report, ZF_REPORT_WARNING,
 		  "%u superblock record%s newer than generation %" PRIu64
-		  " %s damaged (a power cut while it was written); all that this one needs still "
-		  "stands",
+		  " %s damaged (a power cut while it was written); everything that this one needs "
+		  "is still there",
 		  stepped_over, stepped_over == 1 ? "" : "s", fs->super.generation,
 		  stepped_over == 1 ? "is" : "are");
 }
@@ -213,8 +213,8 @@ static int check_ring(struct zf_fs *fs)
 {
 	if (zf_ring_lacks_newest(fs->ring)) {
 		zf_report(&fs->report, fs->read_only ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
-			  "the newest superblock may have been in the zone that is offline: what "
-			  "can be read may be an older state, so it can only be read (-o ro)");
+			  "the newest superblock may have been in the zone that is offline, so "
+			  "the newest one that can be read may be older: mount read-only (-o ro)");
 		return fs->read_only ? 0 : -EUCLEAN;
 	}
 	if (fs->read_only || zf_ring_room(fs->ring) > 0)

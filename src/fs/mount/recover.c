@@ -73,15 +73,17 @@ static int check_readable(struct zf_fs *fs, const struct zf_log_found *found)
 		return 0;
 	if (fs->read_only || fs->options.abandon_log) {
 		zf_report(&fs->report, ZF_REPORT_WARNING,
-			  "part of the log cannot be read: of what was made durable after "
-			  "generation %" PRIu64 ", %zu changes are there, and others may be lost",
-			  fs->super.generation, found->body_count);
+			  "part of the log cannot be read: %zu changes after generation %" PRIu64
+			  " were found, and others that were durable may be lost",
+			  found->body_count, fs->super.generation);
 		return 0;
 	}
 	zf_report(&fs->report, ZF_REPORT_ERROR,
-		  "part of the log cannot be read: what was made durable after generation %" PRIu64
-		  " may be lost. Mount with -o abandon_log to give up what cannot be read (%zu "
-		  "changes before it are kept), or read-only (-o ro) to look at that generation",
+		  "part of the log cannot be read: changes that became durable after generation "
+		  "%" PRIu64
+		  " may be lost. Mount read-only (-o ro) to look at that generation, or with -o "
+		  "abandon_log to give up the part that cannot be read (%zu changes before it are "
+		  "kept)",
 		  fs->super.generation, found->body_count);
 	return -EIO;
 }

@@ -129,8 +129,8 @@ static void report_bad(struct run *run, const struct part *part)
 		run->stuck = true;
 		zf_report_corrupt(&run->fs->report, "data", slot->from,
 				  "inode %" PRIu64 " at offset %" PRIu64
-				  ": the block cannot be read as it was written, and stays where "
-				  "it is; so does its zone, %" PRIu32,
+				  ": the block cannot be read or does not match its checksum, so "
+				  "it is not moved, and zone %" PRIu32 " cannot be emptied",
 				  piece->ino, piece->offset + ((uint64_t)i << ZF_BLOCK_SHIFT),
 				  run->zone_no);
 	}

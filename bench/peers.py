@@ -117,7 +117,7 @@ class Peer:
     @classmethod
     def does(cls, operation):
         """Whether it is asked to."""
-        return operation.suite != "zoned"
+        return operation.suite not in ("zoned", "traced")
 
     def zeroing(self, program):
         """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""
@@ -203,6 +203,10 @@ class Zfuse(Peer):
     @classmethod
     def lacks(cls, settings):
         return lacks_filesystem("fuse") or lacks_file(settings.build / "src/fuse/zfuse")
+
+    @classmethod
+    def does(cls, operation):
+        return operation.suite != "zoned"
 
     def make(self):
         """Returns what is to be mounted."""

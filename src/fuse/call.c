@@ -165,7 +165,7 @@ static int run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-/* `thread` is the calling one, which has run it with this result. */
+/* `thread` is the calling one. */
 static void note_answered(struct zf_thread *thread, const struct zf_call *call, int64_t now, int r)
 {
 	zf_thread_note_latency(thread, call->kind, (uint64_t)(now - call->began_ns));
@@ -173,11 +173,19 @@ static void note_answered(struct zf_thread *thread, const struct zf_call *call, 
 		zf_thread_note_written(thread, call->size);
 }
 
+void zf_call_note_answered(const struct zf_call *call, int result)
+{
+	struct zf_thread *thread = zf_thread_self();
+
+	if (thread)
+		note_answered(thread, call, now_ns(), result);
+}
+
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_thread *thread = call->thread;
 	struct zf_wait_request request;
-	bool waits, parked = false;
+	bool waits, later = false;
 	int64_t ended;
 	int r;
 
@@ -189,16 +197,18 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 	call->ctx.may_wait_record = waits && request.kind == ZF_WAIT_DURABLE;
 	r = run_unless_closing(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
-		parked = park(daemon, call);
-		if (!parked)
+		later = park(daemon, call);
+		if (!later)
 			r = run_waiting(daemon, call);
+	} else if (r == -EINPROGRESS) {
+		later = true;
 	} else if (r < 0) {
 		fuse_reply_err(call->req, -r);
 	}
 	ended = now_ns();
-	if (!parked)
+	if (!later)
 		note_answered(thread, call, ended, r);
-	zf_wait_here_ended(&thread->wait_here, &request, waits && !parked, ended);
+	zf_wait_here_ended(&thread->wait_here, &request, waits && !later, ended);
 }
 
 void zf_call_dispatch(struct zf_call *call)
@@ -229,10 +239,9 @@ void zf_call_discard(struct zf_call *call)
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = run_waiting(daemon, call);
-	struct zf_thread *thread = call->began_ns > 0 ? zf_thread_self() : NULL;
 
-	if (thread)
-		note_answered(thread, call, now_ns(), r);
+	if (call->began_ns > 0)
+		zf_call_note_answered(call, r);
 	zf_call_discard(call);
 }
 

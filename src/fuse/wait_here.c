@@ -8,12 +8,15 @@
 #define BACKLOG_NS 5000
 
 /*
- * Where small reads have taken less than this of late, the device has them in memory, and handing
- * over costs more than any of those behind can gain. One in so many waits here in any case, to see
- * whether that is so.
+ * Where small reads have taken less than QUICK_READ_NS of late, the device has them in memory, and
+ * handing over costs more than any of those behind can gain. One in PROBE_READS waits here in any
+ * case, to see whether that is so; one in SLOW_PROBE_READS where they take SLOW_READ_NS, for on a disk
+ * one that waits here holds up all others of its queue.
  */
-#define QUICK_READ_NS 20000
-#define PROBE_READS   64u
+#define QUICK_READ_NS	 20000
+#define PROBE_READS	 64u
+#define SLOW_READ_NS	 40000
+#define SLOW_PROBE_READS 1024u
 
 /*
  * After a durable write that held up another request, so many are handed over before one waits here
@@ -34,7 +37,8 @@ static bool is_lone(const struct zf_wait_here *here, const struct zf_wait_reques
 
 static bool may_read(struct zf_wait_here *here, const struct zf_wait_request *request)
 {
-	bool probe = here->reads++ % PROBE_READS == 0;
+	unsigned int every = here->read_ns < SLOW_READ_NS ? PROBE_READS : SLOW_PROBE_READS;
+	bool probe = here->reads++ % every == 0;
 
 	return here->read_ns < QUICK_READ_NS || probe || is_lone(here, request);
 }

@@ -242,6 +242,16 @@ typedef void zf_read_done_fn(void *arg, struct zf_read *read);
 void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
 		      zf_read_done_fn *done, void *arg);
 
+/*
+ * A read that the caller makes itself, on a ring of its own. zf_dev_read_begin() returns the file
+ * for a readv(2) at offset read->addr. zf_dev_read_end() gets the result of that readv (bytes or
+ * -errno), and sets read->result. If the readv failed or was short, it reads once more, and waits.
+ * -1: nothing has begun, because the backend has no such file or the read breaks a rule. Any
+ * thread, any time.
+ */
+int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read);
+void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result);
+
 /* Each makes one request and waits for it: for mkfs, the superblock and tests. */
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
 int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);

@@ -16,6 +16,7 @@
 struct queue {
 	struct zf_wait_here here;
 	int64_t now_ns;
+	int64_t device_ns; /* 0: DEVICE_US */
 };
 
 /* A request that comes so long after the last; if it waits here, it takes as long as the device. */
@@ -26,7 +27,10 @@ static bool ask(struct queue *queue, int64_t after_ns, struct zf_wait_request re
 	queue->now_ns += after_ns;
 	request.began_ns = queue->now_ns;
 	waits = zf_wait_here_may(&queue->here, &request);
-	queue->now_ns += waits ? DEVICE_US : US;
+	if (waits)
+		queue->now_ns += queue->device_ns > 0 ? queue->device_ns : DEVICE_US;
+	else
+		queue->now_ns += US;
 	zf_wait_here_ended(&queue->here, &request, waits, queue->now_ns);
 	return waits;
 }
@@ -116,13 +120,35 @@ static void small_reads_behind_each_other_wait_here_while_the_device_is_quick(vo
 	struct queue queue = {.now_ns = US};
 	unsigned int here = 0;
 
-	/* The device takes long: soon only one in 64 is tried here. */
-	for (unsigned int i = 0; i < 128; i++)
+	/* The device takes long: soon only one in 64 is tried here, and then one in 1024. */
+	for (unsigned int i = 0; i < 64; i++)
 		(void)ask(&queue, HEELS_US, small_read);
-	for (unsigned int i = 0; i < 128; i++)
+	for (unsigned int i = 0; i < 64; i++)
 		here += ask(&queue, HEELS_US, small_read);
-	assert_int_equal(here, 2);
+	assert_int_equal(here, 1);
+	for (unsigned int i = 0; i < 4096; i++)
+		(void)ask(&queue, HEELS_US, small_read);
+	here = 0;
+	for (unsigned int i = 0; i < 4096; i++)
+		here += ask(&queue, HEELS_US, small_read);
+	assert_int_equal(here, 4);
 	assert_true(ask(&queue, PROGRAM_US, small_read));
+}
+
+/* Its content is in memory now: a few thousand reads later all wait here. */
+static void a_device_that_has_become_quick_is_found_out(void **state)
+{
+	struct queue queue = {.now_ns = US};
+	unsigned int here = 0;
+
+	for (unsigned int i = 0; i < 8192; i++)
+		(void)ask(&queue, HEELS_US, small_read);
+	queue.device_ns = 2 * US;
+	for (unsigned int i = 0; i < 16384; i++)
+		(void)ask(&queue, HEELS_US, small_read);
+	for (unsigned int i = 0; i < 100; i++)
+		here += ask(&queue, HEELS_US, small_read);
+	assert_int_equal(here, 100);
 }
 
 int main(void)
@@ -135,6 +161,7 @@ int main(void)
 		cmocka_unit_test(one_that_holds_others_up_has_the_next_handed_over),
 		cmocka_unit_test(a_sync_that_finds_nothing_holds_nobody_up),
 		cmocka_unit_test(small_reads_behind_each_other_wait_here_while_the_device_is_quick),
+		cmocka_unit_test(a_device_that_has_become_quick_is_found_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,9 +114,9 @@ static void tell_short(const struct zf_alloc *alloc)
 {
 	if (alloc->kept_short > 0)
 		zf_report(alloc->report, ZF_REPORT_WARNING,
-			  "of the space that is kept for files, %" PRIu64
-			  " bytes are not there until zones come back: a crash, or a zone that "
-			  "failed, has taken them",
+			  "%" PRIu64
+			  " bytes that fallocate has allocated cannot be written until zones come "
+			  "back: a crash, or a zone that failed, has taken their place",
 			  alloc->kept_short << ZF_BLOCK_SHIFT);
 }
 

@@ -56,7 +56,7 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_report(alloc->report, ZF_REPORT_WARNING,
-		  "zone %u lacks metadata, of which there is one copy only", zone_no);
+		  "zone %u lacks a part of its metadata: only the other copy has it", zone_no);
 	alloc->zones[zone_no].pointer = alloc->zones[zone_no].capacity;
 	alloc->zones[zone_no].damaged = true;
 }

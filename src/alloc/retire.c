@@ -34,12 +34,12 @@ void zf_alloc_tell_retired_locked(const struct zf_alloc *alloc, uint32_t zone_no
 	if (zone->offline)
 		zf_report(alloc->report, live ? ZF_REPORT_ERROR : ZF_REPORT_WARNING,
 			  "zone %" PRIu32 " is offline: nothing in it can be read, and %" PRIu64
-			  " bytes there are in use (`fsck.zfuse` says whose)",
+			  " bytes in it are in use (`fsck.zfuse` lists the files)",
 			  zone_no, live);
 	else
 		zf_report(alloc->report, ZF_REPORT_WARNING,
-			  "zone %" PRIu32 " is read-only: it is not written again, and the %" PRIu64
-			  " bytes there that are in use move elsewhere as far as there is room",
+			  "zone %" PRIu32 " is read-only: it is not written again; the %" PRIu64
+			  " bytes of it that are in use are moved when there is room",
 			  zone_no, live);
 }
 

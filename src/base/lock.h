@@ -62,8 +62,9 @@ bool zf_mutex_trylock(struct zf_mutex *mutex);
 void zf_mutex_unlock(struct zf_mutex *mutex);
 
 /*
- * Writers are preferred, so that a stream of readers cannot starve them: no recursive reading. Who
- * does not get it looks some microseconds more before he sleeps: most are held no longer.
+ * Writers are preferred, so that a stream of readers cannot starve them. So a thread must not take
+ * the lock shared twice. A thread that does not get the lock tries again for some microseconds
+ * before it sleeps, because most of these locks are not held longer.
  */
 void zf_rwlock_init(struct zf_rwlock *rwlock, enum zf_rank rank);
 void zf_rwlock_deinit(struct zf_rwlock *rwlock);
@@ -73,14 +74,15 @@ bool zf_rwlock_tryrdlock(struct zf_rwlock *rwlock);
 bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock);
 void zf_rwlock_unlock(struct zf_rwlock *rwlock);
 /*
- * Whoever has it exclusively lets readers in and still keeps all others out; and, when the readers
- * have left, has it exclusively again. For the time of a device's write.
+ * *Keeping* a lock, for the time of one write of the device. zf_rwlock_keep(): the thread that has
+ * the lock exclusively lets readers in, and threads that lock it *beside* (below), but no others.
+ * zf_rwlock_resume(): waits until these have left, and has the lock exclusively again.
  */
 void zf_rwlock_keep(struct zf_rwlock *rwlock);
 void zf_rwlock_resume(struct zf_rwlock *rwlock);
 /*
- * Exclusively, but for one who keeps it: for changes that he does not mind (his module says which).
- * Given back by zf_rwlock_unlock().
+ * Takes the lock exclusively, but *beside* a thread that keeps it. Only for changes that the thread
+ * which keeps the lock allows; docs/locking.md says which. Released by zf_rwlock_unlock().
  */
 void zf_rwlock_wrlock_beside(struct zf_rwlock *rwlock);
 bool zf_rwlock_trywrlock_beside(struct zf_rwlock *rwlock);
@@ -93,11 +95,14 @@ bool zf_cond_wait_ms(struct zf_cond *cond, struct zf_mutex *mutex, uint64_t time
 void zf_cond_signal(struct zf_cond *cond);
 void zf_cond_broadcast(struct zf_cond *cond);
 
-/* For things that wait like a lock but are none (joining a transaction): debug builds only. */
+/*
+ * For something that is waited for like a lock but is none, such as joining a transaction. Debug
+ * builds only.
+ */
 void zf_rank_enter(enum zf_rank rank);
 void zf_rank_leave(enum zf_rank rank);
 
-/* Aborts in debug builds when this thread holds a lock of this rank or an inner one. */
+/* Debug builds abort here if this thread holds a lock of this rank or of a later one. */
 void zf_lock_assert_outside(enum zf_rank rank);
 
 #endif

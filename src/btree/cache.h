@@ -2,14 +2,15 @@
 /*
  * The node cache of a forest: verified nodes by (address[0], generation), which no two nodes share.
  *
- * A node is dirty from the moment it gets its address until its transaction is durable; dirty nodes
- * stay. Clean nodes that nobody references are evicted by CLOCK when there are more nodes than the
- * bound, dirty ones included, so that the memory of all is bounded; but a quarter of the bound
- * stays clean ones' however much is dirty. Transactions bound the dirty ones (txn/txn.h).
+ * A node is dirty from the moment it gets its address until its transaction is durable. Dirty nodes
+ * stay in the cache. The bound of the cache counts clean and dirty nodes. When there are more nodes
+ * than the bound, clean nodes without a reference are evicted, chosen by CLOCK; but a quarter of
+ * the bound is always left to clean nodes. Transactions bound the number of dirty nodes
+ * (txn/txn.h).
  *
- * Lifetime. The cache itself holds one reference to each node in it; zf_cache_get() gives
- * another. The last zf_cnode_put() gives the node back to the pool. So a node that was evicted or
- * removed stays intact for whoever still looks at it.
+ * Lifetime. The cache itself holds one reference to each node in it; zf_cache_get() gives another.
+ * The last zf_cnode_put() gives the node back to the pool. So a node that was evicted or removed
+ * stays intact for every thread that still has a reference.
  *
  * Locking. Shards, each with a mutex (ZF_RANK_CACHE), held for a few instructions and never two at
  * once. Node bytes are protected by the tree's lock (btree/forest.h), not here.
@@ -36,9 +37,10 @@ struct zf_cnode {
 	uint8_t level;
 
 	/*
-	 * The lock of the shard of address[0]. Whoever may edit the node (its generation is the
-	 * writer's, under the tree's write lock) may read `dirty` without: it changes only
-	 * when the node's transaction, no longer the running one, becomes durable.
+	 * The lock of the shard of address[0]. A thread that may edit the node (its generation is
+	 * the writer's, and the thread has the tree's write lock) may read `dirty` without that
+	 * lock, because `dirty` changes only when the node's transaction, which is then not the
+	 * running one, becomes durable.
 	 */
 	bool dirty;
 	bool accessed;
@@ -91,20 +93,22 @@ void zf_cache_deinit(struct zf_cache *cache); /* nobody holds references any mor
 struct zf_cnode *zf_cnode_new(struct zf_cache *cache);
 void zf_cnode_put(struct zf_cnode *node); /* takes NULL */
 /*
- * One more reference of a node that somebody else holds for as long as this call takes, beside the
- * cache: new ones from the cache itself are taken under the shard's lock.
+ * Takes one more reference of a node to which another reference than the cache's exists during this
+ * call. References from the cache itself are taken under the shard's lock.
  */
 struct zf_cnode *zf_cnode_ref(struct zf_cnode *node);
 
 /* With a reference, or NULL. */
 struct zf_cnode *zf_cache_get(struct zf_cache *cache, uint64_t address, uint64_t generation);
 
-/* Consumes the caller's reference; returns, with one, what is in the cache now: node, or its twin.
+/*
+ * Inserts a clean node and consumes the caller's reference. Returns, with a reference, the node
+ * that is in the cache now: this one, or an equal one that another thread has inserted.
  */
 struct zf_cnode *zf_cache_insert_clean(struct zf_cache *cache, struct zf_cnode *node);
 /* The caller keeps its reference. */
 void zf_cache_insert_dirty(struct zf_cache *cache, struct zf_cnode *node);
-/* Takes a dirty node out, never to be written. */
+/* Removes a dirty node that will never be written. */
 void zf_cache_remove_dirty(struct zf_cache *cache, struct zf_cnode *node);
 void zf_cache_make_clean(struct zf_cache *cache, struct zf_cnode *node);
 /* The dirty node of at most this generation at `address` in copy `copy`, without a reference. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The insides of a forest, shared by the files of this directory.
+ * The internals of a forest, shared by the files of this directory.
  *
  * What one call does. Under the tree's lock it descends through cached nodes. When one is missing
  * it returns -EAGAIN with the node noted in a struct zf_fetch; the caller drops the lock, lets
@@ -15,14 +15,14 @@
  * other.)
  *
  * Hints. Most edits come near the last one: the next name of a directory, the next inode, the next
- * extent of a file. A tree remembers a few leaves where edits ended, with the keys that bound
- * them; another call that comes to such a leaf does without the way down. `shape` counts all that
- * may move keys between nodes or nodes between addresses, and with that hints become void.
+ * extent of a file. A tree remembers a few leaves where edits ended, with the keys that bound them;
+ * a later call for such a leaf need not descend from the root. `shape` counts all changes that may
+ * move keys between nodes or nodes between addresses; such a change makes all hints invalid.
  * Inserting and removing items within a leaf does not count.
  *
- * Generations. A dirty node of the writer's own generation is edited in place. Any other is frozen
- * or on the device: it is copied, its bytes never change again, with one exception:
- * zf_forest_seal() fills in child checksums of frozen nodes, under the tree's write lock.
+ * Generations. A dirty node of the writer's own generation is edited in place. Any other node is
+ * frozen or on the device, so it is copied first, and its bytes never change again. One exception:
+ * zf_forest_seal() fills the checksums of children into frozen nodes, under the tree's write lock.
  */
 #ifndef ZF_BTREE_FOREST_H
 #define ZF_BTREE_FOREST_H

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the items of a full leaf go when one more comes.
+ * Redistribution: where the items of a full leaf go when one more is inserted.
  *
- * Cutting it in half would do, but under random insertions leaves are then 69 % full. So
+ * Splitting a full leaf in half would be enough, but after random insertions leaves are then 69 %
+ * full. So there are three cases:
  *
  *      share       a neighbour with room takes some: both are about equally full, no leaf more
  *      2 into 3    the neighbour is full too: three leaves, each two thirds full
  *      split       there is no such neighbour
  *
- * where a neighbour counts only if it has the same parent, is in memory and belongs to the running
- * transaction: what is free of charge. So no case needs more nodes than a split does, nor reads.
+ * A neighbour counts only if it has the same parent, is in memory and belongs to the running
+ * transaction, so that changing it costs no copy and no read. So no case needs more nodes than a
+ * split, and none reads.
  *
- * A *stream* of ascending insertions fills leaves to the brim instead: what was inserted stays
- * on the left, what lies behind it goes to a leaf of its own.
+ * Ascending insertions (a *stream*) fill leaves completely instead: the inserted items stay in the
+ * left leaf, and the items behind them go to a new leaf.
  *
- * A packed leaf (packed.h) has neighbours that are packed only, and of its kind. An item of another
- * kind, or one that differs in so many columns that half of the leaf would be too large, goes with
- * as many of the items at an end of it as fit a leaf then. If it is too far from both ends the leaf
- * is split where it belongs, so that it is at one: two leaves more, the only case.
+ * A packed leaf (packed.h) shares only with packed neighbours of its kind. A new item may be of
+ * another kind, or differ in so many bytes that half of the leaf's items no longer fit one leaf
+ * with it. Such an item goes to a new leaf together with as many items from the nearer end as fit.
+ * If it is too far from both ends, the leaf is first split at the item's place. This is the only
+ * case that needs two new leaves.
  *
  * Locking: the tree's write lock, held from plan to apply.
  */
@@ -27,8 +30,8 @@
 #include "btree/forest.h"
 
 /*
- * Sharing has to leave so much of both leaves free, one part in ZF_SHARE_ROOM: or a nearly full
- * neighbour would be asked again and again, to move an item or two each time.
+ * Sharing must leave one part in ZF_SHARE_ROOM of both leaves free. Otherwise a nearly full
+ * neighbour would take an item or two at each insertion.
  */
 #define ZF_SHARE_ROOM 32u
 

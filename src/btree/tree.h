@@ -12,13 +12,13 @@
  * held across I/O: when a node is missing from the cache the lock is dropped, the node read and
  * verified, and the search starts over. Every call is atomic with regard to the others on that
  * tree, but for zf_tree_scan() and zf_tree_delete_range(), which are sequences of atomic steps.
- * Values are copied out, so nothing is held when a call returns. That an operation made of several
- * calls is atomic towards the commit is the transaction's business (txn/txn.h).
+ * Values are copied out, so nothing is held when a call returns. The transaction makes an operation
+ * of several calls atomic (txn/txn.h).
  *
  * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer
- * has no address left. A failed modification has changed nothing (a delete_range: a part). Forged
- * images never crash or hang a call; but they may name a node twice, and then it is freed twice: a
- * writer checks what it is told to free.
+ * has no address left. A failed modification has changed nothing (a delete_range: a part). A forged
+ * image never crashes or hangs a call. But it may name a node twice, and then the node is freed
+ * twice, so a writer's free() checks its arguments.
  *
  * Read next: btree/node_format.h, btree/node.h, btree/cache.h.
  */
@@ -34,17 +34,18 @@
 struct zf_forest;
 
 /*
- * Who changes a tree, on behalf of which transaction, and where its new nodes go. One writer per
- * running transaction (data in alloc's stream) and one for the commit's own edits of the zone and
- * root trees (the reserved tail). Called with the tree's lock held: must not do I/O or wait.
+ * A writer gives a transaction's edits their generation and the addresses of their new nodes. There
+ * is one writer for the running transaction (addresses in the metadata stream) and one for the
+ * commit's edits of the zone and root trees (addresses in the reserved tail). Its functions are
+ * called with the tree's lock held, so they must not do I/O or wait.
  */
 struct zf_writer {
 	uint64_t generation;
 	/* The next address of the stream, in each copy; -ENOSPC. */
 	int (*alloc)(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX]);
 	/*
-	 * The node is no longer part of the running trees. If node_generation is the writer's own
-	 * it was never written: its place in the stream becomes a hole.
+	 * Called when a node is no longer part of the running trees. If node_generation is the
+	 * writer's own, the node was never written, and its place in the stream becomes a hole.
 	 */
 	void (*free)(struct zf_writer *writer, const uint64_t address[ZF_COPIES_MAX],
 		     uint64_t node_generation, enum zf_tree_id owner);
@@ -114,19 +115,19 @@ int zf_tree_update(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
 int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		   const struct zf_key *key);
 /*
- * Deletes the keys in [from, to], whole leaves by unlinking them from their parents (without
- * reading them where their parent tells enough). Stops once it has allocated or freed `max_nodes`
- * nodes; it allocates at most max_nodes + zf_forest_worst_nodes().
- * Returns 0 when all are gone, 1 when there may be more: call again. An error has deleted nothing.
+ * Deletes the keys in [from, to]. Whole leaves are unlinked from their parents, and not read if the
+ * parent tells enough. The call stops once it has allocated or freed `max_nodes` nodes; it
+ * allocates at most max_nodes + zf_forest_worst_nodes(). Returns 0 when all are gone, 1 when there
+ * may be more: call again. An error has deleted nothing.
  */
 int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 			 const struct zf_key *from, const struct zf_key *to,
 			 unsigned int max_nodes);
 
 /*
- * Copies the node (owner, level, first key) to the writer's stream if it still lies at `address`:
- * how a metadata zone is emptied. 0: copied; 1: it is no longer there (not live, or already
- * copied).
+ * Copies the node (owner, level, first key) to the writer's stream if the node still lies at
+ * `address`. This empties a metadata zone. 0: copied; 1: the node is not at `address` (not live, or
+ * already copied).
  */
 int zf_tree_relocate(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		     uint8_t level, const struct zf_key *first_key, uint64_t address);
@@ -145,12 +146,13 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
 uint64_t zf_forest_running_bytes(struct zf_forest *forest);
 
 /*
- * Finishes the dirty nodes of `tree` with generation <= `generation`, which is frozen: runs the
- * checker, fills in the checksums bottom-up (also in running copies of their parents), and returns
- * the pointer to the tree's root as of that generation, which the caller names in the root tree or
- * superblock. Frozen roots are remembered by zf_forest_freeze(), called with all joins drained; but
- * the root and zone trees, which only the commit edits, after the freeze, are sealed as they are
- * now. All trees are sealed before zf_forest_clean(), and cleaned before the next freeze.
+ * zf_forest_freeze() remembers the roots of all trees. It is called while no join is held.
+ * zf_forest_seal() finishes the dirty nodes of `tree` whose generation is <= `generation`: it runs
+ * the checker, and fills in the checksums bottom-up, also in running copies of the parents. It
+ * returns the pointer to the root of that generation, which the caller writes into the root tree or
+ * the superblock. The root and zone trees are sealed as they are now, because only the commit edits
+ * them, after the freeze. The commit seals all trees before zf_forest_clean(), and cleans before
+ * the next freeze.
  */
 void zf_forest_freeze(struct zf_forest *forest, uint64_t generation);
 int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id tree, uint64_t generation,
@@ -184,11 +186,11 @@ int zf_forest_read_copy(struct zf_forest *forest, const struct zf_node_expect *e
 			unsigned int copy, void *buf);
 
 /*
- * While the tree changes: calls fn for nodes of `level`, with the tree's read lock held, as
- * zf_tree_scan() does; an error of fn ends it. The nodes are those that the parent with *from in its
- * range names, and *from moves to where the next parent's range begins. Of the root's level it is
- * the root. A node that is not sealed yet has csum 0. 1: call again, there is a next parent; 0:
- * that was the last one.
+ * Calls fn for the nodes of `level` that one parent names, with the tree's read lock held, as
+ * zf_tree_scan() does. The tree may change between two calls. The parent is the one that has *from
+ * in its range; *from then moves to the beginning of the next parent's range. For the root's level,
+ * fn gets the root. A node that is not sealed yet has csum 0. An error of fn ends the call. 1:
+ * there is a next parent; 0: that was the last one.
  */
 typedef int zf_tree_child_fn(void *arg, const struct zf_node_expect *expect);
 int zf_tree_children(struct zf_forest *forest, enum zf_tree_id tree, uint8_t level,

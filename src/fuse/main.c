@@ -434,7 +434,7 @@ static void tell_manager(const struct zf_daemon *daemon)
 
 	if (r < 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,
-			  "NOTIFY_SOCKET: nobody could be told that the mount is ready: %s",
+			  "NOTIFY_SOCKET: systemd could not be told that the mount is ready: %s",
 			  strerror(-r));
 }
 
@@ -451,7 +451,8 @@ void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 	if (zf_background_tell(ZF_EXIT_OK) == 0)
 		return;
 	zf_report(&daemon->report, ZF_REPORT_ERROR,
-		  "%s: who mounted was killed before it was ready: unmounting", daemon->mountpoint);
+		  "%s: the mount command was killed before the mount was ready: unmounting",
+		  daemon->mountpoint);
 	zf_shutdown_request();
 }
 

@@ -105,7 +105,8 @@ void zf_daemon_trace_end(struct zf_daemon *daemon)
 			  strerror(-r));
 	else if (totals.dropped > 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,
-			  "of %" PRIu64 " events %" PRIu64 " are not in the trace: more came than "
-			  "could be written",
+			  "of %" PRIu64 " events %" PRIu64
+			  " are not in the trace: they came faster "
+			  "than they could be written",
 			  totals.events, totals.dropped);
 }

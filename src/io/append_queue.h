@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Appends where the device below has only writes at the pointer: the zbd backend's logic, without
- * a device, so that tests script what lies below.
+ * Append queue: zone appends for a device that has only writes at the write pointer. This is the
+ * logic of the zbd backend, without a device, so that tests can script the device.
  *
- * Of each zone the pointer is cached, in blocks: 4 bytes a zone. A zone in which something waits or
- * is in flight has an entry in a table of ZF_APPEND_ZONES; requests to further zones wait for one.
- * Requests of one zone are sent in the order in which they came:
+ * Of each zone the pointer is cached, in blocks: 4 bytes a zone. A zone with requests that wait or
+ * are in flight has an entry in a table of ZF_APPEND_ZONES. Requests to further zones wait for a
+ * free entry. Requests of one zone are sent in the order in which they came:
  *
  *     submit -> waiting -> sent, as part of a write at the pointer -> all of it landed -> done
  *                  ^                                 |
  *                  +---- refused, not its fault -----+ a write failed
  *
- * Up to `depth` writes are in flight in a zone; what waits meanwhile is merged into the next one,
- * as far as it is alike (FUA) and fits into `limit_bytes`. An append is never cut; a write or
- * zeroes larger than the limit are cut into several.
+ * Up to `depth` writes are in flight in a zone. Requests that wait meanwhile are merged into the
+ * next write, if they are alike (FUA or not) and together have at most `limit_bytes`. An append is
+ * never split. A write or zeroes request that is larger than the limit is split.
  *
  * When a write fails, or lands in part, the zone's pointer is unknown: nothing is sent to the zone
  * until all that is in flight there has come back and a report has told the pointer. Then
@@ -26,10 +26,10 @@
  *  - all others were refused because of the first. Nothing of them has landed: they are sent again,
  *    before those that wait.
  *
- * So each round answers somebody, and nobody is answered twice.
+ * So each round answers at least one request, and no request is answered twice.
  *
- * A reset or finish takes the zone for itself: it is refused (-EIO) while something waits or is in
- * flight there, and so is what comes while it runs.
+ * A reset or finish needs the zone alone: it is refused (-EIO) while requests of the zone wait or
+ * are in flight, and requests that come while it runs are refused, too.
  *
  * Not thread-safe: the device calls it under its lock. The operations below are called from within
  * any of the functions; they must not call back.
@@ -96,7 +96,10 @@ int zf_append_queue_new(const struct zf_append_queue_options *options,
 			struct zf_append_queue **ret_queue);
 void zf_append_queue_free(struct zf_append_queue *queue); /* nothing in it; takes NULL */
 
-/* In blocks from the zone's start. Only while nothing waits or is in flight there. */
+/*
+ * The cached pointer, in blocks from the zone's start. It may be set only while no request of the
+ * zone waits or is in flight.
+ */
 void zf_append_queue_set_pointer(struct zf_append_queue *queue, uint32_t zone_no, uint32_t pointer);
 uint32_t zf_append_queue_pointer(const struct zf_append_queue *queue, uint32_t zone_no);
 

@@ -264,7 +264,7 @@ static bool written(struct zf_io *io)
 	return io->result == 0;
 }
 
-static void flushed(struct zf_append_wait *flush)
+static void flushed(struct zf_flush_wait *flush)
 {
 	struct zf_io *io = ZF_CONTAINER_OF(flush, struct zf_io, flush);
 
@@ -274,7 +274,7 @@ static void flushed(struct zf_append_wait *flush)
 
 static bool start_flush(struct zf_dev *dev, struct zf_io *io)
 {
-	io->flush = (struct zf_append_wait){.mark = zf_dev_write_mark(dev), .done = flushed};
+	io->flush = (struct zf_flush_wait){.mark = zf_dev_write_mark(dev), .done = flushed};
 	return zf_dev_flush_start(dev, &io->flush);
 }
 

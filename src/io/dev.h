@@ -7,11 +7,11 @@
  * a whole by a reset. A conventional zone may be written anywhere. Addresses are bytes from the
  * start of the device; every address and length is a multiple of ZF_BLOCK_SIZE.
  *
- * How it is used. The caller fills a struct zf_io, which it owns and keeps alive until io->done
- * was called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no
- * lock of the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the
- * device does the polling, and done() runs on that thread; it must not wait for another completion.
- * Without it (tests, tools) whoever waits polls: that is what makes a run repeatable from a seed.
+ * How it is used. The caller fills a struct zf_io, which it owns and keeps alive until io->done was
+ * called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no lock of
+ * the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the device
+ * does the polling, and done() runs on that thread; it must not wait for another completion.
+ * Without it (tests, tools) the thread that waits polls, so a run can be repeated from a seed.
  *
  * Ordering. Appends to one zone may be in flight together and land in any order; where one landed
  * is known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
@@ -64,16 +64,16 @@ enum zf_io_op {
 #define ZF_IO_IOV_MAX 512
 
 /*
- * Somebody who waits for a flush without a thread of his own. He owns it and keeps it alive until
- * done() was called.
+ * A wait for a flush that blocks no thread. The caller owns it and keeps it alive until done() was
+ * called.
  */
-struct zf_append_wait {
-	uint64_t mark;				   /* of zf_dev_write_mark() */
-	void (*done)(struct zf_append_wait *wait); /* like zf_io.done, and under the same rules */
-	int result;				   /* set before done is called: 0 or -errno */
+struct zf_flush_wait {
+	uint64_t mark;				  /* of zf_dev_write_mark() */
+	void (*done)(struct zf_flush_wait *wait); /* like zf_io.done, and under the same rules */
+	int result;				  /* set before done is called: 0 or -errno */
 
 	/* Private to the device from start to done. */
-	struct zf_append_wait *next;
+	struct zf_flush_wait *next;
 	atomic_bool settled;
 };
 
@@ -91,9 +91,9 @@ struct zf_io {
 	/* Private to the device from submit to done. */
 	STAILQ_ENTRY(zf_io) link;
 	atomic_bool completed;
-	uint64_t traced;	     /* the event of its submission */
-	bool then_flush;	     /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
-	struct zf_append_wait flush; /* that one */
+	uint64_t traced;	    /* the event of its submission */
+	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
+	struct zf_flush_wait flush; /* that one */
 	union {
 		uint64_t u64;
 		void *ptr;
@@ -121,16 +121,15 @@ struct zf_zone_info {
 	enum zf_zone_cond cond;
 	bool warm; /* empty, but space is written at its start: durable writes cost least here */
 	/*
-	 * The device no longer knows the zone: it is shown as empty, with a reset count that it
-	 * never had. What is known of it from elsewhere is told by zf_dev_set_reset_count() and
-	 * then zf_dev_raise_pointer(); the first write or reset does without. Only where
+	 * The device no longer knows the zone: it shows it as empty, with a reset count that the
+	 * zone never had. A caller that knows better calls zf_dev_set_reset_count() and then
+	 * zf_dev_raise_pointer(). The first write or reset ends this state, too. Only if
 	 * geometry.pointers_are_lower_bounds.
 	 */
 	bool lost;
 	/*
-	 * What the device knew of the zone did not verify when it was opened, and what is shown
-	 * instead is a guess: of a lost zone, and of a conventional one. Until its entry is stored
-	 * again.
+	 * The zone's stored entry was damaged when the device was opened, and this information is a
+	 * guess, until the entry is stored again. Set for lost zones and for conventional ones.
 	 */
 	bool guessed;
 };
@@ -182,9 +181,10 @@ int zf_dev_start_thread(struct zf_dev *dev);
 bool zf_dev_is_threaded(const struct zf_dev *dev);
 
 /*
- * How a write or append with `fua` becomes durable. Only to compare: with FLUSH the device makes
- * two commands of it, a plain write and a flush that begins after it (shared like every flush),
- * and counts them as these. Whoever submits it sees no difference. Not while anything is in flight.
+ * How a write or append with `fua` becomes durable. With FLUSH, which is for comparisons, the
+ * device makes two commands of it: a plain write, and a flush that begins after it (shared like
+ * every flush); statistics count these two. The submitter sees no difference. Must not be changed
+ * while anything is in flight.
  */
 enum zf_durability {
 	ZF_DURABILITY_FUA, /* by one command; the default */
@@ -213,8 +213,8 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 
 /*
  * Reads without a hand-over to another thread. Any thread, any time. Reading above the write
- * pointer is not an error on emulated devices, but what it gives is anybody's guess: zeroes, or
- * what the zone held before its last reset.
+ * pointer is no error on emulated devices, but gives zeroes or the bytes that the zone held before
+ * its last reset.
  */
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
 /* The same into one buffer, of whatever alignment. */
@@ -229,31 +229,30 @@ struct zf_read {
 };
 
 /*
- * One of them has its result. On the thread that reads, once for each, in any order; others may
- * still be in flight. Does not read from the device.
+ * Called when a read has its result: on the thread that called, once for each read, in any order.
+ * Other reads may still be in flight. The function must not read from the device.
  */
 typedef void zf_read_done_fn(void *arg, struct zf_read *read);
 
 /*
- * Reads all of them, in flight together where the backend can, submitted in the order of the array;
- * each has its own result. A bounded number is submitted before the first is waited for, so that
- * done() works on what has come while others come. When it returns none is in flight. Any thread,
- * any time.
+ * Makes all reads of the array, submitted in its order; each has its own result. If the backend
+ * can, they are in flight together, a bounded number at a time; done() works on completed reads
+ * while others are in flight. When the call returns, none is in flight. Any thread, any time.
  */
 void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
 		      zf_read_done_fn *done, void *arg);
 
 /*
- * A read that the caller carries out itself, on a ring of its own: readv(2) at offset read->addr of
- * the file that zf_dev_read_begin() returns, whose result zf_dev_read_end() is told: bytes, or
- * -errno. That call sets read->result; if the result was no good, it reads once more, and waits for
- * that. -1: nothing has begun, the backend has no such file, or the read breaks a rule. Any thread,
- * any time.
+ * A read that the caller makes itself, on a ring of its own. zf_dev_read_begin() returns the file
+ * for a readv(2) at offset read->addr. zf_dev_read_end() gets the result of that readv (bytes or
+ * -errno), and sets read->result. If the readv failed or was short, it reads once more, and waits.
+ * -1: nothing has begun, because the backend has no such file or the read breaks a rule. Any
+ * thread, any time.
  */
 int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read);
 void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result);
 
-/* One request each, waited for: mkfs, superblock and tests. */
+/* Each makes one request and waits for it: for mkfs, the superblock and tests. */
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
 int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);
 int zf_dev_finish(struct zf_dev *dev, uint32_t zone_no);
@@ -267,21 +266,22 @@ void zf_dev_wait_progress(struct zf_dev *dev, struct zf_cond *cond, struct zf_mu
 /* ---- flushes, shared ---- */
 
 /*
- * A mark says what has completed until now: whatever did before it was taken is durable once a
- * flush that began after it has ended. Costs one load. Any thread; may be taken in done(). Never 0:
- * that is a mark for nothing to wait for.
+ * Takes a *mark*, a point in the sequence of completed writes: all writes that completed before it
+ * are durable once a flush that began after it has ended. Costs one load. Any thread; may be taken
+ * in done(). A mark is never 0: callers use 0 for "no write to wait for".
  */
 uint64_t zf_dev_write_mark(struct zf_dev *dev);
 
 /*
- * Makes durable what completed before the mark was taken. All who ask share: a flush that began
- * after my mark serves me too, and while one runs that began before it, only one more is wanted.
- * Nothing is issued if it is durable already, or the device has no volatile cache. On the calling
- * thread where the backend can. Not for done() callbacks.
+ * Makes all writes durable that completed before the mark was taken. Callers share flushes: a flush
+ * that began after a caller's mark serves that caller. While a flush runs that began before the
+ * mark, all callers share the next one. No command is sent if the writes are durable already, or
+ * the device has no volatile cache. Runs on the calling thread if the backend can. Not for done()
+ * callbacks.
  *
- * The error of a flush is returned to all whom it was to serve, and to everybody whom a later one
- * would have served: what the device's cache held may be lost, so that nothing that completed since
- * the last good flush can ever be called durable.
+ * If a flush fails, all callers that share it, and all later callers, get its error: the content of
+ * the device's cache may be lost, so no write that completed since the last good flush can ever
+ * count as durable.
  */
 int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
 
@@ -289,10 +289,11 @@ int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
 int zf_dev_flush(struct zf_dev *dev);
 
 /*
- * The same without waiting: true, and wait->done() comes from a completion, never from inside this
- * call; or false, done() is not called: it is durable. Any thread, done() callbacks too.
+ * The same without waiting. True: wait->done() will be called from a completion, never from inside
+ * this call. False: the writes are durable already, and done() is not called. Any thread, also in
+ * done() callbacks.
  */
-bool zf_dev_flush_start(struct zf_dev *dev, struct zf_append_wait *wait);
+bool zf_dev_flush_start(struct zf_dev *dev, struct zf_flush_wait *wait);
 
 /* ---- zones ---- */
 
@@ -300,36 +301,37 @@ bool zf_dev_flush_start(struct zf_dev *dev, struct zf_append_wait *wait);
 int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_zone_info *zones);
 
 /*
- * Only after an unclean stop of the host (geometry.pointers_are_lower_bounds), before anything is
- * written: bytes below `wp` (an address in the zone or its end) are in use. A no-op if not above
- * the current pointer. Real zoned devices know their pointers and return -EOPNOTSUPP.
+ * Raises a zone's write pointer to `wp` (an address in the zone, or its end), because the bytes
+ * below are in use. Does nothing if the pointer is there already. Only after an unclean stop of the
+ * host (geometry.pointers_are_lower_bounds), before anything is written. Real zoned devices know
+ * their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 
 /*
- * The zone, which is empty, was reset so often: for a copy of another device, zone by zone, and for
- * a zone that is lost. Durable with the next flush. -EOPNOTSUPP: this device does not count resets.
- * -EBUSY: it is not empty.
+ * Sets the reset count of an empty zone: for a copy of another device, zone by zone, and for a lost
+ * zone. Durable with the next flush. -EOPNOTSUPP: this device does not count resets. -EBUSY: the
+ * zone is not empty.
  */
 int zf_dev_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t reset_count);
 
 /*
  * Makes the device larger: to `zone_count` zones, or, with 0, to as many as there is room for now
- * (of a file, up to its end). The new zones are sequential and empty; the others, and whatever is
- * in flight, are not touched. Durable when it returns 0. Power may be cut, or the process killed,
- * at any instant: then the device has the old size or the new one. One caller at a time; waits.
+ * (a file: up to its end). The new zones are sequential and empty. Other zones and requests in
+ * flight are not affected. Durable when it returns 0. If the power is cut or the process killed
+ * meanwhile, the device has the old size or the new one. One caller at a time; waits.
  *
- * -EINVAL: fewer zones than there are, or more than a device may have. -ENOSPC: no room where it
- * lies; nothing has changed. -EROFS: opened for reading. -EOPNOTSUPP: devices that have the size
- * that they have. Each but the last is reported in words.
+ * -EINVAL: fewer zones than there are, or more than a device may have. -ENOSPC: its file or block
+ * device has no room; nothing has changed. -EROFS: opened for reading. -EOPNOTSUPP: this device
+ * cannot grow. Each error but the last is reported in words.
  */
 int zf_dev_grow(struct zf_dev *dev, uint32_t zone_count);
 
 /*
- * Says that small durable writes are to come to this zone, empty or not. A device that is quicker
- * where space is written already writes some zeroes ahead of its pointer, in the background and as
- * far as that disturbs nobody (the image backend, with a thread); it goes on by itself as long as
- * such writes come. No promise, no write that anybody sees: the pointer stays. Any thread.
+ * A hint that small durable writes will come to this zone, empty or not. The image backend, with a
+ * thread, is faster if the space is already written, so it writes some zeroes ahead of the zone's
+ * write pointer, in the background, while no request waits. It goes on as long as such writes come.
+ * The write pointer does not move. Any thread.
  */
 void zf_dev_warm(struct zf_dev *dev, uint32_t zone_no);
 

@@ -58,7 +58,7 @@ struct zf_dev_flushing {
 	_Atomic int error;	/* of the first that failed: none ends well after it */
 	bool running;
 	struct zf_io io; /* the running one, unless its issuer waits for it himself */
-	struct zf_append_wait *served, *wanted;
+	struct zf_flush_wait *served, *wanted;
 };
 
 /* Embedded first in the backend's struct; the backend fills ops, path and geometry. */

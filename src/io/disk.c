@@ -107,9 +107,10 @@ static int check_zoned(const struct zf_disk *disk, const struct zf_report *repor
 
 	if (step != ZF_BLOCK_SIZE) {
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: this disk writes blocks of %" PRIu64 " bytes, zfuse needs %d: if it "
-			  "has a format with such blocks, change it to that (nvme format, "
-			  "sg_format), which erases it",
+			  "%s: this disk writes blocks of %" PRIu64
+			  " bytes, zfuse needs %d: change "
+			  "the disk's format if it has one with such blocks (nvme format, "
+			  "sg_format); that erases the disk",
 			  disk->path, step, ZF_BLOCK_SIZE);
 		return -ENOTSUP;
 	}
@@ -126,8 +127,7 @@ static int check_zoned(const struct zf_disk *disk, const struct zf_report *repor
 static int refuse_partition(const struct zf_disk *disk, const struct zf_report *report)
 {
 	zf_report(report, ZF_REPORT_ERROR,
-		  "%s: a partition of a zoned disk, whose zones are not its own: give the whole "
-		  "disk",
+		  "%s is a partition of a zoned disk, which zfuse cannot use: give the whole disk",
 		  disk->path);
 	return -ENOTSUP;
 }
@@ -168,8 +168,8 @@ int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *
 	if (disk->kind != ZF_DISK_ZONED)
 		return 0;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "%s has zones of its own, which an image would only emulate: use it as it is "
-		  "(mkfs.zfuse without --image)",
+		  "%s is a zoned disk, so no zones need be emulated: use it as it is (mkfs.zfuse "
+		  "without --image)",
 		  disk->path);
 	return -EINVAL;
 }

@@ -26,7 +26,7 @@ enum join {
 	JOIN_WAIT,
 };
 
-static void push(struct zf_append_wait **list, struct zf_append_wait *wait)
+static void push(struct zf_flush_wait **list, struct zf_flush_wait *wait)
 {
 	wait->next = *list;
 	*list = wait;
@@ -39,7 +39,7 @@ static void begin_locked(struct zf_dev_flushing *flushing)
 	atomic_fetch_add(&flushing->begun, 1);
 }
 
-static enum join join_locked(struct zf_dev_flushing *flushing, struct zf_append_wait *wait)
+static enum join join_locked(struct zf_dev_flushing *flushing, struct zf_flush_wait *wait)
 {
 	assert(wait->mark <= atomic_load(&flushing->begun));
 	if (wait->mark < flushing->durable)
@@ -56,7 +56,7 @@ static enum join join_locked(struct zf_dev_flushing *flushing, struct zf_append_
 	return JOIN_WAIT;
 }
 
-static enum join join(struct zf_dev *dev, struct zf_append_wait *wait)
+static enum join join(struct zf_dev *dev, struct zf_flush_wait *wait)
 {
 	enum join joined;
 
@@ -68,7 +68,7 @@ static enum join join(struct zf_dev *dev, struct zf_append_wait *wait)
 	return joined;
 }
 
-static void settle(struct zf_dev *dev, struct zf_append_wait *wait, int result)
+static void settle(struct zf_dev *dev, struct zf_flush_wait *wait, int result)
 {
 	wait->result = result;
 	if (wait->done) {
@@ -96,9 +96,9 @@ static void note_failure(struct zf_dev_flushing *flushing, int error)
 }
 
 /* Returns those whom the flush that has ended served. Those who want the next are its next. */
-static struct zf_append_wait *end_locked(struct zf_dev_flushing *flushing, int *result)
+static struct zf_flush_wait *end_locked(struct zf_dev_flushing *flushing, int *result)
 {
-	struct zf_append_wait *served = flushing->served;
+	struct zf_flush_wait *served = flushing->served;
 
 	if (*result < 0)
 		note_failure(flushing, *result);
@@ -121,7 +121,7 @@ static void issue(struct zf_dev *dev)
 
 static void end(struct zf_dev *dev, int result)
 {
-	struct zf_append_wait *served, *next;
+	struct zf_flush_wait *served, *next;
 	bool another;
 
 	zf_mutex_lock(&dev->lock);
@@ -155,7 +155,7 @@ uint64_t zf_dev_write_mark(struct zf_dev *dev)
 	return atomic_load(&dev->flushing.begun);
 }
 
-bool zf_dev_flush_start(struct zf_dev *dev, struct zf_append_wait *wait)
+bool zf_dev_flush_start(struct zf_dev *dev, struct zf_flush_wait *wait)
 {
 	assert(wait->done);
 	switch (join(dev, wait)) {
@@ -172,7 +172,7 @@ bool zf_dev_flush_start(struct zf_dev *dev, struct zf_append_wait *wait)
 
 int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark)
 {
-	struct zf_append_wait wait = {.mark = mark};
+	struct zf_flush_wait wait = {.mark = mark};
 	struct zf_io io = {.op = ZF_IO_FLUSH};
 
 	if (ZF_PLANTED(ZF_BUG_LOG_BEFORE_DATA))

@@ -6,10 +6,10 @@
  *   a zoned block device, /dev/sdX or /dev/nvmeXnY              zbd                (io/zbd.h)
  *   the same disk's NVMe character device, /dev/ngXnY           nvme               (io/nvme.h)
  *
- * Either name of an NVMe disk means the disk: `append` says which path to it is taken, whichever
- * name was given. The two must not be mixed while the disk is in use (the kernel does not see what
- * goes past its block layer), so both are claimed: each backend locks what it writes to, and the
- * nvme backend claims the block device too. Here nothing is held.
+ * Both names of an NVMe disk mean the same disk: `append` decides which device is used, whichever
+ * name was given. The two devices must not be used at the same time, because the kernel's block
+ * layer does not see commands to the character device. So each backend locks the device that it
+ * writes to, and the nvme backend claims the block device, too. This file holds no lock.
  *
  * Read next: io/disk.h, which finds out what a path leads to.
  */
@@ -24,15 +24,16 @@ struct zf_open_options {
 	uint32_t lock_wait_ms; /* for the last owner; 10000 for mount, mkfs, check */
 	enum zf_append_mode append;
 	/*
-	 * A block device with an image on it, or a copy of an image, that was made larger has its
-	 * trailer somewhere behind its zones: it is looked for from here on, a whole block. 0: only
-	 * at the end.
+	 * If a block device with an image on it, or a copy of an image, was made larger, its
+	 * trailer lies somewhere behind its zones. It is searched for from this address on, a whole
+	 * block. 0: only at the end.
 	 */
 	uint64_t image_search_from;
 	const uint8_t *image_uuid; /* 16 bytes, for a new image's table; NULL: random */
 	/*
-	 * Called when nothing is left to be opened, before the device starts a thread: a thread has
-	 * the privileges that its creator had. NULL: nobody asks. Not called where no thread starts.
+	 * Called after everything was opened and before the device starts a thread, so that the
+	 * program can give up privileges: a thread gets those of its creator. NULL: none. Not
+	 * called if no thread starts.
 	 */
 	void (*before_threads)(void);
 };

@@ -20,7 +20,9 @@
 
 #include "io/dev.h"
 
-/* Fifty times those of today's largest disk; a lying header must not make us allocate without end.
+/*
+ * Fifty times the zones of today's largest disk. The bound keeps a forged header from making the
+ * program allocate without end.
  */
 #define ZF_ZONE_COUNT_MAX (1u << 22)
 
@@ -52,7 +54,7 @@ struct zf_zone_state *zf_zone_rules_grow(struct zf_zone_rules *rules, struct zf_
 /* After the zones' states were filled in from elsewhere: counts open and active ones. */
 void zf_zone_rules_recount(struct zf_zone_rules *rules);
 
-/* What closing the device and opening it again does: open zones are closed. Recounts. */
+/* Closes open zones, as closing the device and opening it again does. Recounts. */
 void zf_zone_rules_power_cycle(struct zf_zone_rules *rules);
 
 /*

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bodies of log records: making them, and taking them apart.
+ * Bodies of log records: building and decoding them. A body is what a record contains of one
+ * operation or of one inode.
  *
- * Making. A struct zf_log_body is a buffer that grows: begin it, add to it, and give it to
- * zf_log_add() (operations, and states that go with them) or zf_log_append() (the state of who
- * syncs, with data), which set its number. An error of memory, or of size, sticks:
- * zf_log_body_error() tells at the end, and the body must not be used then.
+ * Building. A struct zf_log_body is a buffer that grows. The caller begins it, adds to it, and
+ * gives it to zf_log_add() (an operation, or a state that goes with operations) or to
+ * zf_log_append() (the state of an inode that is synced, with data). These two set its number. If
+ * memory or the size limit fails, zf_log_body_error() says so at the end, and the body must not be
+ * used.
  *
- * Taking apart. The reader has checked sizes and bounds of a body before anybody sees it
- * (zf_log_body_check()), so the iterators cannot leave it; what the values mean is checked by who
- * applies them.
+ * Decoding. zf_log_body_check() has checked the sizes and bounds in a body before any iterator
+ * runs, so an iterator cannot leave the body. The replay checks the values themselves.
  */
 #ifndef ZF_LOG_BODY_H
 #define ZF_LOG_BODY_H
@@ -21,7 +22,7 @@
 #include "btree/key.h"
 #include "log/log_format.h"
 
-/* A body larger than this is not logged: whoever wants it durable commits. Bytes. */
+/* A body larger than this is not logged; a sync that needs it commits. Bytes. */
 #define ZF_LOG_BODY_MAX 32768u
 
 struct zf_log_body {
@@ -72,8 +73,10 @@ struct zf_log_body_view {
 	uint32_t data_count;
 };
 
-/* Is it well formed in itself? `bytes` may be anything. -EUCLEAN; -EPROTONOSUPPORT: a version or
- * type that this program does not know. */
+/*
+ * Checks whether a body is well formed. `bytes` may have any content. -EUCLEAN; -EPROTONOSUPPORT: a
+ * version or type that this program does not know.
+ */
 int zf_log_body_check(const uint8_t *bytes, size_t len, size_t *ret_len);
 
 struct zf_log_edit {

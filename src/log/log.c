@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log's life, its gate, and what it has to do with commits. Records are written in write.c. */
+/* The log's life, its gate, and its part in commits. Records are written in write.c. */
 #include "log/log.h"
 
 #include <assert.h>
@@ -137,7 +137,10 @@ static void hold(void *arg)
 static void freeze_locked(struct zf_log *log, struct zf_super *super)
 {
 	super->op_number = log->number;
-	/* A recovery that is cut finds the log as this one did. */
+	/*
+	 * During recovery the superblock keeps the log as it was: a recovery that is cut must find
+	 * it again.
+	 */
 	if (log->state == LOG_RECOVERING)
 		return;
 	if (log->new_epoch)
@@ -178,7 +181,10 @@ static void release(void *arg)
 	zf_mutex_unlock(&log->lock);
 }
 
-/* What failed before the freeze is in the trees by other ways. */
+/*
+ * Forgets records that failed before the freeze: the frozen transaction contains what they
+ * described.
+ */
 static void forget_failed_locked(struct zf_log *log)
 {
 	struct record *record;
@@ -207,7 +213,10 @@ static void durable(void *arg)
 		next = log->zones.zone[1];
 	}
 	zf_mutex_unlock(&log->lock);
-	/* The first records in it shall cost no more than those before. */
+	/*
+	 * Prepares the next zone, so that the first records in it are as fast as others (see `warm`
+	 * in io/dev.h).
+	 */
 	if (next != ZF_SUPER_NO_ZONE)
 		zf_dev_warm(log->dev, next);
 }

@@ -13,7 +13,7 @@
 
 /* ---- operations.c ---- */
 
-/* An operation that is in no record yet. */
+/* An operation that is not in a record yet. */
 struct operation {
 	STAILQ_ENTRY(operation) link;
 	uint64_t mark;
@@ -22,7 +22,7 @@ struct operation {
 };
 STAILQ_HEAD(operation_list, operation);
 
-/* Those of one transaction. */
+/* The kept operations of one transaction. */
 struct operations {
 	struct operation_list list; /* by number */
 	uint64_t bytes;

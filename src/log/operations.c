@@ -57,7 +57,10 @@ static void push_locked(struct zf_log *log, struct operation *operation)
 	if (running->lost || !operation || running->bytes + operation->len > ZF_LOG_KEEP_BYTES ||
 	    log_header_blocks(operation->len) > log->blocks_max) {
 		free(operation);
-		/* Those before it are of no use without it. */
+		/*
+		 * Without this operation the ones before it cannot be written either: the log must
+		 * not have a gap.
+		 */
 		drop(running);
 		running->lost = true;
 		atomic_store_explicit(&log->wants, false, memory_order_relaxed);
@@ -74,7 +77,7 @@ void zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark)
 {
 	struct operation *operation = NULL;
 
-	/* What is being replayed is in the log already. */
+	/* The operations that a recovery replays are in the log already. */
 	if (log->state == LOG_RECOVERING)
 		return;
 	if (body && body->error == 0 && zf_log_wants_operations(log))

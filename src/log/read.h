@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the log at mount: what was made durable after the superblock's transaction.
+ * Reading the log at mount: finding the records that became durable after the superblock's
+ * transaction.
  *
- * Every block of the named log zones is looked at, from where the superblock says that reading can
- * begin up to their pointers: the order of addresses is not that of sequence numbers, and a block
- * below a durable one may be garbage. A record counts if its header verifies, all of its fields are
- * those of this place and life, and its own data blocks match the checksums in it; anything else is
- * a gap. Of those that count, the ones from S+1 on without a gap are the log; their bodies, in the
- * order of their numbers, are what is to be replayed, as far as they lie above O.
+ * The reader looks at every block of the two log zones that the superblock names, from the
+ * superblock's log_pointer to the zone's write pointer. It has to, because records do not lie in
+ * the order of their sequence numbers, and a block below a durable one may be garbage. A record is
+ * *valid* if its header verifies, its fields are those of this place and of this life of the zone,
+ * and its data blocks match the checksums in it. The valid records from S+1 on, up to the first
+ * missing number (a gap), are the log. A mount replays those of their bodies whose number is above
+ * O, in the order of numbers.
  *
- * A sequence number is given once. Where two records have the same one, and are not the same
- * record (file content may hold a copy, which lies behind the original), neither counts.
+ * Each sequence number is given once. If two different records have the same one, neither counts.
+ * (Two equal records are no error: the content of a file may be a copy of a record, which lies
+ * behind the original.)
  *
  * Nothing is written.
  */
@@ -44,38 +47,45 @@ struct zf_log_found {
 	size_t body_count;
 	uint64_t records; /* that the bodies were taken from */
 	uint64_t ignored; /* valid ones behind a gap */
-	/* Blocks that could not be read or understood, or are in a zone that is not the one that was
-	 * named: not 0, and what was made durable since the last commit may be missing. */
+	/*
+	 * Blocks that could not be read or understood, or whose zone was reset since it was named.
+	 * If this is not 0, changes that were acknowledged as durable since the last commit may be
+	 * missing.
+	 */
 	uint64_t unreadable;
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
 	uint64_t highest_number;   /* of any body in one; at least O */
-	/* Where the last valid record of each named zone ends, bytes in the zone: after an unclean
-	 * stop of the host the pointer is at least there. 0: there is none. */
+	/*
+	 * Where the last valid record of each named zone ends, bytes in the zone; 0: there is none.
+	 * After an unclean stop of the host the zone's write pointer is at least there.
+	 */
 	uint64_t end[2];
 
-	/* All of them, by sequence. The bodies lie in their blocks. */
+	/* All valid records, by sequence number. `bodies` point into their blocks. */
 	struct zf_log_found_record *list;
 	size_t list_count;
 };
 
 /*
- * -ENOMEM; -EPROTONOSUPPORT: a valid record with a body of an unknown kind. A zone that is offline,
- * or whose reset count is not what the superblock says, is reported as an error and unreadable as a
- * whole: no power cut makes one, for no zone is reset while the durable superblock names it. A zone
- * that the device has lost is read to its end: each record tells its zone's reset count. With
- * geometry.pointers_are_lower_bounds the zones are read to their ends. Memory: the header blocks of
- * all valid records.
+ * -ENOMEM; -EPROTONOSUPPORT: a valid record has a body of an unknown kind. A zone that is offline,
+ * or whose reset count differs from the superblock's, is reported as an error and counts as
+ * unreadable as a whole. (No power cut causes that, because no zone is reset while the durable
+ * superblock names it.) A zone whose table entry the device has lost is read to its end, because
+ * each record tells its zone's reset count. With geometry.pointers_are_lower_bounds the zones are
+ * read to their ends. The call keeps the header blocks of all valid records in memory.
  */
 int zf_log_read(struct zf_dev *dev, const struct zf_super *super, const struct zf_report *report,
 		struct zf_log_found *ret_found);
 void zf_log_found_free(struct zf_log_found *found);
 
-/* Lies anything behind S: valid records, whatever their fate, or blocks that may be some? */
+/*
+ * Returns whether anything lies behind S: valid records of any fate, or blocks that may be records.
+ */
 bool zf_log_found_more(const struct zf_log_found *found, const struct zf_super *super);
 
 /*
- * Calls fn for each range of device addresses that the bodies' DATA ranges name: those bytes are in
- * use, whatever the committed state says.
+ * Calls fn for each range of device addresses that a DATA range of a body names. These bytes are in
+ * use, even if the committed state does not name them.
  */
 int zf_log_found_ranges(const struct zf_log_found *found,
 			int (*fn)(void *arg, const struct zf_log_range *range), void *arg);

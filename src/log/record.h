@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One record of the log as blocks in memory: closing it before it is written, opening it when it is
- * read. What is in its bodies: body.h.
+ * One record of the log as blocks in memory: sealing it before it is written, and checking it when
+ * it is read. body.h has what its bodies contain.
  *
  * `blocks` is the header blocks in one piece: struct zf_disk_log_header, the bodies, what is
  * carried (carry.h), zeroes.
@@ -14,7 +14,7 @@
 #include "log/body.h"
 #include "superblock/super.h"
 
-/* What all records in one life of a zone have in common. */
+/* Fields that all records of a zone have in common between two resets of the zone. */
 struct zf_log_place {
 	uint8_t fsid[16];
 	uint64_t zone_address; /* of the zone's start */
@@ -53,27 +53,31 @@ void zf_log_place_init(struct zf_log_place *place, const struct zf_super *super,
 		       unsigned int which);
 
 /*
- * Fills the header at the start of the header blocks, hash included. Behind it stand the bodies and
- * what is carried; their rest is zero.
+ * Fills the header at the start of the header blocks, with its hash. The caller has put the bodies
+ * and the carried block behind it, and zeroes into the rest.
  */
 void zf_log_record_seal(const struct zf_hash_key *key, const struct zf_log_record *record,
 			const uint8_t fsid[16], void *blocks);
 
-/* Is this the first block of a record, by its looks? Then how long the record says that it is. */
+/*
+ * Returns whether the block looks like the first one of a record. *ret_record then has the lengths
+ * that the record claims.
+ */
 bool zf_log_record_peek(const void *block, struct zf_log_record *ret_record);
 
 /*
- * All header blocks of what zf_log_record_peek() saw. 0: whole, of this place, and its bodies are
- * well formed. -EBADMSG: torn, or never a record. -ESTALE: of another filesystem, zone, life or
- * epoch. -EUCLEAN: whole, of this place, but with a value that no record has, which no power cut
- * makes. -EPROTONOSUPPORT: the same, with a body of an unknown kind.
+ * Checks all header blocks of a record for which zf_log_record_peek() returned true. 0: the record
+ * is whole, belongs to this place, and its bodies are well formed. -EBADMSG: torn, or no record.
+ * -ESTALE: of another filesystem, zone, reset count or epoch. -EUCLEAN: whole and of this place,
+ * but a value is impossible; no power cut causes that. -EPROTONOSUPPORT: the same, with a body of
+ * an unknown kind.
  */
 int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 		       const struct zf_hash_key *key);
 
 /*
- * After that: do its data blocks match the checksums of the ranges that ride with it? `following`:
- * those behind the header blocks.
+ * After zf_log_record_open(): returns whether the record's data blocks match the checksums in its
+ * bodies. `following`: the blocks behind the header blocks.
  */
 bool zf_log_record_data_matches(const void *blocks, const void *following);
 

@@ -97,7 +97,8 @@ static int refuse_unknown(const struct zf_log_scan *scan, uint64_t pos,
 		return 0;
 	zf_report(scan->report, ZF_REPORT_ERROR,
 		  "the log record at %" PRIu64
-		  " holds what this version of zfuse does not know: mount with a newer one",
+		  " is of a kind that this version of zfuse does not know: mount with a newer "
+		  "version",
 		  scan->place.zone_address + pos);
 	return -EPROTONOSUPPORT;
 }
@@ -110,8 +111,8 @@ static int note_malformed(const struct zf_log_scan *scan, uint64_t pos,
 		return 0;
 	*scan->unreadable += zf_log_header_blocks(record->bytes);
 	zf_report_corrupt(scan->report, "log record", scan->place.zone_address + pos,
-			  "fields have values that no record has, expected those that its hash, "
-			  "which is right, was made for");
+			  "fields have impossible values, expected those of a record, because the "
+			  "hash is right");
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking through one log zone for records. Private to the reader.
+ * Finding the records in one log zone. Private to the reader (read.c).
  *
- * Records are found block by block, for what lies between them may be anything: torn records, data
- * of records that do not count. Only behind a valid record the search goes on after its last block:
- * its data is a file's content, and may well be a copy of another record.
+ * The scan looks at every block, because anything may lie between two records: torn records, and
+ * data of records that do not count. But behind a valid record it goes on after the record's last
+ * block: the record's data is content of a file, and may be a copy of another record.
  */
 #ifndef ZF_LOG_SCAN_H
 #define ZF_LOG_SCAN_H
@@ -23,8 +23,8 @@ struct zf_log_scan {
 	uint64_t from, limit;
 
 	/*
-	 * Called with each valid record, in the order of addresses. Its header blocks are there
-	 * until it returns; -errno ends the search.
+	 * Called with each valid record, in the order of addresses. The header blocks are valid
+	 * until it returns. -errno ends the scan.
 	 */
 	int (*found)(void *arg, uint64_t address, const struct zf_log_record *record,
 		     const void *blocks);
@@ -33,10 +33,10 @@ struct zf_log_scan {
 };
 
 /*
- * A block that cannot be read counts as garbage. So does a record whose hash is right and whose
- * values are not, which is reported. Both count as unreadable. If nothing can be read of a megabyte,
- * or of all there is, that is not one bad block: the rest of the zone is not tried. *ret_end: where
- * the last valid record ends, bytes in the zone; 0: there is none.
+ * A block that cannot be read counts as garbage, and as unreadable. So does a record whose hash is
+ * right but whose values are impossible; that is reported. If a whole megabyte, or the whole range,
+ * cannot be read, the rest of the zone is not tried. *ret_end: where the last valid record ends,
+ * bytes in the zone; 0: there is none.
  */
 int zf_log_scan(const struct zf_log_scan *scan, uint64_t *ret_end);
 

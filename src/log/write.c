@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing records. Those who have a part wait together; whoever of them finds room for another
- * record under way takes what has gathered, and writes it on its own thread: a lone fsync wakes
- * nobody.
+ * Writing records. Threads that have a part for a record wait together. When fewer than
+ * ZF_LOG_IN_FLIGHT records are in flight, one of these threads takes all waiting parts and writes
+ * them. So a lone fsync wakes no other thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -74,7 +74,9 @@ static void end_parts_locked(struct batch *batch, int result)
 	struct zf_log_part *part, *next;
 
 	for (part = batch->first; part; part = next) {
-		/* Its owner may be gone as soon as it is done. */
+		/*
+		 * The part is on the stack of its owner, which may return as soon as `done` is set.
+		 */
 		next = part->next;
 		part->result = result;
 		part->done = true;
@@ -101,7 +103,7 @@ struct writing {
 	struct record *record;
 };
 
-/* How many operations, the oldest first, fit beside the parts. */
+/* Counts how many operations, the oldest first, fit into the record together with the parts. */
 static void count_operations_locked(struct writing *writing, bool *ret_all)
 {
 	struct zf_log *log = writing->log;
@@ -127,7 +129,10 @@ out:
 		writing->bytes = alone;
 }
 
-/* Of those who share the record: whose data comes first. It is carried if there is room. */
+/*
+ * Chooses the part whose data comes first in the record. Its first block is carried if the header
+ * has room.
+ */
 static const struct zf_log_part *choose_carried(const struct writing *writing)
 {
 	const struct zf_log_part *part = writing->log->batch.first;
@@ -223,8 +228,8 @@ static int get_room_locked(struct writing *writing)
 }
 
 /*
- * Takes what there is into a record: the parts too, if all operations before them fit in front.
- * *ret_all: they are in it. After an error nothing was taken.
+ * Takes the kept operations into a record, and the parts, if all operations fit in front of them.
+ * *ret_all: the parts are in the record. After an error nothing was taken.
  */
 static int prepare_locked(struct writing *writing, bool *ret_all)
 {
@@ -265,7 +270,7 @@ static int prepare_locked(struct writing *writing, bool *ret_all)
 	return 0;
 }
 
-/* Without the lock: everything that changes a name wants it, and hashing takes its time. */
+/* Runs without the lock, because hashing takes long and each operation on names needs the lock. */
 static int submit(struct writing *writing)
 {
 	struct zf_log *log = writing->log;
@@ -284,7 +289,7 @@ static int submit(struct writing *writing)
 	return zf_dev_run(log->dev, &writing->io);
 }
 
-/* Each part gets its piece of the grant: the header's is over. */
+/* Gives each part its piece of the grant, and ends the header's piece. */
 static void give_places_locked(struct writing *writing)
 {
 	uint64_t header = zf_log_record_data(&writing->fields);
@@ -303,7 +308,10 @@ static void give_places_locked(struct writing *writing)
 	}
 }
 
-/* Records count in the order of their numbers: up to the first that is not there yet. */
+/*
+ * Records become durable in the order of their sequence numbers, up to the first that has not
+ * completed.
+ */
 static void advance_locked(struct zf_log *log)
 {
 	struct record *record;
@@ -324,8 +332,8 @@ static void complete_locked(struct writing *writing)
 	give_places_locked(writing);
 	if (r < 0) {
 		zf_report(log->report, ZF_REPORT_WARNING,
-			  "a record of the intent log could not be written (%s): fsync commits "
-			  "until the next one",
+			  "a record of the intent log could not be written (%s): until the "
+			  "next commit each fsync commits",
 			  strerror(-r));
 		log->stats.failures++;
 		if (!log->failed || record->sequence < log->failed)
@@ -344,7 +352,7 @@ static void complete_locked(struct writing *writing)
 	end_parts_locked(&writing->batch, r);
 }
 
-/* Writes one record. *ret_all: those who waited for it are served. */
+/* Writes one record. *ret_all: it contained all waiting parts. */
 static int write_one_locked(struct zf_log *log, bool *ret_all)
 {
 	struct writing writing = {.log = log};
@@ -363,7 +371,7 @@ static int write_one_locked(struct zf_log *log, bool *ret_all)
 	return r;
 }
 
-/* What operations name, but for the data of this record, must be durable before it. */
+/* Flushes the data that operations name, because it must be durable before the record. */
 static int flush_marks_locked(struct zf_log *log)
 {
 	uint64_t mark;
@@ -382,8 +390,8 @@ static int flush_marks_locked(struct zf_log *log)
 }
 
 /*
- * Everything that waits, in as many records as it takes. If that cannot be, those who wait are told
- * to commit.
+ * Writes all that waits, in as many records as needed. If that fails, the waiting threads have to
+ * commit.
  */
 static void write_all_locked(struct zf_log *log)
 {
@@ -398,7 +406,9 @@ static void write_all_locked(struct zf_log *log)
 		if (r == 0)
 			r = write_one_locked(log, &all);
 	} while (r == 0 && !all);
-	/* With them, perhaps, who came while the record was under way. */
+	/*
+	 * The batch may also have parts that came while the record was in flight; they fail, too.
+	 */
 	if (r < 0) {
 		struct batch batch = take_batch_locked(log);
 
@@ -418,7 +428,9 @@ static bool nothing_to_write_locked(const struct zf_log *log, const struct zf_lo
 	return !part->body && log_pending_bytes(log) == 0;
 }
 
-/* Before the log's mutex is taken, and for nothing where the part will not be its record's first.
+/*
+ * Packs the part's first block, before the log's mutex is taken. The result is used only if the
+ * part becomes the first of its record.
  */
 static void pack(struct zf_log_part *part, uint8_t packed[ZF_LOG_CARRY_MAX])
 {
@@ -442,7 +454,10 @@ int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 	zf_mutex_lock(&log->lock);
 	assert(log->entered > 0);
 	log->stats.parts++;
-	/* Since it entered, operations may have been lost: none listed does not mean none made. */
+	/*
+	 * Since the caller entered, an operation may have become missing. Then an empty list does
+	 * not mean that there is nothing to write.
+	 */
 	if (!zf_log_is_usable_locked(log)) {
 		log->stats.commits_instead++;
 		zf_mutex_unlock(&log->lock);

@@ -143,7 +143,7 @@ static void find_newest(struct zf_ring *ring)
 	if (record.status == -EUCLEAN)
 		zf_report(&ring->report, ZF_REPORT_ERROR,
 			  "the newest superblock record, of generation %" PRIu64
-			  ", is whole but says what cannot be: an older one can be read with -o "
+			  ", is whole but has impossible values: mount an older one with -o "
 			  "generation=N (`zfusectl super` lists them)",
 			  record.generation);
 }

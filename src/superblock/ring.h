@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The superblock ring: zones 0 and 1 as a log of records, the newest of which is the filesystem.
+ * The superblock ring: zones 0 and 1 are a log of superblock records; a mount takes the newest one.
  *
  * A sequential zone cannot be rewritten in place, so every commit appends one record with FUA. When
  * the zone is full, the *other* zone is reset and written: a crash between the two leaves the full
@@ -27,18 +27,18 @@
  * behind it lie older records, or zeroes. Such a zone is full when its greatest record is in the
  * last slot. The rest is as above.
  *
- * A zone that the device has turned read-only, or offline, counts as full and is never written
- * again: the other one takes its place at once, after a reset if it is full. With that the newest
- * record is in two places or, from an offline zone, where it can be read again. From then on there
- * is one zone only. When it is full nothing more is written: to reset it, a crash could leave no
- * record at all. Beside an offline zone a full one may not have the newest: nobody knows
- * (zf_ring_lacks_newest()).
+ * A zone that the device has turned read-only or offline counts as full and is never written again.
+ * The record whose write failed, and all later records, go to the other zone, after a reset if that
+ * is full. (That one record may then be in both zones.) From then on the ring has one zone only.
+ * When that zone is full, no further record is written, because a crash after its reset could leave
+ * no record at all. If one zone is offline and the other is full, the newest record may have been
+ * in the offline zone (zf_ring_lacks_newest()).
  *
- * A torn newest record (power cut while it was written) is stepped over automatically only when
- * everything that the older record needs still stands, which only the caller can judge:
- * zf_ring_newest() says how many slots it stepped over, and the caller says whether it takes the
- * record (or an older one, by its generation). A whole record, whose checksum is right, is never
- * stepped over, be its format unknown or its values impossible.
+ * Stepping back: if a power cut tore the newest record, a mount takes the record before it, but
+ * only if everything that the older record needs is still on the device. The caller checks that
+ * (fs/mount/mount.c): zf_ring_newest() tells how many damaged slots it passed, and the caller takes
+ * the record or refuses it. The ring never passes a whole record, whose checksum is right, even if
+ * its format is unknown or its values are impossible.
  *
  * Not thread-safe: one caller at a time (the commit lock).
  */
@@ -72,9 +72,10 @@ struct zf_ring_record {
 struct zf_ring;
 
 /*
- * Finds the newest record, reading no more than it takes; pointers that are lower bounds are
- * raised past the last record. -ENODEV: no slot holds anything like a record: not a zfuse device.
- * Otherwise 0, even if every record is damaged. `dev` outlives the ring.
+ * Finds the newest record, and reads no more slots than that needs. If write pointers are lower
+ * bounds, the call raises them past the last record. -ENODEV: no slot has anything like a record,
+ * so this is no zfuse device. Otherwise 0, even if every record is damaged. `dev` outlives the
+ * ring.
  */
 int zf_ring_open(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring);
 void zf_ring_close(struct zf_ring *ring); /* takes NULL */
@@ -113,8 +114,8 @@ int zf_ring_older(struct zf_ring *ring, uint64_t generation, struct zf_super *re
 int zf_ring_find(struct zf_ring *ring, uint64_t generation, struct zf_super *ret_super);
 
 /*
- * One zone is offline, and may have held newer records than any that can be read: what these name
- * may have been written over since, and must not be built upon.
+ * Returns whether one zone is offline and may have newer records than any that can be read. Zones
+ * that the readable records name may have been reset since, so the mount must be read-only.
  */
 bool zf_ring_lacks_newest(const struct zf_ring *ring);
 
@@ -129,8 +130,9 @@ int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_r
 		 void *arg);
 
 /*
- * The greatest generation that a record met on the way to the newest carries, or that a damaged
- * one may have carried: new ones go past it, so that no two transactions ever share one.
+ * Returns the greatest generation of all records that the search for the newest one read, including
+ * what a damaged record may have had. New generations are above it, so no two transactions have the
+ * same one.
  */
 uint64_t zf_ring_highest_generation(const struct zf_ring *ring);
 
@@ -138,15 +140,16 @@ uint64_t zf_ring_highest_generation(const struct zf_ring *ring);
  * THE COMMIT POINT. Writes a record with FUA at the ring's pointer, switching zones when it is
  * full; sets super->address. super->generation is above zf_ring_highest_generation(). When it
  * returns 0, the transaction super->generation is durable. -EUCLEAN: zf_super_check() refuses the
- * values. On an error nothing is known about the record: the caller turns read-only. (A write after
- * that would first ask the device where the pointer is.)
+ * values. After an error the record may or may not be on the device, so the caller turns the
+ * filesystem read-only. (A later write would first ask the device for the zone's pointer.)
  */
 int zf_ring_write(struct zf_ring *ring, struct zf_super *super);
 
 /*
- * For a repair: makes `super` the newest record, though its generation is below that of the newest
- * one, which has come to its own by no counting. Empties both zones, that of the newest record last:
- * a crash leaves the newest as it was, or `super`. Errors as above.
+ * For a repair: makes `super` the newest record, although its generation is below that of the
+ * newest record, whose generation is so high that no counting can have reached it. Empties both
+ * zones, the newest record's zone last, so a crash leaves the old newest record or `super`. Errors
+ * as above.
  */
 int zf_ring_supersede(struct zf_ring *ring, struct zf_super *super);
 

@@ -147,8 +147,8 @@ static int look_at_source(struct copy *copy)
 
 	if (zf_dev_geometry(copy->from)->pointers_are_lower_bounds) {
 		zf_report(copy->report, ZF_REPORT_ERROR,
-			  "%s: its host stopped uncleanly, and where its zones end has to be found "
-			  "first: mount it once",
+			  "%s: its host stopped uncleanly, so its write pointers are not exact: "
+			  "mount it once before the copy",
 			  zf_dev_path(copy->from));
 		return -EUCLEAN;
 	}
@@ -246,14 +246,14 @@ static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf
 		return 0;
 	if (info->cond == ZF_ZONE_READONLY || info->cond == ZF_ZONE_OFFLINE) {
 		zf_report(copy->report, ZF_REPORT_ERROR,
-			  "%s: zone %" PRIu32 " is %s, and there is something to go there",
+			  "%s: zone %" PRIu32 " is %s, but data has to be copied to it",
 			  zf_dev_path(copy->to), zone_no, zf_zone_cond_name(info->cond));
 		return -EINVAL;
 	}
 	if (plan->len > info->capacity) {
 		zf_report(copy->report, ZF_REPORT_ERROR,
-			  "%s: zone %" PRIu32 " holds %" PRIu64 " bytes, there are %" PRIu64
-			  " to go there",
+			  "%s: zone %" PRIu32 " holds %" PRIu64 " bytes, but %" PRIu64
+			  " have to be copied to it",
 			  zf_dev_path(copy->to), zone_no, info->capacity, plan->len);
 		return -EINVAL;
 	}
@@ -451,7 +451,7 @@ static int overwrite_target(struct copy *copy)
 		r = copy_in_order(copy);
 	if (r < 0)
 		zf_report(copy->report, ZF_REPORT_ERROR,
-			  "%s: what was there is gone, and the copy is not whole and cannot be "
+			  "%s: its old content is gone, and the copy is incomplete and cannot be "
 			  "mounted: copy it again",
 			  zf_dev_path(copy->to));
 	return r;

@@ -31,7 +31,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 	uint64_t began = now_ns(), took;
 	int r;
 
-	/* While joins can still be had: records that are under way end with one. */
+	/* Before joins are held back, because each record under way ends with a join. */
 	if (txn->log.hold)
 		txn->log.hold(txn->log.arg);
 	zf_mutex_lock(&txn->lock);
@@ -39,7 +39,9 @@ int zf_txn_freeze(struct zf_txn *txn)
 	txn->freezing = true;
 	while (txn->joins > 0)
 		zf_cond_wait(&txn->changed, &txn->lock);
-	/* One of them may have been given up in the middle: what it left must not be committed. */
+	/*
+	 * One of those joins may have been aborted in the middle: its edits must not be committed.
+	 */
 	r = txn->error ? -EROFS : 0;
 	zf_mutex_unlock(&txn->lock);
 
@@ -260,8 +262,8 @@ static int commit_locked(struct zf_txn *txn)
 	int r;
 
 	/*
-	 * Joins leave room for the tail of a transaction that changed something; one of nothing may
-	 * find none, and that is no failure.
+	 * Joins leave room for the tail of their transaction. An empty transaction had no join, so
+	 * it may find no room for its tail; that is no failure.
 	 */
 	while (!zf_alloc_can_freeze(txn->alloc) && zf_txn_reset_one_locked(txn, true) > 0)
 		;
@@ -280,7 +282,9 @@ static int commit_locked(struct zf_txn *txn)
 	return r;
 }
 
-/* Under the lock, too: who asks for the label does not wait for a commit. */
+/*
+ * Takes txn->lock besides the commit lock, so that zf_txn_get_label() need not wait for a commit.
+ */
 static void put_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE])
 {
 	zf_mutex_lock(&txn->lock);

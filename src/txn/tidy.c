@@ -14,8 +14,7 @@
 #include "base/undumped.h"
 #include "txn/txn_internal.h"
 
-/* Nodes that one step may touch while it drops a zone's summary entries: as many as one edit and
- * more. */
+/* The most nodes that one step may allocate or free while it drops a zone's summary entries. */
 #define DROP_NODES 8u
 #define DROP_EDITS 2u
 /* How much of a metadata zone is read at once. */
@@ -28,7 +27,9 @@ static uint64_t zone_start(struct zf_txn *txn, uint32_t zone_no)
 
 /* ---- resets ---- */
 
-/* Did the device keep its space for it? See struct zf_zone_info. */
+/*
+ * Returns whether the device kept the space of the empty zone: see `warm` in struct zf_zone_info.
+ */
 static bool is_warm(struct zf_txn *txn, uint32_t zone_no)
 {
 	struct zf_zone_info info;
@@ -116,7 +117,7 @@ static int drop_summary(struct zf_txn *txn)
 	} while (r > 0);
 	if (r < 0)
 		zf_alloc_summary_dropped(txn->alloc, zone_no, r);
-	/* A damaged leaf is reported, and keeps its zones, but no others. */
+	/* A damaged leaf is reported. The zones that it describes are not reset; all others are. */
 	return r < 0 && r != -EUCLEAN && r != -EIO ? r : ZF_TIDY_DID;
 }
 
@@ -188,7 +189,7 @@ static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint6
 	return 0;
 }
 
-/* Of the zone; or of another one that their other copies lie in. */
+/* With zone_no != of, it reads the other copies of nodes whose copy in zone `of` cannot be read. */
 int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of)
 {
 	_zf_free_ uint8_t *buf = NULL;
@@ -200,7 +201,7 @@ int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uin
 	if (!buf)
 		return -ENOMEM;
 	end += start;
-	/* Chunks overlap by a node, so that none is cut in two. */
+	/* Chunks overlap by a node, so that each node lies wholly in one chunk. */
 	for (uint64_t at = start; at < end && r == 0; at += SCAN_BYTES) {
 		uint64_t len = zf_min_u64(SCAN_BYTES + node_size - ZF_BLOCK_SIZE, end - at);
 
@@ -221,7 +222,10 @@ static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
 				    zone_no);
 }
 
-/* One zone that cannot be read must not keep all others from coming back. */
+/*
+ * Excludes a zone that cannot be read from the next choices, so that other zones can still be
+ * emptied.
+ */
 static bool leave_damaged(struct zf_txn *txn, uint32_t zone_no, const struct zf_zone *zone,
 			  int result)
 {
@@ -251,7 +255,7 @@ static int empty_meta_zone(struct zf_txn *txn, bool urgent)
 	leave_damaged(txn, zone_no, &zone, r);
 	if (r < 0)
 		return r;
-	/* What moved out becomes free with the commits that follow. */
+	/* The commits that follow make the old copies of the moved nodes free. */
 	r = zf_txn_commit(txn, true);
 	zf_alloc_get_zone(txn->alloc, zone_no, &after);
 	if (r == 0 && after.live + after.system_live >= zone.live + zone.system_live)
@@ -293,7 +297,9 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 {
 	int r;
 
-	/* The commit lock: a paused check must not see zones vanish, and no two ask for one zone.
+	/*
+	 * The commit lock is held so that no zone is reset during a check (zf_txn_pause()), and so
+	 * that no two threads ask the device for the same zone.
 	 */
 	zf_txn_lock_commit(txn);
 	r = report_one_locked(txn);
@@ -304,7 +310,7 @@ int zf_txn_tidy(struct zf_txn *txn, bool urgent)
 	zf_mutex_unlock(&txn->commit_lock);
 	if (r == 0)
 		r = drop_summary(txn);
-	/* Not while room is short: it takes some. */
+	/* Not while room is short, because moving nodes takes room. */
 	if (r == 0 && !urgent)
 		r = zf_txn_scrub_one(txn);
 	if (r == 0)

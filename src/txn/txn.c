@@ -14,7 +14,10 @@
 #include "alloc/stream.h"
 #include "base/bits.h"
 
-/* A join asks for at most this many rounds of commit and tidy before it gives up. */
+/*
+ * A join or a reservation that finds no room runs at most one round of commit and tidy more than
+ * this before it gives up.
+ */
 #define ROUNDS_MAX 8u
 
 /* The longest that one operation is slowed down, with the bound nearly reached. */
@@ -23,7 +26,10 @@
 /* Edits kept for removals when everything else gets -ENOSPC, and for reclaim itself. */
 #define EDITS_KEPT_FOR_FREEING 40u
 #define EDITS_KEPT_FOR_SYSTEM  4u
-/* And data leaves room for so many, or nobody could make a file in what is left to data. */
+/*
+ * Data leaves room for this many edits. Otherwise data could fill the metadata zones' room so far
+ * that nobody can create a file, although space for data is left.
+ */
 #define EDITS_KEPT_FROM_DATA 16u
 
 /* The fewest children of an inner node that was made by a split. */
@@ -188,11 +194,12 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
 /* ---- room ---- */
 
 /*
- * The most nodes that one transaction can need for so many edits. Either each edit takes its worst
- * case; or, and on small filesystems that is far less: every node there is is copied once, each
- * edit splits one leaf, inner nodes split when they have doubled, and the trees grow a level each.
- * (A packed leaf becomes three for an item that differs from all others in more bytes than extents
- * can, or has another size and lies between them: an edit in thousands, if any.)
+ * What the most nodes that one transaction can need for a number of edits is computed from. There
+ * are two bounds, and the smaller one counts. First: each edit takes its worst case. Second, which
+ * is far less on a small filesystem: every existing node is copied once, each edit splits one leaf,
+ * inner nodes split when they have doubled, and each tree grows by a level. (One case in thousands
+ * of edits exceeds the second bound: a packed leaf becomes three leaves for an item of another size
+ * between its items, or for an item that differs from them in more bytes than extents do.)
  */
 struct bound {
 	uint64_t worst;	      /* of one edit */
@@ -209,7 +216,7 @@ static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
 	return zf_min_u64(edits * bound->worst, all);
 }
 
-/* As it will be when all that is kept has been written: the trees may be a level higher. */
+/* The bound when all kept blocks will have been written: the trees may be a level higher. */
 static struct bound bound_then(const struct bound *bound)
 {
 	if (bound->kept == 0)
@@ -223,8 +230,8 @@ static uint64_t zone_nodes(const struct zf_txn *txn)
 }
 
 /*
- * What recording kept space may need is for that alone: the nodes, and the garbage among nodes that
- * cannot be got rid of, because it is too little in each zone.
+ * Returns the nodes that only recording kept blocks may use: the new nodes themselves, and the
+ * garbage beside nodes that stays because each zone has too little of it to be worth emptying.
  */
 static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct bound *bound)
 {
@@ -237,9 +244,11 @@ static uint64_t nodes_kept_for_space(const struct zf_txn *txn, const struct boun
 }
 
 /*
- * Reclaim has to be able to move what a zone holds, or nothing ever comes back. And before removals
- * come to their end, they have to have left a zone's worth of garbage: so that some zone has enough
- * of it to be worth the move, however widely it is spread.
+ * Returns the nodes that no user's operation may take, so that space can always be freed. The first
+ * term is for reclaim: it must be able to move the nodes of one whole zone, or no zone ever comes
+ * back. The second term is for removals: before they run out of room, they must have made a zone's
+ * worth of garbage, because only then some zone has enough of it to be worth emptying, however
+ * widely it is spread.
  */
 static uint64_t nodes_kept_for_users(uint64_t zone, const struct bound *bound)
 {
@@ -324,7 +333,7 @@ static bool tidy_all(struct zf_txn *txn)
 	return any;
 }
 
-/* Rounds of getting space back, for somebody who finds no room. */
+/* Rounds of getting space back, for a caller that finds no room. */
 struct effort {
 	struct zf_txn *txn;
 	/* No commit that gives no zone back: who wants data has other means (fs/space/room.h). */
@@ -346,8 +355,8 @@ static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class,
 }
 
 /*
- * One round: what may be reset already; else a commit makes what was freed reusable, and tidying
- * resets it. Returns whether it gave anything back.
+ * One round: resets the zones that may be reset already. If there is none, a commit makes freed
+ * space reusable, and tidying resets the zones. Returns whether the round gave anything back.
  */
 static bool make_room(struct effort *effort)
 {
@@ -364,7 +373,7 @@ static bool make_room(struct effort *effort)
 	return tidy_all(txn);
 }
 
-/* Whether it gave anything back or not, the caller looks once more: others make room, too. */
+/* Runs one round. The caller then tries again in any case, because other threads make room, too. */
 static void effort_run(struct effort *effort)
 {
 	struct zf_alloc *alloc = effort->txn->alloc;
@@ -379,15 +388,19 @@ static void effort_run(struct effort *effort)
 		zf_vain_end(effort->vain, alloc, &effort->trial);
 }
 
-/* The last resort, for freeing only: space that is kept for files but is not there. */
+/*
+ * The last resort, for removals only: makes one zone of kept blocks short, so metadata can have
+ * that zone.
+ */
 static bool give_way(struct zf_txn *txn, enum zf_reserve_class class)
 {
 	return class == ZF_RESERVE_FREEING && zf_alloc_kept_give_way(txn->alloc);
 }
 
 /*
- * Promises room to a join. Joins are short, and promised the worst: for one that leaves it is
- * better to wait than to give up, or to have others give way. -ENOSPC, -EBUSY; -EAGAIN, -EROFS.
+ * Promises room to a join. Each join is short, and is promised its worst case. So if other joins
+ * have been promised the room, this call waits for one of them to leave; that is better than
+ * -ENOSPC, and better than making kept blocks short. -ENOSPC, -EBUSY; -EAGAIN, -EROFS.
  */
 static int promise_locked(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 			  bool may_wait, uint64_t *ret_nodes)
@@ -402,7 +415,10 @@ static int promise_locked(struct zf_txn *txn, enum zf_reserve_class class, unsig
 			return -EROFS;
 		if (txn->freezing)
 			return -EAGAIN;
-		/* Only now: what a frozen transaction made, this one copies. */
+		/*
+		 * Not before the freeze is over: the running transaction has to copy the nodes of
+		 * the frozen one.
+		 */
 		bound = bound_now(txn);
 		*ret_nodes = nodes_needed(&bound, items);
 		r = zf_alloc_promise_nodes(txn->alloc, class, *ret_nodes,
@@ -494,7 +510,7 @@ int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait)
 	return keep_bound(txn, may_wait);
 }
 
-/* `last`: kept space may give way for it. */
+/* `last`: as the last resort the call may make kept blocks short (give_way()). */
 static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items, bool may_wait,
 		bool last, struct zf_trans *ret_trans)
 {

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transactions: what makes several tree edits one, and the commit that makes them durable.
+ * Transactions: a transaction makes several tree edits one unit, and its commit makes them durable.
  *
- * An operation joins the running transaction, edits the trees through trans->writer, and leaves.
- * It never holds a join across I/O of its own or while it waits for another thread (a missing
- * node is read inside the tree calls; that is the one exception). Lock order: inode locks, then
- * (inside the join call) the commit lock, then the join.
+ * An operation joins the running transaction, edits the trees through trans->writer, and leaves. An
+ * operation that holds a join does no I/O and waits for no other thread. The one exception: the
+ * tree calls read a node that is missing from the cache. Lock order: inode locks, then (inside the
+ * join call) the commit lock, then the join.
  *
  *      running N --zf_txn_freeze--> frozen N --zf_txn_write--> written --superblock--> durable N
  *                                   running N+1 ...
  *
- * Freeze first lets no new record of the log begin, and waits for those under way (struct
- * zf_txn_log): their data belongs to N. Then it holds back new joins, waits for the current ones,
- * snapshots the counters and starts N+1. How long that takes does not depend on how much is dirty.
- * The rest of the commit runs beside new operations and new records.
+ * A freeze first lets no new record of the log begin, and waits for the records under way (struct
+ * zf_txn_log), because their data belongs to N. Then the freeze holds back new joins, waits for the
+ * current joins to leave, copies the counters and starts N+1. The duration of a freeze does not
+ * depend on the number of dirty nodes. While the rest of the commit runs, new operations and new
+ * records go on.
  *
  * Order of a commit, and why:
  *   1. the zone and root trees are edited, in the reserved tail: nothing names the new nodes yet;
- *      the root tree also gets what is to be stored of the filesystem's health (txn/health.h);
+ *      the root tree also gets the items of the filesystem's health (txn/health.h);
  *   2. the node stream is written, in address order, holes as zeroes;
- *   3. flush, if the device has a volatile cache: data landed before the freeze is covered too;
+ *   3. flush, if the device has a volatile cache: it covers the nodes and all data that landed
+ *      before the freeze;
  *   4. the superblock, with FUA:  *** the commit point ***
- *   5. what N freed is released: zones emptied long enough ago are reset.
- * A failure in 1 to 4 turns the filesystem read-only for good (zf_txn_error): the durable state is
- * the previous superblock's, and nothing is reset any more.
+ *   5. zones that an earlier transaction emptied may be reset from now on (alloc/reclaim.h). A
+ * failure of the freeze or in 1 to 4 turns the filesystem read-only until the next mount
+ * (zf_txn_error): the durable state stays that of the previous superblock, and no zone is reset any
+ * more.
  *
  * A thread that needs a commit runs it itself, under the commit lock. Threads that wait for the
  * lock meanwhile may find their generation durable when they get it (group commit).
@@ -87,45 +90,46 @@ int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int 
 void zf_trans_leave(struct zf_trans *trans);
 
 /*
- * Finds room as zf_trans_join() does, but does not stay joined, and takes no kept space
- * (zf_alloc_kept_give_way()). It is for callers that can reclaim garbage before kept space has to
- * give way. Caller holds no lock. -ENOSPC, -EROFS.
+ * Finds room as zf_trans_join() does, but does not stay joined, and never makes kept blocks short
+ * (zf_alloc_kept_give_way()). It is for callers that can reclaim garbage, which is better than
+ * breaking the promise of fallocate. The caller holds no lock. -ENOSPC, -EROFS.
  */
 int zf_txn_wait_for_room(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items);
 
 /*
- * The caller has tried everything else too, in vain: his commits are no reason to try what joins
- * and reservations do once more (alloc/vain.h).
+ * The caller has tried all means to make room, and none gave any. So joins and reservations
+ * remember their own efforts as in vain, too (alloc/vain.h): the commits that the caller made are
+ * no reason to repeat those efforts.
  */
 void zf_txn_room_was_sought(struct zf_txn *txn, const struct zf_vain_trial *trial);
 
 /*
- * Commits if more is dirty than may be, on behalf of callers whose own joins must not wait.
- * -EAGAIN: it would have to commit, and may_wait is false.
+ * Commits if the running transaction has more dirty bytes than dirty_bytes_max. Callers use it
+ * before a join that must not wait. -EAGAIN: it would have to commit, and may_wait is false.
  */
 int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 
 /*
- * Is more than half of the bound dirty again, while a commit is still being written? Operations
- * then slow down, each by a few milliseconds at most, so that the commit is over before they have
- * to stop for it.
+ * Returns whether a commit is being written and the next transaction already has more dirty bytes
+ * than half of dirty_bytes_max. Each operation then waits a few milliseconds (zf_txn_slow_down()),
+ * so that the commit ends before the bound is reached and all operations would have to wait for it.
  */
 bool zf_txn_is_crowded(struct zf_txn *txn);
 /*
- * Waits until the commit is over, but only a few milliseconds: the longer, the more is dirty.
- * Caller holds no lock and no join.
+ * Waits until the commit is over, but at most a few milliseconds: the more bytes are dirty, the
+ * longer. The caller holds no lock and no join.
  */
 void zf_txn_slow_down(struct zf_txn *txn);
 
 /*
- * An edit failed after another one of the same operation was made: the trees are inconsistent with
- * each other, and this transaction must never be committed. Read-only from now on.
+ * An edit failed after another edit of the same operation was made, so the trees contradict each
+ * other, and this transaction must never be committed. The filesystem is read-only from now on.
  */
 void zf_trans_abort(struct zf_trans *trans, int error, const char *what);
 
 /*
- * Like zf_alloc_reserve(), but commits and resets as long as that may give space back. -EAGAIN with
- * may_wait false. Caller holds no join.
+ * Like zf_alloc_reserve(), but commits and resets zones as long as that may give space back.
+ * -EAGAIN: the call would have to commit, and may_wait is false. The caller holds no join.
  */
 int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items, bool may_wait);
@@ -133,16 +137,16 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 /* ---- commit ---- */
 
 /*
- * Everything done before this call is durable when it returns 0: what is in the trees, not data on
- * its way. Caller holds no join, and has not entered the log.
+ * When this call returns 0, everything that was in the trees before the call is durable. (Data that
+ * has not landed is not in the trees.) The caller holds no join, and has not entered the log.
  */
 int zf_txn_sync(struct zf_txn *txn);
 /*
- * zf_dev_flush_upto(): what completed before the mark is durable when it returns 0. If the flush
- * fails, the filesystem is read-only from now on.
+ * Calls zf_dev_flush_upto(). When it returns 0, all writes that completed before the mark are
+ * durable. If the flush fails, the filesystem is read-only from now on.
  */
 int zf_txn_flush(struct zf_txn *txn, uint64_t mark);
-/* One commit, even of nothing if `force`. */
+/* Makes one commit; with `force` also if nothing is dirty. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*
  * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns
@@ -156,7 +160,9 @@ int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
  */
 int zf_txn_set_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE]);
 void zf_txn_get_label(struct zf_txn *txn, char ret_label[ZF_SUPER_LABEL_SIZE]);
-/* The next commit says that there is nothing to recover (unmount). */
+/*
+ * For an unmount: the superblock of the next commit says whether a mount has anything to recover.
+ */
 void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 
 uint64_t zf_txn_running(struct zf_txn *txn); /* generation */
@@ -167,21 +173,22 @@ const char *zf_txn_failed(struct zf_txn *txn);
 bool zf_txn_is_dirty(struct zf_txn *txn); /* anything to commit */
 
 /*
- * The phases of a commit, for tests that run operations between them; zf_txn_commit() is these
- * in order under the commit lock. After a freeze, write and finish must follow; unless
- * zf_txn_durable() says that an operation between them, which needed a commit, has taken them
- * itself.
+ * The phases of a commit, for tests that run operations between the phases. zf_txn_commit() runs
+ * all three in this order under the commit lock. After a freeze the test must call write and
+ * finish. It must not if an operation between the phases needed a commit and has run them itself:
+ * zf_txn_durable() tells.
  */
 int zf_txn_freeze(struct zf_txn *txn);
 int zf_txn_write(struct zf_txn *txn);
 int zf_txn_finish(struct zf_txn *txn);
 
 /*
- * Housekeeping of space, by the background thread or a test's step: drops summary entries of
- * emptied zones, resets zones that may be reset, empties metadata zones, and above all those that
- * have failed. Does one thing and returns
- * ZF_TIDY_DID when there may be more, ZF_TIDY_EMPTIED when it emptied a metadata zone (which the
- * next commits give back), 0 when there is nothing to do, or -errno.
+ * One step of housekeeping of space, for the background thread or a test: asks the device for an
+ * unknown pointer, or resets a zone that may be reset, or finishes a zone, or drops the summary
+ * entries of an emptied zone, or moves nodes out of a failed metadata zone, or empties a metadata
+ * zone. Returns ZF_TIDY_DID: there may be more to do; ZF_TIDY_EMPTIED: a metadata zone was emptied,
+ * and the next commits give it back; 0: there is nothing to do; or -errno. `urgent`: somebody waits
+ * for room.
  */
 enum zf_tidy {
 	ZF_TIDY_DID = 1,
@@ -190,50 +197,57 @@ enum zf_tidy {
 int zf_txn_tidy(struct zf_txn *txn, bool urgent);
 
 /*
- * Too many zones are active: one of them is finished, or asked for its pointer. Returns whether
- * there was one. Caller holds no join.
+ * For a caller that found too many zones active: finishes one of them, or asks the device for the
+ * pointer of one. Returns whether there was such a zone. The caller holds no join.
  */
 bool zf_txn_ease_limits(struct zf_txn *txn);
 
 /*
- * Moves what is live out of the metadata zone that has the most garbage, if it gives at least as
- * much back as any zone of data would, for less: when the running transaction is durable. 1:
- * *ret_gain blocks; 0: there is none. Caller holds no lock and no join.
+ * Moves the live nodes out of the metadata zone that has the most garbage, if that gives back at
+ * least as many blocks as the best zone of data would, for less work. The zone comes back once the
+ * running transaction is durable. 1: *ret_gain blocks come back; 0: there is no such zone. The
+ * caller holds no lock and no join.
  */
 int zf_txn_move_nodes(struct zf_txn *txn, uint64_t *ret_gain);
 
 /*
- * Has the next commit write the node (tree, level, first key) anew, elsewhere, if it still lies at
- * `address`. -EUCLEAN, -EIO: it can be read nowhere. Caller holds no lock and no join.
+ * Makes the next commit write the node (tree, level, first key) again at another address, if the
+ * node still lies at `address`. -EUCLEAN, -EIO: no copy of the node can be read. The caller holds
+ * no lock and no join.
  */
 int zf_txn_move_node(struct zf_txn *txn, enum zf_tree_id tree, uint8_t level,
 		     const struct zf_key *first_key, uint64_t address);
 
 /*
- * One commit that brings the zones in which nothing is live any more: drops their summary entries,
- * as far as there is room for that, and commits. Afterwards zf_txn_reset_emptied() resets one of
- * them, and is > 0; 0: there is none.
+ * Makes the commit after which zones without live blocks can be reset: drops the summary entries of
+ * these zones, as far as there is room for that, and commits. Afterwards each call of
+ * zf_txn_reset_emptied() resets one of them, and returns > 0; 0: there is none.
  */
 int zf_txn_commit_emptied(struct zf_txn *txn);
 int zf_txn_reset_emptied(struct zf_txn *txn);
 
 /*
  * Before the first write of a mount: finishes zones that a crash left partly written, until
- * metadata and data can have the active zones that they need.
+ * metadata and data can open the zones that they need within the device's limit of active zones.
  */
 void zf_txn_settle(struct zf_txn *txn);
 
 /*
- * What the intent log has to do with a commit; called by the thread that commits. Set once, before
- * the first join.
+ * What the intent log has to do during a commit. The thread that commits calls these functions.
+ * They are set once, before the first join.
  */
 struct zf_txn_log {
 	void *arg;
-	/* Nobody begins a record until release(), and those under way are over: their extents are
-	 * in the trees. Joins can still be had, for these end with one. */
+	/*
+	 * Lets no thread begin a record until release(), and returns when the records under way are
+	 * over: their extents are in the trees. Joins are still possible, because each record ends
+	 * with a join.
+	 */
 	void (*hold)(void *arg);
-	/* No join is held: fills in what the superblock says of the log. Before the zones' counters
-	 * are noted. Not called if the transaction failed. */
+	/*
+	 * Called while no join is held, before the counters of the zones are copied: fills in the
+	 * superblock's fields about the log. Not called if the transaction failed.
+	 */
 	void (*freeze)(void *arg, struct zf_super *super);
 	/* The next transaction runs, or the freeze failed. */
 	void (*release)(void *arg);
@@ -242,7 +256,10 @@ struct zf_txn_log {
 };
 void zf_txn_set_log(struct zf_txn *txn, const struct zf_txn_log *log);
 
-/* Between the two no commit is made and no zone is reset: for a check of a mounted filesystem. */
+/*
+ * Between these two calls no commit is made and no zone is reset. A check of a mounted filesystem
+ * uses them.
+ */
 void zf_txn_pause(struct zf_txn *txn);
 void zf_txn_resume(struct zf_txn *txn);
 

@@ -57,8 +57,8 @@ struct zf_txn {
 };
 
 /*
- * The commit lock. A commit that a test has begun in its phases is ended first, as its thread would
- * have done before it gave up the lock.
+ * Takes the commit lock. If a test has begun a commit by its phases (zf_txn_freeze() ...), this
+ * call ends that commit first, as a thread that holds the lock would have done.
  */
 void zf_txn_lock_commit(struct zf_txn *txn);
 
@@ -68,25 +68,27 @@ struct zf_chunk *zf_txn_chunks_new(void);
 int zf_txn_write_stream(struct zf_txn *txn);
 
 /*
- * A commit, unless the generation `wanted` is durable already or there is nothing to commit; with
- * `force` of nothing too. -ENOSPC: nothing to commit, and no room for a commit of nothing.
+ * Makes a commit, unless the generation `wanted` is durable already, or nothing is dirty and
+ * `force` is false. -ENOSPC: nothing is dirty, and there is no room for an empty commit.
  */
 int zf_txn_commit_upto(struct zf_txn *txn, uint64_t wanted, bool force);
 
-/* Room for nodes that NORMAL operations leave to those that free things, and to the commit. */
+/*
+ * Returns how many nodes NORMAL operations leave to operations that free space, and to the commit.
+ */
 uint64_t zf_txn_nodes_kept(struct zf_txn *txn);
 
-/* Is more of the running transaction dirty than may be? */
+/* Returns whether the running transaction has more dirty bytes than options.dirty_bytes_max. */
 bool zf_txn_has_much(struct zf_txn *txn);
-/* A commit if more of the running transaction is dirty than may be. */
+/* Makes a commit if zf_txn_has_much(). */
 int zf_txn_commit_much(struct zf_txn *txn);
 
 /*
  * Before the first reset of a mount: writes the superblock once more, with a generation of its own,
- * unless this mount has committed already. A mount before it may have been cut in the middle of a
- * record that names what is about to be reset. It was lost with the pointer, and so was not seen;
- * but if this mount's own first record was then cut at the same place, that one might be found
- * instead.
+ * unless this mount has committed already. An earlier mount may have been cut while it wrote a
+ * record R that names what is about to be reset. The write pointer did not cover R, so this mount
+ * did not see R. But if a power cut then tears this mount's own first record at the same place, R
+ * may be found there, whole, and R names a zone that was reset.
  */
 int zf_txn_stand(struct zf_txn *txn);
 
@@ -94,14 +96,14 @@ int zf_txn_stand(struct zf_txn *txn);
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent);
 
 /*
- * Moves the nodes that have a copy in zone `of`, and are still live, elsewhere. They are looked for
- * in the first `end` bytes of the zone. (tidy.c)
+ * Moves those live nodes elsewhere that have a copy in zone `of`. It finds them by reading the
+ * first `end` bytes of zone `zone_no`, which is `of` or the zone of another copy. (tidy.c)
  */
 int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of);
 
 /*
- * Writes what is live in one zone of metadata elsewhere, because that zone has failed:
- * ZF_TIDY_EMPTIED, or 0: there is none, or no room now. (scrub.c)
+ * Moves the live nodes of one failed metadata zone to another zone. ZF_TIDY_EMPTIED: done; 0: there
+ * is no failed zone, or no room now. (scrub.c)
  */
 int zf_txn_scrub_one(struct zf_txn *txn);
 

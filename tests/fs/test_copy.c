@@ -635,7 +635,7 @@ static void a_dead_zone_in_the_way_is_refused(void **state)
 	make_source(&pair, &plain, true);
 	make_target(&pair, &plain);
 	zf_sim_set_zone_cond(pair.target, 2, ZF_ZONE_READONLY);
-	refuses(&pair, -EINVAL, "zone 2 is read-only, and there is something to go there");
+	refuses(&pair, -EINVAL, "zone 2 is read-only, but data has to be copied to it");
 	drop(&pair);
 }
 

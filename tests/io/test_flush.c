@@ -53,11 +53,11 @@ static uint64_t flushes(void)
 /* ---- somebody who waits ---- */
 
 struct waiter {
-	struct zf_append_wait wait;
+	struct zf_flush_wait wait;
 	bool done;
 };
 
-static void waiter_done(struct zf_append_wait *wait)
+static void waiter_done(struct zf_flush_wait *wait)
 {
 	struct waiter *waiter = ZF_CONTAINER_OF(wait, struct waiter, wait);
 

@@ -7,14 +7,14 @@
  * not come here and move nothing.
  *
  * The time is set in memory and marks the item dirty, so it is stored with whatever stores the item
- * next, at the latest by the next flush. With lazytime that flush passes over inodes that have
- * nothing else to store, for a day; what syncs, and the unmount, does not. They stay in memory
- * until then, so there is a bound on them.
+ * next, at the latest by the next flush. With lazytime that flush skips an inode that has only an
+ * access time to store, for a day. A sync and the unmount store it. Such inodes stay in memory
+ * until then, so their number is bounded.
  *
- * Locking. Whether a read counts is found with the inode's lock held shared, as reading has it
- * anyway; where it does not, which is the common case, nothing else is taken. Where it does, the
- * lock is taken exclusively for a moment; a caller that may not wait does not wait for it: the next
- * read makes up for that.
+ * Locking. A read decides whether it moves the access time while it holds the inode's lock shared,
+ * which it needs anyway. In the common case the time does not move, and no other lock is taken. If
+ * the time moves, the lock is taken exclusively for a moment. A caller that may not wait skips
+ * this; the next read sets the time.
  */
 #ifndef ZF_FS_ACCESS_H
 #define ZF_FS_ACCESS_H
@@ -24,7 +24,7 @@
 /* Whether a read now moves the access time. Inode locked. */
 bool zf_access_counts(const struct zf_inode *inode, const struct zf_ctx *ctx);
 
-/* It was read, and that counted. No lock held. */
+/* Sets the access time after a read for which zf_access_counts() was true. No lock held. */
 void zf_access_note(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /* Whether a flush in passing may leave the item for later. Inode locked. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which ranges of a file's extent map have changed and are not durable yet, and whether its item
- * has otherwise than by an operation of the log: what a log record of the file has to describe.
+ * Changes: the ranges of a file's extent map that have changed and are not durable yet, and whether
+ * its item has changed other than by an operation of the log. A log record of the file has to
+ * describe them.
  *
- * Each range, and the item, has the generation of the transaction that changed it last: once that
- * is durable the range is forgotten. So is everything that a record has described. A file with more
- * than ZF_CHANGES_MAX of them is not described range by range any more: its fsync commits.
+ * Each range, and the item, has the generation of the transaction that changed it last. It is
+ * forgotten when that transaction is durable, or when a record has described it. A file with more
+ * than ZF_CHANGES_MAX ranges is not described any more: its fsync commits.
  *
  * Under inode->lock, exclusively to change.
  */
@@ -31,23 +32,26 @@ struct zf_changes {
 
 void zf_changes_init(struct zf_changes *changes);
 void zf_changes_deinit(struct zf_changes *changes);
-/* Without memory, or with too many, it is noted that the list lacks some. */
+/*
+ * Adds a range. If there is no memory or there are too many ranges, only the fact that the list
+ * lacks some is noted.
+ */
 void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint64_t generation);
 /* The item was stored: its times, or its size where that grew by a hole. */
 void zf_changes_add_item(struct zf_changes *changes, uint64_t generation);
 /* An operation of the log has all of it, the size too. */
 void zf_changes_clear_item(struct zf_changes *changes);
-/* The list lacks some of that generation, and of earlier ones. */
+/* Notes that the list lacks changes of that generation or of earlier ones. */
 void zf_changes_lose(struct zf_changes *changes, uint64_t generation);
-/* The transaction `durable` is. */
+/* Forgets what changed up to the transaction `durable`, which is durable. */
 void zf_changes_prune(struct zf_changes *changes, uint64_t durable);
-/* All is described by a record. */
+/* Forgets everything, because a record has described it. */
 void zf_changes_clear(struct zf_changes *changes);
-/* Is there anything to describe, listed or lost? */
+/* Returns whether anything has changed, listed or not. */
 bool zf_changes_any(const struct zf_changes *changes);
 /* The generation of the newest; 0: there are none. */
 uint64_t zf_changes_newest(const struct zf_changes *changes);
-/* Are there any that are not in the list? */
+/* Returns whether there are changes that are not in the list. */
 bool zf_changes_are_lost(const struct zf_changes *changes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of inodes: getting, putting, and how each edge of the life in inode.h comes about. */
+/* The table of inodes: getting and putting inodes, and the changes of state that inode.h draws. */
 #include "fs/core/inode.h"
 
 #include <assert.h>
@@ -12,10 +12,14 @@
 #include "fs/core/inode_item.h"
 #include "fs/core/kernel_refs.h"
 
-/* Of what the node cache may take, how much unused inodes may take beside it: one part in so many.
+/*
+ * Unused inodes may take one part in IDLE_SHARE of the node cache's memory, besides the node cache.
  */
 #define IDLE_SHARE 2u
-/* And how much those may take that are kept by nothing but times to be stored. */
+/*
+ * Inodes on the list of dirty ones may take one part in this many of the node cache's memory,
+ * before they are stored early.
+ */
 #define DIRTY_SHARE 4u
 
 static int compare(const struct zf_inode *a, const struct zf_inode *b)
@@ -69,7 +73,7 @@ static void raise_to(_Atomic uint64_t *known, uint64_t value)
 		;
 }
 
-/* What is not durable of it can no longer be described, nor be told from what is. */
+/* The inode takes its list of changes with it, so the log can no longer describe them. */
 static void note_lost_changes(struct zf_inode *inode)
 {
 	uint64_t newest = zf_changes_newest(&inode->data.changes);
@@ -189,7 +193,10 @@ int zf_inode_get(struct zf_fs *fs, uint64_t ino, struct zf_inode **ret_inode)
 	if (inode) {
 		r = use_found_locked(shard, inode);
 	} else {
-		/* In the table before it is read: nobody else loads an older state meanwhile. */
+		/*
+		 * The inode enters the table before its item is read, so that no other thread loads
+		 * it, too.
+		 */
 		inode = add_locked(fs, ino, ZF_INODE_LOADING);
 		load = true;
 	}
@@ -242,8 +249,9 @@ static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf
 }
 
 /*
- * Is there something to remember that no tree tells? An error that fsync has not reported to all,
- * or that a truncation was cut short, so that the file must not grow. Both are rare.
+ * Returns whether the inode must stay in memory because it knows something that no tree has: an
+ * error that an open file has not been told of, or an unfinished truncation, after which the file
+ * must not grow. Both are rare.
  */
 static bool knows_more_locked(struct zf_inode_shard *shard, const struct zf_inode *inode)
 {
@@ -253,7 +261,10 @@ static bool knows_more_locked(struct zf_inode_shard *shard, const struct zf_inod
 	       zf_write_error_keeps(inode, zf_kernel_refs_has(&shard->kernel_refs, inode->ino));
 }
 
-/* What becomes of an inode that nobody uses. Returns one to free, perhaps another. */
+/*
+ * Decides what happens to an inode without uses. Returns an inode to free (this one or another), or
+ * NULL.
+ */
 static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
 	if (inode->state == ZF_INODE_DEAD || inode->fs->recovering)
@@ -282,7 +293,7 @@ static void doom(struct zf_inode *inode)
 	zf_wake_deletion(fs);
 }
 
-/* Gives up a use if it is not the last one: without a lock, as most puts are. */
+/* Gives up a use without a lock, if it is not the last one, as in most puts. */
 static bool drop_use(struct zf_inode *inode)
 {
 	unsigned int uses = atomic_load(&inode->uses);
@@ -357,7 +368,10 @@ int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode, struct z
 					 ino);
 	if (!inode)
 		return -ENOMEM;
-	/* Nobody knows the number yet: a try cannot fail, and may come after the join. */
+	/*
+	 * No other thread knows the new inode, so trylock cannot fail, and the rank order does not
+	 * matter.
+	 */
 	locked = zf_rwlock_trywrlock(&inode->lock);
 	assert(locked);
 	inode->type = mode & S_IFMT;
@@ -391,7 +405,10 @@ int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino)
 	return r;
 }
 
-/* Without references, is there something to do about the inode? Else NULL; it is used. */
+/*
+ * Called when the last kernel reference is gone. Returns the inode, with a use, if it has to be
+ * deleted or an error keeps it in memory; else NULL.
+ */
 static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint64_t ino)
 {
 	struct zf_inode *inode = find_locked(shard, ino);
@@ -399,8 +416,10 @@ static struct zf_inode *use_forgotten_locked(struct zf_inode_shard *shard, uint6
 
 	if (!inode || inode->state != ZF_INODE_LIVE)
 		return NULL;
-	/* Not by a user, nor to be found again: by an error, which is perhaps no longer of
-	 * interest. */
+	/*
+	 * It has no use and is not idle, so only an error keeps it in memory, and that may not
+	 * matter any more.
+	 */
 	is_kept = atomic_load(&inode->uses) == 0 && !inode->idle;
 	if (!inode->unlinked && !is_kept)
 		return NULL;
@@ -447,9 +466,9 @@ struct zf_inode *zf_inode_next_unlinked(struct zf_inode_shard *shard, uint64_t i
 /* ---- dirty, locks ---- */
 
 /*
- * Reading a tree dirties the access time of every file in it, and each stays in memory until it is
- * stored: sooner than when it is old, if they are many. Those whose times are stored lazily
- * have a bound of their own.
+ * A program that reads many files makes the access time of each dirty, and each inode stays in
+ * memory until its time is stored. If there are many such inodes, they are stored early. Inodes
+ * whose times are stored lazily have a bound of their own.
  */
 static bool has_many_dirty(const struct zf_fs *fs, unsigned int count)
 {

@@ -3,12 +3,12 @@
  * Inodes in memory, and struct zf_fs, which the files of src/fs/ share.
  *
  * Life. zf_inode_get() finds an inode in the table or loads it from the fs tree, and counts a use;
- * zf_inode_put() gives it back. Unused clean inodes stay in the table, as many as take half of
- * what the node cache may take (options.cache_bytes), and are then dropped, the longest unused
- * first: kernel references (zf_fs_lookup) are counted in a table of their own, so that they do not
- * keep an inode in memory. One that knows of an error that somebody may have to be told of
- * (fs/core/write_error.h), or of an unfinished truncation, stays until that is settled. An inode
- * with dirty or in-flight data holds a use of its own.
+ * zf_inode_put() gives it back. Unused clean inodes stay in the table until they take half as much
+ * memory as the node cache may take (options.cache_bytes). Then the longest unused is dropped
+ * first. Kernel references (zf_fs_lookup) are counted in a table of their own, so they do not keep
+ * an inode in memory. An inode stays while it has an error that somebody must be told of
+ * (fs/core/write_error.h), or an unfinished truncation. An inode with dirty or in-flight data holds
+ * a use of its own.
  *
  *      (tree)
  *        |       zf_inode_get()
@@ -21,23 +21,23 @@
  *        v
  *      DOOMED --deleted--> DEAD --last put--> freed
  *
- * Doomed inodes wait on fs->doomed for zf_delete_doomed(). The committer calls that, or the put
- * itself where the filesystem was mounted without threads. So with threads a put or forget on a
- * request's queue never waits for a large deletion.
+ * Doomed inodes wait on fs->doomed for zf_delete_doomed(). The committer calls it; without threads
+ * the put calls it. So with threads a put or forget on a request's queue never waits for a large
+ * deletion.
  *
- * Size and times. item.* is what users see now. disk_size is the size as far as its bytes are in
- * the trees (or are holes): what zf_inode_store() writes, so that a crash never shows a size whose
- * data did not land. Data on its way to the device moves disk_size up as it lands (fs/data/data.h).
- * Attribute changes by an operation are stored by that operation's transaction at once; times that
- * a write or read changed are stored with the next extents, or by the flush (item_dirty).
+ * Size and times. item.* is what users see now. disk_size (the *landed size*) is the size up to
+ * which all bytes are in the trees or are holes. zf_inode_store() writes disk_size, so that after a
+ * crash a file never has a size whose data did not land. Landing moves disk_size up
+ * (fs/data/data.h). An operation that changes attributes stores them in its own transaction. Times
+ * that a write or a read changed are stored with the next extents, or by the flush (item_dirty).
  *
  * Locking. inode->lock protects item, disk_size, item_dirty, and the inode's items in the tree:
- * exclusive to change, shared to read, and kept while a record of the log with its state is being
- * written (docs/locking.md). Several are locked in ascending ino (zf_inode_lock_many).
- * The table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
+ * exclusively to change, shared to read. It is *kept* while a log record with the inode's state is
+ * written (docs/locking.md). Several inodes are locked in ascending ino (zf_inode_lock_many). The
+ * table is cut into shards by ino, each with a lock (ZF_RANK_FS) for its inodes' state and its
  * kernel references; fs->lock protects the lists that all share. inode->data has a lock of its own
- * (fs/data/data.h). zf_inode_put() may delete (fs/core/wake.h) and so take joins: no lock and no
- * join is held around it.
+ * (fs/data/data.h). zf_inode_put() may delete the inode (fs/core/wake.h) and then joins a
+ * transaction, so its caller holds no lock and no join.
  */
 #ifndef ZF_FS_INODE_H
 #define ZF_FS_INODE_H
@@ -67,7 +67,10 @@ enum zf_inode_state {
 	ZF_INODE_DEAD,	 /* could not be loaded, made or deleted: freed by the last put */
 };
 
-/* Extended attributes that an inode is known not to have, so that nobody looks again and again. */
+/*
+ * Extended attributes that an inode is known not to have. This saves a look-up in the tree for each
+ * request.
+ */
 enum zf_absent {
 	ZF_ABSENT_CAPABILITY = 1 << 0,	/* security.capability: asked for by every write */
 	ZF_ABSENT_ACL_ACCESS = 1 << 1,	/* by every chmod */
@@ -167,8 +170,9 @@ struct zf_fs {
 	_Atomic uint64_t commit_ms; /* between commits */
 	atomic_bool read_only;	    /* mounted so, or remounted (zf_fs_remount()) */
 	/*
-	 * A mount is replaying the log: inodes leave memory with their last use, for the replay
-	 * edits their items past them, and those without a name may get one again.
+	 * A mount is replaying the log. Then an inode leaves memory with its last use, because the
+	 * replay edits items in the tree directly, and an inode without a name is not deleted,
+	 * because it may get a name again.
 	 */
 	bool recovering;
 
@@ -188,10 +192,15 @@ struct zf_fs {
 	atomic_uint deleting;	     /* doomed inodes that some thread deletes now */
 	_Atomic uint64_t deletions;  /* counts inodes that were doomed, and that were deleted */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
-	/* Inodes that left memory took with them what had changed in them (fs/core/changes.h), up
-	 * to this generation. */
+	/*
+	 * The newest generation in which an inode changed that has left memory together with its
+	 * list of changes (fs/core/changes.h).
+	 */
 	_Atomic uint64_t changes_lost;
-	/* And this is the newest of their write marks: what was written in place needs a flush. */
+	/*
+	 * The newest write mark of these inodes: data that they wrote in place is not durable
+	 * before a flush.
+	 */
 	_Atomic uint64_t marks_lost;
 	/* Up to this generation, one of them was truncated to nothing and not closed
 	 * (fs/data/close.h).
@@ -202,8 +211,8 @@ struct zf_fs {
 	_Atomic uint64_t checksum_errors; /* blocks of data that did not match, whoever read them */
 	struct zf_scrubbed scrubbed;
 	/*
-	 * What is to be added to the counters of this mount, modulo 2^64 (fs/space/faults.h). Under
-	 * health_lock, ZF_RANK_HEALTH.
+	 * The base that is added to the counters of this mount, modulo 2^64 (fs/space/faults.h).
+	 * Under health_lock, ZF_RANK_HEALTH.
 	 */
 	struct zf_faults faults_base;
 	struct zf_mutex health_lock;
@@ -235,13 +244,16 @@ struct zf_inode *zf_inode_ref(struct zf_inode *inode);
 /* The last put of an inode with nlink 0 and without kernel references dooms it. Takes NULL. */
 void zf_inode_put(struct zf_inode *inode);
 /*
- * A new inode in the table, with a number of its own, used and locked exclusively. Of its item,
- * generation and mode are set; the caller sets the rest and stores it with zf_inode_store_new(), or
- * buries it, unlocks and puts.
+ * Makes a new inode with a new number in the table, with a use, and locked exclusively. Of its
+ * item, generation and mode are set. The caller sets the rest and calls zf_inode_store_new(). If
+ * that fails, the caller calls zf_inode_bury(), unlocks and puts the inode.
  */
 int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode,
 		 struct zf_inode **ret_inode);
-/* It is not in the tree (any more): no get finds it, and the last put frees it. */
+/*
+ * Marks an inode that is not in the tree, or not any more: no get finds it, and the last put frees
+ * it.
+ */
 void zf_inode_bury(struct zf_inode *inode);
 /* item.nlink became 0, or is no longer 0. Lock held exclusively. */
 void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
@@ -249,9 +261,9 @@ void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
 /* One more kernel reference. -ENOMEM. */
 int zf_inode_kernel_ref(struct zf_fs *fs, uint64_t ino);
 /*
- * Takes back `count` kernel references. With the last one, returns an inode about which there is
- * something to do, with a use: it has no name (*ret_unlinked), or only an error keeps it in memory.
- * Else NULL.
+ * Takes back `count` kernel references. If none is left, and the inode has no name (*ret_unlinked)
+ * or only an error keeps it in memory, the call returns the inode with a use. Otherwise it returns
+ * NULL.
  */
 struct zf_inode *zf_inode_kernel_unref(struct zf_fs *fs, uint64_t ino, uint64_t count,
 				       bool *ret_unlinked);
@@ -260,12 +272,20 @@ void zf_inode_kernel_unref_all(struct zf_inode_shard *shard);
 /* The first inode of the shard from `ino` on that has no name and is not doomed, with a use; NULL. */
 struct zf_inode *zf_inode_next_unlinked(struct zf_inode_shard *shard, uint64_t ino);
 
-/* On the list of inodes that a flush has to visit. Takes a use for as long. Caller holds
- * inode->lock. */
+/*
+ * Puts the inode on the list of inodes that a flush has to visit. The list holds a use. The caller
+ * holds inode->lock.
+ */
 void zf_inode_mark_dirty(struct zf_inode *inode);
-/* Takes it off that list. True: it was on it, and its use is the caller's to put. */
+/*
+ * Takes the inode off that list. True: it was on the list, and the caller has to put the list's
+ * use.
+ */
 bool zf_inode_leave_dirty_list(struct zf_inode *inode);
-/* The tree holds what item says, or nobody cares. The list is left when a flush finds it so. */
+/*
+ * Notes that the tree has the same item, or that the item need not be stored. The next flush takes
+ * the inode off the list.
+ */
 void zf_inode_mark_clean(struct zf_inode *inode);
 
 /*
@@ -283,13 +303,18 @@ uint32_t zf_inode_inline_max(struct zf_fs *fs);
 
 struct zf_time zf_fs_now(struct zf_fs *fs); /* clock.c */
 
-/* What lets a file grow: a replayed operation has to find the room that it had. */
+/*
+ * The class for edits that let a file grow. A replay uses the reserve, because it must find the
+ * room that the operation had when it was made.
+ */
 static inline enum zf_reserve_class zf_fs_growing_class(const struct zf_fs *fs)
 {
 	return fs->recovering ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
 }
 
-/* False: not now, and without may_wait. For whoever has the lock may be waiting for a commit. */
+/*
+ * False: another thread has the lock, perhaps while it waits for a commit, and may_wait is false.
+ */
 bool zf_inode_rdlock(struct zf_inode *inode, bool may_wait);
 bool zf_inode_wrlock(struct zf_inode *inode, bool may_wait);
 

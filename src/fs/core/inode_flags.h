@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of inodes that chattr(1) sets (enum zf_inode_flag): what they forbid, and what they ask
- * for.
+ * The flags of inodes that chattr(1) sets (enum zf_inode_flag): which changes they forbid, and when
+ * they ask for a durable answer.
  *
- * The kernel enforces flags for the filesystems that tell it of them; FUSE has no way to. So every
- * operation that changes something asks here first, for everybody, root too: the rules are those of
- * Linux' VFS.
+ * The kernel enforces these flags for filesystems that can tell it about them; FUSE cannot. So
+ * every operation that changes something checks them here first, also for root. The rules are those
+ * of the Linux VFS.
  *
  *      immutable       nothing changes but the access time, and the number of reads
  *      append-only     a file takes writes at its end; a directory takes new names, and loses none
  *
- * Linux asks once, when a file is opened; whoever has it open then may go on. Here every write
- * asks, also what comes from a mapping: nothing kept an append-only file from being mapped. Only
- * what the kernel has collected is let through (ZF_WRITE_CACHE): it was accepted before.
+ * Linux checks once, when a file is opened; a process that has it open may go on. Here every write
+ * checks, also one that comes from a mapping, because nothing keeps an append-only file from being
+ * mapped. Only writes that the kernel has collected in its cache are not checked (ZF_WRITE_CACHE):
+ * they were accepted before.
  *
- * Locking. The inodes' locks, shared will do. From check to change a lock is held, or it is known
- * that the kernel holds its own: it keeps changes of flags and of attributes apart.
+ * Locking. The caller holds the inode's lock, at least shared. Between check and change it keeps
+ * the lock, or the kernel holds its own lock of the inode, which keeps changes of flags and of
+ * attributes apart.
  */
 #ifndef ZF_FS_INODE_FLAGS_H
 #define ZF_FS_INODE_FLAGS_H
@@ -50,9 +52,9 @@ int zf_inode_check_project(const struct zf_inode *dir, const struct zf_inode *in
 void zf_inode_inherit_flags(const struct zf_inode *dir, struct zf_inode *inode);
 
 /*
- * Whether a change of the inode (of the names in a directory) is to be durable when it is answered.
- * Operations need not ask (fs/ops/op.h); who changes data does, and calls zf_durable_inode() at
- * the end.
+ * Returns whether a change of the inode, or of the names in a directory, must be durable when it is
+ * answered. Operations do this in fs/ops/op.h. A function that changes data asks, and calls
+ * zf_durable_inode() at its end.
  */
 bool zf_inode_is_sync(const struct zf_inode *inode);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items in memory and on disk: encoding, and the hashes that their keys hold.
+ * Encoding and decoding items, and the hashes in their keys.
  *
  * Decoding trusts nothing: the caller has passed the bytes through zf_item_check()
  * (fs/core/item_check.h), which knows every field's range.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one place that knows which values an item of the fs, summary and share trees may have (P7).
+ * The checker of items: it alone knows which values an item of the fs, summary and share trees may
+ * have (P7).
  *
- * Nodes are verified below (btree/node.h): that says that the bytes are those that were written,
- * not that they make sense. Whoever decodes an item passes it through here first; so does `zfusectl
- * check` for all of them. What one item cannot tell (is the inode there that an entry names?) is
- * the checker's business.
+ * btree/node.h verifies that a node's bytes are those that were written, but not that its items
+ * make sense. Every function that decodes an item checks it here first; `zfusectl check` checks all
+ * items. Conditions between several items (does the inode exist that an entry names?) are checked
+ * in src/check/.
  */
 #ifndef ZF_FS_ITEM_CHECK_H
 #define ZF_FS_ITEM_CHECK_H

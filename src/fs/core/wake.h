@@ -37,13 +37,13 @@ void zf_wake_deinit(struct zf_fs *fs);
 /* A commit is due, however long ago the last one was: much metadata is dirty. */
 void zf_wake_commit(struct zf_fs *fs);
 /*
- * An inode was put on fs->doomed: it is deleted soon, with those that follow; or at once, by the
- * caller's thread, where the filesystem was mounted without threads.
+ * Has the inodes on fs->doomed deleted: soon, by the committer; or, without threads, at once by the
+ * caller.
  */
 void zf_wake_deletion(struct zf_fs *fs);
 /*
- * There is less room than reclaim wants, or reclaim was resumed: the reclaimer looks what it can
- * do, which costs a pass over the zones.
+ * Wakes the reclaimer, because fewer zones are ready than its target, or because it was resumed. It
+ * then passes over all zones once.
  */
 void zf_wake_reclaim(struct zf_fs *fs);
 /* A scrub was started, paused, resumed or cancelled. */

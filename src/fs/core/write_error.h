@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write errors: data was answered and then lost, and everybody whom that concerns is told once.
+ * Write errors: data of an answered write was lost, and each open file of the inode is told of it
+ * once.
  *
- * Data that could not be written is dropped when its retries have failed: the file reads what the
- * device has, and the room in memory is free again. What stays is the error. Errors are numbered in
- * the order in which they come, over all files. An inode keeps its newest; a cursor (struct
- * zf_error_cursor) says up to which one somebody has been told:
+ * If all tries to write data fail, the data is dropped: the file reads as the trees have it, and
+ * the memory is free again. The error is kept. Errors of all files are numbered in the order in
+ * which they occur. An inode keeps its newest error. A cursor (struct zf_error_cursor) holds the
+ * number up to which its owner has been told:
  *
  *      blocks are lost --noted: error N of the inode, "untold"--> an fsync with a cursor below N
  *      fails; its cursor becomes N, and the error is no longer untold
  *
- * Each open file has a cursor. It begins at the newest number of all, so that what was lost before
- * is not told to who opens the file afterwards; but as long as an error is untold, whoever opens
- * that file begins below it. syncfs has a cursor of its own. So nobody takes an error that another
- * one is to be told of.
+ * Each open file has a cursor. It begins at the newest number of all files, so a process that opens
+ * the file later is not told of earlier losses. One exception: while an error is untold, a cursor
+ * of that file begins below it. syncfs has a cursor of its own. So no process can take away an
+ * error that another one must be told of.
  *
  * An inode stays in memory while its error is untold, and while the kernel may have the file open.
- * Of those that only an untold error keeps there are at most ZF_UNTOLD_MAX; further ones are
- * forgotten when they leave memory, after a message that names the file.
+ * At most ZF_UNTOLD_MAX inodes stay in memory only because of an untold error. The error of a
+ * further one is forgotten when the inode leaves memory, after a message that names the file.
  *
  * What belongs to an inode is under data->lock.
  */
@@ -50,26 +51,29 @@ struct zf_write_errors {
 /* Data of the inode is lost. Returns whether that is the first that nobody was told of. */
 bool zf_write_error_note_locked(struct zf_inode *inode, int error);
 
-/* Where the cursor stands, to be asked before what may fail; NULL: 0. */
+/* Returns the cursor's number. A caller reads it before the call that may fail. NULL: 0. */
 uint64_t zf_write_error_told(const struct zf_error_cursor *cursor);
 /*
- * What to tell somebody who was told up to `told`: 0 or -errno, and then the cursor has moved on.
- * NULL, who has no cursor, is told of an error as long as it is untold, and it stays so.
+ * Returns what to tell a caller that was told up to `told`: 0, or -errno, and the cursor moves on.
+ * With `cursor` NULL it returns the error while that is untold, and the error stays untold.
  */
 int zf_write_error_tell(struct zf_inode *inode, struct zf_error_cursor *cursor, uint64_t told);
 /* The same of all files: the inodes' errors stay as they are. */
 int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint64_t told);
 
 /*
- * P2: the inode is about to take another file's name. -errno, once, if it has an error that nobody
- * was told of: the other file is whole, and this one is not.
+ * For P2: the inode is about to take the name of another file. Returns -errno, once, if the inode
+ * has an untold error, because its data is not whole and the other file's is.
  */
 int zf_write_error_before_rename(struct zf_inode *inode);
 
 /* The inode's newest error, if its number is above `number`: nobody counts as told. */
 int zf_write_error_since(struct zf_inode *inode, uint64_t number);
 
-/* Of an inode without uses that has an error: is it to stay for that? `open`: it may be open. */
+/*
+ * Returns whether an inode without uses stays in memory because of its error. `open`: the kernel
+ * may have the file open.
+ */
 bool zf_write_error_keeps(const struct zf_inode *inode, bool open);
 /* It leaves memory. */
 void zf_write_error_forget(struct zf_inode *inode);

@@ -12,11 +12,16 @@
 #include "fs/core/inode.h"
 #include "fs/data/data.h"
 
-/* So many commits are made for an append that finds no zone: by then all has come back that does.
+/*
+ * The most commits that are made for an append that finds no zone. After so many commits every zone
+ * has come back that can.
  */
 #define ZONE_ROUNDS 4u
 
-/* An append is tried once more, but so often if what fails are zones, one after the other. */
+/*
+ * How often a failed append is tried again; the second number if zone after zone turned read-only
+ * or offline.
+ */
 #define TRIES_MAX      1u
 #define ZONE_TRIES_MAX 8u
 
@@ -132,7 +137,10 @@ static void to_done(struct zf_append *append, bool was_submitted)
 	zf_mutex_unlock(&flush->lock);
 }
 
-/* Both the device and the checksums have to be ready; whoever is last hands the append on. */
+/*
+ * An append is done when the device has completed it and its checksums are computed. The later of
+ * the two puts it on the list.
+ */
 static void finish_part(struct zf_append *append)
 {
 	if (atomic_fetch_sub(&append->unfinished, 1) == 1)
@@ -237,7 +245,10 @@ static void submit(struct zf_append *append)
 		.done = append_completed,
 	};
 	to_device(append, 2);
-	/* The buffers do not change while they are in flight: this time costs nobody anything. */
+	/*
+	 * The checksums are computed while the device writes, so they cost no time. The buffers do
+	 * not change.
+	 */
 	zf_append_sum(append);
 	finish_part(append);
 }
@@ -253,7 +264,10 @@ void zf_append_again(struct zf_append *append)
 	to_done(append, false);
 }
 
-/* What the grant has not used up of what was reserved goes back: put_back() reserves for all. */
+/*
+ * Gives back the part of the reservation that the grant has not used: put_back() reserves for all
+ * blocks.
+ */
 static void fail_to_split(struct zf_append *append)
 {
 	struct zf_alloc *alloc = append->fs->alloc;
@@ -264,7 +278,7 @@ static void fail_to_split(struct zf_append *append)
 	zf_append_fail(append, -ENOMEM);
 }
 
-/* For whoever looks how much room is left (fs/space/room.h). */
+/* Counts the zones that data has begun, for zf_room_pace() (fs/space/room.h). */
 static void note_zone(struct zf_flush *flush, uint32_t zone_no)
 {
 	if (atomic_load_explicit(&flush->zone_no, memory_order_relaxed) == zone_no)
@@ -333,7 +347,7 @@ void zf_append_run_in_place(struct zf_append *append)
 	append->io.result = zf_dev_run(append->fs->dev, &append->io);
 }
 
-/* The zone is read-only, or offline: that says nothing of the next one. */
+/* The zone has turned read-only or offline. Other zones may be good, so more tries are allowed. */
 static bool has_zone_failed(const struct zf_append *append)
 {
 	return append->io.result == -EROFS || append->io.result == -ENXIO;
@@ -346,7 +360,7 @@ bool zf_append_retry(struct zf_append *append)
 	if (append->tries >= (has_zone_failed(append) ? ZONE_TRIES_MAX : TRIES_MAX) ||
 	    append->error)
 		return false;
-	/* What the first try had reserved is lost with its zone. */
+	/* The first try has used up the reservation. */
 	if (zf_alloc_reserve(fs->alloc, ZF_RESERVE_SYSTEM, append->count, 0, 0) < 0)
 		return false;
 	zf_alloc_append_end(fs->alloc, &append->grant, append->io.result);
@@ -386,7 +400,7 @@ void zf_append_landed(struct zf_fs *fs, struct zf_append *append, uint64_t let_g
 	struct zf_flush *flush = &fs->flush;
 
 	zf_mutex_lock(&flush->lock);
-	/* What it waits for may have landed since it was looked at. */
+	/* The block that it waits for may have landed since the append was checked. */
 	if (append && flush->let_go != let_go)
 		STAILQ_INSERT_TAIL(&flush->done, append, link);
 	else if (append)
@@ -450,7 +464,7 @@ void zf_append_wait_ms(struct zf_fs *fs, unsigned int ms)
 	zf_mutex_unlock(&flush->lock);
 }
 
-/* Is something under way that will make an event? */
+/* Returns whether something is under way that will cause an event. */
 static bool is_moving(struct zf_fs *fs)
 {
 	bool r;
@@ -492,7 +506,10 @@ static void say_stuck(struct zf_fs *fs)
 
 int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen)
 {
-	/* A zone that the log has left can be finished when no superblock names it any more. */
+	/*
+	 * The second round comes after a commit: a zone that the log has left can be finished once
+	 * the newest superblock does not name it.
+	 */
 	for (unsigned int round = 0; round < 2; round++) {
 		if (zf_txn_ease_limits(fs->txn) || zf_alloc_wait_limits(fs->alloc, seen))
 			return 0;
@@ -505,7 +522,7 @@ int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen)
 	return -EIO;
 }
 
-/* Every append ended and zones are still wanting: only commits and resets can help. */
+/* Every append has ended and there is still no zone: only commits and resets can give one. */
 static int wait_for_zones(struct zf_fs *fs)
 {
 	int r = -ENOSPC;
@@ -526,7 +543,10 @@ static int wait_for_zones(struct zf_fs *fs)
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* What waits for a zone was answered: it is given up only when nothing can bring one (P5). */
+/*
+ * The data that waits for a zone was answered, so it is given up only if nothing can give a zone
+ * (P5).
+ */
 static void get_zone(struct zf_fs *fs, uint64_t seen, int missing)
 {
 	int r = missing == -EAGAIN ? zf_append_wait_limits(fs, seen) : wait_for_zones(fs);

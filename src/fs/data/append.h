@@ -17,8 +17,9 @@
  *        v
  *      zf_append_end()
  *
- * A failed one goes back to waiting once. An append belongs to whoever has it off the lists.
- * Each segment holds a use of its inode.
+ * A failed append goes back to waiting: once, or up to eight times if its zones have turned
+ * read-only or offline. An append that is on no list belongs to the thread that took it off. Each
+ * segment holds a use of its inode.
  */
 #ifndef ZF_FS_APPEND_H
 #define ZF_FS_APPEND_H
@@ -59,72 +60,91 @@ struct zf_append {
 
 /* NULL: no memory. */
 struct zf_append *zf_append_new(struct zf_fs *fs, unsigned int capacity);
-/* Unused: without blocks. */
+/* Frees an append that has no blocks. */
 void zf_append_free(struct zf_append *append);
-/* Nothing of it is in flight as a block any more: gives back room, reservations, buffers and uses.
+/*
+ * Frees an append after all its blocks have left flight. Gives back its grant, reservations,
+ * buffers and uses of inodes.
  */
 void zf_append_end(struct zf_append *append);
 
-/* What the submission of others does for those that ride with a record of the log. */
+/* Computes the checksums. For riders; other appends get theirs when they are submitted. */
 void zf_append_sum(struct zf_append *append);
 unsigned int zf_append_fill_iov(struct zf_append *append); /* how many segments */
-/* The record has brought the blocks to `address`; they are durable there. */
+/* The log record has written the rider's blocks: they are durable at `address`. */
 void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
 		       uint64_t address);
-/* It cannot be written: its blocks' inodes will be told; or, for want of memory, get them back. */
+/*
+ * Gives up an append that cannot be written. Landing then notes the error in its inodes; if the
+ * error is -ENOMEM, it makes the blocks dirty again.
+ */
 void zf_append_fail(struct zf_append *append, int error);
 
-/* Last in the line for room in a zone. */
+/* Puts the append at the end of the list that waits for room in a zone. */
 void zf_append_enqueue(struct zf_append *append);
 /*
- * Submits what waits, as far as zones have room. 0, or -EAGAIN: something waits for an append in
- * flight or a commit.
+ * Submits waiting appends as far as zones have room. 0, or -EAGAIN: the next one has to wait for an
+ * append in flight or for a commit.
  */
 int zf_append_submit_waiting(struct zf_fs *fs);
-/* The device failed it: once more, in another zone. False: that was the second time, or no room. */
+/*
+ * The append failed on the device: puts it back to be written in another zone. False: it has been
+ * tried often enough, or there is no room.
+ */
 bool zf_append_retry(struct zf_append *append);
-/* Writes one that is in place: later on to be landed like others; or now, by this thread. */
+/*
+ * Both write an append that is in place. The first one submits it, and it lands like others. The
+ * second one writes it on this thread.
+ */
 void zf_append_submit_in_place(struct zf_append *append, bool fua);
 void zf_append_run_in_place(struct zf_append *append);
-/* Nothing in flight can make room any more: gives up the first one that waits. */
+/* Gives up the first append that waits, because nothing in flight can make room for it. */
 void zf_append_give_up_waiting(struct zf_fs *fs, int error);
 
-/* It has completed, and is to be landed by whoever does that next. */
+/* Puts an append that has completed on the list of those to be landed. */
 void zf_append_again(struct zf_append *append);
-/* The next completed one, or NULL; zf_append_landed() must follow, with what *ret_let_go says. */
+/*
+ * Takes the next completed append, or returns NULL. The caller must call zf_append_landed() with
+ * *ret_let_go.
+ */
 struct zf_append *zf_append_take_done(struct zf_fs *fs, uint64_t *ret_let_go);
-/* `append`: to be held, or NULL if it has ended or is waiting again. */
+/* `append`: an append that is held; NULL: it has ended or waits for a zone again. */
 void zf_append_landed(struct zf_fs *fs, struct zf_append *append, uint64_t let_go);
-/* Blocks that others waited for have landed or are gone: the held ones are done again. */
+/*
+ * Has all held appends landed again, because blocks that they may wait for have landed or are GONE.
+ */
 void zf_append_retry_held(struct zf_fs *fs);
 
 /*
- * zf_alloc_append_begin() said -EAGAIN, `seen` being zf_alloc_limit_events() of before: finishes a
- * zone, or waits until others have written theirs. 0: try again. -EROFS; -EIO: nothing is under way
- * and nothing can be finished, which is reported: the device has failed. No lock of the flush's,
- * and no join held.
+ * Called after zf_alloc_append_begin() returned -EAGAIN, because too many zones are active. `seen`
+ * is the value of zf_alloc_limit_events() before that. Finishes a zone, or waits until an append to
+ * another zone was written. 0: try again. -EROFS. -EIO: nothing is in flight and no zone can be
+ * finished, so the device has failed; this is reported. flush->lock and joins are not held.
  */
 int zf_append_wait_limits(struct zf_fs *fs, uint64_t seen);
 
 /* ---- waiting ---- */
 
-/* zf_flush_event(), but of one that gives the flusher nothing to do: it is left asleep. */
+/*
+ * As zf_flush_event(), but for an event that gives the flusher no work: it does not wake the
+ * flusher.
+ */
 void zf_append_event_for_askers(struct zf_fs *fs);
-/* Until another event than those `seen`; at once if none can come. */
+/* Waits for an event after those `seen`. Returns at once if none can come. */
 void zf_append_wait(struct zf_fs *fs, uint64_t seen);
-/* For any event, but no longer than that; not at all without threads. */
+/* Waits for any event, at most `ms`. Without threads it does not wait. */
 void zf_append_wait_ms(struct zf_fs *fs, unsigned int ms);
 /*
- * Until as many appends have ended as are on the device now: also those of which nothing is dirty
- * any more, for their blocks were revoked. No lock of the flush's, and no join held.
+ * Waits until all appends that exist now have ended, also those whose blocks were all revoked.
+ * flush->lock and joins are not held.
  */
 void zf_append_await_all(struct zf_fs *fs);
 /*
- * Lands or submits something, or waits until something happens; commits if that is what is
- * missing. No lock and no join held.
+ * Makes progress: lands completed appends; or else submits waiting ones; or else waits for an
+ * event, or commits if only a commit can give a zone. No lock and no join held.
  */
 void zf_append_progress(struct zf_fs *fs, uint64_t seen);
-/* The same for the flusher, who wants nothing for itself. */
+/* The same for the flusher, which does not count as a waiting caller (flush->askers). */
 void zf_append_serve(struct zf_fs *fs, uint64_t seen);
 
 #endif

@@ -38,8 +38,7 @@ static void *map_bytes(size_t size)
 	if (bytes == MAP_FAILED)
 		return NULL;
 	zf_undumped(bytes, size);
-	/* Fewer page faults, where the mapping happens to hold a whole huge page; else of no use.
-	 */
+	/* Asks for huge pages: fewer page faults, if the mapping contains a whole huge page. */
 	if (size >= SLAB_BLOCKS_MAX * ZF_BLOCK_SIZE)
 		madvise(bytes, size, MADV_HUGEPAGE);
 	return bytes;

@@ -89,7 +89,10 @@ static void take_inline(struct zf_content *content, const struct zf_extent *exte
 	content->source[0] = FROM_DONE;
 }
 
-/* Of a drop that was interrupted: the extents are still there, but count no more. */
+/*
+ * Returns whether an unfinished truncation or punch covers the offset: its extents do not count any
+ * more.
+ */
 static bool is_dropped(const struct zf_data *data, uint64_t offset)
 {
 	return data->dropping && offset >= data->drop_from && offset < data->drop_to;
@@ -317,7 +320,10 @@ static int transfer_init(struct transfer *transfer, struct zf_content *content)
 	transfer->bounce = bounce;
 	transfer->content = content;
 	transfer->result = 0;
-	/* The heads move one way only. */
+	/*
+	 * On a rotational disk the reads are sorted by address, so that the heads move in one
+	 * direction.
+	 */
 	if (zf_dev_geometry(fs->dev)->rotational)
 		qsort(transfer->runs, transfer->count, sizeof(transfer->runs[0]),
 		      compare_addresses);
@@ -326,7 +332,10 @@ static int transfer_init(struct transfer *transfer, struct zf_content *content)
 	return 0;
 }
 
-/* Of a run that was read into place[0 ... run->count - 1]: checks it, and hands it over. */
+/*
+ * Verifies a run that was read into place[0 ... run->count - 1], and copies it to the caller's
+ * buffer.
+ */
 static int take_run(struct zf_content *content, const struct run *run, uint8_t *const *place,
 		    int result)
 {
@@ -355,7 +364,7 @@ static void run_came(void *arg, struct zf_read *read)
 					    read->result);
 }
 
-/* All runs at once, each checked while others come; the first that is wrong is told of. */
+/* Reads all runs at once, and verifies each while others are in flight. Returns the first error. */
 static int read_runs(struct zf_content *content)
 {
 	struct zf_fs *fs = content->reader.inode->fs;

@@ -121,8 +121,9 @@ int zf_delete_doomed(struct zf_fs *fs)
 /* ---- the kernel forgets ---- */
 
 /*
- * Nobody can ask for its data any more: it need not be written first to be deleted then. But if an
- * operation is just at it, this does not wait: the flush writes it, and then it is deleted.
+ * No program can read the file any more, so its dirty data is dropped instead of written. If an
+ * operation has the inode locked, this call does not wait: the data is then written, and deleted
+ * afterwards.
  */
 static void discard(struct zf_inode *inode)
 {

@@ -168,7 +168,9 @@ int zf_describe_inode(struct zf_inode *inode, const struct zf_append *rider,
 		return -E2BIG;
 	zf_extent_reader_init(&description.reader, inode);
 	zf_inode_item_describe(inode, &item);
-	/* Whatever else is in memory, and there is nothing with a rider, is not part of it. */
+	/*
+	 * Blocks in memory other than the rider's are not described. (With a rider there are none.)
+	 */
 	if (rider)
 		item.size = zf_le64_from(inode->item.size);
 	zf_log_body_inode(body, inode->ino, &item, sizeof(item));

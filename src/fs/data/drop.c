@@ -51,7 +51,7 @@ static int drop_first(struct zf_drop *drop, struct zf_trans *trans)
 	struct zf_extent_editor editor;
 	int r, more;
 
-	/* Before what they are to replace goes. */
+	/* Before the extents that are replaced are removed. */
 	zf_block_take_back_range(&inode->data, drop->from >> ZF_BLOCK_SHIFT,
 				 drop->to >> ZF_BLOCK_SHIFT);
 	zf_extent_editor_init(&editor, inode, trans);
@@ -125,7 +125,10 @@ static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t
 	return 0;
 }
 
-/* Surely done by one transaction? Whoever may not wait must know that before it begins. */
+/*
+ * Returns whether one transaction is certainly enough. A caller that may not wait must know this
+ * beforehand.
+ */
 static int check_few(struct zf_drop *drop)
 {
 	struct zf_extent_reader reader;
@@ -150,8 +153,10 @@ static int run_reserved(struct zf_drop *drop)
 	zf_trans_leave(&trans);
 	if (r <= 0)
 		return r;
-	/* It is done in any case: what fails now is made up for before the next write, or by the
-	 * next mount. */
+	/*
+	 * The change is made already. If a later transaction fails, the rest is dropped before the
+	 * next write, or by the next mount.
+	 */
 	r = finish(inode);
 	return zf_txn_error(inode->fs->txn) ? r : 0;
 }

@@ -20,15 +20,16 @@
 #include "log/log.h"
 
 /*
- * The most that rides with a record: one device's write costs about the same up to here, and the
- * rest of the record's group waits for it. More goes out by itself first.
+ * The most blocks that ride with a record. Up to this size one write of the device takes about the
+ * same time, and the other syncs that share the record wait for it. If more is dirty, it is
+ * appended and lands first.
  */
 #define RIDE_BLOCKS_MAX 32u
 
-/* Others may go on writing to the file while this one waits for what was too much to ride. */
+/* How often a sync tries again because other threads have made too much dirty while it waited. */
 #define ATTEMPTS_MAX 4u
 
-/* Of one attempt, beside 0 and -errno. */
+/* Results of one attempt, besides 0 and -errno. */
 enum outcome {
 	WANTS_LANDING = 1, /* more is dirty than can ride, or it is on its way already */
 	WANTS_COMMIT = 2,
@@ -63,7 +64,7 @@ static enum outcome look(struct zf_inode *inode)
 	enum outcome outcome = 0;
 
 	zf_mutex_lock(&data->lock);
-	/* What an interrupted truncation has left to do cannot be described. */
+	/* A record cannot describe a file whose truncation is unfinished. */
 	if (data->dropping)
 		outcome = WANTS_COMMIT;
 	else if (!RB_EMPTY(&data->flight) || data->ready > RIDE_BLOCKS_MAX)
@@ -98,13 +99,16 @@ static int take_rider(struct sync *sync)
 		zf_flush_pack(sync->rider, inode);
 		zf_append_sum(sync->rider);
 	}
-	/* The flusher, which needs no lock of the inode's, may have been quicker. */
+	/*
+	 * The flusher may have taken blocks before this thread, because it needs no lock of the
+	 * inode.
+	 */
 	return has_others(&inode->data, sync->rider) ? WANTS_LANDING : 0;
 }
 
 /*
- * It goes its own way: an append like any other. Whoever is to submit it is told so, for the caller
- * may go away without.
+ * Makes the rider an ordinary append, and wakes the flusher to submit it, because the caller may
+ * return before that.
  */
 static void dismiss_rider(struct sync *sync)
 {
@@ -125,7 +129,7 @@ static bool has_changed(const struct sync *sync)
 
 	if (sync->rider || zf_changes_any(&inode->data.changes) || inode->essential_dirty)
 		return true;
-	/* Times that wait for a day too: an fsync is one of the things that they wait for. */
+	/* Also access times that may stay in memory for a day (lazytime): an fsync stores them. */
 	return inode->item_dirty && !sync->data_only;
 }
 
@@ -143,7 +147,7 @@ static int describe(struct sync *sync)
 	sync->described = true;
 	sync->size = inode->item.size;
 	r = zf_describe_inode(inode, sync->rider, &sync->body, &sync->mark);
-	/* What cannot be described can be committed, or the commit will say why not. */
+	/* If the state cannot be described, a commit makes it durable, or reports the error. */
 	return r < 0 ? WANTS_COMMIT : 0;
 }
 
@@ -161,7 +165,7 @@ static int write_record(struct sync *sync)
 		part->data_blocks = sync->rider->count;
 	}
 	zf_rwlock_keep(&inode->lock);
-	/* Mostly it was done before the lock was taken. */
+	/* prepare() has usually done this flush before the lock was taken. */
 	r = zf_txn_flush(inode->fs->txn, sync->mark);
 	if (r == 0)
 		r = zf_log_append(inode->fs->log, part);
@@ -170,9 +174,9 @@ static int write_record(struct sync *sync)
 }
 
 /*
- * The record completed: what it says is put into the trees, before anybody is told. Meanwhile
- * blocks may have become dirty (zf_rwlock_wrlock_beside()), nothing else; what the record says was
- * the whole file, so none of it has to wait for those.
+ * Puts the record's data into the trees after the record has completed, before the caller is
+ * answered. Since the description only new dirty blocks can have come (zf_rwlock_wrlock_beside()).
+ * The record described the whole file, so the rider's blocks need not wait for those.
  */
 static int settle(struct sync *sync)
 {
@@ -194,7 +198,10 @@ static int settle(struct sync *sync)
 		zf_changes_clear(&inode->data.changes);
 		return 0;
 	}
-	/* The record says what the trees do not: the next one cannot tell. A commit passes it. */
+	/*
+	 * The record has ranges that the trees lack, so a later record cannot describe them. A
+	 * commit is needed.
+	 */
 	zf_changes_lose(&inode->data.changes, zf_txn_running(inode->fs->txn));
 	return WANTS_COMMIT;
 }
@@ -230,7 +237,7 @@ static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
 
 	if (!zf_inode_wrlock(inode, may_wait))
 		return -EAGAIN;
-	/* chattr +S asks for the times too, of a write as well. */
+	/* chattr +S makes the times durable, too, even for a data sync. */
 	sync.data_only &= !zf_inode_is_sync(inode);
 	if (!zf_log_enter(log)) {
 		zf_rwlock_unlock(&inode->lock);
@@ -251,7 +258,7 @@ static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
 	return r;
 }
 
-/* Before anything is locked: what would take long. */
+/* Does what may take long before anything is locked. */
 static int prepare(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;
@@ -268,7 +275,7 @@ static int prepare(struct zf_inode *inode, bool may_wait)
 	return r < 0 ? r : zf_txn_flush(fs->txn, mark);
 }
 
-/* Without may_wait for one record and no more, else -EAGAIN. */
+/* Without may_wait it makes one attempt, which waits for one record only; otherwise -EAGAIN. */
 static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	unsigned int attempts = may_wait ? ATTEMPTS_MAX : 1;
@@ -289,10 +296,10 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 /* ---- many of one file ---- */
 
 /*
- * Those who write to one file at once are served together: a sync that begins after I have written
- * serves me too, and one is under way at a time. If one fails, that is told to who began it; the
- * others go on to the next. 1: the caller was served; 0: it is its turn to sync; -EAGAIN: it would
- * have to wait for another, which may take a commit.
+ * Data syncs of one file are shared. One runs at a time, and it serves every caller that has
+ * written before it began. If it fails, only the caller that ran it gets the error; the others run
+ * another one. 1: a sync has served the caller; 0: the caller has to run one; -EAGAIN: it would
+ * have to wait for another caller's sync, which may need a commit.
  */
 static int share_or_begin(struct zf_inode *inode, bool may_wait)
 {
@@ -340,7 +347,7 @@ static int sync_data(struct zf_inode *inode, bool may_wait)
 	return r;
 }
 
-/* The operations that wait for a record, in one. WANTS_COMMIT */
+/* Writes one record with the operations that wait for one. 0, WANTS_COMMIT or -errno. */
 static int log_names(struct zf_fs *fs)
 {
 	struct zf_log_part part = {0};
@@ -370,7 +377,7 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 
 	if (r < 0)
 		return r;
-	/* Its bytes are where they belong; but with every fsync names are durable too. */
+	/* The file's data is durable. But an fsync makes names durable, too. */
 	if (r > 0)
 		return !data_only && zf_log_is_behind(inode->fs->log)
 			       ? sync_names(inode->fs, may_wait)
@@ -378,7 +385,7 @@ static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 	return data_only ? sync_data(inode, may_wait) : sync_file(inode, false, may_wait);
 }
 
-/* Nothing is acknowledged on a filesystem that has failed, whatever else has been told. */
+/* Makes sure that nothing is acknowledged on a filesystem that has failed. */
 static int answer(struct zf_fs *fs, int result)
 {
 	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
@@ -405,7 +412,7 @@ int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data
 
 int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
 {
-	/* What is written in place lands beside other things, which may want a commit. */
+	/* On a filesystem with data written in place the sync may need a commit. */
 	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
 		return -EAGAIN;
 	return sync_and_tell(inode, ctx, data_only, false);

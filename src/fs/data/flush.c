@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From dirty blocks to appends; and waiting until they have landed. */
+/* Packs dirty blocks into appends, and waits until they have landed. */
 #include "fs/data/flush.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void pack_submit(struct packer *packer)
 	else
 		zf_append_free(packer->append);
 	packer->append = NULL;
-	/* If zones have no room now: whoever lands the next append goes on. */
+	/* If no zone has room now, the thread that lands the next append submits the rest. */
 	zf_append_submit_waiting(packer->fs);
 }
 
@@ -71,7 +71,7 @@ void zf_flush_pack(struct zf_append *append, struct zf_inode *inode)
 	pack_blocks(append, inode, &from);
 }
 
-/* `whole`: only what fills appends. */
+/* `whole`: only as many blocks as fill whole appends. */
 static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
 {
 	struct zf_data *data = &inode->data;
@@ -108,8 +108,8 @@ static int start(struct packer *packer, struct zf_inode *inode)
 /* ---- joining and settling ---- */
 
 /*
- * What is kept for freeing is used before commits are waited for: where data has taken all that is
- * left to it they would not help, and each landing would make several.
+ * Joins with the room kept for removals before it waits for commits. If data has used all room that
+ * it may, commits would not help, and each landing would make several of them.
  */
 static int join(struct zf_txn *txn, unsigned int items, bool may_wait, struct zf_trans *ret_trans)
 {
@@ -120,7 +120,7 @@ static int join(struct zf_txn *txn, unsigned int items, bool may_wait, struct zf
 	return r;
 }
 
-/* Of `most` items, or where there is no room for these now, of `least`. */
+/* Joins for `most` items, or for `least` if there is no room for `most` now. */
 static int join_some(struct zf_txn *txn, unsigned int most, unsigned int least,
 		     unsigned int *ret_items, struct zf_trans *ret_trans)
 {
@@ -199,7 +199,10 @@ void zf_data_unlock(struct zf_inode *inode)
 		zf_inode_put(inode);
 }
 
-/* An operation has stored the item meanwhile: then nothing but this keeps the inode on the list. */
+/*
+ * An operation may have stored the item meanwhile. Then the inode has to leave the list of dirty
+ * inodes.
+ */
 static void settle(struct zf_inode *inode)
 {
 	bool listed;
@@ -274,7 +277,7 @@ static bool was_put_back(struct zf_data *data, uint64_t before)
 	return r;
 }
 
-/* With FUA what is one append: of more, one flush is cheaper. */
+/* FUA is used if one append is enough; for several appends, one flush afterwards is cheaper. */
 static bool fits_one_append(struct zf_inode *inode)
 {
 	bool r;
@@ -358,7 +361,10 @@ static int snapshot_dirty(struct zf_fs *fs, struct inodes *ret_inodes)
 	inodes.at = malloc((room + 1) * sizeof(*inodes.at));
 	if (!inodes.at)
 		return -ENOMEM;
-	/* What joined the list since then stands at its end, and is newer than this call. */
+	/*
+	 * Inodes that joined the list since the count stand at its end, and became dirty after this
+	 * call began.
+	 */
 	zf_mutex_lock(&fs->lock);
 	TAILQ_FOREACH (inode, &fs->dirty, dirty_link) {
 		if (inodes.count == room)
@@ -390,7 +396,7 @@ int zf_flush_land_all(struct zf_fs *fs)
 
 	if (r < 0)
 		return r;
-	/* What is lost is noted by the inodes. */
+	/* A loss is noted in the inode, so the result is not needed. */
 	for (size_t i = 0; i < inodes.count; i++)
 		(void)start(&packer, inodes.at[i]);
 	pack_submit(&packer);
@@ -482,7 +488,7 @@ void zf_flush_run_eager(struct zf_fs *fs)
 	struct zf_inode *inode;
 
 	while ((inode = take_eager(fs))) {
-		/* Without memory now: the next round of aged data takes it along. */
+		/* If there is no memory now, zf_flush_run_aged() starts these blocks later. */
 		(void)pack_inode(&packer, inode, true);
 		(void)zf_in_place_start(inode, false);
 		pack_submit(&packer);
@@ -512,9 +518,9 @@ static bool try_admit(struct zf_fs *fs, uint64_t bytes)
 }
 
 /*
- * Counted before it tries again: whoever gives room back, or has placed what he was let in with,
- * changes that first and then looks at the count. So one of the two sees the other. Returns whether
- * it was let in.
+ * The caller is counted in writers_waiting before it tries again. A thread that gives room back
+ * changes used_bytes first and then reads the count. So one of the two sees the other's change.
+ * Returns whether the blocks were admitted.
  */
 static bool wait_for_room(struct zf_fs *fs, uint64_t bytes)
 {
@@ -569,7 +575,9 @@ void zf_flush_release(struct zf_fs *fs, unsigned int blocks)
 		zf_append_event_for_askers(fs);
 }
 
-/* More than a quarter of the bound is on nobody's way. */
+/*
+ * Returns whether the dirty blocks that no append has taken are more than a quarter of the bound.
+ */
 static bool is_much(struct zf_fs *fs)
 {
 	uint64_t used = atomic_load_explicit(&fs->flush.used_bytes, memory_order_relaxed);

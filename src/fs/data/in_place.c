@@ -86,7 +86,10 @@ static void take_run_locked(struct zf_append *append, struct zf_data *data, uint
 		append->blocks[append->count++] = block;
 		*from = block->index + 1;
 	}
-	/* Now: what is freed once these blocks are revoked stays until they are written. */
+	/*
+	 * Takes the hold now: if these blocks are revoked and their space is freed, it is not
+	 * reused before the writes have ended.
+	 */
 	if (append->count > 0)
 		append->hold = zf_alloc_overwrite_hold(append->fs->alloc);
 }
@@ -161,12 +164,12 @@ void zf_in_place_landed(struct zf_append *append)
 		if (append->blocks[i]->state == ZF_BLOCK_FLIGHT)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_mutex_unlock(&data->lock);
-	/* What stored the item meanwhile stored the size without these blocks. */
+	/* An item that was stored meanwhile had a size without these blocks. */
 	zf_frontier_advance(inode);
 	closing = data->closing == ZF_CLOSING;
 	zf_data_unlock(inode);
 	zf_land_let_go(inode);
-	/* Without room it is announced with what lands next. */
+	/* If there is no room now, the next landing announces the file. */
 	if (closing)
 		(void)zf_close_landed_in_place(inode);
 }
@@ -183,7 +186,7 @@ static int sync_inode(struct zf_inode *inode)
 	return zf_txn_flush(inode->fs->txn, mark);
 }
 
-/* Of what was dirty before `seq`, is nothing on its way any more? */
+/* Returns whether all in-place blocks that were dirty before `seq` have landed. */
 static bool has_landed(struct zf_data *data, uint64_t seq)
 {
 	const struct zf_block *block;
@@ -201,8 +204,8 @@ static bool has_landed(struct zf_data *data, uint64_t seq)
 }
 
 /*
- * Would all of it be durable with what is written in place, and this record of the log? *ret_seq:
- * what becomes dirty from now on does not matter.
+ * Returns whether all of the file is durable once its in-place blocks are, and the log record
+ * *ret_record is. *ret_seq: blocks that become dirty from now on need not be waited for.
  */
 static bool is_alone(struct zf_inode *inode, bool data_only, uint64_t *ret_seq,
 		     uint64_t *ret_record)

@@ -20,9 +20,9 @@
 #include "fs/map/summary.h"
 
 /*
- * Tree edits of one join: several small pieces together, but no more than a small device's metadata
- * zones can always take. A piece costs its extents and a summary entry; the inode's item comes
- * last.
+ * Tree edits of one join. It is enough for several small pieces, and so few that the metadata zones
+ * of the smallest device always have room for them. A piece needs the edits of its extents and one
+ * for a summary entry. The last edit is for the inode's item.
  */
 #define LAND_EDITS  32u
 #define PIECE_EDITS (ZF_EXTENT_PUT_EDITS + 1u)
@@ -85,7 +85,10 @@ struct landing {
 	bool changed;	    /* something landed: the item is to be stored */
 };
 
-/* What is put of a run: its loans end with that. */
+/*
+ * The part of a run that zf_extent_put() inserts. Its blocks are no longer lent afterwards
+ * (take_lent()).
+ */
 struct put {
 	struct landing *landing;
 	unsigned int first; /* of append->blocks */
@@ -123,7 +126,7 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 	zf_mutex_unlock(&inode->data.lock);
 }
 
-/* The run, or its head. */
+/* Lands the run, or only its head. */
 static int land_run(struct landing *landing, const struct run *run)
 {
 	struct zf_append *append = landing->append;
@@ -160,7 +163,7 @@ static int land_run(struct landing *landing, const struct run *run)
 	return 0;
 }
 
-/* As much as one join allows. Inode locked, joined. */
+/* Lands as many runs as the edits of one join allow. Inode locked, joined. */
 static int land_some(struct landing *landing, struct run *run)
 {
 	int r = 0, stored = 0;
@@ -199,7 +202,7 @@ static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int e
 	if (first)
 		zf_report(&inode->fs->report, ZF_REPORT_ERROR,
 			  "data of inode %" PRIu64 " at offset %" PRIu64
-			  " could not be written: %s; the next fsync of the file says so too",
+			  " could not be written: %s; the next fsync of the file fails",
 			  inode->ino, block->index << ZF_BLOCK_SHIFT, strerror(-error));
 	return end;
 }
@@ -212,7 +215,8 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	data->tail_is_zero = false;
 	if (end >= inode->item.size)
 		return;
-	/* What was lent of allocated space behind the end stays kept; what is in flight is garbage.
+	/*
+	 * Blocks behind the end that were lent count as kept again; those in flight become garbage.
 	 */
 	used = zf_block_take_back_range(data, from, UINT64_MAX);
 	zf_alloc_kept_used(inode->fs->alloc, used);
@@ -224,7 +228,9 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	if (!inode->on_dirty_list)
 		zf_inode_mark_dirty(inode);
 	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
-		  "inode %" PRIu64 " ends at offset %" PRIu64 " again", inode->ino, end);
+		  "inode %" PRIu64 " ends at offset %" PRIu64
+		  " again: what was written behind it is lost",
+		  inode->ino, end);
 }
 
 void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsigned int count,
@@ -251,7 +257,7 @@ static void fail_segment(struct zf_append *append, struct zf_segment *segment, i
 
 /* ---- no memory ---- */
 
-/* Blocks that are superseded already have no need of that. */
+/* A block with a newer dirty version need not be put back. */
 static bool is_newest_in_flight(struct zf_data *data, const struct zf_block *block)
 {
 	return block && block->state == ZF_BLOCK_FLIGHT &&
@@ -277,8 +283,8 @@ static void put_back_locked(struct zf_append *append, struct zf_segment *segment
 }
 
 /*
- * What has not landed is dirty again, for whoever flushes next: memory comes back. False: there is
- * no room for it.
+ * Makes the blocks that have not landed dirty again, so that a later flush writes them when there
+ * is memory again. False: no room can be reserved for them.
  */
 static bool put_back(struct zf_append *append, struct zf_segment *segment)
 {
@@ -290,7 +296,7 @@ static bool put_back(struct zf_append *append, struct zf_segment *segment)
 	zf_mutex_lock(&inode->data.lock);
 	for (unsigned int i = 0; i < segment->count; i++)
 		count += is_newest_in_flight(&inode->data, append->blocks[segment->first + i]);
-	/* What it had reserved is used up. */
+	/* The grant has used up the reservation. */
 	ok = !append->granted ||
 	     zf_alloc_reserve(inode->fs->alloc, ZF_RESERVE_SYSTEM, count, 0, 0) == 0;
 	if (ok)
@@ -320,7 +326,7 @@ void zf_land_let_go(struct zf_inode *inode)
 		zf_append_retry_held(inode->fs);
 }
 
-/* Is there something to land? Without a join: most that are held stay so. */
+/* Looks without a join whether something can land, because most held appends stay held. */
 static enum look look(struct zf_append *append, struct zf_segment *segment)
 {
 	struct run run;
@@ -332,7 +338,9 @@ static enum look look(struct zf_append *append, struct zf_segment *segment)
 	return look;
 }
 
-/* On a full filesystem by single pieces: what was answered must not fail for want of room. */
+/*
+ * On a full filesystem the join is for one piece only: data that was answered must find room (P5).
+ */
 static int join(struct landing *landing, struct zf_trans *trans)
 {
 	return zf_data_join_some(landing->segment->inode, LAND_EDITS, PIECE_EDITS + 1,
@@ -376,8 +384,8 @@ static bool land_segment(struct zf_append *append, struct zf_segment *segment)
 /* ---- with a record of the log ---- */
 
 /*
- * A freeze waits for who comes from a record, so nobody here waits for a commit; joins that others
- * have are over soon.
+ * Joins without waiting for a commit, because a freeze waits for the caller, which has entered the
+ * log. The call may wait for other joins to leave, which is soon.
  */
 static int join_entered(struct zf_txn *txn, unsigned int items, struct zf_trans *ret_trans)
 {
@@ -419,7 +427,7 @@ int zf_land_rider(struct zf_append *append)
 		zf_append_again(append);
 		return r;
 	}
-	/* Written beside the record, and on the device before it: held because of the rider. */
+	/* An append that completed before the record may be held because of the rider. */
 	zf_land_let_go(append->segments[0].inode);
 	zf_append_end(append);
 	zf_append_event_for_askers(fs);
@@ -453,7 +461,10 @@ static bool fail_append(struct zf_append *append)
 {
 	if (append->granted && zf_append_retry(append))
 		return false;
-	/* To a user the errors of zones mean something else. */
+	/*
+	 * The caller gets EIO, because the device's errno for a failed zone (EROFS, ENXIO) would
+	 * mislead a user.
+	 */
 	for (unsigned int i = 0; i < append->segment_count; i++) {
 		give_up(append, &append->segments[i], append->error ? append->error : -EIO);
 		zf_land_let_go(append->segments[i].inode);
@@ -462,8 +473,8 @@ static bool fail_append(struct zf_append *append)
 }
 
 /*
- * A segment counts as held from before it is looked at: whoever lands what it waits for at the same
- * time then knows that somebody waits.
+ * A segment is counted as held before it is checked. So a thread that lands the earlier block at
+ * the same time sees the count, and has this append tried again.
  */
 static bool land_segments(struct zf_append *append, bool *ret_finished)
 {

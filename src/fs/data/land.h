@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From completed appends to extents: zf_data_land() in fs/data/data.h, and what becomes of what
- * failed.
+/*
+ * Landing: inserting the extents of completed appends (zf_data_land() in fs/data/data.h), and
+ * dropping the blocks of failed ones.
  */
 #ifndef ZF_FS_LAND_H
 #define ZF_FS_LAND_H
@@ -12,27 +13,30 @@ struct zf_block;
 struct zf_inode;
 
 /*
- * Those of these blocks that are in flight could not be written or recorded: they are GONE, and the
- * error is noted. The file reads what the device has, and keeps its size. But if it had grown from
- * within one of them, whose stored version may have bytes behind the old end that had been cut off
- * (P3), then the file ends there again, and what was written behind that is lost too. Inode locked
- * exclusively.
+ * Drops those of the blocks that are in flight, because they could not be written or recorded:
+ * their state becomes GONE, and the error is noted. Afterwards the file reads as the trees have it,
+ * and keeps its size. One exception: the file had ended within a dropped block and had then grown.
+ * The stored version of that block may hold truncated bytes behind the old end, which nobody may
+ * read (P3). Then the file ends at the old end again, and all that was written behind it is lost,
+ * too. Inode locked exclusively.
  */
 void zf_land_lose(struct zf_inode *inode, struct zf_block *const *blocks, unsigned int count,
 		  int error);
 
-/* A write in place has ended, well or badly. The append is gone afterwards. */
+/* Lands a write in place that has completed or failed, and frees the append. */
 void zf_land_in_place(struct zf_append *append);
 /*
- * A record of the log has brought the rider's blocks, which are all that is in memory of one inode:
- * into the trees with them, and the append is over. An error leaves it to others to land, later.
- * Inode locked exclusively, log entered: waits for no commit.
+ * Lands the rider of a log record that has completed, and frees the append. Its blocks are all
+ * blocks in memory of one inode. After an error the append is left on the list of completed ones,
+ * and is landed later. Inode locked exclusively, log entered. It waits for no commit.
  */
 int zf_land_rider(struct zf_append *append);
-/* Stores the item, under the same conditions. */
+/* Stores the inode's item, under the same conditions. */
 int zf_land_item(struct zf_inode *inode);
 
-/* Blocks of this file landed or are gone: those that were held because of them are looked at again.
+/*
+ * Blocks of this file have landed or are GONE, so appends that are held because of them are tried
+ * again.
  */
 void zf_land_let_go(struct zf_inode *inode);
 

@@ -6,9 +6,9 @@
 #include "fs/data/zero.h"
 
 /*
- * Is what is replayed done on the device already? Zeroes in place were durable before the record of
- * what made the file grow: and since then the block may have been written again, in place too,
- * without a record.
+ * Returns whether a replay must leave the block alone, because it is written in place. The zeroes
+ * were durable before the record that made the file grow. Since then the block may have been
+ * written again, in place and without a record.
  */
 static int was_zeroed(struct zf_inode *inode)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extent map of one inode: extents as they are in the fs tree, decoded and checked.
+ * The extent map of one inode: its extents in the fs tree, decoded and checked.
  *
- * Extents do not overlap. INLINE stands for block 0, however many bytes it has; the others are
- * whole blocks. What no extent covers is a hole. Callers hold inode->lock, exclusively for edits.
+ * Extents do not overlap. An INLINE extent holds block 0, however many bytes it has; other extents
+ * have whole blocks. A range that no extent covers is a hole. The caller holds inode->lock,
+ * exclusively for edits.
  */
 #ifndef ZF_FS_EXTENT_H
 #define ZF_FS_EXTENT_H
@@ -52,7 +53,9 @@ struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, u
 
 /* ---- looking ---- */
 
-/* Filled before any lock of the trees is held; good for one operation. */
+/*
+ * For reading a map. It is initialised before any tree lock is taken, and used for one operation.
+ */
 struct zf_extent_reader {
 	struct zf_inode *inode;
 	struct zf_item_check check;
@@ -76,8 +79,8 @@ int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t t
 /* ---- editing ---- */
 
 /*
- * One transaction's edits of one inode's map; item.bytes, the zones' live counts and the names in
- * the share tree (fs/map/share.h) follow them.
+ * The edits of one inode's map in one transaction. The edits also keep item.bytes, the live bytes
+ * of zones and the share tree (fs/map/share.h) up to date.
  */
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
@@ -86,15 +89,16 @@ struct zf_extent_editor {
 	unsigned int began; /* ... and when the change that is being made began */
 	bool torn;	    /* an edit failed after another of the same change: abort */
 	/*
-	 * What is put are the bytes that the range has, moved: no change that the log has to
-	 * describe (fs/core/changes.h), and where it is SHARED nobody counts them as live yet.
+	 * Reclaim moves data: the extents that are put have the same content as the range had. So
+	 * the log need not describe the change (fs/core/changes.h). The new bytes of a SHARED
+	 * extent are not counted as live yet.
 	 */
 	bool moves;
 	uint64_t reserved_blocks;   /* of the caller's, that extents which keep space use up */
 	struct zf_kept_change kept; /* of the change that is being made */
 	/*
-	 * Of the first `len` bytes of the put, how many blocks had lent what is kept: they have it
-	 * no longer. NULL: none.
+	 * Returns how many of the blocks in the first `len` bytes of the put were lent kept blocks,
+	 * and ends these loans. NULL: none were.
 	 */
 	uint64_t (*take_lent)(void *arg, uint64_t len);
 	void *take_lent_arg;
@@ -108,15 +112,19 @@ int zf_extent_editor_count(struct zf_extent_editor *editor, int result);
 #define ZF_EXTENT_PUT_EDITS 8u
 
 /*
- * Puts a DATA or ZERO extent in the place of whatever its range held, or as much of its head as the
- * bound on edits allows: *ret_len bytes. Where the range was GUARANTEED it is so
- * afterwards; as that is the new extent's flag, the head ends where this changes. Merges it with
- * its neighbours (DATA where they are adjacent on the device too), but for a SHARED one: that is as
- * long as its name says, and its bytes are live already.
+ * Puts a DATA or ZERO extent in the place of all that its range held, or puts only its head,
+ * because edits are bounded: *ret_len bytes. A GUARANTEED range stays so. As an extent is
+ * GUARANTEED as a whole or not at all, the head ends where the old range changes in that. The new
+ * extent is merged with a neighbour in the file of the same type and flags, up to ZF_EXTENT_MAX
+ * bytes (ZERO: ZF_EXTENT_ZERO_MAX). DATA extents must also be adjacent on the device, within one
+ * zone. SHARED and OVERWRITE extents are never merged, because their entries in the other trees
+ * have their lengths.
  */
 int zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		  uint64_t *ret_len);
-/* `len` bytes of content as the INLINE extent, in the place of what block 0 held. At most 8 edits.
+/*
+ * Puts `len` bytes of content as the INLINE extent in the place of all that block 0 held. At most 8
+ * edits.
  */
 int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 /* Shortens an INLINE extent to `len` bytes, if there is one and it is longer. One edit. */
@@ -130,7 +138,10 @@ int zf_extent_trim_inline(struct zf_extent_editor *editor, uint64_t len);
  */
 int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		    uint64_t to);
-/* What an extent costs that goes in part from both ends, with its name; and a bit of a sweep. */
+/*
+ * Edits that one call of zf_extent_drop_range() needs at least: for an extent of which a middle
+ * part goes, and for its entry in the share or summary tree.
+ */
 #define ZF_EXTENT_DROP_EDITS 6u
 
 /*
@@ -140,7 +151,7 @@ int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *ext
  */
 int zf_extent_drop_range(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
 			 unsigned int max_items);
-/* The same with an editor. What goes goes from the front. */
+/* The same with an editor. Extents are dropped from the front of the range. */
 int zf_extent_drop(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		   unsigned int max_edits);
 

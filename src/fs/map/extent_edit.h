@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the edits of the extent map are made of (extent_put.c, extent_drop.c, extent_inline.c). A
- * change is planned first, then made: errors of the plan leave all as it was. Nobody else includes
- * this; the edits are in fs/map/extent.h.
+ * Parts of the edits of the extent map, for extent_put.c, extent_drop.c and extent_inline.c only. A
+ * change is planned first and then made; if planning fails, nothing has changed. The edits
+ * themselves are declared in fs/map/extent.h.
  *
  * A change begins by setting editor->began, and ends with zf_extent_end_change().
  */
@@ -30,10 +30,15 @@ int zf_extent_set_value(struct zf_extent_editor *editor, const struct zf_extent 
 			const void *value, size_t len);
 int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset);
 void zf_extent_encode(const struct zf_extent *extent, struct zf_disk_extent *ret_disk);
-/* What failed in the middle of a change has torn it, wherever that was. Returns r. */
+/*
+ * Ends a change with result r: if r is an error and an edit of the change was made, the editor is
+ * torn. Returns r.
+ */
 int zf_extent_end_change(struct zf_extent_editor *editor, int r);
 
-/* Has it an entry in another tree, as a name: shared in the share tree, overwritten in the summary?
+/*
+ * Returns whether the extent has a *name*, an entry in another tree: a SHARED one in the share
+ * tree, an OVERWRITE one in the summary tree.
  */
 static inline bool zf_extent_has_name(const struct zf_extent *extent)
 {
@@ -48,28 +53,32 @@ static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
 
 /* ---- extents with names ---- */
 
-/* Before the first edit of a change: what it will ask of the other tree is there. */
+/* Before the first edit of a change: checks that the extent's name is in the other tree. */
 int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /* It was made. One edit, or none if it has no name. */
 int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /*
- * The part in [from, to) is given up. *ret_dead bytes of it nobody names any more: to be counted
- * with the rest of the change, and 0 where the share tree has counted them. At most 2 edits.
+ * Gives up the part in [from, to). *ret_dead: how many of its bytes no extent names any more; the
+ * caller counts them with the rest of the change. 0 for a SHARED extent, because zf_share_cut()
+ * counts them. At most 2 edits.
  */
 int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      uint64_t from, uint64_t to, uint64_t *ret_dead);
 
 /* ---- what the counts say ---- */
 
-/* [from, to) of the map is not what it was. Counting notes it; edits that count nothing do so. */
+/*
+ * Notes that [from, to) of the map has changed (fs/core/changes.h). The functions that count call
+ * it; an edit that counts nothing must call it itself.
+ */
 void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to);
 /* A part of an extent is gone; nobody names `dead` bytes of it any more. */
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead);
 void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /*
- * Ends them: in one step, what these changed of the space that is kept; and so many `lent` blocks
- * are so no longer.
+ * Ends the counting of a change: applies its changes of kept blocks in one step, and ends the loan
+ * of `lent` blocks.
  */
 void zf_extent_count_kept(struct zf_extent_editor *editor, uint64_t lent);
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that are overwritten in place: extents flagged ZF_EXTENT_OVERWRITE, in conventional zones.
+ * Extents that are overwritten in place: flagged ZF_EXTENT_OVERWRITE, in conventional zones.
  *
- * What they promise. FALLOC_FL_WRITE_ZEROES makes them, where the device has such zones: the range
- * reads as zeroes, no later write to it can fail for space, and each costs one write to the device,
- * with FUA when it is to be durable, and nothing in the trees. What they do not have: checksums
- * (bytes that change in place cannot be checked against a tree that does not), and atomic blocks: a
- * write that a power cut interrupts may be there in part, in units of 512 bytes.
+ * FALLOC_FL_WRITE_ZEROES makes them if the device has conventional zones. Such a range reads as
+ * zeroes, and no later write to it can fail for space. Each later write is one write to the device,
+ * with FUA if it must be durable, and changes no tree. Two things are missing. There are no
+ * checksums, because the trees do not change with the data. And blocks are not atomic: after a
+ * power cut an interrupted write may be there in part, in units of 512 bytes.
  *
  *      zf_overwrite_allocate: taken --zeroed, flushed--> extents, in one transaction with the size
  *      write --copy--> dirty block with an address --in_place.c: write there--> landed
  *
- * Each of them has exactly one entry in the summary tree, as long as it is, without checksums: so
- * the tree is the map of what these zones hold (alloc/overwrite.h). They are never shared, never
- * merged with others, never moved.
+ * Each such extent has exactly one entry in the summary tree, of the same length, without
+ * checksums. So the summary tree is the allocation map of these zones (alloc/overwrite.h). These
+ * extents are never shared, merged or moved.
  *
- * Where a block is to be written is settled when it becomes dirty, with the inode locked
- * exclusively (block->address). It stays right, because whoever takes the extent away discards the
- * blocks in memory before he unlocks the inode. Such a block holds no reservation.
+ * A block gets its address when it becomes dirty, while the inode is locked exclusively
+ * (block->address). The address stays right, because an operation that removes the extent discards
+ * the blocks in memory before it unlocks the inode. Such a block holds no reservation.
  */
 #ifndef ZF_FS_OVERWRITE_H
 #define ZF_FS_OVERWRITE_H
@@ -46,10 +46,10 @@ int zf_overwrite_load(struct zf_fs *fs);
 /* ---- allocating (overwrite.c) ---- */
 
 /*
- * Makes what it can of [from, to), whole blocks, a part of the file that reads as zeroes and is
- * overwritten in place, whatever was there; from the front. The file grows to `size` at most, as
- * far as that comes. *ret_to: what lies behind it there was no room for, and nothing has happened
- * to it. No lock and no join held; ctx->may_wait is set, or -EAGAIN.
+ * Allocates in-place extents for [from, to), whole blocks, from the front, as far as there is room.
+ * The range reads as zeroes afterwards, whatever it held. The file grows accordingly, to `size` at
+ * most. *ret_to: where the allocated part ends; the rest is unchanged. No lock and no join held.
+ * -EAGAIN: ctx->may_wait is false.
  */
 int zf_overwrite_allocate(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t from,
 			  uint64_t to, uint64_t size, uint64_t *ret_to);

@@ -114,10 +114,9 @@ int zf_overwrite_load(struct zf_fs *fs)
 	r = zf_tree_scan(fs->forest, ZF_TREE_SUMMARY, &from, &to, load_entry, &load);
 	if (r != -EUCLEAN && r != -EIO)
 		return r;
-	zf_report(
-		&fs->report, ZF_REPORT_WARNING,
-		"it cannot be told what is free in the zones that are written in place: nothing is "
-		"allocated there until that is repaired");
+	zf_report(&fs->report, ZF_REPORT_WARNING,
+		  "the free space in the zones that are written in place is unknown: nothing is "
+		  "allocated there until `fsck.zfuse -y` has repaired the filesystem");
 	zf_alloc_overwrite_distrust(fs->alloc);
 	return 0;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The share tree: who names bytes that several extents name.
+ * The share tree: an index, by device address, of the extents that name shared bytes.
  *
- * An extent flagged ZF_EXTENT_SHARED has exactly one name here, under its device address, that says
- * which inode has it, where, and how long it is; and every name has its extent. An extent without
- * the flag is the only one that names its bytes. So whoever gives up part of a shared extent learns
- * here whether the bytes die with it, and the zones' live counts stay exact.
+ * An extent flagged ZF_EXTENT_SHARED has exactly one entry here, its *name*, under its device
+ * address. The name has the inode, the file offset and the length; and every name has its extent.
+ * An extent without the flag is the only one that names its bytes. When part of a shared extent is
+ * given up, the tree tells which bytes no other extent names, so the live bytes of zones stay
+ * exact.
  *
  *      unshared --the first copy: zf_share_add() for it and for the copy--> shared
  *      shared --overwritten, punched, truncated, deleted: zf_share_cut()--> smaller, or gone
  *
- * A shared extent whose other names have gone stays shared: nobody knows where the last one is.
+ * An extent stays flagged when all other extents that shared its bytes have gone.
  *
- * Names overlap in any way: two extents may share all of their bytes or part of them. To find all
- * that overlap a range, a shared extent has at most ZF_SHARE_MAX bytes: what begins farther in
- * front of the range does not reach it.
+ * Names overlap in any way: two extents may share all of their bytes or part of them. A shared
+ * extent has at most ZF_SHARE_MAX bytes. So a search for all names that overlap a range can begin
+ * ZF_SHARE_MAX bytes before it.
  *
- * Locking. fs->share_lock (ZF_RANK_SHARE) makes looking and giving up one step: else of two inodes
- * that give up the same bytes at once each would see the other's name, and nobody would count them
- * as dead. It is taken inside; the inode is locked exclusively, and joined.
+ * Locking. fs->share_lock (ZF_RANK_SHARE) makes looking and giving up one step. Without it, two
+ * inodes that give up the same bytes at once would each see the other's name, and neither would
+ * count the bytes as dead. These calls take the lock. The caller has locked the inode exclusively
+ * and joined.
  */
 #ifndef ZF_FS_SHARE_H
 #define ZF_FS_SHARE_H
@@ -42,9 +44,9 @@ int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent
 int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
 /*
- * The part of a shared extent that lies in [from, to) of the file goes, and with it its name. Those
- * of its bytes that nobody else names are live no longer: counted here, in one step with the look,
- * or a name that comes in between would count them twice. At most 2 edits.
+ * Removes the part of a shared extent that lies in [from, to) of the file from its name. The bytes
+ * that no other extent names cease to be live. The call counts that under share_lock, because a
+ * name that is added between the look and the count would be counted wrongly. At most 2 edits.
  */
 int zf_share_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		 uint64_t to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summary tree: what was written where, and its checksums. Entries do not overlap; each stands
- * for a run of blocks that lie together in a file and on the device.
+ * The summary tree: for each run of written blocks, by device address, the file that it was written
+ * for and its checksums. A run lies together in the file and on the device. Entries do not overlap.
  */
 #ifndef ZF_FS_SUMMARY_H
 #define ZF_FS_SUMMARY_H
@@ -22,13 +22,13 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 		      uint64_t address, const uint64_t *csums, unsigned int count);
 
 /*
- * The checksums of `count` blocks at `address`, which an extent names: so they must be there, or
- * -EUCLEAN. Holds as long as what keeps that extent in the tree (the inode's lock).
+ * Gets the checksums of `count` blocks at `address`. The caller keeps an extent in the tree that
+ * names them (by the inode's lock), so the entries must be there. -EUCLEAN: they are not.
  */
 int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
 		     uint64_t *ret_csums);
 
-/* An entry: who wrote `len` bytes at `address` first. */
+/* An entry: the file that `len` bytes at `address` were first written for. */
 struct zf_summary_entry {
 	uint64_t address, len;
 	uint64_t ino, offset;

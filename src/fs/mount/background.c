@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes on behind the operations' backs.
+ * The threads of a mount.
  *
- * The flusher lands what has completed, packs what is dirty into appends (whole ones at once, the
- * rest when it is old or much), and frees room when zones are wanting. The committer, every
- * commit_ms or when much metadata is dirty, asks the flusher for what is old and commits, without
- * waiting for data; then it gets zones back and deletes what has no name. When an interval of commits
- * had nothing to commit, it gives memory back to the system. The reclaimer moves data out of zones
- * that are mostly garbage, while room is below its target. The scrubber makes the steps of a scrub, if
- * one is running.
+ * The flusher lands completed appends, and packs dirty blocks into appends: whole appends at once,
+ * other blocks when they are old or when much is dirty. If no zone has room for them, it commits.
+ * The committer commits every commit_ms, or earlier when much metadata is dirty. With each commit
+ * it asks the flusher to start old blocks, but it does not wait for data. Afterwards it gets zones
+ * back. It also deletes files without a name. When there was nothing to commit for an interval, it
+ * gives memory back to the system. The reclaimer moves data out of zones that are mostly garbage,
+ * while there are fewer zones than its target. The scrubber makes the steps of a scrub, if one is
+ * running.
  */
 #include "fs/mount/background.h"
 
@@ -30,7 +31,9 @@
 #include "fs/space/reclaim.h"
 #include "fs/space/room.h"
 
-/* While there is something to commit, how often it is looked whether there is something to delete.
+/*
+ * While there is something to commit, the committer checks this often whether a file has to be
+ * deleted.
  */
 #define LOOK_MS 100u
 
@@ -46,7 +49,10 @@ struct zf_background {
 
 #define THREADS 4u
 
-/* Each thread asks between two things that it does, and rests here. False: it is to end. */
+/*
+ * Each thread calls this between two steps, and rests here while the threads are paused. False: it
+ * has to end.
+ */
 static bool may_go_on(struct zf_background *background)
 {
 	struct zf_mutex *lock = &background->fs->wake.lock;
@@ -63,7 +69,7 @@ static bool may_go_on(struct zf_background *background)
 	return !atomic_load(&background->stopping);
 }
 
-/* Nothing is awaited by a thread that has to end or to rest. */
+/* Returns whether the threads have to end or to rest, so that none of them begins to wait. */
 static bool is_called_off(struct zf_background *background)
 {
 	return atomic_load(&background->stopping) || atomic_load(&background->paused);
@@ -84,7 +90,7 @@ static void flush_aged(struct zf_fs *fs)
 	uint64_t now = now_ms(CLOCK_MONOTONIC_COARSE);
 	uint64_t commit_ms = atomic_load(&fs->commit_ms);
 
-	/* Errors are kept by the inodes, for their fsync. */
+	/* The inodes keep the errors, for their fsync. */
 	(void)zf_flush_run_aged(fs, now > commit_ms ? now - commit_ms : 0);
 }
 
@@ -94,7 +100,10 @@ static void *flusher(void *arg)
 	struct zf_fs *fs = background->fs;
 
 	for (;;) {
-		/* Before the look at what it is told to do: that comes first, then the event. */
+		/*
+		 * This load comes before the flags are read, because whoever sets a flag does so
+		 * before it counts the event.
+		 */
 		uint64_t seen = zf_flush_events(fs);
 
 		if (!may_go_on(background))
@@ -160,8 +169,9 @@ static bool is_quiet(struct zf_fs *fs)
 }
 
 /*
- * What a burst of work took, and what the C library keeps for the next one. Resident after 1,000 MiB
- * were written: 25 MB, afterwards 9; after 200,000 names were made and removed: 46 and 32 (cache=16M).
+ * Gives memory back that a burst of work needed, including what the C library keeps. Resident
+ * memory after 1,000 MiB were written: 25 MB before this call, 9 MB after it; after 200,000 names
+ * were made and removed: 46 and 32 MB (cache=16M).
  */
 static void give_memory_back(struct zf_fs *fs)
 {
@@ -184,7 +194,9 @@ static void *committer(void *arg)
 		if (zf_txn_is_dirty(fs->txn))
 			left = zf_min_u64(left, LOOK_MS);
 		if (!wait_ms(background, left) && now_ms(CLOCK_MONOTONIC) < due) {
-			/* Before the commit, so that it frees what was deleted, and not the next.
+			/*
+			 * Deletes before the commit, so that this commit, and not the next one,
+			 * frees the space.
 			 */
 			delete_doomed(fs);
 			continue;
@@ -218,7 +230,9 @@ static void *reclaimer(void *arg)
 {
 	struct zf_background *background = arg;
 
-	/* What goes wrong is reported; without room to move to it goes on when some has come back.
+	/*
+	 * Errors were reported. If there was no room to move data to, reclaim goes on when some has
+	 * come back.
 	 */
 	while (may_go_on(background))
 		if (zf_reclaim_in_peace(background->fs) <= 0)
@@ -228,7 +242,7 @@ static void *reclaimer(void *arg)
 
 /* ---- the scrubber ---- */
 
-/* Until the next step is due, or somebody has changed what the scrub is to do. */
+/* Waits until the next step is due, or a scrub is started, paused, resumed or cancelled. */
 static void wait_for_scrub(struct zf_background *background, bool running, uint64_t ms)
 {
 	struct zf_wake *wake = &background->fs->wake;
@@ -382,8 +396,8 @@ void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms)
 /* ---- without threads ---- */
 
 /*
- * Half of what is in flight completes, so that commits meet appends in every state; with nothing
- * else going on, a few steps finish everything.
+ * Half of the commands in flight complete, so that commits meet appends in every state. A few steps
+ * without other work finish everything.
  */
 static void land_half(struct zf_fs *fs)
 {

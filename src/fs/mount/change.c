@@ -112,7 +112,7 @@ int zf_fs_set_reclaim_target(struct zf_fs *fs, uint32_t target_zones, uint32_t p
 	if (target > zones / 2) {
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "reclaim cannot get %" PRIu64 " zones ready: at most %" PRIu64
-			  ", half of those there are",
+			  ", which is half of all zones",
 			  target, zones / 2);
 		return -EINVAL;
 	}

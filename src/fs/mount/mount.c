@@ -135,8 +135,8 @@ static int load_zones(struct zf_fs *fs)
 }
 
 /*
- * Reading can do without the log, whose zones may be others' by now: of a state of old that was
- * asked for, or where newer superblocks are damaged.
+ * A read-only mount does not need the log. If it mounts an older state, or newer superblocks are
+ * damaged, the log's zones may be in other use by now.
  */
 static int load_log_zones(struct zf_fs *fs)
 {
@@ -167,16 +167,16 @@ static int load_state(struct zf_fs *fs)
 }
 
 /*
- * A newer record is damaged: a power cut tore it, and this one stands if the device still has all
- * that it names, which load_state() has found so; or the medium failed, and newer zones may have
- * been reset since. Nothing that was answered as durable is lost only in the first case.
+ * Reports that a newer record is damaged. Either a power cut tore it: then this record is complete,
+ * because load_state() has found everything that it names, and nothing that was acknowledged as
+ * durable is lost. Or the medium failed: then acknowledged changes may be lost.
  */
 static void tell_step_back(struct zf_fs *fs, unsigned int stepped_over)
 {
 	zf_report(&fs->report, ZF_REPORT_WARNING,
 		  "%u superblock record%s newer than generation %" PRIu64
-		  " %s damaged (a power cut while it was written); all that this one needs still "
-		  "stands",
+		  " %s damaged (a power cut while it was written); everything that this one needs "
+		  "is still there",
 		  stepped_over, stepped_over == 1 ? "" : "s", fs->super.generation,
 		  stepped_over == 1 ? "is" : "are");
 }
@@ -187,10 +187,10 @@ static int visit_node(void *arg, const struct zf_node_expect *expect, const void
 }
 
 /*
- * One record is what one power cut tears, and the rule of resets keeps all that the one before it
- * names. More than one: the power failed again in the recovery's own commit, before which
- * nothing is reset; or the medium is failing, and zones that the older record names may hold other
- * nodes by now. Their checksums tell.
+ * One power cut tears one record, and no zone is reset that the record before it names. If more
+ * records are damaged, the power was cut again in a recovery's own commit, before which no zone is
+ * reset; or the medium is failing, and zones that the older record names may have other nodes by
+ * now. So all nodes are read: their checksums tell.
  */
 static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
 {
@@ -208,13 +208,13 @@ static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
 	return r;
 }
 
-/* What is written from now on must follow the newest record, and there must be a place for it. */
+/* A writable mount needs the newest record, and room in the ring for the next one. */
 static int check_ring(struct zf_fs *fs)
 {
 	if (zf_ring_lacks_newest(fs->ring)) {
 		zf_report(&fs->report, fs->read_only ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
-			  "the newest superblock may have been in the zone that is offline: what "
-			  "can be read may be an older state, so it can only be read (-o ro)");
+			  "the newest superblock may have been in the zone that is offline, so "
+			  "the newest one that can be read may be older: mount read-only (-o ro)");
 		return fs->read_only ? 0 : -EUCLEAN;
 	}
 	if (fs->read_only || zf_ring_room(fs->ring) > 0)
@@ -253,7 +253,10 @@ static void want_commit(void *arg)
 	zf_wake_commit(arg);
 }
 
-/* It writes nothing before recovery is over, but commits say how far that has come. */
+/*
+ * The log writes nothing before the recovery is over, but its hooks tell commits how far the
+ * recovery has come.
+ */
 static int start_log(struct zf_fs *fs)
 {
 	struct zf_txn_log hooks;
@@ -272,7 +275,7 @@ static void collect_health(void *arg, struct zf_health *ret_health)
 	zf_scrubber_get(arg, &ret_health->scrub);
 }
 
-/* A mount of an earlier state, or of one that can only be read, takes what it finds, too. */
+/* Also a read-only mount loads the counters. */
 static int load_health(struct zf_fs *fs)
 {
 	const struct zf_txn_health source = {.arg = fs, .collect = collect_health};
@@ -309,7 +312,7 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 	r = zf_recover_read(fs, found);
 	if (r < 0)
 		return r;
-	/* One is left out, for zf_txn_stand(). */
+	/* The + 2 leaves one generation free for zf_txn_stand(). */
 	running = zf_max_u64(zf_ring_highest_generation(fs->ring), fs->super.generation) + 2;
 	zf_alloc_start(fs->alloc, fs->super.generation, running);
 	r = fs->read_only ? 0 : zf_alloc_tell_device(fs->alloc);
@@ -333,7 +336,7 @@ static int load(struct zf_fs *fs, struct zf_log_found *found)
 	if (r < 0)
 		return r;
 	zf_txn_settle(fs->txn);
-	/* Nothing is reset before a commit of our own when a record was stepped over. */
+	/* After a step back no zone may be reset before this mount's first commit. */
 	return stepped_over ? zf_txn_commit(fs->txn, true) : 0;
 }
 

@@ -29,7 +29,10 @@ static int hold(void *arg, const struct zf_log_range *range)
 	return zf_alloc_hold(fs->alloc, range->address, range->len);
 }
 
-/* Behind them is room for as many more as anybody can count; only an image made by hand has not. */
+/*
+ * The numbers can grow from here for longer than any filesystem lives. Only a forged image has
+ * larger ones.
+ */
 static int check_numbers(struct zf_fs *fs, const struct zf_log_found *found)
 {
 	uint64_t max = ZF_SUPER_COUNTER_MAX / 2;
@@ -66,22 +69,27 @@ static void tell_not_shown(struct zf_fs *fs, const struct zf_log_found *found)
 		  found->body_count, found->records);
 }
 
-/* Were it passed over, the log would seem to end there, and what was acknowledged would be gone. */
+/*
+ * If the unreadable part were ignored, the log would end before it, and acknowledged changes would
+ * be lost.
+ */
 static int check_readable(struct zf_fs *fs, const struct zf_log_found *found)
 {
 	if (found->unreadable == 0)
 		return 0;
 	if (fs->read_only || fs->options.abandon_log) {
 		zf_report(&fs->report, ZF_REPORT_WARNING,
-			  "part of the log cannot be read: of what was made durable after "
-			  "generation %" PRIu64 ", %zu changes are there, and others may be lost",
-			  fs->super.generation, found->body_count);
+			  "part of the log cannot be read: %zu changes after generation %" PRIu64
+			  " were found, and others that were durable may be lost",
+			  found->body_count, fs->super.generation);
 		return 0;
 	}
 	zf_report(&fs->report, ZF_REPORT_ERROR,
-		  "part of the log cannot be read: what was made durable after generation %" PRIu64
-		  " may be lost. Mount with -o abandon_log to give up what cannot be read (%zu "
-		  "changes before it are kept), or read-only (-o ro) to look at that generation",
+		  "part of the log cannot be read: changes that became durable after generation "
+		  "%" PRIu64
+		  " may be lost. Mount read-only (-o ro) to look at that generation, or with -o "
+		  "abandon_log to give up the part that cannot be read (%zu changes before it are "
+		  "kept)",
 		  fs->super.generation, found->body_count);
 	return -EIO;
 }
@@ -90,7 +98,7 @@ int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found)
 {
 	int r;
 
-	/* An old state that was asked for has no log any more. */
+	/* With -o generation=N there is no log for that state any more. */
 	if (fs->options.generation)
 		return 0;
 	r = zf_log_read(fs->dev, &fs->super, &fs->report, ret_found);
@@ -128,8 +136,9 @@ static int replay(struct zf_fs *fs, const struct zf_log_found *found)
 static int run(struct zf_fs *fs, const struct zf_log_found *found)
 {
 	/*
-	 * Replayed now or by a recovery that was cut, or left out for a gap before it, or in a
-	 * block that cannot be read now: the next record must not be taken for one more of those.
+	 * A new epoch is needed if any record lies behind S: one that is replayed now, or was
+	 * replayed by a recovery that was cut, or lies behind a gap, or in a block that cannot be
+	 * read now. Otherwise a later mount could take such a record for one of this mount's.
 	 */
 	bool new_epoch = zf_log_found_more(found, &fs->super);
 	int r = replay(fs, found);
@@ -151,7 +160,10 @@ int zf_recover(struct zf_fs *fs, const struct zf_log_found *found)
 {
 	int r = run(fs, found);
 
-	/* Read-only is what it has become: what made it so is the reason. */
+	/*
+	 * The filesystem has become read-only during the recovery, so the error is the one that
+	 * caused that.
+	 */
 	if (r == -EROFS && zf_txn_error(fs->txn))
 		r = zf_txn_error(fs->txn);
 	if (r < 0)

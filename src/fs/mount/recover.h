@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mount does about what the last one left behind.
+ * Recovery: what a mount does after the last mount did not end with an unmount.
  *
- *      the superblock's state is loaded
- *      zf_recover_read: all of the log is read, and what it names on the device is held
- *      (the allocator and the transactions begin)
- *      zf_recover: the intents of that state are finished, the log is replayed, all is let go of,
- *                  inodes without a name are deleted, and a commit begins the log's new epoch
+ *      the superblock's state is loaded zf_recover_read: all of the log is read, and the bytes that
+ *      it names on the device are held (the allocator and the transactions begin) zf_recover: the
+ *      intents of that state are finished, the log is replayed, all is let go of, inodes without a
+ *      name are deleted, and a commit begins the log's new epoch
  *
- * The order matters. What the log names is held before anything may be reset. The state's own
- * intents come before the operations that were made after them. Orphans come last: a replayed
- * operation may give one a name, or take the last one of another.
+ * The order matters. The bytes that the log names are held (zf_alloc_hold()) before any zone may be
+ * reset. The intents of the committed state come before the log's operations, because they were
+ * made earlier. Orphans come last, because a replayed operation may give one a name, or remove the
+ * last name of another inode.
  *
- * A recovery that is cut, or fails, begins again with the next mount. Its commits in the middle say
- * how far it has come, and leave the log as it is.
+ * If a recovery is cut or fails, the next mount begins it again. Commits in the middle of a
+ * recovery store how far it has come (O), and keep the log.
  */
 #ifndef ZF_FS_RECOVER_H
 #define ZF_FS_RECOVER_H
@@ -22,9 +22,9 @@ struct zf_fs;
 struct zf_log_found;
 
 /*
- * Before zf_alloc_start(). On a read-only mount, which replays nothing, only says what there is.
- * The caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno; -EIO: part of the
- * log cannot be read, and options.abandon_log does not give that up.
+ * Called before zf_alloc_start(). A read-only mount replays nothing; there the call only reports
+ * what the log has. The caller frees *ret_found in any case. -EUCLEAN, -EPROTONOSUPPORT, -errno;
+ * -EIO: part of the log cannot be read, and options.abandon_log is not set.
  */
 int zf_recover_read(struct zf_fs *fs, struct zf_log_found *ret_found);
 int zf_recover(struct zf_fs *fs, const struct zf_log_found *found);

@@ -70,7 +70,7 @@ static void tell_failure(struct zf_fs *fs, const struct zf_log_found *found, siz
 	if (error == -ENOSPC)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "there is no room to replay the log: %zu of %zu changes since the last "
-			  "commit are in; mount read-only (-o ro) to read the state without them",
+			  "commit were applied; mount read-only (-o ro) to read the last commit",
 			  done, found->body_count);
 	else
 		zf_report(&fs->report, ZF_REPORT_ERROR,

@@ -2,10 +2,11 @@
 /*
  * Replaying the intent log at mount.
  *
- * Bodies are applied in the order of their numbers, each above O once. An operation's edits are one
- * join. An inode's state may take several; applied twice it gives the same, so a recovery that is
- * cut in the middle begins again with the body that it was at. What a body names on the device was
- * held before (zf_alloc_hold()), so nothing is reset that the log still needs.
+ * Bodies above O are applied once each, in the order of their numbers. The edits of an operation
+ * are one join. The state of an inode may take several joins; applying it twice gives the same
+ * result, so a recovery that is cut in the middle begins again with the same body. The bytes that a
+ * body names on the device were held before (zf_alloc_hold()), so no zone is reset that the log
+ * needs.
  */
 #ifndef ZF_FS_REPLAY_H
 #define ZF_FS_REPLAY_H
@@ -14,9 +15,9 @@ struct zf_fs;
 struct zf_log_found;
 
 /*
- * The intents of the committed state are finished; orphans are deleted afterwards. Bodies that do
- * not fit the state (only an image made by hand has such) are reported and end the replay, with
- * -EUCLEAN; else errors of the device or of room.
+ * Called after the intents of the committed state are finished, and before orphans are deleted.
+ * -EUCLEAN: a body does not fit the state; it is reported and ends the replay. (Only a forged image
+ * has such a body.) Other errors are the device's, or -ENOSPC.
  */
 int zf_replay(struct zf_fs *fs, const struct zf_log_found *found);
 

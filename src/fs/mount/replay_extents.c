@@ -2,8 +2,9 @@
 /*
  * Replaying the state of a file: the ranges of its map that had changed, then its item.
  *
- * The ranges may take several joins, the item is stored by the last: only then does the size cover
- * what was put, and a commit count the body as done. All of it is checked before the first edit.
+ * The ranges may take several joins. The last join stores the item; only then the size covers the
+ * new extents, and a commit counts the body as done. The whole body is checked before the first
+ * edit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +92,7 @@ static int check_inline(struct state *state, const struct zf_log_range *range)
 				range->offset, range->inline_len, max);
 }
 
-/* More than the device has cannot have been kept. */
+/* A ZERO range cannot be larger than the device. */
 static int check_zero(struct state *state, const struct zf_log_range *range)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(state->replay->fs->dev);
@@ -184,7 +185,10 @@ static int put_hole(struct state *state, const struct zf_log_range *range)
 	return r;
 }
 
-/* Nothing is reserved for them: zf_alloc_kept_recount() looks what is not there. */
+/*
+ * The replay reserves no room for kept blocks; zf_alloc_kept_recount() counts later how many are
+ * short.
+ */
 static int put_zeroes(struct state *state, const struct zf_log_range *range)
 {
 	uint64_t done = 0;
@@ -213,7 +217,7 @@ static int put_zeroes(struct state *state, const struct zf_log_range *range)
 
 static int put_inline(struct state *state, const struct zf_log_range *range)
 {
-	/* The size covers it, whatever the record says. */
+	/* No more bytes than the file's size, even if a forged record has more. */
 	size_t len = zf_min_u64(range->inline_len, state->item.size);
 	struct edit edit;
 	int r;
@@ -226,7 +230,7 @@ static int put_inline(struct state *state, const struct zf_log_range *range)
 	return end(state, &edit, zf_extent_put_inline(&edit.editor, range->bytes, len));
 }
 
-/* Behind the end of the file there is no data. */
+/* Puts the part of the range up to the end of the file: no extent may lie behind it. */
 static int put_data(struct state *state, const struct zf_log_range_view *view)
 {
 	uint64_t end_of_file = zf_align_up(state->item.size, ZF_BLOCK_SIZE), done = 0, len;
@@ -273,7 +277,10 @@ static int put_ranges(struct state *state)
 
 /* ---- the item ---- */
 
-/* What the body says, but for what the trees know better. */
+/*
+ * Takes the item of the body, but keeps the generation and the number of blocks that the trees
+ * have.
+ */
 static void take_item(struct state *state)
 {
 	struct zf_inode_item *item = &state->inode->item, old = *item;
@@ -308,7 +315,7 @@ static int apply(struct state *state)
 {
 	int r = check(state);
 
-	/* Only a record made by hand says so of a file that no operation has made shorter. */
+	/* An operation makes a file shorter, not a state, so only a forged record gets here. */
 	if (r == 0 && state->item.size < state->inode->item.size)
 		r = zf_replay_resize(state->inode, state->item.size);
 	if (r == 0)

@@ -2,9 +2,9 @@
 /*
  * Replaying an operation: the edits that it made, in one join.
  *
- * The edits are checked before the first is made, each by the one checker of items: a key and a
- * value that it lets through can be in the tree, whoever put it there. What a file has on the
- * device is not an operation's business: its size and its blocks stay as the tree has them.
+ * All edits are checked before the first one is made, by the checker of items
+ * (fs/core/item_check.h), so a forged record cannot put an impossible item into the tree. An
+ * operation does not change the data of a file: size and blocks stay as the tree has them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,10 +19,10 @@
 #include "fs/ops/file/file.h"
 #include "superblock/super_format.h"
 
-/* Inode numbers from here on are no numbers that a filesystem has come to by counting. */
+/* No filesystem lives long enough to reach inode numbers from here on. */
 #define INO_MAX (ZF_SUPER_COUNTER_MAX / 2)
 
-/* The mode of what stands in the tree. -ENOENT. */
+/* Gets the inode's item from the tree. -ENOENT. */
 static int lookup_inode(struct zf_replay *replay, uint64_t ino, struct zf_disk_inode *ret_disk)
 {
 	struct zf_key key = ZF_KEY(ino, ZF_KEY_INODE, 0);
@@ -107,7 +107,7 @@ static int set_inode(struct zf_replay *replay, struct zf_trans *trans,
 
 /* ---- checking ---- */
 
-/* The mode that the inode has once the body is applied; 0: there is none. */
+/* Returns the mode that the inode will have after the body; 0: it will not exist. */
 static int find_mode(struct zf_replay *replay, uint64_t ino, uint32_t *ret_mode)
 {
 	struct zf_disk_inode disk;
@@ -133,7 +133,7 @@ struct target {
 	uint8_t value[sizeof(struct zf_disk_extent) + ZF_SYMLINK_MAX];
 };
 
-/* As with an inode's item: the transaction that made it may have been a later one that was lost. */
+/* As with an inode's item, the generation may be that of a later transaction that was lost. */
 static int settle_target(struct zf_replay *replay, const struct zf_log_edit *edit,
 			 uint64_t generation, struct target *target)
 {
@@ -161,7 +161,7 @@ static int set_target(struct zf_replay *replay, struct zf_trans *trans,
 				   target.value, edit->len);
 }
 
-/* A symbolic link's target is all that an operation may put into extents. */
+/* The only extents that an operation may insert are those of a symbolic link's target. */
 static int check_extent(struct zf_replay *replay, const struct zf_log_edit *edit)
 {
 	const struct zf_disk_extent *extent = edit->value;
@@ -207,7 +207,10 @@ static int check_set(struct zf_replay *replay, const struct zf_log_edit *edit)
 				edit->key.type);
 }
 
-/* Inodes and extents go with the deletion of an orphan, which is no operation. */
+/*
+ * An operation never deletes inodes or extents: that is the deletion of an orphan, which is not
+ * logged.
+ */
 static int check_delete(struct zf_replay *replay, const struct zf_log_edit *edit)
 {
 	bool of_inode = edit->key.objectid == ZF_INO_ROOT || edit->key.objectid >= ZF_INO_FIRST;
@@ -284,7 +287,10 @@ static int check(struct zf_replay *replay, unsigned int *ret_edits)
 
 /* ---- a file's size ---- */
 
-/* What it had to write lands: nothing of the inode may be in memory only. */
+/*
+ * Lands the blocks that the truncation wrote, because the replay needs all of the inode in the
+ * trees.
+ */
 static int settle(struct zf_inode *inode)
 {
 	int r = zf_data_flush(inode, true);
@@ -303,7 +309,10 @@ int zf_replay_resize(struct zf_inode *inode, uint64_t size)
 
 	zf_rwlock_wrlock(&inode->lock);
 	r = zf_file_set_size(inode, &ctx, size);
-	/* The first step says that it is done; but who comes next edits the extents. */
+	/*
+	 * zf_file_set_size() may leave extents to be dropped later. The next body edits extents, so
+	 * all are dropped now.
+	 */
 	if (r == 0)
 		r = zf_drop_finish(inode, true);
 	zf_rwlock_unlock(&inode->lock);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaying a range of data: which of its bytes are in use already, and by whom.
+ * Replaying a DATA range: finding out which extents name its bytes already, and putting its
+ * extents.
  *
- * A range is taken in pieces, each so long that one answer holds for all of it:
+ * A range is replayed in pieces. All bytes of a piece are in the same case:
  *
  *      the map has it there already                  it is left alone
  *      a name in the share tree covers it            one more name
  *      the file that wrote it first has it, unshared both become shared
  *      nobody has it                                 it is live again, or for the first time
  *
- * An extent that is not shared belongs to the file, and lies at the offset, that the summary's
- * entry names: so besides the share tree one place is to be looked at. And what is put elsewhere
- * than there is shared even if nobody else has it yet, or who comes later would not find it.
+ * An unshared extent can only be in the file and at the offset that the summary entry of its bytes
+ * has. So besides the share tree only that place has to be checked. Therefore an extent that is put
+ * at any other place must be a shared one, even if no other extent names the bytes yet; otherwise a
+ * later piece would not find it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +25,7 @@
 #include "fs/map/summary.h"
 #include "fs/mount/replay_internal.h"
 
-/* Of one join: the other's share, the put, the summary, and the item. */
+/* Edits of one join: sharing the other extent, the put, the summary entry, and the item. */
 #define PIECE_EDITS (ZF_EXTENT_SHARE_EDITS + ZF_EXTENT_PUT_EDITS + 2u)
 
 struct piece {
@@ -52,8 +54,8 @@ static uint64_t distance(uint64_t a, uint64_t b)
 }
 
 /*
- * What the map has in its place. Where that names some of the same bytes, moved, the piece ends
- * before it would take over what it replaces.
+ * Finds what the map has in the piece's place. If an extent there names some of the piece's bytes
+ * at another offset, the piece ends before it would replace the extent whose bytes it names.
  */
 static int look_at_map(struct piece *piece)
 {
@@ -117,7 +119,7 @@ static bool is_writer(const struct piece *piece)
 	       piece->writer_offset == piece->extent.offset;
 }
 
-/* Does the map of who wrote it still have it? `other` is not kept unless it does. */
+/* Checks whether the file of the summary entry still names the bytes. Only then `other` is kept. */
 static int look_at_writer_map(struct piece *piece, struct zf_inode *other)
 {
 	uint64_t at = piece->writer_offset;
@@ -179,7 +181,7 @@ struct join {
 	struct zf_extent_editor editor, other;
 };
 
-/* The checksums of the first `len` bytes of the piece, which the summary lacks. */
+/* Inserts the summary entry of the first `len` bytes of the piece, if the summary lacks it. */
 static int put_summary(struct piece *piece, struct join *join,
 		       const struct zf_log_range_view *range, uint64_t len)
 {
@@ -210,7 +212,10 @@ static int put(struct piece *piece, struct join *join, const struct zf_log_range
 		r = zf_extent_put(&join->editor, extent, &len);
 	if (r < 0)
 		return r;
-	/* A shared extent's bytes are taken for live; these were nobody's. */
+	/*
+	 * zf_extent_put() does not count the bytes of a shared extent as live. No extent named
+	 * these, so they are counted here.
+	 */
 	if (zf_extent_is_shared(extent) && !piece->is_named && !piece->other)
 		zf_alloc_live_add(piece->replay->fs->alloc, extent->address, len);
 	r = put_summary(piece, join, range, len);

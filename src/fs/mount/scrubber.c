@@ -16,12 +16,15 @@
 #include "fs/core/inode.h"
 #include "fs/core/wake.h"
 
-/* After so many bytes the place is stored, even if nobody else needs a commit. */
+/* After this many bytes the scrub makes a commit to store its place. */
 #define PLACE_BYTES (UINT64_C(4) << 30)
 
-/* One part in so many of its time, when others use the device too. */
+/* The scrub's share of the time while others use the device: one part in SHARE. */
 #define SHARE 32u
-/* A pause: long enough to see others in it, and never longer than somebody who waits would like. */
+/*
+ * The limits of a pause: long enough to notice other users of the device, and short enough that
+ * pausing or cancelling a scrub does not wait long.
+ */
 #define PAUSE_MS_MIN 10u
 #define PAUSE_MS_MAX 10000u
 
@@ -94,7 +97,7 @@ void zf_scrubber_deinit(struct zf_fs *fs)
 
 /* ---- states ---- */
 
-/* What has changed is durable, and the thread looks. */
+/* Makes a change of state durable, and wakes the scrubber's thread. */
 static int store(struct zf_fs *fs)
 {
 	int r = zf_txn_commit(fs->txn, true);
@@ -127,7 +130,7 @@ int zf_scrubber_start(struct zf_fs *fs, uint64_t rate)
 	return store(fs);
 }
 
-/* From one state, or the other, to a third. */
+/* Changes the state to `to`, if it is `from` or `or_from`. -ENOENT: it is neither. */
 static int change(struct zf_fs *fs, enum zf_scrub_state from, enum zf_scrub_state or_from,
 		  enum zf_scrub_state to)
 {
@@ -246,7 +249,7 @@ static void take_error(void *arg, const struct zf_scrub_error *error)
 
 /* ---- pace ---- */
 
-/* What the device has read and written so far, for whomever. */
+/* Returns how many bytes the device has read and written so far, for all users. */
 static uint64_t device_bytes(struct zf_fs *fs)
 {
 	struct zf_dev_stats stats;
@@ -255,7 +258,9 @@ static uint64_t device_bytes(struct zf_fs *fs)
 	return stats.read_bytes + stats.append_bytes + stats.write_bytes;
 }
 
-/* Until `rate` is kept again, over the whole row. */
+/*
+ * Returns the pause after which the scrub has kept `rate` on average since the row of steps began.
+ */
 static uint64_t pause_by_rate(const struct zf_scrubber *scrubber, uint64_t rate, uint64_t now)
 {
 	double due_ns = (double)scrubber->row_bytes / (double)rate * 1e9;
@@ -278,7 +283,10 @@ static uint64_t pause_for_others(struct zf_scrubber *scrubber, uint64_t took_ns)
 	return zf_min_u64(owed_ms, PAUSE_MS_MAX);
 }
 
-/* A row of steps begins with the mount, and after a pause: what was before is no debt. */
+/*
+ * Begins a row of steps: at the mount, and when a scrub is resumed. Earlier steps do not count for
+ * the pace.
+ */
 static void begin_row(struct zf_scrubber *scrubber, const struct zf_scrub_record *record,
 		      uint64_t number, uint64_t now, uint64_t device)
 {
@@ -294,7 +302,10 @@ static void begin_row(struct zf_scrubber *scrubber, const struct zf_scrub_record
 
 /* ---- steps ---- */
 
-/* What the step has done counts, unless another scrub began meanwhile. Returns whether it was the last. */
+/*
+ * Adds the result of the step to the scrub, unless another scrub began meanwhile. Returns whether
+ * the step was the last one.
+ */
 static bool take_step(struct making *making, const struct zf_scrub_step *step, int result)
 {
 	uint64_t row_ms = (now_ns() - making->fs->scrubber->row_ns) / 1000000;
@@ -324,7 +335,7 @@ static bool take_step(struct making *making, const struct zf_scrub_step *step, i
 	return finished;
 }
 
-/* Makes the place durable when that is due. */
+/* Makes a commit that stores the place, when it is time for that. */
 static void store_step(struct zf_fs *fs, uint64_t verified, bool now)
 {
 	struct zf_scrubber *scrubber = fs->scrubber;
@@ -332,7 +343,7 @@ static void store_step(struct zf_fs *fs, uint64_t verified, bool now)
 	if (!now && verified - scrubber->stored_bytes < PLACE_BYTES)
 		return;
 	scrubber->stored_bytes = verified;
-	/* Where nothing can be written the scrub goes on all the same. */
+	/* If the filesystem has become read-only, the scrub goes on without storing its place. */
 	(void)zf_txn_commit(fs->txn, true);
 }
 
@@ -353,7 +364,7 @@ static int make_step(struct zf_fs *fs, const struct zf_scrub_record *record, uin
 	int r = zf_scrub_step(fs, true, &making.place, &step);
 	bool finished;
 
-	/* What the step has left out is verified by the next one. */
+	/* The next step verifies what this one has left out. */
 	if (r < 0)
 		making.place = record->place;
 	finished = take_step(&making, &step, r);

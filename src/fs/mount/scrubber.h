@@ -6,22 +6,24 @@
  *      running --pause, a step that fails--> paused --resume--> running
  *      running, paused --cancel--> cancelled
  *
- * A scrub is a row of steps (fs/space/scrub.h) with nothing held in between. A thread of the mount
- * makes them (fs/mount/background.h), or a test. Where the scrub is and what it has found so far is
- * stored by each commit (txn/health.h). Each change of state, and every PLACE_BYTES (scrubber.c), makes
- * a commit of its own. So after a remount a running scrub goes on where it was at the last commit: what
- * it has verified since is verified once more, and damage there is counted once more.
+ * A scrub is a sequence of steps (fs/space/scrub.h); between two steps nothing is held. A thread of
+ * the mount makes the steps (fs/mount/background.h), or a test does. Each commit stores the scrub's
+ * place and what it has found (txn/health.h). Each change of state makes a commit, and so does the
+ * scrub after every PLACE_BYTES (scrubber.c). After a remount a running scrub goes on at the place
+ * of the last commit: data that it verified since then is verified again, and damage there is
+ * counted again.
  *
- * Pace. With a rate: at most so many bytes a second, whoever else needs the device. Without one the
- * scrub makes way: as long as somebody else uses the device it takes 1/32 of the time, and else as
- * much as the device gives, with a short pause after each step. Whether somebody else does is seen
- * by the device's counters in the pauses.
+ * Pace. With a rate the scrub reads at most so many bytes a second, whether or not others use the
+ * device. Without one it makes way for others: while others use the device it takes 1/32 of the
+ * time; otherwise it reads as fast as the device can, with a short pause after each step. In its
+ * pauses it reads the device's counters to see whether others use the device.
  *
- * Damage. Each damaged place is told as an error, with the path of its file, and kept in memory: the
- * first ZF_SCRUBBER_DAMAGE_MAX of a scrub, until the next one starts or the filesystem is unmounted.
+ * Damage. Each damaged place is reported as an error, with the path of its file. The first
+ * ZF_SCRUBBER_DAMAGE_MAX of a scrub are kept in memory until the next scrub starts or the
+ * filesystem is unmounted.
  *
- * Locking. The state is under fs->health_lock. One caller at a time makes steps. Whoever starts,
- * pauses, resumes or cancels has made sure that the filesystem stays writable meanwhile
+ * Locking. The state is under fs->health_lock. One caller at a time makes steps. A caller that
+ * starts, pauses, resumes or cancels a scrub keeps the filesystem writable meanwhile
  * (fs/mount/change.h), and holds no lock of a rank above ZF_RANK_CHANGE.
  */
 #ifndef ZF_FS_SCRUBBER_H
@@ -33,7 +35,7 @@ struct zf_scrubber;
 
 #define ZF_SCRUBBER_DAMAGE_MAX 1000u
 
-/* At a mount: what the device has of it; `record` may be all zero. -ENOMEM. */
+/* At a mount: `record` is the scrub that the device has stored; all zero: none. -ENOMEM. */
 int zf_scrubber_init(struct zf_fs *fs, const struct zf_scrub_record *record);
 void zf_scrubber_deinit(struct zf_fs *fs);
 
@@ -64,9 +66,9 @@ char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error);
 /* ---- steps ---- */
 
 /*
- * If a scrub is running, makes its next step. 1: *ret_wait_ms from now the next one is due; 0: there
- * is nothing to do until a scrub is started or resumed. Whoever calls it keeps the filesystem
- * writable meanwhile, or it is read-only for good after an error.
+ * If a scrub is running, makes its next step. 1: the next step is due *ret_wait_ms from now; 0:
+ * there is nothing to do until a scrub is started or resumed. The caller keeps the filesystem
+ * writable during the step, unless an error has made it read-only.
  */
 int zf_scrubber_step(struct zf_fs *fs, uint64_t *ret_wait_ms);
 

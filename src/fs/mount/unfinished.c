@@ -9,7 +9,7 @@
 #include "fs/data/delete.h"
 #include "fs/map/extent.h"
 
-/* The inode's item and the intent, besides the extents. */
+/* Edits besides those of the extents: the inode's item and the intent. */
 #define OTHER_EDITS    2u
 #define TRUNCATE_ITEMS (ZF_DELETE_EXTENTS + OTHER_EDITS)
 
@@ -92,7 +92,7 @@ static int recover_intent(struct zf_fs *fs, const struct zf_key *key, const void
 	return r;
 }
 
-/* Does the filesystem as a whole fail, or only this item? */
+/* Returns whether the error is one of the whole filesystem, and not only of this item. */
 static bool is_general(int error)
 {
 	return error != -EUCLEAN && error != -EIO;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the committed state has begun and not ended, for a mount to finish. What is damaged is
- * reported and left. Both fail only if the filesystem as a whole does.
+ * Work that the committed state has begun and not finished; a mount finishes it. Damaged items are
+ * reported and left. Both calls fail only if the whole filesystem has failed.
  */
 #ifndef ZF_FS_UNFINISHED_H
 #define ZF_FS_UNFINISHED_H
 
 struct zf_fs;
 
-/* Truncations under an intent item: before the log is replayed. */
+/* Finishes truncations that have an intent item. Called before the log is replayed. */
 int zf_unfinished_intents(struct zf_fs *fs);
-/* Inodes without a name: once the log is replayed, which may name one again. */
+/*
+ * Deletes inodes without a name. Called after the log is replayed, because a record may give one a
+ * name.
+ */
 int zf_unfinished_orphans(struct zf_fs *fs);
 
 #endif

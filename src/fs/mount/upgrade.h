@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What older versions counted otherwise: a mount counts it again, and the next commit stores that.
+ * Upgrade: a mount computes counts that older versions lack, and the next commit stores them.
  */
 #ifndef ZF_FS_UPGRADE_H
 #define ZF_FS_UPGRADE_H

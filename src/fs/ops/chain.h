@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items of several entries: what shares a hash stands in one item, one behind the other.
+ * Chains: items of several entries. Entries with the same hash are in one item, one after the
+ * other.
  *
  * An entry is a fixed part, a name and (attributes) a value. A chain is the item's bytes, loaded
  * and checked; edits change the bytes, and zf_chain_store() writes them back, or deletes the item

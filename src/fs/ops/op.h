@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every operation that changes names or attributes goes through.
+ * Operations: the steps of every operation that changes names or attributes.
  *
  * An operation is a function that makes one try. It gets the inodes that it needs, locks them,
- * checks everything, joins, edits, and leaves. Whatever has to wait (for a commit, for room, for
- * dirty data), or was looked up before the locks and is no longer so, ends the try with a positive
- * outcome; it is made again from the start when all locks are given up:
+ * checks everything, joins, edits, and leaves. If it has to wait (for a commit, for room, for dirty
+ * data), or if something that it looked up before it had the locks has changed, the try ends with a
+ * positive outcome. zf_op_again() then releases all locks and waits, and the try is made again from
+ * the start:
  *
  *      struct zf_op op = ZF_OP(fs, ctx);
  *
@@ -13,15 +14,15 @@
  *              r = unlink_once(&op, parent, name);
  *      } while (zf_op_again(&op, &r));
  *
- * So nobody waits for a commit while holding an inode, and a lookup by another thread waits for
- * edits in memory at most.
+ * So no operation waits for a commit while it holds an inode's lock, and a lookup by another thread
+ * waits at most for edits in memory.
  *
- * The log. Every edit goes through the functions below, which collect it: together they are the
- * operation that the intent log keeps until it is durable.
+ * The log. Every edit goes through the functions below, which also collect the edits of a try. The
+ * collected edits are what the intent log keeps of the operation until it is durable.
  *
- * Atomicity. Edits are counted. If one fails after another one was made, the trees contradict each
- * other and the transaction is aborted; if the first one fails, nothing has happened. So what may
- * go wrong is looked at before the join, and in memory the inodes' items are put back as they were.
+ * Atomicity. Edits are counted. If the first edit fails, nothing has changed. If a later one fails,
+ * the trees contradict each other, and the transaction is aborted. So everything that can fail is
+ * checked before the join. After a failure the inodes' items in memory are set back.
  */
 #ifndef ZF_FS_OP_H
 #define ZF_FS_OP_H
@@ -80,15 +81,18 @@ int zf_op_check_writable(const struct zf_op *op);
 int zf_op_get(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
 /* Locks what was got, exclusively. */
 void zf_op_lock(struct zf_op *op);
-/* All three, for an operation that changes one inode. -EROFS, -ESTALE: nothing is locked. */
+/*
+ * zf_op_check_writable(), zf_op_get() and zf_op_lock(), for an operation that changes one inode.
+ * -EROFS, -ESTALE: nothing is locked.
+ */
 int zf_op_begin(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
 /* An inode that zf_inode_new() has made and locked. */
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 
 /*
- * Locks held, everything checked: 0, ZF_OP_WAIT_ROOM, _TURN or -errno. Sets op->now. If one of the
- * inodes has ZF_INODE_SYNC, or a directory ZF_INODE_DIRSYNC, what is done is durable when
- * zf_op_again() ends.
+ * Joins, when the locks are held and everything is checked: 0, ZF_OP_WAIT_ROOM, ZF_OP_WAIT_TURN or
+ * -errno. Sets op->now. If one of the inodes has ZF_INODE_SYNC, or a directory ZF_INODE_DIRSYNC,
+ * the operation is durable when zf_op_again() returns false.
  */
 int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items);
 int zf_op_insert(struct zf_op *op, const struct zf_key *key, const void *value, size_t len);
@@ -96,10 +100,16 @@ int zf_op_set(struct zf_op *op, const struct zf_key *key, const void *value, siz
 int zf_op_delete(struct zf_op *op, const struct zf_key *key);
 int zf_op_store(struct zf_op *op, struct zf_inode *inode);
 int zf_op_store_new(struct zf_op *op, struct zf_inode *inode);
-/* The result of all edits. On a failure puts the items back, and aborts if need be. Returns it. */
+/*
+ * Leaves the join. `result` is that of all edits. After a failure the call sets the inodes' items
+ * back, and aborts the transaction if an edit was made. Returns `result`.
+ */
 int zf_op_leave(struct zf_op *op, int result, const char *what);
 
-/* Ends a try: gives up locks and uses, waits if the outcome says so. True: try again. */
+/*
+ * Ends a try: releases locks and uses, and waits if *result is an outcome that says so. True: try
+ * again.
+ */
 bool zf_op_again(struct zf_op *op, int *result);
 
 #endif

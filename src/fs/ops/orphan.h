@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The orphan item of an inode without a name. It comes and goes in the transaction that takes the
- * last name or gives one again, so that a mount after a crash finds what is still to be deleted.
+ * The orphan item of an inode without a name. The transaction that removes the last name inserts
+ * it; the one that gives the inode a name again deletes it. So a mount after a crash finds the
+ * inodes that are still to be deleted.
  */
 #ifndef ZF_FS_ORPHAN_H
 #define ZF_FS_ORPHAN_H

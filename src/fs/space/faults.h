@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults: what went wrong on the device since the counters were last reset, over all mounts.
+ * Faults: counters of what went wrong on the device since they were last reset, over all mounts.
  *
- * Whoever meets a fault counts it where it is met: the device its commands that fail (io/dev.h), the
- * forest damaged nodes (btree/tree.h), whoever reads data the blocks that do not match, and a scrub
- * what it repairs. Those counters begin at 0 with the device or the mount. Here they are added to
- * what earlier mounts have left on the device (txn/health.h):
+ * Each layer counts its own faults: the device counts its failed commands (io/dev.h), the forest
+ * damaged nodes (btree/tree.h), the readers of data blocks that do not match their checksums, and a
+ * scrub its repairs. Those counters begin at 0 when the device is opened or mounted. This file adds
+ * them to the counts that earlier mounts have stored (txn/health.h):
  *
  *      total = base + counters of now          modulo 2^64
  *      mount:  base = stored - counters of then
@@ -20,9 +20,9 @@
 
 struct zf_fs;
 
-/* Before a mount does anything with its device. */
+/* Called before a mount sends any command to its device. */
 void zf_faults_begin(struct zf_fs *fs);
-/* Adds what earlier mounts have met. */
+/* Adds the counts of earlier mounts. */
 void zf_faults_add(struct zf_fs *fs, const struct zf_faults *stored);
 
 void zf_faults_get(struct zf_fs *fs, struct zf_faults *ret_faults);
@@ -30,8 +30,8 @@ void zf_faults_get(struct zf_fs *fs, struct zf_faults *ret_faults);
 uint64_t zf_faults_zones(struct zf_fs *fs);
 
 /*
- * All counters begin anew; the zones that have failed so far are known. Stored by the next commit,
- * which the caller makes.
+ * Sets all counters to 0, and remembers how many zones have failed so far. The next commit stores
+ * that; the caller makes it.
  */
 void zf_faults_reset(struct zf_fs *fs);
 

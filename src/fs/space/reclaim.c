@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One victim from its choice to its end, and who waits for what it gives back. */
+/* Emptying one victim, and the decision when a commit is worth it. */
 #include "fs/space/reclaim.h"
 
 #include <assert.h>
@@ -103,7 +103,9 @@ static struct zf_piece sub_piece(const struct zf_piece *piece, uint32_t at, uint
 	};
 }
 
-/* A block without a checksum cannot be trusted: the summary lacks it, which reading tells too. */
+/*
+ * A block whose checksum the summary lacks cannot be verified, so it counts as bad, as for a read.
+ */
 static void add_slot(struct run *run, uint64_t address)
 {
 	uint64_t i = (address - run->found.start) >> ZF_BLOCK_SHIFT;
@@ -127,14 +129,14 @@ static void report_bad(struct run *run, const struct part *part)
 		run->stuck = true;
 		zf_report_corrupt(&run->fs->report, "data", slot->from,
 				  "inode %" PRIu64 " at offset %" PRIu64
-				  ": the block cannot be read as it was written, and stays where "
-				  "it is; so does its zone, %" PRIu32,
+				  ": the block cannot be read or does not match its checksum, so "
+				  "it is not moved, and zone %" PRIu32 " cannot be emptied",
 				  piece->ino, piece->offset + ((uint64_t)i << ZF_BLOCK_SHIFT),
 				  run->zone_no);
 	}
 }
 
-/* Of bytes that several name the summary has one entry, in the name of the first. */
+/* Shared bytes get one summary entry, which names the first of the files that share them. */
 static int summarise_shared(struct run *run)
 {
 	unsigned int done = 0;
@@ -155,7 +157,7 @@ static int summarise_shared(struct run *run)
 	return r;
 }
 
-/* Blocks of it that are at a new place; the others were bad, or found no room. */
+/* Returns how many blocks of the part were copied; the others were bad, or found no room. */
 static unsigned int copied(const struct run *run, const struct part *part)
 {
 	const struct zf_move_slot *slots = &run->move.slots[part->slot];
@@ -202,7 +204,7 @@ static int end_batch(struct run *run)
 	int r = run->move.count > 0 ? zf_move_run(&run->move) : 0, swapped;
 
 	let_others(run->fs->reclaim);
-	/* Of a batch that failed in part the rest is good. */
+	/* If a part of the batch failed, the copied rest is swapped all the same. */
 	swapped = swap_parts(run);
 	zf_move_end(&run->move);
 	run->part_count = 0;
@@ -213,7 +215,7 @@ static int end_batch(struct run *run)
 	return r;
 }
 
-/* What nobody else names, in the order of the files. */
+/* Moves the blocks that only one extent names, in the order of inode and offset. */
 static int move_files(struct run *run)
 {
 	struct zf_move *move = &run->move;
@@ -239,7 +241,10 @@ static int move_files(struct run *run)
 	return r < 0 ? r : end_batch(run);
 }
 
-/* The slots of a batch are blocks of the device in order, up to `to`; so are the names. */
+/*
+ * Adds the shared pieces that begin below address `to`. Slots and pieces are both in the order of
+ * addresses.
+ */
 static int add_shared_parts(struct run *run, uint64_t to)
 {
 	struct zf_piece *names = run->found.shared.at;
@@ -256,7 +261,7 @@ static int add_shared_parts(struct run *run, uint64_t to)
 			slot++;
 		r = add_part(run, &sub, slot);
 	}
-	/* What of them lies behind the batch stands before all others of the next one. */
+	/* The part of a piece behind `to` becomes one of the first pieces of the next batch. */
 	for (size_t i = end; i-- > run->next_name;) {
 		uint64_t blocks = (to - names[i].address) >> ZF_BLOCK_SHIFT;
 
@@ -268,7 +273,7 @@ static int add_shared_parts(struct run *run, uint64_t to)
 	return r;
 }
 
-/* As many slots as a batch has; *ret_to is behind them. */
+/* Fills the batch with slots. *ret_to: the address behind the last one. */
 static void add_shared_slots(struct run *run, uint64_t *ret_to)
 {
 	const struct zf_pieces *names = &run->found.shared;
@@ -286,7 +291,7 @@ static void add_shared_slots(struct run *run, uint64_t *ret_to)
 	*ret_to = at;
 }
 
-/* What several may name, in the order of the device: each block once, however many names it has. */
+/* Moves the blocks that several extents may name, in the order of addresses: each block once. */
 static int move_shared(struct run *run)
 {
 	int r = 0;
@@ -307,7 +312,10 @@ static int run_zone(struct run *run)
 {
 	int r = zf_reclaim_find(run->fs, run->zone_no, 0, UINT64_MAX, &run->found);
 
-	/* What is damaged is reported, and stays: it must not be chosen again before all others. */
+	/*
+	 * Damage was reported. The zone counts as stuck, or it would be chosen again before all
+	 * others.
+	 */
 	run->stuck = r == -EUCLEAN || r == -EIO;
 	if (run->stuck) {
 		zf_found_free(&run->found);
@@ -339,7 +347,10 @@ static void count(struct run *run, uint64_t live, bool emptied)
 	zf_mutex_unlock(&reclaim->stats_lock);
 }
 
-/* A zone that is held. *ret_gain: blocks that its reset will give beyond what was moved. */
+/*
+ * Empties a zone that counts as having a reader. *ret_gain: blocks that its reset gives back, less
+ * those that were moved.
+ */
 static int empty_zone(struct zf_fs *fs, uint32_t zone_no, uint64_t *ret_gain)
 {
 	struct run run = {.fs = fs, .zone_no = zone_no};
@@ -374,7 +385,7 @@ static int one_locked(struct zf_fs *fs, enum zf_reclaim_need need, uint64_t *ret
 		return -EROFS;
 	r = zf_txn_move_nodes(fs->txn, ret_gain);
 	count_meta(fs, r);
-	/* Where there is no room for nodes, moving data may make some. */
+	/* If there is no room to move nodes, moving data may make some. */
 	if (r != 0 && r != -ENOSPC)
 		return r;
 	if (zf_alloc_reclaim_begin(fs->alloc, need, &zone_no) < 0)
@@ -420,7 +431,7 @@ int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no)
 
 /* ---- getting zones back ---- */
 
-/* So many times what it writes must come back with a commit: in peace, and while somebody waits. */
+/* A commit is worth it if it gives back this many times the bytes that it writes. */
 #define WORTH_IN_PEACE 4u
 #define WORTH_URGENT   2u
 
@@ -430,8 +441,8 @@ static uint64_t zone_bytes(const struct zf_fs *fs)
 }
 
 /*
- * A young transaction has little to write, but that is no reason for its commit: the next one will
- * have as much again. So what commits have written of late counts, too.
+ * A transaction that has just begun has few bytes to write, but each commit costs about the same in
+ * the long run. So the average of the last commits counts if it is more.
  */
 static uint64_t worth_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room,
 			    unsigned int times)
@@ -441,7 +452,10 @@ static uint64_t worth_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room
 	return times * zf_max_u64(running, room->commit_bytes);
 }
 
-/* That, or as many zones as cost least if they wait, and another: that number is rounded down. */
+/*
+ * Returns whether the zones that are coming are worth a commit: they give back worth_bytes(), or
+ * there are more of them than room->waiting (which was rounded down, hence the + 1).
+ */
 static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *room,
 			      unsigned int times)
 {
@@ -451,7 +465,11 @@ static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *ro
 	return room->coming > 0 && room->coming * zone_bytes(fs) >= worth;
 }
 
-/* Where victims have little garbage, many would have to wait for little. A zone, at the least. */
+/*
+ * Returns how many bytes victims have to give back before the next commit. Together with the zones
+ * that are coming they are at least a zone. If victims have little garbage, less is wanted, because
+ * many victims would have to be emptied for it.
+ */
 static uint64_t wanted_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room)
 {
 	uint64_t worth =
@@ -470,7 +488,7 @@ static struct zf_reclaim_room get_room(struct zf_fs *fs)
 	return room;
 }
 
-/* However many victims it takes until so much has been gained. */
+/* Empties victims until they give back `wanted` bytes, or there is none. */
 static int empty_victims(struct zf_fs *fs, uint64_t wanted, uint64_t *ret_gained)
 {
 	int r = 1;
@@ -485,7 +503,10 @@ static int empty_victims(struct zf_fs *fs, uint64_t wanted, uint64_t *ret_gained
 	return r;
 }
 
-/* 1: more zones are empty than before. A commit may take as many as it brings, time and again. */
+/*
+ * Commits and resets. 1: more zones are empty than before. The commit's own nodes may take as many
+ * zones as it gives back; then the result is 0.
+ */
 static int collect_locked(struct zf_fs *fs)
 {
 	uint32_t before = get_room(fs).empty;
@@ -497,8 +518,9 @@ static int collect_locked(struct zf_fs *fs)
 }
 
 /*
- * Without moving anything: what others' commits have brought, or one that is worth it now. 1: more
- * zones are empty. Otherwise *ret_wanted bytes are to be gained before the next commit.
+ * Makes room without moving data: resets zones that other commits have made ready, or makes a
+ * commit that is worth it now. 1: more zones are empty. Otherwise victims have to give back
+ * *ret_wanted bytes before the next commit.
  */
 static int take_what_is_there_locked(struct zf_fs *fs, uint64_t *ret_wanted)
 {
@@ -514,7 +536,7 @@ static int take_what_is_there_locked(struct zf_fs *fs, uint64_t *ret_wanted)
 	return is_worth_a_commit(fs, &room, WORTH_URGENT) ? collect_locked(fs) : 0;
 }
 
-/* As few commits as will do. */
+/* Makes room with as few commits as possible. */
 static int make_room_locked(struct zf_fs *fs)
 {
 	uint32_t before = get_room(fs).empty;
@@ -527,7 +549,10 @@ static int make_room_locked(struct zf_fs *fs)
 	if (r == -EROFS)
 		return r;
 	collected = collect_locked(fs);
-	/* The zone to move to may have been among those that have come back only now. */
+	/*
+	 * There was no room to move to. The commit may have given a zone back, so the victims are
+	 * tried once more.
+	 */
 	if (r == -ENOSPC && gained == 0 && collected >= 0) {
 		r = empty_victims(fs, wanted, &gained);
 		collected = collect_locked(fs);
@@ -567,7 +592,7 @@ static int collect(struct zf_fs *fs)
 
 /* ---- in peace ---- */
 
-/* What is still live in a zone that failed, while it can be read. */
+/* Moves live data out of a failed zone that can still be read. */
 static int move_out_of_retired(struct zf_fs *fs)
 {
 	uint32_t zone_no;
@@ -595,7 +620,10 @@ int zf_reclaim_commit(struct zf_fs *fs)
 	return r;
 }
 
-/* Who waits for room may find the lock taken time and again. */
+/*
+ * A thread that waits for room may find reclaim's lock taken each time, so the background commits
+ * earlier then.
+ */
 static unsigned int worth_now(struct zf_fs *fs)
 {
 	return atomic_load(&fs->room->waiting) > 0 ? WORTH_URGENT : WORTH_IN_PEACE;
@@ -618,7 +646,10 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	r = 0;
 	if (room.empty + room.coming < room.target)
 		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
-	/* Nothing more to be had, or nowhere to move it to: what is coming will have to do. */
+	/*
+	 * There is no victim, or no room to move to: commits for the zones that are coming, however
+	 * few.
+	 */
 	if ((r == 0 || r == -ENOSPC) && room.empty < room.low && room.coming > 0)
 		return collect(fs);
 	return r;

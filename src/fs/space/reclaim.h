@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reclaim: gets zones of data back whose rest is garbage, by moving out what is live.
+ * Reclaim: moves live data out of zones that are mostly garbage, so that these zones can be reset.
  *
  *      victim --find: who names its bytes--> pieces --sort by inode and offset--> read, verified
  *      --append to the COLD stream--> landed --swap, if still unchanged--> the victim holds nothing
  *      --commit--> reset (txn/tidy.c)
  *
- * Finding. The summary tree says who wrote each run of the zone's blocks, the share tree who names
- * those that several extents name. Both are a superset: each piece counts only if an extent of that
- * inode names just these bytes now, and again when it is swapped.
+ * Finding. The summary tree says for which file each run of the zone's blocks was written. The
+ * share tree says which extents name shared blocks. Both may have entries that are out of date. So
+ * a piece counts only if an extent of that inode names just these bytes now; the swap checks that
+ * again.
  *
- * Moving. Pieces go in the order of the files, so what was scattered lies together afterwards. They
- * are verified against their checksums as they are read (P4): a block that is wrong is reported,
- * and stays where it is. Nothing is locked while data moves; a file that is written meanwhile keeps
- * what was written.
+ * Moving. Pieces are moved in the order of inode and offset, so a scattered file lies together
+ * afterwards. Each block is verified against its checksum when it is read (P4): a block that does
+ * not match is reported and not moved. No lock is held while data moves; if a file is written
+ * meanwhile, the new data stays.
  *
- * Swapping. Under the inode's lock, in the running transaction: extents name the new place instead
- * of the old, byte for byte what they named; all else about the file stays as it is. The log need
- * not know: until the transaction is durable its zones stand, and afterwards the log begins behind
- * it. But a record that names the new place must not be durable before the data (write_mark,
- * fs/data/data.h). Bytes that several extents name are moved once, and each name is swapped by
- * itself.
+ * Swapping. A swap holds the inode's lock and is part of the running transaction: an extent names
+ * the new address instead of the old one, for the same bytes. Nothing else of the file changes. The
+ * log gets no record of it: until the transaction is durable, the victim is not reset, so a replay
+ * finds the data at the old address; afterwards S and O of the superblock cover it. But a record
+ * that names the new address must not be durable before the moved data is (write_mark,
+ * fs/core/data_memory.h). Shared bytes are moved once, and each extent that names them is swapped
+ * by itself.
  *
- * The victim is held as by a reader all the time, and a mount after a cut finds either place.
+ * From its choice to its end the victim counts as having a reader, so it is not reset. After a
+ * power cut each extent names the old address or the new one, and the data is at both.
  *
- * Who runs it: the background, below alloc's target; and whoever waits for room, one at a time:
- * those who come meanwhile find what it did. No lock and no join is held around any call of this
- * file.
+ * Two kinds of threads run reclaim: the background, while there are fewer zones than the target
+ * (alloc/reclaim.h), and a thread that waits for room. One runs it at a time; the others wait and
+ * then use what it gave back. The caller of any function of this header holds no lock and no join.
  */
 #ifndef ZF_FS_RECLAIM_H
 #define ZF_FS_RECLAIM_H
@@ -40,7 +43,7 @@
 
 struct zf_fs;
 
-/* Of this mount. Bytes, but for the first two and `stuck`. */
+/* Counters since the mount. Bytes, but zones for victims, emptied, meta_victims and stuck. */
 struct zf_reclaim_stats {
 	uint64_t victims; /* zones */
 	uint64_t emptied; /* of these, wholly */
@@ -61,7 +64,9 @@ struct zf_reclaim {
 	atomic_bool stopping; /* the victim of now is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
-	/* For tests without threads: what others do between copying and swapping. No lock is held.
+	/*
+	 * For tests without threads: called between copying and swapping, without a lock, to run
+	 * other operations.
 	 */
 	void (*copied)(void *arg);
 	void *copied_arg;
@@ -72,33 +77,39 @@ void zf_reclaim_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 void zf_reclaim_get_stats(struct zf_fs *fs, struct zf_reclaim_stats *ret_stats);
 
 /*
- * Empties the next victim as far as that goes. 1: it did something; 0: there is none; -errno: an
- * error that concerns all (-EROFS, -ENOMEM, -ENOSPC: no room to move to).
+ * Moves out of the next victim all that can be moved. 1: it did something; 0: there is no victim;
+ * -errno: an error that ends reclaim (-EROFS, -ENOMEM, -ENOSPC: there is no room to move to).
  */
 int zf_reclaim_one(struct zf_fs *fs, enum zf_reclaim_need need);
-/* The same; -EBUSY while somebody else is at it, who may take many victims in a row. */
+/*
+ * The same, but -EBUSY while another thread runs reclaim, because that thread may take many
+ * victims.
+ */
 int zf_reclaim_try_one(struct zf_fs *fs, enum zf_reclaim_need need);
-/* The same with this zone, whatever is in it: for tests and `zfusectl gc run`. */
+/* The same with this zone, however little garbage it has: for tests and `zfusectl gc run`. */
 int zf_reclaim_zone(struct zf_fs *fs, uint32_t zone_no);
 
 /*
- * Somebody waits for room: resets, and if these bring none victims, until what is coming is worth
- * its commit. 1: a zone has come back, or somebody else, the background too, made progress
- * meanwhile; 0: there is nothing to be had; -errno.
+ * For a thread that waits for room: resets zones that may be reset. If there is none, empties
+ * victims until enough zones are coming to be worth a commit, and commits. 1: a zone has come back,
+ * or another thread made progress meanwhile; 0: nothing came back; -errno.
  */
 int zf_reclaim_make_room(struct zf_fs *fs);
 
-/* What the background does while it is wanted: one victim, or a commit. > 0: again. */
+/* One step of the background: one victim, or one commit. > 0: there may be more to do. */
 int zf_reclaim_in_peace(struct zf_fs *fs);
 /*
- * A commit, if there is anything to commit, because it is time for one: below the target it brings
- * the zones that are coming, which would take another one otherwise. 0 or -errno.
+ * The periodic commit, if anything is dirty. Below the target it also drops the summaries of zones
+ * that are coming and resets these zones afterwards, which would otherwise take another commit. 0
+ * or -errno.
  */
 int zf_reclaim_commit(struct zf_fs *fs);
-/* `zfusectl gc pause`: the background leaves it; who waits for room does not. */
+/* `zfusectl gc pause`: the background stops reclaim; threads that wait for room still run it. */
 void zf_reclaim_pause(struct zf_fs *fs, bool pause);
 bool zf_reclaim_is_paused(struct zf_fs *fs);
-/* The filesystem is about to be unmounted: who runs it ends soon, for good. */
+/*
+ * Before an unmount: a thread that runs reclaim ends soon, and the background does not begin again.
+ */
 void zf_reclaim_stop(struct zf_fs *fs);
 
 #endif

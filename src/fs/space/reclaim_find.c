@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who names the bytes of a zone. The summary and the share tree say who may; the extents of those
- * inodes say who does.
+ * Finds who names the bytes of a zone. The summary tree and the share tree say which inodes may
+ * name them. The extents of those inodes say which do.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 
-/* Entries looked at before an inode's lock is given up for a moment. */
+/* How many entries are checked before the inode's lock is released for a moment. */
 #define LOOKS_MAX 64u
 
 /* ---- lists ---- */
@@ -71,7 +71,7 @@ struct gather {
 	uint64_t from, to; /* what begins here is wanted */
 };
 
-/* Only a damaged image has any that do not lie within. */
+/* Only a damaged image has entries that reach outside the zone. */
 static bool lies_within(const struct gather *gather, uint64_t address, uint64_t len)
 {
 	return address >= gather->found->start && address < gather->end &&
@@ -136,7 +136,7 @@ static bool names_it(const struct look *look, const struct zf_extent *extent)
 		 zf_extent_end(extent) > data->drop_from);
 }
 
-/* A piece that goes on where the last one ends is no piece of its own. */
+/* A piece that begins where the last one ends is appended to the last one. */
 static int add_live(struct look *look, const struct zf_piece *piece)
 {
 	struct zf_pieces *does = look->does;
@@ -184,7 +184,7 @@ static void put_inode(struct look *look)
 	look->inode = NULL;
 }
 
-/* -ESTALE: it is gone. */
+/* -ESTALE: the inode was deleted. */
 static int get_inode(struct look *look, struct zf_fs *fs, uint64_t ino)
 {
 	if (look->inode && look->inode->ino == ino)
@@ -194,9 +194,10 @@ static int get_inode(struct look *look, struct zf_fs *fs, uint64_t ino)
 }
 
 /*
- * Shared bytes are found by their names, after the summary was scanned: what was written and shared
- * in between has a name, but its checksums were not there yet. They are now, for as long as the
- * inode is locked. If they are not, the summary is damaged, and the bytes stay without checksums.
+ * Shared bytes are found in the share tree, after the summary was scanned. Bytes that were written
+ * and shared between the two scans have an entry there, but the scan did not see their checksums.
+ * While the inode is locked the summary has them. If it does not, the summary is damaged, and these
+ * bytes are not moved.
  */
 static int learn_csums(struct look *look, struct zf_extent_reader *reader,
 		       const struct zf_piece *piece)
@@ -236,7 +237,10 @@ static int look_at(struct look *look)
 	return r < 0 ? r : 0;
 }
 
-/* Of those who may, those who do. What cannot be looked at is left where it is. */
+/*
+ * Keeps the pieces that an extent names now. If an inode cannot be read, its data is left where it
+ * is.
+ */
 static int find_live(struct zf_fs *fs, const struct zf_pieces *may, bool shared,
 		     struct zf_found *found)
 {
@@ -266,7 +270,7 @@ static int find_live(struct zf_fs *fs, const struct zf_pieces *may, bool shared,
 
 /* ---- the whole ---- */
 
-/* Of shared bytes that are wanted the checksums may be in an entry that begins before them. */
+/* The checksums of wanted shared bytes may be in a summary entry that begins before the range. */
 static uint64_t first_entry(struct zf_fs *fs, const struct gather *gather)
 {
 	uint64_t longest = (uint64_t)zf_summary_blocks_max(fs) << ZF_BLOCK_SHIFT;

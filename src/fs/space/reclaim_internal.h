@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of reclaim and scrub share: found pieces, and blocks on their way. */
+/* What the files of reclaim and scrub share: finding who names bytes, and moving blocks. */
 #ifndef ZF_FS_RECLAIM_INTERNAL_H
 #define ZF_FS_RECLAIM_INTERNAL_H
 
@@ -32,8 +32,8 @@ struct zf_found {
 };
 
 /*
- * Of a zone that is held: what begins in [from, to), bytes in the zone. -ENOMEM, -EIO, -EUCLEAN.
- * zf_found_free() in any case.
+ * Finds the pieces that begin in [from, to), bytes in the zone, which must count as having a
+ * reader. -ENOMEM, -EIO, -EUCLEAN. The caller calls zf_found_free() in any case.
  */
 int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
 		    struct zf_found *ret_found);
@@ -49,7 +49,7 @@ struct zf_move_slot {
 
 struct zf_move_write;
 
-/* A batch of them, copied in the order of the slots. */
+/* A batch of blocks, copied in the order of the slots. */
 struct zf_move {
 	struct zf_fs *fs;
 	unsigned int count, capacity;
@@ -63,28 +63,28 @@ struct zf_move {
 int zf_move_init(struct zf_move *move, struct zf_fs *fs);
 void zf_move_deinit(struct zf_move *move);
 /*
- * Reads, verifies and appends what is in the slots. An error concerns the whole; bad blocks and
- * those that could not be written are told in their slots. Until zf_move_end() the new places count
- * as pending.
+ * Reads, verifies and appends the blocks of the slots. A returned error concerns the whole batch; a
+ * bad block, or one that could not be written, is marked in its slot. Until zf_move_end() the zones
+ * of the new addresses have pending appends, so they are not reset.
  */
 int zf_move_run(struct zf_move *move);
 /* Only reads and verifies what is in the slots. -ENOMEM. */
 int zf_move_verify(struct zf_move *move);
-/* All that could be is swapped. Empties the batch. */
+/* Ends the batch, after its blocks were swapped, and empties it. */
 void zf_move_end(struct zf_move *move);
 
 /* ---- swapping (reclaim_swap.c) ---- */
 
 /*
- * Makes extents of the piece's file name `to` where they name `from`, block by block (piece->count
- * slots). *ret_swapped: blocks that they name there now. Errors concern the filesystem: what has
- * changed, or has gone, is no error.
+ * Swaps: where extents of the piece's file name the `from` of a slot, they name its `to` afterwards
+ * (piece->count slots). *ret_swapped: how many blocks were swapped. It is no error if extents have
+ * changed or the file is gone; an error concerns the filesystem.
  */
 int zf_reclaim_swap(struct zf_fs *fs, const struct zf_piece *piece,
 		    const struct zf_move_slot *slots, bool shared, unsigned int *ret_swapped);
 /*
- * Before shared bytes are named at their new place: what the summary says of them, in the name of
- * one of those who will name them.
+ * Called before shared bytes are swapped: inserts the summary entries of their new addresses, in
+ * the name of one of the files that share them.
  */
 int zf_reclaim_summarise(struct zf_fs *fs, const struct zf_piece *piece,
 			 const struct zf_move_slot *slots);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch of a victim's blocks on their way to the COLD stream: read in the order of the device,
- * verified, appended in the order of the slots.
+ * Moves a batch of a victim's blocks to the COLD stream: reads them in the order of addresses,
+ * verifies them, and appends them in the order of the slots.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "fs/space/reclaim_internal.h"
 #include "log/carry.h"
 
-/* 8 MiB: long appends, and few batches in which neighbours in a file part. */
+/* 8 MiB, so that appends are long and few files are split between two batches. */
 #define BATCH_BLOCKS 2048u
 
 /* ---- several requests, waited for together ---- */
@@ -129,7 +129,7 @@ static int by_source(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* Slots that lie behind one another on the device are one request. */
+/* Slots with adjacent addresses are read by one request. */
 static void plan_reading(struct zf_move *move, struct reading *reading)
 {
 	struct zf_io *last = NULL;
@@ -160,7 +160,7 @@ static void plan_reading(struct zf_move *move, struct reading *reading)
 	}
 }
 
-/* One bad block must not take its neighbours with it. */
+/* If a request fails, each of its blocks is read alone, so that only the bad block is left out. */
 static void read_singly(struct zf_move *move, struct reading *reading, const struct zf_io *io)
 {
 	unsigned int first = (unsigned int)(io->iov - reading->iov);
@@ -208,8 +208,8 @@ static int read_all(struct zf_move *move)
 }
 
 /*
- * Bad blocks are left out: what is good lies together, as files have it, also where a record of the
- * log carried it. Returns how many are.
+ * Leaves out the bad blocks, so that the good ones lie together in buf in the order of the slots. A
+ * block that a log record carries is unpacked. Returns how many good blocks there are.
  */
 static unsigned int verify_all(struct zf_move *move)
 {
@@ -235,7 +235,10 @@ static unsigned int verify_all(struct zf_move *move)
 
 /* ---- appending ---- */
 
-/* A zone is active until its end is written: the next one may have to wait for that. */
+/*
+ * A zone stays active until its last append is written, so opening the next zone may have to wait
+ * for that.
+ */
 static int begin_append(struct zf_move *move, uint64_t want, struct zf_append_grant *ret_grant)
 {
 	struct zf_fs *fs = move->fs;
@@ -252,7 +255,7 @@ static int begin_append(struct zf_move *move, uint64_t want, struct zf_append_gr
 	return r;
 }
 
-/* As much of blocks [place, place + count) of buf as fits into the zone. */
+/* Appends as many of the blocks [place, place + count) of buf as fit into the zone. */
 static int add_write(struct zf_move *move, unsigned int place, unsigned int count)
 {
 	struct zf_move_write *write;
@@ -271,7 +274,9 @@ static int add_write(struct zf_move *move, unsigned int place, unsigned int coun
 	return 0;
 }
 
-/* Swapping takes its time: others want the zones that have become full. */
+/*
+ * Notes that the appends are written, because swapping takes long and others wait for active zones.
+ */
 static void write_completed(struct zf_io *io)
 {
 	struct request *request = ZF_CONTAINER_OF(io, struct request, io);
@@ -297,7 +302,7 @@ static void submit_write(struct batch *batch, struct zf_move_write *write)
 	submit(batch, &write->request);
 }
 
-/* Blocks [place, place + count) of buf, for which room is reserved. */
+/* Appends blocks [place, place + count) of buf, for which room is reserved. */
 static int begin_writes(struct zf_move *move, struct batch *batch, unsigned int place,
 			unsigned int count)
 {
@@ -334,7 +339,7 @@ static void end_write(struct zf_move *move, struct zf_move_write *write)
 	write->ended = true;
 }
 
-/* Those of writes[first..] that failed, once more in another zone, if there is room. */
+/* Appends those of writes[first..] that failed once more, in another zone, if there is room. */
 static int retry(struct zf_move *move, struct batch *batch, unsigned int first)
 {
 	unsigned int end = move->write_count;
@@ -369,7 +374,10 @@ static int settle_writes(struct zf_move *move, unsigned int first)
 	return r;
 }
 
-/* Every try may take pieces of up to one block; a failed one is tried once more. */
+/*
+ * Allocates an entry for each append: each zone that is begun or left may split one, and a failed
+ * append is tried a second time.
+ */
 static int make_writes(struct zf_move *move, unsigned int blocks)
 {
 	uint64_t limit = zf_dev_geometry(move->fs->dev)->append_limit >> ZF_BLOCK_SHIFT;

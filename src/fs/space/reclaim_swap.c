@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extents that named a block's old place name its new one, if they still name the old. */
+/* Swaps: an extent that still names a block's old address names its new address afterwards. */
 #include <assert.h>
 #include <errno.h>
 
@@ -13,15 +13,19 @@
 #include "fs/space/reclaim.h"
 #include "fs/space/reclaim_internal.h"
 
-/* Tree edits of one join: as many as a landing's (fs/data/land.c), which small devices always take.
+/*
+ * Tree edits of one join: as many as a landing has (fs/data/land.c), for which even the smallest
+ * device has room.
  */
 #define SWAP_EDITS  32u
 #define PIECE_EDITS (ZF_EXTENT_PUT_EDITS + 1u)
 
-/* Blocks looked at under one lock; no more than a shared extent has. */
+/*
+ * Blocks that are checked while the inode is locked once; at most as many as a shared extent has.
+ */
 #define SWAP_BLOCKS ((unsigned int)(ZF_SHARE_MAX / ZF_BLOCK_SIZE))
 
-/* So often room for metadata is made before it is given up. */
+/* How often a swap makes room for metadata before it gives up. */
 #define ROUNDS_MAX 4u
 
 struct swap {
@@ -68,7 +72,7 @@ static int compare(void *arg, const struct zf_extent *extent, const uint8_t *byt
 	return 0;
 }
 
-/* What is about to be dropped is left: nobody may write there, and it goes by itself. */
+/* Leaves a range that an unfinished truncation will drop: its extents go by themselves. */
 static bool is_dropping(const struct swap *swap)
 {
 	const struct zf_data *data = &swap->inode->data;
@@ -77,7 +81,7 @@ static bool is_dropping(const struct swap *swap)
 	       swap->offset + ((uint64_t)swap->count << ZF_BLOCK_SHIFT) > data->drop_from;
 }
 
-/* From slot `first` on. Inode locked. */
+/* Finds the extents that still name the slots from `first` on. Inode locked. */
 static int look(struct swap *swap, unsigned int first)
 {
 	uint64_t last = swap->offset + ((uint64_t)swap->count << ZF_BLOCK_SHIFT) - 1;
@@ -97,7 +101,9 @@ static int look(struct swap *swap, unsigned int first)
 
 /* ---- one run ---- */
 
-/* The second lies right behind the first at their new place: zones do not run into one another. */
+/*
+ * Returns whether the new address of `next` is right behind that of `slot`, in the same zone.
+ */
 static bool follows(struct zf_fs *fs, const struct zf_move_slot *slot,
 		    const struct zf_move_slot *next)
 {
@@ -107,7 +113,10 @@ static bool follows(struct zf_fs *fs, const struct zf_move_slot *slot,
 	       zf_zone_of(geometry, next->to) == zf_zone_of(geometry, slot->to);
 }
 
-/* Slots from `first` on that can be one extent at their new place; at most a summary entry's. */
+/*
+ * Returns how many slots from `first` on can be one extent at the new addresses; at most as many as
+ * a summary entry has.
+ */
 static unsigned int run_from(const struct swap *swap, unsigned int first)
 {
 	unsigned int most = zf_summary_blocks_max(swap->fs), n = 1;
@@ -136,7 +145,7 @@ static void trace_swapped(const struct swap *swap, unsigned int first, unsigned 
 			 .from = swap->slots[i].from, .to = swap->slots[i].to);
 }
 
-/* Nobody will name its new place. */
+/* No extent will name its new address. */
 static void trace_dropped(uint64_t ino, uint64_t offset, const struct zf_move_slot *slot)
 {
 	if (slot->to != 0)
@@ -151,7 +160,10 @@ static void trace_all_dropped(const struct zf_piece *piece, const struct zf_move
 			      &slots[i]);
 }
 
-/* Its head, if the extents in its place are many. *ret_count: how many slots. */
+/*
+ * Swaps a run of slots, or only its head if the edit replaces many extents. *ret_count: how many
+ * slots.
+ */
 static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 		    unsigned int *ret_count)
 {
@@ -184,7 +196,7 @@ static int swap_run(struct swap *swap, unsigned int first, unsigned int count,
 	return r;
 }
 
-/* From slot *first on, as much as one join allows. Inode locked, joined. */
+/* Swaps slots from *first on, as many as the edits of one join allow. Inode locked, joined. */
 static int swap_some(struct swap *swap, unsigned int *first)
 {
 	int r;
@@ -203,7 +215,7 @@ static int swap_some(struct swap *swap, unsigned int *first)
 				      &swap->slots[*first]);
 		*first += count;
 	}
-	/* A record of the log must not name it before it is durable. */
+	/* A record of the log must not name the new address before the moved data is durable. */
 	if (swap->editor.edits > 0 && !ZF_PLANTED(ZF_BUG_RECLAIM_WITHOUT_MARK))
 		swap->inode->data.write_mark = zf_dev_write_mark(swap->fs->dev);
 	if (swap->editor.torn)
@@ -213,7 +225,10 @@ static int swap_some(struct swap *swap, unsigned int *first)
 
 /* ---- room for it ---- */
 
-/* Reclaim itself may use what is kept for making room; beyond that a commit has to give some. */
+/*
+ * Makes room after a join of class SYSTEM found none, although it may use the room kept for
+ * reclaim: by a commit and by tidying.
+ */
 static int make_room(struct zf_fs *fs)
 {
 	int r = zf_txn_commit(fs->txn, true);
@@ -254,7 +269,10 @@ static int swap_all(struct swap *swap)
 	int r = 0;
 
 	while (r == 0 && first < swap->count) {
-		/* No more than it can need: what is promised is not there for others. */
+		/*
+		 * Asks for no more edits than it can need, because other joins cannot use what is
+		 * promised to this one.
+		 */
 		swap->edits = (unsigned int)zf_min_u64(SWAP_EDITS, (uint64_t)(swap->count - first) *
 									   PIECE_EDITS);
 		r = join(swap->fs, swap->inode, swap->edits, &swap->trans);
@@ -286,7 +304,7 @@ int zf_reclaim_swap(struct zf_fs *fs, const struct zf_piece *piece,
 	}
 	*ret_swapped = swap.swapped;
 	zf_inode_put(swap.inode);
-	/* What is damaged is reported, and stays where it is. */
+	/* Damage was reported; the data stays where it is. */
 	return r == -EUCLEAN || r == -EIO ? 0 : r;
 }
 
@@ -312,7 +330,11 @@ int zf_reclaim_summarise(struct zf_fs *fs, const struct zf_piece *piece,
 			return r;
 		r = summarise(fs, &trans, piece->ino,
 			      piece->offset + ((uint64_t)at << ZF_BLOCK_SHIFT), slots + at, n);
-		/* A mount must find the pointer behind what the summary tells, named or not. */
+		/*
+		 * The zone's item must cover all bytes that the summary describes, even if no
+		 * extent names them, because a mount knows the pointer of a conventional zone only
+		 * from that item.
+		 */
 		if (r == 0)
 			zf_alloc_note_written(fs->alloc, slots[at].to,
 					      (uint64_t)n << ZF_BLOCK_SHIFT);

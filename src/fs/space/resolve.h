@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From a device address to the files that have it: messages about damage name addresses. */
+/*
+ * Finds the files whose bytes lie at a device address, because messages about damage name
+ * addresses.
+ */
 #ifndef ZF_FS_RESOLVE_H
 #define ZF_FS_RESOLVE_H
 
@@ -7,7 +10,10 @@
 
 struct zf_fs;
 
-/* The byte at `offset` of the file lies at the address. Not 0: no more are wanted. */
+/*
+ * Called with a file and an offset whose byte lies at the address. A result other than 0 ends the
+ * search.
+ */
 typedef int zf_resolve_fn(void *arg, uint64_t ino, uint64_t offset);
 
 /*

@@ -15,28 +15,29 @@
 #include "fs/space/reclaim.h"
 
 /*
- * Rounds of reclaim for each zone that there is, at most: by then each has been a victim, and yet
- * what is wanted is not there.
+ * The most rounds of reclaim that one search makes, for each zone of the filesystem. After that
+ * many rounds each zone has been a victim, so further rounds would not help.
  */
 #define ROUNDS_PER_ZONE 2u
 
 /*
- * Rounds in a row that give nothing back though something is foreseen. What is being read, or is
- * not landed yet, or waits for others' zones to be finished, comes back a little later.
+ * How many rounds in a row may give nothing back although zf_alloc_could_reserve() says that there
+ * is garbage. Garbage in a zone that is being read, or whose appends have not landed, comes back a
+ * little later.
  */
 #define FRUITLESS_MAX 4u
 #define FRUITLESS_MS  5u
 
 /*
- * The kernel tells the daemon of a close after close() has returned, and of the last reference after
- * that: a busy machine's daemon may come to both later than to the next write. If the file has no
- * name, the writer knows of room that is not there yet.
+ * The kernel sends RELEASE after close() has returned, and FORGET after that. On a busy machine the
+ * daemon may handle both later than the next write. If the closed file has no name, the program
+ * expects its room to be free, but the daemon has not deleted the file yet.
  */
 #define CLOSE_MS UINT64_C(100)
 
 /*
- * And so long may others delete one file after the other, or overwrite, before it is said that there
- * is no room.
+ * The longest wait for room while other threads delete one file after the other, or have slack
+ * reserved.
  */
 #define OTHERS_MS UINT64_C(10000)
 
@@ -82,8 +83,9 @@ void zf_room_waited(struct zf_fs *fs, uint64_t began_ns)
 /* ---- what gives room back ---- */
 
 /*
- * What is dirty has reserved the worst; landed, it takes what it takes. What is on its way counts as
- * live, and its zone is not reclaimed; it may be garbage by now, for its file was truncated.
+ * Lands all data and deletes files without a name. A dirty block has reserved its worst case;
+ * landed, it takes only what it needs. An append in flight counts as live, and its zone is no
+ * victim, even if its file was truncated meanwhile and the bytes are garbage.
  */
 static void land_and_delete(struct zf_fs *fs)
 {
@@ -104,8 +106,8 @@ static bool has_passed_ms(const struct zf_room_search *search, uint64_t ms)
 }
 
 /*
- * Others may delete files for ever. So there is one try after CLOSE_MS, and more only while
- * something is being deleted, up to OTHERS_MS.
+ * Bounds the wait, because other threads may delete files without end: one try after CLOSE_MS, and
+ * further tries only while a deletion is under way, up to OTHERS_MS.
  */
 static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
 {
@@ -119,9 +121,10 @@ static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
 }
 
 /*
- * Waits until a file without a name was deleted, or can be, since fs->deletions was `seen`: as long
- * as another thread deletes one; and while one is open, up to CLOSE_MS from the beginning of the
- * search. False: none was. Nobody else who looks for room has to wait for this.
+ * Waits until a file without a name is deleted after fs->deletions was `seen`. The wait lasts as
+ * long as another thread deletes a file; while such a file is only open, it ends CLOSE_MS after the
+ * beginning of the search. False: no file was deleted. The caller does not hold room->lock, so
+ * others who look for room need not wait for this.
  */
 static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_search *search)
 {
@@ -130,7 +133,7 @@ static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_searc
 	while (atomic_load(&fs->deletions) == seen) {
 		if (zf_txn_error(fs->txn))
 			return false;
-		/* The last one may have been deleted since the look. */
+		/* The last such file may have been deleted between the two loads. */
 		if (atomic_load(&fs->unlinked_count) == 0)
 			return atomic_load(&fs->deletions) != seen;
 		if (atomic_load(&fs->deleting) == 0 && has_passed_ms(search, CLOSE_MS))
@@ -140,11 +143,11 @@ static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_searc
 	return true;
 }
 
-/* Is it allowed, and not known to be in vain? */
+/* Returns whether reclaim is allowed now, and not known to be in vain. */
 static bool may_reclaim(struct zf_fs *fs, enum zf_reserve_class class,
 			struct zf_room_search *search)
 {
-	/* A replay has room of its own, and moves nothing that a record may name. */
+	/* During a replay no data may be moved, because a record may name it. */
 	if (fs->recovering || ZF_PLANTED(ZF_BUG_ROOM_NOT_RECLAIMED))
 		return false;
 	if (search->rounds++ == 0)
@@ -169,7 +172,10 @@ static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_roo
 	return false;
 }
 
-/* Everything has been tried, one after the other: commits of one are no hope for the others. */
+/*
+ * All efforts were made, one after the other, and all were in vain. Each made commits, which would
+ * end the memory of the efforts before it. So all of them are remembered here once more.
+ */
 static void give_up(struct zf_fs *fs, const struct zf_room_search *search)
 {
 	if (!search->vain)
@@ -193,7 +199,7 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 		land_and_delete(fs);
 		worth = true;
 	}
-	/* What comes from now on, the try that follows may miss. */
+	/* The caller's next try may miss a deletion that ends after this load. */
 	search->seen = atomic_load(&fs->deletions);
 	if (!worth)
 		give_up(fs, search);
@@ -203,14 +209,16 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 
 /* ---- reserving ---- */
 
-/* What is there. -EAGAIN: not enough. */
+/* Reserves from the room that is free now. -EAGAIN: that is not enough. */
 static int reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items)
 {
 	return zf_txn_reserve(fs->txn, class, data_blocks, items, false);
 }
 
-/* And what landing, deleting and a commit of one's own give back. -ENOSPC: not enough. */
+/*
+ * Reserves after landing, deleting and, if it gives room, a commit. -ENOSPC: that was not enough.
+ */
 static int reserve_all_there_is(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
 				uint64_t items)
 {
@@ -225,13 +233,19 @@ static int reserve_in_turn_locked(struct zf_fs *fs, enum zf_reserve_class class,
 	struct zf_room_search search = {0};
 	unsigned int fruitless = 0;
 
-	/* What is going to be deleted, or overwritten by what is dirty, need not be moved. */
+	/*
+	 * Before reclaim, because data that is about to be deleted or overwritten need not be
+	 * moved.
+	 */
 	if (r == -EAGAIN) {
 		land_and_delete(fs);
 		r = reserve(fs, class, data_blocks, items);
 	}
 	while (r == -EAGAIN || r == -ENOSPC) {
-		/* Reclaim brings as many zones with a commit as it is worth; nobody else does. */
+		/*
+		 * Reclaim comes before commits of this thread's own: it makes one commit for many
+		 * zones.
+		 */
 		if (zf_alloc_could_reserve(fs->alloc, class, data_blocks, items) &&
 		    reclaim(fs, class, &search)) {
 			fruitless = 0;
@@ -264,8 +278,9 @@ static int reserve_in_turn(struct zf_fs *fs, enum zf_reserve_class class, uint64
 }
 
 /*
- * What others have reserved of the slack, reclaim gives back to this one; but they have to write
- * first. Waits a moment for that, up to OTHERS_MS. False: nobody has any.
+ * Other writers have reserved the slack for guaranteed blocks. When they have written, reclaim can
+ * restore it. Waits a moment for that, up to OTHERS_MS in all. False: nobody has slack reserved, or
+ * time is up.
  */
 static bool await_overwrites(struct zf_fs *fs, enum zf_reserve_class class,
 			     const struct zf_room_search *search)

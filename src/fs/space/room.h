@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room for what users bring: reserving, waiting for it, and slowing down before it runs out (P5).
+ * Room for data that users write: reserving room, waiting for room, and slowing writers down before
+ * it runs out (P5).
  *
- * Reserving tries, in this order: what is there; what landing and deleting give back; what reclaim
- * does (zf_reclaim_make_room), which knows for how many zones a commit is worth it; when that has
- * none, a commit for however little. -ENOSPC only when all of the device's live and
- * reserved data leaves none (zf_alloc_could_reserve), or what is left cannot be moved; and, while
- * a file without a name is open as far as the daemon knows, after a tenth of a second in which its
- * close may come, or ten seconds if others delete files all that time.
+ * A reservation tries these sources, in this order: room that is free now; room that landing and
+ * deleting give back; reclaim (zf_reclaim_make_room), which makes one commit for as many zones as
+ * are worth it; and last, a commit that gives back anything at all. The result is -ENOSPC only if
+ * live and reserved data fill the device even with all garbage gone (zf_alloc_could_reserve), or if
+ * the live data that is in the way cannot be moved. While the daemon believes that a file without a
+ * name is still open, a reservation first waits for its close: a tenth of a second, or up to ten
+ * seconds while other threads delete files.
  *
- * What gave no room is not done again before something was freed (alloc/vain.h): a program that
- * meets ENOSPC and tries again costs no commits. Removals are not held back by that.
+ * An effort that gave no room is not repeated before something was freed (alloc/vain.h), so a
+ * program that retries after ENOSPC causes no commits. Removals always make the effort.
  *
- * Who waits is served in turn: while somebody does, others queue behind him, even if what they
- * want is there. So nobody finds again and again that others took what came back, and everybody
- * comes to an end: garbage gets less with each round, for nobody brings more.
+ * Waiting callers are served in turn. While one waits, later callers queue behind it, even if the
+ * room that they want is free. So later callers cannot take the room that came back for the first
+ * one. And each wait ends: while callers queue, nobody makes new garbage, and each round leaves
+ * less of it.
  *
- * Slowing down (room_pace.c). A writer who runs into the wall waits for a whole victim to be moved
- * and for two commits. So before that, as soon as room is below reclaim's target, writers together
- * get as many zones a second as come back, times what is there / what is missing of the target:
- * more than that near the target, less at the wall. Where nothing can come back nobody is slowed
- * down: it would not help.
+ * Slowing down (room_pace.c). A writer that finds no room at all waits for a whole victim to be
+ * moved and for a commit. To avoid that long wait, writers are slowed down as soon as fewer zones
+ * are ready than reclaim's target. Let R be the zones that come back each second, H the zones that
+ * are ready, and M the zones that are missing of the target. All writers together then get about R
+ * * H / M zones a second: more than R near the target, less than R when few zones are ready. If
+ * nothing can come back, slowing down would not help, and nobody is slowed down.
  *
- * Nothing here is called with a lock or a join held: reclaim takes inode locks. An operation that
- * finds no room under its inode's lock gives that up, having changed nothing or what it may do
- * again, waits (zf_room_wait), and starts over.
+ * No function here may be called with a lock or a join held, because reclaim takes inode locks. An
+ * operation that finds no room while it holds its inode's lock releases the lock, waits
+ * (zf_room_wait), and starts over. So up to that point it has changed nothing, or only what it may
+ * do twice.
  */
 #ifndef ZF_FS_ROOM_H
 #define ZF_FS_ROOM_H
@@ -62,7 +67,7 @@ struct zf_room {
 int zf_room_init(struct zf_fs *fs);
 void zf_room_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 
-/* Of one operation that finds no room: zeroed, nothing has been tried yet. */
+/* What one operation has tried to get room. All zero: nothing yet. */
 struct zf_room_search {
 	uint64_t began_ns;   /* 0: not yet */
 	uint64_t seen;	     /* fs->deletions before the last try */
@@ -74,27 +79,31 @@ struct zf_room_search {
 };
 
 /*
- * As zf_txn_reserve() of class NORMAL or OVERWRITE, and with a search all of the above; of the
- * search only its beginning counts; no lock and no join held. Without (NULL) it does not wait:
- * -EAGAIN.
+ * Reserves as zf_txn_reserve() does, for class NORMAL or OVERWRITE. With a search it waits as
+ * described above, and uses only search->began_ns; the caller holds no lock and no join. Without
+ * one (NULL) it does not wait: -EAGAIN.
  */
 int zf_room_reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
 		    uint64_t items, struct zf_room_search *search);
 
 /*
- * An operation of this class got -ENOSPC, has changed nothing and holds no lock: is it worth
- * another try? Waits for what may give room back; never for ever.
+ * For an operation of this class that got -ENOSPC, has changed nothing and holds no lock: makes
+ * room or waits for it, for a bounded time, and returns whether the operation should try again.
  */
 bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search);
 
-/* Looks how much room there is now: when zones came back, or data has begun one. */
+/*
+ * Computes again how much writers are slowed down. Called when zones came back, and when data has
+ * begun a zone.
+ */
 void zf_room_look(struct zf_fs *fs);
-/* zf_room_pace(), where blocks cost their writer something. */
+/* The slow path of zf_room_pace(): writers are being slowed down. */
 int zf_room_take_turn(struct zf_fs *fs, uint64_t blocks, bool may_wait);
 
 /*
- * Of a writer who is about to bring `blocks` more: waits as long as is fitting, so that reclaim
- * keeps up. Without may_wait: -EAGAIN instead. No lock and no join held.
+ * Called by a writer that is about to write `blocks` blocks: slows the writer down so that reclaim
+ * keeps up. -EAGAIN: it would have to wait, and may_wait is false. The caller holds no lock and no
+ * join.
  */
 static inline int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 {
@@ -108,7 +117,7 @@ static inline int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 	return zf_room_take_turn(fs, blocks, may_wait);
 }
 
-/* A writer waited for room, from then until now (zf_room_now_ns()): for the statistics. */
+/* For the statistics: a writer has waited for room since began_ns (zf_room_now_ns()). */
 void zf_room_waited(struct zf_fs *fs, uint64_t began_ns);
 uint64_t zf_room_now_ns(void);
 

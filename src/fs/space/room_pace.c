@@ -10,18 +10,20 @@
 
 /* The longest that one write waits. */
 #define WAIT_MAX_NS UINT64_C(100000000)
-/* What is less is added to the next one's: sleeping takes longer than that. */
+/* A shorter wait is added to the next write's wait, because a sleep takes longer than that. */
 #define WAIT_MIN_NS UINT64_C(1000000)
 
-/* How often writers look for themselves. */
+/* How often writers compute their cost again (zf_room_look()). */
 #define LOOK_NS UINT64_C(10000000)
-/* What came back longer ago than that does not count. */
+/* The rate counts zones that came back within about this time. */
 #define REMEMBER_NS UINT64_C(4000000000)
 
-/* As if that much had come back before anything was seen of it. */
+/* The rate that is assumed before the first measurement. */
 #define FIRST_BYTES_PER_S (UINT64_C(256) << 20)
 #define FIRST_NS	  UINT64_C(50000000)
-/* However little comes back: somebody has to see that it is more again. */
+/*
+ * The least rate: writers must go on a little, or nobody would notice that more comes back again.
+ */
 #define LEAST_BYTES_PER_S (UINT64_C(1) << 20)
 
 /* ---- how much comes back ---- */
@@ -41,7 +43,10 @@ static void begin_counting_locked(struct zf_fs *fs, uint32_t has)
 	room->during_ns = FIRST_NS;
 }
 
-/* What is there now, and what data has used up since, came back since the last look. */
+/*
+ * Zones that came back since the last look: those that are ready now and those that data has begun
+ * since, less those that were ready then.
+ */
 static void count_locked(struct zf_fs *fs, uint32_t has, uint64_t passed_ns)
 {
 	struct zf_room *room = fs->room;
@@ -61,7 +66,10 @@ static void count_locked(struct zf_fs *fs, uint32_t has, uint64_t passed_ns)
 
 /* ---- what a block costs ---- */
 
-/* Zones that data may use, and how many reclaim wants there to be; beyond those kept for itself. */
+/*
+ * Zones that data may use, and how many of them reclaim wants; without those kept for reclaim
+ * itself.
+ */
 struct standing {
 	uint32_t has, wanted;
 };
@@ -87,7 +95,7 @@ static uint64_t cost_locked(struct zf_fs *fs, struct standing standing)
 	uint64_t missing = standing.wanted - standing.has;
 	uint64_t rate = room->came * zone_bytes(fs) / 1000 * 1000 / (room->during_ns / 1000000 + 1);
 
-	/* By halves, so that neither of the two is ever none. */
+	/* has + 1/2 and missing + 1/2, so that neither is ever 0. */
 	rate = rate * (2 * standing.has + 1) / (2 * missing + 1);
 	return UINT64_C(1000000000) * ZF_BLOCK_SIZE / zf_max_u64(rate, LEAST_BYTES_PER_S);
 }
@@ -99,7 +107,10 @@ void zf_room_look(struct zf_fs *fs)
 	struct zf_reclaim_room left;
 	struct standing standing;
 
-	/* First: after a zone that is begun meanwhile somebody looks once more. */
+	/*
+	 * This load comes first: if a zone is begun while this function runs, somebody calls it
+	 * again.
+	 */
 	atomic_store(&room->looked_zones, atomic_load(&fs->flush.zones_begun));
 	/* Without threads nobody would work while a writer waits. */
 	if (!fs->background)
@@ -111,7 +122,10 @@ void zf_room_look(struct zf_fs *fs)
 	zf_mutex_lock(&room->pace_lock);
 	now = zf_room_now_ns();
 	before = atomic_load(&room->cost_ns);
-	/* Only while writers are slowed down: then reclaim is at work all the time. */
+	/*
+	 * The rate is measured only while writers are slowed down, because reclaim then works all
+	 * the time.
+	 */
 	if (before == 0)
 		begin_counting_locked(fs, left.empty + left.coming);
 	else
@@ -127,7 +141,9 @@ void zf_room_look(struct zf_fs *fs)
 
 /* ---- waiting ---- */
 
-/* Takes a turn behind all others'; how long that is from now. */
+/*
+ * Takes a turn behind those of all other writers. Returns the time from now until that turn, in ns.
+ */
 static uint64_t take_turn(struct zf_fs *fs, uint64_t now, uint64_t cost_ns)
 {
 	uint64_t turn = atomic_load(&fs->room->turn_ns), next;

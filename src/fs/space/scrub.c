@@ -16,8 +16,8 @@
 #include "fs/space/reclaim_internal.h"
 
 /*
- * Data that begins in so many bytes of a zone is one step, and in flight together: whoever reads or
- * writes meanwhile waits for that much, 28 ms where the device reads 150 MB/s.
+ * The bytes of a zone that one step reads. The reads of a step are in flight together, so a request
+ * of a user may wait for all of them: 28 ms on a device that reads 150 MB/s.
  */
 #define WINDOW_BYTES (UINT64_C(4) << 20)
 
@@ -35,7 +35,7 @@ static void tell_of(struct zf_fs *fs, struct zf_scrub_step *step,
 
 /* ---- nodes ---- */
 
-/* The children of one parent, whose zones are held. */
+/* The children of one parent. Their zones count as having a reader. */
 struct nodes {
 	struct zf_fs *fs;
 	uint64_t durable; /* generation */
@@ -55,7 +55,7 @@ static int grow(struct nodes *nodes)
 	return 0;
 }
 
-/* The tree names the node, so its zone is not reset before it is held. */
+/* While the tree names the node, its zone is not reset; so the zone can be held in time. */
 static int take_node(void *arg, const struct zf_node_expect *expect)
 {
 	struct nodes *nodes = arg;
@@ -81,7 +81,10 @@ static void let_go(struct nodes *nodes)
 	free(nodes->at);
 }
 
-/* The next commit of a read-write mount will put it elsewhere, from the other copy or from memory. */
+/*
+ * The next commit of a read-write mount writes the node elsewhere, from the other copy or from
+ * memory.
+ */
 static bool repair_node(struct zf_fs *fs, const struct zf_node_expect *expect)
 {
 	return zf_txn_move_node(fs->txn, expect->owner, expect->level, &expect->first_key,
@@ -111,7 +114,7 @@ static int verify_node(struct zf_fs *fs, bool repair, const struct zf_node_expec
 	return r;
 }
 
-/* A repair that no commit has made durable is none. */
+/* A repair counts only once a commit has made it durable. */
 static void tell_of_nodes(struct zf_fs *fs, struct zf_scrub_step *step, struct zf_vector *errors)
 {
 	bool any = false, durable;
@@ -125,7 +128,7 @@ static void tell_of_nodes(struct zf_fs *fs, struct zf_scrub_step *step, struct z
 	}
 }
 
-/* A parent that cannot be read hides its children, and all that come behind them. */
+/* If a parent cannot be read, its children and the nodes behind them cannot be found. */
 static int list_nodes(struct nodes *nodes, struct zf_scrub_place *place, struct zf_scrub_step *step)
 {
 	enum zf_tree_id tree = trees[place->tree];
@@ -206,7 +209,7 @@ static int verify_batch(struct window *window)
 	return r;
 }
 
-/* Bytes that no checksum is known for cannot be believed. */
+/* Bytes without a known checksum count as bad. */
 static int add_block(struct window *window, uint64_t address)
 {
 	uint64_t at = (address - window->found.start) >> ZF_BLOCK_SHIFT;
@@ -248,7 +251,7 @@ static void tell(struct window *window, const struct zf_piece *piece, uint32_t f
 	tell_of(window->fs, window->step, &error);
 }
 
-/* Each file that names bad bytes is told of by itself. */
+/* Bad bytes are reported once for each file that names them. */
 static void tell_bad(struct window *window, const struct zf_pieces *pieces)
 {
 	for (size_t i = 0; i < pieces->count; i++) {
@@ -287,7 +290,7 @@ static void window_deinit(struct window *window)
 	free(window->verdicts);
 }
 
-/* What begins in [from, to), bytes in a zone that is held. */
+/* Verifies the data that begins in [from, to), bytes in a zone that counts as having a reader. */
 static int look(struct window *window, uint32_t zone_no, uint64_t from, uint64_t to)
 {
 	struct zf_zone zone;

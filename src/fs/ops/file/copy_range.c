@@ -2,15 +2,15 @@
 /*
  * Copying a range of a file by sharing its extents.
  *
- * A copy goes in rounds. Each round looks at what the source has next, and then either shares: one
- * transaction of a bounded number of edits, in which the source's extents become shared, the
- * target's range gives up what it held, and both are named in the share tree; or copies a piece as
- * bytes, through a read and a write: what does not lie alike within its blocks, begins or ends
- * within one, or stands inline; and guaranteed space, because what overwrites shared bytes leaves no
- * garbage in their place (alloc/reserve.h).
+ * A copy goes in rounds. Each round looks at the next part of the source, and then shares it or
+ * copies it as bytes. To share, one transaction of a bounded number of edits makes the source's
+ * extents shared, removes the extents of the target's range, and adds both to the share tree. These
+ * parts are copied as bytes, by a read and a write: parts with different offsets within a block,
+ * parts that begin or end within a block, inline extents, and parts where the source or the target
+ * is guaranteed, because overwriting shared bytes leaves no garbage (alloc/reserve.h).
  *
- * Every round leaves a copy that is as long as it says. So nothing has to be finished after a
- * crash, and there is no intent: whoever asked goes on where the answer ends.
+ * Each round is complete in itself, so nothing has to be finished after a crash, and no intent item
+ * is needed. The caller goes on where the returned length ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,9 @@
 #include "fs/ops/op.h"
 #include "fs/space/room.h"
 
-/* Tree edits of one transaction, the target's item besides: no more than a landing's. */
+/*
+ * Tree edits of one transaction, without the one of the target's item: no more than a landing has.
+ */
 #define COPY_EDITS 32u
 /* One extent, at its most expensive. */
 #define PIECE_EDITS (ZF_EXTENT_SHARE_EDITS + ZF_EXTENT_PUT_EDITS)
@@ -41,7 +43,9 @@
 /* Extents of the target that are looked at for one of the source. */
 #define LOOKED_AT_MAX 64u
 
-/* So often a round waits until what it needs has landed; if it is written again each time, bytes.
+/*
+ * How often a round waits until the data that it shares has landed. If the data is written again
+ * each time, the round copies bytes.
  */
 #define LANDINGS_MAX 3u
 
@@ -74,7 +78,10 @@ static void by_bytes(struct copy *copy, uint64_t bytes)
 	copy->bytes = zf_min_u64(bytes, BYTES_MAX);
 }
 
-/* If it does not help, because somebody writes on and on, then `bytes` as bytes. */
+/*
+ * If waiting does not help, because another process writes all the time, `bytes` bytes are copied
+ * instead.
+ */
 static void after_landing(struct copy *copy, struct zf_inode *inode, uint64_t bytes)
 {
 	if (copy->landings == LANDINGS_MAX) {
@@ -116,7 +123,7 @@ static void look_at_offsets(struct copy *copy)
 		limit_blocks(copy, copy->blocks);
 }
 
-/* What is not in the trees yet ends what can be shared, or must get there first. */
+/* Data that has not landed ends the part that can be shared, or has to land first. */
 static void look_at_source(struct copy *copy)
 {
 	uint64_t first = copy->offset_in >> ZF_BLOCK_SHIFT, at = UINT64_MAX;
@@ -137,8 +144,8 @@ static void look_at_source(struct copy *copy)
 }
 
 /*
- * What lies in front of the range must be whole in the trees before extents may stand there; and
- * what an interrupted punch left is not to be copied, or written over.
+ * The file before the range must be whole in the trees before extents may be put there. An
+ * unfinished punch must be finished before its range is copied or overwritten.
  */
 static int look_at_target(struct copy *copy)
 {
@@ -194,7 +201,7 @@ static unsigned int edits_of(const struct sharing *sharing)
 	return sharing->in.edits + sharing->out.edits;
 }
 
-/* `len` bytes of the target become a hole, or some of them: returns 1 if not all. */
+/* Makes `len` bytes of the target a hole. 1: only a part of them could be done. */
 static int put_hole(struct sharing *sharing, uint64_t len)
 {
 	uint64_t from = sharing->copy->offset_out + sharing->done;
@@ -301,7 +308,7 @@ static int put_next(struct sharing *sharing)
 	left = zf_min_u64(zf_extent_end(&extent) - from, left);
 	switch (extent.type) {
 	case ZF_EXTENT_DATA:
-		/* What changes in place is nobody else's. */
+		/* Data that is written in place, and guaranteed data, is never shared. */
 		if (extent.flags & (ZF_EXTENT_OVERWRITE | ZF_EXTENT_GUARANTEED))
 			break;
 		return put_shared(sharing, &extent, from, left);
@@ -315,7 +322,7 @@ static int put_next(struct sharing *sharing)
 
 /* ---- one transaction ---- */
 
-/* What stood in memory for the range is void, and the file may have grown. */
+/* Drops the range's blocks from memory, and lets the file grow. */
 static void update_target(struct sharing *sharing, const struct zf_time *now)
 {
 	struct copy *copy = sharing->copy;
@@ -333,24 +340,30 @@ static void update_target(struct sharing *sharing, const struct zf_time *now)
 	zf_mutex_unlock(&out->data.lock);
 	out->item.mtime = *now;
 	out->item.ctime = *now;
-	/* What is shared may have landed a moment ago, in a file that nobody knows of any more. */
+	/*
+	 * The shared data may have landed without FUA, and the source may be deleted before its own
+	 * sync.
+	 */
 	out->data.write_mark = zf_dev_write_mark(out->fs->dev);
-	/* Holes for holes change no extent that would tell of the size and the times. */
+	/*
+	 * If a hole replaces a hole, no extent changes, so the change of size and times is noted
+	 * here.
+	 */
 	out->essential_dirty = true;
 	if (copy->ctx->uid != 0)
 		zf_inode_kill_suidgid(out, copy->ctx);
 }
 
 /*
- * As much as one transaction allows. An error that leaves what was put before as it should be ends
- * the round, and comes again in the next.
+ * Shares as much as one transaction allows. An error ends the round; if the extents that were put
+ * before it are right, the next round meets the error again and returns it.
  */
 static int share_some(struct zf_op *op, struct copy *copy)
 {
 	struct sharing sharing = {.copy = copy};
 	int r = 0;
 
-	/* Before what they are to replace goes. */
+	/* Before the extents that are replaced are removed. */
 	zf_block_take_back_range(&copy->out->data, copy->offset_out >> ZF_BLOCK_SHIFT,
 				 (copy->offset_out >> ZF_BLOCK_SHIFT) + copy->blocks);
 	zf_extent_editor_init(&sharing.in, copy->in, &op->trans);
@@ -414,7 +427,7 @@ static int copy_bytes(struct copy *copy)
 	struct zf_ctx ctx = *copy->ctx;
 	ssize_t n;
 
-	/* Sharing does not move the access time, so this does not either. */
+	/* Sharing does not move the access time, so copying bytes does not either. */
 	ctx.no_atime = true;
 	if (!copy->buf)
 		copy->buf = zf_undumped_alloc(BYTES_MAX);
@@ -449,7 +462,7 @@ static int copy_round(struct copy *copy)
 	}
 }
 
-/* What the source has of it, and how far a file may reach. */
+/* Limits the range to the source's size and to the largest file size. */
 static int clip(struct copy *copy)
 {
 	uint64_t size;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fallocate. Space is kept by ZERO extents (P5; alloc/reserve.h): metadata only, whatever the size.
- * Those of WRITE_ZEROES are GUARANTEED, so that overwriting never wants for room
- * (docs/write-zeroes.md). What a hole needs is reserved for the whole range first, then inserted in
- * as many transactions as it takes; each block's reservation turns into its share of what is kept
- * as its extent goes in.
+ * fallocate. It allocates space as ZERO extents (P5; alloc/reserve.h), whose blocks are kept:
+ * metadata only, whatever the size. The ZERO extents of WRITE_ZEROES are GUARANTEED, so overwriting
+ * them never fails for want of space (docs/write-zeroes.md). The room for all holes of the range is
+ * reserved first. Then the extents are inserted, in as many transactions as needed; as an extent
+ * goes in, the reserved blocks become kept ones.
  *
- * Zeroing and punching take whole blocks out of the map and out of memory; of the blocks at the
- * edges a part stays, so there zeroes are written. The inode is locked throughout. After a crash
- * each block is as before or as after; a punch, once begun, is finished by the mount.
+ * Zeroing and punching remove whole blocks from the map and from memory. A part of each block at
+ * the edges stays, so zeroes are written there. The inode is locked all the time. After a crash
+ * each block is as before the call or as after it. A mount finishes a punch that has begun.
  */
 #include <errno.h>
 #include <linux/falloc.h>
@@ -33,11 +33,10 @@
 #define FILL_EDITS 32u
 #define FILL_PUTS  ((FILL_EDITS - 1u) / ZF_EXTENT_PUT_EDITS)
 
-/* New items that a hole which is filled may make: its extent, and the rest of one that it splits.
- */
+/* New items that filling a hole may make: its extent, and the rest of an extent that it splits. */
 #define PIECE_ITEMS 2u
 
-/* Of a try with the inode locked, beside 0 and -errno. */
+/* Outcomes of a try with the inode locked, besides 0 and -errno. */
 enum outcome {
 	OUTCOME_AGAIN = 1, /* the lock was dropped in between, look again */
 	OUTCOME_ROOM = 2,  /* it has to be waited for, with the lock given up */
@@ -62,7 +61,7 @@ static bool grows(const struct falloc *falloc)
 	return !(falloc->mode & FALLOC_FL_KEEP_SIZE) && falloc->to > falloc->inode->item.size;
 }
 
-/* As Linux does: see file_modified(). */
+/* Updates the times as Linux does in file_modified(). */
 static void modify(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -71,7 +70,9 @@ static void modify(struct falloc *falloc)
 		zf_inode_kill_suidgid(inode, falloc->ctx);
 	inode->item.mtime = zf_fs_now(inode->fs);
 	inode->item.ctime = inode->item.mtime;
-	/* Where all is allocated already, no extent changes that would tell of it. */
+	/*
+	 * If the whole range is allocated already, no extent changes, so the change is noted here.
+	 */
 	inode->essential_dirty = true;
 }
 
@@ -81,8 +82,8 @@ static bool zeroes(const struct falloc *falloc)
 }
 
 /*
- * What a range becomes: here alone it is decided how its zeroes are represented. On sequential
- * zones nothing is written in place, so zeroes need no place either.
+ * Decides, for all of this file, how the zeroes of a range are represented. On sequential zones a
+ * later write goes to a new address anyway, so zeroes need no blocks on the device.
  */
 static struct zf_extent new_extent(const struct falloc *falloc)
 {
@@ -95,7 +96,7 @@ static struct zf_extent new_extent(const struct falloc *falloc)
 	return extent;
 }
 
-/* In the last block of the file, what lies behind its end does not count. */
+/* In the last block of the file, bytes behind the end of the file do not count. */
 static void find_blocks(struct falloc *falloc)
 {
 	uint64_t size = falloc->inode->item.size;
@@ -163,7 +164,7 @@ static int zero_edges(struct falloc *falloc)
 	return r < 0 ? r : zero_edge(falloc, tail);
 }
 
-/* Whole blocks of [from, to) are no longer what memory says. */
+/* Drops the whole blocks of [from, to) from memory. */
 static void discard_whole(struct falloc *falloc, uint64_t from, uint64_t to)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -173,7 +174,7 @@ static void discard_whole(struct falloc *falloc, uint64_t from, uint64_t to)
 	if (from >= to)
 		return;
 	zf_discard_blocks(inode, from >> ZF_BLOCK_SHIFT, to >> ZF_BLOCK_SHIFT);
-	/* What waited for them to land need not wait any more. */
+	/* Blocks that waited for the dropped ones to land need not wait any more. */
 	zf_mutex_lock(&inode->data.lock);
 	zf_frontier_advance_locked(inode);
 	zf_mutex_unlock(&inode->data.lock);
@@ -238,8 +239,9 @@ static uint64_t blocks_of(const struct piece *piece, uint64_t len)
 }
 
 /*
- * The part of an extent that ZERO extents are to replace; empty: none. Of what reads as zeroes
- * already, in whole blocks or not, zeroing changes how it counts.
+ * Returns the part of an extent that ZERO extents have to replace; empty: none. An extent that
+ * reads as zeroes already is replaced, too, if the call changes whether it counts as written or
+ * guaranteed.
  */
 static struct piece replaced_part(const struct falloc *falloc, const struct zf_extent *extent)
 {
@@ -350,8 +352,8 @@ static void unreserve(struct falloc *falloc)
 }
 
 /*
- * For the whole range, or OUTCOME_ROOM: falloc->need is to be reserved with the inode unlocked.
- * What is reserved then is enough, unless the file has changed meanwhile.
+ * Checks that the room for the whole range is reserved. OUTCOME_ROOM: it is not, and falloc->need
+ * has to be reserved with the inode unlocked; that is enough, unless the file changes meanwhile.
  */
 static int reserve(struct falloc *falloc)
 {
@@ -362,7 +364,10 @@ static int reserve(struct falloc *falloc)
 
 	if (r < 0)
 		return r;
-	/* Surely done by one transaction? Whoever may not wait must know that before it begins. */
+	/*
+	 * Returns whether one transaction is certainly enough. A caller that may not wait must know
+	 * this beforehand.
+	 */
 	if (!falloc->ctx->may_wait && count.pieces > FILL_PUTS)
 		return -EAGAIN;
 	items = count.pieces * PIECE_ITEMS + count.items;
@@ -448,7 +453,10 @@ static int fill_some(struct falloc *falloc, struct zf_trans *trans, uint64_t *at
 	return stored < 0 ? stored : r;
 }
 
-/* Before the extents go whose space was lent. What of it is in flight already will be garbage. */
+/*
+ * Ends the loans of kept blocks before their extents are replaced. Lent blocks in flight will be
+ * garbage.
+ */
 static void end_loans(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -485,7 +493,7 @@ static int fill(struct falloc *falloc)
 	return r < 0 ? r : 0;
 }
 
-/* 1: the lock was dropped, look again. */
+/* 1: the lock was released meanwhile, so everything must be checked again. */
 static int prepare(struct falloc *falloc)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -493,7 +501,10 @@ static int prepare(struct falloc *falloc)
 
 	if (grows(falloc))
 		return zf_truncate_before_size(inode, may_wait);
-	/* Now, while there is room: a write behind the end must not need any but what is kept. */
+	/*
+	 * Zeroes the old end of the file now, while there is room: a later write behind the end
+	 * must not need other room than the kept blocks.
+	 */
 	if (falloc->to > inode->item.size)
 		return zf_truncate_before_growth(inode, may_wait);
 	return zf_drop_finish(inode, may_wait);
@@ -540,7 +551,10 @@ static int run_locked(struct falloc *falloc)
 	return r;
 }
 
-/* With the inode unlocked. 0: try again. What was done of a try that failed is done again. */
+/*
+ * Called with the inode unlocked, after a try. 0: try again; the new try repeats what the failed
+ * one has done.
+ */
 static int wait_for_room(struct falloc *falloc, int outcome)
 {
 	struct zf_fs *fs = falloc->inode->fs;
@@ -576,8 +590,9 @@ static int run(struct falloc *falloc)
 }
 
 /*
- * What can be overwritten in place, if the device has zones for that; and ZERO extents for the
- * rest: what lies before the first whole block, and what there was no room for.
+ * Allocates blocks that are overwritten in place, if the device has zones for that, and ZERO
+ * extents for the rest of the range: the part before the first whole block, and blocks for which
+ * there was no room.
  */
 static int write_zeroes(struct falloc *falloc)
 {
@@ -589,7 +604,7 @@ static int write_zeroes(struct falloc *falloc)
 
 	head = tail = *falloc;
 	zf_rwlock_rdlock(&inode->lock);
-	/* As far as the file goes, its last block is a whole one. */
+	/* The last block of the file counts as a whole one. */
 	if (falloc->to >= inode->item.size)
 		to = zf_align_up(falloc->to, ZF_BLOCK_SIZE);
 	falloc->durable = zf_inode_is_sync(inode);

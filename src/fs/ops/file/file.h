@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fs/ops/fs.c and others do with the content of a file whose inode they have a use of. None of
- * these is called with a lock or a join held, except where it says so.
+ * Operations on the content of a file, for callers that have a use of its inode. The caller holds
+ * no lock and no join, unless a function says otherwise.
  */
 #ifndef ZF_FS_FILE_H
 #define ZF_FS_FILE_H
@@ -33,12 +33,12 @@ ssize_t zf_file_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
 			   uint64_t offset_in, uint64_t offset_out, uint64_t len);
 
 /*
- * Sets the size, mtime and ctime, and stores the item: inode locked exclusively by the caller, who
- * holds no join. Shrinking drops dirty blocks, revokes tickets and drops extents in as many
- * transactions as it takes, behind a persistent intent when it takes more than one. Growing makes
- * sure that what lies behind the old end reads as zeroes; where data has to land for that, the lock
- * is dropped and taken again. On an error nothing has changed, unless the filesystem is read-only
- * now.
+ * Sets the size, mtime and ctime, and stores the item. The caller has locked the inode exclusively
+ * and holds no join. Shrinking drops dirty blocks, revokes tickets, and drops extents in as many
+ * transactions as needed; if there are several, an intent item in the tree has a mount finish the
+ * work. Growing makes sure that the bytes behind the old end read as zeroes; if data has to land
+ * for that, the lock is released and taken again. After an error nothing has changed, unless the
+ * filesystem is read-only now.
  */
 int zf_file_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocating what is overwritten in place. In rounds: room is taken in the device's zones, zeroed,
- * and flushed, with nothing locked; then extents name it, in as many transactions as that takes. A
- * crash before leaves nothing but zeroes that nobody names.
+ * Allocating blocks that are overwritten in place. It goes in rounds. Each round takes room in
+ * conventional zones, zeroes it and flushes, without a lock; then extents are inserted that name
+ * it, in as many transactions as needed. A crash before that leaves only zeroes that no extent
+ * names.
  */
 #include "fs/map/overwrite.h"
 
@@ -21,7 +22,7 @@
 #include "fs/ops/file/truncate.h"
 #include "fs/space/room.h"
 
-/* Of one round: as much as is zeroed before a flush. */
+/* The most blocks of one round, which are zeroed before one flush. */
 #define PIECES_MAX 16u
 
 /* Tree edits of one transaction, the item's included. */
@@ -80,7 +81,7 @@ static int take_urgently(struct zf_fs *fs, uint64_t want, struct piece *piece)
 
 	if (r != -EAGAIN)
 		return r;
-	/* What was freed comes back when that is durable. */
+	/* Freed blocks can be used again once the freeing transaction is durable. */
 	r = zf_txn_commit(fs->txn, true);
 	return r < 0 ? r
 		     : zf_alloc_overwrite_take(fs->alloc, want, true, &piece->address, &piece->len);
@@ -113,7 +114,7 @@ static void take_pieces(struct allocation *allocation)
 	}
 }
 
-/* Those that no extent names. */
+/* Gives back the blocks that no extent names. */
 static void give_pieces(struct allocation *allocation)
 {
 	for (; allocation->first < allocation->count; allocation->first++) {
@@ -139,7 +140,10 @@ static int zero_pieces(struct allocation *allocation)
 
 		r = zf_dev_run(fs->dev, &io);
 	}
-	/* Before a commit can name them: stale bytes would come back with the power. */
+	/*
+	 * The zeroes must be durable before a commit names them, or a power cut would bring back
+	 * stale bytes (P3).
+	 */
 	if (r == 0 && zf_dev_geometry(fs->dev)->volatile_cache)
 		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
 	return r;
@@ -162,7 +166,10 @@ static int prepare(struct allocation *allocation)
 				      : zf_drop_finish(inode, true);
 }
 
-/* What was in memory for [from, to) is void, and no extent lies behind the stored size. */
+/*
+ * Drops the blocks of [from, to) from memory. Raises size and disk_size to cover the new extents,
+ * because no extent may lie behind the stored size.
+ */
 static void update_inode(struct allocation *allocation, uint64_t from, uint64_t to)
 {
 	struct zf_inode *inode = allocation->inode;
@@ -191,7 +198,7 @@ static int put_piece(struct allocation *allocation, struct zf_extent_editor *edi
 	uint64_t len;
 	int r;
 
-	/* Before the extents that they are to replace go. */
+	/* Before the extents that are replaced are removed. */
 	zf_block_take_back_range(&inode->data, extent.offset >> ZF_BLOCK_SHIFT,
 				 (extent.offset + extent.len) >> ZF_BLOCK_SHIFT);
 	r = zf_extent_put(editor, &extent, &len);
@@ -279,7 +286,7 @@ int zf_overwrite_allocate(struct zf_inode *inode, const struct zf_ctx *ctx, uint
 		take_pieces(&allocation);
 		if (allocation.count == 0)
 			break;
-		/* A zone that cannot be zeroed is as good as full: there is other room. */
+		/* A zone that cannot be zeroed is treated as full; other room is tried. */
 		if (zero_pieces(&allocation) == 0)
 			r = name_pieces(&allocation);
 		else

@@ -31,8 +31,9 @@ static void set_times(struct zf_inode *inode)
 /* ---- the log ---- */
 
 /*
- * The size is the file's now, and stored: as an operation, for it is an attribute. What was zeroed
- * in place to let it grow is flushed before, for a replay does not zero it again. Joined.
+ * Adds the new size, which is stored already, to the log as an operation, because a size is an
+ * attribute. If bytes were zeroed in place to let the file grow, these are flushed first, because a
+ * replay does not zero them again. Joined.
  */
 static void log_size(struct zf_inode *inode)
 {
@@ -92,9 +93,9 @@ static int shrink(struct truncation *truncation)
 /* ---- growing ---- */
 
 /*
- * A given size is in the trees with its transaction, whatever has landed until then. Blocks that
- * have not read as zeroes, if they never had a place; but one that has, with bytes behind an old
- * end of the file, must land first.
+ * The transaction stores the new size, even if blocks before it have not landed. A block that never
+ * had a place on the device then reads as zeroes after a crash. But a block whose stored version
+ * has truncated bytes behind an old end of the file must land first.
  */
 static bool must_land(struct zf_inode *inode)
 {
@@ -135,7 +136,7 @@ static int grow(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;
 	bool grows = truncation->size > inode->item.size;
-	/* Truncating a file to nothing never fails for space, be it empty already. */
+	/* Truncating a file to size 0 never fails for space, even if it is empty already. */
 	enum zf_reserve_class class = grows ? zf_fs_growing_class(inode->fs) : ZF_RESERVE_FREEING;
 	struct zf_trans trans;
 	int r = grows ? zf_truncate_before_size(inode, truncation->may_wait) : 0;
@@ -160,8 +161,8 @@ static int grow(struct truncation *truncation)
 /* ---- both ---- */
 
 /*
- * Does it take something away? Truncating to the size that a file has gives back what it keeps
- * behind that.
+ * Returns whether the truncation removes something. Truncating a file to its own size gives back
+ * the blocks that are kept behind it.
  */
 static int is_shorter(struct truncation *truncation)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What must be done before a file may grow. Inode locked exclusively, no join. */
+/* Steps before a file may grow. Inode locked exclusively, no join. */
 #ifndef ZF_FS_TRUNCATE_H
 #define ZF_FS_TRUNCATE_H
 
@@ -10,8 +10,9 @@ struct zf_inode;
 /* zf_drop_finish() and zf_tail_settle(). -EAGAIN. */
 int zf_truncate_before_growth(struct zf_inode *inode, bool may_wait);
 /*
- * Before a greater size stands in the trees, whatever has landed until then. 1: the lock was
- * dropped meanwhile, and all has to be looked at again. -EAGAIN; the error of data that was lost.
+ * Makes sure that a greater size may be stored in the trees: lands data as far as that needs. 1:
+ * the lock was released meanwhile, and the caller has to check everything again. -EAGAIN; the error
+ * of lost data.
  */
 int zf_truncate_before_size(struct zf_inode *inode, bool may_wait);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing: reserve, copy, answer. Whole blocks are copied before the inode is locked and put into
- * place under the lock by pointers; all that can fail is done before anything is changed.
+ * Writing: reserve, copy, answer. Whole blocks are copied before the inode is locked, and put into
+ * place under the lock by setting pointers. Everything that can fail is done before anything is
+ * changed.
  */
 #include <errno.h>
 #include <sched.h>
@@ -44,7 +45,7 @@ static bool is_partial(struct part part)
 	return part.to - part.from < ZF_BLOCK_SIZE;
 }
 
-/* Bytes of the block that the file has, before the write. */
+/* Returns how many bytes of the block the file has before the write. */
 static uint32_t old_bytes(const struct write *write, unsigned int i)
 {
 	uint64_t start = (write->first + i) << ZF_BLOCK_SHIFT, size = write->inode->item.size;
@@ -64,8 +65,9 @@ static void give_back(struct write *write, unsigned int blocks)
 }
 
 /*
- * Where room is short, space that is kept comes first: it is there, and the rest would have to wait
- * for commits. What is lent is settled under the inode's lock, so nothing is reserved now.
+ * If there is no room now, the write first uses blocks that are kept for the file, because other
+ * room would have to wait for commits. Which blocks are lent is decided under the inode's lock, so
+ * nothing is reserved here.
  */
 static int reserve_round(struct write *write, bool may_lend)
 {
@@ -82,7 +84,10 @@ static int reserve_round(struct write *write, bool may_lend)
 	return zf_room_reserve(fs, ZF_RESERVE_NORMAL, write->reserved, items, &write->search);
 }
 
-/* Everything that the round can need; an append may begin anywhere in a block. */
+/*
+ * Reserves all that the round can need. The offset of an append is not known yet, so it may begin
+ * anywhere in a block.
+ */
 static int begin_round(struct write *write, bool may_lend)
 {
 	struct zf_fs *fs = write->inode->fs;
@@ -130,7 +135,10 @@ static void copy(struct write *write)
 	}
 }
 
-/* Around the written part: what was there, up to the old end of the file, and zeroes. */
+/*
+ * Fills the parts of the block around the written part: the old bytes up to the old end of the
+ * file, then zeroes.
+ */
 static void fill_base(struct write *write, unsigned int i, const uint8_t *base)
 {
 	uint8_t *bytes = write->block[i]->bytes;
@@ -159,8 +167,8 @@ static bool is_in_memory(struct write *write, unsigned int i)
 }
 
 /*
- * Completes a partly written block from what is stored. One that is in memory waits for place(),
- * where it stands still.
+ * Completes a partly written block with the stored bytes. If an older version is in memory, place()
+ * does this, because only there the version cannot change.
  */
 static int base_on_stored(struct write *write, unsigned int i)
 {
@@ -202,8 +210,8 @@ static int base_partial_blocks(struct write *write)
 /* ---- into the inode ---- */
 
 /*
- * Onto a dirty version, in which behind the end of the file there may be anything, as in one that
- * is stored (fs/data/tail.h).
+ * Copies the written part onto a dirty version of the block. Behind the end of the file that
+ * version may have any bytes, as a stored one may (fs/data/tail.h).
  */
 static void place_on_dirty_locked(struct write *write, unsigned int i, struct zf_block *dirty)
 {
@@ -304,7 +312,7 @@ static bool follow_run(struct write *write)
 
 static int check_flags(struct write *write)
 {
-	/* Without flags nothing is forbidden, nor asked for (fs/core/inode_flags.h). */
+	/* An inode without flags forbids nothing and asks for nothing (fs/core/inode_flags.h). */
 	if ((write->flags & ZF_WRITE_CACHE) || write->inode->item.flags == 0)
 		return 0;
 	if (!(write->flags & ZF_WRITE_PAGE) && zf_inode_is_sync(write->inode))
@@ -344,7 +352,7 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 		r = zf_in_place_find(inode, write->first, write->count, write->address);
 	if (r == 0 && write->lends)
 		r = zf_write_shorten_to_promised(write);
-	/* A write that begins in the last block brings its own zeroes. */
+	/* A write that begins in the last block zeroes the bytes before it itself. */
 	if (r == 0 && write->offset + write->len > inode->item.size &&
 	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
 		r = settle_tail(write);
@@ -372,9 +380,9 @@ static bool lock_beside(struct zf_inode *inode, bool may_wait)
 }
 
 /*
- * Does the write do no more than make blocks dirty? Then it may come while a record of the log with
- * earlier ones of the file is on its way (fs/data/durable.c). Inode locked exclusively, but for
- * that.
+ * Returns whether the write only makes blocks dirty. Such a write may run while an fsync of the
+ * file keeps the lock (docs/locking.md). Inode locked: exclusively, or beside a thread that keeps
+ * the lock.
  */
 static bool is_plain(const struct write *write)
 {
@@ -398,7 +406,7 @@ static bool lock(struct write *write, bool may_wait)
 	return zf_inode_wrlock(inode, may_wait);
 }
 
-/* Buffers that the inode did not take. */
+/* Frees the buffers that the inode did not take. */
 static void free_blocks(struct write *write, bool placed)
 {
 	struct zf_flush *flush = &write->inode->fs->flush;
@@ -436,7 +444,10 @@ static int try_round(struct write *write, bool may_lend)
 	return r;
 }
 
-/* In what is promised to the file, if that is all there is. Slack that it has to wait for grows. */
+/*
+ * Writes into blocks that are kept or guaranteed for the file, because there is no other room. If
+ * the slack is not enough, the call waits for more of it.
+ */
 static int try_promised(struct write *write)
 {
 	size_t len = write->len;
@@ -464,20 +475,24 @@ static int find_room_and_write(struct write *write)
 	r = try_round(write, false);
 	if (r != -ENOSPC)
 		return r;
-	/* Looking for room, it may have brought back zones that what is kept had lent to metadata.
+	/*
+	 * The search for room may have brought back zones, so kept blocks that were short may be
+	 * there again.
 	 */
 	write->len = len;
 	r = try_promised(write);
 	return r == ROUND_NOT_PROMISED ? -ENOSPC : r;
 }
 
-/* Writes all of write->len, or its head, and says so there. */
+/* Writes all of write->len, or only its head; write->len then is the length of the head. */
 static int write_round(struct write *write)
 {
 	size_t len = write->len;
 	int r;
 
-	/* It is another one for each round, but all began with the first. */
+	/*
+	 * Each round has a search of its own, but the waits of all rounds count from the first one.
+	 */
 	write->search = (struct zf_room_search){.began_ns = write->search.began_ns};
 
 	/*
@@ -495,8 +510,9 @@ static int write_round(struct write *write)
 }
 
 /*
- * How much one round takes: ends at a block's end, so that the next one begins with whole blocks.
- * `most` is ROUND_BYTES, or whole blocks for which there may be room when there was none for that.
+ * Returns how many bytes one round writes. The round ends at the end of a block, so that the next
+ * one begins with whole blocks. `most`: ROUND_BYTES, or fewer whole blocks if there was no room for
+ * so many.
  */
 static size_t round_len(uint64_t offset, size_t left, size_t most)
 {
@@ -540,7 +556,7 @@ ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		write.len = round;
 		r = write_round(&write);
 		if (r == -ENOSPC && half_of_blocks(write.offset, round) > 0) {
-			/* What does not fit as a whole is written as far as it fits. */
+			/* If there is no room for the whole round, a smaller one is tried. */
 			most = half_of_blocks(write.offset, round);
 			r = 0;
 		} else if (r == 0) {
@@ -548,7 +564,7 @@ ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 			write.offset += write.len;
 		}
 	}
-	/* Of its own pages the kernel takes all to be written, unless it is told of an error. */
+	/* The kernel ignores a short write of its own pages, so that must be an error. */
 	if (done == 0 || (done < len && (flags & ZF_WRITE_PAGE)))
 		return r;
 	if (write.flags & ZF_WRITE_DSYNC) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What write.c and write_kept.c share: one write, in rounds. */
+/*
+ * What write.c and write_kept.c share: the state of one write, which is done in rounds of some
+ * blocks.
+ */
 #ifndef ZF_FS_WRITE_INTERNAL_H
 #define ZF_FS_WRITE_INTERNAL_H
 
@@ -41,20 +44,26 @@ struct write {
 };
 
 /*
- * Leaves of the round what finds room in what is promised to the file. ROUND_NOT_PROMISED: nothing.
- * ROUND_NO_SLACK. Inode locked exclusively.
+ * Shortens the round to the blocks that are kept or guaranteed for the file. ROUND_NOT_PROMISED:
+ * there are none. ROUND_NO_SLACK. Inode locked exclusively.
  */
 int zf_write_shorten_to_promised(struct write *write);
 /*
- * Reserves what placing its blocks takes: of write->overwrites, what is needed is theirs then.
- * ROUND_NOT_PROMISED, ROUND_NO_SLACK. Inode locked, and data->lock held.
+ * Reserves the room for placing the round's blocks: kept blocks are lent, and guaranteed ones take
+ * what they need of write->overwrites. ROUND_NOT_PROMISED, ROUND_NO_SLACK. Inode locked, and
+ * data->lock held.
  */
 int zf_write_lend_locked(struct write *write);
-/* Does block `i` take the block that is kept for it? A block in flight is about to take that. */
+/*
+ * Returns whether block `i` will use the block that is kept for it, and not an older version in
+ * flight (`flight`).
+ */
 bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct zf_block *flight);
-/* Waits for write->overwrites_wanted, which it then has. No lock held. -ENOSPC, -EROFS. */
+/*
+ * Waits until write->overwrites_wanted blocks of slack are reserved. No lock held. -ENOSPC, -EROFS.
+ */
 int zf_write_wait_for_slack(struct write *write);
-/* Gives write->overwrites back. */
+/* Gives back the reserved slack, write->overwrites. */
 void zf_write_give_up_slack(struct write *write);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing on a full filesystem, into space that is promised to the file (P5): kept blocks are lent
- * to the write, and for guaranteed ones it takes of the slack (alloc/reserve.h).
+ * Writing on a full filesystem into blocks that are kept or guaranteed for the file (P5): kept
+ * blocks are lent to the write, and guaranteed blocks use the slack (alloc/reserve.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,10 @@
 static int mark_promised(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	struct write *write = arg;
-	/* What replaces shared bytes leaves no garbage. Versions of old have shared guaranteed ones. */
+	/*
+	 * Overwriting shared bytes leaves no garbage, so the slack cannot be restored. (Older
+	 * versions of zfuse have shared guaranteed blocks.)
+	 */
 	bool guaranteed = zf_extent_is_guaranteed(extent) && !(extent->flags & ZF_EXTENT_SHARED);
 	uint64_t first = extent->offset >> ZF_BLOCK_SHIFT;
 	uint64_t end = zf_extent_end(extent) >> ZF_BLOCK_SHIFT;
@@ -57,8 +60,8 @@ bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct
 }
 
 /*
- * How many blocks from the first on need no room but what is promised: for what they replace, or
- * they replace what is dirty there. *ret_need: the former.
+ * Returns how many blocks, from the first on, need no other room: they replace kept or guaranteed
+ * blocks, or dirty ones. *ret_need: what the kept and guaranteed ones need.
  */
 static unsigned int count_promised_locked(struct write *write, struct need *ret_need)
 {
@@ -115,7 +118,7 @@ void zf_write_give_up_slack(struct write *write)
 	let_go(write, blocks);
 }
 
-/* In one piece: nobody waits for others' slack with some of it in hand. */
+/* Reserves the slack in one step, so that no writer waits for slack while it holds a part of it. */
 int zf_write_wait_for_slack(struct write *write)
 {
 	if (write->overwrites > 0)
@@ -168,7 +171,7 @@ int zf_write_lend_locked(struct write *write)
 	struct zf_alloc *alloc = write->inode->fs->alloc;
 	struct need need;
 
-	/* A flush may have taken something since. */
+	/* A flush may have taken blocks into flight since the count. */
 	if (count_promised_locked(write, &need) < write->count)
 		return ROUND_NOT_PROMISED;
 	write->overwrites_wanted = need.overwrites;

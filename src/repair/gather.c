@@ -212,9 +212,8 @@ static int end_inode(struct gather *gather)
 	int r = end_values(gather);
 
 	if (gather->unsound)
-		zf_repair_tell(gather->repair,
-			       "inode %" PRIu64 ": dropped %zu items whose values cannot be",
-			       gather->inode.ino, gather->unsound);
+		zf_repair_tell_of(gather->repair, gather->inode.ino,
+				  "dropped %zu items whose values cannot be", gather->unsound);
 	gather->unsound = 0;
 	if (r < 0 || gather->inode.ino == 0 || gather->inode.ino == ZF_INO_ORPHANS ||
 	    gather->inode.ino == ZF_INO_INTENTS)
@@ -279,8 +278,11 @@ static int gather_files(struct zf_repair *repair)
 {
 	struct gather gather = {.repair = repair, .values = ZF_VECTOR(struct value)};
 	bool lost;
-	int r = zf_salvage_walk(repair->salvage, ZF_TREE_FS, take_item, &gather, &lost);
+	int r;
 
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_GATHER);
+	r = zf_salvage_walk(repair->salvage, ZF_TREE_FS, take_item, &gather, &lost);
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_NO_STAGE);
 	if (r == 0)
 		r = end_inode(&gather);
 	zf_vector_deinit(&gather.values);

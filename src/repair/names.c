@@ -200,8 +200,8 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 	uint8_t type = decide_type(inode, names, count);
 
 	if (inode->has_item && type != IFTODT(inode->mode)) {
-		zf_repair_tell(repair, "inode %" PRIu64 ": its type is set right (%#o to %#o)",
-			       inode->ino, inode->mode & S_IFMT, DTTOIF(type));
+		zf_repair_tell_of(repair, inode->ino, "its type is set right (%#o to %#o)",
+				  inode->mode & S_IFMT, DTTOIF(type));
 		inode->mode = (inode->mode & 07777) | DTTOIF(type);
 		inode->changed = true;
 	}
@@ -211,14 +211,12 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 	}
 	inode->kept = is_kept(inode);
 	if (!inode->kept)
-		zf_repair_tell(repair, "inode %" PRIu64 " is lost: %s", inode->ino,
-			       inode->has_item ? "its target cannot be read"
-					       : "its attributes cannot be read");
+		zf_repair_tell_of(repair, inode->ino, "it is lost: its %s cannot be read",
+				  inode->has_item ? "target" : "attributes");
 	else if (!inode->has_item)
-		zf_repair_tell(repair,
-			       "inode %" PRIu64
-			       ": its owner, mode and times are lost; it is made root's, %#o",
-			       inode->ino, inode->mode);
+		zf_repair_tell_of(repair, inode->ino,
+				  "its owner, mode and times are lost; it is made root's, %#o",
+				  inode->mode);
 }
 
 static int decide_inodes(struct zf_repair *repair)
@@ -350,8 +348,7 @@ static void fit_cookies(struct zf_repair *repair)
 
 static void cut_cycle(struct zf_repair *repair, struct zf_repair_inode *inode)
 {
-	zf_repair_tell(repair, "directory %" PRIu64 " is in a cycle of directories: cut there",
-		       inode->ino);
+	zf_repair_tell_of(repair, inode->ino, "it is in a cycle of directories: cut there");
 	inode->name->kept = false;
 	inode->name = NULL;
 }

@@ -50,7 +50,8 @@ struct zf_repair_options {
 	uint64_t generation;  /* the state to repair; 0: the newest */
 	uint64_t dirty_bytes; /* of nodes that wait in memory to be written; 0: 32 MiB */
 	uint64_t try_bytes;   /* of memory for the try; 0: ZF_RECOVERED_BYTES_MAX */
-	const struct zf_progress *progress; /* of searching for nodes; may be NULL */
+	/* Of the whole, in parts of it; it never goes back. May be NULL. */
+	const struct zf_progress *progress;
 };
 
 struct zf_repair_counts {

@@ -54,9 +54,9 @@ static struct zf_repair_zone *zone_of(const struct zf_repair *repair, uint64_t a
 static void drop(struct zf_repair *repair, struct zf_repair_claim *claim, const char *why)
 {
 	claim->dropped = true;
-	zf_repair_tell(repair,
-		       "inode %" PRIu64 ": %" PRIu64 " bytes at offset %" PRIu64 " are lost: %s",
-		       claim->ino, claim_len(claim), claim->offset, why);
+	zf_repair_tell_of(repair, claim->ino,
+			  "%" PRIu64 " bytes at offset %" PRIu64 " are lost: %s", claim_len(claim),
+			  claim->offset, why);
 }
 
 /* ---- whose claims count ---- */
@@ -106,9 +106,9 @@ static void set_in_place(struct zf_repair *repair)
 		if (in_place == !!(claim->flags & ZF_EXTENT_OVERWRITE))
 			continue;
 		claim->flags = in_place ? ZF_EXTENT_OVERWRITE : 0;
-		zf_repair_tell(repair, "inode %" PRIu64 ": the extent at offset %" PRIu64 " is %s",
-			       claim->ino, claim->offset,
-			       in_place ? "one that is written in place" : "an ordinary one");
+		zf_repair_tell_of(repair, claim->ino, "the extent at offset %" PRIu64 " is %s",
+				  claim->offset,
+				  in_place ? "one that is written in place" : "an ordinary one");
 	}
 }
 
@@ -167,10 +167,9 @@ static void settle(struct zf_repair *repair, const struct zf_vector *shares, siz
 		if (claims[i]->dropped || in_place || shared || (confirmed == 1))
 			continue;
 		claims[i]->flags |= ZF_EXTENT_SHARED;
-		zf_repair_tell(repair,
-			       "inode %" PRIu64 ": the extent at offset %" PRIu64
-			       " is marked as shared",
-			       claims[i]->ino, claims[i]->offset);
+		zf_repair_tell_of(repair, claims[i]->ino,
+				  "the extent at offset %" PRIu64 " is marked as shared",
+				  claims[i]->offset);
 	}
 }
 
@@ -270,8 +269,8 @@ static bool make_csum(struct zf_repair *repair, uint64_t address, struct zf_le64
 }
 
 /* Of the piece's blocks; returns how many were made anew. */
-static uint32_t fill_csums(struct zf_repair *repair, uint64_t address, uint64_t end,
-			   struct zf_le64 *ret_csums)
+static uint32_t fill_csums(struct zf_repair *repair, const struct zf_repair_claim *claim,
+			   uint64_t address, uint64_t end, struct zf_le64 *ret_csums)
 {
 	uint32_t made = 0;
 
@@ -286,10 +285,11 @@ static uint32_t fill_csums(struct zf_repair *repair, uint64_t address, uint64_t 
 			}
 			made++;
 			if (!make_csum(repair, at, ret_csums))
-				zf_repair_tell(repair,
-					       "block at address %" PRIu64
-					       " cannot be read: its file has an error there",
-					       at);
+				zf_repair_tell_of(
+					repair, claim->ino,
+					"the block at offset %" PRIu64 ", address %" PRIu64
+					", cannot be read: reading the file there gives an error",
+					claim->offset + (at - claim->address), at);
 		}
 	}
 	return made;
@@ -326,7 +326,7 @@ static void set_owner(struct zf_repair *repair, const struct zf_repair_claim *cl
 }
 
 static int write_summary_of(struct zf_repair *repair, const struct zf_repair_claim *claim,
-			    uint64_t from)
+			    uint64_t from, uint32_t *ret_made)
 {
 	const uint64_t blocks_max =
 		(zf_node_value_max(repair->super.node_size) - sizeof(struct zf_disk_summary)) /
@@ -348,30 +348,52 @@ static int write_summary_of(struct zf_repair *repair, const struct zf_repair_cla
 		next = zf_min_u64(end, at + (blocks_max << ZF_BLOCK_SHIFT));
 		summary.head = (struct zf_disk_summary){0};
 		set_owner(repair, claim, at, next, &summary);
-		made += fill_csums(repair, at, next, summary.csums);
+		made += fill_csums(repair, claim, at, next, summary.csums);
 		r = put_summary(repair, at, &summary, (uint32_t)((next - at) >> ZF_BLOCK_SHIFT));
 	}
 	repair->counts.unverified_blocks += made;
 	if (made)
-		zf_repair_tell(repair,
-			       "inode %" PRIu64 ": %u blocks from offset %" PRIu64
-			       " on are unverified: their checksums were lost, and are made anew",
-			       claim->ino, made, claim->offset);
+		zf_repair_tell_of(
+			repair, claim->ino,
+			"%u blocks from offset %" PRIu64
+			" on are unverified: their checksums were lost, and are made anew",
+			made, claim->offset);
+	*ret_made = made;
 	return r;
+}
+
+/* Has a claim before it, which is of the same bytes, made checksums for them? */
+static void tell_shared(struct zf_repair *repair, const struct zf_repair_claim *claim,
+			const struct zf_repair_claim *made)
+{
+	if (made && claim->address < made->address + claim_len(made))
+		zf_repair_tell_of(repair, claim->ino,
+				  "blocks from offset %" PRIu64
+				  " on are unverified: it shares them with inode %" PRIu64,
+				  claim->offset, made->ino);
 }
 
 static int write_summary(struct zf_repair *repair)
 {
-	uint64_t done = 0;
+	const struct zf_repair_claim *last_made = NULL;
+	uint64_t done = 0, count = 0;
 	int r = 0;
 
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_SPACE);
 	ZF_VECTOR_FOREACH (&repair->by_address, struct zf_repair_claim *, place) {
-		uint64_t end = (*place)->address + claim_len(*place);
+		const struct zf_repair_claim *claim = *place;
+		uint64_t end = claim->address + claim_len(claim);
+		uint32_t made = 0;
 
+		tell_shared(repair, claim, last_made);
 		if (r == 0 && end > done)
-			r = write_summary_of(repair, *place, zf_max_u64((*place)->address, done));
+			r = write_summary_of(repair, claim, zf_max_u64(claim->address, done),
+					     &made);
 		done = zf_max_u64(done, end);
+		last_made = made ? claim : last_made;
+		zf_progress(&repair->meter->current.progress, ++count, repair->by_address.count);
 	}
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_NO_STAGE);
 	return r;
 }
 

@@ -12,6 +12,7 @@
 #include "fs/core/inode.h"
 #include "fs/core/item.h"
 #include "fs/core/item_check.h"
+#include "repair/progress.h"
 #include "repair/repair.h"
 #include "salvage/salvage.h"
 #include "superblock/ring.h"
@@ -70,7 +71,8 @@ struct zf_repair_name {
 	uint16_t len;
 	uint8_t sources;
 	uint8_t type_by_name, type_by_age; /* DT_*; 0: not told */
-	bool kept, written;
+	bool kept;
+	bool seen; /* its text has passed by: it is written, or told to be dropped */
 };
 
 /* Bytes of the device that an extent names. */
@@ -98,6 +100,13 @@ struct zf_repair {
 	const struct zf_repair_options *options;
 	struct zf_repair_counts counts;
 	bool keep_log;
+	bool is_try; /* nobody hears what is told */
+	struct zf_repair_meter *meter;
+
+	/* tell.c */
+	bool has_new_names;	  /* the new fs tree is whole */
+	struct zf_vector waiting; /* what is told then */
+	size_t waiting_bytes;
 
 	/* super.c */
 	struct zf_ring *ring;  /* NULL: no slot holds anything like a record */
@@ -126,9 +135,16 @@ struct zf_repair {
 	uint64_t kept_blocks, guaranteed_blocks, kept_guaranteed_blocks;
 };
 
-/* Something was changed or lost: one line, counted. */
+/* tell.c: something was changed or lost: one line, counted. */
 void zf_repair_tell(struct zf_repair *repair, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same of an inode, by its number and path: what is said of it follows these. */
+void zf_repair_tell_of(struct zf_repair *repair, uint64_t ino, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void zf_repair_tell_init(struct zf_repair *repair);
+/* The new fs tree is whole: tells what waits for paths. */
+void zf_repair_tell_waiting(struct zf_repair *repair);
+void zf_repair_forget_waiting(struct zf_repair *repair);
 
 /* super.c: the record to begin with, and the state that is read by it. As zf_repair_run(). */
 int zf_repair_open(struct zf_repair *repair);

@@ -67,7 +67,8 @@ static int open_salvage(struct zf_repair *repair)
 {
 	struct zf_salvage_options options = {
 		.generation = repair->options->generation,
-		.progress = repair->options->progress,
+		.progress = &repair->meter->search.progress,
+		.walk_progress = &repair->meter->current.progress,
 	};
 	struct zf_super super;
 	int r;

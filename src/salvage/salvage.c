@@ -248,6 +248,7 @@ int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options
 	salvage->dev = dev;
 	salvage->report = report;
 	salvage->progress = options->progress;
+	salvage->walk_progress = options->walk_progress;
 	salvage->shape.geometry = zf_dev_geometry(dev);
 	salvage->source = (struct zf_leaf_source){
 		.dev = dev,

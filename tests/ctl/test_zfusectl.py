@@ -493,6 +493,22 @@ class Fsck(ImageTest):
         self.fsck(0, "-y")
         self.assertEqual(digest(self.path), repaired)
 
+    def spoil_summary(self):
+        for node in self.json("tree", "--tree", "summary", self.path)["nodes"]:
+            flip(self.path, node["address"][0] + 500)
+
+    def test_what_is_said_of_a_file_names_its_path(self):
+        self.spoil_summary()
+        said = self.fsck_json(1, "-y")["repair"]["messages"]
+        files = [m for m in said if "unverified" in m]
+        self.assertTrue(files)
+        named = r"inode \d+ \(/[^)]+\): \d+ blocks from offset"
+        for message in files:
+            self.assertRegex(message, named)
+        shutil.copyfile(self.original, self.path)
+        self.spoil_summary()
+        self.assertEqual(len(re.findall(named, self.fsck(1, "-y").stdout)), len(files))
+
     def test_both_superblock_zones_are_gone(self):
         for zone in range(2):
             with open(self.path, "r+b") as f:
@@ -532,13 +548,33 @@ class Fsck(ImageTest):
                          [before["inodes"], before["names"], 0])
         self.fsck(0, "-n")
 
-    def test_progress(self):
+    def progress(self, status, *options):
+        """What is told on a descriptor: (pass, done, total)."""
         with open(os.path.join(self.folder.name, "progress"), "w+") as f:
-            done = subprocess.run([FSCK, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
+            done = subprocess.run([FSCK, *options, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
                                   capture_output=True, check=False)
-            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual(done.returncode, status, done)
             f.seek(0)
-            self.assertRegex(f.readlines()[-1], rf"^1 (\d+) \1 {re.escape(self.path)}$")
+            lines = [re.fullmatch(rf"(\d+) (\d+) (\d+) {re.escape(self.path)}", line.rstrip("\n")) for line in f]
+        self.assertTrue(all(lines), lines)
+        return [tuple(map(int, line.groups())) for line in lines]
+
+    def test_progress(self):
+        last = self.progress(0)[-1]
+        self.assertEqual((last[0], last[1]), (1, last[2]))
+
+    def test_progress_of_a_repair_never_goes_back(self):
+        flip(self.path, self.leaf() + 500)
+        told = self.progress(1, "-y")
+        places = [(number, done / total) for number, done, total in told]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual({number for number, _ in places}, {1, 2, 3})
+        for number in (2, 3):
+            self.assertEqual(max(place for place in places if place[0] == number)[1], 1)
+        parts = [place for number, place in places if number == 2]
+        # In the try and in the repair itself: reading, and writing.
+        for low, high in ((0, 0.15), (0.15, 0.4), (0.4, 0.5), (0.5, 0.65), (0.65, 1)):
+            self.assertTrue(any(low < part <= high for part in parts), (low, high, parts))
 
     def test_what_is_no_filesystem(self):
         with open(self.path, "r+b") as f:

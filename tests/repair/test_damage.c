@@ -164,11 +164,33 @@ static void lost_checksums(void **state)
 
 	node_at(&sample->forge, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0)[200] ^= 4;
 	mend(&damaged);
-	snprintf(inode, sizeof(inode), "inode %ju:", (uintmax_t)sample->file);
+	snprintf(inode, sizeof(inode), "inode %ju (/file):", (uintmax_t)sample->file);
 	expect_message(inode, "unverified");
 	assert_int_equal(damaged.counts.unverified_blocks, SAMPLE_FILE_BLOCKS + 3);
 	assert_int_equal(lost(&damaged), 0);
 	end(&damaged);
+}
+
+/* Each of the files that share bytes is named. */
+static void lost_checksums_of_shared_bytes(void **state)
+{
+	struct damaged damaged;
+	struct forge forge;
+	uint8_t *node;
+
+	(void)state;
+	image_make(IMAGE_SEQUENTIAL, &forge);
+	damaged = begin(&forge);
+	/* Both copies. */
+	node = node_at(&forge, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0);
+	node[200] ^= 4;
+	forge_bytes(&forge,
+		    zf_le64_get(((const struct zf_disk_node_header *)node)->address[1]))[200] ^= 4;
+	mend(&damaged);
+	expect_message("(/clone)", "unverified: it shares them with");
+	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+	image_free(&forge);
 }
 
 static void the_share_tree(void **state)
@@ -202,6 +224,7 @@ static void a_leaf_of_files(void **state)
 	node_at(&sample->forge, ZF_TREE_FS, key, 0)[200] ^= 4;
 	mend(&damaged);
 	expect_message("part of the tree of files", "lost");
+	expect_message("(/): dropped its entry 'other'", "nothing left of inode");
 	assert_true(lost(&damaged) < damaged.before.count / 2);
 	end(&damaged);
 }
@@ -240,7 +263,7 @@ static void a_wrong_link_count(void **state)
 	forge_field(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->file, ZF_KEY_INODE, 0),
 		    FIELD(struct zf_disk_inode, nlink), 7);
 	mend(&damaged);
-	expect_message("link count 7", "set to 2");
+	expect_message("(/file): link count 7", "set to 2");
 	assert_int_equal(lost(&damaged), 0);
 	end(&damaged);
 }
@@ -254,9 +277,31 @@ static void wrong_counts_of_a_file(void **state)
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, bytes), 4096);
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, size), 1);
 	mend(&damaged);
-	expect_message("bytes 4096", "set to 12288");
-	expect_message("size 1", "set to 12288");
+	expect_message("(/other): bytes 4096", "set to 12288");
+	expect_message("(/other): size 1", "set to 12288");
 	assert_int_equal(lost(&damaged), 0);
+	end(&damaged);
+}
+
+/* A file's name may hold anything: a line stays one line. */
+static void a_name_that_is_no_text(void **state)
+{
+	struct sample *sample = *state;
+	const struct zf_ctx ctx = {.may_wait = true};
+	struct zf_fs *fs = sample_mount(sample);
+	struct damaged damaged;
+	uint64_t moved[2];
+
+	assert_int_equal(
+		zf_fs_rename(fs, &ctx, ZF_INO_ROOT, "other", ZF_INO_ROOT, "a\nb\\c\xff", 0, moved),
+		0);
+	sample_unmount(sample, fs);
+	forge_open(&sample->forge, sample->memory);
+	damaged = begin(&sample->forge);
+	forge_field(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->other, ZF_KEY_INODE, 0),
+		    FIELD(struct zf_disk_inode, nlink), 7);
+	mend(&damaged);
+	expect_message("(/a\\x0ab\\x5cc\\xff): link count 7", "set to 1");
 	end(&damaged);
 }
 
@@ -284,7 +329,7 @@ static void an_inode_that_nothing_names(void **state)
 	mend(&damaged);
 	assert_int_equal(damaged.counts.lost_and_found, 1);
 	snprintf(path, sizeof(path), "/lost+found/#%ju", (uintmax_t)sample->deep);
-	expect_message("has no name any more", path);
+	expect_message("it has no name any more", path);
 	assert_int_equal(lost(&damaged), 1);
 	found = listing_find(&damaged.after, path);
 	assert_non_null(found);
@@ -309,7 +354,7 @@ static void a_name_that_one_item_tells(void **state)
 				delete_first(&sample.forge, i == 0 ? sample.deep : sample.sub,
 					     types[i]);
 		mend(&damaged);
-		expect_message("is made whole", "directory");
+		expect_message("(/dir/sub/deep): its name", "is made whole");
 		assert_int_equal(lost(&damaged), 0);
 		assert_int_equal(damaged.counts.lost_and_found, 0);
 		end(&damaged);
@@ -324,7 +369,7 @@ static void a_directory_without_its_item(void **state)
 
 	forge_delete(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->many, ZF_KEY_INODE, 0));
 	mend(&damaged);
-	expect_message("owner, mode and times are lost", "inode");
+	expect_message("(/many): its owner, mode and times are lost", "inode");
 	assert_int_equal(lost(&damaged), 1); /* itself: it has another owner and mode */
 	assert_non_null(listing_find(&damaged.after, "/many/299"));
 	end(&damaged);
@@ -343,7 +388,7 @@ static void bytes_that_two_files_have(void **state)
 	forge_field(&sample->forge, ZF_TREE_FS, of_other, FIELD(struct zf_disk_extent, address),
 		    zf_le64_get(extent.address));
 	mend(&damaged);
-	expect_message("are lost", "their place is another file's");
+	expect_message("(/other)", "are lost: their place is another file's");
 	assert_int_equal(lost(&damaged), 1);
 	assert_int_equal(listing_find(&damaged.after, "/file")->digest,
 			 listing_find(&damaged.before, "/file")->digest);
@@ -362,7 +407,7 @@ static void a_name_of_two_inodes(void **state)
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_dirent, ino),
 		    sample->file);
 	mend(&damaged);
-	expect_message("dropped an entry", "contradict");
+	expect_message("(/): dropped its entry 'other'", "contradict");
 	assert_int_equal(lost(&damaged), 0);
 	end(&damaged);
 }
@@ -381,7 +426,7 @@ static void an_extent_that_does_not_say_that_it_shares(void **state)
 	assert_true(forge_find(&forge, ZF_TREE_FS, &key));
 	forge_field(&forge, ZF_TREE_FS, key, FIELD(struct zf_disk_extent, flags), 0);
 	mend(&damaged);
-	expect_message("is marked as shared", "inode");
+	expect_message("is marked as shared", "(/clone)");
 	assert_int_equal(lost(&damaged), 0);
 	end(&damaged);
 	image_free(&forge);
@@ -515,11 +560,13 @@ int main(void)
 		TEST(the_summary_tree),
 		TEST(lost_checksums),
 		TEST(the_counters_of_faults_stay),
+		cmocka_unit_test(lost_checksums_of_shared_bytes),
 		cmocka_unit_test(the_share_tree),
 		TEST(a_leaf_of_files),
 		cmocka_unit_test(a_leaf_that_has_copies),
 		TEST(a_wrong_link_count),
 		TEST(wrong_counts_of_a_file),
+		TEST(a_name_that_is_no_text),
 		TEST(an_inode_that_nothing_names),
 		cmocka_unit_test(a_name_that_one_item_tells),
 		TEST(a_directory_without_its_item),

@@ -38,6 +38,13 @@ enum mode {
 	MODE_REPAIR, /* -y */
 };
 
+/* What fsck(8) and systemd-fsck show as one bar, to which the first adds most. */
+enum pass {
+	PASS_CHECK = 1,
+	PASS_REPAIR,
+	PASS_CHECK_AFTER,
+};
+
 struct fsck {
 	const char *path;
 	enum mode mode;
@@ -45,6 +52,7 @@ struct fsck {
 	uint64_t generation; /* 0: the newest */
 	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
 	struct zf_meter meter;
+	enum pass pass;
 	const struct zf_report *report;
 	struct zf_target target;
 	struct zf_super super; /* of `generation` */
@@ -54,6 +62,13 @@ struct fsck {
 
 /* ---- progress, as e2fsck tells it ---- */
 
+static void begin_pass(struct fsck *fsck, enum pass pass)
+{
+	fsck->pass = pass;
+	/* A repair is many things, and none of them counts alone. */
+	zf_meter_begin(&fsck->meter, ZF_METER_LINE, pass == PASS_REPAIR ? NULL : "bytes");
+}
+
 static void tell_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct fsck *fsck = arg;
@@ -61,8 +76,8 @@ static void tell_progress(void *arg, uint64_t done, uint64_t total)
 	if (fsck->progress_fd == 0)
 		zf_meter_update(&fsck->meter, done, total);
 	else if (fsck->progress_fd > 0)
-		dprintf(fsck->progress_fd, "1 %" PRIu64 " %" PRIu64 " %s\n", done, total,
-			fsck->path);
+		dprintf(fsck->progress_fd, "%d %" PRIu64 " %" PRIu64 " %s\n", (int)fsck->pass, done,
+			total, fsck->path);
 }
 
 static int take_part(void *arg, struct json_object *part)
@@ -115,7 +130,7 @@ static int choose_generation(struct fsck *fsck)
 }
 
 /* *ret_errors: as many as were found; what cannot even be checked counts as one. */
-static int check(struct fsck *fsck, const char *member, uint64_t *ret_errors)
+static int check(struct fsck *fsck, enum pass pass, uint64_t *ret_errors)
 {
 	const struct zf_control_parts parts = {.take = take_part, .arg = fsck};
 	struct json_object *request, *result = NULL;
@@ -129,7 +144,7 @@ static int check(struct fsck *fsck, const char *member, uint64_t *ret_errors)
 		return 0;
 	}
 	request = make_request(fsck);
-	zf_meter_begin(&fsck->meter, ZF_METER_LINE, "bytes");
+	begin_pass(fsck, pass);
 	r = zf_target_run(&fsck->target, zf_report_find("check"), request, &parts, &result);
 	zf_meter_end(&fsck->meter);
 	json_object_put(request);
@@ -138,7 +153,7 @@ static int check(struct fsck *fsck, const char *member, uint64_t *ret_errors)
 	*ret_errors = zf_text_u64(result, "errors");
 	if (!fsck->json)
 		zf_text_print(&text, zf_text_check, result, true);
-	zf_json_add(fsck->answer, member, result);
+	zf_json_add(fsck->answer, pass == PASS_CHECK ? "check" : "after", result);
 	return 0;
 }
 
@@ -218,7 +233,7 @@ static int repair(struct fsck *fsck)
 	struct zf_repair_counts counts;
 	int r;
 
-	zf_meter_begin(&fsck->meter, ZF_METER_LINE, "bytes");
+	begin_pass(fsck, PASS_REPAIR);
 	r = zf_repair_run(fsck->target.dev, &options, &report, &counts);
 	zf_meter_end(&fsck->meter);
 	fsck->generation = 0;
@@ -261,7 +276,7 @@ static int repair_and_check(struct fsck *fsck)
 		r = replay(fsck);
 	if (r < 0)
 		return status_of(r);
-	r = check(fsck, "after", &errors);
+	r = check(fsck, PASS_CHECK_AFTER, &errors);
 	if (r < 0)
 		return FSCK_CORRECTED | FSCK_OPERATIONAL;
 	return FSCK_CORRECTED | (errors ? FSCK_ERRORS_LEFT : 0);
@@ -270,7 +285,7 @@ static int repair_and_check(struct fsck *fsck)
 static int run(struct fsck *fsck)
 {
 	uint64_t errors;
-	int r = check(fsck, "check", &errors);
+	int r = check(fsck, PASS_CHECK, &errors);
 
 	if (r < 0)
 		return FSCK_OPERATIONAL;

@@ -15,7 +15,7 @@ struct zf_meter {
 		ZF_METER_LINE,
 		ZF_METER_JSON,
 	} mode;
-	const char *unit; /* "bytes", "zones" */
+	const char *unit; /* "bytes", "zones"; NULL: parts of the whole, which are not told */
 	int64_t start_ns, shown_ns;
 	uint64_t done, total;
 	bool on_screen;

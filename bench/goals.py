@@ -46,8 +46,7 @@ class Goal:
         if self.seconds is not None:
             return f"{self.medium}: {self.operation}, within {self.seconds * 1000:.0f} ms"
         if self.more_ms is not None:
-            return (f"{self.medium}: {self.operation}, 99.9th percentile within {self.more_ms:.0f} ms of that of "
-                    f"{self.beside}")
+            return f"{self.medium}: {self.operation}, 99.9th percentile at most {self.more_ms:.0f} ms longer"
         other = [] if self.peer == "zfuse" else [self.peer]
         other += [self.beside] if self.beside else []
         what = [self.operation] + ([COSTS[self.cost]] if self.cost else []) + ([self.us] if self.us != "zfuse" else [])

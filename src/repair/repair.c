@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "check/recovered.h"
 #include "fs/core/fs.h"
 #include "io/overlay.h"
 #include "repair/state.h"
 
 #define CACHE_BYTES (UINT64_C(16) << 20)
+
+/* Of memory for a try: beside it there are the tables, and all together is to stay below 512 MiB. */
+#define TRY_BYTES (UINT64_C(256) << 20)
 
 /* ---- one repair ---- */
 
@@ -197,8 +199,7 @@ static int try(const struct job *job, enum plan plan, struct first_error *first,
 	struct job trial = {
 		.options = job->options, .report = &report, .meter = job->meter, .is_try = true};
 	struct zf_repair_counts counts;
-	uint64_t bytes_max =
-		job->options->try_bytes ? job->options->try_bytes : ZF_RECOVERED_BYTES_MAX;
+	uint64_t bytes_max = job->options->try_bytes ? job->options->try_bytes : TRY_BYTES;
 	int r = zf_overlay_open(job->dev, bytes_max, &report, &trial.dev);
 
 	if (r < 0)

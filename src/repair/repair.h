@@ -35,7 +35,8 @@
  * lost). Where the new trees take more memory than that may, it is done without.
  *
  * Memory: about 100 bytes an inode, 60 a name, 50 an extent, and the nodes that wait to be written, of
- * which there are 32 MiB at most unless it is told otherwise; for the try, up to ZF_RECOVERED_BYTES_MAX.
+ * which there are 32 MiB at most unless it is told otherwise; for the try, the new trees, compressed, up
+ * to 256 MiB.
  *
  * One thread. Nothing else may have the device open. May use all layers from src/salvage down.
  */
@@ -49,7 +50,7 @@
 struct zf_repair_options {
 	uint64_t generation;  /* the state to repair; 0: the newest */
 	uint64_t dirty_bytes; /* of nodes that wait in memory to be written; 0: 32 MiB */
-	uint64_t try_bytes;   /* of memory for the try; 0: ZF_RECOVERED_BYTES_MAX */
+	uint64_t try_bytes;   /* of memory for the try; 0: 256 MiB */
 	/* Of the whole, in parts of it; it never goes back. May be NULL. */
 	const struct zf_progress *progress;
 };

@@ -41,8 +41,7 @@ struct zf_repair_name;
 struct zf_repair_inode {
 	uint64_t ino;
 	uint64_t generation;	     /* of its item */
-	uint64_t size;		     /* as its item says */
-	uint64_t next_cookie;	     /* likewise; then of the next new entry */
+	uint64_t next_cookie;	     /* as its item says; then of the next new entry */
 	uint64_t inline_bytes;	     /* of its INLINE extents */
 	uint64_t bytes, data_end;    /* of its other extents that are kept */
 	uint64_t entry_bytes;	     /* a directory's size */
@@ -55,7 +54,6 @@ struct zf_repair_inode {
 	bool named_as_parent; /* by a reference */
 	bool is_orphan;	      /* an orphan's item says so; then: it stays one */
 	bool kept;
-	bool changed; /* its item is not what it was */
 };
 
 /* Who tells of a name. */
@@ -120,6 +118,7 @@ struct zf_repair {
 	bool counts_resets;	     /* the device does */
 	struct zf_vector inodes;     /* struct zf_repair_inode, by ino */
 	struct zf_vector names;	     /* struct zf_repair_name */
+	size_t names_merged;	     /* of them: sorted, each once (names.c) */
 	struct zf_vector claims;     /* struct zf_repair_claim, by inode and offset */
 	struct zf_vector xattrs;     /* struct zf_repair_xattr, by inode and id */
 	struct zf_vector orphans;    /* uint64_t */
@@ -171,6 +170,8 @@ void zf_repair_extents_begin(struct zf_repair_extents *extents); /* the next fil
 bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_extents *extents,
 			   uint64_t offset, const struct zf_disk_extent *disk, const void *bytes);
 
+/* names.c: what an item tells; pointers to others may become void. */
+int zf_repair_add_name(struct zf_repair *repair, const struct zf_repair_name *name);
 /* names.c: which inodes and names are kept. */
 int zf_repair_decide_names(struct zf_repair *repair);
 /* found.c: who has none stays an orphan, or gets one in lost+found; then the names are counted. */

@@ -536,7 +536,7 @@ static void no_empty_zone(void **state)
 /* What takes more memory than a try may is repaired without one. */
 static void without_a_try(void **state)
 {
-	const struct zf_repair_options options = {.try_bytes = 2 * ZF_BLOCK_SIZE};
+	const struct zf_repair_options options = {.try_bytes = ZF_BLOCK_SIZE};
 	struct sample *sample = *state;
 	struct damaged damaged = begin(&sample->forge);
 	struct zf_dev *dev;

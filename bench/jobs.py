@@ -83,11 +83,13 @@ class Sizes:
     zero_large_mib: int = 10240
     zero_pairs: int = 4
     scrub_mib: int = 2048
-    scrub_s: float = 8.0
+    scrub_s: float = 4.0
+    scrub_pairs: int = 5
 
 
 QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
-              pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1, scrub_mib=32, scrub_s=0.3)
+              pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1, scrub_mib=32, scrub_s=0.3,
+              scrub_pairs=1)
 # Long enough that it matters little that each job ends with a commit.
 VM = Sizes(data_mib=128, files=2000, durable_s=4.0)
 

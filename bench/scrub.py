@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The suite `scrub`: what a scrub at its default rate costs those who write meanwhile.
 
-Each job runs twice in a round, alone and beside a scrub of the data that lies there; who is first alternates from round
-to round, so that the rounds are interleaved pairs.
+Each job runs alone and beside a scrub of the data that lies there, in pairs; who is first alternates.
 """
 import dataclasses
 import threading
@@ -33,9 +32,13 @@ def run_scrub(jobs, peer):
     fill(peer, "scrubbed", jobs.sizes.scrub_mib)
     fill(peer, "foreground", jobs.sizes.data_mib)
     for alone, beside in PAIRS:
-        both = [lambda a=alone: job(jobs, peer, a), lambda b=beside: job_beside(jobs, peer, b)]
-        for fn in both if jobs.round_number % 2 == 0 else reversed(both):
-            fn()
+        # The first run after a pause is quicker than those that follow each other.
+        do(jobs, peer, alone, "first")
+        peer.sync()
+        for pair in range(jobs.sizes.scrub_pairs):
+            both = [lambda a=alone, p=pair: job(jobs, peer, a, p), lambda b=beside, p=pair: job_beside(jobs, peer, b, p)]
+            for fn in both if pair % 2 == 0 else reversed(both):
+                fn()
 
 
 def fill(peer, name, mib):
@@ -44,20 +47,23 @@ def fill(peer, name, mib):
     peer.sync()
 
 
-def job(jobs, peer, operation):
-    fn = create if operation in CREATES else overwrite
-    jobs.measured(peer, operation, lambda: fn(jobs, peer, operation))
+def job(jobs, peer, operation, pair):
+    jobs.measured(peer, operation, lambda: do(jobs, peer, operation, pair), pair=pair)
 
 
-def overwrite(jobs, peer, operation):
+def do(jobs, peer, operation, pair):
+    return (create if operation in CREATES else overwrite)(jobs, peer, operation, pair)
+
+
+def overwrite(jobs, peer, operation, _pair):
     sizes = dataclasses.asdict(jobs.sizes)
     return jobs.fio_job(peer, operation.unit, "--filename=foreground", "--overwrite=1",
                         f"--runtime={int(jobs.sizes.scrub_s * 1000)}ms",
                         *(word.format(**sizes) for word in operation.arguments))
 
 
-def create(jobs, peer, operation):
-    directory = peer.mnt / operation.name.replace(" ", "")
+def create(jobs, peer, operation, pair):
+    directory = peer.mnt / f"{operation.name.replace(' ', '')}-{pair}"
     directory.mkdir()
     return jobs.program("durable", "create", directory, 1, int(jobs.sizes.scrub_s * 1000))
 
@@ -95,6 +101,6 @@ class Scrubbing:
             raise PeerError("the scrub has verified nothing beside the writer")
 
 
-def job_beside(jobs, peer, operation):
+def job_beside(jobs, peer, operation, pair):
     with Scrubbing(peer):
-        job(jobs, peer, operation)
+        job(jobs, peer, operation, pair)

@@ -509,6 +509,28 @@ class Fsck(ImageTest):
         self.spoil_summary()
         self.assertEqual(len(re.findall(named, self.fsck(1, "-y").stdout)), len(files))
 
+    def spoil_data(self):
+        """What no repair can mend."""
+        flip(self.path, self.json("file", self.path, "file")["extents"][0]["address"] + 500)
+
+    def test_data_alone_is_no_reason_for_a_repair(self):
+        self.spoil_data()
+        damaged = digest(self.path)
+        self.fsck(0, "-y", says=["not read"])
+        for option in ("-n", "-p", "-y"):
+            self.fsck(4, "--check-data", option, says=["corrupt data", "which nothing can repair"])
+        found = self.fsck_json(4, "-y", "--check-data")
+        self.assertEqual((found["check"]["errors"], found["check"]["data_errors"]), (1, 1))
+        self.assertNotIn("repair", found)
+        self.assertEqual(digest(self.path), damaged)
+
+    def test_data_that_is_damaged_is_left_when_the_rest_is_repaired(self):
+        self.spoil_data()
+        flip(self.path, self.leaf() + 500)
+        found = self.fsck_json(5, "-y", "--check-data")
+        self.assertEqual((found["after"]["errors"], found["after"]["data_errors"]), (1, 1))
+        self.fsck(0, "-n")
+
     def test_both_superblock_zones_are_gone(self):
         for zone in range(2):
             with open(self.path, "r+b") as f:

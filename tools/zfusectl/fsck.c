@@ -53,6 +53,7 @@ struct fsck {
 	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
 	struct zf_meter meter;
 	enum pass pass;
+	uint64_t errors, data_errors; /* of the last check; the second are among the first */
 	const struct zf_report *report;
 	struct zf_target target;
 	struct zf_super super; /* of `generation` */
@@ -129,15 +130,16 @@ static int choose_generation(struct fsck *fsck)
 	return 0;
 }
 
-/* *ret_errors: as many as were found; what cannot even be checked counts as one. */
-static int check(struct fsck *fsck, enum pass pass, uint64_t *ret_errors)
+/* What cannot even be checked counts as one error. */
+static int check(struct fsck *fsck, enum pass pass)
 {
 	const struct zf_control_parts parts = {.take = take_part, .arg = fsck};
 	struct json_object *request, *result = NULL;
 	struct zf_text text = {.out = stdout};
 	int r;
 
-	*ret_errors = 1;
+	fsck->errors = 1;
+	fsck->data_errors = 0;
 	if (!fsck->target.mounted && !fsck->target.source.super) {
 		zf_report(fsck->report, ZF_REPORT_ERROR, "%s: no superblock record is valid",
 			  fsck->path);
@@ -150,7 +152,8 @@ static int check(struct fsck *fsck, enum pass pass, uint64_t *ret_errors)
 	json_object_put(request);
 	if (r < 0)
 		return r == -EUCLEAN ? 0 : r;
-	*ret_errors = zf_text_u64(result, "errors");
+	fsck->errors = zf_text_u64(result, "errors");
+	fsck->data_errors = zf_text_u64(result, "data_errors");
 	if (!fsck->json)
 		zf_text_print(&text, zf_text_check, result, true);
 	zf_json_add(fsck->answer, pass == PASS_CHECK ? "check" : "after", result);
@@ -266,7 +269,6 @@ static int open_for_writing(struct fsck *fsck)
 
 static int repair_and_check(struct fsck *fsck)
 {
-	uint64_t errors;
 	int r = open_for_writing(fsck);
 
 	if (r < 0)
@@ -276,27 +278,37 @@ static int repair_and_check(struct fsck *fsck)
 		r = replay(fsck);
 	if (r < 0)
 		return status_of(r);
-	r = check(fsck, PASS_CHECK_AFTER, &errors);
+	r = check(fsck, PASS_CHECK_AFTER);
 	if (r < 0)
 		return FSCK_CORRECTED | FSCK_OPERATIONAL;
-	return FSCK_CORRECTED | (errors ? FSCK_ERRORS_LEFT : 0);
+	return FSCK_CORRECTED | (fsck->errors ? FSCK_ERRORS_LEFT : 0);
+}
+
+static void tell_what_to_do(const struct fsck *fsck)
+{
+	if (fsck->json)
+		return;
+	if (fsck->errors == fsck->data_errors)
+		printf("what is wrong is the content of files, which nothing can repair: put them "
+		       "back from a copy ('zfusectl path %s INODE' tells which)\n",
+		       fsck->path);
+	else
+		printf("'fsck.zfuse -y %s' repairs it; what can be read is copied out by "
+		       "'zfusectl restore %s DIRECTORY'\n",
+		       fsck->path, fsck->path);
 }
 
 static int run(struct fsck *fsck)
 {
-	uint64_t errors;
-	int r = check(fsck, PASS_CHECK, &errors);
+	int r = check(fsck, PASS_CHECK);
 
 	if (r < 0)
 		return FSCK_OPERATIONAL;
 	/* An older state becomes the newest, in order or not. */
-	if (fsck->mode == MODE_REPAIR && (errors > 0 || fsck->generation))
+	if (fsck->mode == MODE_REPAIR && (fsck->errors > fsck->data_errors || fsck->generation))
 		return repair_and_check(fsck);
-	if (errors > 0) {
-		if (!fsck->json)
-			printf("'fsck.zfuse -y %s' repairs it; what can be read is copied out by "
-			       "'zfusectl restore %s DIRECTORY'\n",
-			       fsck->path, fsck->path);
+	if (fsck->errors > 0) {
+		tell_what_to_do(fsck);
 		return FSCK_ERRORS_LEFT;
 	}
 	if (fsck->mode == MODE_LOOK || fsck->generation || !has_log(fsck))

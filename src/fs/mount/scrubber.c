@@ -30,6 +30,11 @@ struct damage {
 	char *path; /* NULL: not known */
 };
 
+/* Both change while somebody works. */
+struct traffic {
+	uint64_t device_bytes, memory_bytes;
+};
+
 struct zf_scrubber {
 	/* Under fs->health_lock. */
 	struct zf_scrub_record record;
@@ -42,9 +47,9 @@ struct zf_scrubber {
 	uint64_t row_active_ms; /* ... how long the scrub had run before, ... */
 	uint64_t row_bytes;	/* ... and what was verified since */
 	uint64_t stored_bytes;	/* verified when the place was last stored by a commit of its own */
-	uint64_t device_bytes;	/* what the device had done before the last pause */
+	struct traffic before;	/* the last pause */
 	uint64_t owed_ns;	/* the pause that is due, once it is long enough */
-	bool others;		/* used the device in the last pause */
+	bool others;		/* did something in the last pause */
 };
 
 static uint64_t now_ns(void)
@@ -246,13 +251,22 @@ static void take_error(void *arg, const struct zf_scrub_error *error)
 
 /* ---- pace ---- */
 
-/* What the device has read and written so far, for whomever. */
-static uint64_t device_bytes(struct zf_fs *fs)
+/* What the device has read and written so far, for whomever; and what waits to be written. */
+static struct traffic traffic(struct zf_fs *fs)
 {
 	struct zf_dev_stats stats;
 
 	zf_dev_get_stats(fs->dev, &stats);
-	return stats.read_bytes + stats.append_bytes + stats.write_bytes;
+	return (struct traffic){
+		.device_bytes = stats.read_bytes + stats.append_bytes + stats.write_bytes,
+		.memory_bytes = atomic_load(&fs->flush.used_bytes),
+	};
+}
+
+/* A writer is answered from memory, and may leave the device alone for longer than a pause. */
+static bool is_same(const struct traffic *a, const struct traffic *b)
+{
+	return a->device_bytes == b->device_bytes && a->memory_bytes == b->memory_bytes;
 }
 
 /* Until `rate` is kept again, over the whole row. */
@@ -280,14 +294,13 @@ static uint64_t pause_for_others(struct zf_scrubber *scrubber, uint64_t took_ns)
 
 /* A row of steps begins with the mount, and after a pause: what was before is no debt. */
 static void begin_row(struct zf_scrubber *scrubber, const struct zf_scrub_record *record,
-		      uint64_t number, uint64_t now, uint64_t device)
+		      uint64_t number, uint64_t now)
 {
 	scrubber->row_number = number;
 	scrubber->row_ns = now;
 	scrubber->row_active_ms = record->active_ms;
 	scrubber->row_bytes = 0;
 	scrubber->stored_bytes = record->data_bytes + record->node_bytes;
-	scrubber->device_bytes = device;
 	scrubber->owed_ns = 0;
 	scrubber->others = true;
 }
@@ -370,20 +383,21 @@ static int make_step(struct zf_fs *fs, const struct zf_scrub_record *record, uin
 int zf_scrubber_step(struct zf_fs *fs, uint64_t *ret_wait_ms)
 {
 	struct zf_scrubber *scrubber = fs->scrubber;
-	uint64_t number, began = now_ns(), device = device_bytes(fs), ended;
+	uint64_t number, began = now_ns(), ended;
+	const struct traffic now = traffic(fs);
 	struct zf_scrub_record record;
 	bool running = is_running(fs, &record, &number);
 
 	if (running && scrubber->row_number != number)
-		begin_row(scrubber, &record, number, began, device);
+		begin_row(scrubber, &record, number, began);
 	else if (scrubber->owed_ns == 0)
-		scrubber->others = device != scrubber->device_bytes;
+		scrubber->others = !is_same(&now, &scrubber->before);
 	if (!running || make_step(fs, &record, number) <= 0) {
 		scrubber->row_number = 0;
 		return 0;
 	}
 	ended = now_ns();
-	scrubber->device_bytes = device_bytes(fs);
+	scrubber->before = traffic(fs);
 	*ret_wait_ms = record.rate ? pause_by_rate(scrubber, record.rate, ended)
 				   : pause_for_others(scrubber, ended - began);
 	return 1;

@@ -15,7 +15,7 @@
  * Pace. With a rate: at most so many bytes a second, whoever else needs the device. Without one the
  * scrub makes way: as long as somebody else uses the device it takes 1/32 of the time, and else as
  * much as the device gives, with a short pause after each step. Whether somebody else does is seen
- * by the device's counters in the pauses.
+ * by the device's counters in the pauses, and by the amount of data that waits to be written.
  *
  * Damage. Each damaged place is told as an error, with the path of its file, and kept in memory: the
  * first ZF_SCRUBBER_DAMAGE_MAX of a scrub, until the next one starts or the filesystem is unmounted.

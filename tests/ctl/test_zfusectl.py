@@ -549,9 +549,14 @@ class Fsck(ImageTest):
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
         self.fsck(4, "-p", says=["it cannot be mounted read-write"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 2)
+        shutil.copyfile(self.path, self.path + ".again")
         self.fsck(1, "-y", says=["the log is given up", "no errors"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 0)
         self.fsck(0, "-n")
+        # What is tried again and again is no reason to go back.
+        os.replace(self.path + ".again", self.path)
+        places = [(number, done / total) for number, done, total in self.progress(1, "-y")]
+        self.assertEqual(places, sorted(places))
 
     def test_an_older_generation(self):
         records = self.json("super", self.path)["records"]

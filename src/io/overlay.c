@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <lz4.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,6 +379,8 @@ static void overlay_close(struct zf_dev *dev)
 	zf_zone_rules_deinit(&overlay->rules);
 	zf_dev_deinit(dev);
 	free(overlay);
+	malloc_trim(
+		0); /* they were many small pieces, and who closes it has other uses for the memory */
 }
 
 static const struct zf_dev_ops overlay_ops = {

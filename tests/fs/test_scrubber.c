@@ -310,18 +310,18 @@ static void damage_is_told_by_path_and_counted_over_remounts(void **state)
 
 	(void)state;
 	init_rig(&rig, 1);
-	ino = make_file(&rig, "file", 300);
+	ino = make_file(&rig, "fi\nle", 300);
 	flip(&rig, address_of(&rig, ino) + 7 * BLOCK);
 	rig.errors_expected = true;
 	assert_int_equal(zf_scrubber_start(rig.fs, 0), 0);
 	run(&rig);
 	assert_int_equal(record_of(&rig).errors, 1);
 	assert_int_equal(zf_scrubber_get_damage(rig.fs, 0, &error, &path), 0);
-	assert_string_equal(path, "/file");
+	assert_string_equal(path, "/fi\nle");
 	free(path);
 	assert_int_equal(error.offset, 7 * BLOCK);
 	assert_int_equal(zf_scrubber_get_damage(rig.fs, 1, &error, &path), -ENOENT);
-	assert_non_null(strstr(rig.message, "(/file)"));
+	assert_non_null(strstr(rig.message, "(/fi\\x0ale)"));
 	assert_int_equal(faults_of(&rig).data_checksum, 1);
 	stop_short(&rig);
 	assert_int_equal(record_of(&rig).errors, 1);

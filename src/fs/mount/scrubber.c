@@ -12,6 +12,7 @@
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/escape.h"
 #include "base/vector.h"
 #include "fs/core/inode.h"
 #include "fs/core/wake.h"
@@ -207,9 +208,11 @@ int zf_scrubber_get_damage(struct zf_fs *fs, size_t index, struct zf_scrub_error
 
 char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], escaped[ZF_ESCAPE_SIZE(PATH_MAX)] = "";
 	bool known = !error->is_node && zf_fs_path(fs, error->ino, path, sizeof(path)) == 0;
 
+	if (known)
+		zf_escape(path, strlen(path), escaped);
 	if (error->is_node)
 		zf_report(&fs->report, error->repaired ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
 			  "scrub: the copy of a node at %" PRIu64 " is damaged%s", error->address,
@@ -218,8 +221,8 @@ char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error)
 		zf_report_corrupt(&fs->report, "data", error->address,
 				  "inode %" PRIu64 "%s%s%s at offset %" PRIu64 ": %" PRIu64
 				  " bytes cannot be read or do not match their checksums",
-				  error->ino, known ? " (" : "", known ? path : "",
-				  known ? ")" : "", error->offset, error->len);
+				  error->ino, known ? " (" : "", escaped, known ? ")" : "",
+				  error->offset, error->len);
 	return known ? strdup(path) : NULL;
 }
 

@@ -182,6 +182,23 @@ static void all_records(struct zf_sim *sim)
 	}
 }
 
+/* Neither a record nor a root: what there is are trees that nothing names. */
+static void all_records_and_root_trees(struct zf_sim *sim)
+{
+	const uint64_t zone_size = 1u << 20;
+	uint8_t block[ZF_BLOCK_SIZE];
+
+	all_records(sim);
+	for (uint64_t at = 2 * zone_size; at < 40 * zone_size; at += ZF_BLOCK_SIZE) {
+		const struct zf_disk_node_header *header = (const void *)block;
+
+		zf_sim_peek(sim, at, block);
+		if (memcmp(header->magic, ZF_NODE_MAGIC, sizeof(header->magic)) == 0 &&
+		    zf_le64_get(header->owner) == ZF_TREE_ROOT)
+			spoil(sim, at);
+	}
+}
+
 /* ---- cutting ---- */
 
 static int repair(struct zf_dev *dev)
@@ -388,6 +405,7 @@ CUT_TEST(the_zone_tree)
 CUT_TEST(the_summary_tree)
 CUT_TEST(the_newest_record)
 CUT_TEST(all_records)
+CUT_TEST(all_records_and_root_trees)
 
 int main(int argc, char **argv)
 {
@@ -399,6 +417,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_the_summary_tree),
 		cmocka_unit_test(without_the_newest_record),
 		cmocka_unit_test(without_all_records),
+		cmocka_unit_test(without_all_records_and_root_trees),
 		cmocka_unit_test(a_zone_that_is_offline),
 		cmocka_unit_test(nothing_but_a_zone_that_is_offline),
 		cmocka_unit_test(pointers_that_are_lower_bounds),

@@ -192,6 +192,7 @@ static void take_message(void *arg, enum zf_report_level level, const char *mess
 {
 	struct fsck *fsck = arg;
 
+	zf_meter_wipe(&fsck->meter);
 	if (level == ZF_REPORT_ERROR)
 		zf_report(fsck->report, level, "%s", message);
 	else if (fsck->json)

@@ -133,10 +133,16 @@ void zf_meter_update(void *arg, uint64_t done, uint64_t total)
 		print_line(meter);
 }
 
+void zf_meter_wipe(struct zf_meter *meter)
+{
+	if (meter->on_screen)
+		fprintf(stderr, "\r%*s\r", LINE_WIDTH, "");
+	meter->on_screen = false;
+}
+
 void zf_meter_end(struct zf_meter *meter)
 {
 	if (meter->mode == ZF_METER_JSON)
 		print_json(meter);
-	if (meter->on_screen)
-		fprintf(stderr, "\r%*s\r", LINE_WIDTH, "");
+	zf_meter_wipe(meter);
 }

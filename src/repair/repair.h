@@ -66,7 +66,8 @@ struct zf_repair_counts {
 
 /*
  * Repairs, whatever is wrong; a filesystem in order is written anew, too. Each thing that was changed
- * or lost is a message of level WARNING. 0: done, and durable. Otherwise nothing that was there has
+ * or lost is a message of level WARNING. One about an inode names its path in the new fs tree, and is
+ * told when that is written: of a repair that fails before it only the reason is told. 0: done, and durable. Otherwise nothing that was there has
  * changed, and the reason is reported: -ENOSPC: there are too few empty zones for the new trees;
  * -EUCLEAN: nothing can be made of it; -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this
  * version does not know; -ENOENT: no such generation; -ENOMEM; -errno of the device.

@@ -379,8 +379,8 @@ static void overlay_close(struct zf_dev *dev)
 	zf_zone_rules_deinit(&overlay->rules);
 	zf_dev_deinit(dev);
 	free(overlay);
-	malloc_trim(
-		0); /* they were many small pieces, and who closes it has other uses for the memory */
+	/* They were many small pieces, and whoever closes it has other uses for the memory. */
+	malloc_trim(0);
 }
 
 static const struct zf_dev_ops overlay_ops = {

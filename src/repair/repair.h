@@ -67,10 +67,12 @@ struct zf_repair_counts {
 /*
  * Repairs, whatever is wrong; a filesystem in order is written anew, too. Each thing that was changed
  * or lost is a message of level WARNING. One about an inode names its path in the new fs tree, and is
- * told when that is written: of a repair that fails before it only the reason is told. 0: done, and durable. Otherwise nothing that was there has
- * changed, and the reason is reported: -ENOSPC: there are too few empty zones for the new trees;
- * -EUCLEAN: nothing can be made of it; -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this
- * version does not know; -ENOENT: no such generation; -ENOMEM; -errno of the device.
+ * told when that is written: of a repair that fails before it only the reason is told.
+ *
+ * 0: done, and durable. Otherwise nothing that was there has changed, and the reason is reported:
+ * -ENOSPC: there are too few empty zones for the new trees; -EUCLEAN: nothing can be made of it;
+ * -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this version does not know; -ENOENT: no such
+ * generation; -ENOMEM; -errno of the device.
  */
 int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
 		  const struct zf_report *report, struct zf_repair_counts *ret_counts);

@@ -184,7 +184,7 @@ struct zf_repair_name *zf_repair_find_name(struct zf_repair *repair, uint64_t di
 
 /* space.c: which claims are kept; what that makes of files and zones. */
 int zf_repair_decide_space(struct zf_repair *repair);
-/* space.c: writes the summary and share trees. */
+/* summary.c: writes the summary and share trees. */
 int zf_repair_write_space(struct zf_repair *repair);
 
 /* zones.c: the item of a zone as the new state begins with it. */

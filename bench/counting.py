@@ -31,9 +31,10 @@ class CountingError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Count:
     operation: str
-    unit: str          # what it is done to
-    instructions: int  # of one
-    surroundings: str  # the compiler first
+    unit: str           # what it is done to
+    instructions: int   # of one
+    surroundings: str   # the compiler first
+    files: tuple        # of the sources, from src/ on, whose instructions they are; sorted
 
 
 def valgrind_version():
@@ -55,7 +56,28 @@ def parse(operation, printed, profile):
     total = re.search(r"^(?:summary|totals): (\d+)$", profile, re.M)
     if not total or int(total[1]) < int(number):
         raise CountingError(f"{operation}: callgrind has counted nothing")
-    return Count(operation, unit, round(int(total[1]) / int(number)), surroundings)
+    return Count(operation, unit, round(int(total[1]) / int(number)), surroundings, files_executed(profile))
+
+
+def files_executed(profile):
+    """The files of src/ that have instructions of their own in a profile; not those that are only called from there."""
+    names, current, found, is_call = {}, None, set(), False
+    for line in profile.splitlines():
+        position = re.match(r"(c?f[lie])=\((\d+)\)(?: (.*))?$", line)
+        if position:
+            kind, number, name = position.groups()
+            if name:
+                names[number] = name
+            if kind in ("fl", "fi", "fe"):
+                current = names[number]
+        elif line.startswith("calls="):
+            is_call = True
+        elif re.match(r"[+*\-\d]\S* \d+$", line):
+            # The line behind calls= has the cost of what was called.
+            if not is_call and "/src/" in current:
+                found.add("src/" + current.rsplit("/src/", 1)[1])
+            is_call = False
+    return tuple(sorted(found))
 
 
 def count(program, operation, profile):

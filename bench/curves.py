@@ -10,7 +10,7 @@ from bench.aging import LOADS, Old, amplification, period, turnovers
 from bench.picture import GRID, INK, MUTED, Svg
 
 LEVEL_COLOURS = {50: "#4f9d69", 80: "#3b6fb6", 90: "#d9823b", 95: "#c25b6e"}
-LOAD_COLOURS = {"uniform": "#3b6fb6", "zipf:0.99": "#d9823b", "mix": "#4f9d69", "seq": "#8d6bb0"}
+LOAD_COLOURS = {"uniform": "#8d6bb0", "zipf:0.99": "#8a6d3b", "mix": "#2a8f8f", "seq": "#5f6c7b"}
 
 MARGIN = 28
 PANEL_WIDTH, PANEL_HEIGHT = 290, 190
@@ -65,7 +65,8 @@ def short(value):
 class Line:
     points: list
     colour: str
-    dashes: str = None
+    mark: str = "dot"  # ring, diamond, dash: for what else is in the panel
+    joined: bool = True
 
 
 class Panel:
@@ -90,12 +91,23 @@ class Panel:
 
     def draw(self, line):
         places = [self.at(point) for point in line.points]
-        more = {"stroke_dasharray": line.dashes} if line.dashes else {}
-        self.svg.add("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), fill="none",
-                     stroke=line.colour, stroke_width=1.8, **more)
-        if not line.dashes:
-            for x, y in places:
-                self.svg.add("circle", cx=x, cy=y, r=2.4, fill=line.colour)
+        if line.joined:
+            self.svg.add("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), fill="none",
+                         stroke=line.colour, stroke_width=1.8)
+        for x, y in places:
+            draw_mark(self.svg, x, y, line)
+
+
+def draw_mark(svg, x, y, line):
+    if line.mark == "ring":
+        svg.add("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=line.colour, stroke_width=2)
+    elif line.mark == "diamond":
+        svg.add("polygon", points=f"{x:.1f},{y - 6:.1f} {x + 6:.1f},{y:.1f} {x:.1f},{y + 6:.1f} {x - 6:.1f},{y:.1f}",
+                fill=line.colour)
+    elif line.mark == "dash":
+        svg.line(x - 9, y, x + 9, y, line.colour, 2.4)
+    else:
+        svg.add("circle", cx=x, cy=y, r=2.4 if line.joined else 4, fill=line.colour)
 
 
 # ---- the panels ----
@@ -119,27 +131,30 @@ def turnover_lines(runs):
             for run in runs]
 
 
-def over_levels(loads, number, dashes=None):
+def over_levels(loads, number, mark="dot"):
+    """Nothing is known between two levels: their points are joined only where there are more of them."""
     lines = []
     for load, runs in loads.items():
         points = [(run["full"], number(Old.of(run), run)) for run in runs]
-        lines.append(Line([p for p in points if p[1] is not None], LOAD_COLOURS[load], dashes))
+        points = [p for p in points if p[1] is not None]
+        lines.append(Line(points, LOAD_COLOURS[load], mark, joined=len(points) > 2))
     return [line for line in lines if line.points]
 
 
 def theory(runs):
     """Greedy cleaning at what was live, over the level."""
-    return [Line([(run["full"], sum(p["greedy"] for p in turnovers(run)) / len(turnovers(run))) for run in runs], INK,
-                 "2 3")] if runs else []
+    points = [(run["full"], sum(p["greedy"] for p in turnovers(run)) / len(turnovers(run))) for run in runs]
+    return [Line(points, INK, "dash", joined=False)] if points else []
 
 
 def values(lines):
     return [y for line in lines for _, y in line.points]
 
 
-def draw_panel(svg, place, title, below, lines, up, ticks=None):
+def draw_panel(svg, place, title, below, lines, up, ticks=None, beside=0):
+    """`beside`: what the scale shows to the left and right of the points."""
     across_values = [x for line in lines for x, _ in line.points] or [0, 1]
-    low, high = min(across_values), max(across_values)
+    low, high = min(across_values) - beside, max(across_values) + beside
     across = Axis(low, high if high > low else low + 1)
     panel = Panel(svg, place[0], place[1], across, up)
     panel.frame(title, below, ticks if ticks is not None else sorted(set(across_values)))
@@ -154,11 +169,19 @@ def few(count):
 
 
 def legend(svg, x, y, entries):
-    for words, colour, dashes in entries:
-        more = {"stroke_dasharray": dashes} if dashes else {}
-        svg.line(x, y - 4, x + 18, y - 4, colour, 2.2, **more)
+    """[(words, colour)]: lines of these colours."""
+    for words, colour in entries:
+        svg.line(x, y - 4, x + 18, y - 4, colour, 2.2)
         svg.text(x + 23, y, words, 12)
         x += 23 + 6.6 * len(words) + 20
+
+
+def mark_legend(svg, x, y, entries):
+    """[(words, mark)], of one panel, below it."""
+    for words, mark in entries:
+        draw_mark(svg, x + 9, y - 4, Line([], INK, mark, joined=False))
+        svg.text(x + 23, y, words, 11)
+        x += 23 + 5.6 * len(words) + 14
 
 
 def place_of(column, row):
@@ -167,15 +190,18 @@ def place_of(column, row):
 
 
 def level_panels(loads, threaded):
-    """(title, lines, axis) of the lower row."""
-    written = over_levels(loads, lambda old, _: old.all) + over_levels(loads, lambda old, _: old.data, "5 3") + \
-        theory(loads.get("uniform", []))
-    found = [("Written for each byte, over the level", written, axis_to(values(written)))]
+    """(title, lines, axis, what the marks mean) of the lower row."""
+    written = theory(loads.get("uniform", [])) + over_levels(loads, lambda old, _: old.all) + \
+        over_levels(loads, lambda old, _: old.data, "ring")
+    found = [("Bytes written for each byte, over the level", written, axis_to(values(written)),
+              [("in all", "dot"), ("data only", "ring"), ("greedy, in theory", "dash")])]
     if threaded:
-        waits = over_levels(threaded, lambda old, _: old.p999) + over_levels(threaded, lambda old, _: old.max, "5 3")
-        found.append(("Milliseconds of a write: p99.9, longest", waits, decades(values(waits))))
+        waits = over_levels(threaded, lambda old, _: old.p999)
+        waits += over_levels(threaded, lambda old, _: old.max, "diamond")
+        found.append(("How long a write took, ms", waits, decades(values(waits)),
+                      [("one of 1000 is longer", "dot"), ("the longest", "diamond")]))
     empty = over_levels(loads, lambda old, _: old.empty_low)
-    found.append(("Fewest empty zones", empty, axis_to(values(empty))))
+    found.append(("Empty zones, the fewest", empty, axis_to(values(empty)), []))
     return found
 
 
@@ -188,20 +214,21 @@ def draw(runs):
              "filled to a level (of what data can have) and written on. A turnover is as much as the device holds.",
              12.5, MUTED)
     levels = sorted({run["full"] for run in runs})
-    legend(svg, MARGIN, HEAD - 12, [(f"{level:g} %", colour_of_level(level), None) for level in levels])
+    legend(svg, MARGIN, HEAD - 12, [(f"{level:g} % full", colour_of_level(level)) for level in levels])
     lines = {load: turnover_lines(same) for load, same in loads.items()}
     up = axis_to([v for some in lines.values() for v in values(some)])
     for column, (load, some) in enumerate(lines.items()):
         longest = max(len(line.points) for line in some)
-        draw_panel(svg, place_of(column, 0), f"{LOADS[load][0].upper()}{LOADS[load][1:]}: written for each byte",
+        draw_panel(svg, place_of(column, 0), f"{LOADS[load][0].upper()}{LOADS[load][1:]}: bytes written for each byte",
                    "turnover", some, up, few(longest))
     x, y = place_of(0, 1)
     panels = level_panels(loads, threaded)
-    entries = [(LOADS[load], LOAD_COLOURS[load], None) for load in {**loads, **threaded}]
-    entries += [("without metadata; the longest", MUTED, "5 3"), ("greedy cleaning in theory", INK, "2 3")]
-    legend(svg, MARGIN, y - 40, entries)
-    for column, (title, some, axis) in enumerate(panels):
-        draw_panel(svg, place_of(column, 1), title, "level, %", some, axis)
+    legend(svg, MARGIN, y - 40, [(LOADS[load], LOAD_COLOURS[load]) for load in {**loads, **threaded}])
+    for column, (title, some, axis, marks) in enumerate(panels):
+        place = place_of(column, 1)
+        draw_panel(svg, place, title, "level, % of what data can have", some, axis,
+                   sorted({x for line in some for x, _ in line.points}), 5)
+        mark_legend(svg, place[0], place[1] + PANEL_HEIGHT + 52, marks)
     columns = max(len(lines), len(panels), 1)
     width = place_of(columns - 1, 0)[0] + PANEL_WIDTH + MARGIN
-    return svg.document(width, y + PANEL_HEIGHT + 46, "write amplification, latency and empty zones of an old zfuse")
+    return svg.document(width, y + PANEL_HEIGHT + 66, "write amplification, latency and empty zones of an old zfuse")

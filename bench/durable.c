@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * durable append DIR CLIENTS MILLISECONDS   append 4 KiB and fsync, each client to a file of its own
- * durable create DIR CLIENTS MILLISECONDS   create a file, write 2 KiB, fsync it
+ * durable append DIR CLIENTS MILLISECONDS [histogram]
+ *                                           append 4 KiB and fsync, each client to a file of its own
+ * durable create DIR CLIENTS MILLISECONDS [histogram]
+ *                                           create a file, write 2 KiB, fsync it
  * durable zero FILE MIB                     one fallocate(FALLOC_FL_WRITE_ZEROES) of so much
  * durable zeroes FILE MIB MILLISECONDS      the same every so many milliseconds, until it is ended;
  *                                           each time from an empty file
  *
  * The first three print how many operations took how many seconds; the first two also the mean, the
- * 99th and the 99.9th percentile of their latencies in microseconds. Exit status 95: the file system
- * has no write-zeroes.
+ * 99th and the 99.9th percentile of their latencies in microseconds; with `histogram` lines of a
+ * latency in microseconds, up to which so many operations took that are in no line before. Exit status
+ * 95: the file system has no write-zeroes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +30,7 @@
 #define APPEND_BYTES	    4096
 #define CREATE_BYTES	    2048
 #define NO_WRITE_ZEROES	    95
+#define BUCKET_WIDTH	    1.0905 /* 2 to the power of 1/8 */
 #define NOISE_BYTES	    2250 /* of those of an append: as a database's log can be compressed */
 
 struct client {
@@ -117,7 +121,20 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void tell(struct client *clients, unsigned int count, double seconds)
+/* Each bucket is 9 % wide. `sorted` is in units of 10 ns. */
+static void tell_histogram(const uint32_t *sorted, uint64_t count)
+{
+	double end = 100; /* 1 us */
+
+	for (uint64_t from = 0, to = 0; from < count; end *= BUCKET_WIDTH, from = to) {
+		while (to < count && sorted[to] <= end)
+			to++;
+		if (to > from)
+			printf("%.2f %llu\n", end / 100, (unsigned long long)(to - from));
+	}
+}
+
+static void tell(struct client *clients, unsigned int count, double seconds, bool histogram)
 {
 	uint64_t total = 0, sum = 0;
 	uint32_t *all;
@@ -138,10 +155,13 @@ static void tell(struct client *clients, unsigned int count, double seconds)
 	printf("%llu %.6f %.2f %.2f %.2f\n", (unsigned long long)total, seconds,
 	       (double)sum / (double)total / 100, all[(total - 1) * 99 / 100] / 100.0,
 	       all[(total - 1) * 999 / 1000] / 100.0);
+	if (histogram)
+		tell_histogram(all, total);
 	free(all);
 }
 
-static void run_clients(bool creates, const char *dir, unsigned int count, unsigned int ms)
+static void run_clients(bool creates, const char *dir, unsigned int count, unsigned int ms,
+			bool histogram)
 {
 	static struct client clients[CLIENTS_MAX];
 	uint64_t began = now_ns();
@@ -158,7 +178,7 @@ static void run_clients(bool creates, const char *dir, unsigned int count, unsig
 	}
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(clients[i].thread, NULL);
-	tell(clients, count, (double)(now_ns() - began) / 1e9);
+	tell(clients, count, (double)(now_ns() - began) / 1e9, histogram);
 	for (unsigned int i = 0; i < count; i++)
 		free(clients[i].latencies_ns10);
 }
@@ -185,10 +205,13 @@ static void run_zeroes(const char *path, off_t bytes, unsigned int every_ms)
 
 int main(int argc, char **argv)
 {
+	bool histogram = argc == 6 && strcmp(argv[5], "histogram") == 0;
+
 	make_contents();
-	if (argc == 5 && (strcmp(argv[1], "append") == 0 || strcmp(argv[1], "create") == 0))
+	if ((argc == 5 || histogram) &&
+	    (strcmp(argv[1], "append") == 0 || strcmp(argv[1], "create") == 0))
 		run_clients(argv[1][0] == 'c', argv[2], (unsigned int)atoi(argv[3]),
-			    (unsigned int)atoi(argv[4]));
+			    (unsigned int)atoi(argv[4]), histogram);
 	else if (argc == 4 && strcmp(argv[1], "zero") == 0)
 		run_zeroes(argv[2], (off_t)atoll(argv[3]) << 20, 0);
 	else if (argc == 5 && strcmp(argv[1], "zeroes") == 0)

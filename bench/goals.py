@@ -7,6 +7,7 @@ from bench.durable import CLIENTS, FOREGROUND, GROWING, PREPARED
 from bench.jobs import OPERATIONS
 from bench.report import against, cheaper, short_ratio, summarize, table, within
 from bench.scrub import CREATES, PAIRS, RANDOM
+from bench.traced import TRACED
 from bench.zoned import DBENCH, DURABLE, EXTEND_MANY, RAW
 
 
@@ -98,12 +99,37 @@ GOALS = [
     Goal("tmpfs", "write 4 KiB direct, depth 16", "passthrough_hp", 0.7),
     *(Goal("tmpfs", name, "btrfs", 1 / 1.5)
       for name in ("untar", "untar and sync", "git status, first", "git status, cold", "git status, warm", "rm -r")),
+    *(Goal("tmpfs", traced.name, "zfuse", 0.9, without.name) for without, traced in TRACED),
     Goal("disk", "write 1 MiB", "plain", 0.9),
     Goal("disk", "read 1 MiB", "plain", 0.9),
     *disk_goals(),
     *drive_goals(),
 ]
 assert all(name in OPERATIONS for goal in GOALS for name in (goal.operation, goal.beside or goal.operation))
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """Of what pages.py measures: at most so much."""
+    name: str
+    words: str
+    most: float
+    unit: str
+
+
+PAGE_LIMITS = (
+    Limit("size", "the page", 8, "MiB"),
+    Limit("shown", "from the navigation to the first step", 3, "s"),
+    Limit("heap", "JavaScript heap, at the end and after playing", 200, "MiB"),
+    Limit("frame", "from frame to frame while it plays, 95 % at most", 50, "ms"),
+)
+
+
+def page_table(found):
+    """`found`: {name of a limit: value}"""
+    return table(["a page of 100,000 events", "at most", "reached", ""],
+                 [[limit.words, f"{limit.most:g} {limit.unit}", f"{found[limit.name]:.2f} {limit.unit}",
+                   "met" if found[limit.name] <= limit.most else "short"] for limit in PAGE_LIMITS])
 
 
 def check(runs):

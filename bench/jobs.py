@@ -8,7 +8,7 @@ import dataclasses
 import json
 import time
 
-from bench import databases, durable, measure, scrub, tree, zoned
+from bench import databases, durable, measure, scrub, traced, tree, zoned
 from bench.operation import MIB, RATE, SECONDS, Operation
 from bench.peers import PeerError, Unsupported, run
 
@@ -56,6 +56,7 @@ SEQUENTIAL = [o for o in DATA if o.name in ("write 1 MiB", "read 1 MiB, cold")]
 SMALL_FILES = [o for o in FILES if o.name == "create 4 KiB file"]
 SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
           "databases": databases.DATABASES, "zeroes": durable.ZEROES, "scrub": scrub.SCRUB,
+          "traced": traced.OPERATIONS,
           "zoned": [*zoned.DURABLE, *zoned.RANDOM, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL,
                    *zoned.DBENCH, zoned.RAW]}
 # What is durable, and who shares the device, costs something only where there is a disk.
@@ -110,6 +111,7 @@ class Jobs:
         {"data": self.data, "files": self.files, "tree": self.tree, "mix": self.mix,
          "durable": lambda p: durable.run_durable(self, p), "databases": lambda p: databases.run_databases(self, p),
          "zeroes": lambda p: durable.run_zeroes(self, p), "scrub": lambda p: scrub.run_scrub(self, p),
+         "traced": lambda p: traced.run_traced(self, p),
          "zoned": lambda p: zoned.run_zoned(self, p, SMALL_FILES, SEQUENTIAL)}[name](peer)
 
     def attempt(self, _peer, fn):

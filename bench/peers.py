@@ -117,7 +117,7 @@ class Peer:
     @classmethod
     def does(cls, operation):
         """Whether it is asked to."""
-        return operation.suite != "zoned" and not operation.needs_scrub
+        return operation.suite not in ("zoned", "traced", "scrub")
 
     def zeroing(self, program):
         """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""

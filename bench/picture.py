@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The picture: for every operation, zfuse's speed as a multiple of each peer's.
 
-A bar to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
-logarithmic, so that twice as fast and half as fast are equally long. One panel for each medium of images, of its first
-run; one group of bars for each operation. A thin mark is a goal of goals.py.
+A mark to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
+logarithmic, so that twice as fast and half as fast are equally far. One panel for each medium of images, of its first
+run; one row for each operation, with a mark for each peer. A goal of goals.py is a bracket in its peer's colour: the
+mark shall not be to the left of it.
 """
 import html
 import math
@@ -13,24 +14,27 @@ from bench.jobs import OPERATIONS
 from bench.report import ratio, short, short_ratio, summarize
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-INK, MUTED, GRID, BAND = "#1f2933", "#5f6c7b", "#dde3ea", "#f4f6f9"
+INK, MUTED, GRID, BAND, THREAD = "#1f2933", "#5f6c7b", "#dde3ea", "#f4f6f9", "#b6c0cb"
 COLOURS = {"zfuse-flush": "#c25b6e", "passthrough_hp": "#3b6fb6", "fuse2fs": "#a9b8c9", "ext4": "#d9823b",
            "btrfs": "#4f9d69", "plain": "#8d6bb0"}
 SUITE_TITLES = {"data": "One file", "files": "Many files", "tree": "A tree of real files", "mix": "Servers",
-                "durable": "Durable writes", "databases": "Databases", "zeroes": "Zeroes"}
+                "durable": "Durable writes", "databases": "Databases", "zeroes": "Zeroes",
+                "traced": "With a trace"}
+
+SHAPES = {"passthrough_hp": "circle", "ext4": "square", "btrfs": "diamond", "plain": "triangle", "fuse2fs": "triangle",
+          "zfuse-flush": "square"}
 
 MARGIN = 28
-LABEL_WIDTH = 212
-PANEL_WIDTH = 400
-PANEL_GAP = 60
-BAR = 9
-BAR_GAP = 1.5
-NUMBER_WIDTH = 34
-GROUP_PAD = 6
-TITLE_HEIGHT = 142
-SUITE_HEIGHT = 30
+NAME_WIDTH = 196
+SPEED_WIDTH = 92         # of zfuse's own speed, for each panel
+PANEL_WIDTH = 360
+PANEL_GAP = 44
+ROW = 20
+MARK = 4.4               # half of a mark's width
+TITLE_HEIGHT = 150
+SUITE_HEIGHT = 26
 FOOT_HEIGHT = 34
-LOW, HIGH = 1 / 16, 64  # what the scale shows; longer bars are cut, their numbers are not
+LOW, HIGH = 1 / 16, 32  # what the scale shows; marks beyond stand at its end, with their number
 
 
 class Svg:
@@ -80,17 +84,11 @@ def groups_of(summaries, peers):
     return found
 
 
-def peers_of(name, summaries, peers):
-    """Those that have a bar in some panel: all panels leave the same room."""
-    return [p for p in peers if any(ratio(name, s.get(name, {}), p) for s in summaries)]
-
-
-def group_height(count):
-    return 2 * GROUP_PAD + count * BAR + (count - 1) * BAR_GAP
-
-
 def draw_scale(svg, x, top, bottom):
-    """Vertical lines, named above and below."""
+    """Vertical lines, named above and below; each stands for twice as much as the one before."""
+    one = x + position(1) * PANEL_WIDTH
+    svg.text(one - 8, top - 22, "\u2190 zfuse is slower", 11, MUTED, "end")
+    svg.text(one + 8, top - 22, "zfuse is faster \u2192", 11, MUTED)
     value = LOW
     while value <= HIGH:
         at = x + position(value) * PANEL_WIDTH
@@ -102,17 +100,21 @@ def draw_scale(svg, x, top, bottom):
         value *= 2
 
 
-def draw_bar(svg, x, y, value, colour, goal):
-    one, at = x + position(1) * PANEL_WIDTH, x + position(value) * PANEL_WIDTH
-    svg.rect(min(one, at), y, abs(at - one), BAR, colour)
-    side = 1 if value >= 1 else -1
-    end = at
-    if goal:
-        mark = x + position(goal) * PANEL_WIDTH
-        svg.line(mark, y - 1, mark, y + BAR + 1, INK, 1.6)
-        if 0 <= (mark - at) * side < NUMBER_WIDTH:
-            end = mark  # the number goes behind the mark, not under it
-    svg.text(end + 4 * side, y + BAR - 1, short_ratio(value), 9.5, MUTED, "start" if side > 0 else "end")
+def draw_mark(svg, x, y, peer):
+    colour, r = COLOURS[peer], MARK
+    more = {"fill": colour, "stroke": "#ffffff", "stroke_width": 0.8}
+    corners = {"square": [(-1, -1), (1, -1), (1, 1), (-1, 1)], "diamond": [(0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)],
+               "triangle": [(0, -1.2), (1.2, 1), (-1.2, 1)]}.get(SHAPES[peer])
+    if corners:
+        svg.add("polygon", points=" ".join(f"{x + a * r:.1f},{y + b * r:.1f}" for a, b in corners), **more)
+    else:
+        svg.add("circle", cx=x, cy=y, r=r, **more)
+
+
+def draw_goal(svg, x, y, peer):
+    svg.add("polyline", points=f"{x + 4:.1f},{y - 8:.1f} {x:.1f},{y - 8:.1f} {x:.1f},{y + 8:.1f} "
+            f"{x + 4:.1f},{y + 8:.1f}", fill="none",
+            stroke=COLOURS[peer], stroke_width=1.8)
 
 
 def goal_of(run, name, peer):
@@ -122,22 +124,31 @@ def goal_of(run, name, peer):
     return None
 
 
-def draw_group(svg, x, y, run, cells, name, peers):
-    for i, peer in enumerate(peers):
-        at = y + GROUP_PAD + i * (BAR + BAR_GAP)
-        value = ratio(name, cells, peer)
-        if value is None:
-            continue
-        draw_bar(svg, x, at, value, COLOURS[peer], goal_of(run, name, peer))
+def draw_row(svg, x, y, run, cells, name, peers):
+    """The marks of one operation, on a thread from the first to the last."""
+    values = {peer: ratio(name, cells, peer) for peer in peers}
+    values = {peer: value for peer, value in values.items() if value is not None}
+    places = {peer: x + position(value) * PANEL_WIDTH for peer, value in values.items()}
+    if places:
+        svg.line(min(places.values()), y, max(places.values()), y, THREAD, 1.4)
+    for peer in values:
+        goal = goal_of(run, name, peer)
+        if goal:
+            draw_goal(svg, x + position(goal) * PANEL_WIDTH, y, peer)
+    for peer, value in values.items():
+        draw_mark(svg, places[peer], y, peer)
+        if not LOW <= value <= HIGH:
+            side = 1 if value > HIGH else -1
+            svg.text(places[peer] + 8 * side, y + 4, short_ratio(value), 9.5, MUTED, "start" if side > 0 else "end")
 
 
 def draw_legend(svg, x, y, peers):
     for peer in peers:
-        svg.rect(x, y - 9, 11, 11, COLOURS[peer])
+        draw_mark(svg, x + 5.0, y - 4.0, peer)
         svg.text(x + 16, y, peer, 12.5)
         x += 16 + 7.2 * len(peer) + 22
-    svg.line(x + 4, y - 10, x + 4, y + 3, INK, 1.6)
-    svg.text(x + 13, y, "goal", 12.5)
+    draw_goal(svg, x + 4.0, y - 4.0, "passthrough_hp")
+    svg.text(x + 15, y, "goal: the mark of this colour belongs here, or farther right", 12.5)
 
 
 def panel_title(run):
@@ -147,14 +158,16 @@ def panel_title(run):
 
 def draw_panel_head(svg, x, run):
     where, over = panel_title(run)
-    svg.text(x, TITLE_HEIGHT - 30, where, 14, weight="bold")
-    svg.text(x + PANEL_WIDTH, TITLE_HEIGHT - 30, over, 12, MUTED, "end")
+    svg.text(x, TITLE_HEIGHT - 40, where, 14, weight="bold")
+    svg.text(x + PANEL_WIDTH, TITLE_HEIGHT - 40, over, 12, MUTED, "end")
+    svg.text(x - 14, TITLE_HEIGHT - 22, "zfuse itself", 11, MUTED, "end")
 
 
-def own_speed(name, summaries):
-    """What zfuse itself reaches, of each run, as the label's second line."""
-    values = [short(s[name]["zfuse"]["speed"]) if "zfuse" in s.get(name, {}) else "–" for s in summaries]
-    return f"{' | '.join(values)} {OPERATIONS[name].unit}"
+def own_speed(name, summary):
+    """What zfuse itself reaches."""
+    if "zfuse" not in summary.get(name, {}):
+        return ""
+    return f"{short(summary[name]['zfuse']['speed'])} {OPERATIONS[name].unit}"
 
 
 def of_images(runs):
@@ -169,42 +182,37 @@ def draw(runs):
     summaries = [summarize(run) for run in runs]
     peers = [p for p in COLOURS if any(p in run["peers"] for run in runs)]
     groups = groups_of(summaries, peers)
-    left = MARGIN + LABEL_WIDTH
-    width = left + len(runs) * (PANEL_WIDTH + PANEL_GAP) - PANEL_GAP + MARGIN + 14
-    panels = [left + i * (PANEL_WIDTH + PANEL_GAP) for i in range(len(runs))]
+    left = MARGIN + NAME_WIDTH
+    panels = [left + i * (SPEED_WIDTH + PANEL_WIDTH + PANEL_GAP) + SPEED_WIDTH for i in range(len(runs))]
+    width = left + len(runs) * (SPEED_WIDTH + PANEL_WIDTH + PANEL_GAP) - PANEL_GAP + MARGIN + 14
 
     rows, y = [], float(TITLE_HEIGHT)
     for suite, names in groups:
-        rows.append((y, SUITE_HEIGHT, suite, None))
+        rows.append((y, suite, None))
         y += SUITE_HEIGHT
         for name in names:
-            height = max(group_height(len(peers_of(name, summaries, peers))), 30)
-            rows.append((y, height, suite, name))
-            y += height
+            rows.append((y, suite, name))
+            y += ROW
     bottom = y + 6
 
     svg = Svg()
     svg.text(MARGIN, 34, "zfuse beside its peers", 20, weight="bold")
-    svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is: right of the line it is faster, left of it "
-             "slower. Logarithmic scale; medians of interleaved rounds.", 12.5, MUTED)
-    draw_legend(svg, MARGIN, 84, peers)
-    media = " | ".join(run["medium"] for run in runs)
-    svg.text(width - MARGIN - 14, 84, f"under each name: zfuse's own speed, {media}", 11, MUTED, "end")
-    for number, (top, height, _, name) in enumerate(r for r in rows if r[3]):
+    svg.text(MARGIN, 55, "How many times as fast as each peer zfuse is. Each line of the scale stands for twice as "
+             "much as the one before. Medians of interleaved rounds.", 12.5, MUTED)
+    draw_legend(svg, MARGIN, 80, peers)
+    for number, (top, _, _) in enumerate(r for r in rows if r[2]):
         if number % 2 == 0:
-            svg.rect(MARGIN - 8, top, width - 2 * MARGIN + 16, height, BAND)
+            svg.rect(MARGIN - 8, top, width - 2 * MARGIN + 16, ROW, BAND)
     for x, run in zip(panels, runs):
         draw_panel_head(svg, x, run)
         draw_scale(svg, x, TITLE_HEIGHT, bottom)
-    for top, height, suite, name in rows:
+    for top, suite, name in rows:
         if name is None:
-            svg.text(MARGIN, top + 20, SUITE_TITLES[suite], 13, weight="bold")
+            svg.text(MARGIN, top + 18, SUITE_TITLES[suite], 13, weight="bold")
             continue
-        middle = top + height / 2
-        svg.text(MARGIN, middle - 2, name, 12.5)
-        svg.text(MARGIN, middle + 12, own_speed(name, summaries), 10.5, MUTED)
-        shown = peers_of(name, summaries, peers)
-        inner = top + (height - group_height(len(shown))) / 2
+        middle = top + ROW / 2
+        svg.text(MARGIN, middle + 4, name, 12.5)
         for x, run, summary in zip(panels, runs, summaries):
-            draw_group(svg, x, inner, run, summary.get(name, {}), name, shown)
+            svg.text(x - 14, middle + 4, own_speed(name, summary), 11, MUTED, "end")
+            draw_row(svg, x, middle, run, summary.get(name, {}), name, peers)
     return svg.document(width, bottom + FOOT_HEIGHT, "zfuse's speed as a multiple of each peer's, by operation")

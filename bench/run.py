@@ -10,6 +10,8 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 
@@ -19,10 +21,42 @@ from bench.jobs import DISK_SUITES, SUITES, VM_SUITES, Jobs
 from bench.peers import PEERS, SPARSE, SPARSE_LARGE, WRITTEN, WRITTEN_SMALL, PeerError, Passthrough
 
 PREFIX = "zfuse-bench-"
+URING = pathlib.Path("/sys/module/fuse/parameters/enable_uring")
 
 
 def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def in_own_namespace():
+    """Starts over in a mount namespace of its own: its mounts end with its last process."""
+    if os.environ.get("ZFUSE_BENCH_NAMESPACE") == "1":
+        return
+    os.environ["ZFUSE_BENCH_NAMESPACE"] = "1"
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+
+
+def end_cleanly():
+    """A signal unwinds like an exception, so that everything is taken down."""
+    def stop(number, _frame):
+        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(s, signal.SIG_IGN)
+        sys.exit(128 + number)
+    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, stop)
+
+
+def use_uring():
+    """FUSE over io_uring is off by default in many kernels; returns what to put back, or None."""
+    if not URING.exists():
+        subprocess.run(["modprobe", "-q", "fuse"], check=False)
+    if not URING.exists():
+        raise PeerError("this kernel has no FUSE over io_uring")
+    before = URING.read_text().strip()
+    if before == "Y":
+        return None
+    URING.write_text("Y")
+    return before
 
 
 def machine():

@@ -1,83 +1,104 @@
 /* SPDX-License-Identifier: MIT */
 #include "dump.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-#define LINE	  16u
-#define VALUE_MAX 1024
+#define LINE 16u
+/* Where notes begin: an offset, two spaces, the bytes with a space before each, a space. */
+#define NOTE_COLUMN (4 + 1 + 3 * LINE + 2)
 
-static bool all_zero(const uint8_t *p, unsigned int len)
+static bool all_zero(const uint8_t *p, size_t len)
 {
-	for (unsigned int i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (p[i] != 0)
 			return false;
 	return true;
 }
 
-static void print_note(FILE *out, unsigned int columns_left, const char *note)
+/* How many characters of the note fit into a line that has so much room: whole words, if any do. */
+static size_t fitting(const char *note, size_t room)
 {
-	if (note[0])
-		fprintf(out, "%*s  %s", (int)columns_left, "", note);
+	size_t len = strlen(note);
+
+	if (len <= room)
+		return len;
+	for (size_t i = room; i > 0; i--)
+		if (note[i] == ' ')
+			return i;
+	return room;
+}
+
+/* Ends a line of `used` columns. Returns what is left of the note. */
+static const char *print_note(FILE *out, int used, const char *note)
+{
+	int column = used > (int)NOTE_COLUMN - 2 ? used + 2 : (int)NOTE_COLUMN;
+	size_t len = fitting(note, (size_t)(ZF_DUMP_COLUMNS - column));
+
+	if (len > 0)
+		fprintf(out, "%*s%.*s", column - used, "", (int)len, note);
 	fputc('\n', out);
+	return note + len + (note[len] == ' ');
 }
 
-static void print_line(FILE *out, unsigned int offset, const uint8_t *p, unsigned int len,
-		       const char *note)
+static void print_rest(FILE *out, const char *note)
 {
-	fprintf(out, "%04x ", offset);
-	for (unsigned int i = 0; i < len; i++)
-		fprintf(out, " %02x", p[i]);
-	print_note(out, 3 * (LINE - len), note);
+	while (note[0])
+		note = print_note(out, 0, note);
 }
 
-void zf_dump_bytes_at(FILE *out, unsigned int base, const char *note, const void *data,
-		      unsigned int len)
+static int print_line(FILE *out, uint64_t offset, const uint8_t *p, size_t len)
+{
+	int used = fprintf(out, "%04" PRIx64 " ", offset);
+
+	for (size_t i = 0; i < len; i++)
+		used += fprintf(out, " %02x", p[i]);
+	return used;
+}
+
+void zf_dump_bytes(FILE *out, uint64_t offset, const void *data, size_t len, const char *note)
 {
 	const uint8_t *p = data;
+	size_t done = 0;
 
-	for (unsigned int done = 0; done < len; done += LINE) {
-		unsigned int left = len - done;
-		const char *line_note = done ? "" : note;
+	while (done < len) {
+		size_t left = len - done, count = left < LINE ? left : LINE;
+		int used;
 
 		if (left > 2 * LINE && all_zero(p + done, left)) {
-			int n = fprintf(out, "%04x  00 * %u", base + done, left);
-
-			print_note(out, 5 + 3 * LINE - (unsigned int)n, line_note);
-			return;
+			used = fprintf(out, "%04" PRIx64 "  00 * %zu", offset + done, left);
+			count = left;
+		} else {
+			used = print_line(out, offset + done, p + done, count);
 		}
-		print_line(out, base + done, p + done, left < LINE ? left : LINE, line_note);
+		note = print_note(out, used, note);
+		done += count;
 	}
+	print_rest(out, note);
 }
 
-void zf_dump_annotated_at(FILE *out, unsigned int base, const char *prefix,
-			  const struct zf_fields *fields, const void *data)
+void zf_dump_withheld(FILE *out, uint64_t offset, size_t len, const char *note)
 {
-	for (unsigned int i = 0; i < fields->count; i++) {
-		const struct zf_field *field = &fields->field[i];
-		char value[VALUE_MAX], note[VALUE_MAX + 128];
+	int used = fprintf(out, "%04" PRIx64 "  -- * %zu", offset, len);
 
-		zf_field_value_to_text(field, data, value, sizeof(value));
-		snprintf(note, sizeof(note), "%s%s%s%s", prefix, field->name, value[0] ? " " : "",
-			 value);
-		zf_dump_bytes_at(out, base + field->offset, note,
-				 (const uint8_t *)data + field->offset, field->size);
-	}
+	print_rest(out, print_note(out, used, note));
 }
 
-void zf_dump_annotated(FILE *out, const struct zf_fields *fields, const void *data)
+const char *zf_dump_note(const char *part, const char *name, const char *value, char *buf,
+			 size_t size)
 {
-	zf_dump_annotated_at(out, 0, "", fields, data);
+	snprintf(buf, size, "%s%s%s%s%s", part, part[0] ? " " : "", name, value[0] ? " " : "",
+		 value);
+	return buf;
 }
 
-void zf_dump_values(FILE *out, const struct zf_fields *fields, const void *data)
+void zf_dump_annotation(void *out, const struct zf_annotation *annotation)
 {
-	for (unsigned int i = 0; i < fields->count; i++) {
-		char value[VALUE_MAX];
+	char note[ZF_DUMP_NOTE_MAX];
 
-		if (fields->field[i].kind == ZF_FIELD_ZERO)
-			continue;
-		fprintf(out, "%-24s %s\n", fields->field[i].name,
-			zf_field_value_to_text(&fields->field[i], data, value, sizeof(value)));
-	}
+	zf_dump_bytes(out, annotation->offset, annotation->bytes, annotation->size,
+		      zf_dump_note(annotation->part, annotation->name, annotation->value, note,
+				   sizeof(note)));
 }

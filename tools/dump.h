@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints an on-disk struct byte by byte, each field with its name and value. */
+/* Prints on-disk structs byte by byte, each field with its name and value. */
 #ifndef ZF_TOOLS_DUMP_H
 #define ZF_TOOLS_DUMP_H
 
 #include <stdio.h>
 
-#include "base/fields.h"
+#include "ctl/annotate.h"
+
+/* No line is longer. A note that has no room beside its bytes goes on in the next lines. */
+#define ZF_DUMP_COLUMNS 100
 
 /*
- * Lines of "offset  bytes  field value", 16 bytes a line, for the struct that lies at `data`.
- * A run of more than two lines of zero bytes in one field is shortened to a line that counts them.
+ * Bytes that lie at `offset` of their structure: lines of "offset  bytes  note", 16 bytes a line. A
+ * run of more than two lines of zero bytes is shortened to a line that counts them.
  */
-void zf_dump_annotated(FILE *out, const struct zf_fields *fields, const void *data);
+void zf_dump_bytes(FILE *out, uint64_t offset, const void *data, size_t len, const char *note);
+/* The same, of bytes that must not be shown. */
+void zf_dump_withheld(FILE *out, uint64_t offset, size_t len, const char *note);
 
-/*
- * The same for a struct inside a larger block: it lies at `base` of it, which is added to the
- * offsets, and each field's name is preceded by `prefix`.
- */
-void zf_dump_annotated_at(FILE *out, unsigned int base, const char *prefix,
-			  const struct zf_fields *fields, const void *data);
-/* Bytes without fields, at `base` of their block. */
-void zf_dump_bytes_at(FILE *out, unsigned int base, const char *note, const void *data,
-		      unsigned int len);
+/* The note of a field: "value 1 parent 1". Returns buf. */
+const char *zf_dump_note(const char *part, const char *name, const char *value, char *buf,
+			 size_t size);
+#define ZF_DUMP_NOTE_MAX 1400
 
-/* Lines of "field value" without bytes and without the reserved fields. */
-void zf_dump_values(FILE *out, const struct zf_fields *fields, const void *data);
+/* A zf_annotate_fn whose `arg` is the FILE. */
+void zf_dump_annotation(void *out, const struct zf_annotation *annotation);
 
 #endif

@@ -9,6 +9,7 @@
  * mounted, and latencies mean something.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #include "io/image.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
+#include "trace/trace.h"
 
 #define LOOK_EVERY	64u /* operations */
 #define EPOCH_NS	INT64_C(1700000000000000000)
@@ -45,7 +47,7 @@ static struct {
 	uint32_t max_active, target, pairs;
 	double full, turnovers, theta;
 	enum load_kind load;
-	const char *load_name, *image;
+	const char *load_name, *image, *trace;
 	bool threads, json;
 } options = {.size = UINT64_C(8) << 30,
 	     .zone = UINT64_C(64) << 20,
@@ -121,6 +123,19 @@ static void mount(void)
 	user.reclaim_bytes = options.threads ? 0 : options.zone / LOOKS_OF_A_ZONE;
 	if (options.target > 0)
 		zf_alloc_set_reclaim_target(zf_fs_alloc(fs), options.target);
+}
+
+/* From what the filesystem is when it has been made on. */
+static void start_trace(void)
+{
+	const struct zf_trace_about about = {
+		.clock = options.threads ? ZF_TRACE_MONOTONIC : ZF_TRACE_LOGICAL,
+		.program = ZF_VERSION,
+	};
+	int fd = open(options.trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	must(fd < 0 ? -errno : 0, options.trace);
+	must(zf_fs_trace_start(fs, fd, &about), "trace");
 }
 
 static uint64_t check(void)
@@ -300,6 +315,8 @@ static int finish(void)
 	must(load->ops->verify(load, &fragments), "verify");
 	age_traffic_stop(&traffic);
 	must(zf_fs_unmount(fs), "unmount");
+	if (options.trace)
+		must(zf_trace_stop(NULL), "trace");
 	errors = check();
 	print_end(&fragments, errors);
 	load->ops->free(load);
@@ -313,7 +330,7 @@ static int finish(void)
 static void usage(FILE *to)
 {
 	fprintf(to, "usage: age [--size 8G] [--zone 64M] [--capacity BYTES] [--max-active N] "
-		    "[--image FILE]\n"
+		    "[--image FILE] [--trace FILE]\n"
 		    "           [--cache 512M] [--dirty 64M] [--full PERCENT] [--load "
 		    "uniform|zipf[:0.99]|seq|mix]\n"
 		    "           [--turnovers N] [--seed N] [--target ZONES] [--commit-bytes 300M | "
@@ -384,6 +401,9 @@ static void parse_option(int option, const char *value)
 	case 'i':
 		options.image = value;
 		break;
+	case 'e':
+		options.trace = value;
+		break;
 	case 'm':
 		options.cache = bytes_of(value);
 		break;
@@ -433,6 +453,7 @@ static void parse(int argc, char **argv)
 		{"capacity", required_argument, NULL, 'c'},
 		{"max-active", required_argument, NULL, 'a'},
 		{"image", required_argument, NULL, 'i'},
+		{"trace", required_argument, NULL, 'e'},
 		{"cache", required_argument, NULL, 'm'},
 		{"dirty", required_argument, NULL, 'd'},
 		{"full", required_argument, NULL, 'f'},
@@ -461,6 +482,8 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	open_device();
 	mount();
+	if (options.trace)
+		start_trace();
 	make_load();
 	age_traffic_start(&traffic, fs);
 	print_plan();

@@ -28,14 +28,6 @@ bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc)
 	       alloc->promised_nodes + alloc->tail_max + alloc->nodes_kept;
 }
 
-/* Moving nodes writes new parents and a tail too, which are garbage a transaction later. */
-uint64_t zf_alloc_meta_move_costs_locked(const struct zf_alloc *alloc)
-{
-	uint64_t per_zone = capacity_blocks(alloc);
-
-	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks + per_zone / 16;
-}
-
 /* ---- streams that could do without their zones ---- */
 
 bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,

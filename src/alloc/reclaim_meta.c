@@ -98,7 +98,7 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	zf_mutex_lock(&alloc->lock);
 	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
 	 */
-	costs = zf_alloc_meta_move_costs_locked(alloc);
+	costs = meta_move_costs(alloc);
 	if (urgent)
 		used_max = per_zone - zf_min_u64(costs, per_zone);
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {

@@ -142,7 +142,7 @@ struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc)
 	live = alloc->node_live_blocks / alloc->copies;
 	kept = zf_alloc_kept_item_blocks_locked(alloc);
 	overwrites = zf_alloc_overwrite_need_locked(alloc) / alloc->copies;
-	garbage = zf_alloc_meta_move_costs_locked(alloc);
+	garbage = meta_move_costs(alloc);
 	zf_mutex_unlock(&alloc->lock);
 	return (struct zf_node_counts){
 		.live = blocks_to_nodes(alloc, live),

@@ -63,8 +63,7 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 {
 	uint64_t live = (uint64_t)zone->live + zone->system_live;
 
-	if (zone->stuck || zone->damaged ||
-	    live + zf_alloc_meta_move_costs_locked(alloc) >= zone->capacity)
+	if (zone->stuck || zone->damaged || live + meta_move_costs(alloc) >= zone->capacity)
 		return false;
 	count->meta++;
 	count->meta_capacity += zone->capacity;
@@ -78,7 +77,7 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
  */
 static void count_costs(const struct zf_alloc *alloc, struct count *count)
 {
-	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), live = count->meta_used, zones;
+	uint64_t costs = meta_move_costs(alloc), live = count->meta_used, zones;
 
 	if (count->meta == 0)
 		return;
@@ -152,7 +151,7 @@ static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data
  */
 static uint64_t nodes_then(const struct zf_alloc *alloc, uint32_t empty_count)
 {
-	uint64_t costs = zf_alloc_meta_move_costs_locked(alloc), least = UINT64_MAX;
+	uint64_t costs = meta_move_costs(alloc), least = UINT64_MAX;
 
 	if (!zf_alloc_can_close_streams_locked(alloc, 2 * costs, empty_count))
 		return 0;

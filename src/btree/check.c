@@ -294,8 +294,32 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 	return r;
 }
 
-bool zf_node_is_valid_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
-			 unsigned int copy)
+/* What only the node itself says of its place, its tree and its generation. */
+static int check_origin(const struct zf_node_shape *shape, const struct zf_disk_node_header *h,
+			uint64_t address, unsigned int copy, const struct zf_report *report)
+{
+	uint64_t own = zf_le64_get(h->address[copy]), owner = zf_le64_get(h->owner);
+
+	if (memcmp(h->magic, ZF_NODE_MAGIC, sizeof(h->magic)) != 0)
+		return zf_report_corrupt(report, "node", address,
+					 "magic has %02x%02x%02x%02x, expected \"%s\"", h->magic[0],
+					 h->magic[1], h->magic[2], h->magic[3], ZF_NODE_MAGIC);
+	if (copy >= shape->copies || own != address)
+		return zf_report_corrupt(report, "node", address,
+					 "address[%u] has %" PRIu64 ", expected %" PRIu64, copy,
+					 own, copy < shape->copies ? address : 0);
+	if (owner == 0 || owner >= ZF_TREE_COUNT)
+		return zf_report_corrupt(report, "node", address,
+					 "owner has %" PRIu64 ", expected 1 to %u", owner,
+					 ZF_TREE_COUNT - 1);
+	if (zf_le64_get(h->generation) == 0)
+		return zf_report_corrupt(report, "node", address,
+					 "generation has 0, expected at least 1");
+	return 0;
+}
+
+int zf_node_check_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
+		     unsigned int copy, const struct zf_report *report)
 {
 	const struct zf_disk_node_header *h = node;
 	struct zf_node_expect expect = {
@@ -305,10 +329,13 @@ bool zf_node_is_valid_at(const struct zf_node_shape *shape, const void *node, ui
 		.owner = (enum zf_tree_id)zf_le64_get(h->owner),
 		.level = h->level,
 	};
+	int r = check_origin(shape, h, address, copy, report);
 
-	if (copy >= shape->copies || expect.ptr.address[copy] != address)
-		return false;
-	if (zf_le64_get(h->owner) == 0 || zf_le64_get(h->owner) >= ZF_TREE_COUNT)
-		return false;
-	return expect.ptr.generation != 0 && zf_node_check(shape, node, &expect, true, NULL) == 0;
+	return r < 0 ? r : zf_node_check(shape, node, &expect, true, report);
+}
+
+bool zf_node_is_valid_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
+			 unsigned int copy)
+{
+	return zf_node_check_at(shape, node, address, copy, NULL) == 0;
 }

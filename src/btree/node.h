@@ -71,8 +71,12 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 int zf_node_check_bounds(const void *node, const struct zf_node_expect *expect,
 			 const struct zf_report *report);
 
-/* Like zf_node_check() for a block found by scanning a zone: is this a whole, valid node at
- * `address`? */
+/*
+ * Like zf_node_check() for a block that no parent tells of, as found by scanning a zone: is this a
+ * whole, valid node at `address`, of this copy? 0 or -EUCLEAN, reported.
+ */
+int zf_node_check_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
+		     unsigned int copy, const struct zf_report *report);
 bool zf_node_is_valid_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
 			 unsigned int copy);
 

@@ -82,10 +82,16 @@ int zf_report_super(const struct zf_report_source *source, struct json_object *a
  */
 int zf_report_zones(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result);
-/* {"tree": "root" | "fs" | "summary" | "share" | "zone"}: all its nodes, parents first. */
+/*
+ * {"tree": "root" | "fs" | "summary" | "share" | "zone"}: all its nodes, parents first. {"brief": true}: of
+ * leaves the "first" and the "last" key in place of the items.
+ */
 int zf_report_tree(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
-/* {"address": N}: the node there, valid or not. */
+/*
+ * {"address": N}: the node there, valid or not. {"hex": true}: its bytes ("dump", report_hex.h). So it is
+ * in the next one, and in zf_report_super() of the record that counts and of those that are damaged.
+ */
 int zf_report_node(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
 /* The intent log: its zones, every valid record with its bodies, and what a mount would replay. */

@@ -5,9 +5,11 @@
 #include "btree/key.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "ctl/report_hex.h"
 #include "log/read.h"
 
-#define RECORDS_A_PART 16u
+#define RECORDS_A_PART	   16u
+#define RECORDS_A_PART_HEX 1u
 
 static const char *fate_name(enum zf_log_fate fate)
 {
@@ -125,11 +127,7 @@ static struct json_object *record_object(const struct zf_super *super,
 					 const struct zf_log_found_record *item)
 {
 	struct json_object *object = json_object_new_object();
-	struct json_object *bodies = json_object_new_array();
-	struct zf_log_body_view body;
 
-	for (size_t at = 0; zf_log_record_next_body(item->blocks, item->address, &at, &body);)
-		zf_json_push(bodies, body_object(&body));
 	zf_json_add_u64(object, "sequence", item->record.sequence);
 	zf_json_add_u64(object, "zone", super->log_zone[item->which]);
 	zf_json_add_u64(object, "offset", item->address - item->record.zone_address);
@@ -139,8 +137,34 @@ static struct json_object *record_object(const struct zf_super *super,
 	zf_json_add_u64(object, "data_blocks", item->record.data_blocks);
 	zf_json_add_u64(object, "carried_bytes", item->record.carried);
 	zf_json_add_text(object, "fate", fate_name(item->fate));
-	zf_json_add(object, "bodies", bodies);
 	return object;
+}
+
+static struct json_object *bodies_array(const struct zf_log_found_record *item)
+{
+	struct json_object *array = json_object_new_array();
+	struct zf_log_body_view body;
+
+	for (size_t at = 0; zf_log_record_next_body(item->blocks, item->address, &at, &body);)
+		zf_json_push(array, body_object(&body));
+	return array;
+}
+
+static int push_record(const struct zf_report_source *source,
+		       const struct zf_log_found_record *item, bool hex,
+		       struct zf_report_list *list)
+{
+	struct json_object *object = record_object(source->super, item);
+	int r = 0;
+
+	if (hex)
+		r = zf_report_log_dump(source, item->address, &item->record, object);
+	else
+		zf_json_add(object, "bodies", bodies_array(item));
+	if (r == 0)
+		return zf_report_list_push(list, object);
+	json_object_put(object);
+	return r;
 }
 
 /* ---- all ---- */
@@ -165,9 +189,10 @@ static struct json_object *zones_array(const struct zf_super *super,
 	return array;
 }
 
-static int add_records(const struct zf_super *super, const struct zf_log_found *found,
-		       struct zf_report_list *list)
+static int add_records(const struct zf_report_source *source, const struct zf_log_found *found,
+		       bool hex, struct zf_report_list *list)
 {
+	const struct zf_super *super = source->super;
 	int r = 0;
 
 	zf_json_add_u64(list->result, "epoch", super->log_epoch);
@@ -176,8 +201,8 @@ static int add_records(const struct zf_super *super, const struct zf_log_found *
 	zf_json_add_u64(list->result, "to_replay", found->body_count);
 	zf_json_add(list->result, "zones", zones_array(super, found));
 	for (size_t i = 0; i < found->list_count && r == 0; i++)
-		r = zf_report_list_push(list, record_object(super, &found->list[i]));
-	return r;
+		r = push_record(source, &found->list[i], hex, list);
+	return r == 0 && hex ? zf_report_log_damaged(source, found, list) : r;
 }
 
 int zf_report_log(const struct zf_report_source *source, struct json_object *args,
@@ -185,14 +210,18 @@ int zf_report_log(const struct zf_report_source *source, struct json_object *arg
 {
 	struct zf_report_list list;
 	struct zf_log_found found;
-	int r = zf_log_read(source->dev, source->super, source->report, &found);
+	bool hex = false;
+	int r = zf_json_get_bool(args, "hex", &hex);
 
-	(void)args;
+	if (r < 0)
+		return zf_json_fail(ret_result, r, "hex has to be true or false");
+	r = zf_log_read(source->dev, source->super, source->report, &found);
 	if (r < 0)
 		return zf_json_fail(ret_result, r, "the log cannot be read: %s", strerror(-r));
-	r = zf_report_list_begin(&list, source, "records", RECORDS_A_PART);
+	r = zf_report_list_begin(&list, source, "records",
+				 hex ? RECORDS_A_PART_HEX : RECORDS_A_PART);
 	if (r == 0) {
-		r = add_records(source->super, &found, &list);
+		r = add_records(source, &found, hex, &list);
 		if (r < 0)
 			zf_report_list_drop(&list);
 		else

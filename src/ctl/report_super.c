@@ -6,6 +6,7 @@
 
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "ctl/report_hex.h"
 
 static const char *status_name(int status)
 {
@@ -47,18 +48,54 @@ static const char *state_name(enum zf_ring_state state)
 struct records {
 	const struct zf_report_source *source;
 	struct zf_report_list list;
+	bool hex;
 };
+
+/* ---- a record's bytes ---- */
+
+static bool is_to_be_dumped(const struct zf_ring_record *record, bool wins)
+{
+	return wins ||
+	       (record->status != 0 && record->status != -ENODATA && record->status != -EIO);
+}
+
+static void keep_message(void *arg, enum zf_report_level level, const char *message)
+{
+	(void)level;
+	zf_json_add_text(arg, "error", message);
+}
+
+/* With what is wrong with it. */
+static void add_dump(const struct records *records, const struct zf_ring_record *record,
+		     struct json_object *object)
+{
+	const struct zf_report report = {.fn = keep_message, .arg = object};
+	struct zf_disk_super *disk = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*disk));
+	struct json_object *dump;
+	struct zf_super super;
+
+	if (disk &&
+	    zf_dev_read_buf(records->source->dev, record->address, disk, sizeof(*disk)) == 0) {
+		if (zf_super_decode(disk, record->address, &report, &super) == -ENOENT)
+			zf_json_add_text(object, "error", "magic is not that of a superblock");
+		dump = json_object_new_array();
+		zf_annotate_super(disk, zf_report_hex_push, dump);
+		zf_json_add(object, "dump", dump);
+	}
+	free(disk);
+}
 
 static int add_record(void *arg, const struct zf_ring_record *record)
 {
 	struct records *records = arg;
 	const struct zf_super *winner = records->source->super;
 	struct json_object *object = json_object_new_object();
+	bool wins = winner && winner->address == record->address;
 
 	zf_json_add_u64(object, "address", record->address);
 	zf_json_add_u64(object, "generation", record->generation);
 	zf_json_add_text(object, "status", status_name(record->status));
-	zf_json_add_bool(object, "wins", winner && winner->address == record->address);
+	zf_json_add_bool(object, "wins", wins);
 	if (record->status == 0) {
 		zf_json_add_bool(object, "clean", record->super.clean);
 		zf_json_add_u64(object, "inode_count", record->super.inode_count);
@@ -68,6 +105,8 @@ static int add_record(void *arg, const struct zf_ring_record *record)
 				record->super.kept_guaranteed_bytes);
 		zf_json_add_u64(object, "root", record->super.root.address[0]);
 	}
+	if (records->hex && is_to_be_dumped(record, wins))
+		add_dump(records, record, object);
 	return zf_report_list_push(&records->list, object);
 }
 
@@ -110,11 +149,14 @@ static void add_reason(struct json_object *object, const struct zf_report_source
 int zf_report_super(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
-	struct json_object *zones = json_object_new_array();
+	struct json_object *zones;
 	struct records records = {.source = source};
-	int r = zf_report_list_begin(&records.list, source, "records", RECORDS_A_PART);
+	int r = zf_json_get_bool(args, "hex", &records.hex);
 
-	(void)args;
+	if (r < 0)
+		return zf_json_fail(ret_result, r, "hex has to be true or false");
+	zones = json_object_new_array();
+	r = zf_report_list_begin(&records.list, source, "records", RECORDS_A_PART);
 	if (r < 0) {
 		json_object_put(zones);
 		return r;

@@ -13,12 +13,6 @@
 /* Requests read from /dev/fuse have no slots: what is parked costs memory only. */
 #define PARKED_MAX_DEV_FUSE 256
 
-/*
- * A request that comes so soon after the last one was waiting already: its sender cannot have
- * waited for that one's answer. A program that does needs some 10 us to come back.
- */
-#define BACKLOG_NS 5000
-
 static int64_t now_ns(void)
 {
 	struct timespec now;
@@ -27,59 +21,25 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/*
- * A small read that nobody else waits behind is quicker here than by a worker, whose waking costs a
- * good part of what the device takes: 4 KiB at depth 1 on two busy processors, 10,000 a second
- * against 6,000. It is known from the start, so that nothing is looked up twice. Larger ones come
- * from reading ahead, where several are to be under way at once: 128 KiB one behind the other,
- * 2,000 against 4,000. Everything else that waits may wait for a commit.
- */
-#define LONE_READ_MAX 16384u
-
-/*
- * Where such reads have taken less than this of late, the device has them in memory, and handing
- * over costs more than any of those behind can gain. One in so many waits here in any case, to see
- * whether that is so.
- */
-#define QUICK_READ_NS 20000
-#define PROBE_READS   64
-
-static bool is_small_read(const struct zf_call *call)
+static enum zf_wait_kind wait_kind(const struct zf_call *call)
 {
-	return call->kind == ZF_REQUEST_READ && call->size <= LONE_READ_MAX;
+	if (call->kind == ZF_REQUEST_READ && call->size <= ZF_WAIT_SMALL_READ_MAX)
+		return ZF_WAIT_SMALL_READ;
+	if (call->durable)
+		return ZF_WAIT_DURABLE;
+	return call->kind == ZF_REQUEST_WRITE ? ZF_WAIT_WRITE : ZF_WAIT_OTHER;
 }
 
-/*
- * Nobody else waits behind it: it did not come on the heels of the one before. But an fsync does
- * that to its own write, when the kernel makes an O_DSYNC write of two requests.
- */
-static bool is_lone(const struct zf_call *call, int64_t now)
+static struct zf_wait_request wait_request(const struct zf_call *call)
 {
-	const struct zf_thread *thread = call->thread;
-
-	if (atomic_load_explicit(&thread->parked, memory_order_relaxed) > 0)
-		return false;
-	if (now - thread->ended_ns > BACKLOG_NS)
-		return true;
-	return call->kind == ZF_REQUEST_FSYNC && thread->lone_write_ino == call->ino;
-}
-
-static bool is_write_or_sync(const struct zf_call *call)
-{
-	return call->durable || call->kind == ZF_REQUEST_WRITE;
-}
-
-static bool may_wait_here(const struct zf_call *call, int64_t now)
-{
-	const struct zf_thread *thread = call->thread;
-	uint64_t reads =
-		atomic_load_explicit(&thread->requests[ZF_REQUEST_READ], memory_order_relaxed);
-
-	if (!is_small_read(call))
-		return false;
-	return thread->read_ns < QUICK_READ_NS || reads % PROBE_READS == 0 ||
-	       (now - thread->ended_ns > BACKLOG_NS &&
-		atomic_load_explicit(&thread->parked, memory_order_relaxed) == 0);
+	return (struct zf_wait_request){
+		.kind = wait_kind(call),
+		.is_sync = call->kind == ZF_REQUEST_FSYNC,
+		.ino = call->ino,
+		.began_ns = call->began_ns,
+		.others_parked =
+			atomic_load_explicit(&call->thread->parked, memory_order_relaxed) > 0,
+	};
 }
 
 /* A ring's thread does not wait itself: only it can hand the answers of others to the kernel. */
@@ -205,7 +165,7 @@ static int run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-/* `thread` is the calling one, which has run it with this result. */
+/* `thread` is the calling one. */
 static void note_answered(struct zf_thread *thread, const struct zf_call *call, int64_t now, int r)
 {
 	zf_thread_note_latency(thread, call->kind, (uint64_t)(now - call->began_ns));
@@ -213,43 +173,42 @@ static void note_answered(struct zf_thread *thread, const struct zf_call *call, 
 		zf_thread_note_written(thread, call->size);
 }
 
-/* Somebody else's turn on the processor in between shall not count for more than a slow device. */
-static void learn_read(struct zf_thread *thread, int64_t took_ns)
+void zf_call_note_answered(const struct zf_call *call, int result)
 {
-	if (took_ns > 4 * QUICK_READ_NS)
-		took_ns = 4 * QUICK_READ_NS;
-	thread->read_ns += (took_ns - thread->read_ns) / 8;
+	struct zf_thread *thread = zf_thread_self();
+
+	if (thread)
+		note_answered(thread, call, now_ns(), result);
 }
 
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_thread *thread = call->thread;
-	int64_t began = now_ns();
-	bool parked = false;
+	struct zf_wait_request request;
+	bool waits, later = false;
+	int64_t ended;
 	int r;
 
-	call->began_ns = began;
+	call->began_ns = now_ns();
 	atomic_fetch_add_explicit(&thread->requests[call->kind], 1, memory_order_relaxed);
-	call->ctx.may_wait = may_wait_here(call, began);
-	if (is_write_or_sync(call)) {
-		bool lone = is_lone(call, began);
-
-		call->ctx.may_wait_record = call->durable && lone;
-		thread->lone_write_ino = lone ? call->ino : 0;
-	}
+	request = wait_request(call);
+	waits = zf_wait_here_may(&thread->wait_here, &request);
+	call->ctx.may_wait = waits && request.kind == ZF_WAIT_SMALL_READ;
+	call->ctx.may_wait_record = waits && request.kind == ZF_WAIT_DURABLE;
 	r = run_unless_closing(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
-		parked = park(daemon, call);
-		if (!parked)
+		later = park(daemon, call);
+		if (!later)
 			r = run_waiting(daemon, call);
+	} else if (r == -EINPROGRESS) {
+		later = true;
 	} else if (r < 0) {
 		fuse_reply_err(call->req, -r);
 	}
-	thread->ended_ns = now_ns();
-	if (!parked)
-		note_answered(thread, call, thread->ended_ns, r);
-	if (call->ctx.may_wait && is_small_read(call))
-		learn_read(thread, thread->ended_ns - began);
+	ended = now_ns();
+	if (!later)
+		note_answered(thread, call, ended, r);
+	zf_wait_here_ended(&thread->wait_here, &request, waits && !later, ended);
 }
 
 void zf_call_dispatch(struct zf_call *call)
@@ -280,10 +239,9 @@ void zf_call_discard(struct zf_call *call)
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = run_waiting(daemon, call);
-	struct zf_thread *thread = call->began_ns > 0 ? zf_thread_self() : NULL;
 
-	if (thread)
-		note_answered(thread, call, now_ns(), r);
+	if (call->began_ns > 0)
+		zf_call_note_answered(call, r);
 	zf_call_discard(call);
 }
 

@@ -11,6 +11,8 @@
  *                                     |
  *                                  -EAGAIN --parked--> a worker: run --> replied
  *
+ * A small read may be on its way to the device meanwhile, without a thread that waits (ring_read.h).
+ *
  * What a call points to: over io_uring, the payload of a request stays where it is until the reply,
  * so nothing is copied; read from /dev/fuse it is in a buffer that the thread reads its next
  * request into, so names and data are copied with the call.
@@ -47,7 +49,10 @@ struct zf_open_inode;
 struct zf_call {
 	fuse_req_t req;
 	enum zf_request kind;
-	/* 0 when it has replied, -errno when it has not and this is the reply. */
+	/*
+	 * 0 when it has replied, -errno when it has not and this is the reply; -EINPROGRESS when it
+	 * will reply later, on this thread (ring_read.h).
+	 */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
 	bool durable; /* waits for one durable write, mostly */
@@ -102,6 +107,8 @@ void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call);
  */
 struct zf_call *zf_call_keep(const struct zf_call *call);
 void zf_call_discard(struct zf_call *call);
+/* It was answered by the calling thread, with this result: its latency is noted. */
+void zf_call_note_answered(const struct zf_call *call, int result);
 /* So many are parked that hardly a slot is left in the queue by which this one came. */
 bool zf_call_is_crowded(const struct zf_daemon *daemon, const struct zf_call *call);
 

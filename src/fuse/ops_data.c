@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: open, read, write, fallocate, sync, seek. */
 #include "fuse/ops.h"
+#include "fuse/ring_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,6 +161,15 @@ static bool may_end_later(const struct zf_call *call, size_t len)
 	return call->inode && len < call->size && zf_open_inode_is_cached(call->inode);
 }
 
+static void answer_read(struct zf_daemon *daemon, struct zf_call *call, char *buf, ssize_t len)
+{
+	if (len < 0)
+		fuse_reply_err(call->req, (int)-len);
+	else if (!may_end_later(call, (size_t)len) ||
+		 !zf_droppers_write_out(daemon->droppers, call))
+		fuse_reply_buf(call->req, buf, (size_t)len);
+}
+
 static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 {
 	ssize_t len;
@@ -168,12 +178,13 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return r;
-	len = zf_fs_read(daemon->fs, &call->ctx, call->ino, call->offset, buf, call->size);
+	if (zf_ring_read_suits(call))
+		len = zf_ring_read(daemon, call, buf, answer_read);
+	else
+		len = zf_fs_read(daemon->fs, &call->ctx, call->ino, call->offset, buf, call->size);
 	if (len < 0)
 		return (int)len;
-	if (may_end_later(call, (size_t)len) && zf_droppers_write_out(daemon->droppers, call))
-		return 0;
-	fuse_reply_buf(call->req, buf, (size_t)len);
+	answer_read(daemon, call, buf, len);
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fuse/wait_here.h"
+
 /* Kinds of requests, as they are counted, and as the control socket names them. */
 /* clang-format off */
 #define ZF_REQUESTS(R) \
@@ -80,10 +82,7 @@ struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked;			     /* handed over and not answered yet */
-	int64_t ended_ns;			     /* when its last request was done with */
-	uint64_t
-		lone_write_ino; /* the last write or sync was of this file, and lone (call.c); else 0 */
-	int64_t read_ns;	/* a small read that waited here, on average of the last few */
+	struct zf_wait_here wait_here;
 	void *scratch;
 	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */
 	_Atomic uint64_t write_bytes;		       /* of WRITE requests that succeeded here */

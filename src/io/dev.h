@@ -243,6 +243,16 @@ typedef void zf_read_done_fn(void *arg, struct zf_read *read);
 void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
 		      zf_read_done_fn *done, void *arg);
 
+/*
+ * A read that the caller carries out itself, on a ring of its own: readv(2) at offset read->addr of
+ * the file that zf_dev_read_begin() returns, whose result zf_dev_read_end() is told: bytes, or
+ * -errno. That call sets read->result; if the result was no good, it reads once more, and waits for
+ * that. -1: nothing has begun, the backend has no such file, or the read breaks a rule. Any thread,
+ * any time.
+ */
+int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read);
+void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result);
+
 /* One request each, waited for: mkfs, superblock and tests. */
 int zf_dev_write_sync(struct zf_dev *dev, uint64_t addr, const void *buf, uint64_t len, bool fua);
 int zf_dev_reset(struct zf_dev *dev, uint32_t zone_no);

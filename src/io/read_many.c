@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several reads in flight together, submitted and awaited by one thread.
+ * Reads that the thread that wants them carries out itself: several in flight together, or one on a
+ * ring of the caller's.
  *
- * Each thread that needs it has an io_uring of its own: no lock is shared, and no other thread is
+ * Each thread that reads several has an io_uring of its own: no lock is shared, and no other thread is
  * woken. What comes back as an error, or short, is read once more by the backend alone, which knows
  * how to go on and what to report.
  */
@@ -68,19 +69,7 @@ static struct io_uring *get_ring(void)
 	return ring ? ring : make_ring();
 }
 
-/* ---- on the ring ---- */
-
-struct batch {
-	struct zf_dev *dev;
-	int fd;
-	struct zf_read *reads;
-	unsigned int count, begun, in_flight;
-	zf_read_done_fn *done;
-	void *arg;
-	/* Reads that have come back and that nobody has looked at. */
-	struct zf_read *came[DEPTH];
-	unsigned int came_count;
-};
+/* ---- one read ---- */
 
 /* A read that breaks a rule is left to the backend, which says what is wrong with it. */
 static bool is_sound(const struct zf_geometry *geometry, const struct zf_read *read)
@@ -93,19 +82,61 @@ static bool is_sound(const struct zf_geometry *geometry, const struct zf_read *r
 	       len <= size - read->addr;
 }
 
-static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *read)
+int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read)
 {
-	struct io_uring_sqe *sqe;
+	int fd = dev->ops->read_fd ? dev->ops->read_fd(dev) : -1;
 
 	read->result = -EINPROGRESS;
-	if (!is_sound(&batch->dev->geometry, read))
+	if (fd < 0 || !is_sound(&dev->geometry, read))
+		return -1;
+	read->traced = zf_dev_trace_read(read->addr, zf_iov_len(read->iov, read->iovcnt));
+	return fd;
+}
+
+/* Returns whether the read is done. If not, it is read again. */
+static bool has_come(struct zf_read *read, int64_t result)
+{
+	uint64_t len = zf_iov_len(read->iov, read->iovcnt);
+
+	if (result >= 0 && (uint64_t)result == len)
+		read->result = 0;
+	zf_dev_trace_read_end(read->traced, read->addr, len, read->result == 0 ? 0 : -EIO);
+	return read->result == 0;
+}
+
+void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result)
+{
+	if (has_come(read, result))
+		zf_dev_count_read(dev, zf_iov_len(read->iov, read->iovcnt));
+	else
+		read->result = zf_dev_read(dev, read->addr, read->iov, read->iovcnt);
+}
+
+/* ---- on the ring ---- */
+
+struct batch {
+	struct zf_dev *dev;
+	struct zf_read *reads;
+	unsigned int count, begun, in_flight;
+	zf_read_done_fn *done;
+	void *arg;
+	/* Reads that have come back and that nobody has looked at. */
+	struct zf_read *came[DEPTH];
+	unsigned int came_count;
+};
+
+static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *read)
+{
+	int fd = zf_dev_read_begin(batch->dev, read);
+	struct io_uring_sqe *sqe;
+
+	if (fd < 0)
 		return;
 	sqe = io_uring_get_sqe(ring);
 	/* The ring has as many entries as are in flight at most. */
 	assert(sqe);
-	io_uring_prep_readv(sqe, batch->fd, read->iov, read->iovcnt, read->addr);
+	io_uring_prep_readv(sqe, fd, read->iov, read->iovcnt, read->addr);
 	io_uring_sqe_set_data(sqe, read);
-	read->traced = zf_dev_trace_read(read->addr, zf_iov_len(read->iov, read->iovcnt));
 	batch->in_flight++;
 }
 
@@ -141,13 +172,8 @@ static void reap(struct batch *batch, struct io_uring *ring)
 	unsigned int n = io_uring_peek_batch_cqe(ring, cqes, DEPTH);
 
 	for (unsigned int i = 0; i < n; i++) {
-		struct zf_read *read = io_uring_cqe_get_data(cqes[i]);
-		uint64_t len = zf_iov_len(read->iov, read->iovcnt);
-
-		if (cqes[i]->res >= 0 && (uint64_t)cqes[i]->res == len)
-			read->result = 0;
-		zf_dev_trace_read_end(read->traced, read->addr, len, read->result == 0 ? 0 : -EIO);
-		batch->came[i] = read;
+		batch->came[i] = io_uring_cqe_get_data(cqes[i]);
+		(void)has_come(batch->came[i], cqes[i]->res);
 	}
 	io_uring_cq_advance(ring, n);
 	batch->came_count = n;
@@ -184,27 +210,21 @@ static void run_on_ring(struct batch *batch, struct io_uring *ring)
 }
 
 /* The calling thread's, where it helps; or NULL. */
-static struct io_uring *ring_for(struct zf_dev *dev, unsigned int count, int *ret_fd)
+static struct io_uring *ring_for(struct zf_dev *dev, unsigned int count)
 {
-	if (count < 2 || !dev->ops->read_fd)
-		return NULL;
-	*ret_fd = dev->ops->read_fd(dev);
-	return *ret_fd >= 0 ? get_ring() : NULL;
+	bool helps = count >= 2 && dev->ops->read_fd && dev->ops->read_fd(dev) >= 0;
+
+	return helps ? get_ring() : NULL;
 }
 
 void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int count,
 		      zf_read_done_fn *done, void *arg)
 {
-	int fd = -1;
-	struct io_uring *ring = ring_for(dev, count, &fd);
+	struct io_uring *ring = ring_for(dev, count);
 
 	if (ring) {
-		struct batch batch = {.dev = dev,
-				      .fd = fd,
-				      .reads = reads,
-				      .count = count,
-				      .done = done,
-				      .arg = arg};
+		struct batch batch = {
+			.dev = dev, .reads = reads, .count = count, .done = done, .arg = arg};
 
 		run_on_ring(&batch, ring);
 	}

@@ -21,7 +21,7 @@
 
 #include "trace/trace.h"
 
-#define ZF_TRACE_RING_RECORDS 8192u /* a power of two */
+#define ZF_TRACE_RING_RECORDS 32768u /* a power of two */
 
 struct zf_trace_ring {
 	SLIST_ENTRY(zf_trace_ring) link;

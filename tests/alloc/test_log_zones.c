@@ -10,7 +10,7 @@
 #include "alloc/alloc_internal.h"
 #include "base/bits.h"
 #include "io/memory.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #define ZONES	  32u
 #define BLOCKS	  16u /* of a zone */

@@ -23,7 +23,7 @@
 #include "alloc/zone.h"
 #include "base/bits.h"
 #include "io/memory.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	     ZF_BLOCK_SIZE
 #define NODE_BLOCKS  4u

@@ -65,7 +65,11 @@ class Curves(unittest.TestCase):
         runs = [aging.as_run(text(load, full, threads)) for load in aging.LOADS for full in (50, 80)
                 for threads in (False, True)]
         root = xml.etree.ElementTree.fromstring(curves.draw(runs))
-        self.assertGreater(len(root.findall(".//{*}polyline")), 8)
+        # A line of turnovers for each load and level; two levels are not joined.
+        self.assertEqual(len(root.findall(".//{*}polyline")), 2 * len(aging.LOADS))
+        more = [aging.as_run(text("uniform", full)) for full in (50, 80, 90)]
+        root = xml.etree.ElementTree.fromstring(curves.draw(more))
+        self.assertEqual(len(root.findall(".//{*}polyline")), 3 + 3)  # three levels are: in all, of data, empty zones
 
 
 unittest.main()

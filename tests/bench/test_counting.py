@@ -17,16 +17,42 @@ HERE = "gcc-12 x86_64, libc 2.36, xxhash 801, avx2"
 
 
 def counts(surroundings=HERE, **instructions):
-    return [counting.Count(name, "file", number, surroundings) for name, number in instructions.items()]
+    return [counting.Count(name, "file", number, surroundings, ()) for name, number in instructions.items()]
 
 
 class Parsing(unittest.TestCase):
     def test_divides_by_how_many_there_were(self):
         one = counting.parse("create", f"1000 file\n{HERE}\n", "events: Ir\nsummary: 1234567\n")
-        self.assertEqual(one, counting.Count("create", "file", 1235, HERE))
+        self.assertEqual(one, counting.Count("create", "file", 1235, HERE, ()))
 
     def test_the_unit_may_have_several_words(self):
         self.assertEqual(counting.parse("read", f"2 4 KiB block\n{HERE}\n", "totals: 8\n").unit, "4 KiB block")
+
+    def test_a_file_counts_by_instructions_of_its_own(self):
+        profile = """fl=(1) /build/../../src/fs/a.c
+fn=(1) zf_a
+10 5
+fi=(2) /build/../../src/base/b.h
++3 2
+fe=(1)
+cfi=(3) /build/../../src/fs/only_called.c
+cfn=(2) zf_c
+calls=1 40
+* 70
+cfi=(4) /build/../../src/fs/d.c
+cfn=(3) zf_d
+calls=1 7
+-2 9
+
+fl=(4)
+fn=(3)
+7 9
+
+fl=(5) /usr/include/x.h
+fn=(4) memcpy
+1 4
+"""
+        self.assertEqual(counting.files_executed(profile), ("src/base/b.h", "src/fs/a.c", "src/fs/d.c"))
 
     def test_what_counted_nothing_is_an_error(self):
         for profile in ("events: Ir\n", "summary: 0\n", "summary: 999\n"):

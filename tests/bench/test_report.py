@@ -268,6 +268,16 @@ class Goals(unittest.TestCase):
                    if (goal.operation, goal.peer) == ("raw append 4 KiB, 16 writers", "zfuse-locked")}
         self.assertEqual(reached, {"zfuse": 2.0, "zfuse-emulated": 1.5})
 
+    def test_of_a_trace_compare_with_the_same_without_one(self):
+        samples = [{**sample("zfuse", name, 0, count, 1.0), "pair": pair} for pair in range(3)
+                   for name, count in (("untraced write 4 KiB", 100), ("traced write 4 KiB", 80 + 10 * pair))]
+        found = goals.check([a_run(samples, ("zfuse",))])
+        self.assertEqual([reached for goal, _, reached in found if goal.operation == "traced write 4 KiB"], [0.9])
+
+    def test_of_a_page_say_what_falls_short(self):
+        lines = goals.page_table({"size": 7.9, "shown": 0.5, "heap": 200.5, "frame": 50.0}).splitlines()[2:]
+        self.assertEqual([line.split("|")[-2].strip() for line in lines], ["met", "met", "short", "met"])
+
     def test_of_images_and_of_the_virtual_machine_are_told_apart(self):
         for runs, expected in (([a_run([], medium="vm")], {"vm"}), ([a_run([])], {"tmpfs", "disk"})):
             self.assertEqual({goal.medium for goal, _, _ in goals.check(runs)}, expected)
@@ -278,13 +288,19 @@ class Goals(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    def test_is_well_formed_and_has_a_bar_for_each_ratio(self):
+    @staticmethod
+    def marks(root, colour):
+        """The x of each that peers of this colour have."""
+        return [float(e.get("cx") or e.get("points").split(",")[0]) for tag in ("circle", "polygon")
+                for e in root.iter("{http://www.w3.org/2000/svg}" + tag) if e.get("fill") == colour]
+
+    def test_is_well_formed_and_has_a_mark_for_each_ratio(self):
         runs = [full_run(), full_run(medium="disk")]
         root = xml.etree.ElementTree.fromstring(picture.draw(runs))
         for peer in (p for p in PEERS if p != "zfuse"):
             does = [o for o in OPERATIONS.values() if PEERS[peer].does(o)]
-            bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == picture.COLOURS[peer]]
-            self.assertEqual(len(bars), 2 * len(does) + 1, peer)  # and one in the legend
+            self.assertEqual(len(self.marks(root, picture.COLOURS[peer])), 2 * len(does) + 1,
+                             peer)  # and one in the legend
 
     def test_has_one_panel_for_each_medium_in_the_order_of_the_runs(self):
         runs = [full_run(), full_run(medium="disk"), full_run(transport="dev")]
@@ -300,9 +316,10 @@ class Picture(unittest.TestCase):
         samples = [sample("zfuse", "untar", 0, 1, 1.0), sample("btrfs", "untar", 0, 1, 1e6),
                    sample("zfuse", "rm -r", 0, 1, 1e6), sample("btrfs", "rm -r", 0, 1, 1.0)]
         root = xml.etree.ElementTree.fromstring(picture.draw([a_run(samples)]))
-        for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
-            left, right = float(rect.get("x", 0)), float(rect.get("x", 0)) + float(rect.get("width"))
-            self.assertTrue(0 <= left and right <= float(root.get("width")), rect.attrib)
+        marks = self.marks(root, picture.COLOURS["btrfs"])
+        self.assertEqual(len(marks), 3)
+        for at in marks:
+            self.assertTrue(0 <= at <= float(root.get("width")), at)
 
     def test_is_drawn_of_zfuse_alone(self):
         xml.etree.ElementTree.fromstring(picture.draw([a_run([sample("zfuse", "untar", 0, 1, 1.0)], ["zfuse"])]))

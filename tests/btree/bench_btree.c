@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ITEMS	   UINT64_C(1000000)
 #define VALUE_SIZE 48

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define NODE_SIZE 4096u
 #define ITEMS	  40000u

@@ -18,7 +18,7 @@
 
 #include "base/bits.h"
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define NODE_SIZE 4096u
 #define NODES_MAX 400u

@@ -18,7 +18,7 @@
 
 #include "base/bits.h"
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ITEMS_MAX     6000
 #define NODE_SIZE     4096u

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "btree/node.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define NODE_SIZE 4096u
 #define ADDRESS	  UINT64_C(40960)

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define NODE_SIZE   4096u
 #define CAPACITY    (NODE_SIZE - 72)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define WRITERS 3
 #define READERS 3

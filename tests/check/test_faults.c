@@ -6,7 +6,7 @@
 #include "fs/mount/format.h"
 #include "sample.h"
 #include "superblock/ring.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

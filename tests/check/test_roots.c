@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "sample.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 #include "txn/root_format.h"
 
 #include <stdarg.h>

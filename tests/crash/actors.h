@@ -29,8 +29,8 @@
 #include <stdint.h>
 
 #include "fs/core/fs.h"
-#include "support/rng.h"
-#include "support/sim.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
 
 #define ACTORS_MAX   5u
 #define FILES	     3u	 /* that all share */

@@ -34,7 +34,7 @@
 
 #include "base/plant.h"
 #include "fs/space/reclaim.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 #include "support/workload.h"
 
 /* ---- planted bugs, to see whether they are found ---- */

@@ -20,7 +20,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 #include "salvage/salvage.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 static const struct zf_ctx root = {.may_wait = true};
 
@@ -235,7 +235,7 @@ static void change(struct zf_fs *fs)
 		(void)zf_fs_step(fs);
 }
 
-static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
+static void run_commands(struct zf_dev *dev, struct zf_fs *fs, bool hex)
 {
 	static const char *const names[] = {"super", "zones",  "log", "df",
 					    "check", "status", "file"};
@@ -249,6 +249,7 @@ static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
 	if (zf_ring_newest(source.ring, &source.super, &source.stepped_over) < 0)
 		source.super = NULL;
 	zf_json_add_bool(args, "data", true);
+	zf_json_add_bool(args, "hex", hex);
 	zf_json_add_text(args, "path", "/dir/hard");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct zf_report_command *command = zf_report_find(names[i]);
@@ -323,8 +324,10 @@ static void use(struct sample *sample, bool writable)
 	assert(r == 0);
 	if (zf_fs_mount(dev, &options, NULL, &fs) < 0)
 		fs = NULL;
-	if (!writable)
-		run_commands(dev, fs);
+	if (!writable) {
+		run_commands(dev, fs, false);
+		run_commands(dev, fs, true);
+	}
 	if (!writable) {
 		salvage_all(dev, 0);
 		salvage_all(dev, sample->forge.super.generation - 1);

@@ -224,11 +224,56 @@ class Commands(ImageTest):
                 self.assertTrue(all(node["tree"] == tree for node in found["nodes"]))
                 text = self.text("tree", "--tree", tree, self.path)
                 self.assertEqual(len(re.findall(r"^ *node \d+: tree", text, re.M)), len(found["nodes"]))
-                dot = self.text("tree", "--tree", tree, "--format", "dot", self.path)
+                dot = self.text("tree", "--tree", tree, "--format", "dot", "--fold", "1000", self.path)
                 edges = sum(len(node.get("children", ())) for node in found["nodes"])
-                self.assertEqual((dot.count("label="), dot.count("->")),
-                                 (len(found["nodes"]), edges))
+                self.assertEqual((dot.count("label=\""), dot.count("->"), dot.count("more")), (len(found["nodes"]), edges, 0))
                 self.assertTrue(dot.startswith("digraph"))
+
+    def graph(self, *options):
+        """The lines of the fs tree's nodes, and all."""
+        dot = self.text("tree", "--format", "dot", *options, self.path)
+        return re.findall(r"^\tn\d+ \[.*$", dot, re.M), dot
+
+    def test_a_graph_tells_of_each_node(self):
+        root = self.json("tree", self.path)["nodes"][0]
+        nodes, dot = self.graph()
+        address, generation = root["address"][0], root["header"]["generation"]
+        first, last = root["children"][0]["key"], root["children"][-1]["key"]
+        self.assertIn(f"n{address} ", nodes[0])
+        self.assertIn(f"level 1, {len(root['children'])} children, generation {generation}\\n({first['objectid']} inode "
+                      f"{first['offset']})\\nto ({last['objectid']} ", nodes[0])
+        self.assertIn(f"zone {address // ZONE_SIZE} + {address % ZONE_SIZE}", nodes[0])
+        leaf = next(n for n in self.json("tree", self.path)["nodes"] if n["level"] == 0)
+        keys = [item["key"] for item in leaf["items"]]
+        self.assertTrue(any(f"leaf, {len(keys)} items" in n and f"({keys[0]['objectid']} inode {keys[0]['offset']})\\nto "
+                            f"({keys[-1]['objectid']} " in n for n in nodes))
+        self.assertIn(f"new: generation {generation} or later", dot)
+
+    def test_a_graph_folds_siblings(self):
+        children = len(self.json("tree", self.path)["nodes"][0]["children"])
+        nodes, dot = self.graph("--fold", "3")
+        self.assertEqual(len(nodes), 4)
+        self.assertIn(f"... {children - 3} more leaves", dot)
+        self.assertIn(f"{children + 1} nodes, 4 drawn", dot)
+        self.assertEqual(len(self.graph()[0]), 9)
+
+    def test_a_graph_tells_new_nodes_from_shared_ones(self):
+        tree = self.json("tree", self.path)["nodes"]
+        newest = max(node["header"]["generation"] for node in tree)
+        for since, new in ((1, len(tree)), (newest + 1, 0)):
+            nodes, dot = self.graph("--fold", "1000", "--since", str(since))
+            self.assertEqual((sum("penwidth=3" in n for n in nodes), sum("dashed" in n for n in nodes)),
+                             (new, len(tree) - new))
+            self.assertIn(f"new: generation {since} or later", dot)
+
+    @unittest.skipUnless(shutil.which("dot"), "graphviz is not installed")
+    def test_graphviz_draws_the_graphs(self):
+        for tree in TREES:
+            dot = self.text("tree", "--tree", tree, "--format", "dot", self.path)
+            done = subprocess.run(["dot", "-Tsvg"], input=dot, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertIn("</svg>", done.stdout)
+            self.assertIn("shared: older", done.stdout)
 
     def test_the_fs_tree_shows_what_is_in_it(self):
         items = [item for node in self.json("tree", self.path)["nodes"]
@@ -253,6 +298,120 @@ class Commands(ImageTest):
         found = self.json("node", self.path, str(ZONE_SIZE * (ZONES - 1)))
         self.assertFalse(found["valid"])
         self.assertIn("not valid", self.text("node", self.path, str(ZONE_SIZE * (ZONES - 1))))
+
+    # ---- byte by byte ----
+
+    def field_names(self):
+        """Of each struct, as its table in docs/format.md has them."""
+        text = (pathlib.Path(__file__).resolve().parents[2] / "docs/format.md").read_text()
+        return {name: set(re.findall(r"^\| \d+ \| \d+ \| [^|]+ \| `([^`]+)` \|", section, re.M))
+                for name, section in re.findall(r"^### [^\n]*`struct (\w+)`(.*?)(?=^#)", text, re.M | re.S)}
+
+    def expect_dump(self, dump, size):
+        """Each byte has one name, and a field that of the document."""
+        names, at = self.field_names(), 0
+        for entry in dump:
+            self.assertEqual(entry["offset"], at, entry)
+            at += entry["size"]
+            if "struct" in entry:
+                self.assertIn(entry["field"], names[entry["struct"]])
+            if "withheld" not in entry:
+                self.assertEqual(len(entry["bytes"]), 2 * entry["size"], entry)
+        self.assertEqual(at, size)
+
+    def expect_lines(self, text, size):
+        """A dump for people: no line is too wide, and the bytes are those that are there."""
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+        at = 0
+        for offset, rest in re.findall(r"^([0-9a-f]{4,})  (.{,47})", text, re.M):
+            self.assertEqual(int(offset, 16), at)
+            run = re.match(r"(?:00|--) \* (\d+)", rest)
+            at += int(run.group(1)) if run else len(rest.split())
+        self.assertEqual(at, size)
+
+    def test_nodes_byte_by_byte(self):
+        with open(self.path, "rb") as f:
+            image = f.read()
+        for tree in TREES:
+            for node in self.json("tree", "--tree", tree, self.path)["nodes"]:
+                address, size = node["address"][0], 16384
+                found = self.json("node", "--hex", self.path, str(address))
+                self.assertEqual((found["valid"], found["tree"]), (True, tree))
+                self.expect_dump(found["dump"], size)
+                self.assertEqual("".join(e["bytes"] for e in found["dump"]), image[address:address + size].hex())
+        text = self.text("node", "--hex", self.path, str(address))
+        self.assertTrue(text.startswith(f"node {address} of tree zone\n"))
+        self.expect_lines(text, size)
+        self.assertRegex(text, r"(?m)^0008  5a 46 4e 44 +magic \"ZFND\"$")
+        self.assertRegex(text, r"(?m)^0048 .* item 0 key.objectid 0$")
+        self.assertRegex(text, r"(?m) value 0 role 1$")
+
+    def test_superblocks_byte_by_byte(self):
+        found = self.json("super", "--hex", self.path)
+        self.assertEqual([r["wins"] for r in found["records"] if "dump" in r], [True])
+        winner = next(r for r in found["records"] if r["wins"])
+        self.expect_dump(winner["dump"], 4096)
+        secret = next(e for e in winner["dump"] if e["field"] == "log_secret")
+        self.assertEqual((secret["withheld"], "bytes" in secret, "value" in secret), (True, False, False))
+        text = self.text("super", "--hex", self.path)
+        self.expect_lines(text, 4096)
+        self.assertIn("label \"sample\"", text)
+        self.assertRegex(text, r"(?m)^0080  -- \* 32 +log_secret \(not shown\)$")
+        self.assertRegex(text, r"\n\* the newest record, at \d+, is valid\n$")
+
+    def test_a_damaged_superblock_byte_by_byte(self):
+        address = next(r for r in self.json("super", self.path)["records"] if r["wins"])["address"]
+        self.damaged_copy()
+        flip(self.path, address + 100)
+        found = json.loads(self.run_tool("super", "--hex", "--format", "json", self.path).stdout)
+        damaged, winner = [r for r in found["records"] if "dump" in r]
+        self.assertEqual((damaged["address"], winner["wins"]), (address, True))
+        self.assertRegex(damaged["error"], rf"corrupt superblock at {address}: csum has [0-9a-f]{{16}}, expected [0-9a-f]{{16}}")
+        self.expect_dump(damaged["dump"], 4096)
+        self.assertIn(f"record at {address}, damaged: corrupt superblock", self.run_tool("super", "--hex", self.path).stdout)
+
+    def test_a_damaged_node_byte_by_byte(self):
+        leaf = [n for n in self.json("tree", self.path)["nodes"] if n["level"] == 0][0]["address"][0]
+        self.damaged_copy()
+        flip(self.path, leaf + 64)  # the count
+        done = self.run_tool("node", "--hex", self.path, str(leaf))
+        self.assertRegex(done.stdout, rf"^node {leaf} is damaged: corrupt node at {leaf}: csum has [0-9a-f]{{16}}, "
+                                      r"expected [0-9a-f]{16}\n")
+        self.expect_lines(done.stdout[done.stdout.index("\n") + 1:], 16384)
+        self.expect_dump(self.json("node", "--hex", self.path, str(leaf))["dump"], 16384)
+        self.assertIn("csum has", self.text("node", self.path, str(leaf)))
+
+    def test_the_log_byte_by_byte(self):
+        self.damaged_copy()
+        subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
+        plain = self.json("log", self.path)
+        found = self.json("log", "--hex", self.path)
+        self.assertEqual([r["fate"] for r in found["records"]], [r["fate"] for r in plain["records"]])
+        for record in found["records"]:
+            self.assertNotIn("bodies", record)
+            self.expect_dump(record["dump"], 4096)
+        carried = [e for e in found["records"][3]["dump"] if e["field"] == "packed block"]
+        self.assertEqual([e["size"] for e in carried], [found["records"][3]["carried_bytes"]])
+        text = self.text("log", "--hex", self.path)
+        self.assertLessEqual(max(len(line) for line in text.splitlines() if re.match("[0-9a-f]{4}  ", line)), 100)
+        self.assertRegex(text, r"(?m) body 0 edit 0 kind 3$")
+        self.assertRegex(text, r"(?m) body 0 range 0 checksums$")
+
+    def test_damaged_log_records_byte_by_byte(self):
+        self.damaged_copy()
+        subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
+        records = self.json("log", self.path)["records"]
+        flip(self.path, records[0]["address"] + 120)   # a body
+        flip(self.path, records[1]["address"] + 4096)  # data
+        found = json.loads(self.run_tool("log", "--hex", "--format", "json", self.path).stdout)["records"]
+        damaged = [r for r in found if "error" in r]
+        self.assertEqual([(r["address"], r["error"]) for r in damaged], [
+            (records[0]["address"], "torn: its hash does not match its bytes"),
+            (records[1]["address"], "torn: its data does not match its checksums")])
+        for record in damaged:
+            self.expect_dump(record["dump"], 4096)
+        self.assertIn("torn: its hash", self.run_tool("log", "--hex", self.path).stdout)
+        self.assertNotIn("torn", self.run_tool("log", self.path).stdout)
 
     def test_a_file_tells_where_its_data_lies(self):
         found = self.json("file", self.path, "/file")
@@ -918,6 +1077,11 @@ class Usage(ImageTest):
                 (("zones", "--tree", "fs", self.path), "unrecognized option '--tree'"),
                 (("tree", "--data", self.path), "unrecognized option '--data'"),
                 (("tree", "--tree", "oak", self.path), "'oak' is none of root|fs|summary|share|zone"),
+                (("tree", "--hex", self.path), "unrecognized option '--hex'"),
+                (("tree", "--fold", "0", "--format", "dot", self.path), "'0' is not a number"),
+                (("tree", "--fold", "3", self.path), "--fold needs --format dot"),
+                (("tree", "--since", "3", "--format", "json", self.path), "--since needs --format dot"),
+                (("zones", "--hex", self.path), "unrecognized option '--hex'"),
                 (("node", self.path), "missing ADDRESS"),
                 (("node", self.path, "12three"), "no address"),
                 (("node", self.path, "-4096"), "invalid option"),

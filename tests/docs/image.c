@@ -8,12 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "alloc/zone_format.h"
-#include "base/bits.h"
 #include "btree/node.h"
 #include "dump.h"
 #include "fs/mount/format.h"
-#include "fs/core/fs_format.h"
 #include "superblock/ring.h"
 #include "txn/root_format.h"
 
@@ -76,95 +73,48 @@ const void *image_leaf(struct image *image, enum zf_tree_id tree)
 	return bytes_at(image, zf_le64_get(root->ptr.address[0]));
 }
 
-static const struct zf_fields *fields_of(enum zf_tree_id tree, uint8_t type)
-{
-	static const struct {
-		enum zf_tree_id tree;
-		uint8_t type;
-		const struct zf_fields *fields;
-	} kinds[] = {
-		{ZF_TREE_ROOT, ZF_KEY_ROOT, &zf_disk_root_fields},
-		{ZF_TREE_ZONE, ZF_KEY_ZONE, &zf_disk_zone_fields},
-		{ZF_TREE_FS, ZF_KEY_INODE, &zf_disk_inode_fields},
-		{ZF_TREE_FS, ZF_KEY_REF, &zf_disk_ref_fields},
-		{ZF_TREE_FS, ZF_KEY_DIR_NAME, &zf_disk_dirent_fields},
-		{ZF_TREE_FS, ZF_KEY_DIR_COOKIE, &zf_disk_dirent_fields},
-		{ZF_TREE_FS, ZF_KEY_EXTENT, &zf_disk_extent_fields},
-		{ZF_TREE_SUMMARY, ZF_KEY_SUMMARY, &zf_disk_summary_fields},
-	};
-
-	for (size_t i = 0; i < ZF_ARRAY_SIZE(kinds); i++)
-		if (kinds[i].tree == tree && kinds[i].type == type)
-			return kinds[i].fields;
-	fail_msg("no fields for type %u in tree %u", type, tree);
-	return NULL;
-}
-
-static void print_value(FILE *out, const void *leaf, unsigned int slot)
-{
-	enum zf_tree_id tree = (enum zf_tree_id)zf_node_owner(leaf);
-	const struct zf_fields *fields = fields_of(tree, zf_node_key(leaf, slot).type);
-	char prefix[32];
-	size_t len;
-	const uint8_t *value = zf_node_value(leaf, slot, &len, NULL);
-	unsigned int base = (unsigned int)(value - (const uint8_t *)leaf);
-
-	assert_true(len >= fields->size);
-	snprintf(prefix, sizeof(prefix), "value %u ", slot);
-	zf_dump_annotated_at(out, base, prefix, fields, value);
-	snprintf(prefix, sizeof(prefix), "value %u %s", slot,
-		 tree == ZF_TREE_SUMMARY ? "checksums" : "name");
-	zf_dump_bytes_at(out, base + fields->size, prefix, value + fields->size,
-			 (unsigned int)len - fields->size);
-}
-
-static void print_item_header(FILE *out, const void *leaf, unsigned int slot)
-{
-	unsigned int base = (unsigned int)(sizeof(struct zf_disk_node_header) +
-					   slot * sizeof(struct zf_disk_item));
-	char prefix[32];
-
-	snprintf(prefix, sizeof(prefix), "item %u ", slot);
-	zf_dump_annotated_at(out, base, prefix, &zf_disk_item_fields, (const uint8_t *)leaf + base);
-}
-
 char *image_leaf_to_text(const void *leaf)
 {
-	unsigned int count = zf_node_count(leaf), used;
-	char *text = NULL;
-	size_t size = 0, len;
-	FILE *out = open_memstream(&text, &size);
-	const uint8_t *first_value;
-
-	assert_non_null(out);
-	assert_true(count > 0);
-	zf_dump_annotated(out, &zf_disk_node_header_fields, leaf);
-	for (unsigned int slot = 0; slot < count; slot++)
-		print_item_header(out, leaf, slot);
-	used = (unsigned int)(sizeof(struct zf_disk_node_header) +
-			      count * sizeof(struct zf_disk_item));
-	first_value = zf_node_value(leaf, count - 1, &len, NULL);
-	zf_dump_bytes_at(out, used, "free", (const uint8_t *)leaf + used,
-			 (unsigned int)(first_value - (const uint8_t *)leaf) - used);
-	for (unsigned int slot = count; slot-- > 0;)
-		print_value(out, leaf, slot);
-	fclose(out);
-	return text;
-}
-
-char *image_item_to_text(const void *leaf, uint8_t type)
-{
-	unsigned int count = zf_node_count(leaf), slot = 0;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
+	zf_annotate_node(leaf, IMAGE_NODE_SIZE, zf_dump_annotation, out);
+	fclose(out);
+	return text;
+}
+
+/* What to print of a leaf: the parts of one item. */
+struct chosen {
+	FILE *out;
+	char item[32], value[32];
+};
+
+static void print_chosen(void *arg, const struct zf_annotation *annotation)
+{
+	const struct chosen *chosen = arg;
+
+	if (strcmp(annotation->part, chosen->item) == 0 ||
+	    strcmp(annotation->part, chosen->value) == 0)
+		zf_dump_annotation(chosen->out, annotation);
+}
+
+char *image_item_to_text(const void *leaf, uint8_t type)
+{
+	unsigned int count = zf_node_count(leaf), slot = 0;
+	struct chosen chosen;
+	char *text = NULL;
+	size_t size = 0;
+
 	while (slot < count && zf_node_key(leaf, slot).type != type)
 		slot++;
 	assert_true(slot < count);
-	print_item_header(out, leaf, slot);
-	print_value(out, leaf, slot);
-	fclose(out);
+	chosen.out = open_memstream(&text, &size);
+	assert_non_null(chosen.out);
+	snprintf(chosen.item, sizeof(chosen.item), "item %u", slot);
+	snprintf(chosen.value, sizeof(chosen.value), "value %u", slot);
+	zf_annotate_node(leaf, IMAGE_NODE_SIZE, print_chosen, &chosen);
+	fclose(chosen.out);
 	return text;
 }

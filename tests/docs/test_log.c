@@ -58,49 +58,16 @@ static void make_inode(struct zf_log_body *body, const void *data)
 
 /* ---- as text ---- */
 
-static const uint8_t *print_struct(FILE *out, const uint8_t *record, const uint8_t *at,
-				   const char *prefix, const struct zf_fields *fields)
-{
-	zf_dump_annotated_at(out, (unsigned int)(at - record), prefix, fields, at);
-	return at + fields->size;
-}
-
-static void print_edits(FILE *out, const uint8_t *record, const uint8_t *at, const uint8_t *end)
-{
-	while (at < end)
-		at = print_struct(out, record, at, "edit ", &zf_disk_log_edit_fields);
-}
-
-static void print_inode(FILE *out, const uint8_t *record, const uint8_t *at, const uint8_t *end)
-{
-	at = print_struct(out, record, at, "inode ", &zf_disk_log_inode_fields);
-	zf_dump_bytes_at(out, (unsigned int)(at - record), "the inode's item", at, 8);
-	at = print_struct(out, record, at + 8, "range ", &zf_disk_log_range_fields);
-	zf_dump_bytes_at(out, (unsigned int)(at - record), "checksum", at,
-			 (unsigned int)(end - at));
-}
-
+/* Of its data 16 bytes are enough to see. */
 static char *record_to_text(const uint8_t *record, size_t len)
 {
-	const struct zf_disk_log_header *header = (const void *)record;
-	uint32_t bytes = zf_le32_get(header->bytes);
-	struct zf_log_body_view body;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	zf_dump_annotated(out, &zf_disk_log_header_fields, record);
-	for (size_t at = 0; zf_log_record_next_body(record, 0, &at, &body);) {
-		const uint8_t *rest =
-			print_struct(out, record, body.bytes, "body ", &zf_disk_log_body_fields);
-
-		(body.type == ZF_LOG_OPERATION ? print_edits : print_inode)(out, record, rest,
-									    body.bytes + body.len);
-	}
-	zf_dump_bytes_at(out, bytes, "rest of the block", record + bytes, ZF_BLOCK_SIZE - bytes);
 	assert_int_equal(len, 2 * ZF_BLOCK_SIZE);
-	zf_dump_bytes_at(out, ZF_BLOCK_SIZE, "data", record + ZF_BLOCK_SIZE, 16);
+	zf_annotate_log_record(record, ZF_BLOCK_SIZE + 16, zf_dump_annotation, out);
 	fclose(out);
 	return text;
 }

@@ -12,7 +12,7 @@
 #include "fs/mount/format.h"
 #include "fs/core/fs.h"
 #include "io/memory.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 static struct zf_fs *fs;
 static struct zf_ctx ctx = {.may_wait = true};

@@ -17,8 +17,8 @@
 
 #include "fs/core/fs.h"
 #include "io/memory.h"
-#include "support/rng.h"
-#include "support/sim.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
 
 struct data_rig_options {
 	bool threads;

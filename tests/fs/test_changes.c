@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "fs/core/changes.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK  UINT64_C(4096)
 #define BLOCKS 800u

@@ -11,7 +11,7 @@
 
 #include "fs/mount/format.h"
 #include "fs/core/fs.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #define KIB UINT64_C(1024)
 

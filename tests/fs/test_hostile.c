@@ -19,7 +19,7 @@
 #include "alloc/reserve.h"
 #include "base/bits.h"
 #include "fs/core/item.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ROOT	  ZF_INO_ROOT
 #define ITEMS_MAX 4000u

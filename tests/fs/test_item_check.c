@@ -16,7 +16,7 @@
 #include "fs/core/fs_format.h"
 #include "fs/core/item.h"
 #include "fs/core/item_check.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define SEED	  UINT64_C(0xfeedface)
 #define VALUE_MAX 982u

@@ -26,7 +26,7 @@
 #include "fs/core/inode.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ROOT	ZF_INO_ROOT
 #define THREADS 4

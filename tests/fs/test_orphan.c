@@ -13,7 +13,7 @@
 #include "fs/core/kernel_refs.h"
 #include "fs/data/delete.h"
 #include "fs/map/extent.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ROOT ZF_INO_ROOT
 

@@ -11,7 +11,7 @@
 #include "fs/core/inode.h"
 #include "fs/core/item.h"
 #include "fs/replay_rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK 4096u
 

@@ -12,7 +12,7 @@
 #include "alloc/reserve.h"
 #include "fs/collide.h"
 #include "fs/ops/attr/xattr.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define ROOT ZF_INO_ROOT
 

@@ -19,7 +19,7 @@
 #define ZF_TESTS_HOST_CUTS_H
 
 #include "host/record.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 enum cut_kind {
 	CUT_HOST,

@@ -14,7 +14,7 @@
 #include "host/files.h"
 #include "host/record.h"
 #include "io/image.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define WORKERS	   4u
 #define ROUNDS	   2u

@@ -23,7 +23,7 @@
 #include "io/nvme.h"
 #include "io/nvme_name.h"
 #include "io_util.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK ((uint64_t)ZF_BLOCK_SIZE)
 

@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "io/append_queue.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	     ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONES	     80 /* more than the table holds */

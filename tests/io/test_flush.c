@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "io/memory.h"
 #include "io_util.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (1024 * BLOCK)

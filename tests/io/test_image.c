@@ -30,7 +30,7 @@
 #include "io/image.h"
 #include "io/image_trailer.h"
 #include "io_util.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (256 * BLOCK)

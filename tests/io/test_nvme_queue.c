@@ -18,7 +18,7 @@
 #include "io/nvme_status.h"
 #include "io/zone_rules.h"
 #include "io_util.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (64 * BLOCK)

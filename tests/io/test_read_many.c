@@ -21,7 +21,7 @@
 #include "io/image.h"
 #include "io/memory.h"
 #include "io_util.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (256 * BLOCK)
@@ -442,9 +442,66 @@ static void threads_read_at_the_same_time(void **state)
 	zf_dev_close(dev);
 }
 
+/* ---- by the caller ---- */
+
+static void a_read_that_the_caller_carries_out_gets_its_bytes(void **state)
+{
+	struct zf_dev *dev = open_device();
+	struct zf_dev_stats before, after;
+	struct many *many = calloc(1, sizeof(*many));
+	struct zf_rng rng;
+
+	fill(dev);
+	zf_rng_seed(&rng, 8);
+	draw(many, &rng);
+	zf_dev_get_stats(dev, &before);
+	for (unsigned int i = 0; i < READS; i++) {
+		struct zf_read *read = &many->reads[i];
+		int fd = zf_dev_read_begin(dev, read);
+		/* Short, a failure, or what was read. */
+		ssize_t results[] = {512, -EIO, 0};
+
+		if (!uses_a_ring(dev)) {
+			assert_int_equal(fd, -1);
+			continue;
+		}
+		results[2] =
+			i % 3 < 2 ? 0 : preadv(fd, read->iov, (int)read->iovcnt, (off_t)read->addr);
+		zf_dev_read_end(dev, read, results[i % 3]);
+		expect(many, i);
+	}
+	zf_dev_get_stats(dev, &after);
+	assert_int_equal(after.reads - before.reads, uses_a_ring(dev) ? READS : 0);
+	assert_int_equal(after.read_errors, before.read_errors);
+	free(many->buf);
+	free(many);
+	zf_dev_close(dev);
+}
+
+static void a_read_that_breaks_a_rule_does_not_begin(void **state)
+{
+	struct zf_dev *dev = open_device();
+	uint8_t *buf = aligned_alloc(BLOCK, 2 * BLOCK);
+	struct iovec iov = {buf, BLOCK}, askew = {buf + 1, BLOCK}, empty = {buf, 0};
+	struct zf_read reads[] = {
+		{.addr = 4 * ZONE_SIZE, .iov = &iov, .iovcnt = 1},
+		{.addr = UINT64_MAX - BLOCK + 1, .iov = &iov, .iovcnt = 1},
+		{.addr = 512, .iov = &iov, .iovcnt = 1},
+		{.addr = 0, .iov = &askew, .iovcnt = 1},
+		{.addr = 0, .iov = &empty, .iovcnt = 1},
+	};
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(reads); i++)
+		assert_int_equal(zf_dev_read_begin(dev, &reads[i]), -1);
+	free(buf);
+	zf_dev_close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_read_that_the_caller_carries_out_gets_its_bytes),
+		cmocka_unit_test(a_read_that_breaks_a_rule_does_not_begin),
 		cmocka_unit_test(each_read_gets_its_own_bytes),
 		cmocka_unit_test(none_is_in_flight_afterwards),
 		cmocka_unit_test(what_has_come_is_handed_over_while_others_come),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator against its own fault model (support/sim.h): for each clause, what it allows is
+ * The simulator against its own fault model (sim/sim.h): for each clause, what it allows is
  * seen to happen, each way, and what it forbids never is.
  */
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 #include "base/bits.h"
 #include "io_util.h"
-#include "support/rng.h"
-#include "support/sim.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (16 * BLOCK)

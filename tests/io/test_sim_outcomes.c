@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "io_util.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (16 * BLOCK)

@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "io/zone_rules.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	  ((uint64_t)ZF_BLOCK_SIZE)
 #define ZONE_SIZE (16 * BLOCK)

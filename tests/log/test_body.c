@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "log/body.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK	   UINT64_C(4096)
 #define BODY_SIZE  sizeof(struct zf_disk_log_body)

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "log/carry.h"
 #include "log/record.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define BLOCK 4096u
 #define BYTES 400u /* header and bodies */

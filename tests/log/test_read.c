@@ -14,8 +14,8 @@
 #include "io/memory.h"
 #include "log/read.h"
 #include "support/log_record.h"
-#include "support/rng.h"
-#include "support/sim.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
 
 #define BLOCK	  UINT64_C(4096)
 #define ZONE_SIZE (256 * BLOCK)

@@ -17,7 +17,7 @@
 #include "fs/mount/format.h"
 #include "sample.h"
 #include "superblock/ring.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 #include "txn/roots.h"
 
 #include <stdarg.h>

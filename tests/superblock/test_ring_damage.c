@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "io/dev_ops.h"
 #include "sample.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 static void fill(struct sample_disk *disk, unsigned int zone_no, uint32_t count, uint64_t first)
 {

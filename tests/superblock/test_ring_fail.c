@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "sample.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #define COMMITS 14u
 

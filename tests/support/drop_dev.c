@@ -24,7 +24,7 @@
 
 #include "base/bits.h"
 #include "io/dev_ops.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define SECTOR_SIZE 512
 

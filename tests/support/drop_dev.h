@@ -14,7 +14,7 @@
  * What the file holds in the meantime is drawn from the seed, block by block: the right bytes after
  * all, zeroes, garbage, or the first sectors right and zeroes behind them; in a conventional zone
  * the bytes of before, or the right ones. How many are right is drawn once for each device, and may
- * be none. That is the fault model of support/sim.h, but for two things: pointers stand where they
+ * be none. That is the fault model of sim/sim.h, but for two things: pointers stand where they
  * stood, as after a kill of the daemon on a host that goes on; and nothing is older than the zone's
  * last reset but what the image's file kept (a warm zone).
  *

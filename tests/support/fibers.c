@@ -18,7 +18,7 @@
 
 #include "base/bits.h"
 #include "base/lock.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

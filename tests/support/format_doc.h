@@ -8,7 +8,7 @@
  *      | offset | size | type | `field` | what it is for |
  *
  * in the order of the struct, with nothing left out, and optionally a worked example: the first
- * fenced block, which is the output of zf_dump_annotated() for a record that the test makes.
+ * fenced block, which is what `zfusectl --hex` prints of a record that the test makes.
  */
 #ifndef ZF_TESTS_FORMAT_DOC_H
 #define ZF_TESTS_FORMAT_DOC_H
@@ -18,9 +18,12 @@
 /* Fails the running cmocka test, naming the first line that differs. */
 void zf_format_doc_check(const char *path, const struct zf_fields *fields);
 
-/* Likewise; with ZF_PRINT_EXAMPLE in the environment the right text is printed, to be pasted. */
+/*
+ * Likewise: the section's example is `expected`. With ZF_PRINT_EXAMPLE in the environment the right
+ * text is printed, to be pasted.
+ */
 void zf_format_doc_check_example(const char *path, const struct zf_fields *fields,
-				 const void *data);
+				 const char *expected);
 
 /*
  * The first fenced block below the heading that has `heading` in it is `expected`; with

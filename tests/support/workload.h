@@ -16,7 +16,7 @@
 
 #include "fs/core/fs.h"
 #include "support/oracle.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 enum zf_op_kind {
 	OP_LOOKUP, /* and hold what is found */

@@ -11,7 +11,7 @@ import types
 
 NODE = shutil.which("node")
 if not NODE:
-    print("skipped: there is no node, which scripts/install-deps installs")
+    print("skipped: there is no node, which scripts/install-deps --test installs")
     sys.exit(77)
 
 

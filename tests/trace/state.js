@@ -24,7 +24,7 @@ function check(model, near, far) {
 
 const buffer = Uint8Array.from(zlib.inflateRawSync(Buffer.from(records.trim(), "base64"))).buffer;
 vm.runInThisContext(`${code}
-function replay(data, buffer, check) {
+function lastState(data, buffer, check) {
 	const trace = new Trace(data, buffer), model = new Model(trace);
 	for (let i = 0; i < 8; i++) check(model, Math.floor((trace.count * i) / 8), Math.floor((trace.count * (i + 1)) / 8));
 	const state = model.seek(trace.count);
@@ -49,4 +49,4 @@ function replay(data, buffer, check) {
 		commands: [...state.commands.values()],
 	};
 }`);
-process.stdout.write(JSON.stringify(globalThis.replay(JSON.parse(data), buffer, check)));
+process.stdout.write(JSON.stringify(globalThis.lastState(JSON.parse(data), buffer, check)));

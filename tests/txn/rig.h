@@ -9,7 +9,7 @@
 
 #include "fs/core/fs.h"
 #include "io/memory.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 #include "txn/txn.h"
 
 #define RIG_ITEMS 1024u

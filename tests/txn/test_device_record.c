@@ -21,7 +21,7 @@
 #include "fs/core/fs.h"
 #include "io/memory.h"
 #include "superblock/ring.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 #include "txn/txn.h"
 
 #define ZONE_SIZE  (UINT64_C(64) << 10)

@@ -16,7 +16,7 @@
 
 #include "alloc/reserve.h"
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 static uint64_t seed;
 

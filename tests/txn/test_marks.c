@@ -19,7 +19,7 @@
 
 #include "alloc/zone.h"
 #include "rig.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define TIDIERS 3u
 #define EDITS	400u

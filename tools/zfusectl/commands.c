@@ -11,6 +11,11 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 				      "dot: a graph; default text"},
 	[ZF_OPTION_TREE] = {'t', "tree", ZF_VALUE_CHOICE, "root|fs|summary|share|zone",
 			    "which tree; default fs"},
+	[ZF_OPTION_FOLD] = {'\0', "fold", ZF_VALUE_NUMBER, "N",
+			    "graph: so many children of the root; default 8"},
+	[ZF_OPTION_SINCE] = {'\0', "since", ZF_VALUE_NUMBER, "N",
+			     "graph: what commits from N on wrote is new"},
+	[ZF_OPTION_HEX] = {'x', "hex", ZF_VALUE_NONE, NULL, "every byte, each field named"},
 	[ZF_OPTION_ROLE] = {'r', "role", ZF_VALUE_CHOICE, "none|super|meta|log|hot|cold|overwrite",
 			    "zones of this role only"},
 	[ZF_OPTION_CONDITION] = {'c', "condition", ZF_VALUE_CHOICE, "em|oi|oe|cl|fu|ro|ol|nw",
@@ -60,12 +65,12 @@ const struct zf_option zf_options[ZF_OPTION_COUNT] = {
 	[ZF_OPTION_HELP] = {'h', "help", ZF_VALUE_NONE, NULL, "print this"},
 };
 
-#define BIT(option) (UINT32_C(1) << ZF_OPTION_##option)
+#define BIT(option) (UINT64_C(1) << ZF_OPTION_##option)
 
 const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_SUPER] = {.name = "super",
 			      .operands = {"TARGET"},
-			      .options = BIT(FORMAT),
+			      .options = BIT(FORMAT) | BIT(HEX),
 			      .help = "every superblock record, and which one counts"},
 	[ZF_COMMAND_ZONES] =
 		{.name = "zones",
@@ -75,15 +80,15 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 		 .more = "On a terminal that is too small for the list: the summary.\n"},
 	[ZF_COMMAND_TREE] = {.name = "tree",
 			     .operands = {"TARGET"},
-			     .options = BIT(FORMAT_OF_TREE) | BIT(TREE),
+			     .options = BIT(FORMAT_OF_TREE) | BIT(TREE) | BIT(FOLD) | BIT(SINCE),
 			     .help = "all nodes of a tree"},
 	[ZF_COMMAND_NODE] = {.name = "node",
 			     .operands = {"TARGET", "ADDRESS"},
-			     .options = BIT(FORMAT),
+			     .options = BIT(FORMAT) | BIT(HEX),
 			     .help = "the node at a device address"},
 	[ZF_COMMAND_LOG] = {.name = "log",
 			    .operands = {"TARGET"},
-			    .options = BIT(FORMAT),
+			    .options = BIT(FORMAT) | BIT(HEX),
 			    .help = "the intent log: what the next mount would replay"},
 	[ZF_COMMAND_FILE] = {.name = "file",
 			     .operands = {"TARGET", "[PATH]"},
@@ -195,12 +200,14 @@ const struct zf_command zf_commands[ZF_COMMAND_COUNT] = {
 				    .help = "print a trace: a JSON object a line"},
 	[ZF_COMMAND_REPLAY] =
 		{.name = "replay",
-		 .operands = {"TRACE"},
+		 .operands = {"TRACE", "[OTHER]"},
 		 .options = BIT(OUTPUT) |
 			    BIT(TRACE_DATA),
 		 .help = "make a page of a trace, which a browser plays",
 		 .more = "The page is one file, and needs no network. With the data of the trace "
-			 "it tells\nwhat a mount finds after a cut of the power at any step.\n"},
+			 "it tells\nwhat a mount finds after a cut of the power at any step. "
+			 "OTHER: a "
+			 "second trace,\nwhich is played beside the first.\n"},
 	[ZF_COMMAND_LAB_CRASH] = {.name = "lab crash",
 				  .operands = {"TRACE", "IMAGE"},
 				  .options = BIT(TRACE_DATA) | BIT(AT) | BIT(OUTCOME) | BIT(FORCE),

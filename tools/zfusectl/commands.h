@@ -14,6 +14,9 @@ enum zf_option_id {
 	ZF_OPTION_FORMAT,
 	ZF_OPTION_FORMAT_OF_TREE,
 	ZF_OPTION_TREE,
+	ZF_OPTION_FOLD,
+	ZF_OPTION_SINCE,
+	ZF_OPTION_HEX,
 	ZF_OPTION_ROLE,
 	ZF_OPTION_CONDITION,
 	ZF_OPTION_SUMMARY,
@@ -106,7 +109,7 @@ enum zf_command_id {
 struct zf_command {
 	const char *name;		       /* one word, or two: "gc run" */
 	const char *operands[ZF_OPERANDS_MAX]; /* "[PATH]" may be left out */
-	uint32_t options;		       /* a bit for each zf_option_id */
+	uint64_t options;		       /* a bit for each zf_option_id */
 	const char *help;		       /* one line */
 	const char *more;		       /* lines that only its own help has; NULL: none */
 };

@@ -39,6 +39,12 @@ static zf_text_fn *const texts[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_RESOLVE] = zf_text_resolve,
 };
 
+/* The same of those whose text is another one with --hex. */
+static zf_text_fn *const hex_texts[ZF_COMMAND_COUNT] = {
+	[ZF_COMMAND_SUPER] = zf_text_super_hex,
+	[ZF_COMMAND_NODE] = zf_text_node_hex,
+};
+
 static bool parse_number(const char *text, uint64_t *ret_number)
 {
 	char *end;
@@ -113,13 +119,32 @@ static int add_zones(const struct zf_args *args, struct json_object *request)
 	return ZF_EXIT_OK;
 }
 
+/* Of a graph's nodes their items need not be told. */
+static int add_tree(const struct zf_args *args, struct json_object *request)
+{
+	bool graph = args->options[ZF_OPTION_FORMAT_OF_TREE].number == ZF_FORMAT_DOT;
+	static const enum zf_option_id of_graphs[] = {ZF_OPTION_FOLD, ZF_OPTION_SINCE};
+
+	for (unsigned int i = 0; i < 2; i++)
+		if (!graph && args->options[of_graphs[i]].given)
+			return zf_args_usage(args, "--%s needs --format dot",
+					     zf_options[of_graphs[i]].name);
+	if (args->options[ZF_OPTION_TREE].given)
+		zf_json_add_text(request, "tree", args->options[ZF_OPTION_TREE].text);
+	if (graph)
+		zf_json_add_bool(request, "brief", true);
+	return ZF_EXIT_OK;
+}
+
 static int fill_request(const struct zf_args *args, const struct zf_target *target,
 			struct json_object *request)
 {
-	if (args->options[ZF_OPTION_TREE].given)
-		zf_json_add_text(request, "tree", args->options[ZF_OPTION_TREE].text);
+	if (args->id == ZF_COMMAND_TREE)
+		return add_tree(args, request);
 	if (args->options[ZF_OPTION_DATA].given)
 		zf_json_add_bool(request, "data", true);
+	if (args->options[ZF_OPTION_HEX].given)
+		zf_json_add_bool(request, "hex", true);
 	if (args->id == ZF_COMMAND_ZONES)
 		return add_zones(args, request);
 	if (args->id == ZF_COMMAND_NODE || args->id == ZF_COMMAND_RESOLVE)
@@ -183,6 +208,8 @@ static zf_text_fn *choose_text(const struct zf_args *args)
 {
 	if (args->options[ZF_OPTION_FORMAT_OF_TREE].number == ZF_FORMAT_DOT)
 		return zf_text_tree_dot;
+	if (args->options[ZF_OPTION_HEX].given && hex_texts[args->id])
+		return hex_texts[args->id];
 	return args->options[ZF_OPTION_MAP].given ? zf_text_zones_map : texts[args->id];
 }
 
@@ -191,7 +218,9 @@ static int ask(const struct zf_args *args, struct zf_target *target, struct json
 	struct printer printer = {
 		.args = args,
 		.print = choose_text(args),
-		.text = {.out = stdout},
+		.text = {.out = stdout,
+			 .graph = {.fold = ZF_TEXT_FOLD,
+				   .since = args->options[ZF_OPTION_SINCE].number}},
 		.json = {.out = stdout},
 	};
 	const struct zf_control_parts parts = {.take = print_part, .arg = &printer};
@@ -199,6 +228,8 @@ static int ask(const struct zf_args *args, struct zf_target *target, struct json
 	struct json_object *result = NULL;
 	int r;
 
+	if (args->options[ZF_OPTION_FOLD].given)
+		printer.text.graph.fold = args->options[ZF_OPTION_FOLD].number;
 	zf_meter_init(&printer.meter, args, "bytes");
 	if (has_meter && printer.meter.mode != ZF_METER_OFF)
 		zf_json_add_bool(request, "progress", true);

@@ -2,7 +2,8 @@
 /*
  * The page is the same for each trace (tools/zfusectl/replay/). What differs stands in it as JSON,
  * the header and the tables of events and names; and the records as they are in the file, sorted,
- * compressed and in base64.
+ * compressed and in base64. The page of two traces has that twice, and makes of each the page of
+ * one.
  */
 #include "replay.h"
 
@@ -10,8 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "ctl/json.h"
 #include "ctl/trace_json.h"
@@ -88,10 +91,10 @@ struct page {
 	struct json_object *facts; /* of the data (lab/facts.h); NULL: there is none */
 };
 
-static int print(FILE *out, void *arg)
+/* What is known of the trace, then its records, each behind a text of the page. */
+static int put_trace(FILE *out, const struct zf_trace_file *file, struct json_object *facts,
+		     const char *const texts[2])
 {
-	const struct page *page = arg;
-	const struct zf_trace_file *file = page->file;
 	struct json_object *tables;
 	_zf_free_ uint8_t *packed = NULL;
 	size_t len;
@@ -99,14 +102,23 @@ static int print(FILE *out, void *arg)
 
 	if (r < 0)
 		return r;
-	fputs(zf_replay_head, out);
+	fputs(texts[0], out);
 	tables = zf_trace_json_tables(&file->header);
-	zf_json_add(tables, "facts", json_object_get(page->facts));
+	zf_json_add(tables, "facts", json_object_get(facts));
 	put_json(out, tables);
-	fputs(zf_replay_middle, out);
+	fputs(texts[1], out);
 	put_base64(out, packed, len);
-	fputs(zf_replay_tail, out);
 	return 0;
+}
+
+static int print(FILE *out, void *arg)
+{
+	const struct page *page = arg;
+	int r = put_trace(out, page->file, page->facts, zf_replay_page);
+
+	if (r == 0)
+		fputs(zf_replay_page[2], out);
+	return r;
 }
 
 static int write_page(const struct zf_args *args, const struct zf_report *report, struct page *page)
@@ -126,6 +138,57 @@ static int write_plain(const struct zf_args *args, const struct zf_report *repor
 		return ZF_EXIT_PROBLEMS;
 	status = write_page(args, report, &page);
 	zf_trace_file_free(&file);
+	return status;
+}
+
+/* ---- two traces ---- */
+
+struct pair {
+	const char *const *paths;
+	struct zf_trace_file files[2];
+};
+
+static void put_names(FILE *out, const struct pair *pair)
+{
+	struct json_object *names = json_object_new_array();
+
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(pair->files); i++) {
+		const char *slash = strrchr(pair->paths[i], '/');
+
+		json_object_array_add(names,
+				      json_object_new_string(slash ? slash + 1 : pair->paths[i]));
+	}
+	put_json(out, names);
+}
+
+static int print_pair(FILE *out, void *arg)
+{
+	const struct pair *pair = arg;
+	int r;
+
+	fputs(zf_replay_compare[0], out);
+	put_names(out, pair);
+	r = put_trace(out, &pair->files[0], NULL, &zf_replay_compare[1]);
+	if (r == 0)
+		r = put_trace(out, &pair->files[1], NULL, &zf_replay_compare[3]);
+	fputs(zf_replay_compare[5], out);
+	return r;
+}
+
+static int write_pair(const struct zf_args *args, const struct zf_report *report)
+{
+	struct pair pair = {.paths = args->operands};
+	int status = ZF_EXIT_PROBLEMS;
+
+	if (zf_trace_load(pair.paths[0], report, &pair.files[0]) < 0)
+		return status;
+	if (zf_trace_load(pair.paths[1], report, &pair.files[1]) == 0) {
+		if (!is_too_long(&pair.files[0], pair.paths[0], report) &&
+		    !is_too_long(&pair.files[1], pair.paths[1], report))
+			status = zf_output(args, report, print_pair, &pair);
+		zf_trace_file_free(&pair.files[1]);
+	}
+	zf_trace_file_free(&pair.files[0]);
 	return status;
 }
 
@@ -151,5 +214,10 @@ int zf_replay_main(const struct zf_args *args)
 					 .arg = (void *)(uintptr_t)args->program};
 	const char *data = args->options[ZF_OPTION_TRACE_DATA].text;
 
+	if (data && args->operands[1])
+		return zf_args_usage(args, "--trace-data is for a page of one trace: leave out "
+					   "the option, or the second trace");
+	if (args->operands[1])
+		return write_pair(args, &report);
 	return data ? write_with_data(args, &report, data) : write_plain(args, &report);
 }

@@ -26,6 +26,15 @@ const char *zf_text_string(struct json_object *object, const char *key)
 	return text ? text : "";
 }
 
+uint64_t zf_text_first_address(struct json_object *object)
+{
+	struct json_object *address = zf_text_member(object, "address");
+
+	if (json_object_is_type(address, json_type_array))
+		address = json_object_array_get_idx(address, 0);
+	return json_object_get_uint64(address);
+}
+
 const char *zf_text_time(uint64_t seconds, char buf[ZF_TEXT_TIME_MAX])
 {
 	time_t time = (time_t)seconds;
@@ -124,8 +133,10 @@ void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *
 	text->last = last;
 	print(text, part);
 	text->begun = true;
-	if (last)
-		zf_table_deinit(&text->table);
+	if (!last)
+		return;
+	zf_table_deinit(&text->table);
+	json_object_put(text->graph.wanted);
 }
 
 struct zf_table *zf_text_begin_table(struct zf_text *text, const struct zf_table_column *columns,

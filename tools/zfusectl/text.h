@@ -13,7 +13,10 @@
 
 #include "table.h"
 
-/* One answer; begins as zeroes but for `out`. */
+#define ZF_TEXT_ZONE_COLOURS 8
+#define ZF_TEXT_FOLD	     8 /* children of the root in a graph, if nobody says how many */
+
+/* One answer; begins as zeroes but for `out`, and for what says that it is set. */
 struct zf_text {
 	FILE *out;
 	bool begun; /* a part was printed */
@@ -25,6 +28,16 @@ struct zf_text {
 		uint64_t zones, cells; /* in this cell so far; in all */
 		unsigned int letter;
 	} map; /* of zones */
+	struct {
+		/* Set by who begins: so many children of the root are drawn; what has this
+		 * generation or a later one is new (0: what has the root's). */
+		uint64_t fold, since;
+		struct json_object *wanted; /* its keys are the addresses of what is drawn */
+		uint64_t zone_size;
+		uint64_t zones[ZF_TEXT_ZONE_COLOURS]; /* that have colours */
+		unsigned int zone_count;
+		uint64_t nodes, drawn;
+	} graph; /* of a tree */
 };
 
 typedef void zf_text_fn(struct zf_text *text, struct json_object *part);
@@ -33,11 +46,13 @@ typedef void zf_text_fn(struct zf_text *text, struct json_object *part);
 void zf_text_print(struct zf_text *text, zf_text_fn *print, struct json_object *part, bool last);
 
 zf_text_fn zf_text_super;
+zf_text_fn zf_text_super_hex;
 zf_text_fn zf_text_zones;
 zf_text_fn zf_text_zones_map;
 zf_text_fn zf_text_tree;
 zf_text_fn zf_text_tree_dot; /* for graphviz */
 zf_text_fn zf_text_node;
+zf_text_fn zf_text_node_hex;
 zf_text_fn zf_text_log;
 zf_text_fn zf_text_file;
 zf_text_fn zf_text_path;
@@ -51,6 +66,8 @@ zf_text_fn zf_text_values; /* any object */
 uint64_t zf_text_u64(struct json_object *object, const char *key);
 const char *zf_text_string(struct json_object *object, const char *key); /* "" if missing */
 struct json_object *zf_text_member(struct json_object *object, const char *key);
+/* Of a node: "address", or the first of them. */
+uint64_t zf_text_first_address(struct json_object *object);
 
 #define ZF_TEXT_SIZE_MAX 32
 #define ZF_TEXT_TIME_MAX 32
@@ -68,6 +85,9 @@ void zf_text_add_size(struct zf_table *table, struct json_object *object, const 
 
 /* Any object: "member.member  value", a line each. */
 void zf_text_object(struct json_object *object, FILE *out);
+
+/* A "dump" of bytes (ctl/report_hex.h), a line or more each field. */
+void zf_text_hex(struct json_object *dump, FILE *out);
 
 /* A value on one line: "a 1, b 2". */
 void zf_text_inline(struct json_object *value, FILE *out);

@@ -55,6 +55,7 @@ static void print_body(struct json_object *body, FILE *out)
 static void print_record(struct json_object *record, FILE *out)
 {
 	struct json_object *bodies = zf_text_member(record, "bodies");
+	const char *error = zf_text_string(record, "error");
 	bool carries = zf_text_u64(record, "carried_bytes") > 0;
 	uint64_t headers = zf_text_u64(record, "header_blocks");
 	uint64_t data = zf_text_u64(record, "data_blocks");
@@ -67,8 +68,9 @@ static void print_record(struct json_object *record, FILE *out)
 		zf_text_u64(record, "zone"), zf_text_u64(record, "offset"),
 		zf_text_u64(record, "generation"), headers, headers == 1 ? "" : "s", data,
 		data == 1 ? "" : "s", carries ? " (the first compressed into the header)" : "",
-		zf_text_string(record, "fate"));
-	for (size_t i = 0; i < json_object_array_length(bodies); i++)
+		error[0] ? error : zf_text_string(record, "fate"));
+	zf_text_hex(zf_text_member(record, "dump"), out);
+	for (size_t i = 0; bodies && i < json_object_array_length(bodies); i++)
 		print_body(json_object_array_get_idx(bodies, i), out);
 }
 

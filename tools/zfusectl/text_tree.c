@@ -4,15 +4,6 @@
 
 #include "text.h"
 
-static uint64_t first_address(struct json_object *object)
-{
-	struct json_object *address = zf_text_member(object, "address");
-
-	if (json_object_is_type(address, json_type_array))
-		address = json_object_array_get_idx(address, 0);
-	return json_object_get_uint64(address);
-}
-
 static void print_key(struct json_object *key, const char *type, FILE *out)
 {
 	fprintf(out, "(%" PRIu64 " %s %" PRIu64 ")", zf_text_u64(key, "objectid"), type,
@@ -36,12 +27,11 @@ static void print_children(struct json_object *children, unsigned int indent, FI
 {
 	for (size_t i = 0; i < json_object_array_length(children); i++) {
 		struct json_object *child = json_object_array_get_idx(children, i);
-		struct json_object *key = zf_text_member(child, "key");
 
 		fprintf(out, "%*s", (int)indent, "");
-		print_key(key, zf_text_string(key, "type"), out);
-		fprintf(out, " -> %" PRIu64 ", generation %" PRIu64 "\n", first_address(child),
-			zf_text_u64(child, "generation"));
+		print_key(zf_text_member(child, "key"), zf_text_string(child, "type"), out);
+		fprintf(out, " -> %" PRIu64 ", generation %" PRIu64 "\n",
+			zf_text_first_address(child), zf_text_u64(child, "generation"));
 	}
 }
 
@@ -52,7 +42,7 @@ static void print_node(struct json_object *node, unsigned int indent, bool with_
 	struct json_object *children = zf_text_member(node, "children");
 	const char *error = zf_text_string(node, "error");
 
-	fprintf(out, "%*snode %" PRIu64, (int)indent, "", first_address(node));
+	fprintf(out, "%*snode %" PRIu64, (int)indent, "", zf_text_first_address(node));
 	if (error[0]) {
 		fprintf(out, ": %s\n", error);
 		return;
@@ -87,37 +77,7 @@ void zf_text_node(struct zf_text *text, struct json_object *result)
 		print_node(result, 0, true, text->out);
 		return;
 	}
-	fprintf(text->out, "node %" PRIu64 ": not valid; read as a node's header it says:\n",
-		first_address(result));
+	fprintf(text->out, "node %" PRIu64 ": not valid: %s\nRead as a node's header it says:\n",
+		zf_text_first_address(result), zf_text_string(result, "error"));
 	zf_text_object(zf_text_member(result, "header"), text->out);
-}
-
-void zf_text_tree_dot(struct zf_text *text, struct json_object *part)
-{
-	struct json_object *nodes = zf_text_member(part, "nodes");
-	FILE *out = text->out;
-
-	if (!text->begun)
-		fprintf(out, "digraph \"%s\" {\n\tnode [shape=box];\n",
-			zf_text_string(part, "tree"));
-	for (size_t i = 0; i < json_object_array_length(nodes); i++) {
-		struct json_object *node = json_object_array_get_idx(nodes, i);
-		struct json_object *children = zf_text_member(node, "children");
-		struct json_object *header = zf_text_member(node, "header");
-		uint64_t address = first_address(node);
-
-		fprintf(out, "\tn%" PRIu64 " [label=\"%" PRIu64 "\\nlevel %" PRIu64, address,
-			address, zf_text_u64(node, "level"));
-		if (header)
-			fprintf(out, ", generation %" PRIu64 "\\n%" PRIu64 " %s\"];\n",
-				zf_text_u64(header, "generation"), zf_text_u64(header, "count"),
-				children ? "children" : "items");
-		else
-			fputs("\\nunreadable\", color=red];\n", out);
-		for (size_t c = 0; children && c < json_object_array_length(children); c++)
-			fprintf(out, "\tn%" PRIu64 " -> n%" PRIu64 ";\n", address,
-				first_address(json_object_array_get_idx(children, c)));
-	}
-	if (text->last)
-		fputs("}\n", out);
 }

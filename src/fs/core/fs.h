@@ -265,6 +265,29 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 		   void *buf, size_t len);
 
 /*
+ * zf_fs_read() without may_wait, of at most ZF_READING_MAX bytes, for a caller that reads the device on
+ * a ring of its own. -EINPROGRESS: *ret_wants is to be read, and *ret_reading told what came of it;
+ * `buf` is not to be used until then. -EAGAIN as of zf_fs_read(): more than one read is missing, the
+ * buffer is not aligned to blocks, or the device cannot be read like this. Anything else is the answer.
+ */
+#define ZF_READING_MAX ((size_t)1 << 20)
+struct zf_reading;
+struct zf_reading_wants {
+	int fd;
+	const struct iovec *iov; /* one; lives as long as the reading */
+	uint64_t offset;
+};
+ssize_t zf_fs_read_begin(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+			 void *buf, size_t len, struct zf_reading **ret_reading,
+			 struct zf_reading_wants *ret_wants);
+/*
+ * `result`: bytes, or -errno. If they are too few, or it is an error, the device is read again, and
+ * this call waits for it. Returns as zf_fs_read(); the reading is gone. Any thread; once for each
+ * reading, before zf_fs_unmount().
+ */
+ssize_t zf_fs_read_end(struct zf_reading *reading, int64_t result);
+
+/*
  * The last close of an open file: nothing is made durable, and nothing waits for the device. But of a
  * file that was truncated to nothing, what was written since starts its way there.
  */

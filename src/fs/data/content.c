@@ -326,20 +326,21 @@ static int transfer_init(struct transfer *transfer, struct zf_content *content)
 	return 0;
 }
 
-/* Of a run that was read: checks it, and hands it over. */
-static int take_run(struct zf_content *content, const struct transfer *transfer, unsigned int k)
+/* Of a run that was read into place[0 ... run->count - 1]: checks it, and hands it over. */
+static int take_run(struct zf_content *content, const struct run *run, uint8_t *const *place,
+		    int result)
 {
-	const struct run *run = &transfer->runs[k];
-	int r = transfer->reads[k].result;
+	int r = result;
 
 	if (r < 0)
 		return cannot_read(content, run, r);
-	for (unsigned int i = run->first; r == 0 && i < run->first + run->count; i++) {
+	for (unsigned int k = 0; r == 0 && k < run->count; k++) {
+		unsigned int i = run->first + k;
+
 		if (!content->in_place[i])
-			r = verify(content, i, transfer->place[i]);
+			r = verify(content, i, place[k]);
 		if (r == 0 && !place_in_buf(content, i))
-			deliver(content, block_offset(content, i), transfer->place[i],
-				ZF_BLOCK_SIZE);
+			deliver(content, block_offset(content, i), place[k], ZF_BLOCK_SIZE);
 	}
 	return r;
 }
@@ -347,10 +348,11 @@ static int take_run(struct zf_content *content, const struct transfer *transfer,
 static void run_came(void *arg, struct zf_read *read)
 {
 	struct transfer *transfer = arg;
-	unsigned int k = (unsigned int)(read - transfer->reads);
+	const struct run *run = &transfer->runs[read - transfer->reads];
 
 	if (transfer->result == 0)
-		transfer->result = take_run(transfer->content, transfer, k);
+		transfer->result = take_run(transfer->content, run, &transfer->place[run->first],
+					    read->result);
 }
 
 /* All runs at once, each checked while others come; the first that is wrong is told of. */
@@ -379,16 +381,14 @@ static void let_go(struct zf_content *content)
 	end_hold(content);
 }
 
-/* All that look_up() found; lets the zones go. */
-static int fetch(struct zf_content *content)
+/* All runs were read, with this result: lets the zones go. Returns the result. */
+static int finish(struct zf_content *content, int result)
 {
-	int r = read_runs(content);
-
 	let_go(content);
-	for (unsigned int i = 0; r == 0 && i < content->count; i++)
+	for (unsigned int i = 0; result == 0 && i < content->count; i++)
 		if (content->source[i] == FROM_HOLE)
 			deliver(content, block_offset(content, i), NULL, ZF_BLOCK_SIZE);
-	return r;
+	return result;
 }
 
 /* ---- reading ---- */
@@ -407,7 +407,44 @@ int zf_content_get(struct zf_content *content, bool may_wait)
 		let_go(content);
 		return -EAGAIN;
 	}
-	return fetch(content);
+	return finish(content, read_runs(content));
+}
+
+/* The only run; all of it has its place in the caller's buffer, in one piece. */
+static bool has_one_run(const struct zf_content *content, struct run *ret_run)
+{
+	unsigned int at = 0;
+	struct run other;
+
+	if (!next_run(content, &at, ret_run) || next_run(content, &at, &other))
+		return false;
+	return place_in_buf(content, ret_run->first) &&
+	       place_in_buf(content, ret_run->first + ret_run->count - 1);
+}
+
+bool zf_content_wants_one(const struct zf_content *content, struct zf_read *ret_read,
+			  struct iovec *ret_iov)
+{
+	struct run run;
+
+	if (!has_one_run(content, &run))
+		return false;
+	*ret_iov = (struct iovec){place_in_buf(content, run.first),
+				  (size_t)run.count << ZF_BLOCK_SHIFT};
+	*ret_read = (struct zf_read){.addr = run.address, .iov = ret_iov, .iovcnt = 1};
+	return true;
+}
+
+int zf_content_came(struct zf_content *content, const struct zf_read *read)
+{
+	uint8_t *place[ZF_CONTENT_BLOCKS];
+	struct run run;
+
+	if (!has_one_run(content, &run))
+		return -EIO;
+	for (unsigned int k = 0; k < run.count; k++)
+		place[k] = place_in_buf(content, run.first + k);
+	return finish(content, take_run(content, &run, place, read->result));
 }
 
 int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "fs/map/extent.h"
+#include "io/dev.h"
 
 struct zf_inode;
 
@@ -45,6 +46,16 @@ int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t
  * -EIO was reported. Whatever it returns, nothing is held any more. No lock needed.
  */
 int zf_content_get(struct zf_content *content, bool may_wait);
+
+/*
+ * zf_content_get() in two steps, for a caller that reads the device on a ring of its own. True: one
+ * read is all that is missing; the caller carries out *ret_read (zf_dev_read_begin()), which names
+ * *ret_iov, and then calls zf_content_came(), on any thread. False: zf_content_get() must follow.
+ */
+bool zf_content_wants_one(const struct zf_content *content, struct zf_read *ret_read,
+			  struct iovec *ret_iov);
+/* The read has its result: as zf_content_get(). */
+int zf_content_came(struct zf_content *content, const struct zf_read *read);
 
 /*
  * One block as the trees have it, whatever is in memory: verified; holes give zeroes. `bytes` is

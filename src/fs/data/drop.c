@@ -107,10 +107,8 @@ static int finish(struct zf_inode *inode)
 	return r < 0 ? r : 0;
 }
 
-int zf_drop_finish(struct zf_inode *inode, bool may_wait)
+int zf_drop_finish_rest(struct zf_inode *inode, bool may_wait)
 {
-	if (!inode->data.dropping)
-		return 0;
 	return may_wait ? finish(inode) : -EAGAIN;
 }
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct zf_inode;
+#include "fs/core/inode.h"
 
 struct zf_drop {
 	struct zf_inode *inode;
@@ -34,7 +34,13 @@ struct zf_drop {
  * read-only now. Inode locked exclusively, no join.
  */
 int zf_drop_run(struct zf_drop *drop);
-/* What is left of one that was interrupted, if any. */
-int zf_drop_finish(struct zf_inode *inode, bool may_wait);
+/* Drops what an interrupted one has left. As zf_drop_run(). */
+int zf_drop_finish_rest(struct zf_inode *inode, bool may_wait);
+
+/* What is left of one that was interrupted, if any; for every write, and mostly there is nothing. */
+static inline int zf_drop_finish(struct zf_inode *inode, bool may_wait)
+{
+	return inode->data.dropping ? zf_drop_finish_rest(inode, may_wait) : 0;
+}
 
 #endif

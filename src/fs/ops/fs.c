@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public face of the data path, and what concerns the whole filesystem. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "fs/data/durable.h"
 #include "fs/ops/attr/xattr.h"
 #include "fs/ops/file/file.h"
+#include "fs/ops/file/reading.h"
 
 /* ---- data ---- */
 
@@ -49,6 +51,54 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 	uint64_t began = zf_trace_began(ZF_OPERATION_READ, ino, offset, len);
 	ssize_t r = read_file(fs, ctx, ino, offset, buf, len);
 
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_READ, ino, r);
+}
+
+static ssize_t begin_reading(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+			     uint64_t offset, void *buf, size_t len,
+			     struct zf_reading **ret_reading)
+{
+	struct zf_reading *reading;
+	struct zf_inode *inode;
+	ssize_t r = get_file(fs, ino, &inode);
+
+	if (r < 0)
+		return r;
+	reading = malloc(sizeof(*reading));
+	r = reading ? zf_file_read_begin(reading, inode, ctx, offset, buf, len) : -ENOMEM;
+	if (r == -EINPROGRESS) {
+		*ret_reading = reading;
+		return r;
+	}
+	free(reading);
+	zf_inode_put(inode);
+	return r;
+}
+
+ssize_t zf_fs_read_begin(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
+			 void *buf, size_t len, struct zf_reading **ret_reading,
+			 struct zf_reading_wants *ret_wants)
+{
+	uint64_t began = zf_trace_began(ZF_OPERATION_READ, ino, offset, len);
+	ssize_t r = begin_reading(fs, ctx, ino, offset, buf, len, ret_reading);
+
+	if (r == -EINPROGRESS)
+		*ret_wants = (struct zf_reading_wants){.fd = (*ret_reading)->fd,
+						       .iov = &(*ret_reading)->iov,
+						       .offset = (*ret_reading)->read.addr};
+	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_READ, ino, r);
+}
+
+ssize_t zf_fs_read_end(struct zf_reading *reading, int64_t result)
+{
+	struct zf_inode *inode = reading->inode;
+	uint64_t ino = inode->ino;
+	uint64_t began = zf_trace_began(ZF_OPERATION_READ, ino, reading->content.from,
+					(uint64_t)reading->len);
+	ssize_t r = zf_file_read_end(reading, result);
+
+	free(reading);
+	zf_inode_put(inode);
 	return (ssize_t)zf_trace_ended(began, ZF_OPERATION_READ, ino, r);
 }
 

@@ -36,8 +36,7 @@
 #include "alloc/reserve.h"
 #include "alloc/vain.h"
 #include "base/lock.h"
-
-struct zf_fs;
+#include "fs/core/inode.h"
 
 /* fs->room, for the whole life of the mount. */
 struct zf_room {
@@ -88,13 +87,26 @@ int zf_room_reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data
  */
 bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_search *search);
 
+/* Looks how much room there is now: when zones came back, or data has begun one. */
+void zf_room_look(struct zf_fs *fs);
+/* zf_room_pace(), where blocks cost their writer something. */
+int zf_room_take_turn(struct zf_fs *fs, uint64_t blocks, bool may_wait);
+
 /*
  * Of a writer who is about to bring `blocks` more: waits as long as is fitting, so that reclaim
  * keeps up. Without may_wait: -EAGAIN instead. No lock and no join held.
  */
-int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait);
-/* Looks how much room there is now: when zones came back, or data has begun one. */
-void zf_room_look(struct zf_fs *fs);
+static inline int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
+{
+	struct zf_room *room = fs->room;
+
+	if (atomic_load_explicit(&fs->flush.zones_begun, memory_order_relaxed) !=
+	    atomic_load_explicit(&room->looked_zones, memory_order_relaxed))
+		zf_room_look(fs);
+	if (atomic_load_explicit(&room->cost_ns, memory_order_relaxed) == 0)
+		return 0;
+	return zf_room_take_turn(fs, blocks, may_wait);
+}
 
 /* A writer waited for room, from then until now (zf_room_now_ns()): for the statistics. */
 void zf_room_waited(struct zf_fs *fs, uint64_t began_ns);

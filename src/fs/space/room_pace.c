@@ -153,7 +153,7 @@ static void wait_for_turn(struct zf_fs *fs, uint64_t now, uint64_t wait_ns)
 	zf_room_waited(fs, began);
 }
 
-static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
+int zf_room_take_turn(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 {
 	struct zf_room *room = fs->room;
 	uint64_t now = zf_room_now_ns(), cost, wait;
@@ -167,20 +167,4 @@ static int pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
 	if (wait >= WAIT_MIN_NS && may_wait)
 		wait_for_turn(fs, now, wait);
 	return 0;
-}
-
-/* Has data begun a zone since somebody looked? */
-static bool is_zone_new(const struct zf_fs *fs)
-{
-	return atomic_load_explicit(&fs->flush.zones_begun, memory_order_relaxed) !=
-	       atomic_load_explicit(&fs->room->looked_zones, memory_order_relaxed);
-}
-
-int zf_room_pace(struct zf_fs *fs, uint64_t blocks, bool may_wait)
-{
-	if (is_zone_new(fs))
-		zf_room_look(fs);
-	if (atomic_load_explicit(&fs->room->cost_ns, memory_order_relaxed) == 0)
-		return 0;
-	return pace(fs, blocks, may_wait);
 }

@@ -4,7 +4,7 @@
 #define ZF_TESTS_LIES_LIE_H
 
 #include "place.h"
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #define LIES_MAX 48u /* of one element of a field */
 

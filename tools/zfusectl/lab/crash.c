@@ -5,7 +5,7 @@
 #include "lab/device.h"
 #include "lab/image.h"
 #include "lab/lab.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 static int make_image(const struct zf_lab_run *run, const struct zf_args *args,
 		      const struct zf_report *report)

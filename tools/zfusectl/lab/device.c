@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
 /* ---- the beginning ---- */
 
@@ -20,12 +20,12 @@ static void begin_zone(struct zf_sim *sim, const struct zf_lab_run *run, uint32_
 	sim->zones[zone_no]->floor = written;
 	/* What the zone was not written with, or left out of the data, is zeroes. */
 	for (uint64_t i = 0; i < written / ZF_BLOCK_SIZE; i++) {
-		struct sim_block *zero = sim_block_zero();
+		struct zf_sim_block *zero = zf_sim_block_zero();
 
-		sim_slot_settle(&sim->zones[zone_no]->slots[i], zero);
-		sim_block_unref(zero);
+		zf_sim_slot_settle(&sim->zones[zone_no]->slots[i], zero);
+		zf_sim_block_unref(zero);
 	}
-	sim_set_pointer(sim, zone_no, (uint32_t)(written / ZF_BLOCK_SIZE));
+	zf_sim_set_pointer(sim, zone_no, (uint32_t)(written / ZF_BLOCK_SIZE));
 }
 
 void zf_lab_device_init(struct zf_lab_device *device, const struct zf_lab_run *run)
@@ -52,15 +52,15 @@ void zf_lab_device_deinit(struct zf_lab_device *device)
 
 /* ---- commands ---- */
 
-static struct sim_command *command_of(const struct zf_lab_command *command)
+static struct zf_sim_command *command_of(const struct zf_lab_command *command)
 {
 	uint32_t count = 0;
-	struct sim_command *made;
+	struct zf_sim_command *made;
 
-	if (sim_is_write(command->op))
+	if (zf_sim_is_write(command->op))
 		count = (uint32_t)(command->bytes / ZF_BLOCK_SIZE);
-	made = sim_alloc(sizeof(*made) + count * sizeof(made->blocks[0]));
-	*made = (struct sim_command){
+	made = zf_sim_alloc(sizeof(*made) + count * sizeof(made->blocks[0]));
+	*made = (struct zf_sim_command){
 		.refs = 1,
 		.op = command->op,
 		.fua = command->fua,
@@ -70,8 +70,9 @@ static struct sim_command *command_of(const struct zf_lab_command *command)
 		.block_count = count,
 	};
 	for (uint32_t i = 0; i < count; i++)
-		made->blocks[i] = command->data ? sim_block_new(command->data + i * ZF_BLOCK_SIZE)
-						: sim_block_zero();
+		made->blocks[i] = command->data
+					  ? zf_sim_block_new(command->data + i * ZF_BLOCK_SIZE)
+					  : zf_sim_block_zero();
 	return made;
 }
 
@@ -104,35 +105,35 @@ static void move_pointer(struct zf_sim *sim, uint64_t end)
 
 static void reset_zone(struct zf_sim *sim, uint32_t zone_no)
 {
-	sim_begin_new_life(sim, zone_no);
+	zf_sim_begin_new_life(sim, zone_no);
 	sim->rules.zones[zone_no].reset_count++;
 	set_pointer(sim, zone_no, 0);
 }
 
 static void finish_zone(struct zf_sim *sim, uint32_t zone_no)
 {
-	sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
+	zf_sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
 	set_pointer(sim, zone_no, sim->rules.geometry.zone_capacity);
 }
 
 /* The sequence of an event is the simulator's clock. */
 static void complete(struct zf_sim *sim, const struct zf_lab_command *command)
 {
-	struct sim_command *made = command_of(command);
+	struct zf_sim_command *made = command_of(command);
 
 	sim->clock = command->completed;
 	if (command->op == ZF_IO_FLUSH) {
 		sim->flushed = zf_max_u64(sim->flushed, command->submitted);
-	} else if (sim_is_write(command->op)) {
-		sim_land(sim, command->landed, made);
-		sim_complete_write(sim, command->landed, made);
+	} else if (zf_sim_is_write(command->op)) {
+		zf_sim_land(sim, command->landed, made);
+		zf_sim_complete_write(sim, command->landed, made);
 		move_pointer(sim, command->landed + command->bytes);
 	} else if (command->op == ZF_IO_RESET) {
 		reset_zone(sim, zone_of(sim, command->address));
 	} else {
 		finish_zone(sim, zone_of(sim, command->address));
 	}
-	sim_command_unref(made);
+	zf_sim_command_unref(made);
 }
 
 void zf_lab_device_play(struct zf_lab_device *device, uint64_t at)
@@ -159,19 +160,19 @@ static bool must_have_landed(const struct zf_sim *sim, const struct zf_lab_comma
 	const struct zf_zone_rules *rules = &sim->rules;
 	uint64_t zone_no = command->address / rules->geometry.zone_size;
 
-	return sim_is_write(command->op) && zone_no >= rules->geometry.conventional &&
+	return zf_sim_is_write(command->op) && zone_no >= rules->geometry.conventional &&
 	       command->completed != UINT64_MAX && command->result == 0 &&
 	       command->landed % rules->geometry.zone_size < rules->zones[zone_no].wp;
 }
 
-static struct sim_flight flight_of(struct zf_sim *sim, const struct zf_lab_command *command)
+static struct zf_sim_flight flight_of(struct zf_sim *sim, const struct zf_lab_command *command)
 {
-	struct sim_flight flight = {.command = command_of(command), .addr = command->address};
+	struct zf_sim_flight flight = {.command = command_of(command), .addr = command->address};
 
 	flight.executed = must_have_landed(sim, command);
 	if (flight.executed) {
 		flight.addr = command->landed;
-		sim_land(sim, flight.addr, flight.command);
+		zf_sim_land(sim, flight.addr, flight.command);
 	}
 	return flight;
 }
@@ -190,7 +191,7 @@ void zf_lab_device_fly(struct zf_lab_device *device, uint64_t at)
 	zf_zone_rules_recount(&sim->rules);
 	for (size_t i = 0; i < run->command_count; i++)
 		count += is_in_flight(&run->commands[i], at);
-	sim->flight = sim_alloc(count * sizeof(*sim->flight) + 1);
+	sim->flight = zf_sim_alloc(count * sizeof(*sim->flight) + 1);
 	sim->flight_room = count;
 	for (size_t i = 0; i < run->command_count; i++)
 		if (is_in_flight(&run->commands[i], at))

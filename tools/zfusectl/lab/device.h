@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device of a run at an instant, as the simulator has it (tests/support/sim.h), so that its
+ * The device of a run at an instant, as the simulator has it (src/sim/sim.h), so that its
  * power can be cut there: docs/trace.md, "Cut here".
  */
 #ifndef ZF_TOOLS_LAB_DEVICE_H

@@ -14,7 +14,7 @@
 #include "lab/tree.h"
 #include "log/record.h"
 #include "superblock/super.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
 #define SECTOR 512u
 
@@ -296,12 +296,12 @@ static struct json_object *contents(struct facts *facts)
 
 static void begin(struct facts *facts)
 {
-	struct sim_block *zero = sim_block_zero(), *garbage = sim_block_garbage();
+	struct zf_sim_block *zero = zf_sim_block_zero(), *garbage = zf_sim_block_garbage();
 
 	zf_lab_intern_add(&facts->blocks, zero->bytes);
 	zf_lab_intern_add(&facts->blocks, garbage->bytes);
-	sim_block_unref(zero);
-	sim_block_unref(garbage);
+	zf_sim_block_unref(zero);
+	zf_sim_block_unref(garbage);
 	zf_lab_device_init(&facts->device, facts->run);
 }
 

@@ -10,11 +10,11 @@
 #include "base/cleanup.h"
 #include "io/image.h"
 #include "probe.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
 /* ---- blocks ---- */
 
-static int write_block(int fd, uint64_t address, const struct sim_block *block)
+static int write_block(int fd, uint64_t address, const struct zf_sim_block *block)
 {
 	ssize_t n;
 
@@ -33,11 +33,11 @@ static int write_blocks(int fd, const struct zf_sim *sim)
 	int r = 0;
 
 	for (uint32_t z = 0; z < g->zone_count; z++) {
-		const struct sim_zone *zone = sim->zones[z];
+		const struct zf_sim_zone *zone = sim->zones[z];
 
 		for (uint32_t i = 0; r == 0 && i < zone->slot_count; i++)
 			r = write_block(fd, z * g->zone_size + i * (uint64_t)ZF_BLOCK_SIZE,
-					sim_slot_read(&zone->slots[i]));
+					zf_sim_slot_read(&zone->slots[i]));
 	}
 	return r;
 }

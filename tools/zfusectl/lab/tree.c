@@ -11,7 +11,7 @@
 #include "ctl/report.h"
 #include "fs/core/fs_format.h"
 #include "lab/items.h"
-#include "support/sim.h"
+#include "sim/sim.h"
 
 void zf_lab_tree_deinit(struct zf_lab_tree *tree)
 {

@@ -4,7 +4,7 @@
  *
  *      device of an instant --crash(seed)--> device that is found --mount() in recovery.js--> superblock, records, names
  *
- * The fault model and the order of its draws are those of tests/support/sim_crash.c, which `zfusectl lab crash` runs: one
+ * The fault model and the order of its draws are those of src/sim/crash.c, which `zfusectl lab crash` runs: one
  * seed, one outcome. What bytes say is known from trace.facts (tools/zfusectl/lab/facts.h): there are none here. Nothing of
  * this knows a document.
  */
@@ -14,7 +14,7 @@ const BLOCK = 4096, SECTORS = 8;
 const ZEROES = 0, GARBAGE = 1; // contents
 const IN_FLIGHT = Infinity; // when a write that has not completed became durable
 
-/* SplitMix64, as tests/support/rng.c. */
+/* SplitMix64, as src/sim/rng.c. */
 class Random {
 	constructor(seed) { this.state = BigInt.asUintN(64, BigInt(seed)); }
 

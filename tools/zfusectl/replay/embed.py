@@ -1,24 +1,43 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts the parts of the page into it, and the page into C: one array before the trace's place, one after each.
+"""Puts the parts of the pages into them, and the pages into C: each an array of texts, between which zfusectl fills in a trace.
 
-    embed.py PAGE.html PART...
+    embed.py PAGE.html COMPARE.html PART...
 
-A part stands in the page as @its name@. What is left of the form @name@ is for zfusectl to fill.
+A part stands in a page as @its name@; @page@ is PAGE.html itself, as JSON of its texts. What is left of the form @name@ is for
+zfusectl to fill.
 """
+import json
 import pathlib
 import re
 import sys
 
-page, *parts = map(pathlib.Path, sys.argv[1:])
+page, compare, *parts = map(pathlib.Path, sys.argv[1:])
 parts = {part.name: part.read_text() for part in parts}
-html = re.sub(r"@([\w.]+)@", lambda found: parts.pop(found[1], found[0]), page.read_text())
-if parts:
-    sys.exit(f"{page} has no place for {', '.join(parts)}")
+used = set()
+FILLED = "@trace@|@records@|@names@"
 
+
+def texts_of(path):
+    def fill(found):
+        used.update({found[1]} & parts.keys())
+        return parts.get(found[1], found[0])
+    return re.split(FILLED, re.sub(r"@([\w.]+)@", fill, path.read_text()))
+
+
+def print_array(name, texts):
+    print(f"const char *const zf_replay_{name}[{len(texts)}] = {{")
+    for text in texts:
+        print(f"\t(const char[]){{{', '.join(str((byte ^ 128) - 128) for byte in text.encode())}, 0}},")
+    print("};")
+
+
+page_texts = texts_of(page)
+parts["page"] = json.dumps(page_texts).replace("<", "\\u003c")
+used.add("page")
+compare_texts = texts_of(compare)
+if parts.keys() - used:
+    sys.exit(f"no page has a place for {', '.join(parts.keys() - used)}")
 print('#include "replay/page.h"')
-pieces = re.split(r"@trace@|@records@", html)
-if len(pieces) != 3:
-    sys.exit(f"{page} has no @trace@ and @records@")
-for name, piece in zip(("head", "middle", "tail"), pieces):
-    print(f"const char zf_replay_{name}[] = {{{', '.join(str((byte ^ 128) - 128) for byte in piece.encode())}, 0}};")
+print_array("page", page_texts)
+print_array("compare", compare_texts)

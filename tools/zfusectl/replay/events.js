@@ -28,6 +28,12 @@ const RAILS = ["operation", "submitted", "completed", "files", "commit", "zones"
 
 const EXTENT = ["format.md", "An extent: `struct zf_disk_extent`, 24 bytes, then the bytes if it is inline"];
 
+/* An operation that is not over; by its result. */
+const AGAIN = {
+	"-11": "has to wait, and begins again on a thread that may",
+	"-115": "waits for the device on no thread, and begins again when the device has answered",
+};
+
 /* name: [rail, mark, document, section, (event, trace) => sentence] */
 const MARKS = {
 	dropped: ["zones", "!", "trace.md", "What holds",
@@ -41,7 +47,7 @@ const MARKS = {
 		(e.bytes ? `: ${size(e.bytes)} from offset ${e.offset}` : "")],
 	operation_ended: ["operation", "]", "architecture.md", "The life of a write", (e) =>
 		`${e.operation}${e.inode ? `, on inode ${e.inode},` : ""} ` +
-		(e.result === -11 ? "has to wait, and begins again on a thread that may" : result(e.result))],
+		(AGAIN[e.result] ?? result(e.result))],
 
 	command_submitted: ["submitted", "↓", "design.md", "1. The device picks the address", (e, trace) =>
 		`${what(e)}${fua(e)} goes to ` + (e.command === "append"

@@ -52,6 +52,7 @@ class Trace {
 			event[field.name] = this.value(field, from);
 			from += field.size;
 		}
+		if (event.purpose === "zone") event.purpose = PURPOSES[this.purposes[index]];
 		return event;
 	}
 
@@ -63,6 +64,8 @@ class Trace {
 
 	/* The event as the table has it: {number, name, text, fields}. */
 	kind(event) { return this.kinds.get(this.view.getUint16(event.index * RECORD.bytes + RECORD.event, true)); }
+
+	time(index) { return unsigned[8](this.view, index * RECORD.bytes + RECORD.time); }
 
 	sequence(index) { return unsigned[8](this.view, index * RECORD.bytes); }
 
@@ -88,25 +91,44 @@ class Trace {
 	/*
 	 * What belongs together, by index, -1 where nothing does: partner[] of a submission is its completion, of an
 	 * operation's beginning its end, and the other way round; cause[] of a submission is the operation which its
-	 * thread was in.
+	 * thread was in. And what a command is for of which the trace says only that its zone tells: purposes[], a place in
+	 * PURPOSES.
 	 */
 	link() {
 		this.partner = new Int32Array(this.count).fill(-1);
 		this.cause = new Int32Array(this.count).fill(-1);
+		this.purposes = new Uint8Array(this.count);
 		const open = new Map(); // of each thread: the operations that it is in
+		const roles = new Map(); // zone -> its role
 		for (let i = 0; i < this.count; i++) {
 			const event = this.event(i), begun = this.indexOf(event.began ?? event.submitted ?? 0);
 			const operations = open.get(event.thread) ?? [];
 			open.set(event.thread, operations);
 			if (event.event === "operation_began") operations.push(i);
 			if (event.event === "operation_ended" && operations.at(-1) === begun) operations.pop();
-			if (event.event === "command_submitted") this.cause[i] = operations.at(-1) ?? -1;
+			if (event.event === "zone" || event.event === "zone_role") roles.set(this.zoneOf(event.address), event.role);
+			if (event.event === "command_submitted") {
+				this.cause[i] = operations.at(-1) ?? -1;
+				this.purposes[i] = PURPOSES.indexOf(this.purposeOf(event, roles.get(this.zoneOf(event.address))));
+			}
 			if (begun < 0 || !/^(operation_ended|command_completed)$/.test(event.event)) continue;
 			this.partner[i] = begun;
 			this.partner[begun] = i;
+			this.purposes[i] = this.purposes[begun];
 		}
 	}
+
+	/* A flush concerns all zones. What an operation that reads gets out of a zone of the log is data: nodes are not there. */
+	purposeOf({command, index}, role) {
+		if (command === "flush") return "zone";
+		const cause = this.cause[index] < 0 ? "" : this.event(this.cause[index]).operation;
+		return role === "log" && command === "read" && cause ? "data" : PURPOSE_OF_ROLE[role] ?? "zone";
+	}
 }
+
+/* What a command to a zone is for, by the zone's role. */
+const PURPOSE_OF_ROLE = {super: "superblock", meta: "nodes", log: "log", hot: "data", cold: "data", overwrite: "data"};
+const PURPOSES = ["zone", ...new Set(Object.values(PURPOSE_OF_ROLE))];
 
 const WRITING = ["append", "write", "zeroes"];
 
@@ -128,11 +150,13 @@ class Model {
 			inodes: new Map(), // inode -> offset -> {bytes, address, type}
 			records: new Map(), // of the log: log_sequence -> log_appended
 			ring: new Map(), // superblocks that stand: generation -> committed
-			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, committed}
+			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, stream, committed}
 			roots: new Map(), // tree -> address of the newest root that was sealed
 			frozen: null, // the transaction whose nodes are written now
 			superblock: null, // the newest committed
 			sent: new Map(), // purpose -> bytes written to the device
+			done: new Map(), // command -> how many have completed well
+			ended_operations: 0, most_in_flight: 0,
 			written: 0, // bytes that programs wrote
 			moved: 0, dropped: 0, replayed: 0, // blocks, blocks, bodies
 			latency: 0, // of the last operation that ended, by the clock of the trace
@@ -192,6 +216,7 @@ class Model {
 	transaction(generation) {
 		return this.state.transactions.get(generation) ?? this.put(this.state.transactions, generation, {
 			generation, joins: 0, items: 0, nodes: 0, holes: 0, frozen: false, trees: new Map(), committed: null,
+			stream: new Map(), // what it writes of metadata: address -> node_sealed or hole_written
 		});
 	}
 
@@ -265,6 +290,7 @@ const handlers = {
 		if (began) {
 			this.put(state.operations, event.began, undefined);
 			this.put(state, "latency", event.time - began.time);
+			this.add(state, "ended_operations", 1);
 		}
 		if (event.operation === "write" && event.result > 0) this.add(state, "written", event.result);
 	},
@@ -273,6 +299,7 @@ const handlers = {
 		const zone = this.zone(event.address);
 		if (WRITING.includes(event.command)) this.add(zone, "submissions", 1);
 		this.put(state.commands, event.sequence, {...event, order: zone.submissions});
+		if (state.commands.size > state.most_in_flight) this.put(state, "most_in_flight", state.commands.size);
 	},
 	command_completed(event, state) {
 		const submitted = state.commands.get(event.submitted), zone = this.zone(event.address);
@@ -283,6 +310,7 @@ const handlers = {
 			this.put(state.commands, event.submitted, undefined);
 		}
 		if (event.result !== 0) return;
+		this.add(state.done, event.command, 1);
 		if (WRITING.includes(event.command)) this.landed(event, zone, submitted?.order ?? 0);
 		if (event.command === "finish") this.put(zone, "written", this.trace.header.zone_capacity);
 		if (event.command === "reset") this.emptied(zone);
@@ -329,8 +357,10 @@ const handlers = {
 		this.put(state, "frozen", this.transaction(event.generation));
 	},
 	node_sealed(event) {
-		this.add(this.transaction(event.generation), "nodes", 1);
+		const transaction = this.transaction(event.generation);
+		this.add(transaction, "nodes", 1);
 		this.add(this.tree(event), "nodes", 1);
+		this.put(transaction.stream, event.address, event);
 	},
 	tree_sealed(event, state) {
 		this.put(this.tree(event), "before", state.roots.get(event.tree) ?? null);
@@ -339,7 +369,9 @@ const handlers = {
 	},
 	hole_written(event, state) {
 		this.put(this.zone(event.address).holes, event.address, event.bytes);
-		if (state.frozen) this.add(state.frozen, "holes", 1);
+		if (!state.frozen) return;
+		this.add(state.frozen, "holes", 1);
+		this.put(state.frozen.stream, event.address, event);
 	},
 	committed(event, state) {
 		const newest = state.superblock;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of a replay, made by embed.py: head, what is known of the trace, middle, its records, tail. */
+/*
+ * The pages of replays, made by embed.py: texts, between which stands what is known of a trace, and
+ * its records; of two traces, before those of either, the names of their files.
+ */
 #ifndef ZF_REPLAY_PAGE_H
 #define ZF_REPLAY_PAGE_H
 
-extern const char zf_replay_head[], zf_replay_middle[], zf_replay_tail[];
+extern const char *const zf_replay_page[3];
+extern const char *const zf_replay_compare[6];
 
 #endif

@@ -2,20 +2,11 @@
 /* Draws the state that the model has, and moves it: nothing here changes what is known. */
 "use strict";
 
-const $ = (id) => document.getElementById(id);
-const LETTERS = {none: "", super: "S", meta: "M", log: "L", hot: "H", cold: "C", overwrite: "O"};
-const COLOURS = {data: "hot", nodes: "meta", holes: "none", log: "log", superblock: "super", reclaim: "reclaim", zone: "faint"};
-const number = (value) => value.toLocaleString("en");
-
 let trace, model, samples, zoneNumbers;
+let mostAtOnce; // operations
 let selected = {zone: 0, inode: 0};
 let playing = null; // {since, from}: when and where it began
-let drawn = {}; // what a press on a canvas hits
-
-/* Whoever writes there is not disturbed. */
-function show(id, value) {
-	if (document.activeElement !== $(id)) $(id).value = value;
-}
+let drawn = {}; // what a press on a canvas hits; of the lanes also which events have a mark there
 
 /* ---- reading what zfusectl has put into the page ---- */
 
@@ -32,8 +23,10 @@ function survey() {
 	const every = Math.max(1, Math.ceil(trace.count / 800));
 	let slowest = 0;
 	samples = [];
+	mostAtOnce = 1;
 	for (let i = 0; i < trace.count; i++) {
 		model.forward();
+		mostAtOnce = Math.max(mostAtOnce, model.state.operations.size);
 		slowest = Math.max(slowest, model.state.latency);
 		if ((i + 1) % every && i + 1 < trace.count) continue;
 		const {state} = model;
@@ -42,355 +35,6 @@ function survey() {
 	}
 	const all = trace.header.zone_count <= ALL_ZONES ? [...Array(trace.header.zone_count).keys()] : [];
 	zoneNumbers = [...new Set([...all, ...model.state.zones.keys()])].sort((a, b) => a - b).slice(0, ZONES_MAX);
-}
-const ALL_ZONES = 2000, ZONES_MAX = 100000; // more than that: those that the trace tells of
-
-/* ---- canvases ---- */
-
-/* The colours of page.css, as the theme has them. */
-const palette = {};
-function readPalette() {
-	const style = getComputedStyle(document.documentElement);
-	for (const name of ["back", "text", "faint", "line", "now", "reclaim", ...Object.keys(LETTERS)])
-		palette[name] = style.getPropertyValue(`--${name}`).trim();
-}
-
-/* A canvas of this height, empty; sizes are those of CSS. */
-function clear(id, height) {
-	const canvas = $(id), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 800;
-	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-		canvas.width = Math.round(width * ratio);
-		canvas.height = Math.round(height * ratio);
-		canvas.style.height = `${height}px`;
-	}
-	const pen = canvas.getContext("2d");
-	pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-	pen.clearRect(0, 0, width, height);
-	pen.font = "11px system-ui, sans-serif";
-	pen.textBaseline = "middle";
-	return {pen, width, height};
-}
-
-function text(pen, colour, words, x, y, align = "left") {
-	pen.fillStyle = colour;
-	pen.textAlign = align;
-	pen.fillText(words, x, y);
-}
-
-function box(pen, colour, x, y, width, height) {
-	pen.fillStyle = colour;
-	pen.fillRect(x, y, width, height);
-}
-
-function line(pen, colour, x1, y1, x2, y2, width = 1, dash = []) {
-	pen.strokeStyle = colour;
-	pen.lineWidth = width;
-	pen.setLineDash(dash);
-	pen.beginPath();
-	pen.moveTo(x1, y1);
-	pen.lineTo(x2, y2);
-	pen.stroke();
-	pen.setLineDash([]);
-}
-
-function hatch(pen, colour, x, y, width, height) {
-	pen.save();
-	pen.beginPath();
-	pen.rect(x, y, width, height);
-	pen.clip();
-	for (let at = x - height; at < x + width; at += 4) line(pen, colour, at, y + height, at + height, y);
-	pen.restore();
-}
-
-/* ---- the zones ---- */
-
-/* How large a cell is, if there are so many: [zones, width, height, whether it has its number]. */
-const CELLS = [[500, 54, 38, true], [ALL_ZONES, 26, 32, false], [Infinity, 14, 26, false]];
-
-function inFlight(state) {
-	const flying = new Map();
-	for (const command of state.commands.values()) {
-		const zone = trace.zoneOf(command.address);
-		if (command.command !== "read" && command.command !== "flush") flying.set(zone, (flying.get(zone) ?? 0) + 1);
-	}
-	return flying;
-}
-
-function drawZone(pen, zone, cell, flying) {
-	const [x, y, width, height, hasNumber] = cell, top = y + 14, tall = height - 19, long = width - 4;
-	const {zone_capacity: capacity, zone_size: zoneSize} = trace.header;
-	const role = zone?.role ?? "none", colour = palette[role] ?? palette.none;
-	box(pen, palette.back, x, top, long, tall);
-	if (zone?.written) {
-		const scale = long / capacity, written = Math.min(long, Math.max(1, scale * zone.written));
-		const live = role === "super" ? tall : Math.min(tall, (tall * zone.live) / zone.written);
-		hatch(pen, colour, x, top, written, tall - live);
-		box(pen, colour, x, top + tall - live, written, live);
-		for (const [address, bytes] of zone.holes)
-			box(pen, palette.text, x + scale * (address % zoneSize), top + tall, Math.max(1, scale * bytes), 3);
-		line(pen, palette.text, x + written, top - 1, x + written, top + tall + 1, 1.5);
-	}
-	pen.strokeStyle = zone && zone.number === selected.zone ? palette.now : palette.line;
-	pen.lineWidth = 1;
-	pen.strokeRect(x + 0.5, top + 0.5, long - 1, tall - 1);
-	text(pen, palette.text, LETTERS[role] ?? "?", x, y + 7);
-	if (hasNumber) text(pen, palette.faint, cell[5], x + 12, y + 7);
-	if (zone?.victim) text(pen, palette.now, "V", x + long - 22, y + 7);
-	if (flying) text(pen, palette.now, hasNumber ? `↓${flying}` : "↓", x + long, y + 7, "right");
-}
-
-function drawMap(state) {
-	const [, cellWidth, cellHeight, hasNumber] = CELLS.find(([zones]) => zoneNumbers.length <= zones);
-	const columns = Math.max(1, Math.floor(($("map").clientWidth || 800) / cellWidth));
-	const {pen} = clear("map", Math.max(1, Math.ceil(zoneNumbers.length / columns)) * cellHeight);
-	const flying = inFlight(state);
-	zoneNumbers.forEach((zone, i) => {
-		const cell = [(i % columns) * cellWidth, Math.floor(i / columns) * cellHeight, cellWidth, cellHeight, hasNumber, zone];
-		drawZone(pen, state.zones.get(zone) ?? {number: zone, role: "none", holes: []}, cell, flying.get(zone));
-	});
-	drawn.map = {columns, cellWidth, cellHeight};
-	const roles = [...state.zones.values()].map((zone) => zone.role);
-	const counts = Object.keys(LETTERS).map((role) => `${roles.filter((r) => r === role).length} ${role}`).slice(1);
-	const empty = emptyZones(state, trace.header);
-	$("map").setAttribute("aria-label", `${empty} zones of ${trace.header.zone_count} are empty; ${counts.join(", ")}`);
-}
-
-function drawZonesTable(state) {
-	if (!$("zones-details").open) return;
-	const known = zoneNumbers.filter((zone) => state.zones.has(zone)).slice(0, 500);
-	rows("zones", ["zone", "role", "written", "live", "garbage", "holes", "resets"], known.map((number) => {
-		const {role, written, live, holes, resets} = state.zones.get(number);
-		return {cells: [number, role, size(written), size(live), size(Math.max(0, written - live)), holes.size, resets]};
-	}));
-}
-
-/* ---- operations beside commands ---- */
-
-const COLUMN = 12, LEFT = 84, BAR = 13, BARS = 5;
-const RAIL_Y = {operation: 8, submitted: 95, completed: 150, files: 185, commit: 208, zones: 231};
-
-/* What lasts: the beginnings of all that begin or end in these columns, or are `underWay` now. */
-function bars(first, last, begins, underWay) {
-	const found = new Set([...underWay.values()].map((event) => event.index));
-	for (let i = first; i <= last; i++) {
-		const name = trace.event(i).event;
-		if (name === begins) found.add(i);
-		else if (trace.partner[i] >= 0 && trace.event(trace.partner[i]).event === begins) found.add(Math.min(i, trace.partner[i]));
-	}
-	return [...found].sort((a, b) => a - b);
-}
-
-/* In the first row that is free: operations that last at once are below each other. */
-function drawOperations(pen, first, last, x) {
-	const free = [];
-	for (const i of bars(first, last, "operation_began", model.state.operations)) {
-		const end = trace.partner[i] < 0 ? last + 1 : trace.partner[i], event = trace.event(i);
-		let row = free.findIndex((until) => until < i);
-		if (row < 0 && free.length === BARS) continue;
-		if (row < 0) row = free.length;
-		free[row] = end;
-		const from = Math.max(LEFT, x(i) - COLUMN / 2 + 1), y = RAIL_Y.operation + 8 + row * BAR;
-		const wide = Math.max(COLUMN, x(end) + COLUMN / 2 - from);
-		pen.globalAlpha = i >= model.position ? 0.4 : 1;
-		box(pen, palette.line, from, y - 5, wide, BAR - 2);
-		pen.save();
-		pen.beginPath();
-		pen.rect(from, y - 6, wide, BAR);
-		pen.clip();
-		text(pen, palette.text, event.operation + (event.inode ? ` ${event.inode}` : ""), from + 2, y);
-		pen.restore();
-	}
-	pen.globalAlpha = 1;
-}
-
-function drawCommands(pen, first, last, x) {
-	pen.save();
-	pen.beginPath();
-	pen.rect(LEFT, 0, pen.canvas.width, pen.canvas.height);
-	pen.clip();
-	for (const i of bars(first, last, "command_submitted", model.state.commands)) {
-		const event = trace.event(i), end = trace.partner[i], colour = palette[COLOURS[event.purpose]] ?? palette.faint;
-		const known = end >= 0 && end < model.position;
-		pen.globalAlpha = i >= model.position ? 0.35 : 1;
-		if (trace.cause[i] >= first) line(pen, palette.line, x(i), RAIL_Y.operation + 8, x(i), RAIL_Y.submitted, 1, [1, 2]);
-		const [wide, dash] = [event.command === "append" ? 2.5 : 1.2, known ? [] : [4, 3]];
-		line(pen, colour, x(i), RAIL_Y.submitted, x(end < 0 ? last + 1 : end), RAIL_Y.completed, wide, dash);
-	}
-	pen.restore();
-}
-
-function drawMarks(pen, first, last, x) {
-	for (let i = first; i <= last; i++) {
-		const event = trace.event(i), {rail, mark} = describe(event, trace);
-		const colour = i === model.position - 1 ? palette.now : palette.text, y = RAIL_Y[rail];
-		pen.globalAlpha = i >= model.position ? 0.35 : 1;
-		if (rail !== "operation" || event.event === "thread") text(pen, colour, mark, x(i), y, "center");
-		const fixed = event.submitted ? trace.indexOf(event.submitted) : -1;
-		if (rail === "files" && fixed >= first && trace.partner[fixed] >= first)
-			line(pen, palette.line, x(trace.partner[fixed]), RAIL_Y.completed + 6, x(i), y - 7);
-	}
-	pen.globalAlpha = 1;
-}
-
-function drawLanes() {
-	const {pen, width, height} = clear("lanes", 245), columns = Math.floor((width - LEFT) / COLUMN);
-	const first = Math.max(0, Math.min(model.position - Math.round(columns * 0.7), trace.count - columns));
-	const last = Math.min(trace.count, first + columns) - 1;
-	const x = (index) => LEFT + (index - first + 0.5) * COLUMN;
-	for (const rail of RAILS) {
-		text(pen, palette.faint, rail, 0, RAIL_Y[rail] + (rail === "operation" ? 8 : 0));
-		if (rail !== "operation") line(pen, palette.line, LEFT, RAIL_Y[rail], width, RAIL_Y[rail], 0.5);
-	}
-	drawOperations(pen, first, last, x);
-	drawCommands(pen, first, last, x);
-	drawMarks(pen, first, last, x);
-	if (model.position > 0) line(pen, palette.now, x(model.position - 1) + COLUMN / 2, 0, x(model.position - 1) + COLUMN / 2, height);
-	drawn.lanes = {first, last}; // events
-	const {operations, commands} = model.state;
-	$("lanes").setAttribute("aria-label", `${operations.size} operations are under way, ${commands.size} commands in flight`);
-}
-
-/* The event in whose column this is. */
-const columnAt = (x) => Math.min(drawn.lanes.last, drawn.lanes.first + Math.floor((x - LEFT) / COLUMN));
-
-/* ---- one zone: submitted, and landed ---- */
-
-function newestPieces(state, zone, room) {
-	const flying = [...state.commands.values()].filter((c) => WRITING.includes(c.command) && trace.zoneOf(c.address) === zone.number);
-	/* The last to complete: no more than a few were submitted later than any of them. */
-	const pieces = [...zone.pieces.values()].slice(-16 * room).filter((piece) => piece.order > 0);
-	return [...pieces, ...flying].sort((a, b) => a.order - b.order).slice(-room);
-}
-
-function drawPiece(pen, piece, x, y, wide, hasLanded) {
-	const colour = palette[COLOURS[piece.purpose]] ?? palette.faint;
-	pen.strokeStyle = colour;
-	pen.lineWidth = 2;
-	pen.setLineDash(hasLanded ? [] : [4, 3]);
-	pen.strokeRect(x + 1, y, wide - 4, 30);
-	pen.setLineDash([]);
-	text(pen, palette.text, `${piece.order}`, x + 6, y + 10);
-	text(pen, palette.faint, size(piece.bytes).replace(" ", ""), x + wide - 7, y + 10, "right");
-	text(pen, palette.text, piece.inode ? `inode ${piece.inode}` : piece.purpose, x + 6, y + 22);
-}
-
-function drawStrip(state) {
-	const {pen, width} = clear("strip", 142), wide = 84, room = Math.max(1, Math.floor((width - LEFT) / wide));
-	const zone = state.zones.get(selected.zone);
-	show("strip-zone", selected.zone);
-	text(pen, palette.faint, "submitted", 0, 18);
-	text(pen, palette.faint, "landed", 0, 108);
-	const pieces = zone ? newestPieces(state, zone, room) : [];
-	const landed = pieces.filter((piece) => zone.pieces.get(piece.address)?.submitted === piece.submitted && piece.submitted)
-		.sort((a, b) => a.address - b.address);
-	pieces.forEach((piece, i) => {
-		const below = landed.indexOf(piece), colour = palette[COLOURS[piece.purpose]] ?? palette.faint;
-		drawPiece(pen, piece, LEFT + i * wide, 3, wide, below >= 0);
-		if (below < 0) return;
-		line(pen, colour, LEFT + (i + 0.5) * wide, 34, LEFT + (below + 0.5) * wide, 92, below === i ? 1 : 3);
-		drawPiece(pen, piece, LEFT + below * wide, 93, wide, true);
-		text(pen, palette.faint, `+ 0x${(piece.address % trace.header.zone_size).toString(16)}`, LEFT + below * wide + 2, 133);
-	});
-	if (!pieces.length) text(pen, palette.faint, "The trace tells of no write to this zone since its last reset.", LEFT, 18);
-	const orders = (list) => list.map((piece) => piece.order).join(", ");
-	$("strip").setAttribute("aria-label", `Submitted: ${orders(pieces)}. Landed, by address: ${orders(landed)}.`);
-}
-
-/* ---- tables ---- */
-
-/* list: [{cells, state}]; `state` is a class: now, past. */
-function rows(id, heads, list) {
-	const table = document.createElement("tbody");
-	const head = table.insertRow();
-	for (const name of heads) head.append(Object.assign(document.createElement("th"), {scope: "col", textContent: name}));
-	for (const {cells, state} of list) {
-		const row = table.insertRow();
-		row.className = state ?? "";
-		for (const cell of cells) row.insertCell().textContent = cell;
-	}
-	$(id).replaceChildren(table);
-}
-
-const LINES = 8;
-const newest = (map, key) => [...map.values()].sort((a, b) => b[key] - a[key]).slice(0, LINES);
-
-function drawLog(state) {
-	const next = replayable(state), durable = state.superblock?.log_sequence ?? 0;
-	$("log-said").textContent = `Records that a mount would replay: ${next.length}, those above number ${durable} up to the first gap.`;
-	rows("log", ["record", "place", "bytes", "bodies", "data blocks"], newest(state.records, "log_sequence").map((e) => ({
-		cells: [e.log_sequence, place(trace, e.address), size(e.bytes), e.bodies, e.data_blocks],
-		state: next.includes(e) ? "now" : "past",
-	})));
-}
-
-function drawRing(state) {
-	rows("ring", ["generation", "place", "root", "log up to"], newest(state.ring, "generation").map((e) => ({
-		cells: [e.generation, place(trace, e.address), place(trace, e.root), e.log_sequence],
-		state: e === state.superblock ? "now" : "past",
-	})));
-}
-
-const phase = (t) => (t.committed ? "durable" : t.frozen ? "frozen" : t.joins ? "running" : "");
-
-function drawTransactions(state) {
-	const transactions = newest(state.transactions, "generation");
-	rows("transactions", ["generation", "is", "joins", "nodes", "holes"], transactions.map((t) => ({
-		cells: [t.generation, phase(t), t.joins, t.nodes, t.holes],
-		state: t.committed ? "past" : "now",
-	})));
-}
-
-function drawTrees(state) {
-	const transaction = newest(state.transactions, "generation").find((t) => t.trees.size);
-	const at = (address) => (address === null ? "" : address ? place(trace, address) : "none");
-	$("trees-said").textContent = transaction ? `Of transaction ${transaction.generation}, which is ${phase(transaction)}.` : "";
-	rows("trees", ["tree", "nodes copied", "root before", "root after"], [...(transaction?.trees ?? [])].map(([name, tree]) => ({
-		cells: [name, tree.nodes, at(tree.before), at(tree.root)],
-		state: tree.root === null || tree.root !== tree.before ? "now" : "past",
-	})));
-}
-
-function drawExtents(state) {
-	const extents = extentsOf(state, selected.inode);
-	show("inode", selected.inode || "");
-	rows("extents", ["offset", "bytes", "type", "place", "submitted as"], extents.slice(0, 40).map((e) => {
-		const zone = e.type === "data" && state.zones.get(trace.zoneOf(e.address)), piece = zone && zone.pieces.get(e.address);
-		const at = e.type === "data" ? place(trace, e.address) : "";
-		return {cells: [number(e.offset), number(e.bytes), e.type, at, piece?.order || ""]};
-	}).concat(extents.length > 40 ? [{cells: [`and ${extents.length - 40} more`]}] : []));
-}
-
-/* ---- curves ---- */
-
-const duration = (time) => (trace.header.clock ? `${number(time)} events` : `${(time / 1e6).toFixed(2)} ms`);
-/* [name, in a sample, colour, in words] */
-const CURVES = [
-	["write amplification", "amplification", "log", (value) => value.toFixed(2)],
-	["empty zones", "empty", "meta", number],
-	["slowest operation", "latency", "hot", duration],
-];
-
-function drawCurves(state) {
-	const tall = 56, {pen, width} = clear("curves", CURVES.length * tall), long = width - LEFT * 2;
-	const x = (index) => LEFT * 2 + (index / Math.max(1, trace.count - 1)) * (long - 2);
-	CURVES.forEach(([name, key, colour, say], i) => {
-		const known = samples.filter((sample) => sample[key] !== null);
-		const most = Math.max(1e-9, ...known.map((sample) => sample[key]));
-		const y = (value) => (i + 1) * tall - 6 - (value / most) * (tall - 14);
-		text(pen, palette.text, name, 0, i * tall + 16);
-		text(pen, palette.faint, `at most ${known.length ? say(most) : "?"}`, 0, i * tall + 32);
-		pen.strokeStyle = palette[colour];
-		pen.lineWidth = 2;
-		pen.beginPath();
-		for (const sample of known) pen.lineTo(x(sample.at), y(sample[key]));
-		pen.stroke();
-		line(pen, palette.line, LEFT * 2, y(0), width, y(0));
-	});
-	if (model.position) line(pen, palette.now, x(model.position - 1), 0, x(model.position - 1), CURVES.length * tall);
-	drawn.curves = {left: LEFT * 2, long};
-	const now = amplification(state);
-	$("curves").setAttribute("aria-label", `Now: write amplification ${now ? now.toFixed(2) : "not known"}, ` +
-		`${emptyZones(state, trace.header)} empty zones, the last operation took ${duration(state.latency)}`);
 }
 
 /* ---- the step, in words ---- */
@@ -417,7 +61,8 @@ function explain(event) {
 	if (model.misfits.has(event.index)) doubts.push(`This contradicts the events before: ${model.misfits.get(event.index)}.`);
 	$("unknown").hidden = !doubts.length;
 	$("unknown").textContent = doubts.join(" ");
-	$("related").replaceChildren("Go to: ", ...relatives(event).map(([words, index]) => {
+	const related = relatives(event);
+	$("related").replaceChildren(related.length ? "Go to: " : "", ...related.map(([words, index]) => {
 		const button = Object.assign(document.createElement("button"), {textContent: words});
 		button.addEventListener("click", () => go(index + 1));
 		return button;
@@ -456,7 +101,7 @@ function draw() {
 	/* Nobody reads faster, and laying out tables costs more than all the rest. */
 	if (playing && performance.now() - drawn.tables < 250) return;
 	drawn.tables = performance.now();
-	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawTrees, drawExtents, drawCurves]) paint(state);
+	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawTrees, drawStream, drawExtents, drawCurves]) paint(state);
 }
 
 function go(position) {
@@ -466,6 +111,7 @@ function go(position) {
 	if (model.position) explain(trace.event(model.position - 1));
 	else begin();
 	draw();
+	replay.moved?.(model.position);
 }
 
 function step(by) {
@@ -593,11 +239,17 @@ function about() {
 }
 
 function legend() {
-	for (const [role, letter] of Object.entries(LETTERS).filter(([, l]) => l)) {
-		const mark = Object.assign(document.createElement("i"), {textContent: letter});
-		mark.style.background = `var(--${role})`;
-		$("legend").append(mark, role);
-	}
+	for (const [role, letter] of Object.entries(LETTERS).filter(([, l]) => l)) addToLegend("legend", letter, role, role);
+	const purposes = Object.entries(COLOURS).filter(([purpose]) => trace.names.purpose.includes(purpose));
+	for (const [purpose, colour] of purposes) addToLegend("purposes", "", purpose === "zone" ? "what its zone is for" : purpose, colour);
+}
+
+function addToLegend(id, letter, words, colour) {
+	const mark = Object.assign(document.createElement("i"), {textContent: letter});
+	mark.style.borderLeftColor = `var(--${colour})`;
+	const entry = document.createElement("span");
+	entry.append(mark, words);
+	$(id).append(entry);
 }
 
 async function main() {
@@ -625,4 +277,13 @@ async function main() {
 	}
 }
 
-if (typeof document !== "undefined") main();
+/* For programs that look at this page, and for the page that has two of them side by side. */
+globalThis.replay = {
+	moved: null, // called with the position when it has changed
+	loaded: typeof document === "undefined" ? null : main(),
+	go, play, pause,
+	get trace() { return trace; },
+	get model() { return model; },
+	get samples() { return samples; },
+	get drawn() { return drawn; },
+};

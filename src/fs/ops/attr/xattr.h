@@ -40,10 +40,18 @@ int zf_xattr_delete(struct zf_op *op, struct zf_xattr_place *place);
 /* Of one entry of a checked item, in bytes. */
 size_t zf_xattr_entry_len(const void *entry);
 
+/* 0 if there is none, too; that is known then. */
+int zf_xattr_remove_capability(struct zf_inode *inode, const struct zf_ctx *ctx);
+
 /*
  * A write, truncation or change of owner takes away what security.capability grants. Called without
  * locks and before the change. Costs nothing when there is none.
  */
-int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx);
+static inline int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
+{
+	bool absent = atomic_load(&inode->absent) & ZF_ABSENT_CAPABILITY;
+
+	return absent ? 0 : zf_xattr_remove_capability(inode, ctx);
+}
 
 #endif

@@ -209,13 +209,11 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 	return (int)zf_trace_ended(began, ZF_OPERATION_REMOVEXATTR, ino, r);
 }
 
-int zf_xattr_drop_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
+int zf_xattr_remove_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
 {
 	static const struct zf_name name = {"security.capability", 19};
 	int r;
 
-	if (atomic_load(&inode->absent) & ZF_ABSENT_CAPABILITY)
-		return 0;
 	/* Not found is what leaves the bit set. */
 	r = remove_xattr(inode->fs, ctx, inode->ino, &name, true);
 	return r == -ENODATA ? 0 : r;

@@ -13,10 +13,15 @@
 struct zf_ctx;
 struct zf_extent_info;
 struct zf_inode;
+struct zf_reading;
 
 /* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
 ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
 		     size_t len);
+/* And of zf_fs_read_begin(), of at most ZF_READING_MAX bytes, and zf_fs_read_end(). */
+ssize_t zf_file_read_begin(struct zf_reading *reading, struct zf_inode *inode,
+			   const struct zf_ctx *ctx, uint64_t offset, void *buf, size_t len);
+ssize_t zf_file_read_end(struct zf_reading *reading, int64_t result);
 ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
 		      const void *buf, size_t len, unsigned int flags);
 

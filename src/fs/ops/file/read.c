@@ -6,27 +6,41 @@
 #include "fs/core/inode.h"
 #include "fs/data/content.h"
 #include "fs/ops/file/file.h"
+#include "fs/ops/file/reading.h"
 
-/* The size counts as of this round: 0 behind the end. *counts: see fs/core/access.h. */
-static ssize_t read_round(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
-			  uint8_t *buf, size_t len, bool *counts)
+/*
+ * Where the bytes of one round come from. Returns how many there are: 0 behind the end of the file,
+ * whose size counts as of now. *counts: see fs/core/access.h. If it is more than 0,
+ * zf_content_get() or one that stands for it must follow.
+ */
+static ssize_t find_round(struct zf_content *content, struct zf_inode *inode,
+			  const struct zf_ctx *ctx, uint64_t offset, uint8_t *buf, size_t len,
+			  bool *counts)
 {
 	uint64_t last = (offset >> ZF_BLOCK_SHIFT) + ZF_CONTENT_BLOCKS, to;
-	struct zf_content content;
-	int r;
+	int r = 0;
 
 	zf_rwlock_rdlock(&inode->lock);
 	*counts = zf_access_counts(inode, ctx);
 	to = zf_min_u64(zf_min_u64(offset + len, last << ZF_BLOCK_SHIFT), inode->item.size);
-	if (offset >= to) {
-		zf_rwlock_unlock(&inode->lock);
-		return 0;
-	}
-	r = zf_content_find(&content, inode, offset, to, buf);
+	if (offset < to)
+		r = zf_content_find(content, inode, offset, to, buf);
 	zf_rwlock_unlock(&inode->lock);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	return offset < to ? (ssize_t)(to - offset) : 0;
+}
+
+static ssize_t read_round(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset,
+			  uint8_t *buf, size_t len, bool *counts)
+{
+	struct zf_content content;
+	ssize_t found = find_round(&content, inode, ctx, offset, buf, len, counts);
+	int r = 0;
+
+	if (found > 0)
 		r = zf_content_get(&content, ctx->may_wait);
-	return r < 0 ? r : (ssize_t)(to - offset);
+	return r < 0 ? r : found;
 }
 
 ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
@@ -51,4 +65,42 @@ ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t 
 	if (counts)
 		zf_access_note(inode, ctx);
 	return (ssize_t)done;
+}
+
+/* ---- in two steps ---- */
+
+ssize_t zf_file_read_begin(struct zf_reading *reading, struct zf_inode *inode,
+			   const struct zf_ctx *ctx, uint64_t offset, void *buf, size_t len)
+{
+	int r = 0;
+
+	if (offset >= ZF_FILE_SIZE_MAX)
+		return 0;
+	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
+	reading->inode = inode;
+	reading->ctx = *ctx;
+	reading->len =
+		find_round(&reading->content, inode, ctx, offset, buf, len, &reading->counts);
+	if (reading->len <= 0)
+		return reading->len;
+	if (zf_content_wants_one(&reading->content, &reading->read, &reading->iov)) {
+		reading->fd = zf_dev_read_begin(inode->fs->dev, &reading->read);
+		if (reading->fd >= 0)
+			return -EINPROGRESS;
+	}
+	r = zf_content_get(&reading->content, false);
+	if (r == 0 && reading->counts)
+		zf_access_note(inode, ctx);
+	return r < 0 ? r : reading->len;
+}
+
+ssize_t zf_file_read_end(struct zf_reading *reading, int64_t result)
+{
+	int r;
+
+	zf_dev_read_end(reading->inode->fs->dev, &reading->read, result);
+	r = zf_content_came(&reading->content, &reading->read);
+	if (r == 0 && reading->counts)
+		zf_access_note(reading->inode, &reading->ctx);
+	return r < 0 ? r : reading->len;
 }

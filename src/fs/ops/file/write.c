@@ -304,7 +304,8 @@ static bool follow_run(struct write *write)
 
 static int check_flags(struct write *write)
 {
-	if (write->flags & ZF_WRITE_CACHE)
+	/* Without flags nothing is forbidden, nor asked for (fs/core/inode_flags.h). */
+	if ((write->flags & ZF_WRITE_CACHE) || write->inode->item.flags == 0)
 		return 0;
 	if (!(write->flags & ZF_WRITE_PAGE) && zf_inode_is_sync(write->inode))
 		write->flags |= ZF_WRITE_DSYNC;
@@ -447,7 +448,8 @@ static int try_promised(struct write *write)
 			break;
 		write->len = len;
 	}
-	zf_write_give_up_slack(write);
+	if (write->overwrites > 0)
+		zf_write_give_up_slack(write);
 	return r;
 }
 

@@ -111,8 +111,6 @@ void zf_write_give_up_slack(struct write *write)
 {
 	unsigned int blocks = write->overwrites;
 
-	if (blocks == 0)
-		return;
 	zf_alloc_unreserve(write->inode->fs->alloc, blocks, (uint64_t)blocks * ZF_BLOCK_ITEMS);
 	let_go(write, blocks);
 }
@@ -120,7 +118,8 @@ void zf_write_give_up_slack(struct write *write)
 /* In one piece: nobody waits for others' slack with some of it in hand. */
 int zf_write_wait_for_slack(struct write *write)
 {
-	zf_write_give_up_slack(write);
+	if (write->overwrites > 0)
+		zf_write_give_up_slack(write);
 	return reserve_slack(write, write->overwrites_wanted, &write->search);
 }
 

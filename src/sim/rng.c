@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/rng.h"
+#include "sim/rng.h"
 
 #include <string.h>
 

@@ -39,8 +39,8 @@
  * cut of a workload by cloning in the observer (zf_sim_observe), then crash, open and check the
  * clone.
  */
-#ifndef ZF_TESTS_SIM_H
-#define ZF_TESTS_SIM_H
+#ifndef ZF_SIM_SIM_H
+#define ZF_SIM_SIM_H
 
 #include "io/dev.h"
 
@@ -128,7 +128,7 @@ void zf_sim_set_late(struct zf_sim *sim, enum zf_io_op op, unsigned int percent)
 
 /*
  * The device on it may have a thread of its own (zf_dev_start_thread()), if threads are fibers
- * (support/fibers.h): `wait` is called where the thread has nothing to do, and returns when something
+ * (tests/support/fibers.h): `wait` is called where the thread has nothing to do, and returns when something
  * is in flight or the device is being closed. NULL: no threads.
  */
 void zf_sim_set_thread(struct zf_sim *sim, void (*wait)(struct zf_dev *dev));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
 #define SECTOR 512
 
@@ -29,7 +29,7 @@ static enum mood draw_mood(struct zf_rng *rng)
 
 static uint32_t *shuffled(struct zf_rng *rng, uint32_t n)
 {
-	uint32_t *order = sim_alloc(n * sizeof(*order) + 1);
+	uint32_t *order = zf_sim_alloc(n * sizeof(*order) + 1);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t j = (uint32_t)zf_rng_below(rng, i + 1);
@@ -47,48 +47,48 @@ static void execute_some(struct zf_sim *sim, struct zf_rng *rng)
 
 	for (uint32_t i = 0; i < sim->flight_count; i++) {
 		if (mood == MOOD_ALL || (mood == MOOD_DICE && zf_rng_chance(rng, 50)))
-			sim_execute(sim, order[i]);
+			zf_sim_execute(sim, order[i]);
 	}
-	sim_forget_flight(sim);
+	zf_sim_forget_flight(sim);
 	free(order);
 }
 
 /* ---- one block ---- */
 
 /* The same at every time, so that two states that differ by garbage alone are not two. */
-struct sim_block *sim_block_garbage(void)
+struct zf_sim_block *zf_sim_block_garbage(void)
 {
-	static struct sim_block *block;
+	static struct zf_sim_block *block;
 	uint8_t bytes[ZF_BLOCK_SIZE];
 	struct zf_rng rng;
 
 	if (!block) {
 		zf_rng_seed(&rng, 0);
 		zf_rng_fill(&rng, bytes, sizeof(bytes));
-		block = sim_block_new(bytes);
+		block = zf_sim_block_new(bytes);
 	}
-	return sim_block_ref(block);
+	return zf_sim_block_ref(block);
 }
 
 /* A reference; what a block below the pointer may hold when it was not durable. */
-static struct sim_block *draw_loss(struct zf_rng *rng, struct sim_block *written,
-				   struct sim_block *old)
+static struct zf_sim_block *draw_loss(struct zf_rng *rng, struct zf_sim_block *written,
+				      struct zf_sim_block *old)
 {
 	switch (zf_rng_below(rng, 4)) {
 	case 0:
-		return old ? sim_block_ref(old) : sim_block_zero();
+		return old ? zf_sim_block_ref(old) : zf_sim_block_zero();
 	case 1:
-		return sim_block_garbage();
+		return zf_sim_block_garbage();
 	case 2:
-		return sim_block_zero();
+		return zf_sim_block_zero();
 	default:
-		return written ? sim_block_ref(written) : sim_block_zero();
+		return written ? zf_sim_block_ref(written) : zf_sim_block_zero();
 	}
 }
 
-static struct sim_block *tear(struct zf_rng *rng, struct sim_block *a, struct sim_block *b)
+static struct zf_sim_block *tear(struct zf_rng *rng, struct zf_sim_block *a, struct zf_sim_block *b)
 {
-	struct sim_block *torn = sim_block_new(a->bytes);
+	struct zf_sim_block *torn = zf_sim_block_new(a->bytes);
 
 	for (size_t at = 0; at < ZF_BLOCK_SIZE; at += SECTOR) {
 		if (zf_rng_chance(rng, 50))
@@ -97,28 +97,29 @@ static struct sim_block *tear(struct zf_rng *rng, struct sim_block *a, struct si
 	return torn;
 }
 
-static struct sim_block *draw_block(struct zf_rng *rng, const struct sim_slot *slot)
+static struct zf_sim_block *draw_block(struct zf_rng *rng, const struct zf_sim_slot *slot)
 {
-	struct sim_block *written = slot->now ? slot->now->block : NULL;
-	struct sim_block *loss = draw_loss(rng, written, slot->old);
-	struct sim_block *torn;
+	struct zf_sim_block *written = slot->now ? slot->now->block : NULL;
+	struct zf_sim_block *loss = draw_loss(rng, written, slot->old);
+	struct zf_sim_block *torn;
 
 	if (!written || zf_rng_chance(rng, 75))
 		return loss;
 	torn = tear(rng, written, loss);
-	sim_block_unref(loss);
+	zf_sim_block_unref(loss);
 	return torn;
 }
 
 /* ---- a sequential zone ---- */
 
 /* In blocks: where the pointer survives at least. */
-uint32_t sim_lowest_pointer(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
+uint32_t zf_sim_lowest_pointer(const struct zf_sim *sim, const struct zf_sim_zone *zone,
+			       uint32_t wp)
 {
 	uint32_t lowest = (uint32_t)(zone->floor / ZF_BLOCK_SIZE);
 
 	for (uint32_t i = wp; i > lowest; i--) {
-		if (sim_is_durable(sim, &zone->slots[i - 1]))
+		if (zf_sim_is_durable(sim, &zone->slots[i - 1]))
 			return i;
 	}
 	return lowest;
@@ -137,26 +138,26 @@ static uint32_t draw_pointer(struct zf_rng *rng, enum mood mood, uint32_t lowest
 }
 
 static void settle_slot(const struct zf_sim *sim, struct zf_rng *rng, enum mood mood,
-			struct sim_slot *slot)
+			struct zf_sim_slot *slot)
 {
-	struct sim_block *block;
+	struct zf_sim_block *block;
 
-	if (sim_is_durable(sim, slot))
+	if (zf_sim_is_durable(sim, slot))
 		return;
 	if (mood == MOOD_ALL && slot->now)
-		block = sim_block_ref(slot->now->block);
+		block = zf_sim_block_ref(slot->now->block);
 	else
 		block = draw_block(rng, slot);
-	sim_slot_settle(slot, block);
-	sim_block_unref(block);
+	zf_sim_slot_settle(slot, block);
+	zf_sim_block_unref(block);
 }
 
 /* Above the pointer: what was lost may still be seen there, or what was there before it. */
-static void lose_slot(struct zf_rng *rng, struct sim_slot *slot)
+static void lose_slot(struct zf_rng *rng, struct zf_sim_slot *slot)
 {
 	if (slot->now && zf_rng_chance(rng, 50))
-		sim_slot_set_old(slot, slot->now->block);
-	sim_slot_settle(slot, NULL);
+		zf_sim_slot_set_old(slot, slot->now->block);
+	zf_sim_slot_settle(slot, NULL);
 }
 
 /*
@@ -165,7 +166,7 @@ static void lose_slot(struct zf_rng *rng, struct sim_slot *slot)
  */
 static uint32_t highest_pointer(const struct zf_sim *sim, uint32_t zone_no)
 {
-	const struct sim_zone *zone = sim->zones[zone_no];
+	const struct zf_sim_zone *zone = sim->zones[zone_no];
 	uint32_t wp = (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE);
 
 	for (uint32_t i = zone->slot_count; sim->lower_bounds && i > wp; i--) {
@@ -175,10 +176,10 @@ static uint32_t highest_pointer(const struct zf_sim *sim, uint32_t zone_no)
 	return wp;
 }
 
-static bool is_settled(const struct zf_sim *sim, const struct sim_zone *zone, uint32_t wp)
+static bool is_settled(const struct zf_sim *sim, const struct zf_sim_zone *zone, uint32_t wp)
 {
 	for (uint32_t i = 0; i < wp; i++) {
-		if (!sim_is_durable(sim, &zone->slots[i]))
+		if (!zf_sim_is_durable(sim, &zone->slots[i]))
 			return false;
 	}
 	return true;
@@ -189,14 +190,14 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 			    bool may_shrink)
 {
 	enum mood mood = draw_mood(rng);
-	struct sim_zone *zone;
+	struct zf_sim_zone *zone;
 	uint32_t pointer;
 
 	if (is_settled(sim, sim->zones[zone_no], wp))
 		return wp;
-	zone = sim_zone_own(&sim->zones[zone_no]);
-	pointer = draw_pointer(rng, may_shrink ? mood : MOOD_ALL, sim_lowest_pointer(sim, zone, wp),
-			       wp);
+	zone = zf_sim_zone_own(&sim->zones[zone_no]);
+	pointer = draw_pointer(rng, may_shrink ? mood : MOOD_ALL,
+			       zf_sim_lowest_pointer(sim, zone, wp), wp);
 	for (uint32_t i = 0; i < pointer; i++)
 		settle_slot(sim, rng, mood, &zone->slots[i]);
 	for (uint32_t i = pointer; i < zone->slot_count; i++)
@@ -205,7 +206,7 @@ static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zon
 	return pointer;
 }
 
-void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
+void zf_sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 {
 	struct zf_zone_state *state = &sim->rules.zones[zone_no];
 
@@ -222,7 +223,7 @@ void sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 }
 
 /* No device comes back with more active zones than it allows. */
-bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
+bool zf_sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
 {
 	const struct zf_zone_rules *rules = &sim->rules;
 
@@ -230,17 +231,17 @@ bool sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
 	       rules->active_count < rules->geometry.max_active;
 }
 
-void sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
+void zf_sim_settle_below(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 {
 	for (uint32_t i = 0; i < pointer; i++) {
-		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
-		struct sim_block *block;
+		const struct zf_sim_slot *slot = &sim->zones[zone_no]->slots[i];
+		struct zf_sim_block *block;
 
 		if (slot->now)
 			continue;
-		block = slot->old ? sim_block_ref(slot->old) : sim_block_zero();
-		sim_slot_settle(&sim_zone_own(&sim->zones[zone_no])->slots[i], block);
-		sim_block_unref(block);
+		block = slot->old ? zf_sim_block_ref(slot->old) : zf_sim_block_zero();
+		zf_sim_slot_settle(&zf_sim_zone_own(&sim->zones[zone_no])->slots[i], block);
+		zf_sim_block_unref(block);
 	}
 }
 
@@ -251,22 +252,22 @@ static void crash_sequential(struct zf_sim *sim, struct zf_rng *rng, uint32_t zo
 
 	if (wp == 0)
 		return;
-	pointer = settle_zone(sim, rng, zone_no, wp, sim_may_shrink(sim, zone_no));
+	pointer = settle_zone(sim, rng, zone_no, wp, zf_sim_may_shrink(sim, zone_no));
 	if (cut == ZF_SIM_CUT_HOST) {
 		pointer = draw_pointer(rng, draw_mood(rng), 0, wp);
-		sim_settle_below(sim, zone_no, pointer);
+		zf_sim_settle_below(sim, zone_no, pointer);
 	}
-	sim_set_pointer(sim, zone_no, pointer);
+	zf_sim_set_pointer(sim, zone_no, pointer);
 }
 
 /* ---- a conventional zone ---- */
 
-uint32_t sim_versions(const struct zf_sim *sim, const struct sim_slot *slot, struct sim_block *base,
-		      struct sim_block **ret_blocks, uint32_t room)
+uint32_t zf_sim_versions(const struct zf_sim *sim, const struct zf_sim_slot *slot,
+			 struct zf_sim_block *base, struct zf_sim_block **ret_blocks, uint32_t room)
 {
 	uint32_t n = 0;
 
-	for (const struct sim_version *v = slot->now; v; v = v->before) {
+	for (const struct zf_sim_version *v = slot->now; v; v = v->before) {
 		ret_blocks[n++] = v->block;
 		if (v->stamp <= sim->flushed || n == room)
 			return n;
@@ -277,22 +278,22 @@ uint32_t sim_versions(const struct zf_sim *sim, const struct sim_slot *slot, str
 
 #define CANDIDATES 16
 
-static struct sim_block *draw_version(const struct zf_sim *sim, struct zf_rng *rng, enum mood mood,
-				      const struct sim_slot *slot)
+static struct zf_sim_block *draw_version(const struct zf_sim *sim, struct zf_rng *rng,
+					 enum mood mood, const struct zf_sim_slot *slot)
 {
-	struct sim_block *zero = sim_block_zero();
-	struct sim_block *blocks[CANDIDATES + 1];
-	uint32_t n = sim_versions(sim, slot, zero, blocks, CANDIDATES);
-	struct sim_block *a = blocks[zf_rng_below(rng, n)], *b = blocks[zf_rng_below(rng, n)];
-	struct sim_block *drawn;
+	struct zf_sim_block *zero = zf_sim_block_zero();
+	struct zf_sim_block *blocks[CANDIDATES + 1];
+	uint32_t n = zf_sim_versions(sim, slot, zero, blocks, CANDIDATES);
+	struct zf_sim_block *a = blocks[zf_rng_below(rng, n)], *b = blocks[zf_rng_below(rng, n)];
+	struct zf_sim_block *drawn;
 
 	if (mood == MOOD_ALL)
-		drawn = sim_block_ref(blocks[0]);
+		drawn = zf_sim_block_ref(blocks[0]);
 	else if (mood == MOOD_NONE)
-		drawn = sim_block_ref(blocks[n - 1]);
+		drawn = zf_sim_block_ref(blocks[n - 1]);
 	else
-		drawn = zf_rng_chance(rng, 50) ? sim_block_ref(a) : tear(rng, a, b);
-	sim_block_unref(zero);
+		drawn = zf_rng_chance(rng, 50) ? zf_sim_block_ref(a) : tear(rng, a, b);
+	zf_sim_block_unref(zero);
 	return drawn;
 }
 
@@ -301,20 +302,20 @@ static void crash_conventional(struct zf_sim *sim, struct zf_rng *rng, uint32_t 
 	enum mood mood = draw_mood(rng);
 
 	for (uint32_t i = 0; i < sim->zones[zone_no]->slot_count; i++) {
-		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
-		struct sim_block *block;
+		const struct zf_sim_slot *slot = &sim->zones[zone_no]->slots[i];
+		struct zf_sim_block *block;
 
-		if (!slot->now || sim_is_durable(sim, slot))
+		if (!slot->now || zf_sim_is_durable(sim, slot))
 			continue;
 		block = draw_version(sim, rng, mood, slot);
-		sim_slot_settle(&sim_zone_own(&sim->zones[zone_no])->slots[i], block);
-		sim_block_unref(block);
+		zf_sim_slot_settle(&zf_sim_zone_own(&sim->zones[zone_no])->slots[i], block);
+		zf_sim_block_unref(block);
 	}
 }
 
 /* ---- a cache that a failed flush has lost ---- */
 
-static bool is_cached(const struct zf_sim *sim, const struct sim_slot *slot)
+static bool is_cached(const struct zf_sim *sim, const struct zf_sim_slot *slot)
 {
 	return slot->now && slot->now->stamp > sim->flushed && slot->now->stamp != SIM_STAMP_FLIGHT;
 }
@@ -322,17 +323,17 @@ static bool is_cached(const struct zf_sim *sim, const struct sim_slot *slot)
 /* In a conventional zone (clause 7) what is read stays, and an older version comes with the cut. */
 static void lose_cached(struct zf_sim *sim, uint32_t zone_no, uint32_t i, enum mood mood)
 {
-	struct sim_slot *slot = &sim_zone_own(&sim->zones[zone_no])->slots[i];
-	struct sim_block *block = NULL;
+	struct zf_sim_slot *slot = &zf_sim_zone_own(&sim->zones[zone_no])->slots[i];
+	struct zf_sim_block *block = NULL;
 
 	if (zone_no >= sim->rules.geometry.conventional &&
 	    (mood == MOOD_NONE || (mood == MOOD_DICE && zf_rng_chance(&sim->rng, 50))))
 		block = draw_block(&sim->rng, slot);
-	sim_slot_lose(slot, sim->flushed, block);
-	sim_block_unref(block);
+	zf_sim_slot_lose(slot, sim->flushed, block);
+	zf_sim_block_unref(block);
 }
 
-void sim_lose_cache(struct zf_sim *sim)
+void zf_sim_lose_cache(struct zf_sim *sim)
 {
 	for (uint32_t z = 0; z < sim->rules.geometry.zone_count; z++) {
 		enum mood mood = draw_mood(&sim->rng);
@@ -346,7 +347,7 @@ void sim_lose_cache(struct zf_sim *sim)
 
 /* ---- the cut ---- */
 
-void sim_power_cycle(struct zf_sim *sim)
+void zf_sim_power_cycle(struct zf_sim *sim)
 {
 	zf_zone_rules_power_cycle(&sim->rules);
 	sim->flushed = sim->clock;
@@ -356,10 +357,10 @@ void sim_power_cycle(struct zf_sim *sim)
 	sim->wear.zones_max = 0;
 }
 
-void sim_forget_flight(struct zf_sim *sim)
+void zf_sim_forget_flight(struct zf_sim *sim)
 {
 	for (uint32_t i = 0; i < sim->flight_count; i++)
-		sim_command_unref(sim->flight[i].command);
+		zf_sim_command_unref(sim->flight[i].command);
 	sim->flight_count = 0;
 }
 
@@ -378,5 +379,5 @@ void zf_sim_crash(struct zf_sim *sim, uint64_t seed, enum zf_sim_cut cut)
 			crash_sequential(sim, &rng, i, cut);
 	}
 	sim->lower_bounds = sim->lower_bounds || cut == ZF_SIM_CUT_HOST;
-	sim_power_cycle(sim);
+	zf_sim_power_cycle(sim);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A small generator that gives the same numbers everywhere: a failing random test replays. */
-#ifndef ZF_TESTS_RNG_H
-#define ZF_TESTS_RNG_H
+#ifndef ZF_SIM_RNG_H
+#define ZF_SIM_RNG_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
 /* ---- the writes that a cut decides on ---- */
 
@@ -60,9 +60,9 @@ static uint32_t pointer_of(const struct zf_sim *sim, uint32_t zone_no)
 	return (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE);
 }
 
-static void find_fates(const struct zf_sim *sim, const struct sim_zone *zone, struct unit *unit)
+static void find_fates(const struct zf_sim *sim, const struct zf_sim_zone *zone, struct unit *unit)
 {
-	uint32_t lowest = sim_lowest_pointer(sim, zone, pointer_of(sim, unit->zone_no));
+	uint32_t lowest = zf_sim_lowest_pointer(sim, zone, pointer_of(sim, unit->zone_no));
 	bool has_old = false;
 
 	for (uint32_t i = 0; i < unit->count; i++)
@@ -70,7 +70,7 @@ static void find_fates(const struct zf_sim *sim, const struct sim_zone *zone, st
 	add_fate(unit, FATE_WHOLE);
 	add_fate(unit, FATE_ZEROES);
 	add_fate(unit, FATE_TORN);
-	if (unit->first >= lowest && sim_may_shrink(sim, unit->zone_no))
+	if (unit->first >= lowest && zf_sim_may_shrink(sim, unit->zone_no))
 		add_fate(unit, FATE_LOST);
 	if (has_old)
 		add_fate(unit, FATE_OLD);
@@ -90,7 +90,7 @@ static bool begins_command(const struct zf_sim *sim, uint64_t addr)
 /* Completions are counted, so blocks of one stamp are of one command. */
 static uint32_t unit_end(const struct zf_sim *sim, uint32_t zone_no, uint32_t first, uint32_t wp)
 {
-	const struct sim_slot *slots = sim->zones[zone_no]->slots;
+	const struct zf_sim_slot *slots = sim->zones[zone_no]->slots;
 	uint64_t start = zone_no * sim->rules.geometry.zone_size;
 	uint32_t end = first + 1;
 
@@ -102,13 +102,13 @@ static uint32_t unit_end(const struct zf_sim *sim, uint32_t zone_no, uint32_t fi
 
 static void find_sequential(const struct zf_sim *sim, uint32_t zone_no, struct units *units)
 {
-	const struct sim_zone *zone = sim->zones[zone_no];
+	const struct zf_sim_zone *zone = sim->zones[zone_no];
 	uint32_t wp = pointer_of(sim, zone_no), end;
 
 	for (uint32_t i = 0; i < wp; i = end) {
 		end = i + 1;
 		/* What was never written stays as it is: the zone was finished, say. */
-		if (!zone->slots[i].now || sim_is_durable(sim, &zone->slots[i]))
+		if (!zone->slots[i].now || zf_sim_is_durable(sim, &zone->slots[i]))
 			continue;
 		end = unit_end(sim, zone_no, i, wp);
 		find_fates(sim, zone, add_unit(units, zone_no, i, end - i));
@@ -117,15 +117,15 @@ static void find_sequential(const struct zf_sim *sim, uint32_t zone_no, struct u
 
 static void find_conventional(const struct zf_sim *sim, uint32_t zone_no, struct units *units)
 {
-	struct sim_block *blocks[VERSIONS_MAX + 1];
+	struct zf_sim_block *blocks[VERSIONS_MAX + 1];
 
 	for (uint32_t i = 0; i < sim->zones[zone_no]->slot_count; i++) {
-		const struct sim_slot *slot = &sim->zones[zone_no]->slots[i];
+		const struct zf_sim_slot *slot = &sim->zones[zone_no]->slots[i];
 
-		if (!slot->now || sim_is_durable(sim, slot))
+		if (!slot->now || zf_sim_is_durable(sim, slot))
 			continue;
 		add_unit(units, zone_no, i, 1)->fate_count =
-			1 + sim_versions(sim, slot, NULL, blocks, VERSIONS_MAX);
+			1 + zf_sim_versions(sim, slot, NULL, blocks, VERSIONS_MAX);
 	}
 }
 
@@ -144,71 +144,71 @@ static struct units find_units(const struct zf_sim *sim)
 
 /* ---- and what it decides ---- */
 
-static struct sim_block *half(struct sim_block *written, struct sim_block *other)
+static struct zf_sim_block *half(struct zf_sim_block *written, struct zf_sim_block *other)
 {
-	struct sim_block *zero = sim_block_zero();
-	struct sim_block *torn = sim_block_new(written->bytes);
+	struct zf_sim_block *zero = zf_sim_block_zero();
+	struct zf_sim_block *torn = zf_sim_block_new(written->bytes);
 
 	memcpy(torn->bytes + ZF_BLOCK_SIZE / 2, (other ? other : zero)->bytes + ZF_BLOCK_SIZE / 2,
 	       ZF_BLOCK_SIZE / 2);
-	sim_block_unref(zero);
+	zf_sim_block_unref(zero);
 	return torn;
 }
 
-static struct sim_block *fated(const struct sim_slot *slot, enum fate fate, uint32_t index,
-			       uint32_t count)
+static struct zf_sim_block *fated(const struct zf_sim_slot *slot, enum fate fate, uint32_t index,
+				  uint32_t count)
 {
 	switch (fate) {
 	case FATE_WHOLE:
-		return sim_block_ref(slot->now->block);
+		return zf_sim_block_ref(slot->now->block);
 	case FATE_TORN:
 		return index == count - 1 ? half(slot->now->block, slot->old)
-					  : sim_block_ref(slot->now->block);
+					  : zf_sim_block_ref(slot->now->block);
 	case FATE_OLD:
-		return slot->old ? sim_block_ref(slot->old) : sim_block_zero();
+		return slot->old ? zf_sim_block_ref(slot->old) : zf_sim_block_zero();
 	case FATE_FIRST:
-		return index == 0 ? sim_block_ref(slot->now->block) : sim_block_zero();
+		return index == 0 ? zf_sim_block_ref(slot->now->block) : zf_sim_block_zero();
 	default:
-		return sim_block_zero();
+		return zf_sim_block_zero();
 	}
 }
 
 static void settle_unit(struct zf_sim *sim, const struct unit *unit, enum fate fate)
 {
-	struct sim_zone *zone = sim_zone_own(&sim->zones[unit->zone_no]);
+	struct zf_sim_zone *zone = zf_sim_zone_own(&sim->zones[unit->zone_no]);
 
 	for (uint32_t i = 0; i < unit->count; i++) {
-		struct sim_slot *slot = &zone->slots[unit->first + i];
-		struct sim_block *block = fated(slot, fate, i, unit->count);
+		struct zf_sim_slot *slot = &zone->slots[unit->first + i];
+		struct zf_sim_block *block = fated(slot, fate, i, unit->count);
 
-		sim_slot_settle(slot, block);
-		sim_block_unref(block);
+		zf_sim_slot_settle(slot, block);
+		zf_sim_block_unref(block);
 	}
 }
 
 static void lose_unit(struct zf_sim *sim, const struct unit *unit)
 {
-	struct sim_zone *zone = sim_zone_own(&sim->zones[unit->zone_no]);
+	struct zf_sim_zone *zone = zf_sim_zone_own(&sim->zones[unit->zone_no]);
 
 	for (uint32_t i = 0; i < unit->count; i++) {
-		struct sim_slot *slot = &zone->slots[unit->first + i];
+		struct zf_sim_slot *slot = &zone->slots[unit->first + i];
 
-		sim_slot_set_old(slot, slot->now->block);
-		sim_slot_settle(slot, NULL);
+		zf_sim_slot_set_old(slot, slot->now->block);
+		zf_sim_slot_settle(slot, NULL);
 	}
-	sim_set_pointer(sim, unit->zone_no, unit->first);
+	zf_sim_set_pointer(sim, unit->zone_no, unit->first);
 }
 
 static void settle_version(struct zf_sim *sim, const struct unit *unit, unsigned int which)
 {
-	struct sim_slot *slot = &sim_zone_own(&sim->zones[unit->zone_no])->slots[unit->first];
-	struct sim_block *blocks[VERSIONS_MAX + 1], *zero = sim_block_zero(), *block;
-	uint32_t n = sim_versions(sim, slot, zero, blocks, VERSIONS_MAX);
+	struct zf_sim_slot *slot = &zf_sim_zone_own(&sim->zones[unit->zone_no])->slots[unit->first];
+	struct zf_sim_block *blocks[VERSIONS_MAX + 1], *zero = zf_sim_block_zero(), *block;
+	uint32_t n = zf_sim_versions(sim, slot, zero, blocks, VERSIONS_MAX);
 
-	block = which < n ? sim_block_ref(blocks[which]) : half(blocks[0], blocks[n - 1]);
-	sim_slot_settle(slot, block);
-	sim_block_unref(block);
-	sim_block_unref(zero);
+	block = which < n ? zf_sim_block_ref(blocks[which]) : half(blocks[0], blocks[n - 1]);
+	zf_sim_slot_settle(slot, block);
+	zf_sim_block_unref(block);
+	zf_sim_block_unref(zero);
 }
 
 /* From the last to the first: only the end of a zone can be lost with the pointer. */
@@ -244,7 +244,7 @@ static uint32_t undecided(const struct zf_sim *sim, uint32_t *ret_index, uint32_
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < sim->flight_count; i++) {
-		const struct sim_flight *f = &sim->flight[i];
+		const struct zf_sim_flight *f = &sim->flight[i];
 
 		if (f->executed || f->command->op == ZF_IO_READ || f->command->op == ZF_IO_FLUSH)
 			continue;
@@ -276,7 +276,7 @@ static void carry_out(struct zf_sim *sim, struct order order)
 		uint32_t k = order.backwards ? n - 1 - i : i;
 
 		if (order.mask >> k & 1)
-			sim_execute(sim, index[k]);
+			zf_sim_execute(sim, index[k]);
 	}
 }
 
@@ -337,16 +337,16 @@ static void crash(struct zf_sim *sim, struct order order, uint64_t n, struct zf_
 
 	carry_out(sim, order);
 	units = find_units(sim);
-	choices = sim_alloc(units.count * sizeof(*choices) + 1);
+	choices = zf_sim_alloc(units.count * sizeof(*choices) + 1);
 	for (uint32_t i = 0; i < units.count; i++) {
 		unsigned int count = units.unit[i].fate_count;
 
 		choices[i] = (unsigned int)(rng ? zf_rng_below(rng, count) : n % count);
 		n /= count;
 	}
-	sim_forget_flight(sim);
+	zf_sim_forget_flight(sim);
 	settle(sim, &units, choices);
-	sim_power_cycle(sim);
+	zf_sim_power_cycle(sim);
 	free(choices);
 	free(units.unit);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/sim.h"
+#include "sim/sim.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,27 +9,27 @@
 
 #include "base/bits.h"
 #include "io/dev_ops.h"
-#include "support/sim_impl.h"
+#include "sim/sim_internal.h"
 
-struct sim_dev {
+struct zf_sim_dev {
 	struct zf_dev dev;
 	struct zf_sim *sim;
 };
 
 static struct zf_sim *sim_of(struct zf_dev *dev)
 {
-	return ZF_CONTAINER_OF(dev, struct sim_dev, dev)->sim;
+	return ZF_CONTAINER_OF(dev, struct zf_sim_dev, dev)->sim;
 }
 
 /* ---- life ---- */
 
 static struct zf_sim *sim_new(const struct zf_geometry *geometry)
 {
-	struct zf_sim *sim = sim_alloc(sizeof(*sim));
+	struct zf_sim *sim = zf_sim_alloc(sizeof(*sim));
 
 	if (zf_zone_rules_init(&sim->rules, geometry) < 0)
 		abort();
-	sim->zones = sim_alloc(geometry->zone_count * sizeof(*sim->zones));
+	sim->zones = zf_sim_alloc(geometry->zone_count * sizeof(*sim->zones));
 	STAILQ_INIT(&sim->dead);
 	return sim;
 }
@@ -41,7 +41,7 @@ struct zf_sim *zf_sim_new(const struct zf_geometry *geometry, uint64_t seed)
 	assert(zf_geometry_check(geometry, NULL) == 0);
 	sim = sim_new(geometry);
 	for (uint32_t i = 0; i < geometry->zone_count; i++)
-		sim->zones[i] = sim_zone_new((uint32_t)(geometry->zone_size / ZF_BLOCK_SIZE));
+		sim->zones[i] = zf_sim_zone_new((uint32_t)(geometry->zone_size / ZF_BLOCK_SIZE));
 	zf_rng_seed(&sim->rng, seed);
 	return sim;
 }
@@ -54,7 +54,7 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
 	memcpy(clone->rules.zones, sim->rules.zones, g->zone_count * sizeof(*sim->rules.zones));
 	zf_zone_rules_recount(&clone->rules);
 	for (uint32_t i = 0; i < g->zone_count; i++)
-		clone->zones[i] = sim_zone_ref(sim->zones[i]);
+		clone->zones[i] = zf_sim_zone_ref(sim->zones[i]);
 	clone->rng = sim->rng;
 	clone->clock = sim->clock;
 	clone->flushed = sim->flushed;
@@ -63,7 +63,7 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
 	clone->late_percent = sim->late_percent;
 	clone->commands = sim->commands;
 	clone->flight_count = clone->flight_room = sim->flight_count;
-	clone->flight = sim_alloc(sim->flight_count * sizeof(*clone->flight) + 1);
+	clone->flight = zf_sim_alloc(sim->flight_count * sizeof(*clone->flight) + 1);
 	for (uint32_t i = 0; i < sim->flight_count; i++) {
 		clone->flight[i] = sim->flight[i];
 		clone->flight[i].io = NULL;
@@ -74,7 +74,7 @@ struct zf_sim *zf_sim_clone(const struct zf_sim *sim)
 
 void zf_sim_grow(struct zf_sim *sim, uint32_t zone_count)
 {
-	struct zf_zone_state *states = sim_alloc(zone_count * sizeof(*states));
+	struct zf_zone_state *states = zf_sim_alloc(zone_count * sizeof(*states));
 	uint32_t i = sim->rules.geometry.zone_count;
 
 	assert(zone_count >= i);
@@ -83,7 +83,7 @@ void zf_sim_grow(struct zf_sim *sim, uint32_t zone_count)
 		abort();
 	for (; i < zone_count; i++)
 		sim->zones[i] =
-			sim_zone_new((uint32_t)(sim->rules.geometry.zone_size / ZF_BLOCK_SIZE));
+			zf_sim_zone_new((uint32_t)(sim->rules.geometry.zone_size / ZF_BLOCK_SIZE));
 	free(zf_zone_rules_grow(&sim->rules, states, zone_count));
 	if (sim->dev)
 		sim->dev->dev.geometry.zone_count = zone_count;
@@ -95,9 +95,9 @@ void zf_sim_free(struct zf_sim *sim)
 		return;
 	assert(!sim->dev);
 	for (uint32_t i = 0; i < sim->flight_count; i++)
-		sim_command_unref(sim->flight[i].command);
+		zf_sim_command_unref(sim->flight[i].command);
 	for (uint32_t i = 0; i < sim->rules.geometry.zone_count; i++)
-		sim_zone_unref(sim->zones[i]);
+		zf_sim_zone_unref(sim->zones[i]);
 	zf_zone_rules_deinit(&sim->rules);
 	free(sim->flight);
 	free(sim->faults);
@@ -165,24 +165,24 @@ void zf_sim_set_zone_cond(struct zf_sim *sim, uint32_t zone_no, enum zf_zone_con
 	zf_zone_rules_recount(&sim->rules);
 }
 
-static const struct sim_slot *slot_at(const struct zf_sim *sim, uint64_t addr)
+static const struct zf_sim_slot *slot_at(const struct zf_sim *sim, uint64_t addr)
 {
 	uint64_t zone_size = sim->rules.geometry.zone_size;
 
 	return &sim->zones[addr / zone_size]->slots[addr % zone_size / ZF_BLOCK_SIZE];
 }
 
-static struct sim_slot *own_slot_at(struct zf_sim *sim, uint64_t addr)
+static struct zf_sim_slot *own_slot_at(struct zf_sim *sim, uint64_t addr)
 {
 	uint64_t zone_size = sim->rules.geometry.zone_size;
-	struct sim_zone *zone = sim_zone_own(&sim->zones[addr / zone_size]);
+	struct zf_sim_zone *zone = zf_sim_zone_own(&sim->zones[addr / zone_size]);
 
 	return &zone->slots[addr % zone_size / ZF_BLOCK_SIZE];
 }
 
 void zf_sim_peek(const struct zf_sim *sim, uint64_t addr, void *ret_block)
 {
-	const struct sim_block *block = sim_slot_read(slot_at(sim, addr));
+	const struct zf_sim_block *block = zf_sim_slot_read(slot_at(sim, addr));
 
 	if (block)
 		memcpy(ret_block, block->bytes, ZF_BLOCK_SIZE);
@@ -192,10 +192,10 @@ void zf_sim_peek(const struct zf_sim *sim, uint64_t addr, void *ret_block)
 
 void zf_sim_poke(struct zf_sim *sim, uint64_t addr, const void *block)
 {
-	struct sim_block *b = sim_block_new(block);
+	struct zf_sim_block *b = zf_sim_block_new(block);
 
-	sim_slot_settle(own_slot_at(sim, addr), b);
-	sim_block_unref(b);
+	zf_sim_slot_settle(own_slot_at(sim, addr), b);
+	zf_sim_block_unref(b);
 }
 
 uint64_t zf_sim_digest(const struct zf_sim *sim)
@@ -209,7 +209,7 @@ uint64_t zf_sim_digest(const struct zf_sim *sim)
 		uint32_t slots =
 			whole ? sim->zones[i]->slot_count : (uint32_t)(state->wp / ZF_BLOCK_SIZE);
 
-		digest = (digest ^ sim_zone_digest(sim->zones[i], slots)) *
+		digest = (digest ^ zf_sim_zone_digest(sim->zones[i], slots)) *
 			 UINT64_C(0xd6e8feb86659fd93);
 		digest ^= digest >> 32 ^ state->wp ^ (uint64_t)state->cond << 60;
 	}
@@ -242,35 +242,35 @@ static bool strike(struct zf_sim *sim, enum zf_io_op op, uint64_t addr,
 
 /* ---- submission ---- */
 
-void sim_command_unref(struct sim_command *command)
+void zf_sim_command_unref(struct zf_sim_command *command)
 {
 	if (--command->refs > 0)
 		return;
 	for (uint32_t i = 0; i < command->block_count; i++)
-		sim_block_unref(command->blocks[i]);
+		zf_sim_block_unref(command->blocks[i]);
 	free(command);
 }
 
 /* Zeroes are one block of the command's own, so that versions tell commands apart by their blocks.
  */
-static void take_blocks(struct sim_command *command, const struct zf_io *io)
+static void take_blocks(struct zf_sim_command *command, const struct zf_io *io)
 {
 	static const uint8_t zeroes[ZF_BLOCK_SIZE];
-	struct sim_block *zero;
+	struct zf_sim_block *zero;
 	uint32_t n = 0;
 
 	if (io->op == ZF_IO_ZEROES) {
-		zero = sim_block_new(zeroes);
+		zero = zf_sim_block_new(zeroes);
 		while (n < command->block_count)
-			command->blocks[n++] = sim_block_ref(zero);
-		sim_block_unref(zero);
+			command->blocks[n++] = zf_sim_block_ref(zero);
+		zf_sim_block_unref(zero);
 		return;
 	}
 	for (unsigned int i = 0; i < io->iovcnt; i++) {
 		const char *from = io->iov[i].iov_base;
 
 		for (size_t at = 0; at < io->iov[i].iov_len; at += ZF_BLOCK_SIZE)
-			command->blocks[n++] = sim_block_new(from + at);
+			command->blocks[n++] = zf_sim_block_new(from + at);
 	}
 }
 
@@ -286,15 +286,15 @@ static int check_request(const struct zf_io *io)
 	}
 }
 
-static struct sim_command *command_new(struct zf_sim *sim, const struct zf_io *io)
+static struct zf_sim_command *command_new(struct zf_sim *sim, const struct zf_io *io)
 {
 	int refused = check_request(io);
 	uint32_t block_count = 0;
-	struct sim_command *command;
+	struct zf_sim_command *command;
 
-	if (refused == 0 && sim_is_write(io->op))
+	if (refused == 0 && zf_sim_is_write(io->op))
 		block_count = (uint32_t)(io->len / ZF_BLOCK_SIZE);
-	command = sim_alloc(sizeof(*command) + block_count * sizeof(command->blocks[0]));
+	command = zf_sim_alloc(sizeof(*command) + block_count * sizeof(command->blocks[0]));
 	command->refs = 1;
 	command->op = io->op;
 	command->fua = io->fua;
@@ -316,7 +316,7 @@ static void kill_zone(struct zf_sim *sim, uint64_t addr, const struct zf_sim_fau
 		zf_sim_set_zone_cond(sim, (uint32_t)zone_no, fault->zone_cond);
 }
 
-static bool wear_out(struct zf_sim *sim, const struct sim_command *command,
+static bool wear_out(struct zf_sim *sim, const struct zf_sim_command *command,
 		     struct zf_sim_fault *ret_fault)
 {
 	struct zf_sim_wear *wear = &sim->wear;
@@ -336,7 +336,7 @@ static bool wear_out(struct zf_sim *sim, const struct sim_command *command,
 	return true;
 }
 
-static void apply_fault(struct zf_sim *sim, struct sim_command *command)
+static void apply_fault(struct zf_sim *sim, struct zf_sim_command *command)
 {
 	struct zf_sim_fault fault = {0};
 
@@ -346,7 +346,7 @@ static void apply_fault(struct zf_sim *sim, struct sim_command *command)
 		kill_zone(sim, command->addr, &fault);
 	if (fault.error < 0 && command->refused == 0) {
 		command->refused = fault.error;
-		command->moves_pointer = fault.moves_pointer && sim_is_write(command->op);
+		command->moves_pointer = fault.moves_pointer && zf_sim_is_write(command->op);
 		command->loses_cache = fault.loses_cache && command->op == ZF_IO_FLUSH;
 	}
 }
@@ -359,7 +359,7 @@ static bool draw_late(struct zf_sim *sim, enum zf_io_op op)
 	return zf_rng_chance(&sim->rng, sim->late_percent);
 }
 
-static void add_flight(struct zf_sim *sim, struct sim_command *command, struct zf_io *io)
+static void add_flight(struct zf_sim *sim, struct zf_sim_command *command, struct zf_io *io)
 {
 	if (sim->flight_count == sim->flight_room) {
 		sim->flight_room = sim->flight_room * 2 + 16;
@@ -367,7 +367,7 @@ static void add_flight(struct zf_sim *sim, struct sim_command *command, struct z
 		if (!sim->flight)
 			abort();
 	}
-	sim->flight[sim->flight_count++] = (struct sim_flight){
+	sim->flight[sim->flight_count++] = (struct zf_sim_flight){
 		.command = command, .io = io, .late = draw_late(sim, command->op)};
 }
 
@@ -397,7 +397,7 @@ void zf_sim_vanish(struct zf_sim *sim, uint64_t n, int error)
 static void sim_submit(struct zf_dev *dev, struct zf_io *io)
 {
 	struct zf_sim *sim = sim_of(dev);
-	struct sim_command *command;
+	struct zf_sim_command *command;
 
 	if (sim->is_cut) {
 		add_dead(sim, io);
@@ -417,45 +417,45 @@ static void sim_submit(struct zf_dev *dev, struct zf_io *io)
 
 /* ---- carrying out ---- */
 
-static void land_block(struct zf_sim *sim, uint64_t addr, struct sim_block *block)
+static void land_block(struct zf_sim *sim, uint64_t addr, struct zf_sim_block *block)
 {
 	bool keep = addr / sim->rules.geometry.zone_size < sim->rules.geometry.conventional;
 
-	sim_slot_write(own_slot_at(sim, addr), block, keep, sim->flushed);
+	zf_sim_slot_write(own_slot_at(sim, addr), block, keep, sim->flushed);
 }
 
-void sim_land(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+void zf_sim_land(struct zf_sim *sim, uint64_t addr, const struct zf_sim_command *command)
 {
 	for (uint32_t i = 0; i < command->block_count; i++)
 		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, command->blocks[i]);
 }
 
 /* The pointer has moved, the write has failed: garbage, which no flush will ever make durable. */
-static void land_garbage(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+static void land_garbage(struct zf_sim *sim, uint64_t addr, const struct zf_sim_command *command)
 {
 	for (uint32_t i = 0; i < command->block_count; i++) {
 		uint8_t bytes[ZF_BLOCK_SIZE];
-		struct sim_block *garbage;
+		struct zf_sim_block *garbage;
 
 		zf_rng_fill(&sim->rng, bytes, sizeof(bytes));
-		garbage = sim_block_new(bytes);
+		garbage = zf_sim_block_new(bytes);
 		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, garbage);
-		sim_block_unref(garbage);
+		zf_sim_block_unref(garbage);
 	}
 }
 
-static void forget_slot(struct sim_slot *slot)
+static void forget_slot(struct zf_sim_slot *slot)
 {
 	if (slot->now)
-		sim_slot_set_old(slot, slot->now->block);
-	sim_slot_settle(slot, NULL);
+		zf_sim_slot_set_old(slot, slot->now->block);
+	zf_sim_slot_settle(slot, NULL);
 }
 
 /* What is read below a pointer that was raised has survived the cut: another one finds it too. */
-static void keep_slot(struct sim_slot *slot)
+static void keep_slot(struct zf_sim_slot *slot)
 {
 	if (!slot->now)
-		sim_slot_settle(slot, slot->old);
+		zf_sim_slot_settle(slot, slot->old);
 }
 
 /*
@@ -468,7 +468,7 @@ static void accept_pointers(struct zf_sim *sim)
 
 	for (uint32_t i = g->conventional; i < g->zone_count; i++) {
 		uint64_t wp = sim->rules.zones[i].wp;
-		struct sim_zone *zone = sim_zone_own(&sim->zones[i]);
+		struct zf_sim_zone *zone = zf_sim_zone_own(&sim->zones[i]);
 
 		for (uint64_t b = zone->floor / ZF_BLOCK_SIZE; b < wp / ZF_BLOCK_SIZE; b++)
 			keep_slot(&zone->slots[b]);
@@ -479,18 +479,18 @@ static void accept_pointers(struct zf_sim *sim)
 	sim->lower_bounds = false;
 }
 
-void sim_begin_new_life(struct zf_sim *sim, uint32_t zone_no)
+void zf_sim_begin_new_life(struct zf_sim *sim, uint32_t zone_no)
 {
-	struct sim_zone *zone = sim_zone_own(&sim->zones[zone_no]);
+	struct zf_sim_zone *zone = zf_sim_zone_own(&sim->zones[zone_no]);
 
 	zone->floor = 0;
 	for (uint32_t i = 0; i < zone->slot_count; i++)
 		forget_slot(&zone->slots[i]);
 }
 
-static void execute_change(struct zf_sim *sim, struct sim_flight *f)
+static void execute_change(struct zf_sim *sim, struct zf_sim_flight *f)
 {
-	const struct sim_command *command = f->command;
+	const struct zf_sim_command *command = f->command;
 	/* The segments were checked at submission and may be gone by now. */
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)ZF_BLOCK_SIZE, .iov_len = command->len};
 	struct zf_io io = {
@@ -515,15 +515,15 @@ static void execute_change(struct zf_sim *sim, struct sim_flight *f)
 	f->result = r;
 	if (r < 0)
 		return;
-	if (sim_is_write(command->op))
-		sim_land(sim, f->addr, command);
+	if (zf_sim_is_write(command->op))
+		zf_sim_land(sim, f->addr, command);
 	else if (command->op == ZF_IO_RESET)
-		sim_begin_new_life(sim, zone_no);
+		zf_sim_begin_new_life(sim, zone_no);
 	else
-		sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
+		zf_sim_zone_own(&sim->zones[zone_no])->floor = sim->rules.geometry.zone_capacity;
 }
 
-static void execute_one(struct zf_sim *sim, struct sim_flight *f)
+static void execute_one(struct zf_sim *sim, struct zf_sim_flight *f)
 {
 	f->executed = true;
 	f->addr = f->command->addr;
@@ -533,18 +533,18 @@ static void execute_one(struct zf_sim *sim, struct sim_flight *f)
 		execute_change(sim, f);
 }
 
-static bool is_write_at_pointer(const struct sim_command *command)
+static bool is_write_at_pointer(const struct zf_sim_command *command)
 {
 	return command->op == ZF_IO_WRITE || command->op == ZF_IO_ZEROES;
 }
 
-void sim_execute(struct zf_sim *sim, uint32_t i)
+void zf_sim_execute(struct zf_sim *sim, uint32_t i)
 {
-	const struct sim_command *command = sim->flight[i].command;
+	const struct zf_sim_command *command = sim->flight[i].command;
 	uint64_t zone_size = sim->rules.geometry.zone_size;
 
 	for (uint32_t j = 0; j < i && is_write_at_pointer(command); j++) {
-		const struct sim_command *earlier = sim->flight[j].command;
+		const struct zf_sim_command *earlier = sim->flight[j].command;
 
 		if (!sim->flight[j].executed && is_write_at_pointer(earlier) &&
 		    earlier->addr / zone_size == command->addr / zone_size)
@@ -557,7 +557,7 @@ void sim_execute(struct zf_sim *sim, uint32_t i)
 /* ---- completing ---- */
 
 /* The device may fetch the data at any time until it completes: it must not have changed. */
-static void check_buffers(const struct sim_flight *f)
+static void check_buffers(const struct zf_sim_flight *f)
 {
 	const struct zf_io *io = f->io;
 	uint32_t n = 0;
@@ -598,24 +598,24 @@ static int read_blocks(const struct zf_sim *sim, uint64_t addr, const struct iov
 	return 0;
 }
 
-void sim_complete_write(struct zf_sim *sim, uint64_t addr, const struct sim_command *command)
+void zf_sim_complete_write(struct zf_sim *sim, uint64_t addr, const struct zf_sim_command *command)
 {
 	bool durable = command->fua || !sim->rules.geometry.volatile_cache;
 	uint64_t stamp = durable ? SIM_STAMP_DURABLE : sim->clock;
 
 	for (uint32_t i = 0; i < command->block_count; i++)
-		sim_slot_complete(own_slot_at(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE),
-				  command->blocks[i], stamp);
+		zf_sim_slot_complete(own_slot_at(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE),
+				     command->blocks[i], stamp);
 }
 
-static void complete(struct zf_sim *sim, struct sim_flight *f)
+static void complete(struct zf_sim *sim, struct zf_sim_flight *f)
 {
-	const struct sim_command *command = f->command;
+	const struct zf_sim_command *command = f->command;
 
 	sim->clock++;
 	check_buffers(f);
 	if (command->loses_cache)
-		sim_lose_cache(sim);
+		zf_sim_lose_cache(sim);
 	if (f->result < 0)
 		return;
 	f->io->addr = f->addr;
@@ -624,8 +624,8 @@ static void complete(struct zf_sim *sim, struct sim_flight *f)
 			read_blocks(sim, command->addr, f->io->iov, f->io->iovcnt, command->len);
 	else if (command->op == ZF_IO_FLUSH)
 		sim->flushed = zf_max_u64(sim->flushed, command->submitted);
-	else if (sim_is_write(command->op))
-		sim_complete_write(sim, f->addr, command);
+	else if (zf_sim_is_write(command->op))
+		zf_sim_complete_write(sim, f->addr, command);
 }
 
 static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
@@ -659,7 +659,7 @@ static uint32_t draw_next(struct zf_sim *sim, bool wait)
 static void sim_poll(struct zf_dev *dev, bool wait)
 {
 	struct zf_sim *sim = sim_of(dev);
-	struct sim_flight f;
+	struct zf_sim_flight f;
 	uint32_t i;
 
 	assert(!dev->threaded || sim->thread_wait);
@@ -671,12 +671,12 @@ static void sim_poll(struct zf_dev *dev, bool wait)
 	i = draw_next(sim, wait);
 	if (i == sim->flight_count)
 		return;
-	sim_execute(sim, i);
+	zf_sim_execute(sim, i);
 	f = sim->flight[i];
 	sim->flight_count--;
 	memmove(&sim->flight[i], &sim->flight[i + 1], (sim->flight_count - i) * sizeof(f));
 	complete(sim, &f);
-	sim_command_unref(f.command);
+	zf_sim_command_unref(f.command);
 	zf_dev_complete(dev, f.io, f.result);
 }
 
@@ -726,8 +726,8 @@ static int sim_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp)
 		return sim->cut_error;
 	r = zf_zone_rules_raise(&sim->rules, zone_no, wp);
 	if (r == 0)
-		sim_settle_below(sim, zone_no,
-				 (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE));
+		zf_sim_settle_below(sim, zone_no,
+				    (uint32_t)(sim->rules.zones[zone_no].wp / ZF_BLOCK_SIZE));
 	return r;
 }
 
@@ -741,7 +741,7 @@ static int sim_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t re
 
 static void sim_close(struct zf_dev *dev)
 {
-	struct sim_dev *sd = ZF_CONTAINER_OF(dev, struct sim_dev, dev);
+	struct zf_sim_dev *sd = ZF_CONTAINER_OF(dev, struct zf_sim_dev, dev);
 
 	sd->sim->dev = NULL;
 	zf_dev_deinit(dev);
@@ -770,11 +770,11 @@ static const struct zf_dev_ops sim_ops = {
 
 int zf_sim_open(struct zf_sim *sim, const struct zf_report *report, struct zf_dev **ret_dev)
 {
-	struct sim_dev *sd;
+	struct zf_sim_dev *sd;
 	int r;
 
 	assert(!sim->dev && !sim->is_cut && sim->flight_count == 0);
-	sd = sim_alloc(sizeof(*sd));
+	sd = zf_sim_alloc(sizeof(*sd));
 	r = zf_dev_init(&sd->dev, &sim_ops, "sim", &sim->rules.geometry, report);
 	if (r < 0) {
 		free(sd);

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""The pictures that are measured: their numbers are others each time, or take minutes to count."""
+import json
+import pathlib
+import tempfile
+
+from bench.pictures import amplification, burst, fsync
+from bench.pictures.seeded import Programs
+
+PICTURES = {"amplification": amplification, "burst": burst, "fsync": fsync}
+
+
+def make(name, build, source=None, keep=None):
+    """The SVG, of what is measured now or of what was kept in the folder `source`."""
+    picture = PICTURES[name]
+    if source:
+        return picture.draw(json.loads((source / f"{name}.json").read_text()))
+    with tempfile.TemporaryDirectory(prefix="zfuse-pictures-") as folder:
+        found = picture.measure(Programs(build, pathlib.Path(folder)))
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{name}.json").write_text(json.dumps(found) + "\n")
+    return picture.draw(found)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does a request that has to wait for the device do so on the thread that brought it?
+ *
+ * Waking a worker costs a good part of what a fast device takes. But a thread that waits answers
+ * nobody else on its processor. So a request waits where it came only if nobody waits behind it,
+ * which cannot be known, and is guessed from three things: how soon after the last request it came,
+ * whether others that this thread brought still wait, and whether the last one that waited here
+ * held another one up. Decision 0007 has measurements.
+ *
+ * One struct zf_wait_here for each thread that brings requests, zeroed at first; only that thread
+ * uses it, so it has no lock. All times are of CLOCK_MONOTONIC, in nanoseconds.
+ */
+#ifndef ZF_FUSE_WAIT_HERE_H
+#define ZF_FUSE_WAIT_HERE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct zf_wait_here {
+	int64_t ended_ns;	/* when the last request was done with, or handed over */
+	uint64_t lone_ino;	/* the last write or sync was of this file, and lone; else 0 */
+	int64_t read_ns;	/* a small read that waited here, on average of the last few */
+	unsigned int reads;	/* small ones so far */
+	bool waited_durable;	/* the last request waited here for a durable write */
+	unsigned int hand_over; /* so many more durable writes are handed over */
+};
+
+enum zf_wait_kind {
+	ZF_WAIT_OTHER,	    /* may wait for a commit: never here */
+	ZF_WAIT_SMALL_READ, /* of at most ZF_WAIT_SMALL_READ_MAX bytes */
+	ZF_WAIT_WRITE,	    /* not durable */
+	ZF_WAIT_DURABLE,    /* a durable write or a sync: waits for one device write, mostly */
+};
+
+/*
+ * Larger reads come from reading ahead, where several are to be under way at once: 128 KiB one
+ * behind the other, 2,000 a second against 4,000.
+ */
+#define ZF_WAIT_SMALL_READ_MAX 16384u
+
+struct zf_wait_request {
+	enum zf_wait_kind kind;
+	bool is_sync;	    /* fsync, fdatasync */
+	uint64_t ino;	    /* of a write or sync */
+	int64_t began_ns;   /* when it came */
+	bool others_parked; /* requests that this thread brought wait at workers */
+};
+
+/* Before the request is run: may it wait here? */
+bool zf_wait_here_may(struct zf_wait_here *here, const struct zf_wait_request *request);
+/* It was answered, or is a worker's. `waited`: what zf_wait_here_may() said; false if handed over. */
+void zf_wait_here_ended(struct zf_wait_here *here, const struct zf_wait_request *request,
+			bool waited, int64_t now_ns);
+
+#endif

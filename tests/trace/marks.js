@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+/* For a page in a browser: goes through all of it, a width of the lanes at a time, and tells which events had no mark there. */
+function unmarked() {
+	const {trace} = replay, marked = new Set();
+	for (let position = 0; ; ) {
+		replay.go(position);
+		for (const index of replay.drawn.lanes.marks) marked.add(index);
+		if (replay.drawn.lanes.last >= trace.count - 1) break;
+		position = Math.max(position + 1, replay.drawn.lanes.last);
+	}
+	return Array.from({length: trace.count}, (_, i) => i).filter((i) => !marked.has(i)).slice(0, 20);
+}

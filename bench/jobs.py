@@ -122,8 +122,8 @@ class Jobs:
             self.note(str(e))
 
     def measured(self, peer, operation, fn, pair=None):
-        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99", "p999"} in microseconds); or
-        nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
+        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99", "p999"} in microseconds);
+        or nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
         if operation.is_cold:
             measure.drop_caches(3)
         meter = measure.Meter(peer)

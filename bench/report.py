@@ -318,8 +318,8 @@ def sections(run):
     kinds = {None: {}, "Durable writes": {}, "Beside a scrub": {}}
     for name, cells in summary.items():
         operation = OPERATIONS[name]
-        kind = "Beside a scrub" if operation.needs_scrub else "Durable writes" if operation.suite in DISK_SUITES else None
-        kinds[kind][name] = cells
+        of_disk = "Durable writes" if operation.suite in DISK_SUITES else None
+        kinds["Beside a scrub" if operation.needs_scrub else of_disk][name] = cells
     return [(f"{kind}: {heading[0].lower()}{heading[1:]}" if kind else heading, text, made)
             for kind, of_kind in kinds.items() if of_kind
             for heading, text, made in general_sections(run, of_kind)]
@@ -347,7 +347,8 @@ def general_sections(run, summary):
         ("Speed", SPEED, speed_table(run, summary)),
         ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
-        ("Latency", LATENCY[any(OPERATIONS[name].needs_scrub for name in summary)], latency_table(run, summary)),
+        ("Latency", LATENCY[any(OPERATIONS[name].needs_scrub for name in summary)],
+         latency_table(run, summary)),
         ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",
          cpu_table(run, summary)),
         ("Memory", "The most that the daemon had resident.", memory_table(run, summary)),

@@ -36,7 +36,8 @@ def run_scrub(jobs, peer):
         do(jobs, peer, alone, "first")
         peer.sync()
         for pair in range(jobs.sizes.scrub_pairs):
-            both = [lambda a=alone, p=pair: job(jobs, peer, a, p), lambda b=beside, p=pair: job_beside(jobs, peer, b, p)]
+            both = [lambda a=alone, p=pair: job(jobs, peer, a, p),
+                    lambda b=beside, p=pair: job_beside(jobs, peer, b, p)]
             for fn in both if pair % 2 == 0 else reversed(both):
                 fn()
 

@@ -7,6 +7,7 @@
   operation.py  what an operation is
   jobs.py       the operations, in suites: what is done to a mounted peer, and what it is called
   durable.py    those that are durable when they are answered, and write-zeroes
+  scrub.py      writers beside a scrub
   traced.py     what a trace costs
   databases.py  PostgreSQL, SQLite, dbench
   zoned.py      a bit of everything, on a zoned drive

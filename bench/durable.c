@@ -8,10 +8,10 @@
  * durable zeroes FILE MIB MILLISECONDS      the same every so many milliseconds, until it is ended;
  *                                           each time from an empty file
  *
- * The first three print how many operations took how many seconds; the first two also the mean and
- * the 99th percentile of their latencies in microseconds; with `histogram` lines of a latency in
- * microseconds, up to which so many operations took that are in no line before. Exit status 95: the
- * file system has no write-zeroes.
+ * The first three print how many operations took how many seconds; the first two also the mean, the
+ * 99th and the 99.9th percentile of their latencies in microseconds; with `histogram` lines of a
+ * latency in microseconds, up to which so many operations took that are in no line before. Exit status
+ * 95: the file system has no write-zeroes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -152,8 +152,9 @@ static void tell(struct client *clients, unsigned int count, double seconds, boo
 	qsort(all, total, sizeof(*all), compare);
 	for (uint64_t i = 0; i < total; i++)
 		sum += all[i];
-	printf("%llu %.6f %.2f %.2f\n", (unsigned long long)total, seconds,
-	       (double)sum / (double)total / 100, all[(total - 1) * 99 / 100] / 100.0);
+	printf("%llu %.6f %.2f %.2f %.2f\n", (unsigned long long)total, seconds,
+	       (double)sum / (double)total / 100, all[(total - 1) * 99 / 100] / 100.0,
+	       all[(total - 1) * 999 / 1000] / 100.0);
 	if (histogram)
 		tell_histogram(all, total);
 	free(all);

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import time
 
-from bench import databases, durable, measure, traced, tree, zoned
+from bench import databases, durable, measure, scrub, traced, tree, zoned
 from bench.operation import MIB, RATE, SECONDS, Operation
 from bench.peers import PeerError, Unsupported, run
 
@@ -55,11 +55,12 @@ MIXES = [
 SEQUENTIAL = [o for o in DATA if o.name in ("write 1 MiB", "read 1 MiB, cold")]
 SMALL_FILES = [o for o in FILES if o.name == "create 4 KiB file"]
 SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
-          "databases": databases.DATABASES, "zeroes": durable.ZEROES, "traced": traced.OPERATIONS,
+          "databases": databases.DATABASES, "zeroes": durable.ZEROES, "scrub": scrub.SCRUB,
+          "traced": traced.OPERATIONS,
           "zoned": [*zoned.DURABLE, *zoned.RANDOM, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL,
                    *zoned.DBENCH, zoned.RAW]}
-# What is durable costs something only where there is a disk.
-DISK_SUITES = ("durable", "databases", "zeroes")
+# What is durable, and who shares the device, costs something only where there is a disk.
+DISK_SUITES = ("durable", "databases", "zeroes", "scrub")
 # Some of all others, and more, on the drive of the virtual machine.
 VM_SUITES = ("zoned",)
 OPERATIONS = {o.name: o for suite in SUITES.values() for o in suite}
@@ -82,10 +83,14 @@ class Sizes:
     zero_mib: int = 1024
     zero_large_mib: int = 10240
     zero_pairs: int = 4
+    scrub_mib: int = 2048
+    scrub_s: float = 4.0
+    scrub_pairs: int = 5
 
 
 QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
-              pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1)
+              pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1, scrub_mib=32, scrub_s=0.3,
+              scrub_pairs=1)
 # Long enough that it matters little that each job ends with a commit.
 VM = Sizes(data_mib=128, files=2000, durable_s=4.0)
 
@@ -105,7 +110,8 @@ class Jobs:
     def run_suite(self, name, peer):
         {"data": self.data, "files": self.files, "tree": self.tree, "mix": self.mix,
          "durable": lambda p: durable.run_durable(self, p), "databases": lambda p: databases.run_databases(self, p),
-         "zeroes": lambda p: durable.run_zeroes(self, p), "traced": lambda p: traced.run_traced(self, p),
+         "zeroes": lambda p: durable.run_zeroes(self, p), "scrub": lambda p: scrub.run_scrub(self, p),
+         "traced": lambda p: traced.run_traced(self, p),
          "zoned": lambda p: zoned.run_zoned(self, p, SMALL_FILES, SEQUENTIAL)}[name](peer)
 
     def attempt(self, _peer, fn):
@@ -116,8 +122,8 @@ class Jobs:
             self.note(str(e))
 
     def measured(self, peer, operation, fn, pair=None):
-        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99"} in microseconds); or
-        nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
+        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99", "p999"} in microseconds);
+        or nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
         if operation.is_cold:
             measure.drop_caches(3)
         meter = measure.Meter(peer)
@@ -157,8 +163,9 @@ class Jobs:
         count = side["io_bytes"] / (1 << 20) if unit == MIB else side["total_ios"]
         # The runtime is in whole milliseconds; the rate is not.
         rate = side["bw_bytes"] / (1 << 20) if unit == MIB else side["iops"]
-        latencies = {"mean": side["lat_ns"]["mean"] / 1000,
-                     "p99": side["clat_ns"].get("percentile", {}).get("99.000000", 0) / 1000}
+        percentiles = side["clat_ns"].get("percentile", {})
+        latencies = {"mean": side["lat_ns"]["mean"] / 1000, "p99": percentiles.get("99.000000", 0) / 1000,
+                     "p999": percentiles.get("99.900000", 0) / 1000}
         return count, count / rate, latencies
 
     def files(self, peer):
@@ -185,7 +192,7 @@ class Jobs:
     def program(self, name, *arguments):
         """One of ours; it prints how many operations took how many seconds, and maybe their latencies."""
         words = run(self.build / "bench" / name, *arguments, timeout=JOB_TIMEOUT_S).split()
-        latencies = [{"mean": float(words[2]), "p99": float(words[3])}] if len(words) > 2 else []
+        latencies = [dict(zip(("mean", "p99", "p999"), map(float, words[2:])))] if len(words) > 2 else []
         return int(words[0]), float(words[1]), *latencies
 
     def tree(self, peer):

@@ -14,6 +14,7 @@ class Operation:
     is_cold: bool = False  # all caches of the machine are dropped before
     is_raw: bool = False   # asks nothing of a file system but a file that is there, so that `plain` does it too
     is_durable: bool = False  # each one is durable when it is answered
+    needs_scrub: bool = False  # beside it, or to be compared with that
     needs_zeroes: bool = False  # fallocate's write-zeroes, which few file systems have
     written: int = None  # bytes of a user's that each writes
 

@@ -42,7 +42,7 @@ class Image:
 
 
 SPARSE = Image(12 << 30, False)
-# Room for what is zeroed, and for what the rounds before have left to be reclaimed.
+# Room for what is zeroed or overwritten, and left to be reclaimed.
 SPARSE_LARGE = Image(32 << 30, False)
 WRITTEN = Image(3 << 30, True)
 WRITTEN_SMALL = Image(1 << 30, True)
@@ -117,7 +117,7 @@ class Peer:
     @classmethod
     def does(cls, operation):
         """Whether it is asked to."""
-        return operation.suite not in ("zoned", "traced")
+        return operation.suite not in ("zoned", "traced", "scrub")
 
     def zeroing(self, program):
         """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""
@@ -236,6 +236,11 @@ class Zfuse(Peer):
 
     def ctl(self, command):
         return run(self.settings.build / "tools/zfusectl/zfusectl", command, "--format", "json", self.mnt, timeout=600)
+
+    def scrub(self, verb):
+        """`zfusectl scrub start` and so on: the state that it answers."""
+        return json.loads(run(self.settings.build / "tools/zfusectl/zfusectl", "scrub", verb, "--format", "json",
+                              self.mnt))
 
     def sync(self):
         # syncfs(2) does not reach a daemon.

@@ -14,6 +14,7 @@ from bench.operation import RATE, SECONDS
 LINE_MAX = 120
 SPEED = ("Per second, where no unit is named. In brackets: zfuse's speed as a multiple of the peer's, the median of "
          "the rounds' ratios; above 1, zfuse is faster.")
+LATENCY = {False: "Mean / 99th percentile.", True: "Mean / 99th / 99.9th percentile."}
 PER = "per operation, for 1 MiB jobs per MiB, for the tree in all"
 
 
@@ -41,7 +42,7 @@ def round_of(sample):
 
 def latency(sample, which):
     found = sample["costs"].get("latency_us") if sample["costs"] else None
-    return found[which] if found else None
+    return found.get(which) if found else None
 
 
 def cell_of(operation, samples):
@@ -62,6 +63,8 @@ def cell_of(operation, samples):
         "daemon_peak_bytes": median((s["costs"] or {}).get("daemon_peak_bytes") for s in samples),
         "latency_mean_us": median(latency(s, "mean") for s in samples),
         "latency_p99_us": median(latency(s, "p99") for s in samples),
+        "latency_p999_us": median(latency(s, "p999") for s in samples),
+        "p999_us_by_round": {round_of(s): latency(s, "p999") for s in samples},
     }
 
 
@@ -97,6 +100,12 @@ def cheaper(name, summary, peer, cost):
     """How many times as much of a cost a peer has as zfuse has."""
     ours, theirs = (summary.get(name, {}).get(p, {}).get(cost) for p in ("zfuse", peer))
     return theirs / ours if ours and theirs is not None else None
+
+
+def within(name, other, summary, more_us):
+    """How many times the 99.9th percentile of zfuse at one operation fits into that at another and so much more."""
+    ours, others = (summary.get(o, {}).get("zfuse", {}).get("p999_us_by_round", {}) for o in (name, other))
+    return median((others[n] + more_us) / ours[n] for n in ours if ours[n] and others.get(n) is not None)
 
 
 def merge(runs):
@@ -232,15 +241,18 @@ def amplification(operation, cell):
     return cell["device_write_bytes"] / operation.written
 
 
+def latency_text(name, cell):
+    which = ["mean", "p99"] + (["p999"] if OPERATIONS[name].needs_scrub else [])
+    return " / ".join(short(cell.get(f"latency_{w}_us")) for w in which)
+
+
 def latency_table(run, summary):
-    """Mean and 99th percentile, of what measured them."""
+    """Mean and percentiles, of what measured them."""
     peers = [p for p in run["peers"] if has(summary, p, "latency_mean_us")]
     rows = []
     for name, cells in summary.items():
         if any(cell["latency_mean_us"] is not None for cell in cells.values()):
-            found = (cells.get(peer, {}) for peer in peers)
-            rows.append([name, *(f"{short(c.get('latency_mean_us'))} / {short(c.get('latency_p99_us'))}"
-                                 for c in found)])
+            rows.append([name, *(latency_text(name, cells.get(peer, {})) for peer in peers)])
     return table(["µs", *peers], rows) if rows else None
 
 
@@ -299,15 +311,18 @@ def circumstances(run):
 
 
 def sections(run):
-    """[(heading, explanation, table)], of what is durable when it is answered after all the others."""
+    """[(heading, explanation, table)], of what is measured on disk only after all the others."""
     summary = summarize(run)
     if run["medium"] == "vm":
         return sections_on_drive(run, summary)
-    of_disk = {name: cells for name, cells in summary.items() if OPERATIONS[name].suite in DISK_SUITES}
-    others = {name: cells for name, cells in summary.items() if name not in of_disk}
-    found = general_sections(run, others) if others else []
-    return found + [(f"Durable writes: {heading[0].lower()}{heading[1:]}", text, made)
-                    for heading, text, made in (general_sections(run, of_disk) if of_disk else [])]
+    kinds = {None: {}, "Durable writes": {}, "Beside a scrub": {}}
+    for name, cells in summary.items():
+        operation = OPERATIONS[name]
+        of_disk = "Durable writes" if operation.suite in DISK_SUITES else None
+        kinds["Beside a scrub" if operation.needs_scrub else of_disk][name] = cells
+    return [(f"{kind}: {heading[0].lower()}{heading[1:]}" if kind else heading, text, made)
+            for kind, of_kind in kinds.items() if of_kind
+            for heading, text, made in general_sections(run, of_kind)]
 
 
 def sections_on_drive(run, summary):
@@ -332,7 +347,8 @@ def general_sections(run, summary):
         ("Speed", SPEED, speed_table(run, summary)),
         ("What reached the device", f"Writes / KiB written / flushes (a FUA write counts as one too), {PER}.",
          device_table(run, summary)),
-        ("Latency", "Mean / 99th percentile.", latency_table(run, summary)),
+        ("Latency", LATENCY[any(OPERATIONS[name].needs_scrub for name in summary)],
+         latency_table(run, summary)),
         ("Time of the processors", f"Of the whole machine; in brackets, the daemon's part of it; {PER}.",
          cpu_table(run, summary)),
         ("Memory", "The most that the daemon had resident.", memory_table(run, summary)),

@@ -202,7 +202,7 @@ class Run:
 
     def kind_of_image(self, suite):
         if suite not in ("durable", "databases"):
-            return SPARSE_LARGE if suite == "zeroes" else SPARSE
+            return SPARSE_LARGE if suite in ("zeroes", "scrub") else SPARSE
         return WRITTEN_SMALL if self.settings.quick else WRITTEN
 
 

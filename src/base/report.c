@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/report_limit.h"
 
@@ -31,32 +32,63 @@ static bool may_tell(const struct zf_report *report, enum zf_report_level level,
 	return true;
 }
 
+/* A path makes a message long: then it stands in memory of its own. */
+struct text {
+	char shortened[MESSAGE_MAX];
+	char *whole; /* NULL: `shortened` is */
+};
+
+static const char *write_text(struct text *text, const char *format, va_list ap)
+{
+	va_list again;
+	int len;
+
+	va_copy(again, ap);
+	len = vsnprintf(text->shortened, sizeof(text->shortened), format, ap);
+	if (len < MESSAGE_MAX || vasprintf(&text->whole, format, again) < 0)
+		text->whole = NULL;
+	va_end(again);
+	return text->whole ? text->whole : text->shortened;
+}
+
+static void tell(const struct zf_report *report, enum zf_report_level level, const char *format,
+		 ...)
+{
+	struct text text;
+	va_list ap;
+
+	va_start(ap, format);
+	report->fn(report->arg, level, write_text(&text, format, ap));
+	va_end(ap);
+	free(text.whole);
+}
+
 void zf_report(const struct zf_report *report, enum zf_report_level level, const char *format, ...)
 {
-	char message[MESSAGE_MAX];
+	struct text text;
 	va_list ap;
 
 	if (!may_tell(report, level, format))
 		return;
 	va_start(ap, format);
-	vsnprintf(message, sizeof(message), format, ap);
+	report->fn(report->arg, level, write_text(&text, format, ap));
 	va_end(ap);
-	report->fn(report->arg, level, message);
+	free(text.whole);
 }
 
 int zf_report_corrupt(const struct zf_report *report, const char *what, uint64_t address,
 		      const char *format, ...)
 {
-	char detail[MESSAGE_MAX / 2], message[MESSAGE_MAX];
+	struct text detail;
 	va_list ap;
 
 	if (!may_tell(report, ZF_REPORT_ERROR, format))
 		return -EUCLEAN;
 	va_start(ap, format);
-	vsnprintf(detail, sizeof(detail), format, ap);
+	tell(report, ZF_REPORT_ERROR, "corrupt %s at %" PRIu64 ": %s", what, address,
+	     write_text(&detail, format, ap));
 	va_end(ap);
-	snprintf(message, sizeof(message), "corrupt %s at %" PRIu64 ": %s", what, address, detail);
-	report->fn(report->arg, ZF_REPORT_ERROR, message);
+	free(detail.whole);
 	return -EUCLEAN;
 }
 

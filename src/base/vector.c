@@ -29,6 +29,16 @@ int zf_vector_push(struct zf_vector *v, const void *item)
 	return 0;
 }
 
+void zf_vector_trim(struct zf_vector *v)
+{
+	void *data = v->count ? reallocarray(v->data, v->count, v->item_size) : NULL;
+
+	if (!data)
+		return;
+	v->data = data;
+	v->room = v->count;
+}
+
 void *zf_vector_at(const struct zf_vector *v, size_t i)
 {
 	assert(i < v->count);

@@ -17,6 +17,8 @@ struct zf_vector {
 
 void zf_vector_deinit(struct zf_vector *v);
 int zf_vector_push(struct zf_vector *v, const void *item); /* 0 or -ENOMEM */
+/* Gives back what there is no item in. */
+void zf_vector_trim(struct zf_vector *v);
 void *zf_vector_at(const struct zf_vector *v, size_t i);
 
 typedef int zf_vector_cmp_fn(const void *a, const void *b);

@@ -49,6 +49,7 @@ struct zf_check_options {
 
 struct zf_check_counts {
 	uint64_t errors;
+	uint64_t data_errors; /* of them: data that cannot be read, or is not what it was */
 	uint64_t nodes, inodes, names, extents;
 	uint64_t data_bytes;	 /* on the device, named by extents */
 	uint64_t verified_bytes; /* of them, compared with their checksums */

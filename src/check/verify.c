@@ -13,10 +13,21 @@
 static void bad_block(struct zf_check *check, const struct zf_check_claim *claim, uint64_t address,
 		      uint64_t has, uint64_t expected)
 {
+	check->counts.data_errors++;
 	zf_check_corrupt(check, "data", address,
 			 "checksum has %016" PRIx64 ", expected %016" PRIx64 " (inode %" PRIu64
 			 ", offset %" PRIu64 ")",
 			 has, expected, claim->ino, claim->offset + (address - claim->address));
+}
+
+static void cannot_read(struct zf_check *check, const struct zf_check_claim *claim,
+			uint64_t address, uint64_t len, int error)
+{
+	check->counts.data_errors++;
+	zf_check_corrupt(
+		check, "data", address,
+		"reading %" PRIu64 " bytes failed: %s (inode %" PRIu64 ", offset %" PRIu64 ")", len,
+		strerror(-error), claim->ino, claim->offset + (address - claim->address));
 }
 
 static void verify_chunk(struct zf_check *check, const struct zf_check_claim *claim,
@@ -75,11 +86,7 @@ int zf_check_verify(struct zf_check *check, const struct zf_check_claim *claim, 
 		int r = read_ahead(check, address + at, n, &data);
 
 		if (r < 0)
-			zf_check_corrupt(check, "data", address + at,
-					 "reading %" PRIu64 " bytes failed: %s (inode %" PRIu64
-					 ", offset %" PRIu64 ")",
-					 n, strerror(-r), claim->ino,
-					 claim->offset + (address + at - claim->address));
+			cannot_read(check, claim, address + at, n, r);
 		else
 			verify_chunk(check, claim, address + at, n, csums + (at >> ZF_BLOCK_SHIFT),
 				     data);

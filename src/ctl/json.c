@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/le.h"
 
 void zf_json_add(struct json_object *object, const char *key, struct json_object *value)
@@ -40,17 +41,11 @@ void zf_json_add_text(struct json_object *object, const char *key, const char *v
 
 void zf_json_add_bytes(struct json_object *object, const char *key, const void *bytes, size_t len)
 {
-	const uint8_t *p = bytes;
-	char *text = malloc(4 * len + 1), *out = text;
+	char *text = malloc(ZF_ESCAPE_SIZE(len));
 
-	for (size_t i = 0; text && i < len; i++) {
-		if (p[i] < 0x20 || p[i] > 0x7e || p[i] == '\\')
-			out += sprintf(out, "\\x%02x", p[i]);
-		else
-			*out++ = (char)p[i];
-	}
 	if (text)
-		zf_json_add(object, key, json_object_new_string_len(text, (int)(out - text)));
+		zf_json_add(object, key,
+			    json_object_new_string_len(text, (int)zf_escape(bytes, len, text)));
 	free(text);
 }
 

@@ -43,6 +43,7 @@ static struct json_object *result_object(const struct zf_report_source *source,
 	struct json_object *result = json_object_new_object();
 
 	zf_json_add_u64(result, "errors", counts->errors);
+	zf_json_add_u64(result, "data_errors", counts->data_errors);
 	zf_json_add_u64(result, "generation", source->super->generation);
 	zf_json_add_u64(result, "nodes", counts->nodes);
 	zf_json_add_u64(result, "inodes", counts->inodes);

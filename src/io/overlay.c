@@ -2,6 +2,8 @@
 #include "io/overlay.h"
 
 #include <errno.h>
+#include <lz4.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +14,18 @@
 
 #define REPORT_CHUNK 1024u
 
+/*
+ * A block that was written. Most of what is written here is metadata, which LZ4 makes a fifth to a
+ * half of: so as much memory lets more be tried out.
+ */
+struct block {
+	uint16_t len; /* of `bytes`; ZF_BLOCK_SIZE: as it is; 0: zeroes */
+	uint8_t bytes[];
+};
+
 struct zone {
-	uint8_t **blocks; /* what was written here, a block each; NULL: nothing in the zone */
-	bool reset;	  /* here: what lies below does not count */
+	struct block **blocks; /* what was written here; NULL: nothing in the zone */
+	bool reset;	       /* here: what lies below does not count */
 };
 
 struct overlay {
@@ -25,6 +36,7 @@ struct overlay {
 	struct zf_io_list queue;
 	uint64_t bytes, bytes_max;
 	bool full;
+	uint8_t packed[LZ4_COMPRESSBOUND(ZF_BLOCK_SIZE)];
 };
 
 static struct overlay *overlay_of(struct zf_dev *dev)
@@ -61,24 +73,32 @@ static void *get_memory(struct overlay *overlay, size_t count, size_t size)
 	return memory;
 }
 
+static void put_memory(struct overlay *overlay, void *memory, uint64_t len)
+{
+	overlay->bytes -= memory ? len : 0;
+	free(memory);
+}
+
+static void free_block(struct overlay *overlay, struct block *block)
+{
+	put_memory(overlay, block, block ? sizeof(*block) + block->len : 0);
+}
+
 static void free_zone(struct overlay *overlay, struct zone *zone)
 {
 	size_t count = blocks_of_zone(overlay);
 
 	if (!zone->blocks)
 		return;
-	for (size_t i = 0; i < count; i++) {
-		overlay->bytes -= zone->blocks[i] ? ZF_BLOCK_SIZE : 0;
-		free(zone->blocks[i]);
-	}
-	overlay->bytes -= count * sizeof(*zone->blocks);
-	free(zone->blocks);
+	for (size_t i = 0; i < count; i++)
+		free_block(overlay, zone->blocks[i]);
+	put_memory(overlay, zone->blocks, count * sizeof(struct block *));
 	zone->blocks = NULL;
 }
 
 /* ---- reading ---- */
 
-static const uint8_t *block_here(struct overlay *overlay, uint64_t addr)
+static const struct block *block_here(struct overlay *overlay, uint64_t addr)
 {
 	size_t block;
 	const struct zone *zone = zone_at(overlay, addr, &block);
@@ -93,11 +113,23 @@ static bool is_below(struct overlay *overlay, uint64_t addr)
 	return !zone_at(overlay, addr, &block)->reset && !block_here(overlay, addr);
 }
 
+/* NULL: nothing was written there since the zone was reset. */
+static void unpack(const struct block *block, uint8_t *buf)
+{
+	if (!block || block->len == 0)
+		memset(buf, 0, ZF_BLOCK_SIZE);
+	else if (block->len == ZF_BLOCK_SIZE)
+		memcpy(buf, block->bytes, ZF_BLOCK_SIZE);
+	else
+		(void)LZ4_decompress_safe((const char *)block->bytes, (char *)buf, block->len,
+					  ZF_BLOCK_SIZE);
+}
+
 /* One segment, in pieces that lie below and blocks that lie here. */
 static int read_segment(struct overlay *overlay, uint64_t addr, uint8_t *buf, uint64_t len)
 {
 	for (uint64_t at = 0; at < len;) {
-		const uint8_t *block = block_here(overlay, addr + at);
+		const struct block *block = block_here(overlay, addr + at);
 		uint64_t n = 0;
 		int r = 0;
 
@@ -107,10 +139,7 @@ static int read_segment(struct overlay *overlay, uint64_t addr, uint8_t *buf, ui
 			r = zf_dev_read_buf(overlay->base, addr + at, buf + at, n);
 		} else {
 			n = ZF_BLOCK_SIZE;
-			if (block)
-				memcpy(buf + at, block, n);
-			else
-				memset(buf + at, 0, n);
+			unpack(block, buf + at);
 		}
 		if (r < 0)
 			return r;
@@ -134,22 +163,40 @@ static int overlay_read(struct zf_dev *dev, uint64_t addr, const struct iovec *i
 
 /* ---- changing ---- */
 
-/* `bytes`: a block, or NULL for zeroes. */
+/* `bytes`: a block, or NULL for zeroes. NULL: there is no memory. */
+static struct block *pack(struct overlay *overlay, const uint8_t *bytes)
+{
+	int len = 0;
+	struct block *block;
+
+	if (bytes)
+		len = LZ4_compress_default((const char *)bytes, (char *)overlay->packed,
+					   ZF_BLOCK_SIZE, sizeof(overlay->packed));
+	if (bytes && (len <= 0 || len >= (int)ZF_BLOCK_SIZE))
+		len = ZF_BLOCK_SIZE;
+	block = get_memory(overlay, 1, sizeof(*block) + (size_t)len);
+	if (!block)
+		return NULL;
+	block->len = (uint16_t)len;
+	if (bytes)
+		memcpy(block->bytes, len < (int)ZF_BLOCK_SIZE ? overlay->packed : bytes,
+		       (size_t)len);
+	return block;
+}
+
 static int write_block(struct overlay *overlay, uint64_t addr, const uint8_t *bytes)
 {
-	size_t block;
-	struct zone *zone = zone_at(overlay, addr, &block);
+	size_t at;
+	struct zone *zone = zone_at(overlay, addr, &at);
+	struct block *block;
 
 	if (!zone->blocks)
 		zone->blocks = get_memory(overlay, blocks_of_zone(overlay), sizeof(*zone->blocks));
-	if (zone->blocks && !zone->blocks[block])
-		zone->blocks[block] = get_memory(overlay, 1, ZF_BLOCK_SIZE);
-	if (!zone->blocks || !zone->blocks[block])
+	block = zone->blocks ? pack(overlay, bytes) : NULL;
+	if (!block)
 		return -ENOMEM;
-	if (bytes)
-		memcpy(zone->blocks[block], bytes, ZF_BLOCK_SIZE);
-	else
-		memset(zone->blocks[block], 0, ZF_BLOCK_SIZE);
+	free_block(overlay, zone->blocks[at]);
+	zone->blocks[at] = block;
 	return 0;
 }
 
@@ -332,6 +379,8 @@ static void overlay_close(struct zf_dev *dev)
 	zf_zone_rules_deinit(&overlay->rules);
 	zf_dev_deinit(dev);
 	free(overlay);
+	/* They were many small pieces, and whoever closes it has other uses for the memory. */
+	malloc_trim(0);
 }
 
 static const struct zf_dev_ops overlay_ops = {

@@ -16,7 +16,7 @@
 
 /*
  * `base` stays the caller's, outlives the overlay, and is not written to by anybody meanwhile.
- * `bytes_max`: of memory for what is written. -ENOMEM, or -errno of the zone report.
+ * `bytes_max`: of memory for what is written, which is kept compressed. -ENOMEM, or -errno of the zone report.
  */
 int zf_overlay_open(struct zf_dev *base, uint64_t bytes_max, const struct zf_report *report,
 		    struct zf_dev **ret_dev);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/hash.h"
 #include "repair/state.h"
 
@@ -68,15 +69,36 @@ static int put_name(struct zf_repair *repair, struct entry *entry)
 	return r < 0 ? r : put_ref(repair, entry);
 }
 
-/* Of one that an item tells, if it is kept and has not been written. */
+/* One that other items contradict, or that is lost with its inode. */
+static void tell_dropped(struct zf_repair *repair, const struct zf_repair_name *name,
+			 const struct entry *entry)
+{
+	const struct zf_repair_inode *inode = zf_repair_find_inode(repair, name->ino);
+	char text[ZF_ESCAPE_SIZE(ZF_NAME_MAX)];
+
+	/* What no directory has is not missed there. */
+	if (inode && inode->kept && name->sources == ZF_REPAIR_BY_AGE)
+		return;
+	zf_escape(entry->name, entry->len, text);
+	zf_repair_tell_of(repair, name->dir, "dropped its entry '%s': %s inode %" PRIu64, text,
+			  inode && inode->kept ? "other items contradict that it is"
+					       : "there is nothing left of",
+			  name->ino);
+}
+
+/* Of one that an item tells: if it is kept it is written, else that is told; each once. */
 static int take_name(struct zf_repair *repair, struct entry *entry)
 {
 	struct zf_repair_name *name = zf_repair_find_name(
 		repair, entry->dir, zf_hash64(entry->name, entry->len), entry->ino, entry->cookie);
 
-	if (!name || !name->kept || name->written)
+	if (!name || name->seen)
 		return 0;
-	name->written = true;
+	name->seen = true;
+	if (!name->kept) {
+		tell_dropped(repair, name, entry);
+		return 0;
+	}
 	entry->cookie = name->new_cookie;
 	return put_name(repair, entry);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/escape.h"
 #include "repair/mend.h"
 #include "repair/pieces.h"
 #include "repair/state.h"
@@ -68,14 +69,14 @@ static void tell_counts(struct zf_repair *repair, uint64_t ino, const struct zf_
 			const struct zf_inode_item *after)
 {
 	if (before->size != after->size)
-		zf_repair_tell(repair, "inode %" PRIu64 ": size %" PRIu64 " set to %" PRIu64, ino,
-			       before->size, after->size);
+		zf_repair_tell_of(repair, ino, "size %" PRIu64 " set to %" PRIu64, before->size,
+				  after->size);
 	if (before->bytes != after->bytes)
-		zf_repair_tell(repair, "inode %" PRIu64 ": bytes %" PRIu64 " set to %" PRIu64, ino,
-			       before->bytes, after->bytes);
+		zf_repair_tell_of(repair, ino, "bytes %" PRIu64 " set to %" PRIu64, before->bytes,
+				  after->bytes);
 	if (before->next_cookie != after->next_cookie)
-		zf_repair_tell(repair, "inode %" PRIu64 ": next cookie %" PRIu64 " set to %" PRIu64,
-			       ino, before->next_cookie, after->next_cookie);
+		zf_repair_tell_of(repair, ino, "next cookie %" PRIu64 " set to %" PRIu64,
+				  before->next_cookie, after->next_cookie);
 }
 
 static int put_inode(struct zf_repair *repair, const struct zf_repair_inode *inode,
@@ -100,9 +101,8 @@ static int take_inode(struct files *files, const struct zf_key *key, const void 
 		if (!zf_repair_mend_inode(files->repair, key, value, len, &mended))
 			return 0;
 		value = &mended;
-		zf_repair_tell(files->repair,
-			       "inode %" PRIu64 ": values that cannot be are corrected",
-			       key->objectid);
+		zf_repair_tell_of(files->repair, key->objectid,
+				  "values that cannot be are corrected");
 	}
 	zf_item_decode_inode(value, &item);
 	files->extents.is_link = S_ISLNK(item.mode);
@@ -168,6 +168,15 @@ static bool is_broken(struct zf_repair *repair, uint64_t ino, uint32_t id)
 	return id != 0 && zf_vector_find(&repair->xattrs, &key, cmp_xattr) != NULL;
 }
 
+static void tell_broken(struct files *files, const char *name, size_t len)
+{
+	char text[ZF_ESCAPE_SIZE(ZF_NAME_MAX)];
+
+	zf_escape(name, zf_min_u64(len, ZF_NAME_MAX), text);
+	zf_repair_tell_of(files->repair, files->ino,
+			  "attribute '%s' is lost: its value is not whole", text);
+}
+
 static int take_xattrs(struct files *files, const char *value, size_t len)
 {
 	struct zf_disk_xattr disk;
@@ -187,10 +196,7 @@ static int take_xattrs(struct files *files, const char *value, size_t len)
 			     zf_item_hash_name(files->repair->super.dir_hash_seed, name,
 					       zf_le16_get(disk.name_len)));
 		if (is_broken(files->repair, files->ino, id))
-			zf_repair_tell(files->repair,
-				       "inode %" PRIu64 ": attribute '%.*s' is lost: its value is "
-				       "not whole",
-				       files->ino, (int)zf_le16_get(disk.name_len), name);
+			tell_broken(files, name, zf_le16_get(disk.name_len));
 		else
 			r = zf_repair_put_entry(files->repair, ZF_TREE_FS, &key, value + at,
 						entry_len);
@@ -267,10 +273,10 @@ static int take_extent(struct files *files, uint64_t offset, const void *value, 
 	if (!inode || !inode->kept)
 		return 0;
 	if (!fits || !type_allows(inode, &piece.disk)) {
-		zf_repair_tell(files->repair,
-			       "inode %" PRIu64 ": %" PRIu64 " bytes at offset %" PRIu64
-			       " are lost: their extent cannot be",
-			       files->ino, zf_item_extent_len(&piece.disk), offset);
+		zf_repair_tell_of(files->repair, files->ino,
+				  "%" PRIu64 " bytes at offset %" PRIu64
+				  " are lost: their extent cannot be",
+				  zf_item_extent_len(&piece.disk), offset);
 		return 0;
 	}
 	if (zf_le64_get(piece.disk.generation) < inode->generation)
@@ -298,9 +304,8 @@ static int take_intent(struct zf_repair *repair, const struct zf_key *key, const
 
 	if (!inode || !inode->kept || !S_ISREG(inode->mode) ||
 	    key->offset >= ZF_REPAIR_NUMBER_MAX) {
-		zf_repair_tell(repair,
-			       "dropped the intent to cut inode %" PRIu64 ", which is no file",
-			       zf_le64_get(intent->ino));
+		zf_repair_tell_of(repair, zf_le64_get(intent->ino),
+				  "dropped the intent to cut it: it is no file");
 		return 0;
 	}
 	counters = zf_txn_counters(repair->txn);
@@ -365,7 +370,13 @@ int zf_repair_write_files(struct zf_repair *repair)
 		r = write_root_ref(repair);
 	if (r == 0)
 		r = write_orphans(repair);
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_FILES);
 	if (r == 0)
 		r = zf_salvage_walk(repair->salvage, ZF_TREE_FS, take_item, &files, &lost);
-	return r < 0 ? r : zf_repair_write_made_names(repair);
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_NO_STAGE);
+	if (r == 0)
+		r = zf_repair_write_made_names(repair);
+	if (r == 0)
+		zf_repair_tell_waiting(repair);
+	return r;
 }

@@ -27,43 +27,24 @@ static void count_name(struct zf_repair *repair, uint64_t dir, uint64_t ino, siz
 	repair->counts.names++;
 }
 
-static void tell_dropped(struct zf_repair *repair, const struct zf_repair_name *name)
-{
-	const struct zf_repair_inode *inode = zf_repair_find_inode(repair, name->ino);
-
-	/* That an inode is lost has been told; and what no directory has is not missed there. */
-	if (inode && inode->kept && name->sources != ZF_REPAIR_BY_AGE)
-		zf_repair_tell(repair,
-			       "directory %" PRIu64 ": dropped an entry of inode %" PRIu64
-			       " that other items contradict",
-			       name->dir, name->ino);
-	else if (!inode)
-		zf_repair_tell(repair,
-			       "directory %" PRIu64 ": dropped an entry of inode %" PRIu64
-			       ", which cannot be read",
-			       name->dir, name->ino);
-}
-
 static void tell_incomplete(struct zf_repair *repair, const struct zf_repair_name *name)
 {
 	const uint8_t all = ZF_REPAIR_BY_REF | ZF_REPAIR_BY_NAME | ZF_REPAIR_BY_AGE;
 
 	if (name->sources != all || name->cookie != name->new_cookie)
-		zf_repair_tell(repair,
-			       "directory %" PRIu64 ": the entry of inode %" PRIu64
-			       " is made whole from what is left of it",
-			       name->dir, name->ino);
+		zf_repair_tell_of(repair, name->ino,
+				  "its name in the directory of inode %" PRIu64
+				  " is made whole from what is left of it",
+				  name->dir);
 }
 
 static void count_names(struct zf_repair *repair)
 {
 	ZF_VECTOR_FOREACH (&repair->names, struct zf_repair_name, name) {
-		if (name->kept) {
-			count_name(repair, name->dir, name->ino, name->len);
-			tell_incomplete(repair, name);
-		} else {
-			tell_dropped(repair, name);
-		}
+		if (!name->kept)
+			continue;
+		count_name(repair, name->dir, name->ino, name->len);
+		tell_incomplete(repair, name);
 	}
 }
 
@@ -159,8 +140,7 @@ static int give_name(struct zf_repair *repair, uint64_t folder, uint64_t ino)
 
 	snprintf(text, sizeof(text), "#%" PRIu64, ino);
 	repair->counts.lost_and_found++;
-	zf_repair_tell(repair, "inode %" PRIu64 " has no name any more: it is /" FOLDER "/%s now",
-		       ino, text);
+	zf_repair_tell_of(repair, ino, "it has no name any more, and is found in /" FOLDER " now");
 	return add_name(repair, folder, ino, text);
 }
 
@@ -201,8 +181,8 @@ static void set_links(struct zf_repair *repair, struct zf_repair_inode *inode)
 	if (inode->is_orphan)
 		nlink = 0;
 	if (inode->has_item && inode->nlink != nlink)
-		zf_repair_tell(repair, "inode %" PRIu64 ": link count %u set to %u", inode->ino,
-			       inode->nlink, nlink);
+		zf_repair_tell_of(repair, inode->ino, "link count %u set to %u", inode->nlink,
+				  nlink);
 	inode->nlink = nlink;
 }
 

@@ -61,7 +61,7 @@ static int take_refs(struct gather *gather, const char *value, size_t len)
 		name.cookie = zf_le64_get(disk.cookie);
 		name.len = zf_le16_get(disk.name_len);
 		name.hash = zf_hash64(value + at + sizeof(disk), name.len);
-		r = zf_vector_push(&gather->repair->names, &name);
+		r = zf_repair_add_name(gather->repair, &name);
 		if (r < 0)
 			return r;
 	}
@@ -84,7 +84,7 @@ static int take_entries(struct gather *gather, uint8_t source, const char *value
 		name.hash = zf_hash64(value + at + sizeof(disk), name.len);
 		name.type_by_name = source == ZF_REPAIR_BY_NAME ? disk.type : 0;
 		name.type_by_age = source == ZF_REPAIR_BY_AGE ? disk.type : 0;
-		r = zf_vector_push(&gather->repair->names, &name);
+		r = zf_repair_add_name(gather->repair, &name);
 		if (r < 0)
 			return r;
 	}
@@ -180,7 +180,6 @@ static void take_inode(struct gather *gather, const void *value)
 	gather->inode.has_item = true;
 	gather->extents.is_link = S_ISLNK(item.mode);
 	gather->inode.generation = item.generation;
-	gather->inode.size = item.size;
 	gather->inode.next_cookie = item.next_cookie;
 	gather->inode.mode = item.mode;
 	gather->inode.nlink = item.nlink;
@@ -212,9 +211,8 @@ static int end_inode(struct gather *gather)
 	int r = end_values(gather);
 
 	if (gather->unsound)
-		zf_repair_tell(gather->repair,
-			       "inode %" PRIu64 ": dropped %zu items whose values cannot be",
-			       gather->inode.ino, gather->unsound);
+		zf_repair_tell_of(gather->repair, gather->inode.ino,
+				  "dropped %zu items whose values cannot be", gather->unsound);
 	gather->unsound = 0;
 	if (r < 0 || gather->inode.ino == 0 || gather->inode.ino == ZF_INO_ORPHANS ||
 	    gather->inode.ino == ZF_INO_INTENTS)
@@ -268,7 +266,6 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 	if (key->type == ZF_KEY_INODE &&
 	    zf_repair_mend_inode(gather->repair, key, value, len, &mended)) {
 		take_inode(gather, &mended);
-		gather->inode.changed = true;
 		return 0;
 	}
 	gather->unsound++;
@@ -279,8 +276,11 @@ static int gather_files(struct zf_repair *repair)
 {
 	struct gather gather = {.repair = repair, .values = ZF_VECTOR(struct value)};
 	bool lost;
-	int r = zf_salvage_walk(repair->salvage, ZF_TREE_FS, take_item, &gather, &lost);
+	int r;
 
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_GATHER);
+	r = zf_salvage_walk(repair->salvage, ZF_TREE_FS, take_item, &gather, &lost);
+	zf_repair_meter_enter(repair->meter, ZF_REPAIR_NO_STAGE);
 	if (r == 0)
 		r = end_inode(&gather);
 	zf_vector_deinit(&gather.values);

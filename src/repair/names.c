@@ -14,7 +14,8 @@
 #include "base/hash.h"
 #include "repair/state.h"
 
-#define DT_COUNT 16u
+#define DT_COUNT  16u
+#define MERGE_MIN ((size_t)256)
 
 static int cmp_name(const void *a, const void *b)
 {
@@ -77,6 +78,20 @@ static void merge_same(struct zf_vector *names)
 		}
 	}
 	names->count = kept;
+}
+
+static void merge_names(struct zf_repair *repair)
+{
+	merge_same(&repair->names);
+	repair->names_merged = repair->names.count;
+}
+
+/* Three items tell of most names: they are merged while they come, and not all in the end. */
+int zf_repair_add_name(struct zf_repair *repair, const struct zf_repair_name *name)
+{
+	if (repair->names.count >= 2 * repair->names_merged + MERGE_MIN)
+		merge_names(repair);
+	return zf_vector_push(&repair->names, name);
 }
 
 static int index_names(struct zf_repair *repair, zf_vector_cmp_fn *cmp, struct zf_vector *ret_index)
@@ -200,10 +215,9 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 	uint8_t type = decide_type(inode, names, count);
 
 	if (inode->has_item && type != IFTODT(inode->mode)) {
-		zf_repair_tell(repair, "inode %" PRIu64 ": its type is set right (%#o to %#o)",
-			       inode->ino, inode->mode & S_IFMT, DTTOIF(type));
+		zf_repair_tell_of(repair, inode->ino, "its type is set right (%#o to %#o)",
+				  inode->mode & S_IFMT, DTTOIF(type));
 		inode->mode = (inode->mode & 07777) | DTTOIF(type);
-		inode->changed = true;
 	}
 	if (!inode->has_item) {
 		inode->mode = default_mode(type);
@@ -211,14 +225,12 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 	}
 	inode->kept = is_kept(inode);
 	if (!inode->kept)
-		zf_repair_tell(repair, "inode %" PRIu64 " is lost: %s", inode->ino,
-			       inode->has_item ? "its target cannot be read"
-					       : "its attributes cannot be read");
+		zf_repair_tell_of(repair, inode->ino, "it is lost: its %s cannot be read",
+				  inode->has_item ? "target" : "attributes");
 	else if (!inode->has_item)
-		zf_repair_tell(repair,
-			       "inode %" PRIu64
-			       ": its owner, mode and times are lost; it is made root's, %#o",
-			       inode->ino, inode->mode);
+		zf_repair_tell_of(repair, inode->ino,
+				  "its owner, mode and times are lost; it is made root's, %#o",
+				  inode->mode);
 }
 
 static int decide_inodes(struct zf_repair *repair)
@@ -350,8 +362,7 @@ static void fit_cookies(struct zf_repair *repair)
 
 static void cut_cycle(struct zf_repair *repair, struct zf_repair_inode *inode)
 {
-	zf_repair_tell(repair, "directory %" PRIu64 " is in a cycle of directories: cut there",
-		       inode->ino);
+	zf_repair_tell_of(repair, inode->ino, "it is in a cycle of directories: cut there");
 	inode->name->kept = false;
 	inode->name = NULL;
 }
@@ -379,7 +390,8 @@ int zf_repair_decide_names(struct zf_repair *repair)
 {
 	int r;
 
-	merge_same(&repair->names);
+	merge_names(repair);
+	zf_vector_trim(&repair->names);
 	r = note_parents(repair);
 	if (r == 0)
 		r = decide_inodes(repair);

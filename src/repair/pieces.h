@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* An extent that came to be shared may be longer than shared ones are: it becomes several. */
+/* Lengths of extents. One that came to be shared may be longer than shared ones are: it becomes several. */
 #ifndef ZF_REPAIR_PIECES_H
 #define ZF_REPAIR_PIECES_H
 
 #include "repair/state.h"
+
+/* In bytes. */
+static inline uint64_t zf_repair_claim_len(const struct zf_repair_claim *claim)
+{
+	return (uint64_t)claim->blocks << ZF_BLOCK_SHIFT;
+}
 
 typedef int zf_repair_piece_fn(void *arg, const struct zf_repair_claim *piece);
 

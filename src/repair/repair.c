@@ -6,18 +6,21 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "check/recovered.h"
 #include "fs/core/fs.h"
 #include "io/overlay.h"
 #include "repair/state.h"
 
 #define CACHE_BYTES (UINT64_C(16) << 20)
 
+/* Of memory for a try: beside it there are the tables, and all together is to stay below 512 MiB. */
+#define TRY_BYTES (UINT64_C(256) << 20)
+
 /* ---- one repair ---- */
 
 static void deinit(struct zf_repair *repair)
 {
 	zf_repair_end(repair);
+	zf_repair_forget_waiting(repair);
 	zf_salvage_close(repair->salvage);
 	zf_ring_close(repair->ring);
 	zf_vector_deinit(&repair->zones);
@@ -67,14 +70,25 @@ static int write_all(struct zf_repair *repair)
 	return r < 0 ? r : zf_repair_finish(repair);
 }
 
-static int run(struct zf_dev *dev, const struct zf_repair_options *options, bool keep_log,
-	       const struct zf_report *report, struct zf_repair_counts *ret_counts)
+/* What runs of it have in common: all that it tries, and what it does in the end. */
+struct job {
+	struct zf_dev *dev; /* or an overlay */
+	const struct zf_repair_options *options;
+	const struct zf_report *report;
+	struct zf_repair_meter *meter;
+	bool is_try;
+};
+
+static int run(const struct job *job, const struct zf_repair_options *options, bool keep_log,
+	       struct zf_repair_counts *ret_counts)
 {
 	struct zf_repair repair = {
-		.dev = dev,
-		.report = report,
+		.dev = job->dev,
+		.report = job->report,
 		.options = options,
 		.keep_log = keep_log,
+		.is_try = job->is_try,
+		.meter = job->meter,
 		.zones = ZF_VECTOR(struct zf_repair_zone),
 		.inodes = ZF_VECTOR(struct zf_repair_inode),
 		.names = ZF_VECTOR(struct zf_repair_name),
@@ -85,8 +99,10 @@ static int run(struct zf_dev *dev, const struct zf_repair_options *options, bool
 		.by_address = ZF_VECTOR(struct zf_repair_claim *),
 		.made_names = ZF_VECTOR(struct zf_repair_made_name),
 	};
-	int r = decide(&repair);
+	int r;
 
+	zf_repair_tell_init(&repair);
+	r = decide(&repair);
 	if (r == 0)
 		r = write_all(&repair);
 	if (r == 0)
@@ -110,9 +126,10 @@ static void note_first(void *arg, enum zf_report_level level, const char *messag
 }
 
 /* What fsck -n will say of it. */
-static int check(struct zf_dev *dev, struct first_error *first, uint64_t *ret_errors)
+static int check(struct zf_dev *dev, const struct zf_progress *progress, struct first_error *first,
+		 uint64_t *ret_errors)
 {
-	const struct zf_check_options options = {.replay = true};
+	const struct zf_check_options options = {.replay = true, .progress = progress};
 	const struct zf_report report = {.fn = note_first, .arg = first};
 	struct zf_check_counts counts;
 	const struct zf_super *super;
@@ -150,24 +167,22 @@ static int replay(struct zf_dev *dev, const struct zf_report *report)
 	return r < 0 ? r : zf_fs_unmount(fs);
 }
 
-static int carry_out(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
-		     const struct zf_report *report, struct zf_repair_counts *ret_counts)
+static int carry_out(const struct job *job, enum plan plan, struct zf_repair_counts *ret_counts)
 {
-	const struct zf_repair_options newest = {
-		.dirty_bytes = options->dirty_bytes,
-		.progress = options->progress,
-	};
+	const struct zf_repair_options newest = {.dirty_bytes = job->options->dirty_bytes};
 	struct zf_repair_counts counts;
-	int r = run(dev, options, plan != PLAN_DROP, report, &counts);
+	int r;
 
+	job->meter->is_try = job->is_try;
+	r = run(job, job->options, plan != PLAN_DROP, &counts);
 	if (r < 0)
 		return r;
 	if (plan == PLAN_REPLAY) {
 		uint64_t changes = counts.changes;
 
-		r = replay(dev, report);
+		r = replay(job->dev, job->report);
 		if (r == 0)
-			r = run(dev, &newest, true, report, &counts);
+			r = run(job, &newest, true, &counts);
 		if (r < 0)
 			return r;
 		counts.changes += changes;
@@ -177,23 +192,24 @@ static int carry_out(struct zf_dev *dev, const struct zf_repair_options *options
 }
 
 /* 0, and *ret_errors are left; -EFBIG: it takes too much memory. */
-static int try(struct zf_dev *dev, const struct zf_repair_options *options, enum plan plan,
-	       struct first_error *first, uint64_t *ret_errors)
+static int try(const struct job *job, enum plan plan, struct first_error *first,
+	       uint64_t *ret_errors)
 {
 	const struct zf_report report = {.fn = note_first, .arg = first};
+	struct job trial = {
+		.options = job->options, .report = &report, .meter = job->meter, .is_try = true};
 	struct zf_repair_counts counts;
-	uint64_t bytes_max = options->try_bytes ? options->try_bytes : ZF_RECOVERED_BYTES_MAX;
-	struct zf_dev *overlay;
-	int r = zf_overlay_open(dev, bytes_max, &report, &overlay);
+	uint64_t bytes_max = job->options->try_bytes ? job->options->try_bytes : TRY_BYTES;
+	int r = zf_overlay_open(job->dev, bytes_max, &report, &trial.dev);
 
 	if (r < 0)
 		return r;
-	r = carry_out(overlay, options, plan, &report, &counts);
+	r = carry_out(&trial, plan, &counts);
 	if (r == 0)
-		r = check(overlay, first, ret_errors);
-	if (r < 0 && zf_overlay_is_full(overlay))
+		r = check(trial.dev, &job->meter->check.progress, first, ret_errors);
+	if (r < 0 && zf_overlay_is_full(trial.dev))
 		r = -EFBIG;
-	zf_dev_close(overlay);
+	zf_dev_close(trial.dev);
 	return r;
 }
 
@@ -219,8 +235,7 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
  * The first plan that leaves no errors; or that which leaves the fewest, if these are fewer than before;
  * or the reason why there is none, reported.
  */
-static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *options,
-		       const struct zf_report *report, enum plan *ret_plan)
+static int choose_plan(const struct job *job, enum plan *ret_plan)
 {
 	struct first_error first;
 	uint64_t errors = 0, fewest = UINT64_MAX;
@@ -228,7 +243,7 @@ static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *optio
 
 	for (enum plan plan = PLAN_KEEP; plan < PLANS; plan++) {
 		first = (struct first_error){0};
-		r = try(dev, options, plan, &first, &errors);
+		r = try(job, plan, &first, &errors);
 		if (r == 0 && errors < fewest) {
 			fewest = errors;
 			*ret_plan = plan;
@@ -242,16 +257,24 @@ static int choose_plan(struct zf_dev *dev, const struct zf_repair_options *optio
 			break;
 	}
 	/* What the device has lost no repair brings back; the rest is repaired nevertheless. */
-	if (fewest < UINT64_MAX && check(dev, &first, &errors) == 0 && fewest < errors)
+	if (fewest < UINT64_MAX && check(job->dev, NULL, &first, &errors) == 0 && fewest < errors)
 		return 0;
-	return give_up(dev, r, &first, report);
+	return give_up(job->dev, r, &first, job->report);
 }
 
 int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
 		  const struct zf_report *report, struct zf_repair_counts *ret_counts)
 {
-	enum plan plan;
-	int r = choose_plan(dev, options, report, &plan);
+	struct zf_repair_meter meter;
+	const struct job job = {.dev = dev, .options = options, .report = report, .meter = &meter};
+	enum plan plan = PLAN_KEEP;
+	int r;
 
-	return r < 0 ? r : carry_out(dev, options, plan, report, ret_counts);
+	zf_repair_meter_init(&meter, options->progress);
+	r = choose_plan(&job, &plan);
+	if (r == 0)
+		r = carry_out(&job, plan, ret_counts);
+	if (r == 0)
+		zf_repair_meter_end(&meter);
+	return r;
 }

@@ -35,7 +35,8 @@
  * lost). Where the new trees take more memory than that may, it is done without.
  *
  * Memory: about 100 bytes an inode, 60 a name, 50 an extent, and the nodes that wait to be written, of
- * which there are 32 MiB at most unless it is told otherwise; for the try, up to ZF_RECOVERED_BYTES_MAX.
+ * which there are 32 MiB at most unless it is told otherwise; for the try, the new trees, compressed, up
+ * to 256 MiB.
  *
  * One thread. Nothing else may have the device open. May use all layers from src/salvage down.
  */
@@ -49,8 +50,9 @@
 struct zf_repair_options {
 	uint64_t generation;  /* the state to repair; 0: the newest */
 	uint64_t dirty_bytes; /* of nodes that wait in memory to be written; 0: 32 MiB */
-	uint64_t try_bytes;   /* of memory for the try; 0: ZF_RECOVERED_BYTES_MAX */
-	const struct zf_progress *progress; /* of searching for nodes; may be NULL */
+	uint64_t try_bytes;   /* of memory for the try; 0: 256 MiB */
+	/* Of the whole, in parts of it; it never goes back. May be NULL. */
+	const struct zf_progress *progress;
 };
 
 struct zf_repair_counts {
@@ -64,10 +66,13 @@ struct zf_repair_counts {
 
 /*
  * Repairs, whatever is wrong; a filesystem in order is written anew, too. Each thing that was changed
- * or lost is a message of level WARNING. 0: done, and durable. Otherwise nothing that was there has
- * changed, and the reason is reported: -ENOSPC: there are too few empty zones for the new trees;
- * -EUCLEAN: nothing can be made of it; -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this
- * version does not know; -ENOENT: no such generation; -ENOMEM; -errno of the device.
+ * or lost is a message of level WARNING. One about an inode names its path in the new fs tree, and is
+ * told when that is written: of a repair that fails before it only the reason is told.
+ *
+ * 0: done, and durable. Otherwise nothing that was there has changed, and the reason is reported:
+ * -ENOSPC: there are too few empty zones for the new trees; -EUCLEAN: nothing can be made of it;
+ * -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this version does not know; -ENOENT: no such
+ * generation; -ENOMEM; -errno of the device.
  */
 int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
 		  const struct zf_report *report, struct zf_repair_counts *ret_counts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of the device: which extents may name them, and how that is written down.
+ * Bytes of the device: which extents may name them.
  *
  * Where extents name the same bytes and do not all say that they share them, the summary and share
  * trees are asked. Whom neither knows loses the extent; if they know nobody, all share.
@@ -11,9 +11,6 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
-#include "base/hash.h"
-#include "log/carry.h"
 #include "repair/pieces.h"
 #include "repair/state.h"
 
@@ -41,11 +38,6 @@ static int cmp_address(const void *a, const void *b)
 			 &(struct share){y->address, y->ino, y->offset});
 }
 
-static uint64_t claim_len(const struct zf_repair_claim *claim)
-{
-	return (uint64_t)claim->blocks << ZF_BLOCK_SHIFT;
-}
-
 static struct zf_repair_zone *zone_of(const struct zf_repair *repair, uint64_t address)
 {
 	return zf_vector_at(&repair->zones, address / zf_dev_geometry(repair->dev)->zone_size);
@@ -54,9 +46,9 @@ static struct zf_repair_zone *zone_of(const struct zf_repair *repair, uint64_t a
 static void drop(struct zf_repair *repair, struct zf_repair_claim *claim, const char *why)
 {
 	claim->dropped = true;
-	zf_repair_tell(repair,
-		       "inode %" PRIu64 ": %" PRIu64 " bytes at offset %" PRIu64 " are lost: %s",
-		       claim->ino, claim_len(claim), claim->offset, why);
+	zf_repair_tell_of(repair, claim->ino,
+			  "%" PRIu64 " bytes at offset %" PRIu64 " are lost: %s",
+			  zf_repair_claim_len(claim), claim->offset, why);
 }
 
 /* ---- whose claims count ---- */
@@ -106,9 +98,9 @@ static void set_in_place(struct zf_repair *repair)
 		if (in_place == !!(claim->flags & ZF_EXTENT_OVERWRITE))
 			continue;
 		claim->flags = in_place ? ZF_EXTENT_OVERWRITE : 0;
-		zf_repair_tell(repair, "inode %" PRIu64 ": the extent at offset %" PRIu64 " is %s",
-			       claim->ino, claim->offset,
-			       in_place ? "one that is written in place" : "an ordinary one");
+		zf_repair_tell_of(repair, claim->ino, "the extent at offset %" PRIu64 " is %s",
+				  claim->offset,
+				  in_place ? "one that is written in place" : "an ordinary one");
 	}
 }
 
@@ -167,10 +159,9 @@ static void settle(struct zf_repair *repair, const struct zf_vector *shares, siz
 		if (claims[i]->dropped || in_place || shared || (confirmed == 1))
 			continue;
 		claims[i]->flags |= ZF_EXTENT_SHARED;
-		zf_repair_tell(repair,
-			       "inode %" PRIu64 ": the extent at offset %" PRIu64
-			       " is marked as shared",
-			       claims[i]->ino, claims[i]->offset);
+		zf_repair_tell_of(repair, claims[i]->ino,
+				  "the extent at offset %" PRIu64 " is marked as shared",
+				  claims[i]->offset);
 	}
 }
 
@@ -180,11 +171,12 @@ static void settle_overlaps(struct zf_repair *repair, const struct zf_vector *sh
 	size_t count = repair->by_address.count, next;
 
 	for (size_t first = 0; first < count; first = next) {
-		uint64_t end = claims[first]->address + claim_len(claims[first]);
+		uint64_t end = claims[first]->address + zf_repair_claim_len(claims[first]);
 		bool all_shared = claims[first]->flags & ZF_EXTENT_SHARED;
 
 		for (next = first + 1; next < count && claims[next]->address < end; next++) {
-			end = zf_max_u64(end, claims[next]->address + claim_len(claims[next]));
+			end = zf_max_u64(end,
+					 claims[next]->address + zf_repair_claim_len(claims[next]));
 			all_shared &= !!(claims[next]->flags & ZF_EXTENT_SHARED);
 		}
 		if (next > first + 1 && !all_shared)
@@ -216,10 +208,11 @@ static void add_up(struct zf_repair *repair)
 		struct zf_repair_inode *inode = zf_repair_find_inode(repair, claim->ino);
 		struct zf_repair_zone *zone = zone_of(repair, claim->address);
 		uint64_t from = zf_max_u64(claim->address, end);
-		uint64_t to = claim->address + claim_len(claim);
+		uint64_t to = claim->address + zf_repair_claim_len(claim);
 
-		inode->bytes += claim_len(claim);
-		inode->data_end = zf_max_u64(inode->data_end, claim->offset + claim_len(claim));
+		inode->bytes += zf_repair_claim_len(claim);
+		inode->data_end =
+			zf_max_u64(inode->data_end, claim->offset + zf_repair_claim_len(claim));
 		if (from >= to)
 			continue;
 		zone->live += to - from;
@@ -246,166 +239,4 @@ int zf_repair_decide_space(struct zf_repair *repair)
 	}
 	zf_vector_deinit(&shares);
 	return r;
-}
-
-/* ---- the summary tree ---- */
-
-struct summary {
-	struct zf_disk_summary head;
-	struct zf_le64 csums[ZF_NODE_SIZE_MAX / 4 / sizeof(struct zf_le64)];
-};
-
-/* What no entry tells: the block as it is now. Returns whether it can be read. */
-static bool make_csum(struct zf_repair *repair, uint64_t address, struct zf_le64 *ret_csum)
-{
-	_zf_free_ uint8_t *block = aligned_alloc(ZF_BLOCK_SIZE, ZF_BLOCK_SIZE);
-	uint8_t carried[ZF_BLOCK_SIZE];
-	bool read = block && zf_dev_read_buf(repair->dev, address, block, ZF_BLOCK_SIZE) == 0;
-	uint64_t csum = read ? zf_hash64(block, ZF_BLOCK_SIZE) : 0;
-
-	if (read && zf_log_carry_unpack(block, carried))
-		csum = zf_hash64(carried, ZF_BLOCK_SIZE);
-	*ret_csum = zf_le64_from(csum);
-	return read;
-}
-
-/* Of the piece's blocks; returns how many were made anew. */
-static uint32_t fill_csums(struct zf_repair *repair, uint64_t address, uint64_t end,
-			   struct zf_le64 *ret_csums)
-{
-	uint32_t made = 0;
-
-	for (uint64_t at = address; at < end;) {
-		struct zf_salvage_promise promise;
-
-		zf_salvage_look_up(repair->salvage, at, end, &promise);
-		for (size_t i = 0; at < promise.end; at += ZF_BLOCK_SIZE, i++, ret_csums++) {
-			if (promise.known && promise.csums) {
-				*ret_csums = promise.csums[i];
-				continue;
-			}
-			made++;
-			if (!make_csum(repair, at, ret_csums))
-				zf_repair_tell(repair,
-					       "block at address %" PRIu64
-					       " cannot be read: its file has an error there",
-					       at);
-		}
-	}
-	return made;
-}
-
-static int put_summary(struct zf_repair *repair, uint64_t address, struct summary *summary,
-		       uint32_t blocks)
-{
-	const struct zf_key key = ZF_KEY(address, ZF_KEY_SUMMARY, 0);
-	bool in_place = zf_le16_get(summary->head.flags) & ZF_SUMMARY_OVERWRITE;
-
-	summary->head.tree = zf_le32_from(ZF_TREE_FS);
-	summary->head.count = zf_le16_from((uint16_t)blocks);
-	return zf_repair_put(repair, ZF_TREE_SUMMARY, &key, summary,
-			     sizeof(summary->head) +
-				     (in_place ? 0 : blocks * sizeof(summary->csums[0])));
-}
-
-/* Of shared bytes the first owner stays, whoever has them now. */
-static void set_owner(struct zf_repair *repair, const struct zf_repair_claim *claim,
-		      uint64_t address, uint64_t end, struct summary *summary)
-{
-	uint64_t ino = claim->ino, offset = claim->offset + (address - claim->address);
-	struct zf_salvage_promise promise;
-
-	zf_salvage_look_up(repair->salvage, address, end, &promise);
-	if ((claim->flags & ZF_EXTENT_SHARED) && promise.known &&
-	    promise.ino < repair->super.next_ino) {
-		ino = promise.ino;
-		offset = promise.offset;
-	}
-	summary->head.ino = zf_le64_from(ino);
-	summary->head.offset = zf_le64_from(offset);
-}
-
-static int write_summary_of(struct zf_repair *repair, const struct zf_repair_claim *claim,
-			    uint64_t from)
-{
-	const uint64_t blocks_max =
-		(zf_node_value_max(repair->super.node_size) - sizeof(struct zf_disk_summary)) /
-		sizeof(struct zf_le64);
-	uint64_t end = claim->address + claim_len(claim), next;
-	struct summary summary;
-	uint32_t made = 0;
-	int r = 0;
-
-	if (claim->flags & ZF_EXTENT_OVERWRITE) {
-		summary.head = (struct zf_disk_summary){
-			.ino = zf_le64_from(claim->ino),
-			.offset = zf_le64_from(claim->offset),
-			.flags = zf_le16_from(ZF_SUMMARY_OVERWRITE),
-		};
-		return put_summary(repair, claim->address, &summary, claim->blocks);
-	}
-	for (uint64_t at = from; at < end && r == 0; at = next) {
-		next = zf_min_u64(end, at + (blocks_max << ZF_BLOCK_SHIFT));
-		summary.head = (struct zf_disk_summary){0};
-		set_owner(repair, claim, at, next, &summary);
-		made += fill_csums(repair, at, next, summary.csums);
-		r = put_summary(repair, at, &summary, (uint32_t)((next - at) >> ZF_BLOCK_SHIFT));
-	}
-	repair->counts.unverified_blocks += made;
-	if (made)
-		zf_repair_tell(repair,
-			       "inode %" PRIu64 ": %u blocks from offset %" PRIu64
-			       " on are unverified: their checksums were lost, and are made anew",
-			       claim->ino, made, claim->offset);
-	return r;
-}
-
-static int write_summary(struct zf_repair *repair)
-{
-	uint64_t done = 0;
-	int r = 0;
-
-	ZF_VECTOR_FOREACH (&repair->by_address, struct zf_repair_claim *, place) {
-		uint64_t end = (*place)->address + claim_len(*place);
-
-		if (r == 0 && end > done)
-			r = write_summary_of(repair, *place, zf_max_u64((*place)->address, done));
-		done = zf_max_u64(done, end);
-	}
-	return r;
-}
-
-/* ---- the share tree ---- */
-
-static int put_share(void *arg, const struct zf_repair_claim *piece)
-{
-	struct zf_repair *repair = arg;
-	const struct zf_disk_share disk = {
-		.tree = zf_le64_from(ZF_TREE_FS),
-		.ino = zf_le64_from(piece->ino),
-		.offset = zf_le64_from(piece->offset),
-		.len = zf_le64_from(claim_len(piece)),
-	};
-	const struct zf_key key =
-		ZF_KEY(piece->address, ZF_KEY_SHARE,
-		       zf_item_hash_share(repair->super.dir_hash_seed, piece->ino, piece->offset));
-
-	return zf_repair_put_entry(repair, ZF_TREE_SHARE, &key, &disk, sizeof(disk));
-}
-
-static int write_shares(struct zf_repair *repair)
-{
-	int r = 0;
-
-	ZF_VECTOR_FOREACH (&repair->by_address, struct zf_repair_claim *, claim)
-		if (r == 0 && ((*claim)->flags & ZF_EXTENT_SHARED))
-			r = zf_repair_pieces(*claim, put_share, repair);
-	return r;
-}
-
-int zf_repair_write_space(struct zf_repair *repair)
-{
-	int r = write_summary(repair);
-
-	return r < 0 ? r : write_shares(repair);
 }

@@ -12,6 +12,7 @@
 #include "fs/core/inode.h"
 #include "fs/core/item.h"
 #include "fs/core/item_check.h"
+#include "repair/progress.h"
 #include "repair/repair.h"
 #include "salvage/salvage.h"
 #include "superblock/ring.h"
@@ -40,8 +41,7 @@ struct zf_repair_name;
 struct zf_repair_inode {
 	uint64_t ino;
 	uint64_t generation;	     /* of its item */
-	uint64_t size;		     /* as its item says */
-	uint64_t next_cookie;	     /* likewise; then of the next new entry */
+	uint64_t next_cookie;	     /* as its item says; then of the next new entry */
 	uint64_t inline_bytes;	     /* of its INLINE extents */
 	uint64_t bytes, data_end;    /* of its other extents that are kept */
 	uint64_t entry_bytes;	     /* a directory's size */
@@ -54,7 +54,6 @@ struct zf_repair_inode {
 	bool named_as_parent; /* by a reference */
 	bool is_orphan;	      /* an orphan's item says so; then: it stays one */
 	bool kept;
-	bool changed; /* its item is not what it was */
 };
 
 /* Who tells of a name. */
@@ -70,7 +69,8 @@ struct zf_repair_name {
 	uint16_t len;
 	uint8_t sources;
 	uint8_t type_by_name, type_by_age; /* DT_*; 0: not told */
-	bool kept, written;
+	bool kept;
+	bool seen; /* its text has passed by: it is written, or told to be dropped */
 };
 
 /* Bytes of the device that an extent names. */
@@ -98,6 +98,13 @@ struct zf_repair {
 	const struct zf_repair_options *options;
 	struct zf_repair_counts counts;
 	bool keep_log;
+	bool is_try; /* nobody hears what is told */
+	struct zf_repair_meter *meter;
+
+	/* tell.c */
+	bool has_new_names;	  /* the new fs tree is whole */
+	struct zf_vector waiting; /* what is told then */
+	size_t waiting_bytes;
 
 	/* super.c */
 	struct zf_ring *ring;  /* NULL: no slot holds anything like a record */
@@ -111,6 +118,7 @@ struct zf_repair {
 	bool counts_resets;	     /* the device does */
 	struct zf_vector inodes;     /* struct zf_repair_inode, by ino */
 	struct zf_vector names;	     /* struct zf_repair_name */
+	size_t names_merged;	     /* of them: sorted, each once (names.c) */
 	struct zf_vector claims;     /* struct zf_repair_claim, by inode and offset */
 	struct zf_vector xattrs;     /* struct zf_repair_xattr, by inode and id */
 	struct zf_vector orphans;    /* uint64_t */
@@ -126,9 +134,16 @@ struct zf_repair {
 	uint64_t kept_blocks, guaranteed_blocks, kept_guaranteed_blocks;
 };
 
-/* Something was changed or lost: one line, counted. */
+/* tell.c: something was changed or lost: one line, counted. */
 void zf_repair_tell(struct zf_repair *repair, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same of an inode, by its number and path: what is said of it follows these. */
+void zf_repair_tell_of(struct zf_repair *repair, uint64_t ino, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void zf_repair_tell_init(struct zf_repair *repair);
+/* The new fs tree is whole: tells what waits for paths. */
+void zf_repair_tell_waiting(struct zf_repair *repair);
+void zf_repair_forget_waiting(struct zf_repair *repair);
 
 /* super.c: the record to begin with, and the state that is read by it. As zf_repair_run(). */
 int zf_repair_open(struct zf_repair *repair);
@@ -155,6 +170,8 @@ void zf_repair_extents_begin(struct zf_repair_extents *extents); /* the next fil
 bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_extents *extents,
 			   uint64_t offset, const struct zf_disk_extent *disk, const void *bytes);
 
+/* names.c: what an item tells; pointers to others may become void. */
+int zf_repair_add_name(struct zf_repair *repair, const struct zf_repair_name *name);
 /* names.c: which inodes and names are kept. */
 int zf_repair_decide_names(struct zf_repair *repair);
 /* found.c: who has none stays an orphan, or gets one in lost+found; then the names are counted. */
@@ -167,7 +184,7 @@ struct zf_repair_name *zf_repair_find_name(struct zf_repair *repair, uint64_t di
 
 /* space.c: which claims are kept; what that makes of files and zones. */
 int zf_repair_decide_space(struct zf_repair *repair);
-/* space.c: writes the summary and share trees. */
+/* summary.c: writes the summary and share trees. */
 int zf_repair_write_space(struct zf_repair *repair);
 
 /* zones.c: the item of a zone as the new state begins with it. */

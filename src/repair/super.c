@@ -67,7 +67,8 @@ static int open_salvage(struct zf_repair *repair)
 {
 	struct zf_salvage_options options = {
 		.generation = repair->options->generation,
-		.progress = repair->options->progress,
+		.progress = &repair->meter->search.progress,
+		.walk_progress = &repair->meter->current.progress,
 	};
 	struct zf_super super;
 	int r;
@@ -94,7 +95,7 @@ int zf_repair_open(struct zf_repair *repair)
 	zf_salvage_get_state(repair->salvage, &state);
 	repair->super = *zf_salvage_get_super(repair->salvage);
 	repair->state = repair->super;
-	repair->must_pin = !state.has_super && repair->super.root.address[0] != 0;
+	repair->must_pin = !state.has_super;
 	/* Of another commit the record tells another place of the log. */
 	repair->keep_log = repair->keep_log && state.has_super && repair->options->generation == 0;
 	if (repair->super.log_epoch == 0) /* of no record */
@@ -104,10 +105,26 @@ int zf_repair_open(struct zf_repair *repair)
 
 /* ---- the record that names it ---- */
 
+/*
+ * Where no root was found the record names one that nobody finds either. What counts is its generation:
+ * what is newer was written by a repair that was cut.
+ */
+static void name_no_root(const struct zf_repair *repair, struct zf_super *super)
+{
+	const uint64_t zone_size = zf_dev_geometry(repair->dev)->zone_size;
+
+	super->root = (struct zf_node_ptr){.generation = super->generation, .csum = 1};
+	for (unsigned int c = 0; c < super->metadata_copies; c++)
+		super->root.address[c] = (ZF_SUPER_ZONES + c) * zone_size;
+	super->root_level = 0;
+}
+
 static int write_pin(struct zf_repair *repair)
 {
 	struct zf_super super = repair->state;
 
+	if (super.root.address[0] == 0)
+		name_no_root(repair, &super);
 	for (unsigned int i = 0; i < 2; i++) {
 		super.log_zone[i] = ZF_SUPER_NO_ZONE;
 		super.log_zone_resets[i] = super.log_pointer[i] = 0;

@@ -7,8 +7,6 @@
  * ring withholds its record. So memory is bounded, and the only commit point is the last.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "alloc/alloc.h"
@@ -206,6 +204,16 @@ int zf_repair_put(struct zf_repair *repair, enum zf_tree_id tree, const struct z
 	return tell_no_room(repair, r < 0 ? r : commit_much(repair));
 }
 
+static void tell_full(struct zf_repair *repair, enum zf_tree_id tree, const struct zf_key *key)
+{
+	if (tree == ZF_TREE_FS)
+		zf_repair_tell_of(repair, key->objectid, "a name or attribute has no room");
+	else
+		zf_repair_tell(repair,
+			       "address %" PRIu64 ": one of those that share it has no room",
+			       key->objectid);
+}
+
 int zf_repair_put_entry(struct zf_repair *repair, enum zf_tree_id tree, const struct zf_key *key,
 			const void *entry, size_t len)
 {
@@ -219,8 +227,7 @@ int zf_repair_put_entry(struct zf_repair *repair, enum zf_tree_id tree, const st
 	if (r < 0)
 		return r;
 	if (before + len > max) {
-		zf_repair_tell(repair, "inode %" PRIu64 ": a name or attribute has no room",
-			       key->objectid);
+		tell_full(repair, tree, key);
 		return 0;
 	}
 	memcpy(chain + before, entry, len);
@@ -256,16 +263,4 @@ void zf_repair_end(struct zf_repair *repair)
 	repair->txn = NULL;
 	repair->forest = NULL;
 	repair->alloc = NULL;
-}
-
-void zf_repair_tell(struct zf_repair *repair, const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	repair->counts.changes++;
-	zf_report(repair->report, ZF_REPORT_WARNING, "%s", text);
 }

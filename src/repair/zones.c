@@ -49,7 +49,8 @@ int zf_repair_find_nodes(struct zf_repair *repair)
 	}
 	zf_repair_shape(repair, &shape);
 	if (any)
-		r = zf_found_scan(repair->dev, &shape, skip, repair->options->progress, &found);
+		r = zf_found_scan(repair->dev, &shape, skip, &repair->meter->search.progress,
+				  &found);
 	ZF_VECTOR_FOREACH (&found, struct zf_found, node)
 		for (unsigned int c = 0; c < shape.copies && r == 0; c++) {
 			uint64_t zone_no = node->ptr.address[c] / geometry->zone_size;

@@ -140,6 +140,21 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 /* ---- life ---- */
 
 /*
+ * All that were the root before it, at its level, have keys in its range, too. Where some have not, it is
+ * one of several nodes of this level, and those above them are lost.
+ */
+static bool is_alone(const struct zf_vector *found, const struct zf_found *root)
+{
+	ZF_VECTOR_FOREACH (found, struct zf_found, other)
+		if (other->owner == root->owner && other->level == root->level &&
+		    other->count > 0 && other->ptr.generation <= root->ptr.generation &&
+		    (zf_key_cmp(&other->last, &root->first) < 0 ||
+		     zf_key_cmp(&other->first, &root->last) > 0))
+			return false;
+	return true;
+}
+
+/*
  * The root of a tree that no root item names. A commit writes all nodes from what it changes up to
  * the root, so no node is newer than the root; and none is above it, unless the tree was higher once
  * or the root is not among those that were found. Then leaves are taken as they are found: false.
@@ -147,20 +162,21 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 static bool guess_root(const struct zf_salvage *salvage, const struct zf_vector *found,
 		       enum zf_tree_id tree, struct zf_root *ret_root)
 {
-	uint64_t newest = 0;
+	const struct zf_found *root = NULL;
 	uint8_t highest = 0;
 
 	ZF_VECTOR_FOREACH (found, struct zf_found, node) {
 		if (node->owner != tree || node->ptr.generation > salvage->super.generation)
 			continue;
 		highest = node->level > highest ? node->level : highest;
-		if (node->ptr.generation < newest ||
-		    (node->ptr.generation == newest && node->level < ret_root->level))
-			continue;
-		newest = node->ptr.generation;
-		*ret_root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+		if (!root || node->ptr.generation > root->ptr.generation ||
+		    (node->ptr.generation == root->ptr.generation && node->level >= root->level))
+			root = node;
 	}
-	return newest > 0 && ret_root->level == highest;
+	if (!root || root->level < highest || !is_alone(found, root))
+		return false;
+	*ret_root = (struct zf_root){.ptr = root->ptr, .level = root->level};
+	return true;
 }
 
 static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
@@ -248,6 +264,7 @@ int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options
 	salvage->dev = dev;
 	salvage->report = report;
 	salvage->progress = options->progress;
+	salvage->walk_progress = options->walk_progress;
 	salvage->shape.geometry = zf_dev_geometry(dev);
 	salvage->source = (struct zf_leaf_source){
 		.dev = dev,

@@ -31,6 +31,7 @@ struct zf_salvage_options {
 	const struct zf_super *super;
 	/* In bytes, of searching zones for nodes; may be NULL. Outlives the salvage. */
 	const struct zf_progress *progress;
+	const struct zf_progress *walk_progress; /* of zf_salvage_walk(), in leaves. Likewise. */
 };
 
 /*

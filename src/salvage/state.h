@@ -13,7 +13,7 @@
 struct zf_salvage {
 	struct zf_dev *dev;
 	const struct zf_report *report;
-	const struct zf_progress *progress;
+	const struct zf_progress *progress, *walk_progress;
 	struct zf_super super; /* has_super: as a record says; else as far as nodes tell */
 	bool has_super;
 	uint64_t record_generation; /* of the newest record; 0: there is none */

@@ -82,6 +82,7 @@ static int walk_leaves(struct walk *walk)
 			r = walk_leaf(walk, i);
 		else
 			walk->lost = true;
+		zf_progress(walk->salvage->walk_progress, i + 1, leaves->count);
 	}
 	return r;
 }

@@ -15,6 +15,7 @@ static struct zf_report_limit limit;
 static int64_t now;
 static unsigned int told;
 static char last[512], before_last[512];
+static size_t last_len;
 
 static int64_t fake_now_ns(void)
 {
@@ -24,6 +25,7 @@ static int64_t fake_now_ns(void)
 static void keep(void *arg, enum zf_report_level level, const char *message)
 {
 	told++;
+	last_len = strlen(message);
 	memcpy(before_last, last, sizeof(last));
 	snprintf(last, sizeof(last), "%s", message);
 }
@@ -51,6 +53,19 @@ static void the_same_damage_is_told_ten_times_a_minute(void **state)
 	}
 	assert_int_equal(told, 21); /* twice ten, and what was left out between */
 	assert_string_equal(last, "block 60009 has another checksum");
+}
+
+/* A long path does not cost what follows it. */
+static void long_messages_are_whole(void **state)
+{
+	static char path[3000];
+
+	memset(path, 'p', sizeof(path) - 1);
+	zf_report(&report, ZF_REPORT_ERROR, "file %s has no end", path);
+	assert_int_equal(last_len, strlen("file  has no end") + sizeof(path) - 1);
+	(void)zf_report_corrupt(&report, "data", 7, "file %s has no end", path);
+	assert_int_equal(last_len,
+			 strlen("corrupt data at 7: file  has no end") + sizeof(path) - 1);
 }
 
 static void how_many_were_left_out_is_told(void **state)
@@ -102,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_same_damage_is_told_ten_times_a_minute, setup),
+		cmocka_unit_test_setup(long_messages_are_whole, setup),
 		cmocka_unit_test_setup(how_many_were_left_out_is_told, setup),
 		cmocka_unit_test_setup(messages_of_other_kinds_are_told_meanwhile, setup),
 		cmocka_unit_test_setup(corrupt_bytes_are_bounded_too, setup),

@@ -45,7 +45,8 @@ def full_run(speed=50000.0, **more):
     samples = [sample(peer, o.name, 0, 1 if o.unit == SECONDS else speed, 1234.5 if o.unit == SECONDS else 1.0,
                       costs(writes=120000 if peer in ("zfuse", "zfuse-flush", "ext4", "btrfs") else None,
                             peak=700 << 20 if peer in ("zfuse", "passthrough_hp", "fuse2fs") else None,
-                            latencies={"mean": 25012.0, "p99": 25012.0} if o.suite in DISK_SUITES else None))
+                            latencies={"mean": 25012.0, "p99": 25012.0, "p999": 25012.0} if o.suite in DISK_SUITES
+                            else None))
                for peer in PEERS for o in OPERATIONS.values() if PEERS[peer].does(o)]
     return a_run(samples, PEERS, **more)
 
@@ -145,6 +146,13 @@ class Tables(unittest.TestCase):
         self.assertNotIn("fuse2fs", found["Durable writes: speed"])
         self.assertIn("| extend direct | 12.0 / 99.0 |", found["Durable writes: latency"])
 
+    def test_tell_what_is_beside_a_scrub_apart_with_one_percentile_more(self):
+        samples = [sample("zfuse", "create + fsync beside a scrub", 0, 100, 1.0,
+                          costs(latencies={"mean": 12.0, "p99": 99.0, "p999": 1000.0}))]
+        found = {heading: made for heading, _, made in report.sections(a_run(samples, medium="disk"))}
+        self.assertIn("| create + fsync beside a scrub | 12.0 / 99.0 / 1,000 |", found["Beside a scrub: latency"])
+        self.assertNotIn("Durable writes: speed", found)
+
     def test_tell_what_reached_the_drive_of_those_that_wrote(self):
         names = "write 1 MiB", "read 1 MiB, cold", "extend direct", "dbench"
         samples = [sample("zfuse", name, 0, 100, 1.0, costs(writes=0 if "read" in name else 300)) for name in names]
@@ -235,6 +243,14 @@ class Goals(unittest.TestCase):
     def test_may_be_a_time(self):
         samples = [sample("zfuse", "write-zeroes 10 GiB", 0, 1, 0.02)]
         self.assertEqual(self.reached("disk: write-zeroes 10 GiB, within 10 ms", samples), [0.5])
+
+    def test_may_be_a_latency_beside_another(self):
+        rounds = ((1000.0, 41000.0), (1000.0, 102000.0), (2000.0, 26000.0))
+        samples = [sample("zfuse", f"4 KiB writes {how} a scrub", number, 100, 1.0,
+                          costs(latencies={"mean": 9.0, "p99": 9.0, "p999": p999}))
+                   for number, of_round in enumerate(rounds) for how, p999 in zip(("without", "beside"), of_round)]
+        self.assertEqual(self.reached("disk: 4 KiB writes beside a scrub, 99.9th percentile at most 50 ms longer",
+                                      samples), [51 / 41])
 
     def test_may_be_a_cost_of_which_the_peer_has_more(self):
         samples = [sample("zfuse", "extend direct", 0, 100, 1.0, costs(writes=100)),

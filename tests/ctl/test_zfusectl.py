@@ -652,6 +652,44 @@ class Fsck(ImageTest):
         self.fsck(0, "-y")
         self.assertEqual(digest(self.path), repaired)
 
+    def spoil_summary(self):
+        for node in self.json("tree", "--tree", "summary", self.path)["nodes"]:
+            flip(self.path, node["address"][0] + 500)
+
+    def test_what_is_said_of_a_file_names_its_path(self):
+        self.spoil_summary()
+        said = self.fsck_json(1, "-y")["repair"]["messages"]
+        files = [m for m in said if "unverified" in m]
+        self.assertTrue(files)
+        named = r"inode \d+ \(/[^)]+\): \d+ blocks from offset"
+        for message in files:
+            self.assertRegex(message, named)
+        shutil.copyfile(self.original, self.path)
+        self.spoil_summary()
+        self.assertEqual(len(re.findall(named, self.fsck(1, "-y").stdout)), len(files))
+
+    def spoil_data(self):
+        """What no repair can mend."""
+        flip(self.path, self.json("file", self.path, "file")["extents"][0]["address"] + 500)
+
+    def test_data_alone_is_no_reason_for_a_repair(self):
+        self.spoil_data()
+        damaged = digest(self.path)
+        self.fsck(0, "-y", says=["not read"])
+        for option in ("-n", "-p", "-y"):
+            self.fsck(4, "--check-data", option, says=["corrupt data", "which nothing can repair"])
+        found = self.fsck_json(4, "-y", "--check-data")
+        self.assertEqual((found["check"]["errors"], found["check"]["data_errors"]), (1, 1))
+        self.assertNotIn("repair", found)
+        self.assertEqual(digest(self.path), damaged)
+
+    def test_data_that_is_damaged_is_left_when_the_rest_is_repaired(self):
+        self.spoil_data()
+        flip(self.path, self.leaf() + 500)
+        found = self.fsck_json(5, "-y", "--check-data")
+        self.assertEqual((found["after"]["errors"], found["after"]["data_errors"]), (1, 1))
+        self.fsck(0, "-n")
+
     def test_both_superblock_zones_are_gone(self):
         for zone in range(2):
             with open(self.path, "r+b") as f:
@@ -670,9 +708,14 @@ class Fsck(ImageTest):
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
         self.fsck(4, "-p", says=["it cannot be mounted read-write"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 2)
+        shutil.copyfile(self.path, self.path + ".again")
         self.fsck(1, "-y", says=["the log is given up", "no errors"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 0)
         self.fsck(0, "-n")
+        # What is tried again and again is no reason to go back.
+        os.replace(self.path + ".again", self.path)
+        places = [(number, done / total) for number, done, total in self.progress(1, "-y")]
+        self.assertEqual(places, sorted(places))
 
     def test_an_older_generation(self):
         records = self.json("super", self.path)["records"]
@@ -691,13 +734,33 @@ class Fsck(ImageTest):
                          [before["inodes"], before["names"], 0])
         self.fsck(0, "-n")
 
-    def test_progress(self):
+    def progress(self, status, *options):
+        """What is told on a descriptor: (pass, done, total)."""
         with open(os.path.join(self.folder.name, "progress"), "w+") as f:
-            done = subprocess.run([FSCK, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
+            done = subprocess.run([FSCK, *options, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
                                   capture_output=True, check=False)
-            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual(done.returncode, status, done)
             f.seek(0)
-            self.assertRegex(f.readlines()[-1], rf"^1 (\d+) \1 {re.escape(self.path)}$")
+            lines = [re.fullmatch(rf"(\d+) (\d+) (\d+) {re.escape(self.path)}", line.rstrip("\n")) for line in f]
+        self.assertTrue(all(lines), lines)
+        return [tuple(map(int, line.groups())) for line in lines]
+
+    def test_progress(self):
+        last = self.progress(0)[-1]
+        self.assertEqual((last[0], last[1]), (1, last[2]))
+
+    def test_progress_of_a_repair_never_goes_back(self):
+        flip(self.path, self.leaf() + 500)
+        told = self.progress(1, "-y")
+        places = [(number, done / total) for number, done, total in told]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual({number for number, _ in places}, {1, 2, 3})
+        for number in (2, 3):
+            self.assertEqual(max(place for place in places if place[0] == number)[1], 1)
+        parts = [place for number, place in places if number == 2]
+        # In the try and in the repair itself: reading, and writing.
+        for low, high in ((0, 0.15), (0.15, 0.4), (0.4, 0.5), (0.5, 0.65), (0.65, 1)):
+            self.assertTrue(any(low < part <= high for part in parts), (low, high, parts))
 
     def test_what_is_no_filesystem(self):
         with open(self.path, "r+b") as f:

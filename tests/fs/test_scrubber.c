@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fs/core/inode.h"
 #include "fs/data_rig.h"
@@ -182,6 +183,74 @@ static void after_a_cut_a_scrub_goes_on_from_the_last_commit(void **state)
 	data_rig_deinit(&rig);
 }
 
+static uint64_t elapsed_ns(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)((now.tv_sec - since->tv_sec) * 1000000000 + now.tv_nsec - since->tv_nsec);
+}
+
+/*
+ * How many times as long as its steps the pauses of a scrub are, once it has seen in its first pause who
+ * else is there. `between` is called in each pause.
+ */
+static double pauses(struct data_rig *rig, void (*between)(struct data_rig *rig, unsigned int i))
+{
+	uint64_t step_ns = 0, pause_ns = 0;
+	bool has_paused = false;
+
+	for (unsigned int i = 0; step_ns < 20000000; i++) {
+		uint64_t wait_ms = 0;
+		struct timespec began;
+
+		if (record_of(rig).state != ZF_SCRUB_RUNNING) {
+			assert_int_equal(zf_scrubber_start(rig->fs, 0), 0);
+			has_paused = false;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &began);
+		(void)zf_scrubber_step(rig->fs, &wait_ms);
+		step_ns += has_paused ? elapsed_ns(&began) : 0;
+		pause_ns += has_paused ? wait_ms * 1000000 : 0;
+		has_paused |= wait_ms > 0;
+		between(rig, i);
+	}
+	return (double)pause_ns / (double)step_ns;
+}
+
+static void do_nothing(struct data_rig *rig, unsigned int i)
+{
+	(void)rig;
+	(void)i;
+}
+
+static uint64_t written_ino;
+
+/* It is answered from memory, and nothing reaches the device. */
+static void write_a_block(struct data_rig *rig, unsigned int i)
+{
+	data_rig_write_pattern(rig, written_ino, i, i * BLOCK, BLOCK);
+}
+
+static void it_makes_way_for_writers_whose_data_is_still_in_memory(void **state)
+{
+	struct data_rig rig;
+	double beside, alone;
+
+	(void)state;
+	init_rig(&rig, 1);
+	make_file(&rig, "file", 2000);
+	written_ino = data_rig_make(&rig, "written");
+	alone = pauses(&rig, do_nothing);
+	beside = pauses(&rig, write_a_block);
+	if (alone > 1 || beside < 3)
+		print_error("pauses %.2f times as long as steps, beside a writer %.2f\n", alone,
+			    beside);
+	assert_true(alone <= 1);
+	assert_true(beside >= 3);
+	data_rig_deinit(&rig);
+}
+
 static void a_paused_scrub_rests_until_it_is_resumed(void **state)
 {
 	struct zf_scrub_place place;
@@ -241,18 +310,18 @@ static void damage_is_told_by_path_and_counted_over_remounts(void **state)
 
 	(void)state;
 	init_rig(&rig, 1);
-	ino = make_file(&rig, "file", 300);
+	ino = make_file(&rig, "fi\nle", 300);
 	flip(&rig, address_of(&rig, ino) + 7 * BLOCK);
 	rig.errors_expected = true;
 	assert_int_equal(zf_scrubber_start(rig.fs, 0), 0);
 	run(&rig);
 	assert_int_equal(record_of(&rig).errors, 1);
 	assert_int_equal(zf_scrubber_get_damage(rig.fs, 0, &error, &path), 0);
-	assert_string_equal(path, "/file");
+	assert_string_equal(path, "/fi\nle");
 	free(path);
 	assert_int_equal(error.offset, 7 * BLOCK);
 	assert_int_equal(zf_scrubber_get_damage(rig.fs, 1, &error, &path), -ENOENT);
-	assert_non_null(strstr(rig.message, "(/file)"));
+	assert_non_null(strstr(rig.message, "(/fi\\x0ale)"));
 	assert_int_equal(faults_of(&rig).data_checksum, 1);
 	stop_short(&rig);
 	assert_int_equal(record_of(&rig).errors, 1);
@@ -443,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_scrub_goes_from_start_to_end),
 		cmocka_unit_test(a_scrub_goes_on_after_a_remount_at_each_step),
 		cmocka_unit_test(after_a_cut_a_scrub_goes_on_from_the_last_commit),
+		cmocka_unit_test(it_makes_way_for_writers_whose_data_is_still_in_memory),
 		cmocka_unit_test(a_paused_scrub_rests_until_it_is_resumed),
 		cmocka_unit_test(a_cancelled_scrub_is_over),
 		cmocka_unit_test(damage_is_told_by_path_and_counted_over_remounts),

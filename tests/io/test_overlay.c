@@ -143,17 +143,70 @@ static void zeroes_hide_what_is_below(void **state)
 	expect(dev, 3 * BLOCK, 1, 'c');
 }
 
+/* What nothing makes smaller: others for each seed. */
+static void make_noise(uint64_t blocks, uint64_t seed)
+{
+	for (uint64_t i = 0; i < blocks * BLOCK; i++) {
+		seed = seed * 6364136223846793005U + 1442695040888963407U;
+		buf[i] = (uint8_t)(seed >> 56);
+	}
+}
+
+static void write_noise(uint64_t addr, uint64_t blocks, uint64_t seed)
+{
+	make_noise(blocks, seed);
+	assert_int_equal(zf_dev_write_sync(dev, addr, buf, blocks * BLOCK, true), 0);
+}
+
+static void expect_noise(uint64_t addr, uint64_t blocks, uint64_t seed)
+{
+	uint8_t *found = aligned_alloc(BLOCK, blocks * BLOCK);
+
+	assert_non_null(found);
+	make_noise(blocks, seed);
+	assert_int_equal(zf_dev_read_buf(dev, addr, found, blocks * BLOCK), 0);
+	assert_memory_equal(found, buf, blocks * BLOCK);
+	free(found);
+}
+
 static void memory_has_a_bound_and_a_reset_gives_it_back(void **state)
 {
 	zf_dev_close(dev);
 	open_overlay(3 * BLOCK);
-	write_to(dev, 2 * ZONE_SIZE, 2, 'i');
+	write_noise(2 * ZONE_SIZE, 2, 1);
+	make_noise(1, 2);
 	assert_int_equal(zf_dev_write_sync(dev, 2 * ZONE_SIZE + 2 * BLOCK, buf, BLOCK, true),
 			 -ENOMEM);
 	assert_true(zf_overlay_is_full(dev));
 	assert_int_equal(zf_dev_reset(dev, 2), 0);
-	write_to(dev, 2 * ZONE_SIZE, 2, 'k');
-	expect(dev, 2 * ZONE_SIZE, 2, 'k');
+	for (uint64_t i = 0; i < 100; i++) {
+		write_noise(2 * ZONE_SIZE, 2, 3);
+		expect_noise(2 * ZONE_SIZE, 2, 3);
+		assert_int_equal(zf_dev_reset(dev, 2), 0);
+	}
+}
+
+/* Zone 0 is one that is written in place. */
+static void what_is_overwritten_gives_its_memory_back(void **state)
+{
+	zf_dev_close(dev);
+	open_overlay(3 * BLOCK);
+	for (uint64_t i = 0; i < 100; i++) {
+		write_noise(0, 1, i);
+		expect_noise(0, 1, i);
+		write_to(dev, 0, 1, (int)i);
+		expect(dev, 0, 1, (int)i);
+	}
+}
+
+static void what_can_be_compressed_takes_less_memory(void **state)
+{
+	zf_dev_close(dev);
+	open_overlay(3 * BLOCK);
+	write_to(dev, 2 * ZONE_SIZE, 8, 'l');
+	write_to(dev, 2 * ZONE_SIZE + 8 * BLOCK, 4, 0);
+	expect(dev, 2 * ZONE_SIZE, 8, 'l');
+	expect(dev, 2 * ZONE_SIZE + 8 * BLOCK, 4, 0);
 }
 
 int main(void)
@@ -168,6 +221,8 @@ int main(void)
 		TEST(an_append_lands_behind_what_is_below),
 		TEST(zeroes_hide_what_is_below),
 		TEST(memory_has_a_bound_and_a_reset_gives_it_back),
+		TEST(what_is_overwritten_gives_its_memory_back),
+		TEST(what_can_be_compressed_takes_less_memory),
 	};
 
 	return cmocka_run_group_tests_name("io_overlay", tests, NULL, NULL);

@@ -7,6 +7,7 @@
  *
  * Without `all` at some of them, with fewer of the states that may be found after it.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +182,23 @@ static void all_records(struct zf_sim *sim)
 	}
 }
 
+/* Neither a record nor a root: what there is are trees that nothing names. */
+static void all_records_and_root_trees(struct zf_sim *sim)
+{
+	const uint64_t zone_size = 1u << 20;
+	uint8_t block[ZF_BLOCK_SIZE];
+
+	all_records(sim);
+	for (uint64_t at = 2 * zone_size; at < 40 * zone_size; at += ZF_BLOCK_SIZE) {
+		const struct zf_disk_node_header *header = (const void *)block;
+
+		zf_sim_peek(sim, at, block);
+		if (memcmp(header->magic, ZF_NODE_MAGIC, sizeof(header->magic)) == 0 &&
+		    zf_le64_get(header->owner) == ZF_TREE_ROOT)
+			spoil(sim, at);
+	}
+}
+
 /* ---- cutting ---- */
 
 static int repair(struct zf_dev *dev)
@@ -274,26 +292,33 @@ static void cut_everywhere(void (*damage)(struct zf_sim *sim))
 	zf_sim_free(sim);
 }
 
+/* The first zone that has data. */
+static void take_offline(struct zf_sim *sim, const struct zf_super *super, struct zf_dev *dev)
+{
+	for (uint32_t z = 2; z < super->zone_count; z++) {
+		struct zf_zone_info info;
+
+		assert_int_equal(zf_dev_report(dev, z, 1, &info), 0);
+		if (info.wp == info.start || z == super->meta_zone[0] || z == super->log_zone[0])
+			continue;
+		zf_sim_set_zone_cond(sim, z, ZF_ZONE_OFFLINE);
+		return;
+	}
+	fail();
+}
+
 /* A zone is offline, and a leaf is damaged: the leaf is repaired, and the zone's data stays lost. */
 static void a_zone_that_is_offline(void **state)
 {
 	struct zf_sim *sim = make();
-	struct zf_super super = newest(sim);
+	const struct zf_super super = newest(sim);
 	struct zf_dev *dev;
 	uint64_t errors;
 
 	(void)state;
 	a_leaf_of_files(sim);
 	dev = open_sim(sim);
-	for (uint32_t z = 2; z < super.zone_count; z++) {
-		struct zf_zone_info info;
-
-		assert_int_equal(zf_dev_report(dev, z, 1, &info), 0);
-		if (info.wp == info.start || z == super.meta_zone[0] || z == super.log_zone[0])
-			continue;
-		zf_sim_set_zone_cond(sim, z, ZF_ZONE_OFFLINE);
-		break;
-	}
+	take_offline(sim, &super, dev);
 	errors = fixture_errors(dev);
 	if (repair(dev) < 0) {
 		fixture_print_messages();
@@ -301,6 +326,25 @@ static void a_zone_that_is_offline(void **state)
 	}
 	assert_in_range(fixture_errors(dev), 1, errors - 1);
 	assert_true(fixture_said("offline", "lost"));
+	zf_dev_close(dev);
+	zf_sim_free(sim);
+}
+
+/* Where nothing else is wrong nothing is written, and a line says so. */
+static void nothing_but_a_zone_that_is_offline(void **state)
+{
+	struct zf_sim *sim = make();
+	const struct zf_super super = newest(sim);
+	struct zf_dev *dev = open_sim(sim);
+	uint64_t commands;
+
+	(void)state;
+	take_offline(sim, &super, dev);
+	assert_true(fixture_errors(dev) > 0);
+	commands = zf_sim_commands(sim);
+	assert_int_equal(repair(dev), -EUCLEAN);
+	assert_true(fixture_said("has errors", "nothing was changed"));
+	assert_int_equal(zf_sim_commands(sim), commands);
 	zf_dev_close(dev);
 	zf_sim_free(sim);
 }
@@ -361,6 +405,7 @@ CUT_TEST(the_zone_tree)
 CUT_TEST(the_summary_tree)
 CUT_TEST(the_newest_record)
 CUT_TEST(all_records)
+CUT_TEST(all_records_and_root_trees)
 
 int main(int argc, char **argv)
 {
@@ -372,7 +417,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_the_summary_tree),
 		cmocka_unit_test(without_the_newest_record),
 		cmocka_unit_test(without_all_records),
+		cmocka_unit_test(without_all_records_and_root_trees),
 		cmocka_unit_test(a_zone_that_is_offline),
+		cmocka_unit_test(nothing_but_a_zone_that_is_offline),
 		cmocka_unit_test(pointers_that_are_lower_bounds),
 		cmocka_unit_test(again_and_again),
 	};

@@ -38,6 +38,13 @@ enum mode {
 	MODE_REPAIR, /* -y */
 };
 
+/* What fsck(8) and systemd-fsck show as one bar, to which the first adds most. */
+enum pass {
+	PASS_CHECK = 1,
+	PASS_REPAIR,
+	PASS_CHECK_AFTER,
+};
+
 struct fsck {
 	const char *path;
 	enum mode mode;
@@ -45,6 +52,8 @@ struct fsck {
 	uint64_t generation; /* 0: the newest */
 	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
 	struct zf_meter meter;
+	enum pass pass;
+	uint64_t errors, data_errors; /* of the last check; the second are among the first */
 	const struct zf_report *report;
 	struct zf_target target;
 	struct zf_super super; /* of `generation` */
@@ -54,6 +63,13 @@ struct fsck {
 
 /* ---- progress, as e2fsck tells it ---- */
 
+static void begin_pass(struct fsck *fsck, enum pass pass)
+{
+	fsck->pass = pass;
+	/* A repair is many things, and none of them counts alone. */
+	zf_meter_begin(&fsck->meter, ZF_METER_LINE, pass == PASS_REPAIR ? NULL : "bytes");
+}
+
 static void tell_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct fsck *fsck = arg;
@@ -61,8 +77,8 @@ static void tell_progress(void *arg, uint64_t done, uint64_t total)
 	if (fsck->progress_fd == 0)
 		zf_meter_update(&fsck->meter, done, total);
 	else if (fsck->progress_fd > 0)
-		dprintf(fsck->progress_fd, "1 %" PRIu64 " %" PRIu64 " %s\n", done, total,
-			fsck->path);
+		dprintf(fsck->progress_fd, "%d %" PRIu64 " %" PRIu64 " %s\n", (int)fsck->pass, done,
+			total, fsck->path);
 }
 
 static int take_part(void *arg, struct json_object *part)
@@ -114,31 +130,33 @@ static int choose_generation(struct fsck *fsck)
 	return 0;
 }
 
-/* *ret_errors: as many as were found; what cannot even be checked counts as one. */
-static int check(struct fsck *fsck, const char *member, uint64_t *ret_errors)
+/* What cannot even be checked counts as one error. */
+static int check(struct fsck *fsck, enum pass pass)
 {
 	const struct zf_control_parts parts = {.take = take_part, .arg = fsck};
 	struct json_object *request, *result = NULL;
 	struct zf_text text = {.out = stdout};
 	int r;
 
-	*ret_errors = 1;
+	fsck->errors = 1;
+	fsck->data_errors = 0;
 	if (!fsck->target.mounted && !fsck->target.source.super) {
 		zf_report(fsck->report, ZF_REPORT_ERROR, "%s: no superblock record is valid",
 			  fsck->path);
 		return 0;
 	}
 	request = make_request(fsck);
-	zf_meter_begin(&fsck->meter, ZF_METER_LINE, "bytes");
+	begin_pass(fsck, pass);
 	r = zf_target_run(&fsck->target, zf_report_find("check"), request, &parts, &result);
 	zf_meter_end(&fsck->meter);
 	json_object_put(request);
 	if (r < 0)
 		return r == -EUCLEAN ? 0 : r;
-	*ret_errors = zf_text_u64(result, "errors");
+	fsck->errors = zf_text_u64(result, "errors");
+	fsck->data_errors = zf_text_u64(result, "data_errors");
 	if (!fsck->json)
 		zf_text_print(&text, zf_text_check, result, true);
-	zf_json_add(fsck->answer, member, result);
+	zf_json_add(fsck->answer, pass == PASS_CHECK ? "check" : "after", result);
 	return 0;
 }
 
@@ -174,6 +192,7 @@ static void take_message(void *arg, enum zf_report_level level, const char *mess
 {
 	struct fsck *fsck = arg;
 
+	zf_meter_wipe(&fsck->meter);
 	if (level == ZF_REPORT_ERROR)
 		zf_report(fsck->report, level, "%s", message);
 	else if (fsck->json)
@@ -218,7 +237,7 @@ static int repair(struct fsck *fsck)
 	struct zf_repair_counts counts;
 	int r;
 
-	zf_meter_begin(&fsck->meter, ZF_METER_LINE, "bytes");
+	begin_pass(fsck, PASS_REPAIR);
 	r = zf_repair_run(fsck->target.dev, &options, &report, &counts);
 	zf_meter_end(&fsck->meter);
 	fsck->generation = 0;
@@ -251,7 +270,6 @@ static int open_for_writing(struct fsck *fsck)
 
 static int repair_and_check(struct fsck *fsck)
 {
-	uint64_t errors;
 	int r = open_for_writing(fsck);
 
 	if (r < 0)
@@ -261,27 +279,37 @@ static int repair_and_check(struct fsck *fsck)
 		r = replay(fsck);
 	if (r < 0)
 		return status_of(r);
-	r = check(fsck, "after", &errors);
+	r = check(fsck, PASS_CHECK_AFTER);
 	if (r < 0)
 		return FSCK_CORRECTED | FSCK_OPERATIONAL;
-	return FSCK_CORRECTED | (errors ? FSCK_ERRORS_LEFT : 0);
+	return FSCK_CORRECTED | (fsck->errors ? FSCK_ERRORS_LEFT : 0);
+}
+
+static void tell_what_to_do(const struct fsck *fsck)
+{
+	if (fsck->json)
+		return;
+	if (fsck->errors == fsck->data_errors)
+		printf("what is wrong is the content of files, which nothing can repair: put them "
+		       "back from a copy ('zfusectl path %s INODE' tells which)\n",
+		       fsck->path);
+	else
+		printf("'fsck.zfuse -y %s' repairs it; what can be read is copied out by "
+		       "'zfusectl restore %s DIRECTORY'\n",
+		       fsck->path, fsck->path);
 }
 
 static int run(struct fsck *fsck)
 {
-	uint64_t errors;
-	int r = check(fsck, "check", &errors);
+	int r = check(fsck, PASS_CHECK);
 
 	if (r < 0)
 		return FSCK_OPERATIONAL;
 	/* An older state becomes the newest, in order or not. */
-	if (fsck->mode == MODE_REPAIR && (errors > 0 || fsck->generation))
+	if (fsck->mode == MODE_REPAIR && (fsck->errors > fsck->data_errors || fsck->generation))
 		return repair_and_check(fsck);
-	if (errors > 0) {
-		if (!fsck->json)
-			printf("'fsck.zfuse -y %s' repairs it; what can be read is copied out by "
-			       "'zfusectl restore %s DIRECTORY'\n",
-			       fsck->path, fsck->path);
+	if (fsck->errors > 0) {
+		tell_what_to_do(fsck);
 		return FSCK_ERRORS_LEFT;
 	}
 	if (fsck->mode == MODE_LOOK || fsck->generation || !has_log(fsck))

@@ -9,8 +9,11 @@
 
 #include "text.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define LINE_NS	  (SECOND_NS / 5)
+#define SECOND_NS    INT64_C(1000000000)
+#define LINE_NS	     (SECOND_NS / 5)
+
+#define LINE_WIDTH   79
+#define AMOUNTS_SIZE (3 * ZF_TEXT_SIZE_MAX + 16)
 
 static int64_t now_ns(void)
 {
@@ -80,24 +83,36 @@ static const char *print_amount(const struct zf_meter *meter, uint64_t amount,
 	return buf;
 }
 
-/* " 45 %  1.2G of 2.7G, 310M/s, 0:05 left" */
-static void print_line(struct zf_meter *meter)
+/* "1.2G of 2.7G, 310M/s, ", or what of it is known. */
+static void print_amounts(const struct zf_meter *meter, bool has_total, char buf[AMOUNTS_SIZE])
 {
 	char done[ZF_TEXT_SIZE_MAX], total[ZF_TEXT_SIZE_MAX], speed[ZF_TEXT_SIZE_MAX];
-	double left = seconds_left(meter);
-	char line[80] = "";
-	int n = 0;
 
+	buf[0] = '\0';
+	if (!meter->unit)
+		return;
 	print_amount(meter, meter->done, done);
 	print_amount(meter, meter->total, total);
 	print_amount(meter, (uint64_t)rate(meter), speed);
-	if (left >= 0)
-		n = snprintf(line, sizeof(line), "%3.0f %%  %s of %s, %s/s, %.0f:%02u left",
-			     100 * (double)meter->done / (double)meter->total, done, total, speed,
-			     (double)((uint64_t)left / 60), (unsigned int)((uint64_t)left % 60));
+	if (has_total)
+		snprintf(buf, AMOUNTS_SIZE, "%s of %s, %s/s, ", done, total, speed);
 	else
-		n = snprintf(line, sizeof(line), "%s, %s/s", done, speed);
-	fprintf(stderr, "\r%-*s", (int)sizeof(line) - 1, n > 0 ? line : "");
+		snprintf(buf, AMOUNTS_SIZE, "%s, %s/s", done, speed);
+}
+
+/* " 45 %  1.2G of 2.7G, 310M/s, 0:05 left" */
+static void print_line(struct zf_meter *meter)
+{
+	double left = seconds_left(meter);
+	char amounts[AMOUNTS_SIZE], line[AMOUNTS_SIZE + 64];
+	int n = 0;
+
+	print_amounts(meter, left >= 0, amounts);
+	if (left >= 0)
+		n = snprintf(line, sizeof(line), "%3.0f %%  %s%.0f:%02u left",
+			     100 * (double)meter->done / (double)meter->total, amounts,
+			     (double)((uint64_t)left / 60), (unsigned int)((uint64_t)left % 60));
+	fprintf(stderr, "\r%-*s", LINE_WIDTH, n > 0 ? line : amounts);
 	meter->on_screen = true;
 }
 
@@ -118,10 +133,16 @@ void zf_meter_update(void *arg, uint64_t done, uint64_t total)
 		print_line(meter);
 }
 
+void zf_meter_wipe(struct zf_meter *meter)
+{
+	if (meter->on_screen)
+		fprintf(stderr, "\r%*s\r", LINE_WIDTH, "");
+	meter->on_screen = false;
+}
+
 void zf_meter_end(struct zf_meter *meter)
 {
 	if (meter->mode == ZF_METER_JSON)
 		print_json(meter);
-	if (meter->on_screen)
-		fprintf(stderr, "\r%79s\r", "");
+	zf_meter_wipe(meter);
 }

@@ -12,6 +12,7 @@
 #include "alloc/zone_format.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/escape.h"
 #include "base/vector.h"
 #include "fs/core/inode.h"
 #include "fs/core/wake.h"
@@ -33,6 +34,11 @@ struct damage {
 	char *path; /* NULL: not known */
 };
 
+/* Both change while somebody works. */
+struct traffic {
+	uint64_t device_bytes, memory_bytes;
+};
+
 struct zf_scrubber {
 	/* Under fs->health_lock. */
 	struct zf_scrub_record record;
@@ -45,9 +51,9 @@ struct zf_scrubber {
 	uint64_t row_active_ms; /* ... how long the scrub had run before, ... */
 	uint64_t row_bytes;	/* ... and what was verified since */
 	uint64_t stored_bytes;	/* verified when the place was last stored by a commit of its own */
-	uint64_t device_bytes;	/* what the device had done before the last pause */
+	struct traffic before;	/* the last pause */
 	uint64_t owed_ns;	/* the pause that is due, once it is long enough */
-	bool others;		/* used the device in the last pause */
+	bool others;		/* did something in the last pause */
 };
 
 static uint64_t now_ns(void)
@@ -205,9 +211,11 @@ int zf_scrubber_get_damage(struct zf_fs *fs, size_t index, struct zf_scrub_error
 
 char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], escaped[ZF_ESCAPE_SIZE(PATH_MAX)] = "";
 	bool known = !error->is_node && zf_fs_path(fs, error->ino, path, sizeof(path)) == 0;
 
+	if (known)
+		zf_escape(path, strlen(path), escaped);
 	if (error->is_node)
 		zf_report(&fs->report, error->repaired ? ZF_REPORT_WARNING : ZF_REPORT_ERROR,
 			  "scrub: the copy of a node at %" PRIu64 " is damaged%s", error->address,
@@ -216,8 +224,8 @@ char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error)
 		zf_report_corrupt(&fs->report, "data", error->address,
 				  "inode %" PRIu64 "%s%s%s at offset %" PRIu64 ": %" PRIu64
 				  " bytes cannot be read or do not match their checksums",
-				  error->ino, known ? " (" : "", known ? path : "",
-				  known ? ")" : "", error->offset, error->len);
+				  error->ino, known ? " (" : "", escaped, known ? ")" : "",
+				  error->offset, error->len);
 	return known ? strdup(path) : NULL;
 }
 
@@ -249,13 +257,22 @@ static void take_error(void *arg, const struct zf_scrub_error *error)
 
 /* ---- pace ---- */
 
-/* Returns how many bytes the device has read and written so far, for all users. */
-static uint64_t device_bytes(struct zf_fs *fs)
+/* What all users have had the device read and write so far; and what waits to be written. */
+static struct traffic traffic(struct zf_fs *fs)
 {
 	struct zf_dev_stats stats;
 
 	zf_dev_get_stats(fs->dev, &stats);
-	return stats.read_bytes + stats.append_bytes + stats.write_bytes;
+	return (struct traffic){
+		.device_bytes = stats.read_bytes + stats.append_bytes + stats.write_bytes,
+		.memory_bytes = atomic_load(&fs->flush.used_bytes),
+	};
+}
+
+/* A writer is answered from memory, and may leave the device alone for longer than a pause. */
+static bool is_same(const struct traffic *a, const struct traffic *b)
+{
+	return a->device_bytes == b->device_bytes && a->memory_bytes == b->memory_bytes;
 }
 
 /*
@@ -288,14 +305,13 @@ static uint64_t pause_for_others(struct zf_scrubber *scrubber, uint64_t took_ns)
  * the pace.
  */
 static void begin_row(struct zf_scrubber *scrubber, const struct zf_scrub_record *record,
-		      uint64_t number, uint64_t now, uint64_t device)
+		      uint64_t number, uint64_t now)
 {
 	scrubber->row_number = number;
 	scrubber->row_ns = now;
 	scrubber->row_active_ms = record->active_ms;
 	scrubber->row_bytes = 0;
 	scrubber->stored_bytes = record->data_bytes + record->node_bytes;
-	scrubber->device_bytes = device;
 	scrubber->owed_ns = 0;
 	scrubber->others = true;
 }
@@ -381,20 +397,21 @@ static int make_step(struct zf_fs *fs, const struct zf_scrub_record *record, uin
 int zf_scrubber_step(struct zf_fs *fs, uint64_t *ret_wait_ms)
 {
 	struct zf_scrubber *scrubber = fs->scrubber;
-	uint64_t number, began = now_ns(), device = device_bytes(fs), ended;
+	uint64_t number, began = now_ns(), ended;
+	const struct traffic now = traffic(fs);
 	struct zf_scrub_record record;
 	bool running = is_running(fs, &record, &number);
 
 	if (running && scrubber->row_number != number)
-		begin_row(scrubber, &record, number, began, device);
+		begin_row(scrubber, &record, number, began);
 	else if (scrubber->owed_ns == 0)
-		scrubber->others = device != scrubber->device_bytes;
+		scrubber->others = !is_same(&now, &scrubber->before);
 	if (!running || make_step(fs, &record, number) <= 0) {
 		scrubber->row_number = 0;
 		return 0;
 	}
 	ended = now_ns();
-	scrubber->device_bytes = device_bytes(fs);
+	scrubber->before = traffic(fs);
 	*ret_wait_ms = record.rate ? pause_by_rate(scrubber, record.rate, ended)
 				   : pause_for_others(scrubber, ended - began);
 	return 1;

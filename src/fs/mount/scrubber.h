@@ -15,8 +15,9 @@
  *
  * Pace. With a rate the scrub reads at most so many bytes a second, whether or not others use the
  * device. Without one it makes way for others: while others use the device it takes 1/32 of the
- * time; otherwise it reads as fast as the device can, with a short pause after each step. In its
- * pauses it reads the device's counters to see whether others use the device.
+ * time; otherwise it reads as fast as the device can, with a short pause after each step. Others use
+ * the device if its counters change during a pause, or if the amount of data that waits to be
+ * written does.
  *
  * Damage. Each damaged place is reported as an error, with the path of its file. The first
  * ZF_SCRUBBER_DAMAGE_MAX of a scrub are kept in memory until the next scrub starts or the

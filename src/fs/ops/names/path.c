@@ -1,53 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* From an inode to its path, for messages: by the names that inodes know of themselves. */
-#include <errno.h>
-#include <string.h>
+#include "fs/core/path.h"
 
 #include "fs/core/inode.h"
-#include "fs/ops/chain.h"
 
-/* Puts "/name" of the first name of *ino in front of buf[*at], and goes to the directory. */
-static int put_name(struct zf_fs *fs, uint64_t *ino, char *buf, size_t *at)
-{
-	struct zf_key key = ZF_KEY(*ino, ZF_KEY_REF, 0);
-	const struct zf_disk_ref *ref;
-	struct zf_chain chain;
-	size_t len;
-	int r;
-
-	r = zf_tree_lookup_ge(fs->forest, ZF_TREE_FS, &key, NULL, 0, NULL);
-	if (r < 0)
-		return r;
-	if (key.objectid != *ino || key.type != ZF_KEY_REF)
-		return -ENOENT;
-	r = zf_chain_load(fs, &key, &chain);
-	if (r < 0)
-		return r;
-	if (chain.len == 0)
-		return -ENOENT;
-	ref = (const void *)chain.bytes;
-	len = zf_le16_get(ref->name_len);
-	if (len + 1 > *at)
-		return -ENAMETOOLONG;
-	*at -= len;
-	memcpy(buf + *at, ref + 1, len);
-	buf[--*at] = '/';
-	*ino = zf_le64_get(ref->parent);
-	return 0;
-}
-
-/* The buffer gets shorter with each name, so a damaged image with a circle comes to an end. */
 int zf_fs_path(struct zf_fs *fs, uint64_t ino, char *buf, size_t size)
 {
-	size_t at = size - 1;
-	int r = 0;
+	struct zf_item_check check;
 
-	buf[at] = '\0';
-	if (ino == ZF_INO_ROOT && at > 0)
-		buf[--at] = '/';
-	while (ino != ZF_INO_ROOT && r == 0)
-		r = put_name(fs, &ino, buf, &at);
-	if (r == 0)
-		memmove(buf, buf + at, size - at);
-	return r;
+	zf_fs_get_item_check(fs, &check);
+	return zf_path_find(fs->forest, &check, ino, buf, size);
 }

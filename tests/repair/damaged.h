@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* One damage: what there was before, the repair, and what there is after it. */
+#ifndef ZF_TESTS_REPAIR_DAMAGED_H
+#define ZF_TESTS_REPAIR_DAMAGED_H
+
+#include "fixture.h"
+#include "forge.h"
+
+struct damaged {
+	struct forge *forge;
+	struct zf_dev *dev;
+	struct zf_vector before, after; /* struct listed */
+	struct zf_repair_counts counts;
+};
+
+/* What there is before the damage. Whoever calls it does the damage then. */
+struct damaged damaged_begin(struct forge *forge);
+/* There are errors; repairs them. */
+void damaged_mend(struct damaged *damaged);
+/* How many files are others, or gone. The messages are still those of the repair. */
+unsigned int damaged_lost(struct damaged *damaged);
+/* No errors are left. */
+void damaged_end(struct damaged *damaged);
+
+/* Fails unless the repair said a line that holds both. */
+void damaged_expect(const char *a, const char *b);
+
+/* The bytes of the node of this level on the way to the key, or of the root if there is none. */
+uint8_t *damaged_node(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
+		      unsigned int level);
+/* The first item of this type that the inode has. */
+void damaged_delete_first(struct forge *forge, uint64_t ino, uint8_t type);
+
+#endif

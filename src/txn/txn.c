@@ -339,15 +339,21 @@ struct effort {
 	/* No commit that gives no zone back: who wants data has other means (fs/space/room.h). */
 	bool emptied;
 	struct zf_vain *vain; /* NULL: of a removal, which does all that it can */
+	bool gives_way;	      /* as the last resort kept blocks become short; removals only */
 	struct zf_vain_trial trial;
 	unsigned int rounds;
 	bool over; /* the last one gave nothing back, or was one too many */
 };
 
-static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class, bool data)
+static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class, bool data,
+				bool may_give_way)
 {
 	bool of_user = zf_reserve_is_of_user(class);
-	struct effort effort = {.txn = txn, .emptied = data && of_user};
+	struct effort effort = {
+		.txn = txn,
+		.emptied = data && of_user,
+		.gives_way = may_give_way && class == ZF_RESERVE_FREEING,
+	};
 
 	if (of_user)
 		effort.vain = data ? &txn->no_data : &txn->no_nodes;
@@ -373,8 +379,8 @@ static bool make_room(struct effort *effort)
 	return tidy_all(txn);
 }
 
-/* Runs one round. The caller then tries again in any case, because other threads make room, too. */
-static void effort_run(struct effort *effort)
+/* One round. The caller then tries again in any case, because other threads make room, too. */
+static void run_round(struct effort *effort)
 {
 	struct zf_alloc *alloc = effort->txn->alloc;
 	bool known = effort->vain && zf_vain_is_known(effort->vain, alloc);
@@ -389,12 +395,16 @@ static void effort_run(struct effort *effort)
 }
 
 /*
- * The last resort, for removals only: makes one zone of kept blocks short, so metadata can have
- * that zone.
+ * All waiting for room in src/txn/: one step that may give room, for a caller that found none. False:
+ * nothing is left that could. There are at most ROUNDS_MAX + 1 rounds, each with one commit at most;
+ * then kept blocks of one zone after the other become short, so that metadata can have the zone.
  */
-static bool give_way(struct zf_txn *txn, enum zf_reserve_class class)
+static bool make_effort(struct effort *effort)
 {
-	return class == ZF_RESERVE_FREEING && zf_alloc_kept_give_way(txn->alloc);
+	if (effort->over)
+		return effort->gives_way && zf_alloc_kept_give_way(effort->txn->alloc);
+	run_round(effort);
+	return true;
 }
 
 /*
@@ -510,11 +520,11 @@ int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait)
 	return keep_bound(txn, may_wait);
 }
 
-/* `last`: as the last resort the call may make kept blocks short (give_way()). */
+/* `last`: as the last resort the call may make kept blocks short (zf_alloc_kept_give_way()). */
 static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items, bool may_wait,
 		bool last, struct zf_trans *ret_trans)
 {
-	struct effort effort = effort_for(txn, class, false);
+	struct effort effort = effort_for(txn, class, false, last);
 
 	/* SYSTEM joins are part of making room (landing, reclaim, tidying): no bound stops them. */
 	if (class != ZF_RESERVE_SYSTEM) {
@@ -530,12 +540,8 @@ static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int it
 			return r;
 		if (!may_wait)
 			return -EAGAIN;
-		/* Making room itself joins like this. */
-		if (class == ZF_RESERVE_SYSTEM)
-			return -ENOSPC;
-		if (!effort.over)
-			effort_run(&effort);
-		else if (!last || !give_way(txn, class))
+		/* Making room itself joins as SYSTEM. */
+		if (class == ZF_RESERVE_SYSTEM || !make_effort(&effort))
 			return -ENOSPC;
 	}
 }
@@ -585,7 +591,8 @@ void zf_trans_abort(struct zf_trans *trans, int error, const char *what)
 int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items, bool may_wait)
 {
-	struct effort effort = effort_for(txn, class, true);
+	/* Data that a removal has to write is no reason to break a promise. */
+	struct effort effort = effort_for(txn, class, true, data_blocks == 0);
 
 	for (;;) {
 		uint64_t nodes = nodes_kept_from_data(txn, class);
@@ -597,10 +604,7 @@ int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t dat
 			return -EROFS;
 		if (!may_wait)
 			return -EAGAIN;
-		/* Data that freeing has to write is no reason to break a promise. */
-		if (!effort.over)
-			effort_run(&effort);
-		else if (data_blocks > 0 || !give_way(txn, class))
+		if (!make_effort(&effort))
 			return -ENOSPC;
 	}
 }

@@ -100,21 +100,26 @@ static void lost_checksums(void **state)
 	damaged_end(&damaged);
 }
 
+/* Both copies of the tree's first leaf. */
+static void spoil_copies(struct forge *forge, enum zf_tree_id tree)
+{
+	uint8_t *node = damaged_node(forge, tree, ZF_KEY_MIN, 0);
+	const struct zf_disk_node_header *header = (const void *)node;
+
+	node[200] ^= 4;
+	forge_bytes(forge, zf_le64_get(header->address[1]))[200] ^= 4;
+}
+
 /* Each of the files that share bytes is named. */
 static void lost_checksums_of_shared_bytes(void **state)
 {
 	struct damaged damaged;
 	struct forge forge;
-	uint8_t *node;
 
 	(void)state;
 	image_make(IMAGE_SEQUENTIAL, &forge);
 	damaged = damaged_begin(&forge);
-	/* Both copies. */
-	node = damaged_node(&forge, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0);
-	node[200] ^= 4;
-	forge_bytes(&forge,
-		    zf_le64_get(((const struct zf_disk_node_header *)node)->address[1]))[200] ^= 4;
+	spoil_copies(&forge, ZF_TREE_SUMMARY);
 	damaged_mend(&damaged);
 	damaged_expect("(/clone)", "unverified: it shares them with");
 	assert_int_equal(damaged_lost(&damaged), 0);
@@ -126,16 +131,11 @@ static void the_share_tree(void **state)
 {
 	struct damaged damaged;
 	struct forge forge;
-	uint8_t *node;
 
 	(void)state;
 	image_make(IMAGE_SEQUENTIAL, &forge);
 	damaged = damaged_begin(&forge);
-	/* Both copies. */
-	node = damaged_node(&forge, ZF_TREE_SHARE, ZF_KEY_MIN, 0);
-	node[200] ^= 4;
-	forge_bytes(&forge,
-		    zf_le64_get(((const struct zf_disk_node_header *)node)->address[1]))[200] ^= 4;
+	spoil_copies(&forge, ZF_TREE_SHARE);
 	damaged_mend(&damaged);
 	assert_int_equal(damaged_lost(&damaged), 0);
 	assert_int_equal(damaged.after.count, damaged.before.count);

@@ -11,11 +11,19 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 CHROMIUM = shutil.which("chromium")
 TIMEOUT_S = 120  # of any answer: a machine that is busy with other tests needs long
+
+
+def skip_without():
+    """Ends the program as a test that is skipped, where there is no Chromium."""
+    if not CHROMIUM:
+        print("skipped: there is no chromium, which scripts/install-deps --test installs")
+        sys.exit(77)
 
 
 class BrowserError(AssertionError):

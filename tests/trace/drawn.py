@@ -9,12 +9,10 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from browser import CHROMIUM, Browser  # noqa: E402 (the path comes first)
+from browser import Browser, skip_without  # noqa: E402 (the path comes first)
 from replay import page_of  # noqa: E402
 
-if not CHROMIUM:
-    print("skipped: there is no chromium, which scripts/install-deps --test installs")
-    sys.exit(77)
+skip_without()
 
 with tempfile.TemporaryDirectory() as directory, Browser(width=2400, height=900) as browser:
     browser.open(page_of(*sys.argv[1:3], pathlib.Path(directory) / "page.html"))

@@ -14,12 +14,10 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from browser import CHROMIUM, Browser  # noqa: E402 (the path comes first)
+from browser import Browser, skip_without  # noqa: E402 (the path comes first)
 from gallery import Gallery  # noqa: E402
 
-if not CHROMIUM:
-    print("skipped: there is no chromium, which scripts/install-deps --test installs")
-    sys.exit(77)
+skip_without()
 
 SCENES, ZFUSECTL = sys.argv[1:3]
 HERE = pathlib.Path(__file__).parent

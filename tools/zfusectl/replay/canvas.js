@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What pages are drawn with: canvases, tables, fields. */
+/* What pages are drawn and served with: canvases, tables, fields, keys. */
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -8,6 +8,14 @@ const number = (value) => value.toLocaleString("en");
 /* Whoever writes there is not disturbed. */
 function show(id, value) {
 	if (document.activeElement !== $(id)) $(id).value = value;
+}
+
+/* What a key does, of those in `keys`; nothing where it belongs to a field, a button or the browser. */
+function actionOf(event, keys) {
+	if (event.ctrlKey || event.altKey || event.metaKey) return null;
+	if (event.target.matches("input:not([type=checkbox]), select, summary")) return null;
+	if (event.key === " " && event.target.matches("button, input")) return null;
+	return keys[event.key] ?? null;
 }
 
 /* ---- canvases ---- */

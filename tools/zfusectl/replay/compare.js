@@ -163,13 +163,11 @@ const KEYS = {
 };
 
 function onKey(event) {
-	const key = KEYS[event.key];
-	if (!key || event.ctrlKey || event.altKey || event.metaKey) return;
-	if (event.target.matches("input:not([type=checkbox]), select, summary")) return;
-	if (event.key === " " && event.target.matches("button, input")) return;
+	const action = actionOf(event, KEYS);
+	if (!action) return;
 	event.preventDefault();
 	event.stopImmediatePropagation();
-	key(event);
+	action(event);
 }
 
 /* The left page stays where it is. */

@@ -22,13 +22,14 @@ static void set_limits(void)
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
 	alarm(6 * SECONDS_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
-	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX});
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit: child_run() measures */
+	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = RLIM_INFINITY});
 #endif
 }
 
 bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid = fork();
 
@@ -39,8 +40,12 @@ bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
 		fflush(NULL);
 		_exit(0);
 	}
-	while (waitpid(pid, &status, 0) < 0)
+	while (wait4(pid, &status, 0, &usage) < 0)
 		assert(errno == EINTR);
+	if ((uint64_t)usage.ru_maxrss << 10 > MEMORY_MAX) {
+		snprintf(ret_text, size, "%ld KiB of memory", usage.ru_maxrss);
+		return false;
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return true;
 	snprintf(ret_text, size, "%s %d", WIFSIGNALED(status) ? "signal" : "exit status",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "salvage/found.h"
 
 struct collect {
@@ -244,13 +245,50 @@ static int collect_node(struct collect *collect, const struct zf_node_expect *ex
 	return collect_children(collect, &own, *buf);
 }
 
+/* The newest nodes of a tree are its root, and what is below it. */
+static bool contradicts(const struct zf_found *node, const struct zf_node_expect *root,
+			uint64_t generation_max)
+{
+	uint64_t generation = node->ptr.generation;
+
+	if (node->owner != root->owner || generation > generation_max)
+		return false;
+	return generation > root->ptr.generation ||
+	       (generation == root->ptr.generation && node->level > root->level);
+}
+
+/* 1: it is the root, or it may have been; 0: the nodes that were found tell of another one. */
+static int can_be_root(const struct collect *collect, const struct zf_node_expect *root,
+		       uint64_t generation_max)
+{
+	_zf_free_ void *buf = aligned_alloc(ZF_BLOCK_SIZE, collect->source->shape->node_size);
+	struct zf_node_expect own = *root;
+	const struct zf_vector *found;
+	int r;
+
+	if (!buf)
+		return -ENOMEM;
+	if (read_anywhere(collect->source, &own, root, buf))
+		return 1;
+	r = collect->source->get_found(collect->source->arg, &found);
+	if (r < 0)
+		return r;
+	ZF_VECTOR_FOREACH (found, struct zf_found, node)
+		if (contradicts(node, root, generation_max))
+			return 0;
+	return 1;
+}
+
 int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 		      const struct zf_node_expect *root, uint64_t generation_max,
 		      struct zf_vector *ret_leaves)
 {
 	const struct zf_leaf all = {.first = ZF_KEY_MIN, .end = ZF_KEY_MAX, .lost = true};
 	struct collect collect = {.source = source, .tree = tree, .leaves = ret_leaves};
-	int r = root ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
+	int r = root ? can_be_root(&collect, root, generation_max) : 0;
+
+	if (r >= 0)
+		r = r ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
 
 	tdestroy(collect.entered, free);
 	for (unsigned int level = 0; level < ZF_TREE_LEVEL_MAX; level++)
@@ -312,7 +350,7 @@ static size_t find_leaf(const struct zf_vector *leaves, const struct zf_key *key
 /* True: an item has that key. */
 static bool seek(struct zf_leaf_cursor *cursor, const struct zf_key *key)
 {
-	cursor->from = *key;
+	cursor->from = cursor->min = *key;
 	cursor->at = find_leaf(cursor->leaves, key);
 	cursor->slot = 0;
 	if (cursor->at < cursor->leaves->count && load(cursor))
@@ -329,12 +367,27 @@ void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key
 {
 	if (seek(cursor, key))
 		return;
+	cursor->min = ZF_KEY_MIN;
 	if (cursor->slot > 0) {
 		cursor->slot--;
 	} else if (cursor->at > 0) {
 		/* Bounds are those of items that may have gone. */
 		cursor->at--;
 		cursor->slot = load(cursor) ? zf_node_count(cursor->node) - 1 : 0;
+	}
+}
+
+/* Keys ascend in a leaf, and from leaf to leaf unless one of them is damaged. */
+static void skip_what_is_behind(struct zf_leaf_cursor *cursor)
+{
+	unsigned int count = zf_node_count(cursor->node);
+
+	for (; cursor->slot < count; cursor->slot++) {
+		struct zf_key key = zf_node_key(cursor->node, cursor->slot);
+
+		if (zf_key_cmp(&key, &cursor->min) >= 0)
+			return;
+		cursor->lost = true;
 	}
 }
 
@@ -350,6 +403,7 @@ bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end
 			cursor->lost |= zf_key_cmp(&leaf->end, &cursor->from) > 0;
 			continue;
 		}
+		skip_what_is_behind(cursor);
 		if (cursor->slot >= zf_node_count(cursor->node))
 			continue;
 		*ret_key = zf_node_key(cursor->node, cursor->slot);
@@ -357,6 +411,7 @@ bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end
 			return false;
 		*ret_value = zf_node_value(cursor->node, cursor->slot, ret_len, cursor->scratch);
 		cursor->slot++;
+		cursor->min = zf_key_next(*ret_key);
 		return true;
 	}
 	return false;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "alloc/zone_format.h"
-#include "fixture.h"
+#include "damaged.h"
 #include "fs/core/fs_format.h"
 #include "fs/core/item.h"
 #include "lies/image.h"
@@ -19,93 +19,20 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#define FIELD(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
-
-struct damaged {
-	struct forge *forge;
-	struct zf_dev *dev;
-	struct zf_vector before, after; /* struct listed */
-	struct zf_repair_counts counts;
-};
-
-static void fail_with_messages(void)
-{
-	fixture_print_messages();
-	fail();
-}
-
-/* What there is before the damage. */
-static struct damaged begin(struct forge *forge)
-{
-	struct damaged damaged = {.forge = forge};
-	struct zf_dev *dev;
-
-	assert_int_equal(zf_memory_open(forge->memory, NULL, NULL, &dev), 0);
-	assert_int_equal(listing_make(dev, &damaged.before), 0);
-	zf_dev_close(dev);
-	return damaged;
-}
-
-/* Repairs the damage; then there must be none, and nothing to be done a second time. */
-static void mend(struct damaged *damaged)
-{
-	struct zf_dev *dev;
-
-	assert_int_equal(zf_memory_open(damaged->forge->memory, NULL, NULL, &dev), 0);
-	if (fixture_errors(dev) == 0)
-		fail_with_messages();
-	if (fixture_repair(dev, &damaged->counts) < 0)
-		fail_with_messages();
-	damaged->dev = dev;
-}
-
-/* How many files are others, or gone. The messages are still those of the repair. */
-static unsigned int lost(struct damaged *damaged)
-{
-	assert_int_equal(listing_make(damaged->dev, &damaged->after), 0);
-	return listing_compare(&damaged->before, &damaged->after, false);
-}
-
-static void end(struct damaged *damaged)
-{
-	if (fixture_errors(damaged->dev) > 0)
-		fail_with_messages();
-	zf_dev_close(damaged->dev);
-	zf_vector_deinit(&damaged->before);
-	zf_vector_deinit(&damaged->after);
-}
-
-static uint8_t *node_at(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
-			unsigned int level)
-{
-	uint64_t address[ZF_TREE_LEVEL_MAX];
-	unsigned int top = forge_path(forge, tree, key, address);
-
-	return forge_bytes(forge, address[level < top ? level : top]);
-}
-
-static void expect_message(const char *a, const char *b)
-{
-	if (fixture_said(a, b))
-		return;
-	print_error("expected a line with \"%s\" and \"%s\"\n", a, b);
-	fail_with_messages();
-}
-
 /* ---- nodes ---- */
 
 /* Bits of one node are flipped, and nothing may be lost. */
 static void nothing_is_lost(struct sample *sample, enum zf_tree_id tree, struct zf_key key,
 			    unsigned int level)
 {
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
-	node_at(&sample->forge, tree, key, level)[200] ^= 4;
-	mend(&damaged);
-	assert_int_equal(lost(&damaged), 0);
+	damaged_node(&sample->forge, tree, key, level)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
 	assert_int_equal(damaged.after.count, damaged.before.count);
 	assert_int_equal(damaged.counts.unverified_blocks > 0, tree == ZF_TREE_SUMMARY);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 static void the_root_tree(void **state)
@@ -145,30 +72,30 @@ static void the_counters_of_faults_stay(void **state)
 		     sizeof(faults));
 	sample->forge.super.compat |= ZF_COMPAT_HEALTH;
 	forge_write_super(&sample->forge);
-	damaged = begin(&sample->forge);
-	node_at(&sample->forge, ZF_TREE_ZONE, ZF_KEY_MIN, 0)[200] ^= 4;
-	mend(&damaged);
+	damaged = damaged_begin(&sample->forge);
+	damaged_node(&sample->forge, ZF_TREE_ZONE, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_mend(&damaged);
 	assert_int_equal(zf_salvage_open(damaged.dev, &options, NULL, &salvage), 0);
 	assert_int_equal(zf_salvage_get_health(salvage)->faults.damaged_nodes, 7);
 	assert_int_equal(zf_salvage_get_health(salvage)->faults.since, 5);
 	zf_salvage_close(salvage);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* Its data is read, and its files are named. */
 static void lost_checksums(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	char inode[32];
 
-	node_at(&sample->forge, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0)[200] ^= 4;
-	mend(&damaged);
+	damaged_node(&sample->forge, ZF_TREE_SUMMARY, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_mend(&damaged);
 	snprintf(inode, sizeof(inode), "inode %ju:", (uintmax_t)sample->file);
-	expect_message(inode, "unverified");
+	damaged_expect(inode, "unverified");
 	assert_int_equal(damaged.counts.unverified_blocks, SAMPLE_FILE_BLOCKS + 3);
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 static void the_share_tree(void **state)
@@ -179,16 +106,16 @@ static void the_share_tree(void **state)
 
 	(void)state;
 	image_make(IMAGE_SEQUENTIAL, &forge);
-	damaged = begin(&forge);
+	damaged = damaged_begin(&forge);
 	/* Both copies. */
-	node = node_at(&forge, ZF_TREE_SHARE, ZF_KEY_MIN, 0);
+	node = damaged_node(&forge, ZF_TREE_SHARE, ZF_KEY_MIN, 0);
 	node[200] ^= 4;
 	forge_bytes(&forge,
 		    zf_le64_get(((const struct zf_disk_node_header *)node)->address[1]))[200] ^= 4;
-	mend(&damaged);
-	assert_int_equal(lost(&damaged), 0);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
 	assert_int_equal(damaged.after.count, damaged.before.count);
-	end(&damaged);
+	damaged_end(&damaged);
 	image_free(&forge);
 }
 
@@ -196,14 +123,14 @@ static void the_share_tree(void **state)
 static void a_leaf_of_files(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	const struct zf_key key = ZF_KEY(sample->many, ZF_KEY_DIR_NAME, 0);
 
-	node_at(&sample->forge, ZF_TREE_FS, key, 0)[200] ^= 4;
-	mend(&damaged);
-	expect_message("part of the tree of files", "lost");
-	assert_true(lost(&damaged) < damaged.before.count / 2);
-	end(&damaged);
+	damaged_node(&sample->forge, ZF_TREE_FS, key, 0)[200] ^= 4;
+	damaged_mend(&damaged);
+	damaged_expect("part of the tree of files", "lost");
+	assert_true(damaged_lost(&damaged) < damaged.before.count / 2);
+	damaged_end(&damaged);
 }
 
 static void a_leaf_that_has_copies(void **state)
@@ -219,13 +146,13 @@ static void a_leaf_that_has_copies(void **state)
 		sample_make(&sample, &options);
 		if (tree == ZF_TREE_FS)
 			key = ZF_KEY(sample.many, ZF_KEY_DIR_NAME, 0);
-		damaged = begin(&sample.forge);
-		node_at(&sample.forge, tree, key, 0)[200] ^= 4;
-		mend(&damaged);
+		damaged = damaged_begin(&sample.forge);
+		damaged_node(&sample.forge, tree, key, 0)[200] ^= 4;
+		damaged_mend(&damaged);
 		assert_int_equal(damaged.counts.changes, 0);
-		assert_int_equal(lost(&damaged), 0);
+		assert_int_equal(damaged_lost(&damaged), 0);
 		assert_int_equal(damaged.counts.unverified_blocks, 0);
-		end(&damaged);
+		damaged_end(&damaged);
 		sample_free(&sample);
 	}
 }
@@ -235,29 +162,29 @@ static void a_leaf_that_has_copies(void **state)
 static void a_wrong_link_count(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	forge_field(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->file, ZF_KEY_INODE, 0),
 		    FIELD(struct zf_disk_inode, nlink), 7);
-	mend(&damaged);
-	expect_message("link count 7", "set to 2");
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	damaged_mend(&damaged);
+	damaged_expect("link count 7", "set to 2");
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 static void wrong_counts_of_a_file(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	const struct zf_key key = ZF_KEY(sample->other, ZF_KEY_INODE, 0);
 
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, bytes), 4096);
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, size), 1);
-	mend(&damaged);
-	expect_message("bytes 4096", "set to 12288");
-	expect_message("size 1", "set to 12288");
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	damaged_mend(&damaged);
+	damaged_expect("bytes 4096", "set to 12288");
+	damaged_expect("size 1", "set to 12288");
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 static void delete_first(struct forge *forge, uint64_t ino, uint8_t type)
@@ -273,7 +200,7 @@ static void delete_first(struct forge *forge, uint64_t ino, uint8_t type)
 static void an_inode_that_nothing_names(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	const struct listed *found;
 	char path[64];
 
@@ -281,15 +208,15 @@ static void an_inode_that_nothing_names(void **state)
 	delete_first(&sample->forge, sample->sub, ZF_KEY_DIR_NAME);
 	delete_first(&sample->forge, sample->sub, ZF_KEY_DIR_COOKIE);
 	delete_first(&sample->forge, sample->deep, ZF_KEY_REF);
-	mend(&damaged);
+	damaged_mend(&damaged);
 	assert_int_equal(damaged.counts.lost_and_found, 1);
 	snprintf(path, sizeof(path), "/lost+found/#%ju", (uintmax_t)sample->deep);
-	expect_message("has no name any more", path);
-	assert_int_equal(lost(&damaged), 1);
+	damaged_expect("has no name any more", path);
+	assert_int_equal(damaged_lost(&damaged), 1);
 	found = listing_find(&damaged.after, path);
 	assert_non_null(found);
 	assert_int_equal(found->digest, listing_find(&damaged.before, "/dir/sub/deep")->digest);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* Each of the three is enough. */
@@ -303,16 +230,16 @@ static void a_name_that_one_item_tells(void **state)
 		struct damaged damaged;
 
 		sample_make(&sample, &(struct sample_options){0});
-		damaged = begin(&sample.forge);
+		damaged = damaged_begin(&sample.forge);
 		for (unsigned int i = 0; i < 3; i++)
 			if (i != kept)
 				delete_first(&sample.forge, i == 0 ? sample.deep : sample.sub,
 					     types[i]);
-		mend(&damaged);
-		expect_message("is made whole", "directory");
-		assert_int_equal(lost(&damaged), 0);
+		damaged_mend(&damaged);
+		damaged_expect("is made whole", "directory");
+		assert_int_equal(damaged_lost(&damaged), 0);
 		assert_int_equal(damaged.counts.lost_and_found, 0);
-		end(&damaged);
+		damaged_end(&damaged);
 		sample_free(&sample);
 	}
 }
@@ -320,21 +247,21 @@ static void a_name_that_one_item_tells(void **state)
 static void a_directory_without_its_item(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	forge_delete(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->many, ZF_KEY_INODE, 0));
-	mend(&damaged);
-	expect_message("owner, mode and times are lost", "inode");
-	assert_int_equal(lost(&damaged), 1); /* itself: it has another owner and mode */
+	damaged_mend(&damaged);
+	damaged_expect("owner, mode and times are lost", "inode");
+	assert_int_equal(damaged_lost(&damaged), 1); /* itself: it has another owner and mode */
 	assert_non_null(listing_find(&damaged.after, "/many/299"));
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* An extent that says that it is another file's: that one's is the right one. */
 static void bytes_that_two_files_have(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	const struct zf_key of_file = sample_key(sample, sample->file, ZF_KEY_EXTENT);
 	const struct zf_key of_other = sample_key(sample, sample->other, ZF_KEY_EXTENT);
 	struct zf_disk_extent extent;
@@ -342,29 +269,29 @@ static void bytes_that_two_files_have(void **state)
 	forge_get(&sample->forge, ZF_TREE_FS, of_file, &extent, sizeof(extent));
 	forge_field(&sample->forge, ZF_TREE_FS, of_other, FIELD(struct zf_disk_extent, address),
 		    zf_le64_get(extent.address));
-	mend(&damaged);
-	expect_message("are lost", "their place is another file's");
-	assert_int_equal(lost(&damaged), 1);
+	damaged_mend(&damaged);
+	damaged_expect("are lost", "their place is another file's");
+	assert_int_equal(damaged_lost(&damaged), 1);
 	assert_int_equal(listing_find(&damaged.after, "/file")->digest,
 			 listing_find(&damaged.before, "/file")->digest);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* Two items tell of another inode than the third. */
 static void a_name_of_two_inodes(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	const uint64_t seed = sample->forge.super.dir_hash_seed;
 	const struct zf_key key =
 		ZF_KEY(ZF_INO_ROOT, ZF_KEY_DIR_NAME, zf_item_hash_name(seed, "other", 5));
 
 	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_dirent, ino),
 		    sample->file);
-	mend(&damaged);
-	expect_message("dropped an entry", "contradict");
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	damaged_mend(&damaged);
+	damaged_expect("dropped an entry", "contradict");
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 /* The share tree knows that an extent shares its bytes, though its flags say nothing. */
@@ -376,14 +303,14 @@ static void an_extent_that_does_not_say_that_it_shares(void **state)
 
 	(void)state;
 	image_make(IMAGE_SEQUENTIAL, &forge);
-	damaged = begin(&forge);
+	damaged = damaged_begin(&forge);
 	key = ZF_KEY(listing_find(&damaged.before, "/clone")->ino, ZF_KEY_EXTENT, 0);
 	assert_true(forge_find(&forge, ZF_TREE_FS, &key));
 	forge_field(&forge, ZF_TREE_FS, key, FIELD(struct zf_disk_extent, flags), 0);
-	mend(&damaged);
-	expect_message("is marked as shared", "inode");
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	damaged_mend(&damaged);
+	damaged_expect("is marked as shared", "inode");
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 	image_free(&forge);
 }
 
@@ -391,7 +318,7 @@ static void an_extent_that_does_not_say_that_it_shares(void **state)
 static void zones_that_are_said_to_be_empty(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	for (uint64_t z = 2; z < 32; z++) {
 		const struct zf_key key = ZF_KEY(z, ZF_KEY_ZONE, 0);
@@ -403,22 +330,22 @@ static void zones_that_are_said_to_be_empty(void **state)
 		item = (struct zf_disk_zone){.reset_count = item.reset_count};
 		forge_set(&sample->forge, ZF_TREE_ZONE, key, &item, sizeof(item));
 	}
-	mend(&damaged);
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 /* The attribute whose value lacks a part is gone, the other one is not. */
 static void an_attribute_that_is_not_whole(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	delete_first(&sample->forge, sample->file, ZF_KEY_XATTR_VALUE);
-	mend(&damaged);
-	expect_message("attribute 'user.long' is lost", "inode");
-	assert_int_equal(lost(&damaged), 2); /* by both of its names */
-	end(&damaged);
+	damaged_mend(&damaged);
+	damaged_expect("attribute 'user.long' is lost", "inode");
+	assert_int_equal(damaged_lost(&damaged), 2); /* by both of its names */
+	damaged_end(&damaged);
 }
 
 /* ---- superblocks ---- */
@@ -426,29 +353,29 @@ static void an_attribute_that_is_not_whole(void **state)
 static void both_zones_of_superblocks(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	for (uint32_t zone_no = 0; zone_no < 2; zone_no++)
 		memset(zf_memory_zone(sample->memory, zone_no), 0, 1 << 20);
-	mend(&damaged);
-	expect_message("no superblock can be read", "lost");
-	assert_int_equal(lost(&damaged), 0);
+	damaged_mend(&damaged);
+	damaged_expect("no superblock can be read", "lost");
+	assert_int_equal(damaged_lost(&damaged), 0);
 	assert_int_equal(damaged.after.count, damaged.before.count);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* A generation that no counting has come to must not stay the newest. */
 static void a_generation_near_the_end(void **state)
 {
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 
 	sample->forge.super.generation = ZF_SUPER_COUNTER_MAX - 1;
 	forge_write_super(&sample->forge);
-	mend(&damaged);
-	assert_int_equal(lost(&damaged), 0);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
 	assert_true(damaged.counts.generation < 1000);
-	end(&damaged);
+	damaged_end(&damaged);
 }
 
 /* ---- no room ---- */
@@ -480,11 +407,11 @@ static void no_empty_zone(void **state)
 	struct zf_repair_counts counts;
 	struct zf_dev *dev;
 
-	node_at(&sample->forge, ZF_TREE_ZONE, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_node(&sample->forge, ZF_TREE_ZONE, ZF_KEY_MIN, 0)[200] ^= 4;
 	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
 	fill_empty_zones(dev);
 	assert_int_equal(fixture_repair(dev, &counts), -ENOSPC);
-	expect_message("there is no room for the repair", "Nothing was changed");
+	damaged_expect("there is no room for the repair", "Nothing was changed");
 	zf_dev_close(dev);
 }
 
@@ -493,15 +420,15 @@ static void without_a_try(void **state)
 {
 	const struct zf_repair_options options = {.try_bytes = 2 * ZF_BLOCK_SIZE};
 	struct sample *sample = *state;
-	struct damaged damaged = begin(&sample->forge);
+	struct damaged damaged = damaged_begin(&sample->forge);
 	struct zf_dev *dev;
 
-	node_at(&sample->forge, ZF_TREE_ROOT, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_node(&sample->forge, ZF_TREE_ROOT, ZF_KEY_MIN, 0)[200] ^= 4;
 	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
 	assert_int_equal(fixture_repair_with(dev, &options, &damaged.counts), 0);
 	damaged.dev = dev;
-	assert_int_equal(lost(&damaged), 0);
-	end(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)

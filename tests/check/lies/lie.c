@@ -231,15 +231,21 @@ static void tell(const struct places *places, const struct lie *lie)
 		place_seal(places, lie->place);
 }
 
-/* Packed values are written by code of the filesystem, which wants their leaf to be in order. */
+/*
+ * Packed values are written by code of the filesystem, which wants their leaf to be in order. Rotten
+ * bytes come last, or else another lie would make their checksum right.
+ */
+static unsigned int turn_of(const struct lie *lie)
+{
+	return lie->place->packed ? 0 : lie->rotten ? 2 : 1;
+}
+
 void lie_tell(const struct places *places, const struct lie *lies, unsigned int count)
 {
-	for (unsigned int i = 0; i < count; i++)
-		if (lies[i].place->packed)
-			tell(places, &lies[i]);
-	for (unsigned int i = 0; i < count; i++)
-		if (!lies[i].place->packed)
-			tell(places, &lies[i]);
+	for (unsigned int turn = 0; turn < 3; turn++)
+		for (unsigned int i = 0; i < count; i++)
+			if (turn_of(&lies[i]) == turn)
+				tell(places, &lies[i]);
 }
 
 /* ---- what may be expected ---- */

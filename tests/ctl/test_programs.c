@@ -81,7 +81,8 @@ static void become(const char *const *args, int fd)
 	static char path[512];
 
 	/* Sanitizers map more than any limit allows: end() measures. */
-	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY});
+	setrlimit(RLIMIT_AS,
+		  &(struct rlimit){.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY});
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);
 	dup2(fd, STDOUT_FILENO);
@@ -451,9 +452,9 @@ static void write_damaged(const struct bytes *bytes, const char *path, struct zf
 	for (uint64_t n = zf_rng_below(rng, 12); n > 0; n--) {
 		size_t limit = zf_rng_chance(rng, 50) ? zf_min_u64(bytes->len, 512) : bytes->len;
 
-		copy[zf_rng_below(rng, limit)] =
-			zf_rng_chance(rng, 50) ? edges[zf_rng_below(rng, sizeof(edges))]
-					       : (uint8_t)zf_rng_next(rng);
+		copy[zf_rng_below(rng, limit)] = zf_rng_chance(rng, 50)
+							 ? edges[zf_rng_below(rng, sizeof(edges))]
+							 : (uint8_t)zf_rng_next(rng);
 	}
 	if (write(fd, copy, len) != (ssize_t)len)
 		abort();

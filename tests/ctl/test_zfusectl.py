@@ -532,6 +532,36 @@ class Fsck(ImageTest):
                          [before["inodes"], before["names"], 0])
         self.fsck(0, "-n")
 
+    def newest(self):
+        return self.json("super", self.path)["newest"]
+
+    def test_a_damaged_newest_superblock_is_told(self):
+        """A power cut may have torn it, so it is no error; but that generation can be had."""
+        lost, before = self.newest(), self.fsck_json(0)["check"]
+        self.assertEqual(before["messages"], [])
+        flip(self.path, lost["address"] + 300)
+        check = self.fsck_json(0, "-n")["check"]
+        older = self.newest()["generation"]
+        self.assertEqual((check["errors"], check["generation"]), (0, older))
+        self.assertLess(older, lost["generation"])
+        said = [message["text"] for message in check["messages"]]
+        self.assertRegex(said[0], rf"^1 superblock record newer than generation {older} is damaged\. .* from generation {older},")
+        self.assertIn(f"fsck.zfuse -y --generation {lost['generation']} DEVICE", said[1])
+        self.assertEqual(len(said), 2)
+        self.fsck(8, "-n", "--generation", str(lost["generation"]))
+        self.fsck(8, "-y", "--generation", str(lost["generation"] + 1))
+        found = self.fsck_json(1, "-y", "--generation", str(lost["generation"]))
+        self.assertEqual([found["after"][what] for what in ("inodes", "names", "extents", "messages")],
+                         [before[what] for what in ("inodes", "names", "extents", "messages")])
+        self.assertGreater(found["after"]["generation"], lost["generation"])
+
+    def test_a_damaged_newest_superblock_of_files_that_cannot_be_read(self):
+        address, leaf = self.newest()["address"], self.leaf()
+        flip(self.path, address + 300)
+        flip(self.path, leaf + 500)
+        messages = self.fsck_json(0, "-n")["check"]["messages"]
+        self.assertEqual([message["level"] for message in messages], ["warning"])
+
     def test_progress(self):
         with open(os.path.join(self.folder.name, "progress"), "w+") as f:
             done = subprocess.run([FSCK, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,

@@ -50,7 +50,7 @@ void damaged_end(struct damaged *damaged)
 }
 
 uint8_t *damaged_node(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
-			unsigned int level)
+		      unsigned int level)
 {
 	uint64_t address[ZF_TREE_LEVEL_MAX];
 	unsigned int top = forge_path(forge, tree, key, address);

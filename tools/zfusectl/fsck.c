@@ -43,6 +43,7 @@ struct fsck {
 	enum mode mode;
 	bool has_mode, check_data, json, verbose;
 	uint64_t generation; /* 0: the newest */
+	bool is_lost;	     /* no superblock record has that generation: a repair may find it */
 	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
 	struct zf_meter meter;
 	const struct zf_report *report;
@@ -84,6 +85,20 @@ static struct json_object *make_request(const struct fsck *fsck)
 	return request;
 }
 
+/* A repair looks for it by its root, and says so if there is none. */
+static int choose_lost_generation(struct fsck *fsck, int error)
+{
+	if (error == -ENOENT && fsck->mode == MODE_REPAIR) {
+		fsck->is_lost = true;
+		return 0;
+	}
+	zf_report(fsck->report, ZF_REPORT_ERROR,
+		  "%s: there is no superblock of generation %" PRIu64
+		  "; 'zfusectl super' lists those there are",
+		  fsck->path, fsck->generation);
+	return error;
+}
+
 static int choose_generation(struct fsck *fsck)
 {
 	int r;
@@ -97,13 +112,8 @@ static int choose_generation(struct fsck *fsck)
 		return -EINVAL;
 	}
 	r = zf_ring_find(fsck->target.ring, fsck->generation, &fsck->super);
-	if (r < 0) {
-		zf_report(fsck->report, ZF_REPORT_ERROR,
-			  "%s: there is no superblock of generation %" PRIu64
-			  "; 'zfusectl super' lists those there are",
-			  fsck->path, fsck->generation);
-		return r;
-	}
+	if (r < 0)
+		return choose_lost_generation(fsck, r);
 	if (fsck->target.source.super &&
 	    fsck->target.source.super->generation == fsck->generation) {
 		fsck->generation = 0;
@@ -270,8 +280,11 @@ static int repair_and_check(struct fsck *fsck)
 static int run(struct fsck *fsck)
 {
 	uint64_t errors;
-	int r = check(fsck, "check", &errors);
+	int r;
 
+	if (fsck->is_lost)
+		return repair_and_check(fsck);
+	r = check(fsck, "check", &errors);
 	if (r < 0)
 		return FSCK_OPERATIONAL;
 	/* An older state becomes the newest, in order or not. */

@@ -266,6 +266,7 @@ bool lie_may_be_given_up(const struct lie *lie)
 			if (strcmp(field, fields[i]) == 0 || lie_is_wide(lie))
 				return true;
 	if (strcmp(structure, "zf_disk_log_body") == 0)
-		return strcmp(field, "type") == 0 || strcmp(field, "version") == 0 || lie_is_wide(lie);
+		return strcmp(field, "type") == 0 || strcmp(field, "version") == 0 ||
+		       lie_is_wide(lie);
 	return strcmp(structure, "zf_image_header") == 0;
 }

@@ -15,7 +15,8 @@ struct mutant {
 	uint64_t seed;
 	unsigned int count;
 	struct lie lies[MUTANT_LIES_MAX];
-	struct place place[MUTANT_LIES_MAX]; /* of lies about bytes that have no place of their own */
+	struct place
+		place[MUTANT_LIES_MAX]; /* of lies about bytes that have no place of their own */
 };
 
 /* The same places and seed make the same mutant. It must not be moved. */

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc/zone_format.h"
 #include "damaged.h"
 #include "fs/core/fs_format.h"
+#include "io/zone_rules.h"
 #include "salvage/salvage.h"
 #include "sample.h"
 #include "txn/root_format.h"
@@ -150,6 +152,40 @@ static void inodes_that_are_out_of_order(void **state)
 	sample_free(&sample);
 }
 
+/* Real disks do not count resets: then the zones' items are all that tells of them. */
+static bool device_counts = true;
+
+void __real_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info);
+void __wrap_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info);
+
+void __wrap_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info)
+{
+	__real_zf_zone_rules_report(rules, zone_no, ret_info);
+	if (!device_counts)
+		ret_info->reset_count = 0;
+}
+
+static void a_reset_count_that_no_zone_reaches(void **state)
+{
+	struct damaged damaged;
+	struct sample sample;
+
+	(void)state;
+	device_counts = false;
+	sample_make(&sample, &(struct sample_options){0});
+	damaged = damaged_begin(&sample.forge);
+	forge_field(&sample.forge, ZF_TREE_ZONE, ZF_KEY(20, ZF_KEY_ZONE, 0),
+		    FIELD(struct zf_disk_zone, reset_count), UINT64_C(1) << 62);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+	sample_free(&sample);
+	device_counts = true;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
@@ -157,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_link_of_another_type_whose_target_has_a_zero_byte),
 		TEST(a_file_with_zero_bytes_that_says_it_is_a_link),
+		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),
 	};

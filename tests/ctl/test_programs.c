@@ -4,10 +4,10 @@
  * and every program that reads images is run on it. None may crash, or find no end; what fsck.zfuse
  * calls clean, or has repaired, must be clean for a second run, and be mounted and written to.
  *
- *      test_programs BINDIR [--seed N] [--mutants N] [--mounts N] [--trace FILE --trace-data FILE]
+ *      test_programs BINDIR [--seed N] [--mutants N] [--mounts N] [--traces N]
  *
- * BINDIR: the directory of the build. --mounts N: one mutant in N is mounted (0: none). With a trace
- * and its data, mutants of these files are tried too.
+ * BINDIR: the directory of the build. --mounts N: one mutant in N is mounted (0, which is the default:
+ * none). --traces N: so many times a trace and its data are damaged, and what reads them is run.
  */
 #include <assert.h>
 #include <errno.h>
@@ -46,9 +46,8 @@
 
 static struct {
 	const char *bin;
-	uint64_t seed, mutants, mounts;
-	const char *trace, *trace_data;
-} options = {.mutants = 40};
+	uint64_t seed, mutants, mounts, traces;
+} options;
 
 /* Of this process and of those that try a mutant. */
 static struct shared {
@@ -318,7 +317,7 @@ static void mount_it(bool sound)
 static bool may_be_given_up(const struct mutant *mutant)
 {
 	for (unsigned int i = 0; i < mutant->count; i++)
-		if (lie_may_be_given_up(&mutant->lies[i]))
+		if (lie_may_be_given_up(&mutant->lies[i]) || lie_hides_nodes(&mutant->lies[i]))
 			return true;
 	return false;
 }
@@ -374,13 +373,15 @@ static void try_it(void *arg)
 	unlink(image);
 }
 
-static void report(uint64_t seed, bool ended, const char *how)
+/* False: it has failed, and is told of. `option`: of which there was one. */
+static bool report(const char *option, uint64_t seed, bool ended, const char *how)
 {
 	if (ended && !shared->failed)
-		return;
+		return true;
 	failures++;
-	printf("FAILED: --mutants 1 --seed %" PRIu64 ": %s\n%s", seed, ended ? "" : how,
+	printf("FAILED: %s 1 --seed %" PRIu64 ": %s\n%s", option, seed, ended ? "" : how,
 	       shared->text);
+	return false;
 }
 
 static void try_mutant(struct places *places, uint64_t seed)
@@ -395,8 +396,7 @@ static void try_mutant(struct places *places, uint64_t seed)
 	shared->text[0] = '\0';
 	shared->mutants++;
 	ended = child_run(try_it, &trial, how, sizeof(how));
-	report(seed, ended, how);
-	if (!ended || shared->failed)
+	if (!report("--mutants", seed, ended, how))
 		mutant_print(&mutant);
 	mutant_free(&mutant);
 }
@@ -491,23 +491,38 @@ static void try_trace(void *arg)
 	unlink(data);
 }
 
+/* Of a short run of the crash explorer. */
+static void make_trace(struct trace *ret_trace)
+{
+	char path[330], data[330];
+
+	snprintf(path, sizeof(path), "%s.trace", image);
+	snprintf(data, sizeof(data), "%s.data", image);
+	if (run((const char *const[]){"tests/crash/crash", "--ops", "60", "--repeat", "3",
+				      "--trace", path, "--trace-data", data, NULL}) != 0)
+		abort();
+	ret_trace->trace = read_bytes(path);
+	ret_trace->data = read_bytes(data);
+	unlink(path);
+	unlink(data);
+}
+
 static void try_traces(void)
 {
 	struct trace trace;
 	char how[64];
 	bool ended;
 
-	if (!options.trace || !options.trace_data)
+	if (options.traces == 0)
 		return;
-	trace.trace = read_bytes(options.trace);
-	trace.data = read_bytes(options.trace_data);
-	for (uint64_t i = 0; i < options.mutants; i++) {
+	make_trace(&trace);
+	for (uint64_t i = 0; i < options.traces; i++) {
 		trace.seed = options.seed + i;
 		shared->failed = false;
 		shared->text[0] = '\0';
 		shared->traces++;
 		ended = child_run(try_trace, &trace, how, sizeof(how));
-		report(trace.seed, ended, how);
+		(void)report("--traces", trace.seed, ended, how);
 	}
 	free(trace.trace.bytes);
 	free(trace.data.bytes);
@@ -521,8 +536,7 @@ static void take_options(int argc, char **argv)
 		{"seed", required_argument, NULL, 's'},
 		{"mutants", required_argument, NULL, 'n'},
 		{"mounts", required_argument, NULL, 'm'},
-		{"trace", required_argument, NULL, 't'},
-		{"trace-data", required_argument, NULL, 'd'},
+		{"traces", required_argument, NULL, 't'},
 		{0},
 	};
 	int c;
@@ -536,15 +550,21 @@ static void take_options(int argc, char **argv)
 		else if (c == 'm')
 			options.mounts = strtoull(optarg, NULL, 0);
 		else if (c == 't')
-			options.trace = optarg;
-		else if (c == 'd')
-			options.trace_data = optarg;
+			options.traces = strtoull(optarg, NULL, 0);
 		else
 			exit(2);
 	}
 	if (optind + 1 != argc)
 		exit(2);
 	options.bin = argv[optind];
+}
+
+static bool can_mount(void)
+{
+	if (geteuid() == 0 && access("/dev/fuse", R_OK | W_OK) == 0)
+		return true;
+	printf("skipped: --mounts needs root and /dev/fuse\n");
+	return false;
 }
 
 static void make_paths(void)
@@ -567,9 +587,11 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert(shared != MAP_FAILED);
+	if (options.mounts > 0 && !can_mount())
+		return 77;
 	make_paths();
 	try_traces();
-	for (unsigned int kind = 0; kind < IMAGE_KINDS && !options.trace; kind++)
+	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
 		try_images((enum image_kind)kind);
 	rmdir(mountpoint);
 	printf("%" PRIu64 " mutants and %" PRIu64 " traces, %" PRIu64 " programs, %" PRIu64

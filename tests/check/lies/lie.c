@@ -255,6 +255,12 @@ bool lie_is_wide(const struct lie *lie)
 	return lie->field == &lie->place->field;
 }
 
+bool lie_hides_nodes(const struct lie *lie)
+{
+	return lie->place->is_entry || strcmp(lie->place->structure, "zf_image_slot") == 0 ||
+	       strcmp(lie->place->structure, "zone table") == 0;
+}
+
 bool lie_may_be_given_up(const struct lie *lie)
 {
 	static const char *const fields[] = {"version",	   "csum_type", "dir_hash_version",

@@ -35,6 +35,9 @@ void lie_tell(const struct places *places, const struct lie *lies, unsigned int 
 /* It is about bytes of a structure, and not about one of its fields. */
 bool lie_is_wide(const struct lie *lie);
 
+/* It is about the zone table: of a zone whose pointer is too low no node is found by a search. */
+bool lie_hides_nodes(const struct lie *lie);
+
 /* What a newer version may have written is left alone; without its header an image is none. */
 bool lie_may_be_given_up(const struct lie *lie);
 

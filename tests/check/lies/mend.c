@@ -58,9 +58,14 @@ struct trial {
 
 static enum mend_outcome no_repair(const struct trial *trial)
 {
-	for (unsigned int i = 0; i < trial->count; i++)
-		if (lie_may_be_given_up(&trial->lies[i]))
+	bool nothing_found = strstr(result->text, "no part of its files' names") != NULL;
+
+	for (unsigned int i = 0; i < trial->count; i++) {
+		const struct lie *lie = &trial->lies[i];
+
+		if (lie_may_be_given_up(lie) || (nothing_found && lie_hides_nodes(lie)))
 			return MEND_GIVEN_UP;
+	}
 	return MEND_REPAIR_FAILED;
 }
 

@@ -41,6 +41,7 @@
 #define OUTPUT_MAX    4096u
 #define ARGS_MAX      12u
 #define FUSE_MAGIC    0x65735546
+#define TRACE_HEADER  256u /* bytes, of both files of a trace, or a little more */
 #define MOUNT_TRIES   3000u
 #define MOUNT_WAIT_NS 10000000
 
@@ -127,6 +128,7 @@ static int end(const char *const *args, pid_t pid, int fd)
 
 	while (wait4(pid, &status, 0, &usage) < 0)
 		assert(errno == EINTR);
+	alarm(0);
 	read_said(fd);
 	close(fd);
 	if (WIFEXITED(status) && WEXITSTATUS(status) < 64 &&
@@ -439,23 +441,38 @@ static struct bytes read_bytes(const char *path)
 	return bytes;
 }
 
-/* Some bytes are changed, half of them near the start, and at times the end is missing. */
+/* A number of 1 to 8 bytes: one that breaks arithmetic, or what stands elsewhere in the file. */
+static void change_number(uint8_t *bytes, size_t len, size_t first, struct zf_rng *rng)
+{
+	static const uint64_t edges[] = {
+		0, 1, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 4095,
+		UINT64_MAX,
+	};
+	static const size_t widths[] = {1, 4, 8};
+	size_t width = widths[zf_rng_below(rng, ZF_ARRAY_SIZE(widths))], at;
+	uint64_t number = edges[zf_rng_below(rng, ZF_ARRAY_SIZE(edges))];
+
+	if (len < first + 16)
+		return;
+	at = zf_align_down(first + zf_rng_below(rng, len - first - 8), width);
+	if (zf_rng_chance(rng, 40))
+		memcpy(&number, bytes + zf_align_down(zf_rng_below(rng, len - 8), 8), width);
+	memcpy(bytes + at, &number, width);
+}
+
+/* Most are changed behind their header only, for else that is all that would be looked at. */
 static void write_damaged(const struct bytes *bytes, const char *path, struct zf_rng *rng)
 {
-	static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff};
 	uint8_t *copy = malloc(bytes->len);
 	size_t len = zf_rng_chance(rng, 20) ? (size_t)zf_rng_below(rng, bytes->len) : bytes->len;
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert(copy && fd >= 0);
 	memcpy(copy, bytes->bytes, bytes->len);
-	for (uint64_t n = zf_rng_below(rng, 12); n > 0; n--) {
-		size_t limit = zf_rng_chance(rng, 50) ? zf_min_u64(bytes->len, 512) : bytes->len;
-
-		copy[zf_rng_below(rng, limit)] = zf_rng_chance(rng, 50)
-							 ? edges[zf_rng_below(rng, sizeof(edges))]
-							 : (uint8_t)zf_rng_next(rng);
-	}
+	for (uint64_t n = zf_rng_below(rng, 8); n > 0; n--)
+		change_number(copy, len, TRACE_HEADER, rng);
+	if (zf_rng_chance(rng, 20))
+		change_number(copy, zf_min_u64(len, TRACE_HEADER), 0, rng);
 	if (write(fd, copy, len) != (ssize_t)len)
 		abort();
 	close(fd);

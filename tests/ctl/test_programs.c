@@ -174,6 +174,7 @@ static const char *const looks[][5] = {
 	{"status"},
 	{"check", "--data"},
 	{"scrub", "status"},
+	{"scrub"},
 	{"device", "stats"},
 	{"label"},
 };
@@ -232,6 +233,24 @@ static void restore(struct zf_rng *rng)
 	}
 	(void)run((const char *const[]){ZFUSECTL, "restore", image, scratch, NULL});
 	nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* What writes to an image that is not mounted. What was in order must be so afterwards. */
+static void change(struct zf_rng *rng, bool sound)
+{
+	switch (zf_rng_below(rng, 3)) {
+	case 0:
+		(void)run((const char *const[]){ZFUSECTL, "label", image, "new", NULL});
+		break;
+	case 1:
+		(void)run((const char *const[]){ZFUSECTL, "grow", "--size", "12M", image, NULL});
+		break;
+	default:
+		(void)run((const char *const[]){ZFUSECTL, "image", "export", image, scratch, NULL});
+		unlink(scratch);
+	}
+	if (sound && fsck("-n") != 0)
+		fail("fsck.zfuse -n after a change:\n%s\n", said);
 }
 
 /* ---- mounting ---- */
@@ -357,10 +376,11 @@ static void try_it(void *arg)
 {
 	const struct trial *trial = arg;
 	struct zf_rng rng;
-	bool mounts, sound;
+	bool mounts, changes, sound;
 
 	zf_rng_seed(&rng, trial->mutant->seed + 1);
 	mounts = options.mounts > 0 && zf_rng_below(&rng, options.mounts) == 0;
+	changes = zf_rng_chance(&rng, 30);
 	lie_tell(trial->places, trial->mutant->lies, trial->mutant->count);
 	file_write_own(trial->places->file);
 	snprintf(image, sizeof(image), "%s", trial->places->file->path);
@@ -372,6 +392,8 @@ static void try_it(void *arg)
 	sound = check_and_repair(trial->mutant);
 	if (mounts && sound)
 		mount_it(true);
+	if (changes)
+		change(&rng, sound);
 	unlink(image);
 }
 

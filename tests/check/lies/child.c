@@ -26,8 +26,10 @@ static void set_limits(void)
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
 	alarm(6 * SECONDS_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit: child_run() measures */
-	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = RLIM_INFINITY});
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
+	/* So high that what takes too much is seen by child_run(), and not only refused. */
+	setrlimit(RLIMIT_AS,
+		  &(struct rlimit){.rlim_cur = 2 * MEMORY_MAX, .rlim_max = RLIM_INFINITY});
 #endif
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hostile devices (P7): of each mutant (check/lies/mutant.h) all files are read, every command of
+ * Hostile devices (P7): of each mangling (check/lies/mangling.h) all files are read, every command of
  * zfusectl is run on it, it is checked, what can be read of it is salvaged, it is mounted and
  * changed, and at last salvaged without its superblock. What comes out is of no interest: it has to
  * come out, without a crash, a leak or a hang.
@@ -20,7 +20,7 @@
 #include "fs/core/fs.h"
 #include "lies/child.h"
 #include "lies/image.h"
-#include "lies/mutant.h"
+#include "lies/mangling.h"
 #include "lies/salvage_all.h"
 #include "superblock/ring.h"
 
@@ -134,7 +134,7 @@ static void run_commands(struct zf_dev *dev, struct zf_fs *fs)
 	zf_ring_close(source.ring);
 }
 
-/* ---- one mutant ---- */
+/* ---- one mangling ---- */
 
 static struct zf_dev *open_device(const struct places *places)
 {
@@ -181,14 +181,14 @@ static void use_without_superblock(const struct places *places)
 
 struct round {
 	const struct places *places;
-	const struct mutant *mutant;
+	const struct mangling *mangling;
 };
 
 static void run_child(void *arg)
 {
 	const struct round *round = arg;
 
-	lie_tell(round->places, round->mutant->lies, round->mutant->count);
+	lie_tell(round->places, round->mangling->lies, round->mangling->count);
 	use(round->places, false);
 	use(round->places, true);
 	use_without_superblock(round->places);
@@ -196,18 +196,18 @@ static void run_child(void *arg)
 
 static bool one_round(const struct places *places, uint64_t seed)
 {
-	struct mutant mutant;
-	struct round round = {.places = places, .mutant = &mutant};
+	struct mangling mangling;
+	struct round round = {.places = places, .mangling = &mangling};
 	char how[64];
 	bool ended;
 
-	mutant_make(places, seed, &mutant);
+	mangling_make(places, seed, &mangling);
 	ended = child_run(run_child, &round, how, sizeof(how));
 	if (!ended) {
 		printf("FAILED: --rounds 1 --seed %" PRIu64 ": %s\n", seed, how);
-		mutant_print(&mutant);
+		mangling_print(&mangling);
 	}
-	mutant_free(&mutant);
+	mangling_free(&mangling);
 	return ended;
 }
 

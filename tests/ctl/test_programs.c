@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hostile images, through the programs (P7): mutants (check/lies/mutant.h) are written to a file,
+ * Hostile images, through the programs (P7): manglings (check/lies/mangling.h) are written to a file,
  * and every program that reads images is run on it. None may crash, or find no end; what fsck.zfuse
  * calls clean, or has repaired, must be clean for a second run, and be mounted and written to.
  *
- *      test_programs BINDIR [--seed N] [--mutants N] [--mounts N] [--traces N]
+ *      test_programs BINDIR [--seed N] [--manglings N] [--mounts N] [--traces N]
  *
- * BINDIR: the directory of the build. --mounts N: one mutant in N is mounted (0, which is the default:
+ * BINDIR: the directory of the build. --mounts N: one mangling in N is mounted (0, which is the default:
  * none). --traces N: so many times a trace and its data are damaged, and what reads them is run.
  */
 #include <assert.h>
@@ -34,7 +34,7 @@
 #include "lies/child.h"
 #include "lies/file.h"
 #include "lies/image.h"
-#include "lies/mutant.h"
+#include "lies/mangling.h"
 
 #define SECONDS_MAX   60u /* for one program, on a machine that has others to serve */
 #define MEMORY_MAX    (UINT64_C(2) << 30)
@@ -47,13 +47,13 @@
 
 static struct {
 	const char *bin;
-	uint64_t seed, mutants, mounts, traces;
+	uint64_t seed, manglings, mounts, traces;
 } options;
 
-/* Of this process and of those that try a mutant. */
+/* Of this process and of those that try a mangling. */
 static struct shared {
-	uint64_t mutants, programs, mounts, traces, clean, repaired, left;
-	bool failed;	 /* the mutant that is tried */
+	uint64_t manglings, programs, mounts, traces, clean, repaired, left;
+	bool failed;	 /* the mangling that is tried */
 	char text[2048]; /* why */
 } *shared;
 
@@ -335,16 +335,16 @@ static void mount_it(bool sound)
 
 /* ---- one image ---- */
 
-static bool may_be_given_up(const struct mutant *mutant)
+static bool may_be_given_up(const struct mangling *mangling)
 {
-	for (unsigned int i = 0; i < mutant->count; i++)
-		if (lie_may_be_given_up(&mutant->lies[i]) || lie_hides_nodes(&mutant->lies[i]))
+	for (unsigned int i = 0; i < mangling->count; i++)
+		if (lie_may_be_given_up(&mangling->lies[i]) || lie_hides_nodes(&mangling->lies[i]))
 			return true;
 	return false;
 }
 
 /* True: it is in order now. */
-static bool check_and_repair(const struct mutant *mutant)
+static bool check_and_repair(const struct mangling *mangling)
 {
 	int before = fsck("-n"), repaired, after;
 
@@ -354,7 +354,7 @@ static bool check_and_repair(const struct mutant *mutant)
 	if (before == 0 && repaired != 0)
 		fail("fsck.zfuse -y of what is clean: status %d\n%s\n", repaired, said);
 	if (repaired != 0 && repaired != 1) {
-		if (!may_be_given_up(mutant))
+		if (!may_be_given_up(mangling))
 			fail("fsck.zfuse -y: status %d\n%s\n", repaired, said);
 		shared->left++;
 		return false;
@@ -369,7 +369,7 @@ static bool check_and_repair(const struct mutant *mutant)
 
 struct trial {
 	struct places *places;
-	const struct mutant *mutant;
+	const struct mangling *mangling;
 };
 
 static void try_it(void *arg)
@@ -378,10 +378,10 @@ static void try_it(void *arg)
 	struct zf_rng rng;
 	bool mounts, changes, sound;
 
-	zf_rng_seed(&rng, trial->mutant->seed + 1);
+	zf_rng_seed(&rng, trial->mangling->seed + 1);
 	mounts = options.mounts > 0 && zf_rng_below(&rng, options.mounts) == 0;
 	changes = zf_rng_chance(&rng, 30);
-	lie_tell(trial->places, trial->mutant->lies, trial->mutant->count);
+	lie_tell(trial->places, trial->mangling->lies, trial->mangling->count);
 	file_write_own(trial->places->file);
 	snprintf(image, sizeof(image), "%s", trial->places->file->path);
 	restore(&rng);
@@ -389,7 +389,7 @@ static void try_it(void *arg)
 	look_at_something(trial->places, &rng);
 	if (mounts && zf_rng_chance(&rng, 50))
 		mount_it(false);
-	sound = check_and_repair(trial->mutant);
+	sound = check_and_repair(trial->mangling);
 	if (mounts && sound)
 		mount_it(true);
 	if (changes)
@@ -408,21 +408,21 @@ static bool report(const char *option, uint64_t seed, bool ended, const char *ho
 	return false;
 }
 
-static void try_mutant(struct places *places, uint64_t seed)
+static void try_mangling(struct places *places, uint64_t seed)
 {
-	struct mutant mutant;
-	struct trial trial = {.places = places, .mutant = &mutant};
+	struct mangling mangling;
+	struct trial trial = {.places = places, .mangling = &mangling};
 	char how[64];
 	bool ended;
 
-	mutant_make(places, seed, &mutant);
+	mangling_make(places, seed, &mangling);
 	shared->failed = false;
 	shared->text[0] = '\0';
-	shared->mutants++;
+	shared->manglings++;
 	ended = child_run(try_it, &trial, how, sizeof(how));
-	if (!report("--mutants", seed, ended, how))
-		mutant_print(&mutant);
-	mutant_free(&mutant);
+	if (!report("--manglings", seed, ended, how))
+		mangling_print(&mangling);
+	mangling_free(&mangling);
 }
 
 static void try_images(enum image_kind kind)
@@ -435,9 +435,9 @@ static void try_images(enum image_kind kind)
 	places_find(&places, &forge);
 	file_make(&forge, &file);
 	places_find_trailer(&places, &file);
-	for (uint64_t i = 0; i < options.mutants; i++)
+	for (uint64_t i = 0; i < options.manglings; i++)
 		if ((options.seed + i) % IMAGE_KINDS == kind)
-			try_mutant(&places, options.seed + i);
+			try_mangling(&places, options.seed + i);
 	file_free(&file);
 	image_free(&forge);
 }
@@ -467,7 +467,13 @@ static struct bytes read_bytes(const char *path)
 static void change_number(uint8_t *bytes, size_t len, size_t first, struct zf_rng *rng)
 {
 	static const uint64_t edges[] = {
-		0, 1, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 4095,
+		0,
+		1,
+		UINT32_MAX,
+		UINT64_C(1) << 32,
+		INT64_MAX,
+		UINT64_C(1) << 63,
+		UINT64_MAX - 4095,
 		UINT64_MAX,
 	};
 	static const size_t widths[] = {1, 4, 8};
@@ -573,7 +579,7 @@ static void take_options(int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{"seed", required_argument, NULL, 's'},
-		{"mutants", required_argument, NULL, 'n'},
+		{"manglings", required_argument, NULL, 'n'},
 		{"mounts", required_argument, NULL, 'm'},
 		{"traces", required_argument, NULL, 't'},
 		{0},
@@ -585,7 +591,7 @@ static void take_options(int argc, char **argv)
 		if (c == 's')
 			options.seed = strtoull(optarg, NULL, 0);
 		else if (c == 'n')
-			options.mutants = strtoull(optarg, NULL, 0);
+			options.manglings = strtoull(optarg, NULL, 0);
 		else if (c == 'm')
 			options.mounts = strtoull(optarg, NULL, 0);
 		else if (c == 't')
@@ -633,9 +639,9 @@ int main(int argc, char **argv)
 	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
 		try_images((enum image_kind)kind);
 	rmdir(mountpoint);
-	printf("%" PRIu64 " mutants and %" PRIu64 " traces, %" PRIu64 " programs, %" PRIu64
+	printf("%" PRIu64 " manglings and %" PRIu64 " traces, %" PRIu64 " programs, %" PRIu64
 	       " mounts: %" PRIu64 " clean, %" PRIu64 " repaired, %" PRIu64 " left alone\n",
-	       shared->mutants, shared->traces, shared->programs, shared->mounts, shared->clean,
+	       shared->manglings, shared->traces, shared->programs, shared->mounts, shared->clean,
 	       shared->repaired, shared->left);
 	printf("%u failures\n", failures);
 	return failures > 0;

@@ -9,11 +9,11 @@
  * and work. It must also stand in the list of what cannot be known, in docs/format.md.
  *
  *      test_lies [--repair] [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
- *      test_lies --mutants N [--seed N] [--failures N]
+ *      test_lies --manglings N [--seed N] [--failures N]
  *
  * With --repair each lie that is found is repaired instead, and mend.h tells what must come of it.
  *
- * With --mutants that many are drawn (mutant.h), each from a seed of its own, and tried in both ways.
+ * With --manglings that many are drawn (mangling.h), each from a seed of its own, and tried in both ways.
  *
  * Without --all one lie in 20 is drawn (of the address sanitizer's build, one in 100). --only: all of
  * those whose description contains TEXT.
@@ -29,7 +29,7 @@
 #include "image.h"
 #include "known.h"
 #include "mend.h"
-#include "mutant.h"
+#include "mangling.h"
 #include "trial.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -41,7 +41,7 @@
 static struct {
 	uint64_t seed;
 	uint64_t one_in;
-	uint64_t mutants;
+	uint64_t manglings;
 	const char *only;
 	unsigned int failures_max; /* so many are printed */
 	bool verbose;
@@ -49,7 +49,7 @@ static struct {
 } options = {.one_in = ONE_IN, .failures_max = 40};
 
 static struct {
-	uint64_t structures, fields, lies, mutants;
+	uint64_t structures, fields, lies, manglings;
 	uint64_t outcomes[TRIAL_OUTCOMES];
 	uint64_t mended[MEND_OUTCOMES];
 	unsigned int failures;
@@ -152,57 +152,57 @@ static void try_place(enum image_kind kind, const struct places *places, const s
 			try_element(kind, places, place, &place->fields[f], e);
 }
 
-/* ---- mutants ---- */
+/* ---- manglings ---- */
 
-static void tell_mutant(const struct mutant *mutant, const char *outcome, const char *text,
-			bool failed)
+static void tell_mangling(const struct mangling *mangling, const char *outcome, const char *text,
+			  bool failed)
 {
 	counts.failures += failed;
 	if ((!failed && !options.verbose) || counts.failures > options.failures_max)
 		return;
-	printf("%s: --mutants 1 --seed %" PRIu64 ": %s\n", failed ? "FAILED" : "as it should be",
-	       mutant->seed, outcome);
-	mutant_print(mutant);
+	printf("%s: --manglings 1 --seed %" PRIu64 ": %s\n", failed ? "FAILED" : "as it should be",
+	       mangling->seed, outcome);
+	mangling_print(mangling);
 	if (text[0])
 		printf("    %s\n", text);
 }
 
-static void mend_mutant(const struct places *places, const struct mutant *mutant)
+static void mend_mangling(const struct places *places, const struct mangling *mangling)
 {
 	struct mend_result mended;
 
-	mend_run(places, mutant->lies, mutant->count, &mended);
+	mend_run(places, mangling->lies, mangling->count, &mended);
 	counts.mended[mended.outcome]++;
-	tell_mutant(mutant, mend_outcome_name(mended.outcome), mended.text,
-		    mended.outcome >= MEND_REPAIR_FAILED);
+	tell_mangling(mangling, mend_outcome_name(mended.outcome), mended.text,
+		      mended.outcome >= MEND_REPAIR_FAILED);
 }
 
 /* What is found in order has been mounted and used, and there is nothing to repair. */
-static void try_mutant(const struct places *places, uint64_t seed)
+static void try_mangling(const struct places *places, uint64_t seed)
 {
 	struct trial_result result;
-	struct mutant mutant;
+	struct mangling mangling;
 
-	mutant_make(places, seed, &mutant);
-	trial_run(places, mutant.lies, mutant.count, &result);
-	counts.mutants++;
+	mangling_make(places, seed, &mangling);
+	trial_run(places, mangling.lies, mangling.count, &result);
+	counts.manglings++;
 	counts.outcomes[result.outcome]++;
-	tell_mutant(&mutant, trial_outcome_name(result.outcome), result.text,
-		    result.outcome >= TRIAL_REFUSED);
+	tell_mangling(&mangling, trial_outcome_name(result.outcome), result.text,
+		      result.outcome >= TRIAL_REFUSED);
 	if (result.outcome == TRIAL_FOUND)
-		mend_mutant(places, &mutant);
-	mutant_free(&mutant);
+		mend_mangling(places, &mangling);
+	mangling_free(&mangling);
 }
 
 /* The seed tells which image it is about. An image in a file is slower, and one in four. */
-static void try_mutants(enum image_kind kind, const struct places *places)
+static void try_manglings(enum image_kind kind, const struct places *places)
 {
-	for (uint64_t i = 0; i < options.mutants; i++) {
+	for (uint64_t i = 0; i < options.manglings; i++) {
 		uint64_t seed = options.seed + i;
 		bool in_file = seed / IMAGE_KINDS % 4 == 3;
 
 		if (seed % IMAGE_KINDS == kind && in_file == (places->file != NULL))
-			try_mutant(places, seed);
+			try_mangling(places, seed);
 	}
 }
 
@@ -227,8 +227,8 @@ static void try_places(enum image_kind kind, const struct places *places, unsign
 {
 	if (!is_in_order(kind, places))
 		return;
-	if (options.mutants > 0) {
-		try_mutants(kind, places);
+	if (options.manglings > 0) {
+		try_manglings(kind, places);
 		return;
 	}
 	for (unsigned int i = first; i < places->count; i++)
@@ -267,7 +267,7 @@ static void take_options(int argc, char **argv)
 		{"failures", required_argument, NULL, 'f'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"repair", no_argument, NULL, 'r'},
-		{"mutants", required_argument, NULL, 'm'},
+		{"manglings", required_argument, NULL, 'm'},
 		{0},
 	};
 	int c;
@@ -287,7 +287,7 @@ static void take_options(int argc, char **argv)
 		else if (c == 'r')
 			options.repair = true;
 		else if (c == 'm')
-			options.mutants = strtoull(optarg, NULL, 0);
+			options.manglings = strtoull(optarg, NULL, 0);
 		else if (c == 'v')
 			options.verbose = true;
 		else
@@ -313,14 +313,14 @@ static void tell_mended(void)
 
 static void tell_counts(void)
 {
-	if (options.mutants > 0)
-		printf("%" PRIu64 " mutants:\n", counts.mutants);
+	if (options.manglings > 0)
+		printf("%" PRIu64 " manglings:\n", counts.manglings);
 	else
 		printf("%" PRIu64 " structures, %" PRIu64 " fields, %" PRIu64 " lies:\n",
 		       counts.structures, counts.fields, counts.lies);
 	if (!options.repair)
 		tell_outcomes();
-	if (options.repair || options.mutants > 0)
+	if (options.repair || options.manglings > 0)
 		tell_mended();
 	printf("%u failures\n", counts.failures);
 }
@@ -340,7 +340,7 @@ int main(int argc, char **argv)
 	printf("seed %" PRIu64 " (replay with --seed)\n", options.seed);
 	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
 		try_image((enum image_kind)kind);
-	if (options.one_in == 1 && !options.only && !options.repair && options.mutants == 0)
+	if (options.one_in == 1 && !options.only && !options.repair && options.manglings == 0)
 		counts.failures += known_tell_unneeded();
 	tell_counts();
 	return counts.failures > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mutant.h"
+#include "mangling.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #define TRIES_MAX 64u
 
-/* What is drawn now: lie and place are the mutant's. */
+/* What is drawn now: lie and place are the mangling's. */
 struct draw {
 	const struct places *places;
 	struct zf_rng rng;
@@ -244,7 +244,7 @@ static void draw_rot(struct draw *draw)
 	}
 }
 
-/* ---- the mutant ---- */
+/* ---- the mangling ---- */
 
 static void draw_lie(struct draw *draw)
 {
@@ -262,33 +262,33 @@ static void draw_lie(struct draw *draw)
 		draw_rot(draw);
 }
 
-void mutant_make(const struct places *places, uint64_t seed, struct mutant *ret_mutant)
+void mangling_make(const struct places *places, uint64_t seed, struct mangling *ret_mangling)
 {
-	static const unsigned int counts[] = {1, 2, 2, 2, 3, 3, 4, MUTANT_LIES_MAX};
+	static const unsigned int counts[] = {1, 2, 2, 2, 3, 3, 4, MANGLING_LIES_MAX};
 	struct draw draw = {.places = places};
 	unsigned int count;
 
-	*ret_mutant = (struct mutant){.seed = seed};
+	*ret_mangling = (struct mangling){.seed = seed};
 	zf_rng_seed(&draw.rng, seed);
 	count = counts[below(&draw, ZF_ARRAY_SIZE(counts))];
-	while (ret_mutant->count < count) {
-		draw.lie = &ret_mutant->lies[ret_mutant->count];
-		draw.place = &ret_mutant->place[ret_mutant->count];
+	while (ret_mangling->count < count) {
+		draw.lie = &ret_mangling->lies[ret_mangling->count];
+		draw.place = &ret_mangling->place[ret_mangling->count];
 		draw_lie(&draw);
-		ret_mutant->count += draw.lie->bytes != NULL;
+		ret_mangling->count += draw.lie->bytes != NULL;
 	}
 }
 
-void mutant_free(struct mutant *mutant)
+void mangling_free(struct mangling *mangling)
 {
-	for (unsigned int i = 0; i < mutant->count; i++)
-		free(mutant->lies[i].bytes);
+	for (unsigned int i = 0; i < mangling->count; i++)
+		free(mangling->lies[i].bytes);
 }
 
-void mutant_print(const struct mutant *mutant)
+void mangling_print(const struct mangling *mangling)
 {
-	for (unsigned int i = 0; i < mutant->count; i++) {
-		const struct lie *lie = &mutant->lies[i];
+	for (unsigned int i = 0; i < mangling->count; i++) {
+		const struct lie *lie = &mangling->lies[i];
 
 		printf("    %s: %s %s\n", lie->place->where, lie->field->name, lie->text);
 	}

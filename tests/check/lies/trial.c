@@ -75,6 +75,7 @@ static bool is_clean(const struct places *places, bool data)
 struct user {
 	struct zf_fs *fs;
 	bool failed;
+	bool forbidden; /* something cannot be removed, by its flags: nor can directories above it */
 };
 
 /* Errors of the device, of which there is none here, and what the filesystem finds damaged. */
@@ -82,6 +83,9 @@ static void judge(struct user *user, const char *what, uint64_t ino, ssize_t r)
 {
 	bool failed = r == -EIO || r == -EUCLEAN || r == -ESTALE || r == -ENOENT;
 
+	user->forbidden |= r == -EPERM;
+	if (r == -ENOTEMPTY)
+		failed = !user->forbidden;
 	if (!failed)
 		return;
 	user->failed = true;

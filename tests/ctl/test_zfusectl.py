@@ -507,6 +507,17 @@ class Fsck(ImageTest):
         self.assertTrue(any("no superblock can be read" in m for m in found["repair"]["messages"]))
         self.fsck(0, "-n")
 
+    def test_a_generation_without_any_superblock(self):
+        generation = self.json("super", self.path)["newest"]["generation"]
+        before = self.fsck_json(0)["check"]
+        with open(self.path, "r+b") as f:
+            for zone in range(2):
+                f.seek(zone * ZONE_SIZE)
+                f.write(bytes(1 << 20))
+        self.refused(8, "-n", "--generation", str(generation), self.path, program=FSCK, says=["no zfuse filesystem"])
+        found = self.fsck_json(1, "-y", "--generation", str(generation))
+        self.assertEqual([found["after"][what] for what in ("names", "errors")], [before["names"], 0])
+
     def test_a_log_that_no_mount_can_replay_is_given_up(self):
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
         self.fsck(4, "-p", says=["it cannot be mounted read-write"])

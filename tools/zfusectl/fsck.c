@@ -105,7 +105,9 @@ static int choose_generation(struct fsck *fsck)
 
 	if (fsck->generation == 0)
 		return 0;
-	if (fsck->target.mounted || !fsck->target.ring) {
+	if (!fsck->target.mounted && !fsck->target.ring)
+		return choose_lost_generation(fsck, -ENOENT);
+	if (fsck->target.mounted) {
 		zf_report(fsck->report, ZF_REPORT_ERROR,
 			  "%s: only the newest state of what is mounted can be checked",
 			  fsck->path);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "salvage/found.h"
 
 struct collect {
@@ -245,50 +244,13 @@ static int collect_node(struct collect *collect, const struct zf_node_expect *ex
 	return collect_children(collect, &own, *buf);
 }
 
-/* The newest nodes of a tree are its root, and what is below it. */
-static bool contradicts(const struct zf_found *node, const struct zf_node_expect *root,
-			uint64_t generation_max)
-{
-	uint64_t generation = node->ptr.generation;
-
-	if (node->owner != root->owner || generation > generation_max)
-		return false;
-	return generation > root->ptr.generation ||
-	       (generation == root->ptr.generation && node->level > root->level);
-}
-
-/* 1: it is the root, or it may have been; 0: the nodes that were found tell of another one. */
-static int can_be_root(const struct collect *collect, const struct zf_node_expect *root,
-		       uint64_t generation_max)
-{
-	_zf_free_ void *buf = aligned_alloc(ZF_BLOCK_SIZE, collect->source->shape->node_size);
-	struct zf_node_expect own = *root;
-	const struct zf_vector *found;
-	int r;
-
-	if (!buf)
-		return -ENOMEM;
-	if (read_anywhere(collect->source, &own, root, buf))
-		return 1;
-	r = collect->source->get_found(collect->source->arg, &found);
-	if (r < 0)
-		return r;
-	ZF_VECTOR_FOREACH (found, struct zf_found, node)
-		if (contradicts(node, root, generation_max))
-			return 0;
-	return 1;
-}
-
 int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 		      const struct zf_node_expect *root, uint64_t generation_max,
 		      struct zf_vector *ret_leaves)
 {
 	const struct zf_leaf all = {.first = ZF_KEY_MIN, .end = ZF_KEY_MAX, .lost = true};
 	struct collect collect = {.source = source, .tree = tree, .leaves = ret_leaves};
-	int r = root ? can_be_root(&collect, root, generation_max) : 0;
-
-	if (r >= 0)
-		r = r ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
+	int r = root ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
 
 	tdestroy(collect.entered, free);
 	for (unsigned int level = 0; level < ZF_TREE_LEVEL_MAX; level++)

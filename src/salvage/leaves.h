@@ -47,8 +47,8 @@ struct zf_leaf_source {
 
 /*
  * Fills `ret_leaves`, of struct zf_leaf, in the order of their keys. `root`: what the tree's root
- * must be; NULL: nobody knows. Then, and where it cannot be read and newer nodes of the tree tell of
- * another root, found leaves up to `generation_max` are taken. 0, -ENOMEM or an error of get_found().
+ * must be; NULL: nobody knows, then only found leaves up to `generation_max` are taken. 0, -ENOMEM
+ * or an error of get_found().
  */
 int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 		      const struct zf_node_expect *root, uint64_t generation_max,
@@ -94,8 +94,7 @@ void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key
 
 /*
  * The next item below `end`, and goes on behind it; false: there is none. Keys ascend, and none is
- * below what was sought. The value is valid until
- * the next call.
+ * below what was sought. The value is valid until the next call.
  */
 bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end,
 			 struct zf_key *ret_key, const void **ret_value, size_t *ret_len);

@@ -174,7 +174,19 @@ static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	return r;
 }
 
-/* A root item whose checksum alone is right: that of the node, whatever place and level it says. */
+static bool is_of_another_tree(const struct zf_salvage *salvage, const struct zf_node_ptr *ptr,
+			       enum zf_tree_id tree)
+{
+	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
+		if (node->ptr.address[0] == ptr->address[0] || node->ptr.csum == ptr->csum)
+			return node->owner != tree;
+	return false;
+}
+
+/*
+ * A root item whose checksum alone is right: that of the node, whatever place and level it says. If
+ * place or checksum are those of another tree's node, the item tells nothing.
+ */
 static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 {
 	struct zf_root *root = &salvage->roots[tree].root;
@@ -190,6 +202,8 @@ static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	node = zf_salvage_find_csum(salvage, expect.ptr.csum);
 	if (node && node->owner == tree)
 		*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	else if (is_of_another_tree(salvage, &expect.ptr, tree))
+		return find_root(salvage, tree);
 	return 0;
 }
 

@@ -150,6 +150,7 @@ static int run(const char *const *args)
 
 #define FSCK	 "tools/zfusectl/fsck.zfuse"
 #define ZFUSECTL "tools/zfusectl/zfusectl"
+#define MKFS	 "mkfs/mkfs.zfuse"
 
 static int fsck(const char *mode)
 {
@@ -198,7 +199,7 @@ static void look_at_something(const struct places *places, struct zf_rng *rng)
 	const struct place_node *node = &places->node[zf_rng_below(rng, places->node_count)];
 	char number[32];
 
-	switch (zf_rng_below(rng, 4)) {
+	switch (zf_rng_below(rng, 6)) {
 	case 0:
 		(void)run((const char *const[]){ZFUSECTL, "file", image, path, NULL});
 		break;
@@ -210,6 +211,12 @@ static void look_at_something(const struct places *places, struct zf_rng *rng)
 		snprintf(number, sizeof(number), "%" PRIu64,
 			 zf_rng_below(rng, places->file->trailer.table_offset));
 		(void)run((const char *const[]){ZFUSECTL, "resolve", image, number, NULL});
+		break;
+	case 3:
+		(void)run((const char *const[]){"tools/udev/zfuse_id", image, NULL});
+		break;
+	case 4:
+		(void)run((const char *const[]){MKFS, "--dry-run", image, NULL});
 		break;
 	default:
 		snprintf(number, sizeof(number), "%" PRIu64, node->address[0]);
@@ -251,6 +258,15 @@ static void change(struct zf_rng *rng, bool sound)
 	}
 	if (sound && fsck("-n") != 0)
 		fail("fsck.zfuse -n after a change:\n%s\n", said);
+}
+
+/* What is made anew is in order, whatever was there before. */
+static void make_anew(void)
+{
+	if (run((const char *const[]){MKFS, "-f", "--node-size", "4096", image, NULL}) != 0)
+		return;
+	if (fsck("-n") != 0)
+		fail("fsck.zfuse -n after mkfs.zfuse:\n%s\n", said);
 }
 
 /* ---- mounting ---- */
@@ -408,6 +424,8 @@ static void try_it(void *arg)
 		mount_it(true);
 	if (changes)
 		change(&rng, sound);
+	if (zf_rng_chance(&rng, 10))
+		make_anew();
 	unlink(image);
 }
 

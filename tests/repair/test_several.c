@@ -99,6 +99,30 @@ static void the_root_of_another_tree(void **state)
 	}
 }
 
+/*
+ * The zone tree says of the zones with nodes that they have data, and the root of files cannot be
+ * read: its leaves are looked for there all the same.
+ */
+static void zones_with_nodes_that_are_said_to_have_data(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	for (uint64_t z = ZF_SUPER_ZONES; z < 32; z++) {
+		const struct zf_key key = ZF_KEY(z, ZF_KEY_ZONE, 0);
+		struct zf_disk_zone item;
+
+		forge_get(&sample->forge, ZF_TREE_ZONE, key, &item, sizeof(item));
+		if (item.role == ZF_ROLE_META)
+			forge_field(&sample->forge, ZF_TREE_ZONE, key,
+				    FIELD(struct zf_disk_zone, role), ZF_ROLE_HOT);
+	}
+	damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
 static struct zf_disk_item *first_item(struct sample *sample, const struct zf_key *of_leaf)
 {
 	uint8_t *node = damaged_node(&sample->forge, ZF_TREE_FS, *of_leaf, 0);
@@ -194,6 +218,7 @@ int main(void)
 		TEST(a_link_of_another_type_whose_target_has_a_zero_byte),
 		TEST(a_file_with_zero_bytes_that_says_it_is_a_link),
 		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
+		TEST(zones_with_nodes_that_are_said_to_have_data),
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),
 	};

@@ -125,6 +125,21 @@ static int check(const struct zf_report_source *source, struct json_object *args
 	return r;
 }
 
+static void tell_newer(const struct zf_report_source *source, const struct zf_report *report,
+		       uint64_t newer)
+{
+	const char *path = zf_dev_path(source->dev);
+
+	zf_report(
+		report, ZF_REPORT_WARNING,
+		"the files of generation %" PRIu64
+		" can be read, though its superblock record is damaged. If the power did not fail, "
+		"save them before the device is mounted: 'fsck.zfuse -y --generation %" PRIu64
+		" %s' makes that generation the newest; 'zfusectl restore %s DIRECTORY' copies its "
+		"files",
+		newer, newer, path, path);
+}
+
 /*
  * A power cut tears the record that is being written, after all else of its commit is durable. Of
  * such a commit nobody was told, and what the log has is replayed. Where the medium has lost a
@@ -132,9 +147,9 @@ static int check(const struct zf_report_source *source, struct json_object *args
  */
 static int tell_stepped_over(const struct zf_report_source *source, const struct zf_report *report)
 {
-	uint64_t generation = source->super->generation, newer;
+	uint64_t generation = source->super->generation, newer = 0;
 	unsigned int count = source->stepped_over;
-	int r;
+	int r = 0;
 
 	if (count == 0 || source->older)
 		return 0;
@@ -145,18 +160,11 @@ static int tell_stepped_over(const struct zf_report_source *source, const struct
 		  "durable is lost",
 		  count, count == 1 ? "" : "s", generation, count == 1 ? "is" : "are", generation,
 		  count == 1 ? "it was" : "they were");
-	r = source->mounted ? -ENOENT : zf_salvage_find_newer(source->dev, generation, &newer);
-	if (r == 0 && newer)
-		zf_report(
-			report, ZF_REPORT_WARNING,
-			"the files of generation %" PRIu64
-			" can be read, though its superblock record is damaged. If the power did "
-			"not fail, save them before the device is mounted: 'fsck.zfuse -y "
-			"--generation %" PRIu64
-			" DEVICE' makes that generation the newest; 'zfusectl restore' copies its "
-			"files",
-			newer, newer);
-	return r == -ENOMEM ? r : 0;
+	if (!source->mounted)
+		r = zf_salvage_find_newer(source->dev, generation, &newer);
+	if (newer)
+		tell_newer(source, report, newer);
+	return r;
 }
 
 int zf_report_check(const struct zf_report_source *source, struct json_object *args,

@@ -557,7 +557,7 @@ class Fsck(ImageTest):
         self.assertLess(older, lost["generation"])
         said = [message["text"] for message in check["messages"]]
         self.assertRegex(said[0], rf"^1 superblock record newer than generation {older} is damaged\. .* from generation {older},")
-        self.assertIn(f"fsck.zfuse -y --generation {lost['generation']} DEVICE", said[1])
+        self.assertIn(f"fsck.zfuse -y --generation {lost['generation']} {self.path}'", said[1])
         self.assertEqual(len(said), 2)
         self.fsck(8, "-n", "--generation", str(lost["generation"]))
         self.fsck(8, "-y", "--generation", str(lost["generation"] + 1))

@@ -221,7 +221,7 @@ static unsigned int run_kind(enum image_kind kind, uint64_t seed, uint64_t round
 	image_make(kind, &forge);
 	places_find(&places, &forge);
 	for (uint64_t i = 0; i < rounds; i++)
-		if ((seed + i) % IMAGE_KINDS == kind)
+		if ((seed + i) % IMAGE_ALL_KINDS == kind)
 			failures += !one_round(&places, seed + i);
 	image_free(&forge);
 	return failures;
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 			rounds = strtoull(argv[i + 1], NULL, 0);
 	}
 	printf("seed %" PRIu64 " (replay with --seed)\n", seed);
-	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
+	for (unsigned int kind = 0; kind < IMAGE_ALL_KINDS; kind++)
 		failures += run_kind((enum image_kind)kind, seed, rounds);
 	printf("%" PRIu64 " rounds, %u failures\n", rounds, failures);
 	return failures > 0;

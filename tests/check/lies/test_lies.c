@@ -199,9 +199,9 @@ static void try_manglings(enum image_kind kind, const struct places *places)
 {
 	for (uint64_t i = 0; i < options.manglings; i++) {
 		uint64_t seed = options.seed + i;
-		bool in_file = seed / IMAGE_KINDS % 4 == 3;
+		bool in_file = seed / IMAGE_ALL_KINDS % 4 == 3;
 
-		if (seed % IMAGE_KINDS == kind && in_file == (places->file != NULL))
+		if (seed % IMAGE_ALL_KINDS == kind && in_file == (places->file != NULL))
 			try_mangling(places, seed);
 	}
 }
@@ -338,7 +338,8 @@ int main(int argc, char **argv)
 	known_read(doc);
 	zf_rng_seed(&rng, options.seed);
 	printf("seed %" PRIu64 " (replay with --seed)\n", options.seed);
-	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
+	for (unsigned int kind = 0; kind < (options.manglings ? IMAGE_ALL_KINDS : IMAGE_KINDS);
+	     kind++)
 		try_image((enum image_kind)kind);
 	if (options.one_in == 1 && !options.only && !options.repair && options.manglings == 0)
 		counts.failures += known_tell_unneeded();

@@ -134,7 +134,7 @@ static void try_images(enum image_kind kind)
 	file_make(&forge, &file);
 	places_find_trailer(&places, &file);
 	for (uint64_t i = 0; i < programs_options.manglings; i++)
-		if ((programs_options.seed + i) % IMAGE_KINDS == kind)
+		if ((programs_options.seed + i) % IMAGE_ALL_KINDS == kind)
 			try_mangling(&places, programs_options.seed + i);
 	file_free(&file);
 	image_free(&forge);
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 		return 77;
 	make_paths();
 	programs_try_traces();
-	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
+	for (unsigned int kind = 0; kind < IMAGE_ALL_KINDS; kind++)
 		try_images((enum image_kind)kind);
 	rmdir(programs_mountpoint);
 	printf("%" PRIu64 " manglings and %" PRIu64 " traces, %" PRIu64 " programs, %" PRIu64

@@ -123,6 +123,20 @@ static void zones_with_nodes_that_are_said_to_have_data(void **state)
 	damaged_end(&damaged);
 }
 
+/* The newest record has the fsid of another filesystem, and the root that would contradict it is gone. */
+static void another_fsid_and_no_root(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	sample->forge.super.fsid[3] ^= 1;
+	forge_write_super(&sample->forge);
+	damaged_node(&sample->forge, ZF_TREE_ROOT, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
 static struct zf_disk_item *first_item(struct sample *sample, const struct zf_key *of_leaf)
 {
 	uint8_t *node = damaged_node(&sample->forge, ZF_TREE_FS, *of_leaf, 0);
@@ -218,6 +232,7 @@ int main(void)
 		TEST(a_link_of_another_type_whose_target_has_a_zero_byte),
 		TEST(a_file_with_zero_bytes_that_says_it_is_a_link),
 		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
+		TEST(another_fsid_and_no_root),
 		TEST(zones_with_nodes_that_are_said_to_have_data),
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),

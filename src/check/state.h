@@ -13,6 +13,9 @@
 #include "fs/core/fs_format.h"
 #include "fs/core/item_check.h"
 
+/* Above it no counter has come by counting. */
+#define ZF_CHECK_COUNTER_MAX (ZF_SUPER_COUNTER_MAX / 2)
+
 /* A zone: what the device, the zone tree and the recount say. */
 struct zf_check_zone {
 	bool has_item;

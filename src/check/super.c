@@ -8,8 +8,6 @@
 #include "check/state.h"
 #include "superblock/ring.h"
 
-#define COUNTER_MAX (ZF_SUPER_COUNTER_MAX / 2)
-
 static void check_number(struct zf_check *check, const char *field, uint64_t has, uint64_t device)
 {
 	if (has != device)
@@ -45,10 +43,11 @@ static void check_counters(struct zf_check *check)
 	};
 
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(counters); i++)
-		if (counters[i].value > COUNTER_MAX)
+		if (counters[i].value > ZF_CHECK_COUNTER_MAX)
 			zf_check_corrupt(check, "superblock", check->super->address,
 					 "%s has %" PRIu64 ", expected at most %" PRIu64,
-					 counters[i].field, counters[i].value, COUNTER_MAX);
+					 counters[i].field, counters[i].value,
+					 ZF_CHECK_COUNTER_MAX);
 }
 
 int zf_check_super(struct zf_check *check)

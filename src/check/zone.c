@@ -282,6 +282,15 @@ static void check_pointers(struct zf_check *check, uint32_t zone_no,
 				 limit, zone->node_end);
 }
 
+/* No zone is reset so often: the superblock could not note it when the zone becomes one of the log. */
+static void check_resets(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
+{
+	if (zone->reset_count > ZF_CHECK_COUNTER_MAX)
+		zf_check_corrupt(check, "zone", zone_no,
+				 "reset_count has %" PRIu64 ", expected at most %" PRIu64,
+				 zone->reset_count, ZF_CHECK_COUNTER_MAX);
+}
+
 /* A zone in which nothing is live may have been reset since. */
 static void check_device(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
 {
@@ -348,6 +357,7 @@ void zf_check_zones(struct zf_check *check)
 			zf_check_corrupt(check, "zone", z, "item is missing, expected one");
 		check_role(check, z, zone);
 		check_pointers(check, z, zone);
+		check_resets(check, z, zone);
 		check_device(check, z, zone);
 		if (exact && live != zone->live)
 			zf_check_corrupt(check, "zone", z,

@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "ctl/json.h"
 #include "ctl/report.h"
+#include "salvage/salvage.h"
 
 /* A badly damaged device has millions: more than this help nobody, and the counts tell of them. */
 #define MESSAGES_MAX 1000u
@@ -125,6 +126,48 @@ static int check(const struct zf_report_source *source, struct json_object *args
 	return r;
 }
 
+static void tell_newer(const struct zf_report_source *source, const struct zf_report *report,
+		       uint64_t newer)
+{
+	const char *path = zf_dev_path(source->dev);
+
+	zf_report(
+		report, ZF_REPORT_WARNING,
+		"the files of generation %" PRIu64
+		" can be read, though its superblock record is damaged. If the power did not fail, "
+		"save them before the device is mounted: 'fsck.zfuse -y --generation %" PRIu64
+		" %s' makes that generation the newest; 'zfusectl restore %s DIRECTORY' copies its "
+		"files",
+		newer, newer, path, path);
+}
+
+/*
+ * A power cut tears the record that is being written, after all else of its commit is durable. Of
+ * such a commit nobody was told, and what the log has is replayed. Where the medium has lost a
+ * record later, the commit was answered as durable; only people know which it was.
+ */
+static int tell_stepped_over(const struct zf_report_source *source, const struct zf_report *report)
+{
+	uint64_t generation = source->super->generation, newer = 0;
+	unsigned int count = source->stepped_over;
+	int r = 0;
+
+	if (count == 0 || source->older)
+		return 0;
+	zf_report(report, ZF_REPORT_WARNING,
+		  "%u superblock record%s newer than generation %" PRIu64
+		  " %s damaged. A mount goes on from generation %" PRIu64
+		  ", and replays the log. If the power failed while %s written, nothing that was "
+		  "durable is lost",
+		  count, count == 1 ? "" : "s", generation, count == 1 ? "is" : "are", generation,
+		  count == 1 ? "it was" : "they were");
+	if (!source->mounted)
+		r = zf_salvage_find_newer(source->dev, generation, &newer);
+	if (newer)
+		tell_newer(source, report, newer);
+	return r;
+}
+
 int zf_report_check(const struct zf_report_source *source, struct json_object *args,
 		    struct json_object **ret_result)
 {
@@ -133,10 +176,8 @@ int zf_report_check(const struct zf_report_source *source, struct json_object *a
 	struct zf_check_counts counts;
 	int r = messages.array ? 0 : -ENOMEM;
 
-	if (r == 0 && source->stepped_over)
-		zf_report(&report, ZF_REPORT_WARNING,
-			  "%u damaged superblock records are newer than generation %" PRIu64,
-			  source->stepped_over, source->super->generation);
+	if (r == 0)
+		r = tell_stepped_over(source, &report);
 	if (r == 0)
 		r = check(source, args, &report, &counts);
 	if (r == 0) {

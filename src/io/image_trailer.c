@@ -19,12 +19,14 @@
 
 /* No zone is reset this often, so a count raised by it is one that the zone never had. */
 #define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
+/* Nor so often that a superblock could not note it (ZF_SUPER_COUNTER_MAX): half of that, to go on. */
+#define RESETS_MAX	 ((uint64_t)1 << 61)
 
-#define SEARCH_CHUNK	     ((uint64_t)1 << 20)
+#define SEARCH_CHUNK	 ((uint64_t)1 << 20)
 
-#define WORD_COND_SHIFT	     32
-#define WORD_CHECK_SHIFT     40
-#define WORD_CHECKED	     (((uint64_t)1 << WORD_CHECK_SHIFT) - 1)
+#define WORD_COND_SHIFT	 32
+#define WORD_CHECK_SHIFT 40
+#define WORD_CHECKED	 (((uint64_t)1 << WORD_CHECK_SHIFT) - 1)
 
 /* ---- file access ---- */
 
@@ -272,7 +274,7 @@ static enum slot_is load_slot(const struct zf_image_trailer *trailer, uint32_t z
 
 	if (word == 0)
 		return SLOT_BLANK;
-	if ((reset_count & 1) != index ||
+	if ((reset_count & 1) != index || reset_count > RESETS_MAX ||
 	    (word & ~WORD_CHECKED) != check_of(trailer, zone_no, reset_count, word) ||
 	    !zone_is_plausible(&trailer->geometry, zone_no, &zone))
 		return SLOT_DAMAGED;

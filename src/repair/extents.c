@@ -45,9 +45,9 @@ bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_exte
 	if (offset < extents->end)
 		return false;
 	if (disk->type == ZF_EXTENT_INLINE) {
-		if (offset != extents->inline_bytes ||
-		    (extents->is_link && memchr(bytes, '\0', len)))
+		if (offset != extents->inline_bytes)
 			return false;
+		extents->inline_has_zero |= memchr(bytes, '\0', len) != NULL;
 		extents->inline_bytes = extents->end = offset + len;
 		return true;
 	}

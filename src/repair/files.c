@@ -105,7 +105,6 @@ static int take_inode(struct files *files, const struct zf_key *key, const void 
 				  "values that cannot be are corrected");
 	}
 	zf_item_decode_inode(value, &item);
-	files->extents.is_link = S_ISLNK(item.mode);
 	before = item;
 	r = put_inode(files->repair, files->inode, &item);
 	tell_counts(files->repair, key->objectid, &before, &item);

@@ -178,7 +178,6 @@ static void take_inode(struct gather *gather, const void *value)
 
 	zf_item_decode_inode(value, &item);
 	gather->inode.has_item = true;
-	gather->extents.is_link = S_ISLNK(item.mode);
 	gather->inode.generation = item.generation;
 	gather->inode.next_cookie = item.next_cookie;
 	gather->inode.mode = item.mode;
@@ -196,6 +195,7 @@ static int take_extent(struct gather *gather, uint64_t offset, const void *value
 				   (const uint8_t *)value + sizeof(disk)))
 		return 0;
 	gather->inode.inline_bytes = gather->extents.inline_bytes;
+	gather->inode.inline_has_zero = gather->extents.inline_has_zero;
 	if (disk.type == ZF_EXTENT_ZERO)
 		gather->inode.bytes += zf_item_extent_len(&disk);
 	if (disk.type != ZF_EXTENT_DATA)

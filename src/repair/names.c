@@ -190,7 +190,7 @@ static bool is_kept(const struct zf_repair_inode *inode)
 	if (inode->ino < ZF_INO_FIRST || inode->ino >= ZF_REPAIR_NUMBER_MAX)
 		return false;
 	if (S_ISLNK(inode->mode))
-		return inode->inline_bytes > 0;
+		return inode->inline_bytes > 0 && !inode->inline_has_zero;
 	if (inode->has_item)
 		return true;
 	if (S_ISDIR(inode->mode))

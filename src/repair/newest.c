@@ -123,6 +123,20 @@ static bool identify(struct zf_repair *repair, struct zf_super *ret_shape)
 	return true;
 }
 
+static bool same_shape(const struct zf_super *a, const struct zf_super *b)
+{
+	return memcmp(a->fsid, b->fsid, sizeof(a->fsid)) == 0 && a->node_size == b->node_size &&
+	       a->metadata_copies == b->metadata_copies;
+}
+
+/* No record leads to a root that can be read: a node decides whether the other one is right. */
+static bool node_agrees(struct zf_repair *repair, const struct zf_super *other)
+{
+	struct zf_super node;
+
+	return identify(repair, &node) && same_shape(&node, other);
+}
+
 static void correct_shape(struct zf_repair *repair, struct zf_super *super,
 			  const struct zf_super *before)
 {
@@ -136,7 +150,7 @@ static void correct_shape(struct zf_repair *repair, struct zf_super *super,
 	else if (!identify(repair, &other))
 		return;
 	take_shape(super, &other);
-	if (!has_root(repair, super) && shape_can_be(&as_read))
+	if (!has_root(repair, super) && shape_can_be(&as_read) && !node_agrees(repair, &other))
 		take_shape(super, &as_read);
 }
 

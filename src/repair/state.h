@@ -43,6 +43,7 @@ struct zf_repair_inode {
 	uint64_t generation;	     /* of its item */
 	uint64_t next_cookie;	     /* as its item says; then of the next new entry */
 	uint64_t inline_bytes;	     /* of its INLINE extents */
+	bool inline_has_zero;	     /* likewise */
 	uint64_t bytes, data_end;    /* of its other extents that are kept */
 	uint64_t entry_bytes;	     /* a directory's size */
 	struct zf_repair_name *name; /* a directory's, or NULL */
@@ -163,7 +164,7 @@ struct zf_repair_inode *zf_repair_find_inode(struct zf_repair *repair, uint64_t 
 struct zf_repair_extents {
 	uint64_t kept; /* bytes, of all ZERO extents so far */
 	uint64_t end, inline_bytes;
-	bool is_link; /* symbolic: a target has no zero bytes */
+	bool inline_has_zero; /* a symbolic link's target has none */
 };
 void zf_repair_extents_begin(struct zf_repair_extents *extents); /* the next file */
 /* `bytes`: what follows the struct in the item. */

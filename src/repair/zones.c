@@ -127,6 +127,9 @@ static uint64_t resets_of(const struct zf_repair *repair, const struct zf_repair
 {
 	uint64_t item = zone->has_item ? zf_le64_get(zone->item.reset_count) : 0;
 
+	/* No superblock can note it. */
+	if (item > ZF_REPAIR_NUMBER_MAX)
+		item = 0;
 	return repair->counts_resets && !zone->conventional && !zone->lost ? zone->resets : item;
 }
 

@@ -312,7 +312,7 @@ static size_t find_leaf(const struct zf_vector *leaves, const struct zf_key *key
 /* True: an item has that key. */
 static bool seek(struct zf_leaf_cursor *cursor, const struct zf_key *key)
 {
-	cursor->from = *key;
+	cursor->from = cursor->min = *key;
 	cursor->at = find_leaf(cursor->leaves, key);
 	cursor->slot = 0;
 	if (cursor->at < cursor->leaves->count && load(cursor))
@@ -329,12 +329,27 @@ void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key
 {
 	if (seek(cursor, key))
 		return;
+	cursor->min = ZF_KEY_MIN;
 	if (cursor->slot > 0) {
 		cursor->slot--;
 	} else if (cursor->at > 0) {
 		/* Bounds are those of items that may have gone. */
 		cursor->at--;
 		cursor->slot = load(cursor) ? zf_node_count(cursor->node) - 1 : 0;
+	}
+}
+
+/* Keys ascend in a leaf, and from leaf to leaf unless one of them is damaged. */
+static void skip_what_is_behind(struct zf_leaf_cursor *cursor)
+{
+	unsigned int count = zf_node_count(cursor->node);
+
+	for (; cursor->slot < count; cursor->slot++) {
+		struct zf_key key = zf_node_key(cursor->node, cursor->slot);
+
+		if (zf_key_cmp(&key, &cursor->min) >= 0)
+			return;
+		cursor->lost = true;
 	}
 }
 
@@ -350,6 +365,7 @@ bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end
 			cursor->lost |= zf_key_cmp(&leaf->end, &cursor->from) > 0;
 			continue;
 		}
+		skip_what_is_behind(cursor);
 		if (cursor->slot >= zf_node_count(cursor->node))
 			continue;
 		*ret_key = zf_node_key(cursor->node, cursor->slot);
@@ -357,6 +373,7 @@ bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end
 			return false;
 		*ret_value = zf_node_value(cursor->node, cursor->slot, ret_len, cursor->scratch);
 		cursor->slot++;
+		cursor->min = zf_key_next(*ret_key);
 		return true;
 	}
 	return false;

@@ -73,6 +73,7 @@ struct zf_leaf_cursor {
 	enum zf_tree_id tree;
 	struct zf_vector *leaves;
 	struct zf_key from; /* sought last */
+	struct zf_key min;  /* of the next item: a leaf may have keys that are not its own */
 	size_t at;	    /* the leaf */
 	unsigned int slot;  /* the next item in it */
 	void *node;	    /* the leaf `loaded` */
@@ -92,8 +93,8 @@ void zf_leaf_cursor_seek(struct zf_leaf_cursor *cursor, const struct zf_key *key
 void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key *key);
 
 /*
- * The next item below `end`, and goes on behind it; false: there is none. The value is valid until
- * the next call.
+ * The next item below `end`, and goes on behind it; false: there is none. Keys ascend, and none is
+ * below what was sought. The value is valid until the next call.
  */
 bool zf_leaf_cursor_next(struct zf_leaf_cursor *cursor, const struct zf_key *end,
 			 struct zf_key *ret_key, const void **ret_value, size_t *ret_len);

@@ -49,6 +49,25 @@ static void skip_data(struct zf_leaf_cursor *cursor, const struct zf_zone_info *
 			skip[key.objectid] = has_data(value, &zones[key.objectid]);
 }
 
+static void keep_zone_of(const struct zf_salvage *salvage, const struct zf_node_ptr *ptr,
+			 bool *skip)
+{
+	const struct zf_geometry *geometry = salvage->shape.geometry;
+
+	for (unsigned int c = 0; c < ZF_COPIES_MAX; c++)
+		if (ptr->address[c] / geometry->zone_size < geometry->zone_count)
+			skip[ptr->address[c] / geometry->zone_size] = false;
+}
+
+/* Zones with the roots of trees have nodes, whatever the zone tree says. */
+static void keep_roots(const struct zf_salvage *salvage, bool *skip)
+{
+	keep_zone_of(salvage, &salvage->super.root, skip);
+	for (unsigned int tree = 0; tree < ZF_TREE_COUNT; tree++)
+		if (salvage->roots[tree].known)
+			keep_zone_of(salvage, &salvage->roots[tree].root.ptr, skip);
+}
+
 /* Zones that the zone tree says have data need not be read, as far as that tree can be. */
 static int choose_zones(struct zf_salvage *salvage, bool *skip)
 {
@@ -78,6 +97,7 @@ static int choose_zones(struct zf_salvage *salvage, bool *skip)
 		r = zf_leaf_cursor_init(&cursor, &source, ZF_TREE_ZONE, &leaves);
 	if (r == 0)
 		skip_data(&cursor, zones, zone_count, skip);
+	keep_roots(salvage, skip);
 	zf_leaf_cursor_deinit(&cursor);
 	zf_vector_deinit(&leaves);
 	return r;
@@ -115,6 +135,27 @@ const struct zf_found *zf_salvage_find_csum(void *arg, uint64_t csum)
 	return place ? *place : NULL;
 }
 
+static bool has_files(const struct zf_vector *found)
+{
+	ZF_VECTOR_FOREACH (found, struct zf_found, node)
+		if (node->owner == ZF_TREE_FS && node->level == 0)
+			return true;
+	return false;
+}
+
+/* No filesystem is without a leaf of files: where none is found, the zone tree was wrong. */
+static int scan(struct zf_salvage *salvage, const bool *skip)
+{
+	int r = zf_found_scan(salvage->dev, &salvage->shape, skip, salvage->progress,
+			      &salvage->found);
+
+	if (r < 0 || has_files(&salvage->found))
+		return r;
+	salvage->found.count = 0;
+	return zf_found_scan(salvage->dev, &salvage->shape, NULL, salvage->progress,
+			     &salvage->found);
+}
+
 int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 {
 	struct zf_salvage *salvage = arg;
@@ -129,8 +170,7 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 		return -ENOMEM;
 	r = choose_zones(salvage, skip);
 	if (r == 0)
-		r = zf_found_scan(salvage->dev, &salvage->shape, skip, salvage->progress,
-				  &salvage->found);
+		r = scan(salvage, skip);
 	if (r == 0)
 		r = index_found(salvage);
 	salvage->searched = r == 0;
@@ -190,7 +230,19 @@ static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	return r;
 }
 
-/* A root item whose checksum alone is right: that of the node, whatever place and level it says. */
+static bool is_of_another_tree(const struct zf_salvage *salvage, const struct zf_node_ptr *ptr,
+			       enum zf_tree_id tree)
+{
+	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
+		if (node->ptr.address[0] == ptr->address[0] || node->ptr.csum == ptr->csum)
+			return node->owner != tree;
+	return false;
+}
+
+/*
+ * A root item whose checksum alone is right: that of the node, whatever place and level it says. If
+ * place or checksum are those of another tree's node, the item tells nothing.
+ */
 static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 {
 	struct zf_root *root = &salvage->roots[tree].root;
@@ -206,6 +258,8 @@ static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	node = zf_salvage_find_csum(salvage, expect.ptr.csum);
 	if (node && node->owner == tree)
 		*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	else if (is_of_another_tree(salvage, &expect.ptr, tree))
+		return find_root(salvage, tree);
 	return 0;
 }
 

@@ -100,6 +100,13 @@ enum zf_salvage_verdict {
 void zf_salvage_read(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, void *buf,
 		     enum zf_salvage_verdict *ret_verdicts);
 
+/*
+ * For a ring whose newest records are damaged: a commit after `generation` of which the root and all
+ * of the files' tree can be read, or 0 if there is none. Reads all metadata zones. Nothing is
+ * reported. 0, or -ENOMEM.
+ */
+int zf_salvage_find_newer(struct zf_dev *dev, uint64_t generation, uint64_t *ret_generation);
+
 /* What the summary tree says of a run of blocks. */
 struct zf_salvage_promise {
 	uint64_t end;		     /* address behind the run */

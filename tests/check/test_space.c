@@ -382,6 +382,15 @@ static void a_zone_with_another_reset_count(void **state)
 	sample_expect(sample, false, "reset_count has 7", "the device's");
 }
 
+static void a_reset_count_that_no_zone_reaches(void **state)
+{
+	struct sample *sample = *state;
+
+	set_zone(sample, 20, FIELD(struct zf_disk_zone, reset_count), UINT64_C(1) << 62);
+	sample_expect(sample, false, "reset_count has 4611686018427387904",
+		      "expected at most 2305843009213693952");
+}
+
 static void reserved_bytes_of_a_zone_item(void **state)
 {
 	struct sample *sample = *state;
@@ -493,6 +502,7 @@ int main(void)
 		TEST(a_zone_written_in_the_future),
 		TEST(a_zone_that_was_reset_since),
 		TEST(a_zone_with_another_reset_count),
+		TEST(a_reset_count_that_no_zone_reaches),
 		TEST(reserved_bytes_of_a_zone_item),
 		TEST(a_log_zone_that_is_right),
 		TEST(a_log_zone_of_another_role),

@@ -704,6 +704,17 @@ class Fsck(ImageTest):
         self.assertTrue(any("no superblock can be read" in m for m in found["repair"]["messages"]))
         self.fsck(0, "-n")
 
+    def test_a_generation_without_any_superblock(self):
+        generation = self.json("super", self.path)["newest"]["generation"]
+        before = self.fsck_json(0)["check"]
+        with open(self.path, "r+b") as f:
+            for zone in range(2):
+                f.seek(zone * ZONE_SIZE)
+                f.write(bytes(1 << 20))
+        self.refused(8, "-n", "--generation", str(generation), self.path, program=FSCK, says=["no zfuse filesystem"])
+        found = self.fsck_json(1, "-y", "--generation", str(generation))
+        self.assertEqual([found["after"][what] for what in ("names", "errors")], [before["names"], 0])
+
     def test_a_log_that_no_mount_can_replay_is_given_up(self):
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
         self.fsck(4, "-p", says=["it cannot be mounted read-write"])
@@ -733,6 +744,36 @@ class Fsck(ImageTest):
         self.assertEqual([found["after"][what] for what in ("inodes", "names", "errors")],
                          [before["inodes"], before["names"], 0])
         self.fsck(0, "-n")
+
+    def newest(self):
+        return self.json("super", self.path)["newest"]
+
+    def test_a_damaged_newest_superblock_is_told(self):
+        """A power cut may have torn it, so it is no error; but that generation can be had."""
+        lost, before = self.newest(), self.fsck_json(0)["check"]
+        self.assertEqual(before["messages"], [])
+        flip(self.path, lost["address"] + 300)
+        check = self.fsck_json(0, "-n")["check"]
+        older = self.newest()["generation"]
+        self.assertEqual((check["errors"], check["generation"]), (0, older))
+        self.assertLess(older, lost["generation"])
+        said = [message["text"] for message in check["messages"]]
+        self.assertRegex(said[0], rf"^1 superblock record newer than generation {older} is damaged\. .* from generation {older},")
+        self.assertIn(f"fsck.zfuse -y --generation {lost['generation']} {self.path}'", said[1])
+        self.assertEqual(len(said), 2)
+        self.fsck(8, "-n", "--generation", str(lost["generation"]))
+        self.fsck(8, "-y", "--generation", str(lost["generation"] + 1))
+        found = self.fsck_json(1, "-y", "--generation", str(lost["generation"]))
+        self.assertEqual([found["after"][what] for what in ("inodes", "names", "extents", "messages")],
+                         [before[what] for what in ("inodes", "names", "extents", "messages")])
+        self.assertGreater(found["after"]["generation"], lost["generation"])
+
+    def test_a_damaged_newest_superblock_of_files_that_cannot_be_read(self):
+        address, leaf = self.newest()["address"], self.leaf()
+        flip(self.path, address + 300)
+        flip(self.path, leaf + 500)
+        messages = self.fsck_json(0, "-n")["check"]["messages"]
+        self.assertEqual([message["level"] for message in messages], ["warning"])
 
     def progress(self, status, *options):
         """What is told on a descriptor: (pass, done, total)."""

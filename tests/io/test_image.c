@@ -738,6 +738,20 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + 2 * BLOCK);
 }
 
+/* Its check is right, and no superblock can note it. */
+static void a_reset_count_that_no_zone_reaches_is_damage(void **state)
+{
+	assert_int_equal(zf_dev_set_reset_count(dev, 2, UINT64_C(1) << 61), 0);
+	reopen();
+	assert_string_equal(messages, "");
+	assert_int_equal(zone_of(dev, 2).reset_count, UINT64_C(1) << 61);
+	assert_int_equal(zf_dev_set_reset_count(dev, 2, (UINT64_C(1) << 61) + 1), 0);
+	reopen();
+	assert_non_null(strstr(messages, "zone 2"));
+	assert_true(zone_of(dev, 2).lost);
+	assert_true(zone_of(dev, 2).reset_count <= UINT64_C(1) << 61);
+}
+
 static void a_damaged_header_is_refused(void **state)
 {
 	close_image();
@@ -1186,6 +1200,7 @@ int main(void)
 		TEST(lower_bounds_stay_until_somebody_writes),
 		TEST(a_cleanly_closed_image_may_change_hosts),
 		TEST(a_damaged_zone_entry_becomes_a_lower_bound),
+		TEST(a_reset_count_that_no_zone_reaches_is_damage),
 		TEST(a_damaged_header_is_refused),
 		TEST(a_truncated_or_grown_image_is_refused),
 		TEST(of_two_headers_in_a_longer_copy_the_last_one_counts),

@@ -3,8 +3,13 @@
 #ifndef ZF_TESTS_REPAIR_DAMAGED_H
 #define ZF_TESTS_REPAIR_DAMAGED_H
 
+#include <stddef.h>
+
 #include "fixture.h"
 #include "forge.h"
+
+/* For forge_field(). */
+#define FIELD(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
 
 struct damaged {
 	struct forge *forge;

@@ -19,8 +19,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#define FIELD(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
-
 /* ---- nodes ---- */
 
 /* Bits of one node are flipped, and nothing may be lost. */

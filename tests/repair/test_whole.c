@@ -57,7 +57,7 @@ static void a_sample(void **state)
 static void what_a_crash_has_left(void **state)
 {
 	(void)state;
-	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++) {
+	for (unsigned int kind = 0; kind < IMAGE_ALL_KINDS; kind++) {
 		struct forge forge;
 
 		image_make((enum image_kind)kind, &forge);

@@ -50,6 +50,7 @@ struct fsck {
 	enum mode mode;
 	bool has_mode, check_data, json, verbose;
 	uint64_t generation; /* 0: the newest */
+	bool is_lost;	     /* no superblock record has that generation: a repair may find it */
 	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
 	struct zf_meter meter;
 	enum pass pass;
@@ -100,26 +101,37 @@ static struct json_object *make_request(const struct fsck *fsck)
 	return request;
 }
 
+/* A repair looks for it by its root, and says so if there is none. */
+static int choose_lost_generation(struct fsck *fsck, int error)
+{
+	if (error == -ENOENT && fsck->mode == MODE_REPAIR) {
+		fsck->is_lost = true;
+		return 0;
+	}
+	zf_report(fsck->report, ZF_REPORT_ERROR,
+		  "%s: there is no superblock of generation %" PRIu64
+		  "; 'zfusectl super' lists those there are",
+		  fsck->path, fsck->generation);
+	return error;
+}
+
 static int choose_generation(struct fsck *fsck)
 {
 	int r;
 
 	if (fsck->generation == 0)
 		return 0;
-	if (fsck->target.mounted || !fsck->target.ring) {
+	if (!fsck->target.mounted && !fsck->target.ring)
+		return choose_lost_generation(fsck, -ENOENT);
+	if (fsck->target.mounted) {
 		zf_report(fsck->report, ZF_REPORT_ERROR,
 			  "%s: only the newest state of what is mounted can be checked",
 			  fsck->path);
 		return -EINVAL;
 	}
 	r = zf_ring_find(fsck->target.ring, fsck->generation, &fsck->super);
-	if (r < 0) {
-		zf_report(fsck->report, ZF_REPORT_ERROR,
-			  "%s: there is no superblock of generation %" PRIu64
-			  "; 'zfusectl super' lists those there are",
-			  fsck->path, fsck->generation);
-		return r;
-	}
+	if (r < 0)
+		return choose_lost_generation(fsck, r);
 	if (fsck->target.source.super &&
 	    fsck->target.source.super->generation == fsck->generation) {
 		fsck->generation = 0;
@@ -301,8 +313,11 @@ static void tell_what_to_do(const struct fsck *fsck)
 
 static int run(struct fsck *fsck)
 {
-	int r = check(fsck, PASS_CHECK);
+	int r;
 
+	if (fsck->is_lost)
+		return repair_and_check(fsck);
+	r = check(fsck, PASS_CHECK);
 	if (r < 0)
 		return FSCK_OPERATIONAL;
 	/* An older state becomes the newest, in order or not. */

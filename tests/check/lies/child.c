@@ -11,6 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #define SECONDS_MAX 10u /* of processor; six times as many on a machine that has others to serve */
 #define MEMORY_MAX  (UINT64_C(2) << 30)
 
@@ -23,24 +27,44 @@ static void set_limits(void)
 	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
 	alarm(6 * SECONDS_MAX);
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
-	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX});
+	/* So high that what takes too much is seen by child_run(), and not only refused. */
+	setrlimit(RLIMIT_AS,
+		  &(struct rlimit){.rlim_cur = 2 * MEMORY_MAX, .rlim_max = RLIM_INFINITY});
 #endif
+}
+
+/* What exit() would do, which must not end the parent's work. */
+static void end_child(void)
+{
+	int status = 0;
+
+	fflush(NULL);
+#ifdef __SANITIZE_ADDRESS__
+	status = __lsan_do_recoverable_leak_check();
+#endif
+	_exit(status);
 }
 
 bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
 {
+	struct rusage usage;
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	fflush(NULL); /* else the child prints it again */
+	pid = fork();
 	assert(pid >= 0);
 	if (pid == 0) {
 		set_limits();
 		fn(arg);
-		fflush(NULL);
-		_exit(0);
+		end_child();
 	}
-	while (waitpid(pid, &status, 0) < 0)
+	while (wait4(pid, &status, 0, &usage) < 0)
 		assert(errno == EINTR);
+	if ((uint64_t)usage.ru_maxrss << 10 > MEMORY_MAX) {
+		snprintf(ret_text, size, "%ld KiB of memory", usage.ru_maxrss);
+		return false;
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return true;
 	snprintf(ret_text, size, "%s %d", WIFSIGNALED(status) ? "signal" : "exit status",

@@ -246,7 +246,7 @@ static void format(enum image_kind kind, struct zf_memory **ret_memory, struct z
 	const struct zf_format_options options = {
 		.label = "lies",
 		.fsid = {1, 2, 3},
-		.node_size = 4096,
+		.node_size = kind == IMAGE_LARGE_NODES ? 16384 : 4096,
 		.metadata_copies = kind == IMAGE_SEQUENTIAL ? 2 : 1,
 		.dir_hash_seed = 4711,
 		.log_secret = {9},
@@ -307,5 +307,11 @@ void image_free(struct forge *forge)
 
 const char *image_kind_name(enum image_kind kind)
 {
-	return kind == IMAGE_SEQUENTIAL ? "sequential" : "in place";
+	static const char *const names[IMAGE_ALL_KINDS] = {
+		[IMAGE_SEQUENTIAL] = "sequential",
+		[IMAGE_IN_PLACE] = "in place",
+		[IMAGE_LARGE_NODES] = "large nodes",
+	};
+
+	return names[kind];
 }

@@ -10,7 +10,9 @@
 enum image_kind {
 	IMAGE_SEQUENTIAL, /* two copies of metadata */
 	IMAGE_IN_PLACE,	  /* conventional zones, and extents that are overwritten in place */
-	IMAGE_KINDS,
+	IMAGE_KINDS,	  /* of which every field is tried */
+	IMAGE_LARGE_NODES = IMAGE_KINDS, /* as mkfs.zfuse makes them */
+	IMAGE_ALL_KINDS,
 };
 
 /*

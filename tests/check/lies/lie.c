@@ -224,9 +224,55 @@ static bool is_own_checksum(const struct lie *lie)
 	return false;
 }
 
-void lie_tell(const struct places *places, const struct lie *lie)
+static void tell(const struct places *places, const struct lie *lie)
 {
 	place_write(places, lie->place, lie->offset, lie->bytes, lie->len);
-	if (!is_own_checksum(lie))
+	if (!lie->rotten && !is_own_checksum(lie))
 		place_seal(places, lie->place);
+}
+
+/*
+ * Packed values are written by code of the filesystem, which wants their leaf to be in order. Rotten
+ * bytes come last, or else another lie would make their checksum right.
+ */
+static unsigned int turn_of(const struct lie *lie)
+{
+	return lie->place->packed ? 0 : lie->rotten ? 2 : 1;
+}
+
+void lie_tell(const struct places *places, const struct lie *lies, unsigned int count)
+{
+	for (unsigned int turn = 0; turn < 3; turn++)
+		for (unsigned int i = 0; i < count; i++)
+			if (turn_of(&lies[i]) == turn)
+				tell(places, &lies[i]);
+}
+
+/* ---- what may be expected ---- */
+
+bool lie_is_wide(const struct lie *lie)
+{
+	return lie->field == &lie->place->field;
+}
+
+bool lie_hides_nodes(const struct lie *lie)
+{
+	return lie->place->is_entry || strcmp(lie->place->structure, "zf_image_slot") == 0 ||
+	       strcmp(lie->place->structure, "zone table") == 0;
+}
+
+bool lie_may_be_given_up(const struct lie *lie)
+{
+	static const char *const fields[] = {"version",	   "csum_type", "dir_hash_version",
+					     "block_size", "incompat",	"compat_ro"};
+	const char *structure = lie->place->structure, *field = lie->field->name;
+
+	if (strcmp(structure, "zf_disk_super") == 0)
+		for (size_t i = 0; i < ZF_ARRAY_SIZE(fields); i++)
+			if (strcmp(field, fields[i]) == 0 || lie_is_wide(lie))
+				return true;
+	if (strcmp(structure, "zf_disk_log_body") == 0)
+		return strcmp(field, "type") == 0 || strcmp(field, "version") == 0 ||
+		       lie_is_wide(lie);
+	return strcmp(structure, "zf_image_header") == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a repair makes of one lie: a filesystem that the checker finds in order and that mounts, in
- * which all files are as they were but for those that the lie is about. All in a process of its own,
+ * What a repair makes of lies: a filesystem that the checker finds in order and that mounts, in
+ * which all files are as they were but for those that the lies are about. All in a process of its own,
  * with limits of time and memory.
  */
 #ifndef ZF_TESTS_LIES_MEND_H
@@ -33,7 +33,8 @@ struct mend_result {
 void mend_begin(const struct places *places);
 void mend_end(void);
 
-void mend_run(const struct places *places, const struct lie *lie, struct mend_result *ret_result);
+void mend_run(const struct places *places, const struct lie *lies, unsigned int count,
+	      struct mend_result *ret_result);
 
 const char *mend_outcome_name(enum mend_outcome outcome);
 

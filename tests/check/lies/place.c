@@ -30,9 +30,10 @@ struct finder {
 	char kind[64]; /* of what is found next */
 };
 
-static uint8_t *bytes_at(const struct places *places, uint64_t address)
+/* Byte N of an image's file is byte N of its device. */
+uint8_t *places_bytes(const struct places *places, uint64_t address)
 {
-	return forge_bytes(places->forge, address);
+	return places->file ? places->file->bytes + address : forge_bytes(places->forge, address);
 }
 
 /* ---- adding ---- */
@@ -333,7 +334,7 @@ static void find_items(struct finder *finder, enum zf_tree_id tree, uint64_t add
 
 	for (unsigned int i = 0; i < zf_node_count(node); i++) {
 		struct value value = {.tree = tree, .key = zf_node_key(node, i)};
-		const struct zf_disk_item *item = (const void *)bytes_at(finder->places, at);
+		const struct zf_disk_item *item = (const void *)places_bytes(finder->places, at);
 
 		set_kind(finder, "of tree %u, type %u", tree, value.key.type);
 		add_table(finder, &zf_disk_item_fields, at);
@@ -368,7 +369,7 @@ static void find_node(struct finder *finder, enum zf_tree_id tree, const struct 
 {
 	struct places *places = finder->places;
 	uint32_t parent = finder->node;
-	const void *node = bytes_at(places, ptr->address[0]);
+	const void *node = places_bytes(places, ptr->address[0]);
 	bool packed = zf_node_is_packed(node);
 
 	assert(places->node_count < NODES_MAX);
@@ -537,7 +538,7 @@ static void find_entry(struct finder *finder, uint32_t zone_no)
 				  table + zone_no * sizeof(struct zf_image_zone) +
 					  i * sizeof(struct zf_image_slot));
 		if (place)
-			place->in_file = true;
+			place->in_trailer = true;
 	}
 	place = add(finder, "entry of the zone table", 0);
 	if (!place)
@@ -548,16 +549,17 @@ static void find_entry(struct finder *finder, uint32_t zone_no)
 	place->field_count = ZF_ARRAY_SIZE(entry_fields);
 }
 
-void places_find_trailer(struct places *places, struct forge *forge, struct file *file)
+void places_find_trailer(struct places *places, struct file *file)
 {
 	struct finder finder = {.places = places, .node = NO_NODE};
+	unsigned int first = places->count;
 
-	*places = (struct places){.forge = forge, .file = file};
+	places->file = file;
 	set_kind(&finder, "the one");
 	add_table(&finder, &zf_image_header_fields, file->size - sizeof(struct zf_image_header));
 	add_table(&finder, &zf_image_state_fields, file->trailer.state_offset);
-	for (unsigned int i = 0; i < places->count; i++)
-		places->place[i].in_file = true;
+	for (unsigned int i = first; i < places->count; i++)
+		places->place[i].in_trailer = true;
 	for (uint32_t z = 0; z < file->trailer.geometry.zone_count; z++)
 		find_entry(&finder, z);
 }
@@ -568,9 +570,7 @@ static uint8_t *bytes_of(const struct places *places, const struct place *place)
 {
 	if (place->is_entry)
 		return (uint8_t *)&places->file->rules.zones[place->slot];
-	if (place->in_file)
-		return places->file->bytes + place->address;
-	return bytes_at(places, place->address);
+	return places_bytes(places, place->address);
 }
 
 /* The bytes of a value in a packed leaf are spread over base, columns and rows. */
@@ -578,7 +578,7 @@ static void write_packed(const struct places *places, const struct place *place,
 			 const void *buf, size_t len)
 {
 	uint8_t scratch[ZF_PACKED_VALUE_MAX], value[ZF_PACKED_VALUE_MAX];
-	void *node = bytes_at(places, places->node[place->node].address[0]);
+	void *node = places_bytes(places, places->node[place->node].address[0]);
 	size_t value_len;
 
 	memcpy(value, zf_node_value(node, place->slot, &value_len, scratch), sizeof(value));
@@ -595,7 +595,7 @@ void place_read(const struct places *places, const struct place *place, size_t o
 	size_t value_len;
 
 	if (place->packed)
-		bytes = zf_node_value(bytes_at(places, places->node[place->node].address[0]),
+		bytes = zf_node_value(places_bytes(places, places->node[place->node].address[0]),
 				      place->slot, &value_len, scratch);
 	else
 		bytes = bytes_of(places, place);
@@ -613,7 +613,7 @@ void place_write(const struct places *places, const struct place *place, size_t 
 
 static void seal_super(const struct places *places)
 {
-	struct zf_disk_super *disk = (void *)bytes_at(places, places->forge->super.address);
+	struct zf_disk_super *disk = (void *)places_bytes(places, places->forge->super.address);
 	const uint8_t *sealed = (const uint8_t *)disk + sizeof(disk->csum);
 
 	disk->csum = zf_le64_from(zf_hash64(sealed, sizeof(*disk) - sizeof(disk->csum)));
@@ -626,13 +626,13 @@ static void seal_node(const struct places *places, uint32_t node_no)
 
 	while (node_no != NO_NODE) {
 		const struct place_node *node = &places->node[node_no];
-		uint8_t *bytes = bytes_at(places, node->address[0]);
+		uint8_t *bytes = places_bytes(places, node->address[0]);
 		struct zf_le64 csum = zf_le64_from(zf_node_csum(bytes, size));
 
 		zf_node_set_csum(bytes, zf_le64_get(csum));
 		if (node->address[1])
-			memcpy(bytes_at(places, node->address[1]), bytes, size);
-		memcpy(bytes_at(places, node->csum_at), &csum, sizeof(csum));
+			memcpy(places_bytes(places, node->address[1]), bytes, size);
+		memcpy(places_bytes(places, node->csum_at), &csum, sizeof(csum));
 		node_no = node->parent;
 	}
 	seal_super(places);
@@ -640,13 +640,13 @@ static void seal_node(const struct places *places, uint32_t node_no)
 
 static void seal_record(const struct places *places, uint64_t address)
 {
-	const struct zf_disk_log_header *header = (const void *)bytes_at(places, address);
+	const struct zf_disk_log_header *header = (const void *)places_bytes(places, address);
 
 	uint32_t bytes = zf_le32_get(header->bytes);
 
 	/* No record is so short, or so long: nothing can be right of one that says so. */
 	if (bytes >= sizeof(*header) && bytes <= ZF_LOG_RECORD_MAX)
-		log_record_seal_again(&places->forge->super, bytes_at(places, address));
+		log_record_seal_again(&places->forge->super, places_bytes(places, address));
 }
 
 static void seal_trailer(struct file *file, const struct place *place)
@@ -665,7 +665,7 @@ static void seal_trailer(struct file *file, const struct place *place)
 
 void place_seal(const struct places *places, const struct place *place)
 {
-	if (places->file)
+	if (place->in_trailer || place->is_entry)
 		seal_trailer(places->file, place);
 	else if (place->record)
 		seal_record(places, place->record);

@@ -36,7 +36,7 @@ struct place {
 	uint32_t slot;	  /* of a packed leaf: it is that item's value, and has no address */
 	bool packed;
 	uint64_t record; /* of the log, in which it is; 0: none */
-	bool in_file;	 /* of the trailer of an image: file.h; the address is the file's */
+	bool in_trailer; /* of an image: file.h; the address is the file's */
 	bool is_entry;	 /* of zone `slot`, as a struct zf_zone_state */
 };
 
@@ -52,8 +52,11 @@ struct places {
 /* Finds all of the filesystem. */
 void places_find(struct places *places, struct forge *forge);
 
-/* Finds all of the trailer instead; the filesystem's are not among them. */
-void places_find_trailer(struct places *places, struct forge *forge, struct file *file);
+/* Adds all of the trailer. From then on all bytes are those of the file. */
+void places_find_trailer(struct places *places, struct file *file);
+
+/* The bytes at a device address. */
+uint8_t *places_bytes(const struct places *places, uint64_t address);
 
 /* Reads and writes bytes of a place; what is written is in all copies, and no checksum is right. */
 void place_read(const struct places *places, const struct place *place, size_t offset, void *buf,

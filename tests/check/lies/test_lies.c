@@ -9,8 +9,11 @@
  * and work. It must also stand in the list of what cannot be known, in docs/format.md.
  *
  *      test_lies [--repair] [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
+ *      test_lies --manglings N [--seed N] [--failures N]
  *
  * With --repair each lie that is found is repaired instead, and mend.h tells what must come of it.
+ *
+ * With --manglings that many are drawn (mangling.h), each from a seed of its own, and tried in both ways.
  *
  * Without --all one lie in 20 is drawn (of the address sanitizer's build, one in 100). --only: all of
  * those whose description contains TEXT.
@@ -26,6 +29,7 @@
 #include "image.h"
 #include "known.h"
 #include "mend.h"
+#include "mangling.h"
 #include "trial.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -37,6 +41,7 @@
 static struct {
 	uint64_t seed;
 	uint64_t one_in;
+	uint64_t manglings;
 	const char *only;
 	unsigned int failures_max; /* so many are printed */
 	bool verbose;
@@ -44,7 +49,7 @@ static struct {
 } options = {.one_in = ONE_IN, .failures_max = 40};
 
 static struct {
-	uint64_t structures, fields, lies;
+	uint64_t structures, fields, lies, manglings;
 	uint64_t outcomes[TRIAL_OUTCOMES];
 	uint64_t mended[MEND_OUTCOMES];
 	unsigned int failures;
@@ -106,11 +111,11 @@ static void try_lie(enum image_kind kind, const struct places *places, const str
 	struct mend_result mended;
 
 	if (options.repair) {
-		mend_run(places, lie, &mended);
+		mend_run(places, lie, 1, &mended);
 		judge_mended(kind, lie, &mended);
 		return;
 	}
-	trial_run(places, lie, &result);
+	trial_run(places, lie, 1, &result);
 	judge(kind, lie, &result);
 }
 
@@ -147,12 +152,68 @@ static void try_place(enum image_kind kind, const struct places *places, const s
 			try_element(kind, places, place, &place->fields[f], e);
 }
 
+/* ---- manglings ---- */
+
+static void tell_mangling(const struct mangling *mangling, const char *outcome, const char *text,
+			  bool failed)
+{
+	counts.failures += failed;
+	if ((!failed && !options.verbose) || counts.failures > options.failures_max)
+		return;
+	printf("%s: --manglings 1 --seed %" PRIu64 ": %s\n", failed ? "FAILED" : "as it should be",
+	       mangling->seed, outcome);
+	mangling_print(mangling);
+	if (text[0])
+		printf("    %s\n", text);
+}
+
+static void mend_mangling(const struct places *places, const struct mangling *mangling)
+{
+	struct mend_result mended;
+
+	mend_run(places, mangling->lies, mangling->count, &mended);
+	counts.mended[mended.outcome]++;
+	tell_mangling(mangling, mend_outcome_name(mended.outcome), mended.text,
+		      mended.outcome >= MEND_REPAIR_FAILED);
+}
+
+/* What is found in order has been mounted and used, and there is nothing to repair. */
+static void try_mangling(const struct places *places, uint64_t seed)
+{
+	struct trial_result result;
+	struct mangling mangling;
+
+	mangling_make(places, seed, &mangling);
+	trial_run(places, mangling.lies, mangling.count, &result);
+	counts.manglings++;
+	counts.outcomes[result.outcome]++;
+	tell_mangling(&mangling, trial_outcome_name(result.outcome), result.text,
+		      result.outcome >= TRIAL_REFUSED);
+	if (result.outcome == TRIAL_FOUND)
+		mend_mangling(places, &mangling);
+	mangling_free(&mangling);
+}
+
+/* The seed tells which image it is about. An image in a file is slower, and one in four. */
+static void try_manglings(enum image_kind kind, const struct places *places)
+{
+	for (uint64_t i = 0; i < options.manglings; i++) {
+		uint64_t seed = options.seed + i;
+		bool in_file = seed / IMAGE_ALL_KINDS % 4 == 3;
+
+		if (seed % IMAGE_ALL_KINDS == kind && in_file == (places->file != NULL))
+			try_mangling(places, seed);
+	}
+}
+
+/* ---- images ---- */
+
 /* Else nothing that is found of a lie would mean anything. */
 static bool is_in_order(enum image_kind kind, const struct places *places)
 {
 	struct trial_result result;
 
-	trial_run(places, NULL, &result);
+	trial_run(places, NULL, 0, &result);
 	if (result.outcome == TRIAL_UNKNOWN)
 		return true;
 	printf("FAILED: %s image, without a lie: %s\n    %s\n", image_kind_name(kind),
@@ -161,26 +222,34 @@ static bool is_in_order(enum image_kind kind, const struct places *places)
 	return false;
 }
 
-static void try_places(enum image_kind kind, const struct places *places)
+/* Places from the `first` on. */
+static void try_places(enum image_kind kind, const struct places *places, unsigned int first)
 {
-	if (is_in_order(kind, places))
-		for (unsigned int i = 0; i < places->count; i++)
-			try_place(kind, places, &places->place[i]);
+	if (!is_in_order(kind, places))
+		return;
+	if (options.manglings > 0) {
+		try_manglings(kind, places);
+		return;
+	}
+	for (unsigned int i = first; i < places->count; i++)
+		try_place(kind, places, &places->place[i]);
 }
 
 static void try_image(enum image_kind kind)
 {
 	static struct places places;
+	unsigned int first;
 	struct forge forge;
 	struct file file;
 
 	image_make(kind, &forge);
 	places_find(&places, &forge);
 	mend_begin(&places);
-	try_places(kind, &places);
+	try_places(kind, &places, 0);
 	file_make(&forge, &file);
-	places_find_trailer(&places, &forge, &file);
-	try_places(kind, &places);
+	first = places.count;
+	places_find_trailer(&places, &file);
+	try_places(kind, &places, first);
 	file_free(&file);
 	mend_end();
 	image_free(&forge);
@@ -198,6 +267,7 @@ static void take_options(int argc, char **argv)
 		{"failures", required_argument, NULL, 'f'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"repair", no_argument, NULL, 'r'},
+		{"manglings", required_argument, NULL, 'm'},
 		{0},
 	};
 	int c;
@@ -216,6 +286,8 @@ static void take_options(int argc, char **argv)
 			options.failures_max = (unsigned int)strtoul(optarg, NULL, 0);
 		else if (c == 'r')
 			options.repair = true;
+		else if (c == 'm')
+			options.manglings = strtoull(optarg, NULL, 0);
 		else if (c == 'v')
 			options.verbose = true;
 		else
@@ -225,16 +297,31 @@ static void take_options(int argc, char **argv)
 		exit(2);
 }
 
-static void tell_counts(void)
+static void tell_outcomes(void)
 {
-	printf("%" PRIu64 " structures, %" PRIu64 " fields, %" PRIu64 " lies:\n", counts.structures,
-	       counts.fields, counts.lies);
-	for (unsigned int o = 0; o < MEND_OUTCOMES && options.repair; o++)
-		printf("  %8" PRIu64 " %s\n", counts.mended[o],
-		       mend_outcome_name((enum mend_outcome)o));
-	for (unsigned int o = 0; o < TRIAL_OUTCOMES && !options.repair; o++)
+	for (unsigned int o = 0; o < TRIAL_OUTCOMES; o++)
 		printf("  %8" PRIu64 " %s\n", counts.outcomes[o],
 		       trial_outcome_name((enum trial_outcome)o));
+}
+
+static void tell_mended(void)
+{
+	for (unsigned int o = 0; o < MEND_OUTCOMES; o++)
+		printf("  %8" PRIu64 " %s\n", counts.mended[o],
+		       mend_outcome_name((enum mend_outcome)o));
+}
+
+static void tell_counts(void)
+{
+	if (options.manglings > 0)
+		printf("%" PRIu64 " manglings:\n", counts.manglings);
+	else
+		printf("%" PRIu64 " structures, %" PRIu64 " fields, %" PRIu64 " lies:\n",
+		       counts.structures, counts.fields, counts.lies);
+	if (!options.repair)
+		tell_outcomes();
+	if (options.repair || options.manglings > 0)
+		tell_mended();
 	printf("%u failures\n", counts.failures);
 }
 
@@ -251,9 +338,10 @@ int main(int argc, char **argv)
 	known_read(doc);
 	zf_rng_seed(&rng, options.seed);
 	printf("seed %" PRIu64 " (replay with --seed)\n", options.seed);
-	for (unsigned int kind = 0; kind < IMAGE_KINDS; kind++)
+	for (unsigned int kind = 0; kind < (options.manglings ? IMAGE_ALL_KINDS : IMAGE_KINDS);
+	     kind++)
 		try_image((enum image_kind)kind);
-	if (options.one_in == 1 && !options.only && !options.repair)
+	if (options.one_in == 1 && !options.only && !options.repair && options.manglings == 0)
 		counts.failures += known_tell_unneeded();
 	tell_counts();
 	return counts.failures > 0;

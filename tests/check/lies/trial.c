@@ -17,6 +17,7 @@
 #include "fs/core/fs.h"
 #include "io/image.h"
 #include "io/memory.h"
+#include "salvage_all.h"
 #include "superblock/ring.h"
 
 #define DEPTH_MAX 16u
@@ -74,6 +75,7 @@ static bool is_clean(const struct places *places, bool data)
 struct user {
 	struct zf_fs *fs;
 	bool failed;
+	bool forbidden; /* something cannot be removed, by its flags: nor can directories above it */
 };
 
 /* Errors of the device, of which there is none here, and what the filesystem finds damaged. */
@@ -81,6 +83,9 @@ static void judge(struct user *user, const char *what, uint64_t ino, ssize_t r)
 {
 	bool failed = r == -EIO || r == -EUCLEAN || r == -ESTALE || r == -ENOENT;
 
+	user->forbidden |= r == -EPERM;
+	if (r == -ENOTEMPTY)
+		failed = !user->forbidden;
 	if (!failed)
 		return;
 	user->failed = true;
@@ -157,9 +162,10 @@ static void use_directory(struct user *user, uint64_t dir, unsigned int depth)
 	judge(user, "listing", dir, n);
 }
 
+static const uint8_t written[3 * 4096] = "new";
+
 static void add_something(struct user *user)
 {
-	static const uint8_t bytes[3 * 4096] = "new";
 	struct zf_attr attr;
 	int r = zf_fs_make(user->fs, &ctx, ZF_INO_ROOT, "new", S_IFREG | 0644, 0, NULL, &attr);
 	ssize_t n;
@@ -169,33 +175,89 @@ static void add_something(struct user *user)
 		user->failed = true;
 		return;
 	}
-	n = zf_fs_write(user->fs, &ctx, attr.ino, 0, bytes, sizeof(bytes), 0);
+	n = zf_fs_write(user->fs, &ctx, attr.ino, 0, written, sizeof(written), 0);
 	judge(user, "writing", attr.ino, n);
-	judge(user, "syncing", attr.ino, zf_fs_fsync(user->fs, &ctx, attr.ino, false));
+	r = zf_fs_fsync(user->fs, &ctx, attr.ino, false);
+	judge(user, "syncing", attr.ino, r);
 	zf_fs_forget(user->fs, attr.ino, 1);
-	user->failed |= n != sizeof(bytes);
+	user->failed |= n != sizeof(written) || r < 0;
+}
+
+static void find_what_was_added(struct user *user)
+{
+	static uint8_t bytes[sizeof(written)];
+	struct zf_attr attr;
+	int r = zf_fs_lookup(user->fs, &ctx, ZF_INO_ROOT, "new", &attr);
+	ssize_t n;
+
+	judge(user, "looking up what was written in", ZF_INO_ROOT, r);
+	if (r < 0)
+		return;
+	n = zf_fs_read(user->fs, &ctx, attr.ino, 0, bytes, sizeof(bytes));
+	judge(user, "reading what was written to", attr.ino, n);
+	user->failed |= n != sizeof(written) || memcmp(bytes, written, sizeof(written)) != 0;
+	zf_fs_forget(user->fs, attr.ino, 1);
+}
+
+static int mount(const struct places *places, struct user *user, struct zf_dev **ret_dev)
+{
+	const struct zf_mount_options options = {0};
+	int r = open_device(places, false, ret_dev);
+
+	return r < 0 ? r : zf_fs_mount(*ret_dev, &options, &noting, &user->fs);
+}
+
+static int use_until_the_power_fails(const struct places *places, struct user *user)
+{
+	struct zf_dev *dev = NULL;
+	int r = mount(places, user, &dev);
+
+	if (r == 0) {
+		add_something(user);
+		zf_fs_abandon(user->fs);
+	}
+	zf_dev_close(dev);
+	return r;
+}
+
+static int use_to_the_end(const struct places *places, struct user *user)
+{
+	struct zf_dev *dev = NULL;
+	int r = mount(places, user, &dev);
+
+	if (r == 0) {
+		find_what_was_added(user);
+		use_directory(user, ZF_INO_ROOT, 0);
+		judge(user, "syncing", ZF_INO_ROOT, zf_fs_syncfs(user->fs, &ctx));
+		user->failed |= zf_fs_settle(user->fs) < 0;
+		user->failed |= zf_fs_unmount(user->fs) < 0;
+	}
+	zf_dev_close(dev);
+	return r;
 }
 
 /* Returns 0, or the error with which it could not be mounted. */
 static int use(const struct places *places, bool *ret_failed)
 {
-	const struct zf_mount_options options = {0};
 	struct user user = {0};
-	struct zf_dev *dev = NULL;
-	int r = open_device(places, false, &dev);
+	int r = use_until_the_power_fails(places, &user);
 
 	if (r == 0)
-		r = zf_fs_mount(dev, &options, &noting, &user.fs);
-	if (r == 0) {
-		add_something(&user);
-		use_directory(&user, ZF_INO_ROOT, 0);
-		judge(&user, "syncing", ZF_INO_ROOT, zf_fs_syncfs(user.fs, &ctx));
-		user.failed |= zf_fs_settle(user.fs) < 0;
-		user.failed |= zf_fs_unmount(user.fs) < 0;
-	}
-	zf_dev_close(dev);
+		r = use_to_the_end(places, &user);
 	*ret_failed = user.failed;
 	return r;
+}
+
+/* What comes out is of no interest: it has to come out. */
+static void salvage(const struct places *places)
+{
+	struct zf_dev *dev = NULL;
+
+	if (open_device(places, true, &dev) == 0) {
+		salvage_all(dev, 0);
+		salvage_all(dev, places->forge->super.generation - 1);
+	}
+	zf_dev_close(dev);
 }
 
 /* ---- one trial ---- */
@@ -225,6 +287,7 @@ static enum trial_outcome try_it(const struct places *places)
 	}
 	/* It may be refused, or fail, but in words. */
 	memcpy(said, result->text, sizeof(said));
+	salvage(places);
 	(void)use(places, &failed);
 	memcpy(result->text, said, sizeof(said));
 	return found;
@@ -232,15 +295,15 @@ static enum trial_outcome try_it(const struct places *places)
 
 struct trial {
 	const struct places *places;
-	const struct lie *lie;
+	const struct lie *lies;
+	unsigned int count;
 };
 
 static void run_child(void *arg)
 {
 	const struct trial *trial = arg;
 
-	if (trial->lie)
-		lie_tell(trial->places, trial->lie);
+	lie_tell(trial->places, trial->lies, trial->count);
 	if (trial->places->file)
 		file_write_own(trial->places->file);
 	result->outcome = try_it(trial->places);
@@ -248,9 +311,10 @@ static void run_child(void *arg)
 		unlink(trial->places->file->path);
 }
 
-void trial_run(const struct places *places, const struct lie *lie, struct trial_result *ret_result)
+void trial_run(const struct places *places, const struct lie *lies, unsigned int count,
+	       struct trial_result *ret_result)
 {
-	struct trial trial = {.places = places, .lie = lie};
+	struct trial trial = {.places = places, .lies = lies, .count = count};
 	char text[64];
 
 	if (!result)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of one lie: the checker looks, then the image is mounted, read, emptied and closed,
- * whatever the checker said; then the checker looks again. All in a process of its own, with limits
- * of time and memory.
+ * What becomes of lies: the checker looks, what can be read is salvaged, then the image is mounted,
+ * whatever the checker said, and written to; the power fails; it is mounted again, must have what
+ * was written, is read, emptied and closed; then the checker looks again. All in a process of its
+ * own, with limits of time and memory.
  */
 #ifndef ZF_TESTS_LIES_TRIAL_H
 #define ZF_TESTS_LIES_TRIAL_H
@@ -25,8 +26,9 @@ struct trial_result {
 	char text[512]; /* what was said first */
 };
 
-/* `lie` may be NULL: the image as it is. */
-void trial_run(const struct places *places, const struct lie *lie, struct trial_result *ret_result);
+/* Without lies: the image as it is. */
+void trial_run(const struct places *places, const struct lie *lies, unsigned int count,
+	       struct trial_result *ret_result);
 
 const char *trial_outcome_name(enum trial_outcome outcome);
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Damage that only shows where several places of a filesystem are wrong, or one contradicts many. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "alloc/zone_format.h"
+#include "damaged.h"
+#include "fs/core/fs_format.h"
+#include "io/zone_rules.h"
+#include "salvage/salvage.h"
+#include "sample.h"
+#include "txn/root_format.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void set_type(struct sample *sample, uint64_t ino, uint32_t type)
+{
+	forge_field(&sample->forge, ZF_TREE_FS, ZF_KEY(ino, ZF_KEY_INODE, 0),
+		    FIELD(struct zf_disk_inode, mode), type | 0644);
+}
+
+/* Writes a zero byte into the middle of what the inode has inline. */
+static void set_zero_byte(struct sample *sample, uint64_t ino)
+{
+	const struct zf_key key = sample_key(sample, ino, ZF_KEY_EXTENT);
+	uint8_t item[sizeof(struct zf_disk_extent) + 256];
+	size_t len = forge_get(&sample->forge, ZF_TREE_FS, key, item, sizeof(item));
+
+	assert_true(len > sizeof(struct zf_disk_extent));
+	item[(sizeof(struct zf_disk_extent) + len) / 2] = 0;
+	forge_set(&sample->forge, ZF_TREE_FS, key, item, len);
+}
+
+/* Without a try: what one pass leaves, another one would find. */
+static void mend_at_once(struct damaged *damaged)
+{
+	const struct zf_repair_options options = {.try_bytes = 2 * ZF_BLOCK_SIZE};
+
+	assert_int_equal(zf_memory_open(damaged->forge->memory, NULL, NULL, &damaged->dev), 0);
+	assert_int_equal(fixture_repair_with(damaged->dev, &options, &damaged->counts), 0);
+}
+
+/* Its names tell that it is a link, and no target has a zero byte. */
+static void a_link_of_another_type_whose_target_has_a_zero_byte(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	set_type(sample, sample->sym, S_IFREG);
+	set_zero_byte(sample, sample->sym);
+	mend_at_once(&damaged);
+	damaged_expect("is lost", "its target cannot be read");
+	assert_int_equal(damaged_lost(&damaged), 1);
+	assert_null(listing_find(&damaged.after, "/sym"));
+	damaged_end(&damaged);
+}
+
+/* Its names tell that it is a file: zero bytes in it are in order. */
+static void a_file_with_zero_bytes_that_says_it_is_a_link(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged;
+
+	set_zero_byte(sample, sample->small);
+	damaged = damaged_begin(&sample->forge);
+	set_type(sample, sample->small, S_IFLNK);
+	mend_at_once(&damaged);
+	damaged_expect("its type is set right", "inode");
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
+/* The root tree says that the tree of files begins where another tree does. */
+static void the_root_of_another_tree(void **state)
+{
+	static const enum zf_tree_id others[] = {ZF_TREE_SHARE, ZF_TREE_SUMMARY, ZF_TREE_ZONE};
+
+	(void)state;
+	for (size_t i = 0; i < ZF_ARRAY_SIZE(others); i++) {
+		struct sample sample;
+		struct damaged damaged;
+		struct zf_disk_root root;
+		size_t len;
+
+		sample_make(&sample, &(struct sample_options){.node_size = 4096});
+		damaged = damaged_begin(&sample.forge);
+		len = forge_get(&sample.forge, ZF_TREE_ROOT, ZF_KEY(others[i], ZF_KEY_ROOT, 0),
+				&root, sizeof(root));
+		assert_int_equal(len, sizeof(root));
+		forge_set(&sample.forge, ZF_TREE_ROOT, ZF_KEY(ZF_TREE_FS, ZF_KEY_ROOT, 0), &root,
+			  sizeof(root));
+		damaged_mend(&damaged);
+		assert_int_equal(damaged_lost(&damaged), 0);
+		damaged_end(&damaged);
+		sample_free(&sample);
+	}
+}
+
+/*
+ * The zone tree says of the zones with nodes that they have data, and the root of files cannot be
+ * read: its leaves are looked for there all the same.
+ */
+static void zones_with_nodes_that_are_said_to_have_data(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	for (uint64_t z = ZF_SUPER_ZONES; z < 32; z++) {
+		const struct zf_key key = ZF_KEY(z, ZF_KEY_ZONE, 0);
+		struct zf_disk_zone item;
+
+		forge_get(&sample->forge, ZF_TREE_ZONE, key, &item, sizeof(item));
+		if (item.role == ZF_ROLE_META)
+			forge_field(&sample->forge, ZF_TREE_ZONE, key,
+				    FIELD(struct zf_disk_zone, role), ZF_ROLE_HOT);
+	}
+	damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
+/* The newest record has the fsid of another filesystem, and the root that would contradict it is gone. */
+static void another_fsid_and_no_root(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	sample->forge.super.fsid[3] ^= 1;
+	forge_write_super(&sample->forge);
+	damaged_node(&sample->forge, ZF_TREE_ROOT, ZF_KEY_MIN, 0)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
+static struct zf_disk_item *first_item(struct sample *sample, const struct zf_key *of_leaf)
+{
+	uint8_t *node = damaged_node(&sample->forge, ZF_TREE_FS, *of_leaf, 0);
+
+	return (void *)(node + sizeof(struct zf_disk_node_header));
+}
+
+/* Deletes the items of [from, end). */
+static void delete_items(struct sample *sample, struct zf_key from, const struct zf_key *end)
+{
+	while (forge_find(&sample->forge, ZF_TREE_FS, &from) && zf_key_cmp(&from, end) < 0)
+		forge_delete(&sample->forge, ZF_TREE_FS, from);
+}
+
+/*
+ * A leaf begins with a key that belongs into an earlier leaf, and the numbers before it are not in
+ * use, so that who asks for the next inode comes from the leaf before.
+ */
+static void make_a_leaf_of_lower_keys(struct sample *sample)
+{
+	const struct zf_key in_leaf = ZF_KEY(sample->many + 200, ZF_KEY_INODE, 0);
+	const struct zf_key low = ZF_KEY(sample->file, ZF_KEY_INODE, 0);
+	struct zf_disk_item *item = first_item(sample, &in_leaf);
+	struct zf_key first;
+
+	first = zf_disk_key_get(&item->key);
+	delete_items(sample, ZF_KEY(first.objectid - 1, 0, 0), &first);
+	zf_disk_key_put(&item->key, &low);
+	forge_seal(&sample->forge, ZF_TREE_FS, in_leaf, 0);
+}
+
+static void inodes_that_are_out_of_order(void **state)
+{
+	const struct sample_options small_nodes = {.node_size = 4096};
+	const struct zf_salvage_options options = {0};
+	struct zf_salvage *salvage;
+	struct sample sample;
+	uint64_t ino = 0, next;
+	struct zf_dev *dev;
+
+	(void)state;
+	sample_make(&sample, &small_nodes);
+	make_a_leaf_of_lower_keys(&sample);
+	assert_int_equal(zf_memory_open(sample.memory, NULL, NULL, &dev), 0);
+	assert_int_equal(zf_salvage_open(dev, &options, NULL, &salvage), 0);
+	for (; (next = zf_salvage_next_inode(salvage, ino + 1)) != 0; ino = next)
+		assert_true(next > ino);
+	assert_true(ino >= sample.many + 200);
+	zf_salvage_close(salvage);
+	zf_dev_close(dev);
+	sample_free(&sample);
+}
+
+/* Real disks do not count resets: then the zones' items are all that tells of them. */
+static bool device_counts = true;
+
+void __real_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info);
+void __wrap_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info);
+
+void __wrap_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
+				 struct zf_zone_info *ret_info)
+{
+	__real_zf_zone_rules_report(rules, zone_no, ret_info);
+	if (!device_counts)
+		ret_info->reset_count = 0;
+}
+
+static void a_reset_count_that_no_zone_reaches(void **state)
+{
+	struct damaged damaged;
+	struct sample sample;
+
+	(void)state;
+	device_counts = false;
+	sample_make(&sample, &(struct sample_options){0});
+	damaged = damaged_begin(&sample.forge);
+	forge_field(&sample.forge, ZF_TREE_ZONE, ZF_KEY(20, ZF_KEY_ZONE, 0),
+		    FIELD(struct zf_disk_zone, reset_count), UINT64_C(1) << 62);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+	sample_free(&sample);
+	device_counts = true;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_link_of_another_type_whose_target_has_a_zero_byte),
+		TEST(a_file_with_zero_bytes_that_says_it_is_a_link),
+		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
+		TEST(another_fsid_and_no_root),
+		TEST(zones_with_nodes_that_are_said_to_have_data),
+		cmocka_unit_test(the_root_of_another_tree),
+		cmocka_unit_test(inodes_that_are_out_of_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -704,6 +704,13 @@ class Fsck(ImageTest):
         self.assertTrue(any("no superblock can be read" in m for m in found["repair"]["messages"]))
         self.fsck(0, "-n")
 
+    def test_a_new_filesystem_where_the_zone_table_was_damaged(self):
+        flip(self.path, ZONES * ZONE_SIZE + 20 * 32 + 8)
+        self.assertIn("zone 20", self.run_tool("-n", self.path, program=FSCK).stderr)
+        subprocess.run([MKFS, "-f", "-q", self.path], check=True, timeout=60, stderr=subprocess.DEVNULL)
+        done = self.fsck(0, "-n")
+        self.assertEqual(done.stderr, "")
+
     def test_a_generation_without_any_superblock(self):
         generation = self.json("super", self.path)["newest"]["generation"]
         before = self.fsck_json(0)["check"]

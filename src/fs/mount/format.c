@@ -14,12 +14,15 @@
 #include "txn/system_nodes.h"
 #include "txn/txn.h"
 
-static int reset_zone(struct zf_dev *dev, uint32_t zone_no, enum zf_zone_cond cond,
+/* A zone that is lost only seems to be empty: a reset makes its entry in the device's table anew. */
+static int reset_zone(struct zf_dev *dev, uint32_t zone_no, const struct zf_zone_info *info,
 		      const struct zf_report *report)
 {
+	enum zf_zone_cond cond = info->cond;
 	int r;
 
-	if (cond == ZF_ZONE_EMPTY || cond == ZF_ZONE_OFFLINE || cond == ZF_ZONE_READONLY)
+	if ((cond == ZF_ZONE_EMPTY && !info->lost) || cond == ZF_ZONE_OFFLINE ||
+	    cond == ZF_ZONE_READONLY)
 		return 0;
 	r = zf_dev_reset(dev, zone_no);
 	if (r < 0)
@@ -43,7 +46,7 @@ static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
 			zf_report(report, ZF_REPORT_ERROR, "zones from %u on cannot be read: %s",
 				  first, strerror(-r));
 		for (uint32_t i = 0; i < n && r == 0; i++)
-			r = reset_zone(dev, first + i, info[i].cond, report);
+			r = reset_zone(dev, first + i, &info[i], report);
 		if (r < 0)
 			return r;
 		first += n;

@@ -312,6 +312,23 @@ static void it_moves_the_access_time(void **state)
 	data_rig_unlink(&rig, "file", ino);
 }
 
+/* As read(2) elsewhere, whether there was anything or not. */
+static void it_moves_the_access_time_at_the_end_too(void **state)
+{
+	uint64_t ino = make_landed("file", 1, FILE_SIZE);
+	struct zf_attr before, after;
+	struct two_steps steps;
+
+	new_buffer(&steps, BLOCK);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
+	assert_int_equal(begin(&steps, ino, FILE_SIZE, BLOCK), 0);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
+	assert_true(after.atime.seconds > before.atime.seconds ||
+		    after.atime.nanoseconds > before.atime.nanoseconds);
+	free(steps.buf);
+	data_rig_unlink(&rig, "file", ino);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_result_that_is_no_good_is_read_again),
 		cmocka_unit_test(bytes_that_are_wrong_are_an_error),
 		cmocka_unit_test(it_moves_the_access_time),
+		cmocka_unit_test(it_moves_the_access_time_at_the_end_too),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -5,8 +5,10 @@
   reads.py make FILE COPY MIB          a file, and its copy elsewhere
   reads.py compare FILE COPY COUNT     COUNT direct and buffered reads by each of 16 threads
   reads.py race FILE SECONDS           8 readers of a file that 2 writers write whole blocks of: each block is of one write
+  reads.py leave MOUNTPOINT FILE...    has the files read ahead, and unmounts
   reads.py until-gone FILE             16 readers, until the mount fails; prints "reading" when they do
 """
+import ctypes
 import mmap
 import os
 import random
@@ -129,8 +131,19 @@ def until_gone(path):
         thread.join()
 
 
+def leave(mountpoint, *paths):
+    fds = [os.open(path, os.O_RDONLY) for path in paths]
+    for fd in fds:
+        os.posix_fadvise(fd, 0, 2 * BLOCK, os.POSIX_FADV_WILLNEED)
+    for fd in fds:
+        os.close(fd)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(mountpoint.encode(), 0) != 0:
+        sys.exit(f"umount2: {os.strerror(ctypes.get_errno())}")
+
+
 def main():
-    actions = {"make": make, "compare": compare, "race": race, "until-gone": until_gone}
+    actions = {"make": make, "compare": compare, "race": race, "leave": leave, "until-gone": until_gone}
     actions[sys.argv[1]](*sys.argv[2:])
 
 

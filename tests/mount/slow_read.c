@@ -3,9 +3,15 @@
  * Linked into a daemon, makes each read of an image that a thread waits for take 100 us longer: so
  * the device is none that has everything in memory, and reads behind each other do not wait where
  * they came (src/fuse/wait_here.h).
+ *
+ * If the environment names a FIFO in ZFUSE_READS_HELD, reads on the rings of queues are of that FIFO:
+ * they end, with no bytes, when nobody has it open for writing any more.
  */
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "fuse/daemon.h"
 #include "io/dev.h"
 
 #define LONGER_US 100
@@ -14,10 +20,27 @@ int __real_zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *
 			 unsigned int iovcnt);
 int __wrap_zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
 			 unsigned int iovcnt);
+int __real_fuse_req_uring_readv(fuse_req_t req, int fd, const struct iovec *iov, unsigned int count,
+				uint64_t offset, struct fuse_uring_read *read);
+int __wrap_fuse_req_uring_readv(fuse_req_t req, int fd, const struct iovec *iov, unsigned int count,
+				uint64_t offset, struct fuse_uring_read *read);
 
 int __wrap_zf_image_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
 			 unsigned int iovcnt)
 {
 	usleep(LONGER_US);
 	return __real_zf_image_read(dev, addr, iov, iovcnt);
+}
+
+int __wrap_fuse_req_uring_readv(fuse_req_t req, int fd, const struct iovec *iov, unsigned int count,
+				uint64_t offset, struct fuse_uring_read *read)
+{
+	const char *fifo = getenv("ZFUSE_READS_HELD");
+
+	if (fifo) {
+		/* To open it waits for nobody, to read it does. It stays open: the daemon does not live long. */
+		fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		fcntl(fd, F_SETFL, 0);
+	}
+	return __real_fuse_req_uring_readv(req, fd, iov, count, offset, read);
 }

@@ -81,14 +81,16 @@ ssize_t zf_file_read_begin(struct zf_reading *reading, struct zf_inode *inode,
 	reading->ctx = *ctx;
 	reading->len =
 		find_round(&reading->content, inode, ctx, offset, buf, len, &reading->counts);
-	if (reading->len <= 0)
+	if (reading->len < 0)
 		return reading->len;
-	if (zf_content_wants_one(&reading->content, &reading->read, &reading->iov)) {
+	if (reading->len > 0 &&
+	    zf_content_wants_one(&reading->content, &reading->read, &reading->iov)) {
 		reading->fd = zf_dev_read_begin(inode->fs->dev, &reading->read);
 		if (reading->fd >= 0)
 			return -EINPROGRESS;
 	}
-	r = zf_content_get(&reading->content, false);
+	if (reading->len > 0)
+		r = zf_content_get(&reading->content, false);
 	if (r == 0 && reading->counts)
 		zf_access_note(inode, ctx);
 	return r < 0 ? r : reading->len;

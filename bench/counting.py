@@ -60,7 +60,7 @@ def parse(operation, printed, profile):
 
 
 def files_executed(profile):
-    """The files of src/ that have instructions of their own in a profile; not those that are only called from there."""
+    """The files of src/ whose own instructions a profile counts. A file of which it has only calls is not among them."""
     names, current, found, is_call = {}, None, set(), False
     for line in profile.splitlines():
         position = re.match(r"(c?f[lie])=\((\d+)\)(?: (.*))?$", line)

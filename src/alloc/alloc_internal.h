@@ -177,7 +177,10 @@ static inline uint64_t slack_max(const struct zf_alloc *alloc)
 	return (1 + alloc->copies) * capacity_blocks(alloc);
 }
 
-/* Moving nodes writes new parents and a tail too, which are garbage a transaction later: blocks. */
+/*
+ * Blocks that emptying a metadata zone costs besides its live ones: moving nodes writes new parents
+ * and a tail, too, which are garbage a transaction later.
+ */
 static inline uint64_t meta_move_costs(const struct zf_alloc *alloc)
 {
 	return (4 + zf_min_u64(alloc->tail_max, 8)) * alloc->node_blocks +
@@ -307,7 +310,6 @@ uint64_t zf_alloc_node_room_with_locked(const struct zf_alloc *alloc, uint32_t e
 uint32_t zf_alloc_meta_keeps_locked(const struct zf_alloc *alloc);
 /* Does metadata have room for what is promised, for a commit's tail, and for removals? */
 bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
-/* Blocks that emptying a metadata zone costs besides its live ones. */
 /*
  * Has each open zone of metadata at least `garbage_min` blocks of garbage, and is there room for a
  * tail and for the live nodes of these zones elsewhere, if there are `empty_count` empty zones?

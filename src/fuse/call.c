@@ -173,12 +173,21 @@ static void note_answered(struct zf_thread *thread, const struct zf_call *call, 
 		zf_thread_note_written(thread, call->size);
 }
 
+void zf_call_hand_over(struct zf_daemon *daemon, struct zf_call *call)
+{
+	if (!park(daemon, call))
+		(void)run_waiting(daemon, call);
+}
+
 void zf_call_note_answered(const struct zf_call *call, int result)
 {
 	struct zf_thread *thread = zf_thread_self();
+	int64_t now = now_ns();
 
-	if (thread)
-		note_answered(thread, call, now_ns(), result);
+	if (!thread)
+		return;
+	note_answered(thread, call, now, result);
+	thread->wait_here.ended_ns = now;
 }
 
 static void dispatch(struct zf_daemon *daemon, struct zf_call *call)

@@ -107,7 +107,9 @@ void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call);
  */
 struct zf_call *zf_call_keep(const struct zf_call *call);
 void zf_call_discard(struct zf_call *call);
-/* It was answered by the calling thread, with this result: its latency is noted. */
+/* A worker runs a copy of the call to its reply; or the calling thread does, if there is no memory. */
+void zf_call_hand_over(struct zf_daemon *daemon, struct zf_call *call);
+/* Notes the latency of a call that the calling thread has answered, with this result. */
 void zf_call_note_answered(const struct zf_call *call, int result);
 /* So many are parked that hardly a slot is left in the queue by which this one came. */
 bool zf_call_is_crowded(const struct zf_daemon *daemon, const struct zf_call *call);

@@ -31,13 +31,18 @@ static void count(const struct ring_read *read, int by)
 		atomic_fetch_add(&read->daemon->calls_running, (unsigned int)by);
 }
 
+/* A worker tries again what was no good: a failing disk may take seconds for it. */
 static void came(struct fuse_uring_read *io, int result)
 {
 	struct ring_read *read = ZF_CONTAINER_OF(io, struct ring_read, io);
 	ssize_t len = zf_fs_read_end(read->reading, result);
 
-	read->answer(read->daemon, &read->call, read->buf, len);
-	zf_call_note_answered(&read->call, len < 0 ? (int)len : 0);
+	if (len == -EAGAIN) {
+		zf_call_hand_over(read->daemon, &read->call);
+	} else {
+		read->answer(read->daemon, &read->call, read->buf, len);
+		zf_call_note_answered(&read->call, len < 0 ? (int)len : 0);
+	}
 	count(read, -1);
 	free(read);
 }
@@ -74,7 +79,7 @@ ssize_t zf_ring_read(struct zf_daemon *daemon, struct zf_call *call, char *buf,
 	}
 	count(read, 1);
 	r = fuse_req_uring_readv(call->req, wants.fd, wants.iov, 1, wants.offset, &read->io);
-	/* The ring is as large as it has requests: this is not expected. The read is done here. */
+	/* The ring is as large as it has requests: this is not expected. */
 	if (r < 0)
 		came(&read->io, r);
 	return -EINPROGRESS;

@@ -8,10 +8,11 @@
 #define BACKLOG_NS 5000
 
 /*
- * Where small reads have taken less than QUICK_READ_NS of late, the device has them in memory, and
- * handing over costs more than any of those behind can gain. One in PROBE_READS waits here in any
- * case, to see whether that is so; one in SLOW_PROBE_READS where they take SLOW_READ_NS, for on a disk
- * one that waits here holds up all others of its queue.
+ * If the last small reads took less than QUICK_READ_NS each, the device has its content in memory.
+ * Then all small reads wait here: handing one over would take longer than the read. To find out
+ * whether the device is quick, one read in PROBE_READS waits here in any case. If reads take
+ * SLOW_READ_NS it is one in SLOW_PROBE_READS, because on a disk a read that waits here holds up all
+ * other requests of its queue.
  */
 #define QUICK_READ_NS	 20000
 #define PROBE_READS	 64u
@@ -19,9 +20,9 @@
 #define SLOW_PROBE_READS 1024u
 
 /*
- * After a durable write that held up another request, so many are handed over before one waits here
- * again, to see whether it still does. Workers share records of the log (log/log.h), and this thread
- * serves what others ask meanwhile.
+ * After a durable write that held up another request, so many durable writes are handed over. Then
+ * one waits here again, to find out whether durable writes still hold up others. Workers share records
+ * of the log (log/log.h), and this thread serves other requests meanwhile.
  */
 #define HAND_OVER_DURABLE 15u
 

@@ -3,10 +3,10 @@
  * Does a request that has to wait for the device do so on the thread that brought it?
  *
  * Waking a worker costs a good part of what a fast device takes. But a thread that waits answers
- * nobody else on its processor. So a request waits where it came only if nobody waits behind it,
- * which cannot be known, and is guessed from three things: how soon after the last request it came,
- * whether others that this thread brought still wait, and whether the last one that waited here
- * held another one up. Decision 0007 has measurements.
+ * nobody else on its processor. So a request waits where it came only if no other request waits
+ * behind it. The thread cannot know that, and guesses it from three facts: how soon after the last
+ * request this one came; whether requests that this thread brought wait at workers; and whether the
+ * last request that waited here had another one waiting behind it. Decision 0007 has measurements.
  *
  * One struct zf_wait_here for each thread that brings requests, zeroed at first; only that thread
  * uses it, so it has no lock. All times are of CLOCK_MONOTONIC, in nanoseconds.

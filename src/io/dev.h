@@ -244,10 +244,10 @@ void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int co
 
 /*
  * A read that the caller makes itself, on a ring of its own. zf_dev_read_begin() returns the file
- * for a readv(2) at offset read->addr. zf_dev_read_end() gets the result of that readv (bytes or
- * -errno), and sets read->result. If the readv failed or was short, it reads once more, and waits.
- * -1: nothing has begun, because the backend has no such file or the read breaks a rule. Any
- * thread, any time.
+ * for a readv(2) at offset read->addr; or -1, and nothing has begun, if the backend has no such file
+ * or the read breaks a rule. zf_dev_read_end() gets the result of that readv (bytes or -errno). It
+ * sets read->result to 0; or to -EAGAIN if the readv failed or was short: then zf_dev_read() tries
+ * again, and knows what to report. Any thread, any time.
  */
 int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read);
 void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result);

@@ -109,7 +109,7 @@ void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result)
 	if (has_come(read, result))
 		zf_dev_count_read(dev, zf_iov_len(read->iov, read->iovcnt));
 	else
-		read->result = zf_dev_read(dev, read->addr, read->iov, read->iovcnt);
+		read->result = -EAGAIN;
 }
 
 /* ---- on the ring ---- */

@@ -244,6 +244,30 @@ static void a_truncation_between_the_steps_changes_nothing(void **state)
 	data_rig_unlink(&rig, "file", ino);
 }
 
+/* Its last block is read as a whole: the buffer has room for that. */
+static void the_end_of_a_file_is_read_so_too(void **state)
+{
+	uint64_t ino = make_landed("file", 1, FILE_SIZE - 1000);
+	struct two_steps steps;
+
+	new_buffer(&steps, 2 * BLOCK);
+	assert_int_equal(begin(&steps, ino, FILE_SIZE - 2 * BLOCK, 2 * BLOCK), -EINPROGRESS);
+	assert_int_equal(steps.wants.iov->iov_len, 2 * BLOCK);
+	assert_int_equal(end(&steps), 2 * BLOCK - 1000);
+	expect_pattern(&steps, 1, FILE_SIZE - 2 * BLOCK, 2 * BLOCK - 1000);
+	/* A buffer that has none does not get more than it has room for. */
+	memset(steps.buf, 0xa5, 2 * BLOCK);
+	assert_int_equal(begin(&steps, ino, FILE_SIZE - BLOCK, BLOCK - 1000), -EAGAIN);
+	assert_int_equal(
+		zf_fs_read(rig.fs, &rig.ctx, ino, FILE_SIZE - BLOCK, steps.buf, BLOCK - 1000),
+		BLOCK - 1000);
+	expect_pattern(&steps, 1, FILE_SIZE - BLOCK, BLOCK - 1000);
+	for (unsigned int i = BLOCK - 1000; i < BLOCK; i++)
+		assert_int_equal(steps.buf[i], 0xa5);
+	free(steps.buf);
+	data_rig_unlink(&rig, "file", ino);
+}
+
 static void several_may_be_under_way(void **state)
 {
 	uint64_t ino = make_landed("file", 1, FILE_SIZE);
@@ -263,7 +287,7 @@ static void several_may_be_under_way(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void a_result_that_is_no_good_is_read_again(void **state)
+static void a_result_that_is_no_good_is_told(void **state)
 {
 	static const int64_t results[] = {-EIO, -EAGAIN, 0, 512};
 	uint64_t ino = make_landed("file", 1, FILE_SIZE);
@@ -272,10 +296,11 @@ static void a_result_that_is_no_good_is_read_again(void **state)
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
 		new_buffer(&steps, 2 * BLOCK);
 		assert_int_equal(begin(&steps, ino, BLOCK, 2 * BLOCK), -EINPROGRESS);
-		assert_int_equal(zf_fs_read_end(steps.reading, results[i]), 2 * BLOCK);
-		expect_pattern(&steps, 1, BLOCK, 2 * BLOCK);
+		assert_int_equal(zf_fs_read_end(steps.reading, results[i]), -EAGAIN);
+		assert_int_equal(rig.errors, 0);
 		free(steps.buf);
 	}
+	data_rig_expect(&rig, ino, 1, BLOCK, 2 * BLOCK);
 	data_rig_unlink(&rig, "file", ino);
 }
 
@@ -336,8 +361,9 @@ int main(void)
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(what_was_found_stays_until_it_was_read),
 		cmocka_unit_test(a_truncation_between_the_steps_changes_nothing),
+		cmocka_unit_test(the_end_of_a_file_is_read_so_too),
 		cmocka_unit_test(several_may_be_under_way),
-		cmocka_unit_test(a_result_that_is_no_good_is_read_again),
+		cmocka_unit_test(a_result_that_is_no_good_is_told),
 		cmocka_unit_test(bytes_that_are_wrong_are_an_error),
 		cmocka_unit_test(it_moves_the_access_time),
 		cmocka_unit_test(it_moves_the_access_time_at_the_end_too),

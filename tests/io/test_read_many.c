@@ -468,10 +468,13 @@ static void a_read_that_the_caller_carries_out_gets_its_bytes(void **state)
 		results[2] =
 			i % 3 < 2 ? 0 : preadv(fd, read->iov, (int)read->iovcnt, (off_t)read->addr);
 		zf_dev_read_end(dev, read, results[i % 3]);
-		expect(many, i);
+		if (i % 3 < 2)
+			assert_int_equal(read->result, -EAGAIN);
+		else
+			expect(many, i);
 	}
 	zf_dev_get_stats(dev, &after);
-	assert_int_equal(after.reads - before.reads, uses_a_ring(dev) ? READS : 0);
+	assert_int_equal(after.reads - before.reads, uses_a_ring(dev) ? READS / 3 : 0);
 	assert_int_equal(after.read_errors, before.read_errors);
 	free(many->buf);
 	free(many);

@@ -112,10 +112,14 @@ def until_gone(path):
 
     def read(number):
         rng = random.Random(number)
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
-        blocks = os.fstat(fd).st_size // BLOCK
-        buf = mmap.mmap(-1, BLOCK)
-        read_at(fd, buf, 0, BLOCK)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+            blocks = os.fstat(fd).st_size // BLOCK
+            buf = mmap.mmap(-1, BLOCK)
+            read_at(fd, buf, 0, BLOCK)
+        except OSError:
+            begun.abort()
+            raise
         begun.wait()
         try:
             while True:

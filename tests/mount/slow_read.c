@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linked into a daemon, makes each read of an image that a thread waits for take 100 us longer: so
- * the device is none that has everything in memory, and reads behind each other do not wait where
- * they came (src/fuse/wait_here.h).
+ * the device does not look like one that has everything in memory, and reads behind each other do
+ * not wait where they came (src/fuse/wait_here.h).
+ *
+ * With ZFUSE_READS_FAIL in the environment, reads on the rings of queues fail.
  *
  * If the environment names a FIFO in ZFUSE_READS_HELD, reads on the rings of queues are of that FIFO:
  * they end, with no bytes, when nobody has it open for writing any more.
@@ -37,6 +39,8 @@ int __wrap_fuse_req_uring_readv(fuse_req_t req, int fd, const struct iovec *iov,
 {
 	const char *fifo = getenv("ZFUSE_READS_HELD");
 
+	if (getenv("ZFUSE_READS_FAIL"))
+		fd = -1;
 	if (fifo) {
 		/* To open it waits for nobody, to read it does. It stays open: the daemon does not live long. */
 		fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -266,9 +266,10 @@ ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uin
 
 /*
  * zf_fs_read() without may_wait, of at most ZF_READING_MAX bytes, for a caller that reads the device on
- * a ring of its own. -EINPROGRESS: *ret_wants is to be read, and *ret_reading told what came of it;
- * `buf` is not to be used until then. -EAGAIN as of zf_fs_read(): more than one read is missing, the
- * buffer is not aligned to blocks, or the device cannot be read like this. Anything else is the answer.
+ * a ring of its own. -EINPROGRESS: the caller carries out the read *ret_wants, and then gives its result
+ * and *ret_reading to zf_fs_read_end(); `buf` must stay until then. -EAGAIN: zf_fs_read() with may_wait
+ * has to do it, because more than one read is missing, the buffer is not aligned to blocks, the device
+ * cannot be read like this, or there is no memory. Any other value is the answer.
  */
 #define ZF_READING_MAX ((size_t)1 << 20)
 struct zf_reading;
@@ -281,9 +282,9 @@ ssize_t zf_fs_read_begin(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 			 void *buf, size_t len, struct zf_reading **ret_reading,
 			 struct zf_reading_wants *ret_wants);
 /*
- * `result`: bytes, or -errno. If they are too few, or it is an error, the device is read again, and
- * this call waits for it. Returns as zf_fs_read(); the reading is gone. Any thread; once for each
- * reading, before zf_fs_unmount().
+ * `result` is that of readv(2): bytes, or -errno. Returns the answer, or -EAGAIN if the result was no
+ * good: then zf_fs_read() with may_wait has to do it. The reading is gone in any case. Any thread; once
+ * for each reading, before zf_fs_unmount().
  */
 ssize_t zf_fs_read_end(struct zf_reading *reading, int64_t result);
 

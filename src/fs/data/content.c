@@ -24,7 +24,7 @@ struct run {
 };
 
 static void init(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
-		 uint8_t *buf)
+		 uint8_t *buf, size_t room)
 {
 	zf_extent_reader_init(&content->reader, inode);
 	content->first = from >> ZF_BLOCK_SHIFT;
@@ -32,6 +32,7 @@ static void init(struct zf_content *content, struct zf_inode *inode, uint64_t fr
 	content->from = from;
 	content->to = to;
 	content->buf = buf;
+	content->buf_end = from + room;
 	content->holds = false;
 	memset(content->source, 0, content->count * sizeof(content->source[0]));
 }
@@ -234,7 +235,7 @@ static uint8_t *place_in_buf(const struct zf_content *content, unsigned int i)
 	uint64_t offset = block_offset(content, i);
 	uint8_t *place;
 
-	if (offset < content->from || offset + ZF_BLOCK_SIZE > content->to)
+	if (offset < content->from || offset + ZF_BLOCK_SIZE > content->buf_end)
 		return NULL;
 	place = content->buf + (offset - content->from);
 	return (uintptr_t)place % ZF_BLOCK_SIZE == 0 ? place : NULL;
@@ -444,7 +445,7 @@ bool zf_content_wants_one(const struct zf_content *content, struct zf_read *ret_
 	return true;
 }
 
-int zf_content_came(struct zf_content *content, const struct zf_read *read)
+int zf_content_came(struct zf_content *content)
 {
 	uint8_t *place[ZF_CONTENT_BLOCKS];
 	struct run run;
@@ -453,13 +454,13 @@ int zf_content_came(struct zf_content *content, const struct zf_read *read)
 		return -EIO;
 	for (unsigned int k = 0; k < run.count; k++)
 		place[k] = place_in_buf(content, run.first + k);
-	return finish(content, take_run(content, &run, place, read->result));
+	return finish(content, take_run(content, &run, place, 0));
 }
 
 int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
-		    uint8_t *buf)
+		    uint8_t *buf, size_t room)
 {
-	init(content, inode, from, to, buf);
+	init(content, inode, from, to, buf, room);
 	return take_from_memory(content) == 0 ? 0 : look_up_stored(content);
 }
 
@@ -468,7 +469,8 @@ int zf_content_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait
 	struct zf_content content;
 	int r;
 
-	init(&content, inode, index << ZF_BLOCK_SHIFT, (index + 1) << ZF_BLOCK_SHIFT, bytes);
+	init(&content, inode, index << ZF_BLOCK_SHIFT, (index + 1) << ZF_BLOCK_SHIFT, bytes,
+	     ZF_BLOCK_SIZE);
 	r = look_up_stored(&content);
 	return r < 0 ? r : zf_content_get(&content, may_wait);
 }

@@ -27,7 +27,8 @@ struct zf_content {
 	uint64_t first;	    /* block of the file */
 	unsigned int count; /* blocks */
 	uint64_t from, to;  /* bytes of the file wanted, within the blocks */
-	uint8_t *buf;	    /* for the byte at `from` */
+	uint8_t *buf;	    /* for the byte at `from` ... */
+	uint64_t buf_end;   /* ... and up to this one, which may be behind `to` */
 	uint64_t source[ZF_CONTENT_BLOCKS];
 	uint64_t csum[ZF_CONTENT_BLOCKS];
 	bool in_place[ZF_CONTENT_BLOCKS]; /* without a checksum: fs/map/overwrite.h */
@@ -37,10 +38,12 @@ struct zf_content {
 
 /*
  * Finds [from, to) of the file, which lies within ZF_CONTENT_BLOCKS blocks, and copies to `buf` what
- * is in memory. 0: zf_content_get() must follow, on this thread or another. Inode locked.
+ * is in memory. `buf` has room for `room` bytes, at least to - from. A block that is read from the
+ * device may fill room behind `to`, too. 0: zf_content_get() must follow, on this thread or another.
+ * Inode locked.
  */
 int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t from, uint64_t to,
-		    uint8_t *buf);
+		    uint8_t *buf, size_t room);
 /*
  * The rest of it, verified (P4). -EAGAIN: the device would have to be read, and may_wait is false.
  * -EIO was reported. Whatever it returns, nothing is held any more. No lock needed.
@@ -49,13 +52,14 @@ int zf_content_get(struct zf_content *content, bool may_wait);
 
 /*
  * zf_content_get() in two steps, for a caller that reads the device on a ring of its own. True: one
- * read is all that is missing; the caller carries out *ret_read (zf_dev_read_begin()), which names
- * *ret_iov, and then calls zf_content_came(), on any thread. False: zf_content_get() must follow.
+ * read is all that is missing. The caller carries out *ret_read, which names *ret_iov
+ * (zf_dev_read_begin()), and then calls zf_content_came() if the read succeeded, otherwise
+ * zf_content_get(); on any thread. False: zf_content_get() must follow.
  */
 bool zf_content_wants_one(const struct zf_content *content, struct zf_read *ret_read,
 			  struct iovec *ret_iov);
-/* The read has its result: as zf_content_get(). */
-int zf_content_came(struct zf_content *content, const struct zf_read *read);
+/* The bytes of that read are there: verifies them, and returns what zf_content_get() would. */
+int zf_content_came(struct zf_content *content);
 
 /*
  * One block as the trees have it, whatever is in memory: verified; holes give zeroes. `bytes` is

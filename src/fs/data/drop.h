@@ -37,7 +37,7 @@ int zf_drop_run(struct zf_drop *drop);
 /* Drops what an interrupted one has left. As zf_drop_run(). */
 int zf_drop_finish_rest(struct zf_inode *inode, bool may_wait);
 
-/* What is left of one that was interrupted, if any; for every write, and mostly there is nothing. */
+/* Drops what an interrupted one has left. Every write calls it, and mostly nothing is left. */
 static inline int zf_drop_finish(struct zf_inode *inode, bool may_wait)
 {
 	return inode->data.dropping ? zf_drop_finish_rest(inode, may_wait) : 0;

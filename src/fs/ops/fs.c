@@ -65,7 +65,7 @@ static ssize_t begin_reading(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_
 	if (r < 0)
 		return r;
 	reading = malloc(sizeof(*reading));
-	r = reading ? zf_file_read_begin(reading, inode, ctx, offset, buf, len) : -ENOMEM;
+	r = reading ? zf_file_read_begin(reading, inode, ctx, offset, buf, len) : -EAGAIN;
 	if (r == -EINPROGRESS) {
 		*ret_reading = reading;
 		return r;

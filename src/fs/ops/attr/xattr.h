@@ -40,7 +40,7 @@ int zf_xattr_delete(struct zf_op *op, struct zf_xattr_place *place);
 /* Of one entry of a checked item, in bytes. */
 size_t zf_xattr_entry_len(const void *entry);
 
-/* 0 if there is none, too; that is known then. */
+/* Removes security.capability. If the inode has none, remembers that (inode->absent), and returns 0. */
 int zf_xattr_remove_capability(struct zf_inode *inode, const struct zf_ctx *ctx);
 
 /*

@@ -24,7 +24,7 @@ static ssize_t find_round(struct zf_content *content, struct zf_inode *inode,
 	*counts = zf_access_counts(inode, ctx);
 	to = zf_min_u64(zf_min_u64(offset + len, last << ZF_BLOCK_SHIFT), inode->item.size);
 	if (offset < to)
-		r = zf_content_find(content, inode, offset, to, buf);
+		r = zf_content_find(content, inode, offset, to, buf, len);
 	zf_rwlock_unlock(&inode->lock);
 	if (r < 0)
 		return r;
@@ -101,7 +101,9 @@ ssize_t zf_file_read_end(struct zf_reading *reading, int64_t result)
 	int r;
 
 	zf_dev_read_end(reading->inode->fs->dev, &reading->read, result);
-	r = zf_content_came(&reading->content, &reading->read);
+	if (reading->read.result < 0)
+		return zf_content_get(&reading->content, false); /* -EAGAIN */
+	r = zf_content_came(&reading->content);
 	if (r == 0 && reading->counts)
 		zf_access_note(reading->inode, &reading->ctx);
 	return r < 0 ? r : reading->len;

@@ -481,6 +481,12 @@ static void any_place_ends(void **state)
 /* ---- threads ---- */
 
 #define WRITERS 3u
+/* Under the thread sanitizer each takes half a second, for the writers are slow, too. */
+#if defined(__SANITIZE_THREAD__)
+#define SCRUBS 25u
+#else
+#define SCRUBS 100u
+#endif
 
 struct writer {
 	struct data_rig *rig;
@@ -536,7 +542,7 @@ static void writers_commits_and_reclaim_run_beside_it(void **state)
 		assert_int_equal(pthread_create(&writers[i].thread, NULL, run_writer, &writers[i]),
 				 0);
 	}
-	for (unsigned int round = 0; round < 100; round++) {
+	for (unsigned int round = 0; round < SCRUBS; round++) {
 		scrub(&rig, &found, NULL);
 		assert_int_equal(found.data + found.nodes, 0);
 		assert_true(zf_reclaim_one(rig.fs, ZF_RECLAIM_URGENT) >= 0);

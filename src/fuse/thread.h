@@ -81,7 +81,7 @@ struct zf_latency {
 struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
 	_Atomic uint64_t waited;		     /* handed over from here so far */
-	atomic_uint parked;			     /* handed over and not answered yet */
+	atomic_uint parked; /* handed over, or being read on the ring, and not answered yet */
 	struct zf_wait_here wait_here;
 	void *scratch;
 	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */

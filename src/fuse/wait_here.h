@@ -5,8 +5,9 @@
  * Waking a worker costs a good part of what a fast device takes. But a thread that waits answers
  * nobody else on its processor. So a request waits where it came only if no other request waits
  * behind it. The thread cannot know that, and guesses it from three facts: how soon after the last
- * request this one came; whether requests that this thread brought wait at workers; and whether the
- * last request that waited here had another one waiting behind it. Decision 0007 has measurements.
+ * request this one came; whether requests that this thread brought wait at workers, or on its ring
+ * (ring_read.h); and whether the last request that waited here had another one waiting behind it.
+ * Decision 0007 has measurements.
  *
  * One struct zf_wait_here for each thread that brings requests, zeroed at first; only that thread
  * uses it, so it has no lock. All times are of CLOCK_MONOTONIC, in nanoseconds.
@@ -44,7 +45,7 @@ struct zf_wait_request {
 	bool is_sync;	    /* fsync, fdatasync */
 	uint64_t ino;	    /* of a write or sync */
 	int64_t began_ns;   /* when it came */
-	bool others_parked; /* requests that this thread brought wait at workers */
+	bool others_parked; /* requests that this thread brought wait at workers, or on its ring */
 };
 
 /* Before the request is run: may it wait here? */

@@ -260,7 +260,10 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
  */
 void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
 
-/* Returns bytes read: less than asked for only at the end of the file. */
+/*
+ * Returns bytes read: less than asked for only at the end of the file. What `buf` holds behind them is
+ * undefined then: the last block of the file may have been read into it as a whole.
+ */
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		   void *buf, size_t len);
 

@@ -1,71 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""Idle loops: one busy loop on each processor, which runs only when nothing else wants that processor.
+"""Polling: while something is measured, idle processors do not halt.
 
 A processor that waits halts. On a virtual machine the host then takes it away, and 15 to 30 us pass until it runs
 again: so on a quiet machine every hand-over between client and daemon would be measured with that on top, and on a busy
-machine without. With the loops no processor halts.
+machine without. A program may ask the kernel for a wake-up latency of 0 (PM QoS). Then idle processors poll. The request
+holds while the file is open: however the program ends, it ends too.
 
-Each loop is a process of its own, this file as a program. It has the policy SCHED_IDLE. It is also nice: then the
-kernel counts its time apart (`nice` in /proc/stat), and bench/measure.py leaves that out. It is the only process of its
-session, because the kernel weighs sessions against each other (autogroup), and its session is nice, too. However the
-process that started it ends, the kernel kills it then.
+Busy loops of the policy SCHED_IDLE do not do the same. The kernel runs such a loop although another thread of that
+processor is ready, if that thread has had more than its share, and then the thread waits for the next tick of the
+clock. With them zfuse made 400 durable appends a second, and 11,500 without (kernel 6.18, 250 ticks a second).
 """
-import contextlib
-import ctypes
 import os
 import pathlib
-import signal
-import subprocess
-import sys
+import struct
 
-PR_SET_PDEATHSIG = 1
-NICEST = 19
-READY = b"ready\n"
+LATENCY = pathlib.Path("/dev/cpu_dma_latency")
+STATE = pathlib.Path("/sys/devices/system/cpu/cpu0/cpuidle/state0/name")
 
 
-class IdleError(Exception):
-    pass
+def can_poll():
+    """Not all machines have the idle state that polls, and only root may ask for it."""
+    return STATE.exists() and STATE.read_text().strip() == "POLL" and os.access(LATENCY, os.W_OK)
 
 
-class IdleLoops:
-    """They run from the beginning of a `with` block to its end."""
+class Polling:
+    """From the beginning of a `with` block to its end."""
 
     def __enter__(self):
-        self.loops = [self.start(processor) for processor in sorted(os.sched_getaffinity(0))]
-        for loop in self.loops:
-            if loop.stdout.readline() != READY:
-                self.stop()
-                raise IdleError("an idle loop does not begin")
+        self.file = os.open(LATENCY, os.O_WRONLY)
+        os.write(self.file, struct.pack("i", 0))
         return self
 
     def __exit__(self, *_):
-        self.stop()
-
-    @staticmethod
-    def start(processor):
-        return subprocess.Popen([sys.executable, "-I", __file__, str(processor), str(os.getpid())],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
-
-    def stop(self):
-        for loop in self.loops:
-            loop.kill()
-            loop.wait()
-            loop.stdout.close()
-
-
-def run(processor, parent):
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        return
-    os.sched_setaffinity(0, {processor})
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    os.nice(NICEST)
-    with contextlib.suppress(OSError):  # kernels without autogroup
-        pathlib.Path("/proc/self/autogroup").write_text(str(NICEST))
-    os.write(sys.stdout.fileno(), READY)
-    while True:
-        pass
-
-
-if __name__ == "__main__":
-    run(int(sys.argv[1]), int(sys.argv[2]))
+        os.close(self.file)

@@ -31,6 +31,8 @@ DATA = [
     *(random_job(verb, cache, depth) for verb in ("write", "read") for cache in ("direct", "buffered")
       for depth in (1, 16)),
 ]
+# Each block of the file was overwritten before, in random order, so that neighbours in the file are none on the device.
+SCATTERED = Operation("read scattered, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True)
 FILES = [
     Operation("create file", "files", RATE, ("create", 0)),
     Operation("stat file, cold", "files", RATE, ("stat", 0), is_cold=True),
@@ -54,7 +56,7 @@ MIXES = [
 ]
 SEQUENTIAL = [o for o in DATA if o.name in ("write 1 MiB", "read 1 MiB, cold")]
 SMALL_FILES = [o for o in FILES if o.name == "create 4 KiB file"]
-SUITES = {"data": DATA, "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
+SUITES = {"data": [*DATA, SCATTERED], "files": FILES, "tree": TREE, "mix": MIXES, "durable": durable.DURABLE,
           "databases": databases.DATABASES, "zeroes": durable.ZEROES, "scrub": scrub.SCRUB,
           "traced": traced.OPERATIONS,
           "zoned": [*zoned.DURABLE, *zoned.RANDOM, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL,
@@ -70,7 +72,7 @@ OPERATIONS = {o.name: o for suite in SUITES.values() for o in suite}
 class Sizes:
     """How much of everything."""
     data_mib: int = 512    # of the file; sequential jobs write and read all of it
-    random_mib: int = 256  # a random job touches so much of it, each block once at most ...
+    random_mib: int = 256  # a random job touches so much of it, each block once at most; the scattered file's size ...
     random_s: float = 1.5  # ... or what it can in this time
     files: int = 20000     # empty ones; of those with contents there are a quarter as many
     mix_s: float = 3.0
@@ -143,6 +145,17 @@ class Jobs:
         for operation in DATA:
             if peer.does(operation):
                 self.measured(peer, operation, lambda o=operation: self.fio(peer, o))
+        if peer.does(SCATTERED):
+            self.scattered(peer)
+
+    def scattered(self, peer):
+        def job(*arguments):
+            return self.fio_job(peer, MIB, "--filename=scattered", f"--size={self.sizes.random_mib}M", *arguments)[:2]
+
+        job("--rw=write", "--bs=1M", "--end_fsync=1")
+        job("--rw=randwrite", "--bs=4k", "--direct=1", "--ioengine=io_uring", "--iodepth=16", "--end_fsync=1")
+        peer.sync()
+        self.measured(peer, SCATTERED, lambda: job(*SCATTERED.arguments))
 
     def fio(self, peer, operation):
         random = []

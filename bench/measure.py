@@ -110,10 +110,9 @@ def parse_process_cpu(stat):
 
 
 def parse_machine_busy(stat):
-    """Seconds that all processors together were busy, from the text of /proc/stat; but not with what is nice, as the
-    idle loops are."""
-    user, _nice, system, _idle, _iowait, irq, softirq = (int(word) for word in stat.split("\n", 1)[0].split()[1:8])
-    return (user + system + irq + softirq) / TICKS
+    """Seconds that all processors together were busy, from the text of /proc/stat."""
+    user, nice, system, _idle, _iowait, irq, softirq = (int(word) for word in stat.split("\n", 1)[0].split()[1:8])
+    return (user + nice + system + irq + softirq) / TICKS
 
 
 def parse_peak(status):

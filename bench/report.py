@@ -108,19 +108,24 @@ def within(name, other, summary, more_us):
     return median((others[n] + more_us) / ours[n] for n in ours if ours[n] and others.get(n) is not None)
 
 
+def operations_of(run):
+    return {s["operation"] for s in run["samples"]}
+
+
 def merge(runs):
-    """Runs on the same medium over the same transport, both with idle loops or both without, become one with more
-    rounds."""
+    """Runs on the same medium over the same transport, both with processors that poll or both without, become one: with more
+    rounds, unless they measured different operations."""
     merged = {}
     for run in runs:
-        key = (run["medium"], run["transport"], run["options"], run["quick"], has_idle_loops(run))
+        key = (run["medium"], run["transport"], run["options"], run["quick"], polls(run))
         if key not in merged:
             merged[key] = {**run, "samples": list(run["samples"]), "peers": list(run["peers"]),
                            "failures": list(run["failures"]), "notes": list(run["notes"])}
             continue
         into = merged[key]
-        into["samples"] += [{**s, "round": s["round"] + into["rounds"]} for s in run["samples"]]
-        into["rounds"] += run["rounds"]
+        before = into["rounds"] if operations_of(into) & operations_of(run) else 0
+        into["samples"] += [{**s, "round": s["round"] + before} for s in run["samples"]]
+        into["rounds"] = max(into["rounds"], before + run["rounds"])
         into["peers"] += [p for p in run["peers"] if p not in into["peers"]]
         into["failures"] += run["failures"]
         into["notes"] += [n for n in run["notes"] if n not in into["notes"]]
@@ -291,8 +296,8 @@ def title(run):
     return f"{where}, {over}{options}"
 
 
-def has_idle_loops(run):
-    return run.get("idle_loops", False)  # the oldest reports know of none
+def polls(run):
+    return run.get("polling", False)  # the oldest reports do not tell
 
 
 def circumstances(run):
@@ -302,7 +307,7 @@ def circumstances(run):
     lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
              f"Linux {m['kernel']}, {m['processors']} processors, {m['memory_bytes'] / (1 << 30):.0f} GiB of memory"
              + (f"; load {m['load']:.1f} when it began" if "load" in m else "")
-             + f"; {'with' if has_idle_loops(run) else 'without'} idle loops."]
+             + f"; idle processors {'poll' if polls(run) else 'halt'}."]
     lines += [f"Left out: {peer}: {why}." for peer, why in run["left_out"].items()]
     lines += [f"Note: {note}." for note in run["notes"]]
     lines += [f"Failed: {f['peer']}, {f['suite']}, round {f['round'] + 1}: {' '.join(f['error'].split())[:60]}."

@@ -139,7 +139,7 @@ class Run:
         self.tar = tar
         self.result = {"medium": medium, "filesystem": filesystem_type(directory), "transport": settings.transport,
                        "options": settings.options, "rounds": settings.rounds, "quick": settings.quick,
-                       "idle_loops": settings.idle_loops,
+                       "polling": settings.polling,
                        # The load is that of what else ran: a busy machine's figures are as busy.
                        "machine": {**machine(), "load": settings.load}, "left_out": {}, "notes": list(settings.notes),
                        "failures": [], "samples": []}

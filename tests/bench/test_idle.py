@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Idle loops run as they have to, and end with the process that started them; quotas of processor time are found."""
+"""Idle processors poll as long as is asked for; quotas of processor time are found."""
 import os
 import pathlib
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,60 +14,37 @@ sys.path.insert(0, str(ROOT))
 
 from bench import idle, quotas  # noqa: E402 (the path comes first)
 
-STARTS_LOOPS = """
-import time
-from bench.idle import IdleLoops
-with IdleLoops() as started:
-    print(*(loop.pid for loop in started.loops), flush=True)
-    time.sleep(600)
-"""
+class Polling(unittest.TestCase):
+    """Files of the test in the place of the kernel's."""
 
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        for name, text in (("LATENCY", ""), ("STATE", "POLL\n")):
+            path = pathlib.Path(made.name) / name
+            path.write_text(text)
+            replaced = unittest.mock.patch.object(idle, name, path)
+            replaced.start()
+            self.addCleanup(replaced.stop)
 
-def is_running(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def end_within_seconds(pids, seconds=30):
-    until = time.monotonic() + seconds
-    while any(map(is_running, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(map(is_running, pids))
-
-
-class Loops(unittest.TestCase):
-    def test_each_processor_has_one_that_yields_to_all_others(self):
-        with idle.IdleLoops() as started:
-            pids = [loop.pid for loop in started.loops]
-            self.assertEqual({pid: os.sched_getaffinity(pid) for pid in pids},
-                             {pid: {processor} for pid, processor in zip(pids, sorted(os.sched_getaffinity(0)))})
-            self.assertEqual({os.sched_getscheduler(pid) for pid in pids}, {os.SCHED_IDLE})
-            self.assertEqual({os.getpriority(os.PRIO_PROCESS, pid) for pid in pids}, {idle.NICEST})
-            self.assertEqual({pid: os.getsid(pid) for pid in pids}, {pid: pid for pid in pids})
-        self.assertFalse(any(map(is_running, pids)))
-
-    def test_they_end_when_the_block_fails(self):
-        with self.assertRaises(ZeroDivisionError), idle.IdleLoops() as started:
-            pids = [loop.pid for loop in started.loops]
+    def test_asks_for_no_latency_while_the_file_is_open(self):
+        with self.assertRaises(ZeroDivisionError), idle.Polling() as polling:
+            self.assertEqual(idle.LATENCY.read_bytes(), bytes(4))
+            os.fstat(polling.file)
             raise ZeroDivisionError
-        self.assertFalse(any(map(is_running, pids)))
+        with self.assertRaises(OSError):
+            os.fstat(polling.file)
 
-    def test_they_end_when_who_started_them_is_killed(self):
-        with subprocess.Popen([sys.executable, "-c", STARTS_LOOPS], cwd=ROOT, stdout=subprocess.PIPE) as starter:
-            pids = [int(word) for word in starter.stdout.readline().split()]
-            self.assertTrue(pids and all(map(is_running, pids)))
-            starter.send_signal(signal.SIGKILL)
-        self.assertTrue(end_within_seconds(pids))
+    def test_needs_a_state_that_polls(self):
+        self.assertTrue(idle.can_poll())
+        idle.STATE.write_text("C1\n")
+        self.assertFalse(idle.can_poll())
+        idle.STATE.unlink()
+        self.assertFalse(idle.can_poll())
 
-    def test_one_that_does_not_begin_is_an_error(self):
-        class Broken(idle.IdleLoops):
-            @staticmethod
-            def start(_processor):
-                return subprocess.Popen(["false"], stdout=subprocess.PIPE)
-        with self.assertRaises(idle.IdleError), Broken():
-            self.fail("it began")
+    def test_needs_the_right_to_ask(self):
+        idle.LATENCY.unlink()
+        self.assertFalse(idle.can_poll())
 
 
 class Quotas(unittest.TestCase):

@@ -12,6 +12,7 @@
 #define ZF_ALLOC_ALLOC_INTERNAL_H
 
 #include <bsd/sys/queue.h>
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "alloc/alloc.h"
@@ -216,6 +217,15 @@ bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* Is it a retired zone of data that can be read, so that its live blocks can be moved? */
 bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
+
+/* What who looked for a zone answers: 0 with the zone, -ENOENT for NO_ZONE. */
+static inline int zf_alloc_found(uint32_t zone_no, uint32_t *ret_zone_no)
+{
+	if (zone_no == NO_ZONE)
+		return -ENOENT;
+	*ret_zone_no = zone_no;
+	return 0;
+}
 
 void zf_alloc_set_role_locked(struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role);
 /* Its live blocks are about to be moved out: for a trace. */

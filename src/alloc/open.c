@@ -132,10 +132,7 @@ int zf_alloc_next_finish(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	if (best != NO_ZONE)
 		alloc->zones[best].finishing = true;
 	zf_mutex_unlock(&alloc->lock);
-	if (best == NO_ZONE)
-		return -ENOENT;
-	*ret_zone_no = best;
-	return 0;
+	return zf_alloc_found(best, ret_zone_no);
 }
 
 void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result)

@@ -139,10 +139,7 @@ int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need, ui
 	if (best != NO_ZONE)
 		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
-	if (best == NO_ZONE)
-		return -ENOENT;
-	*ret_zone_no = best;
-	return 0;
+	return zf_alloc_found(best, ret_zone_no);
 }
 
 int zf_alloc_reclaim_begin_zone(struct zf_alloc *alloc, uint32_t zone_no)

@@ -74,10 +74,7 @@ int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	if (best != NO_ZONE)
 		begin(alloc, best);
 	zf_mutex_unlock(&alloc->lock);
-	if (best == NO_ZONE)
-		return -ENOENT;
-	*ret_zone_no = best;
-	return 0;
+	return zf_alloc_found(best, ret_zone_no);
 }
 
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no)
@@ -127,10 +124,7 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	zf_mutex_unlock(&alloc->lock);
 	if (closed)
 		return ZF_META_CLOSED;
-	if (best == NO_ZONE)
-		return -ENOENT;
-	*ret_zone_no = best;
-	return 0;
+	return zf_alloc_found(best, ret_zone_no);
 }
 
 void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no, uint64_t reset_count)

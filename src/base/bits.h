@@ -56,4 +56,14 @@ static inline int zf_cmp_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* The same of `count` numbers each: the first pair that differs decides. */
+static inline int zf_cmp_u64s(const uint64_t *a, const uint64_t *b, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = zf_cmp_u64(a[i], b[i]);
+	return r;
+}
+
 #endif

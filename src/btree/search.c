@@ -11,6 +11,7 @@ struct lookup {
 	void *buf;
 	size_t size;
 	size_t *ret_len;
+	bool below; /* from or up to the key: which neighbour is wanted? */
 };
 
 static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct lookup *lookup)
@@ -57,53 +58,52 @@ static bool take_item(const struct zf_leaf *leaf, unsigned int slot, const struc
 	return found;
 }
 
-/*
- * Leaves other than an empty root hold at least one item, so the neighbour has the answer. The
- * loops make no use of that: their cursors go one way only, and so end on any image.
- */
-static int lookup_ge_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
-			    void *arg)
+/* Behind the last slot if the neighbour is not in the leaf. */
+static unsigned int neighbour_slot(const struct zf_leaf *leaf, const struct zf_key *cursor,
+				   bool below)
 {
-	const struct lookup *lookup = arg;
-	struct zf_key cursor = *lookup->key;
-	struct zf_leaf leaf;
 	unsigned int slot;
-	int r;
 
-	for (;;) {
-		r = zf_forest_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
-		if (r < 0)
-			return r;
-		zf_node_search(leaf.node->data, &cursor, &slot);
-		if (take_item(&leaf, slot, lookup))
-			return 0;
-		if (!leaf.has_next || zf_key_cmp(&leaf.next, &cursor) <= 0)
-			return -ENOENT;
-		cursor = leaf.next;
-	}
+	if (!zf_node_search(leaf->node->data, cursor, &slot) && below)
+		slot--; /* wraps if even the first key is above */
+	return slot;
 }
 
-static int lookup_le_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
-			    void *arg)
+/* To the neighbouring leaf; false: there is none. */
+static bool move_cursor(const struct zf_leaf *leaf, struct zf_key *cursor, bool below)
+{
+	if (below) {
+		if (!leaf->has_first || zf_key_cmp(&leaf->first, cursor) > 0)
+			return false;
+		*cursor = zf_key_prev(leaf->first);
+		return true;
+	}
+	if (!leaf->has_next || zf_key_cmp(&leaf->next, cursor) <= 0)
+		return false;
+	*cursor = leaf->next;
+	return true;
+}
+
+/*
+ * Leaves other than an empty root hold at least one item, so the neighbour has the answer. The
+ * loop makes no use of that: its cursor goes one way only, and so ends on any image.
+ */
+static int lookup_neighbour_locked(struct zf_forest *forest, enum zf_tree_id id,
+				   struct zf_fetch *fetch, void *arg)
 {
 	const struct lookup *lookup = arg;
 	struct zf_key cursor = *lookup->key;
 	struct zf_leaf leaf;
-	unsigned int slot;
 	int r;
 
-	for (;;) {
+	do {
 		r = zf_forest_descend_leaf_locked(forest, id, &cursor, fetch, &leaf);
 		if (r < 0)
 			return r;
-		if (!zf_node_search(leaf.node->data, &cursor, &slot))
-			slot--; /* wraps if even the first key is above */
-		if (take_item(&leaf, slot, lookup))
+		if (take_item(&leaf, neighbour_slot(&leaf, &cursor, lookup->below), lookup))
 			return 0;
-		if (!leaf.has_first || zf_key_cmp(&leaf.first, &cursor) > 0)
-			return -ENOENT;
-		cursor = zf_key_prev(leaf.first);
-	}
+	} while (move_cursor(&leaf, &cursor, lookup->below));
+	return -ENOENT;
 }
 
 int zf_tree_lookup(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_key *key,
@@ -120,15 +120,16 @@ int zf_tree_lookup_ge(struct zf_forest *forest, enum zf_tree_id tree, struct zf_
 {
 	struct lookup lookup = {.key = key, .buf = buf, .size = size, .ret_len = ret_len};
 
-	return zf_fetch_look(forest, tree, lookup_ge_locked, &lookup);
+	return zf_fetch_look(forest, tree, lookup_neighbour_locked, &lookup);
 }
 
 int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_key *key, void *buf,
 		      size_t size, size_t *ret_len)
 {
-	struct lookup lookup = {.key = key, .buf = buf, .size = size, .ret_len = ret_len};
+	struct lookup lookup = {
+		.key = key, .buf = buf, .size = size, .ret_len = ret_len, .below = true};
 
-	return zf_fetch_look(forest, tree, lookup_le_locked, &lookup);
+	return zf_fetch_look(forest, tree, lookup_neighbour_locked, &lookup);
 }
 
 struct scan {

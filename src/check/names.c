@@ -10,13 +10,9 @@
 static int cmp_name(const void *a, const void *b)
 {
 	const struct zf_check_name *x = a, *y = b;
-	int r = zf_cmp_u64(x->ino, y->ino);
 
-	if (r == 0)
-		r = zf_cmp_u64(x->parent, y->parent);
-	if (r == 0)
-		r = zf_cmp_u64(x->cookie, y->cookie);
-	return r ? r : zf_cmp_u64(x->name_hash, y->name_hash);
+	return zf_cmp_u64s((uint64_t[]){x->ino, x->parent, x->cookie, x->name_hash},
+			   (uint64_t[]){y->ino, y->parent, y->cookie, y->name_hash}, 4);
 }
 
 /* ---- references and entries ---- */

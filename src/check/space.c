@@ -34,11 +34,9 @@ static uint64_t claim_len(const struct zf_check_claim *claim)
 static int cmp_claim(const void *a, const void *b)
 {
 	const struct zf_check_claim *x = a, *y = b;
-	int r = zf_cmp_u64(x->address, y->address);
 
-	if (r == 0)
-		r = zf_cmp_u64(x->ino, y->ino);
-	return r ? r : zf_cmp_u64(x->offset, y->offset);
+	return zf_cmp_u64s((uint64_t[]){x->address, x->ino, x->offset},
+			   (uint64_t[]){y->address, y->ino, y->offset}, 3);
 }
 
 /* ---- claims against each other ---- */
@@ -260,11 +258,9 @@ static int check_summary(struct zf_check *check, struct merge *merge)
 static int cmp_share(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
-	int r = zf_cmp_u64(x->address, y->address);
 
-	if (r == 0)
-		r = zf_cmp_u64(x->ino, y->ino);
-	return r ? r : zf_cmp_u64(x->offset, y->offset);
+	return zf_cmp_u64s((uint64_t[]){x->address, x->ino, x->offset},
+			   (uint64_t[]){y->address, y->ino, y->offset}, 3);
 }
 
 static int take_share(struct zf_check *check, void *arg, const struct zf_key *key,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, which lsattr(1) and chattr(1) use; the
- * label, FS_IOC_GETFSLABEL and its kin; FITRIM, which fstrim(8) uses; and what is our own
- * (zfuse/ioctl.h).
+ * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, and their version, FS_IOC_GETVERSION, which
+ * lsattr(1) and chattr(1) use; the label, FS_IOC_GETFSLABEL and its kin; FITRIM, which fstrim(8)
+ * uses; and what is our own (zfuse/ioctl.h).
  *
  * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
  * the file and has CAP_LINUX_IMMUTABLE where it needs that, and asks us with a request of its own,
@@ -37,6 +37,20 @@ static int get_flags(struct zf_daemon *daemon, struct zf_call *call)
 	if (r == 0)
 		fuse_reply_ioctl(call->req, 0, &attr.flags, sizeof(attr.flags));
 	return r;
+}
+
+/* It tells an inode from another one that had its number before. */
+static int get_version(struct zf_daemon *daemon, struct zf_call *call)
+{
+	struct zf_attr attr;
+	uint32_t version;
+	int r = zf_fs_getattr(daemon->fs, &call->ctx, call->ino, &attr);
+
+	if (r < 0)
+		return r;
+	version = (uint32_t)attr.generation;
+	fuse_reply_ioctl(call->req, 0, &version, sizeof(version));
+	return 0;
 }
 
 static int get_xattr(struct zf_daemon *daemon, struct zf_call *call)
@@ -203,12 +217,13 @@ static int trim(struct zf_daemon *daemon, struct zf_call *call)
 
 static const struct command {
 	unsigned int number;
-	size_t in_size, out_size; /* GETFLAGS moves an int, whatever its number says */
+	size_t in_size, out_size; /* GETFLAGS, GETVERSION move an int, whatever their numbers say */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 	bool own; /* comes from the program, not from the VFS */
 } commands[] = {
 	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags, false},
 	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags, false},
+	{FS_IOC_GETVERSION, 0, sizeof(uint32_t), get_version, true},
 	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr, false},
 	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr, false},
 	{FS_IOC_GETFSLABEL, 0, FSLABEL_MAX, get_label, true},

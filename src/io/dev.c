@@ -418,13 +418,24 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io)
 	return io->result;
 }
 
+static int read_checked(struct zf_dev *dev, uint64_t addr, const struct iovec *iov,
+			unsigned int iovcnt, uint64_t len)
+{
+	int r = zf_zone_rules_check_iov(iov, iovcnt, len);
+
+	return r < 0 ? r : dev->ops->read(dev, addr, iov, iovcnt);
+}
+
+int zf_dev_read_request(struct zf_dev *dev, const struct zf_io *io)
+{
+	return read_checked(dev, io->addr, io->iov, io->iovcnt, io->len);
+}
+
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt)
 {
 	uint64_t len = zf_iov_len(iov, iovcnt), submitted = zf_dev_trace_read(addr, len);
-	int r = zf_zone_rules_check_iov(iov, iovcnt, len);
+	int r = read_checked(dev, addr, iov, iovcnt, len);
 
-	if (r == 0)
-		r = dev->ops->read(dev, addr, iov, iovcnt);
 	zf_dev_trace_read_end(submitted, addr, len, r);
 	if (r < 0) {
 		count_error(dev, ZF_IO_READ);

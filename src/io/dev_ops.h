@@ -105,6 +105,9 @@ void zf_dev_flush_failed(struct zf_dev *dev, int error);
 /* The first error of a flush, and so of all since; 0: none has failed. Any thread. */
 int zf_dev_flush_error(struct zf_dev *dev);
 
+/* Carries out a ZF_IO_READ on the calling thread, by ops->read, and returns its result. */
+int zf_dev_read_request(struct zf_dev *dev, const struct zf_io *io);
+
 /* A read that came by another way than zf_dev_read(), and did not fail. */
 void zf_dev_count_read(struct zf_dev *dev, uint64_t bytes);
 /* It tells a trace of itself: the first returns what goes to the second. */

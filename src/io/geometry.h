@@ -28,6 +28,18 @@ struct zf_geometry {
 	bool pointers_are_lower_bounds;
 };
 
+/* The numbers that a structure on disk has, in fields of the same names (base/le.h). */
+#define ZF_GEOMETRY_OF(disk)                                                                       \
+	((struct zf_geometry){                                                                     \
+		.zone_size = zf_le64_get((disk)->zone_size),                                       \
+		.zone_capacity = zf_le64_get((disk)->zone_capacity),                               \
+		.zone_count = zf_le32_get((disk)->zone_count),                                     \
+		.conventional = zf_le32_get((disk)->conventional),                                 \
+		.max_open = zf_le32_get((disk)->max_open),                                         \
+		.max_active = zf_le32_get((disk)->max_active),                                     \
+		.append_limit = zf_le32_get((disk)->append_limit),                                 \
+	})
+
 /* 0, or -EINVAL with a message that says which number is wrong and what it may be. */
 int zf_geometry_check(const struct zf_geometry *geometry, const struct zf_report *report);
 

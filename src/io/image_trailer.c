@@ -534,18 +534,10 @@ static void header_encode(const struct zf_image_trailer *trailer, struct zf_imag
 
 static void header_decode(const struct zf_image_header *header, struct zf_image_trailer *trailer)
 {
-	trailer->geometry = (struct zf_geometry){
-		.zone_size = zf_le64_get(header->zone_size),
-		.zone_capacity = zf_le64_get(header->zone_capacity),
-		.zone_count = zf_le32_get(header->zone_count),
-		.conventional = zf_le32_get(header->conventional),
-		.max_open = zf_le32_get(header->max_open),
-		.max_active = zf_le32_get(header->max_active),
-		.append_limit = zf_le32_get(header->append_limit),
-		.rotational = zf_le32_get(header->flags) & ZF_IMAGE_ROTATIONAL,
-		/* The host's page cache and its disk's cache: a flush always means something. */
-		.volatile_cache = true,
-	};
+	trailer->geometry = ZF_GEOMETRY_OF(header);
+	trailer->geometry.rotational = zf_le32_get(header->flags) & ZF_IMAGE_ROTATIONAL;
+	/* The host's page cache and its disk's cache: a flush always means something. */
+	trailer->geometry.volatile_cache = true;
 	trailer->image_size = zf_le64_get(header->image_size);
 	memcpy(trailer->uuid, header->uuid, sizeof(trailer->uuid));
 	trailer->seed = seed_of(header->uuid);

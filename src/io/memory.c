@@ -176,14 +176,11 @@ static int execute_change(struct memory_dev *md, struct zf_io *io)
 
 static int execute(struct memory_dev *md, struct zf_io *io)
 {
-	int r;
-
 	switch (io->op) {
 	case ZF_IO_FLUSH:
 		return 0;
 	case ZF_IO_READ:
-		r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
-		return r < 0 ? r : read_out(md, io->addr, io->iov, io->iovcnt);
+		return zf_dev_read_request(&md->dev, io);
 	default:
 		return execute_change(md, io);
 	}

@@ -265,14 +265,11 @@ static int change(struct overlay *overlay, struct zf_io *io)
 
 static int execute(struct overlay *overlay, struct zf_io *io)
 {
-	int r;
-
 	switch (io->op) {
 	case ZF_IO_FLUSH:
 		return 0;
 	case ZF_IO_READ:
-		r = zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
-		return r < 0 ? r : overlay_read(&overlay->dev, io->addr, io->iov, io->iovcnt);
+		return zf_dev_read_request(&overlay->dev, io);
 	default:
 		return change(overlay, io);
 	}

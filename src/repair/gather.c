@@ -275,6 +275,7 @@ static int take_item(void *arg, const struct zf_key *key, const void *value, siz
 static int gather_files(struct zf_repair *repair)
 {
 	struct gather gather = {.repair = repair, .values = ZF_VECTOR(struct value)};
+	struct zf_salvage_state state;
 	bool lost;
 	int r;
 
@@ -287,6 +288,12 @@ static int gather_files(struct zf_repair *repair)
 	if (r == 0 && lost)
 		zf_repair_tell(repair,
 			       "part of the tree of files cannot be read: what it held is lost");
+	zf_salvage_get_state(repair->salvage, &state);
+	if (r == 0 && state.files_generation > 0)
+		zf_repair_tell(repair,
+			       "the tree of files is that of generation %" PRIu64
+			       ": what changed later is lost",
+			       state.files_generation);
 	return r;
 }
 

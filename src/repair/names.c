@@ -20,13 +20,9 @@
 static int cmp_name(const void *a, const void *b)
 {
 	const struct zf_repair_name *x = a, *y = b;
-	int r = zf_cmp_u64(x->dir, y->dir);
 
-	if (r == 0)
-		r = zf_cmp_u64(x->hash, y->hash);
-	if (r == 0)
-		r = zf_cmp_u64(x->ino, y->ino);
-	return r ? r : zf_cmp_u64(x->cookie, y->cookie);
+	return zf_cmp_u64s((uint64_t[]){x->dir, x->hash, x->ino, x->cookie},
+			   (uint64_t[]){y->dir, y->hash, y->ino, y->cookie}, 4);
 }
 
 /* Of pointers. */

@@ -21,11 +21,9 @@ struct share {
 static int cmp_share(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
-	int r = zf_cmp_u64(x->address, y->address);
 
-	if (r == 0)
-		r = zf_cmp_u64(x->ino, y->ino);
-	return r ? r : zf_cmp_u64(x->offset, y->offset);
+	return zf_cmp_u64s((uint64_t[]){x->address, x->ino, x->offset},
+			   (uint64_t[]){y->address, y->ino, y->offset}, 3);
 }
 
 /* Of pointers. */

@@ -155,6 +155,8 @@ static int compare_found(const void *a, const void *b)
 		return x->level < y->level ? -1 : 1;
 	if (x->ptr.generation != y->ptr.generation)
 		return x->ptr.generation > y->ptr.generation ? -1 : 1;
+	if (zf_key_cmp(&x->first, &y->first) != 0)
+		return zf_key_cmp(&x->first, &y->first);
 	if (x->ptr.address[0] != y->ptr.address[0])
 		return x->ptr.address[0] < y->ptr.address[0] ? -1 : 1;
 	return 0;
@@ -191,6 +193,29 @@ int zf_found_scan(struct zf_dev *dev, const struct zf_node_shape *shape, const b
 	zf_vector_sort(ret_found, 0, compare_found);
 	drop_second_copies(ret_found);
 	return r;
+}
+
+/* Nodes of one owner, level and generation do not overlap: a transaction writes each once. */
+static int compare_place(const void *key, const void *item)
+{
+	const struct zf_found_place *place = key;
+	const struct zf_found *node = item;
+
+	if (place->owner != node->owner)
+		return place->owner < node->owner ? -1 : 1;
+	if (place->level != node->level)
+		return place->level < node->level ? -1 : 1;
+	if (place->generation != node->ptr.generation)
+		return place->generation > node->ptr.generation ? -1 : 1;
+	if (zf_key_cmp(&node->first, &place->first) < 0)
+		return 1;
+	return zf_key_cmp(&node->last, &place->end) < 0 ? 0 : -1;
+}
+
+const struct zf_found *zf_found_at(const struct zf_vector *found,
+				   const struct zf_found_place *place)
+{
+	return zf_vector_find(found, place, compare_place);
 }
 
 /* ---- the shape ---- */

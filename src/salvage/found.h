@@ -27,11 +27,22 @@ struct zf_found {
  * Reads the zones behind the superblock's for which skip[zone] is false (NULL: all), up to the
  * pointer that the device has (whole, where pointers are lower bounds), and adds each valid node to `ret_found` (of struct zf_found) once,
  * however many copies it has. In the end they are ordered by owner, then level, then generation,
- * the newest first. Zones and blocks that cannot be read are passed over. 0, -ENOMEM, or -errno of
+ * the newest first, then keys. Zones and blocks that cannot be read are passed over. 0, -ENOMEM, or -errno of
  * the device's zone report.
  */
 int zf_found_scan(struct zf_dev *dev, const struct zf_node_shape *shape, const bool *skip,
 		  const struct zf_progress *progress, struct zf_vector *ret_found);
+
+/* What is known of a node that no pointer leads to. */
+struct zf_found_place {
+	uint8_t owner, level;
+	uint64_t generation;
+	struct zf_key first, end; /* its keys are in [first, end) */
+};
+
+/* One of those that zf_found_scan() found, or NULL. */
+const struct zf_found *zf_found_at(const struct zf_vector *found,
+				   const struct zf_found_place *place);
 
 /*
  * What a device tells of its filesystem when no superblock does: the shape of the first valid node.

@@ -72,6 +72,32 @@ static bool read_anywhere(const struct zf_leaf_source *source, struct zf_node_ex
 	       zf_node_check_bounds(buf, bounds, NULL) == 0;
 }
 
+/*
+ * Address and checksum of the pointer are both wrong, or the leaf is gone. What the pointer says of keys
+ * and generation is true of one leaf only: each transaction writes a place of the tree once.
+ */
+static bool read_by_generation(const struct zf_leaf_source *source, struct zf_node_expect *expect,
+			       const struct zf_leaf *leaf, void *buf)
+{
+	const struct zf_found_place place = {
+		.owner = expect->owner,
+		.level = expect->level,
+		.generation = expect->ptr.generation,
+		.first = leaf->first,
+		.end = leaf->end,
+	};
+	const struct zf_vector *nodes;
+	const struct zf_found *found;
+
+	if (source->get_found(source->arg, &nodes) < 0)
+		return false;
+	found = zf_found_at(nodes, &place);
+	if (!found)
+		return false;
+	expect->ptr = found->ptr;
+	return read_copies(source, expect, false, buf);
+}
+
 bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, struct zf_leaf *leaf,
 		    void *buf)
 {
@@ -83,8 +109,11 @@ bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, s
 		.check_next_key = true,
 	};
 
+	/* In the end a leaf of the right generation at the right place, whatever its keys are. */
 	if (!leaf->lost)
-		leaf->lost = !read_anywhere(source, &expect, &bounds, buf);
+		leaf->lost = !read_anywhere(source, &expect, &bounds, buf) &&
+			     !read_by_generation(source, &expect, leaf, buf) &&
+			     !read_copies(source, &expect, true, buf);
 	leaf->ptr = expect.ptr;
 	return !leaf->lost;
 }

@@ -230,6 +230,16 @@ static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	return r;
 }
 
+/* The tree of files was one leaf, and that is gone: nothing else tells what it held. */
+static int find_older_files(struct zf_salvage *salvage)
+{
+	int r = find_root(salvage, ZF_TREE_FS);
+
+	if (r == 0 && salvage->roots[ZF_TREE_FS].known)
+		salvage->files_generation = salvage->roots[ZF_TREE_FS].root.ptr.generation;
+	return r;
+}
+
 static bool is_of_another_tree(const struct zf_salvage *salvage, const struct zf_node_ptr *ptr,
 			       enum zf_tree_id tree)
 {
@@ -241,7 +251,9 @@ static bool is_of_another_tree(const struct zf_salvage *salvage, const struct zf
 
 /*
  * A root item whose checksum alone is right: that of the node, whatever place and level it says. If
- * place or checksum are those of another tree's node, the item tells nothing.
+ * place or checksum are those of another tree's node, the item tells nothing. Nor does it if it says that
+ * the root is a leaf, and there is none: the level may be wrong, too. Only what the tree of files tells is
+ * nowhere else, so other trees are not made from older nodes.
  */
 static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 {
@@ -258,6 +270,8 @@ static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	node = zf_salvage_find_csum(salvage, expect.ptr.csum);
 	if (node && node->owner == tree)
 		*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
+	else if (tree == ZF_TREE_FS && root->level == 0)
+		return find_older_files(salvage);
 	else if (is_of_another_tree(salvage, &expect.ptr, tree))
 		return find_root(salvage, tree);
 	return 0;
@@ -360,6 +374,7 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 		.has_super = salvage->has_super,
 		.record_generation = salvage->record_generation,
 		.searched = salvage->searched,
+		.files_generation = salvage->files_generation,
 	};
 }
 

@@ -49,6 +49,11 @@ struct zf_salvage_state {
 	bool has_super; /* by its superblock record; else by a root or by leaves that were found */
 	uint64_t record_generation; /* of the newest record that can be read; 0: there is none */
 	bool searched; /* the metadata zones were searched: some node could not be read */
+	/*
+	 * Of the root of the tree of files, where an older one had to be taken: what changed in a later
+	 * generation is lost. 0: the state's own.
+	 */
+	uint64_t files_generation;
 };
 void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state);
 /*

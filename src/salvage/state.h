@@ -24,8 +24,9 @@ struct zf_salvage {
 	struct {
 		bool known;
 		struct zf_root root;
-	} roots[ZF_TREE_COUNT];	 /* as the root tree tells */
-	struct zf_health health; /* likewise; zeroes where it does not tell */
+	} roots[ZF_TREE_COUNT];	   /* as the root tree tells */
+	uint64_t files_generation; /* see struct zf_salvage_state */
+	struct zf_health health;   /* likewise; zeroes where it does not tell */
 	struct zf_vector
 		leaves[ZF_TREE_COUNT]; /* of the fs and summary trees; others when walked */
 

@@ -156,6 +156,27 @@ static void a_leaf_of_files(void **state)
 	damaged_end(&damaged);
 }
 
+/* Address and checksum of a pointer are wrong: generation and keys tell which leaf it means. */
+static void a_pointer_that_is_wrong_twice(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+	uint8_t *node = damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+	struct zf_disk_child *child =
+		(struct zf_disk_child *)(node + sizeof(struct zf_disk_node_header));
+
+	assert_true(zf_node_level(node) == 1 && zf_node_count(node) > 1);
+	for (unsigned int i = 1; i < zf_node_count(node); i++) {
+		child[i].ptr.address[0] = child[0].ptr.address[0];
+		child[i].ptr.csum = zf_le64_from(i);
+	}
+	forge_seal(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	assert_int_equal(damaged.after.count, damaged.before.count);
+	damaged_end(&damaged);
+}
+
 static void a_leaf_that_has_copies(void **state)
 {
 	const struct sample_options options = {.copies = 2, .node_size = 4096};
@@ -481,6 +502,7 @@ int main(void)
 		cmocka_unit_test(lost_checksums_of_shared_bytes),
 		cmocka_unit_test(the_share_tree),
 		TEST(a_leaf_of_files),
+		TEST(a_pointer_that_is_wrong_twice),
 		cmocka_unit_test(a_leaf_that_has_copies),
 		TEST(a_wrong_link_count),
 		TEST(wrong_counts_of_a_file),

@@ -185,6 +185,8 @@ static struct json_object *describe(const struct restore *restore, bool whole)
 	zf_json_add_u64(result, "generation", state.generation);
 	zf_json_add_bool(result, "by_superblock", state.has_super);
 	zf_json_add_bool(result, "searched", state.searched);
+	if (state.files_generation > 0)
+		zf_json_add_u64(result, "files_generation", state.files_generation);
 	zf_json_add_bool(result, "log_replayed", restore->replayed);
 	zf_json_add_u64(result, "names", restore->files);
 	zf_json_add_u64(result, "bytes", restore->bytes);
@@ -215,6 +217,10 @@ static void print_text(const struct restore *restore, bool whole)
 	printf("%s: %" PRIu64 " names, %s of data, as of generation %" PRIu64 "%s\n", done,
 	       restore->files, zf_text_size(restore->bytes, bytes), state.generation,
 	       state.has_super ? "" : " (its superblock is lost)");
+	if (state.files_generation > 0)
+		printf("the tree of files is that of generation %" PRIu64
+		       ": what changed later is lost\n",
+		       state.files_generation);
 	if (!restore->replayed)
 		puts("what was made durable after that commit, by the log, is not in it");
 	if (restore->unverified > 0)
@@ -231,9 +237,13 @@ static void print_text(const struct restore *restore, bool whole)
 
 static int tell_result(const struct restore *restore, int error)
 {
-	bool whole = error == 0 && restore->damaged == 0 && restore->refused == 0;
+	struct zf_salvage_state state;
+	bool whole;
 	int status;
 
+	zf_salvage_get_state(restore->salvage, &state);
+	whole = error == 0 && restore->damaged == 0 && restore->refused == 0 &&
+		state.files_generation == 0;
 	if (zf_args_json(restore->args))
 		print_json(restore, whole);
 	else

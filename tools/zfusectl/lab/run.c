@@ -74,16 +74,10 @@ static int load_bytes(const char *path, const struct zf_report *report, uint8_t 
 
 static struct zf_geometry geometry_of(const struct zf_disk_trace_data_header *header)
 {
-	return (struct zf_geometry){
-		.zone_size = zf_le64_get(header->zone_size),
-		.zone_capacity = zf_le64_get(header->zone_capacity),
-		.zone_count = zf_le32_get(header->zone_count),
-		.conventional = zf_le32_get(header->conventional),
-		.max_open = zf_le32_get(header->max_open),
-		.max_active = zf_le32_get(header->max_active),
-		.append_limit = zf_le32_get(header->append_limit),
-		.volatile_cache = header->volatile_cache != 0,
-	};
+	struct zf_geometry geometry = ZF_GEOMETRY_OF(header);
+
+	geometry.volatile_cache = header->volatile_cache != 0;
+	return geometry;
 }
 
 static bool is_of_trace(const struct zf_disk_trace_data_header *header,

@@ -218,6 +218,7 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 	if (!later)
 		note_answered(thread, call, ended, r);
 	zf_wait_here_ended(&thread->wait_here, &request, waits && !later, ended);
+	zf_roam_note(&thread->roam, ended);
 }
 
 void zf_call_dispatch(struct zf_call *call)

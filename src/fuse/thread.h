@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fuse/roam.h"
 #include "fuse/wait_here.h"
 
 /* Kinds of requests, as they are counted, and as the control socket names them. */
@@ -83,6 +84,7 @@ struct zf_thread {
 	_Atomic uint64_t waited;		     /* handed over from here so far */
 	atomic_uint parked; /* handed over, or being read on the ring, and not answered yet */
 	struct zf_wait_here wait_here;
+	struct zf_roam roam; /* of a queue's thread */
 	void *scratch;
 	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */
 	_Atomic uint64_t write_bytes;		       /* of WRITE requests that succeeded here */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* When the thread of a queue leaves its processor, and that it comes back. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "fuse/roam.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#define MS INT64_C(1000000)
+
+/* Time passes, in which the thread waited for so long and processors were idle for so long. */
+static enum zf_roam_move after(struct zf_roam *roam, struct zf_roam_sample *sample, int64_t ms,
+			       uint64_t wait_ms, uint64_t idle_ms)
+{
+	sample->at_ns += ms * MS;
+	sample->wait_ns += wait_ms * MS;
+	sample->idle_ns += idle_ms * MS;
+	return zf_roam_step(roam, sample);
+}
+
+static void begin(struct zf_roam *roam, struct zf_roam_sample *sample)
+{
+	*roam = (struct zf_roam){0};
+	*sample = (struct zf_roam_sample){.at_ns = 1000 * MS, .wait_ns = 7, .idle_ns = 9};
+	assert_int_equal(zf_roam_step(roam, sample), ZF_ROAM_STAY);
+}
+
+static void waits_while_others_are_idle(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
+	assert_int_equal(roam.next_ns, sample.at_ns + 1000 * MS);
+}
+
+static void waits_while_all_are_busy(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after(&roam, &sample, 50, 40, 20), ZF_ROAM_STAY);
+	assert_int_equal(roam.next_ns, sample.at_ns + 50 * MS);
+}
+
+static void does_not_wait(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after(&roam, &sample, 50, 5, 50), ZF_ROAM_STAY);
+}
+
+/* What happened in a long time tells nothing of the last moments. */
+static void had_little_to_do(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after(&roam, &sample, 60000, 50000, 60000), ZF_ROAM_STAY);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
+}
+
+/* Released, it is not asked whether it waits: it is bound again, and asked then. */
+static void is_bound_again(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
+	assert_int_equal(after(&roam, &sample, 1000, 0, 0), ZF_ROAM_BIND);
+	assert_int_equal(after(&roam, &sample, 50, 0, 50), ZF_ROAM_STAY);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
+}
+
+/* The sum that the kernel tells may go back a little. */
+static void idle_time_goes_back(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	sample.idle_ns -= 5;
+	assert_int_equal(after(&roam, &sample, 50, 40, 0), ZF_ROAM_STAY);
+}
+
+/* The threads of /dev/fuse are bound to no processor, and stay as they are. */
+static void is_not_bound(void **state)
+{
+	cpu_set_t before, now;
+	struct zf_roam roam = {0};
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	zf_roam_note(&roam, 1);
+	assert_int_equal(roam.next_ns, INT64_MAX);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&before, &now));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_while_others_are_idle),
+		cmocka_unit_test(waits_while_all_are_busy),
+		cmocka_unit_test(does_not_wait),
+		cmocka_unit_test(had_little_to_do),
+		cmocka_unit_test(is_bound_again),
+		cmocka_unit_test(idle_time_goes_back),
+		cmocka_unit_test(is_not_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,33 +10,42 @@
 
 #define MS INT64_C(1000000)
 
-/* What was counted is looked at so often. /proc/uptime counts in hundredths of a second. */
+/* The kernel's counters are looked at so often; idle time is counted in hundredths of a second. */
 #define LOOK_NS (50 * MS)
 /* Longer than this without a look, the thread had little to do. */
 #define STALE_NS (4 * LOOK_NS)
-/* So long it is released: for one part in twenty of the time it is bound, to find out. */
+/* So long a thread is released. Then it is bound for LOOK_NS or a little longer, to find out. */
 #define RELEASE_NS (1000 * MS)
 /*
- * It is released if it waited a quarter of the time, and if the idle time of all processors comes
- * to 70 % of one. Where less is idle, threads that move displace each other: with 16 clients that
- * sync on two processors half of one is idle, and released threads were a third slower.
+ * A thread is released if it waited a quarter of the time, twice in turn, and if the idle time of all
+ * processors comes to 70 % of one. Where less is idle, threads that move displace each other: with
+ * 16 clients that sync on two processors half of one is idle, and released threads were a third
+ * slower.
  */
 #define WAIT_SHARE   4
 #define IDLE_PERCENT 70
 
-static bool is_crowded(const struct zf_roam_sample *before, const struct zf_roam_sample *now)
+bool zf_roam_waits(const struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	int64_t passed = now->at_ns - before->at_ns;
-	int64_t waited = (int64_t)(now->wait_ns - before->wait_ns);
-	int64_t idle = (int64_t)(now->idle_ns - before->idle_ns); /* may go back a little */
+	int64_t passed = sample->at_ns - roam->before.at_ns;
 
-	return waited * WAIT_SHARE >= passed && idle * 100 >= passed * IDLE_PERCENT;
+	return roam->before.at_ns > 0 && passed <= STALE_NS &&
+	       (int64_t)(sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
+}
+
+static bool is_crowded(const struct zf_roam *roam, const struct zf_roam_sample *sample)
+{
+	int64_t passed = sample->at_ns - roam->before.at_ns;
+	/* The kernel's sum may go back a little. */
+	int64_t idle = (int64_t)(sample->idle_ns - roam->before.idle_ns);
+
+	return zf_roam_waits(roam, sample) && roam->before.idle_ns > 0 &&
+	       idle * 100 >= passed * IDLE_PERCENT;
 }
 
 enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	const struct zf_roam_sample before = roam->before;
-	bool fresh = before.at_ns > 0 && sample->at_ns - before.at_ns <= STALE_NS;
+	bool crowded = is_crowded(roam, sample);
 
 	roam->before = *sample;
 	roam->next_ns = sample->at_ns + LOOK_NS;
@@ -44,7 +53,7 @@ enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample
 		roam->released = false;
 		return ZF_ROAM_BIND;
 	}
-	if (!fresh || !is_crowded(&before, sample))
+	if (!crowded)
 		return ZF_ROAM_STAY;
 	roam->released = true;
 	roam->next_ns = sample->at_ns + RELEASE_NS;
@@ -53,7 +62,7 @@ enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample
 
 /* ---- the kernel's counters ---- */
 
-static bool read_line(int fd, char *buf, size_t size)
+static bool read_start(int fd, char *buf, size_t size)
 {
 	ssize_t len = pread(fd, buf, size - 1, 0);
 
@@ -61,21 +70,28 @@ static bool read_line(int fd, char *buf, size_t size)
 	return len > 0;
 }
 
-static bool take_sample(const struct zf_roam *roam, int64_t now_ns,
-			struct zf_roam_sample *ret_sample)
+static bool read_wait(const struct zf_roam *roam, uint64_t *ret_ns)
 {
-	uint64_t seconds, hundredths;
-	char line[128];
+	char text[128];
 
-	ret_sample->at_ns = now_ns;
-	if (!read_line(roam->wait_file, line, sizeof(line)) ||
-	    sscanf(line, "%*u %" SCNu64, &ret_sample->wait_ns) != 1)
-		return false;
-	if (!read_line(roam->idle_file, line, sizeof(line)) ||
-	    sscanf(line, "%*s %" SCNu64 ".%" SCNu64, &seconds, &hundredths) != 2)
-		return false;
-	ret_sample->idle_ns = (seconds * 100 + hundredths) * 10 * MS;
-	return true;
+	return read_start(roam->wait_file, text, sizeof(text)) &&
+	       sscanf(text, "%*u %" SCNu64, ret_ns) == 1;
+}
+
+/* 0: it cannot be read. Time for which a processor waits for a device is idle time, too. */
+static uint64_t read_idle(void)
+{
+	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	uint64_t idle = 0, iowait = 0;
+	char text[256];
+
+	if (fd < 0)
+		return 0;
+	if (!read_start(fd, text, sizeof(text)) ||
+	    sscanf(text, "cpu %*u %*u %*u %" SCNu64 " %" SCNu64, &idle, &iowait) != 2)
+		idle = iowait = 0;
+	close(fd);
+	return (idle + iowait) * (uint64_t)(1000 * MS / sysconf(_SC_CLK_TCK));
 }
 
 /* ---- the thread ---- */
@@ -97,8 +113,7 @@ static bool begin(struct zf_roam *roam)
 	while (!CPU_ISSET(roam->own, &own))
 		roam->own++;
 	roam->wait_file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	roam->idle_file = open("/proc/uptime", O_RDONLY | O_CLOEXEC);
-	return roam->wait_file > 0 && roam->idle_file > 0;
+	return roam->wait_file > 0;
 }
 
 static void move(const struct zf_roam *roam, enum zf_roam_move move)
@@ -116,13 +131,15 @@ static void move(const struct zf_roam *roam, enum zf_roam_move move)
 
 void zf_roam_look(struct zf_roam *roam, int64_t now_ns)
 {
-	struct zf_roam_sample sample;
+	struct zf_roam_sample sample = {.at_ns = now_ns};
 	enum zf_roam_move step;
 
-	if ((roam->wait_file == 0 && !begin(roam)) || !take_sample(roam, now_ns, &sample)) {
+	if ((roam->wait_file == 0 && !begin(roam)) || !read_wait(roam, &sample.wait_ns)) {
 		roam->next_ns = INT64_MAX;
 		return;
 	}
+	if (zf_roam_waits(roam, &sample))
+		sample.idle_ns = read_idle();
 	step = zf_roam_step(roam, &sample);
 	if (step != ZF_ROAM_STAY)
 		move(roam, step);

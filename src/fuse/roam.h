@@ -20,7 +20,8 @@
 struct zf_roam_sample {
 	int64_t at_ns;	  /* CLOCK_MONOTONIC */
 	uint64_t wait_ns; /* that this thread was ready, and another one had its processor */
-	uint64_t idle_ns; /* that processors had nothing to do, the sum of all */
+	/* That processors had nothing to do, the sum of all; 0: not asked, for the thread did not wait. */
+	uint64_t idle_ns;
 };
 
 struct zf_roam {
@@ -28,7 +29,7 @@ struct zf_roam {
 	bool released;
 	struct zf_roam_sample before; /* at_ns 0: none */
 	int own;		      /* the processor that libfuse bound the thread to */
-	int wait_file, idle_file;     /* descriptors, open until the process ends; 0: not yet */
+	int wait_file;		      /* descriptor, open until the process ends; 0: not yet */
 };
 
 enum zf_roam_move {
@@ -36,6 +37,9 @@ enum zf_roam_move {
 	ZF_ROAM_RELEASE, /* from its processor */
 	ZF_ROAM_BIND,	 /* to it again */
 };
+
+/* Has the thread waited so much since roam->before that idle_ns matters? */
+bool zf_roam_waits(const struct zf_roam *roam, const struct zf_roam_sample *sample);
 
 /* Decides, from what was counted up to now, and when to look again. */
 enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample *sample);

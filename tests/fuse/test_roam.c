@@ -21,6 +21,19 @@ static enum zf_roam_move after(struct zf_roam *roam, struct zf_roam_sample *samp
 	return zf_roam_step(roam, sample);
 }
 
+/* The thread did not wait, so that idle time was not asked for. */
+static enum zf_roam_move without_wait(struct zf_roam *roam, struct zf_roam_sample *sample,
+				      int64_t ms)
+{
+	uint64_t idle_ns = sample->idle_ns;
+	enum zf_roam_move move;
+
+	sample->idle_ns = 0;
+	move = after(roam, sample, ms, 0, 0);
+	sample->idle_ns = idle_ns;
+	return move;
+}
+
 static void begin(struct zf_roam *roam, struct zf_roam_sample *sample)
 {
 	*roam = (struct zf_roam){0};
@@ -58,6 +71,23 @@ static void does_not_wait(void **state)
 	(void)state;
 	begin(&roam, &sample);
 	assert_int_equal(after(&roam, &sample, 50, 5, 50), ZF_ROAM_STAY);
+	assert_int_equal(after(&roam, &sample, 50, 5, 50), ZF_ROAM_STAY);
+}
+
+/* Idle time is asked for only when the thread waits, so the first time there is nothing to compare with. */
+static void waits_for_the_first_time(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(without_wait(&roam, &sample, 50), ZF_ROAM_STAY);
+	sample.at_ns += 50 * MS;
+	sample.wait_ns += 40 * MS;
+	assert_true(zf_roam_waits(&roam, &sample));
+	assert_int_equal(zf_roam_step(&roam, &sample), ZF_ROAM_STAY);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
 
 /* What happened in a long time tells nothing of the last moments. */
@@ -81,8 +111,8 @@ static void is_bound_again(void **state)
 	(void)state;
 	begin(&roam, &sample);
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
-	assert_int_equal(after(&roam, &sample, 1000, 0, 0), ZF_ROAM_BIND);
-	assert_int_equal(after(&roam, &sample, 50, 0, 50), ZF_ROAM_STAY);
+	assert_int_equal(without_wait(&roam, &sample, 1000), ZF_ROAM_BIND);
+	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_STAY);
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
 
@@ -118,6 +148,7 @@ int main(void)
 		cmocka_unit_test(waits_while_others_are_idle),
 		cmocka_unit_test(waits_while_all_are_busy),
 		cmocka_unit_test(does_not_wait),
+		cmocka_unit_test(waits_for_the_first_time),
 		cmocka_unit_test(had_little_to_do),
 		cmocka_unit_test(is_bound_again),
 		cmocka_unit_test(idle_time_goes_back),

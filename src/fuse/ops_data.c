@@ -178,6 +178,8 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return r;
+	if (call->thread == zf_thread_self()) /* not a worker, which comes later */
+		zf_contiguous_make(&call->thread->contiguous, buf, call->size);
 	if (zf_ring_read_suits(call))
 		len = zf_ring_read(daemon, call, buf, answer_read);
 	else

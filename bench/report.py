@@ -388,7 +388,7 @@ def text(runs):
 
 def as_json(runs):
     """The samples, and what they come to."""
-    return {"version": 1, "runs": [{**run, "medians": {
+    return {"version": 2, "runs": [{**run, "medians": {
         name: {"unit": OPERATIONS[name].unit, "per": OPERATIONS[name].per,
                "peers": {peer: {**cell, "zfuse_ratio": ratio(name, cells, peer)} for peer, cell in cells.items()}}
         for name, cells in summarize(run).items()}} for run in runs]}

@@ -1,47 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/contiguous.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/bits.h"
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; linux/mman.h of older systems lacks it */
+#define MADV_COLLAPSE 25 /* Linux 6.1; headers of older systems lack it */
 #endif
 
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 /*
- * It fails while the device writes to memory beside the buffer, and succeeds later. Where huge pages are
- * not to be had it fails each time.
+ * Huge pages that are remembered, at most 512 MiB of them. The kernel hands out the entry that was free
+ * last, so that a queue needs a few.
  */
-#define FAILURES_MAX 64u
+#define PAGES_MAX 256u
+/* Making one fails while the device writes to it, and where memory is in pieces. Then it is tried again. */
+#define RETRY_NS INT64_C(1000000000)
 
-static bool is_done(const struct zf_contiguous *contiguous, const void *buf)
+/* A table of hashes without chains; entries are never taken out. */
+static struct {
+	_Atomic uintptr_t number; /* address / HUGE_PAGE; 0: nobody's */
+	_Atomic int64_t retry_ns; /* CLOCK_MONOTONIC; INT64_MAX: it is made */
+} pages[PAGES_MAX];
+
+static int64_t now_ns(void)
 {
-	for (unsigned int i = 0; i < contiguous->count; i++)
-		if (contiguous->done[i] == buf)
-			return true;
-	return false;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* A buffer lies in one or two huge pages. What is mapped of them becomes huge. */
-static bool collapse(const void *buf, size_t size)
+/* -1: the table is full. */
+static int find_page(uintptr_t number)
 {
-	uintptr_t start = (uintptr_t)buf / HUGE_PAGE * HUGE_PAGE;
-	uintptr_t end = zf_align_up((uintptr_t)buf + size, HUGE_PAGE);
+	for (unsigned int i = 0; i < PAGES_MAX; i++) {
+		unsigned int slot = (unsigned int)((number + i) % PAGES_MAX);
+		uintptr_t found = 0;
 
-	return madvise((void *)start, end - start, MADV_COLLAPSE) == 0;
+		if (atomic_compare_exchange_strong(&pages[slot].number, &found, number) ||
+		    found == number)
+			return (int)slot;
+	}
+	return -1;
 }
 
-void zf_contiguous_make(struct zf_contiguous *contiguous, const void *buf, size_t size)
+static bool is_due(int slot)
 {
-	if (size < ZF_CONTIGUOUS_MIN || contiguous->count == ZF_CONTIGUOUS_BUFFERS ||
-	    contiguous->failures == FAILURES_MAX || is_done(contiguous, buf))
+	int64_t retry_ns = atomic_load_explicit(&pages[slot].retry_ns, memory_order_relaxed);
+	int64_t now;
+
+	if (retry_ns == INT64_MAX)
+		return false;
+	now = now_ns();
+	return now >= retry_ns &&
+	       atomic_compare_exchange_strong(&pages[slot].retry_ns, &retry_ns, now + RETRY_NS);
+}
+
+/* Fails where the page is not wholly of one mapping: nothing else than the buffer's memory is changed. */
+static void make_page(uintptr_t number)
+{
+	int slot = find_page(number);
+
+	if (slot >= 0 && is_due(slot) &&
+	    madvise((void *)(number * HUGE_PAGE), HUGE_PAGE, MADV_COLLAPSE) == 0)
+		atomic_store_explicit(&pages[slot].retry_ns, INT64_MAX, memory_order_relaxed);
+}
+
+void zf_contiguous_make(const void *buf, size_t size)
+{
+	uintptr_t first = (uintptr_t)buf / HUGE_PAGE;
+	uintptr_t end = zf_align_up((uintptr_t)buf + size, HUGE_PAGE) / HUGE_PAGE;
+
+	if (size < ZF_CONTIGUOUS_MIN)
 		return;
-	if (collapse(buf, size))
-		contiguous->done[contiguous->count++] = buf;
-	else
-		contiguous->failures++;
+	for (uintptr_t number = first; number < end; number++)
+		make_page(number);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: open, read, write, fallocate, sync, seek. */
+#include "fuse/contiguous.h"
 #include "fuse/ops.h"
 #include "fuse/ring_read.h"
 
@@ -178,8 +179,8 @@ static int run_read(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (r < 0)
 		return r;
-	if (call->thread == zf_thread_self()) /* not a worker, which comes later */
-		zf_contiguous_make(&call->thread->contiguous, buf, call->size);
+	if (fuse_req_is_uring(call->req) && call->thread != zf_thread_self()) /* at a worker */
+		zf_contiguous_make(buf, call->size);
 	if (zf_ring_read_suits(call))
 		len = zf_ring_read(daemon, call, buf, answer_read);
 	else

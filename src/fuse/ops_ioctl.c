@@ -39,7 +39,7 @@ static int get_flags(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-/* It tells an inode from another one that had its number before. */
+/* The generation in which it was made. */
 static int get_version(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_attr attr;
@@ -223,6 +223,7 @@ static const struct command {
 } commands[] = {
 	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags, false},
 	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags, false},
+	{FS_IOC32_GETVERSION, 0, sizeof(uint32_t), get_version, true},
 	{FS_IOC_GETVERSION, 0, sizeof(uint32_t), get_version, true},
 	{FS_IOC_FSGETXATTR, 0, sizeof(struct fsxattr), get_xattr, false},
 	{FS_IOC_FSSETXATTR, sizeof(struct fsxattr), 0, set_xattr, false},

@@ -14,7 +14,10 @@
 #define LOOK_NS (50 * MS)
 /* Longer than this without a look, the thread had little to do. */
 #define STALE_NS (4 * LOOK_NS)
-/* So long a thread is released. Then it is bound for LOOK_NS or a little longer, to find out. */
+/*
+ * So long a thread is released. Then it is bound again, to find out, for two or three looks. So long it
+ * is also left alone where it waits and all are busy: /proc/stat is long on large machines.
+ */
 #define RELEASE_NS (1000 * MS)
 /*
  * A thread is released if it waited a quarter of the time, twice in turn, and if the idle time of all
@@ -33,31 +36,29 @@ bool zf_roam_waits(const struct zf_roam *roam, const struct zf_roam_sample *samp
 	       (int64_t)(sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
 }
 
-static bool is_crowded(const struct zf_roam *roam, const struct zf_roam_sample *sample)
+static bool has_idle(const struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
 	int64_t passed = sample->at_ns - roam->before.at_ns;
 	/* The kernel's sum may go back a little. */
 	int64_t idle = (int64_t)(sample->idle_ns - roam->before.idle_ns);
 
-	return zf_roam_waits(roam, sample) && roam->before.idle_ns > 0 &&
-	       idle * 100 >= passed * IDLE_PERCENT;
+	return idle * 100 >= passed * IDLE_PERCENT;
 }
 
 enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	bool crowded = is_crowded(roam, sample);
+	bool known = zf_roam_waits(roam, sample) && roam->before.idle_ns > 0;
+	bool crowded = known && has_idle(roam, sample);
 
 	roam->before = *sample;
-	roam->next_ns = sample->at_ns + LOOK_NS;
+	roam->next_ns = sample->at_ns + (known ? RELEASE_NS : LOOK_NS);
 	if (roam->released) {
 		roam->released = false;
+		roam->next_ns = sample->at_ns + LOOK_NS;
 		return ZF_ROAM_BIND;
 	}
-	if (!crowded)
-		return ZF_ROAM_STAY;
-	roam->released = true;
-	roam->next_ns = sample->at_ns + RELEASE_NS;
-	return ZF_ROAM_RELEASE;
+	roam->released = crowded;
+	return crowded ? ZF_ROAM_RELEASE : ZF_ROAM_STAY;
 }
 
 /* ---- the kernel's counters ---- */
@@ -102,13 +103,17 @@ static int get_allowed(cpu_set_t *ret_set)
 	return sched_getaffinity(getpid(), sizeof(*ret_set), ret_set);
 }
 
-/* False: the thread is not bound to one of several processors, or the kernel does not count. */
+/*
+ * False: the thread is not bound to one processor; or the process may not use all, so that it matters
+ * not to it what others have idle; or the kernel does not count.
+ */
 static bool begin(struct zf_roam *roam)
 {
 	cpu_set_t own, allowed;
 
 	if (sched_getaffinity(0, sizeof(own), &own) < 0 || get_allowed(&allowed) < 0 ||
-	    CPU_COUNT(&own) != 1 || CPU_COUNT(&allowed) < 2)
+	    CPU_COUNT(&own) != 1 || CPU_COUNT(&allowed) < 2 ||
+	    CPU_COUNT(&allowed) != sysconf(_SC_NPROCESSORS_ONLN))
 		return false;
 	while (!CPU_ISSET(roam->own, &own))
 		roam->own++;
@@ -116,17 +121,20 @@ static bool begin(struct zf_roam *roam)
 	return roam->wait_file > 0;
 }
 
-static void move(const struct zf_roam *roam, enum zf_roam_move move)
+/* False: somebody else has moved the thread meanwhile, or the process: that stays. */
+static bool move(const struct zf_roam *roam, enum zf_roam_move move)
 {
-	cpu_set_t set;
+	cpu_set_t now, own, allowed;
+	const cpu_set_t *from = &own, *to = &allowed;
 
-	CPU_ZERO(&set);
-	if (move == ZF_ROAM_BIND)
-		CPU_SET(roam->own, &set);
-	else if (get_allowed(&set) < 0)
-		return;
-	/* Where it fails, the thread stays where it is, and is no worse off. */
-	(void)sched_setaffinity(0, sizeof(set), &set);
+	CPU_ZERO(&own);
+	CPU_SET(roam->own, &own);
+	if (move == ZF_ROAM_BIND) {
+		from = &allowed;
+		to = &own;
+	}
+	return get_allowed(&allowed) == 0 && sched_getaffinity(0, sizeof(now), &now) == 0 &&
+	       CPU_EQUAL(&now, from) && sched_setaffinity(0, sizeof(*to), to) == 0;
 }
 
 void zf_roam_look(struct zf_roam *roam, int64_t now_ns)
@@ -141,6 +149,6 @@ void zf_roam_look(struct zf_roam *roam, int64_t now_ns)
 	if (zf_roam_waits(roam, &sample))
 		sample.idle_ns = read_idle();
 	step = zf_roam_step(roam, &sample);
-	if (step != ZF_ROAM_STAY)
-		move(roam, step);
+	if (step != ZF_ROAM_STAY && !move(roam, step))
+		roam->next_ns = INT64_MAX;
 }

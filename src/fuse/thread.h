@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fuse/contiguous.h"
 #include "fuse/roam.h"
 #include "fuse/wait_here.h"
 
@@ -86,7 +85,6 @@ struct zf_thread {
 	atomic_uint parked; /* handed over, or being read on the ring, and not answered yet */
 	struct zf_wait_here wait_here;
 	struct zf_roam roam; /* of a queue's thread */
-	struct zf_contiguous contiguous;
 	void *scratch;
 	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */
 	_Atomic uint64_t write_bytes;		       /* of WRITE requests that succeeded here */

@@ -215,7 +215,13 @@ static int compare_place(const void *key, const void *item)
 const struct zf_found *zf_found_at(const struct zf_vector *found,
 				   const struct zf_found_place *place)
 {
-	return zf_vector_find(found, place, compare_place);
+	const struct zf_found *first = found->data, *end = first + found->count;
+	const struct zf_found *node = zf_vector_find(found, place, compare_place);
+
+	if (!node || (node > first && compare_place(place, node - 1) == 0) ||
+	    (node + 1 < end && compare_place(place, node + 1) == 0))
+		return NULL;
+	return node;
 }
 
 /* ---- the shape ---- */

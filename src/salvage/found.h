@@ -40,7 +40,7 @@ struct zf_found_place {
 	struct zf_key first, end; /* its keys are in [first, end) */
 };
 
-/* One of those that zf_found_scan() found, or NULL. */
+/* The only one there of those that zf_found_scan() found, or NULL. */
 const struct zf_found *zf_found_at(const struct zf_vector *found,
 				   const struct zf_found_place *place);
 

@@ -73,8 +73,9 @@ static bool read_anywhere(const struct zf_leaf_source *source, struct zf_node_ex
 }
 
 /*
- * Address and checksum of the pointer are both wrong, or the leaf is gone. What the pointer says of keys
- * and generation is true of one leaf only: each transaction writes a place of the tree once.
+ * Address and checksum of the pointer are both wrong, or the leaf is gone: the only leaf that has the
+ * generation and lies in the keys that the pointer says. A leaf that was there and was deleted may be
+ * taken for one that is gone, so this is a guess.
  */
 static bool read_by_generation(const struct zf_leaf_source *source, struct zf_node_expect *expect,
 			       const struct zf_leaf *leaf, void *buf)
@@ -82,7 +83,7 @@ static bool read_by_generation(const struct zf_leaf_source *source, struct zf_no
 	const struct zf_found_place place = {
 		.owner = expect->owner,
 		.level = expect->level,
-		.generation = expect->ptr.generation,
+		.generation = leaf->ptr.generation,
 		.first = leaf->first,
 		.end = leaf->end,
 	};
@@ -98,6 +99,23 @@ static bool read_by_generation(const struct zf_leaf_source *source, struct zf_no
 	return read_copies(source, expect, false, buf);
 }
 
+/* The leaf at the address, if it is of the right generation and has at least one of its keys: a guess. */
+static bool read_in_place(const struct zf_leaf_source *source, struct zf_node_expect *expect,
+			  const struct zf_leaf *leaf, void *buf)
+{
+	unsigned int slot;
+	struct zf_key key;
+
+	expect->ptr = leaf->ptr;
+	if (!read_copies(source, expect, true, buf))
+		return false;
+	zf_node_search(buf, &leaf->first, &slot);
+	if (slot >= zf_node_count(buf))
+		return false;
+	key = zf_node_key(buf, slot);
+	return zf_key_cmp(&key, &leaf->end) < 0;
+}
+
 bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, struct zf_leaf *leaf,
 		    void *buf)
 {
@@ -109,11 +127,11 @@ bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, s
 		.check_next_key = true,
 	};
 
-	/* In the end a leaf of the right generation at the right place, whatever its keys are. */
-	if (!leaf->lost)
-		leaf->lost = !read_anywhere(source, &expect, &bounds, buf) &&
-			     !read_by_generation(source, &expect, leaf, buf) &&
-			     !read_copies(source, &expect, true, buf);
+	if (!leaf->lost && !read_anywhere(source, &expect, &bounds, buf)) {
+		leaf->guessed = read_by_generation(source, &expect, leaf, buf) ||
+				read_in_place(source, &expect, leaf, buf);
+		leaf->lost = !leaf->guessed;
+	}
 	leaf->ptr = expect.ptr;
 	return !leaf->lost;
 }
@@ -317,6 +335,7 @@ static bool load(struct zf_leaf_cursor *cursor)
 	cursor->loaded = SIZE_MAX;
 	if (!zf_leaves_read(cursor->source, cursor->tree, leaf, cursor->node))
 		return false;
+	cursor->lost |= leaf->guessed;
 	cursor->loaded = cursor->at;
 	return true;
 }

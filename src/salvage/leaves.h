@@ -32,6 +32,7 @@ struct zf_leaf {
 	struct zf_key first, end; /* its keys are in [first, end) */
 	struct zf_node_ptr ptr;
 	bool lost; /* nothing there can be read */
+	bool guessed; /* read, but the pointer does not prove that it is the one: items may be missing */
 };
 
 /* Where leaves come from. */

@@ -230,13 +230,31 @@ static int find_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	return r;
 }
 
-/* The tree of files was one leaf, and that is gone: nothing else tells what it held. */
-static int find_older_files(struct zf_salvage *salvage)
+static const struct zf_found *newest_leaf_of_files(const struct zf_salvage *salvage)
 {
-	int r = find_root(salvage, ZF_TREE_FS);
+	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
+		if (node->owner == ZF_TREE_FS && node->level == 0 && node->count > 0 &&
+		    node->ptr.generation <= salvage->super.generation)
+			return node;
+	return NULL;
+}
 
-	if (r == 0 && salvage->roots[ZF_TREE_FS].known)
-		salvage->files_generation = salvage->roots[ZF_TREE_FS].root.ptr.generation;
+/*
+ * The root item says that the tree of files is one leaf, and that is not there. Nothing else tells what it
+ * held: what is found is taken, and that it is a guess is noted.
+ */
+static int find_files(struct zf_salvage *salvage)
+{
+	uint64_t generation = salvage->roots[ZF_TREE_FS].root.ptr.generation;
+	int r = find_root(salvage, ZF_TREE_FS);
+	const struct zf_found *leaf = r == 0 ? newest_leaf_of_files(salvage) : NULL;
+
+	if (!leaf)
+		return r;
+	salvage->files_guessed =
+		!salvage->roots[ZF_TREE_FS].known || leaf->ptr.generation < generation;
+	if (leaf->ptr.generation < generation)
+		salvage->files_generation = leaf->ptr.generation;
 	return r;
 }
 
@@ -271,7 +289,7 @@ static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 	if (node && node->owner == tree)
 		*root = (struct zf_root){.ptr = node->ptr, .level = node->level};
 	else if (tree == ZF_TREE_FS && root->level == 0)
-		return find_older_files(salvage);
+		return find_files(salvage);
 	else if (is_of_another_tree(salvage, &expect.ptr, tree))
 		return find_root(salvage, tree);
 	return 0;
@@ -375,6 +393,7 @@ void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_st
 		.record_generation = salvage->record_generation,
 		.searched = salvage->searched,
 		.files_generation = salvage->files_generation,
+		.files_guessed = salvage->files_guessed,
 	};
 }
 

@@ -50,10 +50,11 @@ struct zf_salvage_state {
 	uint64_t record_generation; /* of the newest record that can be read; 0: there is none */
 	bool searched; /* the metadata zones were searched: some node could not be read */
 	/*
-	 * Of the root of the tree of files, where an older one had to be taken: what changed in a later
-	 * generation is lost. 0: the state's own.
+	 * Of the newest leaf of the tree of files, where that was one leaf and cannot be read: what
+	 * changed in a later generation is lost. 0: the state's own.
 	 */
 	uint64_t files_generation;
+	bool files_guessed; /* then its leaves are those that were found; deleted files may be back */
 };
 void zf_salvage_get_state(const struct zf_salvage *salvage, struct zf_salvage_state *ret_state);
 /*

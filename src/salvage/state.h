@@ -25,8 +25,9 @@ struct zf_salvage {
 		bool known;
 		struct zf_root root;
 	} roots[ZF_TREE_COUNT];	   /* as the root tree tells */
-	uint64_t files_generation; /* see struct zf_salvage_state */
-	struct zf_health health;   /* likewise; zeroes where it does not tell */
+	uint64_t files_generation; /* these two: see struct zf_salvage_state */
+	bool files_guessed;
+	struct zf_health health; /* likewise; zeroes where it does not tell */
 	struct zf_vector
 		leaves[ZF_TREE_COUNT]; /* of the fs and summary trees; others when walked */
 

@@ -78,10 +78,11 @@ static int walk_leaves(struct walk *walk)
 	int r = 0;
 
 	for (size_t i = 0; i < leaves->count && r == 0; i++) {
-		if (read_leaf(walk, zf_vector_at(leaves, i), walk->node))
+		struct zf_leaf *leaf = zf_vector_at(leaves, i);
+
+		if (read_leaf(walk, leaf, walk->node))
 			r = walk_leaf(walk, i);
-		else
-			walk->lost = true;
+		walk->lost |= leaf->lost || leaf->guessed;
 		zf_progress(walk->salvage->walk_progress, i + 1, leaves->count);
 	}
 	return r;
@@ -100,6 +101,6 @@ int zf_salvage_walk(struct zf_salvage *salvage, enum zf_tree_id tree, zf_salvage
 		r = zf_salvage_collect(salvage, tree);
 	if (r == 0)
 		r = walk_leaves(&walk);
-	*ret_lost = walk.lost;
+	*ret_lost = walk.lost || (tree == ZF_TREE_FS && salvage->files_guessed);
 	return r;
 }

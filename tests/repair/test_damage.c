@@ -177,6 +177,29 @@ static void a_pointer_that_is_wrong_twice(void **state)
 	damaged_end(&damaged);
 }
 
+/* A leaf of the same generation was deleted behind it: that may be taken in its place, but not in silence. */
+static void a_leaf_before_a_deleted_one(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+	uint8_t *node = damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+	struct zf_disk_node_header *header = (struct zf_disk_node_header *)node;
+	struct zf_disk_child *child = (struct zf_disk_child *)(header + 1);
+	unsigned int count = zf_node_count(node);
+
+	assert_true(zf_node_level(node) == 1 && count > 3);
+	assert_int_equal(zf_le64_get(child[1].ptr.generation),
+			 zf_le64_get(child[2].ptr.generation));
+	forge_bytes(&sample->forge, zf_le64_get(child[1].ptr.address[0]))[200] ^= 4;
+	memmove(&child[2], &child[3], (count - 3) * sizeof(*child));
+	memset(&child[count - 1], 0, sizeof(*child));
+	header->count = zf_le32_from(count - 1);
+	forge_seal(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+	damaged_mend(&damaged);
+	damaged_expect("part of the tree of files", "lost");
+	damaged_end(&damaged);
+}
+
 static void a_leaf_that_has_copies(void **state)
 {
 	const struct sample_options options = {.copies = 2, .node_size = 4096};
@@ -503,6 +526,7 @@ int main(void)
 		cmocka_unit_test(the_share_tree),
 		TEST(a_leaf_of_files),
 		TEST(a_pointer_that_is_wrong_twice),
+		TEST(a_leaf_before_a_deleted_one),
 		cmocka_unit_test(a_leaf_that_has_copies),
 		TEST(a_wrong_link_count),
 		TEST(wrong_counts_of_a_file),

@@ -185,6 +185,7 @@ static struct json_object *describe(const struct restore *restore, bool whole)
 	zf_json_add_u64(result, "generation", state.generation);
 	zf_json_add_bool(result, "by_superblock", state.has_super);
 	zf_json_add_bool(result, "searched", state.searched);
+	zf_json_add_bool(result, "files_guessed", state.files_guessed);
 	if (state.files_generation > 0)
 		zf_json_add_u64(result, "files_generation", state.files_generation);
 	zf_json_add_bool(result, "log_replayed", restore->replayed);
@@ -221,6 +222,8 @@ static void print_text(const struct restore *restore, bool whole)
 		printf("the tree of files is that of generation %" PRIu64
 		       ": what changed later is lost\n",
 		       state.files_generation);
+	else if (state.files_guessed)
+		puts("the root of the tree of files is lost: files that were deleted may be back");
 	if (!restore->replayed)
 		puts("what was made durable after that commit, by the log, is not in it");
 	if (restore->unverified > 0)
@@ -243,7 +246,7 @@ static int tell_result(const struct restore *restore, int error)
 
 	zf_salvage_get_state(restore->salvage, &state);
 	whole = error == 0 && restore->damaged == 0 && restore->refused == 0 &&
-		state.files_generation == 0;
+		!state.files_guessed;
 	if (zf_args_json(restore->args))
 		print_json(restore, whole);
 	else

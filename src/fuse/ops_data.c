@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: open, read, write, fallocate, sync, seek. */
-#include "fuse/contiguous.h"
 #include "fuse/ops.h"
 #include "fuse/ring_read.h"
 
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuse/contiguous.h"
 #include "fuse/drop_pages.h"
 #include "fuse/marks.h"
 #include "fuse/open_inode.h"

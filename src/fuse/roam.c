@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/roam.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -104,8 +103,8 @@ static int get_allowed(cpu_set_t *ret_set)
 }
 
 /*
- * False: the thread is not bound to one processor; or the process may not use all, so that it matters
- * not to it what others have idle; or the kernel does not count.
+ * False: the thread is not bound to one processor; or the process may not use all processors, and the
+ * idle time of the others tells nothing about its own; or the kernel does not count.
  */
 static bool begin(struct zf_roam *roam)
 {

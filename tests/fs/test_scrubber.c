@@ -11,8 +11,23 @@
 #include "fs/space/faults.h"
 
 #define BLOCK 4096u
+#define FILE_BLOCKS 2000u
 
 /* ---- helpers ---- */
+
+/* The time of this program: whoever asks for it takes 10 ms. Tests of the pace do not depend on the machine. */
+static uint64_t now_ns = 1;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	now_ns += 10000000;
+	ts->tv_sec = (time_t)(now_ns / 1000000000);
+	ts->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
 
 static void init_rig(struct data_rig *rig, uint8_t copies)
 {
@@ -183,37 +198,30 @@ static void after_a_cut_a_scrub_goes_on_from_the_last_commit(void **state)
 	data_rig_deinit(&rig);
 }
 
-static uint64_t elapsed_ns(const struct timespec *since)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)((now.tv_sec - since->tv_sec) * 1000000000 + now.tv_nsec - since->tv_nsec);
-}
-
 /*
  * How many times as long as its steps the pauses of a scrub are, once it has seen in its first pause who
- * else is there. `between` is called in each pause.
+ * else is there. A scrub that ends is started anew; its last step has no pause. `between` is called in
+ * each pause.
  */
 static double pauses(struct data_rig *rig, void (*between)(struct data_rig *rig, unsigned int i))
 {
 	uint64_t step_ns = 0, pause_ns = 0;
 	bool has_paused = false;
 
-	for (unsigned int i = 0; step_ns < 20000000; i++) {
-		uint64_t wait_ms = 0;
-		struct timespec began;
+	for (unsigned int i = 0; i < 2000; i++) {
+		uint64_t wait_ms = 0, began = now_ns;
 
 		if (record_of(rig).state != ZF_SCRUB_RUNNING) {
 			assert_int_equal(zf_scrubber_start(rig->fs, 0), 0);
 			has_paused = false;
+			began = now_ns;
 		}
-		clock_gettime(CLOCK_MONOTONIC, &began);
-		(void)zf_scrubber_step(rig->fs, &wait_ms);
-		step_ns += has_paused ? elapsed_ns(&began) : 0;
-		pause_ns += has_paused ? wait_ms * 1000000 : 0;
+		if (zf_scrubber_step(rig->fs, &wait_ms) > 0 && has_paused) {
+			step_ns += now_ns - began;
+			pause_ns += wait_ms * 1000000;
+		}
 		has_paused |= wait_ms > 0;
-		between(rig, i);
+		between(rig, i % FILE_BLOCKS);
 	}
 	return (double)pause_ns / (double)step_ns;
 }
@@ -239,15 +247,13 @@ static void it_makes_way_for_writers_whose_data_is_still_in_memory(void **state)
 
 	(void)state;
 	init_rig(&rig, 1);
-	make_file(&rig, "file", 2000);
+	make_file(&rig, "file", FILE_BLOCKS);
 	written_ino = data_rig_make(&rig, "written");
 	alone = pauses(&rig, do_nothing);
 	beside = pauses(&rig, write_a_block);
-	if (alone > 1 || beside < 3)
-		print_error("pauses %.2f times as long as steps, beside a writer %.2f\n", alone,
-			    beside);
-	assert_true(alone <= 1);
-	assert_true(beside >= 3);
+	print_message("pauses %.2f times as long as steps, beside a writer %.2f\n", alone, beside);
+	assert_true(alone > 0 && alone <= 0.25);
+	assert_true(beside > 10 && beside <= 31);
 	data_rig_deinit(&rig);
 }
 

@@ -28,8 +28,8 @@ static void check_features(struct zf_check *check)
 }
 
 /*
- * Counters so far that nobody has come there by counting. Near their end the next commit fails, or
- * the next file cannot be made.
+ * Counters so far that nobody has come there by counting. Near the end of a counter the next commit
+ * fails, the next file cannot be made, or the next mount cannot begin a log.
  */
 static void check_counters(struct zf_check *check)
 {
@@ -40,6 +40,9 @@ static void check_counters(struct zf_check *check)
 		{"generation", check->super->generation},
 		{"next_ino", check->super->next_ino},
 		{"next_intent", check->super->next_intent},
+		{"op_number", check->super->op_number},
+		{"log_sequence", check->super->log_sequence},
+		{"log_epoch", check->super->log_epoch},
 	};
 
 	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(counters); i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bits.h"
 #include "sample.h"
 
 #include <stdarg.h>
@@ -145,6 +146,34 @@ static void an_intent_above_next_intent(void **state)
 
 	insert_intent(sample, 77777, sample->file);
 	sample_expect(sample, false, "corrupt intent at 77777", "the superblock's next_intent");
+}
+
+/* ---- the superblock's counters ---- */
+
+/* A mount raises each of them, and refuses a superblock with one that is above its limit. */
+static void a_counter_that_is_near_its_end(void **state)
+{
+	struct sample *sample = *state;
+	struct zf_super *super = &sample->forge.super;
+	const struct {
+		const char *said;
+		uint64_t *counter;
+	} counters[] = {
+		{"next_ino has", &super->next_ino},
+		{"next_intent has", &super->next_intent},
+		{"op_number has", &super->op_number},
+		{"log_epoch has", &super->log_epoch},
+		{"log_sequence has", &super->log_sequence},
+	};
+
+	for (unsigned int i = 0; i < ZF_ARRAY_SIZE(counters); i++) {
+		uint64_t before = *counters[i].counter;
+
+		*counters[i].counter = ZF_SUPER_COUNTER_MAX;
+		forge_write_super(&sample->forge);
+		sample_expect(sample, false, "corrupt superblock", counters[i].said);
+		*counters[i].counter = before;
+	}
 }
 
 /* ---- extents ---- */
@@ -315,6 +344,7 @@ int main(void)
 		TEST(an_orphan_that_does_not_exist),
 		TEST(an_intent_for_an_inode_that_does_not_exist),
 		TEST(an_intent_above_next_intent),
+		TEST(a_counter_that_is_near_its_end),
 		TEST(allocated_bytes_that_extents_do_not_have),
 		TEST(an_extent_behind_the_end_of_the_file),
 		TEST(an_extent_behind_the_end_that_an_intent_will_drop),

@@ -10,7 +10,7 @@
 #include "fs/mount/scrubber.h"
 #include "fs/space/faults.h"
 
-#define BLOCK 4096u
+#define BLOCK	    4096u
 #define FILE_BLOCKS 2000u
 
 /* ---- helpers ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* File data, case by case. */
 #include <errno.h>
+#include <linux/falloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -418,10 +419,11 @@ static void writing_changes_times_and_privileges(void **state)
 
 /* ---- waiting ---- */
 
+static const struct zf_ctx hurried = {.may_wait = false};
+
 static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 {
 	struct data_rig_options options = {.seed = 12, .dirty_bytes = 16 * BLOCK};
-	const struct zf_ctx hurried = {.may_wait = false};
 	struct data_rig rig;
 	uint64_t ino;
 
@@ -445,6 +447,61 @@ static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 	data_rig_write_pattern(&rig, ino, 2, 16 * BLOCK, 100 * BLOCK);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 2, 0, 116 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+/* All room is taken, or is garbage until the next commit. */
+static void leave_no_room_before_a_commit(struct data_rig *rig)
+{
+	uint64_t fill = data_rig_make(rig, "fill"), at = 0;
+	ssize_t n;
+
+	while ((n = zf_fs_write(rig->fs, &rig->ctx, fill, at, buf, 64 * BLOCK, 0)) > 0)
+		at += (uint64_t)n;
+	assert_int_equal(n, -ENOSPC);
+	data_rig_sync(rig);
+	data_rig_unlink(rig, "fill", fill);
+}
+
+/*
+ * The first block of the write has room that is kept for it, or is dirty, and the second one has to
+ * wait for room. A short answer would reach the program as a short write.
+ */
+static void who_may_not_wait_writes_all_or_nothing(void **state)
+{
+	struct data_rig_options options = {.seed = 13};
+	struct data_rig rig;
+	uint64_t kept;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	kept = data_rig_make(&rig, "kept");
+	data_rig_allocate(&rig, kept, FALLOC_FL_KEEP_SIZE, 0, BLOCK);
+	data_rig_fill(3, 0, buf, 64 * BLOCK);
+	leave_no_room_before_a_commit(&rig);
+	assert_int_equal(zf_fs_write(rig.fs, &hurried, kept, 0, buf, 2 * BLOCK, 0), -EAGAIN);
+	assert_int_equal(data_rig_size(&rig, kept), 0);
+	assert_int_equal(zf_fs_write(rig.fs, &hurried, kept, 0, buf, BLOCK, 0), BLOCK);
+	/* The first block is dirty now. */
+	assert_int_equal(zf_fs_write(rig.fs, &hurried, kept, 0, buf, 2 * BLOCK, 0), -EAGAIN);
+	assert_int_equal(data_rig_size(&rig, kept), BLOCK);
+	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, kept, 0, buf, 2 * BLOCK, 0), 2 * BLOCK);
+	data_rig_expect(&rig, kept, 3, 0, 2 * BLOCK);
+	data_rig_deinit(&rig);
+}
+
+static void more_than_a_round_has_to_wait(void **state)
+{
+	struct data_rig_options options = {.seed = 14};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 0, buf, (1 << 20) + 1, 0), -EAGAIN);
+	assert_int_equal(data_rig_size(&rig, ino), 0);
+	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 1, buf, 1 << 20, 0), 1 << 20);
 	data_rig_deinit(&rig);
 }
 
@@ -650,6 +707,8 @@ int main(void)
 		cmocka_unit_test(the_largest_file_is_the_largest),
 		cmocka_unit_test(writing_changes_times_and_privileges),
 		cmocka_unit_test(who_may_not_wait_gets_eagain_and_changes_nothing),
+		cmocka_unit_test(who_may_not_wait_writes_all_or_nothing),
+		cmocka_unit_test(more_than_a_round_has_to_wait),
 		cmocka_unit_test(a_dsync_write_is_durable),
 		cmocka_unit_test(damaged_data_is_never_returned),
 		cmocka_unit_test(reads_of_any_alignment_agree),

@@ -544,7 +544,8 @@ ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		return -EFBIG;
 	if (!(flags & ZF_WRITE_APPEND))
 		len = (size_t)zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
-	if ((flags & ZF_WRITE_DSYNC) && !ctx->may_wait)
+	/* Who may not wait has one round, which writes all or changes nothing. */
+	if (!ctx->may_wait && ((flags & ZF_WRITE_DSYNC) || len > ROUND_BYTES))
 		return -EAGAIN;
 	if (zf_txn_error(inode->fs->txn))
 		return -EROFS;
@@ -558,7 +559,7 @@ ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		if (r == -ENOSPC && half_of_blocks(write.offset, round) > 0) {
 			/* If there is no room for the whole round, a smaller one is tried. */
 			most = half_of_blocks(write.offset, round);
-			r = 0;
+			r = ctx->may_wait ? 0 : -EAGAIN;
 		} else if (r == 0) {
 			done += write.len;
 			write.offset += write.len;

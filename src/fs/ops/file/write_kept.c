@@ -162,6 +162,8 @@ int zf_write_shorten_to_promised(struct write *write)
 	zf_mutex_unlock(&data->lock);
 	if (count == 0)
 		return ROUND_NOT_PROMISED;
+	if (count < write->count && !write->ctx->may_wait)
+		return -EAGAIN;
 	shorten(write, count);
 	return try_for_slack(write, need.overwrites);
 }

@@ -427,13 +427,14 @@ bool zf_salvage_is_sound(const struct zf_salvage *salvage, enum zf_tree_id tree,
 uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino)
 {
 	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0);
+	/* A damaged key may have any number, and a walk would begin anew behind the highest one. */
+	const struct zf_key end = ZF_KEY(ZF_SUPER_COUNTER_MAX + 1, 0, 0);
 	const void *value;
 	struct zf_key key;
 	size_t len;
 
 	zf_leaf_cursor_seek(&salvage->files, &from);
-	return zf_leaf_cursor_next(&salvage->files, &ZF_KEY_MAX, &key, &value, &len) ? key.objectid
-										     : 0;
+	return zf_leaf_cursor_next(&salvage->files, &end, &key, &value, &len) ? key.objectid : 0;
 }
 
 uint32_t zf_salvage_value_max(const struct zf_salvage *salvage)

@@ -168,25 +168,49 @@ static void make_a_leaf_of_lower_keys(struct sample *sample)
 	forge_seal(&sample->forge, ZF_TREE_FS, in_leaf, 0);
 }
 
+/* Returns the highest number of an inode that can be read; each one is higher than that before. */
+static uint64_t walk_inodes(struct sample *sample)
+{
+	const struct zf_salvage_options options = {0};
+	struct zf_salvage *salvage;
+	uint64_t ino = 0, next;
+	struct zf_dev *dev;
+
+	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
+	assert_int_equal(zf_salvage_open(dev, &options, NULL, &salvage), 0);
+	for (; (next = zf_salvage_next_inode(salvage, ino + 1)) != 0; ino = next)
+		assert_true(next > ino);
+	zf_salvage_close(salvage);
+	zf_dev_close(dev);
+	return ino;
+}
+
 static void inodes_that_are_out_of_order(void **state)
 {
 	const struct sample_options small_nodes = {.node_size = 4096};
-	const struct zf_salvage_options options = {0};
-	struct zf_salvage *salvage;
 	struct sample sample;
-	uint64_t ino = 0, next;
-	struct zf_dev *dev;
 
 	(void)state;
 	sample_make(&sample, &small_nodes);
 	make_a_leaf_of_lower_keys(&sample);
-	assert_int_equal(zf_memory_open(sample.memory, NULL, NULL, &dev), 0);
-	assert_int_equal(zf_salvage_open(dev, &options, NULL, &salvage), 0);
-	for (; (next = zf_salvage_next_inode(salvage, ino + 1)) != 0; ino = next)
-		assert_true(next > ino);
-	assert_true(ino >= sample.many + 200);
-	zf_salvage_close(salvage);
-	zf_dev_close(dev);
+	assert_true(walk_inodes(&sample) >= sample.many + 200);
+	sample_free(&sample);
+}
+
+/* Behind the highest number there is the lowest one again. */
+static void an_inode_of_the_highest_number(void **state)
+{
+	const struct zf_key key = ZF_KEY(UINT64_MAX, ZF_KEY_INODE, 0);
+	const struct sample_options options = {0};
+	const struct zf_disk_inode item = {0};
+	struct sample sample;
+	uint64_t before;
+
+	(void)state;
+	sample_make(&sample, &options);
+	before = walk_inodes(&sample);
+	forge_insert(&sample.forge, ZF_TREE_FS, key, &item, sizeof(item));
+	assert_int_equal(walk_inodes(&sample), before);
 	sample_free(&sample);
 }
 
@@ -236,6 +260,7 @@ int main(void)
 		TEST(zones_with_nodes_that_are_said_to_have_data),
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),
+		cmocka_unit_test(an_inode_of_the_highest_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,8 @@ bool zf_repair_mend_inode(const struct zf_repair *repair, const struct zf_key *k
 	item.change = zf_max_u64(item.generation, zf_min_u64(item.change, newest));
 	item.size = zf_min_u64(item.size, ZF_FILE_SIZE_MAX);
 	item.bytes = zf_min_u64(item.bytes, ZF_FILE_END_MAX);
+	item.uid = item.uid == UINT32_MAX ? 0 : item.uid;
+	item.gid = item.gid == UINT32_MAX ? 0 : item.gid;
 	item.project = item.project == UINT32_MAX ? 0 : item.project;
 	item.atime = fit_time(item.atime);
 	item.mtime = fit_time(item.mtime);

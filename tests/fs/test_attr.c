@@ -200,6 +200,10 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(
 		set_attr(rig, file, (struct zf_setattr){.valid = ZF_SET_GID, .gid = UINT32_MAX}),
 		-EINVAL);
+	rig->ctx.uid = UINT32_MAX;
+	assert_int_equal(zf_fs_make(rig->fs, &rig->ctx, ROOT, "new", S_IFREG, 0, NULL, &after),
+			 -EOVERFLOW);
+	rig->ctx.uid = 0;
 	assert_int_equal(set_attr(rig, 9999, (struct zf_setattr){.valid = ZF_SET_MODE}), -ESTALE);
 	assert_int_equal(set_attr(rig, file, (struct zf_setattr){.valid = 0}), 0);
 	after = rig_attr(rig, file);

@@ -335,6 +335,8 @@ static const struct wrong wrongs[] = {
 	INODE(mode, 0110755),
 	INODE(mode, 0200000 | 0100644),
 	INODE(nlink, 65001),
+	INODE(uid, UINT32_MAX),
+	INODE(gid, UINT32_MAX),
 	INODE(project, UINT32_MAX),
 	INODE(flags, 0x1),
 	INODE(flags, ZF_INODE_DIRSYNC),

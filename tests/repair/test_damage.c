@@ -254,6 +254,21 @@ static void wrong_counts_of_a_file(void **state)
 	damaged_end(&damaged);
 }
 
+/* The kernel lets nobody write to a directory of such an owner; the sample's files are root's. */
+static void an_owner_that_nobody_is(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+	const struct zf_key key = ZF_KEY(ZF_INO_ROOT, ZF_KEY_INODE, 0);
+
+	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, uid), UINT32_MAX);
+	forge_field(&sample->forge, ZF_TREE_FS, key, FIELD(struct zf_disk_inode, gid), UINT32_MAX);
+	sample_expect(sample, false, "corrupt inode at 1", "uid has 4294967295");
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
 /* A file's name may hold anything: a line stays one line. */
 static void a_name_that_is_no_text(void **state)
 {
@@ -530,6 +545,7 @@ int main(void)
 		cmocka_unit_test(a_leaf_that_has_copies),
 		TEST(a_wrong_link_count),
 		TEST(wrong_counts_of_a_file),
+		TEST(an_owner_that_nobody_is),
 		TEST(a_name_that_is_no_text),
 		TEST(an_inode_that_nothing_names),
 		cmocka_unit_test(a_name_that_one_item_tells),

@@ -144,7 +144,7 @@ void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);
 
 /*
  * A file, directory, symbolic link (target), device (rdev), fifo or socket, by mode's type. The group and setgid
- * come from a setgid parent. `target` is NULL but for symbolic links.
+ * come from a setgid parent. `target` is NULL but for symbolic links. -EOVERFLOW: ctx has the uid or gid -1.
  */
 int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr);

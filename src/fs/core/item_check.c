@@ -168,6 +168,8 @@ static int check_inode(const struct zf_seen_item *item)
 		ZF_SEEN_FIELD(struct zf_disk_inode, change, 1, item->check->generation_max),
 		ZF_SEEN_FIELD(struct zf_disk_inode, size, 0, ZF_FILE_SIZE_MAX),
 		ZF_SEEN_FIELD(struct zf_disk_inode, bytes, 0, ZF_FILE_END_MAX),
+		ZF_SEEN_FIELD(struct zf_disk_inode, uid, 0, UINT32_MAX - 1),
+		ZF_SEEN_FIELD(struct zf_disk_inode, gid, 0, UINT32_MAX - 1),
 		ZF_SEEN_FIELD(struct zf_disk_inode, project, 0, UINT32_MAX - 1),
 		ZF_SEEN_FIELD(struct zf_disk_inode, atime.nanoseconds, 0, 999999999),
 		ZF_SEEN_FIELD(struct zf_disk_inode, mtime.nanoseconds, 0, 999999999),

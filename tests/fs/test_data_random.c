@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random reads, writes, truncations, syncs, steps, remounts and crashes of a few files against
- * their bytes in an array. Replay: ZF_SEED=N, and ZF_ROUNDS=1.
+ * their bytes in an array. Some who ask may not wait, and where they are refused nothing has changed: on
+ * a device with little room that is often so. Replay: ZF_SEED=N, and ZF_ROUNDS=1.
  */
 #include <errno.h>
+#include <linux/falloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "alloc/reclaim.h"
@@ -31,6 +34,7 @@ struct world {
 	struct zf_rng rng;
 	struct shadow files[FILES];
 	unsigned int next_name;
+	bool tight; /* there is less room than all files can need */
 };
 
 static uint64_t below(struct world *world, uint64_t limit)
@@ -69,20 +73,54 @@ static uint64_t draw_len(struct world *world)
 	return 1 + below(world, 600000);
 }
 
-static void make(struct world *world, struct shadow *file)
+static const struct zf_ctx hurried = {.may_wait = false};
+
+static void compare(struct world *world, struct shadow *file, uint64_t offset, uint64_t len);
+
+/* Returns whether somebody has to do it who may wait: then it has changed nothing. */
+static bool must_wait(struct world *world, struct shadow *file, ssize_t r, uint64_t offset,
+		      uint64_t len)
 {
+	if (r != -EAGAIN)
+		return false;
+	assert_int_equal(data_rig_size(&world->rig, file->ino), file->size);
+	compare(world, file, offset, len);
+	return true;
+}
+
+/* Returns whether there was room for it. */
+static bool make(struct world *world, struct shadow *file)
+{
+	struct zf_attr attr;
+	int r;
+
 	snprintf(file->name, sizeof(file->name), "file-%u", world->next_name++);
-	file->ino = data_rig_make(&world->rig, file->name);
-	file->exists = true;
+	r = zf_fs_make(world->rig.fs, &world->rig.ctx, ZF_INO_ROOT, file->name, S_IFREG | 0644, 0,
+		       NULL, &attr);
+	assert_true(r == 0 || (world->tight && r == -ENOSPC));
+	if (r == 0)
+		zf_fs_forget(world->rig.fs, attr.ino, 1);
+	file->ino = attr.ino;
+	file->exists = r == 0;
 	file->size = 0;
 	memset(file->bytes, 0, SIZE_MAX_BYTES);
+	return file->exists;
+}
+
+static void make_room(struct world *world, struct shadow *file)
+{
+	data_rig_truncate(&world->rig, file->ino, 0);
+	memset(file->bytes, 0, file->size);
+	file->size = 0;
 }
 
 static void do_write(struct world *world, struct shadow *file)
 {
 	uint64_t offset = draw_offset(world, file), len = draw_len(world);
+	struct zf_fs *fs = world->rig.fs;
 	unsigned int flags = 0;
-	ssize_t r;
+	uint8_t *bytes;
+	ssize_t r = -EAGAIN;
 
 	if (zf_rng_chance(&world->rng, 20)) {
 		flags = ZF_WRITE_APPEND;
@@ -92,23 +130,63 @@ static void do_write(struct world *world, struct shadow *file)
 		flags |= ZF_WRITE_DSYNC;
 	if (offset + len > SIZE_MAX_BYTES)
 		return;
-	zf_rng_fill(&world->rng, file->bytes + offset, len);
+	bytes = malloc(len);
+	zf_rng_fill(&world->rng, bytes, len);
 	/* An append ignores the offset. */
-	r = zf_fs_write(world->rig.fs, &world->rig.ctx, file->ino,
-			flags & ZF_WRITE_APPEND ? 12345 : offset, file->bytes + offset, len, flags);
-	assert_int_equal(r, len);
-	if (offset + len > file->size)
-		file->size = offset + len;
+	if (zf_rng_chance(&world->rng, 50))
+		r = zf_fs_write(fs, &hurried, file->ino, flags & ZF_WRITE_APPEND ? 12345 : offset,
+				bytes, len, flags);
+	/* Nobody else uses the device: who may not wait is told all or nothing. */
+	assert_true(r < 0 || r == (ssize_t)len);
+	if (must_wait(world, file, r, offset, len))
+		r = zf_fs_write(fs, &world->rig.ctx, file->ino,
+				flags & ZF_WRITE_APPEND ? 12345 : offset, bytes, len, flags);
+	if (world->tight && r == -ENOSPC)
+		r = 0;
+	assert_true(r == (ssize_t)len || (world->tight && r >= 0 && r < (ssize_t)len));
+	memcpy(file->bytes + offset, bytes, (size_t)r);
+	free(bytes);
+	if (r > 0 && offset + (uint64_t)r > file->size)
+		file->size = offset + (uint64_t)r;
+	if (r < (ssize_t)len)
+		make_room(world, file);
+}
+
+/* Room that is kept for the file and that others must not get. */
+static void do_keep(struct world *world, struct shadow *file)
+{
+	uint64_t offset = draw_offset(world, file), len = draw_len(world);
+	int r;
+
+	if (offset + len > SIZE_MAX_BYTES)
+		return;
+	r = zf_fs_fallocate(world->rig.fs, &world->rig.ctx, file->ino, FALLOC_FL_KEEP_SIZE, offset,
+			    len);
+	assert_true(r == 0 || (world->tight && r == -ENOSPC));
 }
 
 static void do_truncate(struct world *world, struct shadow *file)
 {
 	uint64_t size = zf_rng_chance(&world->rng, 50) ? below(world, file->size + 1)
 						       : below(world, SIZE_MAX_BYTES);
+	struct zf_setattr set = {.valid = ZF_SET_SIZE};
+	struct zf_attr attr;
+	int r = -EAGAIN;
 
 	if (zf_rng_chance(&world->rng, 20))
 		size = below(world, 3000);
-	data_rig_truncate(&world->rig, file->ino, size);
+	set.size = size;
+	if (zf_rng_chance(&world->rng, 50))
+		r = zf_fs_setattr(world->rig.fs, &hurried, file->ino, &set, &attr);
+	if (must_wait(world, file, r, 0, SIZE_MAX_BYTES))
+		r = zf_fs_setattr(world->rig.fs, &world->rig.ctx, file->ino, &set, &attr);
+	/* A longer file has zeroes behind its old end, where the last block may have other bytes. */
+	if (world->tight && r == -ENOSPC && size > file->size) {
+		compare(world, file, 0, SIZE_MAX_BYTES);
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(attr.size, size);
 	if (size < file->size)
 		memset(file->bytes + size, 0, file->size - size);
 	file->size = size;
@@ -118,8 +196,12 @@ static void compare(struct world *world, struct shadow *file, uint64_t offset, u
 {
 	uint8_t *buf = malloc(len + 1);
 	uint64_t wanted = offset >= file->size ? 0 : file->size - offset;
-	ssize_t r = zf_fs_read(world->rig.fs, &world->rig.ctx, file->ino, offset, buf, len);
+	ssize_t r = -EAGAIN;
 
+	if (zf_rng_chance(&world->rng, 30))
+		r = zf_fs_read(world->rig.fs, &hurried, file->ino, offset, buf, len);
+	if (r == -EAGAIN)
+		r = zf_fs_read(world->rig.fs, &world->rig.ctx, file->ino, offset, buf, len);
 	if (wanted > len)
 		wanted = len;
 	assert_int_equal(r, wanted);
@@ -190,9 +272,9 @@ static void do_op(struct world *world)
 {
 	struct shadow *file = &world->files[below(world, FILES)];
 
-	if (!file->exists)
-		make(world, file);
-	switch (below(world, 24)) {
+	if (!file->exists && !make(world, file))
+		return;
+	switch (below(world, 25)) {
 	case 0 ... 9:
 		do_write(world, file);
 		break;
@@ -219,6 +301,9 @@ static void do_op(struct world *world)
 		do_reclaim(world);
 		break;
 	case 23:
+		do_keep(world, file);
+		break;
+	case 24:
 		if (zf_rng_chance(&world->rng, 20)) {
 			data_rig_remount(&world->rig);
 			compare_all(world);
@@ -228,6 +313,21 @@ static void do_op(struct world *world)
 			compare_all(world);
 		}
 		break;
+	}
+}
+
+/* Leaves a third of what all files can need: garbage is in the way at once, and sometimes live data. */
+static void take_room(struct world *world)
+{
+	const uint64_t step = 256 << 10;
+	uint64_t ino = data_rig_make(&world->rig, "filler"), at = 0;
+	struct zf_statfs st;
+
+	for (;; at += step) {
+		assert_int_equal(zf_fs_statfs(world->rig.fs, &st), 0);
+		if (st.blocks_available * 4096 < FILES * SIZE_MAX_BYTES / 3)
+			return;
+		data_rig_allocate(&world->rig, ino, FALLOC_FL_KEEP_SIZE, at, step);
 	}
 }
 
@@ -247,6 +347,9 @@ static void run(uint64_t seed)
 		world.files[i].bytes = calloc(1, SIZE_MAX_BYTES);
 		make(&world, &world.files[i]);
 	}
+	world.tight = zf_rng_chance(&world.rng, 50);
+	if (world.tight)
+		take_room(&world);
 	for (unsigned int i = 0; i < OPS; i++)
 		do_op(&world);
 	data_rig_remount(&world.rig);

@@ -188,6 +188,18 @@ static void dots_lead_where_they_should(void **state)
 	assert_int_equal(lookup(rig, file, ".."), -ENOTDIR);
 }
 
+/* As the kernel asks for a file handle's inode. */
+static void an_inode_is_found_by_its_number_while_it_has_a_name(void **state)
+{
+	struct names_rig *rig = *state;
+	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
+
+	assert_int_equal(rig_find(rig, file, "."), file);
+	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, ROOT, "file"), 0);
+	assert_int_equal(lookup(rig, file, "."), -ESTALE);
+	assert_int_equal(lookup(rig, 9999, "."), -ESTALE);
+}
+
 static void a_setgid_directory_hands_its_group_down(void **state)
 {
 	struct names_rig *rig = *state;
@@ -442,6 +454,7 @@ int main(void)
 		TEST(names_have_limits),
 		TEST(what_is_not_there_gives_the_error_of_the_call),
 		TEST(dots_lead_where_they_should),
+		TEST(an_inode_is_found_by_its_number_while_it_has_a_name),
 		TEST(a_setgid_directory_hands_its_group_down),
 		TEST(directories_count_their_entries),
 		TEST(a_removed_directory_takes_no_more_names),

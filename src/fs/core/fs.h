@@ -139,6 +139,10 @@ struct zf_attr {
 
 /* ---- names ---- */
 
+/*
+ * The name "." finds `parent` itself, of any type, unless it has no name any more (-ESTALE); ".." the parent of a
+ * directory.
+ */
 int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 struct zf_attr *ret_attr);
 void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);

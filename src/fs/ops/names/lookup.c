@@ -10,18 +10,26 @@
 #include "fs/ops/names/names.h"
 #include "fs/ops/names/symlink.h"
 
+/*
+ * "." is the inode itself, of any type: so the kernel asks for an inode of which it has only the number.
+ * One without a name is about to be deleted, and can be had no more.
+ */
+static int find_dots(struct zf_inode *inode, const struct zf_name *name, uint64_t *ret_ino)
+{
+	*ret_ino = inode->ino;
+	if (name->len == 1)
+		return inode->item.nlink > 0 ? 0 : -ESTALE;
+	return S_ISDIR(inode->item.mode) ? zf_dir_ref_parent(inode, ret_ino) : -ENOTDIR;
+}
+
 /* The inode number of a name in a directory whose lock is held. */
 static int find_ino(struct zf_inode *dir, const struct zf_name *name, uint64_t *ret_ino)
 {
 	struct zf_dir_place place;
 	int r;
 
-	if (zf_name_is_dots(name)) {
-		*ret_ino = dir->ino;
-		if (!S_ISDIR(dir->item.mode))
-			return -ENOTDIR;
-		return name->len == 1 ? 0 : zf_dir_ref_parent(dir, ret_ino);
-	}
+	if (zf_name_is_dots(name))
+		return find_dots(dir, name, ret_ino);
 	r = zf_dir_find(dir, name, &place);
 	if (r < 0)
 		return r;

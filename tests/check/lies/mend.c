@@ -56,10 +56,24 @@ struct trial {
 	unsigned int count;
 };
 
+/* Bytes of the log that a lie made a record of a newer version, which a repair leaves alone. */
+static bool is_newer_by_lie(const struct trial *trial)
+{
+	if (!strstr(result->text, "of a kind that this version of zfuse does not know"))
+		return false;
+	for (unsigned int i = 0; i < trial->count; i++)
+		if (strstr(trial->lies[i].place->where, "in the log") &&
+		    lie_is_wide(&trial->lies[i]))
+			return true;
+	return false;
+}
+
 static enum mend_outcome no_repair(const struct trial *trial)
 {
 	bool nothing_found = strstr(result->text, "no part of its files' names") != NULL;
 
+	if (is_newer_by_lie(trial))
+		return MEND_GIVEN_UP;
 	for (unsigned int i = 0; i < trial->count; i++) {
 		const struct lie *lie = &trial->lies[i];
 
@@ -116,18 +130,6 @@ static bool is_lost_by_lie(const struct trial *trial)
 	return false;
 }
 
-/* Bytes of the log that a lie made a record of a newer version, which a repair leaves alone. */
-static bool is_newer_by_lie(const struct trial *trial)
-{
-	if (!strstr(result->text, "of a kind that this version of zfuse does not know"))
-		return false;
-	for (unsigned int i = 0; i < trial->count; i++)
-		if (strstr(trial->lies[i].place->where, "in the log") &&
-		    lie_is_wide(&trial->lies[i]))
-			return true;
-	return false;
-}
-
 /*
  * All else is repaired: the log waits for who knows what is in it, and an image whose header lies
  * stays another device than the filesystem was made for.
@@ -135,7 +137,7 @@ static bool is_newer_by_lie(const struct trial *trial)
 static enum mend_outcome errors_are_left(const struct trial *trial)
 {
 	fixture_first_message(result->text, sizeof(result->text));
-	if (is_lost_by_lie(trial) || is_newer_by_lie(trial))
+	if (is_lost_by_lie(trial))
 		return MEND_GIVEN_UP;
 	if (strstr(result->text, "log record") || strstr(result->text, ", the device's"))
 		return no_repair(trial) == MEND_GIVEN_UP ? MEND_GIVEN_UP : MEND_ERRORS;

@@ -289,6 +289,24 @@ static void a_log_that_names_a_lost_inode(void **state)
 	sample_unmount(sample, fs);
 }
 
+/* Which records are the log's cannot be told any more. */
+static void a_log_whose_numbers_are_lost(void **state)
+{
+	struct sample *sample = *state;
+	struct zf_repair_counts counts;
+	struct zf_dev *dev;
+
+	(void)leave_a_log(sample);
+	sample->forge.super.log_sequence = ZF_SUPER_COUNTER_MAX;
+	forge_write_super(&sample->forge);
+	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
+	assert_int_equal(fixture_repair(dev, &counts), 0);
+	damaged_expect("the log is given up", "is lost");
+	assert_true(counts.log_dropped);
+	assert_int_equal(fixture_errors(dev), 0);
+	zf_dev_close(dev);
+}
+
 /* Real disks do not count resets: then the zones' items are all that tells of them. */
 static bool device_counts = true;
 
@@ -338,6 +356,7 @@ int main(void)
 		cmocka_unit_test(an_inode_of_the_highest_number),
 		TEST(a_root_that_is_gone_and_was_newer),
 		TEST(a_log_that_names_a_lost_inode),
+		TEST(a_log_whose_numbers_are_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,38 +152,19 @@ static int check(struct zf_dev *dev, const struct zf_progress *progress, struct 
 
 /* What is tried, in this order. */
 enum plan {
-	PLAN_KEEP, /* the log stays, for a mount to replay */
-	PLAN_REPLAY, /* what fits is replayed on the new trees, and what that leaves is repaired again */
-	PLAN_DROP, /* it is given up */
+	PLAN_KEEP,   /* the log stays, for a mount to replay */
+	PLAN_REPLAY, /* it is replayed on the new trees, and what it leaves is repaired again */
+	PLAN_DROP,   /* it is given up */
 	PLANS,
 };
 
-struct counted_report {
-	const struct zf_report *report;
-	uint64_t warnings;
-};
-
-static void count_warning(void *arg, enum zf_report_level level, const char *message)
+static int replay(struct zf_dev *dev, const struct zf_report *report)
 {
-	struct counted_report *counted = arg;
-
-	counted->warnings += level == ZF_REPORT_WARNING;
-	zf_report(counted->report, level, "%s", message);
-}
-
-/* *ret_changes: what the replay has told of, most often what it left out. */
-static int replay(struct zf_dev *dev, const struct zf_report *report, uint64_t *ret_changes)
-{
-	const struct zf_mount_options options = {.cache_bytes = CACHE_BYTES, .skip_misfits = true};
-	struct counted_report counted = {.report = report};
-	const struct zf_report counting = {.fn = count_warning, .arg = &counted};
+	const struct zf_mount_options options = {.cache_bytes = CACHE_BYTES};
 	struct zf_fs *fs;
-	int r = zf_fs_mount(dev, &options, &counting, &fs);
+	int r = zf_fs_mount(dev, &options, report, &fs);
 
-	if (r == 0)
-		r = zf_fs_unmount(fs);
-	*ret_changes = counted.warnings;
-	return r;
+	return r < 0 ? r : zf_fs_unmount(fs);
 }
 
 static int carry_out(const struct job *job, enum plan plan, struct zf_repair_counts *ret_counts)
@@ -197,14 +178,14 @@ static int carry_out(const struct job *job, enum plan plan, struct zf_repair_cou
 	if (r < 0)
 		return r;
 	if (plan == PLAN_REPLAY) {
-		uint64_t changes = counts.changes, left_out;
+		uint64_t changes = counts.changes;
 
-		r = replay(job->dev, job->report, &left_out);
+		r = replay(job->dev, job->report);
 		if (r == 0)
 			r = run(job, &newest, true, &counts);
 		if (r < 0)
 			return r;
-		counts.changes += changes + left_out;
+		counts.changes += changes;
 	}
 	*ret_counts = counts;
 	return 0;

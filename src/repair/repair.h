@@ -27,9 +27,8 @@
  *   - What was read of a newer generation than the state that is repaired was left by a repair, or a
  *     commit, that was cut. It is never part of that state: where the ring does not name the state, a
  *     record that names it is written first.
- *   - The log stays as it is, for a mount to replay. If that leaves errors, what fits of it
- *     is replayed on the new trees, and these are repaired again; if a mount fails, it is given up. A message
- *     tells of each change that is left out, or that the log is given up.
+ *   - The log stays as it is, for a mount to replay. If that leaves errors, it is replayed on the new
+ *     trees, and these are repaired again; if a mount fails, it is given up, and a message says so.
  *
  * Every repair is tried out on an overlay first (io/overlay.h), and what it makes there is checked;
  * the device is written to only if no error is left, or fewer than before (of data that the device has

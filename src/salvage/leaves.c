@@ -12,8 +12,6 @@ struct collect {
 	const struct zf_leaf_source *source;
 	enum zf_tree_id tree;
 	struct zf_vector *leaves;
-	const struct zf_node_expect *root; /* NULL: not known */
-	uint64_t generation_max;
 	void *entered; /* tsearch(3): addresses of nodes above the leaves */
 	void *node[ZF_TREE_LEVEL_MAX];
 };
@@ -272,15 +270,6 @@ static int collect_children(struct collect *collect, const struct zf_node_expect
 	return r;
 }
 
-/*
- * Leaves are not newer than the node that they hang from. If that is the root, its pointer may be wrong,
- * and the superblock's generation tells the same.
- */
-static uint64_t newest_below(const struct collect *collect, const struct zf_node_expect *expect)
-{
-	return expect == collect->root ? collect->generation_max : expect->ptr.generation;
-}
-
 static int collect_node(struct collect *collect, const struct zf_node_expect *expect)
 {
 	struct zf_node_expect own = *expect;
@@ -298,7 +287,7 @@ static int collect_node(struct collect *collect, const struct zf_node_expect *ex
 	if (r != 0)
 		return r < 0 ? r : push_leaf(collect, &range);
 	if (!read_anywhere(collect->source, &own, expect, *buf))
-		return rebuild(collect, &range, newest_below(collect, expect));
+		return rebuild(collect, &range, expect->ptr.generation);
 	return collect_children(collect, &own, *buf);
 }
 
@@ -307,11 +296,7 @@ int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 		      struct zf_vector *ret_leaves)
 {
 	const struct zf_leaf all = {.first = ZF_KEY_MIN, .end = ZF_KEY_MAX, .lost = true};
-	struct collect collect = {.source = source,
-				  .tree = tree,
-				  .leaves = ret_leaves,
-				  .root = root,
-				  .generation_max = generation_max};
+	struct collect collect = {.source = source, .tree = tree, .leaves = ret_leaves};
 	int r = root ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
 
 	tdestroy(collect.entered, free);

@@ -6,7 +6,6 @@
 
 #include "alloc/zone_format.h"
 #include "damaged.h"
-#include "fs/core/fs.h"
 #include "fs/core/fs_format.h"
 #include "io/zone_rules.h"
 #include "salvage/salvage.h"
@@ -215,98 +214,6 @@ static void an_inode_of_the_highest_number(void **state)
 	sample_free(&sample);
 }
 
-/*
- * The root item names an older generation, and the root itself is gone. The leaves are those of now, and not
- * those of that generation.
- */
-static void a_root_that_is_gone_and_was_newer(void **state)
-{
-	struct sample *sample = *state;
-	struct damaged damaged = damaged_begin(&sample->forge);
-
-	forge_field(&sample->forge, ZF_TREE_ROOT, ZF_KEY(ZF_TREE_FS, ZF_KEY_ROOT, 0),
-		    FIELD(struct zf_disk_root, ptr.generation), 1);
-	damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1)[200] ^= 4;
-	damaged_mend(&damaged);
-	assert_int_equal(damaged_lost(&damaged), 0);
-	damaged_end(&damaged);
-}
-
-static const struct zf_ctx ctx = {.may_wait = true};
-
-static void write_and_sync(struct zf_fs *fs, uint64_t ino)
-{
-	assert_int_equal(zf_fs_write(fs, &ctx, ino, 0, "durable", 7, 0), 7);
-	assert_int_equal(zf_fs_fsync(fs, &ctx, ino, false), 0);
-}
-
-/* /dir/log and /other change after the last commit, by the log. Returns the number of /dir/log. */
-static uint64_t leave_a_log(struct sample *sample)
-{
-	struct zf_fs *fs = sample_mount(sample);
-	struct zf_dev *dev = zf_fs_dev(fs);
-	struct zf_attr attr;
-
-	assert_int_equal(zf_fs_make(fs, &ctx, sample->sub, "log", S_IFREG | 0644, 0, NULL, &attr),
-			 0);
-	assert_int_equal(zf_fs_syncfs(fs, &ctx), 0);
-	write_and_sync(fs, attr.ino);
-	write_and_sync(fs, sample->other);
-	zf_fs_abandon(fs);
-	zf_dev_close(dev);
-	forge_open(&sample->forge, sample->memory);
-	return attr.ino;
-}
-
-static void lose_inode(struct sample *sample, uint64_t ino)
-{
-	const struct zf_key end = ZF_KEY(ino + 1, 0, 0);
-
-	delete_items(sample, ZF_KEY(ino, 0, 0), &end);
-}
-
-/* The change of an inode that is lost with all its names fits nowhere; the other one does. */
-static void a_log_that_names_a_lost_inode(void **state)
-{
-	struct sample *sample = *state;
-	uint64_t lost = leave_a_log(sample);
-	struct zf_repair_counts counts;
-	struct zf_dev *dev;
-	struct zf_fs *fs;
-	char bytes[7];
-
-	lose_inode(sample, lost);
-	lose_inode(sample, sample->sub);
-	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
-	assert_int_equal(fixture_repair(dev, &counts), 0);
-	damaged_expect("of the log is left out", "has no item");
-	assert_false(counts.log_dropped);
-	assert_int_equal(fixture_errors(dev), 0);
-	zf_dev_close(dev);
-	fs = sample_mount(sample);
-	assert_int_equal(zf_fs_read(fs, &ctx, sample->other, 0, bytes, sizeof(bytes)), 7);
-	assert_memory_equal(bytes, "durable", 7);
-	sample_unmount(sample, fs);
-}
-
-/* Which records are the log's cannot be told any more. */
-static void a_log_whose_numbers_are_lost(void **state)
-{
-	struct sample *sample = *state;
-	struct zf_repair_counts counts;
-	struct zf_dev *dev;
-
-	(void)leave_a_log(sample);
-	sample->forge.super.log_sequence = ZF_SUPER_COUNTER_MAX;
-	forge_write_super(&sample->forge);
-	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
-	assert_int_equal(fixture_repair(dev, &counts), 0);
-	damaged_expect("the log is given up", "is lost");
-	assert_true(counts.log_dropped);
-	assert_int_equal(fixture_errors(dev), 0);
-	zf_dev_close(dev);
-}
-
 /* Real disks do not count resets: then the zones' items are all that tells of them. */
 static bool device_counts = true;
 
@@ -354,9 +261,6 @@ int main(void)
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),
 		cmocka_unit_test(an_inode_of_the_highest_number),
-		TEST(a_root_that_is_gone_and_was_newer),
-		TEST(a_log_that_names_a_lost_inode),
-		TEST(a_log_whose_numbers_are_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

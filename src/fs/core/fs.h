@@ -52,7 +52,6 @@ struct zf_mount_options {
 	bool threads;	      /* background commits, flushes, tidying */
 	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
 	bool abandon_log;     /* give up what of the log cannot be read: what it tells of is lost */
-	bool skip_misfits;    /* leave out what of the log does not fit the trees, with a warning */
 	uint64_t cache_bytes; /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
 	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;   /* between commits; 0: 5000 */

@@ -21,12 +21,8 @@ int zf_replay_misfit(const struct zf_replay *replay, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (!replay->fs->options.skip_misfits)
-		return zf_report_corrupt(&replay->fs->report, "body of the log",
-					 replay->body->number, "%s", text);
-	zf_report(&replay->fs->report, ZF_REPORT_WARNING,
-		  "change %" PRIu64 " of the log is left out: %s", replay->body->number, text);
-	return -EUCLEAN;
+	return zf_report_corrupt(&replay->fs->report, "body of the log", replay->body->number, "%s",
+				 text);
 }
 
 int zf_replay_join(struct zf_replay *replay, unsigned int items, struct zf_trans *ret_trans)
@@ -59,20 +55,6 @@ static int apply(struct zf_fs *fs, const struct zf_log_body_view *body)
 					      : zf_replay_extents(&replay);
 }
 
-/* The next commit says that the body is in the trees, as after zf_replay_done(). */
-static int leave_out(struct zf_fs *fs, const struct zf_log_body_view *body)
-{
-	struct zf_replay replay = {.fs = fs, .body = body};
-	struct zf_trans trans;
-	int r = zf_replay_join(&replay, 0, &trans);
-
-	if (r < 0)
-		return r;
-	zf_replay_done(&replay);
-	zf_trans_leave(&trans);
-	return 0;
-}
-
 static void trace_replayed(const struct zf_log_body_view *body)
 {
 	struct zf_log_inode inode = {0};
@@ -101,8 +83,6 @@ int zf_replay(struct zf_fs *fs, const struct zf_log_found *found)
 	for (size_t i = 0; i < found->body_count; i++) {
 		int r = apply(fs, &found->bodies[i]);
 
-		if (r == -EUCLEAN && fs->options.skip_misfits && zf_txn_error(fs->txn) == 0)
-			r = leave_out(fs, &found->bodies[i]);
 		if (r < 0) {
 			tell_failure(fs, found, i, r);
 			return r;

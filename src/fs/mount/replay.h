@@ -16,9 +16,8 @@ struct zf_log_found;
 
 /*
  * Called after the intents of the committed state are finished, and before orphans are deleted.
- * -EUCLEAN: a body does not fit the state; it is reported and ends the replay. Only a forged image has such
- * a body, or one of whose trees a repair has kept a part: it sets options.skip_misfits, and then the body is left
- * out, perhaps after a part of it was applied. Other errors are the device's, or -ENOSPC.
+ * -EUCLEAN: a body does not fit the state; it is reported and ends the replay. (Only a forged image
+ * has such a body.) Other errors are the device's, or -ENOSPC.
  */
 int zf_replay(struct zf_fs *fs, const struct zf_log_found *found);
 

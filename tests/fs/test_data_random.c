@@ -98,10 +98,11 @@ static bool make(struct world *world, struct shadow *file)
 	r = zf_fs_make(world->rig.fs, &world->rig.ctx, ZF_INO_ROOT, file->name, S_IFREG | 0644, 0,
 		       NULL, &attr);
 	assert_true(r == 0 || (world->tight && r == -ENOSPC));
-	if (r == 0)
-		zf_fs_forget(world->rig.fs, attr.ino, 1);
-	file->ino = attr.ino;
 	file->exists = r == 0;
+	if (file->exists) {
+		file->ino = attr.ino;
+		zf_fs_forget(world->rig.fs, attr.ino, 1);
+	}
 	file->size = 0;
 	memset(file->bytes, 0, SIZE_MAX_BYTES);
 	return file->exists;

@@ -155,6 +155,10 @@ static void flags_are_obeyed(void **state)
 	assert_int_equal(move(rig, ROOT, "c", ROOT, "b", RENAME_WHITEOUT | RENAME_NOREPLACE),
 			 -EEXIST);
 	assert_int_equal(move(rig, ROOT, "none", ROOT, "b", RENAME_WHITEOUT), -ENOENT);
+	rig->ctx.uid = UINT32_MAX;
+	assert_int_equal(move(rig, ROOT, "c", ROOT, "b", RENAME_WHITEOUT), -EOVERFLOW);
+	rig->ctx.uid = 0;
+	assert_int_equal(zf_txn_error(rig->fs->txn), 0);
 	assert_int_equal(rig_find(rig, ROOT, "none"), 0);
 	assert_int_equal(move(rig, ROOT, "none", ROOT, "d", 0), -ENOENT);
 	assert_int_equal(move(rig, ROOT, ".", ROOT, "d", 0), -EBUSY);

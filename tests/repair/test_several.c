@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Damage that only shows where several places of a filesystem are wrong, or one contradicts many. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "alloc/zone_format.h"
 #include "damaged.h"
+#include "fs/core/fs.h"
 #include "fs/core/fs_format.h"
 #include "io/zone_rules.h"
 #include "salvage/salvage.h"
@@ -214,6 +216,105 @@ static void an_inode_of_the_highest_number(void **state)
 	sample_free(&sample);
 }
 
+static const struct zf_ctx ctx = {.may_wait = true};
+
+/* Without an unmount. */
+static void cut(struct sample *sample, struct zf_fs *fs)
+{
+	struct zf_dev *dev = zf_fs_dev(fs);
+
+	zf_fs_abandon(fs);
+	zf_dev_close(dev);
+	forge_open(&sample->forge, sample->memory);
+}
+
+/* A commit that removes half of the files, and whose record is torn. */
+static void leave_leaves_of_no_record(struct sample *sample)
+{
+	struct zf_fs *fs = sample_mount(sample);
+	char name[16];
+
+	for (unsigned int i = 0; i < 300; i += 2) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(zf_fs_unlink(fs, &ctx, sample->many, name), 0);
+	}
+	assert_int_equal(zf_fs_syncfs(fs, &ctx), 0);
+	cut(sample, fs);
+	memset(forge_bytes(&sample->forge, sample->forge.super.address), 0, ZF_BLOCK_SIZE);
+}
+
+/*
+ * The tree of files is older than the superblock, and between the two there are leaves that were never
+ * durable. A repair without the root takes those of the tree.
+ */
+static void leaves_of_a_commit_that_was_cut(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	leave_leaves_of_no_record(sample);
+	sample_unmount(sample, sample_mount(sample));
+	damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1)[200] ^= 4;
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
+static void lose_inode(struct sample *sample, uint64_t ino)
+{
+	const struct zf_key end = ZF_KEY(ino + 1, 0, 0);
+
+	delete_items(sample, ZF_KEY(ino, 0, 0), &end);
+}
+
+/* /dir/sub/new gets its data and then the name /other, both by the log. Returns its number. */
+static uint64_t leave_a_log(struct sample *sample)
+{
+	struct zf_fs *fs = sample_mount(sample);
+	static uint8_t data[20480];
+	struct zf_attr attr;
+
+	assert_int_equal(zf_fs_make(fs, &ctx, sample->sub, "new", S_IFREG | 0644, 0, NULL, &attr),
+			 0);
+	assert_int_equal(zf_fs_syncfs(fs, &ctx), 0);
+	assert_int_equal(zf_fs_write(fs, &ctx, attr.ino, 0, data, sizeof(data), 0), sizeof(data));
+	assert_int_equal(zf_fs_fsync(fs, &ctx, attr.ino, false), 0);
+	assert_int_equal(zf_fs_rename(fs, &ctx, sample->sub, "new", ZF_INO_ROOT, "other", 0, NULL),
+			 0);
+	assert_int_equal(zf_fs_fsync(fs, &ctx, ZF_INO_ROOT, false), 0);
+	cut(sample, fs);
+	return attr.ino;
+}
+
+/*
+ * The log is replayed in whole or given up. If only the data of a lost file were left out, its rename would
+ * put an empty file in the place of a sound one.
+ */
+static void a_log_that_names_a_lost_inode(void **state)
+{
+	struct sample *sample = *state;
+	uint64_t lost = leave_a_log(sample);
+	struct zf_repair_counts counts;
+	struct zf_attr attr;
+	struct zf_dev *dev;
+	struct zf_fs *fs;
+
+	lose_inode(sample, lost);
+	lose_inode(sample, sample->sub);
+	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
+	assert_int_equal(fixture_repair(dev, &counts), 0);
+	damaged_expect("the log is given up", "is lost");
+	assert_true(counts.log_dropped);
+	assert_int_equal(fixture_errors(dev), 0);
+	zf_dev_close(dev);
+	fs = sample_mount(sample);
+	assert_int_equal(zf_fs_lookup(fs, &ctx, ZF_INO_ROOT, "other", &attr), 0);
+	assert_int_equal(attr.ino, sample->other);
+	assert_int_equal(attr.size, 12288);
+	zf_fs_forget(fs, attr.ino, 1);
+	sample_unmount(sample, fs);
+}
+
 /* Real disks do not count resets: then the zones' items are all that tells of them. */
 static bool device_counts = true;
 
@@ -258,6 +359,8 @@ int main(void)
 		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
 		TEST(another_fsid_and_no_root),
 		TEST(zones_with_nodes_that_are_said_to_have_data),
+		TEST(leaves_of_a_commit_that_was_cut),
+		TEST(a_log_that_names_a_lost_inode),
 		cmocka_unit_test(the_root_of_another_tree),
 		cmocka_unit_test(inodes_that_are_out_of_order),
 		cmocka_unit_test(an_inode_of_the_highest_number),

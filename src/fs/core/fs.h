@@ -139,8 +139,8 @@ struct zf_attr {
 /* ---- names ---- */
 
 /*
- * The name "." finds `parent` itself, of any type, unless it has no name any more (-ESTALE); ".." the parent of a
- * directory.
+ * The name "." finds `parent` itself, which may be of any type. -ESTALE: `parent` has no name left. The
+ * name ".." finds the parent of a directory.
  */
 int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 struct zf_attr *ret_attr);

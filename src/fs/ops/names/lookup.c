@@ -11,8 +11,8 @@
 #include "fs/ops/names/symlink.h"
 
 /*
- * "." is the inode itself, of any type: so the kernel asks for an inode of which it has only the number.
- * One without a name is about to be deleted, and can be had no more.
+ * The kernel looks up "." when it knows only an inode's number, as from a file handle. The inode may be of
+ * any type. An inode without a name is not found, because it will be deleted.
  */
 static int find_dots(struct zf_inode *inode, const struct zf_name *name, uint64_t *ret_ino)
 {

@@ -25,8 +25,7 @@ struct request {
 /* entry 2, inode, ref or orphan, directory */
 #define MAKE_EDITS 5u
 
-/* No inode can have the owner -1, which chown(2) takes for "leave it". */
-static int check_owner(const struct zf_ctx *ctx)
+int zf_make_check_owner(const struct zf_ctx *ctx)
 {
 	return ctx->uid == UINT32_MAX || ctx->gid == UINT32_MAX ? -EOVERFLOW : 0;
 }
@@ -181,7 +180,7 @@ static int make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent,
 		const struct request *request, struct zf_attr *ret_attr)
 {
 	struct zf_op op = ZF_OP(fs, ctx);
-	int r = check_owner(ctx);
+	int r = zf_make_check_owner(ctx);
 
 	if (r == 0)
 		r = check_request(request);
@@ -256,10 +255,8 @@ int zf_make_whiteout(struct zf_op *op, struct zf_dir_place *place,
 {
 	const struct request request = {.name = place->name, .mode = ZF_WHITEOUT_MODE};
 	struct zf_inode *inode;
-	int r = check_owner(op->ctx);
+	int r = zf_inode_new(op->fs, &op->trans, request.mode, &inode);
 
-	if (r == 0)
-		r = zf_inode_new(op->fs, &op->trans, request.mode, &inode);
 	if (r < 0)
 		return r;
 	zf_op_adopt(op, inode);

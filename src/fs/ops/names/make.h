@@ -13,6 +13,12 @@
 #define ZF_WHITEOUT_EDITS 4u /* and acls.edits */
 
 /*
+ * -EOVERFLOW: the uid or gid is -1. No inode can have such an owner, because chown(2) reads -1 as "do not
+ * change". Called before anything is edited.
+ */
+int zf_make_check_owner(const struct zf_ctx *ctx);
+
+/*
  * The name of `place`, which exists, becomes that of a new whiteout. Joined; `acls` from
  * zf_acl_inherit() for ZF_WHITEOUT_MODE, before the join. The directory's times and link count are
  * the caller's.

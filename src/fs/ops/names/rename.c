@@ -392,7 +392,9 @@ static int rename_name(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t pare
 	    (flags & RENAME_EXCHANGE && flags != RENAME_EXCHANGE))
 		return -EINVAL;
 	init(&rename, parent, new_parent, flags);
-	r = zf_name_check(name, &rename.from_name);
+	r = flags & RENAME_WHITEOUT ? zf_make_check_owner(ctx) : 0;
+	if (r == 0)
+		r = zf_name_check(name, &rename.from_name);
 	if (r == 0)
 		r = zf_name_check(new_name, &rename.to_name);
 	if (r < 0)

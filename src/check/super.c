@@ -28,7 +28,7 @@ static void check_features(struct zf_check *check)
 }
 
 /*
- * Counters so far that nobody has come there by counting. Near the end of a counter the next commit
+ * Counters that are higher than any filesystem can reach by counting. Near the end of a counter the next commit
  * fails, the next file cannot be made, or the next mount cannot begin a log.
  */
 static void check_counters(struct zf_check *check)

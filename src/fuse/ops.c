@@ -22,7 +22,10 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_SETXATTR_EXT,
 		FUSE_CAP_NO_OPENDIR_SUPPORT,
 		FUSE_CAP_DIRECT_IO_ALLOW_MMAP,
-		/* File handles stay good without a name in the kernel's cache: a LOOKUP of "." finds the inode. */
+		/*
+		 * A file handle works although the kernel has no name of the file cached: a LOOKUP of
+		 * "." finds the inode.
+		 */
 		FUSE_CAP_EXPORT_SUPPORT,
 		/* Nobody else writes: pages are dropped when we say so (drop_pages.h). */
 		FUSE_CAP_EXPLICIT_INVAL_DATA,

@@ -427,7 +427,7 @@ bool zf_salvage_is_sound(const struct zf_salvage *salvage, enum zf_tree_id tree,
 uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino)
 {
 	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0);
-	/* A damaged key may have any number, and a walk would begin anew behind the highest one. */
+	/* A damaged key may hold UINT64_MAX. The number after that is 0: a walk would start again. */
 	const struct zf_key end = ZF_KEY(ZF_SUPER_COUNTER_MAX + 1, 0, 0);
 	const void *value;
 	struct zf_key key;

@@ -15,7 +15,7 @@
 
 /* ---- helpers ---- */
 
-/* The time of this program: whoever asks for it takes 10 ms. Tests of the pace do not depend on the machine. */
+/* The clock of this program. Each reading moves it on by 10 ms, so the pace does not depend on the machine. */
 static uint64_t now_ns = 1;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);

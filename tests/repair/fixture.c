@@ -48,6 +48,15 @@ bool fixture_said(const char *a, const char *b)
 	return false;
 }
 
+unsigned int fixture_count_said(const char *text)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < message_count; i++)
+		count += strstr(messages[i], text) != NULL;
+	return count;
+}
+
 uint64_t fixture_errors(struct zf_dev *dev)
 {
 	const struct zf_check_options options = {.replay = true};

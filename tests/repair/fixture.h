@@ -12,6 +12,8 @@ void fixture_print_messages(void);
 void fixture_first_message(char *ret_text, size_t size);
 /* Did the last repair say a line that holds both? */
 bool fixture_said(const char *a, const char *b);
+/* How many lines of the last call hold the text. */
+unsigned int fixture_count_said(const char *text);
 
 /* The errors that fsck -n reports: of the newest superblock, and of what a mount makes. */
 uint64_t fixture_errors(struct zf_dev *dev);

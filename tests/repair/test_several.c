@@ -199,7 +199,7 @@ static void inodes_that_are_out_of_order(void **state)
 	sample_free(&sample);
 }
 
-/* Behind the highest number there is the lowest one again. */
+/* The number after UINT64_MAX is 0. */
 static void an_inode_of_the_highest_number(void **state)
 {
 	const struct zf_key key = ZF_KEY(UINT64_MAX, ZF_KEY_INODE, 0);
@@ -218,7 +218,7 @@ static void an_inode_of_the_highest_number(void **state)
 
 static const struct zf_ctx ctx = {.may_wait = true};
 
-/* Without an unmount. */
+/* The power fails: without an unmount. */
 static void cut(struct sample *sample, struct zf_fs *fs)
 {
 	struct zf_dev *dev = zf_fs_dev(fs);

@@ -544,7 +544,10 @@ ssize_t zf_file_write(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t
 		return -EFBIG;
 	if (!(flags & ZF_WRITE_APPEND))
 		len = (size_t)zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
-	/* Who may not wait has one round, which writes all or changes nothing. */
+	/*
+	 * A caller that may not wait gets one round, which writes everything or changes nothing. A
+	 * longer write needs several rounds, so it has to wait.
+	 */
 	if (!ctx->may_wait && ((flags & ZF_WRITE_DSYNC) || len > ROUND_BYTES))
 		return -EAGAIN;
 	if (zf_txn_error(inode->fs->txn))

@@ -45,8 +45,8 @@ struct write {
 
 /*
  * Shortens the round to the blocks that are kept or guaranteed for the file. ROUND_NOT_PROMISED:
- * there are none. ROUND_NO_SLACK. -EAGAIN: the round would have to be shorter, and the rest of the
- * write would have to wait. Inode locked exclusively.
+ * there are none. ROUND_NO_SLACK. -EAGAIN: only a part of the round has promised room, and the
+ * caller may not wait for the rest. Inode locked exclusively.
  */
 int zf_write_shorten_to_promised(struct write *write);
 /*

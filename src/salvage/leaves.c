@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "salvage/found.h"
 
 struct collect {
 	const struct zf_leaf_source *source;
 	enum zf_tree_id tree;
 	struct zf_vector *leaves;
-	void *entered; /* tsearch(3): addresses of nodes above the leaves */
+	uint64_t generation_max; /* that of the superblock */
+	void *entered;		 /* tsearch(3): addresses of nodes above the leaves */
 	void *node[ZF_TREE_LEVEL_MAX];
 };
 
@@ -254,6 +256,25 @@ static struct zf_leaf range_of(const struct zf_node_expect *expect)
 	};
 }
 
+/*
+ * Leaves are not newer than the node above them. Of a node that cannot be used its parent says which generation it
+ * has, and the node itself does if it has the checksum that its parent says. Where they contradict each other, one
+ * of them is wrong, and the newer one leaves out no leaf.
+ */
+static uint64_t newest_below(const struct collect *collect, const struct zf_node_expect *expect,
+			     void *buf)
+{
+	const struct zf_node_shape *shape = collect->source->shape;
+	uint64_t newest = expect->ptr.generation;
+
+	for (unsigned int copy = 0; copy < shape->copies; copy++)
+		if (zf_dev_read_buf(collect->source->dev, expect->ptr.address[copy], buf,
+				    shape->node_size) == 0 &&
+		    zf_node_csum(buf, shape->node_size) == expect->ptr.csum)
+			newest = zf_max_u64(newest, zf_node_generation(buf));
+	return zf_min_u64(newest, collect->generation_max);
+}
+
 static int collect_node(struct collect *collect, const struct zf_node_expect *expect);
 
 static int collect_children(struct collect *collect, const struct zf_node_expect *expect,
@@ -287,7 +308,7 @@ static int collect_node(struct collect *collect, const struct zf_node_expect *ex
 	if (r != 0)
 		return r < 0 ? r : push_leaf(collect, &range);
 	if (!read_anywhere(collect->source, &own, expect, *buf))
-		return rebuild(collect, &range, expect->ptr.generation);
+		return rebuild(collect, &range, newest_below(collect, expect, *buf));
 	return collect_children(collect, &own, *buf);
 }
 
@@ -296,7 +317,12 @@ int zf_leaves_collect(const struct zf_leaf_source *source, enum zf_tree_id tree,
 		      struct zf_vector *ret_leaves)
 {
 	const struct zf_leaf all = {.first = ZF_KEY_MIN, .end = ZF_KEY_MAX, .lost = true};
-	struct collect collect = {.source = source, .tree = tree, .leaves = ret_leaves};
+	struct collect collect = {
+		.source = source,
+		.tree = tree,
+		.leaves = ret_leaves,
+		.generation_max = generation_max,
+	};
 	int r = root ? collect_node(&collect, root) : rebuild(&collect, &all, generation_max);
 
 	tdestroy(collect.entered, free);

@@ -260,6 +260,45 @@ static void leaves_of_a_commit_that_was_cut(void **state)
 	damaged_end(&damaged);
 }
 
+/* The root of files has one child at no address, so that it cannot be used. Its checksum is right. */
+static void spoil_root(struct sample *sample, uint64_t generation)
+{
+	uint8_t *root = damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+	struct zf_disk_node_header *header = (void *)root;
+	struct zf_disk_child *child = (void *)(header + 1);
+
+	child->ptr.address[0] = zf_le64_from(12);
+	if (generation)
+		header->generation = zf_le64_from(generation);
+	forge_seal(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
+}
+
+/* The root tree says that the root of files is as old as mkfs; the root itself tells its generation. */
+static void a_root_that_is_said_to_be_older(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	spoil_root(sample, 0);
+	forge_field(&sample->forge, ZF_TREE_ROOT, ZF_KEY(ZF_TREE_FS, ZF_KEY_ROOT, 0),
+		    FIELD(struct zf_disk_root, ptr.generation), 1);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
+/* The other way round. */
+static void a_root_that_says_it_is_older(void **state)
+{
+	struct sample *sample = *state;
+	struct damaged damaged = damaged_begin(&sample->forge);
+
+	spoil_root(sample, 1);
+	damaged_mend(&damaged);
+	assert_int_equal(damaged_lost(&damaged), 0);
+	damaged_end(&damaged);
+}
+
 static void lose_inode(struct sample *sample, uint64_t ino)
 {
 	const struct zf_key end = ZF_KEY(ino + 1, 0, 0);
@@ -359,6 +398,8 @@ int main(void)
 		cmocka_unit_test(a_reset_count_that_no_zone_reaches),
 		TEST(another_fsid_and_no_root),
 		TEST(zones_with_nodes_that_are_said_to_have_data),
+		TEST(a_root_that_is_said_to_be_older),
+		TEST(a_root_that_says_it_is_older),
 		TEST(leaves_of_a_commit_that_was_cut),
 		TEST(a_log_that_names_a_lost_inode),
 		cmocka_unit_test(the_root_of_another_tree),

@@ -10,9 +10,10 @@
 #include "base/bits.h"
 #include "fuse/daemon.h"
 #include "fuse/trace.h"
+#include "fuse/usable_memory.h"
 #include "superblock/ring.h"
 
-/* Of nodes in memory, where the user does not say: a part of all memory, within these bounds. */
+/* Of nodes in memory, where the user does not say: a part of the memory that may be used, within these bounds. */
 #define CACHE_SHARE 32u
 #define CACHE_MIN   (UINT64_C(64) << 20)
 #define CACHE_MAX   (UINT64_C(512) << 20)
@@ -42,9 +43,9 @@ static int64_t now_as_the_kernel(void *arg)
  */
 static uint64_t default_cache_bytes(void)
 {
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t share = zf_usable_memory() / CACHE_SHARE;
 
-	return zf_max_u64(CACHE_MIN, zf_min_u64(CACHE_MAX, memory / CACHE_SHARE));
+	return zf_max_u64(CACHE_MIN, zf_min_u64(CACHE_MAX, share));
 }
 
 static struct zf_mount_options mount_options(const struct zf_daemon *daemon)

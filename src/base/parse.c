@@ -155,7 +155,7 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 const char *zf_parse_nearest_name(const char *word, size_t count,
 				  const char *(*name)(const void *arg, size_t i), const void *arg)
 {
-	size_t len = strcspn(word, "="), best = len / 3 + 2;
+	size_t len = strcspn(word, "="), best = (len + 2) / 3 + 1;
 	const char *nearest = NULL;
 
 	if (len > NAME_MAX_LEN)

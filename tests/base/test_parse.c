@@ -113,10 +113,9 @@ static const char *name_of(const void *arg, size_t i)
 static void the_nearest_name_is_one_that_was_meant(void **state)
 {
 	static const char *const names[] = {
-		"size",		 "zone-size",
-		"zone-capacity", "max-open",
-		"max-active",	 "ro",
-		"commit=%s",	 "a-name-that-is-much-longer-than-anybody-mistypes"};
+		"size",	     "zone-size",  "zone-capacity",
+		"max-open",  "max-active", "ro",
+		"commit=%s", "log",	   "a-name-that-is-much-longer-than-anybody-mistypes"};
 	static const struct {
 		const char *word, *name;
 	} words[] = {
@@ -126,6 +125,9 @@ static void the_nearest_name_is_one_that_was_meant(void **state)
 		{"maxopen", "max-open"},
 		{"comit=5", "commit=%s"},
 		{"commit", "commit=%s"},
+		{"szie", "size"},
+		{"lag", "log"},
+		{"foo", NULL},
 		{"colour", NULL},
 		{"", NULL},
 		{"x", NULL},

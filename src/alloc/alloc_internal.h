@@ -26,13 +26,13 @@
 
 #define NO_ZONE UINT32_MAX
 
-/* Empty zones that data never opens. The log's count less those of its two that it has. */
+/* Empty zones that data never opens. KEPT_FOR_LOG is less each zone of the log that has room. */
 #define KEPT_FOR_LOG	 2u
 #define KEPT_FOR_RECLAIM 3u
 
 /* Active zones that are set aside for the log: two while it switches. */
 #define ACTIVE_FOR_LOG 2u
-/* And for the COLD stream: without one, nothing comes back when users have taken all others. */
+/* Set aside for the COLD stream: without it reclaim stops once users have taken all others. */
 #define ACTIVE_FOR_COLD 1u
 
 /* A growing list: the runs of one copy of the running transaction's nodes. */
@@ -46,28 +46,28 @@ struct zf_freed {
 	STAILQ_ENTRY(zf_freed) link;
 	uint64_t address, len;
 	uint64_t generation; /* the transaction that freed them */
-	uint64_t era;	     /* in which that was durable; 0: it is not */
+	uint64_t era;	     /* in which that transaction was found durable; 0: not yet */
 };
 
 /* See alloc/overwrite.h. */
 struct zf_overwrite {
 	struct zf_overwrite_map {
-		uint8_t *bits; /* a bit a block that is not free; NULL: none is */
-		uint32_t used; /* of them */
-	} *maps;	       /* of the conventional zones */
+		uint8_t *bits; /* one per block, 1: not free; NULL: all blocks are free */
+		uint32_t used; /* number of 1 bits */
+	} *maps;	       /* one per conventional zone */
 	STAILQ_HEAD(, zf_freed) freed;
 	uint64_t era;
-	unsigned int holds[2];	/* taken in this era, and in the one before it; by number */
-	bool distrusted;	/* maps are not what the tree says */
-	atomic_uint zone_count; /* of the role; read without the lock */
+	unsigned int holds[2];	/* of this era and of the one before; index: era % 2 */
+	bool distrusted;	/* the maps may differ from the summary tree */
+	atomic_uint zone_count; /* zones of the role; read without the lock */
 };
 
-/* Of all zones, for zf_alloc_reclaim_room(), which is asked too often to look at each of them. */
+/* Sums over all zones: zf_alloc_reclaim_room() is called too often to visit each zone. */
 struct zf_tally {
-	bool stale;	  /* to be counted anew */
-	uint32_t zones;	  /* that data could be in */
-	uint32_t coming;  /* nothing is live in them */
-	uint32_t retired; /* and what is live can be moved out */
+	bool stale;	  /* the sums must be counted again */
+	uint32_t zones;	  /* zones that data could be in */
+	uint32_t coming;  /* zones without live bytes */
+	uint32_t retired; /* retired zones whose live bytes can be moved out */
 	uint64_t garbage; /* blocks that emptying victims would give back */
 };
 
@@ -83,7 +83,7 @@ struct zf_alloc {
 	struct zf_mutex lock;	     /* ZF_RANK_ALLOC; everything below */
 	struct zf_zone *zones;	     /* never moves: pointers into it are taken without the lock */
 	_Atomic uint32_t zone_count; /* read without the lock too; only grows */
-	uint32_t zones_coming;	     /* beyond those: from the next freeze on; see grow.c */
+	uint32_t zones_coming;	     /* new zones behind zone_count; see grow.c */
 	uint32_t empty_count;	     /* zones that a stream can open */
 	uint32_t search_next;	     /* where the search for an empty zone goes on */
 	uint64_t running, committed; /* generations */
@@ -92,22 +92,22 @@ struct zf_alloc {
 
 	uint32_t meta_zone[ZF_COPIES_MAX]; /* the streams' zones; NO_ZONE: to be opened */
 	struct runs meta_runs[ZF_COPIES_MAX];
-	uint32_t data_zone[ZF_ROLE_COUNT]; /* of HOT and COLD */
-	uint32_t log_named[2];	/* current, next: by the durable superblock; NO_ZONE: none */
-	uint32_t log_chosen[2]; /* by the one that is being written; else the same */
+	uint32_t data_zone[ZF_ROLE_COUNT]; /* the open zones of HOT and COLD */
+	uint32_t log_named[2];	/* current, next: in the durable superblock; NO_ZONE: none */
+	uint32_t log_chosen[2]; /* in the superblock being written; else equal to log_named */
 	unsigned int tail_max;
 	uint64_t nodes_kept;	   /* for removals: zf_alloc_set_nodes_kept() */
-	uint64_t promised_nodes;   /* to joins under way */
+	uint64_t promised_nodes;   /* nodes promised to joins under way */
 	uint64_t node_live_blocks; /* of all nodes but `system` ones, every copy */
 
 	uint64_t reserved_blocks, reserved_items;
-	/* That the last reservation of data left room for; of NORMAL and of OVERWRITE. */
+	/* Nodes that the last reservation of data left room for; [0]: NORMAL, [1]: OVERWRITE. */
 	uint64_t data_nodes[2];
 
-	uint64_t cold_blocks;	 /* reserved for what reclaim moves */
+	uint64_t cold_blocks;	 /* reserved for data that reclaim moves */
 	bool cold_zone;		 /* an empty zone is set aside: see reclaim_cold.c */
 	uint32_t reclaim_target; /* zones above low: zf_alloc_set_reclaim_target() */
-	uint64_t commit_blocks;	 /* of nodes in a transaction: an average of the last ones */
+	uint64_t commit_blocks;	 /* blocks of nodes per transaction: an average of the last ones */
 	struct zf_tally tally;
 	uint64_t appended[ZF_ROLE_COUNT]; /* bytes, by the role of the zone */
 	uint64_t freed;	      /* counts events that free bytes in zones of data: see vain.h */
@@ -118,7 +118,7 @@ struct zf_alloc {
 	uint64_t lent_blocks;		 /* of kept_blocks */
 	uint64_t kept_short;		 /* of kept_blocks */
 	uint64_t guaranteed_blocks;	 /* of all extents */
-	uint64_t kept_guaranteed_blocks; /* of those that are in both */
+	uint64_t kept_guaranteed_blocks; /* blocks that are kept and guaranteed */
 
 	struct zf_overwrite overwrite;
 };
@@ -172,7 +172,9 @@ static inline bool is_among(const uint32_t zones[2], uint32_t zone_no)
 	return zones[0] == zone_no || zones[1] == zone_no;
 }
 
-/* One zone to write to, and one more for each copy of metadata: opening one takes it at once. */
+/*
+ * One zone for data, and one for each copy of metadata, which takes a whole zone when it opens one.
+ */
 static inline uint64_t slack_max(const struct zf_alloc *alloc)
 {
 	return (1 + alloc->copies) * capacity_blocks(alloc);
@@ -198,27 +200,27 @@ static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
 
 /* Is this the open zone of a stream of metadata or data? */
 bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* Does a superblock that a mount may find, or the one being written, name it as the log's? */
+/* Does a superblock that a mount may find, or the one being written, name this zone of the log? */
 bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /*
  * The metadata zone that holds the node at `address`. NULL: no node can be there, although an image
  * claims so.
  */
 struct zf_zone *zf_alloc_node_zone_locked(struct zf_alloc *alloc, uint64_t address);
-/* Is it written, not in use, and without live bytes? A retired zone can be. */
+/* Is the zone written, not in use, and without live bytes? A retired zone may be. */
 bool zf_alloc_is_unneeded_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* The same of a zone that can be written again. */
+/* The same, and the zone can be written again after a reset. */
 bool zf_alloc_holds_nothing_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* Do commits and resets alone give it back? */
+/* Do commits and resets alone give the zone back? */
 bool zf_alloc_is_coming_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* Can this zone of data be emptied by moving its live blocks, perhaps only later? */
 bool zf_alloc_is_movable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* The same, now. */
+/* Can this zone of data be emptied now by moving its live blocks? */
 bool zf_alloc_is_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /* Is it a retired zone of data that can be read, so that its live blocks can be moved? */
 bool zf_alloc_is_rescuable_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
-/* What who looked for a zone answers: 0 with the zone, -ENOENT for NO_ZONE. */
+/* The result of a search for a zone: 0 with the zone, -ENOENT for NO_ZONE. */
 static inline int zf_alloc_found(uint32_t zone_no, uint32_t *ret_zone_no)
 {
 	if (zone_no == NO_ZONE)
@@ -228,7 +230,7 @@ static inline int zf_alloc_found(uint32_t zone_no, uint32_t *ret_zone_no)
 }
 
 void zf_alloc_set_role_locked(struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role);
-/* Its live blocks are about to be moved out: for a trace. */
+/* Traces that the zone's live blocks are about to be moved out. */
 static inline void zf_alloc_trace_victim_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -238,7 +240,7 @@ static inline void zf_alloc_trace_victim_locked(const struct zf_alloc *alloc, ui
 		 .written = (uint64_t)zone->pointer << ZF_BLOCK_SHIFT, .role = zone->role);
 }
 
-/* The zone's live blocks have changed: for a trace. */
+/* Traces that the zone's live blocks have changed. */
 static inline void zf_alloc_trace_live_locked(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	ZF_TRACE(zone_live, .address = zone_no * alloc->geometry->zone_size,
@@ -253,7 +255,7 @@ void zf_alloc_set_pointer_locked(struct zf_alloc *alloc, uint32_t zone_no, uint3
  * zf_alloc_note_live_locked() counts these.
  */
 void zf_alloc_recount_locked(struct zf_alloc *alloc);
-/* Notes it if nothing in the zone is live any more. `generation`: the transaction that did it. */
+/* If nothing in the zone is live any more, notes `generation`, the transaction that emptied it. */
 void zf_alloc_note_emptied_locked(struct zf_alloc *alloc, uint32_t zone_no, uint64_t generation);
 
 /* ---- limits.c ---- */
@@ -271,18 +273,21 @@ uint32_t zf_alloc_zones_for_locked(const struct zf_alloc *alloc, enum zf_role ro
 
 /* Kept blocks that could be lent now: neither lent nor short. */
 uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc);
-/* Blocks of nodes, in one copy, that recording those may take. */
+/* Blocks of nodes, in one copy, that recording these blocks may take. */
 uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc);
 /* Blocks of the slack. 0 while nothing is guaranteed. */
 uint64_t zf_alloc_slack_locked(const struct zf_alloc *alloc);
-/* Blocks that NORMAL leaves alone and OVERWRITE may use: the slack, and what the items may take. */
+/*
+ * Blocks that NORMAL leaves alone and OVERWRITE may use: the slack, and the items of guaranteed
+ * blocks that are not kept.
+ */
 uint64_t zf_alloc_overwrite_need_locked(const struct zf_alloc *alloc);
 
-/* Empty zones that reserved and kept blocks will need, so that nobody else may take them. */
+/* Empty zones that reserved and kept blocks will need: no other use may take them. */
 uint32_t zf_alloc_claimed_zones_locked(const struct zf_alloc *alloc);
-/* Empty zones that the log still wants: for those of its two that are full or missing. */
+/* Empty zones that the log still needs: for each of its two zones that is full or missing. */
 uint32_t zf_alloc_kept_for_log_locked(const struct zf_alloc *alloc);
-/* Of the zones that are set aside for reclaim, those that the COLD stream has not opened. */
+/* Zones set aside for reclaim that the COLD stream has not opened. */
 uint32_t zf_alloc_kept_for_reclaim_locked(const struct zf_alloc *alloc);
 /* Empty zones that metadata leaves alone for the COLD stream. */
 uint32_t zf_alloc_cold_zones_locked(const struct zf_alloc *alloc);
@@ -303,7 +308,7 @@ struct zf_data_room {
 };
 /* The room as it is. */
 struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc);
-/* The most blocks, items included, that a caller of class NORMAL or OVERWRITE could reserve there. */
+/* The most blocks, with their items, that class NORMAL or OVERWRITE could reserve in this room. */
 uint64_t zf_alloc_user_blocks_locked(const struct zf_alloc *alloc, enum zf_reserve_class class,
 				     const struct zf_data_room *room);
 /* The most blocks of data that leave room for `nodes` nodes. */
@@ -327,8 +332,8 @@ bool zf_alloc_can_spare_locked(const struct zf_alloc *alloc);
 bool zf_alloc_can_close_streams_locked(const struct zf_alloc *alloc, uint64_t garbage_min,
 				       uint32_t empty_count);
 /*
- * Could this stream of data do without its open zone? Another zone would take what is reserved in
- * it. Leaves alloc as it was.
+ * Could this stream of data give up its open zone? Data that was reserved there would go to another
+ * zone. The call leaves alloc unchanged.
  */
 bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 
@@ -338,7 +343,7 @@ bool zf_alloc_can_close_locked(struct zf_alloc *alloc, enum zf_role role);
 void zf_alloc_kept_start_locked(struct zf_alloc *alloc);
 /* A zone has failed for good: counts again. */
 void zf_alloc_kept_lost_locked(struct zf_alloc *alloc);
-/* Room came back. */
+/* Room came back: lowers the number of short blocks to those that still lack room. */
 void zf_alloc_kept_regain_locked(struct zf_alloc *alloc);
 
 /* ---- retire.c ---- */
@@ -357,7 +362,7 @@ void zf_alloc_tell_retired_locked(const struct zf_alloc *alloc, uint32_t zone_no
  */
 int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_t keep_empty,
 			      uint32_t *ret_zone_no);
-/* May the log write to this empty zone, as far as active zones go? */
+/* Does the limit of active zones allow the log to write to this empty zone? */
 bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 
 /* ---- overwrite.c ---- */
@@ -368,7 +373,7 @@ void zf_alloc_overwrite_deinit(struct zf_alloc *alloc);
 void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* A replay makes bytes live that it may have freed before. */
 void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
-/* Makes the bytes free that were freed long enough ago. */
+/* Makes freed bytes free if their transaction is durable and the holds of before have ended. */
 void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent);
 /* Is anything in this zone not free? */
 bool zf_alloc_overwrite_in_use_locked(const struct zf_alloc *alloc, uint32_t zone_no);
@@ -380,7 +385,9 @@ void zf_alloc_overwrite_left_locked(struct zf_alloc *alloc, uint32_t zone_no);
 /* Reserves address space for the largest table, and memory for alloc->zone_count entries. */
 int zf_alloc_table_new(struct zf_alloc *alloc);
 void zf_alloc_table_free(struct zf_alloc *alloc);
-/* Makes memory of the first `zone_count` entries. Those that are memory already keep their bytes. */
+/*
+ * Gives the first `zone_count` entries memory. Entries that have memory already keep their bytes.
+ */
 int zf_alloc_table_extend(struct zf_alloc *alloc, uint32_t zone_count);
 /* Fills entries [first, end) from the device's report. I/O. */
 int zf_alloc_read_report(struct zf_alloc *alloc, uint32_t first, uint32_t end);
@@ -392,7 +399,7 @@ void zf_alloc_grown_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen 
 
 /* ---- reclaim_room.c ---- */
 
-/* How many zones a filesystem of this size holds ready, unless a mount option tells. */
+/* How many zones a filesystem of this size holds ready, unless a mount option sets it. */
 uint32_t zf_alloc_default_target(uint32_t zone_count);
 /* Zones in which nothing is live: commits and resets alone give them back. */
 uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc);
@@ -418,7 +425,7 @@ uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
 
 /* ---- stream.c ---- */
 
-/* Closes the open zones of metadata if zf_alloc_can_close_streams_locked(). Returns whether. */
+/* Closes the open zones of metadata if zf_alloc_can_close_streams_locked(), and returns that. */
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 
 #endif

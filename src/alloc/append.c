@@ -24,7 +24,7 @@ int zf_alloc_append_begin(struct zf_alloc *alloc, enum zf_role role, uint64_t wa
 	if (*stream == NO_ZONE) {
 		uint32_t empty_count = alloc->empty_count;
 
-		/* The room was reserved, so nobody else has taken it. */
+		/* The room was reserved, so no other writer has taken it. */
 		r = zf_alloc_open_zone_locked(alloc, role, 0, stream);
 		if (r < 0) {
 			zf_mutex_unlock(&alloc->lock);
@@ -83,7 +83,7 @@ void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *g
 	zf_mutex_lock(&alloc->lock);
 	assert(zone->pending >= blocks);
 	zone->pending -= blocks;
-	/* With pending blocks it is no victim, and its stream is not closed: now it may be. */
+	/* Pending blocks kept the zone from being a victim, and its stream from being closed. */
 	if (zone->pending == 0 && zone->live < zone->pointer)
 		alloc->freed++;
 	if (!grant->written)
@@ -155,7 +155,7 @@ void zf_alloc_live_add(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 
 	zf_mutex_lock(&alloc->lock);
 	assert(end <= zone->pointer);
-	/* A hostile image may count too many, and then have its log name more. */
+	/* A hostile image may count too many live blocks, and its log may name more. */
 	live = (uint32_t)zf_min_u64(zone->live + (len >> ZF_BLOCK_SHIFT), zone->pointer);
 	zf_alloc_note_live_locked(alloc, zone_no, live);
 	zone->live = live;
@@ -189,7 +189,7 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	uint32_t blocks = (uint32_t)(len >> ZF_BLOCK_SHIFT);
 
 	zf_mutex_lock(&alloc->lock);
-	/* A hostile image may name bytes twice; its count must not wrap. */
+	/* A hostile image may name bytes twice; the count must not wrap. */
 	blocks = blocks < zone->live ? blocks : zone->live;
 	zf_alloc_note_live_locked(alloc, zone_no, zone->live - blocks);
 	zone->live -= blocks;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Kept and guaranteed blocks (P5): alloc/reserve.h defines them, and when they are lent or short. */
+/*
+ * Kept and guaranteed blocks (P5). alloc/reserve.h defines them, and when they are lent or short.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +31,7 @@ static uint64_t missing_blocks(const struct zf_alloc *alloc)
 
 /* ---- keeping and lending ---- */
 
-/* Garbage is in the place of `blocks` more of the kept ones. */
+/* Garbage has taken the place of `blocks` more kept blocks. */
 static void use_locked(struct zf_alloc *alloc, uint64_t blocks)
 {
 	alloc->kept_short = zf_min_u64(alloc->kept_short + blocks, kept_unlent(alloc));
@@ -42,7 +44,7 @@ uint64_t zf_alloc_kept_change(struct zf_alloc *alloc, const struct zf_kept_chang
 
 	zf_mutex_lock(&alloc->lock);
 	assert(alloc->reserved_blocks >= used && alloc->lent_blocks >= change->lent);
-	/* A hostile image may count too few. */
+	/* A hostile image may count too few blocks. */
 	alloc->kept_blocks = sub_blocks(alloc->kept_blocks + added->kept, removed->kept);
 	alloc->guaranteed_blocks =
 		sub_blocks(alloc->guaranteed_blocks + added->guaranteed, removed->guaranteed);

@@ -18,7 +18,7 @@ uint64_t zf_alloc_limit_events(struct zf_alloc *alloc)
 	return events;
 }
 
-/* Is the device at something whose end is an event? */
+/* Is a command to the device under way whose end is an event? */
 static bool is_under_way(const struct zf_alloc *alloc)
 {
 	for (uint32_t z = 2; z < alloc->zone_count; z++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The zone table from what a mount finds: the committed zone items against the device's own
+ * A mount fills the zone table from the committed zone items, compared with the device's own
  * pointers.
  */
 #include <errno.h>
@@ -50,8 +50,9 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 }
 
 /*
- * A commit goes on when only one copy of its nodes could be written: this zone has the other. What
- * lies behind its pointer is not there, and nothing is written to it before its reset.
+ * A commit goes on when only one copy of its nodes could be written. This zone should hold the
+ * other copy: the nodes behind its pointer are missing. Nothing is written to the zone before its
+ * reset.
  */
 static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -62,13 +63,14 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 /*
- * A zone that the device has lost. No zone is reset while the durable superblock names anything in
- * it, so what has live bytes, or may have nodes of the root and zone trees, which the item does not
- * count, is in the life that the item tells, and written at least as far. Any other zone may have
- * been reset since, and keeps the count that it never had: what is written there now cannot pass
- * for what was there before. It counts as written as far as the item tells all the same: the
- * summary tree may name what was there, and is rid of that before the zone is reset and used again.
- * (A named log zone: load_zone() in log.c.)
+ * Loads a zone that the device has lost. No zone is reset while the durable superblock names
+ * anything in it. So a zone with live bytes was not reset since its item was written, and has the
+ * item's reset count. A metadata zone counts as one, because it may hold nodes of the root and zone
+ * trees, which the item does not count. Any other zone may have been reset since. It keeps the
+ * count that the device gave the lost zone, which the zone never had before: so data written from
+ * now on cannot pass for older data. In each case the item's pointer is used, because the summary
+ * tree may name bytes below it; these entries are dropped before the zone is reset and used again.
+ * (Zones that the superblock names for the log: load_zone() in log_zone.c.)
  */
 static void find_lost(struct zf_zone *zone, uint32_t pointer, uint32_t live, uint64_t resets)
 {
@@ -78,11 +80,12 @@ static void find_lost(struct zf_zone *zone, uint32_t pointer, uint32_t live, uin
 }
 
 /*
- * The device's pointer against the item's. Ahead: a crash lost the transaction that knew; what lies
- * between is garbage. Behind: the zone was reset after this transaction (fine, if nothing in it was
- * live), or the pointer is a lower bound after the host stopped: then the item's stands, live bytes
- * or not, for there may be nodes of the root and zone trees, which the item does not count, and
- * summary entries.
+ * Compares the device's pointer with the item's. Device ahead: a crash lost the transaction that
+ * wrote the bytes in between, and these are garbage. Device behind: either the zone was reset after
+ * this transaction, which is right only if nothing in it was live; or the device's pointer is a
+ * lower bound after the host stopped. Then the item's pointer is used, even without live bytes,
+ * because the zone may hold summary entries, and nodes of the root and zone trees, which the item
+ * does not count.
  */
 static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t pointer, uint32_t live,
 			uint64_t resets)
@@ -153,14 +156,19 @@ int zf_alloc_load(struct zf_alloc *alloc, uint32_t zone_no, const void *item, si
 	zone->written = pointer;
 	resets = zf_le64_get(disk->reset_count);
 	r = zone_no < 2 ? 0 : load_pointer(alloc, zone_no, pointer, zone->live, resets);
-	/* Of what the device does not count, conventional zones always, the filesystem's count holds. */
+	/*
+	 * The filesystem's count holds if the device counts no resets, and for conventional zones.
+	 */
 	if (!alloc->counts_resets || zone_is_conventional(alloc, zone_no))
 		zone->reset_count = resets;
 	zf_mutex_unlock(&alloc->lock);
 	return r;
 }
 
-/* The zone of a node, written or not as far as the device's pointer tells; or NULL. */
+/*
+ * The zone of a node, or NULL. With two copies, a node behind the device's pointer is a copy that
+ * this zone lacks.
+ */
 static struct zf_zone *find_node_zone(struct zf_alloc *alloc, uint64_t address)
 {
 	struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address);
@@ -193,9 +201,9 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
 }
 
 /*
- * What a crash left: zones written by a transaction that was lost, and zones reset after one that
- * counts them. Neither holds anything live, unless a log record names it; they get a role again
- * when they are opened.
+ * A crash may leave zones that a lost transaction has written, and zones that were reset after the
+ * committed transaction counted them as written. Such a zone holds nothing live, unless a log
+ * record names it. It gets a role again when it is opened.
  */
 static void settle_zone(struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -214,7 +222,7 @@ static void settle_zone(struct zf_alloc *alloc, uint32_t zone_no)
 		zone->written = 0;
 		return;
 	}
-	/* Nothing durable names it: the committed state is reason enough to reset it. */
+	/* Nothing durable names bytes of the zone, so the committed state allows its reset. */
 	if (zone->emptied_generation == 0 || zone->emptied_generation > alloc->committed)
 		zone->emptied_generation = alloc->committed;
 }
@@ -239,9 +247,9 @@ static void choose_streams(struct zf_alloc *alloc)
 }
 
 /*
- * After an unclean stop of the host, and of zones that the device has lost: before anything is
- * written, and after all that may tell how far a zone is written: its item, the superblock, the
- * log's records.
+ * Tells the device the pointer of a zone after an unclean stop of the host, and the reset count of
+ * a lost zone. Called before anything is written, and after everything that may raise the pointer
+ * is read: the zone's item, the superblock, the log's records.
  */
 static int tell_device(struct zf_alloc *alloc, uint32_t zone_no)
 {

@@ -34,8 +34,8 @@ void zf_alloc_log_get(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 /* ---- with the commit ---- */
 
 /*
- * Is there room for the nodes that freeing things and overwriting guaranteed blocks may need, with so
- * many empty zones?
+ * With `empty_count` empty zones, is there room for the nodes that removals and overwriting
+ * guaranteed blocks may need?
  */
 static bool has_node_room(const struct zf_alloc *alloc, uint32_t empty_count)
 {
@@ -52,15 +52,18 @@ static bool gives_way(const struct zf_alloc *alloc, const struct zf_zone *zone)
 }
 
 /*
- * Does the zone stay the log's? Not while data that came with a record is still to be put into the
- * trees, which is rare: the next superblock could not tell how far the zone is known to be written.
+ * Does the zone stay the log's? It does not while data of a record is not yet in the trees, which
+ * is rare: the next superblock could not tell how far the zone is known to be written.
  */
 static bool stays(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
 	return log_zone_has_room(zone) && zone->pending == 0 && !gives_way(alloc, zone);
 }
 
-/* Data remains in the zone. Once it is no longer named, the HOT stream fills it, or it is finished. */
+/*
+ * The zone keeps its data. Once no superblock names the zone, the HOT stream fills it, or it is
+ * finished.
+ */
 static void leave(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -82,7 +85,7 @@ static int open_zone(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	return zf_alloc_open_zone_locked(alloc, ZF_ROLE_LOG, keep, ret_zone_no);
 }
 
-/* All that was promised in it has been written: the zone's item may say so. */
+/* All room granted in the zone has been written, so the zone's item may say so. */
 static void note_written(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -122,7 +125,7 @@ void zf_alloc_log_choose(struct zf_alloc *alloc, struct zf_log_zones *ret_zones)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-/* No superblock that a mount may use names it any more. */
+/* No superblock that a mount may use names the zone any more. */
 static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -130,7 +133,7 @@ static void let_out(struct zf_alloc *alloc, uint32_t zone_no)
 	zone->log_closed = false;
 	if (zone_is_partial(zone))
 		zf_alloc_limit_event_locked(alloc);
-	/* What failed there is found empty only when the last one has ended. */
+	/* After failed appends, the zone counts as empty only once the last append has ended. */
 	if (zone->pointer > 0 || zone->unusable || zone->pending > 0 || zone->pointer_unknown) {
 		zf_alloc_note_emptied_locked(alloc, zone_no, alloc->running);
 		return;
@@ -161,7 +164,10 @@ void zf_alloc_log_named(struct zf_alloc *alloc, const struct zf_log_zones *zones
 
 /* ---- records ---- */
 
-/* Do the durable superblock, which names the zone, and the one being written both lead to it? */
+/*
+ * May the zone, which the durable superblock names, take records? The one being written must name
+ * it, too.
+ */
 static bool takes_records(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	return zone_no != NO_ZONE && is_among(alloc->log_chosen, zone_no) &&
@@ -186,7 +192,7 @@ static int choose_zone(struct zf_alloc *alloc, uint64_t blocks, uint32_t *ret_zo
 	*ret_switched = false;
 	*ret_zone_no = named[current];
 	if (*ret_zone_no != NO_ZONE && fits(alloc, *ret_zone_no, blocks)) {
-		/* The first one may be full to its last block. */
+		/* The first zone may have been filled exactly: then this record is the switch. */
 		*ret_switched = current == 1 && alloc->zones[*ret_zone_no].pointer == 0;
 		return 0;
 	}
@@ -241,7 +247,10 @@ int zf_alloc_log_begin(struct zf_alloc *alloc, uint64_t len, uint64_t reserved,
 
 /* ---- mount ---- */
 
-/* Bytes below are in use, whatever the device says of its pointer, if it may not know. */
+/*
+ * Raises the zone's pointer to `end`, because the bytes below are in use. False: `end` is above the
+ * capacity, or above a pointer that the device knows exactly.
+ */
 static bool raise_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint64_t end)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -265,7 +274,7 @@ static int load_zone(struct zf_alloc *alloc, const struct zf_super *super, unsig
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "role has %u, expected %u, the log's, for log_zone[%u]",
 					 zone->role, ZF_ROLE_LOG, which);
-	/* No zone is reset while it is named. */
+	/* No zone is reset while a superblock names it. */
 	if (zone->lost)
 		zone->reset_count = super->log_zone_resets[which];
 	if (zone->reset_count != super->log_zone_resets[which])
@@ -310,8 +319,8 @@ void zf_alloc_raise_log(struct zf_alloc *alloc, unsigned int which, uint64_t poi
 }
 
 /*
- * A zone that was opened after the committed state has no role in it, or, if it was reset in
- * between, the one of its former life: then nothing in it was live.
+ * If a zone was opened after the commit, its committed item has no role; or, if the zone was also
+ * reset after the commit, the role of its former life, without live bytes.
  */
 static bool can_hold_data(const struct zf_zone *zone)
 {

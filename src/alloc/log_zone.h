@@ -29,7 +29,7 @@
  *     neither reset nor given to data.
  *   - Recovery reads only zones that the durable superblock names. So records go to zones that both
  *     superblocks name: a record is found whichever of the two a crash leaves as the newest.
- *   - Data leaves empty zones alone for those of the two that the log does not have.
+ *   - For each of the two zones that the log does not have, data leaves one empty zone alone.
  *
  * Locking: alloc.h. No call does I/O or waits.
  */
@@ -91,8 +91,9 @@ int zf_alloc_log_load(struct zf_alloc *alloc, const struct zf_super *super);
  */
 void zf_alloc_raise_log(struct zf_alloc *alloc, unsigned int which, uint64_t pointer);
 /*
- * Holds bytes that a record names which is to be replayed. Until zf_alloc_let_go() their zone is
- * not reset, and its pointer is at least at their end. -EUCLEAN: no zone of data has these bytes.
+ * Holds bytes that are named by a record that is to be replayed. Until zf_alloc_let_go() their zone
+ * is not reset, and its pointer is at least at their end. -EUCLEAN: no zone of data has these
+ * bytes.
  */
 int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* Lets go of everything that is held, after the replay. */

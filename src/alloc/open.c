@@ -20,10 +20,10 @@ static bool is_meta_stream(const struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 /*
- * Is this zone one of the device's active ones, besides the ring's and the metadata streams'? A
- * data zone whose room is all promised stays active until its last append was written. A metadata
- * zone is written by commits, which open the next one only when it is full: so however many zones a
- * transaction has filled in memory, each copy has one active, and a slot of its own for that.
+ * Is this zone active on the device, and neither the ring's nor a metadata stream's? A data zone
+ * whose room is all granted stays active until its last append was written. Commits open the next
+ * metadata zone only when the one before is full. So each copy has one active zone, however many
+ * zones a transaction has filled in memory, and that zone is counted separately.
  */
 static bool is_active(const struct zf_alloc *alloc, uint32_t zone_no)
 {
@@ -35,8 +35,8 @@ static bool is_active(const struct zf_alloc *alloc, uint32_t zone_no)
 }
 
 struct active {
-	uint32_t hot;  /* of users' data; and what a crash, or the log, left partly written */
-	uint32_t cold; /* and one more may come: what reclaim moves always has one */
+	uint32_t hot;  /* users' data; and zones that a crash or the log left partly written */
+	uint32_t cold; /* data that reclaim moves; one such zone is always set aside */
 	uint32_t log;
 };
 
@@ -97,8 +97,8 @@ bool zf_alloc_may_open_log_locked(const struct zf_alloc *alloc, uint32_t zone_no
 }
 
 /*
- * Finishing writes what is left of the zone on real devices, which may take a second; and what is
- * left is lost, but in a zone of garbage.
+ * A real device finishes a zone by writing the rest of it, which may take a second. The rest is
+ * also lost, unless the zone is garbage anyway.
  */
 static uint64_t finish_costs(const struct zf_zone *zone)
 {
@@ -169,8 +169,9 @@ static bool can_resume(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_r
 }
 
 /*
- * Which empty zone is taken first; 0: at once. Conventional ones last: what is written in place
- * will want them. Warm ones are the log's, as long as there are others.
+ * The empty zone with the lowest value is taken first. Conventional zones come last, because data
+ * written in place will need them. The log prefers warm zones, and the other streams leave them to
+ * it if they can.
  */
 static unsigned int reluctance(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_role role)
 {
@@ -200,7 +201,7 @@ int zf_alloc_open_zone_locked(struct zf_alloc *alloc, enum zf_role role, uint32_
 	}
 	if (best == NO_ZONE || alloc->empty_count <= keep_empty)
 		return -ENOSPC;
-	/* Metadata's and the log's are set aside. */
+	/* Active zones for metadata and the log are set aside. */
 	if (role != ZF_ROLE_META && role != ZF_ROLE_LOG && !zone_is_conventional(alloc, best) &&
 	    !may_open_data(alloc, role))
 		return -EAGAIN;

@@ -8,7 +8,7 @@
 
 #include "alloc/alloc_internal.h"
 
-/* A free run of this many blocks is as good as any: another zone is not opened for a longer one. */
+/* A free run of this many blocks is long enough: no other zone is opened for a longer run. */
 #define RUN_BLOCKS 256u
 
 /* ---- one zone's map ---- */
@@ -34,7 +34,7 @@ static void mark(struct zf_alloc *alloc, uint64_t address, uint64_t len, bool ta
 	uint32_t first = (uint32_t)(address % alloc->geometry->zone_size >> ZF_BLOCK_SHIFT);
 	uint32_t count = (uint32_t)(len >> ZF_BLOCK_SHIFT);
 
-	/* Of a damaged image, whose extents have no entries to load the map from. */
+	/* In a damaged image, extents may lack the summary entries from which the map is loaded. */
 	if (!map->bits)
 		return;
 	for (uint32_t block = first; block < first + count; block++) {
@@ -49,7 +49,7 @@ struct run {
 	uint32_t zone_no, first, count; /* blocks; count 0: none */
 };
 
-/* The first free run of `want` blocks in the zone, or else the longest, if it is above *best. */
+/* Sets *best to the zone's first free run of `want` blocks, or else to a longer run than *best. */
 static void find_run(struct zf_alloc *alloc, uint32_t zone_no, uint32_t want, struct run *best)
 {
 	const struct zf_overwrite_map *map = &alloc->overwrite.maps[zone_no];
@@ -71,7 +71,7 @@ void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, u
 {
 	struct zf_freed *freed = calloc(1, sizeof(*freed));
 
-	/* Without memory for a note it stays taken until the next mount. */
+	/* Without memory for the note, the bytes stay taken until the next mount. */
 	if (!freed)
 		return;
 	freed->address = address;
@@ -104,7 +104,7 @@ void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t addre
 		if (freed->address >= address + len || end <= address)
 			continue;
 		STAILQ_REMOVE(&overwrite->freed, freed, zf_freed, link);
-		/* What it says of the bytes on either side stays true. */
+		/* The bytes on either side of the range stay freed. */
 		note_freed(alloc, freed, freed->address, zf_min_u64(address, end));
 		note_freed(alloc, freed, zf_max_u64(address + len, freed->address), end);
 		free(freed);
@@ -112,8 +112,8 @@ void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t addre
 }
 
 /*
- * What was in flight in an era is over two eras later, because a new one begins only when all holds
- * of the one before have been let go. So those who come meanwhile keep nobody waiting.
+ * Era N+1 begins only when all holds of era N-1 have ended. So all I/O that was in flight in an era
+ * is over two eras later, and newer holds do not delay that.
  */
 static void advance_era(struct zf_overwrite *overwrite)
 {
@@ -128,7 +128,9 @@ void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent)
 
 	if (STAILQ_EMPTY(&overwrite->freed))
 		return;
-	/* Only now: until its transaction was over, writes to it could begin. */
+	/*
+	 * The era is set only now: until the transaction was over, writes to the bytes could begin.
+	 */
 	STAILQ_FOREACH (freed, &overwrite->freed, link)
 		if (!freed->era && freed->generation + (urgent ? 0 : 1) <= alloc->committed)
 			freed->era = overwrite->era;
@@ -199,7 +201,7 @@ static bool has_role(const struct zf_alloc *alloc, uint32_t zone_no)
 	       alloc->zones[zone_no].role == ZF_ROLE_OVERWRITE;
 }
 
-/* The summary tree says so: an entry of one zone, or a hostile one. */
+/* The range is that of a summary entry: it lies in one zone, unless the image is hostile. */
 int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 {
 	uint64_t zone_no = address / alloc->geometry->zone_size;
@@ -219,7 +221,7 @@ int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t l
 	return r;
 }
 
-/* As a zone of the role is: for one that the committed state knows as another, or as empty. */
+/* Gives the zone the role, if it is empty or has another role in the committed state. */
 static void give_role_locked(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -234,7 +236,9 @@ static void give_role_locked(struct zf_alloc *alloc, uint32_t zone_no)
 	atomic_fetch_add(&alloc->overwrite.zone_count, 1);
 }
 
-/* It has the role, or can have got it since: nothing was live in what it was before. */
+/*
+ * Does the zone have the role, or can it have got the role since, because nothing in it was live?
+ */
 static bool can_have_role(const struct zf_alloc *alloc, uint64_t zone_no)
 {
 	return zone_no >= 2 && zone_no < alloc->zone_count &&
@@ -309,7 +313,7 @@ int zf_alloc_overwrite_take(struct zf_alloc *alloc, uint64_t want, bool urgent,
 	zf_mutex_lock(&alloc->lock);
 	zf_alloc_overwrite_release_locked(alloc, urgent);
 	r = take_locked(alloc, blocks, &run);
-	/* Rather than the crumbs of old zones a new one, if there is one. */
+	/* A new zone, if there is one, is better than short runs in old zones. */
 	if (r == 0 && !urgent && run.count < blocks && run.count < RUN_BLOCKS)
 		r = -EAGAIN;
 	if (r == 0) {
@@ -324,7 +328,7 @@ int zf_alloc_overwrite_take(struct zf_alloc *alloc, uint64_t want, bool urgent,
 	return r;
 }
 
-/* One of the claimed zones is the caller's, who has reserved it for this purpose. */
+/* One of the claimed zones is the caller's own: the caller has reserved its blocks for this. */
 static bool can_spare_zone(const struct zf_alloc *alloc)
 {
 	uint32_t keep = zf_alloc_kept_zones_locked(alloc, ZF_RESERVE_NORMAL);
@@ -351,7 +355,7 @@ int zf_alloc_overwrite_open(struct zf_alloc *alloc)
 	return r;
 }
 
-/* It is no longer only taken. */
+/* The bytes are no longer pending: they are live now, or free again. */
 static void settle_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 {
 	uint32_t zone_no = zf_zone_of(alloc->geometry, address);

@@ -62,8 +62,8 @@ void zf_alloc_overwrite_distrust(struct zf_alloc *alloc);
 int zf_alloc_overwrite_take(struct zf_alloc *alloc, uint64_t want, bool urgent,
 			    uint64_t *ret_address, uint64_t *ret_len);
 /*
- * Gives one more zone the role. The caller has reserved the blocks of a whole zone, so nobody else
- * counts on them. This call does not change the reservation. -ENOSPC.
+ * Gives one more zone the role. The caller has reserved the blocks of a whole zone, so no other
+ * reservation counts on them. This call does not change the reservation. -ENOSPC.
  */
 int zf_alloc_overwrite_open(struct zf_alloc *alloc);
 /* Makes bytes free again that were taken and that no extent will name. */

@@ -7,24 +7,24 @@
 
 #include "alloc/alloc_internal.h"
 
-/* While nobody waits for room, a zone with less garbage than this share of it is no victim. */
+/* While no writer waits for room, a zone with a smaller share of garbage than 1/16 is no victim. */
 #define WORTH_SHARE 16u
 
-/* Transactions after which what is live in a zone does not get any more likely to stay. */
+/* The age, in transactions, above which live data does not get any more likely to stay. */
 #define AGE_MAX (1u << 20)
 
-/* What its reset would give back, in blocks. */
+/* Blocks that emptying and resetting the zone would give back. */
 static uint32_t gain(const struct zf_zone *zone)
 {
 	return zone->capacity - zone->live;
 }
 
 /*
- * Cost and benefit as in LFS: what is gained, for how long that will stay gained, by what has to be
- * read and written. The age is that of the youngest data; what has been left alone for long is
- * expected to stay as it is. Where all data is written alike, old zones are those with the most
- * garbage, and this is the greedy choice; where some is written all the time, zones with that are
- * left until more of it is garbage, which is soon.
+ * Benefit by cost, as in LFS: the garbage, times the age of the zone's youngest data, divided by
+ * the blocks to be read and written. Data that was left alone for long is expected to stay as it
+ * is. If all data is overwritten equally often, the oldest zones have the most garbage, and this is
+ * the greedy choice. If some data is overwritten all the time, its zones are left until more of
+ * them is garbage, which is soon.
  */
 static uint64_t benefit(const struct zf_alloc *alloc, const struct zf_zone *zone)
 {
@@ -65,7 +65,7 @@ static void begin(struct zf_alloc *alloc, uint32_t zone_no)
 	zf_alloc_trace_victim_locked(alloc, zone_no);
 }
 
-/* 0: not worth it. */
+/* 0: the zone is not worth emptying. */
 static uint64_t score(const struct zf_alloc *alloc, uint32_t zone_no, enum zf_reclaim_need need)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
@@ -103,8 +103,9 @@ static void close_stream(struct zf_alloc *alloc, enum zf_role role)
 }
 
 /*
- * A stream's zone is filled up first. But when there is next to nothing else, its garbage may be
- * all that is left: what was written last, and removed again.
+ * Closes the open zone of one stream, if the zone has more than `least` blocks of garbage. Normally
+ * a stream fills its zone first. But if other zones have next to no garbage, the rest of the
+ * garbage may be in the open zone: data that was written last, and removed again.
  */
 static void close_streams(struct zf_alloc *alloc, uint32_t least)
 {

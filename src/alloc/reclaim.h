@@ -2,10 +2,10 @@
 /*
  * Reclaim: which zones are emptied, where their live blocks may go, and which zones are reset.
  *
- * A zone can be reset when nothing in it is live. Of a zone in which some blocks are live and the
- * others are garbage, the live blocks are moved out first. That is reclaim, and the zone is its
- * *victim*. This header tells which zone is the next victim; who moves the blocks is above
- * (fs/space/reclaim.h for data, txn/tidy.c for nodes).
+ * A zone can be reset when nothing in it is live. If some blocks of a zone are live and the others
+ * are garbage, *reclaim* moves the live blocks out first; the zone is its *victim*. This header
+ * tells which zone is the next victim. Layers above move the blocks (fs/space/reclaim.h for data,
+ * txn/tidy.c for nodes).
  *
  * Live data moves to the COLD stream. User data may not open the last three empty zones
  * (KEPT_FOR_RECLAIM): live blocks of victims move to them, and writers use them up while commits
@@ -41,16 +41,16 @@ struct zf_alloc;
  * higher is target, because then it costs little to have many zones wait for one commit.
  */
 struct zf_reclaim_room {
-	uint32_t zones;	       /* that data could be in: without super, metadata, log, OVERWRITE */
-	uint32_t empty;	       /* that can be opened now */
-	uint32_t coming;       /* in which nothing is live: commits and resets give them back */
-	uint32_t target;       /* of empty + coming */
-	uint32_t low;	       /* of empty */
+	uint32_t zones;	       /* not those of super, metadata, log, OVERWRITE */
+	uint32_t empty;	       /* zones that can be opened now */
+	uint32_t coming;       /* zones without live bytes: commits and resets give them back */
+	uint32_t target;       /* wanted value of empty + coming */
+	uint32_t low;	       /* wanted least value of empty */
 	uint64_t reclaimable;  /* bytes of garbage in zones that could be victims */
 	uint32_t retired;      /* zones that failed, with data in them that can be moved out */
-	uint64_t commit_bytes; /* of metadata that a commit writes: an average of the last ones */
+	uint64_t commit_bytes; /* metadata that a commit writes: an average of the last ones */
 	uint32_t waiting;      /* zones that may wait for one commit: more would cost more */
-	uint64_t victim_bytes; /* that a victim gives back: an average of the last ones */
+	uint64_t victim_bytes; /* bytes that a victim gives back: an average of the last ones */
 };
 void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_room);
 
@@ -67,8 +67,9 @@ enum zf_reclaim_need {
 };
 
 /*
- * Picks the next victim. It is never the zone of a stream or of the log, one with appends under
- * way, or a stuck one. One caller at a time. -ENOENT: no victim would give anything back.
+ * Picks the next victim. The victim is never the zone of a stream or of the log, a zone with
+ * appends under way, or a stuck zone. One caller at a time. -ENOENT: no victim would give anything
+ * back.
  */
 int zf_alloc_reclaim_begin(struct zf_alloc *alloc, enum zf_reclaim_need need,
 			   uint32_t *ret_zone_no);
@@ -90,7 +91,8 @@ void zf_alloc_reclaim_end(struct zf_alloc *alloc, uint32_t zone_no, bool stuck);
 
 /*
  * Reserves room in the COLD stream, which zf_alloc_append_begin(COLD) uses up or
- * zf_alloc_unreserve_cold() gives back. -ENOSPC: neither the stream's zone nor an empty one has it.
+ * zf_alloc_unreserve_cold() gives back. -ENOSPC: neither the stream's zone nor an empty zone has
+ * the room.
  */
 int zf_alloc_reserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
@@ -98,10 +100,10 @@ void zf_alloc_unreserve_cold(struct zf_alloc *alloc, uint64_t blocks);
 /* ---- victims among zones of metadata (reclaim_meta.c) ---- */
 
 /*
- * Picks the zone of metadata that is best emptied now, if metadata wants room: the one with the
- * fewest live nodes that is no stream's. `urgent`: any zone that gives something back. If there is
- * none, an urgent call may instead close the streams' zones in the running transaction, and returns
- * ZF_META_CLOSED: the caller asks again after a commit. -ENOENT: no zone is worth it.
+ * Picks the zone of metadata that is best emptied now, if metadata wants room: the zone with the
+ * fewest live nodes that no stream has open. `urgent`: any zone that gives something back. If there
+ * is none, an urgent call may instead close the streams' zones in the running transaction, and
+ * returns ZF_META_CLOSED: the caller asks again after a commit. -ENOENT: no zone is worth it.
  *
  * The zone counts as having a reader until zf_alloc_read_end(). Otherwise another thread could
  * empty and reset it before the caller looks for its nodes.
@@ -117,8 +119,8 @@ int zf_alloc_meta_victim_begin(struct zf_alloc *alloc, uint32_t *ret_zone_no);
 void zf_alloc_meta_victim_end(struct zf_alloc *alloc, uint32_t zone_no);
 /*
  * No node of the zone could be moved, so it is no victim again before its reset. `reset_count`: the
- * zone's when that was tried. The call does nothing if another thread has moved all nodes since, or
- * has reset the zone.
+ * zone's count when the move was tried. The call does nothing if another thread has moved all nodes
+ * since, or has reset the zone.
  */
 void zf_alloc_meta_stuck(struct zf_alloc *alloc, uint32_t zone_no, uint64_t reset_count);
 

@@ -29,7 +29,10 @@ void zf_alloc_cold_opened_locked(struct zf_alloc *alloc)
 	zf_alloc_cold_rearm_locked(alloc);
 }
 
-/* Beyond the zone that is set aside, only what metadata can spare, and no data was promised. */
+/*
+ * Beyond the zone that is set aside, reclaim gets only zones that metadata can spare and that no
+ * reservation of data needs.
+ */
 static bool can_move(const struct zf_alloc *alloc, uint64_t node_room_before)
 {
 	uint32_t zones = zf_alloc_zones_for_locked(alloc, ZF_ROLE_COLD, alloc->cold_blocks);

@@ -4,11 +4,10 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Zones that dead nodes may take beyond what live ones do, before any are emptied. */
+/* Zones of room that dead nodes may take beyond what live nodes take, before a zone is emptied. */
 #define MUCH_GARBAGE	4u
 #define MUCH_WHEN_SHORT 2u
-/* A zone of data is emptied rather than one of metadata that would give back less than 2 times as
- * much. */
+/* A metadata zone that would give back less than 2 times as much as a data zone comes after it. */
 #define DATA_FIRST 2u
 
 /*
@@ -93,7 +92,9 @@ int zf_alloc_meta_victim(struct zf_alloc *alloc, bool urgent, uint32_t *ret_zone
 	bool closed = false;
 
 	zf_mutex_lock(&alloc->lock);
-	/* In peace half a zone must come back, or nearly full filesystems would go round for ever.
+	/*
+	 * If not urgent, half a zone must come back. Otherwise a nearly full filesystem would move
+	 * nodes for ever.
 	 */
 	costs = meta_move_costs(alloc);
 	if (urgent)

@@ -66,7 +66,7 @@ uint32_t zf_alloc_coming_locked(struct zf_alloc *alloc)
 	return alloc->tally.coming;
 }
 
-/* Zones that a commit as those of late takes. */
+/* Zones that a commit takes, by the average of the last ones. */
 static uint32_t zones_of_commit(const struct zf_alloc *alloc)
 {
 	uint64_t per_zone = capacity_blocks(alloc);
@@ -123,7 +123,7 @@ void zf_alloc_reclaim_room(struct zf_alloc *alloc, struct zf_reclaim_room *ret_r
 		ret_room->low + (uint32_t)zf_max_u64(alloc->reclaim_target, ret_room->waiting);
 	kept = zf_alloc_claimed_zones_locked(alloc) + alloc->copies +
 	       zf_alloc_kept_for_log_locked(alloc);
-	/* What the COLD stream has of the reserve counts, used up or not, as long as it is open. */
+	/* The COLD stream's open zone counts as empty until it is used up. */
 	ret_room->empty = (uint32_t)sub_blocks(alloc->empty_count, kept) +
 			  (KEPT_FOR_RECLAIM - zf_alloc_kept_for_reclaim_locked(alloc));
 	zf_mutex_unlock(&alloc->lock);

@@ -7,9 +7,9 @@
 #include "base/plant.h"
 
 /*
- * All writes to the zone have failed. If the device then reports that its pointer has not moved,
- * the zone is written again at once, and entries that are removed after that could be those of new
- * data.
+ * Have all writes to the zone failed? If the device then reports that its pointer has not moved,
+ * the zone is written again at once. Summary entries that are removed after that could be those of
+ * new data.
  */
 static bool may_be_empty(const struct zf_zone *zone)
 {
@@ -24,7 +24,7 @@ int zf_alloc_next_unsummarise(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
 		const struct zf_zone *zone = &alloc->zones[z];
 
-		/* A reader may still want the checksums. */
+		/* A reader may still need the zone's checksums. */
 		if (zone->summary == ZF_SUMMARY_PRESENT && zone->readers == 0 &&
 		    !zone->passed_over && !may_be_empty(zone) &&
 		    zf_alloc_is_unneeded_locked(alloc, z)) {
@@ -111,7 +111,10 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zone->reset_count++;
 		alloc->empty_count++;
 		zf_alloc_kept_regain_locked(alloc);
-		/* The zone that reclaim has opened is made good before anybody else gets one. */
+		/*
+		 * This zone replaces the one that the COLD stream has opened, before any other use
+		 * gets it.
+		 */
 		alloc->cold_zone |= data;
 	}
 	zf_alloc_recount_locked(alloc);

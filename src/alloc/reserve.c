@@ -5,7 +5,7 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Not less the kept blocks that are short: removals must work after a crash, too. */
+/* Short kept blocks are not subtracted: removals must work after a crash, too. */
 static uint64_t other_blocks(const struct zf_alloc *alloc, const struct zf_data_room *room,
 			     uint32_t kept)
 {
@@ -24,7 +24,7 @@ static uint64_t blocks_for(const struct zf_alloc *alloc, enum zf_reserve_class c
 
 	if (zf_reserve_is_of_user(class))
 		return zf_alloc_user_blocks_locked(alloc, class, room);
-	/* What frees may have to write, but not so much that nothing can be freed any more. */
+	/* A removal may have to write data, but must leave room for further removals. */
 	if (class == ZF_RESERVE_FREEING && data)
 		kept++;
 	return other_blocks(alloc, room, kept);
@@ -38,7 +38,7 @@ static bool can_reserve(const struct zf_alloc *alloc, enum zf_reserve_class clas
 	if (data_blocks + zf_alloc_item_blocks_locked(alloc, items) >
 	    blocks_for(alloc, class, &room, data_blocks > 0))
 		return false;
-	/* Not what transactions under way, or their commit, were promised. */
+	/* Room that was promised to joins under way, or to their commit, is left alone. */
 	nodes += alloc->promised_nodes + alloc->tail_max;
 	return data_blocks == 0 ||
 	       data_blocks <= zf_alloc_blocks_beside_nodes_locked(alloc, &room, nodes);
@@ -55,7 +55,7 @@ int zf_alloc_reserve(struct zf_alloc *alloc, enum zf_reserve_class class, uint64
 	if (can_reserve(alloc, class, data_blocks, items, nodes)) {
 		alloc->reserved_blocks += data_blocks;
 		alloc->reserved_items += items;
-		/* There was room beside all that is kept: so it is there. */
+		/* There was room beside all kept blocks, so none of them is short. */
 		if (class == ZF_RESERVE_NORMAL && data_blocks > 0)
 			alloc->kept_short = 0;
 		r = 0;
@@ -90,7 +90,7 @@ void zf_alloc_set_nodes_kept(struct zf_alloc *alloc, uint64_t nodes)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-/* May NORMAL metadata have `nodes` more? Only if the room for overwriting guaranteed blocks stays. */
+/* May NORMAL have `nodes` more nodes? Only if the room for overwriting guaranteed blocks stays. */
 static bool leaves_slack(const struct zf_alloc *alloc, uint64_t nodes)
 {
 	struct zf_data_room room = zf_alloc_data_room_locked(alloc);

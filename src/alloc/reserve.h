@@ -15,14 +15,14 @@
  * free block, and leaves one block of garbage. So what is live and kept stays the same, and reclaim
  * can always restore the room. The blocks that are written and not yet restored come out of a
  * bounded *slack*, which the whole filesystem has once, and which NORMAL reservations leave alone.
- * Nothing about it has to be remembered over a mount.
+ * Nothing about the slack has to be stored for the next mount.
  *
  * Invariants.
  *   - Data never takes the empty zones that metadata, the log and reclaim need.
  *   - NORMAL reservations leave alone the kept blocks, the slack, and the room for recording each
- *     kept and each guaranteed block by itself. OVERWRITE ones leave alone the same but for the
- *     slack and the recording of guaranteed blocks. Metadata leaves alone the empty zones that
- *     reserved and kept blocks need.
+ *     kept and each guaranteed block by itself. OVERWRITE reservations leave alone the same, except
+ *     the slack and the room for recording guaranteed blocks. Metadata leaves alone the empty zones
+ *     that reserved and kept blocks need.
  *   - Room for the nodes of joins, and for the longest tail of their commit, is not given to data.
  *
  * Locking: alloc.h. No call does I/O or waits.
@@ -37,9 +37,8 @@ struct zf_alloc;
 
 /*
  * What one new item may take in its leaf, in bytes. The value must be at least twice the largest
- * item that a data block needs, because a leaf may be half empty after a split; what is above that
- * is for the levels above the leaf. The layer that defines the items asserts this
- * (fs/core/fs_fields.c).
+ * item that a data block needs, because a leaf may be half empty after a split; the rest is for the
+ * levels above the leaf. The layer that defines the items asserts this (fs/core/fs_fields.c).
  */
 #define ZF_RESERVE_ITEM_BYTES 128u
 /*
@@ -52,9 +51,9 @@ struct zf_alloc;
 
 enum zf_reserve_class {
 	ZF_RESERVE_NORMAL,
-	/* data that replaces guaranteed blocks, which no other extent shares */
+	/* Data that replaces guaranteed blocks, which no other extent shares. */
 	ZF_RESERVE_OVERWRITE,
-	/* unlink, truncate, punch: may use zones that NORMAL may not, so it works on a full device */
+	/* unlink, truncate, punch: may use zones that NORMAL may not, to work on a full device. */
 	ZF_RESERVE_FREEING,
 	ZF_RESERVE_SYSTEM, /* commits and reclaim */
 };
@@ -77,9 +76,9 @@ void zf_alloc_unreserve(struct zf_alloc *alloc, uint64_t data_blocks, uint64_t i
 
 /*
  * Returns whether a caller that got -ENOSPC should wait for reclaim; otherwise the device is full.
- * It should wait if, with all garbage reclaimed, a caller of class NORMAL or OVERWRITE could reserve
- * `data_blocks` and room for `items`, or the owner of kept blocks could borrow those that are short
- * now.
+ * It should wait if, with all garbage reclaimed, a caller of class NORMAL or OVERWRITE could
+ * reserve `data_blocks` and room for `items`, or the owner of kept blocks could borrow those that
+ * are short now.
  */
 bool zf_alloc_could_reserve(struct zf_alloc *alloc, enum zf_reserve_class class,
 			    uint64_t data_blocks, uint64_t items);
@@ -99,9 +98,9 @@ void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
 /* What the room for nodes is computed from, at one moment. */
 struct zf_node_counts {
 	uint64_t live;	      /* of all trees but the root and zone trees */
-	uint64_t kept;	      /* that recording the kept blocks may need */
-	uint64_t overwrites;  /* that are left to overwriting guaranteed blocks, and as slack */
-	uint64_t garbage_min; /* with fewer dead ones than this no zone is worth emptying */
+	uint64_t kept;	      /* nodes that recording the kept blocks may need */
+	uint64_t overwrites;  /* nodes left for overwriting guaranteed blocks, and as slack */
+	uint64_t garbage_min; /* dead nodes that make a zone worth emptying */
 };
 struct zf_node_counts zf_alloc_count_nodes(struct zf_alloc *alloc);
 /* Returns whether there is room for the longest tail. */
@@ -133,7 +132,7 @@ struct zf_kept_counts {
 };
 struct zf_kept_change {
 	struct zf_kept_counts added, removed;
-	uint64_t reserved; /* by the caller: what is kept anew is taken from these blocks first */
+	uint64_t reserved; /* by the caller: newly kept blocks are taken from these first */
 	uint64_t lent;	   /* blocks lent to the data that the new extents name */
 };
 
@@ -155,7 +154,8 @@ void zf_alloc_kept_used(struct zf_alloc *alloc, uint64_t blocks);
 bool zf_alloc_keeps_any(struct zf_alloc *alloc);
 /*
  * Returns how many blocks the slack grows by when the first block becomes guaranteed; 0: some block
- * is already. The caller reserves them beforehand, and gives them back afterwards.
+ * is guaranteed already. The caller reserves these blocks before that, and gives them back after
+ * it.
  */
 uint64_t zf_alloc_slack_missing(struct zf_alloc *alloc);
 /*
@@ -182,15 +182,15 @@ bool zf_alloc_kept_give_way(struct zf_alloc *alloc);
 struct zf_space {
 	uint64_t total;	      /* of the zones that can hold data or metadata */
 	uint64_t live;	      /* named by extents and nodes */
-	uint64_t in_place;    /* not live, in zones of role OVERWRITE: for such data only */
+	uint64_t in_place;    /* not live, in OVERWRITE zones: only for data written in place */
 	uint64_t unusable;    /* garbage that stays for now: the log's, metadata's, the streams' */
 	uint64_t reclaimable; /* garbage that commits and reclaim give back */
 	uint64_t free;	      /* not written yet */
 	uint64_t reserved;    /* of free and reclaimable: reserved, kept, or set aside */
 	uint64_t kept;	      /* of reserved: kept blocks */
-	uint64_t available;   /* what a user can still write, if he waits for reclaim */
+	uint64_t available;   /* what a user can still write, after waiting for reclaim */
 	uint64_t allocatable; /* of available: what can become kept blocks, with their items */
-	uint64_t retired;     /* in none of these: what is not live in retired zones */
+	uint64_t retired;     /* in no other count: bytes of retired zones that are not live */
 };
 void zf_alloc_get_space(struct zf_alloc *alloc, struct zf_space *ret_space);
 

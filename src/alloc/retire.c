@@ -62,8 +62,10 @@ static void retire(struct zf_alloc *alloc, uint32_t zone_no, bool offline)
 	leave_streams(alloc, zone_no);
 	zone->unusable = true;
 	zone->offline = offline;
-	/* What is promised there fails, and moves on. How far it is written does not matter any
-	 * more. */
+	/*
+	 * Appends granted in the zone fail, and are repeated elsewhere. The zone's true pointer
+	 * does not matter any more.
+	 */
 	zf_alloc_set_pointer_locked(alloc, zone_no, zone->capacity);
 	if (told)
 		return;
@@ -71,7 +73,7 @@ static void retire(struct zf_alloc *alloc, uint32_t zone_no, bool offline)
 	zf_alloc_kept_lost_locked(alloc);
 }
 
-/* A write to it failed, and it is as usable as before. */
+/* A write to the zone failed, but the zone is as usable as before. */
 static void set_pointer(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_zone_info *info)
 {
 	struct zf_zone *zone = &alloc->zones[zone_no];
@@ -80,7 +82,9 @@ static void set_pointer(struct zf_alloc *alloc, uint32_t zone_no, const struct z
 	if (info->cond == ZF_ZONE_FULL || zone_is_conventional(alloc, zone_no))
 		pointer = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
-	/* The very first write to it failed. Whoever has not ended his own yet fails it once more.
+	/*
+	 * The zone's very first write failed: it is empty. But a pending append would make its
+	 * pointer unknown again.
 	 */
 	if (pointer == 0 && zone->pending == 0 && !zone->unusable &&
 	    !zf_alloc_is_log_locked(alloc, zone_no)) {
@@ -110,8 +114,11 @@ int zf_alloc_next_unknown(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 	for (uint32_t z = 2; z < alloc->zone_count && r < 0; z++) {
 		if (!alloc->zones[z].suspect && !is_pointer_wanted(&alloc->zones[z]))
 			continue;
-		/* Until it is known nothing is written there. Of a zone that is only suspect it may
-		 * be a moment later, and then the report has an older pointer. */
+		/*
+		 * Nothing is written to a zone while its pointer is unknown. But a zone that is
+		 * only suspect may be written after the report, and then the reported pointer is
+		 * too old.
+		 */
 		alloc->zones[z].pointer_asked = is_pointer_wanted(&alloc->zones[z]);
 		*ret_zone_no = z;
 		r = 0;
@@ -145,7 +152,7 @@ void zf_alloc_zone_from_info_locked(struct zf_zone *zone, const struct zf_zone_i
 {
 	zone->unusable = is_retired(info);
 	zone->offline = info->cond == ZF_ZONE_OFFLINE;
-	/* Devices do not tell their pointer. */
+	/* Devices do not report the pointer of such a zone. */
 	if (zone->unusable)
 		zone->pointer = zone->capacity;
 }
@@ -154,7 +161,7 @@ static bool wants_scrub(const struct zf_alloc *alloc, uint32_t zone_no)
 {
 	const struct zf_zone *zone = &alloc->zones[zone_no];
 
-	/* What is not written yet is tried first where it has its place. */
+	/* The commit first tries to write new nodes at the addresses that they have. */
 	return zone->role == ZF_ROLE_META && (zone->unusable || zone->damaged) &&
 	       (zone->live || zone->system_live) && !zone->stuck && !zone->passed_over &&
 	       !zone->resetting && !zf_alloc_is_stream_locked(alloc, zone_no) &&

@@ -39,7 +39,7 @@ uint64_t zf_alloc_kept_claim_locked(const struct zf_alloc *alloc)
 
 uint64_t zf_alloc_kept_item_blocks_locked(const struct zf_alloc *alloc)
 {
-	/* Of what is short the garbage has its entries still. */
+	/* Short blocks are left out: the garbage in their place still has its entries. */
 	return item_blocks_of(zf_alloc_kept_claim_locked(alloc));
 }
 
@@ -55,7 +55,7 @@ uint64_t zf_alloc_overwrite_need_locked(const struct zf_alloc *alloc)
 	return zf_alloc_slack_locked(alloc) + item_blocks_of(blocks) * alloc->copies;
 }
 
-/* Blocks that data leaves alone for kept and guaranteed ones, with what their items may take. */
+/* Blocks that data leaves alone for kept and guaranteed blocks and for their items. */
 static uint64_t set_aside_blocks(const struct zf_alloc *alloc, enum zf_reserve_class class)
 {
 	uint64_t kept = kept_unlent(alloc), blocks = kept + item_blocks_of(kept) * alloc->copies;
@@ -138,7 +138,7 @@ uint64_t zf_alloc_nodes_in_streams_locked(const struct zf_alloc *alloc)
 	return least;
 }
 
-/* What data was promised that has no zone yet. */
+/* Blocks reserved for data that has no zone yet. */
 static uint64_t promised_blocks(const struct zf_alloc *alloc)
 {
 	return ZF_PLANTED(ZF_BUG_ROOM_UNCOUNTED) ? 0 : alloc->reserved_blocks;
@@ -156,9 +156,9 @@ struct zf_data_room zf_alloc_data_room_locked(const struct zf_alloc *alloc)
 }
 
 /*
- * What is left alone counts in blocks: the zones of metadata and the log, and of reclaim's three
- * zones what the COLD stream has not used. So moving what is live, and getting its zone back,
- * change what is available by exactly the garbage that is gone.
+ * The zones that users leave alone are counted in blocks: those of metadata and the log, and the
+ * part of reclaim's three zones that the COLD stream has not used. So moving the live data of a
+ * zone and resetting the zone changes the result by exactly the zone's garbage.
  */
 uint64_t zf_alloc_user_blocks_locked(const struct zf_alloc *alloc, enum zf_reserve_class class,
 				     const struct zf_data_room *room)

@@ -3,9 +3,9 @@
  * How full the filesystem is: how much a user could write if all garbage were reclaimed.
  *
  * Reclaim moves the live data that lies beside garbage. When it has reclaimed all garbage, every
- * zone of data but the one that was filled last is full of live bytes. What is free then is what
- * `df` shows. A writer who is refused although he wants less is to wait for reclaim; one who wants
- * more is told at once that the device is full (P5).
+ * zone of data but the one that was filled last is full of live bytes. The room that is free then
+ * is what `df` shows. A writer that is refused although it wants less than that waits for reclaim;
+ * a writer that wants more is told at once that the device is full (P5).
  */
 #include "alloc/alloc_internal.h"
 
@@ -14,7 +14,7 @@ struct count {
 	uint64_t total, live, in_place, dead, garbage, free, retired;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t meta;	       /* of metadata, with garbage that is worth it */
+	uint32_t meta;	       /* zones of metadata with enough garbage */
 	uint64_t meta_capacity, meta_used;
 };
 
@@ -72,8 +72,9 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 }
 
 /*
- * What emptying a zone costs is garbage beside what has moved, and goes when that zone is emptied
- * in its turn: but for the last ones, which keep so much each.
+ * The costs of emptying a metadata zone are garbage beside the moved nodes. This garbage goes when
+ * the zone to which the nodes moved is emptied in its turn. Only the last zones keep it: each keeps
+ * the costs once.
  */
 static void count_costs(const struct zf_alloc *alloc, struct count *count)
 {
@@ -127,7 +128,7 @@ static struct count count_all(const struct zf_alloc *alloc)
 
 /* ---- when all garbage has come back ---- */
 
-/* Garbage in the open zone of the stream comes back if that is closed, and moved like others. */
+/* Garbage in the stream's open zone comes back if that is closed and its live data moved. */
 static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data_room *room,
 		       uint64_t *stream_room, uint64_t *moved)
 {
@@ -146,8 +147,9 @@ static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data
 }
 
 /*
- * Of each copy the open zone is closed and emptied into the next one, where its garbage is worth
- * that (zf_alloc_meta_victim): so it has room for all but what is live.
+ * If its garbage is worth it (zf_alloc_meta_victim()), the open zone of each copy is closed and
+ * emptied into the next zone. That zone then has room for as many nodes as the live nodes and the
+ * costs leave.
  */
 static uint64_t nodes_then(const struct zf_alloc *alloc, uint32_t empty_count)
 {
@@ -179,7 +181,7 @@ static void move_nodes_then(const struct zf_alloc *alloc, const struct count *co
 	room->empty = (uint32_t)sub_blocks(room->empty + count->meta, zones);
 }
 
-/* All that can be moved is in the COLD stream, one zone after the other. */
+/* The room when all movable data has moved to the COLD stream, one zone after the other. */
 static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
@@ -200,7 +202,7 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	room.cold += zones * per_zone - moved;
 	room.empty = (uint32_t)sub_blocks(room.empty, zones);
 	move_nodes_then(alloc, count, &room);
-	/* The first zone of data to come back is reclaim's. */
+	/* The first zone of data that comes back is set aside for reclaim. */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;
 	return room;
@@ -225,7 +227,7 @@ static uint64_t available_in(const struct zf_alloc *alloc, enum zf_reserve_class
 {
 	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, class, room);
 
-	/* What joins were promised they give back. */
+	/* Room that was promised to joins counts as available: they give it back. */
 	return zf_min_u64(sub_blocks(blocks, zf_alloc_item_blocks_locked(alloc, items)),
 			  beside_nodes(alloc, class, room));
 }
@@ -234,14 +236,14 @@ static uint64_t available_in(const struct zf_alloc *alloc, enum zf_reserve_class
 static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_data_room *room)
 {
 	uint64_t items = ZF_KEPT_ITEMS * ZF_RESERVE_ITEM_BYTES * alloc->copies;
-	/* One is for the items of the extent itself, and rounding. */
+	/* One block is left for the items of the extent itself, and for rounding. */
 	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, ZF_RESERVE_NORMAL, room);
 
 	return zf_min_u64(sub_blocks(blocks, 1) * ZF_BLOCK_SIZE / (ZF_BLOCK_SIZE + items),
 			  beside_nodes(alloc, ZF_RESERVE_NORMAL, room));
 }
 
-/* Streams are closed if that helps: where metadata is what is short of room, it may not. */
+/* The better of closing the streams or not: closing may not help if metadata is short of room. */
 static uint64_t available(struct zf_alloc *alloc, enum zf_reserve_class class,
 			  const struct count *count, uint64_t items)
 {
@@ -253,8 +255,8 @@ static uint64_t available(struct zf_alloc *alloc, enum zf_reserve_class class,
 }
 
 /*
- * Of `most`, which is available. All of it is wanted in one step. If that takes reclaim, a zone more may
- * be metadata's in the end, in each copy: it is written while data moves.
+ * How many of the `most` available blocks can be allocated in one step. If that takes reclaim,
+ * metadata may take one more zone in each copy, because it is written while data moves.
  */
 static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count, uint64_t most)
 {

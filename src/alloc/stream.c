@@ -3,8 +3,8 @@
  * Metadata: one sequential stream per copy, and the freeze that cuts it into transactions.
  *
  * A node gets its address when it is copied, long before it is written. So a transaction's stream
- * is decided slot by slot while it runs, and the commit writes it in one ascending run: slots
- * whose nodes died, and the end of a zone too short for a node, as zeroes.
+ * is decided slot by slot while it runs, and the commit writes it in one ascending run. Slots whose
+ * nodes died, and an end of a zone that is too short for a node, are written as zeroes.
  */
 #include <assert.h>
 #include <errno.h>
@@ -45,8 +45,7 @@ static void advance(struct zf_alloc *alloc, unsigned int copy, uint32_t blocks)
 	runs->runs[runs->count - 1].to = pointer_address(alloc, zone_no);
 }
 
-/* The zone has no room for a node any more: its end is zero-filled, and another one opened later.
- */
+/* Closes the zone: its end is zero-filled, and another zone is opened later. */
 static void close_stream(struct zf_alloc *alloc, unsigned int copy)
 {
 	uint32_t zone_no = alloc->meta_zone[copy];
@@ -93,7 +92,7 @@ static bool has_room(const struct zf_alloc *alloc, unsigned int copy)
 
 static int node_locked(struct zf_alloc *alloc, bool system, uint64_t ret_address[ZF_COPIES_MAX])
 {
-	/* All copies first: a slot is taken in each of them, or in none. */
+	/* First all copies are prepared: a slot is taken in each of them, or in none. */
 	for (unsigned int c = 0; c < alloc->copies; c++) {
 		int r = prepare_stream(alloc, c);
 
@@ -141,7 +140,7 @@ void zf_alloc_node_free(struct zf_alloc *alloc, const uint64_t address[ZF_COPIES
 		uint32_t zone_no = zf_zone_of(alloc->geometry, address[c]), blocks, *live;
 		struct zf_zone *zone = zf_alloc_node_zone_locked(alloc, address[c]);
 
-		/* A hostile image may name places that are none, and nodes twice. */
+		/* A hostile image may name addresses where no node can be, and a node twice. */
 		if (!zone)
 			continue;
 		live = system ? &zone->system_live : &zone->live;
@@ -193,7 +192,7 @@ static uint32_t count_dirty(const struct zf_alloc *alloc)
 	return n;
 }
 
-/* The tail itself may end in other zones than it began, which then change too. */
+/* The tail itself may end in other zones than it began; the items of these then change, too. */
 static unsigned int tail_size(const struct zf_alloc *alloc, unsigned int path_nodes)
 {
 	uint64_t per_zone = blocks_to_nodes(alloc, capacity_blocks(alloc));
@@ -251,7 +250,7 @@ static int snapshot(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen)
 	return 0;
 }
 
-/* What the transaction writes, in all copies. */
+/* Averages what transactions write, in all copies. */
 static void note_size(struct zf_alloc *alloc)
 {
 	uint64_t bytes = 0;
@@ -293,7 +292,7 @@ int zf_alloc_freeze(struct zf_alloc *alloc, unsigned int path_nodes,
 	}
 	frozen->kept_bytes = alloc->kept_blocks << ZF_BLOCK_SHIFT;
 	frozen->guaranteed_bytes = alloc->guaranteed_blocks << ZF_BLOCK_SHIFT;
-	/* No more than a mount accepts, whatever an image has counted. */
+	/* No more than a mount accepts, even if a hostile image has wrong counts. */
 	frozen->kept_guaranteed_bytes =
 		zf_min_u64(alloc->kept_guaranteed_blocks << ZF_BLOCK_SHIFT,
 			   zf_min_u64(frozen->kept_bytes, frozen->guaranteed_bytes));
@@ -313,9 +312,9 @@ int zf_alloc_tail_node(struct zf_alloc *alloc, struct zf_alloc_frozen *frozen,
 }
 
 /*
- * Slots that the commit did not need were counted when the tail was reserved. What else the zone
- * held when this transaction was frozen may have been freed since: so it is the running one that
- * empties it.
+ * Slots that the commit did not need were counted as live when the tail was reserved. Other nodes
+ * in the zone may have been freed since the freeze, so the zone counts as emptied by the running
+ * transaction.
  */
 static void release_unused_tail_locked(struct zf_alloc *alloc, const struct zf_alloc_frozen *frozen)
 {

@@ -23,7 +23,7 @@ static uint64_t table_bytes(uint32_t zone_count)
 
 int zf_alloc_table_extend(struct zf_alloc *alloc, uint32_t zone_count)
 {
-	/* What is readable already stays as it is. */
+	/* Entries that are readable already stay as they are. */
 	if (mprotect(alloc->zones, table_bytes(zone_count), PROT_READ | PROT_WRITE) < 0)
 		return -ENOMEM;
 	return 0;

@@ -3,7 +3,7 @@
 
 #include "alloc/alloc_internal.h"
 
-/* Efforts in a row that leave as much garbage as there was: the first may have begun a zone. */
+/* Rounds in a row that leave as much garbage as before: the first may have begun a zone. */
 #define IDLE_MAX 2u
 
 static void count_garbage_locked(const struct zf_alloc *alloc, struct zf_vain_trial *trial)
@@ -20,7 +20,7 @@ static void count_garbage_locked(const struct zf_alloc *alloc, struct zf_vain_tr
 	}
 }
 
-/* Without a look at the zones, for every failure asks. */
+/* Does not visit the zones, because each failed attempt calls this. */
 static struct zf_vain_trial glance_locked(struct zf_alloc *alloc)
 {
 	return (struct zf_vain_trial){
@@ -39,7 +39,7 @@ static struct zf_vain_trial look_locked(struct zf_alloc *alloc)
 	return trial;
 }
 
-/* Has something been freed between the two? */
+/* Has something been freed between `then` and `now`? */
 static bool is_freed(const struct zf_vain_trial *then, const struct zf_vain_trial *now)
 {
 	return now->freed != then->freed || now->node_blocks < then->node_blocks ||

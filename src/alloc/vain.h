@@ -5,9 +5,9 @@
  * while nothing has changed, because each costs a commit, and a program that gets ENOSPC may try
  * again a thousand times.
  *
- * The result of an effort depends neither on who asks for room nor on how much he wants. Whoever
- * asks checks before the effort and after it whether there is room for him. So what is remembered
- * here refuses nobody: it only says that the effort would change nothing.
+ * The result of an effort depends neither on the caller nor on how much room the caller wants. Each
+ * caller checks before the effort and after it whether it has room. So a remembered effort refuses
+ * no caller: it only says that the effort would change nothing.
  *
  *      struct zf_vain_trial trial;
  *
@@ -51,11 +51,11 @@ struct zf_vain_trial {
 
 	/* The least values, in blocks, since the effort began. */
 	uint64_t garbage;
-	uint64_t stuck;	   /* of the garbage, what lies in zones with live blocks */
+	uint64_t stuck;	   /* garbage in zones with live blocks */
 	unsigned int idle; /* rounds since either value became less */
 };
 
-/* Embedded in the state of whoever makes the effort. Zeroed: no effort is remembered. */
+/* Embedded in the state of the module that makes the effort. Zeroed: no effort is remembered. */
 struct zf_vain {
 	bool known;
 	struct zf_vain_trial trial; /* at the end of the effort */

@@ -98,8 +98,8 @@ uint32_t zf_alloc_zone_count(const struct zf_alloc *alloc);
 /* Copies the zone's entry. */
 void zf_alloc_get_zone(struct zf_alloc *alloc, uint32_t zone_no, struct zf_zone *ret_zone);
 /*
- * A trace begins (zf_trace_begin()), and hears first of each zone but the superblock's, if it is not
- * empty: no zone changes in between.
+ * Begins a trace (zf_trace_begin()). Its first events describe each zone that is not empty, but for
+ * the superblock's. No zone changes in between.
  */
 void zf_alloc_trace_begin(struct zf_alloc *alloc);
 /* Makes the next commit write the zone's item, changed or not: so the item's leaf moves. */
@@ -147,7 +147,7 @@ void zf_alloc_append_written(struct zf_alloc *alloc, struct zf_append_grant *gra
  * The zone is not reset before this call.
  */
 void zf_alloc_append_end(struct zf_alloc *alloc, const struct zf_append_grant *grant, int result);
-/* Bytes of appends that have succeeded since the mount, by the role of their zone: HOT, COLD, LOG. */
+/* Bytes of appends that have succeeded since the mount, by role of the zone: HOT, COLD, LOG. */
 void zf_alloc_get_appended(struct zf_alloc *alloc, uint64_t ret_bytes[ZF_ROLE_COUNT]);
 
 /*
@@ -201,9 +201,10 @@ void zf_alloc_finish_done(struct zf_alloc *alloc, uint32_t zone_no, int result);
 /* ---- zones that fail (retire.c) ---- */
 
 /*
- * A zone that the device reports as read-only or offline is *retired* for good. No stream continues
- * in it, nor does the log. It is never reset. Of its capacity only its live bytes count. If the zone can
- * be read, its live bytes are moved out: zf_alloc_reclaim_begin_retired(), zf_alloc_scrub_begin().
+ * A zone that the device reports as read-only or offline is *retired* for good. Neither a stream
+ * nor the log continues in the zone. The zone is never reset. Only its live bytes count as
+ * capacity. If the zone can be read, its live bytes are moved out:
+ * zf_alloc_reclaim_begin_retired(), zf_alloc_scrub_begin().
  */
 
 /* A read or a command failed in this zone, so the device is to be asked. Any thread. */

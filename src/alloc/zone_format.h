@@ -29,8 +29,8 @@ struct zf_disk_zone {
 	struct zf_le64
 		live; /* bytes that extents or nodes (not those of the root and zone trees) name */
 	struct zf_le64 reset_generation;   /* of the superblock that allowed the last reset */
-	struct zf_le64 reset_count;	   /* the device's, when it counts: a stale zone */
-	struct zf_le64 emptied_generation; /* the transaction in which live became 0; 0: not so */
+	struct zf_le64 reset_count;	   /* the device's, if it counts: shows a stale zone */
+	struct zf_le64 emptied_generation; /* the transaction in which live became 0; 0: none */
 	struct zf_le64 write_generation;   /* of the newest data in it: its age, for reclaim */
 	uint8_t reserved_b[8];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pointers to B-tree nodes: in the superblock, in the items of the root tree, and in the nodes
- * above the leaves. Whoever reads one from a device checks it here before anybody follows it.
+ * above the leaves. A pointer that was read from a device is checked here before it is followed.
  */
 #ifndef ZF_SUPERBLOCK_NODE_PTR_H
 #define ZF_SUPERBLOCK_NODE_PTR_H
@@ -20,7 +20,7 @@ struct zf_node_ptr {
 	uint64_t csum; /* never 0 on disk: 0 marks a node in memory that has no checksum yet */
 };
 
-/* What a pointer may say. */
+/* The bounds of a pointer's fields. */
 struct zf_node_ptr_limits {
 	uint64_t zone_size, zone_capacity; /* bytes */
 	uint32_t zone_count;

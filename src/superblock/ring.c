@@ -13,8 +13,8 @@ struct zf_ring {
 	struct zf_report report;
 	struct zf_ring_zone zones[ZF_SUPER_ZONES];
 	unsigned int current;	  /* the zone that is written */
-	unsigned int newest_zone; /* where the newest record is: another one if the first record
-				   * after a switch was torn, or failed */
+	unsigned int newest_zone; /* where the newest record is; not `current` if the first
+				   * record after a switch was torn, or failed */
 	bool withheld;		  /* nothing is written: zf_ring_withhold() */
 	bool pointers_unknown;	  /* a write or reset failed: report the zones again */
 
@@ -23,7 +23,8 @@ struct zf_ring {
 	unsigned int stepped_over;
 	uint64_t highest;
 
-	struct zf_disk_super *buf; /* of the record on its way out: a commit must not want memory */
+	struct zf_disk_super *buf; /* the record being written; allocated early, so that no
+				    * commit fails for want of memory */
 };
 
 static int ring_new(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring)
@@ -93,8 +94,9 @@ static unsigned int newest_zone(const struct zf_ring *ring)
 }
 
 /*
- * Slots of the zone that follows a full one which may hold a torn record newer than all of the full
- * one: all, if none is whole; in a conventional zone, those before the older records.
+ * How many slots of the zone that follows a full one may hold a torn record newer than the full
+ * zone's records. All slots, if no record is whole; in a conventional zone, those before the older
+ * records.
  */
 static uint32_t torn_after_full(struct zf_ring_zone *zone)
 {
@@ -103,8 +105,10 @@ static uint32_t torn_after_full(struct zf_ring_zone *zone)
 
 	if (zone->last == ZF_RING_NO_SLOT)
 		return zf_ring_zone_used(zone);
-	/* The first of its life, torn, and reading as what was there before: older than the full
-	 * one. */
+	/*
+	 * The only record since the zone's reset may be torn, and read as the slot did before the
+	 * reset: as a record older than the full zone's.
+	 */
 	if (zone->type == ZF_ZONE_SEQUENTIAL)
 		return zone->next == 1;
 	for (slot = 0; slot < zone->next; slot++) {
@@ -156,7 +160,7 @@ bool zf_ring_lacks_newest(const struct zf_ring *ring)
 	       zone_state(&ring->zones[ring->current]) == ZF_RING_FULL;
 }
 
-/* A reset would take the newest record away before there is another one. */
+/* Would a reset of this zone erase the newest record before there is another one? */
 static bool must_keep(const struct zf_ring *ring, unsigned int zone)
 {
 	return ring->zones[zone].type == ZF_ZONE_SEQUENTIAL && ring->zones[zone].next > 0 &&
@@ -306,7 +310,7 @@ static int show(const struct walk *walk, struct zf_ring_zone *zone, uint32_t slo
 	struct zf_ring_record record;
 
 	zf_ring_zone_read(zone, slot, NULL, &record);
-	/* What lies behind the pointer of a conventional zone may never have been written. */
+	/* Slots behind the pointer of a conventional zone may never have been written. */
 	if (zone->type == ZF_ZONE_CONVENTIONAL && record.status == -ENODATA)
 		return 0;
 	if (record.status == 0 && walk->newest &&
@@ -401,7 +405,7 @@ static int refresh(struct zf_ring *ring)
 	return 0;
 }
 
-/* The full zone keeps its records until the first one of the other zone is durable, and beyond. */
+/* The full zone keeps its records even after the first record of the other zone is durable. */
 static int switch_zone(struct zf_ring *ring)
 {
 	struct zf_ring_zone *zone = &ring->zones[other(ring->current)];
@@ -441,7 +445,7 @@ static int try_write(struct zf_ring *ring, struct zf_super *super)
 	return zf_ring_zone_write(zone, ring->buf);
 }
 
-/* Is it the zone that failed, for good, and is there another one? */
+/* Has the current zone failed for good, and can the other zone take records? */
 static bool has_another(struct zf_ring *ring)
 {
 	ring->pointers_unknown = true;
@@ -457,9 +461,9 @@ static int write_record(struct zf_ring *ring, struct zf_super *super)
 
 	if (r == 0 || !has_another(ring))
 		return r;
-	/* A conventional zone need not be full. */
+	/* A retired conventional zone need not be full; then try_write() would not switch. */
 	r = zone_state(&ring->zones[ring->current]) == ZF_RING_FULL ? 0 : switch_zone(ring);
-	/* It may be in the failed zone, too: then it is there twice. */
+	/* The record may be in the failed zone, too: then both zones have it. */
 	return r < 0 ? r : try_write(ring, super);
 }
 

@@ -19,8 +19,9 @@
  *      in use   in use    the greater of the last ones    behind it *)
  *
  *      *) never made by zfuse, which resets a zone only when the other is full.
- *      Nor are, after a device's own finish, a full zone with the greater generation beside one in
- *      use: the full one wins, and the other is reset for the next record.
+ *      A full zone with the greatest generation beside a zone in use: only a device that finishes a
+ *      zone by itself makes this. The full zone's last record wins, and the other zone is reset for
+ *      the next record.
  *
  * A conventional zone has no pointer and needs no reset. Its first ZF_RING_CONVENTIONAL_SLOTS
  * blocks are the slots; the record of the greatest generation tells where the pointer would be, and
@@ -87,22 +88,22 @@ void zf_ring_close(struct zf_ring *ring); /* takes NULL */
 int zf_ring_format(struct zf_dev *dev, const struct zf_report *report, struct zf_ring **ret_ring);
 
 /*
- * For mkfs, which fills a filesystem that must not be found before it is whole: empties both zones.
- * Until zf_ring_publish(), zf_ring_write() only takes the record, and the device has none. Then the
- * next one is written. On an error it is withheld all the same.
+ * For mkfs, whose filesystem must not be found before it is complete: empties both zones. Until
+ * zf_ring_publish(), zf_ring_write() only keeps the record in memory, and the device has none. The
+ * first record after that is written. Records are withheld even if the call returns an error.
  */
 int zf_ring_withhold(struct zf_ring *ring);
 void zf_ring_publish(struct zf_ring *ring);
-/* For a repair: as zf_ring_withhold(), but the records that are there stay. */
+/* For a repair: as zf_ring_withhold(), but the existing records stay. */
 void zf_ring_hold(struct zf_ring *ring);
 
 enum zf_ring_state zf_ring_zone_state(const struct zf_ring *ring, unsigned int zone);
 
 /*
- * The newest valid record, which is what a mount takes. `ret_stepped_over` counts the damaged
- * slots that are newer than it (0: nothing to guard). -EUCLEAN: there are records, but no whole
- * one, or the newest whole one has values that cannot be; -EPROTONOSUPPORT: that is of an unknown
- * format; all are reported.
+ * The newest valid record, which is what a mount takes. `ret_stepped_over` counts the damaged slots
+ * that are newer than it (0: nothing to check). -EUCLEAN: there are records, but none is whole, or
+ * the newest whole one has impossible values. -EPROTONOSUPPORT: the newest whole record is of an
+ * unknown format. Each of these is reported.
  */
 int zf_ring_newest(const struct zf_ring *ring, const struct zf_super **ret_super,
 		   unsigned int *ret_stepped_over);
@@ -119,12 +120,12 @@ int zf_ring_find(struct zf_ring *ring, uint64_t generation, struct zf_super *ret
  */
 bool zf_ring_lacks_newest(const struct zf_ring *ring);
 
-/* How many more records can be written. UINT32_MAX: there is no end to it; 0: none. */
+/* How many more records can be written. UINT32_MAX: without limit; 0: none. */
 uint32_t zf_ring_room(const struct zf_ring *ring);
 
 /*
- * Reads every written slot, newest position first, damaged ones in their place, and shows it to
- * visit() until that returns something else than 0, which is then returned.
+ * Reads every written slot, newest position first, damaged slots in their place, and passes each to
+ * visit(). The walk ends when visit() returns another value than 0, and returns that value.
  */
 int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_ring_record *record),
 		 void *arg);
@@ -137,10 +138,10 @@ int zf_ring_walk(struct zf_ring *ring, int (*visit)(void *arg, const struct zf_r
 uint64_t zf_ring_highest_generation(const struct zf_ring *ring);
 
 /*
- * THE COMMIT POINT. Writes a record with FUA at the ring's pointer, switching zones when it is
- * full; sets super->address. super->generation is above zf_ring_highest_generation(). When it
- * returns 0, the transaction super->generation is durable. -EUCLEAN: zf_super_check() refuses the
- * values. After an error the record may or may not be on the device, so the caller turns the
+ * THE COMMIT POINT. Writes a record with FUA at the ring's pointer, switching zones when the zone
+ * is full; sets super->address. super->generation is above zf_ring_highest_generation(). When the
+ * call returns 0, the transaction super->generation is durable. -EUCLEAN: zf_super_check() refuses
+ * the values. After an error the record may or may not be on the device, so the caller turns the
  * filesystem read-only. (A later write would first ask the device for the zone's pointer.)
  */
 int zf_ring_write(struct zf_ring *ring, struct zf_super *super);

@@ -69,7 +69,7 @@ static void *buf_slot(const struct zf_ring_zone *zone, uint32_t slot)
 	return (uint8_t *)zone->buf + (slot - zone->buf_first) * ZF_SUPER_SIZE;
 }
 
-/* Where the whole read fails, one bad block must not hide its neighbours. */
+/* Used when the whole read fails: one bad block must not hide its neighbours. */
 static void load_one_by_one(struct zf_ring_zone *zone)
 {
 	for (uint32_t i = 0; i < zone->buf_count; i++) {
@@ -147,8 +147,8 @@ static void note_last(struct zf_ring_zone *zone, uint32_t slot, const struct zf_
 }
 
 /*
- * The greatest record is the last one that was written. What is damaged right behind it may have
- * been torn on its way over an older record or over zeroes.
+ * The record with the greatest generation was written last. A damaged slot right behind it may be a
+ * record that was torn while it replaced an older record or zeroes.
  */
 static void locate_conventional(struct zf_ring_zone *zone)
 {
@@ -171,9 +171,9 @@ static void locate_conventional(struct zf_ring_zone *zone)
 }
 
 /*
- * Every slot below the pointer was written in order: the last whole one from behind is the newest.
- * But a torn one may read as what the slot held before the zone's reset: a whole record, at its own
- * place, yet older than the one that this life of the zone began with.
+ * The slots below the pointer were written in order, so the last whole record is the newest. But a
+ * torn record may read as what the slot held before the zone's reset: a whole record at its own
+ * place, but older than the first record of this life of the zone.
  */
 static void locate_backward(struct zf_ring_zone *zone)
 {
@@ -194,8 +194,8 @@ static void locate_backward(struct zf_ring_zone *zone)
 }
 
 /*
- * A read-only zone has no pointer that could be trusted. Behind its newest record may be torn ones,
- * which are damaged, and then what was never written in this life of the zone.
+ * The pointer of a read-only zone cannot be trusted. Behind the newest record there may be torn
+ * records, which are damaged, and then slots that were not written in this life of the zone.
  */
 static void find_end(struct zf_ring_zone *zone)
 {
@@ -210,8 +210,8 @@ static void find_end(struct zf_ring_zone *zone)
 }
 
 /*
- * The pointer is a lower bound: records may lie behind it, even behind a torn one. Those that do
- * not ascend are leftovers from before the reset, whose discard the host's stop undid.
+ * The pointer is a lower bound: records may lie behind it, even behind a torn record. Records whose
+ * generations do not ascend are left from before the reset: the host's stop undid the discard.
  */
 static int locate_forward(struct zf_ring_zone *zone)
 {
@@ -231,7 +231,7 @@ static int locate_forward(struct zf_ring_zone *zone)
 	zone->next = zone->readable = next;
 	zone->buf_count = 0;
 	r = zf_dev_raise_pointer(zone->dev, zone->zone_no, zf_ring_zone_address(zone, next));
-	/* A device that was opened for reading keeps its pointers; ours is good enough to read. */
+	/* A device that was opened for reading keeps its pointers; zone->next is enough to read. */
 	return r == -EROFS ? 0 : r;
 }
 

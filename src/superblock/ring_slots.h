@@ -21,7 +21,7 @@ struct zf_ring_zone {
 	uint32_t count;	   /* slots that the zone has */
 	uint32_t next;	   /* the slot to write next; count: full */
 	uint32_t readable; /* slots from here on hold nothing, and some devices fail reads there */
-	uint32_t end;	   /* of a retired zone, which has no pointer: behind its last record */
+	uint32_t end;	   /* of a retired zone, which has no pointer: behind the last record */
 
 	/* Set by zf_ring_zone_locate(). */
 	uint32_t last;		  /* the slot of the newest whole record, or ZF_RING_NO_SLOT */
@@ -38,7 +38,7 @@ struct zf_ring_zone {
 int zf_ring_zone_init(struct zf_ring_zone *zone, struct zf_dev *dev, unsigned int zone_no);
 void zf_ring_zone_deinit(struct zf_ring_zone *zone);
 
-/* The device says that it is read-only or offline: it is full, whatever it holds, for good. */
+/* Is the zone read-only or offline? Such a zone counts as full for good, whatever it holds. */
 static inline bool zf_ring_zone_is_retired(const struct zf_ring_zone *zone)
 {
 	return zone->cond == ZF_ZONE_READONLY || zone->cond == ZF_ZONE_OFFLINE;
@@ -52,29 +52,32 @@ static inline uint32_t zf_ring_zone_used(const struct zf_ring_zone *zone)
 	return pointer ? zone->next : zone->end;
 }
 
-/* Asks the device what became of the zone, and where the pointer of a sequential one is. */
+/* Asks the device for the zone's condition, and for the pointer of a sequential zone. */
 int zf_ring_zone_refresh(struct zf_ring_zone *zone);
 
 /*
  * Finds the pointer (in a conventional zone, or past a lower bound) and the newest whole record.
- * Damaged records stay between that and `next`.
+ * Damaged records behind the newest whole record stay below `next`.
  */
 int zf_ring_zone_locate(struct zf_ring_zone *zone, bool pointer_is_lower_bound);
 
-/* What a slot holds. Damage is the record's status, not an error of the call. */
+/* Reads what a slot holds. Damage is the record's status, not an error of the call. */
 void zf_ring_zone_read(struct zf_ring_zone *zone, uint32_t slot, const struct zf_report *report,
 		       struct zf_ring_record *ret_record);
 
 /* Makes every slot empty, durably once the device is flushed. */
 int zf_ring_zone_erase(struct zf_ring_zone *zone);
 
-/* Writes the next slot with FUA. On an error zf_ring_zone_refresh() comes before any other write.
+/*
+ * Writes the next slot with FUA. After an error, zf_ring_zone_refresh() comes before the next
+ * write.
  */
 int zf_ring_zone_write(struct zf_ring_zone *zone, const struct zf_disk_super *disk);
 
 /*
- * A whole record: its checksum is right, so no power cut tore it. It is never stepped over, be its
- * format unknown, or its values impossible: what it committed would be gone without a word.
+ * A whole record: its checksum is right, so no power cut tore it. It is never stepped over, even if
+ * its format is unknown or its values are impossible, because that would silently lose the state
+ * that it committed.
  */
 static inline bool zf_ring_record_is_whole(const struct zf_ring_record *record)
 {

@@ -60,14 +60,15 @@ int zf_super_decode(const struct zf_disk_super *disk, uint64_t address,
 		    const struct zf_report *report, struct zf_super *ret_super);
 
 /*
- * For a repair: a record whose checksum is right, and whose format is known; of its values nothing is
- * checked, its place and magic among them. -EUCLEAN: not sealed; -EPROTONOSUPPORT as above.
+ * For a repair: decodes a record whose checksum is right and whose format is known. Checks none of
+ * its values, not even its address and magic. -EUCLEAN: the checksum is wrong; -EPROTONOSUPPORT as
+ * above.
  */
 int zf_super_decode_sealed(const struct zf_disk_super *disk, struct zf_super *ret_super);
 
 /*
- * The part of a record that every version of the format has: enough to say that it is a whole
- * record, at its own place, and which. 0, -ENOENT or -EUCLEAN as above.
+ * The part of a record that every version of the format has: enough to tell whether the bytes are a
+ * whole record at its own place, and which record. 0, -ENOENT or -EUCLEAN as above.
  */
 struct zf_super_head {
 	uint8_t fsid[16];
@@ -77,12 +78,12 @@ int zf_super_decode_head(const struct zf_disk_super *disk, uint64_t address,
 			 const struct zf_report *report, struct zf_super_head *ret_head);
 
 /*
- * The values alone, as decode checks them and as a writer must keep them: what is written passes
- * here first. 0 or -EUCLEAN.
+ * Checks the values alone, as zf_super_decode() does. The writer of a record calls this first. 0 or
+ * -EUCLEAN.
  */
 int zf_super_check(const struct zf_super *super, const struct zf_report *report);
 
-/* Tells a trace that it is durable. */
+/* Tells a trace that this superblock is durable. */
 static inline void zf_super_trace(const struct zf_super *super)
 {
 	ZF_TRACE(committed, .generation = super->generation, .address = super->address,

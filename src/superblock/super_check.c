@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values that a superblock may have, whoever made it: the border between disk and program. */
+/* Checks the values of a superblock, before it is used and before it is written. */
 #include "superblock/super.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ bool zf_super_label_is_valid(const char label[ZF_SUPER_LABEL_SIZE])
 	return true;
 }
 
-/* One field against its bounds, both included. */
+/* Checks one field against its bounds, both included. */
 static int check_range(const struct zf_super *super, const struct zf_report *report,
 		       const char *field, uint64_t value, uint64_t min, uint64_t max)
 {

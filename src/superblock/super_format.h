@@ -2,9 +2,9 @@
 /*
  * A superblock record as it lies on disk: one block, appended to the ring (superblock/ring.h).
  *
- * Every field's comment names what it is for or which fault it defends against. Bytes 0..63, and
- * that the record is one block whose XXH3 stands at its start, are the same in every version of the
- * format to come: so an old program can tell a newer filesystem from a damaged one.
+ * Every field's comment names what it is for or which fault it defends against. In every future
+ * version of the format, bytes 0..63 stay as they are, and a record is one block with its XXH3 at
+ * the start. So an old program can tell a newer filesystem from a damaged one.
  */
 #ifndef ZF_SUPERBLOCK_SUPER_FORMAT_H
 #define ZF_SUPERBLOCK_SUPER_FORMAT_H
@@ -40,9 +40,9 @@
 
 /* Feature words. Unknown bit in incompat: refuse. In compat_ro: read-only only. In compat: go on.
  *
- * GUARANTEE: kept_bytes counts ZERO extents once, and guaranteed_bytes and kept_guaranteed_bytes are
- * there. Without this bit kept_bytes counts a GUARANTEED extent once more, because older versions
- * kept space for overwriting it.
+ * GUARANTEE: kept_bytes counts ZERO extents once, and guaranteed_bytes and kept_guaranteed_bytes
+ * exist. Without this bit kept_bytes counts a GUARANTEED extent once more, because older versions
+ * kept space for overwriting the extent.
  */
 #define ZF_INCOMPAT_GUARANTEE UINT64_C(0x1)
 #define ZF_INCOMPAT_KNOWN     ZF_INCOMPAT_GUARANTEE
@@ -88,7 +88,7 @@ struct zf_disk_super {
 	/* The committed state. */
 	struct zf_disk_node_ptr root; /* of the root tree */
 	uint8_t root_level;
-	uint8_t clean; /* 1: by an unmount; the log may hold what the next mount did */
+	uint8_t clean; /* 1: written by an unmount; the log may hold records of the next mount */
 	uint8_t reserved_b[6];
 	struct zf_le64 next_ino; /* inode numbers are never reused */
 	struct zf_le64 inode_count;
@@ -97,11 +97,11 @@ struct zf_disk_super {
 	struct zf_le64 log_sequence; /* S: the last log record that is in the trees */
 	struct zf_le64 log_epoch;
 	struct zf_le32 log_zone[2];	   /* current, next; UINT32_MAX: none */
-	struct zf_le64 log_zone_resets[2]; /* the reset counts that they had */
+	struct zf_le64 log_zone_resets[2]; /* the reset counts of these zones */
 	struct zf_le32 meta_zone[2];	   /* each copy's stream at commit; UINT32_MAX: none */
 	struct zf_le64 meta_pointer[2];	   /* bytes in the zone, after this commit */
 
-	struct zf_le64 kept_bytes; /* of ZERO extents: space that nobody else may take */
+	struct zf_le64 kept_bytes; /* of ZERO extents: space that no other data may take */
 
 	struct zf_le64 log_pointer[2]; /* bytes in each log zone: what lies below is in the trees */
 

@@ -31,7 +31,10 @@ int zf_txn_freeze(struct zf_txn *txn)
 	uint64_t began = now_ns(), took;
 	int r;
 
-	/* Before joins are held back, because each record under way ends with a join. */
+	/*
+	 * The log is held before joins are held back, because each record under way ends with a
+	 * join.
+	 */
 	if (txn->log.hold)
 		txn->log.hold(txn->log.arg);
 	zf_mutex_lock(&txn->lock);
@@ -335,7 +338,7 @@ int zf_txn_commit_much(struct zf_txn *txn)
 
 	zf_txn_lock_commit(txn);
 	r = zf_txn_error(txn) ? -EROFS : 0;
-	/* Somebody may have done it while this one waited for the lock. */
+	/* Another thread may have committed while this thread waited for the lock. */
 	if (r == 0 && zf_txn_has_much(txn))
 		r = commit_locked(txn);
 	zf_mutex_unlock(&txn->commit_lock);
@@ -354,7 +357,7 @@ int zf_txn_sync(struct zf_txn *txn)
 	if (ZF_PLANTED(ZF_BUG_SYNC_SKIPS_COMMIT) && !zf_txn_is_dirty(txn))
 		return 0;
 	if (!zf_txn_is_dirty(txn))
-		wanted--; /* nothing in the running one yet, but one before it may be on its way */
+		wanted--; /* the commit of the one before may be under way */
 	return zf_txn_commit_upto(txn, wanted, false);
 }
 

@@ -3,8 +3,9 @@
  * The commit that makes a filesystem larger: its zone tree gets an item for each new zone, and its
  * superblock their number.
  *
- * Items are otherwise only changed in place, and the tail of a commit has a bound that is the
- * trees' size. Here both trees grow: the bound first, and once it is over it is what they are.
+ * Other commits change the items of the zone and root trees only in place, so the size of these
+ * trees bounds the tail of a commit. This commit makes the zone tree larger. So the bound is raised
+ * before the commit, and set to the new size of the trees after it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 #define ITEM_BYTES 128u
 _Static_assert(sizeof(struct zf_disk_item) + sizeof(struct zf_disk_zone) < ITEM_BYTES, "see above");
 
-/* The most nodes that so many items at the end of the tree may add to it: leaves, those above. */
+/* The most nodes that `items` new items at the tree's end may add: leaves, and nodes above them. */
 static unsigned int nodes_for(const struct zf_txn *txn, uint32_t items)
 {
 	unsigned int leaves = items / (txn->super.node_size / 2 / ITEM_BYTES) + 1;
@@ -27,7 +28,7 @@ static unsigned int nodes_for(const struct zf_txn *txn, uint32_t items)
 	return leaves + leaves / 8 + 3;
 }
 
-/* What a commit needs from now on. */
+/* Measures what commits need from now on. */
 static void measure(struct zf_txn *txn)
 {
 	struct zf_node_ptr root;
@@ -35,7 +36,7 @@ static void measure(struct zf_txn *txn)
 
 	zf_tree_get_root(txn->forest, ZF_TREE_ZONE, &root, &level);
 	txn->path_nodes = level + 1u;
-	/* If they cannot all be read, the bound that was good enough for this commit stays. */
+	/* If not all nodes can be read, the bound of this commit stays. */
 	(void)zf_system_nodes_count(txn->forest, txn->alloc, false);
 }
 
@@ -46,7 +47,7 @@ static int grow_locked(struct zf_txn *txn, uint32_t zone_count)
 
 	if (r < 0)
 		return r;
-	/* An item that is inserted may split each node on its way, and the root. */
+	/* Inserting an item may split each node on its path, and add a new root. */
 	txn->path_nodes = 2 * txn->path_nodes + 1;
 	r = zf_txn_freeze(txn);
 	if (r == 0)

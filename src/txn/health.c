@@ -21,7 +21,7 @@ bool zf_health_has_key(const struct zf_key *key)
 
 /* ---- to the device ---- */
 
-/* What is beyond the greatest number stays there. */
+/* A counter stops at the greatest number. */
 static struct zf_le64 counter(uint64_t value)
 {
 	return zf_le64_from(zf_min_u64(value, ZF_SUPER_COUNTER_MAX));
@@ -76,7 +76,10 @@ static int check_counter(const struct zf_report *report, const char *what, const
 				 ZF_SUPER_COUNTER_MAX);
 }
 
-/* Its size, its reserved bytes, and its numbers of 64 bits but those that may be any. */
+/*
+ * Checks the item's size, its reserved bytes, and its 64-bit numbers, except those that may have
+ * any value.
+ */
 static int check_fields(const struct zf_fields *fields, const char *what, const void *disk,
 			size_t len, const struct zf_report *report)
 {
@@ -148,7 +151,7 @@ static void get_scrub(const struct zf_disk_scrub *disk, struct zf_scrub_record *
 
 #define SCRUB "scrub"
 
-/* The fields against each other. */
+/* Checks the fields against each other. */
 static int check_scrub(const struct zf_scrub_record *scrub, const struct zf_report *report)
 {
 	bool over = scrub->state == ZF_SCRUB_FINISHED || scrub->state == ZF_SCRUB_CANCELLED;

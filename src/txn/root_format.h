@@ -33,7 +33,7 @@ struct zf_disk_root {
 
 ZF_FIELDS_ASSERT(struct zf_disk_root, ZF_DISK_ROOT_FIELDS);
 
-/* What was met since `since`, over all mounts (txn/health.h). */
+/* The faults that were met since `since`, over all mounts (txn/health.h). */
 struct zf_disk_faults {
 	struct zf_le64 since; /* seconds since 1970: the last reset; 0: since mkfs */
 	struct zf_le64 read_errors;
@@ -63,12 +63,12 @@ ZF_FIELDS_ASSERT(struct zf_disk_faults, ZF_DISK_FAULTS_FIELDS);
 struct zf_disk_scrub {
 	uint8_t state; /* enum zf_scrub_state */
 	uint8_t reserved_a[7];
-	struct zf_le64 rate;	  /* bytes a second; 0: as others leave room */
+	struct zf_le64 rate;	  /* bytes per second; 0: makes way for other I/O */
 	struct zf_le64 started;	  /* seconds since 1970 */
-	struct zf_le64 ended;	  /* the same; 0: it runs or is paused */
+	struct zf_le64 ended;	  /* seconds since 1970; 0: the scrub runs or is paused */
 	struct zf_le64 completed; /* when a scrub last came to its end; 0: none has */
-	struct zf_le64 active_ms; /* it has run for so long */
-	struct zf_le32 tree;	  /* the place where it goes on (struct zf_scrub_place) */
+	struct zf_le64 active_ms; /* for how long the scrub has run */
+	struct zf_le32 tree;	  /* from here: where the scrub goes on (struct zf_scrub_place) */
 	struct zf_le32 height;
 	struct zf_disk_key from;
 	uint8_t reserved_b[7];

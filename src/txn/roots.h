@@ -19,8 +19,8 @@ int zf_root_decode(const struct zf_node_shape *shape, uint64_t generation, enum 
 		   struct zf_root *ret_root);
 
 /*
- * Makes one tree known to a forest that has the root tree of a superblock of `generation`. 0 or
- * what reading the root tree met; -EUCLEAN: the item is not there or wrong.
+ * Makes one tree known to a forest that has the root tree of a superblock of `generation`. Returns
+ * 0, or the error of reading the root tree. -EUCLEAN: the item is missing or wrong.
  */
 int zf_roots_load(struct zf_forest *forest, uint64_t generation, enum zf_tree_id tree,
 		  const struct zf_report *report);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Metadata in zones that failed: written elsewhere, while one copy of it can be read.
+ * Writes the metadata of failed zones elsewhere, while one copy of it can be read.
  *
- * A zone that is read-only can be searched for its nodes like any victim. One that is offline, or
- * that a commit could not write to, cannot: but each node names both its addresses, so what has its
- * other copy there is found by looking through all other zones of metadata. That takes a while and
- * happens once for each zone that fails.
+ * A read-only zone can be searched for its nodes like any victim. A zone that is offline, or that a
+ * commit could not write to, cannot be searched. But each node names the addresses of both its
+ * copies. So all other metadata zones are searched for nodes whose other copy is in the failed
+ * zone. That takes a while, and happens once for each zone that fails.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 #include "alloc/zone_format.h"
 #include "txn/txn_internal.h"
 
-/* How much of a zone can be read: nodes that are not written yet are none of those looked for. */
+/* How much of a zone can be read. Nodes that are not written yet are not looked for. */
 static int readable_bytes(struct zf_txn *txn, uint32_t zone_no, const struct zf_zone *zone,
 			  uint64_t *ret_end)
 {
@@ -45,7 +45,7 @@ static int search_zone(struct zf_txn *txn, uint32_t zone_no, uint32_t of)
 	return r;
 }
 
-/* One that cannot be read hides what is in it, not what is in others. */
+/* Searches all zones. A zone that cannot be read is passed over: it hides only its own nodes. */
 static int search_all(struct zf_txn *txn, uint32_t of)
 {
 	int r = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The node stream of a frozen transaction on its way to the device: one gapless ascending run per
- * zone and copy, in large vectored writes straight from the nodes' buffers, holes from a block of
+ * Writes the node stream of a frozen transaction: one gapless ascending run per zone and copy, in
+ * large vectored writes straight from the nodes' buffers. Holes are written from a buffer of
  * zeroes. Several writes are in flight, submitted in pointer order.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "txn/txn_internal.h"
 
 #define WRITE_MAX (UINT64_C(1) << 20)
-/* The device always has the next write waiting; and a read waits behind no more than this. */
+/* With two, the device always has the next write; a read waits behind no more than these. */
 #define IN_FLIGHT 2u
 
 static const uint8_t zeroes[ZF_NODE_SIZE_MAX] __attribute__((aligned(ZF_BLOCK_SIZE)));
@@ -109,7 +109,7 @@ static void write_run(struct stream *stream, const struct zf_meta_run *run)
 		chunk->busy = true;
 		zf_dev_submit(stream->txn->dev, &chunk->io);
 	}
-	/* The next run opens another zone: never two active at once. */
+	/* The next run opens another zone; two zones must not be active at once. */
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
 		wait_for(stream, &stream->chunks[i]);
 }
@@ -123,7 +123,7 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 	zf_cond_init(&stream.done);
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
 		stream.chunks[i].stream = &stream;
-	/* Every run, whatever became of the one before it: the next lies in another zone. */
+	/* Each run is written even if the run before failed, because it lies in another zone. */
 	for (unsigned int i = 0; i < txn->frozen->run_count[copy]; i++) {
 		stream.run_error = 0;
 		write_run(&stream, &txn->frozen->runs[copy][i]);
@@ -142,9 +142,10 @@ static int write_copy(struct zf_txn *txn, unsigned int copy)
 }
 
 /*
- * This copy lacks a part of the zone's run, and nothing can be written behind the gap: for us the
- * zone is full, and on the device too if it obeys, so that a mount finds no pointer behind the
- * item's. What the running transaction has in it already will fail in the same way.
+ * In this copy the zone lacks a part of its run, and nothing can be written behind the gap. So the
+ * allocator takes the zone for full. The device finishes the zone, if it can, so that a mount finds
+ * no write pointer below the item's. Nodes that the running transaction already has in the zone
+ * will fail in the same way.
  */
 static void give_up_zones(struct zf_txn *txn, unsigned int copy)
 {

@@ -131,7 +131,7 @@ int zf_txn_move_node(struct zf_txn *txn, enum zf_tree_id tree, uint8_t level,
 
 	if (r < 0)
 		return r;
-	/* Every commit writes the root tree, and those leaves of the zone tree that were touched. */
+	/* Every commit writes the root tree, and the leaves of the zone tree that were touched. */
 	if (tree == ZF_TREE_ZONE)
 		zf_alloc_touch_zone(txn->alloc, (uint32_t)first_key->objectid);
 	if (tree == ZF_TREE_ZONE || tree == ZF_TREE_ROOT)
@@ -189,7 +189,10 @@ static int scan_chunk(struct zf_txn *txn, const uint8_t *buf, uint64_t at, uint6
 	return 0;
 }
 
-/* With zone_no != of, it reads the other copies of nodes whose copy in zone `of` cannot be read. */
+/*
+ * With zone_no != of, the call reads the other copies of nodes whose copy in zone `of` cannot be
+ * read.
+ */
 int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of)
 {
 	_zf_free_ uint8_t *buf = NULL;
@@ -212,7 +215,7 @@ int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uin
 	return r;
 }
 
-/* Moves every node out of the zone that is live and can be read. */
+/* Moves every node that is live and can be read out of the zone. */
 static int move_nodes(struct zf_txn *txn, uint32_t zone_no)
 {
 	struct zf_zone zone;

@@ -28,7 +28,7 @@
 #define EDITS_KEPT_FOR_SYSTEM  4u
 /*
  * Data leaves room for this many edits. Otherwise data could fill the metadata zones' room so far
- * that nobody can create a file, although space for data is left.
+ * that no file can be created, although space for data is left.
  */
 #define EDITS_KEPT_FROM_DATA 16u
 
@@ -88,7 +88,7 @@ int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 	txn->running = zf_alloc_running(alloc);
 	assert(txn->running > super->generation);
 	txn->first = txn->running;
-	/* Without a generation in between (mkfs) there was no mount before this. */
+	/* With no generation in between (after mkfs) there was no mount before this one. */
 	txn->stands = txn->first - 1 == super->generation;
 	txn->writer = (struct zf_writer){
 		.generation = txn->running, .alloc = stream_alloc, .free = stream_free};
@@ -130,7 +130,7 @@ void zf_txn_fail(struct zf_txn *txn, int error, const char *what)
 	if (first)
 		txn->failed = what;
 	if (first)
-		txn->error = error == -EROFS ? -EIO : error; /* the former is a mount's option */
+		txn->error = error == -EROFS ? -EIO : error; /* -EROFS means a read-only mount */
 	atomic_store_explicit(&txn->writing, false, memory_order_relaxed);
 	zf_mutex_unlock(&txn->lock);
 	if (first)
@@ -194,19 +194,20 @@ void zf_txn_get_stats(struct zf_txn *txn, struct zf_txn_stats *ret_stats)
 /* ---- room ---- */
 
 /*
- * What the most nodes that one transaction can need for a number of edits is computed from. There
- * are two bounds, and the smaller one counts. First: each edit takes its worst case. Second, which
- * is far less on a small filesystem: every existing node is copied once, each edit splits one leaf,
- * inner nodes split when they have doubled, and each tree grows by a level. (One case in thousands
- * of edits exceeds the second bound: a packed leaf becomes three leaves for an item of another size
- * between its items, or for an item that differs from them in more bytes than extents do.)
+ * From these values the most nodes are computed that one transaction can need for a number of
+ * edits. There are two bounds, and the smaller one counts. First: each edit takes its worst case.
+ * Second, which is far less on a small filesystem: every existing node is copied once, each edit
+ * splits one leaf, inner nodes split when they have doubled, and each tree grows by a level. (One
+ * case in thousands of edits exceeds the second bound: a packed leaf becomes three leaves for an
+ * item of another size between its items, or for an item that differs from them in more bytes than
+ * extents do.)
  */
 struct bound {
-	uint64_t worst;	      /* of one edit */
-	uint64_t live;	      /* nodes there are */
-	uint64_t kept;	      /* that recording kept space will add */
-	uint64_t overwrites;  /* that are left to overwriting guaranteed space */
-	uint64_t garbage_min; /* dead ones, for a zone to be worth emptying */
+	uint64_t worst;	      /* nodes of one edit */
+	uint64_t live;	      /* existing nodes */
+	uint64_t kept;	      /* nodes that recording kept space will add */
+	uint64_t overwrites;  /* nodes left for overwriting guaranteed space */
+	uint64_t garbage_min; /* dead nodes that make a zone worth emptying */
 };
 
 static uint64_t nodes_needed(const struct bound *bound, uint64_t edits)
@@ -301,14 +302,16 @@ uint64_t zf_txn_nodes_kept(struct zf_txn *txn)
 {
 	struct bound bound = bound_now(txn);
 
-	/* Overwriting uses up the rest of what NORMAL leaves alone, and reclaim has to go on then. */
+	/*
+	 * OVERWRITE uses up the rest of what NORMAL leaves alone, and reclaim must still work then.
+	 */
 	return nodes_kept(txn, &bound,
 			  bound.overwrites > 0 ? ZF_RESERVE_OVERWRITE : ZF_RESERVE_NORMAL);
 }
 
 /*
- * Overwriting need not leave room for others' edits, because its own landing has the reserve; but it
- * leaves the zone with which reclaim begins, beside the nodes that reclaim leaves alone.
+ * OVERWRITE need not leave room for the edits of others, because its own landing has the reserve.
+ * But it leaves the zone with which reclaim begins, besides the nodes that reclaim leaves alone.
  */
 static uint64_t nodes_kept_from_data(struct zf_txn *txn, enum zf_reserve_class class)
 {
@@ -336,13 +339,13 @@ static bool tidy_all(struct zf_txn *txn)
 /* Rounds of getting space back, for a caller that finds no room. */
 struct effort {
 	struct zf_txn *txn;
-	/* No commit that gives no zone back: who wants data has other means (fs/space/room.h). */
+	/* Makes no commit that gives no zone back: data has other means (fs/space/room.h). */
 	bool emptied;
-	struct zf_vain *vain; /* NULL: of a removal, which does all that it can */
+	struct zf_vain *vain; /* NULL for a removal, which makes every effort */
 	bool gives_way;	      /* as the last resort kept blocks become short; removals only */
 	struct zf_vain_trial trial;
 	unsigned int rounds;
-	bool over; /* the last one gave nothing back, or was one too many */
+	bool over; /* the last round gave nothing back, or was one too many */
 };
 
 static struct effort effort_for(struct zf_txn *txn, enum zf_reserve_class class, bool data,
@@ -395,9 +398,10 @@ static void run_round(struct effort *effort)
 }
 
 /*
- * All waiting for room in src/txn/: one step that may give room, for a caller that found none. False:
- * nothing is left that could. There are at most ROUNDS_MAX + 1 rounds, each with one commit at most;
- * then kept blocks of one zone after the other become short, so that metadata can have the zone.
+ * The only place in src/txn/ that makes room: takes one step that may give room, for a caller that
+ * found none. False: no such step is left. There are at most ROUNDS_MAX + 1 rounds, each with one
+ * commit at most; then kept blocks of one zone after the other become short, so that metadata can
+ * have the zone.
  */
 static bool make_effort(struct effort *effort)
 {
@@ -426,8 +430,8 @@ static int promise_locked(struct zf_txn *txn, enum zf_reserve_class class, unsig
 		if (txn->freezing)
 			return -EAGAIN;
 		/*
-		 * Not before the freeze is over: the running transaction has to copy the nodes of
-		 * the frozen one.
+		 * The bound is computed after the freeze, because the running transaction has to
+		 * copy the nodes of the frozen one.
 		 */
 		bound = bound_now(txn);
 		*ret_nodes = nodes_needed(&bound, items);
@@ -503,7 +507,10 @@ void zf_txn_slow_down(struct zf_txn *txn)
 	zf_mutex_unlock(&txn->lock);
 }
 
-/* The rounds are bounded: other threads may fill the room that a commit made before this one. */
+/*
+ * The rounds are bounded: other threads may use up the room that a commit made before this thread
+ * does.
+ */
 static int keep_bound(struct zf_txn *txn, bool may_wait)
 {
 	int r = 0;
@@ -540,7 +547,7 @@ static int join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int it
 			return r;
 		if (!may_wait)
 			return -EAGAIN;
-		/* Making room itself joins as SYSTEM. */
+		/* A SYSTEM join may itself be part of making room. */
 		if (class == ZF_RESERVE_SYSTEM || !make_effort(&effort))
 			return -ENOSPC;
 	}
@@ -591,7 +598,7 @@ void zf_trans_abort(struct zf_trans *trans, int error, const char *what)
 int zf_txn_reserve(struct zf_txn *txn, enum zf_reserve_class class, uint64_t data_blocks,
 		   uint64_t items, bool may_wait)
 {
-	/* Data that a removal has to write is no reason to break a promise. */
+	/* Data that a removal has to write is no reason to make kept blocks short. */
 	struct effort effort = effort_for(txn, class, true, data_blocks == 0);
 
 	for (;;) {

@@ -23,10 +23,11 @@
  *   3. flush, if the device has a volatile cache: it covers the nodes and all data that landed
  *      before the freeze;
  *   4. the superblock, with FUA:  *** the commit point ***
- *   5. zones that an earlier transaction emptied may be reset from now on (alloc/reclaim.h). A
- * failure of the freeze or in 1 to 4 turns the filesystem read-only until the next mount
- * (zf_txn_error): the durable state stays that of the previous superblock, and no zone is reset any
- * more.
+ *   5. zones that an earlier transaction emptied may be reset from now on (alloc/reclaim.h).
+ *
+ * A failure of the freeze or in 1 to 4 turns the filesystem read-only until the next mount
+ * (zf_txn_error()): the durable state stays that of the previous superblock, and no zone is reset
+ * any more.
  *
  * A thread that needs a commit runs it itself, under the commit lock. Threads that wait for the
  * lock meanwhile may find their generation durable when they get it (group commit).
@@ -45,14 +46,17 @@ struct zf_txn_options {
 	uint64_t dirty_bytes_max; /* of the running transaction's nodes; a join beyond it commits */
 	bool read_only;		  /* zf_txn_error() is -EROFS from the start */
 	/*
-	 * Once in each transaction, by the join that finds 3/4 of the bound dirty, on its thread:
-	 * now would be the time for a commit. May be NULL; does not wait.
+	 * Called once in each transaction, by the first join that finds 3/4 of the bound dirty, on
+	 * its thread: a commit is due now. May be NULL. The function does not wait.
 	 */
 	void (*much)(void *arg);
 	void *much_arg;
 };
 
-/* All four outlive the txn. `super` is the committed superblock; the txn keeps its own copy. */
+/*
+ * dev, ring, alloc and forest outlive the txn. `super` is the committed superblock; the txn keeps
+ * its own copy.
+ */
 int zf_txn_new(struct zf_dev *dev, struct zf_ring *ring, struct zf_alloc *alloc,
 	       struct zf_forest *forest, const struct zf_super *super,
 	       const struct zf_txn_options *options, const struct zf_report *report,
@@ -74,16 +78,16 @@ struct zf_trans {
 	struct zf_txn *txn;
 	struct zf_writer *writer;
 	uint64_t generation; /* durable when zf_txn_durable() reaches it */
-	uint64_t nodes;	     /* set aside for this join */
+	uint64_t nodes;	     /* promised to this join */
 };
 
 /*
  * Joins the running transaction for at most `items` tree edits (inserts, updates, deletes; a
  * delete_range counts its max_nodes). If other joins were promised the room for them, the call
- * waits for those joins to leave. If the metadata zones have no room, or more is dirty than may be,
- * it commits first, several times if that helps; the dirty bound does not apply to SYSTEM. -ENOSPC:
- * commits gave no room. -EROFS: a commit failed, or the mount is read-only. -EAGAIN: the call would
- * have to commit or wait, and may_wait is false.
+ * waits for those joins to leave. If the metadata zones have no room, or more than dirty_bytes_max
+ * is dirty, the call commits first, several times if that helps; the dirty bound does not apply to
+ * SYSTEM. -ENOSPC: commits gave no room. -EROFS: a commit failed, or the mount is read-only.
+ * -EAGAIN: the call would have to commit or wait, and may_wait is false.
  */
 int zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsigned int items,
 		  bool may_wait, struct zf_trans *ret_trans);
@@ -105,7 +109,7 @@ void zf_txn_room_was_sought(struct zf_txn *txn, const struct zf_vain_trial *tria
 
 /*
  * Commits if the running transaction has more dirty bytes than dirty_bytes_max. Callers use it
- * before a join that must not wait. -EAGAIN: it would have to commit, and may_wait is false.
+ * before a join that must not wait. -EAGAIN: the call would have to commit, and may_wait is false.
  */
 int zf_txn_keep_bound(struct zf_txn *txn, bool may_wait);
 
@@ -149,14 +153,15 @@ int zf_txn_flush(struct zf_txn *txn, uint64_t mark);
 /* Makes one commit; with `force` also if nothing is dirty. */
 int zf_txn_commit(struct zf_txn *txn, bool force);
 /*
- * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when it returns
- * 0. -ENOSPC: the metadata zones have no room for the items of so many; fewer may do. Other errors
- * as of zf_txn_commit(). Caller holds no join.
+ * Gives the filesystem the device's first `zone_count` zones, by a commit: durable when the call
+ * returns 0. -ENOSPC: the metadata zones have no room for the items of so many zones; fewer zones
+ * may fit. Other errors as of zf_txn_commit(). The caller holds no join.
  */
 int zf_txn_grow(struct zf_txn *txn, uint32_t zone_count);
 /*
- * Gives the filesystem another label (zf_super_label_is_valid()), by a commit: durable when it
- * returns 0. Errors as of zf_txn_commit(); then the label stays what it was. Caller holds no join.
+ * Gives the filesystem another label (zf_super_label_is_valid()), by a commit: durable when the
+ * call returns 0. Errors as of zf_txn_commit(); then the label does not change. The caller holds no
+ * join.
  */
 int zf_txn_set_label(struct zf_txn *txn, const char label[ZF_SUPER_LABEL_SIZE]);
 void zf_txn_get_label(struct zf_txn *txn, char ret_label[ZF_SUPER_LABEL_SIZE]);
@@ -167,16 +172,16 @@ void zf_txn_set_clean(struct zf_txn *txn, bool clean);
 
 uint64_t zf_txn_running(struct zf_txn *txn); /* generation */
 uint64_t zf_txn_durable(struct zf_txn *txn); /* generation */
-int zf_txn_error(struct zf_txn *txn);	     /* 0, or why it is read-only */
-/* What failed then, in words: "writing the superblock". NULL: nothing. Not to be freed. */
+int zf_txn_error(struct zf_txn *txn);	     /* 0, or why the filesystem is read-only */
+/* What has failed, in words: "writing the superblock". NULL: nothing. Not to be freed. */
 const char *zf_txn_failed(struct zf_txn *txn);
 bool zf_txn_is_dirty(struct zf_txn *txn); /* anything to commit */
 
 /*
  * The phases of a commit, for tests that run operations between the phases. zf_txn_commit() runs
  * all three in this order under the commit lock. After a freeze the test must call write and
- * finish. It must not if an operation between the phases needed a commit and has run them itself:
- * zf_txn_durable() tells.
+ * finish. The test must not call them if an operation between the phases needed a commit and has
+ * run the phases itself: zf_txn_durable() tells that.
  */
 int zf_txn_freeze(struct zf_txn *txn);
 int zf_txn_write(struct zf_txn *txn);
@@ -187,7 +192,7 @@ int zf_txn_finish(struct zf_txn *txn);
  * unknown pointer, or resets a zone that may be reset, or finishes a zone, or drops the summary
  * entries of an emptied zone, or moves nodes out of a failed metadata zone, or empties a metadata
  * zone. Returns ZF_TIDY_DID: there may be more to do; ZF_TIDY_EMPTIED: a metadata zone was emptied,
- * and the next commits give it back; 0: there is nothing to do; or -errno. `urgent`: somebody waits
+ * and the next commits give it back; 0: there is nothing to do; or -errno. `urgent`: a thread waits
  * for room.
  */
 enum zf_tidy {

@@ -16,44 +16,44 @@ struct zf_txn {
 	struct zf_forest *forest;
 	const struct zf_report *report;
 	struct zf_txn_options options;
-	struct zf_txn_log log;	     /* functions are NULL: there is none */
-	struct zf_txn_health health; /* collect NULL: there is none */
+	struct zf_txn_log log;	     /* functions NULL: there is no log */
+	struct zf_txn_health health; /* collect NULL: there is no source */
 	struct zf_counters counters;
 	unsigned int path_nodes; /* nodes from the zone tree's root to a leaf; commit_lock */
 
-	struct zf_vain no_nodes, no_data; /* what make_room() did for one and the other */
+	struct zf_vain no_nodes, no_data; /* make_room() in vain: for nodes; for data */
 
-	/* The running transaction's; `generation` changes only while no join is held. */
+	/* Of the running transaction; `generation` changes only while no join is held. */
 	struct zf_writer writer;
 	_Atomic bool dirty; /* in the running transaction a node was copied, or is to be */
-	_Atomic bool told;  /* options.much was called for it */
+	_Atomic bool told;  /* options.much was called for this transaction */
 
 	struct zf_mutex lock;	/* ZF_RANK_TRANS */
 	struct zf_cond changed; /* a freeze or a commit ended, or a join left */
 	bool freezing;
-	atomic_bool writing; /* a frozen transaction; changed under the lock */
+	atomic_bool writing; /* a frozen transaction is being written; changed under the lock */
 	unsigned int joins;
-	unsigned int waiting; /* for a join to leave, because it was promised the room */
-	/* Changed under the lock; every read and write asks for these two, and takes none. */
+	unsigned int waiting; /* threads that wait for a join to leave, which has the room */
+	/* Changed under the lock, and read without it, because each read and write needs them. */
 	_Atomic uint64_t running;
 	_Atomic int error;
 	uint64_t durable;
-	const char *failed; /* what could not be done, if that is the reason for the error */
+	const char *failed; /* what has failed, if that is the reason for the error */
 	struct zf_txn_stats stats;
 
 	/* Everything below belongs to the holder of commit_lock. */
 	struct zf_mutex commit_lock; /* ZF_RANK_COMMIT */
-	struct zf_super super; /* the next record; the committed one between commits; its label
-				      * is changed under the lock, too */
+	struct zf_super super; /* the next record; between commits, the committed one; its label
+			        * is changed under the lock, too */
 	bool clean;
 	uint64_t first; /* generation that the mount began with */
 	bool stands;	/* a record of this mount is durable */
 	struct zf_alloc_frozen *frozen;
-	struct zf_chunk *chunks; /* what writes the stream; from the beginning, so that no commit
-				  * ends between its copies for want of memory */
-	bool written;		 /* the frozen one's nodes */
+	struct zf_chunk *chunks; /* for writing the stream; allocated early, so that no commit
+				  * fails between its copies for want of memory */
+	bool written;		 /* the frozen transaction's nodes are written */
 	uint64_t frozen_counters[3];
-	struct zf_health health_stored; /* what the root tree has of it */
+	struct zf_health health_stored; /* the items that the root tree has */
 };
 
 /*
@@ -107,7 +107,7 @@ int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uin
  */
 int zf_txn_scrub_one(struct zf_txn *txn);
 
-/* The filesystem turns read-only; says so once. */
+/* Turns the filesystem read-only, and reports that once. */
 void zf_txn_fail(struct zf_txn *txn, int error, const char *what);
 
 #endif

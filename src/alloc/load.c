@@ -65,8 +65,8 @@ static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 /*
  * Loads a zone that the device has lost. No zone is reset while the durable superblock names
  * anything in it. So a zone with live bytes was not reset since its item was written, and has the
- * item's reset count. A metadata zone counts as one, because it may hold nodes of the root and zone
- * trees, which the item does not count. Any other zone may have been reset since. It keeps the
+ * item's reset count. The same holds for a metadata zone, because it may hold nodes of the root and
+ * zone trees, which the item does not count. Any other zone may have been reset since. It keeps the
  * count that the device gave the lost zone, which the zone never had before: so data written from
  * now on cannot pass for older data. In each case the item's pointer is used, because the summary
  * tree may name bytes below it; these entries are dropped before the zone is reset and used again.

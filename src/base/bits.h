@@ -56,7 +56,7 @@ static inline int zf_cmp_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* The same of `count` numbers each: the first pair that differs decides. */
+/* The same for arrays of `count` numbers: the first pair that differs decides. */
 static inline int zf_cmp_u64s(const uint64_t *a, const uint64_t *b, size_t count)
 {
 	int r = 0;

@@ -5,8 +5,9 @@
 #include <xxhash.h>
 
 /*
- * The widest instructions of the processor at hand, three times as fast over a block as the ones
- * that every processor of its kind has. Libraries for processors with only one kind lack it.
+ * This header of xxhash chooses the widest instructions of the processor at hand: three times as
+ * fast over a block as those that every processor of its kind has. xxhash lacks the header for
+ * processors with only one kind of instructions.
  */
 #ifdef ZF_HAVE_XXH_DISPATCH
 #include <xxh_x86dispatch.h>

@@ -12,7 +12,7 @@ uint64_t zf_hash64(const void *data, size_t len);
 /* Keyed with a seed of the filesystem: hashes of names, which an attacker must not foresee. */
 uint64_t zf_hash64_seed(const void *data, size_t len, uint64_t seed);
 
-/* ---- keyed, 128 bits: what nobody can make who does not know the secret ---- */
+/* ---- keyed, 128 bits: cannot be made without the secret ---- */
 
 #define ZF_HASH_SECRET_SIZE 32
 #define ZF_HASH_KEY_SIZE    192 /* bytes: as long as XXH3's own secret */
@@ -29,7 +29,7 @@ struct zf_hash_key {
  */
 void zf_hash_key_init(struct zf_hash_key *key, const uint8_t secret[ZF_HASH_SECRET_SIZE]);
 
-/* XXH3 with the key as its secret; as it lies on disk: xxhash's canonical form, big-endian. */
+/* XXH3 with the key as its secret, in the form of the disk: xxhash's canonical form, big-endian. */
 void zf_hash128_keyed(const struct zf_hash_key *key, const void *data, size_t len,
 		      uint8_t ret_hash[ZF_HASH128_SIZE]);
 

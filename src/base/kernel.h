@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernel runs. For what it does not say otherwise: ask it for the feature where that can be
- * asked. */
+/* The version of the running kernel. If the kernel can be asked for a feature, ask it instead. */
 #ifndef ZF_BASE_KERNEL_H
 #define ZF_BASE_KERNEL_H
 
@@ -11,7 +10,7 @@
 bool zf_kernel_release_is_at_least(const char *release, unsigned int version,
 				   unsigned int patch_level);
 
-/* The same of the running kernel. */
+/* The same for the running kernel. */
 bool zf_kernel_is_at_least(unsigned int version, unsigned int patch_level);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A pthread call on a lock of ours fails only when the program is wrong. */
+/* A pthread call on these locks fails only if the program is wrong. */
 static void must(int r)
 {
 	if (r != 0) {
@@ -117,7 +117,7 @@ bool zf_mutex_trylock(struct zf_mutex *mutex)
 
 void zf_mutex_unlock(struct zf_mutex *mutex)
 {
-	/* Whoever gets it next may free it: nothing of it is touched after the unlock. */
+	/* The next holder may free the lock, so nothing of it is touched after the unlock. */
 	zf_rank_leave(mutex->rank);
 	must(pthread_mutex_unlock(&mutex->m));
 }
@@ -142,8 +142,8 @@ void zf_rwlock_deinit(struct zf_rwlock *rwlock)
 }
 
 /*
- * A tree's lock is held for a microsecond or two; to sleep and be woken takes fifty, and the thread
- * that has to wake somebody pays as well. So look a few times before sleeping: some microseconds.
+ * A tree's lock is held for a microsecond or two. To sleep and be woken takes fifty, and costs the
+ * waking thread time, too. So a thread tries for some microseconds before it sleeps.
  */
 #define SPINS 100u
 
@@ -183,7 +183,7 @@ static bool try_write(struct zf_rwlock *rwlock)
 	return true;
 }
 
-/* Whether `try` got it. */
+/* Returns whether `try` got the lock. */
 static bool spin(struct zf_rwlock *rwlock, bool (*try)(struct zf_rwlock *rwlock))
 {
 	for (unsigned int i = 0; i < SPINS; i++) {
@@ -254,7 +254,7 @@ bool zf_rwlock_trywrlock(struct zf_rwlock *rwlock)
 
 void zf_rwlock_unlock(struct zf_rwlock *rwlock)
 {
-	/* Readers see false: while one of them has it, nobody has it exclusively. */
+	/* A reader sees false, because no thread has the lock exclusively while a reader has it. */
 	bool exclusive = rwlock->exclusive;
 
 	zf_rank_leave(rwlock->rank);

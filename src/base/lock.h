@@ -2,10 +2,11 @@
 /*
  * Ranked locks: the locking order is code.
  *
- * Every lock has a rank, and a thread takes locks in ascending rank only. Debug builds (-Ddebug_locks)
- * keep the ranks that a thread holds and abort, naming both, when the order is broken, when a
- * lock is released that is not held, and when zf_lock_assert_outside() finds one held where none may be.
- * Several inode locks may be held at once (ZF_RANK_INODE), taken in ascending inode number.
+ * Every lock has a rank, and a thread takes locks in ascending rank only. Debug builds
+ * (-Ddebug_locks) keep the ranks that a thread holds. They abort, naming both locks, when the order
+ * is broken, when a lock is released that is not held, and when zf_lock_assert_outside() finds a
+ * lock held where none may be. Several inode locks may be held at once (ZF_RANK_INODE), taken in
+ * ascending inode number.
  */
 #ifndef ZF_BASE_LOCK_H
 #define ZF_BASE_LOCK_H
@@ -27,7 +28,7 @@ enum zf_rank {
 	ZF_RANK_TRANS,	 /* transaction state */
 	ZF_RANK_FS,	 /* inode table, dirty lists, orphan table */
 	ZF_RANK_BLOCKS,	 /* the dirty blocks of one inode */
-	ZF_RANK_SHARE,	 /* the share tree, from a look to the edit that it leads to */
+	ZF_RANK_SHARE,	 /* the share tree, from a look-up to the edit that depends on it */
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_LOG,	 /* the intent log: operations to be written, records under way */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
@@ -35,7 +36,7 @@ enum zf_rank {
 	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
 	ZF_RANK_HEALTH,	 /* counters of faults, and the state of the scrub */
-	ZF_RANK_REPORT,	 /* what was told, and how often */
+	ZF_RANK_REPORT,	 /* which messages were told, and how often */
 	ZF_RANK_COUNT,
 };
 
@@ -45,9 +46,9 @@ struct zf_mutex {
 };
 
 struct zf_rwlock {
-	pthread_mutex_t writer; /* held by who has it exclusively, or keeps it */
+	pthread_mutex_t writer; /* held by the thread that has the lock exclusively, or keeps it */
 	pthread_rwlock_t l;
-	bool exclusive; /* set and cleared by who holds `l` exclusively */
+	bool exclusive; /* set and cleared by the thread that holds `l` exclusively */
 	enum zf_rank rank;
 };
 

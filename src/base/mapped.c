@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-/* Where the thread goes on if what it touches is not there. */
-static _Thread_local sigjmp_buf *volatile way_out;	 /* the handler looks at it, too */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the handler */
+/* Where the thread goes on if the page that it touches cannot be provided. */
+static _Thread_local sigjmp_buf *volatile way_out;	 /* the handler reads it, too */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the handler */
 static struct sigaction before;
 
 static void on_sigbus(int number, siginfo_t *info, void *context)
@@ -19,11 +19,14 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
 
 	(void)info;
 	if (way_out) {
-		/* As a return would do it: this signal, at least, is blocked in here. */
+		/* Restores the signal mask, as a return would: SIGBUS is blocked in the handler. */
 		pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
 		siglongjmp(*way_out, 1);
 	}
-	/* Not ours: the access is repeated, and then it is theirs. */
+	/*
+	 * Not an access of zf_mapped_touch(). It is repeated, and the former handler gets the
+	 * signal.
+	 */
 	sigaction(number, &before, NULL);
 }
 
@@ -44,7 +47,7 @@ void zf_mapped_prepare(void)
 
 int zf_mapped_touch(void (*fn)(void *arg), void *arg)
 {
-	sigjmp_buf here; /* without the mask, which would be a system call */
+	sigjmp_buf here; /* without the signal mask, which would take a system call */
 
 	if (sigsetjmp(here, 0) != 0) {
 		way_out = NULL;

@@ -46,7 +46,7 @@ int zf_parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 
 static const char letters[] = "KMGTPE";
 
-/* Behind the number: nothing, B, or a letter with nothing, iB or B. */
+/* Parses the unit behind a number: nothing, B, or a letter with nothing, iB or B. */
 static int parse_unit(const char *text, uint64_t *ret_unit)
 {
 	uint64_t base = 1024, unit = 1;
@@ -67,7 +67,7 @@ static int parse_unit(const char *text, uint64_t *ret_unit)
 	return 0;
 }
 
-/* Digits behind the point; `*ret_scale` is 10 for each. More than 18 say nothing about bytes. */
+/* Parses the digits behind the point, of which 18 count; *ret_scale: 10 for each that counts. */
 static int parse_fraction(const char *text, uint64_t *ret_fraction, uint64_t *ret_scale,
 			  const char **ret_end)
 {
@@ -128,10 +128,10 @@ const char *zf_parse_size_text(uint64_t bytes, char buf[ZF_SIZE_TEXT_MAX])
 
 /* ---- names ---- */
 
-/* Longer words are no slips of somebody who knows the name. */
+/* Longer words are not misspelled names. */
 #define NAME_MAX_LEN 32
 
-/* So many letters changed, added or left out make one of the other. */
+/* How many letters must be changed, added or left out to make one word from the other. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t row[NAME_MAX_LEN + 1];
@@ -167,7 +167,7 @@ const char *zf_parse_nearest_name(const char *word, size_t count,
 		if (candidate_len > NAME_MAX_LEN)
 			continue;
 		d = distance(word, len, candidate, candidate_len);
-		/* Of a short name too much would be left. */
+		/* With d == candidate_len, no letter of a short name would have to match. */
 		if (d < best && d < candidate_len) {
 			best = d;
 			nearest = candidate;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How far something long has come, for whoever shows it. Libraries do not print. */
+/* The progress of a long operation, for a program that shows it. Libraries do not print. */
 #ifndef ZF_BASE_PROGRESS_H
 #define ZF_BASE_PROGRESS_H
 
 #include <stdint.h>
 
-/* fn is called often, with bytes or what the caller says. NULL, or without fn: nobody wants to
- * know. */
+/* fn is called often, with bytes or with what the operation counts. NULL struct or fn: no calls. */
 struct zf_progress {
 	void (*fn)(void *arg, uint64_t done, uint64_t total);
 	void *arg;

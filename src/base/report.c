@@ -12,7 +12,7 @@
 
 #define MESSAGE_MAX 512
 
-/* `kind` says which messages are of one kind with this one. */
+/* Messages with the same `kind`, a format string, are of one kind. */
 static bool may_tell(const struct zf_report *report, enum zf_report_level level, const char *kind)
 {
 	char message[MESSAGE_MAX];
@@ -32,10 +32,10 @@ static bool may_tell(const struct zf_report *report, enum zf_report_level level,
 	return true;
 }
 
-/* A path makes a message long: then it stands in memory of its own. */
+/* A message that is long, because of a path, has memory of its own. */
 struct text {
 	char shortened[MESSAGE_MAX];
-	char *whole; /* NULL: `shortened` is */
+	char *whole; /* NULL: `shortened` is the whole message */
 };
 
 static const char *write_text(struct text *text, const char *format, va_list ap)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library has to say to a person. Libraries do not print: whoever opens a filesystem or
- * a device hands in a sink, and the daemon, the tools and the tests each print as suits them.
+ * Messages of the library for a person. Libraries do not print: the caller that opens a filesystem
+ * or a device hands in a sink, and the daemon, the tools and the tests each print in their own way.
  *
  * Bad bytes on disk have one message form, made by zf_report_corrupt():
  *
@@ -20,7 +20,7 @@ enum zf_report_level {
 
 struct zf_report_limit;
 
-/* A sink. fn may be called from any thread, with locks held: it must not call back. */
+/* A sink. fn may be called from any thread, with locks held: it must not call the library. */
 struct zf_report {
 	void (*fn)(void *arg, enum zf_report_level level, const char *message);
 	void *arg;

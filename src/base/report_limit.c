@@ -20,7 +20,7 @@ void zf_report_limit_init(struct zf_report_limit *limit)
 	limit->now_ns = monotonic_ns;
 }
 
-/* Its place, taken if it is new; NULL: there is none left. */
+/* Finds the kind's entry, or takes a free one; NULL: none is left. */
 static struct zf_report_kind *find_locked(struct zf_report_limit *limit, const char *format)
 {
 	size_t first = ((uintptr_t)format >> 3) % ZF_REPORT_LIMIT_KINDS;

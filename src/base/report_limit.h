@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds what a sink is told: of each kind of message, ZF_REPORT_LIMIT_COUNT in ZF_REPORT_LIMIT_NS.
- * So a damaged file that somebody reads in a loop does not fill the disk that the log is on, nor
- * hide messages of other kinds. What was left out is counted, and the number is told.
+ * Bounds the messages to a sink: ZF_REPORT_LIMIT_COUNT of each kind in ZF_REPORT_LIMIT_NS. So a
+ * damaged file that a program reads in a loop neither fills the disk that holds the messages nor
+ * hides messages of other kinds. Messages that are left out are counted, and the number is told.
  *
  * A kind is one format string: a place in the source. Errors and warnings are bounded, the rest is
  * not.
@@ -21,7 +21,7 @@
 
 struct zf_report_kind {
 	const char *format; /* NULL: free */
-	int64_t began_ns;   /* the period */
+	int64_t began_ns;   /* start of the period */
 	unsigned int told, left_out;
 };
 
@@ -36,12 +36,12 @@ void zf_report_limit_init(struct zf_report_limit *limit);
 
 /*
  * May a message of this kind be told now? If so, *ret_left_out says how many were left out since
- * the last one that was.
+ * the last one that was told.
  */
 bool zf_report_limit_take(struct zf_report_limit *limit, const char *format,
 			  unsigned int *ret_left_out);
 
-/* How many of all kinds were left out and are in no number that was told yet. */
+/* How many messages of all kinds were left out, and are in no number that was told yet. */
 unsigned int zf_report_limit_untold(struct zf_report_limit *limit);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/bits.h"
 
-/* Where the pages are larger than blocks it may fail: then the memory is in the dump. */
+/* If pages are larger than blocks, madvise() may fail: then the memory is in the dump. */
 void zf_undumped(void *bytes, size_t len)
 {
 	madvise(bytes, len, MADV_DONTDUMP);

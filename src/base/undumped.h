@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory with users' data is left out of core dumps: a dump of a daemon that crashed is stored and
- * sent to people who may not read the files. What passes over a stack, or through libfuse's buffers
- * of requests, is still in it (docs/security.md).
+ * Memory with users' data is left out of core dumps: the dump of a crashed daemon is stored, and
+ * sent to people who may not read the files. Data on stacks, and in libfuse's buffers of requests,
+ * is still in the dump (docs/security.md).
  */
 #ifndef ZF_BASE_UNDUMPED_H
 #define ZF_BASE_UNDUMPED_H
 
 #include <stddef.h>
 
-/* Leaves the mapping out, until it is unmapped. `bytes`: where a page begins; `len`: in bytes. */
+/* Leaves the mapping out of dumps until it is unmapped. `bytes`: start of a page; `len`: bytes. */
 void zf_undumped(void *bytes, size_t len);
 
 /*
- * A buffer that begins at a block, of `len` bytes, a multiple of ZF_BLOCK_SIZE; free() frees it. For
- * buffers that are large, or live long: the call divides the kernel's mapping. NULL: no memory.
+ * Allocates `len` bytes, a multiple of ZF_BLOCK_SIZE, aligned to a block; free() frees them. Only
+ * for buffers that are large or live long, because the call splits the kernel's mapping. NULL: no
+ * memory.
  */
 void *zf_undumped_alloc(size_t len);
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the UTF-8 sequence (RFC 3629) at p, where `available` > 0 bytes are; 0 if it is none. */
+/* The length of the UTF-8 sequence (RFC 3629) at p, of `available` > 0 bytes; 0: there is none. */
 size_t zf_utf8_length(const uint8_t *p, size_t available);
 
 #endif

@@ -17,14 +17,14 @@ struct zf_vector {
 
 void zf_vector_deinit(struct zf_vector *v);
 int zf_vector_push(struct zf_vector *v, const void *item); /* 0 or -ENOMEM */
-/* Gives back what there is no item in. */
+/* Gives back the memory that holds no item. */
 void zf_vector_trim(struct zf_vector *v);
 void *zf_vector_at(const struct zf_vector *v, size_t i);
 
 typedef int zf_vector_cmp_fn(const void *a, const void *b);
 /* Sorts the items from `first` on. */
 void zf_vector_sort(struct zf_vector *v, size_t first, zf_vector_cmp_fn *cmp);
-/* In a sorted vector; NULL if there is none. */
+/* Finds an item in a sorted vector; NULL: there is none. */
 void *zf_vector_find(const struct zf_vector *v, const void *key, zf_vector_cmp_fn *cmp);
 
 #endif

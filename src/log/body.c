@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies of log records: making them. */
+/* Bodies of log records: building them. */
 #include "log/body.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ static struct zf_disk_log_body *header_of(const struct zf_log_body *body)
 	return (void *)body->bytes;
 }
 
-/* For `len` bytes more. */
+/* Makes room for `len` more bytes. */
 static int make_room(struct zf_log_body *body, size_t len)
 {
 	size_t room = body->room;
@@ -36,7 +36,7 @@ static int make_room(struct zf_log_body *body, size_t len)
 	return 0;
 }
 
-/* `len` zeroes more, and zeroes up to a multiple of 8. NULL: there is an error. */
+/* Adds `len` zeroes, and zeroes up to a multiple of 8. NULL: the body has an error. */
 static void *add(struct zf_log_body *body, size_t len)
 {
 	size_t padded = zf_align_up(len, ZF_LOG_ALIGN);

@@ -28,12 +28,12 @@
 struct zf_log_body {
 	uint8_t *bytes; /* a struct zf_disk_log_body, and what was added */
 	size_t len, room;
-	int error;	     /* -ENOMEM; -E2BIG: it would be larger than ZF_LOG_BODY_MAX */
+	int error;	     /* -ENOMEM; -E2BIG: larger than ZF_LOG_BODY_MAX */
 	uint8_t first[1024]; /* most bodies need no memory of their own */
 };
 
 void zf_log_body_begin(struct zf_log_body *body, enum zf_log_body_type type);
-void zf_log_body_end(struct zf_log_body *body); /* frees; good on any body that was begun */
+void zf_log_body_end(struct zf_log_body *body); /* frees the memory of a body that was begun */
 static inline int zf_log_body_error(const struct zf_log_body *body)
 {
 	return body->error;
@@ -49,15 +49,18 @@ void zf_log_body_resize(struct zf_log_body *body, uint64_t ino, uint64_t size);
 /* ---- the state of an inode ---- */
 
 void zf_log_body_inode(struct zf_log_body *body, uint64_t ino, const void *item, size_t item_len);
-/* After the inode. In the order in which they are to be applied: a later one overrules. */
+/*
+ * Ranges are added after the inode, in the order in which they are to be applied: a later range
+ * overrules an earlier one.
+ */
 struct zf_log_range {
 	enum zf_log_range_type type;
 	uint8_t flags; /* ZF_EXTENT_* */
 	bool riding;
 	uint64_t offset, len, address; /* as in struct zf_disk_log_range */
 	const uint64_t *csums;	       /* one for each block of DATA, host order; NULL: none */
-	const uint8_t *bytes;	       /* INLINE ... */
-	uint32_t inline_len;	       /* ... so many */
+	const uint8_t *bytes;	       /* content of INLINE */
+	uint32_t inline_len;	       /* number of `bytes` */
 };
 void zf_log_body_range(struct zf_log_body *body, const struct zf_log_range *range);
 
@@ -69,7 +72,7 @@ struct zf_log_body_view {
 	size_t len;
 	enum zf_log_body_type type;
 	uint64_t number;
-	uint64_t data_address; /* on the device, of its own data blocks */
+	uint64_t data_address; /* of the body's own data blocks, on the device */
 	uint32_t data_count;
 };
 
@@ -97,8 +100,8 @@ struct zf_log_inode {
 };
 void zf_log_view_inode(const struct zf_log_body_view *view, struct zf_log_inode *ret_inode);
 /*
- * *at begins as 0. False: that was the last. `address` is one on the device, also of a riding
- * range. ret_range->csums is NULL: get them, into host order, with zf_log_range_csums().
+ * *at begins as 0. False: that was the last. range.address is an address on the device, also for a
+ * riding range. range.csums is NULL: zf_log_range_csums() gives the checksums in host order.
  */
 struct zf_log_range_view {
 	struct zf_log_range range;
@@ -106,7 +109,7 @@ struct zf_log_range_view {
 };
 bool zf_log_next_range(const struct zf_log_body_view *view, size_t *at,
 		       struct zf_log_range_view *ret_range);
-/* `count` of the range's checksums from its block `first` on. */
+/* Gives `count` of the range's checksums, from its block `first` on. */
 void zf_log_range_csums(const struct zf_log_range_view *range, unsigned int first,
 			unsigned int count, uint64_t *ret_csums);
 

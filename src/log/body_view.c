@@ -7,13 +7,13 @@
 #include "base/bits.h"
 #include "log/body.h"
 
-/* What is left of a body. Nothing outside is ever read: take() gives only what is there. */
+/* The rest of a body. take() gives only bytes of the rest, so nothing outside is ever read. */
 struct rest {
 	const uint8_t *bytes;
 	size_t len;
 };
 
-/* The next `len` bytes, behind which those up to a multiple of 8 are passed over. NULL: too few. */
+/* Takes the next `len` bytes, and passes over the padding to a multiple of 8. NULL: too few. */
 static const void *take(struct rest *rest, uint64_t len)
 {
 	const uint8_t *taken = rest->bytes;
@@ -21,7 +21,7 @@ static const void *take(struct rest *rest, uint64_t len)
 
 	if (len > rest->len)
 		return NULL;
-	/* What is left is a multiple of 8, so the padding is there too. */
+	/* The rest is a multiple of 8, so the padding is there, too. */
 	padded = zf_align_up(len, ZF_LOG_ALIGN);
 	assert(padded <= rest->len);
 	rest->bytes += padded;
@@ -37,7 +37,7 @@ static bool is_padded_with_zeroes(const uint8_t *bytes, size_t len)
 	return true;
 }
 
-/* As take(), for bytes whose padding is to be checked. */
+/* Like take(), but also checks that the padding is zeroes. */
 static const void *take_padded(struct rest *rest, uint64_t len)
 {
 	const uint8_t *taken = take(rest, len);
@@ -89,7 +89,7 @@ static bool is_block_range(uint64_t start, uint64_t len, uint64_t end_max)
 	       len > 0 && len <= end_max && start <= end_max - len;
 }
 
-/* Where it says that bytes lie: on the device, or among the body's own blocks. */
+/* Checks the address of the range's bytes: on the device, or among the body's own blocks. */
 static bool range_place_is_good(const struct zf_disk_log_range *range, uint32_t data_count)
 {
 	uint64_t address = zf_le64_get(range->address), len = zf_le64_get(range->len);
@@ -97,7 +97,7 @@ static bool range_place_is_good(const struct zf_disk_log_range *range, uint32_t 
 
 	if (range->type != ZF_LOG_RANGE_DATA)
 		return address == 0 && range->riding == 0 && range->csums == 0;
-	/* Data that rides may be torn, which only checksums tell. */
+	/* Riding data may be torn, and only checksums tell that. */
 	if (range->riding && !range->csums)
 		return false;
 	return is_block_range(address, len, range->riding ? end_max : ZF_LOG_END_MAX);
@@ -117,7 +117,7 @@ static bool range_is_good(const struct zf_disk_log_range *range, uint32_t data_c
 	return range_place_is_good(range, data_count);
 }
 
-/* Of the bytes that follow a range. */
+/* The number of bytes that follow a range. */
 static uint64_t range_tail(const struct zf_disk_log_range *range)
 {
 	if (range->csums)
@@ -128,7 +128,7 @@ static uint64_t range_tail(const struct zf_disk_log_range *range)
 static int check_extents(struct rest rest, uint32_t data_count)
 {
 	const struct zf_disk_log_inode *inode = take(&rest, sizeof(*inode));
-	/* No block rides twice: else checking a forged record could take for ever. */
+	/* No block rides twice; otherwise checking a forged record could take for ever. */
 	uint64_t may_ride = (uint64_t)data_count << ZF_BLOCK_SHIFT;
 
 	if (!inode || zf_fields_check_zero(&zf_disk_log_inode_fields, inode) ||
@@ -185,7 +185,7 @@ int zf_log_body_check(const uint8_t *bytes, size_t len, size_t *ret_len)
 
 /* ---- taking apart ---- */
 
-/* What is behind `at`, which counts from the end of the body's header. */
+/* The rest of the body behind `at`, which counts from the end of the body's header. */
 static struct rest rest_at(const struct zf_log_body_view *view, size_t at)
 {
 	struct rest rest = rest_of(view->bytes, view->len);

@@ -138,8 +138,8 @@ static void freeze_locked(struct zf_log *log, struct zf_super *super)
 {
 	super->op_number = log->number;
 	/*
-	 * During recovery the superblock keeps the log as it was: a recovery that is cut must find
-	 * it again.
+	 * During recovery the superblock keeps the log as it was: after a power cut the next
+	 * recovery must find the log again.
 	 */
 	if (log->state == LOG_RECOVERING)
 		return;

@@ -11,8 +11,8 @@
  * write on a conventional zone. Data that is written with a record stays at that address.
  *
  *      fsync: inode locked --zf_log_enter--> state described, number taken --zf_log_append: joins a
- *      record; one of those who wait submits it--> completed --its data is put into the trees-->
- *      zf_log_leave --zf_log_wait: all before it are durable too--> answered
+ *      record; one of the waiting threads submits it--> completed --its data is put into the
+ *      trees--> zf_log_leave --zf_log_wait: all records before it are durable, too--> answered
  *
  * Group commit. At most ZF_LOG_IN_FLIGHT records are in flight. Syncs that come meanwhile share the
  * next record. One of the waiting threads writes it: the log has no thread of its own.
@@ -86,8 +86,8 @@ bool zf_log_wants_operations(struct zf_log *log);
  * data. The caller is inside the operation's join and has its inodes locked, so the calls come in
  * the order in which operations take effect. The body is copied, and gets the next number. NULL, or
  * a body with an error: the operation could not be described, so the log makes nothing durable
- * before this transaction is. `mark`: writes up to this one (zf_dev_write_mark()) must be flushed
- * before the body is written; 0: none. During recovery the call does nothing.
+ * before this transaction is durable. `mark`: writes up to this one (zf_dev_write_mark()) must be
+ * flushed before the body is written; 0: none. During recovery the call does nothing.
  */
 void zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark);
 
@@ -95,21 +95,21 @@ void zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark);
 
 /* One fsync's part of a record; on the caller's stack. */
 struct zf_log_part {
-	struct zf_log_body *body; /* EXTENTS; NULL: only what operations there are */
-	const struct iovec *iov;  /* its data, whole blocks */
+	struct zf_log_body *body; /* EXTENTS; NULL: only the kept operations are written */
+	const struct iovec *iov;  /* the part's data, whole blocks */
 	unsigned int iovcnt;
 	uint32_t data_blocks; /* whose reservations the record uses up */
 
 	/* Set by zf_log_append(). */
-	uint64_t sequence;	      /* what to wait for */
+	uint64_t sequence;	      /* for zf_log_wait() */
 	struct zf_append_grant grant; /* of the data: to be ended by the caller; len 0: none */
 	uint64_t address;	      /* of the data */
 	uint64_t traced;	      /* as zf_io.traced of the record */
 
 	/* Private. */
 	struct zf_log_part *next;
-	const void *packed;  /* its first block, should the record carry it (carry.h) ... */
-	uint32_t packed_len; /* ... bytes; 0: it does not get small enough */
+	const void *packed;  /* its first block, packed for carrying (carry.h) */
+	uint32_t packed_len; /* bytes; 0: packing does not make it small enough */
 	bool done;
 	int result;
 };
@@ -154,7 +154,7 @@ void zf_log_hooks(struct zf_log *log, struct zf_txn_log *ret_hooks);
 
 struct zf_log_stats {
 	uint64_t records, bodies, bytes; /* written; bytes with their data */
-	uint64_t parts;			 /* fsyncs that they served */
+	uint64_t parts;			 /* fsyncs that the records served */
 	uint64_t commits_instead;	 /* fsyncs that were told to commit */
 	uint64_t failures, switches;
 };

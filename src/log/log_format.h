@@ -5,15 +5,15 @@
  *      header block(s): struct zf_disk_log_header | body | body | ... | zeroes up to a block's end
  *      data blocks:     content of files, which stays where it landed
  *
- * Where it can be made to fit there, the first data block is packed (LZ4) into the only header
- * block, directly behind the bodies, and does not follow: carry.h.
+ * If the first data block, packed (LZ4), fits into the only header block, it is stored there,
+ * directly behind the bodies, and not among the data blocks: carry.h.
  *
- * A body is an operation or the state of one inode (enum zf_log_body_type), and carries a number in
- * the one order of everything that is logged. Bodies are whole multiples of 8 bytes.
+ * A body is an operation or the state of one inode (enum zf_log_body_type), and has a number: its
+ * place in the order of all bodies. Bodies are whole multiples of 8 bytes.
  *
- * Everything is addressed from what is known before the device has chosen the place: a body says
- * which of the record's data blocks are its own, and a range that rides with the record gives its
- * place among those.
+ * A record does not contain the address that the device chooses for it. A body says which of the
+ * record's data blocks are its own, and a range that rides with the record gives its place among
+ * those blocks.
  */
 #ifndef ZF_LOG_LOG_FORMAT_H
 #define ZF_LOG_LOG_FORMAT_H
@@ -25,7 +25,7 @@
 #define ZF_LOG_MAGIC_SIZE 8
 #define ZF_LOG_HASH_SIZE  16
 #define ZF_LOG_ALIGN	  8u /* of bodies and of all that is in them, bytes */
-/* Header and data, bytes: appends are worth no more, and nobody shall wait long. */
+/* Header and data, bytes: larger appends are not worth it, and make other threads wait long. */
 #define ZF_LOG_RECORD_MAX (UINT32_C(256) << 10)
 
 struct zf_disk_log_header {
@@ -36,13 +36,13 @@ struct zf_disk_log_header {
 	uint8_t fsid[16];
 	struct zf_le64
 		zone_address;	 /* of the zone's start: misdirected write, or a copy of a record.
-				  * The record's own place is known only when it is there. */
-	struct zf_le64 epoch;	 /* changes with each recovery: a record of a life before */
+				  * The record's own address is known only after the write. */
+	struct zf_le64 epoch;	 /* changes with each recovery: an older record */
 	struct zf_le64 sequence; /* one more than the record's before: a gap ends the log */
-	struct zf_le64 zone_resets; /* as the superblock says of the zone: one of its former life */
+	struct zf_le64 zone_resets; /* as in the superblock: a record from before a reset */
 	struct zf_le64 generation;  /* of the running transaction */
-	struct zf_le32 bytes;	    /* header and bodies; then what is carried, and zeroes */
-	struct zf_le32 data_blocks; /* that follow the header blocks, or the first is carried */
+	struct zf_le32 bytes;	    /* header and bodies; then the carried block, and zeroes */
+	struct zf_le32 data_blocks; /* behind the header blocks; the first may be carried */
 	struct zf_le32 body_count;
 	struct zf_le32 carried; /* bytes of the packed block, behind `bytes`; 0: there is none */
 	uint8_t reserved[8];
@@ -57,11 +57,11 @@ enum zf_log_body_type {
 
 struct zf_disk_log_body {
 	uint8_t type;
-	uint8_t version; /* ZF_LOG_BODY_VERSION; a higher one ends the log: mount refuses */
+	uint8_t version; /* ZF_LOG_BODY_VERSION; a mount refuses a higher one */
 	uint8_t reserved_a[2];
 	struct zf_le32 bytes;  /* of the body, this header included */
-	struct zf_le64 number; /* in the one order; never twice within an epoch */
-	/* Which of the record's data blocks are its own: behind those of the bodies before it. */
+	struct zf_le64 number; /* in the order of all bodies; never twice within an epoch */
+	/* Its own among the record's data blocks: behind those of the bodies before it. */
 	struct zf_le32 data_first, data_count;
 };
 
@@ -92,7 +92,7 @@ struct zf_disk_log_inode {
 	struct zf_le32 range_count;
 };
 
-/* Ends in a file and on the device stay at or below it. Bytes. */
+/* Ranges end at or below this, both in a file and on the device. Bytes. */
 #define ZF_LOG_END_MAX (UINT64_C(1) << 63)
 
 /* The values of enum zf_extent_type. */
@@ -107,7 +107,7 @@ struct zf_disk_log_range {
 	uint8_t type;
 	uint8_t flags;	/* ZF_EXTENT_* */
 	uint8_t riding; /* 1: `address` counts bytes within the body's own data blocks */
-	uint8_t csums;	/* 0: DATA that is written in place has none; what rides always has them */
+	uint8_t csums;	/* 0: none, for DATA written in place; riding data always has them */
 	struct zf_le32 inline_len;
 	struct zf_le64 offset, len; /* in the file, bytes; block multiples */
 	struct zf_le64 address;	    /* DATA: bytes on the device */

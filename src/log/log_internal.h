@@ -26,9 +26,8 @@ STAILQ_HEAD(operation_list, operation);
 struct operations {
 	struct operation_list list; /* by number */
 	uint64_t bytes;
-	uint64_t mark; /* what must be flushed before any of them is written */
-	bool lost; /* some are not listed: until their transaction is durable the log is of no use
-		    */
+	uint64_t mark; /* writes up to this mark are flushed before any of them is written */
+	bool lost; /* some are not listed: the log is unusable until their transaction is durable */
 };
 
 /* ---- a record under way ---- */
@@ -48,8 +47,8 @@ struct batch {
 };
 
 enum log_state {
-	LOG_RECOVERING, /* what is done is being replayed: nothing is noted */
-	LOG_STARTED,	/* operations are noted */
+	LOG_RECOVERING, /* a replay is under way: its operations are not kept */
+	LOG_STARTED,	/* operations are kept */
 };
 
 struct zf_log {
@@ -62,8 +61,8 @@ struct zf_log {
 	uint8_t fsid[16];
 	uint32_t blocks_max; /* of one record */
 
-	struct zf_mutex lock;	/* ZF_RANK_LOG; the rest */
-	struct zf_cond changed; /* whatever somebody may wait for */
+	struct zf_mutex lock;	/* ZF_RANK_LOG; everything below */
+	struct zf_cond changed; /* any change that a thread may wait for */
 	enum log_state state;
 	bool enabled; /* the durable superblock names a zone, in this epoch */
 	bool new_epoch;
@@ -79,10 +78,10 @@ struct zf_log {
 	struct batch batch;
 	struct record_list records; /* under way, or failed; by sequence */
 	unsigned int in_flight;
-	uint64_t durable;	   /* all records up to this sequence are */
+	uint64_t durable;	   /* all records up to this sequence are durable */
 	uint64_t failed;	   /* the first that failed, since the last commit; 0: none */
 	uint64_t frozen_sequence;  /* S of the frozen transaction */
-	struct zf_log_zones zones; /* that its superblock names */
+	struct zf_log_zones zones; /* that the superblock of this transaction names */
 	atomic_bool wants;	   /* operations are worth describing */
 
 	struct zf_log_stats stats;
@@ -93,7 +92,7 @@ void operations_clear(struct operations *operations);
 
 bool zf_log_is_usable_locked(const struct zf_log *log);
 
-/* Header blocks for so many bytes of bodies. */
+/* Header blocks for `bytes` bytes of bodies. */
 static inline uint32_t log_header_blocks(uint64_t bytes)
 {
 	return zf_log_header_blocks((uint32_t)(sizeof(struct zf_disk_log_header) + bytes));

@@ -10,7 +10,7 @@
 #include "base/plant.h"
 #include "log/scan.h"
 
-/* What is being collected. */
+/* The state of zf_log_read(). */
 struct reading {
 	const struct zf_super *super;
 	const struct zf_report *report;
@@ -68,8 +68,8 @@ static int keep(void *arg, uint64_t address, const struct zf_log_record *record,
 }
 
 /*
- * Nothing can be read of the zone, though its records may well be there, and be read one day: they
- * must not pass for new ones then.
+ * Nothing of the zone can be read now. But its records may be there, and may be readable later:
+ * then they must not pass for new records.
  */
 static uint64_t none_of(struct reading *reading, const struct zf_zone_info *info)
 {
@@ -150,7 +150,7 @@ static bool same_record(const struct zf_log_found_record *a, const struct zf_log
 	return memcmp(a->blocks, b->blocks, ZF_LOG_HASH_SIZE) == 0;
 }
 
-/* From item `first` on: how many have its sequence number. */
+/* Counts the items, from `first` on, that have the sequence number of item `first`. */
 static size_t count_same(const struct zf_log_found *found, size_t first)
 {
 	size_t n = 1;
@@ -161,7 +161,7 @@ static size_t count_same(const struct zf_log_found *found, size_t first)
 	return n;
 }
 
-/* Is there one record of this sequence number, be it in several copies? */
+/* Is there only one record of this sequence number, perhaps in several copies? */
 static bool is_one_record(const struct reading *reading, const struct zf_log_found_record *items,
 			  size_t n)
 {
@@ -238,7 +238,7 @@ static int compare_bodies(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Which of two with one number came first nobody knows: the log ends before them. */
+/* If two bodies have the same number, their order is unknown: the log ends before them. */
 static void end_at_double_number(struct reading *reading)
 {
 	struct zf_log_found *found = reading->found;

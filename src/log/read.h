@@ -4,18 +4,18 @@
  * transaction.
  *
  * The reader looks at every block of the two log zones that the superblock names, from the
- * superblock's log_pointer to the zone's write pointer. It has to, because records do not lie in
- * the order of their sequence numbers, and a block below a durable one may be garbage. A record is
- * *valid* if its header verifies, its fields are those of this place and of this life of the zone,
- * and its data blocks match the checksums in it. The valid records from S+1 on, up to the first
- * missing number (a gap), are the log. A mount replays those of their bodies whose number is above
- * O, in the order of numbers.
+ * superblock's log_pointer to the zone's write pointer. That is necessary, because records do not
+ * lie in the order of their sequence numbers, and a block below a durable one may be garbage. A
+ * record is *valid* if its header verifies, its fields are those of this place and of this life of
+ * the zone, and its data blocks match the checksums in it. The valid records from S+1 on, up to the
+ * first missing number (a gap), are the log. A mount replays those of their bodies whose number is
+ * above O, in the order of numbers.
  *
  * Each sequence number is given once. If two different records have the same one, neither counts.
  * (Two equal records are no error: the content of a file may be a copy of a record, which lies
  * behind the original.)
  *
- * Nothing is written.
+ * The reader writes nothing.
  */
 #ifndef ZF_LOG_READ_H
 #define ZF_LOG_READ_H
@@ -28,9 +28,9 @@
 
 enum zf_log_fate {
 	ZF_LOG_COMMITTED,  /* its sequence is up to S: it is in the trees */
-	ZF_LOG_TO_REPLAY,  /* one of the log */
+	ZF_LOG_TO_REPLAY,  /* a record of the log */
 	ZF_LOG_COPY,	   /* the same record was found before */
-	ZF_LOG_BEHIND_GAP, /* valid, but one before it is missing */
+	ZF_LOG_BEHIND_GAP, /* valid, but a record before it is missing */
 };
 
 /* A valid record. */
@@ -45,8 +45,8 @@ struct zf_log_found_record {
 struct zf_log_found {
 	struct zf_log_body_view *bodies; /* above O, by number */
 	size_t body_count;
-	uint64_t records; /* that the bodies were taken from */
-	uint64_t ignored; /* valid ones behind a gap */
+	uint64_t records; /* records that the bodies were taken from */
+	uint64_t ignored; /* valid records behind a gap */
 	/*
 	 * Blocks that could not be read or understood, or whose zone was reset since it was named.
 	 * If this is not 0, changes that were acknowledged as durable since the last commit may be
@@ -54,7 +54,7 @@ struct zf_log_found {
 	 */
 	uint64_t unreadable;
 	uint64_t highest_sequence; /* of any valid record of this epoch; at least S */
-	uint64_t highest_number;   /* of any body in one; at least O */
+	uint64_t highest_number;   /* of any body in such a record; at least O */
 	/*
 	 * Where the last valid record of each named zone ends, bytes in the zone; 0: there is none.
 	 * After an unclean stop of the host the zone's write pointer is at least there.

@@ -28,7 +28,7 @@ static void hash_blocks(const void *blocks, uint32_t bytes, const struct zf_hash
 	zf_hash128_keyed(key, (const uint8_t *)blocks + HASHED_FROM, len - HASHED_FROM, ret_hash);
 }
 
-/* The header blocks' rest, behind what they hold. */
+/* Are the header blocks zero behind the bodies and the carried block? */
 static bool is_padded(const uint8_t *blocks, const struct zf_log_record *record)
 {
 	uint32_t end = record->bytes + record->carried;
@@ -113,7 +113,7 @@ static bool is_counter(uint64_t value)
 	return value > 0 && value <= ZF_SUPER_COUNTER_MAX;
 }
 
-/* Its data blocks are behind those of the bodies before it. */
+/* Is the body's number possible, and are its data blocks behind those of the bodies before it? */
 static bool body_fits(const struct zf_disk_log_body *body, uint32_t *data_used,
 		      uint32_t data_blocks)
 {
@@ -168,7 +168,7 @@ int zf_log_record_open(const void *blocks, const struct zf_log_place *place,
 /* Where a record's data is in memory. */
 struct record_data {
 	const uint8_t *first;	  /* the block that is carried; NULL: none */
-	const uint8_t *following; /* the others */
+	const uint8_t *following; /* the other blocks */
 };
 
 /* `at`: bytes, from the first block on. */
@@ -195,7 +195,10 @@ static bool range_matches(const struct zf_log_range_view *range, const struct re
 bool zf_log_record_data_matches(const void *blocks, const void *following)
 {
 	struct zf_log_record record = decode(blocks);
-	/* As if the record were so placed that its data lies at address 0. */
+	/*
+	 * The record's address if its data were at address 0: range.address then counts from the
+	 * data.
+	 */
 	uint64_t address = 0 - (uint64_t)zf_log_record_data(&record);
 	struct record_data data = {.following = following};
 	struct zf_log_body_view body;

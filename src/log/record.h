@@ -36,13 +36,13 @@ static inline uint32_t zf_log_header_blocks(uint32_t bytes)
 	return (uint32_t)(zf_align_up(bytes, ZF_BLOCK_SIZE) >> ZF_BLOCK_SHIFT);
 }
 
-/* From the start of the record to its data, bytes: the one that is carried lies where it begins. */
+/* Bytes from the start of the record to its data. A carried block lies at the record's start. */
 static inline uint32_t zf_log_record_data(const struct zf_log_record *record)
 {
 	return (zf_log_header_blocks(record->bytes) - (record->carried > 0)) << ZF_BLOCK_SHIFT;
 }
 
-/* All of its blocks, in bytes. */
+/* All blocks of the record, in bytes. */
 static inline uint32_t zf_log_record_len(const struct zf_log_record *record)
 {
 	return zf_log_record_data(record) + (record->data_blocks << ZF_BLOCK_SHIFT);

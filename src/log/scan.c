@@ -10,7 +10,7 @@
 #include "base/plant.h"
 #include "base/undumped.h"
 
-/* One read; more than any record. */
+/* The size of one read; larger than any record. */
 #define WINDOW_SIZE (UINT64_C(1) << 20)
 
 _Static_assert(WINDOW_SIZE >= ZF_LOG_RECORD_MAX, "a record fits into the window");
@@ -27,7 +27,7 @@ static int read_zone(const struct zf_log_scan *scan, uint64_t pos, void *buf, ui
 	return zf_dev_read_buf(scan->dev, scan->place.zone_address + pos, buf, len);
 }
 
-/* Positions in the window. */
+/* `from` and `to`: positions in the window. */
 static void note_unreadable(const struct window *window, uint64_t from, uint64_t to)
 {
 	const struct zf_log_scan *scan = window->scan;
@@ -41,8 +41,8 @@ static void note_unreadable(const struct window *window, uint64_t from, uint64_t
 }
 
 /*
- * Where the whole read fails, one bad block must not hide its neighbours. Returns 1 if all of them
- * are bad.
+ * Used when the whole read fails: one bad block must not hide its neighbours. Returns 1 if all
+ * blocks are bad.
  */
 static int load_one_by_one(struct window *window)
 {
@@ -103,7 +103,7 @@ static int refuse_unknown(const struct zf_log_scan *scan, uint64_t pos,
 	return -EPROTONOSUPPORT;
 }
 
-/* Its hash is right, so it was written like this. It may be one that was acknowledged. */
+/* The record's hash is right, so it was written like this. It may have been acknowledged. */
 static int note_malformed(const struct zf_log_scan *scan, uint64_t pos,
 			  const struct zf_log_record *record)
 {
@@ -117,8 +117,8 @@ static int note_malformed(const struct zf_log_scan *scan, uint64_t pos,
 }
 
 /*
- * A header is at `pos`, by its looks. *ret_len stays 0 if it is no valid record's. Returns 1 if
- * nothing can be read there.
+ * Checks the record whose header seems to be at `pos`. *ret_len stays 0 if the record is not valid.
+ * Returns 1 if nothing can be read there.
  */
 static int look_closer(struct window *window, uint64_t pos, const struct zf_log_record *record,
 		       uint64_t *ret_len)

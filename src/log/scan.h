@@ -3,8 +3,8 @@
  * Finding the records in one log zone. Private to the reader (read.c).
  *
  * The scan looks at every block, because anything may lie between two records: torn records, and
- * data of records that do not count. But behind a valid record it goes on after the record's last
- * block: the record's data is content of a file, and may be a copy of another record.
+ * data of records that do not count. But after a valid record the scan goes on behind the record's
+ * last block: the record's data is content of a file, and may be a copy of another record.
  */
 #ifndef ZF_LOG_SCAN_H
 #define ZF_LOG_SCAN_H
@@ -18,8 +18,11 @@ struct zf_log_scan {
 	const struct zf_report *report; /* may be NULL */
 	const struct zf_hash_key *key;
 	struct zf_log_place place;
-	uint64_t sequence; /* an unknown kind of body in a record above it is an error */
-	/* Bytes in the zone, block multiples: where to begin, and where nothing can be any more. */
+	uint64_t sequence; /* in a record above this, an unknown kind of body is an error */
+	/*
+	 * Bytes in the zone, block multiples: where the scan begins, and behind which there can be
+	 * no record.
+	 */
 	uint64_t from, limit;
 
 	/*
@@ -29,7 +32,7 @@ struct zf_log_scan {
 	int (*found)(void *arg, uint64_t address, const struct zf_log_record *record,
 		     const void *blocks);
 	void *arg;
-	uint64_t *unreadable; /* counts blocks; one that is read again counts again */
+	uint64_t *unreadable; /* counts blocks; a block that is read again counts again */
 };
 
 /*

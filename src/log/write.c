@@ -85,7 +85,7 @@ static void end_parts_locked(struct batch *batch, int result)
 
 /* ---- one record ---- */
 
-/* What is being written. */
+/* A record that is being written. */
 struct writing {
 	struct zf_log *log;
 	struct batch batch; /* empty: operations only */

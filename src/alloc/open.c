@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening zones for streams, within what the device allows to be active at once (P6). */
+/* Opening zones for streams, within the device's limit of active zones (P6). */
 #include <errno.h>
 
 #include "alloc/alloc_internal.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Zones of role OVERWRITE: conventional zones whose data is overwritten in place
- * (fs/map/overwrite.h tells what for). Such a zone has no write pointer; a map of it tells which of
- * its blocks are free. The diagram shows the life of bytes in it; on the right is the function that
- * makes each change.
+ * (fs/map/overwrite.h tells which data that is). Such a zone has no write pointer; a map of it
+ * tells which of its blocks are free. The diagram shows the life of bytes in it; on the right is
+ * the function that makes each change.
  *
  *      free
  *        |       zf_alloc_overwrite_take()
@@ -71,7 +71,10 @@ void zf_alloc_overwrite_give(struct zf_alloc *alloc, uint64_t address, uint64_t 
 /* Extents now name these bytes, which were taken. Within the transaction that inserts them. */
 void zf_alloc_overwrite_named(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 
-/* Takes a hold, and ends it. The first call returns what the second one needs. */
+/*
+ * Takes a hold, and ends it. zf_alloc_overwrite_hold() returns the number that
+ * zf_alloc_overwrite_let_go() needs.
+ */
 unsigned int zf_alloc_overwrite_hold(struct zf_alloc *alloc);
 void zf_alloc_overwrite_let_go(struct zf_alloc *alloc, unsigned int hold);
 

@@ -11,10 +11,10 @@
 #define DATA_FIRST 2u
 
 /*
- * Emptying a metadata zone pays when it gives back more than it costs. Nodes die by themselves, the
- * sooner the more is written, and a node that is moved is written once more. So zones are emptied
- * only when dead nodes take more room than live ones by some zones: fewer zones if few empty ones
- * are left.
+ * Emptying a metadata zone pays when it gives back more than it costs. Nodes die without reclaim,
+ * the sooner the more is written, and moving a node writes it once more. So zones are emptied only
+ * when dead nodes take more room than live nodes by some zones: fewer zones if few empty zones are
+ * left.
  */
 static bool has_much_garbage(const struct zf_alloc *alloc, uint64_t live, uint64_t written,
 			     uint32_t coming)

@@ -113,7 +113,7 @@ void zf_alloc_reset_done(struct zf_alloc *alloc, uint32_t zone_no, int result)
 		zf_alloc_kept_regain_locked(alloc);
 		/*
 		 * This zone replaces the one that the COLD stream has opened, before any other use
-		 * gets it.
+		 * gets a zone.
 		 */
 		alloc->cold_zone |= data;
 	}

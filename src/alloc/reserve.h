@@ -95,7 +95,7 @@ int zf_alloc_promise_nodes(struct zf_alloc *alloc, enum zf_reserve_class class, 
 			   uint64_t keep);
 void zf_alloc_promise_over(struct zf_alloc *alloc, uint64_t nodes);
 
-/* What the room for nodes is computed from, at one moment. */
+/* The values from which the room for nodes is computed, at one moment. */
 struct zf_node_counts {
 	uint64_t live;	      /* of all trees but the root and zone trees */
 	uint64_t kept;	      /* nodes that recording the kept blocks may need */

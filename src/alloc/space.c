@@ -128,7 +128,7 @@ static struct count count_all(const struct zf_alloc *alloc)
 
 /* ---- when all garbage has come back ---- */
 
-/* Garbage in the stream's open zone comes back if that is closed and its live data moved. */
+/* Garbage in the stream's open zone comes back if the zone is closed and its live data moved. */
 static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data_room *room,
 		       uint64_t *stream_room, uint64_t *moved)
 {

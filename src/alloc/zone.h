@@ -183,8 +183,8 @@ void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
  */
 uint64_t zf_alloc_limit_events(struct zf_alloc *alloc);
 /*
- * Waits until an event has occurred since `seen` was read. Returns false if none occurred and no
- * command to the device is under way whose end would be one.
+ * Waits until an event has occurred since `seen` was read. Returns false if no event occurred and
+ * no command to the device is under way whose end would be an event.
  */
 bool zf_alloc_wait_limits(struct zf_alloc *alloc, uint64_t seen);
 

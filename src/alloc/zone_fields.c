@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The field tables of this layer's structs on disk, and what their numbers are called. */
+/* The field tables of this layer's structs on disk, and the names of roles. */
 #include "alloc/zone_format.h"
 
 ZF_FIELDS_DEFINE(zf_disk_zone_fields, struct zf_disk_zone, ZF_DISK_ZONE_FIELDS, "zf_disk_zone");

@@ -24,8 +24,7 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
 		siglongjmp(*way_out, 1);
 	}
 	/*
-	 * Not an access of zf_mapped_touch(). It is repeated, and the former handler gets the
-	 * signal.
+	 * Not an access of zf_mapped_touch(): it happens again, and the former handler gets SIGBUS.
 	 */
 	sigaction(number, &before, NULL);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What zf_parse_size() takes, for messages. */
+/* The forms that zf_parse_size() takes, for messages. */
 #define ZF_SIZE_FORMS "a number of bytes, with K, M, G, T (1024, ...) or KB, MB, GB, TB (1000, ...)"
 
 /* Decimal digits and nothing else. -EINVAL: anything else; -ERANGE: above `max`. */

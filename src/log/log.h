@@ -29,8 +29,8 @@
  * S is durable: zf_log_enter() returns false, zf_log_append() and zf_log_wait() return -EAGAIN. The
  * same holds in two more cases. First: operations are missing, because there were too many or one
  * could not be described; this ends when their transaction is durable. Second: there is no log yet;
- * a new filesystem gets one with its first commit, a recovered one with its last. If the two zones
- * have no room, or one record is not enough, only that sync commits.
+ * a new filesystem gets a log with its first commit, a recovered one with the recovery's last
+ * commit. If the two zones have no room, or one record is not enough, only that sync commits.
  *
  * Locking: one mutex (ZF_RANK_LOG), taken inside these calls and not held across I/O. Operations
  * are added inside a join.
@@ -77,8 +77,8 @@ void zf_log_start(struct zf_log *log, uint64_t sequence, uint64_t number, bool n
 /* ---- operations ---- */
 
 /*
- * Returns whether operations should be described now. False from the moment when one is missing
- * until the next freeze.
+ * Returns whether operations should be described now. False from the moment when an operation is
+ * missing until the next freeze.
  */
 bool zf_log_wants_operations(struct zf_log *log);
 /*

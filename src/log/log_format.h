@@ -61,7 +61,7 @@ struct zf_disk_log_body {
 	uint8_t reserved_a[2];
 	struct zf_le32 bytes;  /* of the body, this header included */
 	struct zf_le64 number; /* in the order of all bodies; never twice within an epoch */
-	/* Its own among the record's data blocks: behind those of the bodies before it. */
+	/* The body's own ones of the record's data blocks: behind those of the bodies before it. */
 	struct zf_le32 data_first, data_count;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of src/log/ that write share. */
+/* Shared by the files of src/log/ that write the log. */
 #ifndef ZF_LOG_LOG_INTERNAL_H
 #define ZF_LOG_LOG_INTERNAL_H
 

@@ -3,8 +3,8 @@
  * One record of the log as blocks in memory: sealing it before it is written, and checking it when
  * it is read. body.h has what its bodies contain.
  *
- * `blocks` is the header blocks in one piece: struct zf_disk_log_header, the bodies, what is
- * carried (carry.h), zeroes.
+ * `blocks` is the header blocks in one piece: struct zf_disk_log_header, the bodies, the carried
+ * block (carry.h), zeroes.
  */
 #ifndef ZF_LOG_RECORD_H
 #define ZF_LOG_RECORD_H

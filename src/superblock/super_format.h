@@ -21,7 +21,7 @@
 #define ZF_SUPER_ZONES	    2  /* zones 0 and 1 are the ring */
 #define ZF_SUPER_NO_ZONE    UINT32_MAX
 
-/* Counters stay below, so that adding to one that was read from a disk cannot overflow. */
+/* Counters stay below this, so that adding to a counter from a disk cannot overflow. */
 #define ZF_SUPER_COUNTER_MAX (UINT64_C(1) << 62)
 
 /* The smallest filesystem: 2 zones of the ring, 6 more active, 7 in reserve, and one to spare. */

@@ -356,8 +356,9 @@ int zf_txn_sync(struct zf_txn *txn)
 
 	if (ZF_PLANTED(ZF_BUG_SYNC_SKIPS_COMMIT) && !zf_txn_is_dirty(txn))
 		return 0;
+	/* The running transaction is empty, but the commit of the one before may be under way. */
 	if (!zf_txn_is_dirty(txn))
-		wanted--; /* the commit of the one before may be under way */
+		wanted--;
 	return zf_txn_commit_upto(txn, wanted, false);
 }
 

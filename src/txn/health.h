@@ -94,15 +94,15 @@ int zf_health_store(struct zf_forest *forest, struct zf_writer *writer,
 bool zf_health_differs(const struct zf_health *health, const struct zf_health *stored);
 
 /*
- * The source of what is to be stored. A commit calls collect() with the commit lock held. collect()
- * takes no lock of a rank above ZF_RANK_HEALTH.
+ * The source of the values to be stored. A commit calls collect() with the commit lock held.
+ * collect() takes no lock of a rank above ZF_RANK_HEALTH.
  */
 struct zf_txn_health {
 	void *arg;
 	void (*collect)(void *arg, struct zf_health *ret_health);
 };
 
-/* Called once, before the first commit. `stored`: what the device has. */
+/* Called once, before the first commit. `stored`: the values on the device. */
 void zf_txn_set_health(struct zf_txn *txn, const struct zf_txn_health *source,
 		       const struct zf_health *stored);
 /* Returns whether a commit would store an item. Waits for a commit that is under way. */

@@ -68,7 +68,7 @@ struct zf_disk_scrub {
 	struct zf_le64 ended;	  /* seconds since 1970; 0: the scrub runs or is paused */
 	struct zf_le64 completed; /* when a scrub last came to its end; 0: none has */
 	struct zf_le64 active_ms; /* for how long the scrub has run */
-	struct zf_le32 tree;	  /* from here: where the scrub goes on (struct zf_scrub_place) */
+	struct zf_le32 tree;	  /* where the scrub goes on: struct zf_scrub_place */
 	struct zf_le32 height;
 	struct zf_disk_key from;
 	uint8_t reserved_b[7];

@@ -96,7 +96,7 @@ int zf_txn_stand(struct zf_txn *txn);
 int zf_txn_reset_one_locked(struct zf_txn *txn, bool urgent);
 
 /*
- * Moves those live nodes elsewhere that have a copy in zone `of`. It finds them by reading the
+ * Moves the live nodes that have a copy in zone `of` elsewhere. Finds these nodes by reading the
  * first `end` bytes of zone `zone_no`, which is `of` or the zone of another copy. (tidy.c)
  */
 int zf_txn_move_nodes_of(struct zf_txn *txn, uint32_t zone_no, uint64_t end, uint32_t of);

@@ -66,9 +66,9 @@ bool zf_vain_is_known(const struct zf_vain *vain, struct zf_alloc *alloc);
 /* An effort begins. */
 void zf_vain_begin(struct zf_vain_trial *ret_trial, struct zf_alloc *alloc);
 /*
- * Returns, after a round of the effort that did something, whether another round is worth it. Two
- * rounds in a row that left as much garbage as before are enough: emptying a zone of metadata may
- * cost all that it gives back.
+ * Returns, after a round of the effort that did something, whether another round is worth it.
+ * Another round is not worth it after two rounds in a row that left as much garbage as before:
+ * emptying a zone of metadata may cost all that it gives back.
  */
 bool zf_vain_goes_on(struct zf_vain_trial *trial, struct zf_alloc *alloc);
 /* The effort has given nothing back: remembers it, if nothing was freed meanwhile. */

@@ -33,7 +33,9 @@ __attribute__((format(printf, 2, 3))) static bool wrong(char *fault, const char 
 	return true;
 }
 
-/* Is there room for a node in a zone of the filesystem, which the superblock ring's are not? */
+/*
+ * Can a node lie at this address? The zone must not be the superblock ring's, and must have room.
+ */
 static bool is_place_of_node(uint64_t address, const struct zf_node_ptr_limits *limits)
 {
 	uint64_t zone_no = address / limits->zone_size;

@@ -41,7 +41,7 @@ struct zf_alloc;
  * higher is target, because then it costs little to have many zones wait for one commit.
  */
 struct zf_reclaim_room {
-	uint32_t zones;	       /* not those of super, metadata, log, OVERWRITE */
+	uint32_t zones;	       /* for data: not those of super, metadata, log, OVERWRITE */
 	uint32_t empty;	       /* zones that can be opened now */
 	uint32_t coming;       /* zones without live bytes: commits and resets give them back */
 	uint32_t target;       /* wanted value of empty + coming */

@@ -7,7 +7,7 @@
 /* Zones of room that dead nodes may take beyond what live nodes take, before a zone is emptied. */
 #define MUCH_GARBAGE	4u
 #define MUCH_WHEN_SHORT 2u
-/* A metadata zone that would give back less than 2 times as much as a data zone comes after it. */
+/* A metadata zone is emptied before a data zone only if it gives back at least 2 times as much. */
 #define DATA_FIRST 2u
 
 /*

@@ -10,8 +10,8 @@
 #define TARGET_MIN   1u
 #define TARGET_MAX   8u
 /*
- * Reclaim holds as many zones ready as are worth a commit, if that is more, but at most one zone in
- * 8. The zones that a commit takes count towards low, but at most one zone in 25.
+ * Reclaim holds as many zones ready as are worth a commit, if that is more, but at most one zone
+ * in 8. The zones that a commit takes count towards low, but at most one zone in 25.
  */
 #define MOST_SHARE 8u
 #define LOW_SHARE  25u
@@ -89,9 +89,9 @@ static uint64_t square_root(uint64_t v)
  * How many waiting zones are worth a commit. A commit writes about the same however few zones wait
  * for it. But the more zones wait, the fuller the other zones are, and the more it costs to empty
  * them. Let n be the number of zones of data, c the zones that a commit writes, and g the garbage
- * of a victim as a part of it. Both costs together are lowest when about sqrt(c * n * g / (1 - g) /
- * 2) zones wait. Half of that square did best in measurements, because zones wait to be written,
- * too (docs/decisions/0016).
+ * of a victim as a part of it. Both costs together are lowest when about
+ * sqrt(c * n * g / (1 - g) / 2) zones wait. Half of that square did best in measurements, because
+ * zones wait to be written, too (docs/decisions/0016).
  */
 static uint32_t zones_worth_a_commit(const struct zf_alloc *alloc)
 {

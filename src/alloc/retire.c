@@ -83,8 +83,8 @@ static void set_pointer(struct zf_alloc *alloc, uint32_t zone_no, const struct z
 		pointer = zone->capacity;
 	zf_alloc_set_pointer_locked(alloc, zone_no, pointer);
 	/*
-	 * The zone's very first write failed: it is empty. But a pending append would make its
-	 * pointer unknown again.
+	 * The zone's very first write failed, so the zone is empty. But while appends are pending,
+	 * their failure would make the pointer unknown again.
 	 */
 	if (pointer == 0 && zone->pending == 0 && !zone->unusable &&
 	    !zf_alloc_is_log_locked(alloc, zone_no)) {

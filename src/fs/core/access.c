@@ -64,7 +64,7 @@ void zf_access_note(struct zf_inode *inode, const struct zf_ctx *ctx)
 {
 	if (zf_txn_error(inode->fs->txn) || !lock(inode, ctx->may_wait))
 		return;
-	/* Somebody else may have been quicker; and what has no name is not worth it. */
+	/* Another reader may have set the time. For an inode without a name it does not matter. */
 	if (inode->item.nlink > 0 && zf_access_counts(inode, ctx))
 		mark_locked(inode, zf_fs_now(inode->fs));
 	zf_rwlock_unlock(&inode->lock);

@@ -2,9 +2,9 @@
 /*
  * Access times: what reading changes.
  *
- * The rules are Linux': with relatime, the default, reading moves the access time only if that is
- * not newer than the last change, or a day old. Reads that the kernel answers from its caches do
- * not come here and move nothing.
+ * The rules are those of Linux: with relatime, the default, reading moves the access time only if
+ * the access time is not newer than the last change, or is a day old. Reads that the kernel answers
+ * from its caches never reach the filesystem, so they do not move the access time.
  *
  * The time is set in memory and marks the item dirty, so it is stored with whatever stores the item
  * next, at the latest by the next flush. With lazytime that flush skips an inode that has only an
@@ -27,7 +27,7 @@ bool zf_access_counts(const struct zf_inode *inode, const struct zf_ctx *ctx);
 /* Sets the access time after a read for which zf_access_counts() was true. No lock held. */
 void zf_access_note(struct zf_inode *inode, const struct zf_ctx *ctx);
 
-/* Whether a flush in passing may leave the item for later. Inode locked. */
+/* Whether a flush that no caller waits for may leave the item for later. Inode locked. */
 bool zf_access_is_lazy(const struct zf_inode *inode);
 
 #endif

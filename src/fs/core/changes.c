@@ -62,7 +62,7 @@ void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint
 	}
 	while (first < changes->count && changes->at[first].to < from)
 		first++;
-	/* Those that it overlaps or touches become one with it. */
+	/* Merges the new range with the ranges that it overlaps or touches. */
 	for (end = first; end < changes->count && changes->at[end].from <= to; end++) {
 		from = zf_min_u64(from, changes->at[end].from);
 		to = zf_max_u64(to, changes->at[end].to);

@@ -26,8 +26,8 @@ struct zf_change {
 struct zf_changes {
 	struct zf_change *at;
 	unsigned int count, room;
-	uint64_t item; /* generation that stored the item last; 0: no operation lacks it */
-	uint64_t lost; /* generation of the newest change that is not listed; 0: all are */
+	uint64_t item; /* generation that stored the item last; 0: the log need not describe it */
+	uint64_t lost; /* generation of the newest change that is not listed; 0: all are listed */
 };
 
 void zf_changes_init(struct zf_changes *changes);
@@ -37,9 +37,9 @@ void zf_changes_deinit(struct zf_changes *changes);
  * lacks some is noted.
  */
 void zf_changes_add(struct zf_changes *changes, uint64_t from, uint64_t to, uint64_t generation);
-/* The item was stored: its times, or its size where that grew by a hole. */
+/* Notes that the item was stored: its times, or its size if the file grew by a hole. */
 void zf_changes_add_item(struct zf_changes *changes, uint64_t generation);
-/* An operation of the log has all of it, the size too. */
+/* Notes that an operation of the log has the whole item, including the size. */
 void zf_changes_clear_item(struct zf_changes *changes);
 /* Notes that the list lacks changes of that generation or of earlier ones. */
 void zf_changes_lose(struct zf_changes *changes, uint64_t generation);
@@ -49,7 +49,7 @@ void zf_changes_prune(struct zf_changes *changes, uint64_t durable);
 void zf_changes_clear(struct zf_changes *changes);
 /* Returns whether anything has changed, listed or not. */
 bool zf_changes_any(const struct zf_changes *changes);
-/* The generation of the newest; 0: there are none. */
+/* The generation of the newest change; 0: there is none. */
 uint64_t zf_changes_newest(const struct zf_changes *changes);
 /* Returns whether there are changes that are not in the list. */
 bool zf_changes_are_lost(const struct zf_changes *changes);

@@ -11,7 +11,7 @@ struct zf_time zf_fs_now(struct zf_fs *fs)
 
 	if (fs->options.now_ns) {
 		ns = fs->options.now_ns(fs->options.now_arg);
-		/* Before 1970 both are negative, but the nanoseconds always count forward. */
+		/* Before 1970 ns is negative, but tv_nsec must be 0 ... 999999999. */
 		ts.tv_sec = ns / 1000000000 - (ns % 1000000000 < 0);
 		ts.tv_nsec = ns - ts.tv_sec * 1000000000;
 		return (struct zf_time){ts.tv_sec, (uint32_t)ts.tv_nsec};

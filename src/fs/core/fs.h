@@ -2,23 +2,25 @@
 /*
  * The filesystem: every operation that a user can ask for, without FUSE.
  *
- * A filesystem is mounted on a device and then takes operations from any number of threads. Files are named
- * by inode number, directories' entries by name. Numbers are never reused, so a number that
- * is gone gives -ESTALE.
+ * A filesystem is mounted on a device and then takes operations from any number of threads. Files
+ * are named by inode number, directory entries by name. Inode numbers are never reused: a number
+ * whose inode was deleted gives -ESTALE.
  *
  * Kernel references. lookup, make and link count one reference to the inode that they return;
- * forget takes them back. An inode without a name lives on until its last reference is gone; what a crash
- * leaves is deleted by the next mount.
+ * forget takes references back. An inode without a name lives until its last reference is gone.
+ * After a crash the next mount deletes the inodes without a name.
  *
- * Waiting. With ctx->may_wait false an operation that would have to wait for a commit, for room, for dirty data
- * or for the device returns -EAGAIN having changed nothing: the caller hands it to a thread that may
- * wait. (Reading a B-tree node that is not cached is the exception: it happens on the spot.)
+ * Waiting. If ctx->may_wait is false, an operation that would have to wait for a commit, for room,
+ * for dirty data or for the device changes nothing and returns -EAGAIN. The caller then hands the
+ * operation to a thread that may wait. (Exception: a B-tree node that is not cached is read at
+ * once, by the calling thread.)
  *
- * Without threads (options->threads false) nothing happens behind the caller's back: commits and data flushes
- * happen in zf_fs_step(), in fsync and syncfs, and where an operation needs them. One seed, one history.
+ * Without threads (options->threads false) there is no background work: commits and data flushes
+ * happen in zf_fs_step(), in fsync and syncfs, and where an operation needs them. So one seed
+ * always gives the same history.
  *
- * Errors are those of the Linux calls of the same name; -EIO and -EUCLEAN for the device's faults;
- * -EROFS on a read-only mount or after a failed commit.
+ * Errors are those of the Linux calls of the same name. -EIO and -EUCLEAN: faults of the device.
+ * -EROFS: a read-only mount, or a commit has failed.
  *
  * Read next: fs/core/inode.h, then fs/data/data.h.
  */
@@ -40,7 +42,7 @@ struct zf_fs;
 
 /* ---- mounting ---- */
 
-/* When reading moves the access time: fs/core/access.h. */
+/* When reading updates the access time: fs/core/access.h. */
 enum zf_atime {
 	ZF_ATIME_RELATIVE, /* once after each change, and once a day */
 	ZF_ATIME_STRICT,
@@ -51,57 +53,59 @@ struct zf_mount_options {
 	bool read_only;
 	bool threads;	      /* background commits, flushes, tidying */
 	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
-	bool abandon_log;     /* give up what of the log cannot be read: what it tells of is lost */
-	uint64_t cache_bytes; /* of nodes in memory; of unused inodes half as much; 0: 64 MiB */
+	bool abandon_log;     /* skip unreadable parts of the log: their changes are lost */
+	uint64_t cache_bytes; /* of nodes in memory; unused inodes: half as much; 0: 64 MiB */
 	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;   /* between commits; 0: 5000 */
 	/*
-	 * Zones that reclaim gets ready ahead of writers, so many, or so many percent of all (at
-	 * most 50), besides the least that there must be; both 0: alloc's default.
+	 * How many zones reclaim empties ahead of writers, as a number or as a percentage of all
+	 * zones (at most 50), besides the few that must always be empty. Both 0: alloc's default.
 	 */
 	uint32_t reclaim_zones, reclaim_percent;
 	bool reclaim_paused; /* as zf_reclaim_pause() does */
 	enum zf_atime atime;
-	bool no_dir_atime; /* never that of directories */
+	bool no_dir_atime; /* reading a directory never updates its access time */
 	bool lazy_time;	   /* access times may be stored a day late */
-	bool sync_names;   /* every directory is as with ZF_INODE_DIRSYNC */
+	bool sync_names;   /* every directory behaves as if it had ZF_INODE_DIRSYNC */
 	/* Nanoseconds since 1970; NULL: the system's clock. */
 	int64_t (*now_ns)(void *arg);
 	void *now_arg;
 	/*
-	 * Not NULL: trace_fd gets a trace, as by zf_fs_trace_start(), from before what the mount
-	 * itself writes and replays. If the mount fails, it may have been started: zf_trace_stop().
+	 * Not NULL: trace_fd gets a trace, as by zf_fs_trace_start(), that begins before the mount
+	 * writes or replays anything. After a failed mount the trace may have been started, so the
+	 * caller calls zf_trace_stop().
 	 */
 	const struct zf_trace_about *trace;
 	int trace_fd;
 };
 
 /*
- * The device stays the caller's and outlives the filesystem. -ENODEV: no zfuse filesystem;
- * -EPROTONOSUPPORT: unknown format; -EUCLEAN: damaged beyond mounting; -EINVAL: more reclaim_zones
- * than half of what there is; each reported in words.
+ * The caller owns the device, and keeps it open until the filesystem is unmounted. -ENODEV: no
+ * zfuse filesystem; -EPROTONOSUPPORT: unknown format; -EUCLEAN: damaged beyond mounting; -EINVAL:
+ * reclaim_zones is more than half of all zones. Each error is also reported in words.
  */
 int zf_fs_mount(struct zf_dev *dev, const struct zf_mount_options *options,
 		const struct zf_report *report, struct zf_fs **ret_fs);
 
 /*
- * Flushes, commits, and frees in any case. An error means that the last commit failed, or that data
- * was lost of which nobody was told.
+ * Flushes and commits, and frees the filesystem in any case. An error means that the last commit
+ * failed, or that data was lost and no caller was told of the loss.
  */
 int zf_fs_unmount(struct zf_fs *fs);
 
-/* Frees everything and writes nothing: what a crash leaves. Takes NULL. Threads are stopped. */
+/* Stops the threads and frees everything. Writes nothing, as in a crash. Takes NULL. */
 void zf_fs_abandon(struct zf_fs *fs);
 
 /* One round of background work, without threads: flush, land, commit, tidy. */
 int zf_fs_step(struct zf_fs *fs);
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
 /*
- * Up to which write error somebody has been told: data that was answered and then could not be
- * written. An open file has one, from zf_fs_begin_errors() to its close, and so has who calls
- * zf_fs_syncfs(): there it begins with 0. Any thread. fs/core/write_error.h
+ * The number of the newest write error that the owner of the cursor has been told of. A write error
+ * is the loss of data of a write that was answered (fs/core/write_error.h). An open file has a
+ * cursor from zf_fs_begin_errors() to its close. A caller of zf_fs_syncfs() has one that begins
+ * with 0. Any thread may use it.
  */
 struct zf_error_cursor {
 	_Atomic uint64_t told;
@@ -112,10 +116,10 @@ struct zf_ctx {
 	gid_t gid;
 	mode_t umask;	      /* applied by make; 0 if the kernel has applied it */
 	bool may_wait;	      /* see above */
-	bool may_wait_record; /* fsync: for one durable write, without may_wait */
-	bool may_as_owner;    /* whoever owns the file: CAP_FOWNER */
+	bool may_wait_record; /* without may_wait: an fsync may wait for one durable write */
+	bool may_as_owner;    /* the caller counts as the owner of any file: CAP_FOWNER */
 	bool no_atime;	      /* reading leaves the access time alone (O_NOATIME) */
-	/* Of the open file by which he asks; NULL: by none. */
+	/* The cursor of the open file that the request came through; NULL: no open file. */
 	struct zf_error_cursor *errors;
 };
 
@@ -128,7 +132,7 @@ struct zf_attr {
 	uint64_t ino;
 	uint64_t generation;
 	uint64_t size;	 /* bytes */
-	uint64_t blocks; /* of 512 bytes, what is on its way to the device included */
+	uint64_t blocks; /* of 512 bytes, including data on its way to the device */
 	uint64_t rdev;
 	uint32_t mode, nlink, uid, gid, project;
 	uint32_t flags; /* enum zf_inode_flag */
@@ -139,20 +143,21 @@ struct zf_attr {
 /* ---- names ---- */
 
 /*
- * The name "." finds `parent` itself, which may be of any type. -ESTALE: `parent` has no name left. The
- * name ".." finds the parent of a directory.
+ * The name "." finds `parent` itself, which may be of any type. -ESTALE: `parent` has no name left.
+ * The name ".." finds the parent of a directory.
  */
 int zf_fs_lookup(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 struct zf_attr *ret_attr);
 void zf_fs_forget(struct zf_fs *fs, uint64_t ino, uint64_t count);
 
 /*
- * A file, directory, symbolic link (target), device (rdev), fifo or socket, by mode's type. The group and setgid
- * come from a setgid parent. `target` is NULL but for symbolic links. -EOVERFLOW: ctx has the uid or gid -1.
+ * Makes a file, directory, symbolic link (target), device (rdev), fifo or socket: the type is in
+ * mode. If the parent has setgid, the new inode takes its group and, if it is a directory, setgid.
+ * `target` is NULL except for symbolic links. -EOVERFLOW: ctx has the uid or gid -1.
  */
 int zf_fs_make(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 	       mode_t mode, uint64_t rdev, const char *target, struct zf_attr *ret_attr);
-/* A regular file without a name (O_TMPFILE), which zf_fs_link() may give one. `parent` as for make. */
+/* A regular file without a name (O_TMPFILE). zf_fs_link() may name it. `parent` as for make. */
 int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, mode_t mode,
 		  struct zf_attr *ret_attr);
 int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t parent,
@@ -160,9 +165,9 @@ int zf_fs_link(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 int zf_fs_unlink(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name);
 /*
- * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is a character
- * device 0:0 that takes the old name in the same step. ret_moved (may be NULL; set on success): whose names have
- * moved, and with that their change times; 0 where nobody's.
+ * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is
+ * a character device 0:0 that takes the old name in the same step. ret_moved (may be NULL; set on
+ * success): the inodes whose names and change times have changed; 0: no inode.
  */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 uint64_t new_parent, const char *new_name, unsigned int flags,
@@ -179,9 +184,10 @@ struct zf_dirent {
 	char name[ZF_NAME_MAX + 1]; /* terminated */
 };
 /*
- * The entries behind `cookie` (0: from the start), "." and ".." first (cookies 1 and 2), at most `max`.
- * Cookies are stable: an entry that exists during the whole listing is seen exactly once, whatever is
- * made or removed meanwhile. Returns how many, 0 at the end, or -errno.
+ * Lists at most `max` entries behind `cookie` (0: from the start). "." and ".." come first, with
+ * cookies 1 and 2. Cookies are stable: an entry that exists during the whole listing is listed
+ * exactly once, whatever is made or removed meanwhile. Returns the number of entries, 0 at the end,
+ * or -errno.
  */
 int zf_fs_readdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t cookie,
 		  struct zf_dirent *entries, unsigned int max);
@@ -203,9 +209,9 @@ enum zf_set {
 	ZF_SET_MTIME_NOW = 1 << 8,
 	ZF_SET_KILL_SUIDGID = 1 << 9, /* of a file: drop setuid and, mostly, setgid */
 	/*
-	 * chown(2) that names no owner and no group, which drops the same. The kernel does not
-	 * check who asks, so this does: -EPERM if there is something to drop and the caller is
-	 * neither the owner nor root, nor may_as_owner.
+	 * A chown(2) without an owner and without a group. It drops the same bits. The kernel does
+	 * not check the caller's permission, so zf_fs_setattr() does: -EPERM if there is a bit to
+	 * drop and the caller is not the owner, not root, and has no may_as_owner.
 	 */
 	ZF_SET_SAME_OWNER = 1 << 10,
 };
@@ -219,9 +225,9 @@ int zf_fs_setattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		  const struct zf_setattr *set, struct zf_attr *ret_attr);
 
 /*
- * What chattr(1) does: the flags in `mask` become those in `flags`; what a type of file cannot have is dropped.
- * Whether the caller may (CAP_LINUX_IMMUTABLE, ownership) is the kernel's to check. -EOPNOTSUPP: unknown flags.
- * -EPERM: the inode is immutable and stays so.
+ * What chattr(1) does: the flags in `mask` become those in `flags`. A flag that this type of file
+ * cannot have is dropped. The kernel has checked the caller's permission (CAP_LINUX_IMMUTABLE,
+ * ownership). -EOPNOTSUPP: unknown flags. -EPERM: the inode is immutable and would stay immutable.
  */
 struct zf_set_flags {
 	uint32_t mask, flags; /* enum zf_inode_flag */
@@ -232,17 +238,17 @@ int zf_fs_set_flags(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 		    const struct zf_set_flags *set);
 
 /*
- * flags: XATTR_CREATE, XATTR_REPLACE; and ZF_XATTR_KILL_SGID: the caller is outside the inode's group, so that an
- * access list costs the inode setgid. The kernel knows that, and src/fs/ does not: a caller may be in many groups.
- * -ENODATA: no such attribute.
+ * flags: XATTR_CREATE, XATTR_REPLACE; and ZF_XATTR_KILL_SGID: the caller is not in the inode's
+ * group, so setting an access control list clears setgid. Only the kernel knows this, because a
+ * caller may be in many groups. -ENODATA: no such attribute.
  */
 #define ZF_XATTR_KILL_SGID (1 << 16)
 int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		   const void *value, size_t len, int flags);
-/* With size 0 the length only; -ERANGE if `size` is too small. */
+/* Returns the length. With size 0 it copies nothing. -ERANGE: `size` is too small. */
 ssize_t zf_fs_getxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name,
 		       void *value, size_t size);
-/* Names in the trusted namespace for root alone. */
+/* Names in the trusted namespace are listed only for root. */
 ssize_t zf_fs_listxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, char *list,
 			size_t size);
 int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, const char *name);
@@ -250,33 +256,36 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 /* ---- data ---- */
 
 /*
- * What open(2) with these flags asks of a file, beyond permission: -EPERM if it is immutable, or may only be appended
- * to, and this would be more. Truncates nothing, and keeps nothing: there is no close.
+ * Checks what open(2) with these flags must check besides permissions. -EPERM: the file is
+ * immutable, or it is append-only and the flags ask for more than that. The call does not truncate
+ * the file and keeps no state, so no close belongs to it.
  */
 int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int flags,
 	       struct zf_attr *ret_attr);
 
 /*
- * A regular file has been opened: its data that is lost from now on will be told of by the cursor,
- * and what was lost before if nobody was told. Costs two loads, mostly. The caller keeps a kernel
- * reference (zf_fs_lookup) as long as the file is open, or errors that others were told of may be
- * forgotten.
+ * Called when a regular file has been opened. The cursor will report the loss of data from now on,
+ * and an earlier loss that no caller was told of. In most cases this costs two loads. The caller
+ * keeps a kernel reference (zf_fs_lookup()) as long as the file is open. Without one, an error that
+ * another open file was told of may be forgotten.
  */
 void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
 
 /*
- * Returns bytes read: less than asked for only at the end of the file. What `buf` holds behind them is
- * undefined then: the last block of the file may have been read into it as a whole.
+ * Returns the number of bytes read: less than asked for only at the end of the file. In that case
+ * the rest of `buf` is undefined, because the whole last block of the file may have been read into
+ * it.
  */
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		   void *buf, size_t len);
 
 /*
- * zf_fs_read() without may_wait, of at most ZF_READING_MAX bytes, for a caller that reads the device on
- * a ring of its own. -EINPROGRESS: the caller carries out the read *ret_wants, and then gives its result
- * and *ret_reading to zf_fs_read_end(); `buf` must stay until then. -EAGAIN: zf_fs_read() with may_wait
- * has to do it, because more than one read is missing, the buffer is not aligned to blocks, the device
- * cannot be read like this, or there is no memory. Any other value is the answer.
+ * zf_fs_read() without may_wait, of at most ZF_READING_MAX bytes, for a caller that reads the
+ * device with an io_uring of its own. -EINPROGRESS: the caller carries out the read *ret_wants, and
+ * then gives its result and *ret_reading to zf_fs_read_end(); `buf` must stay until then. -EAGAIN:
+ * the caller has to use zf_fs_read() with may_wait, because more than one read of the device is
+ * needed, the buffer is not aligned to blocks, the device cannot be read like this, or there is no
+ * memory. Any other value is the result of the read.
  */
 #define ZF_READING_MAX ((size_t)1 << 20)
 struct zf_reading;
@@ -289,15 +298,16 @@ ssize_t zf_fs_read_begin(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 			 void *buf, size_t len, struct zf_reading **ret_reading,
 			 struct zf_reading_wants *ret_wants);
 /*
- * `result` is that of readv(2): bytes, or -errno. Returns the answer, or -EAGAIN if the result was no
- * good: then zf_fs_read() with may_wait has to do it. The reading is gone in any case. Any thread; once
- * for each reading, before zf_fs_unmount().
+ * `result` is that of readv(2): bytes, or -errno. Returns the result of the read, or -EAGAIN if
+ * `result` was an error or too short: the caller then uses zf_fs_read() with may_wait. The reading
+ * is freed in any case. Any thread; once for each reading, before zf_fs_unmount().
  */
 ssize_t zf_fs_read_end(struct zf_reading *reading, int64_t result);
 
 /*
- * The last close of an open file: nothing is made durable, and nothing waits for the device. But of a
- * file that was truncated to nothing, what was written since starts its way there.
+ * The last close of an open file. It makes nothing durable and does not wait for the device. But if
+ * the file was truncated to nothing, it starts the writes of the data written since
+ * (fs/data/close.h).
  */
 int zf_fs_close(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino);
 
@@ -305,30 +315,31 @@ enum zf_write_flags {
 	ZF_WRITE_APPEND = 1 << 0, /* at the end of the file, wherever that is now */
 	ZF_WRITE_DSYNC = 1 << 1,  /* durable when answered */
 	ZF_WRITE_KILL_SUIDGID = 1 << 2,
-	/* Collected by the kernel: the times are its, and the inode's flags were asked before. */
+	/* From the kernel's writeback cache: the kernel sets the times; the flags were checked. */
 	ZF_WRITE_CACHE = 1 << 3,
-	/* Pages of the kernel's cache: not durable by the inode's flags; all of them, or an error. */
+	/* Pages of the kernel's cache: ZF_INODE_SYNC is ignored, and a short write is an error. */
 	ZF_WRITE_PAGE = 1 << 4,
 };
 ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		    const void *buf, size_t len, unsigned int flags);
 
 /*
- * copy_file_range(2): as many bytes of `len` as are in the file, into it or another. Whole blocks that
- * lie alike within their blocks are not copied but shared; holes, and what is written as zeroes, become
- * holes. Returns how many bytes were copied: fewer than asked for if an error came in between, 0 at
- * the end of the source. -EINVAL if the ranges overlap in one file.
+ * copy_file_range(2): copies at most `len` bytes, up to the end of the source, into another file or
+ * the same one. Whole blocks are shared instead of copied if both offsets have the same remainder
+ * modulo the block size, and the source is neither guaranteed nor written in place. Holes and
+ * extents of zeroes become holes. Returns how many bytes were copied: fewer than asked for if an
+ * error came in between, 0 at the end of the source. -EINVAL: the ranges overlap in one file.
  */
 ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
 			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);
 
 /*
- * Makes the file durable, or says that some of its data is lost: once by each ctx->errors; without
- * one, as long as nobody was told by an open file. The same holds for what is durable when it is
- * answered.
+ * Makes the file durable, or returns the error if some of its data was lost: once for each cursor
+ * ctx->errors; with NULL, until an open file was told. Operations that are durable when they are
+ * answered return such errors in the same way.
  */
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
-/* The same of everything. ctx->errors is here the cursor of who syncs the whole. */
+/* The same for all files. ctx->errors is the cursor of the caller of syncfs. */
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 
 /* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */
@@ -340,19 +351,19 @@ int zf_fs_seek(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_
 
 /*
  * mode: 0, FALLOC_FL_KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE],
- * ZF_FALLOC_WRITE_ZEROES; others -EOPNOTSUPP. Space that 0, KEEP_SIZE and ZERO_RANGE allocate is the
- * file's: the first write to each block of it does not fail for want of space; what WRITE_ZEROES
- * has zeroed can be overwritten twice, and again as zones come back (docs/write-zeroes.md).
- * -ENOSPC: not for the whole range; nothing has changed, but that WRITE_ZEROES may have zeroed the
- * front of it in place.
+ * ZF_FALLOC_WRITE_ZEROES; others -EOPNOTSUPP. The modes 0, KEEP_SIZE and ZERO_RANGE allocate space
+ * to the file: the first write to each block of it does not fail for want of space. A range that
+ * WRITE_ZEROES has zeroed can be overwritten twice, and again as zones come back
+ * (docs/write-zeroes.md). -ENOSPC: there is no room for the whole range. Nothing has changed then,
+ * except that WRITE_ZEROES may have zeroed the front of the range in place.
  */
 int zf_fs_fallocate(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int mode,
 		    uint64_t offset, uint64_t len);
 
-/* What stands where: for `zfusectl file`. Extents as the tree has them, after a flush of the file. */
+/* For `zfusectl file`: flushes the file, and lists its extents as the tree has them. */
 struct zf_extent_info {
 	uint64_t offset, len; /* in the file */
-	uint64_t address;     /* on the device; 0 where type has none */
+	uint64_t address;     /* on the device; 0: the type has none */
 	uint64_t generation;
 	uint8_t type; /* enum zf_extent_type */
 	uint8_t flags;
@@ -361,8 +372,8 @@ int zf_fs_extents(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint
 		  struct zf_extent_info *extents, unsigned int max);
 
 /*
- * A path of the inode from the root, for people: "/a/b", as its names are while it is looked up, which
- * somebody may change meanwhile. -ENOENT: it has no name; -ENAMETOOLONG: `size` is too small.
+ * A path of the inode from the root, for messages: "/a/b". A rename during the call may make the
+ * path wrong. -ENOENT: the inode has no name; -ENAMETOOLONG: `size` is too small.
  */
 int zf_fs_path(struct zf_fs *fs, uint64_t ino, char *buf, size_t size);
 
@@ -371,8 +382,8 @@ int zf_fs_path(struct zf_fs *fs, uint64_t ino, char *buf, size_t size);
 struct zf_statfs {
 	uint64_t block_size;
 	/*
-	 * Of block_size. What can be written is free; what fallocate can set aside, with the room for
-	 * its metadata, is available: that is less.
+	 * In units of block_size. Free: the blocks that can be written. Available: the blocks that
+	 * fallocate can set aside; these are fewer, because each needs room for its metadata, too.
 	 */
 	uint64_t blocks, blocks_free, blocks_available;
 	uint64_t files, files_free;
@@ -382,56 +393,57 @@ struct zf_statfs {
 int zf_fs_statfs(struct zf_fs *fs, struct zf_statfs *ret_statfs);
 
 /*
- * Makes the filesystem larger, in use as it is: to `zone_count` zones, or, with 0, to all that the
- * device has or can get (zf_dev_grow()). Durable when it returns 0; a crash in between leaves the old
- * size, the new one, or, of many thousand zones, one between them: doing it again goes on. One caller
- * at a time. -EINVAL: fewer zones than there are; -ENOSPC: no room for the device to grow,
- * or for the items of the new zones; -EOPNOTSUPP: a device that cannot grow; -EROFS.
+ * Makes the mounted filesystem larger: to `zone_count` zones, or, with 0, to all zones that the
+ * device has or can get (zf_dev_grow()). The new size is durable when the call returns 0. A crash
+ * before that leaves the old size, the new one, or, if many thousand zones are added, a size
+ * between them; another call then adds the rest. One caller at a time. -EINVAL: `zone_count` is
+ * less than the number of zones now; -ENOSPC: no room for the device to grow, or for the items of
+ * the new zones; -EOPNOTSUPP: a device that cannot grow; -EROFS.
  */
 int zf_fs_grow(struct zf_fs *fs, uint32_t zone_count);
 
-/* One commit, and the resets that it allows: two of them give back what was emptied. */
+/* One commit, and the resets that it allows. Two calls give back the zones that were emptied. */
 int zf_fs_settle(struct zf_fs *fs);
 /*
- * Resets the zones in which nothing is live any more, with as many commits as that takes, and tells
- * their capacity in bytes. Nothing is moved: garbage beside live data stays. -EROFS, or what a
- * commit fails with.
+ * Resets the zones that have no live bytes, with as many commits as that takes. *ret_bytes: their
+ * capacity in bytes. The call moves no data, so garbage in zones with live data stays. -EROFS, or
+ * the error of a commit.
  */
 int zf_fs_trim(struct zf_fs *fs, uint64_t *ret_bytes);
 
 /*
- * Read-only: stores everything, as zf_fs_unmount() does, and then nothing is written until the
- * filesystem is writable again. The caller sees to it that no operation changes anything meanwhile
- * (the kernel has made the mount read-only). Operations and tools get -EROFS from then on, access
- * times do not move, and an inode whose last name went before is deleted at the next mount. An error
- * of storing: the filesystem stays writable.
- * Writable: -EROFS if it was mounted read-only, or a commit has failed.
+ * read_only true: stores everything, as zf_fs_unmount() does. Nothing is written afterwards until
+ * the filesystem is writable again. The caller ensures that no operation changes anything during
+ * the call (the kernel has made the mount read-only). From then on operations and tools get -EROFS,
+ * access times do not change, and an inode that has lost its last name is deleted by the next
+ * mount. If storing fails, its error is returned and the filesystem stays writable. read_only
+ * false: -EROFS if the filesystem was mounted read-only, or a commit has failed.
  */
 int zf_fs_remount(struct zf_fs *fs, bool read_only);
 
-/* As the mount options of these names. Any thread. -EINVAL: more zones than half, reported. */
+/* Like the mount options. Any thread. -EINVAL: more than half of all zones; this is reported. */
 int zf_fs_set_reclaim_target(struct zf_fs *fs, uint32_t zones, uint32_t percent);
 void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms);
 
 /*
  * The label is UTF-8 of less than ZF_SUPER_LABEL_SIZE bytes without control characters, else
- * -EINVAL. A new one is durable when this returns 0. -EROFS, or what a commit fails with: it stays
- * the old one.
+ * -EINVAL. The new label is durable when the call returns 0. After -EROFS, or the error of a
+ * commit, the filesystem keeps the old label.
  */
 int zf_fs_set_label(struct zf_fs *fs, const char *label);
 void zf_fs_get_label(struct zf_fs *fs, char ret_label[ZF_SUPER_LABEL_SIZE]);
 
 /*
- * Begins a trace (trace/trace.h) with the state of all zones and the newest superblock. Of `run`
- * the caller fills in what the filesystem does not know: clock, program, and perhaps workload and
- * seed. zf_trace_stop() ends it, at the latest after the unmount. Errors as of zf_trace_start(), or
- * of reading the ring.
+ * Begins a trace (trace/trace.h) with the state of all zones and the newest superblock. In `run`
+ * the caller sets what the filesystem does not know: clock, program, and perhaps workload and seed.
+ * zf_trace_stop() ends the trace, at the latest after the unmount. Errors are those of
+ * zf_trace_start(), or of reading the superblock ring.
  */
 int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run);
 
 bool zf_fs_is_read_only(struct zf_fs *fs);
 
-/* For tools, tests and the checker; see the modules' headers. They belong to the fs. */
+/* For tools, tests and the checker; see the modules' headers. The fs owns what they return. */
 struct zf_dev *zf_fs_dev(struct zf_fs *fs);
 struct zf_alloc *zf_fs_alloc(struct zf_fs *fs);
 struct zf_forest *zf_fs_forest(struct zf_fs *fs);

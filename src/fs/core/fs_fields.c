@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The field tables of this layer's structs on disk, and the room that is reserved for their items. */
+/* The field tables of this layer's structs on disk, and checks of the room reserved for items. */
 #include "fs/core/fs_format.h"
 
 #include "alloc/reserve.h"
 #include "btree/node_format.h"
 
-/* The bytes of an item with this value in a leaf: twice its size, as the leaf may be half empty. */
+/* The bytes of an item with this value in a leaf, twice, because the leaf may be half empty. */
 #define ITEM_BYTES(value_bytes) (2 * (sizeof(struct zf_disk_item) + (value_bytes)))
 #define SUMMARY_OF_BLOCK	(sizeof(struct zf_disk_summary) + sizeof(struct zf_le64))
 

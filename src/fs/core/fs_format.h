@@ -17,15 +17,18 @@
  *   share tree
  *     name           (address, SHARE, hash(inode, offset))       one or more struct zf_disk_share
  *
- * Where several entries share a hash they stand in one item, one behind the other. A name longer than what the
- * item then allows is refused with -ENOSPC (names are hashed with a secret seed: nobody can provoke it).
+ * Entries with the same hash are in one item, one behind the other. A name that does not fit into
+ * that item any more is refused with -ENOSPC. Nobody can provoke this, because names are hashed
+ * with a secret seed.
  *
- * A directory has exactly one ref, whose parent is what ".." names. The root's is to itself, without a name and
- * with cookie 0. A directory's size is the sum over its entries of sizeof(struct zf_disk_dirent) + name_len, so
- * it is 0 if and only if the directory is empty; its nlink is 2 + its subdirectories.
+ * A directory has exactly one ref; its parent is what ".." names. The root's ref has the root as
+ * its parent, no name, and cookie 0. A directory's size is the sum over its entries of
+ * sizeof(struct zf_disk_dirent) + name_len, so it is 0 if and only if the directory is empty. A
+ * directory's nlink is 2 + the number of its subdirectories.
  *
- * A symbolic link's target (`size` bytes) stands in inline extents, one behind the other, each but the last
- * of zf_node_value_max() - sizeof(struct zf_disk_extent) bytes: with small nodes one item does not hold 4095.
+ * The target of a symbolic link (`size` bytes) is in inline extents, one behind the other. Each but
+ * the last has zf_node_value_max() - sizeof(struct zf_disk_extent) bytes. Several are needed with
+ * small nodes, where one item cannot hold 4095 bytes.
  */
 #ifndef ZF_FS_FS_FORMAT_H
 #define ZF_FS_FS_FORMAT_H
@@ -34,7 +37,7 @@
 #include "base/le.h"
 
 #define ZF_INO_ROOT 1u
-/* Objectids that are no inode: below any that mkfs or a user makes. */
+/* Objectids that are not inode numbers: below the number of every inode but the root. */
 #define ZF_INO_ORPHANS 2u
 #define ZF_INO_INTENTS 3u
 #define ZF_INO_FIRST   256u
@@ -67,8 +70,8 @@ enum zf_fs_key {
 #define ZF_EXTENT_ZERO_MAX (UINT64_C(1) << 40)	/* ... and of a ZERO one */
 
 /*
- * What chattr(1) sets: the values of FS_*_FL in <linux/fs.h>. Others are refused: each is a promise that whoever does
- * not know it would break.
+ * The flags that chattr(1) sets, with the values of FS_*_FL in <linux/fs.h>. Other flags are
+ * refused, because a flag is a promise, and code that does not know the flag would break it.
  */
 enum zf_inode_flag {
 	ZF_INODE_SYNC = 0x8, /* changes are durable when answered */
@@ -76,9 +79,9 @@ enum zf_inode_flag {
 	ZF_INODE_APPEND = 0x20, /* grows at its end, and changes in no other way */
 	ZF_INODE_NODUMP = 0x40,
 	ZF_INODE_NOATIME = 0x80,
-	ZF_INODE_DIRSYNC = 0x10000, /* directories: names made and removed in it, likewise */
+	ZF_INODE_DIRSYNC = 0x10000, /* directory: changes of its names are durable when answered */
 	ZF_INODE_PROJINHERIT =
-		0x20000000, /* directories: what is made in it belongs to its project */
+		0x20000000, /* directory: inodes that are made in it get its project */
 };
 #define ZF_INODE_FLAGS_OTHER                                                                       \
 	(ZF_INODE_NODUMP | ZF_INODE_NOATIME) /* of symbolic links, devices, ... */
@@ -92,10 +95,10 @@ struct zf_disk_time {
 };
 
 struct zf_disk_inode {
-	struct zf_le64 generation; /* transaction that made it */
-	struct zf_le64 change;	   /* transaction that last changed it */
+	struct zf_le64 generation; /* transaction that made the inode */
+	struct zf_le64 change;	   /* transaction that last changed the item */
 	struct zf_le64 size;
-	struct zf_le64 bytes; /* allocated to it, for st_blocks */
+	struct zf_le64 bytes; /* allocated to the file, for st_blocks */
 	struct zf_le64 rdev;
 	struct zf_le32 mode;
 	struct zf_le32 nlink;
@@ -105,7 +108,7 @@ struct zf_disk_inode {
 	struct zf_le32 flags;	/* enum zf_inode_flag */
 	struct zf_disk_time atime, mtime, ctime, btime;
 	struct zf_le64 next_cookie; /* directories: of the next entry, >= 3 */
-	struct zf_le64 tree;	    /* the tree it belongs to: room for snapshots; ZF_TREE_FS */
+	struct zf_le64 tree;	    /* the inode's tree: ZF_TREE_FS, until there are snapshots */
 	uint8_t reserved[32];
 };
 
@@ -117,7 +120,7 @@ struct zf_disk_ref {
 
 struct zf_disk_dirent {
 	struct zf_le64 ino;
-	struct zf_le64 tree; /* ZF_TREE_FS; room for snapshots */
+	struct zf_le64 tree; /* ZF_TREE_FS, until there are snapshots */
 	struct zf_le64 cookie;
 	uint8_t type; /* DT_* */
 	uint8_t reserved;
@@ -132,21 +135,22 @@ struct zf_disk_xattr {
 };
 
 enum zf_extent_type {
-	ZF_EXTENT_INLINE = 1, /* the bytes follow; of a file: its block 0, zeroes behind them */
+	ZF_EXTENT_INLINE = 1, /* its bytes follow; in a file: block 0, filled up with zeroes */
 	ZF_EXTENT_DATA = 2,   /* on the device */
 	ZF_EXTENT_ZERO =
-		3, /* zeroes: no device blocks, but their space is kept; also behind the size */
+		3, /* reads as zeroes: no device blocks, but kept space; also beyond the size */
 };
 
-#define ZF_EXTENT_SHARED     0x01u /* may be shared: the share tree knows */
+#define ZF_EXTENT_SHARED     0x01u /* may be shared: it has an entry in the share tree */
 #define ZF_EXTENT_OVERWRITE  0x02u /* in an overwritable zone: no checksums */
-#define ZF_EXTENT_UNWRITTEN  0x04u /* ZERO: nobody has written the zeroes; a hole to those who ask */
+#define ZF_EXTENT_UNWRITTEN  0x04u /* ZERO: allocated, not written; SEEK_HOLE finds it */
 #define ZF_EXTENT_GUARANTEED 0x08u /* overwriting it never fails for want of space */
 
 /*
- * A file that is overwritten here and there has one for each block: they are what metadata consists of, so
- * they hold no more than that needs. What an extent needs that is packed, or on another device, will stand in
- * a second part of it (docs/format.md); none has one yet.
+ * A file that is overwritten at random places has an extent for each block, and extents are most of
+ * the metadata. So this struct has only what such an extent needs. Fields for packed extents, or
+ * for extents on another device, will be in a second part of the item (docs/format.md); no extent
+ * has one yet.
  */
 struct zf_disk_extent {
 	uint8_t type;
@@ -154,7 +158,7 @@ struct zf_disk_extent {
 	uint8_t compression;	   /* 0: none */
 	uint8_t encryption;	   /* 0: none */
 	struct zf_le32 count;	   /* INLINE: bytes, which follow; else: blocks of the file */
-	struct zf_le64 generation; /* transaction in which its newest bytes came to their place */
+	struct zf_le64 generation; /* transaction in which its newest bytes got this place */
 	struct zf_le64 address;	   /* bytes on the device; 0 for INLINE and ZERO */
 };
 
@@ -171,7 +175,10 @@ struct zf_disk_intent {
 	uint8_t reserved_b[16];
 };
 
-/* What one piece of an append wrote: `count` checksums (zf_le64) follow, one a block; none with OVERWRITE. */
+/*
+ * One piece of an append. `count` checksums (zf_le64) follow, one for each block; with OVERWRITE,
+ * none.
+ */
 struct zf_disk_summary {
 	struct zf_le64 ino;
 	struct zf_le64 offset; /* in the file, bytes */
@@ -181,7 +188,7 @@ struct zf_disk_summary {
 };
 
 #define ZF_SUMMARY_OVERWRITE                                                                       \
-	0x1u /* of one extent that has this flag, as long as that is, and gone with it */
+	0x1u /* belongs to one ZF_EXTENT_OVERWRITE extent: same length, removed with it */
 
 /* An extent flagged SHARED that names the bytes at the key's address. */
 struct zf_disk_share {

@@ -48,7 +48,7 @@ static struct zf_inode *find_locked(struct zf_inode_shard *shard, uint64_t ino)
 	return RB_FIND(zf_inode_table, &shard->inodes, &key);
 }
 
-/* Into the table, with one use. */
+/* Makes an inode and puts it into the table, with one use. */
 static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode_state state)
 {
 	struct zf_inode *inode = calloc(1, sizeof(*inode));
@@ -84,7 +84,7 @@ static void note_lost_changes(struct zf_inode *inode)
 	raise_to(&inode->fs->marks_lost, inode->data.write_mark);
 }
 
-/* No longer in the table. */
+/* The inode is no longer in the table. Takes NULL. */
 static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
@@ -227,7 +227,7 @@ struct zf_inode *zf_inode_ref(struct zf_inode *inode)
 
 static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
-	/* Before anybody can load it again. */
+	/* This must come before another thread can load the inode again. */
 	note_lost_changes(inode);
 	zf_write_error_forget(inode);
 	set_unlinked_locked(inode, false);
@@ -235,7 +235,7 @@ static struct zf_inode *remove_locked(struct zf_inode_shard *shard, struct zf_in
 	return inode;
 }
 
-/* Keeps the unused inode; the oldest one too many is taken out of the table and returned. */
+/* Keeps the unused inode. If too many are idle, removes the oldest from the table; returns it. */
 static struct zf_inode *make_idle_locked(struct zf_inode_shard *shard, struct zf_inode *inode)
 {
 	TAILQ_INSERT_TAIL(&shard->idle, inode, idle_link);
@@ -278,7 +278,7 @@ static struct zf_inode *settle_locked(struct zf_inode_shard *shard, struct zf_in
 	if (inode->fs->read_only)
 		return remove_locked(shard, inode);
 	inode->state = ZF_INODE_DOOMED;
-	atomic_store(&inode->uses, 1); /* fs->doomed's */
+	atomic_store(&inode->uses, 1); /* the use of fs->doomed */
 	return NULL;
 }
 
@@ -517,7 +517,7 @@ void zf_inode_mark_clean(struct zf_inode *inode)
 	inode->lazy = false;
 }
 
-/* The inodes in ascending ino, each once, without NULL. Returns how many. */
+/* Sorts the inodes by ino, each once, without NULL. Returns how many. */
 static unsigned int sort(struct zf_inode *const *inodes, unsigned int count,
 			 struct zf_inode **ret_sorted)
 {

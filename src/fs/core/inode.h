@@ -61,10 +61,10 @@ struct zf_inode_item {
 };
 
 enum zf_inode_state {
-	ZF_INODE_LOADING, /* its item is being read by whoever made it */
+	ZF_INODE_LOADING, /* the thread that made it reads its item */
 	ZF_INODE_LIVE,
 	ZF_INODE_DOOMED, /* without names and users: no get finds it any more */
-	ZF_INODE_DEAD,	 /* could not be loaded, made or deleted: freed by the last put */
+	ZF_INODE_DEAD,	 /* deleted, or could not be loaded or made: freed by the last put */
 };
 
 /*
@@ -72,9 +72,9 @@ enum zf_inode_state {
  * request.
  */
 enum zf_absent {
-	ZF_ABSENT_CAPABILITY = 1 << 0,	/* security.capability: asked for by every write */
-	ZF_ABSENT_ACL_ACCESS = 1 << 1,	/* by every chmod */
-	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: by everything made in it */
+	ZF_ABSENT_CAPABILITY = 1 << 0,	/* security.capability: looked up by every write */
+	ZF_ABSENT_ACL_ACCESS = 1 << 1,	/* looked up by every chmod */
+	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: looked up when an inode is made in it */
 };
 
 struct zf_inode {
@@ -86,16 +86,16 @@ struct zf_inode {
 	struct zf_inode_item item;
 	uint64_t disk_size;
 	bool item_dirty;      /* item differs from what the tree holds (times, size) */
-	bool essential_dirty; /* ... not only in times */
-	bool lazy;	      /* ... in the access time only, since then: fs/core/access.h */
-	int64_t lazy_since_s;
+	bool essential_dirty; /* item_dirty, and more than times differs */
+	bool lazy;	      /* item_dirty, and only the access time differs: fs/core/access.h */
+	int64_t lazy_since_s; /* when it became lazy */
 	uint64_t
-		essential; /* the transaction that last stored more than times, at the latest ... */
-	uint64_t essential_record; /* ... but this record of the log has it: then that is 0 */
+		essential; /* not older than the transaction that last stored more than the times */
+	uint64_t essential_record; /* not 0: this log record has that change, and essential is 0 */
 	struct zf_data data;
 
-	/* enum zf_absent, learned by looking: set with the lock held shared, cleared with it
-	 * exclusive. */
+	/* enum zf_absent. Look-ups set bits with the lock held shared; changes clear them with the
+	 * lock held exclusively. */
 	atomic_uint absent;
 	atomic_uint uses; /* falls to 0 under the shard's lock only */
 
@@ -104,8 +104,8 @@ struct zf_inode {
 	int load_error;			    /* when DEAD */
 	bool unlinked;			    /* item.nlink is 0 */
 	bool idle;			    /* on the shard's idle list */
-	bool syncing;			    /* somebody makes its data durable: fs/data/durable.c */
-	uint64_t syncs_begun, syncs_served; /* numbers of the last that began, and succeeded */
+	bool syncing;			    /* a thread makes its data durable: fs/data/durable.c */
+	uint64_t syncs_begun, syncs_served; /* numbers of the last sync that began, and succeeded */
 	RB_ENTRY(zf_inode) table_link;
 	TAILQ_ENTRY(zf_inode) idle_link;
 
@@ -153,7 +153,7 @@ struct zf_scrubbed {
 	_Atomic uint64_t data_bytes, node_bytes, skipped;
 	_Atomic uint64_t errors;   /* damaged places that were not repaired */
 	_Atomic uint64_t repaired; /* nodes */
-	/* Seconds since 1970: when one came to its end, be it in an earlier mount; 0: none. */
+	/* When the last scrub ended, in this or an earlier mount: seconds since 1970; 0: none. */
 	_Atomic uint64_t finished_at;
 };
 
@@ -168,33 +168,33 @@ struct zf_fs {
 	struct zf_mount_options options;
 	struct zf_report report;
 	_Atomic uint64_t commit_ms; /* between commits */
-	atomic_bool read_only;	    /* mounted so, or remounted (zf_fs_remount()) */
+	atomic_bool read_only;	    /* mounted read-only, or remounted so (zf_fs_remount()) */
 	/*
-	 * A mount is replaying the log. Then an inode leaves memory with its last use, because the
-	 * replay edits items in the tree directly, and an inode without a name is not deleted,
-	 * because it may get a name again.
+	 * A mount is replaying the log. An inode then leaves memory with its last use, because the
+	 * replay edits items in the tree directly. An inode without a name is not deleted, because
+	 * a later record may give it a name again.
 	 */
 	bool recovering;
 
 	struct zf_inode_shard shards[ZF_INODE_SHARDS]; /* by ino */
 	unsigned int idle_max;			       /* unused inodes in each shard */
-	/* Held while a directory gets another parent: keeps ancestors what they are.
-	 * ZF_RANK_RENAME. */
+	/* Held while a directory gets another parent: only its holder changes the ancestors of a
+	 * directory. ZF_RANK_RENAME. */
 	struct zf_mutex rename_lock;
 	struct zf_mutex share_lock;  /* ZF_RANK_SHARE; fs/map/share.h */
 	struct zf_mutex change_lock; /* ZF_RANK_CHANGE; fs/mount/change.h */
 
 	struct zf_mutex lock;	     /* ZF_RANK_FS */
 	struct zf_inode_list dirty;  /* inodes with dirty data or item_dirty, oldest first */
-	unsigned int dirty_count;    /* of these */
-	struct zf_inode_list doomed; /* to be deleted; the list holds a use */
+	unsigned int dirty_count;    /* inodes on that list */
+	struct zf_inode_list doomed; /* to be deleted; the list holds a use of each */
 	atomic_uint unlinked_count;  /* inodes without a name in memory: open or doomed */
 	atomic_uint deleting;	     /* doomed inodes that some thread deletes now */
-	_Atomic uint64_t deletions;  /* counts inodes that were doomed, and that were deleted */
+	_Atomic uint64_t deletions;  /* counts each inode twice: when it is doomed, and deleted */
 	atomic_uint lazy_count;	     /* inodes that are lazy */
 	/*
-	 * The newest generation in which an inode changed that has left memory together with its
-	 * list of changes (fs/core/changes.h).
+	 * Inodes that have left memory together with their lists of changes (fs/core/changes.h):
+	 * the newest generation in which one of them changed.
 	 */
 	_Atomic uint64_t changes_lost;
 	/*
@@ -202,13 +202,13 @@ struct zf_fs {
 	 * before a flush.
 	 */
 	_Atomic uint64_t marks_lost;
-	/* Up to this generation, one of them was truncated to nothing and not closed
-	 * (fs/data/close.h).
+	/* The newest generation in which one of these inodes changed that had been truncated to
+	 * nothing and not closed (fs/data/close.h).
 	 */
 	_Atomic uint64_t closings_lost;
 
 	struct zf_write_errors errors;
-	_Atomic uint64_t checksum_errors; /* blocks of data that did not match, whoever read them */
+	_Atomic uint64_t checksum_errors; /* blocks of data that did not match, in any reader */
 	struct zf_scrubbed scrubbed;
 	/*
 	 * The base that is added to the counters of this mount, modulo 2^64 (fs/space/faults.h).
@@ -218,7 +218,7 @@ struct zf_fs {
 	struct zf_mutex health_lock;
 	struct zf_flush flush; /* what all inodes' data share; fs/data/data.h */
 	struct zf_wake wake;
-	/* Of higher layers, for the whole life of the mount. */
+	/* Objects of higher layers, for the whole life of the mount. */
 	struct zf_reclaim *reclaim;	  /* fs/space/reclaim.h */
 	struct zf_room *room;		  /* fs/space/room.h */
 	struct zf_scrubber *scrubber;	  /* fs/mount/scrubber.h */
@@ -229,9 +229,9 @@ struct zf_fs {
 
 struct zf_inode_shard *zf_inode_shard(const struct zf_inode *inode);
 
-/* The shards, the lists and rename_lock; the rest of *fs, options first, is the caller's. */
+/* Sets up the shards, lists, rename_lock and share_lock. The caller has set fs->options. */
 void zf_inode_table_init(struct zf_fs *fs);
-/* Frees every inode, used or not, writes nothing (unmount has done it before). */
+/* Frees every inode, used or not. Writes nothing; an unmount has done that before. */
 void zf_inode_table_deinit(struct zf_fs *fs);
 
 /* -ESTALE if there is no such inode; -EUCLEAN if its item is damaged. */
@@ -255,7 +255,7 @@ int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode,
  * it.
  */
 void zf_inode_bury(struct zf_inode *inode);
-/* item.nlink became 0, or is no longer 0. Lock held exclusively. */
+/* Called after item.nlink became 0, or became more than 0 again. Lock held exclusively. */
 void zf_inode_set_unlinked(struct zf_inode *inode, bool unlinked);
 
 /* One more kernel reference. -ENOMEM. */
@@ -269,7 +269,10 @@ struct zf_inode *zf_inode_kernel_unref(struct zf_fs *fs, uint64_t ino, uint64_t 
 				       bool *ret_unlinked);
 /* Takes back every kernel reference of this shard. */
 void zf_inode_kernel_unref_all(struct zf_inode_shard *shard);
-/* The first inode of the shard from `ino` on that has no name and is not doomed, with a use; NULL. */
+/*
+ * Returns, with a use, the first inode of the shard from `ino` on that has no name and is not
+ * doomed; NULL: there is none.
+ */
 struct zf_inode *zf_inode_next_unlinked(struct zf_inode_shard *shard, uint64_t ino);
 
 /*
@@ -326,9 +329,9 @@ void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
 /* ---- attributes that writes change (attr.c, xattr.c) ---- */
 
 /*
- * What Linux does to a file whose content or owner changes: setuid goes, setgid too if the group
- * may execute or the caller is no member of it. In memory: returns whether the mode changed, so
- * that the caller stores the item. Lock held exclusively.
+ * What Linux does to a file whose content or owner changes: clears setuid, and also setgid if the
+ * group may execute the file or the caller is not in the group. Changes only the memory: if it
+ * returns true, the mode has changed and the caller stores the item. Lock held exclusively.
  */
 bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #define PROTECTED (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)
-/* As on ext4: nobody wants every new file in a protected directory protected. */
+/* As on ext4: IMMUTABLE and APPEND of a directory are not meant for every new file in it. */
 #define INHERITED                                                                                  \
 	(ZF_INODE_SYNC | ZF_INODE_NODUMP | ZF_INODE_NOATIME | ZF_INODE_DIRSYNC |                   \
 	 ZF_INODE_PROJINHERIT)

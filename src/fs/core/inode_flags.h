@@ -24,31 +24,32 @@
 
 #include "fs/core/inode.h"
 
-/* Those that an inode of this mode's type can have. */
+/* The flags that an inode of this mode's type can have. */
 uint32_t zf_inode_flags_of_type(uint32_t mode);
 
 /*
- * Each 0 or -EPERM. Data:
+ * The checks return 0 or -EPERM. Data:
  *
- * Bytes from `offset` on are to be written, or given room (fallocate): append-only files have none
- * to lose before their end. For fallocate, which changes no byte that there is, give the size.
+ * Checks whether bytes from `offset` on may be written, or get room (fallocate). An append-only
+ * file must not be written before its end. fallocate changes no existing byte, so its caller passes
+ * the file's size.
  */
 int zf_inode_check_write(const struct zf_inode *inode, uint64_t offset);
-/* Anything else is to change: attributes, extended attributes, size, ranges punched or zeroed,
- * links to it. */
+/* Checks any other change: attributes, extended attributes, size, ranges punched or zeroed, links
+ * to the inode. */
 int zf_inode_check_change(const struct zf_inode *inode);
 
-/* The file is to be opened: open(2)'s flags. */
+/* Checks whether the file may be opened with these flags of open(2). */
 int zf_inode_check_open(const struct zf_inode *inode, int flags);
 
-/* Names: one is to be added to the directory ... */
+/* Names. Checks whether a name may be added to the directory. */
 int zf_inode_check_add(const struct zf_inode *dir);
-/* ... or taken out of it. */
+/* Checks whether the name of `child` may be removed from the directory. */
 int zf_inode_check_remove(const struct zf_inode *dir, const struct zf_inode *child);
-/* -EXDEV: what enters a directory that hands down its project must belong to that. */
+/* -EXDEV: `dir` has PROJINHERIT, and the inode that enters it belongs to another project. */
 int zf_inode_check_project(const struct zf_inode *dir, const struct zf_inode *inode);
 
-/* What a new inode takes over from the directory that it is made in; its mode is set. */
+/* Gives a new inode the flags and the project that it inherits from `dir`. Its mode is set. */
 void zf_inode_inherit_flags(const struct zf_inode *dir, struct zf_inode *inode);
 
 /*

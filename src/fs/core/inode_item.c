@@ -8,8 +8,8 @@
 #include "fs/core/item.h"
 #include "fs/core/item_check.h"
 
-/* Only an orphan may be without names: deleting anything else would leave entries that lead
- * nowhere. */
+/* Only an orphan may have no name: deleting another inode would leave directory entries that name
+ * no inode. */
 static int check_orphan(struct zf_inode *inode)
 {
 	struct zf_key key = ZF_KEY(ZF_INO_ORPHANS, ZF_KEY_ORPHAN, inode->ino);
@@ -112,9 +112,10 @@ uint32_t zf_inode_inline_max(struct zf_fs *fs)
 }
 
 /*
- * What is on its way counts, as far as it can be new: up to the size. So a file has its blocks when
- * it has been written, not some seconds later. Bytes that live in the extent item take no block;
- * but a file with a size and without blocks passes for one great hole with many programs.
+ * Returns the bytes for st_blocks. Data in memory counts, up to the size of the file. So a file has
+ * its blocks as soon as it is written, not some seconds later. An inline file counts with its size,
+ * although it has no block, because many programs take a file with a size and without blocks for
+ * one large hole.
  */
 static uint64_t bytes_with(const struct zf_inode *inode, uint64_t memory_bytes)
 {

@@ -23,8 +23,10 @@ static inline uint64_t zf_item_extent_len(const struct zf_disk_extent *disk)
 	return disk->type == ZF_EXTENT_INLINE ? count : count << ZF_BLOCK_SHIFT;
 }
 
-/* The key offsets of a name in a directory, of an inode's name, of an attribute, and of a shared
- * extent's. */
+/*
+ * Key offsets: _name for a name in a directory and for an attribute, _ref for a name of an inode,
+ * _share for a shared extent.
+ */
 uint64_t zf_item_hash_name(uint64_t seed, const char *name, size_t len);
 uint64_t zf_item_hash_ref(uint64_t seed, uint64_t parent, const char *name, size_t len);
 uint64_t zf_item_hash_share(uint64_t seed, uint64_t ino, uint64_t offset);

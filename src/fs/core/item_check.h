@@ -23,25 +23,28 @@ struct zf_fs;
 struct zf_item_check {
 	const struct zf_report *report;
 	uint32_t value_max;	 /* bytes of an item's value: zf_node_value_max() */
-	uint64_t dir_hash_seed;	 /* names stand under their hash ... */
-	bool any_seed;		 /* ... but nobody knows the seed: hashes are not compared */
+	uint64_t dir_hash_seed;	 /* keys of names contain hashes with this seed */
+	bool any_seed;		 /* the seed is unknown: hashes are not compared */
 	uint64_t generation_max; /* of the running transaction: nothing can be newer */
-	uint64_t device_bytes;	 /* extents lie below */
+	uint64_t device_bytes;	 /* extents end at or below this address */
 };
 
 /*
- * Checks every field, the key's included, and of a chain every entry. 0, or -EUCLEAN with a
- * message. `tree` is one of ZF_TREE_FS, ZF_TREE_SUMMARY and ZF_TREE_SHARE.
+ * Checks every field of the key and the value, in a chain of entries those of every entry. 0, or
+ * -EUCLEAN with a message. `tree` is one of ZF_TREE_FS, ZF_TREE_SUMMARY and ZF_TREE_SHARE.
  */
 int zf_item_check(const struct zf_item_check *check, enum zf_tree_id tree, const struct zf_key *key,
 		  const void *value, size_t len);
 
-/* Is S_IFMT of the mode one of the seven types of files? */
+/* Returns whether S_IFMT of the mode is one of the seven types of files. */
 bool zf_item_has_type(uint32_t mode);
 
-/* What a mounted filesystem's items are checked against. */
+/* Sets *ret_check for the items of a mounted filesystem. */
 void zf_fs_get_item_check(struct zf_fs *fs, struct zf_item_check *ret_check);
-/* zf_item_check() of an item of its fs tree. Not for scans: takes a lock ranked before a tree's. */
+/*
+ * zf_item_check() of an item of the filesystem's fs tree. The call takes a lock that ranks before
+ * the lock of a tree, so the callback of a scan must not call it.
+ */
 int zf_fs_check_item(struct zf_fs *fs, const struct zf_key *key, const void *value, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Items of several entries with names, and what belongs to them. */
+/* Checks items that are chains of entries with names, and the values of attributes. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "fs/core/item.h"
 #include "fs/core/item_check_internal.h"
 
-/* One entry of a chain, its fixed part already known to lie within the item. */
+/* One entry of a chain. Its fixed part lies within the item. */
 struct entry {
 	const uint8_t *fixed;
 	const char *name;
@@ -56,7 +56,7 @@ static int check_name(const struct zf_seen_item *item, const struct chain_type *
 		       : zf_item_check_equal(item, "hash", hash, item->key->offset);
 }
 
-/* The entry at `at`, checked; *ret_next is where the next one begins. */
+/* Checks the entry at `at`. *ret_next: where the next entry begins. */
 static int check_entry(const struct zf_seen_item *item, const struct chain_type *type, size_t at,
 		       struct entry *ret_entry, size_t *ret_next)
 {
@@ -110,7 +110,7 @@ static int check_chain(const struct zf_seen_item *item, const struct chain_type 
 				item->check->value_max);
 	for (; r == 0 && at < item->len; at = next) {
 		r = check_entry(item, type, at, &entry, &next);
-		/* Chains are one entry long but for collisions of 64 bits. */
+		/* A chain has one entry, unless 64-bit hashes collide, so this may be quadratic. */
 		for (size_t i = 0; r == 0 && i < at; i = other_next) {
 			r = check_entry(item, type, i, &other, &other_next);
 			if (r == 0 && entries_are_same(item, &entry, &other))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Items that name bytes of files and of the device. */
+/* Checks items that name bytes of files and of the device. */
 #include <errno.h>
 
 #include "base/bits.h"
@@ -19,7 +19,7 @@ static int check_extent_flags(const struct zf_seen_item *item, const struct zf_d
 		[ZF_EXTENT_ZERO] = ZF_EXTENT_UNWRITTEN | ZF_EXTENT_GUARANTEED,
 	};
 
-	/* What is written in place is nobody else's, and needs no other space. */
+	/* An extent that is written in place is never shared, and needs no guarantee. */
 	if ((extent->flags & ZF_EXTENT_OVERWRITE) && extent->type == ZF_EXTENT_DATA)
 		return zf_item_check_equal(item, "flags", extent->flags, ZF_EXTENT_OVERWRITE);
 	return zf_item_check_equal(item, "unknown flags",

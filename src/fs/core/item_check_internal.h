@@ -6,7 +6,7 @@
 
 #include "fs/core/item_check.h"
 
-/* The item that is being looked at. */
+/* The item that is being checked. */
 struct zf_seen_item {
 	const struct zf_item_check *check;
 	const char *what;

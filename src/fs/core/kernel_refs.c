@@ -5,17 +5,17 @@
 #include <stdlib.h>
 
 #define SLOTS_MIN 16u
-/* A table is halved when fewer than one slot in so many is used: a fourth of the new one, so neither
- * growth (3/4) nor another halving is near. */
+/* A table is halved when fewer than one slot in SPARSE is used. Then a fourth of the new table is
+ * used, so neither growth (at 3/4) nor another halving (at 1/8) is near. */
 #define SPARSE 8u
 
-/* Numbers are handed out in sequence; Fibonacci hashing spreads every run of them evenly. */
+/* Inode numbers are assigned in sequence; Fibonacci hashing spreads every run of them evenly. */
 static size_t home_of(const struct zf_kernel_refs *refs, uint64_t ino)
 {
 	return (size_t)((ino * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (refs->slot_count - 1);
 }
 
-/* The inode's slot, or the free one where it would stand. There always is a free one. */
+/* The inode's slot, or the free slot where it has to be added. Some slot is always free. */
 static size_t find(const struct zf_kernel_refs *refs, uint64_t ino)
 {
 	size_t i = home_of(refs, ino);
@@ -67,7 +67,7 @@ int zf_kernel_refs_add(struct zf_kernel_refs *refs, uint64_t ino)
 	return 0;
 }
 
-/* Frees slot i: whatever stands behind it and would rather stand there moves up. */
+/* Frees slot i, and moves later entries of its run into the gap, so that find() reaches them. */
 static void remove_slot(struct zf_kernel_refs *refs, size_t i)
 {
 	size_t mask = refs->slot_count - 1;
@@ -82,7 +82,7 @@ static void remove_slot(struct zf_kernel_refs *refs, size_t i)
 	}
 	refs->slots[i] = (struct zf_kernel_ref){0};
 	refs->used--;
-	/* Without memory for a smaller table, the large one goes on to serve. */
+	/* If there is no memory for a smaller table, the large one stays in use. */
 	if (refs->slot_count > SLOTS_MIN && SPARSE * refs->used < refs->slot_count)
 		(void)resize(refs, refs->slot_count / 2);
 }

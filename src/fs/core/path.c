@@ -6,7 +6,7 @@
 
 #include "btree/node.h"
 
-/* Puts "/name" of the first name of *ino in front of buf[*at], and goes to the directory. */
+/* Puts "/" and the first name of *ino in front of buf[*at], and sets *ino to the parent. */
 static int put_name(struct zf_forest *forest, const struct zf_item_check *check, uint64_t *ino,
 		    char *buf, size_t *at)
 {
@@ -34,7 +34,7 @@ static int put_name(struct zf_forest *forest, const struct zf_item_check *check,
 	return 0;
 }
 
-/* The buffer gets shorter with each name, so a damaged image with a circle comes to an end. */
+/* Each name uses up some of the buffer, so the loop also ends if a damaged image has a cycle. */
 int zf_path_find(struct zf_forest *forest, const struct zf_item_check *check, uint64_t ino,
 		 char *buf, size_t size)
 {

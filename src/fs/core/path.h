@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From an inode to its path, for messages: by the names that inodes know of themselves. */
+/* Finds the path of an inode, for messages, from the REF items of the inode and its ancestors. */
 #ifndef ZF_FS_PATH_H
 #define ZF_FS_PATH_H
 
@@ -7,8 +7,8 @@
 #include "fs/core/item_check.h"
 
 /*
- * A path of the inode from the root: "/a/b". The first name of each inode is taken. `check`: what an
- * item of the forest's fs tree may say. -ENOENT: it has no name; -ENAMETOOLONG: `size` is too small;
+ * A path of the inode from the root: "/a/b". The first name of each inode is used. `check` checks
+ * the items that are read. -ENOENT: an inode has no name; -ENAMETOOLONG: `size` is too small;
  * -EUCLEAN; -errno of reading the tree.
  */
 int zf_path_find(struct zf_forest *forest, const struct zf_item_check *check, uint64_t ino,

@@ -36,8 +36,8 @@ void zf_wake_commit(struct zf_fs *fs)
 }
 
 /*
- * Whoever asks sets `deletion`, then looks at `idle`; the committer does it the other way round.
- * So one of the two sees what the other has set.
+ * The caller sets `deletion` and then reads `idle`; the committer sets `idle` and then reads
+ * `deletion`. So at least one of the two sees what the other has set.
  */
 static void wake_committer_to_delete(struct zf_wake *wake)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of src/fs ask of the threads of a mount (fs/mount/background.h): a commit, a
- * deletion, a look for garbage, a look at the scrub. A request is noted here and wakes the thread that serves it, so
- * whoever asks knows nothing of the threads. While no thread runs, a request for a commit, for
- * reclaim or for a scrub does nothing.
+ * Requests to the background threads of a mount (fs/mount/background.h): a commit, a deletion, a
+ * search for garbage, a look at the state of the scrub. A request is noted here and wakes the
+ * thread that serves it, so the caller needs to know nothing of the threads. While no thread runs,
+ * a request for a commit, for reclaim or for a scrub does nothing.
  *
- * Locking. zf_wake_commit(), zf_wake_reclaim() and zf_wake_scrub() may be called with any lock held but one of
- * ZF_RANK_DEV; zf_wake_deletion() with none.
+ * Locking. zf_wake_commit(), zf_wake_reclaim() and zf_wake_scrub() may be called with any lock held
+ * except one of ZF_RANK_DEV; zf_wake_deletion() with none.
  */
 #ifndef ZF_FS_WAKE_H
 #define ZF_FS_WAKE_H
@@ -22,23 +22,23 @@ struct zf_fs;
 struct zf_wake {
 	struct zf_mutex lock; /* ZF_RANK_DEV */
 	struct zf_cond committer, reclaimer, scrubber;
-	bool commit, reclaim, scrub; /* asked for, and not yet taken up; under the lock */
-	atomic_bool deletion;	     /* the same of a deletion */
+	bool commit, reclaim, scrub; /* requested, and not served yet; under the lock */
+	atomic_bool deletion;	     /* a deletion is requested, and not served yet */
 	atomic_bool idle;	     /* the committer sleeps for longer than a deletion may wait */
 	/*
-	 * How a filesystem that was mounted without threads deletes what fs->doomed holds: a call
-	 * upward, for deletion is a layer above the inodes. Set by the mount.
+	 * Deletes the inodes on fs->doomed, in a filesystem that was mounted without threads. The
+	 * mount sets this pointer, because deletion belongs to a higher layer than the inodes.
 	 */
 	int (*delete_doomed)(struct zf_fs *fs);
 };
 void zf_wake_init(struct zf_fs *fs, int (*delete_doomed)(struct zf_fs *fs));
 void zf_wake_deinit(struct zf_fs *fs);
 
-/* A commit is due, however long ago the last one was: much metadata is dirty. */
+/* Asks for a commit now: much metadata is dirty, or the log asks for it (log/log.h). */
 void zf_wake_commit(struct zf_fs *fs);
 /*
- * Has the inodes on fs->doomed deleted: soon, by the committer; or, without threads, at once by the
- * caller.
+ * Asks for the deletion of the inodes on fs->doomed. The committer deletes them soon; without
+ * threads, the call deletes them itself.
  */
 void zf_wake_deletion(struct zf_fs *fs);
 /*
@@ -46,7 +46,7 @@ void zf_wake_deletion(struct zf_fs *fs);
  * then passes over all zones once.
  */
 void zf_wake_reclaim(struct zf_fs *fs);
-/* A scrub was started, paused, resumed or cancelled. */
+/* Wakes the scrubber, because a scrub was started, paused, resumed or cancelled. */
 void zf_wake_scrub(struct zf_fs *fs);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "fs/core/inode.h"
 
-/* A number counts up from 1 in the upper bits; the errno of its error stands in the lowest. */
+/* A number has a counter, from 1, in its upper bits, and the errno of its error in the lowest. */
 #define ERRNO_BITS 12u
 #define ERRNO_MASK ((UINT64_C(1) << ERRNO_BITS) - 1)
 
@@ -37,7 +37,7 @@ bool zf_write_error_note_locked(struct zf_inode *inode, int error)
 {
 	bool first = !inode->data.error.untold;
 
-	/* Before the number: who opens the file and knows that, sees this too. */
+	/* Before the number: an opener that reads the new number must also see `untold`. */
 	set_untold_locked(inode, true);
 	inode->data.error.newest = next_number(inode->fs, error);
 	return first;
@@ -117,7 +117,7 @@ static bool is_untold(struct zf_fs *fs, uint64_t ino)
 	struct zf_inode *inode;
 	bool r;
 
-	/* One that cannot be had has lost nothing that this mount knows of. */
+	/* An inode that cannot be loaded has no error that this mount knows of. */
 	if (zf_inode_get(fs, ino, &inode) < 0)
 		return false;
 	zf_mutex_lock(&inode->data.lock);

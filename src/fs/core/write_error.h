@@ -39,16 +39,16 @@ struct zf_inode;
 struct zf_write_error {
 	uint64_t newest; /* its number and errno, as cursors have them; 0: none */
 	bool untold;
-	uint64_t rename_told; /* a rename over another file has failed for this one */
+	uint64_t rename_told; /* a rename over another file has failed for this number */
 };
 
 /* Embedded in struct zf_fs. */
 struct zf_write_errors {
-	_Atomic uint64_t newest; /* of all files */
-	atomic_uint untold;	 /* inodes in memory that have one nobody was told of */
+	_Atomic uint64_t newest; /* the newest number of all files */
+	atomic_uint untold;	 /* inodes in memory whose error is untold */
 };
 
-/* Data of the inode is lost. Returns whether that is the first that nobody was told of. */
+/* Notes that data of the inode is lost. Returns whether the inode had no untold error before. */
 bool zf_write_error_note_locked(struct zf_inode *inode, int error);
 
 /* Returns the cursor's number. A caller reads it before the call that may fail. NULL: 0. */
@@ -58,7 +58,7 @@ uint64_t zf_write_error_told(const struct zf_error_cursor *cursor);
  * With `cursor` NULL it returns the error while that is untold, and the error stays untold.
  */
 int zf_write_error_tell(struct zf_inode *inode, struct zf_error_cursor *cursor, uint64_t told);
-/* The same of all files: the inodes' errors stay as they are. */
+/* The same for all files (syncfs). Errors of inodes that are untold stay untold. */
 int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint64_t told);
 
 /*
@@ -67,7 +67,7 @@ int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint6
  */
 int zf_write_error_before_rename(struct zf_inode *inode);
 
-/* The inode's newest error, if its number is above `number`: nobody counts as told. */
+/* Returns the inode's newest error if its number is above `number`. Changes nothing. */
 int zf_write_error_since(struct zf_inode *inode, uint64_t number);
 
 /*
@@ -75,7 +75,7 @@ int zf_write_error_since(struct zf_inode *inode, uint64_t number);
  * may have the file open.
  */
 bool zf_write_error_keeps(const struct zf_inode *inode, bool open);
-/* It leaves memory. */
+/* Called when the inode leaves memory. */
 void zf_write_error_forget(struct zf_inode *inode);
 
 #endif

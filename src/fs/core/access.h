@@ -7,9 +7,9 @@
  * from its caches never reach the filesystem, so they do not move the access time.
  *
  * The time is set in memory and marks the item dirty, so it is stored with whatever stores the item
- * next, at the latest by the next flush. With lazytime that flush skips an inode that has only an
- * access time to store, for a day. A sync and the unmount store it. Such inodes stay in memory
- * until then, so their number is bounded.
+ * next, at the latest by the next flush. With lazytime that flush skips, for a day, an inode whose
+ * item became dirty by an access time alone. A sync and the unmount store it. Such inodes stay in
+ * memory until then, so their number is bounded.
  *
  * Locking. A read decides whether it moves the access time while it holds the inode's lock shared,
  * which it needs anyway. In the common case the time does not move, and no other lock is taken. If

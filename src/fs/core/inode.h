@@ -87,7 +87,7 @@ struct zf_inode {
 	uint64_t disk_size;
 	bool item_dirty;      /* item differs from what the tree holds (times, size) */
 	bool essential_dirty; /* item_dirty, and more than times differs */
-	bool lazy;	      /* item_dirty, and only the access time differs: fs/core/access.h */
+	bool lazy;	      /* item_dirty, at first by an access time only: fs/core/access.h */
 	int64_t lazy_since_s; /* when it became lazy */
 	uint64_t
 		essential; /* not older than the transaction that last stored more than the times */

@@ -33,8 +33,8 @@
 struct zf_segment {
 	struct zf_inode *inode;
 	unsigned int first, count; /* of append->blocks, ascending by index */
-	unsigned int gone;	   /* so many of the first ones are known to be out of flight */
-	bool finished;		   /* all of them landed or were revoked */
+	unsigned int gone;	   /* the first `gone` blocks are known to be out of flight */
+	bool finished;		   /* all blocks have landed or were revoked */
 };
 
 struct zf_append {
@@ -43,15 +43,15 @@ struct zf_append {
 	struct zf_fs *fs;
 	struct zf_append_grant grant;
 	bool granted;
-	bool in_place;		/* of one segment, and without a grant: fs/data/in_place.h ... */
-	unsigned int hold;	/* ... but with one of these: alloc/overwrite.h */
-	unsigned int tries;	/* that failed */
-	bool fua;		/* what lands is durable */
-	bool looked_at;		/* its unfinished segments count as held */
-	atomic_uint unfinished; /* the device, and the checksums */
-	int error;		/* that kept it from being submitted */
+	bool in_place;		/* written in place: one segment, no grant (fs/data/in_place.h) */
+	unsigned int hold;	/* if in_place: its hold (alloc/overwrite.h) */
+	unsigned int tries;	/* failed tries */
+	bool fua;		/* its blocks are durable when they land */
+	bool looked_at;		/* its unfinished segments are counted in data->held */
+	atomic_uint unfinished; /* parts that are not done: the write, the checksums */
+	int error;		/* the reason why it cannot be written; 0: none */
 	unsigned int count, capacity, segment_count;
-	unsigned int put_back;	  /* of the blocks: dirty again, NULL here */
+	unsigned int put_back;	  /* blocks that are dirty again and NULL in blocks[] */
 	struct zf_block **blocks; /* NULL: put back */
 	uint64_t *csums;
 	struct iovec *iov;
@@ -70,7 +70,7 @@ void zf_append_end(struct zf_append *append);
 
 /* Computes the checksums. For riders; other appends get theirs when they are submitted. */
 void zf_append_sum(struct zf_append *append);
-unsigned int zf_append_fill_iov(struct zf_append *append); /* how many segments */
+unsigned int zf_append_fill_iov(struct zf_append *append); /* returns the length of append->iov */
 /* The log record has written the rider's blocks: they are durable at `address`. */
 void zf_append_arrived(struct zf_append *append, const struct zf_append_grant *grant,
 		       uint64_t address);
@@ -108,7 +108,7 @@ void zf_append_again(struct zf_append *append);
  * *ret_let_go.
  */
 struct zf_append *zf_append_take_done(struct zf_fs *fs, uint64_t *ret_let_go);
-/* `append`: an append that is held; NULL: it has ended or waits for a zone again. */
+/* `append`: the append is held; NULL: the append has ended, or waits for a zone again. */
 void zf_append_landed(struct zf_fs *fs, struct zf_append *append, uint64_t let_go);
 /*
  * Has all held appends landed again, because blocks that they may wait for have landed or are GONE.

@@ -28,7 +28,7 @@ enum zf_block_state {
 	ZF_BLOCK_POOL,
 	ZF_BLOCK_DIRTY,
 	ZF_BLOCK_FLIGHT,
-	ZF_BLOCK_GONE, /* only its append still has it */
+	ZF_BLOCK_GONE, /* in no tree; only its append points to it */
 };
 
 struct zf_block {
@@ -37,18 +37,19 @@ struct zf_block {
 	struct zf_block *next; /* in the pool, and in chains taken from it */
 	uint8_t *bytes;	       /* ZF_BLOCK_SIZE, aligned to it */
 	uint64_t index;	       /* in the file */
-	/* Where it is written in place; then it has reserved nothing. 0: it goes with an append. */
+	/* Not 0: the block is written in place here and holds no reservation. 0: an append. */
 	uint64_t address;
 	uint64_t seq;	  /* data->next_seq when it became dirty */
 	uint64_t born_ms; /* monotonic; when it became dirty */
 	/*
-	 * How much of the block is right on the device: bytes from its start (fs/data/frontier.h). And what
-	 * it will be when the version in flight below this one lands.
+	 * landed_end: how many bytes, from the start of the block, are right in the version that
+	 * the trees have (fs/data/frontier.h). landed_end_next: its value after the version in
+	 * flight below this one has landed.
 	 */
 	uint32_t landed_end, landed_end_next;
 	enum zf_block_state state;
-	bool blocked; /* a version in flight is to land first */
-	bool lent;    /* has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
+	bool blocked; /* a version in flight has to land first */
+	bool lent;    /* it has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
 };
 
 RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
@@ -58,7 +59,7 @@ RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)
 /* A chain of `count` blocks, or NULL. */
 struct zf_block *zf_block_pool_take(struct zf_flush *flush, unsigned int count);
 void zf_block_pool_give(struct zf_flush *flush, struct zf_block *chain); /* takes NULL */
-/* Gives the memory of all blocks back to the system, unless somebody has taken one. */
+/* Gives the memory of all blocks back to the system, if all blocks are in the pool. */
 void zf_block_pool_trim(struct zf_flush *flush);
 void zf_block_pool_deinit(struct zf_flush *flush);
 
@@ -72,28 +73,28 @@ struct zf_block *zf_block_newest_locked(struct zf_data *data, uint64_t index);
 struct zf_block *zf_block_next_locked(struct zf_data *data, uint64_t index);
 
 /*
- * block->index and bytes are set. `size` is the file's before the write that made it; stored bytes
- * up to there are taken to be right.
+ * The caller has set block->index and bytes. `size` is the file's size before the write that made
+ * the block; stored bytes up to `size` count as right.
  */
 void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, uint64_t size);
-/* A block that has just become dirty is written in place. */
+/* Notes that a block that has just become dirty is written in place, at `address`. */
 void zf_block_set_address_locked(struct zf_data *data, struct zf_block *block, uint64_t address);
 void zf_block_take_off_locked(struct zf_data *data, struct zf_block *block); /* DIRTY -> FLIGHT */
-/* FLIGHT -> DIRTY, without a version above it: its append has it no longer. */
+/* FLIGHT -> DIRTY; there is no dirty version of it. Its append no longer has the block. */
 void zf_block_put_back_locked(struct zf_data *data, struct zf_block *block);
-/* FLIGHT -> GONE; `landed`: into the tree. A version above it becomes ready. */
+/* FLIGHT -> GONE; `landed`: the tree has it now. A dirty version of the block becomes ready. */
 void zf_block_leave_flight_locked(struct zf_data *data, struct zf_block *block, bool landed);
-/* The same, not landed: whoever waits for the block waits for the version above it now. */
+/* The same, not landed: the dirty version takes its place in data->age, so waiters wait for it. */
 void zf_block_give_way_locked(struct zf_data *data, struct zf_block *block);
 /*
- * The extent that keeps its space is about to go: what was lent counts as kept again. Before the
- * extent changes, or others could take it meanwhile. (A block that lands ends its loan with that:
- * land.c.)
+ * Ends the loan of a block, because the ZERO extent that keeps its space is about to go: the lent
+ * space counts as kept again. This must come before the extent changes, or other data could take
+ * the space in between. (Landing ends the loan of a block itself: land.c.)
  */
 void zf_block_take_back_locked(struct zf_data *data, struct zf_block *block);
-/* The same for all blocks in memory of [index, end). How many of them were in flight is returned. */
+/* The same for all blocks in memory of [index, end). Returns how many lent ones were in flight. */
 uint64_t zf_block_take_back_range(struct zf_data *data, uint64_t index, uint64_t end);
-/* Takes a dirty block out: it is the caller's. */
+/* Removes a dirty block; the caller owns it then. */
 void zf_block_remove_dirty_locked(struct zf_data *data, struct zf_block *block);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that was truncated to nothing and written again (P2): its old content is gone from the
- * moment at which the truncation is durable, which any fsync may make it. So that its new content
- * follows as soon as it is on the device, closing the file starts its way there, and when all of it
- * has landed the file's state joins the operations that the next record of the log takes along.
+ * Closing a file that was truncated to nothing and written again (P2). The old content is lost when
+ * the truncation becomes durable, and any fsync may make it durable. The new content should become
+ * durable soon afterwards. So closing the file starts the writes of its dirty blocks. When all of
+ * them have landed, the file's state is added to the operations for the next log record.
  */
 #ifndef ZF_FS_CLOSE_H
 #define ZF_FS_CLOSE_H
@@ -11,13 +11,13 @@
 struct zf_inode;
 struct zf_op;
 
-/* Content landed and the item was stored. Inode locked exclusively, joined. */
+/* Called after content landed and the item was stored. Inode locked exclusively, joined. */
 void zf_close_landed(struct zf_inode *inode);
-/* The same where nothing had to be stored. No lock and no join held; may wait for a commit. */
+/* The same if the landing stored no item. No lock and no join held; may wait for a commit. */
 int zf_close_landed_in_place(struct zf_inode *inode);
 /*
- * The inode's state joins the operations now, in front of one that must not be durable without it.
- * Locked exclusively, joined.
+ * Adds the inode's state to the log's operations now, before an operation that must not be durable
+ * without that state. Inode locked exclusively, joined.
  */
 void zf_close_announce(struct zf_inode *inode);
 

@@ -10,14 +10,16 @@ struct zf_inode;
 struct zf_log_body;
 
 /*
- * Begins the body and describes all that has changed in the inode since its last record or the last
- * durable superblock: its item, with the size that it has once `rider` has landed, the ranges in
- * inode->data.changes as the trees have them, and then the blocks of `rider` (whose checksums are
- * computed; may be NULL), which ride with the record. *ret_mark: what must be flushed before the
- * record is written (zf_dev_write_mark()), 0: nothing.
+ * Begins the body and describes all changes of the inode since its last record or the last durable
+ * superblock: first its item, with the size that the file has once `rider` has landed; then the
+ * ranges in inode->data.changes as the trees have them; then the blocks of `rider`, which are
+ * written with the record. `rider` may be NULL; its checksums are computed. *ret_mark: the mark up
+ * to which the device must be flushed before the record is written (zf_dev_write_mark()); 0: no
+ * flush.
  *
- * Inode locked exclusively; with a rider, nothing of it is dirty or in flight but the rider's.
- * -E2BIG: too much for a record, or unknown: commit. -errno. The body is to be ended in any case.
+ * Inode locked exclusively. With a rider, no other block of the inode is dirty or in flight.
+ * -E2BIG: the changes are too large for a record, or not all of them are listed: the caller
+ * commits. -errno. The caller ends the body in any case.
  */
 int zf_describe_inode(struct zf_inode *inode, const struct zf_append *rider,
 		      struct zf_log_body *body, uint64_t *ret_mark);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dropping the extents of a range of a file: what truncating and punching have in common.
+ * Dropping the extents of a range of a file, for truncating and punching.
  *
- * The first transaction drops some, makes the change in memory and stores the item; from then on
- * the range reads as zeroes to whoever reads the file behind us. If extents are left, it also
- * records an intent, and the following ones drop the rest; a mount finishes what a crash cuts off.
- * The inode stays locked for all of them. If one fails, data->dropping says that the rest is still
- * to go: nothing may be written to the file, nor its extents shared, before that; and readers take
- * the range for a hole.
+ * The first transaction drops some extents, makes the change in memory and stores the item. From
+ * then on the range reads as zeroes. If extents are left, the first transaction also records an
+ * intent, and further transactions drop the rest; after a crash the next mount does. The inode
+ * stays locked during all of them. If one of them fails, data->dropping is set: until the rest is
+ * dropped, nothing may be written to the file, its extents may not be shared, and readers take the
+ * range for a hole.
  */
 #ifndef ZF_FS_DROP_H
 #define ZF_FS_DROP_H
@@ -21,10 +21,10 @@ struct zf_drop {
 	struct zf_inode *inode;
 	bool may_wait;
 	uint64_t from, to;   /* bytes, block multiples */
-	uint64_t inline_max; /* an INLINE extent before the range is shortened to that */
-	/* What changes in memory, item included, once the first extents are gone. Cannot fail. */
+	uint64_t inline_max; /* an INLINE extent before the range is shortened to this length */
+	/* Changes the memory, including the item, once the first extents are gone. Cannot fail. */
 	void (*change)(struct zf_drop *drop);
-	/* The item is stored by the transaction that makes the change. May be NULL. */
+	/* Called after the transaction that makes the change has stored the item. May be NULL. */
 	void (*stored)(struct zf_drop *drop);
 	void *arg;
 };
@@ -34,10 +34,10 @@ struct zf_drop {
  * read-only now. Inode locked exclusively, no join.
  */
 int zf_drop_run(struct zf_drop *drop);
-/* Drops what an interrupted one has left. As zf_drop_run(). */
+/* Drops the extents that an interrupted drop has left. Locks and errors as for zf_drop_run(). */
 int zf_drop_finish_rest(struct zf_inode *inode, bool may_wait);
 
-/* Drops what an interrupted one has left. Every write calls it, and mostly nothing is left. */
+/* The same, if a drop was interrupted at all. Every write calls it; mostly it has nothing to do. */
 static inline int zf_drop_finish(struct zf_inode *inode, bool may_wait)
 {
 	return inode->data.dropping ? zf_drop_finish_rest(inode, may_wait) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking into the extent map. */
+/* Reading the extent map. */
 #include "fs/map/extent.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static int scan_item(void *arg, const struct zf_key *key, const void *value, siz
 	struct zf_extent extent;
 	int r;
 
-	/* What lies before the inode's first extent. */
+	/* zf_tree_scan_le() may begin with an item before the inode's first extent. */
 	if (!is_extent_of(key, scan->reader->inode))
 		return 0;
 	r = decode(scan->reader, key, value, len, &extent);

@@ -29,7 +29,7 @@ struct zf_extent {
 	uint8_t flags;
 };
 
-/* Behind the last byte of the file that the extent stands for. */
+/* The file offset behind the extent; of an INLINE extent, behind block 0. */
 static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 {
 	uint64_t end = extent->offset + extent->len;
@@ -37,7 +37,7 @@ static inline uint64_t zf_extent_end(const struct zf_extent *extent)
 	return extent->type == ZF_EXTENT_INLINE ? zf_align_up(end, ZF_BLOCK_SIZE) : end;
 }
 
-/* Are its blocks kept, because they have no place on the device yet (alloc/reserve.h)? */
+/* Returns whether its blocks are kept space, without a place on the device (alloc/reserve.h). */
 static inline bool zf_extent_is_kept(const struct zf_extent *extent)
 {
 	return extent->type == ZF_EXTENT_ZERO;
@@ -48,7 +48,7 @@ static inline bool zf_extent_is_guaranteed(const struct zf_extent *extent)
 	return extent->flags & ZF_EXTENT_GUARANTEED;
 }
 
-/* The part that lies in [from, to); whole blocks, and len 0 where there is none. Not INLINE. */
+/* The part in [from, to), which are whole blocks; len 0: there is none. Not for INLINE. */
 struct zf_extent zf_extent_part(const struct zf_extent *extent, uint64_t from, uint64_t to);
 
 /* ---- looking ---- */
@@ -66,13 +66,13 @@ void zf_extent_reader_init(struct zf_extent_reader *reader, struct zf_inode *ino
 int zf_extent_find(struct zf_extent_reader *reader, uint64_t offset, struct zf_extent *ret_extent);
 
 /*
- * Calls fn for each extent that begins in [from, to], in order; `bytes` is an INLINE one's content.
- * As zf_tree_scan(): what holds for its callback holds for this one.
+ * Calls fn for each extent that begins in [from, to], in order; `bytes` is the content of an INLINE
+ * extent. fn has to follow the rules for the callback of zf_tree_scan().
  */
 typedef int zf_extent_scan_fn(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
 int zf_extent_scan(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 		   zf_extent_scan_fn *fn, void *arg);
-/* The same, but first comes the last one that begins at or before `from`, if there is one. */
+/* The same, but it begins with the last extent that begins at or before `from`, if there is one. */
 int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t to,
 		      zf_extent_scan_fn *fn, void *arg);
 
@@ -85,8 +85,8 @@ int zf_extent_scan_le(struct zf_extent_reader *reader, uint64_t from, uint64_t t
 struct zf_extent_editor {
 	struct zf_extent_reader reader;
 	struct zf_trans *trans;
-	unsigned int edits; /* tree edits made so far ... */
-	unsigned int began; /* ... and when the change that is being made began */
+	unsigned int edits; /* tree edits made so far */
+	unsigned int began; /* the value of `edits` when the current change began */
 	bool torn;	    /* an edit failed after another of the same change: abort */
 	/*
 	 * Reclaim moves data: the extents that are put have the same content as the range had. So
@@ -94,8 +94,8 @@ struct zf_extent_editor {
 	 * extent are not counted as live yet.
 	 */
 	bool moves;
-	uint64_t reserved_blocks;   /* of the caller's, that extents which keep space use up */
-	struct zf_kept_change kept; /* of the change that is being made */
+	uint64_t reserved_blocks;   /* reserved by the caller; new ZERO extents use them up */
+	struct zf_kept_change kept; /* of the current change */
 	/*
 	 * Returns how many of the blocks in the first `len` bytes of the put were lent kept blocks,
 	 * and ends these loans. NULL: none were.
@@ -146,8 +146,8 @@ int zf_extent_share(struct zf_extent_editor *editor, const struct zf_extent *ext
 
 /*
  * Drops extents of [from, to), block multiples, in one transaction, with at most `max_items` (>= 6)
- * tree edits: 0 all gone, 1 more to do. item.bytes follows; storing it is the caller's. Inode
- * locked exclusively.
+ * tree edits: 0 all gone, 1 more to do. The call updates item.bytes; the caller stores the item.
+ * Inode locked exclusively.
  */
 int zf_extent_drop_range(struct zf_inode *inode, struct zf_trans *trans, uint64_t from, uint64_t to,
 			 unsigned int max_items);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A range of the extent map becomes a hole. */
+/* Makes a range of the extent map a hole. */
 #include <assert.h>
 #include <errno.h>
 
 #include "fs/map/extent.h"
 #include "fs/map/extent_edit.h"
 
-/* Old extents that one drop looks at: a few leaves. */
+/* The most extents that one drop collects: a few leaves. */
 #define DROPPED_MAX 128u
-/* The fewest nodes to which it makes sense to sweep. */
+/* The fewest nodes for which drop_range() is called. */
 #define DROP_NODES_MIN 2u
 
 static int drop_range(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
@@ -24,7 +24,7 @@ static int drop_range(struct zf_extent_editor *editor, uint64_t from, uint64_t t
 	return r;
 }
 
-/* An extent's item is gone. */
+/* Gives up an extent whose item has been deleted: its name, and its counts. */
 static int forget(struct zf_extent_editor *editor, const struct zf_extent *extent)
 {
 	uint64_t dead;
@@ -39,7 +39,7 @@ static int forget(struct zf_extent_editor *editor, const struct zf_extent *exten
 	return r;
 }
 
-/* Of what was to go, some may still be there: those are not forgotten. */
+/* Forgets the planned extents that were dropped. Those that are still in the tree stay. */
 static int forget_dropped(struct zf_extent_editor *editor, const struct zf_extents *planned)
 {
 	struct zf_extent left[DROPPED_MAX];
@@ -57,7 +57,7 @@ static int forget_dropped(struct zf_extent_editor *editor, const struct zf_exten
 	return r;
 }
 
-/* Keeps as many from the front as have at most `names` names. Returns how many names those have. */
+/* Cuts the list so that its extents have at most `names` names. Returns how many they have. */
 static unsigned int bound_names(struct zf_extents *extents, unsigned int names)
 {
 	unsigned int named = 0;
@@ -71,7 +71,7 @@ static unsigned int bound_names(struct zf_extents *extents, unsigned int names)
 	return named;
 }
 
-/* Whole extents, in one sweep over `nodes` nodes. 1: there are more. */
+/* Drops whole extents, in one sweep over at most `nodes` nodes. 1: some are left. */
 static int drop_whole(struct zf_extent_editor *editor, struct zf_extents *extents,
 		      unsigned int nodes)
 {
@@ -99,7 +99,7 @@ static unsigned int part_edits(const struct zf_extent *extent)
 	return 2 * zf_extent_edits(extent);
 }
 
-/* The part of an extent that lies in [from, to) goes; what stands on either side stays. */
+/* Drops the part of an extent that lies in [from, to), and keeps the parts on either side. */
 static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		     uint64_t to)
 {
@@ -123,7 +123,10 @@ static int drop_part(struct zf_extent_editor *editor, const struct zf_extent *ex
 	return r;
 }
 
-/* What begins in the range: whole ones, then the part of the last one that lies in it. */
+/*
+ * Drops the extents that begin in the range: first whole ones, then, of the last one, the part that
+ * lies in the range.
+ */
 static int drop_beginning(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 			  unsigned int max_edits)
 {

@@ -109,7 +109,6 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
 
 /* ---- what the counts say ---- */
 
-/* A record of the log has to describe it (fs/core/changes.h). */
 void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to)
 {
 	if (!editor->moves)
@@ -139,7 +138,7 @@ void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_ex
 	count_promises(&editor->kept.removed, part);
 	if (part->type == ZF_EXTENT_DATA && dead > 0)
 		zf_alloc_live_sub(inode->fs->alloc, part->address, dead);
-	/* A hostile image may count too few. */
+	/* In a hostile image item.bytes may be too small. */
 	inode->item.bytes -= zf_min_u64(inode->item.bytes, part->len);
 }
 

@@ -22,10 +22,10 @@ static inline bool zf_extent_is_shared(const struct zf_extent *extent)
 	return extent->flags & ZF_EXTENT_SHARED;
 }
 
-/* ---- single edits: of an item ---- */
+/* ---- single edits of items ---- */
 
 int zf_extent_set(struct zf_extent_editor *editor, const struct zf_extent *extent);
-/* The same with a value that the caller has encoded: of an INLINE extent, with its bytes. */
+/* The same with a value that the caller has encoded: an INLINE extent with its bytes. */
 int zf_extent_set_value(struct zf_extent_editor *editor, const struct zf_extent *extent,
 			const void *value, size_t len);
 int zf_extent_delete(struct zf_extent_editor *editor, uint64_t offset);
@@ -45,7 +45,7 @@ static inline bool zf_extent_has_name(const struct zf_extent *extent)
 	return extent->flags & (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE);
 }
 
-/* How many an extent takes: its item, and its name if it has one. */
+/* The number of tree edits for an extent: its item, and its name if it has one. */
 static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
 {
 	return 1u + zf_extent_has_name(extent);
@@ -55,7 +55,7 @@ static inline unsigned int zf_extent_edits(const struct zf_extent *extent)
 
 /* Before the first edit of a change: checks that the extent's name is in the other tree. */
 int zf_extent_check_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
-/* It was made. One edit, or none if it has no name. */
+/* Adds the name of a new extent: one edit, or none if an extent of this kind has no name. */
 int zf_extent_add_name(struct zf_extent_editor *editor, const struct zf_extent *extent);
 /*
  * Gives up the part in [from, to). *ret_dead: how many of its bytes no extent names any more; the
@@ -72,7 +72,7 @@ int zf_extent_give_up(struct zf_extent_editor *editor, const struct zf_extent *e
  * it; an edit that counts nothing must call it itself.
  */
 void zf_extent_note_change(struct zf_extent_editor *editor, uint64_t from, uint64_t to);
-/* A part of an extent is gone; nobody names `dead` bytes of it any more. */
+/* Counts a part of an extent that was removed. No extent names `dead` bytes of it any more. */
 void zf_extent_count_removed(struct zf_extent_editor *editor, const struct zf_extent *part,
 			     uint64_t dead);
 void zf_extent_count_added(struct zf_extent_editor *editor, const struct zf_extent *extent);
@@ -84,7 +84,7 @@ void zf_extent_count_kept(struct zf_extent_editor *editor, uint64_t lent);
 
 /* ---- looking ---- */
 
-/* The extent that begins before `offset`, nearest to it. -ENOENT. */
+/* The last extent that begins before `offset`. -ENOENT. */
 int zf_extent_find_before(struct zf_extent_editor *editor, uint64_t offset,
 			  struct zf_extent *ret_extent);
 
@@ -93,7 +93,7 @@ struct zf_extents {
 	struct zf_extent *at;
 };
 
-/* Those that begin in [from, to], at most extents->max. */
+/* Collects the extents that begin in [from, to], at most extents->max. */
 int zf_extent_collect(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		      struct zf_extents *extents);
 /* For zf_extent_scan() and its like: adds to a struct zf_extents until that is full. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The INLINE extent: a small file's bytes, in the map itself. */
+/* The INLINE extent: the bytes of a small file, in the item itself. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "fs/map/extent_edit.h"
 
-/* Of the running transaction, trimmed or new: a zero in the place of a byte is new there. */
+/*
+ * The extent gets the generation of the running transaction also when it is only shortened, because
+ * the zeroes in the place of the removed bytes are new.
+ */
 static int set_inline(struct zf_extent_editor *editor, const uint8_t *bytes, uint64_t len)
 {
 	struct zf_extent extent = {
@@ -24,7 +27,7 @@ int zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, 
 {
 	int r = zf_extent_drop(editor, 0, ZF_BLOCK_SIZE, ZF_EXTENT_DROP_EDITS);
 
-	/* One block, one extent: that is gone, even where a sweep ends without having looked on. */
+	/* One extent holds block 0. It is gone, even if the result is 1 (more to do). */
 	if (r < 0)
 		return r;
 	return zf_extent_end_change(editor, set_inline(editor, bytes, len));

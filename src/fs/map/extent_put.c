@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An extent takes the place of whatever its range held; or becomes one that may be shared. */
+/* Puts an extent in the place of all that its range held; makes a part of an extent shared. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "fs/map/extent_edit.h"
 #include "fs/map/share.h"
 
-/* Old extents that one put may replace. */
+/* The most old extents that one put may replace. */
 #define REPLACED_MAX 4u
 
-/* Of two generations or one: no snapshot lies between them (docs/format.md). */
+/* The generations may differ, because no snapshot lies between them (docs/format.md). */
 static bool can_merge(const struct zf_extent_editor *editor, const struct zf_extent *left,
 		      const struct zf_extent *right)
 {
@@ -34,18 +34,18 @@ static bool can_merge(const struct zf_extent_editor *editor, const struct zf_ext
 /* ---- put ---- */
 
 struct put {
-	struct zf_extent extent; /* to go in */
-	struct zf_extent before; /* begins before it; len 0: none */
+	struct zf_extent extent; /* the new extent */
+	struct zf_extent before; /* begins before the range and reaches to it; len 0: none */
 	struct zf_extent old[REPLACED_MAX + 2];
 	unsigned int count;    /* of old[] */
-	unsigned int replaced; /* how many of them begin in the range ... */
-	bool has_neighbour;    /* ... and old[replaced] right behind it */
-	struct zf_extent rest; /* of the last one replaced, behind the range; len 0: none */
-	/* What dies with the part of each that is replaced; the last is that of `before`. */
+	unsigned int replaced; /* how many of old[] begin in the range */
+	bool has_neighbour;    /* old[replaced] begins right behind the range */
+	struct zf_extent rest; /* the last replaced extent's part behind it; len 0: none */
+	/* *ret_dead of zf_extent_give_up(), for each of old[] that is replaced; last: for `before`. */
 	uint64_t dead[REPLACED_MAX + 1];
 };
 
-/* The range ends at `end`. */
+/* Sets the fields that depend on the end of the range: it ends at `end`. */
 static void lay_out_put(struct put *put, uint64_t end)
 {
 	const struct zf_extent *last;
@@ -92,7 +92,7 @@ static bool guaranteed_at(const struct put *put, uint64_t offset)
 	return at && zf_extent_end(at) > offset && (at->flags & ZF_EXTENT_GUARANTEED);
 }
 
-/* The first place behind `offset` where an extent begins or ends; at most `end`. */
+/* The first offset behind `offset` at which an old extent begins or ends; at most `end`. */
 static uint64_t next_bound(const struct put *put, uint64_t offset, uint64_t end)
 {
 	uint64_t bound = end, at;
@@ -110,8 +110,8 @@ static uint64_t next_bound(const struct put *put, uint64_t offset, uint64_t end)
 }
 
 /*
- * What a range was guaranteed stays guaranteed, whoever overwrites it. What may be written in place
- * needs no guarantee.
+ * A range that was guaranteed stays guaranteed when it is overwritten. An extent that is written in
+ * place needs no guarantee.
  */
 static void inherit_guarantee(struct put *put)
 {
@@ -130,7 +130,7 @@ static void inherit_guarantee(struct put *put)
 
 /* ---- planning ---- */
 
-/* With one extent replaced it is few enough edits in any case. */
+/* Shortens the range until the edits are few enough. With one replaced extent they always are. */
 static void bound_put(struct zf_extent_editor *editor, struct put *put)
 {
 	lay_out_put(put, put->extent.offset + put->extent.len);
@@ -147,7 +147,7 @@ static int check_put_names(struct zf_extent_editor *editor, const struct put *pu
 	return r;
 }
 
-/* Only a damaged image has extents that overlap; what is planned here relies on none. */
+/* The plan relies on extents that do not overlap. Only in a damaged image they do. */
 static int check_order(struct zf_extent_editor *editor, const struct zf_extents *extents)
 {
 	for (unsigned int i = 1; i < extents->count; i++) {
@@ -167,7 +167,8 @@ static int check_order(struct zf_extent_editor *editor, const struct zf_extents 
 
 /*
  * Fills put->before and put->old: the extent that reaches to the range, those that begin in it, and
- * the one right behind; or so many that the put takes part of its range only.
+ * the one right behind it. If these are too many, it takes the first ones, and the put takes only
+ * the front of its range.
  */
 static int collect_old(struct zf_extent_editor *editor, struct put *put)
 {
@@ -216,13 +217,13 @@ static void count_put(struct zf_extent_editor *editor, const struct put *put)
 		part = zf_extent_part(&put->old[i], from, to);
 		zf_extent_count_removed(editor, &part, put->dead[i]);
 	}
-	/* In one step, or what is kept could be given away while it changes its extent. */
+	/* In one step: otherwise kept blocks could be given away while their extent changes. */
 	zf_extent_count_kept(
 		editor,
 		editor->take_lent ? editor->take_lent(editor->take_lent_arg, put->extent.len) : 0);
 }
 
-/* What the range held gives up its names. */
+/* Gives up the names of the replaced parts. */
 static int give_up_replaced(struct zf_extent_editor *editor, struct put *put)
 {
 	uint64_t from = put->extent.offset, to = from + put->extent.len;
@@ -248,7 +249,7 @@ static struct zf_extent merge(const struct zf_extent_editor *editor, const struc
 	return whole;
 }
 
-/* The tree's part of a planned put. */
+/* Makes the edits of the extent items for a planned put. */
 static int apply_put(struct zf_extent_editor *editor, const struct put *put)
 {
 	struct zf_extent whole = put->extent, left = {0};

@@ -33,14 +33,14 @@ struct zf_inode;
 
 /* ---- the extents' entries in the summary tree (overwrite_map.c) ---- */
 
-/* Is the extent's entry there? -EUCLEAN. Stays so as long as the inode is locked. */
+/* Checks that the extent has its entry. -EUCLEAN: no. Valid while the inode is locked. */
 int zf_overwrite_check(struct zf_extent_editor *editor, const struct zf_extent *extent);
-/* The extent was made. One edit. */
+/* Adds the entry of a new extent. One edit. */
 int zf_overwrite_add(struct zf_extent_editor *editor, const struct zf_extent *extent);
-/* The part of it in [from, to) goes. At most 2 edits. */
+/* Removes the part in [from, to) of the file from the extent's entry. At most 2 edits. */
 int zf_overwrite_cut(struct zf_extent_editor *editor, const struct zf_extent *extent, uint64_t from,
 		     uint64_t to);
-/* The mount: tells alloc what is taken. */
+/* For the mount: tells alloc which bytes are taken. */
 int zf_overwrite_load(struct zf_fs *fs);
 
 /* ---- allocating (overwrite.c) ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary tree as the map of the zones that are written in place. */
+/* The summary tree as the allocation map of the zones that are written in place. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

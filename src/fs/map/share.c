@@ -11,7 +11,7 @@
 #include "fs/core/item.h"
 #include "fs/map/extent.h"
 
-/* ---- one item: most often one name ---- */
+/* ---- one item: in most cases one name ---- */
 
 struct names {
 	struct zf_key key;
@@ -24,7 +24,7 @@ static struct zf_fs *fs_of(const struct zf_extent_editor *editor)
 	return editor->reader.inode->fs;
 }
 
-/* The item in which the name stands, or is to stand: without it, no names. */
+/* Loads the item that has the name, or in which it has to be added. No item: no names. */
 static int load(struct zf_extent_editor *editor, uint64_t address, uint64_t offset,
 		struct names *ret_names)
 {
@@ -52,7 +52,7 @@ static bool is_name(const struct zf_disk_share *name, uint64_t ino, uint64_t off
 	return zf_le64_get(name->ino) == ino && zf_le64_get(name->offset) == offset;
 }
 
-/* NULL: it is not among them. */
+/* Finds the inode's name for `offset`; NULL: there is none. */
 static struct zf_disk_share *find(struct zf_extent_editor *editor, struct names *names,
 				  uint64_t offset)
 {
@@ -86,7 +86,7 @@ static int wrong(struct zf_extent_editor *editor, const struct zf_extent *extent
 				 editor->reader.inode->ino, extent->offset, has, expected);
 }
 
-/* The name of the extent as it is; *ret_name stands in *ret_names. */
+/* Loads the name of the extent as the tree has it; *ret_name points into *ret_names. */
 static int load_name(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		     struct names *ret_names, struct zf_disk_share **ret_name)
 {
@@ -122,7 +122,7 @@ static int add_locked(struct zf_extent_editor *editor, const struct zf_extent *e
 	return store(editor, &names);
 }
 
-/* `len` 0: the name goes. */
+/* Sets the length of the extent's name to `len`; 0: removes the name. */
 static int shorten_locked(struct zf_extent_editor *editor, const struct zf_extent *extent,
 			  uint64_t len)
 {
@@ -139,14 +139,14 @@ static int shorten_locked(struct zf_extent_editor *editor, const struct zf_exten
 	return store(editor, &names);
 }
 
-/* ---- who else ---- */
+/* ---- the other names ---- */
 
 struct others {
 	const struct zf_item_check *check;
-	const struct zf_extent *extent; /* whose own name does not count; NULL: all do ... */
-	uint64_t ino;			/* ... in this inode */
+	const struct zf_extent *extent; /* its name does not count; NULL: all names count */
+	uint64_t ino;			/* the inode of `extent` */
 	uint64_t from, to;		/* device bytes */
-	uint64_t unnamed;		/* blocks of them that no other name was found for */
+	uint64_t unnamed;		/* blocks in [from, to) for which no name was found yet */
 	bool named[ZF_SHARE_MAX / ZF_BLOCK_SIZE];
 };
 
@@ -189,8 +189,8 @@ static int scan(struct zf_fs *fs, struct others *others, uint64_t from, uint64_t
 }
 
 /*
- * Copies of a whole file have their names at the same addresses: those are looked at first, and one
- * that covers the part ends the search.
+ * Copies of a whole file have their names at the same addresses. So names that begin in [from, to)
+ * are searched first. The search ends when every block has been found to be named.
  */
 static int find_others(struct zf_fs *fs, struct others *others)
 {
@@ -203,7 +203,7 @@ static int find_others(struct zf_fs *fs, struct others *others)
 	return r < 0 ? r : 0;
 }
 
-/* How many bytes of the extent's part nobody else names. */
+/* *ret_dead: how many bytes of the extent's part no other extent names. */
 static int count_dead(struct zf_extent_editor *editor, const struct zf_extent *extent,
 		      const struct zf_extent *part, uint64_t *ret_dead)
 {

@@ -31,15 +31,15 @@
 struct zf_extent;
 struct zf_extent_editor;
 
-/* Is the shared extent's name there? -EUCLEAN. Stays so as long as the inode is locked. */
+/* Checks that the shared extent has its name. -EUCLEAN: no. Valid while the inode is locked. */
 int zf_share_check(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
-/* The extent has become a shared one, or a shared one was made. One edit. */
+/* Adds the name of an extent that has become shared, or is new and shared. One edit. */
 int zf_share_add(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
 /*
- * The same where its bytes were moved to (fs/space/reclaim.h): what nobody names there becomes
- * live. One edit.
+ * The same for an extent whose bytes reclaim has moved (fs/space/reclaim.h): bytes at the new
+ * address that no other extent names become live. One edit.
  */
 int zf_share_add_moved(struct zf_extent_editor *editor, const struct zf_extent *extent);
 
@@ -61,8 +61,8 @@ typedef int zf_share_scan_fn(void *arg, const struct zf_share_name *name);
 int zf_share_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_share_scan_fn *fn, void *arg);
 
 /*
- * Mount: is the byte at `address` named, and for how many of the `len` bytes (whole blocks, at most
- * ZF_SHARE_MAX, within a zone) is the answer the same?
+ * For the mount. *ret_named: whether an extent names the byte at `address`. *ret_len: for how many
+ * of the `len` bytes (whole blocks, at most ZF_SHARE_MAX, within a zone) the answer is the same.
  */
 struct zf_extent_reader;
 int zf_share_look(struct zf_extent_reader *reader, uint64_t address, uint64_t len, bool *ret_named,

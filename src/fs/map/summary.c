@@ -46,8 +46,8 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 
 struct fetch {
 	struct zf_extent_reader *reader;
-	uint64_t address, end; /* found up to `address` */
-	uint64_t *csums;       /* of the block at `address` */
+	uint64_t address, end; /* the first block without a checksum yet; the end of the range */
+	uint64_t *csums;       /* where the checksum of the block at `address` goes */
 };
 
 static int take(void *arg, const struct zf_key *key, const void *value, size_t len)
@@ -84,7 +84,7 @@ int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned
 	size_t len;
 	int r;
 
-	/* Most often one entry has them all. */
+	/* In most cases one entry has all of them. */
 	r = zf_tree_lookup_le(forest, ZF_TREE_SUMMARY, &key, value, sizeof(value), &len);
 	if (r == 0)
 		r = take(&fetch, &key, value, len);

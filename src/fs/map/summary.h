@@ -14,7 +14,7 @@ struct zf_extent_reader;
 struct zf_fs;
 struct zf_trans;
 
-/* Blocks that one entry can stand for. */
+/* The most blocks of one entry. */
 unsigned int zf_summary_blocks_max(struct zf_fs *fs);
 
 /* `count` blocks of `ino` from `offset` on were written at `address`. One tree edit. */
@@ -22,8 +22,8 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 		      uint64_t address, const uint64_t *csums, unsigned int count);
 
 /*
- * Gets the checksums of `count` blocks at `address`. The caller keeps an extent in the tree that
- * names them (by the inode's lock), so the entries must be there. -EUCLEAN: they are not.
+ * Gets the checksums of `count` blocks at `address`. The caller holds the inode's lock, which keeps
+ * an extent that names these blocks in the tree. So the entries must exist. -EUCLEAN: they do not.
  */
 int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned int count,
 		     uint64_t *ret_csums);
@@ -39,7 +39,7 @@ typedef int zf_summary_scan_fn(void *arg, const struct zf_summary_entry *entry,
 int zf_summary_scan(struct zf_fs *fs, uint64_t from, uint64_t to, zf_summary_scan_fn *fn,
 		    void *arg);
 
-/* Mount: the entry that covers `address`, or else the first one behind it. -ENOENT. */
+/* For the mount: the entry that covers `address`, or else the first one behind it. -ENOENT. */
 int zf_summary_find(struct zf_extent_reader *reader, uint64_t address,
 		    struct zf_summary_entry *ret_entry);
 

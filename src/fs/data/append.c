@@ -287,7 +287,7 @@ static void note_zone(struct zf_flush *flush, uint32_t zone_no)
 	atomic_fetch_add(&flush->zones_begun, 1);
 }
 
-/* -EAGAIN: too many zones are active; -ENOSPC. */
+/* Submits waiting appends. -EAGAIN: too many zones are active; -ENOSPC: there is no zone. */
 static int submit_waiting(struct zf_fs *fs)
 {
 	struct zf_append *append, *rest;

@@ -10,7 +10,8 @@
 #include "base/undumped.h"
 #include "fs/core/inode.h"
 
-/* Slabs double in size from the first to the largest: a mount that writes little stays small. */
+/* Each slab is as large as the pool before it, within these bounds. So a mount that writes little
+ * takes little memory. */
 #define SLAB_BLOCKS_MIN 64u
 #define SLAB_BLOCKS_MAX 512u
 
@@ -140,7 +141,7 @@ static void free_slabs(struct zf_slab *slab)
 	}
 }
 
-/* The slabs leave the flush, and with them every block. */
+/* Takes the slabs, and with them all blocks, out of the pool. */
 static struct zf_slab *detach_slabs_locked(struct zf_flush *flush)
 {
 	struct zf_slab *slabs = flush->slabs;
@@ -219,7 +220,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Of a file of `size` bytes, how many lie in the block. */
+/* Returns how many bytes of a file of `size` bytes lie in the block. */
 static uint32_t bytes_within(uint64_t size, uint64_t index)
 {
 	uint64_t start = index << ZF_BLOCK_SHIFT;

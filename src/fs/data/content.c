@@ -13,11 +13,11 @@
 #include "fs/map/summary.h"
 #include "log/carry.h"
 
-/* Where a block's bytes come from, or else its address on the device. */
+/* Values of content->source[]. Any other value is the address of the block on the device. */
 #define FROM_HOLE 0u
-#define FROM_DONE 1u /* they are in the caller's buffer */
+#define FROM_DONE 1u /* the bytes are in the caller's buffer */
 
-/* Blocks that lie together on the device too. */
+/* Blocks that are adjacent in the file and on the device, in one zone. */
 struct run {
 	unsigned int first, count;
 	uint64_t address; /* of the first */
@@ -42,7 +42,10 @@ static uint64_t block_offset(const struct zf_content *content, unsigned int i)
 	return (content->first + i) << ZF_BLOCK_SHIFT;
 }
 
-/* Of bytes that stand for [offset, offset + len) of the file, what is wanted; NULL: zeroes. */
+/*
+ * Copies the wanted part of `bytes`, the content of [offset, offset + len), to the caller's buffer.
+ * `bytes` NULL: zeroes.
+ */
 static void deliver(struct zf_content *content, uint64_t offset, const uint8_t *bytes, uint64_t len)
 {
 	uint64_t from = zf_max_u64(offset, content->from),
@@ -56,9 +59,9 @@ static void deliver(struct zf_content *content, uint64_t offset, const uint8_t *
 		memset(content->buf + (from - content->from), 0, to - from);
 }
 
-/* ---- where it comes from ---- */
+/* ---- the sources ---- */
 
-/* Returns how many blocks are still to be found. */
+/* Copies the blocks that are in memory. Returns how many blocks are still to be found. */
 static unsigned int take_from_memory(struct zf_content *content)
 {
 	struct zf_data *data = &content->reader.inode->data;
@@ -128,7 +131,7 @@ static int look_up_extents(struct zf_content *content)
 	return zf_extent_scan_le(&content->reader, from, last, take_extent, content);
 }
 
-/* The next run at or behind block *at. */
+/* Finds the next run at or behind block *at, and moves *at behind it. False: there is none. */
 static bool next_run(const struct zf_content *content, unsigned int *at, struct run *ret_run)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(content->reader.inode->fs->dev);
@@ -149,7 +152,7 @@ static bool next_run(const struct zf_content *content, unsigned int *at, struct 
 	return true;
 }
 
-/* The run stays what it is until it was read. */
+/* Gets the run's checksums, if it has any, and holds its zone and its blocks for the read. */
 static int hold_run(struct zf_content *content, const struct run *run)
 {
 	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
@@ -167,7 +170,7 @@ static int hold_run(struct zf_content *content, const struct run *run)
 	return 0;
 }
 
-/* All runs were let go. */
+/* Ends the hold of blocks that are written in place, if there is one. */
 static void end_hold(struct zf_content *content)
 {
 	if (content->holds)
@@ -175,7 +178,7 @@ static void end_hold(struct zf_content *content)
 	content->holds = false;
 }
 
-/* Of what is not done yet: sources and checksums; afterwards the zones are held. */
+/* Finds sources and checksums of the blocks that are not FROM_DONE, and holds their zones. */
 static int look_up_stored(struct zf_content *content)
 {
 	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
@@ -198,7 +201,7 @@ static int look_up_stored(struct zf_content *content)
 
 /* ---- from the device ---- */
 
-/* Afterwards `bytes` is the data, also where it was carried by a record of the log. */
+/* Verifies a block, and unpacks it if a log record carried it: `bytes` is then the data. */
 static int verify(const struct zf_content *content, unsigned int i, uint8_t *bytes)
 {
 	struct zf_inode *inode = content->reader.inode;
@@ -229,7 +232,7 @@ static int cannot_read(const struct zf_content *content, const struct run *run, 
 	return -EIO;
 }
 
-/* Where the caller's buffer has the whole of this block, aligned; or NULL. */
+/* The block's place in the caller's buffer; NULL: there is no room for all of it, aligned. */
 static uint8_t *place_in_buf(const struct zf_content *content, unsigned int i)
 {
 	uint64_t offset = block_offset(content, i);
@@ -242,21 +245,21 @@ static uint8_t *place_in_buf(const struct zf_content *content, unsigned int i)
 }
 
 /*
- * The blocks of all runs, on their way: block i of the range goes to place[i], by segments[i] or as
- * a further block of the segment before it.
+ * The reads of all runs. Block i of the range goes to place[i]. segments[] has, for each run, from
+ * index run->first on, the iovec of the run's read; adjacent places share a segment.
  */
 struct transfer {
 	uint8_t *place[ZF_CONTENT_BLOCKS];
 	struct iovec segments[ZF_CONTENT_BLOCKS];
-	struct zf_block *bounce; /* chain: where the caller's buffer does not do */
+	struct zf_block *bounce; /* chain: for blocks without a place in the caller's buffer */
 	struct run runs[ZF_CONTENT_BLOCKS];
 	struct zf_read reads[ZF_CONTENT_BLOCKS]; /* of the runs */
 	unsigned int count;
-	struct zf_content *content; /* that they are for */
-	int result;		    /* of the first run that came and is wrong */
+	struct zf_content *content; /* gets the bytes */
+	int result;		    /* the first error, in the order of completion; 0: none */
 };
 
-/* Of all runs. Returns how many blocks have no place in the caller's buffer. */
+/* Fills runs[] and place[]. Returns how many blocks have no place in the caller's buffer. */
 static unsigned int find_places(struct transfer *transfer, const struct zf_content *content)
 {
 	unsigned int at = 0, bounces = 0;
@@ -280,7 +283,7 @@ static int compare_addresses(const void *a, const void *b)
 	return first->address < second->address ? -1 : first->address > second->address;
 }
 
-/* A run's read, with as few segments as its places allow. */
+/* Prepares the read of run k, with as few segments as the places of its blocks allow. */
 static void prepare_read(struct transfer *transfer, const struct zf_content *content,
 			 unsigned int k, struct zf_block **bounce)
 {
@@ -379,7 +382,7 @@ static int read_runs(struct zf_content *content)
 	return transfer.result;
 }
 
-/* Lets the zones go that look_up_stored() holds. */
+/* Ends the holds that look_up_stored() has taken. */
 static void let_go(struct zf_content *content)
 {
 	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
@@ -391,7 +394,7 @@ static void let_go(struct zf_content *content)
 	end_hold(content);
 }
 
-/* All runs were read, with this result: lets the zones go. Returns the result. */
+/* Called when all runs were read: ends the holds, and zeroes the holes. Returns `result`. */
 static int finish(struct zf_content *content, int result)
 {
 	let_go(content);
@@ -420,7 +423,7 @@ int zf_content_get(struct zf_content *content, bool may_wait)
 	return finish(content, read_runs(content));
 }
 
-/* The only run; all of it has its place in the caller's buffer, in one piece. */
+/* Returns whether there is only one run, and the caller's buffer has a place for all of it. */
 static bool has_one_run(const struct zf_content *content, struct run *ret_run)
 {
 	unsigned int at = 0;

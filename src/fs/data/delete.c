@@ -33,7 +33,7 @@ static int delete_last_items(struct zf_inode *inode, struct zf_trans *trans)
 	return 0;
 }
 
-/* 0: all is gone; 1: there is more. */
+/* 0: the inode is deleted; 1: there is more to delete. */
 static int delete_some(struct zf_inode *inode, struct zf_trans *trans)
 {
 	struct zf_key from = ZF_KEY(inode->ino, ZF_KEY_INODE + 1, 0);
@@ -66,7 +66,7 @@ static int delete_inode(struct zf_inode *inode)
 	return r;
 }
 
-/* Deletes one doomed inode and gives it up. 1: it stays, for a later try. */
+/* Deletes one doomed inode and puts the use of fs->doomed. 1: the inode stays, for a later try. */
 static int delete_one(struct zf_inode *inode)
 {
 	struct zf_fs *fs = inode->fs;

@@ -169,7 +169,8 @@ int zf_describe_inode(struct zf_inode *inode, const struct zf_append *rider,
 	zf_extent_reader_init(&description.reader, inode);
 	zf_inode_item_describe(inode, &item);
 	/*
-	 * Blocks in memory other than the rider's are not described. (With a rider there are none.)
+	 * With a rider there are no other blocks in memory, so the whole size is described.
+	 * Otherwise blocks in memory are not described, and the size is disk_size.
 	 */
 	if (rider)
 		item.size = zf_le64_from(inode->item.size);

@@ -46,7 +46,7 @@ void zf_data_discard(struct zf_inode *inode)
 {
 	zf_discard_blocks(inode, 0, UINT64_MAX);
 	zf_inode_mark_clean(inode);
-	/* Not the last one: the caller has a use. */
+	/* This is not the last use, because the caller has one. */
 	if (zf_inode_leave_dirty_list(inode))
 		zf_inode_put(inode);
 }

@@ -8,7 +8,7 @@
 #include "fs/data/block.h"
 #include "fs/map/extent.h"
 
-/* Tree edits of one transaction: the extents, an inline one, the intent, the item. */
+/* Tree edits of one transaction: of extents; and of an inline extent, the intent and the item. */
 #define DROP_EDITS  16u
 #define OTHER_EDITS 3u
 
@@ -44,14 +44,14 @@ static int remove_intent(struct zf_inode *inode, struct zf_trans *trans)
 
 /* ---- the transactions ---- */
 
-/* 0: all is gone; 1: extents are left, and the intent says so. */
+/* 0: all extents are gone; 1: some are left, and an intent is recorded. */
 static int drop_first(struct zf_drop *drop, struct zf_trans *trans)
 {
 	struct zf_inode *inode = drop->inode;
 	struct zf_extent_editor editor;
 	int r, more;
 
-	/* Before the extents that are replaced are removed. */
+	/* The loans must end before the extents are removed. */
 	zf_block_take_back_range(&inode->data, drop->from >> ZF_BLOCK_SHIFT,
 				 drop->to >> ZF_BLOCK_SHIFT);
 	zf_extent_editor_init(&editor, inode, trans);
@@ -170,7 +170,7 @@ int zf_drop_run(struct zf_drop *drop)
 		r = zf_drop_finish(drop->inode, drop->may_wait);
 	if (r < 0)
 		return r;
-	/* The intent's. */
+	/* For the intent. */
 	r = zf_txn_reserve(fs->txn, ZF_RESERVE_FREEING, 0, 1, drop->may_wait);
 	if (r < 0)
 		return r;

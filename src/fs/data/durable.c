@@ -73,7 +73,7 @@ static enum outcome look(struct zf_inode *inode)
 	return outcome;
 }
 
-/* Blocks in memory, but for the rider's. */
+/* Returns whether blocks other than the rider's are in memory. */
 static bool has_others(struct zf_data *data, const struct zf_append *rider)
 {
 	bool r;
@@ -206,7 +206,7 @@ static int settle(struct sync *sync)
 	return WANTS_COMMIT;
 }
 
-/* Locked and entered. */
+/* Inode locked exclusively, log entered. */
 static int log_locked(struct sync *sync)
 {
 	int r = look(sync->inode);
@@ -293,7 +293,7 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 	return r;
 }
 
-/* ---- many of one file ---- */
+/* ---- many syncs of one file ---- */
 
 /*
  * Data syncs of one file are shared. One runs at a time, and it serves every caller that has

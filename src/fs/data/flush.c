@@ -20,8 +20,8 @@
 /* The append that is being packed. */
 struct packer {
 	struct zf_fs *fs;
-	bool fua;		  /* what is packed is to be durable when it lands */
-	struct zf_append *append; /* NULL: none begun */
+	bool fua;		  /* the blocks have to be durable when they land */
+	struct zf_append *append; /* NULL: none is being packed */
 };
 
 static void pack_submit(struct packer *packer)
@@ -37,7 +37,7 @@ static void pack_submit(struct packer *packer)
 	zf_append_submit_waiting(packer->fs);
 }
 
-/* Moves ready blocks from *from on into the append, until it is full. Returns how many. */
+/* Moves ready blocks, from index *from on, into the append until it is full. Returns how many. */
 static unsigned int pack_blocks(struct zf_append *append, struct zf_inode *inode, uint64_t *from)
 {
 	struct zf_data *data = &inode->data;
@@ -71,7 +71,7 @@ void zf_flush_pack(struct zf_append *append, struct zf_inode *inode)
 	pack_blocks(append, inode, &from);
 }
 
-/* `whole`: only as many blocks as fill whole appends. */
+/* Packs the inode's ready blocks; with `whole`, only while they fill a whole append. */
 static int pack_inode(struct packer *packer, struct zf_inode *inode, bool whole)
 {
 	struct zf_data *data = &inode->data;

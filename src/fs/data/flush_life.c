@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of what all inodes share of their data (fs/core/data_memory.h). */
+/* Making and freeing struct zf_flush (fs/core/data_memory.h). */
 #include "fs/data/append.h"
 #include "fs/data/block.h"
 #include "fs/core/inode.h"
@@ -21,7 +21,7 @@ int zf_data_flush_init(struct zf_fs *fs)
 	return 0;
 }
 
-/* Their inodes may be gone, and their blocks go with the pool. */
+/* The inodes of the appends may have been freed; their blocks are freed with the pool. */
 static void drop_appends(struct zf_append_list *list)
 {
 	struct zf_append *append;

@@ -18,7 +18,7 @@
 #include "fs/map/extent.h"
 #include "log/log.h"
 
-/* ---- where ---- */
+/* ---- addresses ---- */
 
 struct find {
 	uint64_t index, end; /* blocks */
@@ -70,7 +70,7 @@ static bool is_ready(const struct zf_block *block)
 	return block->address && !block->blocked;
 }
 
-/* Moves blocks that lie together, from *from on, into the append. */
+/* Moves the first ready run of in-place blocks, from index *from on, into the append. */
 static void take_run_locked(struct zf_append *append, struct zf_data *data, uint64_t *from)
 {
 	struct zf_block key = {.index = *from}, *block, *next;
@@ -94,7 +94,7 @@ static void take_run_locked(struct zf_append *append, struct zf_data *data, uint
 		append->hold = zf_alloc_overwrite_hold(append->fs->alloc);
 }
 
-/* The next write, or NULL: *ret_error says why, 0: there is none. */
+/* Makes the next write. NULL: *ret_error is -ENOMEM, or 0 if there is nothing to write. */
 static struct zf_append *next_write(struct zf_inode *inode, uint64_t *from, int *ret_error)
 {
 	struct zf_data *data = &inode->data;
@@ -164,7 +164,7 @@ void zf_in_place_landed(struct zf_append *append)
 		if (append->blocks[i]->state == ZF_BLOCK_FLIGHT)
 			zf_block_leave_flight_locked(data, append->blocks[i], true);
 	zf_mutex_unlock(&data->lock);
-	/* An item that was stored meanwhile had a size without these blocks. */
+	/* An item that was stored before this call has a size without these blocks. */
 	zf_frontier_advance(inode);
 	closing = data->closing == ZF_CLOSING;
 	zf_data_unlock(inode);

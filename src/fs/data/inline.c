@@ -12,7 +12,7 @@
 #include "fs/data/frontier.h"
 #include "fs/map/extent.h"
 
-/* What zf_extent_put_inline() takes, and the item. */
+/* The tree edits of zf_extent_put_inline(), and one for the inode's item. */
 #define INLINE_EDITS 9u
 
 static struct zf_block *only_block_locked(struct zf_data *data)
@@ -35,7 +35,10 @@ static bool looks_small(struct zf_data *data)
 	return r;
 }
 
-/* In flight, as it were: no append takes it, and fsync knows that it has not landed. */
+/*
+ * Moves block 0 to flight, although no append has it: so no append takes it, and an fsync knows
+ * that it has not landed.
+ */
 static struct zf_block *take_block(struct zf_inode *inode)
 {
 	struct zf_data *data = &inode->data;
@@ -57,7 +60,7 @@ static void give_back(struct zf_inode *inode, struct zf_block *block)
 	zf_flush_release(inode->fs, 1);
 }
 
-/* Nothing has changed yet: whoever flushes next tries again. */
+/* Makes the block dirty again, because nothing has changed yet. The next flush tries again. */
 static void put_back(struct zf_inode *inode, struct zf_block *block)
 {
 	zf_mutex_lock(&inode->data.lock);
@@ -65,7 +68,7 @@ static void put_back(struct zf_inode *inode, struct zf_block *block)
 	zf_mutex_unlock(&inode->data.lock);
 }
 
-/* *ret_gone: the block is, one way or the other. */
+/* *ret_gone: the block has left memory, because it was stored or is lost. */
 static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *block,
 	       bool *ret_gone)
 {
@@ -98,8 +101,8 @@ static int put(struct zf_inode *inode, struct zf_trans *trans, struct zf_block *
 }
 
 /*
- * Is it to be stored inline? Not where space for overwriting it is promised: an item would have to
- * find room anew.
+ * Returns 1 if the file has to be stored inline, 0 or -errno. It is not stored inline if block 0 is
+ * guaranteed, because each later overwrite would need new room for the item.
  */
 static int is_small(struct zf_inode *inode)
 {

@@ -36,7 +36,7 @@ struct run {
 
 enum look {
 	LOOK_FINISHED, /* every block has landed or was revoked */
-	LOOK_HELD,     /* one has to wait for an earlier block of the file */
+	LOOK_HELD,     /* a block has to wait for an earlier block of the file */
 	LOOK_RUN,
 };
 
@@ -46,7 +46,7 @@ static enum look next_run_locked(struct zf_append *append, struct zf_segment *se
 	unsigned int end = segment->first + segment->count, i = segment->first + segment->gone;
 	struct zf_block *block;
 
-	/* Once out of flight, a block never comes back to it. */
+	/* A block that has left flight does not come back. */
 	while (i < end && append->blocks[i]->state != ZF_BLOCK_FLIGHT)
 		i++;
 	segment->gone = i - segment->first;
@@ -81,8 +81,8 @@ struct landing {
 	struct zf_segment *segment;
 	struct zf_trans *trans;
 	struct zf_extent_editor editor;
-	unsigned int edits; /* that were promised */
-	bool changed;	    /* something landed: the item is to be stored */
+	unsigned int edits; /* tree edits for which the join has reserved room */
+	bool changed;	    /* something has landed, so the item has to be stored */
 };
 
 /*
@@ -126,7 +126,7 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 	zf_mutex_unlock(&inode->data.lock);
 }
 
-/* Lands the run, or only its head. */
+/* Lands the run, or only its first blocks. */
 static int land_run(struct landing *landing, const struct run *run)
 {
 	struct zf_append *append = landing->append;
@@ -507,7 +507,7 @@ void zf_land_in_place(struct zf_append *append)
 	zf_append_end(append);
 }
 
-/* Returns whether it made progress. */
+/* Returns whether the append made progress. */
 static bool land_append(struct zf_append *append, uint64_t let_go)
 {
 	struct zf_fs *fs = append->fs;

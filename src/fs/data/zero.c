@@ -10,7 +10,10 @@
 #include "fs/data/in_place.h"
 #include "fs/core/inode.h"
 
-/* Puts the newest bytes of the block into `block`; zeroes them where they are dirty: 1. */
+/*
+ * If the block is dirty, zeroes [from, to) in it and returns 1. Otherwise loads its newest bytes
+ * into `block` and returns 0.
+ */
 static int load(struct zf_inode *inode, struct zf_block *block, uint32_t from, uint32_t to,
 		bool may_wait)
 {

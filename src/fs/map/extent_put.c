@@ -41,7 +41,7 @@ struct put {
 	unsigned int replaced; /* how many of old[] begin in the range */
 	bool has_neighbour;    /* old[replaced] begins right behind the range */
 	struct zf_extent rest; /* the last replaced extent's part behind it; len 0: none */
-	/* *ret_dead of zf_extent_give_up(), for each of old[] that is replaced; last: for `before`. */
+	/* *ret_dead of zf_extent_give_up(), for each replaced old[]; the last: for `before`. */
 	uint64_t dead[REPLACED_MAX + 1];
 };
 

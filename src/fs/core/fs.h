@@ -53,7 +53,7 @@ struct zf_mount_options {
 	bool read_only;
 	bool threads;	      /* background commits, flushes, tidying */
 	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
-	bool abandon_log;     /* skip unreadable parts of the log: their changes are lost */
+	bool abandon_log;     /* end the log before a part that cannot be read; the rest is lost */
 	uint64_t cache_bytes; /* of nodes in memory; unused inodes: half as much; 0: 64 MiB */
 	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;   /* between commits; 0: 5000 */
@@ -257,8 +257,8 @@ int zf_fs_removexattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, 
 
 /*
  * Checks what open(2) with these flags must check besides permissions. -EPERM: the file is
- * immutable, or it is append-only and the flags ask for more than that. The call does not truncate
- * the file and keeps no state, so no close belongs to it.
+ * immutable, or it is append-only and the flags allow more than appending. The call does not
+ * truncate the file and keeps no state, so no close belongs to it.
  */
 int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int flags,
 	       struct zf_attr *ret_attr);

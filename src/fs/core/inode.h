@@ -330,8 +330,9 @@ void zf_inode_unlock_many(struct zf_inode *const *inodes, unsigned int count);
 
 /*
  * What Linux does to a file whose content or owner changes: clears setuid, and also setgid if the
- * group may execute the file or the caller is not in the group. Changes only the memory: if it
- * returns true, the mode has changed and the caller stores the item. Lock held exclusively.
+ * group may execute the file, or if the caller is not root and not in the group. Changes only the
+ * memory: if it returns true, the mode has changed and the caller stores the item. Lock held
+ * exclusively.
  */
 bool zf_inode_kill_suidgid(struct zf_inode *inode, const struct zf_ctx *ctx);
 

@@ -54,8 +54,8 @@ void zf_inode_inherit_flags(const struct zf_inode *dir, struct zf_inode *inode);
 
 /*
  * Returns whether a change of the inode, or of the names in a directory, must be durable when it is
- * answered. Operations do this in fs/ops/op.h. A function that changes data asks, and calls
- * zf_durable_inode() at its end.
+ * answered. fs/ops/op.h does this for operations on names and attributes. A function that changes
+ * data calls this one, and if it returns true, zf_durable_inode() at its end.
  */
 bool zf_inode_is_sync(const struct zf_inode *inode);
 

@@ -36,7 +36,7 @@ struct zf_seen_field {
 
 uint64_t zf_item_field_get(const struct zf_seen_field *field, const uint8_t *base);
 
-/* Each 0, or -EUCLEAN with a message. */
+/* The checks return 0, or -EUCLEAN with a message. */
 int zf_item_out_of_range(const struct zf_seen_item *item, const char *field, uint64_t has,
 			 uint64_t min, uint64_t max);
 int zf_item_check_range(const struct zf_seen_item *item, const char *field, uint64_t has,
@@ -48,7 +48,7 @@ int zf_item_check_fields(const struct zf_seen_item *item, const uint8_t *base,
 int zf_item_check_zero(const struct zf_seen_item *item, const char *field, const uint8_t *bytes,
 		       size_t len);
 int zf_item_check_aligned(const struct zf_seen_item *item, const char *field, uint64_t has);
-/* The key's objectid is an inode's. */
+/* Checks that the key's objectid can be the number of an inode. */
 int zf_item_check_owner(const struct zf_seen_item *item);
 
 /* item_check_chain.c */

@@ -20,7 +20,7 @@
  * At most ZF_UNTOLD_MAX inodes stay in memory only because of an untold error. The error of a
  * further one is forgotten when the inode leaves memory, after a message that names the file.
  *
- * What belongs to an inode is under data->lock.
+ * struct zf_write_error is under data->lock of its inode.
  */
 #ifndef ZF_FS_WRITE_ERROR_H
 #define ZF_FS_WRITE_ERROR_H

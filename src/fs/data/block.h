@@ -10,7 +10,7 @@
  * While a block is in FLIGHT, a newer version of it may be DIRTY: both stand in their trees, and
  * the dirty one is `blocked` until the other has landed.
  *
- * Functions ending in _locked want data->lock. Each moves the counters of struct zf_data along.
+ * Functions ending in _locked need data->lock, and keep the counters of struct zf_data up to date.
  */
 #ifndef ZF_FS_BLOCK_H
 #define ZF_FS_BLOCK_H

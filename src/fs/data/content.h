@@ -22,7 +22,7 @@ struct zf_inode;
 /* The most blocks of one range: enough for 1 MiB at any offset. */
 #define ZF_CONTENT_BLOCKS 257u
 
-/* On the caller's stack; its fields are the implementation's. */
+/* On the caller's stack. Its fields are private to content.c. */
 struct zf_content {
 	struct zf_extent_reader reader;
 	uint64_t first;	    /* block of the file */

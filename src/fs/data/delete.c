@@ -78,7 +78,7 @@ static int delete_one(struct zf_inode *inode)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "inode %" PRIu64 " has no name, but could not be deleted: %s", inode->ino,
 			  strerror(-r));
-	/* Before unlinked_count falls: fs/space/room.c looks at both. */
+	/* This must come before unlinked_count falls, because fs/space/room.c reads both. */
 	atomic_fetch_add(&fs->deletions, 1);
 	zf_inode_bury(inode);
 	zf_inode_put(inode);

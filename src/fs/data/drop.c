@@ -115,7 +115,7 @@ int zf_drop_finish_rest(struct zf_inode *inode, bool may_wait)
 static int count_extent(void *arg, const struct zf_extent *extent, const uint8_t *bytes)
 {
 	unsigned int *left = arg;
-	/* An item, and its name if it has one. */
+	/* The extent's item, and its name if it has one. */
 	unsigned int edits = extent->flags & (ZF_EXTENT_SHARED | ZF_EXTENT_OVERWRITE) ? 2 : 1;
 
 	(void)bytes;

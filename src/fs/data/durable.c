@@ -258,7 +258,7 @@ static int attempt(struct zf_inode *inode, bool data_only, bool may_wait)
 	return r;
 }
 
-/* Does what may take long before anything is locked. */
+/* The steps that may take long. They come before anything is locked. */
 static int prepare(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_fs *fs = inode->fs;

@@ -29,7 +29,7 @@
 
 /* ---- what may land ---- */
 
-/* Blocks of an append that lie together in the file and on the device. */
+/* Blocks of an append that are adjacent in the file and on the device. */
 struct run {
 	unsigned int first, count; /* of append->blocks */
 };

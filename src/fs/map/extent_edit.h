@@ -96,7 +96,7 @@ struct zf_extents {
 /* Collects the extents that begin in [from, to], at most extents->max. */
 int zf_extent_collect(struct zf_extent_editor *editor, uint64_t from, uint64_t to,
 		      struct zf_extents *extents);
-/* For zf_extent_scan() and its like: adds to a struct zf_extents until that is full. */
+/* Callback for zf_extent_scan(): adds the extent to a struct zf_extents, until that is full. */
 int zf_extent_collect_one(void *arg, const struct zf_extent *extent, const uint8_t *bytes);
 
 #endif

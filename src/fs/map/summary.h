@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The summary tree: for each run of written blocks, by device address, the file that it was written
- * for and its checksums. A run lies together in the file and on the device. Entries do not overlap.
+ * for and its checksums. A run is contiguous in the file and on the device. Entries do not overlap.
  */
 #ifndef ZF_FS_SUMMARY_H
 #define ZF_FS_SUMMARY_H

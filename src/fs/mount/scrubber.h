@@ -15,8 +15,8 @@
  *
  * Pace. With a rate the scrub reads at most so many bytes a second, whether or not others use the
  * device. Without one it makes way for others: while others use the device it takes 1/32 of the
- * time; otherwise it reads as fast as the device can, with a short pause after each step. Others use
- * the device if its counters change during a pause, or if the amount of data that waits to be
+ * time; otherwise it reads as fast as the device can, with a short pause after each step. Others
+ * use the device if its counters change during a pause, or if the amount of data that waits to be
  * written does.
  *
  * Damage. Each damaged place is reported as an error, with the path of its file. The first
@@ -42,7 +42,9 @@ void zf_scrubber_deinit(struct zf_fs *fs);
 
 /* ---- what users ask for; durable when it returns 0, or the error of the commit ---- */
 
-/* `rate`: bytes a second; 0: makes way for others. -EBUSY: one is running; -EEXIST: one is paused. */
+/*
+ * `rate`: bytes a second; 0: makes way for others. -EBUSY: one is running; -EEXIST: one is paused.
+ */
 int zf_scrubber_start(struct zf_fs *fs, uint64_t rate);
 /* -ENOENT: none is running. */
 int zf_scrubber_pause(struct zf_fs *fs);
@@ -57,7 +59,10 @@ void zf_scrubber_get(struct zf_fs *fs, struct zf_scrub_record *ret_record);
 /* Bytes that a scrub reads, as of now. */
 uint64_t zf_scrubber_live_bytes(struct zf_fs *fs);
 
-/* The `index`-th damaged place of this scrub. -ENOENT: there are not so many. Free *ret_path, which may be NULL. */
+/*
+ * Gets the `index`-th damaged place of this scrub. -ENOENT: there are not so many. Free *ret_path,
+ * which may be NULL.
+ */
 int zf_scrubber_get_damage(struct zf_fs *fs, size_t index, struct zf_scrub_error *ret_error,
 			   char **ret_path);
 

@@ -6,8 +6,8 @@
 #include "io/dev.h"
 
 /*
- * Copies the state of all zones and the bytes below their pointers to `fd`, and leaves out blocks of
- * zeroes. Nobody writes to the device meanwhile. -errno: of the device, or of the file.
+ * Copies the state of all zones and the bytes below their pointers to `fd`, and leaves out blocks
+ * of zeroes. Nobody writes to the device meanwhile. -errno: of the device, or of the file.
  */
 int zf_fs_trace_data(struct zf_dev *dev, const uint8_t fsid[16], int fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public face of the data path, and what concerns the whole filesystem. */
+/* The public functions of the data path, and those for the filesystem as a whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +210,7 @@ static int sync_all(struct zf_fs *fs, const struct zf_ctx *ctx)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
 	if (r == 0)
-		/* What was written in place is in no transaction. */
+		/* Data that was written in place is in no transaction. */
 		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
 	if (r == 0)
 		r = zf_txn_sync(fs->txn);

@@ -12,14 +12,17 @@
 #include "fs/space/room.h"
 #include "log/log.h"
 
-/* So often a try gives up its locks to wait for room; then it waits where it stands: fairness. */
+/*
+ * After so many waits without its locks an operation waits with them held, or others could always
+ * take the room first.
+ */
 #define WAITS_MAX 4u
-/* And if others take the room even then: that often, and it is over. */
+/* If others take the room even then, the operation fails after so many waits. */
 #define WAITS_LAST 64u
 
 int zf_op_check_writable(const struct zf_op *op)
 {
-	/* After a failed commit the join says the same. */
+	/* After a failed commit, joining fails with -EROFS, too. */
 	return op->fs->read_only ? -EROFS : 0;
 }
 
@@ -77,10 +80,10 @@ static void begin_body(struct zf_op *op)
 		zf_log_body_begin(&op->body, ZF_LOG_OPERATION);
 }
 
-/* The operation is over: the log has it before the inodes are unlocked. */
+/* The operation is over. The log gets it before the inodes are unlocked. */
 static void end_body(struct zf_op *op, bool done)
 {
-	/* Whoever edits by other ways leaves a gap in the log. */
+	/* An edit that bypasses the functions of this file would be missing in the log. */
 	assert(!op->logs || op->captured == op->edits);
 	if (done && !op->content && op->edits > 0)
 		zf_log_add(op->fs->log, op->logs ? &op->body : NULL, op->mark);
@@ -100,7 +103,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
 		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
 	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
-	/* Where it waited as well: others have taken what there was. */
+	/* -ENOSPC may also mean that other operations have taken the room. */
 	if ((r == -EAGAIN || (r == -ENOSPC && op->waits < WAITS_LAST)) && op->ctx->may_wait) {
 		op->class = class;
 		op->items = items;
@@ -181,7 +184,10 @@ static int count_inode(struct zf_op *op, int result, const struct zf_inode *inod
 
 int zf_op_store(struct zf_op *op, struct zf_inode *inode)
 {
-	/* The operation has the item, but not the size that its content gave it. */
+	/*
+	 * The log's operation has the item, but not a size that the file's content gave it. In that
+	 * case the item stays noted as changed.
+	 */
 	bool content = op->content || inode->essential_dirty;
 	uint64_t noted = inode->data.changes.item;
 	int r = zf_inode_store(inode, &op->trans);
@@ -221,8 +227,8 @@ static void release(struct zf_op *op)
 }
 
 /*
- * Commits, and then whatever else makes room. When that is over a removal may have kept space give
- * way.
+ * Commits, and then tries everything else that makes room. If nothing helps, a removal may make
+ * kept blocks short (zf_trans_join()).
  */
 static int wait_for_room(struct zf_op *op)
 {
@@ -276,7 +282,10 @@ bool zf_op_again(struct zf_op *op, int *result)
 	else if (r == ZF_OP_CHANGED)
 		r = 0;
 	else {
-		/* Without kernel references nothing but its dirty data keeps it: away with that. */
+		/*
+		 * If the kernel has no reference to the inode, only its dirty data keeps it: that
+		 * is discarded.
+		 */
 		if (r == 0 && op->unlinked_ino)
 			zf_fs_forget(op->fs, op->unlinked_ino, 0);
 		if (r == 0 && op->durable)

@@ -14,8 +14,9 @@
  *              r = unlink_once(&op, parent, name);
  *      } while (zf_op_again(&op, &r));
  *
- * So no operation waits for a commit while it holds an inode's lock, and a lookup by another thread
- * waits at most for edits in memory.
+ * So an operation waits for a commit without any inode's lock, and a lookup by another thread waits
+ * only for edits in memory. The exception: a try that has waited WAITS_MAX times (op.c) waits with
+ * its locks held.
  *
  * The log. Every edit goes through the functions below, which also collect the edits of a try. The
  * collected edits are what the intent log keeps of the operation until it is durable.
@@ -36,7 +37,7 @@
 
 /* Outcomes of a try, beside 0 and -errno. */
 enum zf_op_outcome {
-	ZF_OP_CHANGED = 1,    /* what was looked up unlocked is no longer so */
+	ZF_OP_CHANGED = 1,    /* what was looked up without locks has changed */
 	ZF_OP_WAIT_ROOM = 2,  /* joining has to wait */
 	ZF_OP_WAIT_FLUSH = 3, /* op->flush has data that must land first */
 	ZF_OP_WAIT_TURN = 4,  /* a commit is falling behind: zf_txn_slow_down() */
@@ -45,31 +46,31 @@ enum zf_op_outcome {
 struct zf_op {
 	struct zf_fs *fs;
 	const struct zf_ctx *ctx;
-	struct zf_time now; /* one for all that a try changes */
+	struct zf_time now; /* the time of all changes of a try */
 
-	struct zf_inode *inodes[ZF_OP_INODES]; /* each with a use, and locked once `locked` */
+	struct zf_inode *inodes[ZF_OP_INODES]; /* each has a use; `locked`: each is locked */
 	unsigned int inode_count;
 	bool locked;
 	bool rename_locked;
 
 	struct zf_trans trans;
-	bool content;		 /* of files alone: no operation of the log (fs/core/changes.h) */
+	bool content;		 /* changes only the content of files: the log gets no operation */
 	bool logs;		 /* the edits are being collected ... */
 	struct zf_log_body body; /* ... here */
 	struct zf_inode_item saved[ZF_OP_INODES];
 	unsigned int saved_count;
 	unsigned int edits;    /* made in this join ... */
 	unsigned int captured; /* ... and so many of them are in `body` */
-	uint64_t mark;	       /* what must be flushed before the log has it: zf_dev_write_mark() */
+	uint64_t mark;	       /* flushed (zf_dev_write_mark()) before the log has the operation */
 
-	enum zf_reserve_class class; /* of the join that could not be had */
+	enum zf_reserve_class class; /* of the join that has to wait */
 	unsigned int items;
 	unsigned int waits;
 	struct zf_room_search room_search;
 	bool slowed; /* has waited for its turn */
 	uint64_t flush_ino, flushed_ino;
-	uint64_t unlinked_ino; /* lost its last name: zf_op_again() sees to its data */
-	bool durable;	       /* an inode's flags want a commit before the answer */
+	uint64_t unlinked_ino; /* it lost its last name: zf_op_again() discards its data */
+	bool durable;	       /* an inode's flags ask for a commit before the answer */
 };
 
 #define ZF_OP(filesystem, context) {.fs = (filesystem), .ctx = (context)}
@@ -77,16 +78,16 @@ struct zf_op {
 /* -EROFS if the filesystem takes no changes. */
 int zf_op_check_writable(const struct zf_op *op);
 
-/* One more inode. -ESTALE. */
+/* Adds an inode to the operation. -ESTALE. */
 int zf_op_get(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
-/* Locks what was got, exclusively. */
+/* Locks the operation's inodes exclusively. */
 void zf_op_lock(struct zf_op *op);
 /*
  * zf_op_check_writable(), zf_op_get() and zf_op_lock(), for an operation that changes one inode.
  * -EROFS, -ESTALE: nothing is locked.
  */
 int zf_op_begin(struct zf_op *op, uint64_t ino, struct zf_inode **ret_inode);
-/* An inode that zf_inode_new() has made and locked. */
+/* Adds an inode that zf_inode_new() has made and locked. */
 void zf_op_adopt(struct zf_op *op, struct zf_inode *inode);
 
 /*

@@ -10,10 +10,12 @@
 struct zf_inode;
 struct zf_op;
 
-/* nlink became 0 in this transaction: fs/data/delete.h deletes the inode, or the next mount. One
- * edit. */
+/*
+ * Called when nlink became 0 in this transaction. fs/data/delete.h or the next mount deletes the
+ * inode. One edit.
+ */
 int zf_orphan_add(struct zf_op *op, struct zf_inode *inode);
-/* It gets a name again (linkat of an O_TMPFILE). One edit. */
+/* Called when the inode gets a name again (linkat of an O_TMPFILE). One edit. */
 int zf_orphan_remove(struct zf_op *op, struct zf_inode *inode);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/bits.h"
 #include "fs/core/inode.h"
 
-/* What this mount counts, since whenever its counters began. */
+/* Gets the present counters of this mount. */
 static void count_now(struct zf_fs *fs, struct zf_faults *ret_faults)
 {
 	struct zf_forest_stats forest = {0};
@@ -24,7 +24,7 @@ static void count_now(struct zf_fs *fs, struct zf_faults *ret_faults)
 	};
 }
 
-/* Modulo 2^64; what is no counter stays what it is. */
+/* Adds the counters, modulo 2^64. The other fields stay unchanged. */
 static void add(struct zf_faults *to, const struct zf_faults *what)
 {
 	to->read_errors += what->read_errors;
@@ -45,7 +45,7 @@ static void subtract(struct zf_faults *from, const struct zf_faults *what)
 	from->repaired_nodes -= what->repaired_nodes;
 }
 
-/* The counters are `faults` now, and go on from there. */
+/* Sets the totals to `faults`; later faults are added to them. */
 static void set_base(struct zf_fs *fs, const struct zf_faults *faults)
 {
 	struct zf_faults now;
@@ -82,7 +82,7 @@ void zf_faults_get(struct zf_fs *fs, struct zf_faults *ret_faults)
 	add(ret_faults, &now);
 }
 
-/* Another device, a copy, may have fewer of them. */
+/* A copy of the filesystem on another device may have fewer failed zones than zones_known. */
 uint64_t zf_faults_zones(struct zf_fs *fs)
 {
 	struct zf_faults faults;

@@ -71,7 +71,7 @@ struct run {
 	struct zf_move move;
 	struct part *parts;
 	size_t part_count, part_room;
-	size_t next_name; /* of found.shared: those before it are done with */
+	size_t next_name; /* pieces of found.shared before this one are done */
 	bool shared;
 	bool stuck;
 	uint64_t moved, changed; /* blocks */
@@ -647,8 +647,8 @@ int zf_reclaim_in_peace(struct zf_fs *fs)
 	if (room.empty + room.coming < room.target)
 		r = zf_reclaim_one(fs, ZF_RECLAIM_IN_PEACE);
 	/*
-	 * There is no victim, or no room to move to: commits for the zones that are coming, however
-	 * few.
+	 * If there is no victim, or no room to move to, a commit gives back the zones that are
+	 * coming, however few.
 	 */
 	if ((r == 0 || r == -ENOSPC) && room.empty < room.low && room.coming > 0)
 		return collect(fs);

@@ -46,22 +46,21 @@ struct zf_fs;
 /* Counters since the mount. Bytes, but zones for victims, emptied, meta_victims and stuck. */
 struct zf_reclaim_stats {
 	uint64_t victims; /* zones */
-	uint64_t emptied; /* of these, wholly */
-	uint64_t live;	  /* in them when they were chosen */
+	uint64_t emptied; /* of these: emptied wholly */
+	uint64_t live;	  /* in the victims when they were chosen */
 	uint64_t moved;
-	uint64_t changed;	 /* copied, and then no longer what the file had */
+	uint64_t changed;	 /* copied, but changed in the file meanwhile */
 	uint64_t meta_victims;	 /* zones of metadata, whose nodes were moved */
 	uint64_t stuck;		 /* zones with blocks that could not be read */
-	uint64_t waits, wait_ns; /* of writers for room: times, and how long in all */
+	uint64_t waits, wait_ns; /* waits of writers for room: how often, and how long in all */
 };
 
 /* fs->reclaim, for the whole life of the mount. */
 struct zf_reclaim {
-	struct zf_mutex lock; /* ZF_RANK_RECLAIM: one victim at a time */
-	_Atomic uint64_t
-		rounds;	      /* counts what gave something back: for those who waited meanwhile */
-	atomic_bool paused;   /* for the background */
-	atomic_bool stopping; /* the victim of now is left as it is */
+	struct zf_mutex lock;	    /* ZF_RANK_RECLAIM: one victim at a time */
+	_Atomic uint64_t rounds;    /* counts efforts that gave room back, for waiting threads */
+	atomic_bool paused;	    /* for the background */
+	atomic_bool stopping;	    /* the present victim is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
 	/*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds who names the bytes of a zone. The summary tree and the share tree say which inodes may
- * name them. The extents of those inodes say which do.
+ * Finds the extents that name the bytes of a zone. The summary tree and the share tree say which
+ * inodes may name them. The extents of those inodes say which inodes do.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,13 +62,13 @@ static void sort(struct zf_pieces *pieces, int (*compare)(const void *, const vo
 		qsort(pieces->at, pieces->count, sizeof(pieces->at[0]), compare);
 }
 
-/* ---- who may ---- */
+/* ---- pieces that may be live ---- */
 
 struct gather {
 	struct zf_found *found;
 	struct zf_pieces *pieces;
 	uint64_t end;	   /* of the zone's written part */
-	uint64_t from, to; /* what begins here is wanted */
+	uint64_t from, to; /* entries that begin in this range are wanted */
 };
 
 /* Only a damaged image has entries that reach outside the zone. */
@@ -113,11 +113,11 @@ static int take_name(void *arg, const struct zf_share_name *name)
 							     : 0;
 }
 
-/* ---- who does ---- */
+/* ---- pieces that are live ---- */
 
 struct look {
 	struct zf_inode *inode; /* NULL: none */
-	unsigned int looks;	/* under its lock; 0: it is not locked */
+	unsigned int looks;	/* made under the inode's lock; 0: it is not locked */
 	bool shared;
 	const struct zf_piece *may;
 	struct zf_pieces *does;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of reclaim and scrub share: finding who names bytes, and moving blocks. */
+/*
+ * What the files of reclaim and scrub share: finding the extents that name bytes, and moving
+ * blocks.
+ */
 #ifndef ZF_FS_RECLAIM_INTERNAL_H
 #define ZF_FS_RECLAIM_INTERNAL_H
 
@@ -8,7 +11,7 @@
 
 struct zf_fs;
 
-/* ---- who names what (reclaim_find.c) ---- */
+/* ---- the extents that name bytes (reclaim_find.c) ---- */
 
 /* Bytes of the victim that an extent of `ino` named when it was looked at. */
 struct zf_piece {
@@ -23,16 +26,16 @@ struct zf_pieces {
 };
 
 struct zf_found {
-	struct zf_pieces files;	 /* which nobody else names, by inode and offset */
-	struct zf_pieces shared; /* names of bytes that others may name too, by address */
+	struct zf_pieces files;	 /* that no other extent names; by inode and offset */
+	struct zf_pieces shared; /* that other extents may name, too; by address */
 	uint64_t start;		 /* of the zone */
 	uint64_t *csums;	 /* of its blocks ... */
 	bool *known;		 /* ... those that the summary has */
-	bool left;		 /* an inode could not be looked at */
+	bool left;		 /* an inode could not be read */
 };
 
 /*
- * Finds the pieces that begin in [from, to), bytes in the zone, which must count as having a
+ * Finds the pieces that begin in [from, to), bytes in the zone. The zone must count as having a
  * reader. -ENOMEM, -EIO, -EUCLEAN. The caller calls zf_found_free() in any case.
  */
 int zf_reclaim_find(struct zf_fs *fs, uint32_t zone_no, uint64_t from, uint64_t to,
@@ -54,8 +57,8 @@ struct zf_move {
 	struct zf_fs *fs;
 	unsigned int count, capacity;
 	struct zf_move_slot *slots;
-	uint8_t *buf;	     /* a block a slot */
-	unsigned int *place; /* in buf, of each slot that was read */
+	uint8_t *buf;	     /* one block for each slot */
+	unsigned int *place; /* the slot of each good block in buf */
 	struct zf_move_write *writes;
 	unsigned int write_count, write_room;
 };

@@ -339,7 +339,7 @@ static void end_write(struct zf_move *move, struct zf_move_write *write)
 	write->ended = true;
 }
 
-/* Appends those of writes[first..] that failed once more, in another zone, if there is room. */
+/* Appends the failed ones of writes[first..] once more, in another zone, if there is room. */
 static int retry(struct zf_move *move, struct batch *batch, unsigned int first)
 {
 	unsigned int end = move->write_count;
@@ -375,8 +375,8 @@ static int settle_writes(struct zf_move *move, unsigned int first)
 }
 
 /*
- * Allocates an entry for each append: each zone that is begun or left may split one, and a failed
- * append is tried a second time.
+ * Allocates entries for all appends. An append may be split where a zone begins or ends, and a
+ * failed append is tried a second time.
  */
 static int make_writes(struct zf_move *move, unsigned int blocks)
 {

@@ -33,17 +33,19 @@ struct swap {
 	struct zf_inode *inode;
 	struct zf_trans trans;
 	struct zf_extent_editor editor;
-	unsigned int edits; /* that were promised */
+	unsigned int edits; /* that are promised to the join */
 	uint64_t offset;    /* of slots[0] in the file */
 	const struct zf_move_slot *slots;
 	unsigned int count;
 	bool shared;
-	/* Of the extent that still names slots[i].from there; 0: none does. */
+	/*
+	 * The generation of the extent that still names slots[i].from at that block; 0: none does.
+	 */
 	uint64_t generation[SWAP_BLOCKS];
 	unsigned int swapped;
 };
 
-/* ---- what is still so ---- */
+/* ---- what has not changed ---- */
 
 static bool may_move(const struct swap *swap, const struct zf_extent *extent)
 {
@@ -72,7 +74,9 @@ static int compare(void *arg, const struct zf_extent *extent, const uint8_t *byt
 	return 0;
 }
 
-/* Leaves a range that an unfinished truncation will drop: its extents go by themselves. */
+/*
+ * Returns whether an unfinished truncation will drop a part of the range. Then nothing is swapped.
+ */
 static bool is_dropping(const struct swap *swap)
 {
 	const struct zf_data *data = &swap->inode->data;
@@ -145,7 +149,7 @@ static void trace_swapped(const struct swap *swap, unsigned int first, unsigned 
 			 .from = swap->slots[i].from, .to = swap->slots[i].to);
 }
 
-/* No extent will name its new address. */
+/* Traces that no extent will name the slot's new address. */
 static void trace_dropped(uint64_t ino, uint64_t offset, const struct zf_move_slot *slot)
 {
 	if (slot->to != 0)
@@ -223,7 +227,7 @@ static int swap_some(struct swap *swap, unsigned int *first)
 	return r;
 }
 
-/* ---- room for it ---- */
+/* ---- joining ---- */
 
 /*
  * Makes room after a join of class SYSTEM found none, although it may use the room kept for
@@ -238,7 +242,7 @@ static int make_room(struct zf_fs *fs)
 	return r < 0 ? r : 0;
 }
 
-/* `inode` NULL: there is none to lock. */
+/* Locks the inode (NULL: none), and joins. */
 static int join(struct zf_fs *fs, struct zf_inode *inode, unsigned int items,
 		struct zf_trans *ret_trans)
 {

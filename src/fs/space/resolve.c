@@ -25,7 +25,7 @@ static int tell_pieces(const struct zf_pieces *pieces, uint64_t address, zf_reso
 	return r;
 }
 
-/* In a zone that is held. What covers the address may begin before it. */
+/* The zone counts as having a reader. A piece that covers the address may begin before it. */
 static int resolve_data(struct zf_fs *fs, uint32_t zone_no, uint64_t address, zf_resolve_fn *fn,
 			void *arg)
 {
@@ -43,7 +43,9 @@ static int resolve_data(struct zf_fs *fs, uint32_t zone_no, uint64_t address, zf
 	return r;
 }
 
-/* There the summary is exact. Any inode serves for reading it. */
+/*
+ * For data that is written in place the summary is exact. A reader needs an inode, but any will do.
+ */
 static int resolve_in_place(struct zf_fs *fs, uint64_t address, zf_resolve_fn *fn, void *arg)
 {
 	struct zf_extent_reader reader;

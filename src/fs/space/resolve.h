@@ -17,10 +17,10 @@ struct zf_fs;
 typedef int zf_resolve_fn(void *arg, uint64_t ino, uint64_t offset);
 
 /*
- * Calls fn for each place in a file whose bytes lie at `address`, in bytes: none for metadata and for
- * garbage, several where files share them. Data that has not landed has no address yet. 0, what fn
- * returned, -EINVAL (the address lies beyond the zones), -ENOMEM, -EIO, -EUCLEAN. No lock and no join
- * held.
+ * Calls fn for each place in a file whose bytes lie at `address`, in bytes: none for metadata and
+ * for garbage, several where files share them. Data that has not landed has no address yet. 0, what
+ * fn returned, -EINVAL (the address lies beyond the zones), -ENOMEM, -EIO, -EUCLEAN. No lock and no
+ * join held.
  */
 int zf_resolve(struct zf_fs *fs, uint64_t address, zf_resolve_fn *fn, void *arg);
 

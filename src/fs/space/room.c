@@ -124,7 +124,7 @@ static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
  * Waits until a file without a name is deleted after fs->deletions was `seen`. The wait lasts as
  * long as another thread deletes a file; while such a file is only open, it ends CLOSE_MS after the
  * beginning of the search. False: no file was deleted. The caller does not hold room->lock, so
- * others who look for room need not wait for this.
+ * other threads that look for room need not wait for this.
  */
 static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_search *search)
 {
@@ -234,8 +234,8 @@ static int reserve_in_turn_locked(struct zf_fs *fs, enum zf_reserve_class class,
 	unsigned int fruitless = 0;
 
 	/*
-	 * Before reclaim, because data that is about to be deleted or overwritten need not be
-	 * moved.
+	 * This comes before reclaim, because data that is about to be deleted or overwritten need
+	 * not be moved.
 	 */
 	if (r == -EAGAIN) {
 		land_and_delete(fs);
@@ -279,8 +279,8 @@ static int reserve_in_turn(struct zf_fs *fs, enum zf_reserve_class class, uint64
 
 /*
  * Other writers have reserved the slack for guaranteed blocks. When they have written, reclaim can
- * restore it. Waits a moment for that, up to OTHERS_MS in all. False: nobody has slack reserved, or
- * time is up.
+ * restore it. Waits a moment for that, up to OTHERS_MS in all. False: no writer has slack reserved,
+ * or time is up.
  */
 static bool await_overwrites(struct zf_fs *fs, enum zf_reserve_class class,
 			     const struct zf_room_search *search)

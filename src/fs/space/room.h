@@ -16,7 +16,7 @@
  *
  * Waiting callers are served in turn. While one waits, later callers queue behind it, even if the
  * room that they want is free. So later callers cannot take the room that came back for the first
- * one. And each wait ends: while callers queue, nobody makes new garbage, and each round leaves
+ * one. And each wait ends: while callers queue, no writer makes new garbage, and each round leaves
  * less of it.
  *
  * Slowing down (room_pace.c). A writer that finds no room at all waits for a whole victim to be
@@ -24,7 +24,7 @@
  * are ready than reclaim's target. Let R be the zones that come back each second, H the zones that
  * are ready, and M the zones that are missing of the target. All writers together then get about R
  * * H / M zones a second: more than R near the target, less than R when few zones are ready. If
- * nothing can come back, slowing down would not help, and nobody is slowed down.
+ * nothing can come back, slowing down would not help, and no writer is slowed down.
  *
  * No function here may be called with a lock or a join held, because reclaim takes inode locks. An
  * operation that finds no room while it holds its inode's lock releases the lock, waits
@@ -45,24 +45,27 @@
 
 /* fs->room, for the whole life of the mount. */
 struct zf_room {
-	struct zf_mutex lock;	   /* ZF_RANK_ROOM: whose turn it is */
-	struct zf_vain no_garbage; /* what reclaim did */
-	atomic_uint waiting;	   /* who has it, or wants it */
-	/* Writers who have slack for guaranteed blocks reserved, and have not used it yet. */
+	struct zf_mutex lock;	   /* ZF_RANK_ROOM: held by the thread whose turn it is */
+	struct zf_vain no_garbage; /* efforts of reclaim that were in vain */
+	atomic_uint waiting;	   /* threads that hold `lock` or wait for it */
+	/* Writers that have reserved slack for guaranteed blocks, and have not used it yet. */
 	atomic_uint overwriting;
 
 	/* Nanoseconds that a block costs its writer now; 0: there is room enough. */
 	_Atomic uint64_t cost_ns;
-	/* When the last writer's turn is: of all, so that however many they are changes nothing. */
+	/*
+	 * When the turn of the last writer is. All writers share it, so their number does not
+	 * change their common rate.
+	 */
 	_Atomic uint64_t turn_ns;
-	/* When somebody looked last how much room there is, and fs->flush.zones_begun then. */
+	/* When zf_room_look() was called last, and fs->flush.zones_begun at that time. */
 	_Atomic uint64_t looked_ns;
 	atomic_uint looked_zones;
 
-	struct zf_mutex pace_lock; /* ZF_RANK_DEV; the rest */
+	struct zf_mutex pace_lock; /* ZF_RANK_DEV; for the rest */
 	struct zf_cond eased;	   /* cost_ns became 0 */
-	uint32_t had, had_begun;   /* at the last look: room, and zones_begun */
-	uint64_t came, during_ns;  /* what came back of late: thousandths of a zone, and how long */
+	uint32_t had, had_begun;   /* at the last look: zones that were ready, and zones_begun */
+	uint64_t came, during_ns;  /* zones that came back lately, in thousandths, and the time */
 };
 int zf_room_init(struct zf_fs *fs);
 void zf_room_deinit(struct zf_fs *fs); /* does nothing if it was not made */
@@ -71,10 +74,10 @@ void zf_room_deinit(struct zf_fs *fs); /* does nothing if it was not made */
 struct zf_room_search {
 	uint64_t began_ns;   /* 0: not yet */
 	uint64_t seen;	     /* fs->deletions before the last try */
-	bool overdue;	     /* it has had its try after CLOSE_MS */
-	bool landed;	     /* what is dirty has, and what has no name is deleted */
+	bool overdue;	     /* the try after CLOSE_MS was made */
+	bool landed;	     /* dirty data has landed, and files without a name are deleted */
 	unsigned int rounds; /* of reclaim */
-	bool vain;	     /* the last of them */
+	bool vain;	     /* the last round was in vain */
 	struct zf_vain_trial trial;
 };
 

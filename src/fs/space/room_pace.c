@@ -21,9 +21,7 @@
 /* The rate that is assumed before the first measurement. */
 #define FIRST_BYTES_PER_S (UINT64_C(256) << 20)
 #define FIRST_NS	  UINT64_C(50000000)
-/*
- * The least rate: writers must go on a little, or nobody would notice that more comes back again.
- */
+/* The least rate. If writers stopped, none would measure the rate again when more comes back. */
 #define LEAST_BYTES_PER_S (UINT64_C(1) << 20)
 
 /* ---- how much comes back ---- */
@@ -108,11 +106,11 @@ void zf_room_look(struct zf_fs *fs)
 	struct standing standing;
 
 	/*
-	 * This load comes first: if a zone is begun while this function runs, somebody calls it
-	 * again.
+	 * This load comes first: if a zone is begun while this function runs, the next writer calls
+	 * it again.
 	 */
 	atomic_store(&room->looked_zones, atomic_load(&fs->flush.zones_begun));
-	/* Without threads nobody would work while a writer waits. */
+	/* Without background threads, reclaim would not run while a writer waits. */
 	if (!fs->background)
 		return;
 	zf_alloc_reclaim_room(fs->alloc, &left);

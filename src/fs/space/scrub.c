@@ -195,7 +195,7 @@ static uint8_t *verdict_at(struct window *window, uint64_t address)
 	return &window->verdicts[(address - window->found.start) >> ZF_BLOCK_SHIFT];
 }
 
-/* Reads what was put into the batch. */
+/* Reads and verifies the blocks of the batch. */
 static int verify_batch(struct window *window)
 {
 	struct zf_move *move = &window->move;

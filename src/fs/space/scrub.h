@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scrub: reads what a mounted filesystem holds on its device, and verifies all of it, in small steps.
+ * Scrub: reads what a mounted filesystem holds on its device, and verifies all of it, in small
+ * steps.
  *
  *      place 0: root tree, zone tree, fs tree, ... top level first --> data, by address --> done
  *
@@ -37,9 +38,9 @@ struct zf_fs;
 struct zf_scrub_error {
 	uint64_t address, len;
 	bool is_node;
-	uint64_t ino, offset; /* of data: the file's */
+	uint64_t ino, offset; /* of data: its place in a file */
 	enum zf_tree_id tree; /* of a node */
-	bool repaired;	      /* and durably so */
+	bool repaired;	      /* and the repair is durable */
 };
 
 struct zf_scrub_step {

@@ -9,7 +9,7 @@
 
 #define VERSION 2u
 
-/* The tags, in the order in which entries stand. */
+/* The tags, in the order of the entries. */
 enum tag {
 	USER_OBJ = 0x01,
 	USER = 0x02,
@@ -68,7 +68,7 @@ static int check(struct zf_acl *acl)
 			return -EINVAL;
 		if (acl->entries[i].permissions > 07)
 			return -EINVAL;
-		/* As with chown(2), nobody is number -1. */
+		/* -1 is no valid id, as in chown(2). */
 		if ((tag & (USER | GROUP)) && acl->entries[i].id == UINT32_MAX)
 			return -EINVAL;
 		seen |= tag;
@@ -124,7 +124,7 @@ static size_t size_of(const struct zf_acl *acl)
 	return sizeof(struct disk_acl) + acl->count * sizeof(struct disk_acl_entry);
 }
 
-/* The list of a locked inode; count 0 if it has none. */
+/* Loads the list of a locked inode. count is 0 if the inode has none. */
 static int load(struct zf_inode *inode, const struct zf_name *name, enum zf_absent bit,
 		struct zf_xattr_place *place, struct zf_acl *ret_acl)
 {
@@ -162,7 +162,7 @@ bool zf_acl_to_mode(const struct zf_acl *acl, uint32_t *mode)
 	return is_all && !find_tag(&copy, USER) && !find_tag(&copy, GROUP);
 }
 
-/* The entry that the group's bits of a mode stand for. */
+/* Returns the entry that the group bits of the mode stand for. */
 static struct zf_acl_entry *group_class(struct zf_acl *acl)
 {
 	struct zf_acl_entry *mask = find_tag(acl, MASK);
@@ -170,7 +170,7 @@ static struct zf_acl_entry *group_class(struct zf_acl *acl)
 	return mask ? mask : find_tag(acl, GROUP_OBJ);
 }
 
-/* Access of a new inode: both the list and the mode asked for must allow it. */
+/* Restricts the list of a new inode to the permissions of the requested mode. */
 static void restrict_to(struct zf_acl *acl, uint32_t mode)
 {
 	find_tag(acl, USER_OBJ)->permissions &= (uint16_t)(mode >> 6 & 07);
@@ -180,7 +180,9 @@ static void restrict_to(struct zf_acl *acl, uint32_t mode)
 
 /* ---- new inodes ---- */
 
-/* Edits of a new inode's attribute: all of it is new, so only its size counts. */
+/*
+ * Returns how many edits store a new inode's list. They replace nothing, so only the size counts.
+ */
 static unsigned int edits_of_new(struct zf_inode *dir, const struct zf_acl *acl)
 {
 	uint32_t value_max = zf_node_value_max(dir->fs->super.node_size);

@@ -5,7 +5,7 @@
  * The kernel checks permissions against the lists that it reads as attributes
  * (system.posix_acl_access, system.posix_acl_default). The filesystem keeps list and mode
  * consistent: a new inode inherits the directory's default list, chmod changes the list, and a list
- * changes the mode. The rules are those of Linux' VFS, the bytes those of its
+ * changes the mode. The rules are those of Linux' VFS, and the bytes are those of Linux'
  * attributes.
  */
 #ifndef ZF_FS_ACL_H
@@ -32,13 +32,16 @@ enum zf_acl_kind {
 enum zf_acl_kind zf_acl_kind_of(const struct zf_name *name);
 
 /*
- * -EINVAL: not a list as the kernel writes it, or with more entries than zfuse keeps. -EOPNOTSUPP:
- * in a version of the bytes that nobody has defined.
+ * -EINVAL: the bytes are no list as the kernel writes it, or the list has more than
+ * ZF_ACL_ENTRIES_MAX entries. -EOPNOTSUPP: the bytes have an unknown version.
  */
 int zf_acl_decode(const void *value, size_t len, struct zf_acl *ret_acl);
 size_t zf_acl_encode(const struct zf_acl *acl, uint8_t ret_value[ZF_ACL_SIZE_MAX]);
 
-/* The permission bits that an access list stands for; true if they say all that the list says. */
+/*
+ * Sets the permission bits of *mode to those of an access list. True: the bits say all that the
+ * list says.
+ */
 bool zf_acl_to_mode(const struct zf_acl *acl, uint32_t *mode);
 
 /* ---- new inodes ---- */
@@ -49,7 +52,7 @@ struct zf_acl_inherited {
 	unsigned int edits;
 };
 
-/* Applies umask, or the directory's default list in its place. Directory locked. */
+/* Applies the directory's default list, or umask if the directory has none. Directory locked. */
 int zf_acl_inherit(struct zf_inode *dir, mode_t mode, mode_t umask,
 		   struct zf_acl_inherited *ret_inherited);
 int zf_acl_store_inherited(struct zf_op *op, struct zf_inode *inode,
@@ -57,7 +60,7 @@ int zf_acl_store_inherited(struct zf_op *op, struct zf_inode *inode,
 
 /* ---- chmod ---- */
 
-/* An access list to be changed with the mode. */
+/* The access list that chmod changes together with the mode. */
 struct zf_acl_chmod {
 	struct zf_xattr_place place;
 	struct zf_acl acl; /* count 0: there is none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attributes. Permission is the kernel's business, but for ZF_SET_SAME_OWNER; what is left to a
- * filesystem is which other attributes change with those that are set: times, setuid and setgid,
- * file capabilities, access control lists.
+ * Attributes. The kernel checks permissions, except for ZF_SET_SAME_OWNER. The filesystem decides
+ * which other attributes change with those that are set: times, setuid and setgid, file
+ * capabilities, access control lists.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ int zf_fs_getattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
 	return (int)zf_trace_ended(began, ZF_OPERATION_GETATTR, ino, r);
 }
 
-/* The mode that is left of the inode's when setuid and setgid are dropped. */
+/* Returns the mode that the inode has after setuid and setgid are dropped. */
 static uint32_t mode_without_suidgid(const struct zf_inode *inode, const struct zf_ctx *ctx)
 {
 	uint32_t mode = inode->item.mode;
@@ -50,8 +50,9 @@ static uint32_t mode_without_suidgid(const struct zf_inode *inode, const struct 
 		return mode;
 	mode &= ~(uint32_t)S_ISUID;
 	/*
-	 * Without the group's x, setgid grants nothing until somebody adds that x: only the group's
-	 * members, as far as we know them, and root keep it.
+	 * Without the group's execute bit, setgid grants nothing until that bit is set. So it stays
+	 * if the caller is root or a member of the group. (Of the caller's groups only ctx->gid is
+	 * known.)
 	 */
 	if ((mode & S_IXGRP) || (ctx->uid != 0 && ctx->gid != inode->item.gid))
 		mode &= ~(uint32_t)S_ISGID;
@@ -82,7 +83,7 @@ static int check_set(const struct zf_setattr *set)
 	    !time_is_valid(set, ZF_SET_MTIME, &set->mtime) ||
 	    !time_is_valid(set, ZF_SET_CTIME, &set->ctime))
 		return -EINVAL;
-	/* -1 means "leave it" in chown(2): no inode can have it. */
+	/* chown(2) reads -1 as "do not change", so no inode can have the owner -1. */
 	if (((set->valid & ZF_SET_UID) && set->uid == UINT32_MAX) ||
 	    ((set->valid & ZF_SET_GID) && set->gid == UINT32_MAX))
 		return -EINVAL;
@@ -96,7 +97,7 @@ static int check_type(const struct zf_inode *inode, const struct zf_setattr *set
 	return inode->type == S_IFDIR ? -EISDIR : -EINVAL;
 }
 
-/* Everything but the size. */
+/* Sets all attributes but the size. */
 static void apply(const struct zf_op *op, struct zf_inode *inode, const struct zf_setattr *set)
 {
 	struct zf_inode_item *item = &inode->item;
@@ -128,7 +129,7 @@ static int set_once(struct zf_op *op, uint64_t ino, const struct zf_setattr *set
 		return r;
 	if (set->valid & ZF_SET_MODE)
 		r = zf_acl_prepare_chmod(inode, set->mode, &chmod);
-	/* It takes next to no room, and chmod on a full filesystem should work. */
+	/* The change takes almost no room, and chmod should work on a full filesystem. */
 	if (r == 0)
 		r = zf_op_join(op, ZF_RESERVE_FREEING, 1 + chmod.edits);
 	if (r != 0)
@@ -162,8 +163,9 @@ static int compare_times(const struct zf_time *a, const struct zf_time *b)
 }
 
 /*
- * "Now" for both times, which who may write may ask for. A kernel that keeps the times of its
- * writes (ZF_WRITE_CACHE) says what "now" is, and that the change was then.
+ * Returns whether both times are set to "now", which every process that may write the file may ask
+ * for. A kernel that keeps the times of its writes (ZF_WRITE_CACHE) sends that time itself, as
+ * mtime and as ctime.
  */
 static bool is_touch(const struct zf_setattr *set)
 {
@@ -174,7 +176,9 @@ static bool is_touch(const struct zf_setattr *set)
 				     compare_times(&set->mtime, &set->ctime) == 0);
 }
 
-/* Times of such writes, made before the last change that we know: also before the flags were set.
+/*
+ * Returns whether a kernel that keeps the times of its writes (ZF_WRITE_CACHE) sends times that are
+ * not newer than the inode's last change. Such writes were made before the inode's flags were set.
  */
 static bool is_late(const struct zf_inode *inode, const struct zf_setattr *set)
 {
@@ -199,7 +203,10 @@ static int check_owner_locked(const struct zf_inode *inode, const struct zf_ctx 
 	return mode_without_suidgid(inode, ctx) == inode->item.mode ? 0 : -EPERM;
 }
 
-/* Whether the caller may and the inode's flags let it be, and what the flags ask for. */
+/*
+ * Checks that the caller and the inode's flags permit the change. *ret_sync: the flags ask for a
+ * sync.
+ */
 static int check_inode(struct zf_inode *inode, const struct zf_ctx *ctx,
 		       const struct zf_setattr *set, bool *ret_sync)
 {
@@ -232,9 +239,9 @@ static int set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t s
 }
 
 /*
- * One after the other, each as often as one likes, since the whole may end with -EAGAIN and be made
- * again: what takes privileges away before the content changes, and given times after that, which
- * sets its own.
+ * Sets the parts one after the other. Parts that take privileges away come before the size. Given
+ * times come after it, because a change of the size sets times of its own. The whole may end with
+ * -EAGAIN and be repeated, so each part may be set more than once.
  */
 static int set_in_turn(struct zf_inode *inode, const struct zf_ctx *ctx,
 		       const struct zf_setattr *set, struct zf_attr *ret_attr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a file, which flags may forbid, and setting them. */
+/* Opening a file, which its flags may forbid, and setting flags. */
 #include <errno.h>
 
 #include "alloc/reserve.h"
@@ -27,7 +27,7 @@ static int check_set(const struct zf_inode *inode, uint32_t flags, uint32_t proj
 {
 	const struct zf_inode_item *item = &inode->item;
 
-	/* While it stays immutable nothing else changes, not even its other flags. */
+	/* While an inode stays immutable, nothing else of it changes, not even its other flags. */
 	if ((item->flags & flags & ZF_INODE_IMMUTABLE) == 0)
 		return 0;
 	return flags != item->flags || project != item->project ? -EPERM : 0;

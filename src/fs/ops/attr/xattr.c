@@ -162,7 +162,7 @@ ssize_t zf_xattr_read(const struct zf_xattr_place *place, void *buf, size_t size
 
 /* ---- edit ---- */
 
-/* The first id from 1 on that no value has. */
+/* Finds the first id, from 1 on, that no value has. */
 static int find_gap(const struct zf_inode *inode, uint32_t *ret_id)
 {
 	for (uint32_t id = 1;; id++) {
@@ -257,7 +257,7 @@ static int delete_chunks(struct zf_op *op, const struct zf_xattr_place *place)
 		struct zf_key key = chunk_key(place->inode, place->value_id, i);
 		int r = zf_op_delete(op, &key);
 
-		/* A damaged value is one that can be deleted, too. */
+		/* A damaged value can be deleted, too. */
 		if (r < 0 && r != -ENOENT)
 			return r;
 	}

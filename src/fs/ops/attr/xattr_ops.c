@@ -37,7 +37,7 @@ static int check_request(const char *name, struct request *request)
 	return zf_acl_decode(request->value, request->len, &request->acl);
 }
 
-/* Whether this kind of inode may have the list. */
+/* Checks that this type of inode may have the list. */
 static int check_acl(const struct zf_inode *inode, const struct request *request)
 {
 	if (request->acl_kind == ZF_ACL_NONE)
@@ -51,9 +51,9 @@ static int check_acl(const struct zf_inode *inode, const struct request *request
 }
 
 /*
- * What an access list does to the mode. True if the mode then says everything: no list is kept. A
- * caller outside the group must not gain a setgid file that it may write: cleared, as chmod does
- * it.
+ * Applies an access list to the mode. True: the mode then says everything, so no list is kept.
+ * ZF_XATTR_KILL_SGID clears setgid, as chmod does, because a caller outside the group must not gain
+ * a setgid file that it may write.
  */
 static bool apply_acl(const struct request *request, uint32_t *mode)
 {
@@ -146,7 +146,7 @@ int zf_fs_setxattr(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, con
 
 /* ---- remove ---- */
 
-/* `by_write`: not asked for, but part of a write, which append-only files allow. */
+/* `by_write`: the removal is part of a write, which append-only files allow. */
 static int remove_once(struct zf_op *op, uint64_t ino, const struct zf_name *name, bool by_write)
 {
 	struct zf_xattr_place place;
@@ -195,7 +195,9 @@ static int remove_named(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino
 
 	if (r == 0)
 		r = remove_xattr(fs, ctx, ino, &checked, false);
-	/* No list is what an inode without one has: so says Linux, and setfacl relies on it. */
+	/*
+	 * On Linux it is no error to remove a list that does not exist, and setfacl relies on that.
+	 */
 	if (r == -ENODATA && zf_acl_kind_of(&checked) != ZF_ACL_NONE)
 		r = 0;
 	return r;
@@ -214,7 +216,7 @@ int zf_xattr_remove_capability(struct zf_inode *inode, const struct zf_ctx *ctx)
 	static const struct zf_name name = {"security.capability", 19};
 	int r;
 
-	/* Not found is what leaves the bit set. */
+	/* If there is none, zf_xattr_find() has set the bit in inode->absent. */
 	r = remove_xattr(inode->fs, ctx, inode->ino, &name, true);
 	return r == -ENODATA ? 0 : r;
 }
@@ -266,7 +268,7 @@ struct listing {
 	char *list;
 	size_t size; /* 0: only count */
 	size_t len;
-	bool trusted; /* those, too */
+	bool trusted; /* lists names of "trusted.", too */
 };
 
 static bool is_hidden(const struct listing *listing, const char *name, size_t len)
@@ -307,7 +309,9 @@ static ssize_t list_xattrs(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t 
 {
 	struct zf_key from = ZF_KEY(ino, ZF_KEY_XATTR, 0);
 	struct zf_key to = ZF_KEY(ino, ZF_KEY_XATTR, UINT64_MAX);
-	/* The kernel refuses to read those to who has no CAP_SYS_ADMIN, but leaves the list to us.
+	/*
+	 * The kernel lets only a process with CAP_SYS_ADMIN read attributes of "trusted.", but
+	 * leaves it to the filesystem to hide their names.
 	 */
 	struct listing listing = {.list = list, .size = size, .trusted = ctx->uid == 0};
 	struct zf_inode *inode;

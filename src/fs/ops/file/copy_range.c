@@ -31,16 +31,17 @@
 #include "fs/space/room.h"
 
 /*
- * Tree edits of one transaction, without the one of the target's item: no more than a landing has.
+ * Tree edits of one transaction, without the edit of the target's item: no more than a landing
+ * makes.
  */
 #define COPY_EDITS 32u
-/* One extent, at its most expensive. */
+/* The most edits that one extent needs. */
 #define PIECE_EDITS (ZF_EXTENT_SHARE_EDITS + ZF_EXTENT_PUT_EDITS)
 
-/* Of one round that copies bytes. */
+/* The most bytes of one round that copies bytes. */
 #define BYTES_MAX (UINT64_C(1) << 20)
 
-/* Extents of the target that are looked at for one of the source. */
+/* The most extents of the target that are checked for one extent of the source. */
 #define LOOKED_AT_MAX 64u
 
 /*
@@ -52,7 +53,7 @@
 enum how {
 	BY_SHARING,
 	BY_BYTES,
-	AFTER_LANDING, /* of copy->unlanded */
+	AFTER_LANDING, /* the round waits until copy->unlanded has landed */
 };
 
 struct copy {
@@ -61,12 +62,12 @@ struct copy {
 	uint64_t offset_in, offset_out, len; /* what is left */
 	unsigned int landings;		     /* since something was copied */
 	uint8_t *buf;			     /* BYTES_MAX, once bytes were copied */
-	bool durable;			     /* when it is answered: the target's flags want it */
+	bool durable;			     /* the target's flags ask for a sync at the end */
 
 	/* This round. */
 	enum how how;
-	uint64_t bytes;	 /* to be copied in it: at most so many ... */
-	uint64_t blocks; /* ... and of the file when they are shared */
+	uint64_t bytes;	 /* the most that the round copies; afterwards: that it has copied */
+	uint64_t blocks; /* of the file, if the round shares */
 	struct zf_inode *unlanded;
 };
 
@@ -98,7 +99,10 @@ static void limit_blocks(struct copy *copy, uint64_t blocks)
 	copy->bytes = zf_min_u64(copy->bytes, blocks << ZF_BLOCK_SHIFT);
 }
 
-/* Only whole blocks can be shared, or the last one of the source as the last one of the target. */
+/*
+ * Only whole blocks can be shared. A part of a block at the end of the range can be shared only if
+ * it becomes the end of the target.
+ */
 static void look_at_offsets(struct copy *copy)
 {
 	uint64_t within = copy->offset_in % ZF_BLOCK_SIZE, tail;
@@ -223,7 +227,7 @@ static int put_hole(struct sharing *sharing, uint64_t len)
 	return 1;
 }
 
-/* The part of an extent from `from` on, at most `len` bytes. */
+/* Shares the part of an extent from `from` on, at most `len` bytes. */
 static int put_shared(struct sharing *sharing, const struct zf_extent *extent, uint64_t from,
 		      uint64_t len)
 {
@@ -258,8 +262,8 @@ static int end_with_bytes(struct sharing *sharing, uint64_t len)
 }
 
 /*
- * A guaranteed range of the target stays so. 1: the next *len bytes of the target are guaranteed;
- * 0: they are not, *len may have become less.
+ * A guaranteed range of the target stays guaranteed, so it is never shared. 1: the next *len bytes
+ * of the target are guaranteed; 0: they are not, and *len may have become less.
  */
 static int look_for_guarantee(struct sharing *sharing, uint64_t *len)
 {
@@ -285,7 +289,7 @@ static int look_for_guarantee(struct sharing *sharing, uint64_t *len)
 	return 0;
 }
 
-/* 1: no further in this round. */
+/* 1: the round ends here. */
 static int put_next(struct sharing *sharing)
 {
 	struct copy *copy = sharing->copy;
@@ -363,7 +367,7 @@ static int share_some(struct zf_op *op, struct copy *copy)
 	struct sharing sharing = {.copy = copy};
 	int r = 0;
 
-	/* Before the extents that are replaced are removed. */
+	/* Loans of kept blocks end before the replaced extents are removed. */
 	zf_block_take_back_range(&copy->out->data, copy->offset_out >> ZF_BLOCK_SHIFT,
 				 (copy->offset_out >> ZF_BLOCK_SHIFT) + copy->blocks);
 	zf_extent_editor_init(&sharing.in, copy->in, &op->trans);
@@ -398,7 +402,7 @@ static int share_once(struct zf_op *op, struct copy *copy)
 	r = zf_op_join(op, ZF_RESERVE_NORMAL, COPY_EDITS + 1);
 	if (r != 0)
 		return r;
-	/* Once at the end is enough, and nobody cares for the source. */
+	/* One sync of the target at the end is enough, and the source's flags do not matter. */
 	op->durable = false;
 	return zf_op_leave(op, share_some(op, copy), "sharing extents");
 }
@@ -414,7 +418,7 @@ static int share(struct copy *copy)
 		do {
 			r = share_once(&op, copy);
 		} while (zf_op_again(&op, &r));
-		/* The block at the target's old end had none. */
+		/* There was no room to zero the block at the target's old end. */
 	} while (r == -ENOSPC && zf_room_wait(copy->in->fs, ZF_RESERVE_NORMAL, &search));
 	return r;
 }
@@ -445,7 +449,7 @@ static int copy_bytes(struct copy *copy)
 
 /* ---- the whole ---- */
 
-/* copy->bytes were copied; 0: there are no more. */
+/* Copies or shares the next copy->bytes bytes. copy->bytes 0: nothing is left. */
 static int copy_round(struct copy *copy)
 {
 	for (;;) {

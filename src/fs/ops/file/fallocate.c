@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fallocate. It allocates space as ZERO extents (P5; alloc/reserve.h), whose blocks are kept:
- * metadata only, whatever the size. The ZERO extents of WRITE_ZEROES are GUARANTEED, so overwriting
- * them never fails for want of space (docs/write-zeroes.md). The room for all holes of the range is
- * reserved first. Then the extents are inserted, in as many transactions as needed; as an extent
- * goes in, the reserved blocks become kept ones.
+ * fallocate. Space is allocated as ZERO extents (P5; alloc/reserve.h), whose blocks are kept, so
+ * only metadata is written, whatever the size. The ZERO extents of WRITE_ZEROES are GUARANTEED, so
+ * overwriting them never fails for want of space (docs/write-zeroes.md). The room for all holes of
+ * the range is reserved first. Then the extents are inserted, in as many transactions as needed;
+ * when an extent is inserted, its reserved blocks become kept blocks.
  *
  * Zeroing and punching remove whole blocks from the map and from memory. A part of each block at
  * the edges stays, so zeroes are written there. The inode is locked all the time. After a crash
@@ -29,7 +29,9 @@
 #include "fs/ops/file/truncate.h"
 #include "fs/space/room.h"
 
-/* Tree edits of one transaction that inserts ZERO extents, the item's included. */
+/*
+ * Tree edits of one transaction that inserts ZERO extents, including the edit of the inode's item.
+ */
 #define FILL_EDITS 32u
 #define FILL_PUTS  ((FILL_EDITS - 1u) / ZF_EXTENT_PUT_EDITS)
 
@@ -38,8 +40,8 @@
 
 /* Outcomes of a try with the inode locked, besides 0 and -errno. */
 enum outcome {
-	OUTCOME_AGAIN = 1, /* the lock was dropped in between, look again */
-	OUTCOME_ROOM = 2,  /* it has to be waited for, with the lock given up */
+	OUTCOME_AGAIN = 1, /* the lock was released meanwhile: check everything again */
+	OUTCOME_ROOM = 2,  /* room is missing: release the lock, and wait for room */
 };
 
 struct falloc {
@@ -47,13 +49,15 @@ struct falloc {
 	const struct zf_ctx *ctx;
 	int mode;
 	uint64_t from, to; /* bytes, as asked for */
-	/* Bytes, block multiples: the blocks of which anything, and of which nothing else is meant.
+	/*
+	 * Bytes, block multiples. outer: the blocks that the range touches. whole: the blocks that
+	 * are zeroed or punched as a whole (find_blocks()).
 	 */
 	uint64_t outer_from, outer_to, whole_from, whole_to;
 	uint64_t blocks, items;		  /* still reserved */
 	uint64_t need_blocks, need_items; /* to be reserved */
 	struct zf_room_search search;
-	bool durable; /* when it is answered: the file's flags want it */
+	bool durable; /* the file's flags ask for a sync at the end */
 };
 
 static bool grows(const struct falloc *falloc)
@@ -82,7 +86,7 @@ static bool zeroes(const struct falloc *falloc)
 }
 
 /*
- * Decides, for all of this file, how the zeroes of a range are represented. On sequential zones a
+ * Decides for all functions below how the zeroes of a range are represented. On sequential zones a
  * later write goes to a new address anyway, so zeroes need no blocks on the device.
  */
 static struct zf_extent new_extent(const struct falloc *falloc)
@@ -96,7 +100,10 @@ static struct zf_extent new_extent(const struct falloc *falloc)
 	return extent;
 }
 
-/* In the last block of the file, bytes behind the end of the file do not count. */
+/*
+ * The last block of the file counts as whole if the range has all of its bytes before the end of
+ * the file.
+ */
 static void find_blocks(struct falloc *falloc)
 {
 	uint64_t size = falloc->inode->item.size;
@@ -119,7 +126,7 @@ static enum zf_reserve_class class_of(const struct falloc *falloc)
 	return falloc->mode & FALLOC_FL_PUNCH_HOLE ? ZF_RESERVE_FREEING : ZF_RESERVE_NORMAL;
 }
 
-/* Part of one block; empty: nothing. */
+/* A part of one block that is to be zeroed; may be empty. */
 struct edge {
 	uint64_t from, to;
 };
@@ -134,7 +141,7 @@ static int zero_edge(struct falloc *falloc, struct edge edge)
 			    (uint32_t)(edge.to - start), class_of(falloc), falloc->ctx->may_wait);
 }
 
-/* Is there room for both, or neither? */
+/* Checks that there is room for both edges, before either is zeroed. */
 static int check_room(struct falloc *falloc)
 {
 	struct zf_fs *fs = falloc->inode->fs;
@@ -228,9 +235,9 @@ static int punch(struct falloc *falloc)
 
 struct piece {
 	uint64_t from, to;  /* bytes, block multiples */
-	unsigned int keeps; /* blocks to be kept that are not yet, for each block */
-	bool guarantees;    /* they are not guaranteed yet */
-	bool wants_items;   /* nothing is set aside for the items of each block yet */
+	unsigned int keeps; /* for each block: 1 if it becomes kept, 0 if it is kept already */
+	bool guarantees;    /* the blocks become guaranteed, and were not before */
+	bool wants_items;   /* no room is set aside yet for the items of each block */
 };
 
 static uint64_t blocks_of(const struct piece *piece, uint64_t len)
@@ -254,7 +261,7 @@ static struct piece replaced_part(const struct falloc *falloc, const struct zf_e
 		.to = zf_min_u64(zf_extent_end(extent), to),
 	};
 
-	/* It stays (zf_extent_put()). */
+	/* zf_extent_put() keeps this flag. */
 	new.flags |= extent->flags & ZF_EXTENT_GUARANTEED;
 	if (!zeroes(falloc) || piece.from >= piece.to || (zero && extent->flags == new.flags))
 		return (struct piece){0};
@@ -271,7 +278,7 @@ static struct piece hole(const struct falloc *falloc, uint64_t from, uint64_t to
 	return (struct piece){from, to, 1, zf_extent_is_guaranteed(&new), true};
 }
 
-/* The first piece at or behind `at`. -ENOENT: none is left. */
+/* Finds the first piece at or behind `at`. -ENOENT: none is left. */
 static int next_piece(struct falloc *falloc, struct zf_extent_reader *reader, uint64_t at,
 		      struct piece *ret_piece)
 {
@@ -352,8 +359,9 @@ static void unreserve(struct falloc *falloc)
 }
 
 /*
- * Checks that the room for the whole range is reserved. OUTCOME_ROOM: it is not, and falloc->need
- * has to be reserved with the inode unlocked; that is enough, unless the file changes meanwhile.
+ * Checks that the room for the whole range is reserved. OUTCOME_ROOM: it is not, and the caller has
+ * to reserve falloc->need_blocks and falloc->need_items with the inode unlocked. That is enough,
+ * unless the file changes meanwhile.
  */
 static int reserve(struct falloc *falloc)
 {
@@ -365,8 +373,7 @@ static int reserve(struct falloc *falloc)
 	if (r < 0)
 		return r;
 	/*
-	 * Returns whether one transaction is certainly enough. A caller that may not wait must know
-	 * this beforehand.
+	 * If the caller may not wait, the call goes on only if one transaction is certainly enough.
 	 */
 	if (!falloc->ctx->may_wait && count.pieces > FILL_PUTS)
 		return -EAGAIN;
@@ -431,7 +438,7 @@ static void finish(struct falloc *falloc)
 	modify(falloc);
 }
 
-/* One transaction's worth. 0: there is more; 1: done. */
+/* Fills as much as one transaction allows. 0: there is more; 1: done. */
 static int fill_some(struct falloc *falloc, struct zf_trans *trans, uint64_t *at)
 {
 	struct zf_inode *inode = falloc->inode;
@@ -482,7 +489,9 @@ static int fill(struct falloc *falloc)
 		bool may_wait = falloc->ctx->may_wait;
 
 		r = zf_trans_join(txn, ZF_RESERVE_NORMAL, FILL_EDITS, may_wait, &trans);
-		/* The room for its items has been set aside. */
+		/*
+		 * The room for the new items is reserved already, so the join may use the reserve.
+		 */
 		if (r == -ENOSPC)
 			r = zf_trans_join(txn, ZF_RESERVE_FREEING, FILL_EDITS, may_wait, &trans);
 		if (r < 0)

@@ -15,10 +15,10 @@ struct zf_extent_info;
 struct zf_inode;
 struct zf_reading;
 
-/* The bodies of zf_fs_read() and zf_fs_write(): the inode's lock is taken inside. */
+/* The bodies of zf_fs_read() and zf_fs_write(). They take the inode's lock. */
 ssize_t zf_file_read(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t offset, void *buf,
 		     size_t len);
-/* And of zf_fs_read_begin(), of at most ZF_READING_MAX bytes, and zf_fs_read_end(). */
+/* The bodies of zf_fs_read_begin(), for at most ZF_READING_MAX bytes, and of zf_fs_read_end(). */
 ssize_t zf_file_read_begin(struct zf_reading *reading, struct zf_inode *inode,
 			   const struct zf_ctx *ctx, uint64_t offset, void *buf, size_t len);
 ssize_t zf_file_read_end(struct zf_reading *reading, int64_t result);
@@ -35,10 +35,10 @@ ssize_t zf_file_copy_range(struct zf_inode *in, struct zf_inode *out, const stru
 /*
  * Sets the size, mtime and ctime, and stores the item. The caller has locked the inode exclusively
  * and holds no join. Shrinking drops dirty blocks, revokes tickets, and drops extents in as many
- * transactions as needed; if there are several, an intent item in the tree has a mount finish the
- * work. Growing makes sure that the bytes behind the old end read as zeroes; if data has to land
- * for that, the lock is released and taken again. After an error nothing has changed, unless the
- * filesystem is read-only now.
+ * transactions as needed; if there are several, an intent item in the tree lets a mount finish the
+ * work after a crash. Growing makes sure that the bytes behind the old end read as zeroes; if data
+ * has to land for that, the lock is released and taken again. After an error nothing has changed,
+ * unless the filesystem is read-only now.
  */
 int zf_file_set_size(struct zf_inode *inode, const struct zf_ctx *ctx, uint64_t size);
 

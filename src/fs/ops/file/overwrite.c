@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocating blocks that are overwritten in place. It goes in rounds. Each round takes room in
- * conventional zones, zeroes it and flushes, without a lock; then extents are inserted that name
- * it, in as many transactions as needed. A crash before that leaves only zeroes that no extent
- * names.
+ * Allocating blocks that are overwritten in place. The allocation goes in rounds. Without a lock,
+ * each round takes room in conventional zones, zeroes the room and flushes. Then the round inserts
+ * extents that name the room, in as many transactions as needed. A crash before that leaves only
+ * zeroes that no extent names.
  */
 #include "fs/map/overwrite.h"
 
@@ -25,7 +25,7 @@
 /* The most blocks of one round, which are zeroed before one flush. */
 #define PIECES_MAX 16u
 
-/* Tree edits of one transaction, the item's included. */
+/* Tree edits of one transaction, including the edit of the inode's item. */
 #define PUT_EDITS 32u
 
 struct piece {
@@ -35,10 +35,10 @@ struct piece {
 struct allocation {
 	struct zf_inode *inode;
 	const struct zf_ctx *ctx;
-	uint64_t at, to; /* bytes, block multiples: to be done */
+	uint64_t at, to; /* bytes, block multiples: the range that is left */
 	uint64_t size;	 /* of the file, when all is done */
 
-	/* This round: one behind the other in the file, from `at` on. */
+	/* The pieces of this round lie one behind the other in the file, from `at` on. */
 	struct piece pieces[PIECES_MAX];
 	unsigned int first, count; /* pieces [first, count) are not named yet */
 };
@@ -98,7 +98,7 @@ static int take_piece(struct zf_fs *fs, uint64_t want, struct piece *piece)
 	return r == -EAGAIN ? take_urgently(fs, want, piece) : r;
 }
 
-/* As many as there is room for. */
+/* Takes as many pieces as there is room for. */
 static void take_pieces(struct allocation *allocation)
 {
 	uint64_t left = allocation->to - allocation->at;
@@ -151,7 +151,10 @@ static int zero_pieces(struct allocation *allocation)
 
 /* ---- extents: the inode locked ---- */
 
-/* As zf_file_set_size() does, where it grows. 1: the lock was dropped, look again. */
+/*
+ * Does what zf_file_set_size() does before a file grows. 1: the lock was released meanwhile, and
+ * the caller has to check again.
+ */
 static int prepare(struct allocation *allocation)
 {
 	struct zf_inode *inode = allocation->inode;
@@ -182,7 +185,7 @@ static void update_inode(struct allocation *allocation, uint64_t from, uint64_t 
 	zf_mutex_unlock(&inode->data.lock);
 }
 
-/* The next piece, or its head. */
+/* Inserts an extent for the next piece, or for the head of that piece. */
 static int put_piece(struct allocation *allocation, struct zf_extent_editor *editor)
 {
 	struct zf_inode *inode = allocation->inode;
@@ -198,7 +201,7 @@ static int put_piece(struct allocation *allocation, struct zf_extent_editor *edi
 	uint64_t len;
 	int r;
 
-	/* Before the extents that are replaced are removed. */
+	/* Loans of kept blocks end before the replaced extents are removed. */
 	zf_block_take_back_range(&inode->data, extent.offset >> ZF_BLOCK_SHIFT,
 				 (extent.offset + extent.len) >> ZF_BLOCK_SHIFT);
 	r = zf_extent_put(editor, &extent, &len);
@@ -235,7 +238,7 @@ static int put_some(struct allocation *allocation, struct zf_trans *trans)
 	return stored < 0 ? stored : r;
 }
 
-/* 1: the lock was dropped, look again. */
+/* 1: the lock was released meanwhile, and the caller has to try again. */
 static int name_some(struct allocation *allocation)
 {
 	struct zf_trans trans;
@@ -286,7 +289,10 @@ int zf_overwrite_allocate(struct zf_inode *inode, const struct zf_ctx *ctx, uint
 		take_pieces(&allocation);
 		if (allocation.count == 0)
 			break;
-		/* A zone that cannot be zeroed is treated as full; other room is tried. */
+		/*
+		 * If zeroing fails, the rest of the range is left unallocated, as if there were no
+		 * room.
+		 */
 		if (zero_pieces(&allocation) == 0)
 			r = name_pieces(&allocation);
 		else

@@ -9,9 +9,9 @@
 #include "fs/ops/file/reading.h"
 
 /*
- * Where the bytes of one round come from. Returns how many there are: 0 behind the end of the file,
- * whose size counts as of now. *counts: see fs/core/access.h. If it is more than 0,
- * zf_content_get() or one that stands for it must follow.
+ * Finds where the bytes of one round come from, and returns their number. 0: `offset` is not before
+ * the end of the file as it is now. *counts: see fs/core/access.h. If the result is more than 0,
+ * zf_content_get() or zf_content_came() must follow.
  */
 static ssize_t find_round(struct zf_content *content, struct zf_inode *inode,
 			  const struct zf_ctx *ctx, uint64_t offset, uint8_t *buf, size_t len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A read in two steps (zf_fs_read_begin()), between them. */
+/* The state of a read in two steps (zf_fs_read_begin()), between the steps. */
 #ifndef ZF_FS_READING_H
 #define ZF_FS_READING_H
 
@@ -9,7 +9,7 @@
 struct zf_reading {
 	struct zf_inode *inode; /* a use of it */
 	struct zf_ctx ctx;
-	bool counts; /* for the access time */
+	bool counts; /* the read counts for the access time */
 	ssize_t len; /* the answer, if nothing goes wrong */
 	struct zf_content content;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a file has data, and what stands where. */
+/* Finding data and holes of a file, and listing its extents. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "fs/core/inode.h"
 #include "fs/ops/file/file.h"
 
-/* From which byte on, at or behind `offset`, there is data in memory; UINT64_MAX: none. */
+/* Returns the first byte at or behind `offset` that has data in memory. UINT64_MAX: none. */
 static uint64_t next_in_memory(struct zf_data *data, uint64_t offset)
 {
 	struct zf_block *block;
@@ -23,7 +23,7 @@ static uint64_t next_in_memory(struct zf_data *data, uint64_t offset)
 	return next;
 }
 
-/* As zf_extent_find(), of what somebody has written. */
+/* Works like zf_extent_find(), but skips unwritten extents. */
 static int find_written(struct zf_extent_reader *reader, uint64_t offset,
 			struct zf_extent *ret_extent)
 {
@@ -35,8 +35,10 @@ static int find_written(struct zf_extent_reader *reader, uint64_t offset,
 	return r;
 }
 
-/* The first byte at or behind `offset` that is data, and where that piece of it ends. -ENOENT:
- * none. */
+/*
+ * Finds the first byte at or behind `offset` that is data, and the end of that run of data.
+ * -ENOENT: there is none.
+ */
 static int next_data(struct zf_extent_reader *reader, uint64_t offset, uint64_t *ret_from,
 		     uint64_t *ret_to)
 {

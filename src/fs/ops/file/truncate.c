@@ -19,7 +19,7 @@
 struct truncation {
 	struct zf_inode *inode;
 	bool may_wait;
-	uint64_t size, from; /* `from`: the first byte whose extents go */
+	uint64_t size, from; /* `from`: extents from this byte on are dropped */
 };
 
 static void set_times(struct zf_inode *inode)
@@ -131,7 +131,7 @@ int zf_truncate_before_size(struct zf_inode *inode, bool may_wait)
 	return r < 0 ? r : 1;
 }
 
-/* 1: the lock was dropped, look again. */
+/* 1: the lock was released meanwhile, and the caller has to check again. */
 static int grow(struct truncation *truncation)
 {
 	struct zf_inode *inode = truncation->inode;

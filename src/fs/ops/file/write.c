@@ -22,10 +22,10 @@
 #include "fs/ops/file/write_internal.h"
 #include "fs/space/room.h"
 
-/* A request on a queue that must not wait tries for the inode's lock this often. */
+/* How often a write that may not wait tries to take the inode's lock. */
 #define LOCK_TRIES 32u
 
-/* ---- what is written of a block ---- */
+/* ---- the written part of a block ---- */
 
 struct part {
 	uint32_t from, to; /* bytes within the block */
@@ -168,7 +168,7 @@ static bool is_in_memory(struct write *write, unsigned int i)
 
 /*
  * Completes a partly written block with the stored bytes. If an older version is in memory, place()
- * does this, because only there the version cannot change.
+ * does this under data->lock, so that the version cannot change.
  */
 static int base_on_stored(struct write *write, unsigned int i)
 {
@@ -296,7 +296,7 @@ static void update_item(struct write *write)
 		zf_inode_mark_dirty(inode);
 }
 
-/* Returns whether another append's worth was written one behind the other. */
+/* Returns whether sequential writes have filled one more append. */
 static bool follow_run(struct write *write)
 {
 	struct zf_data *data = &write->inode->data;
@@ -352,7 +352,10 @@ static int write_locked(struct write *write, unsigned int *ret_used)
 		r = zf_in_place_find(inode, write->first, write->count, write->address);
 	if (r == 0 && write->lends)
 		r = zf_write_shorten_to_promised(write);
-	/* A write that begins in the last block zeroes the bytes before it itself. */
+	/*
+	 * A write that begins in the last block zeroes the bytes between the old end and its start
+	 * itself.
+	 */
 	if (r == 0 && write->offset + write->len > inode->item.size &&
 	    write->first > inode->item.size >> ZF_BLOCK_SHIFT)
 		r = settle_tail(write);
@@ -496,8 +499,8 @@ static int write_round(struct write *write)
 	write->search = (struct zf_room_search){.began_ns = write->search.began_ns};
 
 	/*
-	 * The round had room, and the block at the old end had none; or there is none but what is
-	 * kept for the file, and garbage is in its place.
+	 * Waits in two cases: the round had room, but zeroing the block at the old end had none; or
+	 * only kept blocks were left, and garbage takes their room.
 	 */
 	do {
 		write->len = len;
@@ -523,7 +526,7 @@ static size_t round_len(uint64_t offset, size_t left, size_t most)
 	return (size_t)zf_min_u64(left, end - offset);
 }
 
-/* Of the blocks that these bytes touch, in bytes. 0: they touch one. */
+/* Returns half of the blocks that these bytes touch, in bytes. 0: the bytes touch one block. */
 static size_t half_of_blocks(uint64_t offset, size_t len)
 {
 	uint64_t first = offset >> ZF_BLOCK_SHIFT, last = (offset + len - 1) >> ZF_BLOCK_SHIFT;

@@ -14,9 +14,9 @@
 #define ROUND_BYTES  (UINT64_C(1) << 20)
 #define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
 
-/* Of a round that lends, beside 0 and -errno. */
-#define ROUND_NOT_PROMISED 1 /* it has to find room of its own */
-#define ROUND_NO_SLACK	   2 /* it wants write->overwrites_wanted, and has to wait for them */
+/* Results of a round that lends, besides 0 and -errno. */
+#define ROUND_NOT_PROMISED 1 /* it has to reserve room: nothing is kept or guaranteed */
+#define ROUND_NO_SLACK	   2 /* it has to wait for write->overwrites_wanted blocks of slack */
 
 struct write {
 	struct zf_inode *inode;
@@ -28,19 +28,19 @@ struct write {
 	uint64_t offset;
 	const uint8_t *buf;
 	size_t len;
-	bool lends;			/* its room is what is promised to the file: */
-	bool kept[ROUND_BLOCKS];	/* these blocks are kept, */
-	bool guaranteed[ROUND_BLOCKS];	/* and these guaranteed */
-	uint64_t address[ROUND_BLOCKS]; /* these need none: they are written in place */
-	unsigned int overwrites;	/* blocks that are reserved for guaranteed ones, ... */
-	unsigned int overwrites_wanted; /* ... and should be */
-	bool short_of_tail;		/* what failed is zeroing the old end of the file ... */
-	bool short_of_kept;		/* ... or space that is kept, and was not there */
-	unsigned int reserved;		/* blocks: reservation, room in memory and buffers */
+	bool lends;			/* it reserves no room, and uses promised blocks: */
+	bool kept[ROUND_BLOCKS];	/* which blocks are kept, */
+	bool guaranteed[ROUND_BLOCKS];	/* and which are guaranteed */
+	uint64_t address[ROUND_BLOCKS]; /* of blocks that are written in place and need no room */
+	unsigned int overwrites;	/* blocks of slack that are reserved */
+	unsigned int overwrites_wanted; /* blocks of slack that it needs */
+	bool short_of_tail;		/* -ENOSPC came from zeroing the old end of the file */
+	bool short_of_kept;		/* kept blocks were short: their room is missing */
+	unsigned int reserved;		/* blocks with room, memory and a buffer */
 	struct zf_block *chain;		/* buffers not yet used */
 	uint64_t first;			/* block of the file */
 	unsigned int count;		/* blocks that the write touches */
-	struct zf_block *block[ROUND_BLOCKS]; /* the new bytes; NULL: taken into the inode */
+	struct zf_block *block[ROUND_BLOCKS]; /* the new bytes, until they are placed */
 };
 
 /*

@@ -51,7 +51,7 @@ static int find_promised(struct write *write)
 
 struct need {
 	unsigned int lent;	 /* kept blocks */
-	unsigned int overwrites; /* guaranteed blocks that have another place */
+	unsigned int overwrites; /* guaranteed blocks, which need slack */
 };
 
 bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct zf_block *flight)
@@ -60,8 +60,9 @@ bool zf_write_takes_kept(const struct write *write, unsigned int i, const struct
 }
 
 /*
- * Returns how many blocks, from the first on, need no other room: they replace kept or guaranteed
- * blocks, or dirty ones. *ret_need: what the kept and guaranteed ones need.
+ * Returns how many blocks, from the first on, need no other room, because they replace kept,
+ * guaranteed or dirty blocks, or are written in place. *ret_need: the room that kept and guaranteed
+ * blocks need.
  */
 static unsigned int count_promised_locked(struct write *write, struct need *ret_need)
 {

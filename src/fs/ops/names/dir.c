@@ -169,7 +169,7 @@ static int remove_entry(struct zf_op *op, struct zf_dir_place *place)
 	assert(place->exists);
 	zf_chain_remove(&place->chain, place->at, len);
 	place->exists = false;
-	/* Only a damaged directory has less. */
+	/* Only a damaged directory has a smaller size. */
 	place->dir->item.size -= place->dir->item.size < len ? place->dir->item.size : len;
 	return zf_chain_store(op, &place->chain);
 }

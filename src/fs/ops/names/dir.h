@@ -4,11 +4,12 @@
  *
  * Every name stands three times: (dir, DIR_NAME, hash) answers lookups, (dir, DIR_COOKIE, cookie)
  * gives listings a stable order, (ino, REF, hash) leads from the inode back to its directory. The
- * functions here edit items, and the sizes and cookies of the directories; link counts and times
- * are names.c's.
+ * functions here edit items, and the sizes and cookies of the directories; names.c changes link
+ * counts and times.
  *
- * Locking. The inodes' locks: shared for what reads, exclusive (and a join) for what edits.
- * Whatever may fail for a reason of the items is found by the *_find functions, before the join.
+ * Locking. The caller has locked the inodes: shared for functions that read; exclusively, and
+ * joined, for functions that edit. The *_find and *_check_room functions are called before the
+ * join, so that afterwards only damaged items can make an edit fail.
  */
 #ifndef ZF_FS_DIR_H
 #define ZF_FS_DIR_H
@@ -23,7 +24,9 @@ struct zf_name {
 	size_t len;
 };
 
-/* -ENOENT if empty, -ENAMETOOLONG, -EINVAL if it has a slash. Dots are the caller's. */
+/*
+ * -ENOENT: the name is empty; -ENAMETOOLONG; -EINVAL: it has a slash. The caller checks for dots.
+ */
 int zf_name_check(const char *name, struct zf_name *ret_name);
 bool zf_name_is_dots(const struct zf_name *name); /* "." or ".." */
 
@@ -52,24 +55,27 @@ struct zf_dir_place {
 
 /* Sets place->exists. -ENOTDIR; -EUCLEAN. */
 int zf_dir_find(struct zf_inode *dir, const struct zf_name *name, struct zf_dir_place *ret_place);
-/* -ENOSPC if the chain, or the directory's cookies, are used up. The entry does not exist. */
+/* -ENOSPC: the chain is full, or the directory's cookies are used up. The entry does not exist. */
 int zf_dir_check_room(const struct zf_dir_place *place);
 
-/* Each two edits, and the directory's item changed in memory: the caller stores it. */
+/*
+ * Each makes two edits, and changes the directory's item in memory, which the caller then stores.
+ */
 int zf_dir_add(struct zf_op *op, struct zf_dir_place *place, uint64_t ino, uint8_t type);
 int zf_dir_remove(struct zf_op *op, struct zf_dir_place *place);
-/* The name stays, with its cookie, and names another inode. */
+/* Makes the name, which keeps its cookie, name another inode. Two edits. */
 int zf_dir_replace(struct zf_op *op, struct zf_dir_place *place, uint64_t ino, uint8_t type);
 /*
- * Another name for the same inode in the same directory, keeping the cookie, so that a listing that
- * renames what it sees comes to an end. Three edits at most. `from` exists, `to` does not.
+ * Gives an entry another name in the same directory. The entry keeps its cookie, so a program that
+ * renames all entries that it lists comes to an end. Three edits at most. `from` exists, `to` does
+ * not.
  */
 int zf_dir_move(struct zf_op *op, struct zf_dir_place *from, struct zf_dir_place *to);
 
 /* 0 if the directory has no entry, else -ENOTEMPTY. */
 int zf_dir_check_empty(struct zf_inode *dir);
 
-/* The entries behind the cookie, without "." and "..". Returns how many. */
+/* Lists the entries behind the cookie, without "." and "..". Returns how many. */
 int zf_dir_list(struct zf_inode *dir, uint64_t cookie, struct zf_dirent *entries, unsigned int max);
 
 /* ---- refs ---- */
@@ -85,7 +91,7 @@ struct zf_ref_place {
 
 int zf_dir_ref_find(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
 		    struct zf_ref_place *ret_place);
-/* Of an inode that is being made: it has none yet. */
+/* For an inode that is being made, which has no refs yet. */
 void zf_dir_ref_of_new(struct zf_inode *inode, uint64_t parent, const struct zf_name *name,
 		       struct zf_ref_place *ret_place);
 int zf_dir_ref_check_room(const struct zf_ref_place *place); /* -ENOSPC */
@@ -93,7 +99,7 @@ int zf_dir_ref_check_room(const struct zf_ref_place *place); /* -ENOSPC */
 int zf_dir_ref_add(struct zf_op *op, struct zf_ref_place *place, uint64_t cookie);
 int zf_dir_ref_remove(struct zf_op *op, struct zf_ref_place *place);
 
-/* What ".." names. -ENOENT if the directory has been removed. */
+/* Finds the inode that ".." names. -ENOENT: the directory has been removed. */
 int zf_dir_ref_parent(struct zf_inode *dir, uint64_t *ret_parent);
 
 #endif

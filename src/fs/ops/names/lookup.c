@@ -11,8 +11,8 @@
 #include "fs/ops/names/symlink.h"
 
 /*
- * The kernel looks up "." when it knows only an inode's number, as from a file handle. The inode may be of
- * any type. An inode without a name is not found, because it will be deleted.
+ * The kernel looks up "." when it knows only an inode's number, as from a file handle. The inode
+ * may be of any type. An inode without a name is not found, because it will be deleted.
  */
 static int find_dots(struct zf_inode *inode, const struct zf_name *name, uint64_t *ret_ino)
 {
@@ -22,7 +22,7 @@ static int find_dots(struct zf_inode *inode, const struct zf_name *name, uint64_
 	return S_ISDIR(inode->item.mode) ? zf_dir_ref_parent(inode, ret_ino) : -ENOTDIR;
 }
 
-/* The inode number of a name in a directory whose lock is held. */
+/* Finds the inode number of a name. Directory locked. */
 static int find_ino(struct zf_inode *dir, const struct zf_name *name, uint64_t *ret_ino)
 {
 	struct zf_dir_place place;
@@ -53,7 +53,10 @@ static int look_up(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, 
 		return r;
 	zf_rwlock_rdlock(&dir->lock);
 	r = find_ino(dir, &checked, &ino);
-	/* Counted while the name still stands: it cannot be deleted from now on. */
+	/*
+	 * The reference is counted while the name still exists, so the inode cannot be deleted from
+	 * now on.
+	 */
 	if (r == 0)
 		r = zf_inode_kernel_ref(fs, ino);
 	zf_rwlock_unlock(&dir->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that give an inode a name, or make one that has none yet. */
+/* Operations that give an inode a name, or make an inode without a name. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include "fs/ops/names/symlink.h"
 #include "fs/ops/orphan.h"
 
-/* What is to be made. */
+/* The inode to be made. */
 struct request {
 	struct zf_name name; /* len 0: none (zf_fs_tmpfile) */
 	mode_t mode;
@@ -74,7 +74,7 @@ static int check_parent(struct zf_inode *dir, const struct request *request,
 	return zf_dir_check_room(place);
 }
 
-/* Owner, group and what a new inode of this kind begins with. */
+/* Fills in owner, group and all values with which a new inode of this type begins. */
 static void fill_item(const struct zf_op *op, const struct zf_inode *dir,
 		      const struct request *request, mode_t permissions, struct zf_inode *inode)
 {
@@ -123,7 +123,7 @@ static int insert_items(struct zf_op *op, const struct request *request, struct 
 	return r < 0 ? r : zf_acl_store_inherited(op, inode, acls);
 }
 
-/* Joined. On success the inode is the operation's, and the kernel's reference is counted. */
+/* Joined. On success the inode belongs to the operation, and the kernel's reference is counted. */
 static int make_inode(struct zf_op *op, struct zf_inode *dir, const struct request *request,
 		      struct zf_dir_place *place, struct zf_acl_inherited *acls,
 		      struct zf_attr *ret_attr)
@@ -234,7 +234,7 @@ int zf_fs_tmpfile(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, m
 
 /* ---- whiteout ---- */
 
-/* Joined. On success the inode is the operation's; the kernel knows nothing of it. */
+/* Joined. The kernel gets no reference to the new inode. */
 static int whiteout_edits(struct zf_op *op, struct zf_dir_place *place, struct zf_inode *inode,
 			  const struct zf_acl_inherited *acls)
 {

@@ -37,7 +37,10 @@ int zf_names_get_child(struct zf_op *op, struct zf_inode *dir, const struct zf_n
 
 		if (r < 0)
 			return r;
-		/* Removed and deleted since the peek; but only once. */
+		/*
+		 * The inode may have been deleted since the peek; the same inode twice means
+		 * damage.
+		 */
 		if (entry.ino == stale)
 			return zf_names_corrupt(op->fs, dir,
 						"ino names no inode, expected one that exists");
@@ -95,7 +98,7 @@ int zf_names_drop_link(struct zf_op *op, struct zf_inode *child)
 
 int zf_names_touch_dir(struct zf_op *op, struct zf_inode *dir, int subdirs)
 {
-	/* Only a damaged directory counts fewer than there are. */
+	/* Only in a damaged directory the link count is too low. */
 	if (subdirs >= 0 || dir->item.nlink > 2)
 		dir->item.nlink += (uint32_t)subdirs;
 	dir->item.mtime = op->now;

@@ -19,7 +19,7 @@ static size_t ref_len(const void *entry)
 	return sizeof(struct zf_disk_ref) + ref_name_len(entry);
 }
 
-/* Two directories' names may share a hash, so the parent counts too. */
+/* Names of two directories may have the same hash, so the parent is compared, too. */
 static const struct zf_chain_kind ref_kind = {
 	.fixed_size = sizeof(struct zf_disk_ref),
 	.prefix_size = sizeof(struct zf_le64),

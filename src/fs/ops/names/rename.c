@@ -2,12 +2,12 @@
 /*
  * Rename, over an existing name or not, exchange, and leaving a whiteout.
  *
- * Order (P2). A rename over a name is answered only when the data that the source's writers handed
- * over before is in the trees: then no crash finds the new name with less than that. So the data is
- * flushed before the rename's own transaction, without a lock.
+ * Order (P2). A rename over an existing name is answered only when all data that was written to the
+ * source before it is in the trees, so no crash leaves the new name with less. Such data is flushed
+ * before the rename's own transaction, without a lock.
  *
- * Loops. A directory must not become its own descendant. Only renames that give a directory another
- * parent change who is whose ancestor; they hold fs->rename_lock from the check to the edit.
+ * Loops. A directory must not become its own descendant. Only a rename that gives a directory
+ * another parent could do that. It holds fs->rename_lock from the check to the edit.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ struct rename {
 
 	struct zf_dir_place from, to;
 	struct zf_ref_place source_old, source_new;
-	struct zf_ref_place target_old, target_new; /* the latter of an exchange */
+	struct zf_ref_place target_old, target_new; /* target_new: for an exchange only */
 	struct zf_acl_inherited acls;		    /* the whiteout's */
 	uint64_t moved[2];
 };
@@ -65,7 +65,10 @@ static int get_parent(struct zf_fs *fs, uint64_t *dir)
 	return r;
 }
 
-/* -EINVAL if `ino` is `dir` or above it. fs->rename_lock is held, no inode's lock. */
+/*
+ * -EINVAL: `ino` is `dir` or an ancestor of it. The caller holds fs->rename_lock and no inode's
+ * lock.
+ */
 static int check_not_above(struct zf_fs *fs, uint64_t ino, uint64_t dir)
 {
 	uint64_t mark = 0, steps = 0, mark_at = 1;
@@ -168,7 +171,7 @@ static int check(const struct rename *rename)
 		return -ENOENT;
 	if (rename->no_replace && rename->target)
 		return -EEXIST;
-	/* Two names of one inode: nothing will be done. */
+	/* Both names name the same inode, so nothing will be done. */
 	if (rename->source == rename->target)
 		return 0;
 	r = check_flags(rename);
@@ -179,7 +182,7 @@ static int check(const struct rename *rename)
 	return rename->target ? check_replace(rename) : zf_dir_check_room(&rename->to);
 }
 
-/* The ref that an inode gets in a place that is not its own yet. */
+/* Finds the ref that an inode will get for a name that is not its own yet. */
 static int find_new_ref(struct zf_inode *inode, const struct zf_dir_place *place,
 			struct zf_ref_place *ret_ref)
 {
@@ -204,25 +207,27 @@ static int find_refs(struct rename *rename)
 	return r;
 }
 
-/* P2: it is durable with what takes the name of another file. */
+/*
+ * Returns whether a regular file takes the name of another file. P2: its data is durable with that.
+ */
 static bool carries_source(const struct rename *rename)
 {
 	return rename->target && !rename->exchange && rename->source_type == DT_REG;
 }
 
-/* P2: what the source's writers handed over must be in the trees first. */
+/* P2: data that was written to the source must be in the trees first. */
 static bool must_flush(struct zf_op *op, const struct rename *rename)
 {
 	if (!carries_source(rename))
 		return false;
-	/* Once: what is written after the call began is not promised. */
+	/* One flush is enough: P2 does not cover data that is written after the call began. */
 	if (op->flushed_ino == rename->source->ino || !zf_data_is_dirty(rename->source))
 		return false;
 	op->flush_ino = rename->source->ino;
 	return true;
 }
 
-/* P2: nor may it take a whole file's place when some of that is lost. */
+/* P2: a source that has lost data must not replace another file. */
 static int check_source(const struct rename *rename)
 {
 	return carries_source(rename) ? zf_write_error_before_rename(rename->source) : 0;
@@ -230,7 +235,7 @@ static int check_source(const struct rename *rename)
 
 /* ---- edits ---- */
 
-/* Moves one of the inode's refs. The two may stand in the same item. */
+/* Moves one of the inode's refs. The old and the new ref may stand in the same item. */
 static int move_ref(struct zf_op *op, struct zf_ref_place *old, struct zf_ref_place *new,
 		    uint64_t cookie)
 {
@@ -241,7 +246,7 @@ static int move_ref(struct zf_op *op, struct zf_ref_place *old, struct zf_ref_pl
 	return r < 0 ? r : zf_dir_ref_add(op, new, cookie);
 }
 
-/* After an edit of `edited`: the other place, if it stands in the same item. */
+/* Finds `place` again after an edit of `edited`, if both stand in the same item. */
 static int refresh(const struct zf_dir_place *edited, struct zf_dir_place *place)
 {
 	if (zf_key_cmp(&edited->chain.key, &place->chain.key) != 0)
@@ -359,7 +364,10 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 		return r;
 	if (carries_source(rename) && !ZF_PLANTED(ZF_BUG_RENAME_WITHOUT_SOURCE)) {
 		zf_close_announce(rename->source);
-		/* What was written in place has changed nothing that is announced. */
+		/*
+		 * Data that was written in place changes no extent, so zf_close_announce() does not
+		 * cover it.
+		 */
 		if (!ZF_PLANTED(ZF_BUG_SOURCE_WITHOUT_MARK))
 			op->mark = rename->source->data.write_mark;
 	}
@@ -367,7 +375,9 @@ static int rename_once(struct zf_op *op, struct rename *rename)
 	return zf_op_leave(op, r, "renaming");
 }
 
-/* No initializer: it would clear the places too, 50 KiB, and each is filled in before it is used.
+/*
+ * There is no initializer, because it would also clear the places, 50 KiB, which are all filled in
+ * before they are used.
  */
 static void init(struct rename *rename, uint64_t from_parent, uint64_t to_parent,
 		 unsigned int flags)

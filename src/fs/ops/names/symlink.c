@@ -43,7 +43,7 @@ int zf_symlink_write(struct zf_op *op, const struct zf_inode *inode, const char 
 	return 0;
 }
 
-/* Returns its length. */
+/* Returns the chunk's length. */
 static ssize_t read_chunk(const struct zf_inode *inode, size_t at, char *ret_target)
 {
 	struct zf_key key = ZF_KEY(inode->ino, ZF_KEY_EXTENT, at);

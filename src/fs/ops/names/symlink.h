@@ -9,7 +9,7 @@
 unsigned int zf_symlink_edits(const struct zf_fs *fs, size_t len);
 int zf_symlink_write(struct zf_op *op, const struct zf_inode *inode, const char *target,
 		     size_t len);
-/* At most `size` bytes; returns how many. Lock held. */
+/* Reads at most `size` bytes, and returns how many. Inode locked. */
 ssize_t zf_symlink_read(const struct zf_inode *inode, char *buf, size_t size);
 
 #endif

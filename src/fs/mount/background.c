@@ -40,11 +40,11 @@
 struct zf_background {
 	struct zf_fs *fs;
 	pthread_t flusher, committer, reclaimer, scrubber;
-	atomic_bool stopping, aged; /* `aged`: the flusher is to start what is old */
+	atomic_bool stopping, aged; /* `aged`: the flusher has to start old blocks */
 	/* Under fs->wake.lock. */
 	atomic_bool paused;
 	unsigned int resting; /* threads, while it is paused */
-	struct zf_cond rest;  /* one more rests, or none need rest any more */
+	struct zf_cond rest;  /* a thread has begun to rest, or the pause is over */
 };
 
 #define THREADS 4u
@@ -101,8 +101,8 @@ static void *flusher(void *arg)
 
 	for (;;) {
 		/*
-		 * This load comes before the flags are read, because whoever sets a flag does so
-		 * before it counts the event.
+		 * This load comes before the flags are read, because a flag is set before its event
+		 * is counted.
 		 */
 		uint64_t seen = zf_flush_events(fs);
 
@@ -184,7 +184,7 @@ static void *committer(void *arg)
 	struct zf_background *background = arg;
 	struct zf_fs *fs = background->fs;
 	uint64_t last = now_ms(CLOCK_MONOTONIC);
-	uint64_t given_back = 0; /* the generation that was durable then */
+	uint64_t given_back = 0; /* the generation that was durable at that time */
 	bool quiet;
 
 	while (may_go_on(background)) {
@@ -273,7 +273,7 @@ static void *scrubber(void *arg)
 
 /* ---- life ---- */
 
-/* Sets `flag`, and has all threads look. */
+/* Sets `flag`, and wakes all threads, so that they read it. */
 static void call_off(struct zf_background *background, atomic_bool *flag)
 {
 	struct zf_wake *wake = &background->fs->wake;
@@ -380,7 +380,7 @@ void zf_background_resume(struct zf_fs *fs)
 	zf_mutex_unlock(&fs->wake.lock);
 }
 
-/* The committer may be asleep for longer than that. */
+/* Wakes the committer, because its present wait may be longer than the new interval. */
 void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms)
 {
 	struct zf_background *background = fs->background;
@@ -396,8 +396,8 @@ void zf_fs_set_commit_ms(struct zf_fs *fs, uint64_t commit_ms)
 /* ---- without threads ---- */
 
 /*
- * Half of the commands in flight complete, so that commits meet appends in every state. A few steps
- * without other work finish everything.
+ * Completes half of the commands in flight, so that commits meet appends in every state. A few
+ * steps without other work finish everything.
  */
 static void land_half(struct zf_fs *fs)
 {

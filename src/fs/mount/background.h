@@ -13,8 +13,8 @@ int zf_background_start(struct zf_fs *fs);
 void zf_background_stop(struct zf_fs *fs);
 
 /*
- * Returns when every thread rests: none writes anything until zf_background_resume(). To be called
- * by one thread at a time. Without threads no-op.
+ * Returns when every thread rests; no thread writes anything until zf_background_resume(). Only one
+ * caller at a time. Does nothing if there are no threads.
  */
 void zf_background_pause(struct zf_fs *fs);
 void zf_background_resume(struct zf_fs *fs);

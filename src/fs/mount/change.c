@@ -14,7 +14,7 @@
 #include "fs/mount/background.h"
 #include "txn/txn.h"
 
-/* Memory that is short comes back, or it does not. */
+/* How often storing is tried if there is no memory, and the pause between two tries. */
 #define STORE_TRIES   10u
 #define STORE_WAIT_MS 100u
 
@@ -55,7 +55,10 @@ int zf_change_store_all(struct zf_fs *fs)
 {
 	int r = store_once(fs);
 
-	/* What is dirty again for want of memory waits for a flush: there is none after. */
+	/*
+	 * Data that is dirty again for want of memory needs another flush, and no later one would
+	 * come.
+	 */
 	for (unsigned int i = 1; r == -ENOMEM && !zf_txn_error(fs->txn) && i < STORE_TRIES; i++) {
 		zf_append_wait_ms(fs, STORE_WAIT_MS);
 		r = store_once(fs);
@@ -65,7 +68,7 @@ int zf_change_store_all(struct zf_fs *fs)
 
 /* ---- remounting ---- */
 
-/* The threads rest first: what they have begun is stored, too. */
+/* The threads rest first, so that all that they have begun is stored, too. */
 static int make_read_only(struct zf_fs *fs)
 {
 	int r;
@@ -104,7 +107,9 @@ int zf_fs_remount(struct zf_fs *fs, bool read_only)
 
 /* ---- what else can change ---- */
 
-/* A larger target would have reclaim go round and round to empty zones that nobody wants. */
+/*
+ * With a larger target, reclaim would move data without end, to empty zones that no writer needs.
+ */
 int zf_fs_set_reclaim_target(struct zf_fs *fs, uint32_t target_zones, uint32_t percent)
 {
 	uint64_t zones = fs->super.zone_count - ZF_SUPER_ZONES, target = target_zones;

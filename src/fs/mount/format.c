@@ -14,7 +14,7 @@
 #include "txn/system_nodes.h"
 #include "txn/txn.h"
 
-/* A zone that is lost only seems to be empty: a reset makes its entry in the device's table anew. */
+/* A lost zone only seems to be empty. A reset renews its entry in the device's zone table. */
 static int reset_zone(struct zf_dev *dev, uint32_t zone_no, const struct zf_zone_info *info,
 		      const struct zf_report *report)
 {
@@ -31,7 +31,10 @@ static int reset_zone(struct zf_dev *dev, uint32_t zone_no, const struct zf_zone
 	return r;
 }
 
-/* Reports of many zones: a large disk has tens of thousands, and each report is a command. */
+/*
+ * Reads many zones with one report: a large disk has tens of thousands, and each report is a
+ * command.
+ */
 static int reset_zones(struct zf_dev *dev, const struct zf_report *report)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(dev);
@@ -81,7 +84,9 @@ static void fill_super(struct zf_dev *dev, const struct zf_format_options *optio
 	memcpy(super->log_secret, options->log_secret, sizeof(super->log_secret));
 }
 
-/* Nodes of the first transaction; those of the root and zone trees are not counted in zone items.
+/*
+ * Writes the nodes of the first transaction. `system`: the nodes are of the root tree or the zone
+ * tree, and zone items do not count them.
  */
 struct format_writer {
 	struct zf_writer writer;
@@ -182,7 +187,10 @@ int zf_fs_format(struct zf_dev *dev, const struct zf_format_options *options,
 						      .copies = super.metadata_copies};
 	memcpy(forest_options.shape.fsid, super.fsid, sizeof(super.fsid));
 
-	/* The old superblocks first: half formatted must not look like the old filesystem. */
+	/*
+	 * The old superblocks go first: a device formatted in part must not look like the old
+	 * filesystem.
+	 */
 	r = zf_ring_format(dev, report, &ring);
 	if (r == 0)
 		r = reset_zones(dev, report);

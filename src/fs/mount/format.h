@@ -10,11 +10,13 @@
 #include "io/dev.h"
 #include "superblock/super_format.h"
 
-/* A zone holds at least so many nodes: a transaction of ordinary size stays in one or two zones. */
+/*
+ * A zone holds at least so many nodes, so that an ordinary transaction stays in one or two zones.
+ */
 #define ZF_FORMAT_ZONE_NODES_MIN    16u
 #define ZF_FORMAT_NODE_SIZE_DEFAULT 16384u
 
-/* With the same options and device, the same bytes: nothing here is made up by the library. */
+/* The same options and device give the same bytes: the library adds nothing random. */
 struct zf_format_options {
 	char label[ZF_SUPER_LABEL_SIZE]; /* zf_super_label_is_valid() */
 	uint8_t fsid[16];		 /* a UUID, not all zero */
@@ -27,11 +29,11 @@ struct zf_format_options {
 	gid_t root_gid;
 };
 
-/* What becomes of a device's zones. */
+/* How a device's zones will be used. */
 struct zf_format_plan {
 	uint32_t node_size; /* the defaults filled in */
 	uint8_t metadata_copies;
-	uint32_t active_needed;	 /* zones that are written at once, at least */
+	uint32_t active_needed;	 /* zones that must be active at once */
 	uint32_t active_limit;	 /* of the device: the lesser of max_open and max_active; 0: none */
 	uint32_t ring_zones;	 /* for the superblock */
 	uint32_t reserved_zones; /* kept empty for metadata, log and reclaim */
@@ -46,7 +48,9 @@ struct zf_format_plan {
 int zf_format_check(const struct zf_geometry *geometry, const struct zf_format_options *options,
 		    const struct zf_report *report, struct zf_format_plan *ret_plan);
 
-/* Checks, resets every zone that is not empty, and commits an empty filesystem: all is lost. */
+/*
+ * Checks, resets every zone that is not empty, and commits an empty filesystem. All data is lost.
+ */
 int zf_fs_format(struct zf_dev *dev, const struct zf_format_options *options,
 		 const struct zf_report *report);
 

@@ -7,10 +7,13 @@
 
 #include "superblock/super.h"
 
-/* Besides one per metadata copy: superblock 1, log 2 while it switches, data 1, cold data 1. */
+/*
+ * Active zones, besides one per metadata copy: superblock 1, log 2 while it switches, data 1, cold
+ * data 1.
+ */
 #define ACTIVE_BASE 5u
 
-/* Besides one per metadata copy: log 2, reclaim 3. */
+/* Reserved zones, besides one per metadata copy: log 2, reclaim 3. */
 #define RESERVED_BASE 5u
 
 static int check_options(const struct zf_format_options *options, const struct zf_format_plan *plan,
@@ -69,7 +72,10 @@ static int check_zones(const struct zf_geometry *g, const struct zf_format_plan 
 	return 0;
 }
 
-/* Opening one zone too many must not cost a device the time to close another: both limits count. */
+/*
+ * Both limits count: above max_open, a device would spend time on closing a zone for each that it
+ * opens.
+ */
 static uint32_t active_limit(const struct zf_geometry *g)
 {
 	if (g->max_open == 0 || g->max_active == 0)

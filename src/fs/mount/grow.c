@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A filesystem becomes larger: first its device, then by commits the filesystem. */
+/* Growing: first the device grows, then, by commits, the filesystem. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -8,7 +8,7 @@
 #include "fs/core/inode.h"
 #include "fs/mount/change.h"
 
-/* By one commit at most. */
+/* The most zones that one commit adds. */
 #define STEP_ZONES (1u << 16)
 
 static int grow_device(struct zf_fs *fs, uint32_t zone_count)
@@ -18,13 +18,13 @@ static int grow_device(struct zf_fs *fs, uint32_t zone_count)
 	if (zone_count != 0 && zone_count <= zf_dev_geometry(fs->dev)->zone_count)
 		return 0;
 	r = zf_dev_grow(fs->dev, zone_count);
-	/* Then its size is what it is. */
+	/* zone_count 0 asks for the device's size, which may be fixed. */
 	return r == -EOPNOTSUPP && zone_count == 0 ? 0 : r;
 }
 
 /*
- * Each commit gives room for the items of the next. So a filesystem that is full begins with as few
- * zones as it has room to write down.
+ * Each commit makes room for the zone items of the next one. So a full filesystem begins with as
+ * few zones as it has room to record.
  */
 static int grow_by_steps(struct zf_fs *fs, uint32_t zone_count)
 {

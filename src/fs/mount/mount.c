@@ -2,9 +2,10 @@
 /*
  * Mounting: from a device to a struct zf_fs, and back.
  *
- * A mount reads the newest superblock, the root tree, the whole zone tree, one zone report, and the
- * log; if there are zones that are written in place, their part of the summary tree; nothing else.
- * Then, if it may write, it finishes what the last mount left behind (fs/mount/recover.h).
+ * A mount reads only the newest superblock, the root tree, the whole zone tree, one zone report,
+ * the log, and, if zones are written in place, their part of the summary tree. (It reads more in
+ * zf_upgrade_kept() and check_all_stands().) Then, if it may write, it finishes what the last mount
+ * left behind (fs/mount/recover.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +37,7 @@
 #define DIRTY_DEFAULT  (UINT64_C(64) << 20)
 #define COMMIT_DEFAULT 5000u
 
-/* ---- what the superblock says against what the device is ---- */
+/* ---- whether the superblock fits the device ---- */
 
 static int check_number(const struct zf_fs *fs, const char *what, uint64_t device, uint64_t super,
 			bool ok)
@@ -190,7 +191,7 @@ static int visit_node(void *arg, const struct zf_node_expect *expect, const void
  * One power cut tears one record, and no zone is reset that the record before it names. If more
  * records are damaged, the power was cut again in a recovery's own commit, before which no zone is
  * reset; or the medium is failing, and zones that the older record names may have other nodes by
- * now. So all nodes are read: their checksums tell.
+ * now. So all nodes are read, and their checksums show whether they are still there.
  */
 static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
 {
@@ -275,7 +276,7 @@ static void collect_health(void *arg, struct zf_health *ret_health)
 	zf_scrubber_get(arg, &ret_health->scrub);
 }
 
-/* Also a read-only mount loads the counters. */
+/* A read-only mount loads the counters, too. */
 static int load_health(struct zf_fs *fs)
 {
 	const struct zf_txn_health source = {.arg = fs, .collect = collect_health};

@@ -30,7 +30,10 @@ int zf_replay_join(struct zf_replay *replay, unsigned int items, struct zf_trans
 	struct zf_txn *txn = replay->fs->txn;
 	int r = zf_trans_join(txn, ZF_RESERVE_FREEING, items, true, ret_trans);
 
-	/* What is set aside for reclaim: there is none before there is a filesystem. */
+	/*
+	 * The room that is kept for reclaim may be used, because reclaim does not run before the
+	 * replay is over.
+	 */
 	return r == -ENOSPC ? zf_trans_join(txn, ZF_RESERVE_SYSTEM, items, true, ret_trans) : r;
 }
 

@@ -16,7 +16,7 @@
 #include "fs/core/item_check.h"
 #include "fs/mount/replay_internal.h"
 
-/* Tree edits of one join; the item besides. */
+/* Tree edits of one join, besides that of the inode's item. */
 #define RANGE_EDITS 16u
 
 struct state {
@@ -153,7 +153,10 @@ static int begin(struct state *state, struct edit *edit)
 	return r;
 }
 
-/* Stores the item if anything was edited. `r`: of the edits; returned unless that fails. */
+/*
+ * Stores the item unless the edits failed. `r`: the result of the edits; returned unless storing
+ * fails.
+ */
 static int end(struct state *state, struct edit *edit, int r)
 {
 	int stored = 0;
@@ -230,7 +233,7 @@ static int put_inline(struct state *state, const struct zf_log_range *range)
 	return end(state, &edit, zf_extent_put_inline(&edit.editor, range->bytes, len));
 }
 
-/* Puts the part of the range up to the end of the file: no extent may lie behind it. */
+/* Puts the part of the range before the end of the file, because no extent may lie behind that. */
 static int put_data(struct state *state, const struct zf_log_range_view *view)
 {
 	uint64_t end_of_file = zf_align_up(state->item.size, ZF_BLOCK_SIZE), done = 0, len;
@@ -315,7 +318,10 @@ static int apply(struct state *state)
 {
 	int r = check(state);
 
-	/* An operation makes a file shorter, not a state, so only a forged record gets here. */
+	/*
+	 * Only an operation makes a file shorter, a state never does. So only a forged record gets
+	 * here.
+	 */
 	if (r == 0 && state->item.size < state->inode->item.size)
 		r = zf_replay_resize(state->inode, state->item.size);
 	if (r == 0)

@@ -3,8 +3,8 @@
  * What the files of the replay share: replay.c, replay_operation.c, replay_extents.c,
  * replay_piece.c.
  *
- * No other thread uses the filesystem yet, so what was looked up does not change, whatever lock is
- * held.
+ * No other thread uses the filesystem yet, so a result of a look-up stays true, even without a
+ * lock.
  */
 #ifndef ZF_FS_REPLAY_INTERNAL_H
 #define ZF_FS_REPLAY_INTERNAL_H
@@ -19,11 +19,11 @@ struct zf_replay {
 	const struct zf_log_body_view *body;
 };
 
-/* 0 or -errno, reported. A body of which nothing fits has changed nothing. */
+/* 0 or -errno, which was reported. A body that does not fit the state has changed nothing. */
 int zf_replay_operation(struct zf_replay *replay);
 int zf_replay_extents(struct zf_replay *replay);
 
-/* The body does not fit the state. Returns -EUCLEAN. */
+/* Reports that the body does not fit the state. Returns -EUCLEAN. */
 int zf_replay_misfit(const struct zf_replay *replay, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

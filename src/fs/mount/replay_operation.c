@@ -3,8 +3,8 @@
  * Replaying an operation: the edits that it made, in one join.
  *
  * All edits are checked before the first one is made, by the checker of items
- * (fs/core/item_check.h), so a forged record cannot put an impossible item into the tree. An
- * operation does not change the data of a file: size and blocks stay as the tree has them.
+ * (fs/core/item_check.h), so a forged record cannot put an impossible item into the tree. The item
+ * of a file keeps the size and the blocks that the tree has; only a RESIZE changes them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static int lookup_inode(struct zf_replay *replay, uint64_t ino, struct zf_disk_i
 
 /* ---- an inode's item ---- */
 
-/* The item to be stored for transaction `generation`; *ret_new: there was none. */
+/* Makes the item that transaction `generation` will store. *ret_new: the tree has no item yet. */
 static int make_item(struct zf_replay *replay, const struct zf_log_edit *edit, uint64_t generation,
 		     struct zf_disk_inode *ret_disk, bool *ret_new)
 {
@@ -107,7 +107,7 @@ static int set_inode(struct zf_replay *replay, struct zf_trans *trans,
 
 /* ---- checking ---- */
 
-/* Returns the mode that the inode will have after the body; 0: it will not exist. */
+/* *ret_mode: the mode that the inode will have after the body; 0: it will not exist. */
 static int find_mode(struct zf_replay *replay, uint64_t ino, uint32_t *ret_mode)
 {
 	struct zf_disk_inode disk;
@@ -319,7 +319,7 @@ int zf_replay_resize(struct zf_inode *inode, uint64_t size)
 	return r < 0 ? r : settle(inode);
 }
 
-/* As many joins as it takes: done twice it gives the same. */
+/* Takes as many joins as needed. Doing it twice gives the same result. */
 static int resize(struct zf_replay *replay)
 {
 	struct zf_log_edit edit;

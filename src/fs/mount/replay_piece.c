@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaying a DATA range: finding out which extents name its bytes already, and putting its
- * extents.
+ * Replaying a DATA range: finding the extents that name its bytes already, and putting its extents.
  *
  * A range is replayed in pieces. All bytes of a piece are in the same case:
  *
@@ -33,11 +32,11 @@ struct piece {
 	struct zf_inode *inode;
 	struct zf_extent_reader reader;	    /* of the inode */
 	struct zf_extent extent;	    /* to be put */
-	bool is_there;			    /* as it is to be */
-	bool is_named;			    /* in the share tree */
+	bool is_there;			    /* the map has the extent already */
+	bool is_named;			    /* the share tree has a name for it */
 	bool is_known;			    /* the summary has its checksums */
-	uint64_t writer_ino, writer_offset; /* then: who wrote it first */
-	struct zf_inode *other;		    /* who has it, unshared; NULL: nobody */
+	uint64_t writer_ino, writer_offset; /* if known: the place of its first write */
+	struct zf_inode *other;		    /* the file that has it, unshared; NULL: none */
 	struct zf_extent other_extent;
 };
 
@@ -54,8 +53,9 @@ static uint64_t distance(uint64_t a, uint64_t b)
 }
 
 /*
- * Finds what the map has in the piece's place. If an extent there names some of the piece's bytes
- * at another offset, the piece ends before it would replace the extent whose bytes it names.
+ * Finds the extent that the map has in the piece's place. If that extent names some of the piece's
+ * bytes at another offset, the piece is cut, so that it names none of the bytes whose extent it
+ * replaces.
  */
 static int look_at_map(struct piece *piece)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one inode that no operation makes. */
+/* The root directory, the only inode that no operation makes. */
 #include "fs/core/inode.h"
 
 #include <sys/stat.h>

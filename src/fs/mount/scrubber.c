@@ -34,7 +34,7 @@ struct damage {
 	char *path; /* NULL: not known */
 };
 
-/* Both change while somebody works. */
+/* Both change while others use the filesystem. */
 struct traffic {
 	uint64_t device_bytes, memory_bytes;
 };
@@ -45,15 +45,15 @@ struct zf_scrubber {
 	uint64_t number;	 /* of this scrub: a step of an earlier one changes nothing */
 	struct zf_vector damage; /* struct damage */
 
-	/* Of whoever makes steps. */
+	/* Used only by the thread that makes steps. */
 	uint64_t row_number;	/* the scrub whose steps are made in a row; 0: none */
 	uint64_t row_ns;	/* when the row began, ... */
 	uint64_t row_active_ms; /* ... how long the scrub had run before, ... */
 	uint64_t row_bytes;	/* ... and what was verified since */
 	uint64_t stored_bytes;	/* verified when the place was last stored by a commit of its own */
-	struct traffic before;	/* the last pause */
+	struct traffic before;	/* at the beginning of the last pause */
 	uint64_t owed_ns;	/* the pause that is due, once it is long enough */
-	bool others;		/* did something in the last pause */
+	bool others;		/* others used the device in the last pause */
 };
 
 static uint64_t now_ns(void)
@@ -109,7 +109,7 @@ static int store(struct zf_fs *fs)
 	int r = zf_txn_commit(fs->txn, true);
 
 	zf_wake_scrub(fs);
-	/* The next commit stores it. */
+	/* If there was no space for this commit, the next commit stores the change. */
 	return r == -ENOSPC ? 0 : r;
 }
 
@@ -229,7 +229,7 @@ char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error)
 	return known ? strdup(path) : NULL;
 }
 
-/* A step, and whose it is. */
+/* A step, and the scrub that it belongs to. */
 struct making {
 	struct zf_fs *fs;
 	uint64_t number;
@@ -257,7 +257,9 @@ static void take_error(void *arg, const struct zf_scrub_error *error)
 
 /* ---- pace ---- */
 
-/* What all users have had the device read and write so far; and what waits to be written. */
+/*
+ * Returns what the device has read and written so far for all users, and what waits to be written.
+ */
 static struct traffic traffic(struct zf_fs *fs)
 {
 	struct zf_dev_stats stats;
@@ -269,7 +271,10 @@ static struct traffic traffic(struct zf_fs *fs)
 	};
 }
 
-/* A writer is answered from memory, and may leave the device alone for longer than a pause. */
+/*
+ * Compares memory, too, because a writer is answered from memory and may use the device later than
+ * the next pause.
+ */
 static bool is_same(const struct traffic *a, const struct traffic *b)
 {
 	return a->device_bytes == b->device_bytes && a->memory_bytes == b->memory_bytes;
@@ -380,7 +385,7 @@ static int make_step(struct zf_fs *fs, const struct zf_scrub_record *record, uin
 	int r = zf_scrub_step(fs, true, &making.place, &step);
 	bool finished;
 
-	/* The next step verifies what this one has left out. */
+	/* After an error the place stays, so the next step verifies what this one has left out. */
 	if (r < 0)
 		making.place = record->place;
 	finished = take_step(&making, &step, r);

@@ -19,9 +19,9 @@
  * use the device if its counters change during a pause, or if the amount of data that waits to be
  * written does.
  *
- * Damage. Each damaged place is reported as an error, with the path of its file. The first
- * ZF_SCRUBBER_DAMAGE_MAX of a scrub are kept in memory until the next scrub starts or the
- * filesystem is unmounted.
+ * Damage. Each damaged place is reported as an error, with the path of its file; a repaired node as
+ * a warning. The first ZF_SCRUBBER_DAMAGE_MAX of a scrub are kept in memory until the next scrub
+ * starts or the filesystem is unmounted.
  *
  * Locking. The state is under fs->health_lock. One caller at a time makes steps. A caller that
  * starts, pauses, resumes or cancels a scrub keeps the filesystem writable meanwhile
@@ -40,23 +40,29 @@ struct zf_scrubber;
 int zf_scrubber_init(struct zf_fs *fs, const struct zf_scrub_record *record);
 void zf_scrubber_deinit(struct zf_fs *fs);
 
-/* ---- what users ask for; durable when it returns 0, or the error of the commit ---- */
+/*
+ * ---- what users ask for ----
+ *
+ * Each call commits its change and returns the error of the commit. If there is no space for the
+ * commit, the call returns 0, and the next commit stores the change.
+ */
 
 /*
- * `rate`: bytes a second; 0: makes way for others. -EBUSY: one is running; -EEXIST: one is paused.
+ * `rate`: bytes a second; 0: makes way for others. -EBUSY: a scrub is running; -EEXIST: a scrub is
+ * paused.
  */
 int zf_scrubber_start(struct zf_fs *fs, uint64_t rate);
-/* -ENOENT: none is running. */
+/* -ENOENT: no scrub is running. */
 int zf_scrubber_pause(struct zf_fs *fs);
-/* -ENOENT: none is paused. */
+/* -ENOENT: no scrub is paused. */
 int zf_scrubber_resume(struct zf_fs *fs);
-/* -ENOENT: none is running or paused. */
+/* -ENOENT: no scrub is running or paused. */
 int zf_scrubber_cancel(struct zf_fs *fs);
 
 /* ---- what it is doing ---- */
 
 void zf_scrubber_get(struct zf_fs *fs, struct zf_scrub_record *ret_record);
-/* Bytes that a scrub reads, as of now. */
+/* Returns how many bytes a scrub would read now. */
 uint64_t zf_scrubber_live_bytes(struct zf_fs *fs);
 
 /*
@@ -66,7 +72,7 @@ uint64_t zf_scrubber_live_bytes(struct zf_fs *fs);
 int zf_scrubber_get_damage(struct zf_fs *fs, size_t index, struct zf_scrub_error *ret_error,
 			   char **ret_path);
 
-/* Tells of damage as an error, by the path of its file: returns that, or NULL; to be freed. */
+/* Reports damage, as above. Returns the path of its file, or NULL; the caller frees it. */
 char *zf_scrubber_tell(struct zf_fs *fs, const struct zf_scrub_error *error);
 
 /* ---- steps ---- */

@@ -23,7 +23,7 @@ static struct zf_trace_about describe(const struct zf_fs *fs, const struct zf_tr
 	return about;
 }
 
-/* The superblock's zones are not the allocator's. */
+/* Traces the superblock's zones, because the allocator does not know them. */
 static void tell_ring(const struct zf_zone_info zones[ZF_SUPER_ZONES],
 		      const struct zf_super *newest)
 {
@@ -48,10 +48,13 @@ int zf_fs_trace_start(struct zf_fs *fs, int fd, const struct zf_trace_about *run
 	unsigned int stepped_over;
 	int r;
 
-	/* No commit is half in it. */
+	/* The trace must not begin in the middle of a commit. */
 	zf_txn_pause(fs->txn);
 	r = zf_dev_report(fs->dev, 0, ZF_SUPER_ZONES, zones);
-	/* None is right where an older state was asked for: that one counts. */
+	/*
+	 * If an older state was asked for, or no record can be read, the trace begins with
+	 * fs->super.
+	 */
 	if (fs->options.generation || zf_ring_newest(fs->ring, &newest, &stepped_over) < 0)
 		newest = &fs->super;
 	if (r == 0)

@@ -29,7 +29,7 @@ static struct zf_disk_trace_data_header header_of(const struct zf_geometry *geom
 	return header;
 }
 
-/* What can be read of a zone, in bytes. */
+/* Returns how many bytes of a zone can be read. */
 static uint64_t written(const struct zf_zone_info *zone)
 {
 	if (zone->cond == ZF_ZONE_OFFLINE)
@@ -39,7 +39,7 @@ static uint64_t written(const struct zf_zone_info *zone)
 		       : zone->wp - zone->start;
 }
 
-/* The run of blocks from `at` on that are all zeroes, or all not. */
+/* Returns the length of the run of blocks from `at` on that are all zero, or all not zero. */
 static uint64_t run_len(const uint8_t *buf, uint64_t at, uint64_t len, bool zero)
 {
 	uint64_t end = at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones in which nothing is live go back to the device now, not with the next commits. */
+/* Resets zones without live data now, instead of after the next commits. */
 #include <errno.h>
 
 #include "alloc/reclaim.h"
@@ -7,7 +7,10 @@
 #include "fs/mount/change.h"
 #include "txn/txn.h"
 
-/* A zone comes back two commits after it was emptied; the third is for what the first two emptied. */
+/*
+ * A zone comes back two commits after it was emptied. The third is for zones that the first two
+ * have emptied.
+ */
 #define SETTLES_MAX 3u
 
 int zf_fs_settle(struct zf_fs *fs)

@@ -13,7 +13,7 @@
 #define OTHER_EDITS    2u
 #define TRUNCATE_ITEMS (ZF_DELETE_EXTENTS + OTHER_EDITS)
 
-/* An item that needs nothing but to be deleted. */
+/* Deletes an item that needs no other work. */
 static int delete_item(struct zf_fs *fs, const struct zf_key *key)
 {
 	struct zf_trans trans;
@@ -38,7 +38,7 @@ static int recover_orphan(struct zf_fs *fs, const struct zf_key *key, const void
 	if (inode->item.nlink != 0)
 		r = zf_report_corrupt(&fs->report, "orphan", inode->ino,
 				      "its inode's nlink has %u, expected 0", inode->item.nlink);
-	/* Dooms it. */
+	/* The inode has no other user, so this dooms it. */
 	zf_inode_put(inode);
 	zf_delete_doomed(fs);
 	return r;

@@ -11,8 +11,8 @@ struct zf_fs;
 /* Finishes truncations that have an intent item. Called before the log is replayed. */
 int zf_unfinished_intents(struct zf_fs *fs);
 /*
- * Deletes inodes without a name. Called after the log is replayed, because a record may give one a
- * name.
+ * Deletes inodes without a name. Called after the log is replayed, because a record may give such
+ * an inode a name.
  */
 int zf_unfinished_orphans(struct zf_fs *fs);
 

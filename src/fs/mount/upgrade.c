@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting again what is kept and what is guaranteed. */
+/* Counting kept and guaranteed bytes again. */
 #include "fs/mount/upgrade.h"
 
 #include "fs/core/inode.h"
@@ -36,7 +36,10 @@ int zf_upgrade_kept(struct zf_fs *fs)
 	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
 	struct zf_super *super = &fs->super;
 	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
-	/* Of extents alone; there is no running transaction yet. */
+	/*
+	 * For checking extents only. There is no running transaction yet, so any generation is
+	 * allowed.
+	 */
 	struct count count = {
 		.check =
 			{
@@ -50,7 +53,7 @@ int zf_upgrade_kept(struct zf_fs *fs)
 
 	if (fs->read_only || (super->incompat & ZF_INCOMPAT_GUARANTEE))
 		return 0;
-	/* A guaranteed block was kept, too. */
+	/* Without this feature kept_bytes counts guaranteed blocks, too, so 0 means: neither. */
 	if (super->kept_bytes > 0)
 		r = zf_tree_scan(fs->forest, ZF_TREE_FS, &from, &to, count_item, &count);
 	if (r < 0)

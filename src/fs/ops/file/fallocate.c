@@ -307,7 +307,7 @@ struct count {
 	struct falloc *falloc;
 	uint64_t at; /* counted up to here */
 	uint64_t blocks, items, pieces;
-	bool guarantees; /* any */
+	bool guarantees; /* of any piece */
 };
 
 static void count_piece(struct count *count, struct piece piece)

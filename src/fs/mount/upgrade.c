@@ -53,7 +53,10 @@ int zf_upgrade_kept(struct zf_fs *fs)
 
 	if (fs->read_only || (super->incompat & ZF_INCOMPAT_GUARANTEE))
 		return 0;
-	/* Without this feature kept_bytes counts guaranteed blocks, too, so 0 means: neither. */
+	/*
+	 * Without this feature kept_bytes counts guaranteed blocks, too. So 0 means that there is
+	 * nothing to count.
+	 */
 	if (super->kept_bytes > 0)
 		r = zf_tree_scan(fs->forest, ZF_TREE_FS, &from, &to, count_item, &count);
 	if (r < 0)

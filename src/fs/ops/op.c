@@ -103,7 +103,7 @@ int zf_op_join(struct zf_op *op, enum zf_reserve_class class, unsigned int items
 	if (!op->slowed && zf_txn_is_crowded(op->fs->txn))
 		return op->ctx->may_wait ? ZF_OP_WAIT_TURN : -EAGAIN;
 	r = zf_trans_join(op->fs->txn, class, items, wait, &op->trans);
-	/* -ENOSPC may also mean that other operations have taken the room. */
+	/* After -ENOSPC the operation waits, too, because others may have taken the room. */
 	if ((r == -EAGAIN || (r == -ENOSPC && op->waits < WAITS_LAST)) && op->ctx->may_wait) {
 		op->class = class;
 		op->items = items;
@@ -283,8 +283,8 @@ bool zf_op_again(struct zf_op *op, int *result)
 		r = 0;
 	else {
 		/*
-		 * If the kernel has no reference to the inode, only its dirty data keeps it: that
-		 * is discarded.
+		 * If the kernel has no reference to the inode, only its dirty data keeps it, and is
+		 * discarded.
 		 */
 		if (r == 0 && op->unlinked_ino)
 			zf_fs_forget(op->fs, op->unlinked_ino, 0);

@@ -39,7 +39,7 @@
 enum zf_op_outcome {
 	ZF_OP_CHANGED = 1,    /* what was looked up without locks has changed */
 	ZF_OP_WAIT_ROOM = 2,  /* joining has to wait */
-	ZF_OP_WAIT_FLUSH = 3, /* op->flush has data that must land first */
+	ZF_OP_WAIT_FLUSH = 3, /* the inode op->flush_ino has data that must land first */
 	ZF_OP_WAIT_TURN = 4,  /* a commit is falling behind: zf_txn_slow_down() */
 };
 
@@ -61,7 +61,8 @@ struct zf_op {
 	unsigned int saved_count;
 	unsigned int edits;    /* made in this join ... */
 	unsigned int captured; /* ... and so many of them are in `body` */
-	uint64_t mark;	       /* flushed (zf_dev_write_mark()) before the log has the operation */
+	/* zf_dev_write_mark(): earlier writes are flushed before the log has the operation. */
+	uint64_t mark;
 
 	enum zf_reserve_class class; /* of the join that has to wait */
 	unsigned int items;

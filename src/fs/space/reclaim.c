@@ -466,9 +466,9 @@ static bool is_worth_a_commit(struct zf_fs *fs, const struct zf_reclaim_room *ro
 }
 
 /*
- * Returns how many bytes victims have to give back before the next commit. Together with the zones
- * that are coming they are at least a zone. If victims have little garbage, less is wanted, because
- * many victims would have to be emptied for it.
+ * Returns how many bytes victims have to give back before the next commit. These bytes and the
+ * zones that are coming make at least one zone. If victims have little garbage, fewer bytes are
+ * wanted, because the full amount would take many victims.
  */
 static uint64_t wanted_bytes(struct zf_fs *fs, const struct zf_reclaim_room *room)
 {

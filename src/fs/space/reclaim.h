@@ -24,12 +24,14 @@
  * fs/core/data_memory.h). Shared bytes are moved once, and each extent that names them is swapped
  * by itself.
  *
- * From its choice to its end the victim counts as having a reader, so it is not reset. After a
- * power cut each extent names the old address or the new one, and the data is at both.
+ * The victim counts as having a reader from its choice until reclaim is done with it, so it is not
+ * reset. After a power cut each extent names the old address or the new one, and the data is at
+ * both.
  *
  * Two kinds of threads run reclaim: the background, while there are fewer zones than the target
- * (alloc/reclaim.h), and a thread that waits for room. One runs it at a time; the others wait and
- * then use what it gave back. The caller of any function of this header holds no lock and no join.
+ * (alloc/reclaim.h), and a thread that waits for room. One thread runs reclaim at a time; the
+ * others wait, and then use the room that it gave back. The caller of any function of this header
+ * holds no lock and no join.
  */
 #ifndef ZF_FS_RECLAIM_H
 #define ZF_FS_RECLAIM_H
@@ -57,10 +59,11 @@ struct zf_reclaim_stats {
 
 /* fs->reclaim, for the whole life of the mount. */
 struct zf_reclaim {
-	struct zf_mutex lock;	    /* ZF_RANK_RECLAIM: one victim at a time */
-	_Atomic uint64_t rounds;    /* counts efforts that gave room back, for waiting threads */
-	atomic_bool paused;	    /* for the background */
-	atomic_bool stopping;	    /* the present victim is left as it is */
+	struct zf_mutex lock; /* ZF_RANK_RECLAIM: one victim at a time */
+	_Atomic uint64_t
+		rounds;	      /* counts efforts that gave room back: threads that waited check it */
+	atomic_bool paused;   /* for the background */
+	atomic_bool stopping; /* the present victim is left as it is */
 	struct zf_mutex stats_lock; /* ZF_RANK_DEV */
 	struct zf_reclaim_stats stats;
 	/*

@@ -21,10 +21,10 @@
  *
  * Slowing down (room_pace.c). A writer that finds no room at all waits for a whole victim to be
  * moved and for a commit. To avoid that long wait, writers are slowed down as soon as fewer zones
- * are ready than reclaim's target. Let R be the zones that come back each second, H the zones that
- * are ready, and M the zones that are missing of the target. All writers together then get about R
- * * H / M zones a second: more than R near the target, less than R when few zones are ready. If
- * nothing can come back, slowing down would not help, and no writer is slowed down.
+ * are ready than reclaim's target. Let R be the zones that come back each second, H the ready
+ * zones, and M the zones that are missing of the target. All writers together get about R * H / M
+ * zones a second: more than R near the target, less than R when few zones are ready. If nothing can
+ * come back, slowing down would not help, and no writer is slowed down.
  *
  * No function here may be called with a lock or a join held, because reclaim takes inode locks. An
  * operation that finds no room while it holds its inode's lock releases the lock, waits

@@ -12,14 +12,14 @@
  *
  * Nodes. Each copy is read and compared with what its parent says. A copy that is wrong is written
  * anew, at another place, if another copy or the node in memory is good. The step that has found
- * such copies ends with the commit that writes them, and only then tells that they are repaired.
- * Nodes that are not durable yet are left out.
+ * such copies ends with the commit that writes them, and only then reports them as repaired. Nodes
+ * that are not durable yet are left out.
  *
- * Data. A scrub finds who names the bytes as reclaim does (reclaim_internal.h): by the summary
- * tree. So bytes that the summary tree fails to name are left to the checker (check/check.h). Data
- * has one copy, so damage is reported and not repaired. A scrub does not read: data that is written
- * in place, which has no checksums (fs/map/overwrite.h); the superblock ring; and records of the
- * log, which the next commit makes superfluous.
+ * Data. A scrub finds the extents that name the bytes as reclaim does (reclaim_internal.h): by the
+ * summary tree. So bytes that the summary tree fails to name are left to the checker
+ * (check/check.h). Data has one copy, so damage is reported and not repaired. A scrub does not
+ * read: data that is written in place, which has no checksums (fs/map/overwrite.h); the superblock
+ * ring; and records of the log, which the next commit makes superfluous.
  *
  * Any thread; no lock and no join held. Several scrubs may run, each with a place of its own.
  */
@@ -47,8 +47,8 @@ struct zf_scrub_step {
 	uint64_t data_bytes, node_bytes; /* that were read and verified, good or bad */
 	uint64_t skipped; /* nodes, pieces of zones and zones that could not be looked at */
 	/*
-	 * Called after the step has read everything. It may wait: no lock is held, only zones from
-	 * being reset.
+	 * Called after the step has read everything. It may wait: no lock is held, and only the
+	 * zone of the data is kept from being reset.
 	 */
 	void (*error)(void *arg, const struct zf_scrub_error *error);
 	void *arg;

@@ -50,9 +50,9 @@ static uint32_t mode_without_suidgid(const struct zf_inode *inode, const struct 
 		return mode;
 	mode &= ~(uint32_t)S_ISUID;
 	/*
-	 * Without the group's execute bit, setgid grants nothing until that bit is set. So it stays
-	 * if the caller is root or a member of the group. (Of the caller's groups only ctx->gid is
-	 * known.)
+	 * Without the group's execute bit, setgid grants nothing until that bit is set. So setgid
+	 * stays if the caller is root or a member of the group. (Of the caller's groups only
+	 * ctx->gid is known.)
 	 */
 	if ((mode & S_IXGRP) || (ctx->uid != 0 && ctx->gid != inode->item.gid))
 		mode &= ~(uint32_t)S_ISGID;

@@ -127,7 +127,10 @@ static void look_at_offsets(struct copy *copy)
 		limit_blocks(copy, copy->blocks);
 }
 
-/* Data that has not landed ends the part that can be shared, or has to land first. */
+/*
+ * Data that has not landed ends the part that can be shared. If the part begins with such data, the
+ * data has to land first.
+ */
 static void look_at_source(struct copy *copy)
 {
 	uint64_t first = copy->offset_in >> ZF_BLOCK_SHIFT, at = UINT64_MAX;

@@ -7,8 +7,9 @@
  * when an extent is inserted, its reserved blocks become kept blocks.
  *
  * Zeroing and punching remove whole blocks from the map and from memory. A part of each block at
- * the edges stays, so zeroes are written there. The inode is locked all the time. After a crash
- * each block is as before the call or as after it. A mount finishes a punch that has begun.
+ * the edges stays, so zeroes are written there. The inode is locked, except while the call waits
+ * for room or for data to land. After a crash each block is as before the call or as after it. A
+ * mount finishes a punch that has begun.
  */
 #include <errno.h>
 #include <linux/falloc.h>

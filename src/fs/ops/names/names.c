@@ -98,7 +98,7 @@ int zf_names_drop_link(struct zf_op *op, struct zf_inode *child)
 
 int zf_names_touch_dir(struct zf_op *op, struct zf_inode *dir, int subdirs)
 {
-	/* Only in a damaged directory the link count is too low. */
+	/* Only a damaged directory has a link count that is too low. */
 	if (subdirs >= 0 || dir->item.nlink > 2)
 		dir->item.nlink += (uint32_t)subdirs;
 	dir->item.mtime = op->now;

@@ -208,7 +208,8 @@ static int find_refs(struct rename *rename)
 }
 
 /*
- * Returns whether a regular file takes the name of another file. P2: its data is durable with that.
+ * Returns whether a regular file takes the name of another file. P2: the source's data is durable
+ * together with such a rename.
  */
 static bool carries_source(const struct rename *rename)
 {

@@ -152,8 +152,8 @@ static int zero_pieces(struct allocation *allocation)
 /* ---- extents: the inode locked ---- */
 
 /*
- * Does what zf_file_set_size() does before a file grows. 1: the lock was released meanwhile, and
- * the caller has to check again.
+ * Called before extents are inserted; prepares growing as zf_file_set_size() does. 1: the lock was
+ * released meanwhile, and the caller has to check again.
  */
 static int prepare(struct allocation *allocation)
 {

@@ -23,7 +23,7 @@ static struct zf_trace_about describe(const struct zf_fs *fs, const struct zf_tr
 	return about;
 }
 
-/* Traces the superblock's zones, because the allocator does not know them. */
+/* Traces the superblock's zones; the allocator does not. */
 static void tell_ring(const struct zf_zone_info zones[ZF_SUPER_ZONES],
 		      const struct zf_super *newest)
 {

@@ -36,10 +36,7 @@ int zf_upgrade_kept(struct zf_fs *fs)
 	struct zf_key from = ZF_KEY_MIN, to = ZF_KEY_MAX;
 	struct zf_super *super = &fs->super;
 	const struct zf_geometry *geometry = zf_dev_geometry(fs->dev);
-	/*
-	 * For checking extents only. There is no running transaction yet, so any generation is
-	 * allowed.
-	 */
+	/* Checks extents only; no transaction is running yet, so any generation is right. */
 	struct count count = {
 		.check =
 			{
@@ -53,10 +50,7 @@ int zf_upgrade_kept(struct zf_fs *fs)
 
 	if (fs->read_only || (super->incompat & ZF_INCOMPAT_GUARANTEE))
 		return 0;
-	/*
-	 * Without this feature kept_bytes counts guaranteed blocks, too. So 0 means that there is
-	 * nothing to count.
-	 */
+	/* Without this feature kept_bytes counts guaranteed blocks, too. */
 	if (super->kept_bytes > 0)
 		r = zf_tree_scan(fs->forest, ZF_TREE_FS, &from, &to, count_item, &count);
 	if (r < 0)

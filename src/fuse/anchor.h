@@ -2,13 +2,14 @@
 /*
  * An image file mounted as fuseblk, so that sync(2) and syncfs(2) store.
  *
- * The kernel tells a FUSE daemon of a sync, and waits for it at an unmount, only if the mount is
- * fuseblk: if it stands on a block device. An image has none. So it gets an *anchor*: a loop device
- * of one block, over memory. Nobody reads or writes the anchor. All I/O, the lock and the trailer
- * stay on the image's file, and cost what they cost without it.
+ * The kernel sends a sync to a FUSE daemon, and waits for the daemon at an unmount, only if the
+ * mount is of type fuseblk, which means that it stands on a block device. An image is no block
+ * device, so it gets an *anchor*: a loop device of one block, over memory. Nothing ever reads or
+ * writes the anchor. All I/O, the lock and the trailer stay on the image's file, and cost the same
+ * as without an anchor.
  *
- * The anchor is detached by the kernel (LO_FLAGS_AUTOCLEAR) when the mount is gone, whatever became
- * of the daemon. Decision 0031 tells what else was considered.
+ * The kernel detaches the anchor (LO_FLAGS_AUTOCLEAR) when the mount is gone, even if the daemon
+ * was killed. Decision 0031 lists the alternatives.
  */
 #ifndef ZF_FUSE_ANCHOR_H
 #define ZF_FUSE_ANCHOR_H
@@ -16,13 +17,13 @@
 struct fuse_session;
 
 /*
- * Mounts `session`, which has the option blkdev, at `mountpoint`, as fuse_session_mount() does. The
- * source that mountinfo shows is `image`, which has to be the session's option fsname. Both paths
- * are absolute.
+ * Mounts `session`, which has the option blkdev, at `mountpoint`, as fuse_session_mount() does.
+ * mountinfo shows `image` as the source; it has to be the session's option fsname. Both paths are
+ * absolute.
  *
- * It is refused without CAP_SYS_ADMIN, without loop devices, and where / is no mount point (a
- * chroot): negative, with *ret_why a word for the user, a constant. Nothing is left mounted or
- * attached then, and the session is of no more use.
+ * The mount fails without CAP_SYS_ADMIN, without loop devices, and where / is no mount point (a
+ * chroot): the result is negative, and *ret_why is a constant string with the reason for the user.
+ * After a failure nothing is left mounted or attached, and the session can only be destroyed.
  */
 int zf_anchor_mount(struct fuse_session *session, const char *image, const char *mountpoint,
 		    const char **ret_why);

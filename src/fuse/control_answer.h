@@ -7,7 +7,10 @@
 
 struct zf_daemon;
 
-/* Is it this one? A request comes from outside and may be any JSON object. */
+/*
+ * Does the request ask for the command `name`? A request comes from outside and may be any JSON
+ * object.
+ */
 bool zf_control_is_command(struct json_object *request, const char *name);
 
 /*

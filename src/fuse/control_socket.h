@@ -9,12 +9,12 @@
 int zf_control_listen(const char *path, int *ret_fd, ino_t *ret_ino);
 
 /*
- * Whether the client at the other end is root, or who runs the daemon: 0 or -EACCES. The folder lets in
- * no others, unless somebody has changed its mode.
+ * 0: the client at the other end is root, or the user who runs the daemon. -EACCES: any other user.
+ * The folder's mode keeps other users out already, unless it was changed.
  */
 int zf_control_check_peer(int fd);
 
-/* Removes its name, unless the name is another socket's by now. */
+/* Removes the socket's name, unless the name belongs to another socket by now. */
 void zf_control_unlink(const char *path, ino_t ino);
 
 #endif

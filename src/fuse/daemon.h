@@ -4,21 +4,23 @@
  *
  *      main.c      from the command line to the mount, and back down to the last commit
  *      ops*.c      decode a request, call src/fs/, reply
- *      call.h      one request, and how it comes to be run again by a thread that may wait
+ *      call.h      one request, and how a thread that may wait runs it again
  *      handle.h    an open file
- *      open_inode.h  its inode, and whether the kernel may have pages of it
- *      drop_pages.h  direct writes wait until those are gone
- *      mount.c     the filesystem on its device, or which older state is left of it
+ *      open_inode.h  its inode, and whether the kernel may have pages of the inode
+ *      drop_pages.h  direct writes wait until those pages are dropped
+ *      mount.c     mounts the filesystem on its device, or finds the newest older state
  *      anchor.h    an image as fuseblk, so that sync(2) stores
- *      marks.h     what is said about a fallocate before it comes
+ *      marks.h     a program announces what its next fallocate means
  *      control.c   the control socket: its clients; control_answer.c, control_socket.c
  *      trace.c     a trace of what happens
  *      shutdown.c  signals
- *      privileges.h, filter.h  what it gives up when it has opened its device, and has mounted
+ *      privileges.h  what the daemon gives up when it has opened its device
+ *      filter.h    the system calls that it may still make when it has mounted
  *
  * Threads: libfuse's, which bring requests and answer all that need not wait; workers (workers.h)
- * for what must; others that have pages dropped; the filesystem's and the device's own; one for the
- * control socket; one for signals. Handlers hold no lock of the daemon's while they call src/fs/.
+ * for requests that must wait; droppers, which have the kernel drop pages (drop_pages.h); the
+ * filesystem's and the device's own; one for the control socket; one for signals. Handlers hold no
+ * lock of the daemon while they call src/fs/.
  */
 #ifndef ZF_FUSE_DAEMON_H
 #define ZF_FUSE_DAEMON_H
@@ -33,38 +35,38 @@
 #include "fs/core/fs.h"
 #include "fuse/options.h"
 
-/* What the kernel reads ahead of who reads a file from front to back. */
+/* The read-ahead of the kernel for a file that is read sequentially. */
 #define ZF_READ_AHEAD_KIB 1024u
 
 struct zf_daemon {
 	struct zf_options options;
 	char *device;	       /* absolute */
 	char *mountpoint;      /* absolute */
-	bool claimed_by_mount; /* a block device, which the mount itself has claimed */
+	bool claimed_by_mount; /* a block device, which the fuseblk mount itself claims */
 	bool fuseblk; /* the mount's type: the kernel waits for DESTROY, and sends SYNCFS */
-	bool uring;   /* asked for; what came of it: uring_used */
-	unsigned int uring_depth; /* requests in a queue of the kernel's */
-	atomic_bool uring_used;	  /* a request has come this way */
+	bool uring;   /* io_uring is asked for; uring_used: the kernel uses it */
+	unsigned int uring_depth; /* slots for requests in each queue of the kernel */
+	atomic_bool uring_used;	  /* a request has come over io_uring */
 
 	struct zf_report report;
-	struct zf_trace_about trace_about; /* of that trace */
-	int trace_fd; /* of -o trace=FILE, which is the trace's once that has begun; else -1 */
+	struct zf_trace_about trace_about; /* of the trace that trace_fd belongs to */
+	int trace_fd; /* of -o trace=FILE; -1: none. When the trace has begun, the trace owns it */
 	struct zf_dev *dev;
 	/*
-	 * NULL when unmounted. Then still comes what the kernel does not wait for when it unmounts: FORGETs, which
-	 * hold the gate; and on a fuseblk mount, whose unmount is a request of its own, reads ahead and releases,
-	 * which are counted while they run (call.h).
+	 * NULL when unmounted. The kernel does not wait for all requests when it unmounts, so some
+	 * may still come: FORGETs, which hold the gate; and on a fuseblk mount, whose unmount is a
+	 * request of its own, read-ahead and RELEASEs, which are counted while they run (call.h).
 	 */
 	struct zf_fs *_Atomic fs;
 	struct zf_rwlock gate;
-	atomic_uint calls_running; /* counted where fuseblk is set */
+	atomic_uint calls_running; /* counted if fuseblk is set */
 	atomic_bool closing;	   /* no call begins any more */
-	int fs_error;		   /* of the unmount: the last commit's */
+	int fs_error;		   /* of the unmount, that is of the last commit */
 	struct fuse_session *session;
 	atomic_bool mounted;  /* in the kernel */
 	_Atomic dev_t st_dev; /* of the mount; 0 until the kernel has sent its first request */
 
-	struct zf_error_cursor sync_errors; /* of syncfs: SYNCFS does not say who calls it */
+	struct zf_error_cursor sync_errors; /* of syncfs: SYNCFS does not name its caller */
 	struct zf_marks *marks;
 	struct zf_open_inodes *open_inodes;
 	struct zf_workers *workers;
@@ -76,14 +78,15 @@ struct zf_daemon {
 extern const struct fuse_lowlevel_ops zf_ops;
 
 /*
- * The end: no more requests by the control socket, the last commit, and the device is free. Once;
- * later calls do nothing. From main(), or earlier by a fuseblk mount's DESTROY.
+ * The end: stops the control socket, makes the last commit, and closes the device. The first call
+ * does this; later calls do nothing. Called by main(), or earlier by the DESTROY of a fuseblk
+ * mount.
  */
 void zf_daemon_close(struct zf_daemon *daemon);
 
 /*
- * The mount is served: whoever started the daemon may see whether it answers, and go on. From the
- * thread of the control socket.
+ * The mount is served: the process that the user started may now ask the mount, and exit. Called on
+ * the thread of the control socket.
  */
 void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The filter of system calls (seccomp): a daemon of root that has mounted may make only those that
- * it needs from then on. docs/security.md says what that is worth, and what it is not.
+ * The filter of system calls (seccomp): a daemon of root that has mounted may make only the system
+ * calls that it needs from then on. docs/security.md says what the filter protects from, and what
+ * not.
  */
 #ifndef ZF_FUSE_FILTER_H
 #define ZF_FUSE_FILTER_H
 
 /*
- * From now on all threads of the process, and what it runs, make only the system calls of the list in
- * filter.c. Any other fails with ENOSYS, and the kernel logs it for audit. There is no way back. Takes
- * privileges away from programs that are run (PR_SET_NO_NEW_PRIVS). 0 or -errno: -EOPNOTSUPP where the
- * build has no filter (sanitizers make system calls of their own), others where the kernel has none.
+ * From now on all threads of the process, and programs that it runs, may make only the system calls
+ * of the list in filter.c. Any other call fails with ENOSYS, and the kernel logs it for audit. The
+ * filter cannot be removed. It also keeps programs that are run from gaining privileges
+ * (PR_SET_NO_NEW_PRIVS). 0 or -errno: -EOPNOTSUPP if the build has no filter (sanitizers make
+ * system calls of their own), other errors if the kernel has none.
  */
 int zf_filter_install(void);
 

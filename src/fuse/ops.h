@@ -2,12 +2,12 @@
 /*
  * The handlers, one for each kind of request, and what they share.
  *
- * Nobody but this kernel changes the disk, so what it has been told once stays true: names (those
- * that do not exist as well), attributes, contents of directories and targets of links are its to
- * keep for ever. Only the number of a file's blocks changes by itself, while data takes the place
- * of other data on the device, and, unknown to the kernel, when that writes back what it cached.
+ * Only this kernel changes the disk, so the kernel may keep for ever what it was told: names (also
+ * those that do not exist), attributes, contents of directories and targets of links. Only the
+ * number of a file's blocks changes without the kernel's knowledge: while new data replaces old
+ * data on the device, and when the kernel writes back its cached pages.
  *
- * Requests that have no handler here, on purpose; libfuse or the kernel then does what we want:
+ * These requests have no handler, on purpose, because libfuse or the kernel then does what we want:
  *
  *      FLUSH                ENOSYS: never sent again; close() still writes the dirty pages
  *      OPENDIR, RELEASEDIR  ENOSYS: never sent again; the kernel caches directories
@@ -80,20 +80,27 @@ void zf_fuse_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat);
 void zf_fuse_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *ret_entry);
 
 /*
- * The kernel is to ask for the attributes anew: called before the answer to what has changed them. For some changes it
- * does so by itself; but the answer to somebody who had asked before may still be on its way, and the kernel would
- * keep that for ever, if it were not told so that it knows it for old. (It notices by itself only when the
- * answer to the change brings attributes, when it removes a name, and when it writes what a user hands over.)
+ * Makes the kernel ask for the attributes anew. To be called before the answer to a request that
+ * has changed them. After some changes the kernel drops its attributes by itself. But the answer to
+ * an earlier request of another thread may still be on its way, and the kernel would keep those old
+ * attributes for ever. This notice lets the kernel recognise them as old. (Without it the kernel
+ * does so only when the answer to the change brings attributes, when it removes a name, and when it
+ * writes a user's buffer.)
  */
 void zf_fuse_forget_attr(struct zf_daemon *daemon, uint64_t ino);
-/* Of a directory: what it lists has changed, and its attributes with that. */
+/* For a directory whose entries have changed, and its attributes with them. */
 void zf_fuse_forget_listing(struct zf_daemon *daemon, uint64_t dir);
 
-/* What the kernel may do with a file with these attributes that is opened as fi says. fi has a handle. */
+/*
+ * Sets in fi how the kernel may cache a file with these attributes that is opened as fi says, and
+ * attaches the handle of fi.
+ */
 void zf_fuse_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf_attr *attr,
 			 struct fuse_file_info *fi);
-/* What O_TRUNC does where CREATE finds a file; attr as it is then. (OPEN does without: the kernel
- * sends a SETATTR.) */
+/*
+ * Truncates a file that CREATE with O_TRUNC found; *ret_attr are the attributes afterwards. (After
+ * OPEN with O_TRUNC the kernel sends a SETATTR instead.)
+ */
 int zf_fuse_file_truncate(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino,
 			  struct zf_attr *ret_attr);
 

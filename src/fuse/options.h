@@ -26,13 +26,13 @@ struct zf_options {
 	int foreground, debug, help, version;
 	int read_only, abandon_log;
 	int allow_other;
-	int sloppy; /* mount -s: options that nobody knows are no error */
+	int sloppy; /* mount -s: unknown options are ignored */
 	bool writeback;
-	char *no_effect;   /* words that change nothing, with commas between; NULL: none */
-	bool source_named; /* mountinfo is to show something else than the device (fsname=) */
+	char *no_effect;   /* options that change nothing, separated by commas; NULL: none */
+	bool source_named; /* mountinfo shows another source than the device (fsname=) */
 	enum zf_atime atime;
 	int no_dir_atime, lazy_time;
-	bool sync_names; /* the mount is dirsync, or sync */
+	bool sync_names; /* the mount option dirsync or sync */
 	bool sync;
 	enum zf_transport transport;
 	enum zf_durability durability;
@@ -40,16 +40,16 @@ struct zf_options {
 	uint64_t cache_bytes, dirty_bytes, generation; /* 0: the default */
 	struct zf_tunables tunables;
 
-	/* The options that are libfuse's and the kernel's, which are known to be good. */
+	/* The checked options that go to libfuse and the kernel. */
 	struct fuse_args fuse;
 
-	/* Values as they were given, until they are checked. */
+	/* Values as they were given, before they are checked. */
 	struct {
 		char *cache, *dirty, *generation, *writeback, *io_uring, *durability, *append;
 	} text;
 };
 
-/* 0, or -EINVAL after it told the user on stderr what is wrong. */
+/* 0, or -EINVAL after a message to the user on stderr. */
 int zf_options_parse(int argc, char **argv, struct zf_options *ret_options);
 void zf_options_deinit(struct zf_options *options);
 

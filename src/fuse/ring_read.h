@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A small read that needs the device, on the ring of the queue that brought it: the queue's thread
- * goes on with other requests, and answers when the device has. No thread is woken, and the reads
- * of several requests are submitted together (decision 0038).
+ * submits the read, serves other requests, and answers when the device has completed the read. No
+ * thread is woken, and the reads of several requests are submitted together (decision 0038).
  *
  *      run --zf_ring_read--> -EINPROGRESS        the queue's thread serves others
  *                  device --> answer(): replied
  *
- * Only over io_uring, and only where one piece of the device is missing, as in most small reads; other
- * reads wait as wait_here.h and call.h say. A request whose read is on its way counts as parked, for
- * it keeps its slot. A read that fails, or comes back short, is handed to a worker.
+ * Only over io_uring, and only if a single read of the device is missing, as in most small reads;
+ * other reads wait as wait_here.h and call.h say. A request whose read is under way counts as
+ * parked, because it keeps its slot. A read that fails, or comes back short, is handed to a worker.
  *
- * DESTROY waits until the reads of its own queue have come (libfuse patch 0004), and then for those
- * of the others (zf_call_end_all()).
+ * DESTROY waits until the reads of its own queue have completed (libfuse patch 0004), and then for
+ * the reads of the other queues (zf_call_end_all()).
  */
 #ifndef ZF_FUSE_RING_READ_H
 #define ZF_FUSE_RING_READ_H
@@ -23,7 +23,7 @@
 struct zf_call;
 struct zf_daemon;
 
-/* Whether zf_ring_read() takes this call. */
+/* May this call use zf_ring_read()? */
 bool zf_ring_read_suits(const struct zf_call *call);
 
 /*
@@ -34,10 +34,10 @@ typedef void zf_ring_read_answer_fn(struct zf_daemon *daemon, struct zf_call *ca
 				    ssize_t len);
 
 /*
- * On the thread that brought the call, which zf_ring_read_suits(); `buf` is its buffer
- * (zf_call_buffer()). -EINPROGRESS: the call is replied to, by answer() or by a worker, perhaps before
- * this call returns. Any other value is what zf_fs_read() without may_wait returns, and nothing is on
- * its way.
+ * To be called on the thread that brought the call, if zf_ring_read_suits(); `buf` is the call's
+ * buffer (zf_call_buffer()). -EINPROGRESS: answer() or a worker replies to the call, perhaps before
+ * this function returns. Any other value is what zf_fs_read() without may_wait returns, and no read
+ * is under way.
  */
 ssize_t zf_ring_read(struct zf_daemon *daemon, struct zf_call *call, char *buf,
 		     zf_ring_read_answer_fn *answer);

@@ -5,12 +5,12 @@
 #include <sys/types.h>
 
 /*
- * Has the kernel write what it has not written yet of the filesystem `st_dev` at the mountpoint.
- * That asks this daemon, and who asks waits for the answer whatever happens: if one of our own
- * threads did, and the daemon was killed meanwhile, the thread would keep /dev/fuse open, and wait
- * for ever. So another process asks. When the daemon dies, the kernel ends the connection, and with
- * it what that process waits for. -EINVAL: something else is mounted there; -EIO: it was told no
- * reason.
+ * Has the kernel write the dirty pages of the filesystem `st_dev`, which is mounted at the
+ * mountpoint. The sync sends requests to this daemon, and the thread that calls sync waits for the
+ * answers, also if it is killed. If one of our own threads called it, and the daemon was killed
+ * meanwhile, that thread would keep /dev/fuse open, and wait for ever. So another process calls
+ * sync. When the daemon dies, the kernel ends the connection, and with it the wait of that process.
+ * -EINVAL: another filesystem is mounted there; -EIO: sync failed for an unknown reason.
  */
 int zf_sync_mount(const char *mountpoint, dev_t st_dev);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon keeps for each thread that runs requests: so that the common path shares no cache
- * line between processors. A struct lives until zf_threads_deinit(): others may still look at it
- * when its thread has gone.
+ * What the daemon keeps for each thread that runs requests, so that the common path shares no cache
+ * line between processors. A struct lives until zf_threads_deinit(), because other threads may
+ * still read it when its thread has ended.
  */
 #ifndef ZF_FUSE_THREAD_H
 #define ZF_FUSE_THREAD_H
@@ -15,7 +15,7 @@
 #include "fuse/roam.h"
 #include "fuse/wait_here.h"
 
-/* Kinds of requests, as they are counted, and as the control socket names them. */
+/* The kinds of requests, as they are counted, and their names in the control socket. */
 /* clang-format off */
 #define ZF_REQUESTS(R) \
 	R(LOOKUP, lookup) \
@@ -62,7 +62,7 @@ enum zf_request {
 
 extern const char *const zf_request_names[ZF_REQUEST_COUNT];
 
-/* How long requests took, in buckets: up to each of these times, and longer. */
+/* The upper bounds of the latency buckets; one more bucket counts the requests that took longer. */
 /* clang-format off */
 #define ZF_LATENCY_BOUNDS_NS { \
 	10000, 30000, 100000, 300000, 1000000, 3000000, 10000000, 30000000, 100000000, 300000000, \
@@ -73,7 +73,7 @@ extern const char *const zf_request_names[ZF_REQUEST_COUNT];
 
 extern const uint64_t zf_latency_bounds_ns[ZF_LATENCY_BOUNDS];
 
-/* Of one kind of requests. In a struct zf_thread only its thread writes it. */
+/* Of one kind of requests. In a struct zf_thread, only that thread writes it. */
 struct zf_latency {
 	_Atomic uint64_t counts[ZF_LATENCY_BUCKETS];
 	_Atomic uint64_t total_ns;
@@ -81,21 +81,21 @@ struct zf_latency {
 
 struct zf_thread {
 	_Atomic uint64_t requests[ZF_REQUEST_COUNT]; /* written by this thread only */
-	_Atomic uint64_t waited;		     /* handed over from here so far */
-	atomic_uint parked; /* handed over, or being read on the ring, and not answered yet */
+	_Atomic uint64_t waited;		     /* calls handed over from here so far */
+	atomic_uint parked; /* calls handed over, or being read on the ring, and not answered yet */
 	struct zf_wait_here wait_here;
 	struct zf_roam roam; /* of a queue's thread */
 	void *scratch;
-	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of what was answered from here */
-	_Atomic uint64_t write_bytes;		       /* of WRITE requests that succeeded here */
+	struct zf_latency latencies[ZF_REQUEST_COUNT]; /* of requests answered from here */
+	_Atomic uint64_t write_bytes;		       /* of WRITEs that succeeded here */
 	SLIST_ENTRY(zf_thread) link;
 };
 
 void zf_threads_init(void);
-/* No thread runs requests any more. */
+/* To be called when no thread runs requests any more. */
 void zf_threads_deinit(void);
 
-/* Of the calling thread. NULL: no memory. */
+/* The struct of the calling thread. NULL: no memory. */
 struct zf_thread *zf_thread_self(void);
 
 /* ZF_SCRATCH_SIZE bytes for the answer that this thread prepares. NULL: no memory. */
@@ -104,9 +104,9 @@ void *zf_thread_scratch(struct zf_thread *thread);
 
 void zf_threads_count(uint64_t requests[ZF_REQUEST_COUNT], uint64_t *ret_waited);
 
-/* A request was answered from `thread`, the calling one. */
+/* The calling thread, `thread`, has answered a request. */
 void zf_thread_note_latency(struct zf_thread *thread, enum zf_request kind, uint64_t took_ns);
-/* A WRITE of so many bytes succeeded. */
+/* A WRITE of `bytes` bytes has succeeded in the calling thread, `thread`. */
 void zf_thread_note_written(struct zf_thread *thread, uint64_t bytes);
 /* The sums of all threads. */
 void zf_threads_get_latency(enum zf_request kind, uint64_t counts[ZF_LATENCY_BUCKETS],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The mount options that can change while the filesystem is mounted: commit=, gc= and gc_target=.
- * The daemon reads them when it starts, and mount.fuse.zfuse for `mount -o remount`.
+ * The daemon reads these options when it starts, and mount.fuse.zfuse reads them for `mount -o
+ * remount`.
  */
 #ifndef ZF_FUSE_TUNABLE_H
 #define ZF_FUSE_TUNABLE_H
@@ -15,10 +16,13 @@ struct zf_tunables {
 	bool gc_given, gc_off;
 };
 
-/* Is `option`, "NAME=VALUE", one of them? */
+/* Is `option`, "NAME=VALUE", one of these options? */
 bool zf_tunable_is(const char *option);
 
-/* -EINVAL: the value is none; *ret_allowed says what is, a constant. */
+/*
+ * -EINVAL: the value is not allowed. *ret_allowed describes the allowed values, in a constant
+ * string.
+ */
 int zf_tunable_set(const char *option, struct zf_tunables *tunables, const char **ret_allowed);
 
 #endif

@@ -4,14 +4,15 @@
 
 #include <stdbool.h>
 
-/* Like a user: by himself, or by fusermount3 if he may not. -EBUSY: it is in use; never if
- * detached.
+/*
+ * Unmounts as a user would: by umount2(2), or by fusermount3 if that is not permitted. -EBUSY: the
+ * mount is in use; never with `detach`.
  */
 int zf_unmount(const char *mountpoint, bool detach);
 
 /*
- * By fusermount3 with these flags ("-u"): the setuid program that mounted it for somebody who may
- * not. -EPERM: there is none; -EBUSY: it failed.
+ * Unmounts by fusermount3 with these flags ("-u"). That program is set-user-id, and made the mount
+ * for a user who may not mount. -EPERM: there is no fusermount3; -EBUSY: it failed.
  */
 int zf_unmount_fusermount(const char *flags, const char *mountpoint);
 

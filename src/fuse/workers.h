@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that may wait: they take parked calls in order and run each to its reply.
+ * The threads that may wait: they take parked calls (call.h) in order and run each to its reply.
  *
- * A thread is started when a call finds none idle, up to a bound, and stays until the end: threads
- * that come and go would cost more than they give back. The bound is there because each of them may
- * be waiting for the same commit: calls beyond it are served by the next one.
+ * A thread is started when a call finds no idle thread, up to a bound, and stays until the end:
+ * threads that come and go would cost more than they save. There is a bound because all threads may
+ * be waiting for the same commit; calls beyond the bound are then served by the next commit.
  */
 #ifndef ZF_FUSE_WORKERS_H
 #define ZF_FUSE_WORKERS_H
@@ -14,7 +14,7 @@ struct zf_daemon;
 struct zf_workers;
 
 int zf_workers_new(struct zf_daemon *daemon, struct zf_workers **ret_workers);
-/* Runs what is still parked, then ends the threads. Takes NULL. */
+/* Runs the calls that are still parked, then ends the threads. Takes NULL. */
 void zf_workers_free(struct zf_workers *workers);
 
 /* Takes over the call. */

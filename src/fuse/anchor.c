@@ -21,12 +21,15 @@
 
 #define ANCHOR_BYTES 4096
 
-/* Others look for a free loop device at the same time, and may be first. */
+/* Other processes look for a free loop device at the same time, and may take it first. */
 #define ATTACH_TRIES 64
 
 /* ---- the loop device ---- */
 
-/* Sealed: nothing can be stored in it, and its size does not change. losetup(8) shows its name. */
+/*
+ * The memory is sealed: nothing can be stored in it, and its size does not change. losetup(8) shows
+ * its name.
+ */
 static int make_memory(const char *image)
 {
 	char name[200]; /* 249 bytes at most: memfd_create(2) */
@@ -42,9 +45,10 @@ static int make_memory(const char *image)
 }
 
 /*
- * -EBUSY: somebody else has taken the device meanwhile. The anchor's blocks have 512 bytes: who
- * mounts a file of this filesystem over a loop device with direct I/O gets the block size of the
- * device below, which is the anchor, and a filesystem with smaller blocks could not be mounted.
+ * -EBUSY: another process has taken the device meanwhile. The anchor's block size is 512 bytes. A
+ * loop device with direct I/O over a file of this filesystem takes the block size of the device
+ * below, which is the anchor. With larger blocks, a filesystem with smaller blocks could not be
+ * mounted from that file.
  */
 static int attach_free_one(int control, int memory, char path[32], int *ret_fd)
 {
@@ -66,7 +70,7 @@ static int attach_free_one(int control, int memory, char path[32], int *ret_fd)
 	return 0;
 }
 
-/* It stays attached while *ret_fd is open, or a mount stands on it. */
+/* The loop device stays attached while *ret_fd is open, or a mount stands on it. */
 static int attach(const char *image, char path[32], int *ret_fd)
 {
 	_zf_close_ int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -86,9 +90,10 @@ static int attach(const char *image, char path[32], int *ret_fd)
 /* ---- the mount ---- */
 
 /*
- * The kernel takes the block device from the mount's source, which is to be the image. So the mount
- * is made by a thread with a mount namespace of its own, in which the anchor lies over the image. A
- * clone of it is then attached in the daemon's namespace. Nobody else ever sees the image covered.
+ * The kernel takes the block device from the mount's source, and the source must be the image. So a
+ * thread with a mount namespace of its own makes the mount. In that namespace the anchor is
+ * bind-mounted over the image. Then a clone of the mount is attached in the daemon's namespace. No
+ * other process ever sees the image covered.
  */
 struct task {
 	struct fuse_session *session;
@@ -109,7 +114,7 @@ static int cover_image(struct task *task)
 {
 	if (unshare(CLONE_NEWNS) < 0)
 		return fail(task, "no mount namespace of its own");
-	/* What is mounted here would be seen elsewhere, too. */
+	/* In a shared tree, the mounts made here would appear in other namespaces, too. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return fail(task, "/ is not a mount point");
 	if (mount(task->anchor, task->image, NULL, MS_BIND, NULL) < 0)
@@ -117,12 +122,12 @@ static int cover_image(struct task *task)
 	return 0;
 }
 
-/* The image's path may have come to name another file meanwhile, a disk even. */
+/* The image may have been renamed meanwhile, so that its path names another file, even a disk. */
 static int check_anchor(struct task *task)
 {
 	struct statx stx;
 
-	/* Of what the kernel knows: nobody answers requests yet. */
+	/* AT_STATX_DONT_SYNC asks the kernel only, because no thread answers requests yet. */
 	if (statx(task->tree, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) < 0)
 		return fail(task, "the mount cannot be looked at");
 	if (makedev(stx.stx_dev_major, stx.stx_dev_minor) == task->anchor_dev)
@@ -134,7 +139,7 @@ static int check_anchor(struct task *task)
 static int mount_here(struct task *task)
 {
 	if (fuse_session_mount(task->session, task->mountpoint) != 0) {
-		errno = EPERM; /* libfuse has said what it is */
+		errno = EPERM; /* libfuse has reported the real error */
 		return fail(task, "the kernel does not mount it");
 	}
 	task->tree = open_tree(AT_FDCWD, task->mountpoint, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -144,9 +149,10 @@ static int mount_here(struct task *task)
 }
 
 /*
- * The namespace holds copies of all mounts, so that whoever unmounts one of them would not be done
- * with it. It goes with the thread, but perhaps later than pthread_join() returns: so it is left
- * before, where /proc tells the way back.
+ * The namespace holds copies of all mounts. While it exists, a user who unmounts one of them does
+ * not free its filesystem. The namespace ends with the thread, but perhaps after pthread_join() has
+ * returned. So the thread returns to the daemon's namespace first, if /proc gave a descriptor of
+ * it.
  */
 static void *mount_beside(void *arg)
 {

@@ -18,7 +18,10 @@
 
 static int tell_fd = -1;
 
-/* The daemon must not ask itself: killed meanwhile, it would wait for ever (fuse/control.c). */
+/*
+ * The daemon must not ask its own mount: if it were killed meanwhile, it would wait for ever
+ * (fuse/control.c).
+ */
 static int ask_mount(const char *mountpoint)
 {
 	struct statx stx;
@@ -30,7 +33,7 @@ static int ask_mount(const char *mountpoint)
 	return ZF_EXIT_MOUNT;
 }
 
-/* What a daemon leaves that died; no other mount answers so. */
+/* Unmounts the mount that a dead daemon leaves. No other mount answers with these errors. */
 static void clear_dead_mount(const char *mountpoint)
 {
 	struct statx stx;
@@ -67,7 +70,7 @@ static _Noreturn void wait_for_child(int fd, pid_t child, const char *mountpoint
 	}
 	if (n == 1)
 		_exit(told);
-	/* It died without a word; of what, its own exit may tell. */
+	/* The child ended without a status; its exit status may tell the cause. */
 	status = wait_for_end(child, mountpoint);
 	if (WIFSIGNALED(status)) {
 		fprintf(stderr, "zfuse: killed by signal %d before the mount was ready\n",
@@ -96,7 +99,7 @@ int zf_background_enter(const char *mountpoint)
 	}
 	close(fds[0]);
 	tell_fd = fds[1];
-	/* Whatever directory it was started in can be unmounted. */
+	/* The file system of the directory in which the daemon was started can be unmounted. */
 	return chdir("/") < 0 ? -errno : 0;
 }
 
@@ -109,16 +112,20 @@ int zf_background_tell(int status)
 
 	if (fd < 0)
 		return 0;
-	/* First let go of the terminal: the parent's end may close a pipe that somebody reads to
-	 * the end. */
+	/*
+	 * The terminal is closed first: stdout or stderr may be a pipe that a program reads to its
+	 * end, and the parent's exit must end that pipe.
+	 */
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null_fd >= 0) {
 		dup2(null_fd, STDIN_FILENO);
 		dup2(null_fd, STDOUT_FILENO);
 		dup2(null_fd, STDERR_FILENO);
 	}
-	/* Not earlier: on an automount point (autofs) every process waits for this mount, but for
-	 * the process group that systemd has started to make it. */
+	/*
+	 * Not earlier: on an automount point (autofs) every process waits for this mount, except
+	 * for the process group that systemd has started to make it.
+	 */
 	setsid();
 	do
 		n = write(fd, &byte, 1);

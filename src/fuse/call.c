@@ -8,9 +8,9 @@
 
 #include "fuse/workers.h"
 
-/* With so few of a queue's slots left it is crowded. */
+/* A queue with this many free slots, or fewer, is crowded. */
 #define SLOTS_KEPT 2
-/* Requests read from /dev/fuse have no slots: what is parked costs memory only. */
+/* Requests from /dev/fuse have no slots: a parked one costs memory only. */
 #define PARKED_MAX_DEV_FUSE 256
 
 static int64_t now_ns(void)
@@ -42,7 +42,10 @@ static struct zf_wait_request wait_request(const struct zf_call *call)
 	};
 }
 
-/* A ring's thread does not wait itself: only it can hand the answers of others to the kernel. */
+/*
+ * Over io_uring every call may be parked: the thread must not wait, because only it can hand the
+ * answers of other requests to the kernel.
+ */
 static bool may_park(const struct zf_call *call)
 {
 	return fuse_req_is_uring(call->req) ||
@@ -75,7 +78,7 @@ static void *copy_behind(char **end, const void *from, size_t size)
 	return to;
 }
 
-/* A copy that outlives the handler; NULL: no memory. */
+/* Copies a call so that it outlives the handler. NULL: no memory. */
 static struct zf_call *copy_call(const struct zf_call *call)
 {
 	size_t name_size = string_size(call->name), other_size = string_size(call->other_name);
@@ -130,7 +133,10 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 	return copy;
 }
 
-/* Counted first and then looked: zf_call_end_all() does it the other way round, so that one sees the other. */
+/*
+ * This function counts the call before it reads `closing`; zf_call_end_all() sets `closing` before
+ * it reads the count. So at least one of them sees the other.
+ */
 static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = -ENOTCONN;
@@ -153,7 +159,7 @@ void zf_call_end_all(struct zf_daemon *daemon)
 		nanosleep(&moment, NULL);
 }
 
-/* To its reply, waiting for whatever it takes. */
+/* Runs a call to its reply, and waits as long as that takes. */
 static int run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r;
@@ -165,7 +171,7 @@ static int run_waiting(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-/* `thread` is the calling one. */
+/* `thread` is the calling thread. */
 static void note_answered(struct zf_thread *thread, const struct zf_call *call, int64_t now, int r)
 {
 	zf_thread_note_latency(thread, call->kind, (uint64_t)(now - call->began_ns));
@@ -260,7 +266,10 @@ int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf)
 	struct zf_thread *thread = zf_thread_self();
 	size_t payload_size;
 
-	/* A name would lie in the same buffer. */
+	/*
+	 * Over io_uring a name lies in the same buffer, so a call with a name uses the scratch
+	 * memory.
+	 */
 	if (fuse_req_is_uring(call->req) && !call->name) {
 		if (fuse_req_get_payload(call->req, ret_buf, &payload_size, NULL) < 0)
 			return -EINVAL;

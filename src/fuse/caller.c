@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Each line of it has 33 bytes. */
+/* A line of /proc/PID/uid_map has 33 bytes. */
 #define UID_MAP_MAX (340 * 33 + 1)
 
 static FILE *open_proc(pid_t pid, const char *name)
@@ -33,7 +33,7 @@ static bool has_capability(pid_t pid, unsigned int capability)
 	return (effective >> capability) & 1;
 }
 
-/* The kernel allows 340 lines of three numbers. 0: there is none, or none to be read. */
+/* The kernel allows 340 lines of three numbers. 0: there is no map, or it cannot be read. */
 static size_t read_uid_map(pid_t pid, char map[UID_MAP_MAX])
 {
 	FILE *file = open_proc(pid, "uid_map");
@@ -61,9 +61,10 @@ static bool is_in_map(const char *map, uid_t uid)
 }
 
 /*
- * Of another namespace /proc names users as they are called in ours; of our own, as they are called
- * in its parent. The two cannot be confused: a map that reads like our own maps all users of ours.
- * Comparing the namespaces themselves would take CAP_SYS_PTRACE.
+ * The second number of each line is the user's number outside the namespace. For another namespace
+ * than ours, /proc shows it as our namespace numbers users; for our own namespace, as the parent
+ * namespace does. The two cases cannot be confused: a map that equals our own maps all users of our
+ * namespace. Comparing the namespaces themselves would take CAP_SYS_PTRACE.
  */
 static bool is_mapped(pid_t pid, uid_t uid)
 {

@@ -15,17 +15,20 @@
 
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 /*
- * Huge pages that are remembered, at most 512 MiB of them. The kernel hands out the entry that was free
- * last, so that a queue needs a few.
+ * The most huge pages that are remembered, 512 MiB. The kernel hands out the entry that was freed
+ * last, so a queue needs only a few.
  */
 #define PAGES_MAX 256u
-/* Making one fails while the device writes to it, and where memory is in pieces. Then it is tried again. */
+/*
+ * madvise() fails while the device writes to the page, and if memory is fragmented. Then it is
+ * tried again after this time.
+ */
 #define RETRY_NS INT64_C(1000000000)
 
-/* A table of hashes without chains; entries are never taken out. */
+/* A hash table without chains; entries are never removed. */
 static struct {
-	_Atomic uintptr_t number; /* address / HUGE_PAGE; 0: nobody's */
-	_Atomic int64_t retry_ns; /* CLOCK_MONOTONIC; INT64_MAX: it is made */
+	_Atomic uintptr_t number; /* address / HUGE_PAGE; 0: the entry is free */
+	_Atomic int64_t retry_ns; /* CLOCK_MONOTONIC; INT64_MAX: the huge page is made */
 } pages[PAGES_MAX];
 
 static int64_t now_ns(void)
@@ -62,7 +65,10 @@ static bool is_due(int slot)
 	       atomic_compare_exchange_strong(&pages[slot].retry_ns, &retry_ns, now + RETRY_NS);
 }
 
-/* Fails where the page is not wholly of one mapping: nothing else than the buffer's memory is changed. */
+/*
+ * madvise() fails if the page is not wholly in one mapping, so only memory of the buffers is
+ * changed.
+ */
 static void make_page(uintptr_t number)
 {
 	int slot = find_page(number);

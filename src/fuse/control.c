@@ -22,15 +22,17 @@
 #include "fuse/daemon.h"
 #include "fuse/shutdown.h"
 
-#define CLIENTS_MAX 64 /* later ones wait for connect()'s queue to be looked at */
+#define CLIENTS_MAX 64 /* later clients wait in the queue of listen() */
 #define RUNNING_MAX 4
 
-/* How long a client may take to send its request; and to take each part of its answer that a socket
- * holds (some 32 KiB). */
+/*
+ * How long a client may take to send its request; and to take each part of its answer that fits
+ * into the socket's buffer (some 32 KiB).
+ */
 #define REQUEST_TIMEOUT_S 5
 #define ANSWER_TIMEOUT_S  10
 
-/* Without a descriptor for it, a connection is not looked at again for so long. */
+/* If there is no descriptor for a new connection, accept() is tried again after this time. */
 #define ACCEPT_AGAIN_NS INT64_C(1000000000)
 
 /*
@@ -39,10 +41,10 @@
  *                         --> WAITING --> answered by zf_control_finish(), or gone
  */
 enum client_state {
-	CLIENT_READING, /* its request has not come as a whole */
+	CLIENT_READING, /* its request has not come completely */
 	CLIENT_READY,	/* its request waits for its turn */
 	CLIENT_RUNNING, /* a thread of its own runs it */
-	CLIENT_WAITING, /* for the daemon's end */
+	CLIENT_WAITING, /* waits for the daemon's end */
 };
 
 struct client {
@@ -66,7 +68,7 @@ struct zf_control {
 	char path[ZF_CONTROL_PATH_MAX];
 	ino_t path_ino;
 
-	/* The thread's; when it has ended, its owner's. Oldest first. */
+	/* Used by the thread only, and after its end by its owner. Oldest first. */
 	TAILQ_HEAD(, client) clients;
 	unsigned int client_count, running;
 	int64_t accept_after_ns;
@@ -97,14 +99,14 @@ static void drop(struct client *client)
 	control->accept_after_ns = 0;
 }
 
-/* It does not block: nothing was sent to this client yet, and this is short. */
+/* Does not block: the answer is short, and nothing was sent to this client before. */
 static void refuse(struct client *client, int error)
 {
 	zf_control_answer(client->fd, error, NULL);
 	drop(client);
 }
 
-/* Takes what has come. Returns whether the client is still there. */
+/* Receives what the client has sent. Returns whether the client is still there. */
 static bool receive(struct client *client)
 {
 	int r = zf_ctl_inbox_fill(&client->inbox, client->fd);
@@ -181,7 +183,7 @@ static bool accept_client(struct zf_control *control)
 	int fd = client ? accept_descriptor(control) : -1, r;
 
 	if (fd < 0) {
-		/* Another client that leaves makes it worth a try earlier. */
+		/* When another client leaves, drop() allows a try before this time. */
 		if (!client || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR))
 			control->accept_after_ns = now_ns() + ACCEPT_AGAIN_NS;
 		free(client);
@@ -205,7 +207,7 @@ static void look_after(struct client *client, short revents, int64_t now)
 {
 	switch (client->state) {
 	case CLIENT_READING:
-		/* What has come is in time, however long the daemon was stopped meanwhile. */
+		/* A request that has come is in time, even if the daemon was stopped for long. */
 		if (revents && !receive(client))
 			break;
 		if (client->state == CLIENT_READING && now >= client->deadline_ns)
@@ -241,15 +243,16 @@ static void open_socket(struct zf_control *control, dev_t st_dev)
 
 	if (r == 0)
 		r = zf_control_listen(control->path, &control->listen_fd, &control->path_ino);
-	/* Without it zfusectl cannot ask, but everything else works. */
+	/* Without a socket zfusectl cannot ask, but everything else works. */
 	if (r < 0)
 		zf_report(&control->daemon->report, ZF_REPORT_WARNING,
 			  "no control socket at %s: %s", control->path, strerror(-r));
 }
 
 /*
- * Its device number, from the kernel alone. A daemon that is killed while it waits for an answer of
- * its own never ends: nobody is left to give it, and the one who waits keeps the connection open.
+ * Gets the mount's device number from the kernel alone. A daemon that is killed while it waits for
+ * an answer from its own mount would never end: no thread is left to give the answer, and the
+ * waiting thread keeps the connection open.
  */
 static int find_mount(const char *mountpoint, dev_t *ret_st_dev)
 {
@@ -292,7 +295,7 @@ static bool may_accept(const struct zf_control *control, int64_t now)
 	return control->client_count < CLIENTS_MAX && now >= control->accept_after_ns;
 }
 
-/* Fills in what is waited for, and for how long. */
+/* Fills in the descriptors to poll, and the timeout. */
 static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int64_t now,
 			    int *ret_timeout_ms)
 {
@@ -316,7 +319,7 @@ static unsigned int prepare(struct zf_control *control, struct pollfd *fds, int6
 		if (reading && client->deadline_ns < until)
 			until = client->deadline_ns;
 	}
-	/* One millisecond more: it is rounded down. */
+	/* One millisecond more, because the division rounds down. */
 	*ret_timeout_ms = until == INT64_MAX ? -1
 			  : until <= now     ? 0
 					     : (int)((until - now) / 1000000) + 1;
@@ -346,7 +349,7 @@ static void serve_once(struct zf_control *control, bool *ret_stop)
 	*ret_stop = fds[POLL_STOP].revents;
 }
 
-/* The end: what has come is answered, what has not come as a whole is dropped. */
+/* At the end: answers requests that have come completely, and drops the other clients. */
 static void finish_requests(struct zf_control *control)
 {
 	struct pollfd wake = {.fd = control->wake_fd, .events = POLLIN};
@@ -355,7 +358,10 @@ static void finish_requests(struct zf_control *control)
 
 	if (control->listen_fd < 0)
 		return;
-	/* First the name; then those who still came by it, however many. */
+	/*
+	 * First removes the name, then accepts the clients that have still connected by it, however
+	 * many.
+	 */
 	zf_control_unlink(control->path, control->path_ino);
 	while (accept_client(control))
 		;

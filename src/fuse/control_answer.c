@@ -13,7 +13,7 @@
 #include "fuse/thread.h"
 #include "fuse/trace.h"
 
-/* Memory that is free in the allocator's heaps and not worth keeping for the next request. */
+/* The most free memory that the allocator keeps for the next request. */
 #define FREE_MEMORY_MAX ((size_t)16 << 20)
 
 void zf_control_answer(int fd, int error, struct json_object *result)
@@ -30,7 +30,7 @@ void zf_control_answer(int fd, int error, struct json_object *result)
 		json_object_object_add(problem, "message", result);
 		json_object_object_add(message, "error", problem);
 	}
-	/* A client that has gone does not care. */
+	/* An error means that the client has gone, and does not matter. */
 	zf_ctl_write_message(fd, message, -1);
 	json_object_put(message);
 }
@@ -41,8 +41,8 @@ static const char *durability_name(const struct zf_daemon *daemon)
 }
 
 /*
- * The kernel says so before the loop knows. When the loop has ended, the descriptor may be another
- * one's.
+ * The descriptor shows the end of the mount before the loop has ended. After that, its number may
+ * belong to another file.
  */
 static bool is_mounted(struct zf_daemon *daemon)
 {
@@ -122,10 +122,10 @@ bool zf_control_is_command(struct json_object *request, const char *name)
 	       strcmp(json_object_get_string(command), name) == 0;
 }
 
-/* A long answer goes out in parts. */
+/* Where the parts of a long answer go. */
 struct outlet {
 	int fd;
-	bool broken; /* the client does not take it any more */
+	bool broken; /* the client takes no more of the answer */
 };
 
 static int send_part(void *arg, struct json_object *part)
@@ -167,7 +167,7 @@ static int run(struct zf_daemon *daemon, struct json_object *request, struct out
 	return 0;
 }
 
-/* A check of many files takes far more than the daemon otherwise does. */
+/* A check of many files takes far more memory than the daemon needs otherwise. */
 static void give_memory_back(void)
 {
 	if (mallinfo2().fordblks > FREE_MEMORY_MAX)

@@ -22,7 +22,7 @@ static int make_directory(const char *socket_path)
 		return 0;
 	if (errno != EEXIST || lstat(directory, &st) < 0)
 		return -errno;
-	/* Others could put a socket of their own there. */
+	/* In a directory that other users can write, they could put a socket of their own. */
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
 }
 
@@ -38,11 +38,13 @@ int zf_control_listen(const char *path, int *ret_fd, ino_t *ret_ino)
 	r = make_directory(path);
 	if (r < 0)
 		return r;
-	/* The kernel gave the number to us, so what is there is of a daemon that is gone, or going.
+	/*
+	 * The kernel gave the device number to our mount, so a socket of this name belongs to a
+	 * daemon that is gone, or going.
 	 */
 	unlink(path);
 	strcpy(address.sun_path, path);
-	/* Nobody can connect before listen(), and by then the mode is right. */
+	/* No client can connect before listen(), and the mode is right by then. */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
 	    stat(path, &st) < 0 || listen(fd, 64) < 0)
 		return -errno;

@@ -8,10 +8,12 @@
 #include "fuse/open_inode.h"
 #include "fuse/workers.h"
 
-/* Of ZF_BACKGROUND_MAX requests. */
+/* Of ZF_BACKGROUND_MAX requests, so many may be held. */
 #define HELD_MAX (ZF_BACKGROUND_MAX / 2)
-/* Dropping a page takes some microseconds, the READ of one that is locked as long as the device
- * does. */
+/*
+ * If no page was dropped for so long, the droppers are stuck. Dropping a page takes some
+ * microseconds; dropping a locked page takes as long as the device needs for its READ.
+ */
 #define STUCK_MS 20
 
 struct zf_droppers {
@@ -23,10 +25,10 @@ struct zf_droppers {
 	struct zf_mutex lock; /* ZF_RANK_DAEMON */
 	struct zf_cond some_beyond, end;
 	/* Under lock. */
-	struct zf_call_queue beyond; /* held, and beyond the number that may be */
+	struct zf_call_queue beyond; /* held calls beyond the number that may be held */
 	unsigned int held;
 	uint64_t done;
-	bool stuck; /* since the last one was done */
+	bool stuck; /* no call was done for STUCK_MS */
 	bool ending;
 };
 
@@ -51,7 +53,7 @@ static void drop(struct zf_daemon *daemon, const struct zf_call *call)
 	}
 }
 
-/* True: the caller answers. */
+/* Ends the hold of a call. True: the caller answers. */
 static bool leave(struct zf_droppers *droppers, struct zf_call *call)
 {
 	bool answered;
@@ -96,7 +98,7 @@ static int run_write_out(struct zf_daemon *daemon, struct zf_call *call)
 	droppers->done++;
 	droppers->stuck = false;
 	zf_mutex_unlock(&droppers->lock);
-	/* What is short now ends there. */
+	/* The dirty pages are written now, so a short read ends at the real end of the file. */
 	call->inode = NULL;
 	call->run = call->then;
 	return call->run(daemon, call);
@@ -146,7 +148,10 @@ int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_cal
 	if (!copy)
 		return -ENOMEM;
 	fuse_reply_write(call->req, call->size);
-	/* Many may be answered before the pages of the first are dropped. */
+	/*
+	 * Many writes may be answered before the pages of the first are dropped: their ranges
+	 * become one.
+	 */
 	if (zf_open_inode_drop_later(inodes, copy->inode, call->offset, call->size)) {
 		zf_workers_run(droppers->workers, copy);
 	} else {
@@ -190,7 +195,7 @@ static void answer_first_locked(struct zf_droppers *droppers)
 
 	TAILQ_REMOVE(&droppers->beyond, call, held_link);
 	call->hold = ZF_HOLD_ANSWERED;
-	/* Without the lock the call may be gone. */
+	/* When the lock is released, a dropper may free the call. */
 	zf_mutex_unlock(&droppers->lock);
 	answer(req, result);
 	zf_mutex_lock(&droppers->lock);

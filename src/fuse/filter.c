@@ -9,8 +9,8 @@
 #endif
 
 /*
- * By what they are for. Which of several similar ones is made is up to the C library, liburing and
- * libfuse, so whole families are here: with one, the others give nothing more away.
+ * Grouped by purpose. The C library, liburing and libfuse choose between similar calls, so whole
+ * families are listed: once one of a family is allowed, its relatives give nothing more away.
  */
 const char *const zf_filter_allowed[] = {
 	/* memory */
@@ -25,7 +25,7 @@ const char *const zf_filter_allowed[] = {
 	"get_mempolicy",
 	"mbind",
 	"set_mempolicy",
-	/* threads, and the processes that run sync(1) and end us */
+	/* processes that run sync(1); the end of this process */
 	"arch_prctl",
 	"clone",
 	"clone3",
@@ -169,7 +169,10 @@ const char *const zf_filter_allowed[] = {
 
 #ifdef ZF_FILTER
 
-/* libseccomp knows names of all architectures; on this one a call that it does not have is no rule. */
+/*
+ * libseccomp knows the names of all architectures. A call that this architecture does not have
+ * needs no rule.
+ */
 static int allow(scmp_filter_ctx filter, const char *name)
 {
 	int number = seccomp_syscall_resolve_name(name);
@@ -183,7 +186,7 @@ static int allow_all(scmp_filter_ctx filter)
 
 	for (size_t i = 0; zf_filter_allowed[i] && r == 0; i++)
 		r = allow(filter, zf_filter_allowed[i]);
-	/* No network. */
+	/* Sockets of AF_UNIX only: no network. */
 	if (r == 0)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 				     SCMP_A0_32(SCMP_CMP_EQ, AF_UNIX));
@@ -194,20 +197,24 @@ static int load(scmp_filter_ctx filter)
 {
 	int r = allow_all(filter);
 
-	/* Calls of another architecture's numbers (of 32 bits) are refused in the same way. */
+	/* Calls with the numbers of another architecture (32 bits) are refused in the same way. */
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* Kernels before 5.11 run the filter for every call: as a tree it is short. */
+	/*
+	 * Kernels before 5.11 run the filter for every call; as a binary tree it needs few steps.
+	 */
 	if (r == 0)
 		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	return r == 0 ? seccomp_load(filter) : r;
 }
 
-/* ENOSYS: as from a kernel that does not have the call; libraries then do without it. */
+/*
+ * ENOSYS is the error of a kernel that does not have the call; libraries then do without the call.
+ */
 int zf_filter_install(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));

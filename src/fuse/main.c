@@ -8,7 +8,7 @@
  *      device                         opened; then most privileges are given up
  *      filesystem                     replays and commits what a crash left; its root can be read
  *      session, mount                 the kernel begins to send requests
- *      filter                         of system calls: nothing is mounted any more
+ *      filter                         of system calls; no mount is made any more
  *      loop                           until the kernel ends the connection
  *      zf_daemon_close()              the last commit
  */
@@ -47,7 +47,7 @@
 #include "io/nvme_name.h"
 #include "io/open.h"
 
-#define DEVICE_WAIT_MS 10000 /* for the last daemon to let go of it */
+#define DEVICE_WAIT_MS 10000 /* for the previous daemon to close the device */
 
 static int fail(const struct zf_daemon *daemon, enum zf_exit status, const char *what, int error)
 {
@@ -62,8 +62,10 @@ static int check_mountpoint(struct zf_daemon *daemon)
 	struct statx stx;
 
 	daemon->mountpoint = realpath(daemon->options.mountpoint, NULL);
-	/* Really asked, not from the kernel's cache: a dead daemon's mount still has its
-	 * attributes. */
+	/*
+	 * AT_STATX_FORCE_SYNC asks the daemon of a mount, not the kernel's cache, which still has
+	 * the attributes of a dead daemon's mount.
+	 */
 	if (!daemon->mountpoint ||
 	    statx(AT_FDCWD, daemon->mountpoint, AT_STATX_FORCE_SYNC, STATX_TYPE, &stx) < 0) {
 		zf_report(&daemon->report, ZF_REPORT_ERROR, "mountpoint %s: %s%s",
@@ -81,7 +83,7 @@ static int check_mountpoint(struct zf_daemon *daemon)
 	return ZF_EXIT_OK;
 }
 
-/* Of an NVMe disk the block device is what is mounted, whichever way is taken to it. */
+/* For an NVMe disk the source is its block device, even if `path` is another node of the disk. */
 static char *mount_source(const char *path)
 {
 	char *real = realpath(path, NULL), block[PATH_MAX];
@@ -128,8 +130,8 @@ static int choose_transport(struct zf_daemon *daemon)
 
 	enabled = known && read(fd, &value, 1) == 1 && (value == 'Y' || value == '1');
 	/*
-	 * Each slot has a buffer for a whole request, which takes memory from its first use on. The
-	 * kernel uses the same few slots again and again, unless many requests wait.
+	 * Each slot has a buffer for a whole request, which takes memory from its first use on.
+	 * Unless many requests wait, the kernel uses the same few slots again and again.
 	 */
 	daemon->uring_depth = processors <= 8 ? 128 : processors <= 32 ? 64 : 32;
 	daemon->uring = enabled && transport != ZF_TRANSPORT_DEV_FUSE;
@@ -165,13 +167,16 @@ static int check(struct zf_daemon *daemon)
 
 /* ---- device and filesystem ---- */
 
-/* Before there are threads. What it cannot tell, drop_privileges() finds again. */
+/*
+ * Called before there are threads. It cannot return an error; open_device() drops again, and
+ * reports the error.
+ */
 static void drop_early(void)
 {
 	(void)zf_privileges_drop();
 }
 
-/* The device may be another user's, which takes privileges to open; nothing later does. */
+/* The device may belong to another user; only opening it needs privileges. */
 static int open_device(struct zf_daemon *daemon)
 {
 	const struct zf_open_options open_options = {
@@ -219,7 +224,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 	zf_dev_close(daemon->dev);
 	daemon->dev = NULL;
 	zf_daemon_trace_end(daemon);
-	/* It comes here again when libfuse ends the session. */
+	/* This function runs again when libfuse ends the session; `fs` is NULL then. */
 	if (fs && daemon->fs_error < 0)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,
 			  "%s: unmounted, but not all of it is safe: %s", daemon->device,
@@ -231,7 +236,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 
 /* ---- session ---- */
 
-/* What libfuse is to know beyond what the user said. */
+/* Adds the options for libfuse that the user did not give. */
 static int add_session_options(const struct zf_daemon *daemon, struct fuse_args *args)
 {
 	_zf_free_ char *opts = NULL;
@@ -242,8 +247,9 @@ static int add_session_options(const struct zf_daemon *daemon, struct fuse_args 
 	snprintf(depth, sizeof(depth), "io_uring_q_depth=%u", daemon->uring_depth);
 	r = fuse_opt_add_opt(&opts, "default_permissions");
 	/*
-	 * As with any disk that root mounts; libfuse would forbid both. But whoever can write an
-	 * image can put set-user-id programs of root and device nodes into it.
+	 * Device nodes and set-user-id programs work as on any disk that root mounts; libfuse would
+	 * forbid both. But any user who can write an image can put set-user-id programs of root and
+	 * device nodes into it.
 	 */
 	if (r == 0 && geteuid() == 0 && !zf_dev_is_foreign(daemon->dev))
 		r = fuse_opt_add_opt(&opts, "dev,suid");
@@ -263,13 +269,13 @@ static int add_session_options(const struct zf_daemon *daemon, struct fuse_args 
 		r = fuse_opt_add_opt(&opts, "io_uring");
 	if (r == 0 && daemon->uring)
 		r = fuse_opt_add_opt(&opts, depth);
-	/* Ours first: what the user said is to win. */
+	/* Our options come first, so that the user's options override them. */
 	if (r == 0)
 		r = fuse_opt_insert_arg(args, 1, opts);
 	return r == 0 ? fuse_opt_insert_arg(args, 1, "-o") : r;
 }
 
-/* Of type fuseblk if daemon->fuseblk is set. */
+/* Makes a session, of type fuseblk if daemon->fuseblk is set. */
 static int new_session(struct zf_daemon *daemon)
 {
 	const struct fuse_args *said = &daemon->options.fuse;
@@ -280,7 +286,7 @@ static int new_session(struct zf_daemon *daemon)
 		r = fuse_opt_add_arg(&args, said->argv[i]);
 	if (r == 0)
 		r = add_session_options(daemon, &args);
-	/* libfuse says itself what is wrong. */
+	/* libfuse reports its errors itself. */
 	if (r == 0)
 		daemon->session = fuse_session_new(&args, &zf_ops, sizeof(zf_ops), daemon);
 	fuse_opt_free_args(&args);
@@ -289,7 +295,7 @@ static int new_session(struct zf_daemon *daemon)
 	return daemon->session ? ZF_EXIT_OK : ZF_EXIT_USAGE;
 }
 
-/* A disk as fuseblk, or anything as fuse. */
+/* Mounts a disk as fuseblk, or anything as fuse. */
 static int mount_plainly(struct zf_daemon *daemon)
 {
 	int status = new_session(daemon);
@@ -300,7 +306,7 @@ static int mount_plainly(struct zf_daemon *daemon)
 									    : ZF_EXIT_MOUNT;
 }
 
-/* An image as fuseblk. */
+/* Mounts an image as fuseblk. */
 static int mount_on_anchor(struct zf_daemon *daemon, const char **ret_why)
 {
 	int status;
@@ -319,7 +325,9 @@ static int mount_on_anchor(struct zf_daemon *daemon, const char **ret_why)
 
 #define KERNEL_IS_OLD "the kernel is older than 6.18"
 
-/* Whether the kernel sends SYNCFS to the daemon of a fuseblk mount: fuse_fill_super_common(). */
+/*
+ * Does the kernel send SYNCFS to the daemon of a fuseblk mount? See its fuse_fill_super_common().
+ */
 static bool sends_syncfs(void)
 {
 	return zf_kernel_is_at_least(6, 18);
@@ -335,9 +343,10 @@ static void warn_of_syncfs(struct zf_daemon *daemon, const char *why)
 }
 
 /*
- * A kernel before 6.18 sends no SYNCFS, so an anchor would gain the wait in umount(2) alone. There
- * the last write in flight of a closed file sends RELEASE from the daemon's own thread, which waits
- * for the answer; with few threads that hangs (mended by Linux's commit 26e5c67deb2e).
+ * A kernel before 6.18 sends no SYNCFS, so with an anchor only umount(2) would wait. On such
+ * kernels, with fuseblk, the last write in flight of a closed file sends RELEASE from the daemon's
+ * own thread, which waits for the answer. If the daemon has few threads, it hangs (fixed by Linux's
+ * commit 26e5c67deb2e).
  */
 static int mount_image(struct zf_daemon *daemon)
 {
@@ -358,7 +367,9 @@ static int mount_image(struct zf_daemon *daemon)
 	return mount_plainly(daemon);
 }
 
-/* umount(2) waits for a disk's last commit on every kernel: so it is fuseblk on every kernel. */
+/*
+ * A disk is fuseblk on every kernel, so that umount(2) waits for its last commit on every kernel.
+ */
 static int mount_disk(struct zf_daemon *daemon)
 {
 	if (!sends_syncfs())
@@ -378,9 +389,9 @@ static int open_session(struct zf_daemon *daemon)
 }
 
 /*
- * How many threads read /dev/fuse. On few processors one is quickest: nobody is woken on another
- * one, and no request waits long, for what must wait goes to a worker. Beside io_uring little comes
- * this way.
+ * Returns how many threads read /dev/fuse. On few processors one thread is fastest: no thread has
+ * to be woken on another processor, and no request waits long, because requests that must wait go
+ * to a worker. When io_uring is used, few requests come through /dev/fuse.
  */
 static unsigned int reader_count(const struct zf_daemon *daemon)
 {
@@ -400,7 +411,7 @@ static int loop(struct zf_daemon *daemon)
 	if (!config)
 		return -ENOMEM;
 	fuse_loop_cfg_set_max_threads(config, readers);
-	/* A queue of its own for each: answers go to the reader's own descriptor. */
+	/* Each reader gets a descriptor of its own, to which its answers go. */
 	fuse_loop_cfg_set_clone_fd(config, readers > 1);
 	r = fuse_session_loop_mt(daemon->session, config);
 	fuse_loop_cfg_destroy(config);
@@ -409,8 +420,8 @@ static int loop(struct zf_daemon *daemon)
 
 /*
  * The kernel reads 128 KiB ahead on a FUSE mount, which leaves the device idle between requests.
- * Only root may raise that, and only here; elsewhere it stays. The answer to INIT allows as much
- * (ops.c): without that the kernel would lower it again.
+ * Only root may raise that, in this file of sysfs; on a user's mount the value stays. The answer to
+ * INIT allows the higher value (ops.c), because otherwise the kernel would lower it again.
  */
 static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 {
@@ -427,7 +438,7 @@ static void raise_read_ahead(const struct zf_daemon *daemon, dev_t st_dev)
 	(void)!pwrite(fd, text, strlen(text), 0);
 }
 
-/* In the background the exit of the first process tells it. */
+/* For the foreground only: a daemon in the background tells by the exit of its first process. */
 static void tell_manager(const struct zf_daemon *daemon)
 {
 	int r = zf_notify_ready();
@@ -456,7 +467,10 @@ void zf_daemon_ready(struct zf_daemon *daemon, dev_t st_dev)
 	zf_shutdown_request();
 }
 
-/* For threads that run and those to come. A user's daemon still has to run fusermount3, as root. */
+/*
+ * Filters all threads, running and future ones. A user's daemon gets no filter, because it still
+ * has to run fusermount3 as root.
+ */
 static void restrict_calls(struct zf_daemon *daemon)
 {
 	int r = geteuid() == 0 ? zf_filter_install() : 0;
@@ -503,7 +517,7 @@ static int run(struct zf_daemon *daemon)
 	if (status == ZF_EXIT_OK)
 		status = serve(daemon);
 
-	/* Nothing but the last commit is left to do, which no signal shall cut short. */
+	/* Only the last commit is left to do, and no signal may interrupt it. */
 	zf_shutdown_stop(daemon->shutdown);
 	zf_workers_free(daemon->workers);
 	zf_droppers_free(daemon->droppers);
@@ -530,8 +544,9 @@ static int start(struct zf_daemon *daemon)
 			return fail(daemon, ZF_EXIT_SYSTEM, "cannot fork", r);
 	}
 	/*
-	 * Memory for the daemon's I/O must not be had by writing out pages of its own mount. Needs
-	 * a capability that a user's mount does not have, and then goes without.
+	 * An allocation of memory for the daemon's I/O must not wait for writeback of pages of its
+	 * own mount. This needs a capability that a user's daemon does not have; an error is
+	 * ignored.
 	 */
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
 	zf_privileges_prepare();

@@ -8,7 +8,7 @@
 
 #include "base/lock.h"
 
-/* Of programs that mark and then do not ask: of one user's, and of all. */
+/* The most marks of one user, and of all, for programs that mark without calling fallocate. */
 #define USER_MARKS_MAX 64u
 #define MARKS_MAX      1024u
 
@@ -63,7 +63,7 @@ static bool is_of_thread(const struct zf_mark *a, const struct zf_mark *b)
 	return a->fh == b->fh && a->thread == b->thread && a->thread;
 }
 
-/* Makes room for one that is to come. */
+/* Makes room for `mark`, and removes the previous mark of its thread. */
 static void drop_old_locked(struct zf_marks *marks, const struct zf_mark *mark)
 {
 	struct entry *entry, *next, *oldest = NULL;

@@ -13,20 +13,23 @@
 #include "fuse/usable_memory.h"
 #include "superblock/ring.h"
 
-/* Of nodes in memory, where the user does not say: a part of the memory that may be used, within these bounds. */
+/*
+ * The size of the cache of nodes if the user gives none: this share of the usable memory, within
+ * these bounds.
+ */
 #define CACHE_SHARE 32u
 #define CACHE_MIN   (UINT64_C(64) << 20)
 #define CACHE_MAX   (UINT64_C(512) << 20)
 
-/* So many older states are tried: each reads the root and zone trees. */
+/* The most older states that are tried; each try reads the root and zone trees. */
 #define OLDER_MAX 16u
 
 /* ---- options ---- */
 
 /*
- * The kernel's own clock, which moves a few times in a hundredth of a second. With the writeback
- * cache the times of writes are the kernel's, and what came before and after must compare rightly
- * with them.
+ * The kernel's coarse clock, which moves a few hundred times a second. With the writeback cache the
+ * kernel sets the times of writes from this clock, and times that the daemon sets must compare
+ * rightly with them.
  */
 static int64_t now_as_the_kernel(void *arg)
 {
@@ -38,8 +41,9 @@ static int64_t now_as_the_kernel(void *arg)
 }
 
 /*
- * A transaction that random writes scatter over many leaves is written once when it fits into half
- * of the cache, and many times when it does not (docs/performance.md): so a share of the memory.
+ * A transaction that random writes scatter over many leaves is written once if it fits into half of
+ * the cache, and many times if it does not (docs/performance.md). So the default grows with the
+ * machine's memory.
  */
 static uint64_t default_cache_bytes(void)
 {
@@ -86,7 +90,7 @@ static int mount_and_look(struct zf_dev *dev, const struct zf_mount_options *opt
 		return r;
 	r = zf_fs_getattr(fs, &superuser, ZF_INO_ROOT, &attr);
 	if (r < 0) {
-		/* Nothing is written to what is damaged. */
+		/* A damaged filesystem is not written to. */
 		zf_fs_abandon(fs);
 		return r;
 	}
@@ -94,7 +98,7 @@ static int mount_and_look(struct zf_dev *dev, const struct zf_mount_options *opt
 	return 0;
 }
 
-/* The newest state before the one that was tried which can be mounted; 0: none. */
+/* The newest mountable state that is older than the one that was tried; 0: none. */
 static uint64_t find_older(struct zf_daemon *daemon, struct zf_ring *ring)
 {
 	struct zf_mount_options options = {.read_only = true};

@@ -10,7 +10,7 @@
 enum pages {
 	PAGES_NONE,
 	PAGES_SOME,
-	PAGES_DROPPING, /* by the one who has set `dropping` */
+	PAGES_DROPPING, /* by the thread that has set `dropping` */
 };
 
 struct zf_open_inode {
@@ -20,13 +20,16 @@ struct zf_open_inode {
 
 	_Atomic enum pages pages;
 	atomic_flag dropping;
-	atomic_uint cached; /* handles by which the kernel caches */
-	atomic_bool mapped; /* pages were filled by way of a direct handle: it may have a mapping */
+	atomic_uint cached; /* open handles that cache */
+	atomic_bool mapped; /* a READ by a direct handle filled pages: it may have a mapping */
 	atomic_bool written_directly;
-	/* Since all were dropped: pages that were filled, and direct writes that have waited. */
+	/*
+	 * Since all pages were dropped: the pages that were filled, and the direct writes that have
+	 * waited.
+	 */
 	_Atomic uint64_t filled, waited;
 
-	/* To be dropped later; under the table's lock. */
+	/* The range to be dropped later; under the table's lock. */
 	bool has_later;
 	uint64_t later_from, later_to;
 };
@@ -68,7 +71,7 @@ void zf_open_inodes_free(struct zf_open_inodes *inodes)
 
 	if (!inodes)
 		return;
-	/* After a lazy unmount or an abort, of what nobody has released. */
+	/* After a lazy unmount or an abort, the kernel has not released all handles. */
 	while ((handle = LIST_FIRST(&inodes->handles)) != NULL) {
 		LIST_REMOVE(handle, link);
 		free(handle);
@@ -113,7 +116,7 @@ void zf_open_inode_get(struct zf_open_inodes *inodes, struct zf_open_inode *inod
 	zf_mutex_unlock(&inodes->lock);
 }
 
-/* handle: the one that goes away with the reference; NULL: none. */
+/* handle: the handle that is closed with this reference; NULL: none. */
 static void put(struct zf_open_inodes *inodes, struct zf_open_inode *inode,
 		struct zf_handle *handle)
 {
@@ -167,7 +170,7 @@ void zf_open_inode_note_pages(const struct zf_handle *handle, size_t size)
 	if (handle->direct && !atomic_load(&inode->mapped))
 		atomic_store(&inode->mapped, true);
 	atomic_fetch_add(&inode->filled, (size >> ZF_BLOCK_SHIFT) + 1);
-	/* Reading it first leaves the cache line to all who read. */
+	/* Reading `pages` first keeps its cache line shared among readers. */
 	if (atomic_load(&inode->pages) != PAGES_SOME)
 		atomic_store(&inode->pages, PAGES_SOME);
 }

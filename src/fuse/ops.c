@@ -11,49 +11,66 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	static const uint64_t wanted[] = {
 		FUSE_CAP_PARALLEL_DIROPS,
 		FUSE_CAP_CACHE_SYMLINKS,
-		/* A write or truncation says itself whether it drops setuid: no GETXATTR before
-		   each. */
+		/*
+		 * A WRITE or SETATTR says itself whether it drops setuid and setgid, so the kernel
+		 * sends no GETXATTR before each.
+		 */
 		FUSE_CAP_HANDLE_KILLPRIV_V2,
-		/* ACLs are inherited by src/fs/, so the umask, which they override, is applied
-		   there. */
+		/*
+		 * src/fs/ lets new files inherit ACLs, and applies the umask there, because an ACL
+		 * overrides it.
+		 */
 		FUSE_CAP_POSIX_ACL,
 		FUSE_CAP_DONT_MASK,
-		/* Whether an access list costs setgid depends on all the caller's groups. */
+		/*
+		 * Whether setting an access ACL drops setgid depends on all groups of the caller,
+		 * so the request says it.
+		 */
 		FUSE_CAP_SETXATTR_EXT,
 		FUSE_CAP_NO_OPENDIR_SUPPORT,
 		FUSE_CAP_DIRECT_IO_ALLOW_MMAP,
 		/*
-		 * A file handle works although the kernel has no name of the file cached: a LOOKUP of
-		 * "." finds the inode.
+		 * A file handle (NFS) works even if the kernel has no name of the file cached: a
+		 * LOOKUP of "." finds the inode.
 		 */
 		FUSE_CAP_EXPORT_SUPPORT,
-		/* Nobody else writes: pages are dropped when we say so (drop_pages.h). */
+		/*
+		 * Only this kernel writes, so pages are dropped only when the daemon asks for it
+		 * (drop_pages.h).
+		 */
 		FUSE_CAP_EXPLICIT_INVAL_DATA,
 	};
 
 	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		fuse_set_feature_flag(conn, wanted[i]);
-	/* Else every write would cost the file's cached pages: its times change. */
+	/*
+	 * With this feature every write would drop the file's cached pages, because its times
+	 * change.
+	 */
 	fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
 	/*
-	 * O_TRUNC comes as a SETATTR behind the OPEN. With the OPEN it would come before the kernel
-	 * has looked whether the file is a program that runs, where open() asks for reading only.
+	 * Without this feature O_TRUNC comes as a SETATTR after the OPEN. With it, an open() for
+	 * reading only would truncate a file before the kernel has checked whether the file is a
+	 * running program.
 	 */
 	fuse_unset_feature_flag(conn, FUSE_CAP_ATOMIC_O_TRUNC);
 	if (daemon->options.writeback)
 		fuse_set_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 
 	conn->max_write = REQUEST_MAX;
-	/* With this answer the kernel lowers the mount's read-ahead to it. */
+	/* The kernel lowers the mount's read-ahead to this value if it is higher. */
 	conn->max_readahead = ZF_READ_AHEAD_KIB << 10;
 	conn->max_background = ZF_BACKGROUND_MAX;
 	conn->congestion_threshold = ZF_BACKGROUND_MAX * 3 / 4;
-	/* Requests are short; to be interruptible each would go through a list under one lock. */
+	/*
+	 * Requests are short. If they were interruptible, libfuse would put each into a list under
+	 * one lock.
+	 */
 	conn->no_interrupt = 1;
 	zf_control_serving(daemon->control);
 }
 
-/* Of a fuseblk mount: umount(2) returns when this has. */
+/* On a fuseblk mount, umount(2) returns when this function has returned. */
 static void op_destroy(void *userdata)
 {
 	struct zf_daemon *daemon = userdata;

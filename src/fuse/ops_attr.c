@@ -40,8 +40,9 @@ void zf_fuse_attr_to_stat(const struct zf_attr *attr, struct stat *ret_stat)
 }
 
 /*
- * What changes without the kernel's doing: blocks, and the size of a file of which data was lost,
- * both while data is on its way. With writeback=on the kernel keeps its own size.
+ * While data is under way (`settling`), the number of blocks changes without a request of the
+ * kernel, and so does the size of a file that has lost data. With writeback=on the kernel keeps its
+ * own size.
  */
 static double attr_timeout_s(const struct zf_attr *attr)
 {
@@ -52,7 +53,9 @@ void zf_fuse_attr_to_entry(const struct zf_attr *attr, struct fuse_entry_param *
 {
 	*ret_entry = (struct fuse_entry_param){
 		.ino = attr->ino,
-		/* Numbers are never used again, so no generation is needed to tell two files apart.
+		/*
+		 * Inode numbers are never reused, so no generation is needed to tell two files
+		 * apart.
 		 */
 		.generation = 0,
 		.attr_timeout = attr_timeout_s(attr),
@@ -94,7 +97,7 @@ static struct statx_timestamp to_statx_time(struct zf_time time)
 	return (struct statx_timestamp){.tv_sec = time.seconds, .tv_nsec = time.nanoseconds};
 }
 
-/* What of the flags statx(2) has a bit for. (Linux 6.18 drops it on the way to the user.) */
+/* The flags that statx(2) has a bit for. (Linux 6.18 does not pass them to the user.) */
 static uint64_t to_statx_attributes(uint32_t flags)
 {
 	uint64_t r = 0;
@@ -151,7 +154,7 @@ void zf_fuse_statx(fuse_req_t req, fuse_ino_t ino, int flags, int mask, struct f
 
 /* ---- setattr ---- */
 
-/* Asked only where there is something to drop, and the caller is neither the owner nor root. */
+/* Asked only if there is setuid or setgid to drop, and the caller is neither the owner nor root. */
 static bool may_as_owner(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_attr attr;
@@ -176,16 +179,15 @@ static int run_setattr(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 /*
- * With KILLPRIV_V2, the kernel sends a SETATTR with nothing to set, and fi NULL, for either of two
- * things:
+ * With KILLPRIV_V2, the kernel sends a SETATTR with nothing to set, and fi NULL, in two cases:
  *
- *  - chown(-1, -1), whose caller nobody has checked. It asks for a change of ctime where the kernel
- *    keeps the times, which is in the files of a mount with the writeback cache;
- *  - the first write, fallocate or copy to a file with setuid or setgid, by somebody who has it
- *    open for writing, but need not own it. He must not see an error.
+ *  - chown(-1, -1), for which no permission was checked. The SETATTR sets ctime if the kernel keeps
+ *    the times, as it does for files of a mount with the writeback cache;
+ *  - the first write, fallocate or copy to a file with setuid or setgid, by a caller who has it
+ *    open for writing, but need not own it. The SETATTR must not fail then.
  *
- * A caller who may be writing can be left with what is there: WRITE says itself that it takes them
- * away, and FALLOCATE and COPY_FILE_RANGE take them without being told.
+ * If the caller may be writing, the SETATTR may leave the bits as they are: WRITE says itself that
+ * it drops them, and FALLOCATE and COPY_FILE_RANGE drop them without being told.
  */
 static void set_same_owner(const struct zf_daemon *daemon, struct zf_call *call)
 {
@@ -206,10 +208,11 @@ void zf_fuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int vali
 		{FUSE_SET_ATTR_GID, ZF_SET_GID},
 		{FUSE_SET_ATTR_SIZE, ZF_SET_SIZE},
 		{FUSE_SET_ATTR_CTIME, ZF_SET_CTIME},
-		/* With KILLPRIV_V2 the kernel leaves it to us to drop them when the owner changes.
+		/*
+		 * With KILLPRIV_V2 the daemon has to drop setuid and setgid when the owner changes.
 		 */
 		{FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID, ZF_SET_KILL_SUIDGID},
-		/* FATTR_KILL_SUIDGID: a truncation by somebody without CAP_FSETID. */
+		/* FATTR_KILL_SUIDGID: a truncation by a caller without CAP_FSETID. */
 		{FUSE_SET_ATTR_KILL_SUID, ZF_SET_KILL_SUIDGID},
 	};
 	struct zf_call call = {
@@ -220,8 +223,10 @@ void zf_fuse_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int vali
 		if (valid & bits[i].from)
 			call.set.valid |= bits[i].to;
 	}
-	/* "Now" comes with the plain bit: the kernel's clock and ours are the same, but ours is
-	 * finer. */
+	/*
+	 * "Now" comes together with the plain bit. The kernel's clock and the daemon's are the
+	 * same, but the daemon reads it with a finer resolution.
+	 */
 	if (valid & FUSE_SET_ATTR_ATIME_NOW)
 		call.set.valid |= ZF_SET_ATIME_NOW;
 	else if (valid & FUSE_SET_ATTR_ATIME)
@@ -278,8 +283,7 @@ void zf_fuse_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- extended attributes ---- */
 
-/* The kernel's filesystems have a handler for each namespace; of ours it asks nothing of the kind.
- */
+/* The kernel's own filesystems check the namespace; for FUSE the kernel passes every name on. */
 static int check_namespace(const char *name)
 {
 	static const char *const prefixes[] = {"user.", "trusted.", "security."};

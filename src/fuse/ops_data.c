@@ -18,9 +18,9 @@
 /* ---- setuid and setgid ---- */
 
 /*
- * The kernel leaves it to us to drop them on a write or truncation (KILLPRIV_V2), but goes on with
- * the mode that it knows. So it is told, before the answer: its user must not see the old mode
- * after it.
+ * With KILLPRIV_V2 the daemon has to drop setuid and setgid on a write or truncation, but the
+ * kernel continues with the mode that it has cached. So the daemon tells the kernel before the
+ * answer, and no program sees the old mode after the answer.
  */
 static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
 {
@@ -33,8 +33,8 @@ static bool has_suidgid(struct zf_daemon *daemon, struct zf_call *call)
 void zf_fuse_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 {
 	/*
-	 * Attributes only: -1 means no pages. Who made the change holds the inode until the answer,
-	 * so the kernel does not wait for one that is on its way out.
+	 * The offset -1 means attributes only, no pages. The sender of the change holds the inode's
+	 * lock until the answer, so the notice does not wait for an inode that is being evicted.
 	 */
 	fuse_lowlevel_notify_inval_inode(daemon->session, ino, -1, 0);
 }
@@ -42,8 +42,9 @@ void zf_fuse_forget_attr(struct zf_daemon *daemon, uint64_t ino)
 /* ---- open ---- */
 
 /*
- * Pages that the kernel collects say neither where a write began nor when it was made: appends, and
- * writes that are to be durable when answered, come one by one.
+ * Dirty pages from the writeback cache say neither where a write began nor when it was made. So
+ * appends, and writes that must be durable when they are answered, bypass the cache and come one by
+ * one.
  */
 static bool must_come_singly(const struct zf_daemon *daemon, const struct zf_attr *attr)
 {
@@ -56,10 +57,12 @@ void zf_fuse_file_set_up(struct zf_daemon *daemon, uint64_t ino, const struct zf
 	struct zf_handle *handle = zf_handle_of(fi);
 
 	zf_fs_begin_errors(daemon->fs, ino, &handle->errors);
-	/* Nobody else writes: what the kernel has cached of the file is right. */
+	/* Only this kernel writes, so the pages that it has cached of the file are right. */
 	fi->keep_cache = 1;
-	/* close() has nothing to tell us; under the writeback cache it still writes the dirty
-	 * pages. */
+	/*
+	 * The daemon needs no FLUSH at close(). Under the writeback cache close() still writes the
+	 * dirty pages.
+	 */
 	fi->noflush = 1;
 	if ((fi->flags & O_DIRECT) || must_come_singly(daemon, attr)) {
 		handle->direct = true;
@@ -102,7 +105,7 @@ static int run_open(struct zf_daemon *daemon, struct zf_call *call)
 	if (r < 0)
 		return r;
 	r = open_file(daemon, call);
-	/* What the kernel does not take, it does not release. */
+	/* If the reply fails, the kernel never got the handle and sends no RELEASE for it. */
 	if (r < 0 || fuse_reply_open(call->req, &call->fi) < 0)
 		zf_handle_free(daemon, &call->fi);
 	return r;
@@ -116,7 +119,7 @@ void zf_fuse_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	zf_call_dispatch(&call);
 }
 
-/* Nobody waits for the answer, nor could he do anything about an error. */
+/* No client waits for the answer to a RELEASE, so an error would reach nobody. */
 static int run_release(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_close(daemon->fs, &call->ctx, call->ino);
@@ -144,8 +147,8 @@ void zf_fuse_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 /* ---- read, write ---- */
 
 /*
- * Does a READ fill pages of the kernel's? By way of a direct handle it does so for a mapping; of a
- * direct read the kernel says whose it is.
+ * Does a READ fill pages of the kernel? A READ by a direct handle does so only for a mapping; for a
+ * direct read the kernel sets lock_owner.
  */
 static bool fills_pages(const struct fuse_file_info *fi)
 {
@@ -154,8 +157,8 @@ static bool fills_pages(const struct fuse_file_info *fi)
 
 /*
  * For a direct read the kernel writes only the dirty pages of its range. Under the writeback cache
- * there may be others behind it, and with them an end of the file that we do not know; and the
- * kernel takes a short answer for the end.
+ * there may be dirty pages behind the range, which end the file later than the size that the daemon
+ * knows. And the kernel takes a short answer for the end of the file.
  */
 static bool may_end_later(const struct zf_call *call, size_t len)
 {
@@ -213,8 +216,8 @@ void zf_fuse_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 }
 
 /*
- * Of a file that the kernel caches too, if F_SETFL has set O_DIRECT since it was opened: of a direct
- * write the kernel says whose it is.
+ * A WRITE by a handle that caches is a direct write, too, if F_SETFL has set O_DIRECT since the
+ * open: for a direct write the kernel sets lock_owner.
  */
 static bool is_direct_write(const struct fuse_file_info *fi)
 {
@@ -222,9 +225,9 @@ static bool is_direct_write(const struct fuse_file_info *fi)
 }
 
 /*
- * A write that must be durable when it is answered. Where the kernel caches the file it sends an
- * FSYNC behind the WRITE, and doing the work twice would help nobody; where it does not
- * (FOPEN_DIRECT_IO), it relies on the flags of the WRITE.
+ * Must the write be durable when it is answered? If the kernel caches the file, it sends an FSYNC
+ * after the WRITE, so the WRITE need not be durable. If it does not (FOPEN_DIRECT_IO), it relies on
+ * the flags of the WRITE.
  */
 static bool is_durable_write(const struct fuse_file_info *fi)
 {
@@ -232,7 +235,8 @@ static bool is_durable_write(const struct fuse_file_info *fi)
 }
 
 /*
- * call->size bytes are in their place. r: they are durable, if they have to be; or why they are not.
+ * Answers a write whose call->size bytes are written. r: 0, also if they are durable as required;
+ * -errno: they could not be made durable.
  */
 static int answer_write(struct zf_daemon *daemon, struct zf_call *call, int r)
 {
@@ -248,7 +252,7 @@ static int answer_write(struct zf_daemon *daemon, struct zf_call *call, int r)
 	return 0;
 }
 
-/* The bytes are in their place; what is left is to make them durable. */
+/* The bytes are written; this makes them durable. */
 static int run_write_sync(struct zf_daemon *daemon, struct zf_call *call)
 {
 	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
@@ -264,8 +268,10 @@ static int run_write(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (len < 0)
 		return (int)len;
-	/* The kernel thinks that writing out its pages changes nothing: but blocks it does, and
-	 * times, if they are not the kernel's. */
+	/*
+	 * The kernel assumes that writeback of its pages changes no attributes. But it changes the
+	 * number of blocks, and the times unless the kernel keeps them.
+	 */
 	if (loses_suidgid || (call->flags & ZF_WRITE_PAGE))
 		zf_fuse_forget_attr(daemon, call->ino);
 	call->size = (size_t)len;
@@ -309,7 +315,9 @@ void zf_fuse_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 	note_write(fi, &call);
 	if (fi->kill_suidgid)
 		call.flags |= ZF_WRITE_KILL_SUIDGID;
-	/* Without the writeback cache these are pages of a shared mapping, and the times are ours.
+	/*
+	 * Without the writeback cache these are pages of a shared mapping, and the daemon sets the
+	 * times.
 	 */
 	if (fi->writepage)
 		call.flags |= ZF_WRITE_PAGE;
@@ -321,8 +329,8 @@ void zf_fuse_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 /* ---- fallocate ---- */
 
 /*
- * The kernel drops the pages of what it had us change when that is answered, but not for an error.
- * Yet part of the range may have changed, or all of it without being durable.
+ * The kernel drops the pages of a range when a request that changes it succeeds, but not when it
+ * fails. Yet part of the range may have changed, or all of it without being durable.
  */
 static int fail_changed(struct zf_daemon *daemon, struct zf_call *call, int r)
 {
@@ -336,7 +344,7 @@ static int fail_fallocate(struct zf_daemon *daemon, struct zf_call *call, int r)
 {
 	if (call->flags & ~(unsigned int)FALLOC_FL_KEEP_SIZE)
 		return fail_changed(daemon, call, r);
-	/* It changes no bytes that there are, but perhaps the size. */
+	/* Plain allocation changes no existing bytes, but perhaps the size. */
 	if (r != -EAGAIN)
 		zf_fuse_forget_attr(daemon, call->ino);
 	return r;
@@ -369,7 +377,7 @@ static int run_fallocate(struct zf_daemon *daemon, struct zf_call *call)
 	return 0;
 }
 
-/* What the caller said before that it means by ZERO_RANGE. */
+/* Did the caller announce by a mark that this ZERO_RANGE means WRITE_ZEROES? */
 static bool means_write_zeroes(fuse_req_t req, const struct zf_call *call, uint64_t fh)
 {
 	const struct zf_daemon *daemon = fuse_req_userdata(req);
@@ -399,7 +407,7 @@ void zf_fuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
 		.ctx.errors = &zf_handle_of(fi)->errors,
 	};
 
-	/* Of no kernel yet comes WRITE_ZEROES itself. */
+	/* No kernel sends WRITE_ZEROES itself yet. */
 	if (means_write_zeroes(req, &call, fi->fh))
 		call.flags = ZF_FALLOC_WRITE_ZEROES;
 	zf_call_dispatch(&call);
@@ -407,7 +415,7 @@ void zf_fuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
 
 /* ---- copy_file_range ---- */
 
-/* At most what Linux reads or writes at once. Older kernels count what was copied in 32 bits. */
+/* The most that Linux reads or writes at once. Older kernels count the copied bytes in 32 bits. */
 #define COPY_MAX ((size_t)INT_MAX & ~(size_t)4095)
 
 /* As run_write_sync(). */
@@ -533,9 +541,9 @@ static int run_lseek(struct zf_daemon *daemon, struct zf_call *call)
 	int r;
 
 	/*
-	 * The kernel asks without writing its dirty pages first: under the writeback cache we would
-	 * call data that we have not seen a hole. ENOSYS, and it takes every file for one piece of
-	 * data.
+	 * The kernel sends LSEEK without writing its dirty pages first: under the writeback cache
+	 * the daemon would report a hole where it has not got the data yet. After ENOSYS the kernel
+	 * treats every file as one piece of data.
 	 */
 	if (daemon->options.writeback)
 		return -ENOSYS;

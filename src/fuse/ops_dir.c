@@ -7,24 +7,29 @@
 
 #define BATCH 32
 
-/* The attributes too, so that the kernel need not look the name up, and one reference more. */
+/*
+ * Adds the attributes, so that the kernel need not look the name up, and counts one reference more.
+ */
 static void look_up(struct zf_daemon *daemon, struct zf_call *call, const struct zf_dirent *dirent,
 		    struct fuse_entry_param *ret_entry)
 {
 	struct zf_attr attr;
 	bool dots = dirent->cookie <= 2;
 
-	/* Without attributes: number and type only. */
+	/* If the attributes cannot be had: number and type only. */
 	*ret_entry = (struct fuse_entry_param){
 		.attr.st_ino = dirent->ino,
 		.attr.st_mode = (mode_t)dirent->type << 12,
 	};
-	/* Somebody may have removed it since, or it is damaged: then a lookup will tell. */
+	/*
+	 * The name may have been removed meanwhile, or its inode is damaged: a lookup will report
+	 * that.
+	 */
 	if (!dots && zf_fs_lookup(daemon->fs, &call->ctx, call->ino, dirent->name, &attr) == 0)
 		zf_fuse_attr_to_entry(&attr, ret_entry);
 }
 
-/* Returns false when the buffer has no room for it. */
+/* Adds an entry. False: the buffer has no room for it. */
 static bool add(struct zf_daemon *daemon, struct zf_call *call, const struct zf_dirent *dirent,
 		char *buf, size_t *used)
 {
@@ -33,7 +38,10 @@ static bool add(struct zf_daemon *daemon, struct zf_call *call, const struct zf_
 	size_t room = call->size - *used, need;
 	struct fuse_entry_param entry;
 
-	/* Asked first: a lookup cannot be taken back for want of room. */
+	/*
+	 * The room is checked first, because the reference that a lookup counts could not be given
+	 * back.
+	 */
 	need = plus ? fuse_add_direntry_plus(call->req, NULL, 0, dirent->name, NULL, 0)
 		    : fuse_add_direntry(call->req, NULL, 0, dirent->name, NULL, 0);
 	if (need > room)
@@ -69,7 +77,7 @@ static int run_readdir(struct zf_daemon *daemon, struct zf_call *call)
 			cookie = dirents[i].cookie;
 		}
 	} while (n > 0);
-	/* An error after some entries will come again when the rest is asked for. */
+	/* An error after some entries will be met again when the kernel asks for the rest. */
 	if (n < 0 && used == 0)
 		return n;
 full:
@@ -108,11 +116,12 @@ void zf_fuse_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offs
 void zf_fuse_forget_listing(struct zf_daemon *daemon, uint64_t dir)
 {
 	/*
-	 * The kernel looks whether what it has cached is old only where a listing begins. One that
-	 * begins while another is still filling the cache could go on from there with names that
-	 * were gone before. Everybody reads the cache from its first page on: without that, it
-	 * starts afresh. The rest stays, so that who is filling it gets to its end. As with the
-	 * attributes, who made the change keeps readers out until the answer.
+	 * The kernel checks whether its cached listing is old only when a listing begins. A listing
+	 * that begins while another one is still filling the cache could continue from the cache
+	 * with names that were removed before. Every reader reads the cache from its first page on;
+	 * if that page is missing, the kernel drops the cache and starts afresh. Only the first
+	 * page is dropped, so that the reader that fills the cache gets to its end. As with
+	 * attributes, the sender of the change keeps readers out until the answer.
 	 */
 	fuse_lowlevel_notify_inval_inode(daemon->session, dir, 0, 1);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, and their version, FS_IOC_GETVERSION, which
- * lsattr(1) and chattr(1) use; the label, FS_IOC_GETFSLABEL and its kin; FITRIM, which fstrim(8)
- * uses; and what is our own (zfuse/ioctl.h).
+ * ioctl: the flags of inodes, FS_IOC_GETFLAGS and its kin, and their version, FS_IOC_GETVERSION,
+ * which lsattr(1) and chattr(1) use; the label, FS_IOC_GETFSLABEL and its kin; FITRIM, which
+ * fstrim(8) uses; and zfuse's own calls (zfuse/ioctl.h).
  *
- * The kernel's VFS takes these calls apart (for 32-bit programs too), checks that the caller owns
- * the file and has CAP_LINUX_IMMUTABLE where it needs that, and asks us with a request of its own,
- * whose `arg` is NULL. What comes from a program directly has the program's pointer there, and
- * nobody has checked it: the kernel passes on a call that the first request refused as unsupported.
- * So that gets the same answer again, whatever is in its buffer by now.
+ * The kernel's VFS decodes the calls for flags (for 32-bit programs too), checks that the caller
+ * owns the file and has CAP_LINUX_IMMUTABLE if that is needed, and sends a request of its own,
+ * whose `arg` is NULL. In a request that comes from a program directly, `arg` is the program's
+ * pointer, and nothing was checked: the kernel passes a call on like this when the VFS's request
+ * was refused as unsupported. So such a request is refused again, whatever its buffer contains by
+ * then.
  */
 #include "fuse/ops.h"
 
@@ -39,7 +40,7 @@ static int get_flags(struct zf_daemon *daemon, struct zf_call *call)
 	return r;
 }
 
-/* The generation in which it was made. */
+/* The version is the generation in which the inode was made. */
 static int get_version(struct zf_daemon *daemon, struct zf_call *call)
 {
 	struct zf_attr attr;
@@ -71,9 +72,9 @@ static int get_xattr(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 /*
- * A file that is protected from now on refuses pages of mappings: so what was written to them
- * before has to come first. The kernel sends it while it runs on the thread that asks, by that
- * one's queue: so not on a thread that serves one.
+ * A file that is protected from now on refuses pages of mappings, so pages that were dirtied before
+ * have to be written first. During this notice the kernel sends them, from the calling thread, to
+ * the queue of that thread's processor. So a thread that serves a queue must not send the notice.
  */
 static int take_pages(struct zf_daemon *daemon, struct zf_call *call,
 		      const struct zf_set_flags *set)
@@ -123,7 +124,7 @@ static int set_xattr(struct zf_daemon *daemon, struct zf_call *call)
 	return asked.fsx_xflags ? -EOPNOTSUPP : set(daemon, call, &wanted);
 }
 
-/* Nothing to wait for, and nothing of the filesystem's. */
+/* Does not wait, and does not use the filesystem. */
 static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
 {
 	static const uint64_t reserved[4];
@@ -154,7 +155,10 @@ static int mark_write_zeroes(struct zf_daemon *daemon, struct zf_call *call)
 
 /* ---- of the whole filesystem ---- */
 
-/* The user whose mount it is, and root, whom the kernel lets in if that one's options do. */
+/*
+ * The user who made the mount, and root, whom the kernel lets in only if the mount options allow
+ * it.
+ */
 static bool may_administer(const struct zf_call *call)
 {
 	uid_t uid = fuse_req_ctx(call->req)->uid;
@@ -178,7 +182,7 @@ static int set_label(struct zf_daemon *daemon, struct zf_call *call)
 
 	if (!may_administer(call))
 		return -EPERM;
-	/* It is a commit. */
+	/* Setting the label takes a commit. */
 	if (!call->ctx.may_wait)
 		return -EAGAIN;
 	memcpy(label, call->data, FSLABEL_MAX);
@@ -189,8 +193,8 @@ static int set_label(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 /*
- * fstrim(8). Only whole zones are given back, wherever they lie: the range does not matter, as long
- * as it is one of this filesystem's.
+ * fstrim(8). Only whole zones are given back, wherever they lie, so the range has no effect, as
+ * long as it begins within this filesystem.
  */
 static int trim(struct zf_daemon *daemon, struct zf_call *call)
 {
@@ -217,9 +221,9 @@ static int trim(struct zf_daemon *daemon, struct zf_call *call)
 
 static const struct command {
 	unsigned int number;
-	size_t in_size, out_size; /* GETFLAGS, GETVERSION move an int, whatever their numbers say */
+	size_t in_size, out_size; /* GETFLAGS, GETVERSION move an int, although they say long */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
-	bool own; /* comes from the program, not from the VFS */
+	bool own; /* the request comes from the program, not from the VFS */
 } commands[] = {
 	{FS_IOC_GETFLAGS, 0, sizeof(uint32_t), get_flags, false},
 	{FS_IOC_SETFLAGS, sizeof(uint32_t), 0, set_flags, false},

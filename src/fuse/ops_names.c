@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* The kernel counts a reference to what it is told about: if it was not told, it has none. */
+/*
+ * The kernel counts a reference to an inode when it gets this answer. If the reply fails, it has
+ * none.
+ */
 static int reply_entry(struct zf_daemon *daemon, struct zf_call *call, const struct zf_attr *attr)
 {
 	struct fuse_entry_param entry;
@@ -37,7 +40,7 @@ static int forget_dir(struct zf_daemon *daemon, uint64_t dir, int r)
 
 static int run_lookup(struct zf_daemon *daemon, struct zf_call *call)
 {
-	/* That there is no such name is worth remembering as well. */
+	/* The kernel may remember a name that does not exist, as well. */
 	static const struct fuse_entry_param absent = {.entry_timeout = ZF_FOREVER_S};
 	struct zf_attr attr;
 	int r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, &attr);
@@ -66,7 +69,7 @@ static int run_forget(struct zf_daemon *daemon, struct zf_call *call)
 {
 	const struct fuse_forget_data *forgets = call->data;
 
-	/* They have no answer, so the kernel does not wait for them when it unmounts. */
+	/* FORGETs have no answer, so the kernel does not wait for them when it unmounts. */
 	zf_rwlock_rdlock(&daemon->gate);
 	for (size_t i = 0; daemon->fs && i < call->size / sizeof(*forgets); i++)
 		zf_fs_forget(daemon->fs, forgets[i].ino, forgets[i].nlookup);
@@ -76,9 +79,9 @@ static int run_forget(struct zf_daemon *daemon, struct zf_call *call)
 }
 
 /*
- * Beside io_uring nothing but these comes through /dev/fuse, and nobody waits for them. The kernel
- * hands over all that it has gathered: so give it time to gather some. One by one, as a tree is
- * removed, each would wake this thread in between what its remover does.
+ * When io_uring is in use, only FORGETs come through /dev/fuse, and no client waits for them. The
+ * kernel hands over all FORGETs that it has gathered, so this gives it time to gather some. While a
+ * tree is removed, single FORGETs would wake this thread between the operations of the remover.
  */
 static void let_forgets_gather(const struct zf_daemon *daemon)
 {
@@ -199,7 +202,7 @@ static int open_existing(struct zf_daemon *daemon, struct zf_call *call, struct 
 	return r;
 }
 
-/* make_open(): makes the file, or opens the one that is there, and counts a reference to it. */
+/* make_open() makes the file, or opens the existing one, and counts a reference to it. */
 static int with_handle(struct zf_daemon *daemon, struct zf_call *call,
 		       int (*make_open)(struct zf_daemon *, struct zf_call *, struct zf_attr *))
 {
@@ -218,7 +221,7 @@ static int create(struct zf_daemon *daemon, struct zf_call *call, struct zf_attr
 {
 	int r = make(daemon, call, ret_attr);
 
-	/* Somebody was quicker; without O_EXCL that is as good. */
+	/* Another caller has made the file meanwhile; without O_EXCL it can be opened. */
 	if (r == -EEXIST && !(call->fi.flags & O_EXCL)) {
 		r = zf_fs_lookup(daemon->fs, &call->ctx, call->ino, call->name, ret_attr);
 		if (r == 0)
@@ -337,7 +340,7 @@ void zf_fuse_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	zf_call_dispatch(&call);
 }
 
-/* In another directory a directory has another parent, which it lists as "..". */
+/* A directory that moves to another parent has another "..", so its listing changes. */
 static void forget_moved(struct zf_daemon *daemon, struct zf_call *call, uint64_t ino)
 {
 	struct zf_attr attr;

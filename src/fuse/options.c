@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 
-/* The least that these options take: some paths of nodes; and one request of the kernel. */
+/* The smallest values: CACHE_MIN holds some paths of nodes, DIRTY_MIN one request of the kernel. */
 #define CACHE_MIN (UINT64_C(4) << 20)
 #define DIRTY_MIN (UINT64_C(1) << 20)
 
@@ -27,7 +27,7 @@ enum {
 	KEY_SYNC_NAMES,
 	KEY_TUNABLE,
 	KEY_NO_EFFECT,
-	KEY_DROP, /* known to mount(8), of no use to a daemon */
+	KEY_DROP, /* an option for mount(8), without a meaning for a daemon */
 };
 
 #define FLAG(template, field)	  {template, offsetof(struct zf_options, field), 1}
@@ -74,7 +74,7 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("async", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("sync", KEY_SYNC),
 	FUSE_OPT_KEY("dirsync", KEY_SYNC_NAMES),
-	/* Of access times the kernel leaves all to us: of the last of these, what it says. */
+	/* The kernel leaves access times to the daemon. The last of these options counts. */
 	FUSE_OPT_KEY("noatime", KEY_ATIME_NEVER),
 	FUSE_OPT_KEY("nodiratime", KEY_NO_DIR_ATIME),
 	FUSE_OPT_KEY("strictatime", KEY_ATIME_STRICT),
@@ -90,17 +90,17 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_KEY("rootcontext=", FUSE_OPT_KEY_KEEP),
 	FUSE_OPT_KEY("fsname=", KEY_SOURCE),
 
-	/* Words of other filesystems for what is always so here. */
+	/* Options of other filesystems that ask for what zfuse always does. */
 	FUSE_OPT_KEY("discard", KEY_NO_EFFECT),
 	FUSE_OPT_KEY("acl", KEY_NO_EFFECT),
 	FUSE_OPT_KEY("user_xattr", KEY_NO_EFFECT),
 	FUSE_OPT_KEY("barrier", KEY_NO_EFFECT),
 	FUSE_OPT_KEY("barrier=1", KEY_NO_EFFECT),
 	FUSE_OPT_KEY("noquota", KEY_NO_EFFECT),
-	/* Always so. */
+	/* These options always hold. */
 	FUSE_OPT_KEY("default_permissions", KEY_DROP),
 	FUSE_OPT_KEY("subtype=zfuse", KEY_DROP),
-	/* What fstab may say to mount(8), which passes some of it on. */
+	/* Options in fstab for mount(8), which passes some of them on. */
 	FUSE_OPT_KEY("defaults", KEY_DROP),
 	FUSE_OPT_KEY("auto", KEY_DROP),
 	FUSE_OPT_KEY("noauto", KEY_DROP),
@@ -117,7 +117,7 @@ static const struct fuse_opt templates[] = {
 	FUSE_OPT_END,
 };
 
-/* Words of other filesystems for what is different here, by how they begin. */
+/* Options of other filesystems that zfuse cannot fulfil, by their first characters. */
 static const struct {
 	const char *begin, *why;
 } refused[] = {
@@ -159,7 +159,7 @@ static const char *why_refused(const char *option)
 
 static void complain_unknown(const char *option)
 {
-	/* The last entry is the end's. */
+	/* The last entry is FUSE_OPT_END, and no option. */
 	const char *near =
 		zf_parse_nearest_name(option, ZF_ARRAY_SIZE(templates) - 1, option_name, NULL);
 
@@ -196,7 +196,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 		return 0;
 	case KEY_SOURCE:
 		options->source_named = true;
-		return 1; /* libfuse's, too */
+		return 1; /* libfuse gets it, too */
 	case KEY_ATIME_RELATIVE:
 		options->atime = ZF_ATIME_RELATIVE;
 		return 0;
@@ -205,7 +205,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 		return 0;
 	case KEY_ATIME_NEVER:
 		options->atime = ZF_ATIME_NEVER;
-		return 1; /* for the list of mounts */
+		return 1; /* so that the list of mounts shows it */
 	case KEY_NO_DIR_ATIME:
 		options->no_dir_atime = 1;
 		return 1;
@@ -240,7 +240,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	return 1;
 }
 
-/* 0 is no value that an option takes. */
+/* 0 is not allowed. */
 static int parse_value(const char *name, const char *text, uint64_t max, const char *allowed,
 		       uint64_t *number)
 {
@@ -256,7 +256,7 @@ static int parse_value(const char *name, const char *text, uint64_t max, const c
 	return 0;
 }
 
-/* A size of less than `min` is a unit forgotten, and no filesystem works well with it. */
+/* A size below `min` probably lacks its unit, and no filesystem works well with it. */
 static int parse_size(const char *name, const char *text, uint64_t min, const char *allowed,
 		      uint64_t *number)
 {
@@ -332,7 +332,7 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 
 	*ret_options = (struct zf_options){.fuse = args};
-	/* What root mounts is for everybody, as with any disk: the kernel checks permissions. */
+	/* A mount of root is open to all users, as with any disk: the kernel checks permissions. */
 	if (geteuid() == 0)
 		ret_options->allow_other = 1;
 	if (fuse_opt_parse(&ret_options->fuse, ret_options, templates, process) < 0)

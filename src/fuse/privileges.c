@@ -15,13 +15,16 @@
 #include "base/cleanup.h"
 
 /*
- * CAP_SYS_ADMIN: to unmount when a signal comes, and so that the kernel does not cut the number of
- * requests in the background (the answer to INIT). CAP_DAC_READ_SEARCH: the mount point may lie in a
- * folder that only its owner may enter, and is named by its path until the end.
+ * CAP_SYS_ADMIN: to unmount when a signal comes; and without it the kernel would lower the number
+ * of background requests (in the answer to INIT). CAP_DAC_READ_SEARCH: the mount point may lie in a
+ * folder that only its owner may enter, and the daemon uses its path until the end.
  */
 static const unsigned int kept[] = {CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
 
-/* Of 1000: whoever else uses memory goes first, and the kernel still has a last choice. */
+/*
+ * Of 1000: the kernel kills other processes that use memory first, and can still kill the daemon as
+ * a last choice.
+ */
 #define OOM_SCORE "-900"
 
 /* More descriptors are of no use. */
@@ -29,7 +32,7 @@ static const unsigned int kept[] = {CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
 
 /* ---- before ---- */
 
-/* As far as is allowed at all. */
+/* Raises a limit as far as is allowed. */
 static void raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 {
 	struct rlimit limit;
@@ -41,9 +44,9 @@ static void raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 }
 
 /*
- * From Linux 6.14 on the rings of io_uring count as locked memory, unless one has CAP_IPC_LOCK: of
- * all processes of root together. There is one for each processor and mount; without them requests
- * come by /dev/fuse.
+ * From Linux 6.14 on, the rings of io_uring count as locked memory, unless the process has
+ * CAP_IPC_LOCK. The memory of all processes of root counts together, and there is one ring for each
+ * processor and mount. Without rings, requests come by /dev/fuse.
  */
 static void lift_limit_of_locked_memory(void)
 {
@@ -53,7 +56,7 @@ static void lift_limit_of_locked_memory(void)
 		raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
-/* A score below 0 is one that somebody has chosen; sessions of users have scores above it. */
+/* A score below 0 was chosen on purpose, and stays. Sessions of users have scores above 0. */
 static void lower_oom_score(void)
 {
 	_zf_close_ int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -86,18 +89,21 @@ static uint64_t kept_mask(void)
 }
 
 /*
- * A program that root runs gets what is in the bounding set. Where we may not make that smaller,
- * PR_SET_NO_NEW_PRIVS keeps programs from getting more than we have.
+ * A program that root runs gets the capabilities of the bounding set. If the daemon may not reduce
+ * the set, PR_SET_NO_NEW_PRIVS keeps programs from getting more than the daemon has.
  */
 static void drop_from_bounding_set(uint64_t keep)
 {
-	/* The kernel says where its capabilities end. */
+	/* prctl() fails after the last capability that the kernel has. */
 	for (unsigned int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if (!((keep >> i) & 1))
 			prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
 }
 
-/* glibc has no wrapper for capget(2) and capset(2); a capability that is not there is not added. */
+/*
+ * glibc has no wrapper for capget(2) and capset(2). A capability that the thread does not have is
+ * not added.
+ */
 static int keep_capabilities(uint64_t keep)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -118,6 +124,6 @@ int zf_privileges_drop(void)
 	if (geteuid() != 0)
 		return 0;
 	drop_from_bounding_set(kept_mask());
-	/* This empties the ambient set, too, which is never larger than the inheritable one. */
+	/* This also empties the ambient set, which is never larger than the inheritable set. */
 	return keep_capabilities(kept_mask());
 }

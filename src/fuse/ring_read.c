@@ -22,7 +22,7 @@ bool zf_ring_read_suits(const struct zf_call *call)
 	       call->size <= ZF_WAIT_SMALL_READ_MAX;
 }
 
-/* Counted as a call that runs too: the end waits for it (zf_call_end_all()). */
+/* Counts the read as parked, and as a call that runs, so that zf_call_end_all() waits for it. */
 static void count(const struct ring_read *read, int by)
 {
 	atomic_fetch_add_explicit(&read->call.thread->parked, (unsigned int)by,
@@ -31,7 +31,9 @@ static void count(const struct ring_read *read, int by)
 		atomic_fetch_add(&read->daemon->calls_running, (unsigned int)by);
 }
 
-/* A worker tries again what was no good: a failing disk may take seconds for it. */
+/*
+ * A worker repeats a read that failed or came back short: a failing disk may take seconds for it.
+ */
 static void came(struct fuse_uring_read *io, int result)
 {
 	struct ring_read *read = ZF_CONTAINER_OF(io, struct ring_read, io);
@@ -79,7 +81,7 @@ ssize_t zf_ring_read(struct zf_daemon *daemon, struct zf_call *call, char *buf,
 	}
 	count(read, 1);
 	r = fuse_req_uring_readv(call->req, wants.fd, wants.iov, 1, wants.offset, &read->io);
-	/* The ring is as large as it has requests: this is not expected. */
+	/* This is not expected, because the ring has room for one read of each request. */
 	if (r < 0)
 		came(&read->io, r);
 	return -EINPROGRESS;

@@ -9,18 +9,21 @@
 
 #define MS INT64_C(1000000)
 
-/* The kernel's counters are looked at so often; idle time is counted in hundredths of a second. */
+/*
+ * How often the kernel's counters are read; the kernel counts idle time in hundredths of a second.
+ */
 #define LOOK_NS (50 * MS)
-/* Longer than this without a look, the thread had little to do. */
+/* If the last look is older than this, the thread has had little to do since. */
 #define STALE_NS (4 * LOOK_NS)
 /*
- * So long a thread is released. Then it is bound again, to find out, for two or three looks. So long it
- * is also left alone where it waits and all are busy: /proc/stat is long on large machines.
+ * For this time a thread is released. Then it is bound again for two or three looks, to find out
+ * whether it still waits. A thread that waits while all processors are busy is left alone for the
+ * same time, because /proc/stat is long on large machines.
  */
 #define RELEASE_NS (1000 * MS)
 /*
- * A thread is released if it waited a quarter of the time, twice in turn, and if the idle time of all
- * processors comes to 70 % of one. Where less is idle, threads that move displace each other: with
+ * A thread is released if it waited a quarter of the time, twice in turn, and if the idle time of
+ * all processors comes to 70 % of one. If less is idle, released threads displace each other: with
  * 16 clients that sync on two processors half of one is idle, and released threads were a third
  * slower.
  */
@@ -96,15 +99,15 @@ static uint64_t read_idle(void)
 
 /* ---- the thread ---- */
 
-/* The processors that the process may use: its first thread is not bound. */
+/* Gets the processors that the process may use, from its first thread, which is not bound. */
 static int get_allowed(cpu_set_t *ret_set)
 {
 	return sched_getaffinity(getpid(), sizeof(*ret_set), ret_set);
 }
 
 /*
- * False: the thread is not bound to one processor; or the process may not use all processors, and the
- * idle time of the others tells nothing about its own; or the kernel does not count.
+ * False: the thread is not bound to one processor; or the process may not use all processors, so
+ * that idle time of other processors says nothing about its own; or the kernel does not count.
  */
 static bool begin(struct zf_roam *roam)
 {
@@ -120,7 +123,7 @@ static bool begin(struct zf_roam *roam)
 	return roam->wait_file > 0;
 }
 
-/* False: somebody else has moved the thread meanwhile, or the process: that stays. */
+/* False: another program has moved the thread or the process meanwhile, and its setting stays. */
 static bool move(const struct zf_roam *roam, enum zf_roam_move move)
 {
 	cpu_set_t now, own, allowed;

@@ -24,7 +24,7 @@ struct zf_shutdown {
 	struct zf_daemon *daemon;
 	pthread_t thread;
 	int signal_fd, stop_fd;
-	sem_t dropped; /* posted when `drop_error` says how giving up privileges went */
+	sem_t dropped; /* posted when `drop_error` has the result of giving up privileges */
 	int drop_error;
 	atomic_bool ready;
 };
@@ -75,7 +75,7 @@ static void *handle_signals(void *arg)
 			shut_down(shutdown->daemon, info.ssi_signo);
 			continue;
 		}
-		/* Nobody can have used it yet: what is left behind is what a crash leaves. */
+		/* No program can have used the mount yet, so the process ends as in a crash. */
 		if (atomic_load(&shutdown->daemon->mounted))
 			zf_unmount(shutdown->daemon->mountpoint, true);
 		zf_report(&shutdown->daemon->report, ZF_REPORT_ERROR,
@@ -93,11 +93,17 @@ static void set_up_signals(sigset_t *ret_signals)
 	sigaddset(ret_signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* Whoever started us may ignore it; then no child's exit status could be had. */
+	/*
+	 * The parent process may have ignored SIGCHLD; then the exit status of a child could not be
+	 * had.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* The thread is older than those that inherit what is left; later the filter would refuse it. */
+/*
+ * The signal thread starts before the privileges are given up, and so drops its own. It must do so
+ * before the filter is installed, which would refuse the call.
+ */
 static int wait_until_dropped(struct zf_shutdown *shutdown)
 {
 	while (sem_wait(&shutdown->dropped) < 0 && errno == EINTR)

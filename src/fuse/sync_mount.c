@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From what the kernel knows, without asking us. */
+/* Asks the kernel only, not this daemon. */
 static int check_device(const char *mountpoint, dev_t st_dev)
 {
 	struct statx stx;
@@ -21,7 +21,7 @@ static int check_device(const char *mountpoint, dev_t st_dev)
 	return makedev(stx.stx_dev_major, stx.stx_dev_minor) == st_dev ? 0 : -EINVAL;
 }
 
-/* Without our descriptors, and with signals as programs expect them. */
+/* Starts a program without our descriptors, and with no signal blocked. */
 static int spawn(const char *const argv[], pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;

@@ -8,7 +8,7 @@
 #include "base/lock.h"
 #include "base/undumped.h"
 
-/* A cache line of its own for what only one thread writes. */
+/* Each struct zf_thread starts at a cache line, because only its own thread writes to it. */
 #define CACHE_LINE 64
 
 const char *const zf_request_names[ZF_REQUEST_COUNT] = {
@@ -19,8 +19,7 @@ const char *const zf_request_names[ZF_REQUEST_COUNT] = {
 
 const uint64_t zf_latency_bounds_ns[ZF_LATENCY_BOUNDS] = ZF_LATENCY_BOUNDS_NS;
 
-/* libfuse starts its threads without asking anybody, so they register here with their first
- * request. */
+/* libfuse starts its threads by itself, so a thread registers here with its first request. */
 static SLIST_HEAD(, zf_thread) threads = SLIST_HEAD_INITIALIZER(threads);
 static struct zf_mutex threads_lock; /* of the list */
 static _Thread_local struct zf_thread *self;
@@ -72,7 +71,7 @@ void zf_threads_count(uint64_t requests[ZF_REQUEST_COUNT], uint64_t *ret_waited)
 	*ret_waited = waited;
 }
 
-/* Nobody else writes it, so that needs no locked instruction. */
+/* Only the calling thread writes `sum`, so the addition needs no locked instruction. */
 static void add_to_own(_Atomic uint64_t *sum, uint64_t n)
 {
 	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n,

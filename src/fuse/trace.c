@@ -38,8 +38,8 @@ int zf_daemon_trace_open(struct zf_daemon *daemon)
 }
 
 /*
- * A write of the trace to the mount would be traced, and so cause the next one; and the daemon
- * would wait for itself.
+ * If the trace lay on the mount, each write of the trace would be traced, and so cause the next
+ * one; and the daemon would wait for itself.
  */
 static int check_file(struct zf_daemon *daemon, int fd, struct json_object **ret_result)
 {

@@ -11,7 +11,7 @@
 #define COMMIT_SECONDS_MAX 3600u
 #define GC_PERCENT_MAX	   50u
 
-/* 0 is no value that an option takes. */
+/* 0 is not allowed. */
 static int parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
 	uint64_t number;
@@ -41,7 +41,7 @@ static int parse_gc(const char *value, struct zf_tunables *tunables)
 	return 0;
 }
 
-/* Of several the last one counts. */
+/* If the option is given several times, the last one counts. */
 static int parse_gc_target(const char *value, struct zf_tunables *tunables)
 {
 	size_t len = strlen(value);

@@ -2,17 +2,18 @@
 #include "fuse/wait_here.h"
 
 /*
- * A request that comes so soon after the last one was waiting already: its sender cannot have
- * waited for that one's answer. A program that does needs some 10 us to come back.
+ * A request that comes so soon after the end of the last one was waiting already: its sender cannot
+ * have waited for the last answer. A program that waits for an answer needs some 10 us to send the
+ * next request.
  */
 #define BACKLOG_NS 5000
 
 /*
- * If the last small reads took less than QUICK_READ_NS each, the device has its content in memory.
+ * If the last small reads took less than QUICK_READ_NS each, the device has its data in memory.
  * Then all small reads wait here: handing one over would take longer than the read. To find out
  * whether the device is quick, one read in PROBE_READS waits here in any case. If reads take
- * SLOW_READ_NS it is one in SLOW_PROBE_READS, because on a disk a read that waits here holds up all
- * other requests of its queue.
+ * SLOW_READ_NS or longer, only one in SLOW_PROBE_READS does so, because on a disk a read that waits
+ * here holds up all other requests of its queue.
  */
 #define QUICK_READ_NS	 20000
 #define PROBE_READS	 64u
@@ -20,9 +21,10 @@
 #define SLOW_PROBE_READS 1024u
 
 /*
- * After a durable write that held up another request, so many durable writes are handed over. Then
- * one waits here again, to find out whether durable writes still hold up others. Workers share records
- * of the log (log/log.h), and this thread serves other requests meanwhile.
+ * After a durable write that held up another request, this many durable writes are handed over.
+ * Then one waits here again, to find out whether durable writes still hold up others. The syncs of
+ * several workers share records of the log (log/log.h), and this thread serves other requests
+ * meanwhile.
  */
 #define HAND_OVER_DURABLE 15u
 
@@ -44,7 +46,9 @@ static bool may_read(struct zf_wait_here *here, const struct zf_wait_request *re
 	return here->read_ns < QUICK_READ_NS || probe || is_lone(here, request);
 }
 
-/* The kernel makes an O_DSYNC write of two requests: the sync comes on the heels of its own write. */
+/*
+ * The kernel sends an O_DSYNC write as two requests: the sync follows directly after its own write.
+ */
 static bool is_lone_write(struct zf_wait_here *here, const struct zf_wait_request *request)
 {
 	bool lone = is_lone(here, request);
@@ -84,7 +88,7 @@ bool zf_wait_here_may(struct zf_wait_here *here, const struct zf_wait_request *r
 	return false;
 }
 
-/* Somebody else's turn on the processor in between shall not count for more than a slow device. */
+/* A time in which another thread had the processor must not count for more than a slow device. */
 static void learn_read(struct zf_wait_here *here, int64_t took_ns)
 {
 	if (took_ns > 4 * QUICK_READ_NS)
@@ -98,7 +102,7 @@ void zf_wait_here_ended(struct zf_wait_here *here, const struct zf_wait_request 
 	here->ended_ns = now_ns;
 	if (waited && request->kind == ZF_WAIT_SMALL_READ)
 		learn_read(here, now_ns - request->began_ns);
-	/* A sync that finds nothing to write holds up nobody. */
+	/* A sync that finds nothing to write holds up no other request. */
 	here->waited_durable = waited && request->kind == ZF_WAIT_DURABLE &&
 			       now_ns - request->began_ns > BACKLOG_NS;
 }

@@ -69,7 +69,10 @@ int zf_workers_new(struct zf_daemon *daemon, struct zf_workers **ret_workers)
 	STAILQ_INIT(&workers->calls);
 	zf_mutex_init(&workers->lock, ZF_RANK_DAEMON);
 	zf_cond_init(&workers->work);
-	/* One from the start: later ones may fail to start, and parked calls need somebody. */
+	/*
+	 * One thread starts at once, because later ones may fail to start, and parked calls need at
+	 * least one.
+	 */
 	zf_mutex_lock(&workers->lock);
 	r = start_locked(workers);
 	zf_mutex_unlock(&workers->lock);
@@ -101,7 +104,9 @@ void zf_workers_run(struct zf_workers *workers, struct zf_call *call)
 	zf_mutex_lock(&workers->lock);
 	STAILQ_INSERT_TAIL(&workers->calls, call, link);
 	workers->waiting++;
-	/* A thread that was woken but does not run yet still counts as idle: hence the comparison.
+	/*
+	 * The comparison is needed because a woken thread that does not run yet still counts as
+	 * idle.
 	 */
 	if (workers->waiting > workers->idle && workers->count < WORKERS_MAX)
 		start_locked(workers);

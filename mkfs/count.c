@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a tree holds, and how large a device has to be for it. */
+/* Counts what a tree holds, and how large a device has to be for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "source.h"
 
 /*
- * Bytes of metadata for a name with its inode, and for a block of data. Measured: of 100,000 files
- * with names of four bytes each takes 700 bytes, its own 500 bytes left out. What is computed is
- * twice this, since nodes are written anew while the tree is copied.
+ * Bytes of metadata for a name with its inode, and for a block of data. Measured: with 100,000
+ * files with names of four bytes, each file takes 700 bytes, without its own 500 bytes of data. The
+ * computed size is twice this, because nodes are written anew while the tree is copied.
  */
 #define NAME_BYTES  640u
 #define BLOCK_BYTES 24u
-/* Zones that are begun and not full: data, reclaimed data, metadata, log. */
+/* Zones that are partly written: data, reclaimed data, metadata, log. */
 #define BEGUN_ZONES 4u
 
 static int count_range(void *arg, int fd, uint64_t offset, uint64_t len)
@@ -43,7 +43,7 @@ static int count_inline(void *arg, int fd, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-/* Opening it finds out whether it can be read, before anything is lost. */
+/* Opening the file shows whether it can be read, before any data is lost. */
 static int count_file(struct mkfs_content *content, FTSENT *entry)
 {
 	bool is_inline = entry->fts_statp->st_size <= (off_t)ZF_INLINE_MAX;
@@ -108,7 +108,7 @@ void mkfs_tell_size(const struct mkfs_tree *tree, const struct mkfs_content *con
 	uint64_t zones = mkfs_zones_for(content, geometry, plan);
 	char size[ZF_SIZE_TEXT_MAX];
 
-	/* An estimate, and it was not enough. */
+	/* The estimate says that the device is large enough, but it was not. */
 	if (zones <= geometry->zone_count)
 		zones = geometry->zone_count + geometry->zone_count / 8 + 1;
 	mkfs_error("%s is too small for %s (%" PRIu64 " bytes of data in %" PRIu64

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* mkfs.zfuse: looks at what is there, asks nothing, makes the filesystem, says what it made. */
+/*
+ * mkfs.zfuse: checks the old content, asks no question, makes the filesystem, and prints what it
+ * made.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -24,20 +27,20 @@ static const struct zf_report report = {.fn = zf_report_stderr, .arg = name};
 struct mkfs_job {
 	const struct mkfs_args *args;
 	struct zf_format_options options;
-	struct zf_geometry geometry; /* of the image that is to be made */
-	bool wants_size;	     /* its number of zones is still to be computed */
-	bool is_fixed;		     /* the same bytes every time: nothing is random */
+	struct zf_geometry geometry; /* of the image that is to be created */
+	bool wants_size;	     /* geometry.zone_count is still to be computed */
+	bool is_fixed;		     /* the same output every time: nothing is random */
 	int64_t latest_ns;	     /* SOURCE_DATE_EPOCH, or -1 */
 	struct mkfs_tree tree;	     /* of --rootdir */
 	struct mkfs_content content;
 	const char *replaced;
 };
 
-/* ---- what the library does not make up ---- */
+/* ---- values that the library leaves to its caller ---- */
 
 /*
- * SOURCE_DATE_EPOCH is how builds ask for output that is the same every time. -1: not set, -EINVAL:
- * not a time.
+ * The time of SOURCE_DATE_EPOCH, by which builds ask for output that is the same every time. -1:
+ * not set; -EINVAL: not a time.
  */
 static int64_t fixed_time(void)
 {
@@ -75,7 +78,7 @@ static int make_secrets(struct zf_format_options *options)
 	return 0;
 }
 
-/* No secrets any more: whoever reads the UUID can compute them. */
+/* These values are not secret any more, because everybody who reads the UUID can compute them. */
 static void derive_secrets(struct zf_format_options *options)
 {
 	const size_t len = sizeof(options->fsid);
@@ -118,7 +121,7 @@ static int fill_options(struct mkfs_job *job)
 
 /* ---- the device ---- */
 
-/* Exits with what was found unless --force: mkfs never asks. */
+/* Refuses a device with content unless --force is given: mkfs never asks. */
 static enum mkfs_exit check_contents(const struct mkfs_args *args, const struct zf_disk *disk,
 				     char *found, size_t size)
 {
@@ -220,7 +223,7 @@ static enum mkfs_exit make_on(struct zf_dev *dev, const struct mkfs_job *job,
 	return print(result);
 }
 
-/* On a device that is there. */
+/* Makes the filesystem on an existing device. */
 static enum mkfs_exit make_on_device(const struct mkfs_job *job)
 {
 	struct mkfs_result result = {
@@ -238,7 +241,7 @@ static enum mkfs_exit make_on_device(const struct mkfs_job *job)
 	return exit_code;
 }
 
-/* The check comes first: what does not do must not cost anybody their file. */
+/* The check comes first, so that a request that cannot succeed does not overwrite a user's file. */
 static enum mkfs_exit make_image(const struct mkfs_job *job)
 {
 	bool is_new = access(job->args->device, F_OK) < 0;
@@ -266,7 +269,7 @@ static enum mkfs_exit make_image(const struct mkfs_job *job)
 
 /* ---- what to make ---- */
 
-/* With a directory to be copied the size may be left out: it is computed later. */
+/* With --rootdir the size may be omitted: it is computed later. */
 static int parse_image(struct mkfs_job *job)
 {
 	const struct mkfs_args *args = job->args;

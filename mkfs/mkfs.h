@@ -19,8 +19,8 @@ enum mkfs_exit {
 
 struct mkfs_args {
 	const char *device;
-	const char *image;   /* the geometry of an emulated device to be made, or NULL */
-	const char *rootdir; /* what to fill it with, or NULL */
+	const char *image;   /* the geometry of an emulated device to create, or NULL */
+	const char *rootdir; /* the directory to copy into it, or NULL */
 	bool force, dry_run, quiet, json;
 	bool has_fsid;
 	uint8_t fsid[16];
@@ -29,7 +29,10 @@ struct mkfs_args {
 	uint8_t metadata_copies;
 };
 
-/* Returns false when the program is to end at once with *ret_exit: told, shown, or refused. */
+/*
+ * False: the program ends at once with *ret_exit, because it has shown the help or the version, or
+ * refused the arguments.
+ */
 bool mkfs_parse_args(int argc, char **argv, struct mkfs_args *ret_args, enum mkfs_exit *ret_exit);
 
 /* Prints "mkfs.zfuse: error: ..." to stderr. */
@@ -38,11 +41,11 @@ void mkfs_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct mkfs_result {
 	const struct mkfs_args *args;
 	const struct zf_geometry *geometry;
-	const char *backend, *append; /* which way is taken to it, as zfusectl status says it */
+	const char *backend, *append; /* how it is written to, as zfusectl status says it */
 	const struct zf_format_options *options;
 	const struct zf_format_plan *plan;
-	const struct mkfs_content *copied; /* or to be copied; NULL: it is empty */
-	const char *replaced;		   /* what was, or would be, lost; "" if nothing */
+	const struct mkfs_content *copied; /* what was copied, or would be; NULL: nothing */
+	const char *replaced;		   /* content that is, or would be, overwritten; "": none */
 };
 
 void mkfs_print_text(const struct mkfs_result *result);

@@ -17,31 +17,34 @@
 #include "source.h"
 #include "superblock/ring.h"
 
-/* Between commits: what is dirty is in memory, and each commit writes nodes anew. */
+/*
+ * The most data and files between two commits. Dirty state takes memory, but each commit writes
+ * nodes anew.
+ */
 #define COMMIT_BYTES (UINT64_C(64) << 20)
 #define COMMIT_FILES 10000u
-/* Of one read and write. */
+/* The most bytes of one read and write. */
 #define PIECE_MAX (UINT64_C(1) << 20)
 
 struct copier {
 	const struct mkfs_fill *fill;
 	struct zf_fs *fs;
 	struct zf_ctx ctx;
-	void *links;		   /* of tsearch(): struct link */
+	void *links;		   /* a tree of tsearch() with struct link */
 	uint8_t *piece;		   /* of piece_size bytes */
-	uint32_t piece_size;	   /* no more than one append takes */
+	uint32_t piece_size;	   /* at most the append limit */
 	uint64_t dirty_bytes;	   /* written since the last flush, in whole blocks */
 	uint64_t commit_bytes;	   /* flushed since the last commit */
-	unsigned int commit_files; /* made since */
+	unsigned int commit_files; /* files made since the last commit */
 	struct mkfs_content copied;
 };
 
-/* The file that the walk is at. */
+/* The file that is being copied. */
 struct target {
 	struct copier *copier;
 	const FTSENT *entry;
 	uint64_t ino;
-	uint64_t end; /* of what is written so far */
+	uint64_t end; /* end of the data written so far */
 };
 
 /* ---- errors, commits ---- */
@@ -54,8 +57,8 @@ static int target_error(const struct copier *copier, const FTSENT *entry, int er
 }
 
 /*
- * At most one append is in flight at a time: of two, either might land first, and the trees would
- * not be the same every time.
+ * At most one append is in flight at a time. With two, either might land first, and the same tree
+ * would not always give the same B-trees.
  */
 static int flush(struct copier *copier)
 {
@@ -100,7 +103,7 @@ static bool may_have_links(const FTSENT *entry)
 	return entry->fts_info != FTS_D && entry->fts_statp->st_nlink > 1;
 }
 
-/* The copy that an earlier name of the same file has, or 0. */
+/* The copy of the same file under an earlier name, or 0. */
 static uint64_t find_link(const struct copier *copier, const FTSENT *entry)
 {
 	const struct link key = {.dev = entry->fts_statp->st_dev, .ino = entry->fts_statp->st_ino};
@@ -142,7 +145,7 @@ static int write_piece(struct target *target, int fd, uint64_t offset, size_t le
 		return mkfs_entry_error(target->entry, "cannot be read", -errno);
 	if (r < 0)
 		return r;
-	/* Shorter than it was: mkfs_source_is_unchanged() tells. */
+	/* The file has become shorter: mkfs_source_is_unchanged() reports it. */
 	if ((size_t)n < len)
 		return 0;
 	if (copier->dirty_bytes + blocks_len > copier->piece_size)
@@ -223,8 +226,8 @@ static struct zf_time to_time(const struct copier *copier, const struct timespec
 }
 
 /*
- * Last, since all else moves them. Access times say who read the tree, mkfs included: where the same
- * tree is to give the same bytes they cannot be kept.
+ * Times are copied last, because all other changes move them. Access times depend on who has read
+ * the tree, mkfs included, so they cannot be kept if the same tree must give the same bytes.
  */
 static int copy_times(const struct target *target)
 {
@@ -247,8 +250,8 @@ static int copy_attributes(struct target *target)
 }
 
 /*
- * When all is in it: what a directory hands down to new entries (setgid, the default access control
- * list) is not for those that are copied.
+ * Finishes a directory after its content was copied, because what a directory hands down to new
+ * entries (setgid, the default access control list) must not change the copied entries.
  */
 static int finish_directory(struct copier *copier, const FTSENT *entry)
 {
@@ -383,7 +386,7 @@ static int mount_for(struct copier *copier, struct zf_dev *dev, const struct zf_
 	return r;
 }
 
-/* Only what is whole gets a superblock: the one that says that it was unmounted, too. */
+/* Only a complete copy gets a superblock record: the record that the unmount writes. */
 static int publish(struct copier *copier)
 {
 	int r = flush(copier);
@@ -419,7 +422,7 @@ static int copy(struct copier *copier, struct zf_dev *dev, const struct zf_repor
 	return r < 0 ? r : publish(copier);
 }
 
-/* A superblock may have been written by an unmount that failed after that. */
+/* The unmount may have written a superblock and failed after that. */
 static void leave_nothing(struct zf_dev *dev, const struct zf_report *report)
 {
 	struct zf_ring *ring;

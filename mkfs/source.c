@@ -45,7 +45,7 @@ int mkfs_source_is_unchanged(const FTSENT *entry, int fd)
 	return 0;
 }
 
-/* O_NOATIME is for owners and root: reading leaves the access time alone where it can. */
+/* With O_NOATIME reading does not change the access time. Only the owner and root may use it. */
 int mkfs_source_open(const FTSENT *entry, int *ret_fd)
 {
 	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -64,7 +64,10 @@ int mkfs_source_open(const FTSENT *entry, int *ret_fd)
 	return r;
 }
 
-/* The next range of data at or behind `from`. 0: there is none; 1: it is set. */
+/*
+ * Finds the next range of data at or after `from`. 1: *ret_start and *ret_end are set; 0: there is
+ * none.
+ */
 static int next_range(int fd, uint64_t from, uint64_t size, uint64_t *ret_start, uint64_t *ret_end)
 {
 	off_t start, end;
@@ -110,7 +113,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns how many names there are in the list, sorted, or -ENOMEM. */
+/* Returns the number of kept names in the list, sorted in *ret_names, or -ENOMEM. */
 static ssize_t sort_names(const char *list, size_t len, const char ***ret_names)
 {
 	size_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was made, for people and for programs. */
+/* Prints what was made, for people and for programs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -8,7 +8,7 @@
 
 #include "mkfs.h"
 
-/* "64 MiB", "3.5 GiB", "12288 bytes": exact up to KiB, else to one decimal. */
+/* "64 MiB", "3.5 GiB", "512 bytes": cut to one decimal. */
 static const char *size_to_text(uint64_t bytes, char *buf, size_t size)
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -43,7 +43,10 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* It would be copied into itself, and each copy would differ from the last. */
+/*
+ * Refuses an image that lies in the tree: the image would be copied into itself, and each copy
+ * would differ from the last.
+ */
 static int refuse_device(const struct mkfs_tree *tree, const struct stat *device,
 			 const FTSENT *entry)
 {
@@ -103,7 +106,7 @@ int mkfs_walk(const struct mkfs_tree *tree, int (*visit)(void *arg, FTSENT *entr
 	FTS *fts;
 	int r;
 
-	/* Before fts changes the working directory. It may not be there yet. */
+	/* Before fts changes the working directory. The device may not exist yet. */
 	(void)stat(tree->device, &device);
 	fts = fts_open(paths, FTS_PHYSICAL, by_name);
 	if (!fts) {

@@ -10,7 +10,7 @@
 
 /* A text of 255 bytes, each escaped, with its quotes. */
 #define VALUE_MAX 1100
-/* Longer values tell no more than the bytes do. */
+/* A longer value would tell no more than the bytes do. */
 #define BYTES_SHOWN_MAX 16u
 
 void zf_annotate_fields(const struct zf_annotator *annotator, const char *part, size_t at,

@@ -19,10 +19,10 @@ struct zf_annotator {
 /* Every field of the struct that lies at `at`. */
 void zf_annotate_fields(const struct zf_annotator *annotator, const char *part, size_t at,
 			const struct zf_fields *fields);
-/* Bytes that belong to no struct; nothing if there are none. */
+/* Bytes that belong to no struct. Adds nothing if `len` is 0. */
 void zf_annotate_bytes(const struct zf_annotator *annotator, const char *part, size_t at,
 		       size_t len, const char *name);
-/* The same, as text: names of files and the like. */
+/* The same for text: names of files and the like. */
 void zf_annotate_text(const struct zf_annotator *annotator, const char *part, size_t at, size_t len,
 		      const char *name);
 /* The value of an item, which lies at `at`. */

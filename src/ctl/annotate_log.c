@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of the intent log. A body is taken apart only after it was checked (log/body.h). */
+/* Records of the intent log. A body is decoded only after it was checked (log/body.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const char *part_of(const struct body *body, char part[ZF_PART_MAX], cons
 	return part;
 }
 
-/* Up to the next multiple of 8, relative to the body's start. */
+/* Names the padding up to the next multiple of 8, relative to the body's start. */
 static size_t annotate_padding(const struct body *body, size_t at)
 {
 	size_t padded = body->at + zf_align_up(at - body->at, ZF_LOG_ALIGN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes. What the checker would refuse must not lead out of the buffer here. */
+/* Nodes. A node that the checker would refuse must not make this code leave the buffer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,10 @@ static size_t number_part(char part[ZF_PART_MAX], const char *what, size_t numbe
 	return (size_t)snprintf(part, ZF_PART_MAX, "%s %zu", what, number);
 }
 
-/* The structs behind the header that the node counts and has room for. Returns where they end. */
+/*
+ * Names the structs behind the header, as many as the node counts and has room for. Returns where
+ * they end.
+ */
 static size_t annotate_entries(const struct node *node, const char *what,
 			       const struct zf_fields *fields, unsigned int *ret_count)
 {
@@ -44,7 +47,7 @@ static const struct zf_disk_item *item_of(const struct node *node, unsigned int 
 	return (const struct zf_disk_item *)(node->header + 1) + slot;
 }
 
-/* How many values, from the first on, lie one below the other and above the items. */
+/* The number of values, from the first on, that lie one below the other, and above the items. */
 static unsigned int count_values(const struct node *node, unsigned int count, size_t items_end)
 {
 	size_t end = node->size;
@@ -84,7 +87,7 @@ static void annotate_leaf(const struct node *node)
 
 struct packed {
 	uint8_t value_size, width;
-	const struct zf_fields *value_fields; /* NULL: of an unknown kind */
+	const struct zf_fields *value_fields; /* NULL: the kind is unknown */
 	const uint8_t *base, *columns;
 	size_t record; /* bytes of key and value */
 };
@@ -98,7 +101,7 @@ static const struct zf_fields *value_fields(const struct packed *packed)
 		       : NULL;
 }
 
-/* Appends the fields of the struct at `from` of the record that a column is part of. */
+/* Appends to `text` the fields of the struct at `from` of the record that a column is part of. */
 static void add_changed(const struct packed *packed, const uint8_t *record,
 			const struct zf_fields *fields, size_t from, char *text, size_t size)
 {
@@ -119,7 +122,7 @@ static void add_changed(const struct packed *packed, const uint8_t *record,
 	}
 }
 
-/* What the row stands for, with the base. */
+/* Describes in `text` the fields that the row changes in the base. */
 static void row_value(const struct packed *packed, const uint8_t *row, char *text, size_t size)
 {
 	uint8_t record[sizeof(struct zf_disk_key) + UINT8_MAX];
@@ -172,7 +175,7 @@ static void annotate_rows(const struct node *node, const struct packed *packed, 
 	zf_annotate_bytes(&node->annotator, "", at, node->size - at, "free");
 }
 
-/* The smallest node has room for everything but the rows, whatever the packing says. */
+/* The smallest node has room for everything but the rows, whatever values the packing has. */
 _Static_assert(sizeof(struct zf_disk_node_header) + sizeof(struct zf_disk_packing) +
 			       sizeof(struct zf_disk_key) + 2 * UINT8_MAX <=
 		       ZF_NODE_SIZE_MIN,

@@ -69,7 +69,7 @@ static size_t name_len(const struct zf_item_form *form, const uint8_t *disk)
 	return zf_le16_get(le);
 }
 
-/* Of the bytes behind the name, of which `left` are there. */
+/* The length of the tail. `left` bytes follow the name. */
 static size_t tail_len(const struct zf_item_form *form, const uint8_t *disk, size_t left)
 {
 	struct zf_disk_xattr xattr;
@@ -87,7 +87,7 @@ static size_t tail_len(const struct zf_item_form *form, const uint8_t *disk, siz
 	return 0;
 }
 
-/* What a form that is no list demands of the whole value. */
+/* Does the piece end where its form demands? A value that is no list must end with it. */
 static bool fills_value(const struct zf_item_form *form, size_t left, size_t tail)
 {
 	if (form->tail == ZF_ITEM_CHECKSUMS && tail % sizeof(struct zf_le64) != 0)

@@ -26,13 +26,13 @@ static int write_all(int fd, const char *buf, size_t len)
 	return 0;
 }
 
-/* Room for what goes with the bytes of a message: one descriptor. */
+/* Room for the control data of a message: one descriptor. */
 union passed {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* One byte, and the descriptor with it. */
+/* Writes one byte, and passes the descriptor with it. */
 static int write_with_fd(int fd, const char *byte, int passed_fd)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)byte, .iov_len = 1};
@@ -103,8 +103,8 @@ static void keep_fd(struct zf_ctl_inbox *inbox, const struct cmsghdr *passed)
 }
 
 /*
- * The length leaves room for one descriptor, and the kernel closes others that came with it. (CMSG_SPACE() has
- * room for a second.)
+ * msg_controllen leaves room for one descriptor; the kernel closes any others that came with it.
+ * (CMSG_SPACE() would have room for a second.)
  */
 static ssize_t receive(struct zf_ctl_inbox *inbox, int fd, void *buf, size_t size)
 {
@@ -184,7 +184,7 @@ static int parse(const char *line, size_t len, struct json_object **ret_message)
 	return 1;
 }
 
-/* A newline ends a message: JSON's own newlines are escaped. */
+/* A newline ends a message; newlines in JSON strings are escaped. */
 int zf_ctl_inbox_next(struct zf_ctl_inbox *inbox, struct json_object **ret_message)
 {
 	const char *line = inbox->buf + inbox->taken, *end;

@@ -9,7 +9,10 @@
 #include "ctl/report.h"
 #include "salvage/salvage.h"
 
-/* A badly damaged device has millions: more than this help nobody, and the counts tell of them. */
+/*
+ * A badly damaged device has millions of errors. More messages help nobody, and the counts include
+ * all errors.
+ */
 #define MESSAGES_MAX 1000u
 
 struct messages {
@@ -59,11 +62,11 @@ static struct json_object *result_object(const struct zf_report_source *source,
 
 /* ---- progress ---- */
 
-/* How often one is told, who asked. */
+/* The time between two progress parts. */
 #define TELL_NS INT64_C(500000000)
 
 struct teller {
-	const struct zf_control_parts *parts; /* NULL: nobody has asked */
+	const struct zf_control_parts *parts; /* NULL: progress was not asked for */
 	int64_t told_ns;
 	uint64_t done, total;
 };
@@ -76,7 +79,7 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Who does not take it any more is not told again. */
+/* A client that takes no more parts is not told again. */
 static void tell(struct teller *teller)
 {
 	struct json_object *part = json_object_new_object();
@@ -142,9 +145,10 @@ static void tell_newer(const struct zf_report_source *source, const struct zf_re
 }
 
 /*
- * A power cut tears the record that is being written, after all else of its commit is durable. Of
- * such a commit nobody was told, and what the log has is replayed. Where the medium has lost a
- * record later, the commit was answered as durable; only people know which it was.
+ * A power cut tears the superblock record that is being written, after all else of its commit is
+ * durable. No program was told that such a commit is durable, and the log's records are replayed.
+ * But if the medium has lost a record later, its commit was reported as durable. The check cannot
+ * tell these cases apart; only people can.
  */
 static int tell_stepped_over(const struct zf_report_source *source, const struct zf_report *report)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `zfusectl device stats` asks. */
+/* The commands of `zfusectl device stats`. */
 #include <errno.h>
 
 #include "alloc/zone.h"
@@ -37,7 +37,7 @@ int zf_report_device_stats_reset(const struct zf_report_source *source, struct j
 	int r = zf_change_begin(source->fs);
 
 	if (r == 0) {
-		/* What the answer shows is what has been reset. */
+		/* The answer has the counters from before the reset. */
 		r = zf_report_device_stats(source, args, ret_result);
 		zf_faults_reset(source->fs);
 		if (r == 0)

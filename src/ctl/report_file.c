@@ -37,15 +37,17 @@ static int find_path(struct zf_fs *fs, const char *path, uint64_t *ret_ino)
 		if (r < 0)
 			return r;
 		ino = attr.ino;
-		/* A look only: no kernel holds it. */
+		/* Gives back the reference of the lookup, which is not the kernel's. */
 		zf_fs_forget(fs, ino, 1);
 	}
 	*ret_ino = ino;
 	return 0;
 }
 
-/* A ZERO extent has no bytes on the device, and reads as zeroes; what differs is whether it counts as
- * data. */
+/*
+ * A ZERO extent has no bytes on the device, and reads as zeroes. "unwritten" and "written-zero"
+ * differ in whether the extent counts as data.
+ */
 static const char *type_name(const struct zf_extent_info *info)
 {
 	static const char *const types[] = {

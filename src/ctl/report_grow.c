@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `zfusectl grow`: what was asked, as a number of zones; and what came of it, in words. */
+/* `zfusectl grow`: turns the request into a number of zones, and the outcome into words. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-/* 0 zones: as many as there can be. */
+/* Converts a size into a number of zones, and checks it. */
 static int choose_zones(const struct zf_report_source *source, uint64_t size, uint32_t *ret_zones,
 			struct json_object **ret_result)
 {

@@ -6,7 +6,9 @@
 #include "ctl/report_hex.h"
 #include "superblock/super.h"
 
-/* Who has it can write bytes into a file that pass for a log record (docs/format.md). */
+/*
+ * With the secret, a user can write bytes into a file that pass for a log record (docs/format.md).
+ */
 static bool is_secret(const struct zf_annotation *annotation)
 {
 	return annotation->fields == &zf_super_fields &&

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Items by their fields: of any bytes, for a damaged item is what a person looks at most closely.
+/*
+ * Items by their fields. The bytes may be anything, because people look most closely at damaged
+ * items.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-/* What does not have the form that it should have. */
+/* A value that does not have the expected form. */
 static struct json_object *raw(const void *value, size_t len)
 {
 	struct json_object *object = json_object_new_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of the log as bytes, and what is in its zones that is no record, though it begins as one. */
+/* Records of the log as bytes, and blocks in its zones that begin as a record but are none. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ int zf_report_log_dump(const struct zf_report_source *source, uint64_t address,
 	return r;
 }
 
-/* One of the two zones, while it is looked through. */
+/* One of the two log zones, while it is searched. */
 struct damaged {
 	const struct zf_report_source *source;
 	const struct zf_log_found *found;
@@ -34,12 +34,12 @@ struct damaged {
 	struct zf_log_place place;
 	struct zf_hash_key key;
 	uint32_t zone;
-	uint64_t end;	 /* of what may hold records, a device address */
+	uint64_t end;	 /* a device address: no record lies behind it */
 	uint8_t *blocks; /* ZF_LOG_RECORD_MAX */
-	size_t next;	 /* of the records that count: mostly they lie in their order */
+	size_t next;	 /* where to search in found->list: mostly records are in order */
 };
 
-/* Of the record that begins there and counts; 0: none does. */
+/* The length of the record at this address that counts; 0: there is none. */
 static uint64_t valid_len(struct damaged *damaged, uint64_t address)
 {
 	size_t count = damaged->found->list_count;
@@ -55,7 +55,7 @@ static uint64_t valid_len(struct damaged *damaged, uint64_t address)
 	return 0;
 }
 
-/* What is wrong with the record that begins so, all of which was read. */
+/* The fault of the record in damaged->blocks, which has been read completely; NULL: none. */
 static const char *fault_of(const struct damaged *damaged, const struct zf_log_record *record)
 {
 	size_t header = (size_t)zf_log_header_blocks(record->bytes) << ZF_BLOCK_SHIFT;
@@ -105,7 +105,7 @@ static int look_at(const struct damaged *damaged, uint64_t address)
 	const char *fault;
 	uint32_t len;
 
-	/* What cannot be read was reported when the log was. */
+	/* A read error was reported when the log was read. */
 	if (zf_dev_read_buf(damaged->source->dev, address, damaged->blocks, ZF_BLOCK_SIZE) < 0 ||
 	    !zf_log_record_peek(damaged->blocks, &record))
 		return 0;
@@ -131,7 +131,7 @@ static int look_through(struct damaged *damaged, uint64_t from)
 	return r;
 }
 
-/* Where records may end, bytes in the zone. */
+/* Returns where records of the zone end at the latest, in bytes from its start. */
 static uint64_t written(const struct zf_report_source *source, const struct zf_zone_info *info)
 {
 	if (info->lost)

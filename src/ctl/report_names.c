@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What numbers of the disk format are called. */
+/* The names of numbers in the disk format. */
 #include "alloc/zone_format.h"
 #include "ctl/report.h"
 #include "txn/root_format.h"

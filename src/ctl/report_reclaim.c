@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `zfusectl gc` asks. A run is many requests, one a victim, and zfusectl decides whether there
- * is a next one: so nobody else waits longer for an answer, and who is interrupted just stops.
+ * The commands of `zfusectl gc`. A run takes one request for each victim, and zfusectl decides
+ * whether to send the next one. So other clients do not wait longer for their answers, and an
+ * interrupted run simply stops.
  */
 #include <errno.h>
 
@@ -13,7 +14,7 @@
 #include "fs/mount/change.h"
 #include "fs/space/reclaim.h"
 
-/* Where something is being moved out of; false: nowhere. */
+/* Finds a zone whose data is being moved out; false: there is none. */
 static bool find_victim(struct zf_alloc *alloc, uint32_t *ret_zone_no)
 {
 	for (uint32_t z = 0; z < zf_alloc_zone_count(alloc); z++) {
@@ -53,7 +54,7 @@ static struct json_object *room_object(struct zf_alloc *alloc)
 	return object;
 }
 
-/* Of what is appended, by how much more than users and the log brought: 1 is nothing. */
+/* All appended bytes, divided by the bytes that users and the log appended: 1 without reclaim. */
 static double amplification(struct zf_dev *dev, const struct zf_reclaim_stats *stats)
 {
 	uint64_t copied = stats->moved + stats->changed;

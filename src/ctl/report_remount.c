@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What mount.fuse.zfuse asks for `mount -o remount`. The kernel's flags are its own business. */
+/*
+ * The command that mount.fuse.zfuse sends for `mount -o remount`. mount.fuse.zfuse itself changes
+ * the kernel's flags.
+ */
 #include <errno.h>
 
 #include "ctl/json.h"
@@ -10,8 +13,8 @@
 struct remount {
 	bool read_only, changes_read_only;
 	bool gc, changes_gc;
-	uint64_t commit_ms;	       /* 0: as it is */
-	uint64_t gc_zones, gc_percent; /* both 0: as it is */
+	uint64_t commit_ms;	       /* 0: unchanged */
+	uint64_t gc_zones, gc_percent; /* both 0: unchanged */
 };
 
 static int get_flag(struct json_object *args, const char *key, bool *ret_value, bool *ret_is_there)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the numbers that messages have, of inodes and of device addresses, to paths. */
+/* Translates the inode numbers and device addresses in messages to paths. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scrubs: the one that a mount makes in the background (fs/mount/scrubber.h), and single steps, by
- * which zfusectl scrubs what is not mounted or can only be read.
+ * Scrubs: the scrub that a mount makes in the background (fs/mount/scrubber.h), and single steps,
+ * with which zfusectl scrubs a filesystem that is not mounted, or only read-only.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static int parse_place(struct json_object *object, struct zf_scrub_place *ret_pl
 
 /* ---- a step ---- */
 
-/* A badly damaged device has millions; the count tells of the others. */
+/* A badly damaged device has millions of damaged places; the count includes those left out. */
 #define DAMAGE_MAX 1000u
 
 struct report {
@@ -86,7 +86,7 @@ static void add_error(void *arg, const struct zf_scrub_error *error)
 		zf_json_push(report->damage, damage_object(error, path));
 }
 
-/* A node is written anew while no remount makes the filesystem read-only. */
+/* During a step that may rewrite nodes, no remount can make the filesystem read-only. */
 static int run_step(const struct zf_report_source *source, bool repair,
 		    struct zf_scrub_place *place, struct zf_scrub_step *step)
 {
@@ -138,11 +138,13 @@ static const char *state_name(struct zf_fs *fs, enum zf_scrub_state state)
 		[ZF_SCRUB_CANCELLED] = "cancelled",
 	};
 
-	/* It goes on when the filesystem is mounted, or becomes writable again. */
+	/*
+	 * The scrub continues when the filesystem is mounted writable, or becomes writable again.
+	 */
 	return state == ZF_SCRUB_RUNNING && zf_fs_is_read_only(fs) ? "suspended" : names[state];
 }
 
-/* Of a filesystem that grows or shrinks meanwhile the total is a guess. */
+/* If the amount of live data changes during the scrub, the total is an estimate. */
 static void add_progress(struct json_object *result, struct zf_fs *fs,
 			 const struct zf_scrub_record *record)
 {
@@ -227,7 +229,7 @@ static int refuse(int error, struct json_object **ret_result)
 	}
 }
 
-/* Answers with the status. */
+/* Runs `act`, and answers with the status. */
 static int control(const struct zf_report_source *source, int (*act)(struct zf_fs *fs),
 		   struct json_object **ret_result)
 {

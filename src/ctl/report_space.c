@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the space is: the parts add up to the total, and free and reclaimable are what statfs()
- * says is free. What is in none of the others is reserved: it may be in use tomorrow, but no
- * user's data can be there.
+ * Where the space is: the parts add up to the total. "free" and "reclaimable" together are the free
+ * space of statfs(). Space that is in no other part is "reserved": it may be in use later, but
+ * never by user data.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-/* How many zones each role has; empty ones have none. */
+/* The number of zones of each role; empty zones have none. */
 static struct json_object *count_roles(struct zf_alloc *alloc, uint64_t *ret_metadata)
 {
 	struct json_object *object = json_object_new_object();
@@ -35,7 +35,7 @@ static struct json_object *count_roles(struct zf_alloc *alloc, uint64_t *ret_met
 	return object;
 }
 
-/* Of what is left of the total; a mangled image may claim more. */
+/* Takes a part from the rest of the total; a mangled image may claim more than the rest. */
 static void add_part(struct json_object *result, const char *key, uint64_t bytes, uint64_t *left)
 {
 	bytes = zf_min_u64(bytes, *left);
@@ -48,7 +48,7 @@ static void add_parts(struct json_object *result, const struct zf_space *space, 
 	uint64_t left = space->total, reclaimable;
 
 	metadata = zf_min_u64(metadata, space->live);
-	/* What is kept back has the rest of it. */
+	/* The reclaimable space beyond `available` is part of the reserved space. */
 	reclaimable = zf_min_u64(space->reclaimable, space->available);
 	zf_json_add_u64(result, "total", space->total);
 	add_part(result, "live_data", space->live - metadata, &left);

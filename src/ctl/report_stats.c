@@ -47,7 +47,10 @@ static struct json_object *commits_object(struct zf_txn *txn)
 	return object;
 }
 
-/* By the role of the zone, as `zfusectl zones` names it: superblocks and what is in place are left out. */
+/*
+ * Bytes by the role of the zone, as `zfusectl zones` names it, without superblocks and writes in
+ * place.
+ */
 static struct json_object *written_object(struct zf_fs *fs)
 {
 	static const enum zf_role roles[] = {ZF_ROLE_LOG, ZF_ROLE_HOT, ZF_ROLE_COLD};
@@ -74,7 +77,7 @@ static struct json_object *dirty_object(struct zf_fs *fs)
 	return object;
 }
 
-/* Over all mounts, where the rest is of this one. */
+/* These counters are over all mounts; the others are of this mount. */
 static struct json_object *faults_object(struct zf_fs *fs)
 {
 	struct json_object *object = json_object_new_object();
@@ -147,7 +150,7 @@ int zf_report_stats(const struct zf_report_source *source, struct json_object *a
 		return -ENOMEM;
 	zf_json_add(result, "device", device_object(source->dev));
 	zf_json_add(result, "commits", commits_object(zf_fs_txn(source->fs)));
-	/* A read-only mount has none. */
+	/* A read-only mount has no log. */
 	if (zf_fs_log(source->fs))
 		zf_json_add(result, "log", log_object(zf_fs_log(source->fs)));
 	zf_json_add(result, "cache", cache_object(zf_fs_forest(source->fs)));

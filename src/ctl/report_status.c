@@ -9,7 +9,7 @@
 #include "io/open.h"
 #include "txn/txn.h"
 
-/* Only if something is amiss. */
+/* Adds the members only if zones are retired or data is lost. */
 static void add_retired(struct json_object *result, struct zf_alloc *alloc)
 {
 	uint64_t lost;
@@ -49,7 +49,7 @@ static const char *write_zeroes_by(const struct zf_dev *dev)
 					  : "in place, zeroes written";
 }
 
-/* Current and next; a zone that is not there is left out. */
+/* Adds the current and the next log zone, if it has them. */
 static void add_log(struct json_object *result, const uint32_t zones[2])
 {
 	static const char *const names[] = {"log_zone", "log_zone_next"};

@@ -65,7 +65,7 @@ static void keep_message(void *arg, enum zf_report_level level, const char *mess
 	zf_json_add_text(arg, "error", message);
 }
 
-/* With what is wrong with it. */
+/* Adds the bytes of the record, and its error. */
 static void add_dump(const struct records *records, const struct zf_ring_record *record,
 		     struct json_object *object)
 {
@@ -112,7 +112,9 @@ static int add_record(void *arg, const struct zf_ring_record *record)
 
 /* ---- the winner ---- */
 
-/* Its own bytes, not what was decoded from them. The secret that keys the log stays out of reports.
+/*
+ * The fields of the record on the device, not of the decoded struct. The secret that keys the log
+ * stays out of reports.
  */
 static struct json_object *winner_fields(const struct zf_report_source *source)
 {

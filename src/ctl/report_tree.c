@@ -64,7 +64,7 @@ static struct json_object *items(const void *node)
 	return array;
 }
 
-/* The key of one item, without what it stands for. */
+/* The key of one item, without its value. */
 static struct json_object *bound(const void *node, unsigned int slot)
 {
 	struct json_object *object = json_object_new_object();
@@ -104,7 +104,7 @@ static void add_node(struct json_object *object, const void *node, bool brief)
 
 struct dump {
 	struct zf_report_list list;
-	char message[256]; /* the last that was reported */
+	char message[256]; /* the last message that was reported */
 	unsigned int errors;
 	bool brief;
 };

@@ -8,17 +8,17 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-/* So many zones are looked at together, and are a part of the answer. */
+/* This many zones are handled together, and are one part of the answer. */
 #define CHUNK 512u
 
-/* What the filesystem says of a zone; bytes. */
+/* The filesystem's numbers for a zone, in bytes. */
 struct entry {
 	uint8_t role;
 	uint64_t written, live, system_live, write_generation;
-	bool retired; /* no longer used, as the mount has found */
+	bool retired; /* the mount has found that the zone cannot be used */
 };
 
-/* Of the zones of one role in one condition; bytes but for `zones`. */
+/* Sums over the zones of one role and condition, in bytes except for `zones`. */
 struct sum {
 	uint64_t zones, capacity, written, live, unusable;
 };
@@ -26,13 +26,16 @@ struct sum {
 struct lister {
 	const struct zf_report_source *source;
 	uint32_t zone_count;
-	const char *role, *condition; /* zones of these only; NULL: of any */
-	bool summary;		      /* the sums, and no list */
+	const char *role, *condition; /* only zones of this role and condition; NULL: of any */
+	bool summary;		      /* only the sums, no list */
 	struct sum sums[ZF_ROLE_COUNT + 1][ZF_ZONE_OFFLINE + 1]; /* the last role: unknown ones */
-	/* Not mounted: the trees, and how many nodes of the root and zone trees each zone has. */
+	/*
+	 * If not mounted: the trees, and the number of nodes of the root and zone trees in each
+	 * zone.
+	 */
 	struct zf_forest *forest;
 	uint32_t *system_nodes;
-	/* Of the zones from `first` on. */
+	/* `count` zones from `first` on. */
 	uint32_t first, count;
 	struct entry entry[CHUNK];
 	struct zf_zone_info info[CHUNK];

@@ -46,7 +46,10 @@ int zf_ctl_connect_dev(dev_t st_dev, int *ret_fd)
 			r = connect_path(path, ret_fd);
 		if (r == 0)
 			return 0;
-		/* No socket, or one that a killed daemon left: the other may be there. */
+		/*
+		 * There is no socket, or a killed daemon left it. The socket of the other user may
+		 * exist.
+		 */
 		if (r != -ENOENT && r != -ECONNREFUSED)
 			ret = r;
 	}
@@ -90,7 +93,7 @@ static int take_error(struct json_object *error, char **ret_message)
 	return -json_object_get_int(number);
 }
 
-/* 1: there is more to come. */
+/* 1: more parts follow. */
 static int take_message(struct json_object *message, const struct zf_control_parts *parts,
 			struct json_object **ret_result, char **ret_message)
 {

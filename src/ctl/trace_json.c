@@ -46,7 +46,7 @@ static const char *body_name(uint64_t type)
 	return type < ZF_ARRAY_SIZE(names) ? names[type] : "unknown";
 }
 
-/* NULL: the kind is a number, or none that has names. */
+/* NULL: values of this kind have no names. */
 static const char *name_of(enum zf_trace_kind kind, uint64_t value)
 {
 	switch (kind) {

@@ -12,16 +12,16 @@ struct json_object *zf_trace_json_header(const struct zf_disk_trace_header *head
 
 /*
  * {"sequence", "time", "thread", "event": name, ...}, with the fields that the event's table
- * (trace/events.h) names. Beside an address "address" stands its zone, as "address_zone". Of an
- * event that this version does not know: "event": "unknown 99" and the "payload" in hexadecimal.
+ * (trace/events.h) names. The zone of an address "address" is added as "address_zone". For an event
+ * that this version does not know: "event": "unknown 99", and the "payload" in hexadecimal.
  */
 struct json_object *zf_trace_json_record(const struct zf_disk_trace_header *header,
 					 const struct zf_disk_trace_record *record);
 
 /*
  * {"header": {...}, "events": [{"number", "name", "text", "fields": [{"name", "kind", "size"}]}],
- * "names": {kind: [name of 0, name of 1, ...]}}: all that a program needs to read the records of
- * this trace as they are in the file.
+ * "names": {kind: [name of 0, name of 1, ...]}}: all that a program needs to read the records from
+ * the file of this trace.
  */
 struct json_object *zf_trace_json_tables(const struct zf_disk_trace_header *header);
 

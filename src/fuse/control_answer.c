@@ -41,8 +41,8 @@ static const char *durability_name(const struct zf_daemon *daemon)
 }
 
 /*
- * The descriptor shows the end of the mount before the loop has ended. After that, its number may
- * belong to another file.
+ * The descriptor shows the end of the mount before the loop has ended. When the loop has ended, the
+ * number of the descriptor may belong to another file.
  */
 static bool is_mounted(struct zf_daemon *daemon)
 {

@@ -235,7 +235,7 @@ static bool is_durable_write(const struct fuse_file_info *fi)
 }
 
 /*
- * Answers a write whose call->size bytes are written. r: 0, also if they are durable as required;
+ * Answers a write whose call->size bytes are written. r: 0: they are durable, if they have to be;
  * -errno: they could not be made durable.
  */
 static int answer_write(struct zf_daemon *daemon, struct zf_call *call, int r)

@@ -38,10 +38,7 @@ static bool add(struct zf_daemon *daemon, struct zf_call *call, const struct zf_
 	size_t room = call->size - *used, need;
 	struct fuse_entry_param entry;
 
-	/*
-	 * The room is checked first, because the reference that a lookup counts could not be given
-	 * back.
-	 */
+	/* The room is checked first, because a lookup cannot be undone if there is no room. */
 	need = plus ? fuse_add_direntry_plus(call->req, NULL, 0, dirent->name, NULL, 0)
 		    : fuse_add_direntry(call->req, NULL, 0, dirent->name, NULL, 0);
 	if (need > room)

@@ -104,7 +104,7 @@ struct zf_ctl_inbox {
 };
 
 void zf_ctl_inbox_deinit(struct zf_ctl_inbox *inbox);
-/* Gives the descriptor that was passed to the caller. -1: there is none. */
+/* Returns the descriptor that was passed, which the caller then owns. -1: there is none. */
 int zf_ctl_inbox_take_fd(struct zf_ctl_inbox *inbox);
 /*
  * Reads once. -ECONNRESET at the end of the connection, -EMSGSIZE when a message is too long,

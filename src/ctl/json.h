@@ -2,8 +2,8 @@
 /*
  * Building JSON: numbers as numbers, bytes that may come from a hostile disk as valid text.
  *
- * zf_json_add() and zf_json_push() take NULL for both objects, so after a chain of calls the caller
- * checks only the final result for NULL (out of memory).
+ * zf_json_add() and zf_json_push() accept NULL as the container and as the value, so after a chain
+ * of calls the caller checks only the final result for NULL (out of memory).
  */
 #ifndef ZF_CTL_JSON_H
 #define ZF_CTL_JSON_H

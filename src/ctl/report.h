@@ -57,7 +57,11 @@ struct zf_report_command {
 	 */
 	int (*run)(const struct zf_report_source *source, struct json_object *args,
 		   struct json_object **ret_result);
-	bool is_long; /* its answer is long: a slow reader must not prolong `durable` */
+	/*
+	 * The answer is long. If the command is `durable`, no commit is made until the client has
+	 * read the answer, so a client must not read it slowly.
+	 */
+	bool is_long;
 };
 
 /* NULL if there is no such command. */

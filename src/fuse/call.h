@@ -52,8 +52,9 @@ struct zf_call {
 	fuse_req_t req;
 	enum zf_request kind;
 	/*
-	 * 0: it has replied. -EINPROGRESS: it will reply later, on this thread (ring_read.h). Any
-	 * other -errno: it has not replied, and the caller sends this error as the reply.
+	 * 0: it has replied. -EINPROGRESS: the call is replied to later, on this thread or by a
+	 * worker (ring_read.h). Any other -errno: it has not replied, and the caller sends this
+	 * error as the reply.
 	 */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 

@@ -8,7 +8,7 @@
 #include "fuse/open_inode.h"
 #include "fuse/workers.h"
 
-/* Of ZF_BACKGROUND_MAX requests, so many may be held. */
+/* The most requests that may be held, out of ZF_BACKGROUND_MAX. */
 #define HELD_MAX (ZF_BACKGROUND_MAX / 2)
 /*
  * If no page was dropped for so long, the droppers are stuck. Dropping a page takes some

@@ -248,8 +248,8 @@ static int add_session_options(const struct zf_daemon *daemon, struct fuse_args 
 	r = fuse_opt_add_opt(&opts, "default_permissions");
 	/*
 	 * Device nodes and set-user-id programs work as on any disk that root mounts; libfuse would
-	 * forbid both. But any user who can write an image can put set-user-id programs of root and
-	 * device nodes into it.
+	 * forbid both. But users who can write an image can put set-user-id programs of root and
+	 * device nodes into it, so an image that other users can write gets neither option.
 	 */
 	if (r == 0 && geteuid() == 0 && !zf_dev_is_foreign(daemon->dev))
 		r = fuse_opt_add_opt(&opts, "dev,suid");

@@ -63,7 +63,7 @@ struct zf_control {
 	struct zf_daemon *daemon;
 	pthread_t thread;
 	int listen_fd, stop_fd;
-	int wake_fd;  /* the kernel has sent its first request; later: a request was answered */
+	int wake_fd;  /* signalled by the first request, and later when a request is done */
 	int spare_fd; /* closed to accept one client when there are no more descriptors */
 	char path[ZF_CONTROL_PATH_MAX];
 	ino_t path_ino;

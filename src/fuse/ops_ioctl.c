@@ -95,7 +95,7 @@ static int set(struct zf_daemon *daemon, struct zf_call *call, const struct zf_s
 		r = zf_fs_set_flags(daemon->fs, &call->ctx, call->ino, set);
 	if (r < 0)
 		return r;
-	zf_fuse_forget_attr(daemon, call->ino); /* the change time */
+	zf_fuse_forget_attr(daemon, call->ino); /* for the change time */
 	fuse_reply_ioctl(call->req, 0, NULL, 0);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "ctl/json.h"
 #include "ctl/report.h"
 
-/* Checks a size, and converts it into a number of zones. (0 zones: as many as there can be.) */
+/* Converts a size to a number of zones; 0 zones: as many as there can be. */
 static int choose_zones(const struct zf_report_source *source, uint64_t size, uint32_t *ret_zones,
 			struct json_object **ret_result)
 {

@@ -42,10 +42,7 @@ static struct zf_wait_request wait_request(const struct zf_call *call)
 	};
 }
 
-/*
- * Over io_uring every call may be parked: the thread must not wait, because only it can hand the
- * answers of other requests to the kernel.
- */
+/* Over io_uring the thread must not wait, because only it can hand other answers to the kernel. */
 static bool may_park(const struct zf_call *call)
 {
 	return fuse_req_is_uring(call->req) ||
@@ -134,8 +131,8 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 }
 
 /*
- * This function counts the call before it reads `closing`; zf_call_end_all() sets `closing` before
- * it reads the count. So at least one of them sees the other.
+ * Counts the call, and then reads `closing`. zf_call_end_all() sets `closing`, and then reads the
+ * count. So at least one of them sees the other.
  */
 static int run_unless_closing(struct zf_daemon *daemon, struct zf_call *call)
 {
@@ -266,10 +263,7 @@ int zf_call_buffer(struct zf_call *call, size_t size, char **ret_buf)
 	struct zf_thread *thread = zf_thread_self();
 	size_t payload_size;
 
-	/*
-	 * Over io_uring a name lies in the same buffer, so a call with a name uses the scratch
-	 * memory.
-	 */
+	/* A name of the call would lie in the same buffer. */
 	if (fuse_req_is_uring(call->req) && !call->name) {
 		if (fuse_req_get_payload(call->req, ret_buf, &payload_size, NULL) < 0)
 			return -EINVAL;

@@ -8,11 +8,11 @@
 #include "fuse/open_inode.h"
 #include "fuse/workers.h"
 
-/* The most requests that may be held, out of ZF_BACKGROUND_MAX. */
+/* Out of ZF_BACKGROUND_MAX requests. */
 #define HELD_MAX (ZF_BACKGROUND_MAX / 2)
 /*
- * If no page was dropped for so long, the droppers are stuck. Dropping a page takes some
- * microseconds; dropping a locked page takes as long as the device needs for its READ.
+ * Dropping a page takes some microseconds; a locked page takes as long as the device needs to read
+ * it.
  */
 #define STUCK_MS 20
 
@@ -98,7 +98,7 @@ static int run_write_out(struct zf_daemon *daemon, struct zf_call *call)
 	droppers->done++;
 	droppers->stuck = false;
 	zf_mutex_unlock(&droppers->lock);
-	/* The dirty pages are written now, so a short read ends at the real end of the file. */
+	/* From now on a short read ends at the real end of the file. */
 	call->inode = NULL;
 	call->run = call->then;
 	return call->run(daemon, call);
@@ -148,10 +148,7 @@ int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_cal
 	if (!copy)
 		return -ENOMEM;
 	fuse_reply_write(call->req, call->size);
-	/*
-	 * Many writes may be answered before the pages of the first are dropped: their ranges
-	 * become one.
-	 */
+	/* Many writes may be answered before the first range is dropped. */
 	if (zf_open_inode_drop_later(inodes, copy->inode, call->offset, call->size)) {
 		zf_workers_run(droppers->workers, copy);
 	} else {
@@ -195,7 +192,7 @@ static void answer_first_locked(struct zf_droppers *droppers)
 
 	TAILQ_REMOVE(&droppers->beyond, call, held_link);
 	call->hold = ZF_HOLD_ANSWERED;
-	/* When the lock is released, a dropper may free the call. */
+	/* Without the lock, a dropper may free the call. */
 	zf_mutex_unlock(&droppers->lock);
 	answer(req, result);
 	zf_mutex_lock(&droppers->lock);

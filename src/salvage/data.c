@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of data, compared with the checksums of the summary tree (P4). */
+/* Reads data blocks and verifies them against the checksums of the summary tree (P4). */
 #include <string.h>
 
 #include "base/bits.h"
 #include "log/carry.h"
 #include "salvage/state.h"
 
-/* The entry that has `address`, or the one behind it. */
+/* Finds the entry that covers `address`; without one, the run ends where the next entry begins. */
 void zf_salvage_look_up(struct zf_salvage *salvage, uint64_t address, uint64_t end,
 			struct zf_salvage_promise *ret_promise)
 {
@@ -55,7 +55,7 @@ static enum zf_salvage_verdict judge(const struct zf_salvage_promise *promise, s
 										: ZF_SALVAGE_WRONG;
 }
 
-/* A device that fails for all of them may give some. */
+/* If the read of the whole run fails, each block is read by itself: some may be readable. */
 static void read_blocks(struct zf_salvage *salvage, uint64_t address, uint32_t blocks, uint8_t *buf,
 			enum zf_salvage_verdict *ret_verdicts)
 {

@@ -9,10 +9,10 @@
 
 #define CHUNK ((uint64_t)1 << 20)
 
-/* Where two zones hold the superblock, all others may hold nodes. */
+/* Zones 0 and 1 hold the superblock ring; any other zone may hold nodes. */
 #define FIRST_ZONE 2u
 
-/* Is called for each block of a zone; returns how many bytes to go on by, or -errno. */
+/* Called for a block of a zone. Returns how many bytes to advance, or -errno. */
 typedef int64_t visit_fn(void *arg, const uint8_t *block, uint64_t address, uint64_t len);
 
 struct pass {
@@ -21,13 +21,16 @@ struct pass {
 	const struct zf_progress *progress;
 	visit_fn *visit;
 	void *arg;
-	uint8_t *buf; /* CHUNK, and room for the rest of a node */
+	uint8_t *buf; /* CHUNK bytes, and the rest of a node that begins at their end */
 	uint64_t done, total;
 };
 
 /* ---- reading zones ---- */
 
-/* After an unclean stop of the host a zone is written as far as its pointer tells, or farther. */
+/*
+ * If pointers are lower bounds (after an unclean stop of the host), a zone may be written beyond
+ * its pointer, so it is read up to its capacity.
+ */
 static uint64_t written_bytes(struct zf_dev *dev, const struct zf_zone_info *zone)
 {
 	if (zone->cond == ZF_ZONE_OFFLINE)
@@ -37,7 +40,7 @@ static uint64_t written_bytes(struct zf_dev *dev, const struct zf_zone_info *zon
 	return zone->wp - zone->start;
 }
 
-/* What cannot be read becomes zeroes, block by block, so that a node beside it is found. */
+/* Each unreadable block becomes zeroes, so that nodes beside it are found. */
 static void read_chunk(struct zf_dev *dev, uint64_t address, uint8_t *buf, uint64_t len)
 {
 	if (zf_dev_read_buf(dev, address, buf, len) == 0)
@@ -144,7 +147,7 @@ static int64_t take_node(void *arg, const uint8_t *block, uint64_t address, uint
 	return r < 0 ? r : (int64_t)scan->shape->node_size;
 }
 
-/* Copies of one node are neighbours: they agree in everything. */
+/* Copies of a node compare as equal and become neighbours. */
 static int compare_found(const void *a, const void *b)
 {
 	const struct zf_found *x = a, *y = b;
@@ -195,7 +198,10 @@ int zf_found_scan(struct zf_dev *dev, const struct zf_node_shape *shape, const b
 	return r;
 }
 
-/* Nodes of one owner, level and generation do not overlap: a transaction writes each once. */
+/*
+ * Nodes of one owner, level and generation do not overlap, because a transaction writes each node
+ * once.
+ */
 static int compare_place(const void *key, const void *item)
 {
 	const struct zf_found_place *place = key;

@@ -13,8 +13,8 @@ struct collect {
 	const struct zf_leaf_source *source;
 	enum zf_tree_id tree;
 	struct zf_vector *leaves;
-	uint64_t generation_max; /* that of the superblock */
-	void *entered;		 /* tsearch(3): addresses of nodes above the leaves */
+	uint64_t generation_max; /* no found leaf may be newer */
+	void *entered;		 /* tsearch(3): addresses of the nodes entered, above the leaves */
 	void *node[ZF_TREE_LEVEL_MAX];
 };
 
@@ -45,7 +45,10 @@ int zf_leaves_read_node(const struct zf_leaf_source *source, const struct zf_nod
 
 /* ---- a node that is not what its parent says ---- */
 
-/* Which one its parent means, the checksum tells: it covers the node's place and generation. */
+/*
+ * The checksum in the parent's pointer identifies the node, because it covers the node's addresses
+ * and generation.
+ */
 static const struct zf_found *find_elsewhere(const struct zf_leaf_source *source,
 					     const struct zf_node_expect *expect)
 {
@@ -55,8 +58,9 @@ static const struct zf_found *find_elsewhere(const struct zf_leaf_source *source
 }
 
 /*
- * At its address; or where it lies in truth; or at its address with another checksum, if it is of the
- * generation and has the keys that its parent says (*bounds). *expect is what was read.
+ * Reads the node at the pointer's address; or the found node that has the pointer's checksum; or a
+ * node at the address with another checksum, if its generation and keys are those that the parent
+ * says (*bounds). expect->ptr becomes that of the node that was read.
  */
 static bool read_anywhere(const struct zf_leaf_source *source, struct zf_node_expect *expect,
 			  const struct zf_node_expect *bounds, void *buf)
@@ -75,9 +79,9 @@ static bool read_anywhere(const struct zf_leaf_source *source, struct zf_node_ex
 }
 
 /*
- * Address and checksum of the pointer are both wrong, or the leaf is gone: the only leaf that has the
- * generation and lies in the keys that the pointer says. A leaf that was there and was deleted may be
- * taken for one that is gone, so this is a guess.
+ * For a pointer whose address and checksum are both wrong, or whose leaf is gone: reads the only
+ * found leaf of the pointer's generation and key range. That leaf may be another one that was
+ * deleted since, so the result is a guess.
  */
 static bool read_by_generation(const struct zf_leaf_source *source, struct zf_node_expect *expect,
 			       const struct zf_leaf *leaf, void *buf)
@@ -101,7 +105,10 @@ static bool read_by_generation(const struct zf_leaf_source *source, struct zf_no
 	return read_copies(source, expect, false, buf);
 }
 
-/* The leaf at the address, if it is of the right generation and has at least one of its keys: a guess. */
+/*
+ * Reads the leaf at the pointer's address, if it has the pointer's generation and at least one key
+ * in the pointer's range. This is a guess.
+ */
 static bool read_in_place(const struct zf_leaf_source *source, struct zf_node_expect *expect,
 			  const struct zf_leaf *leaf, void *buf)
 {
@@ -138,7 +145,7 @@ bool zf_leaves_read(const struct zf_leaf_source *source, enum zf_tree_id tree, s
 	return !leaf->lost;
 }
 
-/* ---- what was found, in the place of what cannot be read ---- */
+/* ---- found leaves in place of a node that cannot be read ---- */
 
 static int compare_ranges(const void *a, const void *b)
 {
@@ -178,11 +185,14 @@ static void do_not_free(void *item)
 	(void)item;
 }
 
-/* They come newest first; one that overlaps a newer one is what that was made from. */
+/*
+ * `found` is sorted newest first. A leaf that overlaps a newer one is an older version of the same
+ * keys, and is skipped.
+ */
 static int choose(struct collect *collect, const struct zf_vector *found,
 		  const struct zf_leaf *range, uint64_t generation_max)
 {
-	void *chosen = NULL; /* tsearch(3): for which ranges that overlap are equal */
+	void *chosen = NULL; /* tsearch(3); overlapping ranges compare as equal */
 	int r = 0;
 
 	ZF_VECTOR_FOREACH (found, struct zf_found, leaf) {
@@ -205,7 +215,7 @@ static int choose(struct collect *collect, const struct zf_vector *found,
 	return r;
 }
 
-/* `range`: what the node that cannot be read is responsible for. */
+/* `range`: the key range of the node that cannot be read. */
 static int rebuild(struct collect *collect, const struct zf_leaf *range, uint64_t generation_max)
 {
 	const struct zf_vector *found;
@@ -229,7 +239,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* 1: it was entered before. */
+/* 1: the node at `address` was entered before. */
 static int enter(struct collect *collect, uint64_t address)
 {
 	uint64_t *item = malloc(sizeof(*item));
@@ -257,9 +267,10 @@ static struct zf_leaf range_of(const struct zf_node_expect *expect)
 }
 
 /*
- * Leaves are not newer than the node above them. Of a node that cannot be used its parent says which generation it
- * has, and the node itself does if it has the checksum that its parent says. Where they contradict each other, one
- * of them is wrong, and the newer one leaves out no leaf.
+ * Leaves are not newer than the node above them. The generation of an unusable node is in its
+ * parent's pointer, and in the node itself if the node has the pointer's checksum. If the two
+ * differ, one of them is wrong. The newer one is the bound, because it excludes no leaf of the
+ * node.
  */
 static uint64_t newest_below(const struct collect *collect, const struct zf_node_expect *expect,
 			     void *buf)
@@ -366,7 +377,7 @@ static bool load(struct zf_leaf_cursor *cursor)
 	return true;
 }
 
-/* The last leaf that begins at the key or before; the first one if all begin behind it. */
+/* The last leaf whose first key is <= the key; if there is none, the first leaf. */
 static size_t find_leaf(const struct zf_vector *leaves, const struct zf_key *key)
 {
 	size_t low = 0, high = leaves->count;
@@ -383,7 +394,7 @@ static size_t find_leaf(const struct zf_vector *leaves, const struct zf_key *key
 	return low;
 }
 
-/* True: an item has that key. */
+/* True: an item with that key exists. */
 static bool seek(struct zf_leaf_cursor *cursor, const struct zf_key *key)
 {
 	cursor->from = cursor->min = *key;
@@ -407,13 +418,18 @@ void zf_leaf_cursor_seek_back(struct zf_leaf_cursor *cursor, const struct zf_key
 	if (cursor->slot > 0) {
 		cursor->slot--;
 	} else if (cursor->at > 0) {
-		/* Bounds are those of items that may have gone. */
+		/*
+		 * The key may lie within the bounds of a leaf whose lower items are all deleted:
+		 * the item before it is then in the leaf before.
+		 */
 		cursor->at--;
 		cursor->slot = load(cursor) ? zf_node_count(cursor->node) - 1 : 0;
 	}
 }
 
-/* Keys ascend in a leaf, and from leaf to leaf unless one of them is damaged. */
+/*
+ * Skips keys that are too low. Keys ascend within a leaf, and between leaves unless one is damaged.
+ */
 static void skip_what_is_behind(struct zf_leaf_cursor *cursor)
 {
 	unsigned int count = zf_node_count(cursor->node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A commit whose superblock record is damaged, and all else of which is there. */
+/* Finds a commit of which only the superblock record is damaged. */
 #include <errno.h>
 
 #include "salvage/salvage.h"

@@ -10,7 +10,10 @@
 
 /* ---- searching ---- */
 
-/* Metadata is not there as long as nobody has reset the zone. */
+/*
+ * The zone has no nodes if its item gives it another role than metadata and it was not reset since
+ * the item was written.
+ */
 static bool has_data(const struct zf_disk_zone *item, const struct zf_zone_info *zone)
 {
 	if (zf_le64_get(item->reset_count) != zone->reset_count)
@@ -59,7 +62,7 @@ static void keep_zone_of(const struct zf_salvage *salvage, const struct zf_node_
 			skip[ptr->address[c] / geometry->zone_size] = false;
 }
 
-/* Zones with the roots of trees have nodes, whatever the zone tree says. */
+/* A zone with the root of a tree has nodes, even if the zone tree contradicts that. */
 static void keep_roots(const struct zf_salvage *salvage, bool *skip)
 {
 	keep_zone_of(salvage, &salvage->super.root, skip);
@@ -68,7 +71,7 @@ static void keep_roots(const struct zf_salvage *salvage, bool *skip)
 			keep_zone_of(salvage, &salvage->roots[tree].root.ptr, skip);
 }
 
-/* Zones that the zone tree says have data need not be read, as far as that tree can be. */
+/* Skips the zones that have no nodes according to the zone tree's readable items. */
 static int choose_zones(struct zf_salvage *salvage, bool *skip)
 {
 	uint32_t zone_count = salvage->shape.geometry->zone_count;
@@ -103,7 +106,7 @@ static int choose_zones(struct zf_salvage *salvage, bool *skip)
 	return r;
 }
 
-/* Of pointers. */
+/* Compares pointers to struct zf_found. */
 static int cmp_csum(const void *a, const void *b)
 {
 	uint64_t x = (*(const struct zf_found *const *)a)->ptr.csum;
@@ -143,7 +146,10 @@ static bool has_files(const struct zf_vector *found)
 	return false;
 }
 
-/* No filesystem is without a leaf of files: where none is found, the zone tree was wrong. */
+/*
+ * Every filesystem has a leaf of the fs tree. If the scan finds none, the zone tree was wrong, and
+ * all zones are scanned.
+ */
 static int scan(struct zf_salvage *salvage, const bool *skip)
 {
 	int r = zf_found_scan(salvage->dev, &salvage->shape, skip, salvage->progress,
@@ -180,8 +186,8 @@ int zf_salvage_search(void *arg, const struct zf_vector **ret_found)
 /* ---- life ---- */
 
 /*
- * All that were the root before it, at its level, have keys in its range, too. Where some have not, it is
- * one of several nodes of this level, and those above them are lost.
+ * Is `root` the only node of its level? Earlier roots of this level overlap its key range. If an
+ * older node does not overlap it, the level had several nodes and the nodes above them are lost.
  */
 static bool is_alone(const struct zf_vector *found, const struct zf_found *root)
 {
@@ -195,9 +201,9 @@ static bool is_alone(const struct zf_vector *found, const struct zf_found *root)
 }
 
 /*
- * The root of a tree that no root item names. A commit writes all nodes from what it changes up to
- * the root, so no node is newer than the root; and none is above it, unless the tree was higher once
- * or the root is not among those that were found. Then leaves are taken as they are found: false.
+ * Guesses the root of a tree that no root item names. A commit writes all nodes from a changed leaf
+ * up to the root, so the root is the newest node. If a found node has a higher level, either the
+ * tree was once higher or the root was not found. False then, and the caller uses the leaves found.
  */
 static bool guess_root(const struct zf_salvage *salvage, const struct zf_vector *found,
 		       enum zf_tree_id tree, struct zf_root *ret_root)
@@ -240,8 +246,9 @@ static const struct zf_found *newest_leaf_of_files(const struct zf_salvage *salv
 }
 
 /*
- * The root item says that the tree of files is one leaf, and that is not there. Nothing else tells what it
- * held: what is found is taken, and that it is a guess is noted.
+ * The root item says that the fs tree is a single leaf, and that leaf cannot be read. Its items are
+ * nowhere else, so a root or leaves are taken from the nodes found, and the guess is noted
+ * (files_guessed, files_generation).
  */
 static int find_files(struct zf_salvage *salvage)
 {
@@ -268,10 +275,13 @@ static bool is_of_another_tree(const struct zf_salvage *salvage, const struct zf
 }
 
 /*
- * A root item whose checksum alone is right: that of the node, whatever place and level it says. If
- * place or checksum are those of another tree's node, the item tells nothing. Nor does it if it says that
- * the root is a leaf, and there is none: the level may be wrong, too. Only what the tree of files tells is
- * nowhere else, so other trees are not made from older nodes.
+ * Corrects a root item whose node cannot be read:
+ *   - if a node of the tree has the item's checksum, that node is the root, whatever address and
+ *     level the item has;
+ *   - if the item says that the root of the fs tree is a leaf, the level may be wrong, too:
+ *     find_files() takes what is found. Only the fs tree is made from older nodes, because its
+ *     content is stored nowhere else;
+ *   - if address or checksum are those of another tree's node, the item is useless.
  */
 static int correct_root(struct zf_salvage *salvage, enum zf_tree_id tree)
 {
@@ -427,7 +437,9 @@ bool zf_salvage_is_sound(const struct zf_salvage *salvage, enum zf_tree_id tree,
 uint64_t zf_salvage_next_inode(struct zf_salvage *salvage, uint64_t ino)
 {
 	const struct zf_key from = ZF_KEY(ino, ZF_KEY_INODE, 0);
-	/* A damaged key may hold UINT64_MAX. The number after that is 0: a walk would start again. */
+	/*
+	 * A damaged key may hold UINT64_MAX. The number after that is 0: a walk would start again.
+	 */
 	const struct zf_key end = ZF_KEY(ZF_SUPER_COUNTER_MAX + 1, 0, 0);
 	const void *value;
 	struct zf_key key;

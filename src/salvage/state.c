@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which state of the filesystem is read: by a superblock, by a root that was found, or by leaves. */
+/* Chooses the state to read: by a superblock, by a root that was found, or by leaves. */
 #include "salvage/state.h"
 
 #include <errno.h>
@@ -26,7 +26,10 @@ static void take_item(struct zf_salvage *salvage, const struct zf_key *key, cons
 			       (enum zf_tree_id)key->objectid, value, len, NULL, root) == 0;
 }
 
-/* Without it, or where an item of it is wrong, leaves are taken as they are found. */
+/*
+ * A tree whose root item is missing or wrong stays unknown (roots[].known); its root or leaves are
+ * then chosen from the nodes found.
+ */
 static int read_roots(struct zf_salvage *salvage)
 {
 	const struct zf_node_expect expect = {
@@ -67,8 +70,8 @@ static void take_found_root(struct zf_salvage *salvage, const struct zf_found *f
 }
 
 /*
- * The newest one that names the root of the files' tree, of these generations, both included. A root
- * tree has one leaf. 0, or -ENOENT: there is none.
+ * Takes the newest root tree, of generation `min` to `max`, that names the root of the fs tree. A
+ * root tree is a single leaf. 0, or -ENOENT: there is none.
  */
 static int find_root(struct zf_salvage *salvage, uint64_t min, uint64_t max)
 {
@@ -92,8 +95,9 @@ static int find_root(struct zf_salvage *salvage, uint64_t min, uint64_t max)
 /* ---- superblocks ---- */
 
 /*
- * Any record tells what the filesystem is. *ret_stepped_over: newer slots that are damaged. 0, or
- * -ENOENT: there is none.
+ * Reads the record of `generation` (0: the newest). If there is none, any other record, because
+ * each has the filesystem's id and shape. *ret_stepped_over: how many newer slots are damaged; not
+ * 0 if the record of `generation` is missing. 0, or -ENOENT: there is no record.
  */
 static int read_super(struct zf_salvage *salvage, uint64_t generation,
 		      unsigned int *ret_stepped_over)
@@ -117,7 +121,10 @@ static int read_super(struct zf_salvage *salvage, uint64_t generation,
 	return r;
 }
 
-/* A damaged slot that is newer may be of the same filesystem: what its commit wrote is there. */
+/*
+ * A damaged slot newer than the record may be that of a commit to this filesystem. Such a commit's
+ * nodes are on the device, so its root is looked for.
+ */
 static int choose_by_super(struct zf_salvage *salvage, uint64_t generation,
 			   unsigned int stepped_over)
 {
@@ -139,7 +146,7 @@ static int choose_by_super(struct zf_salvage *salvage, uint64_t generation,
 	return read_roots(salvage);
 }
 
-/* ---- without any ---- */
+/* ---- without a superblock ---- */
 
 static void make_super(struct zf_salvage *salvage)
 {
@@ -155,7 +162,7 @@ static void make_super(struct zf_salvage *salvage)
 	memcpy(salvage->super.fsid, salvage->shape.fsid, sizeof(salvage->super.fsid));
 }
 
-/* They are ordered by generation, the newest first. 0: there is no leaf. */
+/* The generation of the first fs leaf found: they are sorted newest first. 0: there is none. */
 static uint64_t newest_leaf(const struct zf_salvage *salvage)
 {
 	ZF_VECTOR_FOREACH (&salvage->found, struct zf_found, node)
@@ -164,7 +171,7 @@ static uint64_t newest_leaf(const struct zf_salvage *salvage)
 	return 0;
 }
 
-/* If there is no root either, the newest leaves are what is left. */
+/* If no root was found either, the state is that of the newest leaves. */
 static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 {
 	int r = zf_found_identify(salvage->dev, &salvage->shape);
@@ -186,7 +193,7 @@ static int choose_without_super(struct zf_salvage *salvage, uint64_t generation)
 	return 0;
 }
 
-/* As read_super(), of the record that was handed in. */
+/* The same as read_super(), for the record in the options. */
 static int take_super(struct zf_salvage *salvage, const struct zf_super *super,
 		      uint64_t *generation, unsigned int *ret_stepped_over)
 {
@@ -206,7 +213,10 @@ int zf_salvage_choose_state(struct zf_salvage *salvage, const struct zf_salvage_
 	if (r == -ENOENT) {
 		r = choose_without_super(salvage, generation);
 	} else if (r == 0) {
-		/* Who writes the record of a state that was found without any leaves it 0. */
+		/*
+		 * If no record was left, the one that a repair writes first (zf_repair_pin()) has
+		 * 0.
+		 */
 		salvage->has_seed = salvage->super.dir_hash_seed != 0;
 		salvage->record_generation = salvage->super.generation;
 		salvage->shape.node_size = salvage->super.node_size;

@@ -14,8 +14,8 @@ struct zf_salvage {
 	struct zf_dev *dev;
 	const struct zf_report *report;
 	const struct zf_progress *progress, *walk_progress;
-	struct zf_super super; /* has_super: as a record says; else as far as nodes tell */
-	bool has_super;
+	struct zf_super super;	    /* see zf_salvage_get_super() */
+	bool has_super;		    /* a record names the state */
 	uint64_t record_generation; /* of the newest record; 0: there is none */
 	bool has_seed;		    /* super.dir_hash_seed is known */
 	struct zf_node_shape shape;
@@ -24,28 +24,29 @@ struct zf_salvage {
 	struct {
 		bool known;
 		struct zf_root root;
-	} roots[ZF_TREE_COUNT];	   /* as the root tree tells */
-	uint64_t files_generation; /* these two: see struct zf_salvage_state */
+	} roots[ZF_TREE_COUNT];	   /* from the root tree, or guessed from the nodes found */
+	uint64_t files_generation; /* this and files_guessed: see struct zf_salvage_state */
 	bool files_guessed;
-	struct zf_health health; /* likewise; zeroes where it does not tell */
+	struct zf_health health; /* from the root tree; zeroes if it has none */
 	struct zf_vector
 		leaves[ZF_TREE_COUNT]; /* of the fs and summary trees; others when walked */
 
 	bool searched;
 	struct zf_vector found;	  /* struct zf_found, if searched */
-	struct zf_vector by_csum; /* struct zf_found *: these */
+	struct zf_vector by_csum; /* struct zf_found *: all of `found`, by checksum */
 
-	struct zf_leaf_cursor files;   /* one inode after the other: most are in the same leaf */
-	struct zf_leaf_cursor summary; /* one block after the other, likewise */
+	/* Both keep the leaf read last: the next inode, or the next block, is mostly in it. */
+	struct zf_leaf_cursor files;
+	struct zf_leaf_cursor summary;
 };
 
-/* state.c: decides which state is read, and reads its root tree. As zf_salvage_open(). */
+/* state.c: decides which state is read, and reads its root tree. Errors: see zf_salvage_open(). */
 int zf_salvage_choose_state(struct zf_salvage *salvage, const struct zf_salvage_options *options);
 
 /* salvage.c: lists the leaves of a tree. */
 int zf_salvage_collect(struct zf_salvage *salvage, enum zf_tree_id tree);
 
-/* salvage.c: the nodes of all metadata zones. As zf_leaf_source.get_found(). */
+/* salvage.c: finds the nodes of all metadata zones. This is zf_leaf_source.get_found(). */
 int zf_salvage_search(void *salvage, const struct zf_vector **ret_found);
 
 const struct zf_found *zf_salvage_find_csum(void *salvage, uint64_t csum);

@@ -23,8 +23,8 @@ static bool read_leaf(struct walk *walk, struct zf_leaf *leaf, void *buf)
 }
 
 /*
- * Is the key behind all that the leaf is responsible for? Its parent may have told the end too low,
- * if the next leaf begins above the key.
+ * Is the key behind the end of leaf `i`? The end that the parent gives may be damaged and too low:
+ * the key still belongs to the leaf if the next leaf's first key is above it.
  */
 static bool is_behind(struct walk *walk, size_t i, const struct zf_key *key)
 {

@@ -33,7 +33,10 @@ struct zf_item_check zf_check_item_limits(struct zf_check *check)
 
 /* ---- the root tree ---- */
 
-/* It says nothing that anything else on the device says, but that it is there. */
+/*
+ * Only the presence of health items can be compared, with the superblock's compat bit. Their values
+ * are nowhere else on the device.
+ */
 static void take_health(struct zf_check *check, const struct zf_key *key, const void *value,
 			size_t len)
 {
@@ -100,7 +103,10 @@ void zf_check_progress(const struct zf_check *check)
 	uint64_t node_bytes = check->counts.nodes * check->shape.node_size * check->shape.copies;
 	uint64_t done = node_bytes + check->counts.verified_bytes;
 
-	/* Some trees are not in the live bytes, and damaged items say anything. */
+	/*
+	 * The live bytes lack the nodes of some trees, and damaged items may say anything, so
+	 * `done` may exceed the total.
+	 */
 	zf_progress(check->options->progress, zf_min_u64(done, check->bytes_total),
 		    check->bytes_total);
 }

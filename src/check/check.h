@@ -2,33 +2,35 @@
 /*
  * The checker: walks everything that a superblock names and verifies what a transaction promises.
  *
- * It trusts nothing but the superblock record handed in, and shares no state with a mounted
- * filesystem: it reads nodes from the device itself, every copy of them, and recounts everything.
- * So it says the same of a device whether it is mounted or not; on a mounted one the caller keeps
- * commits and resets away meanwhile (zf_txn_pause()), because the durable state is what is checked.
+ * The checker trusts nothing but the superblock record that the caller passes, and shares no state
+ * with a mounted filesystem: it reads every copy of every node from the device, and recounts
+ * everything. So the result is the same for a mounted and an unmounted device. For a mounted one
+ * the caller prevents commits and resets meanwhile (zf_txn_pause()), because the durable state is
+ * checked.
  *
  * What it verifies, in this order:
  *
  *      super.c    the superblock's geometry against the device, its counters, the ring behind it
  *      check.c    the roots of the trees
- *      walk.c     every node, every copy: fields, checksum, key order; none is named twice
- *      inode.c    every item's fields (fs/core/item_check.h); size, bytes, extents, orphans, intents
+ *      walk.c     every node, every copy: fields, checksum, key order; no node has two parents
+ *      inode.c    every item's fields (fs/core/item_check.h); size, bytes, extents, orphans,
+ *                 intents
  *      xattr.c    attributes' long values
- *      dir.c      a directory's entries by hash and by cookie tell the same; its link count
+ *      dir.c      a directory's entries by name and by age agree; its link count
  *      names.c    entries and references agree; all directories hang below the root
  *      space.c    no byte is named twice unless shared; the summary covers every extent
  *      verify.c   on request: all data against its checksums
  *      zone.c     live bytes, pointers, roles
  *      log.c      the log can be read
- *      replay.c   on request: a mount, with its recovery, on an overlay, and what that makes
+ *      replay.c   on request: a mount with recovery, on an overlay, and the state that it makes
  *
- * Hostile input (P7). The work is bounded by the size of the device: a node that was met before is
- * not entered again, and data is read once. Memory: about 32 bytes an inode, 64 a name, 40 an
- * extent, one bit a block of metadata zones; of a recovery that is tried out, what it writes, up to a
- * limit.
+ * Hostile input (P7). The work is bounded by the size of the device: no node is entered twice, and
+ * data is read once. Memory: about 32 bytes an inode, 64 a name, 40 an extent, one bit a block of
+ * metadata zones; for a recovery on an overlay, all that the recovery writes, up to a limit
+ * (recovered.h).
  *
- * Each violation is one message of level ERROR. Where part of a tree cannot be read, what can only
- * be judged from all of it is skipped, and a warning says so.
+ * Each violation is one message of level ERROR. If part of a tree cannot be read, checks that need
+ * the whole tree are skipped, and a warning says so.
  */
 #ifndef ZF_CHECK_CHECK_H
 #define ZF_CHECK_CHECK_H
@@ -40,8 +42,8 @@
 struct zf_check_options {
 	bool data; /* read all data and compare the checksums */
 	/*
-	 * Try a mount that may write: `super` is the newest, and nobody has the device mounted. Its
-	 * changes stay in memory.
+	 * Try a writable mount, whose changes stay in memory. Only if `super` is the newest record
+	 * and the device is not mounted.
 	 */
 	bool replay;
 	const struct zf_progress *progress; /* in bytes that were read; may be NULL */
@@ -49,15 +51,15 @@ struct zf_check_options {
 
 struct zf_check_counts {
 	uint64_t errors;
-	uint64_t data_errors; /* of them: data that cannot be read, or is not what it was */
+	uint64_t data_errors; /* of them: data that cannot be read or has a wrong checksum */
 	uint64_t nodes, inodes, names, extents;
 	uint64_t data_bytes;	 /* on the device, named by extents */
-	uint64_t verified_bytes; /* of them, compared with their checksums */
+	uint64_t verified_bytes; /* of data_bytes: compared with their checksums */
 };
 
 /*
- * Checks the state that `super` names. Returns 0 when the check was carried out, whatever it
- * found: ret_counts->errors tells. -ENOMEM, or -errno of the device's zone report.
+ * Checks the state that `super` names. 0: the check is complete; ret_counts->errors has the number
+ * of errors found. -ENOMEM, or -errno of the device's zone report.
  */
 int zf_check_run(struct zf_dev *dev, const struct zf_super *super,
 		 const struct zf_check_options *options, const struct zf_report *report,

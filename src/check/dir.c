@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The two kinds of entries of one directory, which must tell the same, and its link count. */
+/* Compares the two kinds of entries of a directory, which must agree, and checks its link count. */
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "check/file.h"
 
-/* No directory has come to more by counting; at the end no further name could be made. */
+/* No directory exceeds this by counting. At the end of the numbers no name could be added. */
 #define COOKIE_MAX ((uint64_t)INT64_MAX / 2)
 
 static int cmp_cookie(const void *a, const void *b)
@@ -68,8 +68,7 @@ static void sort_entries(struct zf_check *check, struct zf_check_file *file)
 	file->entries_sorted = true;
 }
 
-/* The entries by age come in the order of their cookies: a merge with the sorted entries by name.
- */
+/* Merges the entries by age, which come in the order of their cookies, with those by name. */
 void zf_check_dir_cookie(struct zf_check *check, struct zf_check_file *file, const char *value)
 {
 	size_t size;
@@ -103,7 +102,7 @@ void zf_check_dir_cookie(struct zf_check *check, struct zf_check_file *file, con
 				 age.cookie, age.ino, name->ino);
 }
 
-/* Its own fields, by its entries. */
+/* Checks the fields of the directory's inode item against its entries. */
 static void check_directory(struct zf_check *check, const struct zf_check_file *file)
 {
 	if (file->size != file->entry_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fs tree, in key order: all items of one inode stand together, so most of what belongs to it
- * is judged when its last item was seen. What needs other inodes goes into tables (names.c,
+ * Checks the fs tree in key order. All items of one inode are neighbours, so most of the inode is
+ * checked after its last item. Checks that need other inodes are made later, from tables (names.c,
  * space.c).
  */
 #include <errno.h>
@@ -77,7 +77,7 @@ static int take_refs(struct zf_check *check, struct zf_check_file *file, const c
 			zf_check_name_hash(value + at + sizeof(disk), zf_le16_get(disk.name_len));
 		file->parent = ref.parent;
 		file->refs++;
-		/* The root's only reference is to itself, and no entry stands behind it. */
+		/* The root's only reference is to itself, and has no entry. */
 		r = file->ino == ZF_INO_ROOT ? 0 : zf_vector_push(&check->refs, &ref);
 		if (r < 0)
 			return r;
@@ -130,7 +130,7 @@ static int claim_extent(struct zf_check *check, const struct zf_check_file *file
 	return zf_vector_push(&check->claims, &claim);
 }
 
-/* What one extent tells, beside those of its file. */
+/* Checks one extent by itself, without its neighbours. */
 static void check_extent(struct zf_check *check, const struct zf_check_file *file, uint64_t offset,
 			 const struct zf_disk_extent *disk, const void *bytes)
 {
@@ -288,7 +288,7 @@ static void begin_file(struct zf_check *check, struct zf_check_file *file, uint6
 	};
 }
 
-/* ---- orphans and intents; their objectids come before all inodes but the root's ---- */
+/* ---- orphans and intents: their objectids precede all inodes except the root ---- */
 
 static int take_intent(struct zf_check *check, uint64_t number, const void *value)
 {
@@ -354,7 +354,10 @@ static int take_item(struct zf_check *check, void *arg, const struct zf_key *key
 
 /* ---- the whole ---- */
 
-/* Versions without the feature kept space for guaranteed extents, too, and did not count these. */
+/*
+ * Versions without ZF_INCOMPAT_GUARANTEE count guaranteed extents as kept space, and do not count
+ * them separately.
+ */
 static void check_kept(struct zf_check *check)
 {
 	bool counts = check->super->incompat & ZF_INCOMPAT_GUARANTEE;

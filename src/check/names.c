@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What needs more than one inode: references against entries, and the shape of the directory tree.
- */
+/* Checks across inodes: references against entries, and the shape of the directory tree. */
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -71,8 +70,8 @@ static void compare_names(struct zf_check *check)
 /* ---- directories hang below the root ---- */
 
 /*
- * Follows the parents of a directory until it meets the root or a directory that an earlier walk
- * has visited; one that this very walk has visited closes a cycle. Each is visited once.
+ * Follows the parents of a directory up to the root or to a directory that was visited before. If
+ * this very walk has visited it, there is a cycle. Each directory is visited once.
  */
 static void walk_up(struct zf_check *check, struct zf_check_inode *inode, uint32_t walk)
 {

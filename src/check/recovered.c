@@ -17,7 +17,7 @@ static int recover(struct zf_dev *overlay, const struct zf_report *report)
 
 	if (r < 0)
 		return r;
-	/* The intents that were finished, and the orphans that were deleted. */
+	/* Commits what the mount has changed: intents finished, orphans deleted. */
 	r = zf_fs_syncfs(fs, &ctx);
 	zf_fs_abandon(fs);
 	return r;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What would a mount make of it? What one has committed on an overlay (recovered.h) is checked in
- * turn. So a mount that refuses is an error, and so is a log whose replay leaves errors.
+ * Mounts the filesystem on an overlay (recovered.h), and checks the state that the mount has
+ * committed there. A mount that fails is an error, and so is a log whose replay leaves errors.
  *
- * This comes last, and only where nothing else was found: a mount would find the same again.
+ * This is the last check, and runs only if the others found no error: the mount would meet the same
+ * errors again.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "check/state.h"
 #include "superblock/ring.h"
 
-/* Warnings are about what the device looks like, and have been told. */
+/* Warnings are about the device, and were reported before. */
 static void forward_error(void *arg, enum zf_report_level level, const char *message)
 {
 	const struct zf_check *check = arg;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data on the device: who names which bytes, and does the summary know them?
+ * Checks which extents name which bytes of the device, and whether the summary covers these bytes.
  *
- * The claims of all extents, sorted by address, are merged with the summary tree, whose key is the
- * address, in one pass over both. Shared extents make claims overlap: then the share tree must
- * name each of them.
+ * One pass merges the claims of all extents, sorted by address, with the summary tree, whose key is
+ * the address. Only claims of shared extents may overlap, and each needs an item in the share tree.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,10 +18,10 @@ struct share {
 
 struct merge {
 	struct zf_item_check item_check;
-	size_t first;		 /* claims before it are covered, or reported */
+	size_t first;		 /* index of the first claim neither covered nor reported */
 	uint64_t summary_end;	 /* behind the last summary entry */
-	uint64_t verified_end;	 /* data below it was verified */
-	bool has_extent;	 /* the entry, if it is of data in place */
+	uint64_t verified_end;	 /* data below this address was verified */
+	bool has_extent;	 /* the current entry of data written in place has its extent */
 	struct zf_vector shares; /* struct share */
 };
 
@@ -71,7 +70,7 @@ static void tell_lost(struct zf_check *check, const struct zf_check_claim *claim
 {
 	uint64_t zone_no = claim->address / check->geometry->zone_size;
 
-	/* With --data, reading it tells the same. */
+	/* With --data the failing read reports the same. */
 	if (check->zones[zone_no].offline && !check->options->data)
 		zf_check_corrupt(check, "extent of inode", claim->ino,
 				 "zone has %" PRIu64 ", expected one that is not offline: %" PRIu64
@@ -81,7 +80,7 @@ static void tell_lost(struct zf_check *check, const struct zf_check_claim *claim
 
 static void check_overlaps(struct zf_check *check)
 {
-	const struct zf_check_claim *widest = NULL; /* the one that reaches farthest so far */
+	const struct zf_check_claim *widest = NULL; /* the claim with the highest end so far */
 	uint64_t end = 0;
 
 	ZF_VECTOR_FOREACH (&check->claims, struct zf_check_claim, claim) {
@@ -118,7 +117,7 @@ static void not_covered(struct zf_check *check, struct zf_check_claim *claim)
 	claim->covered = claim->blocks;
 }
 
-/* Entries of what is written in place are of one extent each, and as long as that is. */
+/* A summary entry of data written in place belongs to one extent, and has the same length. */
 static bool is_of_its_kind(struct zf_check *check, struct merge *merge,
 			   struct zf_check_claim *claim, uint64_t start, uint64_t end,
 			   const struct zf_disk_summary *summary)
@@ -225,7 +224,10 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 	merge->has_extent = false;
 	r = cover_claims(check, merge, start, start + bytes, &summary,
 			 (const struct zf_le64 *)((const uint8_t *)value + sizeof(summary)));
-	/* Elsewhere an entry may outlive its extent; here it would keep its room for ever. */
+	/*
+	 * An ordinary entry may outlive its extent. An entry of data written in place without an
+	 * extent would keep its space for ever.
+	 */
 	if (r == 0 && (zf_le16_get(summary.flags) & ZF_SUMMARY_OVERWRITE) && !merge->has_extent &&
 	    !check->trees[ZF_TREE_FS].lost)
 		zf_check_corrupt(check, "summary of address", start,

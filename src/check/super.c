@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The superblock's record against the device, and against the slots behind it in the ring. */
+/* Checks the superblock record against the device, and the slots behind the record in the ring. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,8 @@ static void check_features(struct zf_check *check)
 }
 
 /*
- * Counters that are higher than any filesystem can reach by counting. Near the end of a counter the next commit
- * fails, the next file cannot be made, or the next mount cannot begin a log.
+ * Counters that are higher than any filesystem can reach by counting. Near the end of a counter the
+ * next commit fails, the next file cannot be made, or the next mount cannot begin a log.
  */
 static void check_counters(struct zf_check *check)
 {
@@ -79,8 +79,8 @@ static bool is_sealed(const struct zf_disk_super *disk)
 }
 
 /*
- * A slot that holds no record of this place is one that a power cut tore, and is stepped over. But
- * no power cut makes one whose checksum is right.
+ * A slot without a valid record for its address is taken as torn by a power cut, and a mount steps
+ * over it. But a torn record has a wrong checksum, so a right one is an error.
  */
 static void check_slot(struct zf_check *check, uint64_t address, const struct zf_disk_super *disk)
 {
@@ -93,8 +93,8 @@ static void check_slot(struct zf_check *check, uint64_t address, const struct zf
 }
 
 /*
- * Bytes of the zone that may hold records. Behind its pointer may lie one that was written and not
- * durable when the power went: it never was the newest.
+ * The bytes of the zone that may hold records. A record behind the write pointer was written, but
+ * not durable, at a power cut: it was never the newest.
  */
 static uint64_t ring_end(const struct zf_check_zone *zone)
 {

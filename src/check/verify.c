@@ -44,8 +44,8 @@ static void verify_chunk(struct zf_check *check, const struct zf_check_claim *cl
 }
 
 /*
- * The pieces come in the order of their addresses and are often small: what lies behind one is read
- * along with it, for the next ones.
+ * The pieces come in the order of their addresses and are often small, so up to CHUNK bytes are
+ * read at once, for the next pieces.
  */
 static int read_ahead(struct zf_check *check, uint64_t address, uint64_t len, uint8_t **ret_data)
 {
@@ -63,7 +63,7 @@ static int read_ahead(struct zf_check *check, uint64_t address, uint64_t len, ui
 	data->end = address + zf_max_u64(len, zf_min_u64(CHUNK, written));
 	r = zf_dev_read_buf(check->dev, address, data->buf, data->end - address);
 	if (r < 0 && data->end - address > len) {
-		/* What is not wanted may be what cannot be read. */
+		/* Perhaps only the bytes behind the piece cannot be read. */
 		data->end = address + len;
 		r = zf_dev_read_buf(check->dev, address, data->buf, len);
 	}

@@ -2,9 +2,8 @@
 /*
  * Walks a tree without trusting it.
  *
- * Termination: a child is one level below its parent or it is refused, so the depth is bounded; and
- * no node is entered twice (node_map), so the number of nodes is bounded by the blocks of the
- * device.
+ * Termination: a child that is not one level below its parent is refused, which bounds the depth.
+ * No node is entered twice (node_map), so the device's blocks bound the number of nodes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -94,7 +93,7 @@ static int read_copy(struct walk *walk, const struct zf_node_expect *expect, uns
 					 "reading it failed: %s", strerror(-r));
 	if (copy == 0)
 		return zf_node_check(&check->shape, buf, expect, true, &check->report);
-	/* The node's checker tells the first address only. */
+	/* zf_node_check() reports the first address only, so the message is made here. */
 	r = zf_node_check(&check->shape, buf, expect, true, NULL);
 	if (r < 0)
 		zf_check_corrupt(check, "node", expect->ptr.address[copy],

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes whose value is too long to stand beside the name: entry and chunks must fit together.
- */
+/* Attribute values stored in chunks, because they are too long for the entry: both must agree. */
 #include "check/state.h"
 
 static int cmp_value(const void *a, const void *b)
@@ -19,7 +18,7 @@ int zf_check_xattr_entry(struct zf_check *check, struct zf_check_xattrs *xattrs,
 	return zf_vector_push(&xattrs->values, &value);
 }
 
-/* All entries come before the first chunk: types are part of the key. */
+/* All entries come before the first chunk, because the key's type orders them. */
 static void sort_values(struct zf_check *check, struct zf_check_xattrs *xattrs)
 {
 	const struct zf_check_xattr_value *previous = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones: what the zone tree says against the recount and against the device. */
+/* Checks the zone tree's items against the recount and against the device. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static void check_role(struct zf_check *check, uint32_t zone_no, const struct zf
 				 "name it");
 }
 
-/* How often the zone had been reset, as a mount knows it. */
+/* The zone's reset count that a mount would use. */
 static uint64_t resets_of(struct zf_check *check, const struct zf_check_zone *zone)
 {
 	bool device = check->counts_resets && !zone->conventional;
@@ -203,7 +203,7 @@ static uint64_t resets_of(struct zf_check *check, const struct zf_check_zone *zo
 	return device ? zone->device_resets : zone->reset_count;
 }
 
-/* What recovery reads: the zones that the superblock names, each in the life that it had then. */
+/* A recovery reads the log zones that the superblock names, if they were not reset since. */
 static void check_log_zone(struct zf_check *check, unsigned int which)
 {
 	const struct zf_super *super = check->super;
@@ -229,8 +229,8 @@ static void check_log_zone(struct zf_check *check, unsigned int which)
 }
 
 /*
- * Where each copy's stream of nodes had come to. A zone that got nothing but slots of a commit's tail
- * that were not needed holds no node, and may have been reset since.
+ * Checks where the copy's stream of nodes ended. A zone that received only unused slots of a
+ * commit's tail holds no node, and may have been reset since.
  */
 static void check_meta_zone(struct zf_check *check, unsigned int copy)
 {
@@ -251,7 +251,9 @@ static void check_meta_zone(struct zf_check *check, unsigned int copy)
 				 copy, pointer, zone->pointer, zone->wp, zone_no);
 }
 
-/* What a commit's tail holds lies behind the pointer that the freeze noted: the superblock tells.
+/*
+ * The zone item has the pointer at the freeze. The nodes of the commit's tail lie behind it, up to
+ * the superblock's meta_pointer.
  */
 static uint64_t node_limit(struct zf_check *check, uint32_t zone_no,
 			   const struct zf_check_zone *zone)
@@ -282,7 +284,10 @@ static void check_pointers(struct zf_check *check, uint32_t zone_no,
 				 limit, zone->node_end);
 }
 
-/* No zone is reset so often: the superblock could not note it when the zone becomes one of the log. */
+/*
+ * No zone is reset so often. Above ZF_SUPER_COUNTER_MAX the superblock could not hold the count
+ * when the zone becomes a log zone.
+ */
 static void check_resets(struct zf_check *check, uint32_t zone_no, const struct zf_check_zone *zone)
 {
 	if (zone->reset_count > ZF_CHECK_COUNTER_MAX)
@@ -298,7 +303,7 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 
 	if (zone->live)
 		end = zf_max_u64(end, zone->pointer);
-	/* After an unclean stop of the host the device may have forgotten how far it was. */
+	/* Pointers are lower bounds after an unclean stop of the host. */
 	if (end > zone->wp && !check->geometry->pointers_are_lower_bounds)
 		zf_check_corrupt(check, "zone", zone_no,
 				 "the device's write pointer has %" PRIu64
@@ -317,7 +322,7 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 				 zone->reset_count, zone->device_resets);
 }
 
-/* A mount that may write finds again what counts of it, and makes the entry anew. */
+/* The next writable mount makes the entry anew, from the zone's items and records. */
 static void check_known(struct zf_check *check, uint32_t zone_no)
 {
 	if (check->zones[zone_no].guessed)

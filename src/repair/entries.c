@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names in the new fs tree. One is written, in all three items that tell of it, when the first item
- * of the old tree that has its text passes by.
+ * Writes names to the new fs tree. The second pass writes all three items of a name when it meets
+ * the first old item that has the name's text.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -69,14 +69,14 @@ static int put_name(struct zf_repair *repair, struct entry *entry)
 	return r < 0 ? r : put_ref(repair, entry);
 }
 
-/* One that other items contradict, or that is lost with its inode. */
+/* Reports a name that other items contradict, or whose inode is lost. */
 static void tell_dropped(struct zf_repair *repair, const struct zf_repair_name *name,
 			 const struct entry *entry)
 {
 	const struct zf_repair_inode *inode = zf_repair_find_inode(repair, name->ino);
 	char text[ZF_ESCAPE_SIZE(ZF_NAME_MAX)];
 
-	/* What no directory has is not missed there. */
+	/* No lookup finds a name that has only its entry by age, so its loss is not reported. */
 	if (inode && inode->kept && name->sources == ZF_REPAIR_BY_AGE)
 		return;
 	zf_escape(entry->name, entry->len, text);
@@ -86,7 +86,7 @@ static void tell_dropped(struct zf_repair *repair, const struct zf_repair_name *
 			  name->ino);
 }
 
-/* Of one that an item tells: if it is kept it is written, else that is told; each once. */
+/* Writes the name of an item, or reports that it is dropped. Each name once. */
 static int take_name(struct zf_repair *repair, struct entry *entry)
 {
 	struct zf_repair_name *name = zf_repair_find_name(

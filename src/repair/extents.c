@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Extents of one file, in the order of their offsets: where one contradicts another, the first stays. */
+/*
+ * The extents of one file, in the order of their offsets. If two contradict each other, the first
+ * stays.
+ */
 #include <string.h>
 
 #include "repair/state.h"
 
-/* Can the device have these bytes? */
+/* Do the bytes lie where the device may have written data? */
 static bool is_written(const struct zf_repair *repair, uint64_t address, uint64_t len)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(repair->dev);
@@ -20,7 +23,7 @@ static bool is_written(const struct zf_repair *repair, uint64_t address, uint64_
 	return in_zone <= end && len <= end - in_zone;
 }
 
-/* Space is kept for zeroes, and there cannot be more of it than the device has. */
+/* ZERO extents keep space: all of them together cannot be larger than the device. */
 static bool can_keep(const struct zf_repair *repair, struct zf_repair_extents *extents,
 		     uint64_t len)
 {

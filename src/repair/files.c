@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fs tree, written in a second pass over the old one: an item is taken over, taken over with
- * other values, or left out, as the tables say.
+ * Writes the fs tree in a second pass over the old one. As the tables decide, an old item is
+ * copied, copied with other values, or left out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,14 +17,14 @@
 struct files {
 	struct zf_repair *repair;
 	uint64_t ino;
-	const struct zf_repair_inode *inode; /* NULL: none is kept that has this number */
+	const struct zf_repair_inode *inode; /* NULL: the table has no inode of this number */
 	struct zf_repair_extents extents;
 	size_t next_claim;
 };
 
 /* ---- inodes ---- */
 
-/* Bytes behind the end of a file that a mount has yet to cut off. */
+/* Does an intent cover the offset? Then a mount still has to cut off the bytes there. */
 static bool intent_covers(const struct zf_repair *repair, uint64_t ino, uint64_t offset)
 {
 	ZF_VECTOR_FOREACH (&repair->intents, struct zf_disk_intent, intent)
@@ -46,7 +46,7 @@ static uint64_t file_size(struct zf_repair *repair, const struct zf_repair_inode
 	return size;
 }
 
-/* The fields that follow from what belongs to the inode. */
+/* Sets the fields that are derived from the inode's names, entries and extents. */
 static void set_counts(struct zf_repair *repair, const struct zf_repair_inode *inode,
 		       struct zf_inode_item *item)
 {
@@ -238,7 +238,7 @@ static int put_piece(void *arg, const struct zf_repair_claim *claim)
 			  sizeof(piece->disk));
 }
 
-/* They pass by as they did when the table was made. */
+/* Both passes meet the extents in the same order, so one index advances through the table. */
 static const struct zf_repair_claim *next_claim(struct files *files, uint64_t offset)
 {
 	const struct zf_vector *claims = &files->repair->claims;

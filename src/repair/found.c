@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inodes without a name: those that a mount deletes stay as they are, all others get one in
- * /lost+found. Then all names are known, and are counted.
+ * Inodes without a name: an orphan, which a mount will delete, stays an orphan. Every other one
+ * gets a name in /lost+found. Then all names are known and counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static bool is_taken(struct zf_repair *repair, uint64_t dir, const char *text, u
 	uint64_t hash = zf_hash64(text, strlen(text));
 	size_t low = 0, high = repair->names.count;
 
-	/* They are sorted by directory and hash. */
+	/* repair->names is sorted by directory and hash. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct zf_repair_name *name = zf_vector_at(&repair->names, middle);
@@ -93,7 +93,7 @@ static int add_name(struct zf_repair *repair, uint64_t dir, uint64_t ino, const 
 	return r;
 }
 
-/* 0: there is none. */
+/* The inode number of /lost+found; 0: there is none. */
 static uint64_t find_folder(struct zf_repair *repair)
 {
 	const struct zf_repair_inode *inode;
@@ -125,7 +125,7 @@ static int cmp_ino(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Both its count and its names say that it was deleted. */
+/* Its link count or an orphan item says that it was deleted, and it has no names and no entries. */
 static bool stays_orphan(struct zf_repair *repair, const struct zf_repair_inode *inode)
 {
 	bool has_item = zf_vector_find(&repair->orphans, &inode->ino, cmp_ino) != NULL;
@@ -144,7 +144,7 @@ static int give_name(struct zf_repair *repair, uint64_t folder, uint64_t ino)
 	return add_name(repair, folder, ino, text);
 }
 
-/* Inode numbers, because the table moves when the folder is made. */
+/* Lists inode numbers instead of pointers, because making the folder moves the table. */
 static int list_nameless(struct zf_repair *repair, struct zf_vector *ret_list)
 {
 	int r = 0;

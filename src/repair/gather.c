@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables: what the items of the old trees tell of each inode, name, extent and zone. Nothing is
- * decided here but what one inode's items tell by themselves.
+ * Fills the tables from the items of the old trees: inodes, names, extents and zones. It decides
+ * only what follows from the items of a single inode.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@ struct value {
 
 struct gather {
 	struct zf_repair *repair;
-	struct zf_repair_inode inode; /* whose items are passing by; ino 0: none yet */
+	struct zf_repair_inode inode; /* the inode of the current item; ino 0: none yet */
 	struct zf_repair_extents extents;
-	struct zf_vector values; /* struct value: those of its attributes that stand apart */
+	struct zf_vector values; /* struct value: attribute values of `inode` stored in chunks */
 	bool values_sorted;
-	size_t unsound; /* items of it */
+	size_t unsound; /* items of `inode` that cannot be used */
 };
 
 static int cmp_inode(const void *a, const void *b)
@@ -127,7 +127,7 @@ static int push_broken(struct gather *gather, uint32_t id)
 	return zf_vector_push(&gather->repair->xattrs, &xattr);
 }
 
-/* All names come before the first chunk: types are part of the key. */
+/* All attributes' names come before the first chunk, because the key's type orders them. */
 static void sort_values(struct gather *gather)
 {
 	struct value *before = NULL;

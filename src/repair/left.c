@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that a repair, or a commit, has written before it was cut. They are reset, so that repairs
- * that are cut again and again do not use up all empty zones.
+ * Resets the zones that an interrupted repair or commit has written, so that repairs that are
+ * interrupted again and again do not use up all empty zones.
  *
- * Such a zone is none of the state that is repaired: by its item it was empty then, no extent that is
- * kept and no record of the log names it, and each node in it is newer. Where an older state than the
- * newest is repaired, newer nodes may be those of the newest: nothing is reset.
+ * Such a zone holds nothing of the state that is repaired: the zone's item says that it was empty,
+ * no kept extent and no log record names it, and each node in it is newer than the state. If the
+ * caller asked for an older state, newer nodes may belong to the newest state, and nothing is
+ * reset.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static int hold(void *arg, const struct zf_log_range *range)
 	return 0;
 }
 
-/* False: it cannot be read, and may name anything. */
+/* Marks the zones that log records name. False: the log cannot be read, and may name any zone. */
 static bool hold_logged(struct zf_repair *repair)
 {
 	struct zf_log_found found;
@@ -62,7 +63,7 @@ static void skip_zone_of(const struct zf_node_shape *shape, uint64_t address, bo
 		skip[zone_no] = true;
 }
 
-/* Zones that have nodes of the state are none of them. */
+/* Sets skip[] for zones that have nodes of the state: they are not reset. */
 static int keep_nodes(struct zf_repair *repair, bool *skip)
 {
 	struct zf_vector found = ZF_VECTOR(struct zf_found);

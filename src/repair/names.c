@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which inodes and names are kept.
+ * Decides which inodes and names are kept.
  *
- * Three items tell of a name: the directory's entry by name, its entry by age, and the inode's
- * reference. Those that agree in directory, name, inode and cookie are one candidate. Of candidates
- * for one name in one directory that which most items tell is kept, if there is the inode.
+ * Three items contain a name: the directory's entry by name, its entry by age, and the inode's
+ * reference. Items that agree in directory, name, inode and cookie are one candidate. Of several
+ * candidates for one name in a directory, the one with the most items is kept, if its inode is
+ * kept.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,7 @@ static int cmp_name(const void *a, const void *b)
 			   (uint64_t[]){y->dir, y->hash, y->ino, y->cookie}, 4);
 }
 
-/* Of pointers. */
+/* Compares pointers to struct zf_repair_name. */
 static int cmp_by_ino(const void *a, const void *b)
 {
 	const struct zf_repair_name *x = *(struct zf_repair_name *const *)a;
@@ -82,7 +83,7 @@ static void merge_names(struct zf_repair *repair)
 	repair->names_merged = repair->names.count;
 }
 
-/* Three items tell of most names: they are merged while they come, and not all in the end. */
+/* Most names are added three times. Merging them now and then bounds the memory. */
 int zf_repair_add_name(struct zf_repair *repair, const struct zf_repair_name *name)
 {
 	if (repair->names.count >= 2 * repair->names_merged + MERGE_MIN)
@@ -103,7 +104,7 @@ static int index_names(struct zf_repair *repair, zf_vector_cmp_fn *cmp, struct z
 	return 0;
 }
 
-/* ---- directories that only references name ---- */
+/* ---- directories that only the references of other inodes name ---- */
 
 static int cmp_inode(const void *a, const void *b)
 {
@@ -118,7 +119,7 @@ static int note_parents(struct zf_repair *repair)
 	uint64_t last = 0;
 	int r = 0;
 
-	/* They are sorted by directory. */
+	/* repair->names is sorted by directory. */
 	ZF_VECTOR_FOREACH (&repair->names, struct zf_repair_name, name) {
 		const struct zf_repair_inode made = {.ino = name->dir, .named_as_parent = true};
 		struct zf_repair_inode *inode;
@@ -156,14 +157,14 @@ static uint8_t count_votes(const struct zf_repair_inode *inode, struct zf_repair
 		votes[names[i]->type_by_name % DT_COUNT]++;
 		votes[names[i]->type_by_age % DT_COUNT]++;
 	}
-	votes[0] = 0; /* not told */
+	votes[0] = 0; /* no type */
 	for (uint8_t type = 1; type < DT_COUNT; type++)
 		if (votes[type] > votes[best])
 			best = type;
 	return best;
 }
 
-/* What is told of it: by its item, by its names, and by what else there is of it. */
+/* Decides by the inode's item, by its names, and by its entries and extents. */
 static uint8_t decide_type(const struct zf_repair_inode *inode, struct zf_repair_name *const *names,
 			   size_t count)
 {
@@ -267,7 +268,7 @@ static unsigned int weight(const struct zf_repair_name *name)
 	return (unsigned int)__builtin_popcount(name->sources);
 }
 
-/* One name in a directory is one inode's. */
+/* A name in a directory belongs to one inode: keeps the best candidate. */
 static void choose_inode(struct zf_repair *repair)
 {
 	struct zf_repair_name *best = NULL;
@@ -287,7 +288,7 @@ static void choose_inode(struct zf_repair *repair)
 	}
 }
 
-/* A directory has one name. */
+/* A directory has one name: keeps its best one. */
 static int choose_parents(struct zf_repair *repair)
 {
 	struct zf_vector index;
@@ -314,7 +315,7 @@ static int choose_parents(struct zf_repair *repair)
 	return r;
 }
 
-/* A cookie is one name's; another one is made where it is not, or where it leaves no room. */
+/* A cookie belongs to one name. A name whose cookie is taken, or too high, gets a new one. */
 static int choose_cookies(struct zf_repair *repair)
 {
 	const struct zf_repair_name *before = NULL;
@@ -346,7 +347,7 @@ static int choose_cookies(struct zf_repair *repair)
 	return r;
 }
 
-/* A value near the end of the numbers comes from no counting. */
+/* No counting reaches a value near the end of the numbers: it is damaged. */
 static void fit_cookies(struct zf_repair *repair)
 {
 	ZF_VECTOR_FOREACH (&repair->inodes, struct zf_repair_inode, inode)

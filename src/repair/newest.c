@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The newest record, though its values may not be what they were: each that cannot be, or that the
- * device or the record before contradicts, is corrected by these.
+ * Reads the newest superblock record, even if some of its values are damaged. A value that is
+ * impossible, or that the device or the record before contradicts, is corrected from these.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@ struct search {
 	struct zf_repair *repair;
 	struct zf_super *super;
 	struct zf_disk_super *block;
-	bool torn; /* there is a slot without a record before the one that is found */
+	bool torn; /* a slot newer than the record found has no record */
 };
 
 /* ---- the record ---- */
 
-/* They come newest first. 1: found. */
+/* Called newest record first. 1: found. */
 static int visit(void *arg, const struct zf_ring_record *record)
 {
 	struct search *search = arg;
@@ -40,7 +40,7 @@ static int visit(void *arg, const struct zf_ring_record *record)
 	return 0;
 }
 
-/* 1: found, and no newer slot is damaged; 0: it is not. */
+/* 1: found, and no newer slot is damaged; 0: no such record. */
 static int find(struct zf_repair *repair, struct zf_super *ret_super)
 {
 	struct search search = {
@@ -110,7 +110,7 @@ static void take_shape(struct zf_super *super, const struct zf_super *from)
 	super->metadata_copies = from->metadata_copies;
 }
 
-/* Without a record before it, a node tells. */
+/* If there is no older record, takes the shape from the first valid node. */
 static bool identify(struct zf_repair *repair, struct zf_super *ret_shape)
 {
 	struct zf_node_shape shape;
@@ -129,7 +129,7 @@ static bool same_shape(const struct zf_super *a, const struct zf_super *b)
 	       a->metadata_copies == b->metadata_copies;
 }
 
-/* No record leads to a root that can be read: a node decides whether the other one is right. */
+/* For the case that neither shape leads to a readable root: does a node have the other shape? */
 static bool node_agrees(struct zf_repair *repair, const struct zf_super *other)
 {
 	struct zf_super node;
@@ -156,7 +156,10 @@ static void correct_shape(struct zf_repair *repair, struct zf_super *super,
 
 /* ---- geometry ---- */
 
-/* What the device tells is right, if the record before agrees: else it is another device's. */
+/*
+ * The device's geometry is right if the record before agrees with it. Otherwise the filesystem is
+ * another device's, and nothing is corrected.
+ */
 static void correct_geometry(const struct zf_repair *repair, struct zf_super *super,
 			     const struct zf_super *before)
 {
@@ -203,7 +206,10 @@ static bool log_can_be(const struct zf_super *super)
 	return super->log_zone[0] != super->log_zone[1] || super->log_zone[0] == ZF_SUPER_NO_ZONE;
 }
 
-/* Its zones are rarely others than a commit before; what they are read from is a lower bound. */
+/*
+ * The log rarely changes its zones between two commits, so those of the record before are mostly
+ * right. Its log_pointer is lower, and only makes the read of the log begin earlier.
+ */
 static void correct_log(struct zf_repair *repair, struct zf_super *super,
 			const struct zf_super *before)
 {
@@ -228,7 +234,7 @@ static void correct_log(struct zf_repair *repair, struct zf_super *super,
 					   : 1;
 }
 
-/* Two records before it agree, and it does not. */
+/* If the two records before have the same value, that value is taken. */
 static void outvote(struct zf_super *super, const struct zf_super *a, const struct zf_super *b)
 {
 	if (a->dir_hash_seed == b->dir_hash_seed)
@@ -237,7 +243,9 @@ static void outvote(struct zf_super *super, const struct zf_super *a, const stru
 		memcpy(super->log_secret, a->log_secret, sizeof(a->log_secret));
 }
 
-/* The record before that of `generation` of this filesystem. */
+/*
+ * The newest record older than `than`. If the generation of `than` is damaged, skips `than` itself.
+ */
 static bool find_before(struct zf_repair *repair, const struct zf_super *than,
 			struct zf_super *ret_super)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths of extents. One that came to be shared may be longer than shared ones are: it becomes several. */
+/*
+ * Lengths of extents. An extent that the repair marks as shared may be longer than a shared extent
+ * may be (ZF_SHARE_MAX): it is written as several pieces.
+ */
 #ifndef ZF_REPAIR_PIECES_H
 #define ZF_REPAIR_PIECES_H
 
@@ -13,7 +16,7 @@ static inline uint64_t zf_repair_claim_len(const struct zf_repair_claim *claim)
 
 typedef int zf_repair_piece_fn(void *arg, const struct zf_repair_claim *piece);
 
-/* Calls fn() for each piece, until it returns something else than 0, which is then returned. */
+/* Calls fn() for each piece. If fn() returns another value than 0, ends and returns that value. */
 static inline int zf_repair_pieces(const struct zf_repair_claim *claim, zf_repair_piece_fn *fn,
 				   void *arg)
 {

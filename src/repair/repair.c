@@ -12,7 +12,7 @@
 
 #define CACHE_BYTES (UINT64_C(16) << 20)
 
-/* Of memory for a try: beside it there are the tables, and all together is to stay below 512 MiB. */
+/* Most memory for a try. Together with the tables it should stay below 512 MiB. */
 #define TRY_BYTES (UINT64_C(256) << 20)
 
 /* ---- one repair ---- */
@@ -70,7 +70,7 @@ static int write_all(struct zf_repair *repair)
 	return r < 0 ? r : zf_repair_finish(repair);
 }
 
-/* What runs of it have in common: all that it tries, and what it does in the end. */
+/* What the runs of one zf_repair_run() have in common: the tries and the final repair. */
 struct job {
 	struct zf_dev *dev; /* or an overlay */
 	const struct zf_repair_options *options;
@@ -125,7 +125,7 @@ static void note_first(void *arg, enum zf_report_level level, const char *messag
 		snprintf(first->text, sizeof(first->text), "%s", message);
 }
 
-/* What fsck -n will say of it. */
+/* Counts the errors that fsck -n would find. */
 static int check(struct zf_dev *dev, const struct zf_progress *progress, struct first_error *first,
 		 uint64_t *ret_errors)
 {
@@ -150,11 +150,11 @@ static int check(struct zf_dev *dev, const struct zf_progress *progress, struct 
 
 /* ---- with the log, or without ---- */
 
-/* What is tried, in this order. */
+/* The plans, in the order in which they are tried. */
 enum plan {
 	PLAN_KEEP,   /* the log stays, for a mount to replay */
-	PLAN_REPLAY, /* it is replayed on the new trees, and what it leaves is repaired again */
-	PLAN_DROP,   /* it is given up */
+	PLAN_REPLAY, /* the log is replayed on the new trees, and the result is repaired again */
+	PLAN_DROP,   /* the log is given up */
 	PLANS,
 };
 
@@ -191,7 +191,7 @@ static int carry_out(const struct job *job, enum plan plan, struct zf_repair_cou
 	return 0;
 }
 
-/* 0, and *ret_errors are left; -EFBIG: it takes too much memory. */
+/* 0: the plan leaves *ret_errors errors. -EFBIG: the try takes too much memory. */
 static int try(const struct job *job, enum plan plan, struct first_error *first,
 	       uint64_t *ret_errors)
 {
@@ -232,8 +232,8 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
 }
 
 /*
- * The first plan that leaves no errors; or that which leaves the fewest, if these are fewer than before;
- * or the reason why there is none, reported.
+ * Chooses the first plan that leaves no errors; or else the plan that leaves the fewest, if these
+ * are fewer than now. If there is no such plan, reports the reason and returns an error.
  */
 static int choose_plan(const struct job *job, enum plan *ret_plan)
 {
@@ -248,7 +248,7 @@ static int choose_plan(const struct job *job, enum plan *ret_plan)
 			fewest = errors;
 			*ret_plan = plan;
 		}
-		/* Too large to be tried in memory: as it is most often. */
+		/* The repair is too large for a try: takes the plan that is mostly right. */
 		if (r == -EFBIG)
 			*ret_plan = PLAN_KEEP;
 		if (r == -EFBIG || (r == 0 && errors == 0))
@@ -256,7 +256,7 @@ static int choose_plan(const struct job *job, enum plan *ret_plan)
 		if (r == -ENOSPC || r == -ENOMEM || r == -EPROTONOSUPPORT || r == -ENODEV)
 			break;
 	}
-	/* What the device has lost no repair brings back; the rest is repaired nevertheless. */
+	/* No repair restores data that the device has lost; everything else is repaired. */
 	if (fewest < UINT64_MAX && check(job->dev, NULL, &first, &errors) == 0 && fewest < errors)
 		return 0;
 	return give_up(job->dev, r, &first, job->report);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of the device: which extents may name them.
+ * Decides which extents may name which bytes of the device.
  *
- * Where extents name the same bytes and do not all say that they share them, the summary and share
- * trees are asked. Whom neither knows loses the extent; if they know nobody, all share.
+ * If extents name the same bytes, and not all of them are marked as shared, the summary and share
+ * trees decide. An extent in neither tree is dropped. If none of the extents is in these trees, all
+ * are kept and share the bytes; of extents written in place, only the first is kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static int cmp_share(const void *a, const void *b)
 			   (uint64_t[]){y->address, y->ino, y->offset}, 3);
 }
 
-/* Of pointers. */
+/* Compares pointers to struct zf_repair_claim. */
 static int cmp_address(const void *a, const void *b)
 {
 	const struct zf_repair_claim *x = *(struct zf_repair_claim *const *)a;
@@ -74,7 +75,7 @@ static int index_claims(struct zf_repair *repair)
 
 /* ---- written in place, or not ---- */
 
-/* What most of a zone's extents say; in a sequential zone nothing can be. */
+/* By the majority of a zone's extents. No data in a sequential zone is written in place. */
 static void decide_in_place(struct zf_repair *repair)
 {
 	ZF_VECTOR_FOREACH (&repair->by_address, struct zf_repair_claim *, claim)
@@ -137,7 +138,7 @@ static bool is_confirmed(struct zf_repair *repair, const struct zf_vector *share
 	return zf_vector_find(shares, &key, cmp_share) != NULL;
 }
 
-/* The extents [first, end) by address each overlap one before. */
+/* The extents [first, end) of by_address: each overlaps an extent before it in this range. */
 static void settle(struct zf_repair *repair, const struct zf_vector *shares, size_t first,
 		   size_t end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The summary and share trees: what is written down of the bytes of the device that extents name. */
+/* Writes the summary and share trees, which describe the device's bytes that extents name. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -15,7 +15,7 @@ struct summary {
 	struct zf_le64 csums[ZF_NODE_SIZE_MAX / 4 / sizeof(struct zf_le64)];
 };
 
-/* What no entry tells: the block as it is now. Returns whether it can be read. */
+/* Makes a lost checksum from the block as it is now. False: the block cannot be read. */
 static bool make_csum(struct zf_repair *repair, uint64_t address, struct zf_le64 *ret_csum)
 {
 	_zf_free_ uint8_t *block = aligned_alloc(ZF_BLOCK_SIZE, ZF_BLOCK_SIZE);
@@ -29,7 +29,7 @@ static bool make_csum(struct zf_repair *repair, uint64_t address, struct zf_le64
 	return read;
 }
 
-/* Of the piece's blocks; returns how many were made anew. */
+/* Fills in the checksums of the blocks in [address, end). Returns how many it made anew. */
 static uint32_t fill_csums(struct zf_repair *repair, const struct zf_repair_claim *claim,
 			   uint64_t address, uint64_t end, struct zf_le64 *ret_csums)
 {
@@ -69,7 +69,7 @@ static int put_summary(struct zf_repair *repair, uint64_t address, struct summar
 				     (in_place ? 0 : blocks * sizeof(summary->csums[0])));
 }
 
-/* Of shared bytes the first owner stays, whoever has them now. */
+/* Shared bytes keep the owner in the old entry, even if that is not an owner any more. */
 static void set_owner(struct zf_repair *repair, const struct zf_repair_claim *claim,
 		      uint64_t address, uint64_t end, struct summary *summary)
 {
@@ -123,7 +123,9 @@ static int write_summary_of(struct zf_repair *repair, const struct zf_repair_cla
 	return r;
 }
 
-/* Has a claim before it, which is of the same bytes, made checksums for them? */
+/*
+ * Reports the claim as unverified, too, if it shares bytes with `made`, a claim with new checksums.
+ */
 static void tell_shared(struct zf_repair *repair, const struct zf_repair_claim *claim,
 			const struct zf_repair_claim *made)
 {

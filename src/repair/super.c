@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The record that a repair begins with, and the state that it names. */
+/* Chooses the superblock record that a repair begins with, and opens the state that it names. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -8,7 +8,7 @@
 
 /* ---- what is missing ---- */
 
-/* There is no record, so there is no log, and names get another hash. */
+/* Without any record the log cannot be found, and names get a new hash seed. */
 static int make_up(struct zf_repair *repair)
 {
 	struct zf_super *super = &repair->super;
@@ -96,18 +96,18 @@ int zf_repair_open(struct zf_repair *repair)
 	repair->super = *zf_salvage_get_super(repair->salvage);
 	repair->state = repair->super;
 	repair->must_pin = !state.has_super;
-	/* Of another commit the record tells another place of the log. */
+	/* Only the newest record has the right position in the log. */
 	repair->keep_log = repair->keep_log && state.has_super && repair->options->generation == 0;
-	if (repair->super.log_epoch == 0) /* of no record */
+	if (repair->super.log_epoch == 0) /* made without a record */
 		r = make_up(repair);
 	return r < 0 ? r : fit(repair);
 }
 
-/* ---- the record that names it ---- */
+/* ---- the record that names the state ---- */
 
 /*
- * Where no root was found the record names one that nobody finds either. What counts is its generation:
- * what is newer was written by a repair that was cut.
+ * If no root was found, the record names a root that does not exist. Only its generation matters:
+ * newer nodes were written by an interrupted repair.
  */
 static void name_no_root(const struct zf_repair *repair, struct zf_super *super)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said of a repair. A line about an inode names its path, as the new fs tree has it: such lines
- * wait until that tree is written. Where more of them wait than WAITING_BYTES_MAX, the others are told
- * at once, without a path.
+ * The messages of a repair. A message about an inode names its path in the new fs tree, so such
+ * messages wait until that tree is written. If those that wait take WAITING_BYTES_MAX bytes,
+ * further ones are reported at once, without a path.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -17,11 +17,11 @@
 #define WAITING_BYTES_MAX (16u << 20)
 
 struct waiting {
-	uint64_t ino; /* 0: of none */
+	uint64_t ino; /* 0: the message is about no inode */
 	char *text;
 };
 
-/* False: it has no name in the new tree, or none that can be found. */
+/* False: the inode has no name in the new tree, or its path cannot be found. */
 static bool find_path(struct zf_repair *repair, uint64_t ino, char *path, size_t size)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(repair->dev);
@@ -50,7 +50,7 @@ static void tell(struct zf_repair *repair, uint64_t ino, const char *text)
 	}
 }
 
-/* Takes the text, or not: false. */
+/* True: the list owns `text` now. False: the caller still does. */
 static bool let_wait(struct zf_repair *repair, uint64_t ino, char *text)
 {
 	const struct waiting waiting = {.ino = ino, .text = text};

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing: the allocator, the forest and the transaction of a mount, begun with trees that are empty.
+ * Writes the new trees by the allocator, forest and transaction of a mount, which start with empty
+ * trees.
  *
- * The zones of the old trees count as written garbage, so the allocator takes none but empty ones, and
- * nothing here resets any. When much is dirty a transaction is committed in every way but one: the
- * ring withholds its record. So memory is bounded, and the only commit point is the last.
+ * The zones of the old trees count as written garbage, so the allocator takes only empty zones. No
+ * function here resets a zone. When many nodes are dirty, the transaction is committed, but the
+ * ring withholds its superblock record. This bounds the memory, and the last commit is the only
+ * commit point.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +61,7 @@ static void free_system_node(struct zf_writer *writer, const uint64_t address[ZF
 
 /* ---- beginning ---- */
 
-/* There are too few zones, and the device has to say so in these words. */
+/* Reports an -ENOSPC: too few zones are empty. Passes r on. */
 static int tell_no_room(struct zf_repair *repair, int r)
 {
 	if (r == -ENOSPC)
@@ -137,7 +139,7 @@ static void collect_health(void *arg, struct zf_health *ret_health)
 	*ret_health = *zf_salvage_get_health(repair->salvage);
 }
 
-/* Counters of faults stay; nothing of them is in the new root tree yet. */
+/* Keeps the counters of faults. The new root tree does not have them yet, hence `none`. */
 static void keep_health(struct zf_repair *repair)
 {
 	const struct zf_txn_health source = {.arg = repair, .collect = collect_health};
@@ -176,7 +178,7 @@ int zf_repair_begin(struct zf_repair *repair)
 
 /* ---- items ---- */
 
-/* The phases, because zf_txn_commit() resets zones where it finds no room. */
+/* Runs the phases of a commit, because zf_txn_commit() resets zones if it finds no space. */
 static int commit(struct zf_repair *repair)
 {
 	int r = zf_txn_freeze(repair->txn);

@@ -13,7 +13,7 @@ static bool may_hold_data(uint8_t role)
 	return role == ZF_ROLE_HOT || role == ZF_ROLE_COLD;
 }
 
-/* Does the item say something of the pointer that can be? */
+/* Does the zone have an item with a possible pointer? */
 static bool tells_pointer(const struct zf_repair_zone *zone)
 {
 	uint64_t pointer = zf_le64_get(zone->item.pointer);
@@ -24,8 +24,8 @@ static bool tells_pointer(const struct zf_repair_zone *zone)
 }
 
 /*
- * Where the device's pointer is a lower bound, and the item tells nothing, a zone may look empty and
- * have nodes of the state that is repaired. Those that have any count as full.
+ * If the device's pointer is a lower bound and the item's pointer is useless, a zone may look empty
+ * although it has nodes of the state that is repaired. Such a zone with any node counts as full.
  */
 int zf_repair_find_nodes(struct zf_repair *repair)
 {
@@ -42,7 +42,7 @@ int zf_repair_find_nodes(struct zf_repair *repair)
 	for (uint32_t z = ZF_SUPER_ZONES; z < repair->zones.count; z++) {
 		const struct zf_repair_zone *zone = zf_vector_at(&repair->zones, z);
 
-		/* An older state does not know what the newest one has written. */
+		/* The items of an older state do not cover what was written since. */
 		skip[z] = (!geometry->pointers_are_lower_bounds && !zone->lost) ||
 			  (tells_pointer(zone) && repair->options->generation == 0);
 		any |= !skip[z];
@@ -70,7 +70,7 @@ static bool is_log_zone(const struct zf_repair *repair, uint32_t zone_no)
 	return repair->super.log_zone[0] == zone_no || repair->super.log_zone[1] == zone_no;
 }
 
-/* What the old item says, where it says something that can be. */
+/* The role in the old item, if it is a possible one. */
 static uint8_t old_role(const struct zf_repair_zone *zone)
 {
 	return zone->has_item && zone->item.role < ZF_ROLE_COUNT ? zone->item.role : ZF_ROLE_NONE;
@@ -84,8 +84,9 @@ static uint64_t old_pointer(const struct zf_repair_zone *zone)
 }
 
 /*
- * How far it is written: no zone may pass for empty that is not. A conventional zone has no pointer
- * but its item's; without one all of it may have nodes of the old trees.
+ * How far the zone is written. A zone that is not empty must never count as empty. The device has
+ * no pointer for a conventional zone: without a usable pointer in the item, nodes of the old trees
+ * may be anywhere in the zone, and the zone counts as full.
  */
 static uint64_t pointer_of(const struct zf_repair *repair, const struct zf_repair_zone *zone)
 {
@@ -127,7 +128,7 @@ static uint64_t resets_of(const struct zf_repair *repair, const struct zf_repair
 {
 	uint64_t item = zone->has_item ? zf_le64_get(zone->item.reset_count) : 0;
 
-	/* No superblock can note it. */
+	/* No counting reaches it; a superblock could not hold a much higher one of a log zone. */
 	if (item > ZF_REPAIR_NUMBER_MAX)
 		item = 0;
 	return repair->counts_resets && !zone->conventional && !zone->lost ? zone->resets : item;
@@ -169,7 +170,10 @@ static bool has_role(const struct zf_repair *repair, uint32_t zone_no)
 	return old_role(zone) == ZF_ROLE_LOG;
 }
 
-/* The superblock names another zone than the zone tree has for the log: the first that it lacks. */
+/*
+ * If the zone tree contradicts the superblock's log_zone[which], takes the first zone that has the
+ * role LOG and is not the superblock's other log zone.
+ */
 static void find_zone(struct zf_repair *repair, unsigned int which)
 {
 	struct zf_super *super = &repair->super;
@@ -187,7 +191,7 @@ static void find_zone(struct zf_repair *repair, unsigned int which)
 	}
 }
 
-/* Its role alone may be wrong. */
+/* A zone with a wrong role in the zone tree may stay a log zone, but not one written in place. */
 static bool may_stay(const struct zf_repair *repair, unsigned int which)
 {
 	uint32_t zone_no = repair->super.log_zone[which];
@@ -229,7 +233,7 @@ static void give_up(struct zf_repair *repair)
 		repair->super.log_zone[i] = ZF_SUPER_NO_ZONE;
 		repair->super.log_zone_resets[i] = repair->super.log_pointer[i] = 0;
 	}
-	/* What lies in its zones must not pass for records of the next one. */
+	/* The next log must not take the old records in these zones for its own. */
 	repair->super.log_epoch++;
 	repair->counts.log_dropped = true;
 }

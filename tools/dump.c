@@ -18,7 +18,7 @@ static bool all_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
-/* How many characters of the note fit into a line that has so much room: whole words, if any do. */
+/* How many characters of the note fit into `room` columns: whole words, if one fits. */
 static size_t fitting(const char *note, size_t room)
 {
 	size_t len = strlen(note);
@@ -31,7 +31,7 @@ static size_t fitting(const char *note, size_t room)
 	return room;
 }
 
-/* Ends a line of `used` columns. Returns what is left of the note. */
+/* Prints as much of the note as fits behind `used` columns. Returns the rest of the note. */
 static const char *print_note(FILE *out, int used, const char *note)
 {
 	int column = used > (int)NOTE_COLUMN - 2 ? used + 2 : (int)NOTE_COLUMN;

@@ -7,15 +7,15 @@
 
 #include "ctl/annotate.h"
 
-/* No line is longer. A note that has no room beside its bytes goes on in the next lines. */
+/* The longest line. A note that does not fit beside its bytes continues in the next lines. */
 #define ZF_DUMP_COLUMNS 100
 
 /*
- * Bytes that lie at `offset` of their structure: lines of "offset  bytes  note", 16 bytes a line. A
- * run of more than two lines of zero bytes is shortened to a line that counts them.
+ * Prints bytes at `offset` of a structure as lines of "offset  bytes  note", 16 bytes a line. A run
+ * of more than two lines of zero bytes is shortened to a line that counts these bytes.
  */
 void zf_dump_bytes(FILE *out, uint64_t offset, const void *data, size_t len, const char *note);
-/* The same, of bytes that must not be shown. */
+/* The same for bytes that must not be shown. */
 void zf_dump_withheld(FILE *out, uint64_t offset, size_t len, const char *note);
 
 /* The note of a field: "value 1 parent 1". Returns buf. */

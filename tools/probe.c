@@ -16,7 +16,7 @@
 #include "superblock/ring.h"
 #include "superblock/super_format.h"
 
-/* ---- ours, which libblkid does not know ---- */
+/* ---- zfuse, which libblkid does not know ---- */
 
 static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
 {
@@ -33,7 +33,7 @@ static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
 		 super->label, super->label[0] ? "'" : "", fsid);
 }
 
-/* Returns 1 if a zone is written. A conventional zone tells nothing: libblkid has looked there. */
+/* Returns 1 if a zone is written. A conventional zone has no pointer to show that. */
 static int find_written_zones(struct zf_dev *dev, char *found, size_t size)
 {
 	uint32_t zone_count = zf_dev_geometry(dev)->zone_count, written = 0;
@@ -70,7 +70,7 @@ static int probe_zoned(struct zf_dev *dev, char *found, size_t size)
 	return 1;
 }
 
-/* ---- others' ---- */
+/* ---- other filesystems and partition tables ---- */
 
 static int describe_signature(blkid_probe probe, char *found, size_t size)
 {
@@ -95,7 +95,7 @@ static int probe_signature(const char *path, char *found, size_t size)
 	blkid_probe_enable_superblocks(probe, 1);
 	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE);
 	blkid_probe_enable_partitions(probe, 1);
-	/* 1: nothing, -2: more than one, which contradict each other; else an error of reading. */
+	/* 1: nothing; -2: several signatures, which contradict each other; else a read error. */
 	r = blkid_do_safeprobe(probe);
 	if (r == 0) {
 		r = describe_signature(probe, found, size);
@@ -113,7 +113,7 @@ static int probe_signature(const char *path, char *found, size_t size)
 
 /* ---- both ---- */
 
-/* Keeps quiet about a disk without zones: that is an answer here, not an error. */
+/* Keeps the last error instead of reporting it: that a disk has no zones is no error here. */
 struct last_message {
 	char text[512];
 };
@@ -127,8 +127,9 @@ static void keep(void *arg, enum zf_report_level level, const char *message)
 }
 
 /*
- * Without zones, by what opening it has said: an image has its trailer at the end of the disk, so
- * that one on a disk that was made larger or smaller is known by its first superblock alone.
+ * For a disk that could not be opened as zoned, with `error`. The trailer of an image is at the end
+ * of the disk. After a change of the disk's size only the first superblock shows that there is an
+ * image.
  */
 static int probe_lost_image(const char *path, int error, char *found, size_t size)
 {

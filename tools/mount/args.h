@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* What an option of one letter sets: a flag, or a text to its argument. Neither: it has no effect. */
+/* An option of one letter sets a flag, or a text to its argument, or has no effect (neither). */
 struct zf_helper_option {
 	char letter;
 	bool *flag;
@@ -14,7 +14,7 @@ struct zf_helper_option {
 
 /*
  * `letters` as for getopt(3). --help and --version stand for 'h' and 'V'. `options` ends with the
- * letter '\0'. Returns the index of the first operand, or -EINVAL: getopt has told what is wrong.
+ * letter '\0'. Returns the index of the first operand, or -EINVAL, reported by getopt.
  */
 int zf_helper_args(int argc, char **argv, const char *letters,
 		   const struct zf_helper_option *options);

@@ -5,8 +5,9 @@
  *
  *      mount.fuse.zfuse DEVICE DIR [-sfnvr] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]
  *
- * It becomes the daemon, which it looks for beside itself, then where it was installed, then in
- * PATH, or for root in the system's places. With `remount` among the options there is a daemon, and only the kernel's flags change.
+ * It executes the daemon's program, which it looks for beside itself, then in the directory of the
+ * installation, then in PATH, or for root in the system's directories. With the option `remount`
+ * the daemon is running, and only the mount is changed (remount.h).
  */
 #include <errno.h>
 #include <libgen.h>
@@ -128,7 +129,7 @@ int main(int argc, char **argv)
 	}
 	if (request.options && zf_option_is_in(request.options, "remount"))
 		return change_mount(&request);
-	/* First, for it holds for the options behind it. */
+	/* -osloppy comes first, because it affects only the options behind it. */
 	if (request.sloppy)
 		args[count++] = "-osloppy";
 	if (request.options) {

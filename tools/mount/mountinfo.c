@@ -15,7 +15,7 @@ static void cleanup_fclose(FILE **file)
 		fclose(*file);
 }
 
-/* Blanks and the like are written as three octal digits. */
+/* mountinfo escapes blanks and the like as three octal digits. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -37,7 +37,7 @@ static void unescape(char *text)
  *      36 35 0:98 /mnt1 /mnt2 rw,noatime master:1 - fuse.zfuse /img rw,user_id=0,group_id=0
  *            (1)        (2)   (3)                   (4)        (5)  (6)
  *
- * Returns 1 if it is one of ours; 0 if not, or if the line is none that we understand.
+ * Returns 1 if the line is a zfuse mount; 0 if it is another mount or cannot be parsed.
  */
 static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 {
@@ -67,7 +67,7 @@ static int parse_line(const char *line, struct zf_mountinfo *ret_mount)
 	return 1;
 }
 
-/* Calls `want` for every mount of ours; keeps the last one that it takes. 1 if there was one. */
+/* Calls want() for every zfuse mount. Returns the last one for which want() was true. 1: found. */
 static int search(bool (*want)(const struct zf_mountinfo *mount, void *arg), void *arg,
 		  struct zf_mountinfo *ret_mount)
 {

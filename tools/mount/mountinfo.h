@@ -8,12 +8,12 @@
 
 struct zf_mountinfo {
 	dev_t st_dev;
-	uid_t user; /* who mounted it, and chose the source's name */
+	uid_t user; /* the user who mounted it, and chose the source's name */
 	char *mountpoint, *source;
 	char *options, *super_options; /* of the mount, and of the filesystem */
 };
 
-/* The zfuse mount that is uppermost at `path`. -ENOENT: there is none. */
+/* The topmost mount at `path` that is zfuse. -ENOENT: there is none. */
 int zf_mountinfo_find(const char *path, struct zf_mountinfo *ret_mount);
 void zf_mountinfo_deinit(struct zf_mountinfo *mount);
 

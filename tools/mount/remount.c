@@ -11,12 +11,12 @@
 #include "base/cleanup.h"
 #include "ctl/ctl.h"
 
-/* Of <linux/mount.h>, which does not go with <sys/mount.h>. */
+/* From <linux/mount.h>, which cannot be included together with <sys/mount.h>. */
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256
 #endif
 
-/* What the kernel alone is about. */
+/* Options that concern the kernel alone. */
 static const struct {
 	const char *name;
 	unsigned long set, clear;
@@ -33,7 +33,7 @@ static const struct {
 	{"symfollow", 0, MS_NOSYMFOLLOW},
 };
 
-/* What the daemon was told too, and so stays as it is. */
+/* Options that the daemon also got at its start, so a remount cannot change them. */
 static const struct {
 	const char *name;
 	unsigned long flag;
@@ -75,7 +75,7 @@ static unsigned long present_flags(const struct zf_mountinfo *mount)
 
 /* ---- options ---- */
 
-/* mount(8) adds what fstab says about the mountpoint, if the user has named no device. */
+/* mount(8) adds the mountpoint's options in fstab, if the user has named no device. */
 static bool is_in_fstab(const struct zf_mountinfo *mount, const char *option)
 {
 	FILE *fstab = setmntent("/etc/fstab", "re");
@@ -122,8 +122,8 @@ static bool changes_nothing(const struct zf_mountinfo *mount, const char *option
 }
 
 /*
- * Where the user names no device, mount(8) begins with what mountinfo says, or fstab, and takes out
- * what the user has named the opposite of: of `dev` it leaves that there is no `nodev`.
+ * If the user names no device, mount(8) starts with the options in mountinfo or fstab, and removes
+ * those whose opposite the user has given. For `dev`, the options then only lack `nodev`.
  */
 static bool is_taken_out(const struct zf_mountinfo *mount, const char *options, const char *option)
 {
@@ -221,7 +221,10 @@ static int tell_daemon(const struct zf_mountinfo *mount, const struct zf_tunable
 	return r;
 }
 
-/* The kernel lets nobody write before the daemon can, and the daemon stores when nobody writes. */
+/*
+ * To writable: first the daemon, then the kernel, which then lets processes write. To read-only:
+ * first the kernel, then the daemon, which makes everything durable when no process writes.
+ */
 int zf_remount(const struct zf_mountinfo *mounted, const struct zf_remount *remount)
 {
 	static const struct zf_tunables none;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changing a mount that is there. The kernel has the flags, and enforces them. The daemon is told
- * what concerns it, too: that it is read-only from now on, and the options that it can change
- * (fuse/tunable.h). What a mount(2) with MS_REMOUNT does not name is cleared, so the present flags
- * are named again.
+ * Changes an existing mount. The kernel stores and enforces the mount flags. The daemon gets only
+ * the changes that concern it: read-only or writable, and the options that it can change
+ * (fuse/tunable.h). A mount(2) with MS_REMOUNT clears all flags that it does not name, so the
+ * present flags are passed again.
  */
 #ifndef ZF_TOOLS_MOUNT_REMOUNT_H
 #define ZF_TOOLS_MOUNT_REMOUNT_H
@@ -19,21 +19,21 @@ struct zf_remount {
 };
 
 /*
- * What `options`, as mount(8) hands them to its helper, ask to change. Besides what the user names
- * there are those that the mount has now, or those of its line in fstab: what is so already needs
- * no change. -EINVAL: an option that only the daemon could change, at its start; it has been
- * complained about, unless `sloppy`: then it is left out.
+ * Finds the changes that `options` ask for. mount(8) passes its helper the user's options together
+ * with the mount's present options, or those of its line in fstab; options that the mount already
+ * has need no change. -EINVAL, reported: an option that only a new daemon could change; with
+ * `sloppy` such an option is ignored.
  */
 int zf_remount_parse(const struct zf_mountinfo *mount, const char *options, bool sloppy,
 		     struct zf_remount *ret_remount);
 /*
- * When it is read-only, everything is stored, and nothing more is written until it is writable
- * again. -EROFS: to be writable, while its daemon cannot be. -EBUSY: files are open for writing.
- * -EINVAL: an option with a value that this filesystem cannot have.
+ * After a change to read-only everything is durable, and nothing is written until the mount is
+ * writable again. -EROFS: the daemon cannot become writable. -EBUSY: files are open for writing.
+ * -EINVAL: an option has a value that this filesystem cannot have.
  */
 int zf_remount(const struct zf_mountinfo *mount, const struct zf_remount *remount);
 
-/* Is it in the list, which is separated by commas? */
+/* Is `option` in the list, which is separated by commas? */
 bool zf_option_is_in(const char *list, const char *option);
 
 #endif

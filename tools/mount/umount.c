@@ -4,9 +4,10 @@
  *
  *      umount.fuse.zfuse DIR [-flnrv] [-N NAMESPACE] [-t TYPE]
  *
- * The kernel lets go of a FUSE mount at once, while the daemon still has its last commit to do. So
- * this unmounts, then waits until the daemon has let go of the device, and fails if the commit
- * failed: when umount is back, everything is safe, and the device may be taken away (P1).
+ * The kernel unmounts a FUSE filesystem at once, while the daemon still has to make its last
+ * commit. So this program unmounts, then waits until the daemon has released the device, and fails
+ * if the commit failed. After a successful umount everything is durable, and the device may be
+ * removed (P1).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@
 #include "mount/mountinfo.h"
 #include "mount/remount.h"
 
-/* After so long without a word from the daemon: is the mount still in use elsewhere? */
+/* After so long without an answer, the daemon is asked whether it is still mounted elsewhere. */
 #define ASK_AFTER_MS 3000
 #define LOCK_WAIT_S  120
 
@@ -69,7 +70,7 @@ static int parse(int argc, char **argv, struct request *ret_request)
 	return 0;
 }
 
-/* A process id, or a file that stands for the namespace. */
+/* `namespace`: a process id, or the path of a namespace's file. */
 static int enter_namespace(const char *namespace)
 {
 	char path[64];
@@ -99,7 +100,7 @@ static int unmount(const struct request *request, const char *mountpoint)
 
 /* ---- waiting ---- */
 
-/* The process at the other end; 0: it is in none of our namespaces. */
+/* The process at the other end; 0: it is not in this PID namespace. */
 static pid_t peer_of(int fd)
 {
 	struct ucred peer = {0};
@@ -108,7 +109,7 @@ static pid_t peer_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-/* Who answers by the mount's number may be another daemon: the kernel gives numbers again. */
+/* The kernel reuses device numbers, so another daemon may answer for st_dev: compares the pids. */
 static int ask(dev_t st_dev, pid_t daemon)
 {
 	_zf_close_ int fd = -1;
@@ -119,7 +120,9 @@ static int ask(dev_t st_dev, pid_t daemon)
 	return zf_steal_fd(&fd);
 }
 
-/* An older daemon does not name "mounted": it lives, and goes on. */
+/*
+ * The answer of an older daemon has no "mounted". It counts as mounted, because the daemon lives.
+ */
 static bool says_mounted(int fd)
 {
 	struct json_object *daemon = NULL, *mounted;
@@ -134,9 +137,9 @@ static bool says_mounted(int fd)
 }
 
 /*
- * Until the "wait" on `fd` is answered; false: the daemon serves on although this mount is gone,
- * for there is another one, perhaps in another namespace. Only its own word counts for that: one
- * that is stopped, or waits for its disk, says nothing.
+ * Waits until the "wait" on `fd` is answered. False: the daemon goes on although this mount is
+ * gone, because the filesystem has another mount, perhaps in another namespace. Only the daemon's
+ * answer proves that: a daemon that is stopped, or waits for its disk, does not answer.
  */
 static bool await_answer(int fd, dev_t st_dev)
 {
@@ -185,7 +188,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	return r;
 }
 
-/* Only of a disk, or of an image of who mounted: locking it must do nothing to anybody else. */
+/* Is it a disk, or an image of the user who mounted it? Locking it must not harm other users. */
 static bool is_for_locks(const struct zf_mountinfo *mount, const struct stat *st)
 {
 	return S_ISBLK(st->st_mode) ||
@@ -193,8 +196,8 @@ static bool is_for_locks(const struct zf_mountinfo *mount, const struct stat *st
 }
 
 /*
- * The device or image, to ask for its lock. Its name was chosen by who mounted, while root may be
- * who unmounts: so nothing is opened before it is known what it is, and opening it never waits.
+ * Opens the device or image to test its lock. The mounting user chose its name, while root may
+ * unmount. So the file's type and owner are checked before it is opened, and the open never waits.
  */
 static int open_source(const struct zf_mountinfo *mount)
 {
@@ -212,7 +215,7 @@ static int open_source(const struct zf_mountinfo *mount)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Without a control socket: is there a daemon at all? */
+/* If there is no control socket: does a daemon hold the lock of the device? */
 static bool is_locked(const struct zf_mountinfo *mount)
 {
 	_zf_close_ int fd = open_source(mount);
@@ -220,7 +223,7 @@ static bool is_locked(const struct zf_mountinfo *mount)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Then the daemon holds the device locked until its last commit is done. */
+/* Without a control socket: waits for the lock, which the daemon holds until its last commit. */
 static int wait_for_lock(const struct zf_mountinfo *mount)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -268,7 +271,7 @@ static int run(const struct request *request, const struct zf_mountinfo *mount)
 	}
 	if (request->verbose)
 		printf("%s: unmounted\n", mount->mountpoint);
-	/* A detached mount lives until its last user is gone, who may be the caller. */
+	/* A detached mount lives until its last user is gone. That may be the caller. */
 	if (request->lazy || zf_mountinfo_exists(mount->st_dev))
 		return 0;
 	return waits ? wait_for_daemon(fd, mount) : wait_for_lock(mount);

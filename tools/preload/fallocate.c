@@ -4,10 +4,10 @@
  *
  *      LD_PRELOAD=libzfuse-fallocate.so PROGRAM
  *
- * Stands before the C library's fallocate() and fallocate64(). All goes to the C library as it came;
- * only when that has refused WRITE_ZEROES as unsupported, and the file is on zfuse, the range is
- * marked and zeroed (zfuse/ioctl.h). Everywhere else the answer is the C library's, errno included.
- * There is no state, so threads need not know of each other: a mark belongs to a thread.
+ * Replaces the C library's fallocate() and fallocate64(). Every call is passed to the C library
+ * unchanged. Only if that refuses WRITE_ZEROES as unsupported, and the file is on zfuse, the range
+ * is marked and zeroed (zfuse/ioctl.h). Otherwise the C library's result and errno are returned.
+ * There is no shared state, and a mark belongs to a thread, so threads do not disturb each other.
  *
  * Out of reach: programs that are linked statically or make system calls themselves.
  */
@@ -30,7 +30,7 @@ static int next_fallocate(int fd, int mode, off64_t offset, off64_t len)
 
 	if (!next) {
 		next = dlsym(RTLD_NEXT, "fallocate64");
-		/* Where off_t has 64 bits anyway, a C library need not have two. */
+		/* If off_t has 64 bits anyway, a C library may lack fallocate64(). */
 		if (!next && sizeof(off_t) == sizeof(off64_t))
 			next = dlsym(RTLD_NEXT, "fallocate");
 		atomic_store_explicit(&found, next, memory_order_relaxed);

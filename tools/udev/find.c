@@ -15,9 +15,10 @@
 #define SECTOR_SIZE 512
 
 /*
- * All records of a filesystem have the same UUID and label, so the first whole one will do. The
- * first slots of a zone hold one unless the zone is empty; more than one is looked at because a
- * power cut may have torn the first.
+ * All records of a filesystem have the same UUID, so the first whole record is taken. Its label may
+ * be an old one, because a change of the label is only in later records. The first slots of a zone
+ * have a record unless the zone is empty. Several slots are read because a power cut may have torn
+ * the first record.
  */
 #define SLOTS_MAX 4u
 
@@ -47,7 +48,7 @@ static int read_zone(int fd, uint64_t start, struct zf_found *ret_found)
 	return r;
 }
 
-/* Of the zones that the kernel, or the trailer of an image, says the disk has; 0 if it has none. */
+/* The zone size according to the kernel or the trailer of an image; 0: the disk has no zones. */
 static uint64_t find_zone_size(int fd)
 {
 	struct zf_image_trailer trailer;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which zfuse is on a disk, for udev: its UUID and label, and nothing else of it.
+ * Finds the UUID and label of a zfuse filesystem on a disk, for udev.
  *
- * It is asked of every disk, in use or not. So it takes no lock, which a mount would wait for; it
- * reads at most ten blocks and no zone report; and it writes nothing.
+ * udev asks for every disk, in use or not. So the search takes no lock, because a mount would wait
+ * for it; it reads at most ten blocks and no zone report; and it writes nothing.
  */
 #ifndef ZF_TOOLS_UDEV_FIND_H
 #define ZF_TOOLS_UDEV_FIND_H
@@ -12,12 +12,12 @@
 
 struct zf_found {
 	char uuid[37];
-	char label[ZF_SUPER_LABEL_SIZE]; /* "" also for a format that is not known here */
+	char label[ZF_SUPER_LABEL_SIZE]; /* "": none, or a format that this version does not know */
 };
 
 /*
- * Looks on the disk or image that `fd` is open on, which may be O_DIRECT. Returns 0, or -ENODEV if
- * there is no superblock. What cannot be read holds none.
+ * Searches the disk or image `fd`, which may be open with O_DIRECT. Returns 0, or -ENODEV if there
+ * is no superblock. An unreadable block counts as one without a superblock.
  */
 int zf_find_super(int fd, struct zf_found *ret_found);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zfuse_id: what udev asks of a disk (IMPORT{program} of 61-zfuse.rules):
+ * zfuse_id: the program that udev runs for a disk (IMPORT{program} of 61-zfuse.rules):
  *
  *      zfuse_id DEVICE
  *
- * Prints what libblkid would if it knew zfuse: ID_FS_TYPE and the like, a line each. Exit status 0,
- * or 2 if there is no zfuse, or 1.
+ * Prints what libblkid would print if it knew zfuse: ID_FS_TYPE and the like, a line each. Exit
+ * status: 0: found; 2: there is no zfuse; 1: an error.
  */
 #include <blkid/blkid.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum { FOUND = 0, FAILED = 1, NOTHING = 2 };
 
-/* Some file systems have no direct I/O. It sees what was written past the kernel's block layer. */
+/* Direct I/O also sees what was written past the page cache. Some filesystems do not have it. */
 static int open_device(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
@@ -32,8 +32,8 @@ static int open_device(const char *path)
 
 /*
  * udev's own rules have two forms of a value: encoded, for names of links, and with some bytes
- * replaced. The second would let a label have quotes, which udev and scripts take for their own, so
- * both are encoded here.
+ * replaced. The second form would keep quotes in a label, which have a meaning for udev and
+ * scripts. So both forms are encoded here.
  */
 static void print_value(const char *name, const char *value)
 {

@@ -33,7 +33,9 @@ static void describe_zfuse(struct zf_ring *ring, char *found, size_t size)
 		 super->label, super->label[0] ? "'" : "", fsid);
 }
 
-/* Returns 1 if a zone is written. A conventional zone has no pointer to show that. */
+/*
+ * Returns 1 if a zone is written. Conventional zones have no pointer; libblkid has searched them.
+ */
 static int find_written_zones(struct zf_dev *dev, char *found, size_t size)
 {
 	uint32_t zone_count = zf_dev_geometry(dev)->zone_count, written = 0;

@@ -20,7 +20,9 @@
 
 enum { FOUND = 0, FAILED = 1, NOTHING = 2 };
 
-/* Direct I/O also sees what was written past the page cache. Some filesystems do not have it. */
+/*
+ * Direct I/O sees writes that bypassed the kernel's block layer. Some filesystems do not have it.
+ */
 static int open_device(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);

@@ -9,7 +9,7 @@
 
 #include "base/parse.h"
 
-/* Where getopt_long() has no letter to return. */
+/* getopt_long() returns this plus the option's id for an option without a letter. */
 #define NO_LETTER 256
 
 /* ---- messages ---- */
@@ -36,7 +36,7 @@ int zf_args_flush(const struct zf_args *args)
 
 /* ---- which command ---- */
 
-/* How many words of argv name this command; 0: they do not. */
+/* How many words of argv name this command; 0: argv names another one. */
 static int match(const struct zf_command *command, int argc, char **argv)
 {
 	const char *space = strchr(command->name, ' ');
@@ -141,7 +141,7 @@ static unsigned int find_option(const struct zf_args *args, int value)
 	return id;
 }
 
-/* Its place among "text|json"; -EINVAL. */
+/* The index of `text` among choices like "text|json"; -EINVAL: it is none of them. */
 static int parse_choice(const char *choices, const char *text, uint64_t *ret_number)
 {
 	size_t len = strlen(text);
@@ -250,7 +250,7 @@ static int parse_command(struct zf_args *args, int argc, char **argv)
 
 	if (words == 0)
 		return refuse_command(args, argc, argv);
-	/* The last word of the name is what a program's name is to getopt_long(). */
+	/* getopt_long() takes the last word of the command's name for the program's name. */
 	argc -= words - 1;
 	argv += words - 1;
 	r = parse_options(argc, argv, args);

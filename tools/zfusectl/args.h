@@ -9,14 +9,14 @@
 
 enum {
 	ZF_EXIT_OK = 0,
-	ZF_EXIT_PROBLEMS = 1, /* found, or met */
+	ZF_EXIT_PROBLEMS = 1, /* the command has found problems, or failed */
 	ZF_EXIT_USAGE = 2,
 };
 
 struct zf_arg {
 	bool given;
 	const char *text;
-	uint64_t number; /* of a choice: which word, from 0 */
+	uint64_t number; /* for a choice: the word's index, from 0 */
 };
 
 struct zf_args {
@@ -36,22 +36,22 @@ enum zf_args_format {
 
 #define ZF_ARGS_RUN (-1)
 
-/* ZF_ARGS_RUN: run the command; else the exit status, and everything is said. */
+/* ZF_ARGS_RUN: run the command; else the exit status, and all messages are printed. */
 int zf_args_parse(int argc, char **argv, struct zf_args *ret_args);
 
 bool zf_args_json(const struct zf_args *args);
 
-/* Says what is wrong. Returns ZF_EXIT_USAGE. */
+/* Prints the message. Returns ZF_EXIT_USAGE. */
 int zf_args_usage(const struct zf_args *args, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ZF_EXIT_OK if standard output has taken everything; says so if not. */
+/* Flushes standard output. ZF_EXIT_OK, or ZF_EXIT_PROBLEMS after a message about the error. */
 int zf_args_flush(const struct zf_args *args);
 
 /* ---- help (help.c) ---- */
 
 void zf_help_command(const struct zf_command *command);
-/* All commands, or those whose first word this is. */
+/* All commands, or (not NULL) those whose first word is `group`. */
 void zf_help_commands(const char *group);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of zfusectl, with their operands and options: one table. The parser and the help
- * (args.h) and the completions of shells (completion/completion.py) are made from it, and a test compares the
- * manual page with it.
+ * One table of zfusectl's commands, with their operands and options. The parser and the help
+ * (args.h) and the shells' completions (completion/completion.py) use the table, and a test
+ * compares the manual page with it.
  */
 #ifndef ZF_TOOLS_COMMANDS_H
 #define ZF_TOOLS_COMMANDS_H
@@ -78,7 +78,7 @@ enum zf_command_id {
 	ZF_COMMAND_METRICS,
 	ZF_COMMAND_STATUS,
 	ZF_COMMAND_CHECK,
-	ZF_COMMAND_SCRUB_START, /* before SCRUB, which is its first word */
+	ZF_COMMAND_SCRUB_START, /* before SCRUB, because "scrub" is its first word */
 	ZF_COMMAND_SCRUB_STATUS,
 	ZF_COMMAND_SCRUB_PAUSE,
 	ZF_COMMAND_SCRUB_RESUME,
@@ -118,7 +118,7 @@ extern const struct zf_option zf_options[ZF_OPTION_COUNT];
 extern const struct zf_command zf_commands[ZF_COMMAND_COUNT];
 
 bool zf_command_takes(const struct zf_command *command, unsigned int option);
-/* Whether its name is two words, of which this is the first. */
+/* Does the command's name have two words, and is `group` the first? */
 bool zf_command_is_in_group(const struct zf_command *command, const char *group);
 
 #endif

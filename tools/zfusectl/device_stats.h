@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl device stats: what went wrong on the device of a filesystem, over all its mounts. */
+/* zfusectl device stats: the faults of a filesystem's device, counted over all mounts. */
 #ifndef ZF_TOOLS_DEVICE_STATS_H
 #define ZF_TOOLS_DEVICE_STATS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text format in which Prometheus reads metrics, version 0.0.4: a family has a HELP and a TYPE line, then a
- * sample a line.
+ * The text format in which Prometheus reads metrics, version 0.0.4. A family has a HELP line, a
+ * TYPE line, and one line for each sample.
  *
  *     # HELP zfuse_commits_total Commits.
  *     # TYPE zfuse_commits_total counter
@@ -16,7 +16,7 @@
 
 struct zf_expo_label {
 	const char *name;
-	const char *value; /* any bytes: what is no UTF-8 becomes U+FFFD. NULL or "": left out */
+	const char *value; /* any bytes; invalid UTF-8 becomes U+FFFD. NULL or "": left out */
 };
 
 /* `help` has neither newlines nor backslashes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zfusectl fallocate: as fallocate(1), with what that may not know yet: --write-zeroes. It works on
- * files of any filesystem.
+ * zfusectl fallocate: like fallocate(1), but always with --write-zeroes, which an older
+ * fallocate(1) lacks. It works on files of any filesystem.
  */
 #ifndef ZF_TOOLS_FALLOCATE_H
 #define ZF_TOOLS_FALLOCATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fsck.zfuse: what fsck(8) runs. It checks as `zfusectl check` does; then, if it was asked to, it
+ * fsck.zfuse: the program that fsck(8) runs. It checks like `zfusectl check`. On request it then
  * replays the log (-p), or repairs (-y, repair/repair.h), and checks again.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "target.h"
 #include "text.h"
 
-/* Or-ed, as fsck(8) has them. */
+/* Exit status of fsck(8): the bits are or-ed. */
 enum {
 	FSCK_OK = 0,
 	FSCK_CORRECTED = 1,
@@ -38,7 +38,7 @@ enum mode {
 	MODE_REPAIR, /* -y */
 };
 
-/* What fsck(8) and systemd-fsck show as one bar, to which the first adds most. */
+/* fsck(8) and systemd-fsck show all passes as one bar, most of which is the first pass. */
 enum pass {
 	PASS_CHECK = 1,
 	PASS_REPAIR,
@@ -51,10 +51,10 @@ struct fsck {
 	bool has_mode, check_data, json, verbose;
 	uint64_t generation; /* 0: the newest */
 	bool is_lost;	     /* no superblock record has that generation: a repair may find it */
-	int progress_fd;     /* -1: nobody wants to know; 0: the terminal */
+	int progress_fd;     /* -1: no progress is shown; 0: on the terminal */
 	struct zf_meter meter;
 	enum pass pass;
-	uint64_t errors, data_errors; /* of the last check; the second are among the first */
+	uint64_t errors, data_errors; /* of the last check; `errors` includes data_errors */
 	const struct zf_report *report;
 	struct zf_target target;
 	struct zf_super super; /* of `generation` */
@@ -62,12 +62,12 @@ struct fsck {
 	struct json_object *messages; /* of the repair */
 };
 
-/* ---- progress, as e2fsck tells it ---- */
+/* ---- progress, in the format of e2fsck ---- */
 
 static void begin_pass(struct fsck *fsck, enum pass pass)
 {
 	fsck->pass = pass;
-	/* A repair is many things, and none of them counts alone. */
+	/* A repair has stages with different units, so it has none. */
 	zf_meter_begin(&fsck->meter, ZF_METER_LINE, pass == PASS_REPAIR ? NULL : "bytes");
 }
 
@@ -101,7 +101,7 @@ static struct json_object *make_request(const struct fsck *fsck)
 	return request;
 }
 
-/* A repair looks for it by its root, and says so if there is none. */
+/* A repair looks for the generation's root node, and reports an error if there is none. */
 static int choose_lost_generation(struct fsck *fsck, int error)
 {
 	if (error == -ENOENT && fsck->mode == MODE_REPAIR) {
@@ -142,7 +142,7 @@ static int choose_generation(struct fsck *fsck)
 	return 0;
 }
 
-/* What cannot even be checked counts as one error. */
+/* A filesystem that cannot be checked counts as one error. */
 static int check(struct fsck *fsck, enum pass pass)
 {
 	const struct zf_control_parts parts = {.take = take_part, .arg = fsck};
@@ -180,7 +180,7 @@ static bool has_log(const struct fsck *fsck)
 	       !fsck->target.source.super->clean;
 }
 
-/* What the next mount would do, and nothing else: mounting, and unmounting. */
+/* Replays the log by a mount and an unmount. */
 static int replay(struct fsck *fsck)
 {
 	const struct zf_mount_options options = {0};
@@ -273,7 +273,7 @@ static int status_of(int error)
 	return FSCK_OPERATIONAL;
 }
 
-/* It was open for reading so far: what is in order is not written to. */
+/* The device was open read-only for the check: a sound filesystem is not written to. */
 static int open_for_writing(struct fsck *fsck)
 {
 	zf_target_close(&fsck->target);
@@ -320,7 +320,7 @@ static int run(struct fsck *fsck)
 	r = check(fsck, PASS_CHECK);
 	if (r < 0)
 		return FSCK_OPERATIONAL;
-	/* An older state becomes the newest, in order or not. */
+	/* With a generation given, that state becomes the newest, even if it has no errors. */
 	if (fsck->mode == MODE_REPAIR && (fsck->errors > fsck->data_errors || fsck->generation))
 		return repair_and_check(fsck);
 	if (fsck->errors > 0) {
@@ -388,7 +388,7 @@ enum {
 	OPTION_FORMAT,
 };
 
-/* One of them only; but -a is -p. */
+/* False: another mode was set before. (-a and -p are the same mode.) */
 static bool set_mode(struct fsck *fsck, enum mode mode)
 {
 	bool other = fsck->has_mode && fsck->mode != mode;
@@ -408,7 +408,7 @@ static bool set_progress(struct fsck *fsck, const char *value)
 	return true;
 }
 
-/* False: a value that it cannot have. */
+/* False: the option's value is invalid, or its mode contradicts another one. */
 static bool take_option(struct fsck *fsck, int c, const char *value)
 {
 	switch (c) {
@@ -437,7 +437,7 @@ static bool take_option(struct fsck *fsck, int c, const char *value)
 	return true;
 }
 
-/* What was not written yet is as if it never was: a repair is cut as by a loss of power. */
+/* Ends a repair like a power cut: the repair writes its superblock record last. */
 static void cancel(int signal)
 {
 	static const char text[] = "cancelled\n";
@@ -470,7 +470,7 @@ int main(int argc, char **argv)
 	struct fsck fsck = {.report = &report, .progress_fd = -1};
 	int c;
 
-	/* What fsck(8) may hand on besides. */
+	/* The letters include options without effect that fsck(8) may pass on. */
 	while ((c = getopt_long(argc, argv, "aAnpyrfvTMPRC::t:hV", options, NULL)) != -1) {
 		if (c == '?' || !take_option(&fsck, c, optarg))
 			return usage(stderr, FSCK_USAGE);

@@ -15,9 +15,11 @@
 #include "target.h"
 #include "text.h"
 
-/* A zone comes back two commits after it was emptied; the third is for what the first two moved. */
+/*
+ * An emptied zone can be reset after two commits; the third is for zones that these have emptied.
+ */
 #define SETTLES_MAX 3u
-/* Who waits for room may be at it for many zones. */
+/* The pause before a busy daemon is asked again. A thread that waits for space may reclaim long. */
 #define BUSY_MS 20
 
 /* ---- asking ---- */
@@ -65,7 +67,7 @@ static uint64_t since(const struct run *run, const char *key)
 	return done(run->now, key) - done(run->before, key);
 }
 
-/* Commits until what was emptied has come back, as far as that is for commits to do. */
+/* Commits until no emptied zone waits for a commit, at most SETTLES_MAX times. */
 static int settle(struct run *run)
 {
 	struct json_object *answer;
@@ -82,7 +84,7 @@ static int settle(struct run *run)
 	return r;
 }
 
-/* Asks until nobody else is at it. */
+/* Repeats the request while another thread of the daemon is reclaiming. */
 static int step(struct run *run)
 {
 	const struct timespec pause = {.tv_nsec = BUSY_MS * 1000000};
@@ -99,12 +101,12 @@ static int step(struct run *run)
 	return r;
 }
 
-/* 1: a victim was taken; 0: there is none, or no room for what is live in it; -errno. */
+/* 1: a victim was taken; 0: there is no victim, or no space for its live data; -errno. */
 static int take_victim(struct run *run)
 {
 	int r = 0;
 
-	/* Without room to move to, commits give back what was emptied so far. */
+	/* If there is no space to move data to, commits give back the zones emptied so far. */
 	for (unsigned int i = 0; i < 2 && r == 0; i++) {
 		const char *outcome;
 
@@ -119,7 +121,10 @@ static int take_victim(struct run *run)
 	return r;
 }
 
-/* While others write there is always new garbage: so no more victims than there were zones. */
+/*
+ * Takes at most as many victims as there were zones, because processes that write meanwhile always
+ * make new garbage.
+ */
 static int take_victims(struct run *run)
 {
 	const struct zf_arg *zones = &run->args->options[ZF_OPTION_ZONES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl grow: a filesystem becomes larger, mounted or not. */
+/* zfusectl grow: makes a filesystem larger, mounted or not. */
 #ifndef ZF_TOOLS_GROW_H
 #define ZF_TOOLS_GROW_H
 

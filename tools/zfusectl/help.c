@@ -25,7 +25,7 @@ static int print_option(const struct zf_option *option, char *buf, size_t size)
 			option->value ? " " : "", option->value ? option->value : "");
 }
 
-/* What is wider has its help on the next line. */
+/* A wider option has its help on the next line. */
 #define OPTION_WIDTH_MAX 28
 
 static int option_width(const struct zf_command *command)

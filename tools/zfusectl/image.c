@@ -16,7 +16,7 @@
 
 struct request {
 	const char *source, *target;
-	bool exports; /* an image is made; else one that is there, or a disk, is written */
+	bool exports; /* makes a new image; else writes to an existing image or a disk */
 	bool force, quiet;
 	struct zf_meter *meter;
 };
@@ -26,7 +26,7 @@ static const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 
 /* ---- the target ---- */
 
-/* Nobody waits ten seconds to hear that a file is in use by this very command. */
+/* Otherwise the command would wait ten seconds for a lock that it holds itself. */
 static bool is_same(const struct request *request)
 {
 	struct stat a, b;
@@ -94,7 +94,7 @@ static int copy(const struct request *request, const struct zf_disk *disk, struc
 	return r;
 }
 
-/* What was there is overwritten only by a source that can be copied. */
+/* The source is checked first, so the target is only overwritten if the source can be copied. */
 static int copy_from(const struct request *request, struct zf_dev *from)
 {
 	bool was_there = access(request->target, F_OK) == 0;

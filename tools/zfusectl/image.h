@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl image: a filesystem moves from a zoned disk to an image in a file, or back. */
+/* zfusectl image: copies a filesystem from a zoned disk to an image in a file, or back. */
 #ifndef ZF_TOOLS_IMAGE_H
 #define ZF_TOOLS_IMAGE_H
 

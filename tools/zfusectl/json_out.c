@@ -51,7 +51,7 @@ static void print_elements(struct zf_json_out *json, struct json_object *array)
 	}
 }
 
-/* The array that is open goes on before anything else. */
+/* The open array continues before any other member is printed. */
 void zf_json_out_part(struct zf_json_out *json, struct json_object *part)
 {
 	struct json_object *rest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl: looks into a zfuse filesystem, mounted or not. */
+/* zfusectl: inspects and maintains a zfuse filesystem, mounted or not. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 #include "text.h"
 #include "trace.h"
 
-/* The commands that ask for one object and print it: as text by these. */
+/* The commands that request one object and print it, and their functions for text. */
 static zf_text_fn *const texts[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_SUPER] = zf_text_super,	[ZF_COMMAND_ZONES] = zf_text_zones,
 	[ZF_COMMAND_TREE] = zf_text_tree,	[ZF_COMMAND_NODE] = zf_text_node,
@@ -39,7 +39,7 @@ static zf_text_fn *const texts[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_RESOLVE] = zf_text_resolve,
 };
 
-/* The same of those whose text is another one with --hex. */
+/* The functions for text with --hex. */
 static zf_text_fn *const hex_texts[ZF_COMMAND_COUNT] = {
 	[ZF_COMMAND_SUPER] = zf_text_super_hex,
 	[ZF_COMMAND_NODE] = zf_text_node_hex,
@@ -88,7 +88,7 @@ static int add_file(const struct zf_args *args, const struct zf_target *target,
 	return ZF_EXIT_OK;
 }
 
-/* On a terminal with fewer rows than there are zones their list would not be seen. */
+/* If the list of zones has more lines than the terminal, a summary is requested instead. */
 static void add_summary(const struct zf_args *args, struct json_object *request)
 {
 	struct winsize size;
@@ -119,7 +119,7 @@ static int add_zones(const struct zf_args *args, struct json_object *request)
 	return ZF_EXIT_OK;
 }
 
-/* Of a graph's nodes their items need not be told. */
+/* A graph does not need the items of its nodes. */
 static int add_tree(const struct zf_args *args, struct json_object *request)
 {
 	bool graph = args->options[ZF_OPTION_FORMAT_OF_TREE].number == ZF_FORMAT_DOT;
@@ -156,7 +156,7 @@ static int fill_request(const struct zf_args *args, const struct zf_target *targ
 	return ZF_EXIT_OK;
 }
 
-/* What only the daemon can tell stands beside what the filesystem tells. */
+/* Adds an answer that only the daemon has to the filesystem's result. */
 static void add_from_daemon(const struct zf_target *target, const char *command, const char *key,
 			    struct json_object *result)
 {
@@ -175,7 +175,7 @@ struct printer {
 	struct zf_meter meter;
 };
 
-/* A reader who has gone ends it. */
+/* -EPIPE ends the command if standard output has failed, for example because its reader is gone. */
 static int print_part(void *arg, struct json_object *part)
 {
 	struct json_object *progress = zf_text_member(part, "progress");
@@ -200,7 +200,7 @@ static int print_result(struct printer *printer, struct json_object *result)
 	else
 		zf_text_print(&printer->text, printer->print, result, true);
 	status = zf_args_flush(printer->args);
-	/* `check` and `tree` count what they could not make sense of. */
+	/* The results of `check` and `tree` count errors. */
 	return zf_text_u64(result, "errors") ? ZF_EXIT_PROBLEMS : status;
 }
 

@@ -53,7 +53,7 @@ static double rate(const struct zf_meter *meter)
 	return s > 0 ? (double)meter->done / s : 0;
 }
 
-/* Negative: nobody knows. */
+/* Negative: unknown. */
 static double seconds_left(const struct zf_meter *meter)
 {
 	if (meter->done == 0 || meter->total < meter->done)
@@ -83,7 +83,7 @@ static const char *print_amount(const struct zf_meter *meter, uint64_t amount,
 	return buf;
 }
 
-/* "1.2G of 2.7G, 310M/s, ", or what of it is known. */
+/* "1.2G of 2.7G, 310M/s, ", or the known part of that. */
 static void print_amounts(const struct zf_meter *meter, bool has_total, char buf[AMOUNTS_SIZE])
 {
 	char done[ZF_TEXT_SIZE_MAX], total[ZF_TEXT_SIZE_MAX], speed[ZF_TEXT_SIZE_MAX];

@@ -19,7 +19,7 @@
 #include "output.h"
 #include "text.h"
 
-/* A daemon that hangs must not hide what the others say. */
+/* A daemon that hangs must not hide the metrics of the others. */
 #define ANSWER_TIMEOUT_S 10
 
 static char prefix[] = "zfusectl metrics";
@@ -27,7 +27,7 @@ static const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 
 struct gathering {
 	struct json_object *filesystems;
-	bool incomplete; /* and why was reported */
+	bool incomplete; /* a daemon did not answer; the reason was reported */
 };
 
 /* ---- asking ---- */
@@ -48,13 +48,13 @@ static int ask(dev_t st_dev, const char *command, struct json_object *args,
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* A daemon goes on when a newer version is installed: what it does not know yet is left out. */
+/* The daemon may be older than this program. Commands that it does not know are left out. */
 static int add_answer(struct json_object *filesystem, dev_t st_dev, const char *command)
 {
 	struct json_object *args = json_object_new_object(), *answer = NULL;
 	int r;
 
-	/* Of zones the sums, not a list of all. */
+	/* Asks for sums of the zones instead of a list. */
 	zf_json_add_u64(args, "summary_above", 0);
 	r = ask(st_dev, command, args, &answer);
 	json_object_put(args);
@@ -74,7 +74,7 @@ static int add_answers(struct json_object *filesystem, dev_t st_dev)
 	return r;
 }
 
-/* The place of the one with this device; behind the last one if there is none. */
+/* The index of the filesystem on this device; without one, the length of the array. */
 static size_t find_device(struct json_object *filesystems, const char *device)
 {
 	size_t i = 0, count = json_object_array_length(filesystems);
@@ -87,8 +87,9 @@ static size_t find_device(struct json_object *filesystems, const char *device)
 }
 
 /*
- * Prometheus refuses a sample that is there twice. A filesystem that is mounted at several places is one; and
- * one that is mounted again counts, not the mount that a killed daemon has left.
+ * Adds each device once, because Prometheus refuses duplicate samples. A filesystem may be mounted
+ * at several places. If a killed daemon has left a mount and the filesystem is mounted again, the
+ * mount whose daemon answers counts.
  */
 static void add_filesystem(struct json_object *filesystems, struct json_object *filesystem,
 			   const char *device, bool up)
@@ -103,7 +104,10 @@ static void add_filesystem(struct json_object *filesystems, struct json_object *
 		json_object_put(filesystem);
 }
 
-/* `source` is what the mount calls its device, for a daemon that does not say. NULL: left out then. */
+/*
+ * `source`: the mount's name of its device, for a daemon that does not answer. NULL: such a daemon
+ * is left out.
+ */
 static int gather(struct gathering *gathering, dev_t st_dev, const char *source)
 {
 	struct json_object *filesystem = json_object_new_object();
@@ -127,7 +131,7 @@ static void tell(struct gathering *gathering, const char *path, int error)
 	gathering->incomplete = true;
 }
 
-/* Other users' daemons have their sockets elsewhere. */
+/* Skips the mounts of other users, whose daemons have their sockets elsewhere. */
 static void gather_mount(const struct zf_mountinfo *mount, void *arg)
 {
 	int r = mount->user == geteuid() ? gather(arg, mount->st_dev, mount->source) : 0;
@@ -172,7 +176,7 @@ int zf_metrics_main(const struct zf_args *args)
 		gather_path(&gathering, path);
 	else
 		gather_all(&gathering);
-	/* Of one that cannot be asked there is nothing to say; of several the others are. */
+	/* Without `path` the filesystems that did answer are printed even if some did not. */
 	if (!path || !gathering.incomplete)
 		status = zf_output(args, &report, print, gathering.filesystems);
 	json_object_put(gathering.filesystems);

@@ -11,30 +11,30 @@
 
 struct family;
 
-/* Of one filesystem. */
+/* Prints the family's samples of one filesystem. */
 typedef void print_fn(FILE *out, const struct family *family, struct json_object *filesystem);
 
 #define SERIES_MAX 7
 
 struct family {
 	const char *name, *type, *help;
-	const char *label; /* that tells its series apart; NULL: there is one */
-	/* Where the value of each is: "stats.log.records". One that is not there is left out. */
+	const char *label; /* distinguishes the series; NULL: there is one series */
+	/* The path of each value: "stats.log.records". A missing value is left out. */
 	struct {
 		const char *value, *path;
 	} series[SERIES_MAX];
-	const char *factor;	/* where something is that values are multiplied with */
-	const char *members;	/* in place of `series`: an object, one for each number in it ... */
-	const char *left_out;	/* ... but this */
-	const char *sum;	/* of zones: which member of their sums */
-	bool is_ns;		/* printed in seconds */
-	bool is_0_when_missing; /* while the daemon answers */
-	print_fn *print;	/* in place of all that */
+	const char *factor;	/* the path of a factor of all values */
+	const char *members;	/* instead of `series`: an object with one number for each ... */
+	const char *left_out;	/* ... except this member */
+	const char *sum;	/* of zones: a member of their sums */
+	bool is_ns;		/* nanoseconds, printed in seconds */
+	bool is_0_when_missing; /* a missing value is 0, if the daemon answers */
+	print_fn *print;	/* instead of all that */
 };
 
 /* ---- values ---- */
 
-/* "a.b" is the member b of the member a. NULL: it is not there. */
+/* "a.b" is the member b of the member a. NULL: there is no such member. */
 static struct json_object *find(struct json_object *object, const char *path)
 {
 	char key[64];
@@ -105,7 +105,7 @@ static void print_members(FILE *out, const struct family *family, struct json_ob
 	}
 }
 
-/* ---- what is not one number ---- */
+/* ---- families with a print function ---- */
 
 static void print_info(FILE *out, const struct family *family, struct json_object *filesystem)
 {
@@ -167,7 +167,7 @@ static void print_bucket(FILE *out, const struct family *family, struct zf_expo_
 	zf_expo_number(out, count);
 }
 
-/* Its buckets are printed with what is in those below them. The last one has no bound. */
+/* Prints cumulative buckets: each with the counts of all buckets below. The last has no bound. */
 static void print_histogram(FILE *out, const struct family *family, struct zf_expo_label labels[3],
 			    struct json_object *bounds, struct json_object *latency)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemons of mounted filesystems answer, as metrics of Prometheus: one table of families. */
+/* Prints the answers of daemons as metrics of Prometheus, by one table of families. */
 #ifndef ZF_TOOLS_METRICS_TEXT_H
 #define ZF_TOOLS_METRICS_TEXT_H
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * `filesystems`: an array of {"device": text, "up": bool} with the daemon's answers beside these, by the names
- * of the commands ("stats": {...}). Answers that are missing leave their samples out. No two have the same device,
- * which is the label that every sample has.
+ * `filesystems`: an array of {"device": text, "up": bool}, each with the daemon's answers by the
+ * names of the commands ("stats": {...}). Without an answer its samples are left out. No two
+ * elements have the same device, which is a label of every sample.
  */
 void zf_metrics_print(FILE *out, struct json_object *filesystems);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a command's result goes that may be kept in a file: the option --output. */
+/* The option --output: writes a command's result to a file. */
 #ifndef ZF_TOOLS_OUTPUT_H
 #define ZF_TOOLS_OUTPUT_H
 
@@ -8,12 +8,13 @@
 #include "args.h"
 #include "base/report.h"
 
-/* Writes all of it; what `out` refuses is seen by the caller. Returns 0, or -errno of its own. */
+/* Writes the result. 0, or -errno; zf_output() itself checks `out` for errors of writing. */
 typedef int zf_output_fn(FILE *out, void *arg);
 
 /*
- * To the file of --output, written beside it and renamed, so that a reader sees the old file or the
- * new one; to standard output without that option. Returns the exit status; errors are reported.
+ * Prints to the file of --output: to a temporary file that is then renamed, so that a reader sees
+ * the old file or the new one. Without the option, to standard output. Returns the exit status;
+ * errors are reported.
  */
 int zf_output(const struct zf_args *args, const struct zf_report *report, zf_output_fn *print,
 	      void *arg);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page is the same for each trace (tools/zfusectl/replay/). What differs stands in it as JSON,
- * the header and the tables of events and names; and the records as they are in the file, sorted,
- * compressed and in base64. The page of two traces has that twice, and makes of each the page of
- * one.
+ * The page is the same for each trace (tools/zfusectl/replay/), except for two parts: JSON with the
+ * header and the tables of events and names; and the records of the file, sorted, compressed and in
+ * base64. The page of two traces has these parts twice, and makes a page of one trace from each.
  */
 #include "replay.h"
 
@@ -24,7 +23,7 @@
 #include "trace.h"
 #include "trace/read.h"
 
-/* "<" would end the element that it stands in, or begin a comment there: a trace may be anybody's. */
+/* Traces are untrusted: a "<" could end the HTML element, or begin a comment in it. */
 static void put_json(FILE *out, struct json_object *object)
 {
 	const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
@@ -54,7 +53,7 @@ static void put_base64(FILE *out, const uint8_t *data, size_t len)
 	}
 }
 
-/* Without a header or a trailer, as browsers call it "deflate-raw". */
+/* Without header and trailer: the format that browsers call "deflate-raw". */
 static int compress_records(const struct zf_trace_file *file, uint8_t **ret_packed, size_t *ret_len)
 {
 	uInt len = (uInt)(file->count * sizeof(file->records[0]));
@@ -72,7 +71,7 @@ static int compress_records(const struct zf_trace_file *file, uint8_t **ret_pack
 	return r == Z_STREAM_END ? 0 : -ENOMEM;
 }
 
-/* 128 MB of records: browsers bear no more. */
+/* 128 MB of records: browsers cannot handle more. */
 #define EVENTS_MAX ((size_t)2000000)
 
 static bool is_too_long(const struct zf_trace_file *file, const char *name,
@@ -88,10 +87,10 @@ static bool is_too_long(const struct zf_trace_file *file, const char *name,
 
 struct page {
 	const struct zf_trace_file *file;
-	struct json_object *facts; /* of the data (lab/facts.h); NULL: there is none */
+	struct json_object *facts; /* from the trace's data (lab/facts.h); NULL: no data */
 };
 
-/* What is known of the trace, then its records, each behind a text of the page. */
+/* Prints the facts of the trace, then its records, each behind a text of the page. */
 static int put_trace(FILE *out, const struct zf_trace_file *file, struct json_object *facts,
 		     const char *const texts[2])
 {

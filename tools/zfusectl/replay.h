@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl replay: a trace as a page that plays it. */
+/* zfusectl replay: makes a web page that plays a trace. */
 #ifndef ZF_TOOLS_REPLAY_H
 #define ZF_TOOLS_REPLAY_H
 

@@ -26,7 +26,7 @@
 
 /* ---- the list ---- */
 
-/* From the directory that is filled on; the caller frees it. */
+/* The path below the destination directory. The caller frees it. */
 static char *path_of(const struct restore *restore, const struct restore_place *place)
 {
 	char *path = strdup(place->name);
@@ -93,7 +93,7 @@ static bool is_empty(int fd)
 	return names == 2;
 }
 
-/* Nothing that is there already is touched. */
+/* Opens the destination, which must be new or empty, so that no existing file is touched. */
 static int open_base(struct restore *restore, const char *path)
 {
 	if (mkdir(path, 0700) < 0 && errno != EEXIST) {
@@ -143,9 +143,9 @@ static int open_salvage(struct restore *restore, struct zf_dev *dev, const struc
 }
 
 /*
- * Whether a mount would go on from the state that is read. It goes on from the newest record that can
- * be read. A record that a power cut has torn makes a difference of one commit, and then the log has
- * what that commit would have stored.
+ * Would a mount go on from a state as new as the salvage's? A mount takes the newest record that
+ * can be read. If a power cut tore the newest record, the mount lacks one commit, and the log has
+ * the operations of that commit.
  */
 static bool mounts_as_new_a_state(struct restore *restore, struct zf_dev *dev)
 {
@@ -160,8 +160,9 @@ static bool mounts_as_new_a_state(struct restore *restore, struct zf_dev *dev)
 }
 
 /*
- * What was synced after the last commit is in the log: a mount replays it, in memory. A filesystem
- * that does not mount is read as it is, and so is one whose newer state a mount would step over.
+ * Mounts the filesystem on an overlay in memory, which replays what was synced after the last
+ * commit. NULL: the device is read as it is, because it cannot be mounted, a mount would step over
+ * a newer state, or an older state was asked for.
  */
 static struct zf_dev *replay_log(struct restore *restore, struct zf_dev *dev)
 {

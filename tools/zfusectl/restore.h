@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zfusectl restore: copies out of a filesystem that need not mount all that can be read (see
- * src/salvage/salvage.h), and lists what could not.
+ * zfusectl restore: copies all that can be read out of a filesystem, even if it cannot be mounted
+ * (src/salvage/salvage.h), and lists the losses.
  */
 #ifndef ZF_TOOLS_RESTORE_H
 #define ZF_TOOLS_RESTORE_H

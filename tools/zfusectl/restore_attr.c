@@ -94,7 +94,7 @@ static void note(struct restore *restore, int result)
 	restore->refused += result < 0;
 }
 
-/* A symbolic link cannot be opened, so that its attributes are set by its path. */
+/* The attributes are set by a path, because a symbolic link cannot be opened. */
 static void set_xattrs(struct restore *restore, int fd, const struct restore_place *place,
 		       const struct zf_vector *xattrs)
 {
@@ -121,7 +121,7 @@ void restore_set_attrs(struct restore *restore, int fd, const struct restore_pla
 {
 	const struct timespec times[2] = {time_of(item->atime), time_of(item->mtime)};
 
-	/* Others cannot give files away. */
+	/* Only root can give files away. */
 	if (geteuid() == 0)
 		note(restore, fchownat(fd, place->name, item->uid, item->gid, AT_SYMLINK_NOFOLLOW));
 	set_xattrs(restore, fd, place, xattrs);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One inode: its items are read in the order of their keys, and a file's data is written on the way. */
+/*
+ * One inode: its items are read in the order of their keys, and a file's data is written on the
+ * way.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +42,7 @@ static int take_ref(struct restore_inode *inode, const void *value)
 	return inode->name ? 0 : -ENOMEM;
 }
 
-/* Each entry stands in the tree by its name and by its age: either will do. */
+/* Each name has an entry by name and an entry by age: either one is sufficient. */
 static int take_entries(struct restore_inode *inode, const void *value, size_t len)
 {
 	const uint8_t *bytes = value;
@@ -92,7 +95,10 @@ static int write_all(struct restore_inode *inode, const uint8_t *bytes, uint64_t
 	return 0;
 }
 
-/* Blocks of one verdict. Behind the size of a file its last block means nothing. */
+/*
+ * Writes or reports blocks of one verdict. Bytes of the last block behind the file's size are cut
+ * off.
+ */
 static int use_run(struct restore_inode *inode, enum zf_salvage_verdict verdict,
 		   const uint8_t *bytes, uint64_t offset, uint64_t len)
 {
@@ -161,7 +167,7 @@ static int copy_inline(struct restore_inode *inode, const struct zf_disk_extent 
 	return 0;
 }
 
-/* Zeroes of which only the space is kept are left to be a hole. */
+/* A ZERO extent, which only keeps space for zeroes, becomes a hole. */
 static int take_extent(struct restore_inode *inode, uint64_t offset, const void *value)
 {
 	const struct zf_disk_extent *extent = value;
@@ -251,7 +257,7 @@ void restore_free_inode(struct restore_inode *inode)
 
 /* ---- the end ---- */
 
-/* Items that are missing show: extents and names are counted in the inode. */
+/* Missing extents are noticed, because the inode has their sum of bytes. */
 static void tell_losses(struct restore_inode *inode)
 {
 	struct restore *restore = inode->restore;

@@ -2,13 +2,13 @@
 /*
  * What the files of `zfusectl restore` share.
  *
- *      restore.c        the command: opens, counts, tells
+ *      restore.c        the command: opens, counts, reports
  *      restore_tree.c   which inode goes where: by directories first, then by the inodes' own names
  *      restore_inode.c  one inode: makes it, with its content
  *      restore_attr.c   owner, mode, extended attributes, times
  *
- * Damage of the source is listed, and the copy goes on. An error of the destination ends it: it
- * would be met again.
+ * Damage of the source is listed, and the copy goes on. An error of the destination ends the copy,
+ * because the next file would meet the same error.
  */
 #ifndef ZF_TOOLS_RESTORE_INTERNAL_H
 #define ZF_TOOLS_RESTORE_INTERNAL_H
@@ -25,20 +25,20 @@ struct restore_xattr {
 	char *name;
 	uint8_t *value;
 	uint32_t len;	/* bytes of the value */
-	uint32_t id;	/* of its chunks; 0: it is here */
+	uint32_t id;	/* of the value's chunks; 0: the value was in the entry */
 	uint64_t there; /* bytes that were read */
 };
 
-/* Where something is restored: a name in a directory. */
+/* The destination of an inode: a name in a directory. */
 struct restore_place {
 	size_t dir; /* index in restore.dirs */
 	const char *name;
 };
 
-/* A directory that is restored. The first is the one that is filled. */
+/* A directory that is restored. The first one is the destination given by the user. */
 struct restore_dir {
 	uint64_t ino;
-	size_t parent; /* index; of the first: its own */
+	size_t parent; /* index; the first directory has its own index */
 	char *name;
 	bool has_inode;
 	struct zf_inode_item item;
@@ -50,10 +50,10 @@ struct restore {
 	const struct zf_report *report;
 	struct zf_salvage *salvage;
 	struct zf_meter meter;
-	struct zf_progress progress; /* on the meter; the salvage has it */
-	bool replayed;		     /* what the log has beyond the last commit is there */
-	int base;	 /* the directory that is filled; -1: none, everything is only read */
-	size_t open_dir; /* index of the directory that dir_fd is; SIZE_MAX: none */
+	struct zf_progress progress; /* of the salvage, shown by the meter */
+	bool replayed;		     /* the log records after the last commit were replayed */
+	int base;	 /* the destination directory; -1: none, everything is only read */
+	size_t open_dir; /* index of the directory that dir_fd has open; SIZE_MAX: none */
 	int dir_fd;
 	uint32_t chunk_size; /* bytes of an extended attribute's value in one item */
 	uint8_t *buf;	     /* RESTORE_CHUNK bytes */
@@ -72,42 +72,42 @@ struct restore {
 
 /* ---- restore.c ---- */
 
-/* One line of the list: what of the place is not as it was. */
+/* Adds a line to the list of problems: what is lost or changed at the place. */
 void restore_tell(struct restore *restore, const struct restore_place *place, const char *format,
 		  ...) __attribute__((format(printf, 3, 4)));
-/* An error of the destination: says it, and returns -errno. */
+/* Reports an error of the destination, and returns -errno. */
 int restore_fail(struct restore *restore, const struct restore_place *place, const char *what);
 
 /* ---- restore_tree.c ---- */
 
 struct restore_seen {
 	uint64_t ino;
-	size_t dir; /* where it has its first name */
+	size_t dir; /* index of the directory of its first name */
 	char *name;
 	bool is_dir;
 };
 
-/* Everything. 0, -EINTR, or what ended it, told. */
+/* Restores everything. 0, -EINTR, or the error that ended the copy, reported. */
 int restore_tree(struct restore *restore);
 void restore_free_tree(struct restore *restore);
-/* The directory, open; restore.c closes it. -errno, told. */
+/* Opens the directory; restore.c closes *ret_fd. 0, or -errno, reported. */
 int restore_open_dir(struct restore *restore, size_t dir, int *ret_fd);
 
 /* ---- restore_inode.c ---- */
 
 struct restore_entry {
 	uint64_t ino;
-	uint64_t cookie; /* the greater, the newer */
+	uint64_t cookie; /* a newer entry has a greater one */
 	char *name;
 	uint8_t type; /* DT_* */
 };
 
-/* What the items of an inode say. */
+/* An inode, from its items. */
 struct restore_inode {
 	struct restore *restore;
-	const struct restore_place *place; /* NULL: it is looked at, not restored */
+	const struct restore_place *place; /* NULL: the inode is only read, not restored */
 	uint64_t ino;
-	uint8_t type; /* DT_*: of its entry, until its item is met */
+	uint8_t type; /* DT_* in its entry; used until its inode item is met */
 	bool has_inode;
 	struct zf_inode_item item;
 	struct zf_vector xattrs;  /* struct restore_xattr */
@@ -118,18 +118,21 @@ struct restore_inode {
 
 	int fd;		     /* of a file that is written; -1: none */
 	uint64_t end;	     /* behind its last extent */
-	uint64_t bytes;	     /* that its extents stand for, without inline ones */
+	uint64_t bytes;	     /* in its extents, without inline ones */
 	uint64_t unverified; /* bytes whose checksums are lost */
-	uint64_t target_len; /* of a symbolic link: bytes of its target that are there */
+	uint64_t target_len; /* of a symbolic link: bytes of its target that were read */
 	char target[ZF_SYMLINK_MAX + 1];
 };
 
-/* Reads all of its items, and restores its content while it does. */
+/* Reads all items of the inode, and restores its content at the same time. */
 int restore_read_inode(struct restore_inode *inode);
 void restore_free_inode(struct restore_inode *inode);
-/* Makes it, or (a file) ends it, with its attributes. A directory gets those in the end. */
+/*
+ * Makes the inode, or ends a file that was made before, and sets its attributes. A directory gets
+ * its attributes when everything is restored.
+ */
 int restore_end_inode(struct restore_inode *inode);
-/* Of its entry or its item. */
+/* By the inode's item, or by its entry if the item is lost. */
 bool restore_is_dir(const struct restore_inode *inode);
 
 /* ---- restore_attr.c ---- */
@@ -138,7 +141,7 @@ bool restore_is_dir(const struct restore_inode *inode);
 int restore_take_xattr(struct restore *restore, struct zf_vector *xattrs, const struct zf_key *key,
 		       const void *value, size_t len);
 void restore_free_xattrs(struct zf_vector *xattrs);
-/* What the destination does not take is listed or counted. `fd`, `name`: as of openat(2). */
+/* An attribute that the destination refuses is listed or counted. `fd`: place->name is in it. */
 void restore_set_attrs(struct restore *restore, int fd, const struct restore_place *place,
 		       const struct zf_inode_item *item, const struct zf_vector *xattrs);
 

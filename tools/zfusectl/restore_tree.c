@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which inode goes where. First from the root down, by the entries of directories. What that does
- * not reach (its directory's entries are lost) goes by the name that the inode itself has, if the
- * directory of that name was restored; else, with all below it, to "lost+found".
+ * Decides where each inode goes. First from the root down, by the entries of directories. An inode
+ * not reached that way, because its directory's entries are lost, goes by the name in the inode's
+ * reference, if the directory of that name was restored; else, with all below it, to "lost+found".
  */
 #include <dirent.h>
 #include <errno.h>
@@ -79,7 +79,7 @@ static struct restore_dir *get_dir(const struct restore *restore, size_t dir)
 	return zf_vector_at(&restore->dirs, dir);
 }
 
-/* The directories from `dir` up to the nearest one that is open, or to the base. */
+/* Lists the directories from `dir` up to the open one or the base. Returns an fd of that one. */
 static int list_way(const struct restore *restore, size_t dir, struct zf_vector *way)
 {
 	while (dir != 0 && dir != restore->open_dir) {
@@ -90,7 +90,7 @@ static int list_way(const struct restore *restore, size_t dir, struct zf_vector 
 	return dup(dir == 0 ? restore->base : restore->dir_fd);
 }
 
-/* Step by step, for a path may be longer than PATH_MAX. -1 with errno. */
+/* Opens step by step, because a path may be longer than PATH_MAX. -1: see errno. */
 static int open_by_steps(struct restore *restore, size_t dir)
 {
 	struct zf_vector way = ZF_VECTOR(size_t);
@@ -108,7 +108,7 @@ static int open_by_steps(struct restore *restore, size_t dir)
 	return fd;
 }
 
-/* Neighbours follow each other, downwards and in the end upwards. */
+/* The next directory is often near the open one: below it, or (in the end) its parent. */
 static int open_near(struct restore *restore, size_t dir)
 {
 	if (restore->open_dir != SIZE_MAX && restore->open_dir != 0 &&
@@ -168,7 +168,7 @@ static bool has_name(const struct restore_entry *entry, const char *name)
 	return strcmp(entry->name, name) == 0;
 }
 
-/* What an inode's size counts: struct zf_disk_dirent and the name. */
+/* `found`: the sum of struct zf_disk_dirent and name of each entry, as in a directory's size. */
 static void tell_missing(struct restore_inode *inode, uint64_t found)
 {
 	if (inode->has_inode && inode->item.size != found)
@@ -176,8 +176,9 @@ static void tell_missing(struct restore_inode *inode, uint64_t found)
 }
 
 /*
- * By name, each once: twice it was if both of its items were there. Of two entries of one name the
- * newer one counts: an older leaf may bring back one that was deleted.
+ * Sorts the entries by name and keeps each name once, because a name has two entries (by name and
+ * by age). Of contradicting entries the newer one counts: an older leaf may bring back a deleted
+ * one.
  */
 static void order_entries(struct restore_inode *inode)
 {
@@ -215,7 +216,7 @@ static int link_again(struct restore *restore, const struct restore_seen *first,
 	r = restore_open_dir(restore, first->dir, &from);
 	if (r < 0)
 		return r;
-	/* The next one that is opened takes its place. */
+	/* The next restore_open_dir() closes this fd. */
 	from = dup(from);
 	if (from < 0)
 		return restore_fail(restore, place, "cannot be made");
@@ -242,7 +243,7 @@ static int restore_entry(struct restore *restore, size_t dir, const struct resto
 	return 0;
 }
 
-/* Its names; directories among them are only made, and are entered when their turn comes. */
+/* Restores the directory's names. Directories among them are only made; enter_dirs() fills them. */
 static int fill_dir(struct restore *restore, size_t dir, struct restore_inode *inode)
 {
 	int r = 0;
@@ -277,7 +278,7 @@ static int restore_inode(struct restore *restore, const struct restore_place *pl
 	return r;
 }
 
-/* A directory's items are read again for its names: in the queue it has none in memory. */
+/* Reads the directory's items again for its names, because restore->dirs keeps no entries. */
 static int enter_dir(struct restore *restore, size_t dir)
 {
 	const struct restore_dir *this = get_dir(restore, dir);
@@ -291,7 +292,7 @@ static int enter_dir(struct restore *restore, size_t dir)
 	return r;
 }
 
-/* All directories from `first` on, and those that are found on the way. */
+/* Fills all directories from `first` on, also those that are added meanwhile. */
 static int enter_dirs(struct restore *restore, size_t first)
 {
 	int r = 0;
@@ -302,12 +303,12 @@ static int enter_dirs(struct restore *restore, size_t first)
 	return r;
 }
 
-/* ---- what no directory names ---- */
+/* ---- inodes that no directory names ---- */
 
 struct unreached {
 	uint64_t ino, parent;
 	char *name;	 /* NULL: lost */
-	bool has_parent; /* that is unreached too */
+	bool has_parent; /* the parent is unreached, too */
 };
 
 static int compare_by_ino(const void *a, const void *b)
@@ -332,7 +333,7 @@ static int take_unreached(struct restore *restore, uint64_t ino, struct zf_vecto
 	struct unreached item = {.ino = ino};
 	int r = restore_read_inode(&inode);
 
-	/* Deleted, but for what was still open. */
+	/* An inode with link count 0 was deleted, and only still open: it is left out. */
 	if (r == 0 && !(inode.has_inode && inode.item.nlink == 0)) {
 		item.parent = inode.parent;
 		item.name = inode.name;
@@ -343,7 +344,7 @@ static int take_unreached(struct restore *restore, uint64_t ino, struct zf_vecto
 	return r;
 }
 
-/* In the order of the directories that they would be in. */
+/* Lists the unreached inodes, sorted by their parents. */
 static int find_unreached(struct restore *restore, struct zf_vector *unreached)
 {
 	uint64_t ino = ZF_INO_FIRST - 1;
@@ -378,7 +379,7 @@ static int place_unreached(struct restore *restore, const struct unreached *item
 	return r < 0 ? r : enter_dirs(restore, first);
 }
 
-/* The first one whose own name is in the directory `parent`, or in one behind it. */
+/* The index of the first unreached inode whose parent is >= `parent`. */
 static size_t first_of_parent(const struct zf_vector *unreached, uint64_t parent)
 {
 	size_t low = 0, high = unreached->count;
@@ -410,8 +411,8 @@ static int is_taken(struct restore *restore, size_t dir, const char *name)
 }
 
 /*
- * An inode whose name another one has by now was deleted, and is back by an older leaf: it stays
- * unreached.
+ * If another inode has the name by now, this inode was deleted, and an older leaf has brought it
+ * back: it stays unreached.
  */
 static int place_by_name(struct restore *restore, const struct unreached *item, size_t dir)
 {
@@ -422,7 +423,9 @@ static int place_by_name(struct restore *restore, const struct unreached *item, 
 	return r < 0 ? r : 0;
 }
 
-/* Directories from `first` on get those that belong there by their own names, and so do these. */
+/*
+ * Fills directories from `first` on by the names of unreached inodes, also those added meanwhile.
+ */
 static int place_by_names(struct restore *restore, const struct zf_vector *unreached, size_t first)
 {
 	int r = 0;
@@ -443,7 +446,7 @@ static int place_by_names(struct restore *restore, const struct zf_vector *unrea
 	return r;
 }
 
-/* A directory of the copy alone. It is no inode of the source. */
+/* Makes "lost+found", which is a directory of the copy alone and no inode of the source. */
 static int make_lost_found(struct restore *restore, size_t *ret_dir)
 {
 	char name[32] = "lost+found";
@@ -464,7 +467,7 @@ static int make_lost_found(struct restore *restore, size_t *ret_dir)
 	return -ENOMEM;
 }
 
-/* One that has no place, and what belongs into it. *lost_found: SIZE_MAX until there is one. */
+/* Restores an inode without a place, and all below it. *lost_found: SIZE_MAX until it is made. */
 static int place_apart(struct restore *restore, const struct zf_vector *unreached,
 		       const struct unreached *item, size_t *lost_found)
 {
@@ -482,7 +485,7 @@ static int place_apart(struct restore *restore, const struct zf_vector *unreache
 	return r < 0 ? r : place_by_names(restore, unreached, first);
 }
 
-/* Those first that no other of them would take along. */
+/* First those whose parent is not unreached: they take all below them along. */
 static int place_rest(struct restore *restore, const struct zf_vector *unreached)
 {
 	size_t lost_found = SIZE_MAX;
@@ -517,7 +520,7 @@ static int restore_unreached(struct restore *restore)
 
 /* ---- the whole ---- */
 
-/* Of the filesystem; its attributes become those of the directory that is filled. */
+/* The destination directory gets the attributes of the filesystem's root. */
 static int take_root(struct restore *restore)
 {
 	const struct restore_place place = {.dir = 0, .name = "."};
@@ -533,7 +536,7 @@ static int take_root(struct restore *restore)
 	return r;
 }
 
-/* From below: what is made in a directory changes its times. */
+/* From the bottom up, because changes in a directory change its times. */
 static int set_dir_attrs(struct restore *restore)
 {
 	for (size_t i = restore->dirs.count; i > 0; i--) {

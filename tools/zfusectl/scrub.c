@@ -21,10 +21,10 @@ struct scrub {
 	struct zf_meter meter;
 	int64_t start_ns;
 	uint64_t data_bytes, node_bytes, live_bytes, skipped;
-	uint64_t errors, repaired; /* damaged places: that stay so; nodes that were written anew */
+	uint64_t errors, repaired; /* damaged places not repaired; nodes written anew */
 	struct json_object *damage;
-	uint64_t seen; /* damaged places that were told */
-	bool stopped;  /* somebody else has paused or cancelled it, or an error has */
+	uint64_t seen; /* damaged places that were printed */
+	bool stopped;  /* another command has paused or cancelled it, or an error ended it */
 };
 
 static int64_t now_ns(void)
@@ -85,7 +85,7 @@ static void count(struct scrub *scrub, struct json_object *answer)
 	zf_meter_update(&scrub->meter, scrub->data_bytes + scrub->node_bytes, scrub->live_bytes);
 }
 
-/* Until no more than --rate has been read since the beginning. A signal ends the wait. */
+/* Waits until the average rate since the beginning is at most --rate. A signal ends the wait. */
 static void keep_rate(const struct scrub *scrub)
 {
 	const struct zf_arg *rate = &scrub->args->options[ZF_OPTION_RATE];
@@ -99,7 +99,7 @@ static void keep_rate(const struct scrub *scrub)
 		nanosleep(&(struct timespec){left / SECOND_NS, left % SECOND_NS}, NULL);
 }
 
-/* 1: there is more, from *place on. */
+/* One step. 1: there is more, from *place on. */
 static int step(struct scrub *scrub, struct json_object **place)
 {
 	struct json_object *request = json_object_new_object(), *answer = NULL;
@@ -132,7 +132,7 @@ static int run(struct scrub *scrub)
 	return r < 0 ? r : 0;
 }
 
-/* ---- the scrub of a mount that may write ---- */
+/* ---- the scrub of a writable mount ---- */
 
 #define POLL_MS_MIN 10
 #define POLL_MS_MAX 500
@@ -161,7 +161,7 @@ static int read_only(struct scrub *scrub, bool *ret_read_only)
 	return r;
 }
 
-/* A new one; or the one that runs, or was paused. */
+/* Starts a scrub, resumes a paused one, or joins the one that runs. */
 static int begin(struct scrub *scrub)
 {
 	const struct zf_arg *rate = &scrub->args->options[ZF_OPTION_RATE];
@@ -180,7 +180,7 @@ static int begin(struct scrub *scrub)
 	return r;
 }
 
-/* Takes what is new in the status. 1: the scrub goes on; 0: it has come to its end. */
+/* Takes the news from the status. 1: the scrub goes on; 0: it has ended. */
 static int look(struct scrub *scrub)
 {
 	struct json_object *request = json_object_new_object(), *status = NULL, *damage;
@@ -206,7 +206,7 @@ static int look(struct scrub *scrub)
 	return r;
 }
 
-/* Whoever interrupts it has it pause: the next `zfusectl scrub` goes on. */
+/* An interrupted scrub is paused, and the next `zfusectl scrub` resumes it. */
 static int run_mounted(struct scrub *scrub)
 {
 	struct json_object *status = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zfusectl scrub: verifies all that a filesystem holds, while it is in use (fs/space/scrub.h). */
+/* zfusectl scrub: verifies all data and metadata of a filesystem in use (fs/space/scrub.h). */
 #ifndef ZF_TOOLS_SCRUB_H
 #define ZF_TOOLS_SCRUB_H
 
@@ -9,7 +9,7 @@
 
 int zf_scrub_main(const struct zf_args *args);
 
-/* One damaged place, as the answers of the scrub commands have it: a line. */
+/* Prints a line about one damaged place in an answer of the scrub commands. */
 void zf_scrub_print_damage(struct json_object *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Aligned columns of text. A long table is printed part by part: columns become wider when they
- * have to, and only the first part has the titles.
+ * Prints aligned columns of text. A long table is printed in parts: only the first part has the
+ * titles, and columns of later parts may become wider.
  */
 #ifndef ZF_TOOLS_TABLE_H
 #define ZF_TOOLS_TABLE_H
@@ -30,7 +30,7 @@ void zf_table_init(struct zf_table *table, const struct zf_table_column *columns
 		   size_t column_count);
 void zf_table_deinit(struct zf_table *table);
 
-/* The next cell, from left to right, row by row. Out of memory ends the program. */
+/* Adds the next cell, from left to right, row by row. If there is no memory, the program ends. */
 void zf_table_add(struct zf_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

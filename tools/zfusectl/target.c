@@ -23,7 +23,7 @@ static int fail(const struct zf_report *report, const char *path, int error, con
 	return error;
 }
 
-/* ---- which of the two it is ---- */
+/* ---- daemon or device ---- */
 
 static bool has_daemon(const char *path)
 {
@@ -31,13 +31,13 @@ static bool has_daemon(const char *path)
 
 	if (r == 0)
 		close(fd);
-	/* Another user's daemon: asking it will say so. */
+	/* -EACCES: another user's daemon. The command will fail with a message about that. */
 	return r == 0 || r == -EACCES;
 }
 
 /*
- * Where the zones of the filesystem on a device or in an image end, by its first superblock record;
- * 0: it has none. If there are more zones by now, looking from there on just takes longer.
+ * The end of the filesystem's zones, by the first superblock record on the device; 0: there is
+ * none. If there are more zones by now, the search that begins there only takes longer.
  */
 static uint64_t find_zones_end(const char *path)
 {
@@ -65,8 +65,7 @@ static int open_device(const struct zf_target *target, const struct zf_report *r
 	return zf_dev_open(target->path, &options, report, ret_dev);
 }
 
-/* An image may lie in a mounted zfuse itself: then it is meant, and not the filesystem around it.
- */
+/* A file in a mounted zfuse may itself be an image: then the image is the target. */
 static int choose(struct zf_target *target, const struct stat *st, bool any_file)
 {
 	if (S_ISDIR(st->st_mode) || any_file) {
@@ -96,7 +95,7 @@ static void set_source(struct zf_target *target)
 		.ring = target->ring,
 		.report = target->report,
 	};
-	/* That none is valid is a finding, which the command tells. */
+	/* A ring without a valid record is no error here: the command reports it. */
 	if (zf_ring_newest(target->ring, &target->source.super, &target->source.stepped_over) < 0)
 		target->source.super = NULL;
 }
@@ -202,7 +201,7 @@ void zf_target_close(struct zf_target *target)
 	*target = (struct zf_target){0};
 }
 
-/* An error of before is the one that counts. */
+/* Returns `error` if that is an error, else that of the unmount. */
 static int unmount(struct zf_target *target, int error)
 {
 	int r = target->fs ? zf_fs_unmount(target->fs) : 0;
@@ -238,7 +237,7 @@ static int run_on_device(struct zf_target *target, const struct zf_report_comman
 
 /* ---- a daemon ---- */
 
-/* Somewhere that is not memory. */
+/* A temporary file in TMPDIR or /var/tmp, because /tmp is often in memory. */
 static int open_spool(void)
 {
 	const char *directory = getenv("TMPDIR");
@@ -262,9 +261,9 @@ static int write_all(int fd, const char *buf, ssize_t len)
 }
 
 /*
- * While it answers such a command, the daemon makes no commit: so the answer is taken as fast as it
- * comes, however slowly it is read here (by a pager), and *fd becomes a file that has it. Without a
- * place for that file *fd stays what it is.
+ * The daemon makes no commit while it answers such a command. So the whole answer is first copied
+ * to a file, however slowly the reader of our output (a pager) is, and *fd becomes that file. If no
+ * such file can be made, *fd stays the socket.
  */
 static int spool_answer(int *fd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands' JSON objects as text for people. A long answer comes in parts (ctl/ctl.h): each is
- * printed when it comes, by the same function as the result that ends it.
+ * Prints the commands' JSON objects as text. A long answer comes in parts (ctl/ctl.h). The same
+ * function prints each part when it comes, and the result that ends the answer.
  */
 #ifndef ZF_TOOLS_TEXT_H
 #define ZF_TOOLS_TEXT_H
@@ -14,27 +14,27 @@
 #include "table.h"
 
 #define ZF_TEXT_ZONE_COLOURS 8
-#define ZF_TEXT_FOLD	     8 /* children of the root in a graph, if nobody says how many */
+#define ZF_TEXT_FOLD	     8 /* default number of children of the root in a graph */
 
-/* One answer; begins as zeroes but for `out`, and for what says that it is set. */
+/* One answer. The caller sets `out`, and graph.fold and graph.since, and zeroes the rest. */
 struct zf_text {
 	FILE *out;
 	bool begun; /* a part was printed */
-	bool last;  /* this is the result */
+	bool last;  /* the current part is the result */
 	struct zf_table table;
 	uint64_t top; /* of a tree: its root's level */
 	struct {
 		uint64_t zones_a_cell;
-		uint64_t zones, cells; /* in this cell so far; in all */
+		uint64_t zones, cells; /* zones in this cell so far; cells in all */
 		unsigned int letter;
 	} map; /* of zones */
 	struct {
-		/* Set by who begins: so many children of the root are drawn; what has this
-		 * generation or a later one is new (0: what has the root's). */
+		/* fold: children of the root that are drawn. since: a node of this generation
+		 * or a later one is new (0: the root's generation). */
 		uint64_t fold, since;
-		struct json_object *wanted; /* its keys are the addresses of what is drawn */
+		struct json_object *wanted; /* its keys are the addresses of the nodes to draw */
 		uint64_t zone_size;
-		uint64_t zones[ZF_TEXT_ZONE_COLOURS]; /* that have colours */
+		uint64_t zones[ZF_TEXT_ZONE_COLOURS]; /* zones that have a colour */
 		unsigned int zone_count;
 		uint64_t nodes, drawn;
 	} graph; /* of a tree */
@@ -61,35 +61,35 @@ zf_text_fn zf_text_df;
 zf_text_fn zf_text_check;
 zf_text_fn zf_text_values; /* any object */
 
-/* ---- helpers of theirs (text.c) ---- */
+/* ---- helpers of these functions (text.c) ---- */
 
 uint64_t zf_text_u64(struct json_object *object, const char *key);
 const char *zf_text_string(struct json_object *object, const char *key); /* "" if missing */
 struct json_object *zf_text_member(struct json_object *object, const char *key);
-/* Of a node: "address", or the first of them. */
+/* A node's "address", or the first one if it has several. */
 uint64_t zf_text_first_address(struct json_object *object);
 
 #define ZF_TEXT_SIZE_MAX 32
 #define ZF_TEXT_TIME_MAX 32
-/* Of seconds since 1970, in local time: "2026-11-27 17:09:25". Returns buf. */
+/* `seconds` since 1970, printed in local time: "2026-11-27 17:09:25". Returns buf. */
 const char *zf_text_time(uint64_t seconds, char buf[ZF_TEXT_TIME_MAX]);
 
 /* "64M", "1.5G", "512": powers of 1024. Returns buf. */
 const char *zf_text_size(uint64_t bytes, char buf[ZF_TEXT_SIZE_MAX]);
 
-/* Of a long answer there is one table. */
+/* The table of an answer; all parts of a long answer share it. */
 struct zf_table *zf_text_begin_table(struct zf_text *text, const struct zf_table_column *columns,
 				     size_t column_count);
-/* A cell with the size that a member is. */
+/* Adds a cell with the size in member `key`. */
 void zf_text_add_size(struct zf_table *table, struct json_object *object, const char *key);
 
-/* Any object: "member.member  value", a line each. */
+/* Prints any object: "member.member  value", a line each. */
 void zf_text_object(struct json_object *object, FILE *out);
 
-/* A "dump" of bytes (ctl/report_hex.h), a line or more each field. */
+/* Prints a "dump" of bytes (ctl/report_hex.h): a line or more for each field. */
 void zf_text_hex(struct json_object *dump, FILE *out);
 
-/* A value on one line: "a 1, b 2". */
+/* Prints a value on one line: "a 1, b 2". */
 void zf_text_inline(struct json_object *value, FILE *out);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tree as a graph for dot(1): a box for each node, filled with the colour of its zone, with a thick
- * frame if it is new. Of many siblings some are drawn; the others are counted.
+ * A tree as a graph for dot(1): a box for each node, filled with the colour of its zone, with a
+ * thick frame if it is new. Of many siblings only some are drawn, and the others are counted.
  *
- * The colours are light ones of the palette of Okabe and Ito, which people tell apart who are blind
- * to some colours; each box names its zone as well.
+ * The colours are light versions of the palette of Okabe and Ito, which colour-blind people can
+ * tell apart. Each box names its zone, too.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static uint64_t limit_of(const struct zf_text *text, uint64_t level)
 	return limit > 0 ? limit : 1;
 }
 
-/* Marks those that are drawn: new ones before shared ones, in the order of keys. */
+/* Marks up to `limit` children: first the new ones, then the shared ones, in the order of keys. */
 static void choose(const struct zf_text *text, struct json_object *children, uint64_t limit,
 		   bool *drawn)
 {
@@ -79,7 +79,7 @@ static void choose(const struct zf_text *text, struct json_object *children, uin
 
 /* ---- colours ---- */
 
-/* Zones get their colours as they come; when there are more of them, from the first on again. */
+/* Zones get colours in the order in which they are met; further zones get one by their number. */
 static const char *colour_of(struct zf_text *text, uint64_t zone)
 {
 	uint64_t *zones = text->graph.zones;
@@ -157,7 +157,7 @@ static void print_damaged(struct zf_text *text, struct json_object *node, uint64
 	fputs("\"];\n", text->out);
 }
 
-/* A box in the place of the children [first, end), none of which is drawn. */
+/* Prints one box instead of the children [first, end), none of which is drawn. */
 static void print_fold(struct zf_text *text, uint64_t parent, uint64_t level,
 		       struct json_object *children, size_t first, size_t end)
 {
@@ -219,11 +219,11 @@ static void print_node(struct zf_text *text, struct json_object *node)
 
 /* ---- the whole ---- */
 
-/* The root is the first node. A root that cannot be read is as new as any. */
+/* The root is the first node. An unreadable root counts as the newest node. */
 static void begin(struct zf_text *text, struct json_object *part, struct json_object *root)
 {
 	text->top = zf_text_u64(root, "level");
-	/* A daemon of an older version does not tell: then all is zone 0. */
+	/* The answer of an older daemon has no "zone_size": then everything is in zone 0. */
 	text->graph.zone_size = zf_text_u64(part, "zone_size");
 	if (text->graph.zone_size == 0)
 		text->graph.zone_size = UINT64_MAX;

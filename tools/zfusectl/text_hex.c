@@ -12,7 +12,7 @@ static unsigned int digit(char c)
 	return (unsigned int)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-/* Lower-case hexadecimal digits, two a byte, as the reports make them. To be freed. */
+/* Decodes lower-case hexadecimal digits, two a byte. The caller frees the result. */
 static uint8_t *bytes_of(const char *hex, size_t len)
 {
 	uint8_t *bytes = malloc(len + 1);

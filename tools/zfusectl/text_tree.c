@@ -35,7 +35,7 @@ static void print_children(struct json_object *children, unsigned int indent, FI
 	}
 }
 
-/* Internal nodes of a tree stand above their children anyway. */
+/* In a tree the children are printed below their node, so `with_children` is false. */
 static void print_node(struct json_object *node, unsigned int indent, bool with_children, FILE *out)
 {
 	struct json_object *header = zf_text_member(node, "header");

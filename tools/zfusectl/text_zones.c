@@ -79,7 +79,7 @@ void zf_text_zones(struct zf_text *text, struct json_object *part)
 #define MAP_COLUMNS 64u
 #define MAP_LINES   20u
 
-/* Where zones differ that share a cell, it shows the first of these that one of them is. */
+/* A cell with several kinds of zones shows the kind that comes first in this table. */
 static const struct {
 	char letter;
 	const char *role;

@@ -39,7 +39,7 @@ static int ask(const char *path, const char *command, int passed_fd, const struc
 	return r;
 }
 
-/* *ret_new: it was not there before. What is there stays until the daemon has agreed. */
+/* *ret_new: the file was made. An existing file stays unchanged until the daemon agrees. */
 static int open_file(const char *path, bool force, const struct zf_report *report, bool *ret_new)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `zfusectl trace`: has a daemon record what happens, and prints such a record. */
+/* `zfusectl trace`: lets a daemon record a trace, and prints a trace. */
 #ifndef ZF_TOOLS_TRACE_H
 #define ZF_TOOLS_TRACE_H
 
@@ -8,7 +8,7 @@
 
 int zf_trace_main(const struct zf_args *args);
 
-/* zf_trace_read() of the file with this name. Every error is reported. */
+/* zf_trace_read() for the file `path`. Errors are reported. */
 int zf_trace_load(const char *path, const struct zf_report *report, struct zf_trace_file *ret_file);
 
 #endif

@@ -18,7 +18,7 @@ static void begin_zone(struct zf_sim *sim, const struct zf_lab_run *run, uint32_
 	if (zone_no < run->geometry.conventional)
 		return;
 	sim->zones[zone_no]->floor = written;
-	/* What the zone was not written with, or left out of the data, is zeroes. */
+	/* Blocks that are not in the file of data are zeroes. */
 	for (uint64_t i = 0; i < written / ZF_BLOCK_SIZE; i++) {
 		struct zf_sim_block *zero = zf_sim_block_zero();
 
@@ -32,7 +32,7 @@ void zf_lab_device_init(struct zf_lab_device *device, const struct zf_lab_run *r
 {
 	struct zf_geometry geometry = run->geometry;
 
-	/* How many zones are open changes nothing of what is found after a cut. */
+	/* The number of open zones does not matter for the state after a power cut. */
 	geometry.max_open = 0;
 	*device = (struct zf_lab_device){.run = run, .sim = zf_sim_new(&geometry, 0)};
 	for (uint32_t i = 0; i < geometry.zone_count; i++)
@@ -81,7 +81,7 @@ static uint32_t zone_of(const struct zf_sim *sim, uint64_t address)
 	return (uint32_t)(address / sim->rules.geometry.zone_size);
 }
 
-/* Open zones, closed ones: it makes no difference here. */
+/* All partly written zones count as closed: here that makes no difference. */
 static void set_pointer(struct zf_sim *sim, uint32_t zone_no, uint64_t wp)
 {
 	struct zf_zone_state *state = &sim->rules.zones[zone_no];
@@ -94,7 +94,7 @@ static void set_pointer(struct zf_sim *sim, uint32_t zone_no, uint64_t wp)
 							      : ZF_ZONE_EMPTY;
 }
 
-/* Appends complete in any order: the pointer is behind the last of them. */
+/* Appends complete in any order: the pointer is behind the highest one. */
 static void move_pointer(struct zf_sim *sim, uint64_t end)
 {
 	uint32_t zone_no = zone_of(sim, end - 1);
@@ -116,7 +116,7 @@ static void finish_zone(struct zf_sim *sim, uint32_t zone_no)
 	set_pointer(sim, zone_no, sim->rules.geometry.zone_capacity);
 }
 
-/* The sequence of an event is the simulator's clock. */
+/* The simulator's clock is the sequence number of the event. */
 static void complete(struct zf_sim *sim, const struct zf_lab_command *command)
 {
 	struct zf_sim_command *made = command_of(command);
@@ -146,7 +146,7 @@ void zf_lab_device_play(struct zf_lab_device *device, uint64_t at)
 
 		if (command->completed > at)
 			return;
-		/* Of one that failed nobody knows what it did: nothing, says the model. */
+		/* The effect of a failed command is unknown; the simulator assumes none. */
 		if (command->result == 0)
 			complete(device->sim, command);
 	}
@@ -154,7 +154,10 @@ void zf_lab_device_play(struct zf_lab_device *device, uint64_t at)
 
 /* ---- in flight ---- */
 
-/* What lies behind it has completed, so it was carried out, and where is known. */
+/*
+ * The write pointer is already above the command's place, because a command behind it has
+ * completed. So the command was carried out, at the place that its later completion tells.
+ */
 static bool must_have_landed(const struct zf_sim *sim, const struct zf_lab_command *command)
 {
 	const struct zf_zone_rules *rules = &sim->rules;

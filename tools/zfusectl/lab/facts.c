@@ -27,7 +27,7 @@ struct facts {
 	bool has_key; /* from a superblock */
 	uint8_t fsid[16];
 	struct json_object *superblocks, *records, *trees;
-	struct zf_lab_tree tree; /* the last that was told */
+	struct zf_lab_tree tree; /* of the last commit that was described */
 };
 
 static void add_content(struct json_object *array, uint32_t content)
@@ -125,7 +125,7 @@ static bool is_whole(const struct facts *facts, const uint8_t *blocks,
 		       blocks, blocks + (zf_log_header_blocks(record->bytes) << ZF_BLOCK_SHIFT));
 }
 
-/* `room`: bytes that may belong to it. Returns how many do; 0: there is no record. */
+/* `room`: bytes from `blocks` on. Returns the length of the record there; 0: there is none. */
 static uint64_t take_record(struct facts *facts, const uint8_t *blocks, uint64_t room)
 {
 	struct zf_log_record record;
@@ -173,7 +173,7 @@ static void take_tree(struct facts *facts, const struct zf_super *super)
 
 /* ---- what lay on the device ---- */
 
-/* Records may have blocks of zeroes within, which no piece has: zones are read as a whole. */
+/* Reads whole zones, because a record may contain blocks of zeroes, which are in no piece. */
 static void take_lay_zone(struct facts *facts, uint32_t zone_no, uint8_t *buf)
 {
 	const struct zf_lab_run *run = facts->run;

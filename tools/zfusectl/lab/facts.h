@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the bytes of a run say, for the page of its replay (replay/cut.js, replay/recovery.js): a page has no bytes, and
- * no reader of nodes.
+ * Describes a run's bytes for the page of its replay (replay/cut.js, replay/recovery.js), because
+ * the page has no bytes and cannot decode nodes.
  *
- *      "device"      {"volatile_cache", "append_limit", "max_active"}: what the trace does not tell
+ *      "device"      {"volatile_cache", "append_limit", "max_active"}: these are not in the trace
  *      "zones"       [[written, resets]]: when the run began
  *      "contents"    [[eight numbers]]: each block that was ever written, as sectors: equal numbers
  *                    are equal bytes. Content 0 is zeroes, content 1 garbage
@@ -11,8 +11,8 @@
  *      "writes"      [[sequence of the submission, content, ...]]
  *      "superblocks" {content: {"address", "generation", ...}}: blocks that are whole records
  *      "records"     {content of the first block: {"contents", ..., "bodies"}}: whole log records
- *      "trees"       [{"generation", "set": [item], "gone": [key]}]: what each commit has changed
- *                    (lab/items.h), the first one against nothing
+ *      "trees"       [{"generation", "set": [item], "gone": [key]}]: the changes of each commit
+ *                    (lab/items.h); the first commit is compared with an empty tree
  */
 #ifndef ZF_TOOLS_LAB_FACTS_H
 #define ZF_TOOLS_LAB_FACTS_H

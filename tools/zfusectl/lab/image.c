@@ -26,7 +26,7 @@ static int write_block(int fd, uint64_t address, const struct zf_sim_block *bloc
 	return n == sizeof(block->bytes) ? 0 : -EIO;
 }
 
-/* The device's bytes are the file's, from its start on. */
+/* The device's address is the offset in the file. */
 static int write_blocks(int fd, const struct zf_sim *sim)
 {
 	const struct zf_geometry *g = &sim->rules.geometry;

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-/* Where it is, or where it would be. */
+/* The index in `table` where the piece is, or where it belongs. */
 static uint32_t place_of(const struct zf_lab_intern *intern, const void *bytes)
 {
 	uint32_t at = (uint32_t)zf_hash64(bytes, intern->len) & (intern->room - 1);

@@ -17,7 +17,7 @@
 #include "trace.h"
 #include "trace/trace.h"
 
-/* All of it is played in memory. */
+/* The largest device, because it is rebuilt in memory. */
 #define DEVICE_MAX (UINT64_C(64) << 30)
 
 /* ---- the file of the data ---- */
@@ -178,7 +178,7 @@ static int add_lay(struct zf_lab_run *run, uint64_t address, uint64_t bytes, con
 {
 	size_t n = run->lay_count;
 
-	/* Room doubles: a power of two is full. */
+	/* The array's room doubles, so it is full when `n` is a power of two. */
 	if ((n & (n - 1)) == 0) {
 		void *grown = reallocarray(run->lay, n ? 2 * n : 1, sizeof(*run->lay));
 
@@ -218,7 +218,7 @@ static int take_piece(struct zf_lab_run *run, const struct zf_disk_trace_data_pi
 	return 0;
 }
 
-/* The last piece may be one that was not written as a whole. */
+/* The file's last piece may be incomplete. */
 static int take_pieces(struct zf_lab_run *run, size_t at, size_t len, const char *path,
 		       const struct zf_report *report)
 {
@@ -246,7 +246,7 @@ static int take_pieces(struct zf_lab_run *run, size_t at, size_t len, const char
 
 /* ---- the trace's commands ---- */
 
-/* A field of an event, as it lies in the record. */
+/* A field of an event, read from the record. */
 #define FIELD(record, event, kind, name)                                                           \
 	zf_trace_value(ZF_TRACE_##kind, (record)->payload + offsetof(struct zf_trace_##event, name))
 
@@ -296,7 +296,7 @@ static void take_submission(struct zf_lab_run *run, const struct zf_disk_trace_r
 	run->command_count++;
 }
 
-/* Where it landed is one of the places where such a command can land. */
+/* Is `landed` a place where the command can land? */
 static bool can_land(const struct zf_lab_run *run, const struct zf_lab_command *command,
 		     uint64_t landed)
 {
@@ -402,7 +402,7 @@ int zf_lab_run_check(const struct zf_lab_run *run, uint64_t at, const struct zf_
 {
 	const struct zf_trace_file *trace = &run->trace;
 
-	/* Without a gap, the event with the sequence N is the Nth. */
+	/* If no event is missing, the event with the sequence N is the Nth. */
 	if (at == 0 || trace->count == 0 ||
 	    at > zf_le64_get(trace->records[trace->count - 1].sequence)) {
 		zf_report(report, ZF_REPORT_ERROR, "the trace has no event %" PRIu64, at);

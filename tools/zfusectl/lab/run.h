@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run as its trace and its data tell it: what lay on the device when it began, and each command
- * with the bytes that it brought.
+ * A recorded run, from its trace and its file of data: the device's content at the beginning, and
+ * each command with its bytes.
  *
- * Both files may be anybody's: everything is checked here, so that whoever plays the run
- * (lab/device.h) meets only commands that a device could have had.
+ * Both files are untrusted. Everything is checked here, so the player (lab/device.h) meets only
+ * commands that are possible on a device.
  */
 #ifndef ZF_TOOLS_LAB_RUN_H
 #define ZF_TOOLS_LAB_RUN_H
@@ -18,9 +18,9 @@ struct zf_lab_command {
 	enum zf_io_op op;   /* all but READ */
 	bool fua;
 	uint64_t address, bytes; /* as it was submitted */
-	const uint8_t *data;	 /* of WRITE and APPEND; NULL: it is not in the data */
+	const uint8_t *data;	 /* of WRITE and APPEND; NULL: not in the file of data */
 
-	uint64_t completed; /* the sequence of that event; UINT64_MAX: not in the trace */
+	uint64_t completed; /* the sequence of its completion; UINT64_MAX: not in the trace */
 	int64_t result;
 	uint64_t landed; /* address */
 };
@@ -44,14 +44,14 @@ struct zf_lab_run {
 	uint8_t *bytes; /* the data's file */
 };
 
-/* Every error is reported. 0, or -errno; zf_lab_run_free() after success only. */
+/* 0, or -errno, reported. zf_lab_run_free() is called after success only. */
 int zf_lab_run_load(const char *trace_path, const char *data_path, const struct zf_report *report,
 		    struct zf_lab_run *ret_run);
 void zf_lab_run_free(struct zf_lab_run *run);
 
 /*
- * Is all there that the device after event `at` follows from? -EINVAL: there is no such event;
- * -ENODATA: events before it are missing, or the data of a write. Reported.
+ * Can the device after event `at` be rebuilt? 0: yes; -EINVAL: there is no such event; -ENODATA:
+ * events before it, or the data of a write, are missing. Reported.
  */
 int zf_lab_run_check(const struct zf_lab_run *run, uint64_t at, const struct zf_report *report);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names, sizes and extents of each commit of a run, told by what has changed since the last. */
+/* The names, sizes and extents of each commit of a run, as changes since the commit before. */
 #ifndef ZF_TOOLS_LAB_TREE_H
 #define ZF_TOOLS_LAB_TREE_H
 
@@ -17,15 +17,15 @@ struct zf_lab_tree_item {
 	size_t len;
 };
 
-/* Zeroed it is empty. */
+/* An empty tree is zeroed. */
 struct zf_lab_tree {
 	struct zf_lab_tree_item *items; /* by key */
 	size_t count, room;
 };
 
 /*
- * Reads the fs tree of a superblock, whose nodes are on the device: it takes the place of `tree`.
- * {"set": [item], "gone": [key]} (lab/items.h). NULL: it could not be read, which is reported.
+ * Reads the fs tree of `super` from the device into `tree`. Returns the changes against its former
+ * content: {"set": [item], "gone": [key]} (lab/items.h). NULL: the tree cannot be read, reported.
  */
 struct json_object *zf_lab_tree_next(struct zf_lab_tree *tree, const struct zf_sim *sim,
 				     const struct zf_super *super, const struct zf_report *report);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pages of replays, made by embed.py: texts, between which stands what is known of a trace, and
- * its records; of two traces, before those of either, the names of their files.
+ * The pages of replays, made by embed.py, cut into texts. zf_replay_page: between the texts go the
+ * facts of a trace, and its records. zf_replay_compare: the names of the two files, then the same
+ * of each trace.
  */
 #ifndef ZF_REPLAY_PAGE_H
 #define ZF_REPLAY_PAGE_H

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "repair/state.h"
 
-/* What all three items of a name say. */
+/* The content that all three items of a name share. */
 struct entry {
 	uint64_t dir, ino, cookie;
 	uint8_t type;

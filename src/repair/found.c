@@ -116,7 +116,7 @@ static int make_folder(struct zf_repair *repair, uint64_t *ret_ino)
 	return r;
 }
 
-/* ---- who gets a name ---- */
+/* ---- which inodes get a name ---- */
 
 static int cmp_ino(const void *a, const void *b)
 {

@@ -248,7 +248,7 @@ static int choose_plan(const struct job *job, enum plan *ret_plan)
 			fewest = errors;
 			*ret_plan = plan;
 		}
-		/* The repair is too large for a try: takes the plan that is mostly right. */
+		/* Too large for a try in memory: takes the plan that is right most often. */
 		if (r == -EFBIG)
 			*ret_plan = PLAN_KEEP;
 		if (r == -EFBIG || (r == 0 && errors == 0))

@@ -196,7 +196,7 @@ static void remove_dropped(struct zf_vector *index)
 	index->count = kept;
 }
 
-/* ---- what that makes of files and zones ---- */
+/* ---- the sums for files and zones ---- */
 
 static void add_up(struct zf_repair *repair)
 {

@@ -104,7 +104,7 @@ struct zf_repair {
 
 	/* tell.c */
 	bool has_new_names;	  /* the new fs tree is whole */
-	struct zf_vector waiting; /* messages that wait for it */
+	struct zf_vector waiting; /* messages that wait for has_new_names */
 	size_t waiting_bytes;
 
 	/* super.c */
@@ -167,7 +167,7 @@ struct zf_repair_extents {
 	bool inline_has_zero; /* an INLINE extent has a zero byte: no link's target has */
 };
 void zf_repair_extents_begin(struct zf_repair_extents *extents); /* the next file */
-/* `bytes`: what follows the struct in the item. */
+/* `bytes`: the item's bytes behind *disk. */
 bool zf_repair_extent_fits(const struct zf_repair *repair, struct zf_repair_extents *extents,
 			   uint64_t offset, const struct zf_disk_extent *disk, const void *bytes);
 

@@ -6,7 +6,7 @@
 
 #include "repair/state.h"
 
-/* ---- what is missing ---- */
+/* ---- values that the record lacks ---- */
 
 /* Without any record the log cannot be found, and names get a new hash seed. */
 static int make_up(struct zf_repair *repair)

@@ -128,7 +128,7 @@ static uint64_t resets_of(const struct zf_repair *repair, const struct zf_repair
 {
 	uint64_t item = zone->has_item ? zf_le64_get(zone->item.reset_count) : 0;
 
-	/* No counting reaches it; a superblock could not hold a much higher one of a log zone. */
+	/* No counting reaches it. Above ZF_SUPER_COUNTER_MAX a superblock could not hold it. */
 	if (item > ZF_REPAIR_NUMBER_MAX)
 		item = 0;
 	return repair->counts_resets && !zone->conventional && !zone->lost ? zone->resets : item;

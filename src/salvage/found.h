@@ -33,7 +33,7 @@ struct zf_found {
 int zf_found_scan(struct zf_dev *dev, const struct zf_node_shape *shape, const bool *skip,
 		  const struct zf_progress *progress, struct zf_vector *ret_found);
 
-/* What is known of a node whose address is not. */
+/* The known properties of a node whose address is unknown. */
 struct zf_found_place {
 	uint8_t owner, level;
 	uint64_t generation;

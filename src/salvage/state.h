@@ -51,7 +51,7 @@ int zf_salvage_search(void *salvage, const struct zf_vector **ret_found);
 
 const struct zf_found *zf_salvage_find_csum(void *salvage, uint64_t csum);
 
-/* salvage.c: is the item what an item of that tree can be? */
+/* salvage.c: is the item valid for its tree (zf_item_check())? */
 bool zf_salvage_is_sound(const struct zf_salvage *salvage, enum zf_tree_id tree,
 			 const struct zf_key *key, const void *value, size_t len);
 

@@ -188,7 +188,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	return r;
 }
 
-/* Is it a disk, or an image of the user who mounted it? Locking it must not harm other users. */
+/* Only a disk, or an image of the user who mounted it: locking it must not harm other users. */
 static bool is_for_locks(const struct zf_mountinfo *mount, const struct stat *st)
 {
 	return S_ISBLK(st->st_mode) ||

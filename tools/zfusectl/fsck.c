@@ -67,7 +67,7 @@ struct fsck {
 static void begin_pass(struct fsck *fsck, enum pass pass)
 {
 	fsck->pass = pass;
-	/* A repair has stages with different units, so it has none. */
+	/* The stages of a repair have different units, so only a percentage is shown. */
 	zf_meter_begin(&fsck->meter, ZF_METER_LINE, pass == PASS_REPAIR ? NULL : "bytes");
 }
 

@@ -16,7 +16,8 @@
 #include "text.h"
 
 /*
- * An emptied zone can be reset after two commits; the third is for zones that these have emptied.
+ * An emptied zone comes back after two commits. The third is for what the first two moved
+ * themselves.
  */
 #define SETTLES_MAX 3u
 /* The pause before a busy daemon is asked again. A thread that waits for space may reclaim long. */

@@ -7,7 +7,7 @@
 #include "exposition.h"
 #include "text.h"
 
-/* docs/monitoring.md lists the families, and a test compares it with what is printed. */
+/* docs/monitoring.md lists the families, and a test compares the list with the output. */
 
 struct family;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Owner, mode, extended attributes and times of what is restored. */
+/* Restores owner, mode, extended attributes and times of an inode. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -132,7 +132,7 @@ void restore_free_inode(struct restore_inode *inode);
  * its attributes when everything is restored.
  */
 int restore_end_inode(struct restore_inode *inode);
-/* By the inode's item, or by its entry if the item is lost. */
+/* By the inode's item; if that is lost, by the inode's own entries or its entry's type. */
 bool restore_is_dir(const struct restore_inode *inode);
 
 /* ---- restore_attr.c ---- */

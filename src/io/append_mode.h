@@ -3,12 +3,12 @@
 #ifndef ZF_IO_APPEND_MODE_H
 #define ZF_IO_APPEND_MODE_H
 
-/* How appends reach a disk. The image backend has one way, and takes any of these for it. */
+/* How appends reach a disk. The image backend has only one way, and accepts any of these modes. */
 enum zf_append_mode {
-	ZF_APPEND_BEST,	    /* native where the disk has it, else emulated: the default */
-	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP where there is none */
-	ZF_APPEND_EMULATED, /* writes at a cached pointer: those that wait are merged */
-	ZF_APPEND_LOCKED, /* to compare: one write at a time in each zone, as a lock would do it */
+	ZF_APPEND_BEST,	    /* native if the disk has Zone Append, else emulated: the default */
+	ZF_APPEND_NATIVE,   /* NVMe Zone Append. -EOPNOTSUPP: the disk has none */
+	ZF_APPEND_EMULATED, /* writes at a cached pointer: waiting appends are merged */
+	ZF_APPEND_LOCKED,   /* for comparisons: one write at a time in each zone, as with a lock */
 };
 
 /* "best", "native", "emulated", "locked". -EINVAL: none of them. */

@@ -12,16 +12,16 @@
 
 #define ZERO_CHUNK ((uint64_t)64 * 1024)
 
-/* A zone with something waiting or in flight. */
+/* A zone with requests that wait or are in flight. */
 struct zf_append_zone {
 	uint32_t zone_no;
 	struct zf_io_list waiting;
-	struct zf_io_list sent;		    /* in order of address, and not all landed */
-	struct zf_io *partial;		    /* the last of them, if not all of it was sent */
+	struct zf_io_list sent;		    /* in order of address; not landed completely */
+	struct zf_io *partial;		    /* the last of `sent`, if a part of it is not sent */
 	TAILQ_HEAD(, zf_zone_write) writes; /* in flight, or failed; in order of address */
 	unsigned int in_flight;
 	bool reporting;
-	bool managed; /* by a reset or finish */
+	bool managed; /* a reset or finish is under way */
 	TAILQ_ENTRY(zf_append_zone) link;
 };
 
@@ -36,14 +36,14 @@ struct zf_append_queue {
 	uint32_t *pointers; /* blocks, a zone each */
 	struct zf_append_zone zones[ZF_APPEND_ZONES];
 	struct zone_list busy, idle;
-	struct zf_io_list late; /* no entry was left for their zones */
+	struct zf_io_list late; /* requests whose zones got no entry yet */
 	struct zf_zone_write writes[ZF_APPEND_WRITES];
 	TAILQ_HEAD(, zf_zone_write) free_writes;
-	bool starved; /* there was none left for somebody */
+	bool starved; /* a zone needed a write, and none was free */
 	void *zeroes;
 };
 
-/* What a disk with so many zones costs in memory: 208,624 bytes. */
+/* A disk with 52,156 zones costs 208,624 bytes of memory. */
 _Static_assert(sizeof(((struct zf_append_queue *)NULL)->pointers[0]) * 52156 == 208624,
 	       "4 bytes a zone");
 
@@ -183,7 +183,7 @@ static int check_place(const struct zf_append_queue *queue, const struct zf_io *
 	return blocks_of(io) > queue->capacity - at ? -ENOSPC : 0;
 }
 
-/* The next that is to be written at `at`. Those that cannot be are answered. */
+/* The next request to be written at `at`. Requests that cannot be written there are answered. */
 static struct zf_io *next_to_send(struct zf_append_queue *queue, struct zf_append_zone *zone,
 				  uint32_t at)
 {
@@ -279,7 +279,7 @@ static bool send(struct zf_append_queue *queue, struct zf_append_zone *zone)
 	TAILQ_REMOVE(&queue->free_writes, write, link);
 	TAILQ_INSERT_TAIL(&zone->writes, write, link);
 	zone->in_flight++;
-	/* Behind the others, where writes run short. */
+	/* The zone goes behind the others, so that it comes last if free writes run short. */
 	TAILQ_REMOVE(&queue->busy, zone, link);
 	TAILQ_INSERT_TAIL(&queue->busy, zone, link);
 	queue->ops->write(queue->arg, write);
@@ -353,7 +353,7 @@ void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io)
 		STAILQ_INSERT_TAIL(&queue->late, io, link);
 }
 
-/* A write, or an entry, may have become free. */
+/* A write or an entry may have become free: lets other zones use it. */
 static void serve_others(struct zf_append_queue *queue)
 {
 	struct zf_append_zone *zone, *next;
@@ -373,7 +373,7 @@ static void serve_others(struct zf_append_queue *queue)
 	}
 }
 
-/* ---- what comes back ---- */
+/* ---- completed writes ---- */
 
 static void free_write(struct zf_append_queue *queue, struct zf_zone_write *write)
 {
@@ -452,7 +452,7 @@ static bool retry(struct zf_append_zone *zone, const struct zf_zone_write *write
 	return first_time;
 }
 
-/* Is it this one's own fault? */
+/* Do the write's requests get its error? (See the header.) */
 static bool is_to_blame(struct zf_append_zone *zone, const struct zf_zone_write *write, bool first,
 			uint32_t pointer)
 {
@@ -463,7 +463,7 @@ static bool is_to_blame(struct zf_append_zone *zone, const struct zf_zone_write 
 	return write->error != -EIO || !retry(zone, write);
 }
 
-/* The requests of a failed write get the error, or are (0) to be sent again from there on. */
+/* The requests of a failed write get the error; 0: they are to be sent again from its start on. */
 static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write, int error)
 {
 	struct zf_io *io;
@@ -480,7 +480,7 @@ static void judge(struct zf_append_zone *zone, const struct zf_zone_write *write
 	}
 }
 
-/* Whoever is left in `sent` failed, or waits again. */
+/* Requests left in `sent` have failed, or go back to `waiting`. */
 static void answer_or_requeue(struct zf_append_queue *queue, struct zf_append_zone *zone)
 {
 	struct zf_io_list again = STAILQ_HEAD_INITIALIZER(again);
@@ -488,8 +488,7 @@ static void answer_or_requeue(struct zf_append_queue *queue, struct zf_append_zo
 
 	while (!STAILQ_EMPTY(&zone->sent)) {
 		io = pop(&zone->sent);
-		/* Blocks landed behind one that did not: no device that keeps the rules does that.
-		 */
+		/* Blocks landed behind a block that did not: the device breaks the rules. */
 		if (io->backend.queued.error == 0 &&
 		    io->backend.queued.landed != io->backend.queued.sent)
 			io->backend.queued.error = -EIO;
@@ -524,7 +523,7 @@ static void settle(struct zf_append_queue *queue, struct zf_append_zone *zone, u
 
 static void fail_all(struct zf_append_queue *queue, struct zf_append_zone *zone, int error)
 {
-	/* A zone that takes no writes is why they failed; else any may have landed all the same. */
+	/* If the zone is read-only or offline, no write landed; otherwise any of them may have. */
 	bool passed = error != -EROFS && error != -ENXIO;
 	struct zf_zone_write *write;
 

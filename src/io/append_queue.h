@@ -3,36 +3,39 @@
  * Append queue: zone appends for a device that has only writes at the write pointer. This is the
  * logic of the zbd backend, without a device, so that tests can script the device.
  *
- * Of each zone the pointer is cached, in blocks: 4 bytes a zone. A zone with requests that wait or
- * are in flight has an entry in a table of ZF_APPEND_ZONES. Requests to further zones wait for a
- * free entry. Requests of one zone are sent in the order in which they came:
+ * The queue caches the pointer of each zone, in blocks: 4 bytes a zone. A zone with requests that
+ * wait or are in flight has an entry in a table of ZF_APPEND_ZONES. Requests to further zones wait
+ * for a free entry. Requests of one zone are sent in the order in which they were submitted:
  *
  *     submit -> waiting -> sent, as part of a write at the pointer -> all of it landed -> done
  *                  ^                                 |
  *                  +---- refused, not its fault -----+ a write failed
  *
  * Up to `depth` writes are in flight in a zone. Requests that wait meanwhile are merged into the
- * next write, if they are alike (FUA or not) and together have at most `limit_bytes`. An append is
- * never split. A write or zeroes request that is larger than the limit is split.
+ * next write, if they all are FUA or all are not, and together have at most `limit_bytes`. An
+ * append is never split. A write or zeroes request that is larger than the limit is split.
  *
- * When a write fails, or lands in part, the zone's pointer is unknown: nothing is sent to the zone
- * until all that is in flight there has come back and a report has told the pointer. Then
+ * When a write fails, or lands in part, the zone's pointer is unknown: the queue sends nothing to
+ * the zone until all writes in flight there have completed and a report has told the pointer. Then
  *
- *  - the first of the failed writes, in order of address, is the one that failed: its requests get
- *    its error (unless it said "try again"; or -EIO, nothing of it has landed, and it is the first
- *    time: the kernel has a pointer of its own, which is wrong after commands that went past it,
- *    and the report has put that right),
- *  - so do requests of a later one that began below the pointer: their data may have landed,
- *  - all others were refused because of the first. Nothing of them has landed: they are sent again,
- *    before those that wait.
+ *  - the first of the failed writes, in order of address, caused the failure: its requests get its
+ *    error. Two exceptions, in which its requests are sent again: the error says "try again"; or
+ *    it is -EIO, nothing of the write has landed, and its requests fail for the first time. (The
+ *    kernel has a pointer of its own, which commands past the block layer make wrong. The report
+ *    has corrected it.)
+ *  - requests of a later write that began below the pointer get that write's error: their data may
+ *    have landed,
+ *  - all other failed writes were refused because of the first. Nothing of them has landed: their
+ *    requests are sent again, before those that wait.
  *
- * So each round answers at least one request, and no request is answered twice.
+ * So a round that does not try the first write again answers at least one request. No request is
+ * answered twice.
  *
  * A reset or finish needs the zone alone: it is refused (-EIO) while requests of the zone wait or
- * are in flight, and requests that come while it runs are refused, too.
+ * are in flight. Requests that are submitted while it runs are refused, too.
  *
- * Not thread-safe: the device calls it under its lock. The operations below are called from within
- * any of the functions; they must not call back.
+ * Not thread-safe: the device calls the queue under the device's lock. Any function of the queue
+ * may call the operations below; the operations must not call the queue.
  */
 #ifndef ZF_IO_APPEND_QUEUE_H
 #define ZF_IO_APPEND_QUEUE_H
@@ -41,9 +44,9 @@
 
 #include "io/dev.h"
 
-#define ZF_APPEND_ZONES	 64 /* with something waiting or in flight */
+#define ZF_APPEND_ZONES	 64 /* with requests that wait or are in flight */
 #define ZF_APPEND_WRITES 64 /* in flight, in all zones */
-/* A block device takes no more pages in one request without cutting it. */
+/* The kernel splits a request to a block device that has more pages than this. */
 #define ZF_APPEND_SEGMENTS_MAX	  256
 
 #define ZF_APPEND_POINTER_UNKNOWN UINT32_MAX
@@ -60,24 +63,24 @@ struct zf_zone_write {
 
 	/* Private to the queue. */
 	struct zf_append_zone *zone;
-	uint32_t start, count; /* blocks in the zone; of a failed one, what has not landed */
+	uint32_t start, count; /* blocks in the zone; after a failure: those not landed */
 	int error;
 	TAILQ_ENTRY(zf_zone_write) link;
 };
 
 struct zf_append_queue_ops {
-	/* Submits a write, behind those that were submitted before. */
+	/* Submits a write, behind all writes submitted before. */
 	void (*write)(void *arg, struct zf_zone_write *write);
-	/* Asks the device for a zone's pointer: zf_append_queue_reported(). */
+	/* Asks the device for a zone's pointer. The answer: zf_append_queue_reported(). */
 	void (*report)(void *arg, uint32_t zone_no);
-	/* Carries out a RESET or FINISH: zf_append_queue_managed(). */
+	/* Carries out a RESET or FINISH. At its end: zf_append_queue_managed(). */
 	void (*manage)(void *arg, struct zf_io *io);
 	/*
-	 * A write has failed for good: returns what its requests are told. `passed`: the zone's
-	 * pointer stands behind it all the same, or could not be told.
+	 * A write has failed for good: returns the error that its requests get. `passed`: the
+	 * zone's pointer is past the write all the same, or could not be found out.
 	 */
 	int (*failed)(void *arg, const struct zf_zone_write *write, int error, bool passed);
-	/* The request is answered; the address of an append is set. */
+	/* The request is done; the address of an append is set. */
 	void (*done)(void *arg, struct zf_io *io, int result);
 };
 
@@ -85,7 +88,7 @@ struct zf_append_queue_options {
 	uint64_t zone_size; /* bytes */
 	uint64_t capacity;  /* bytes, of a sequential zone */
 	uint32_t zone_count;
-	uint32_t limit_bytes; /* of one write: at most ZF_APPEND_SEGMENTS_MAX blocks */
+	uint32_t limit_bytes; /* most bytes of one write: at most ZF_APPEND_SEGMENTS_MAX blocks */
 	unsigned int depth;   /* writes in flight in one zone */
 	bool merge;
 };
@@ -94,7 +97,7 @@ struct zf_append_queue_options {
 int zf_append_queue_new(const struct zf_append_queue_options *options,
 			const struct zf_append_queue_ops *ops, void *arg,
 			struct zf_append_queue **ret_queue);
-void zf_append_queue_free(struct zf_append_queue *queue); /* nothing in it; takes NULL */
+void zf_append_queue_free(struct zf_append_queue *queue); /* no request is in it; takes NULL */
 
 /*
  * The cached pointer, in blocks from the zone's start. It may be set only while no request of the
@@ -107,17 +110,20 @@ uint32_t zf_append_queue_pointer(const struct zf_append_queue *queue, uint32_t z
 void zf_append_queue_submit(struct zf_append_queue *queue, struct zf_io *io);
 
 /*
- * A write has come back: bytes, fewer than asked for if it was cut short, or -errno. -EAGAIN,
- * -EINTR, -ECANCELED: it may be tried again, nothing has happened.
+ * A write has completed. `result`: bytes, fewer than requested if the write was short, or -errno.
+ * -EAGAIN, -EINTR, -ECANCELED: nothing has happened, the write may be tried again.
  */
 void zf_append_queue_written(struct zf_append_queue *queue, struct zf_zone_write *write,
 			     int64_t result);
 
-/* `result` < 0: nothing can be written there, or nobody knows where; whoever waits is told that. */
+/*
+ * `result` < 0: the zone cannot be written, or its pointer could not be found out; all requests of
+ * the zone get this error.
+ */
 void zf_append_queue_reported(struct zf_append_queue *queue, uint32_t zone_no, int result,
 			      uint32_t pointer);
 
-/* `pointer` is where it is now, ZF_APPEND_POINTER_UNKNOWN if that is not known. */
+/* `pointer` is the zone's pointer now, or ZF_APPEND_POINTER_UNKNOWN. */
 void zf_append_queue_managed(struct zf_append_queue *queue, struct zf_io *io, int result,
 			     uint32_t pointer);
 

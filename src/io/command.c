@@ -27,7 +27,7 @@ int zf_command_transferred(struct zf_command *command, uint32_t count)
 	const struct zf_io *io = command->io;
 	int r = 0;
 
-	/* Part of a block does not count: direct I/O could not go on from there. */
+	/* A partial block does not count: direct I/O could not continue inside a block. */
 	count -= count % ZF_BLOCK_SIZE;
 	if (count == 0)
 		return -EIO;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests that a backend has under way. A request takes a command from a pool of a fixed size, or
- * waits until one is free; those that wait begin in the order in which they came. The command
- * remembers how much of the request is done and which segments come next, for what is transferred
- * in several pieces.
+ * waits until a command is free; waiting requests begin in the order in which they were submitted.
+ * A request may be transferred in several pieces: its command remembers how many bytes are done and
+ * which segments come next.
  *
  *     zf_command_may_begin -> zf_command_begin -> pieces -> zf_command_end
  *        | false: waits                                        |
  *        +-----> zf_command_first_waiting <--------------------+
  *
- * A backend's own command begins with this one. Not thread-safe: the backend holds its lock.
+ * A backend's own command struct begins with this one. Not thread-safe: the backend holds its lock.
  *
- * What every request goes through is inline: as calls, it is 4 % of the instructions of a 4 KiB
- * append to an image.
+ * The functions that every request goes through are inline: as calls, they are 4 % of the
+ * instructions of a 4 KiB append to an image.
  */
 #ifndef ZF_IO_COMMAND_H
 #define ZF_IO_COMMAND_H
@@ -22,7 +22,7 @@
 
 #include "io/dev.h"
 
-/* A result of functions that move a request on: an operation has to follow, or to be repeated. */
+/* A result of functions that advance a request: it needs another operation, or the same again. */
 #define ZF_COMMAND_AGAIN 1
 
 struct zf_command {
@@ -32,7 +32,7 @@ struct zf_command {
 	unsigned int iovcnt;
 
 	/* Private. */
-	struct iovec *part; /* those, where they are not the request's own; else NULL */
+	struct iovec *part; /* the array of `iov`, unless it is the request's own; else NULL */
 	SLIST_ENTRY(zf_command) link;
 };
 
@@ -47,13 +47,13 @@ static inline void zf_command_pool_init(struct zf_command_pool *pool)
 	STAILQ_INIT(&pool->waiting);
 }
 
-/* A command that the pool may give out from now on. */
+/* Adds a free command to the pool. */
 static inline void zf_command_pool_add(struct zf_command_pool *pool, struct zf_command *command)
 {
 	SLIST_INSERT_HEAD(&pool->free, command, link);
 }
 
-/* True: a command is free, and nobody waits for it. False: the request waits from now on. */
+/* True: a command is free, and no request waits for it. False: this request waits from now on. */
 static inline bool zf_command_may_begin(struct zf_command_pool *pool, struct zf_io *io)
 {
 	if (!SLIST_EMPTY(&pool->free) && STAILQ_EMPTY(&pool->waiting))
@@ -62,13 +62,16 @@ static inline bool zf_command_may_begin(struct zf_command_pool *pool, struct zf_
 	return false;
 }
 
-/* Who has waited longest, if a command is free: the caller removes it from pool->waiting. */
+/*
+ * The request that has waited longest, if a command is free, else NULL. The caller removes the
+ * request from pool->waiting.
+ */
 static inline struct zf_io *zf_command_first_waiting(const struct zf_command_pool *pool)
 {
 	return SLIST_EMPTY(&pool->free) ? NULL : STAILQ_FIRST(&pool->waiting);
 }
 
-/* For a command of no pool: the caller's own. It begins with all segments of the request. */
+/* For a command of the caller's own, of no pool. The command has all segments of the request. */
 static inline void zf_command_init(struct zf_command *command, struct zf_io *io)
 {
 	*command = (struct zf_command){.io = io, .iov = io->iov, .iovcnt = io->iovcnt};
@@ -80,7 +83,7 @@ static inline void zf_command_deinit(struct zf_command *command)
 	command->part = NULL;
 }
 
-/* The same for a command of the pool, in which one is free. */
+/* The same for a command of the pool; the pool has a free one. */
 static inline struct zf_command *zf_command_begin(struct zf_command_pool *pool, struct zf_io *io)
 {
 	struct zf_command *command = SLIST_FIRST(&pool->free);
@@ -97,12 +100,12 @@ static inline void zf_command_end(struct zf_command_pool *pool, struct zf_comman
 	zf_command_pool_add(pool, command);
 }
 
-/* The segments are those of the next `len` bytes, of a request that has a buffer. 0 or -ENOMEM. */
+/* Sets `iov` to the next `len` bytes of the request, which has a buffer. 0 or -ENOMEM. */
 int zf_command_select(struct zf_command *command, uint64_t len);
 
 /*
- * An operation for all that was left has transferred `count` bytes. Returns 0 when that was all,
- * ZF_COMMAND_AGAIN when the rest is to be transferred, -EIO for less than a block, or -ENOMEM.
+ * An operation for all remaining bytes has transferred `count` bytes. Returns 0 if these were all,
+ * ZF_COMMAND_AGAIN if a rest remains, -EIO if `count` is less than a block, or -ENOMEM.
  */
 int zf_command_transferred(struct zf_command *command, uint32_t count);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all backends share. A request's way:
+ * What all backends share. The path of a request:
  *
  *     zf_dev_submit -> ops->submit ... ops->poll -> zf_dev_complete -> deliver -> io->done
  *
- * ops->poll runs under poll_lock and only collects; what it has collected is delivered after the
- * lock was dropped. So a done() may submit, and may take any lock of its own.
+ * ops->poll runs under poll_lock and only collects completed requests. They are delivered after the
+ * lock was dropped, so a done() may submit, and may take any lock of its own.
  */
 #include "io/dev.h"
 
@@ -35,7 +35,7 @@ int zf_dev_init(struct zf_dev *dev, const struct zf_dev_ops *ops, const char *pa
 	if (report)
 		dev->report = *report;
 	STAILQ_INIT(&dev->finished);
-	/* As if one had ended: no mark is 0, and what has mark 0 needs none. */
+	/* As if one flush had ended: so no mark is 0, and mark 0 is always durable. */
 	atomic_init(&dev->flushing.begun, 1);
 	dev->flushing.durable = 1;
 	zf_mutex_init(&dev->lock, ZF_RANK_DEV);
@@ -214,7 +214,7 @@ void zf_dev_complete(struct zf_dev *dev, struct zf_io *io, int result)
 	atomic_fetch_sub(&dev->in_flight, 1);
 }
 
-/* ---- the report of when it was opened ---- */
+/* ---- the zone report made at open ---- */
 
 static bool changes_zones(const struct zf_io *io)
 {
@@ -244,7 +244,7 @@ static bool give_first_report(struct zf_dev *dev, uint32_t first, uint32_t zone_
 
 /* ---- durable by a flush ---- */
 
-/* From here on the request is a plain write, until written() gives it back what it asked for. */
+/* With then_flush the request is a plain write from here on, until written() restores its `fua`. */
 static void begin(struct zf_dev *dev, struct zf_io *io)
 {
 	if (dev->first_report && changes_zones(io))
@@ -255,7 +255,7 @@ static void begin(struct zf_dev *dev, struct zf_io *io)
 	trace_submission(io);
 }
 
-/* Returns whether the write, which has completed, is still to be made durable. */
+/* Returns whether the completed write still has to be made durable. */
 static bool written(struct zf_io *io)
 {
 	if (!io->then_flush)
@@ -281,8 +281,8 @@ static bool start_flush(struct zf_dev *dev, struct zf_io *io)
 /* ---- completion ---- */
 
 /*
- * Who waits in zf_dev_run() has left `done` empty: it needs the device's own lock and condition,
- * and flushes itself.
+ * A request without `done` is one of zf_dev_run(): its thread waits with the device's lock and
+ * condition, and flushes by itself.
  */
 static void deliver(struct zf_dev *dev, struct zf_io *io)
 {
@@ -378,7 +378,7 @@ void zf_dev_submit(struct zf_dev *dev, struct zf_io *io)
 	submit(dev, io);
 }
 
-/* A recorder is promised one thread, so that requests cannot take this way while there is one. */
+/* Not while there is a recorder, because it is promised calls on the delivering thread only. */
 static bool ran_here(struct zf_dev *dev, struct zf_io *io)
 {
 	int r = dev->ops->run && !dev->record ? dev->ops->run(dev, io) : ZF_DEV_NOT_HERE;

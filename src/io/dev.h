@@ -3,22 +3,23 @@
  * A zoned device: one asynchronous interface for every backend.
  *
  * What it is. A device is an array of zones of equal size. A sequential zone is written only at
- * its write pointer, up to its *capacity* (which may be below the zone size), and is taken back as
- * a whole by a reset. A conventional zone may be written anywhere. Addresses are bytes from the
- * start of the device; every address and length is a multiple of ZF_BLOCK_SIZE.
+ * its write pointer, up to its *capacity* (which may be below the zone size), and a reset empties
+ * it as a whole. A conventional zone may be written anywhere. Addresses are bytes from the start of
+ * the device; every address and length is a multiple of ZF_BLOCK_SIZE.
  *
  * How it is used. The caller fills a struct zf_io, which it owns and keeps alive until io->done was
  * called, and submits it. Completions are delivered by zf_dev_poll(), in any order, with no lock of
  * the device held; io->result is 0 or -errno. With zf_dev_start_thread() a thread of the device
- * does the polling, and done() runs on that thread; it must not wait for another completion.
- * Without it (tests, tools) the thread that waits polls, so a run can be repeated from a seed.
+ * does the polling, and done() runs on that thread; done() must not wait for another completion.
+ * Without such a thread (tests, tools) the waiting thread polls, so a run can be repeated from a
+ * seed.
  *
- * Ordering. Appends to one zone may be in flight together and land in any order; where one landed
- * is known from its completion only (io->addr). Writes at the pointer (ZF_IO_WRITE to a sequential
- * zone) may be in flight together too if they were submitted in pointer order by one caller.
- * A flush covers exactly the writes that completed before it was submitted, whoever submitted it:
- * so flushes are shared (io/flush.c). Nothing else may be in flight in a zone while it is reset or
- * finished: such a write may fail (-EIO) or take part.
+ * Ordering. Appends to one zone may be in flight together and land in any order; only the
+ * completion tells where an append landed (io->addr). Writes at the pointer (ZF_IO_WRITE to a
+ * sequential zone) may be in flight together too if one caller submitted them in pointer order.
+ * A flush covers exactly the writes that completed before it was submitted, whichever thread
+ * submitted it: so flushes are shared (io/flush.c). Nothing else may be in flight in a zone while
+ * it is reset or finished: such a write may fail (-EIO), or be carried out before or after.
  *
  * Durability. A write or append with `fua` is durable when it completes. Without it, it is durable
  * once a flush that was submitted after its completion has completed (if geometry.volatile_cache).
@@ -80,7 +81,7 @@ struct zf_flush_wait {
 struct zf_io {
 	enum zf_io_op op;
 	bool fua;		 /* WRITE and APPEND: durable when completed */
-	uint8_t purpose;	 /* enum zf_trace_purpose: for whoever reads a trace */
+	uint8_t purpose;	 /* enum zf_trace_purpose: for readers of a trace */
 	uint64_t addr;		 /* bytes; see the operations above */
 	uint64_t len;		 /* bytes; sum of the segments. 0 for RESET, FINISH, FLUSH */
 	const struct iovec *iov; /* kept by the caller until done; base and length block-aligned */
@@ -92,8 +93,8 @@ struct zf_io {
 	STAILQ_ENTRY(zf_io) link;
 	atomic_bool completed;
 	uint64_t traced;	    /* the event of its submission */
-	bool then_flush;	    /* durable by a flush that follows: ZF_DURABILITY_FLUSH */
-	struct zf_flush_wait flush; /* that one */
+	bool then_flush;	    /* a flush follows and makes it durable: ZF_DURABILITY_FLUSH */
+	struct zf_flush_wait flush; /* of then_flush */
 	union {
 		uint64_t u64;
 		void *ptr;
@@ -119,7 +120,7 @@ struct zf_zone_info {
 	uint64_t reset_count; /* resets so far where the device counts them, else 0 */
 	enum zf_zone_type type;
 	enum zf_zone_cond cond;
-	bool warm; /* empty, but space is written at its start: durable writes cost least here */
+	bool warm; /* empty, but with written space at its start: durable writes cost least here */
 	/*
 	 * The device no longer knows the zone: it shows it as empty, with a reset count that the
 	 * zone never had. A caller that knows better calls zf_dev_set_reset_count() and then
@@ -134,7 +135,7 @@ struct zf_zone_info {
 	bool guessed;
 };
 
-/* Since open. Bytes and counts of what completed without error. */
+/* Since open. Bytes and counts of requests that completed without error. */
 struct zf_dev_stats {
 	uint64_t reads, read_bytes;
 	uint64_t appends, append_bytes;
@@ -142,23 +143,23 @@ struct zf_dev_stats {
 	uint64_t fua_writes;	      /* how many of the appends and writes were FUA */
 	uint64_t flushes, resets, finishes;
 	uint64_t ahead_bytes; /* zeroes ahead of pointers, counted nowhere else: zf_dev_warm() */
-	uint64_t errors;      /* of all kinds */
-	uint64_t read_errors, write_errors; /* of these; write: appends, writes and zeroes */
+	uint64_t errors;      /* failed requests of all kinds */
+	uint64_t read_errors, write_errors; /* included in `errors`; write: also appends, zeroes */
 };
 
 /* ---- life ---- */
 
 /*
- * Opens the disk at `path`: io/open.h says with which backend. Whatever is wrong is reported in
- * words that say what to do. -ENODEV: nothing that zfuse can use (a plain block device without an
- * image: the message names `mkfs.zfuse --image`). -ENOTSUP: a partition, a zone size that is no
- * power of two, blocks that zfuse cannot write. -EBUSY: mounted, or held by another process still,
- * after the wait. -EACCES, -EPERM, -ENOENT as open(2) says.
+ * Opens the disk at `path`: io/open.h says with which backend. Every failure is reported in words
+ * that say what to do. -ENODEV: nothing that zfuse can use (a plain block device without an image:
+ * the message names `mkfs.zfuse --image`). -ENOTSUP: a partition, a zone size that is no power of
+ * two, blocks that zfuse cannot write. -EBUSY: mounted, or still held by another process after the
+ * wait. -EACCES, -EPERM, -ENOENT as open(2) says.
  */
 int zf_dev_open(const char *path, const struct zf_open_options *options,
 		const struct zf_report *report, struct zf_dev **ret_dev);
 
-/* Waits for everything in flight, stops the thread, closes. Takes NULL. */
+/* Waits for all requests in flight, stops the thread, closes. Takes NULL. */
 void zf_dev_close(struct zf_dev *dev);
 
 const struct zf_geometry *zf_dev_geometry(const struct zf_dev *dev);
@@ -168,26 +169,26 @@ const char *zf_dev_kind(const struct zf_dev *dev);
 const char *zf_dev_path(const struct zf_dev *dev);
 
 /*
- * An image in a regular file that others than root can write, because they own it or its mode lets
- * them. As it was when the file was opened.
+ * True for an image in a regular file that users other than root can write, as its owner or by its
+ * mode. This is the state when the file was opened.
  */
 bool zf_dev_is_foreign(const struct zf_dev *dev);
 
-/* Of what zf_dev_open() has opened: never BEST. */
+/* The mode that zf_dev_open() has chosen: never BEST. */
 enum zf_append_mode zf_dev_append_mode(const struct zf_dev *dev);
 
-/* Completions are from now on delivered by a thread of the device. Returns 0 or -errno. */
+/* Starts a thread of the device, which delivers completions from now on. Returns 0 or -errno. */
 int zf_dev_start_thread(struct zf_dev *dev);
 bool zf_dev_is_threaded(const struct zf_dev *dev);
 
 /*
  * How a write or append with `fua` becomes durable. With FLUSH, which is for comparisons, the
- * device makes two commands of it: a plain write, and a flush that begins after it (shared like
+ * device sends two commands instead: a plain write, and a flush that begins after it (shared like
  * every flush); statistics count these two. The submitter sees no difference. Must not be changed
- * while anything is in flight.
+ * while a request is in flight.
  */
 enum zf_durability {
-	ZF_DURABILITY_FUA, /* by one command; the default */
+	ZF_DURABILITY_FUA, /* one command; the default */
 	ZF_DURABILITY_FLUSH,
 };
 
@@ -196,18 +197,19 @@ enum zf_durability zf_dev_durability(const struct zf_dev *dev);
 
 /* ---- requests ---- */
 
-/* Never fails: errors come by done(), never from inside this call. */
+/* Never fails: done() gets the error, and is never called from inside this call. */
 void zf_dev_submit(struct zf_dev *dev, struct zf_io *io);
 
 /*
- * Without a thread: delivers what has completed; with `wait`, waits for at least one completion
- * if anything is in flight. Returns how many were delivered (0 when nothing is in flight).
+ * Without a thread: delivers completed requests; with `wait`, waits for at least one completion if
+ * a request is in flight. Returns how many were delivered (0 when nothing is in flight).
  */
 unsigned int zf_dev_poll(struct zf_dev *dev, bool wait);
 
 /*
- * Carries out and waits: on this very thread where the backend can, so that nobody else has to be
- * woken. io->done is set by this call. Returns io->result. Not for done() callbacks.
+ * Carries the request out and waits for its end: on the calling thread if the backend can, so that
+ * no other thread has to be woken. This call sets io->done. Returns io->result. Not for done()
+ * callbacks.
  */
 int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
 
@@ -217,7 +219,7 @@ int zf_dev_run(struct zf_dev *dev, struct zf_io *io);
  * its last reset.
  */
 int zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsigned int iovcnt);
-/* The same into one buffer, of whatever alignment. */
+/* The same into one buffer of any alignment. */
 int zf_dev_read_buf(struct zf_dev *dev, uint64_t addr, void *buf, uint64_t len);
 
 struct zf_read {
@@ -244,10 +246,10 @@ void zf_dev_read_many(struct zf_dev *dev, struct zf_read *reads, unsigned int co
 
 /*
  * A read that the caller makes itself, on a ring of its own. zf_dev_read_begin() returns the file
- * for a readv(2) at offset read->addr; or -1, and nothing has begun, if the backend has no such file
- * or the read breaks a rule. zf_dev_read_end() gets the result of that readv (bytes or -errno). It
- * sets read->result to 0; or to -EAGAIN if the readv failed or was short: then zf_dev_read() tries
- * again, and knows what to report. Any thread, any time.
+ * for a readv(2) at offset read->addr; or -1, and nothing has begun, if the backend has no such
+ * file or the read breaks a rule. zf_dev_read_end() gets the result of the readv (bytes or -errno),
+ * and sets read->result to 0; or to -EAGAIN if the readv failed or was short: then the caller uses
+ * zf_dev_read(), which tries again and reports the error. Any thread, any time.
  */
 int zf_dev_read_begin(struct zf_dev *dev, struct zf_read *read);
 void zf_dev_read_end(struct zf_dev *dev, struct zf_read *read, int64_t result);
@@ -285,7 +287,7 @@ uint64_t zf_dev_write_mark(struct zf_dev *dev);
  */
 int zf_dev_flush_upto(struct zf_dev *dev, uint64_t mark);
 
-/* The same with the mark of now. */
+/* The same with the current mark. */
 int zf_dev_flush(struct zf_dev *dev);
 
 /*
@@ -302,9 +304,9 @@ int zf_dev_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 
 /*
  * Raises a zone's write pointer to `wp` (an address in the zone, or its end), because the bytes
- * below are in use. Does nothing if the pointer is there already. Only after an unclean stop of the
- * host (geometry.pointers_are_lower_bounds), before anything is written. Real zoned devices know
- * their pointers and return -EOPNOTSUPP.
+ * below are in use. Does nothing if the pointer is already at or past `wp`. Only after an unclean
+ * stop of the host (geometry.pointers_are_lower_bounds), before anything is written. Real zoned
+ * devices know their pointers and return -EOPNOTSUPP.
  */
 int zf_dev_raise_pointer(struct zf_dev *dev, uint32_t zone_no, uint64_t wp);
 
@@ -340,9 +342,9 @@ void zf_dev_warm(struct zf_dev *dev, uint32_t zone_no);
 void zf_dev_get_stats(struct zf_dev *dev, struct zf_dev_stats *ret_stats);
 
 /*
- * Sees every command as it completes (result and final address included), on the thread that
- * delivers it, before io->done. Reads by zf_dev_read() are not shown. NULL turns it off. Not
- * while anything is in flight.
+ * record() is called for every command as it completes (result and final address included), on the
+ * thread that delivers it, before io->done; not for reads by zf_dev_read(). NULL turns it off. Not
+ * while a request is in flight.
  */
 void zf_dev_set_recorder(struct zf_dev *dev, void (*record)(void *arg, const struct zf_io *io),
 			 void *arg);

@@ -12,11 +12,11 @@
 #include "io/nvme_name.h"
 #include "io/sysfs.h"
 
-#define SECTOR_SIZE 512u /* of all sizes in /sys */
+#define SECTOR_SIZE 512u /* the unit of all sizes in /sys */
 
 /* ---- /sys ---- */
 
-/* 0 where there is none. */
+/* 0: there is no such attribute. */
 static uint64_t read_number(const struct zf_disk *disk, const char *name)
 {
 	return zf_sysfs_read_number(disk->sys, name, 0);
@@ -40,7 +40,7 @@ static int not_a_disk(const struct zf_report *report, const char *path)
 	return -EINVAL;
 }
 
-/* The kernel's name of a device, "ng0n1", however the path to it is called. */
+/* The kernel's name of a device, "ng0n1", whatever path leads to it. */
 static bool kernel_name(const struct zf_disk *disk, char *buf, size_t size)
 {
 	char path[PATH_MAX + 64], line[256];
@@ -90,8 +90,9 @@ static void find_nvme_path(struct zf_disk *disk)
 /* ---- what zfuse can use ---- */
 
 /*
- * What the write pointer moves by: of a disk that emulates small blocks, the large ones below. With
- * smaller steps than ours, a power cut could leave a pointer inside a block of ours for good.
+ * The step of the write pointer: on a disk that emulates small blocks, the physical block size. If
+ * the step were smaller than ZF_BLOCK_SIZE, a power cut could leave a pointer inside a block of
+ * zfuse for good.
  */
 static uint64_t write_step(const struct zf_disk *disk)
 {
@@ -174,11 +175,11 @@ int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *
 	return -EINVAL;
 }
 
-/* ---- who has it ---- */
+/* ---- who uses it ---- */
 
 /*
- * A line of mountinfo: "36 35 98:0 /root /where options - type source super-options". Filesystems
- * over several devices have numbers of their own there, and name one device as the source.
+ * A line of mountinfo: "36 35 98:0 /root /where options - type source super-options". A filesystem
+ * over several devices has a device number of its own there, and names one device as the source.
  */
 static bool find_mount(const struct zf_disk *disk, char *buf, size_t size)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a path leads to, as the kernel describes it in /sys: a file, a plain block device, a zoned
- * one, and its other name. Nothing of a disk is opened or changed here.
+ * What a path leads to, as the kernel describes it in /sys: a file, a plain block device, or a
+ * zoned one and its other name. These functions neither open nor change a disk, except
+ * zf_disk_open().
  *
- * `root` is put before /sys, /dev and /proc: "" but in tests, which bring trees of their own.
+ * `root` is put before /sys, /dev and /proc. It is "" except in tests, which have such trees of
+ * their own.
  *
  * Read next: io/open.h, which is built on this.
  */
@@ -30,7 +32,7 @@ struct zf_disk {
 };
 
 /*
- * Finds what `path` leads to, whose stat is `st`. A character device of NVMe stands for its disk.
+ * Finds what `path` leads to; `st` is its stat. A character device of NVMe stands for its disk.
  * -ENOTSUP: a zoned disk that zfuse cannot use. -EINVAL: neither file nor disk. Both are reported.
  */
 int zf_disk_find(const char *root, const char *path, const struct stat *st,
@@ -39,13 +41,13 @@ int zf_disk_find(const char *root, const char *path, const struct stat *st,
 /* May an image be made there? -EINVAL, reported: not on a disk that has zones of its own. */
 int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *report);
 
-/* Opens it with the backend that serves it best: the rest of zf_dev_open(). */
+/* Opens the disk with the backend that serves it best: the second half of zf_dev_open(). */
 int zf_disk_open(const struct zf_disk *disk, const struct zf_open_options *options,
 		 const struct zf_report *report, struct zf_dev **ret_dev);
 
 /*
- * Who has a block device, as far as the kernel tells, and what to do: "mounted at /mnt: unmount it
- * first". Returns false if nobody that it knows of does.
+ * Who uses a block device, as far as the kernel tells, and what to do: "mounted at /mnt: unmount
+ * it first". Returns false if the kernel knows of no user.
  */
 bool zf_disk_user(const struct zf_disk *disk, char *buf, size_t size);
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One flush for many. Flushes are numbered in the order in which they begin, and a mark is the
- * number of the newest one that has begun: the first flush that surely covers what completed
- * before the mark was taken is the one after.
+ * One flush for many callers. Flushes are numbered in the order in which they begin, and a mark is
+ * the number of the newest flush that has begun. The first flush that surely covers the writes
+ * completed before the mark was taken is the flush after it.
  *
- *     write completed, mark 4      4 ends            5 ends: whoever has mark 4 is served
+ *     write completed, mark 4      4 ends            5 ends: callers with mark 4 are served
  *     -----------x-----------------|-----------------|---
  *     flush 4: began before        flush 5: began after
  *
- * One runs at a time, one more is wanted at most. `served` are those whom the running one serves;
- * who comes too late for it waits in `wanted`, and the next begins when it ends.
+ * One flush runs at a time, and at most one more is wanted. The running flush serves the callers in
+ * `served`; callers that come too late for it wait in `wanted`, and the next flush begins when it
+ * ends.
  *
- * After one that failed none ends well, whatever the device says: it may have dropped what it could
- * not make durable. A host's kernel does so with the pages of an image, and reports it once.
+ * After a failed flush every later one counts as failed, whatever the device says: the device may
+ * have dropped data that it could not make durable. A host's kernel drops pages of an image this
+ * way, and reports it only once.
  */
 #include <assert.h>
 
@@ -22,7 +24,7 @@
 
 enum join {
 	JOIN_DURABLE, /* nothing to do */
-	JOIN_BEGIN,   /* none was running: it counts as begun, and the caller issues it */
+	JOIN_BEGIN,   /* none was running: the flush counts as begun, and the caller issues it */
 	JOIN_WAIT,
 };
 
@@ -35,7 +37,7 @@ static void push(struct zf_flush_wait **list, struct zf_flush_wait *wait)
 static void begin_locked(struct zf_dev_flushing *flushing)
 {
 	flushing->running = true;
-	/* Before it is issued: a mark taken in between asks for the next one, needlessly. */
+	/* Before the flush is issued: a mark taken in between needlessly asks for the next one. */
 	atomic_fetch_add(&flushing->begun, 1);
 }
 
@@ -95,7 +97,7 @@ static void note_failure(struct zf_dev_flushing *flushing, int error)
 	atomic_compare_exchange_strong(&flushing->error, &none, error);
 }
 
-/* Returns those whom the flush that has ended served. Those who want the next are its next. */
+/* Returns the callers that the ended flush served. If others want the next flush, it begins. */
 static struct zf_flush_wait *end_locked(struct zf_dev_flushing *flushing, int *result)
 {
 	struct zf_flush_wait *served = flushing->served;
@@ -148,7 +150,7 @@ int zf_dev_flush_error(struct zf_dev *dev)
 	return atomic_load(&dev->flushing.error);
 }
 
-/* ---- for everybody ---- */
+/* ---- for callers ---- */
 
 uint64_t zf_dev_write_mark(struct zf_dev *dev)
 {

@@ -11,9 +11,9 @@
 #include "io/image.h"
 #include "io/zone_rules.h"
 
-/* Keeps every block number of a zone within 32 bits, as the image's zone table needs it. */
+/* Keeps every block number of a zone within 32 bits, as the image's zone table requires. */
 #define ZONE_SIZE_MAX ((uint64_t)ZF_BLOCK_SIZE << 31)
-/* File offsets are signed, and a trailer comes on top. */
+/* File offsets are signed, and the file has a trailer behind the device's bytes. */
 #define DEVICE_SIZE_MAX ((uint64_t)1 << 62)
 
 /* ---- checking ---- */
@@ -58,7 +58,7 @@ struct option {
 	bool is_size; /* takes K, M, G, T */
 };
 
-/* As written; what was left out is 0 but for the defaults. */
+/* The numbers as written; 0 if left out, except those with defaults. */
 struct text_geometry {
 	uint64_t size, zone_size, zone_capacity, conventional, max_open, max_active, append_limit;
 };
@@ -125,7 +125,7 @@ static int parse_option(char *word, const struct zf_report *report, struct text_
 	return -EINVAL;
 }
 
-/* Names sizes that would do. */
+/* Reports sizes that would be valid. */
 static int wrong_multiple(const struct zf_report *report, uint64_t size, uint64_t zone_size)
 {
 	char sizes[4][ZF_SIZE_TEXT_MAX];

@@ -18,8 +18,8 @@ struct zf_geometry {
 	uint32_t max_open;     /* zones, 0: no limit */
 	uint32_t max_active;   /* zones, 0: no limit */
 	uint32_t append_limit; /* bytes of one append */
-	bool volatile_cache;   /* a flush means something */
-	bool unmapping_zeroes; /* ZEROES in conventional zones: writes nothing, keeps the space */
+	bool volatile_cache;   /* writes become durable by a flush; false: when they complete */
+	bool unmapping_zeroes; /* ZEROES in conventional zones write nothing, and keep the space */
 	bool rotational;
 	/*
 	 * The host stopped uncleanly since the pointers were recorded: every pointer is a lower
@@ -28,7 +28,7 @@ struct zf_geometry {
 	bool pointers_are_lower_bounds;
 };
 
-/* The numbers that a structure on disk has, in fields of the same names (base/le.h). */
+/* The geometry from a structure on disk that has fields of the same names (base/le.h). */
 #define ZF_GEOMETRY_OF(disk)                                                                       \
 	((struct zf_geometry){                                                                     \
 		.zone_size = zf_le64_get((disk)->zone_size),                                       \

@@ -18,7 +18,10 @@ int zf_image_host_error(struct zf_image *image, const char *what, uint64_t addre
 	return -EIO;
 }
 
-/* The host has told that once, and may have dropped what it could not write, of the table too. */
+/*
+ * The host reports a failed flush only once, and may have dropped data that it could not write, of
+ * the zone table too.
+ */
 static void flush_failed_locked(struct zf_image *image, int error)
 {
 	zf_dev_flush_failed(&image->dev, error);
@@ -96,7 +99,7 @@ static int image_report(struct zf_dev *dev, uint32_t first, uint32_t count,
 	return 0;
 }
 
-/* In an image that is only read, what is stored is gone when it is closed. */
+/* The zone's entry was stored. In a read-only image the table is private memory: still a guess. */
 static void note_stored_locked(struct zf_image *image, uint32_t zone_no)
 {
 	image->rules.zones[zone_no].guessed &= image->read_only;
@@ -137,8 +140,8 @@ static int image_set_reset_count(struct zf_dev *dev, uint32_t zone_no, uint64_t 
 /* ---- life ---- */
 
 /*
- * The zone table must be durable before the mark that calls it exact. An image that was opened with
- * lower bounds and never written keeps saying so.
+ * The zone table must be durable before the state that calls it exact (ZF_IMAGE_CLEAN). An image
+ * that was opened with lower bounds and never written keeps its state ZF_IMAGE_UNKNOWN.
  */
 static void mark_clean(struct zf_image *image)
 {
@@ -184,7 +187,7 @@ static void image_close(struct zf_dev *dev)
 	image_free(image);
 }
 
-/* A host that blocks would wake a worker of the kernel's for each read. */
+/* -1 on a host that blocks: its kernel would wake a worker thread for each read. */
 static int image_read_fd(struct zf_dev *dev)
 {
 	const struct zf_image *image = zf_image_of(dev);
@@ -252,7 +255,7 @@ static int load_trailer(struct zf_image *image, const struct zf_image_file *file
 	image->raise_first = lower_bounds;
 	if (image->read_only)
 		return 0;
-	/* Their entries were made anew. */
+	/* The entries of conventional zones were made anew. */
 	for (uint32_t z = 0; z < trailer->geometry.conventional; z++)
 		image->rules.zones[z].guessed = false;
 	/* Durable before the first write: without it, a crash of the host would look clean. */
@@ -275,7 +278,7 @@ static int allocate(struct zf_image *image)
 	return 0;
 }
 
-/* tmpfs and some others have no I/O without blocking, and say so to whoever asks for it. */
+/* tmpfs and some others have no non-blocking I/O, and refuse RWF_NOWAIT with EOPNOTSUPP. */
 static bool host_blocks(int fd)
 {
 	_Alignas(ZF_BLOCK_SIZE) uint8_t block[ZF_BLOCK_SIZE];
@@ -284,7 +287,7 @@ static bool host_blocks(int fd)
 	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP;
 }
 
-/* An access control list's mask is in the group's bits. */
+/* The group's bits include access control lists: they hold the list's mask. */
 static bool others_can_write(int fd)
 {
 	struct stat st;
@@ -334,9 +337,9 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 }
 
 /*
- * At the end; or, of a file that has become longer, where its end was, which a copy of it does not
- * know: then somewhere behind its zones. Growing begins with that:
- * cut there by a crash of the host, it may leave a longer file and nothing else.
+ * The trailer is at the end of the file. If the file has become longer, the trailer is at the noted
+ * former end; a copy of the file lacks this note, so the trailer is searched for behind the zones.
+ * Growing begins by making the file longer: if the host crashes then, only that may remain.
  */
 static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 			const struct zf_report *report, struct zf_image_trailer *ret_trailer)

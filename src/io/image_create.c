@@ -11,12 +11,12 @@
 #include "io/image_file.h"
 #include "io/image_trailer.h"
 
-/* As far in from both ends as other filesystems and partition tables leave their mark. */
+/* Other filesystems and partition tables leave their signatures this far in from both ends. */
 #define SIGNATURE_SPAN ((uint64_t)1 << 20)
 
 /* ---- block devices ---- */
 
-/* Sets *used if something is there. */
+/* Sets *used if the range has bytes other than zero. */
 static int look_for_bytes(int fd, uint64_t offset, uint64_t len, bool *used)
 {
 	_zf_free_ uint8_t *buf = malloc(len);
@@ -57,7 +57,7 @@ static int zero(int fd, uint64_t offset, uint64_t len)
 	return (uint64_t)n == len ? 0 : -EIO;
 }
 
-/* The rest of the device may keep its old bytes: above the write pointers nobody looks at them. */
+/* The rest of the device may keep its old bytes: no program uses bytes above write pointers. */
 static int prepare_block_device(const struct zf_image_file *file)
 {
 	uint64_t span = zf_min_u64(SIGNATURE_SPAN, file->size);
@@ -80,7 +80,7 @@ static int prepare_file(const struct zf_image_file *file, const struct zf_image_
 
 	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, (off_t)trailer->image_size) < 0)
 		return -errno;
-	/* Now, and not when the first zone is written, it shows that the host has no room. */
+	/* If the host has no room, this fails now, and not when the first zone is written. */
 	r = posix_fallocate(file->fd, (off_t)trailer->table_offset, (off_t)trailer_size);
 	if (r != 0)
 		return -r;

@@ -24,54 +24,54 @@ enum zf_image_step {
 	ZF_IMAGE_STEP_TRANSFER,
 	ZF_IMAGE_STEP_UNMAP, /* zeroes, without writing them */
 	ZF_IMAGE_STEP_FLUSH,
-	ZF_IMAGE_STEP_RESET_SYNC,  /* the trailer, before anything is written to the zone */
-	ZF_IMAGE_STEP_RESET_PUNCH, /* its space goes back to the host */
-	ZF_IMAGE_STEP_DONE,	   /* carried out already: only the result travels */
-	ZF_IMAGE_STEP_REFUSED,	   /* the same, and it never began */
+	ZF_IMAGE_STEP_RESET_SYNC,  /* make the trailer durable, before the zone is written again */
+	ZF_IMAGE_STEP_RESET_PUNCH, /* give the zone's space back to the host */
+	ZF_IMAGE_STEP_DONE,	   /* carried out already: a no-op carries the result */
+	ZF_IMAGE_STEP_REFUSED,	   /* never began: a no-op carries the result */
 };
 
 struct zf_image_command {
 	struct zf_command base;
 	enum zf_image_step step;
 	int result;		     /* ZF_IMAGE_STEP_DONE, ZF_IMAGE_STEP_REFUSED */
-	struct zf_zone_state before; /* ZF_IMAGE_STEP_RESET_*: what a failed one goes back to */
+	struct zf_zone_state before; /* ZF_IMAGE_STEP_RESET_*: restored if the reset fails */
 	struct iovec last_zeroes;    /* the last, smaller piece of ZEROES */
 };
 
 struct zf_image_zone_busy {
-	uint32_t writes; /* in flight: must not meet a reset */
+	uint32_t writes; /* in flight: a reset must not begin meanwhile */
 	bool resetting;
-	bool kept;	   /* one of those that a reset did not punch out: image_zones.c */
+	bool kept;	   /* the last reset did not punch the zone out: image_zones.c */
 	bool looked;	   /* warm_end is known */
 	bool warming;	   /* in the queue of the warmer */
-	bool again;	   /* wanted once more since its round began */
+	bool again;	   /* requested again since the warmer's round of it began */
 	uint64_t warm_end; /* bytes from its start: up to here, space is written on the host */
 };
 
 #define ZF_IMAGE_WARM_QUEUE 8
 
-/* Who writes ahead of pointers: image_warm.c. All under the image's lock. */
+/* The thread that writes zeroes ahead of pointers: image_warm.c. All under the image's lock. */
 struct zf_image_warmer {
 	pthread_t thread;
 	bool started, stopping;
-	bool off;	       /* not here, or not any more */
-	struct zf_cond wanted; /* a zone, or that it stops */
-	struct zf_cond landed; /* the piece in flight */
-	uint32_t zone_no;      /* where that is */
+	bool off;	       /* this image has no warming, or has no more */
+	struct zf_cond wanted; /* signalled for a new zone in the queue, and for stopping */
+	struct zf_cond landed; /* signalled when the piece in flight has landed */
+	uint32_t zone_no;      /* the zone of that piece */
 	uint64_t from, to;     /* bytes from the start of the zone; to = 0: none in flight */
-	uint32_t queue[ZF_IMAGE_WARM_QUEUE]; /* the first is at work on */
+	uint32_t queue[ZF_IMAGE_WARM_QUEUE]; /* zones; the warmer works on the first */
 	unsigned int queued;
 };
 
 struct zf_image {
 	struct zf_dev dev;
 	int fd;
-	atomic_bool read_only; /* opened so, or since the table cannot be written any more */
+	atomic_bool read_only; /* opened so, or the zone table cannot be written any more */
 	bool is_block_device;
-	bool runs_here;	  /* zf_dev_run() carries out what it can on its own thread */
-	bool host_blocks; /* submitting does too: see image_ring.c */
+	bool runs_here;	  /* zf_dev_run() carries out requests on the calling thread if it can */
+	bool host_blocks; /* and so does zf_dev_submit(): see image_ring.c */
 
-	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
+	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all fields below */
 	struct zf_ring ring;
 	struct zf_zone_rules rules;
 	struct zf_image_trailer trailer;
@@ -81,7 +81,7 @@ struct zf_image {
 	uint32_t kept_count;
 	struct zf_image_warmer warmer;
 	bool unmapping_refused; /* by the host: see image_unmap.c */
-	bool raise_first;	/* pointers are lower bounds, and nothing was written yet */
+	bool raise_first;	/* pointers are lower bounds, and no zone was written yet */
 
 	void *zero_chunk;
 	struct iovec zeroes[ZF_IMAGE_ZERO_CHUNKS];
@@ -92,24 +92,25 @@ static inline struct zf_image *zf_image_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct zf_image, dev);
 }
 
-/* Makes any error of the host -EIO, and says what it was. */
+/* Returns -EIO for any error of the host, and reports the error. */
 int zf_image_host_error(struct zf_image *image, const char *what, uint64_t address, int error);
 /*
- * The same of what the host was to make durable at once: EIO may mean that it could not flush,
- * which concerns everything that its disk's cache held, and the host says it once.
+ * The same for an operation that the host was to make durable at once. EIO may mean that the host
+ * could not flush. That concerns all data in its disk's cache, and the host reports it only once,
+ * so it counts as a failed flush.
  */
 int zf_image_sync_error(struct zf_image *image, const char *what, uint64_t address, int error);
 int zf_image_sync_error_locked(struct zf_image *image, const char *what, uint64_t address,
 			       int error);
 
 /*
- * The host does not keep the image as it was: it is read-only from now on, and says so. Pointers
- * stay as the table has them. -EIO.
+ * The host has changed or lost parts of the image: the image is read-only from now on, which is
+ * reported with `why`. Pointers stay as the table has them. Returns -EIO.
  */
 int zf_image_give_up_locked(struct zf_image *image, const char *why);
-/* The same: the zone table cannot be written. */
+/* The same, because the zone table cannot be written. */
 int zf_image_give_up_table_locked(struct zf_image *image);
-/* The result of a flush that gave `res`. */
+/* Turns `res`, which the host returned for a flush, into the request's result. */
 int zf_image_flushed_locked(struct zf_image *image, int res);
 
 static inline uint32_t zf_image_zone_of(const struct zf_image *image, const struct zf_io *io)
@@ -117,7 +118,7 @@ static inline uint32_t zf_image_zone_of(const struct zf_image *image, const stru
 	return (uint32_t)(io->addr / image->dev.geometry.zone_size);
 }
 
-/* For pwritev2(2), or its like on the ring. */
+/* Flags for pwritev2(2), or for the same operation on the ring. */
 static inline int zf_image_write_flags(const struct zf_io *io)
 {
 	return io->fua && !ZF_PLANTED(ZF_BUG_IMAGE_FUA) ? RWF_DSYNC : 0;
@@ -130,12 +131,12 @@ void zf_image_begin_locked(struct zf_image *image, struct zf_image_command *comm
 void zf_image_end_locked(struct zf_image *image, const struct zf_image_command *command);
 
 /*
- * ZF_IMAGE_STEP_RESET_SYNC has given `res`. Returns the reset's result, or
- * ZF_COMMAND_AGAIN: the next step is set.
+ * ZF_IMAGE_STEP_RESET_SYNC has returned `res`. Returns the reset's result, or ZF_COMMAND_AGAIN: the
+ * next step is set.
  */
 int zf_image_reset_synced_locked(struct zf_image *image, struct zf_image_command *command, int res);
 
-/* At open: empty zones that the last owner left written. */
+/* At open: finds the empty zones that the last owner left written. */
 void zf_image_find_kept(struct zf_image *image);
 
 /* ---- image_warm.c ---- */
@@ -148,12 +149,12 @@ void zf_image_warmer_deinit(struct zf_image *image);
 /* Bytes from the zone's start: how far the space from `wp` on is written, 0 if unknown. */
 uint64_t zf_image_warm_end(struct zf_image *image, uint32_t zone_no, uint64_t wp);
 
-/* A write has begun: if it is of the kind that gains, and little is left, write ahead. */
+/* A write has begun: if it is small and durable, and little written space is left, writes ahead. */
 void zf_image_warm_after_locked(struct zf_image *image, const struct zf_io *io, uint32_t zone_no);
 
 /*
- * Before a request begins, and before anything is decided about it: the lock is dropped while a
- * piece of zeroes is in flight where it goes.
+ * Waits until no piece of zeroes is in flight in the range of the request, and drops the lock
+ * meanwhile. Called before the request begins, and before anything is decided about it.
  */
 void zf_image_await_piece_locked(struct zf_image *image, const struct zf_io *io);
 
@@ -168,11 +169,11 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count);
 
 /* Does the device that the image lies on zero by unmapping? */
 bool zf_image_host_unmaps(int fd);
-/* Is this to be zeroed so? */
+/* Is this request to be carried out by unmapping? */
 bool zf_image_unmaps_locked(const struct zf_image *image, const struct zf_io *io);
 /*
- * ZF_IMAGE_STEP_UNMAP has given `res`. Returns the request's result, or ZF_COMMAND_AGAIN: the next step is
- * set.
+ * ZF_IMAGE_STEP_UNMAP has returned `res`. Returns the request's result, or ZF_COMMAND_AGAIN: the
+ * next step is set.
  */
 int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *command, int res);
 

@@ -29,7 +29,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Returns false once `until_ms` is over. */
+/* Returns false if `until_ms` has passed. */
 static bool pause_until(uint64_t until_ms)
 {
 	struct timespec pause = {.tv_nsec = LOCK_POLL_MS * 1000000};
@@ -50,8 +50,9 @@ int zf_image_file_fail(const struct zf_report *report, const char *path, int err
 /* ---- who holds it ---- */
 
 /*
- * The process that has a flock on this file, 0 if it cannot be told; not `except`. A line reads
- * "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", device numbers in hexadecimal.
+ * The process, other than `except`, that has a flock on this file; 0: unknown. A line of
+ * /proc/locks reads "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", device numbers in
+ * hexadecimal.
  */
 static long lock_holder(int fd, long except)
 {
@@ -118,7 +119,7 @@ static int take_own_lock(int fd, const char *path, bool exclusive, uint64_t unti
 		if (errno != EAGAIN && errno != EACCES)
 			return zf_image_file_fail(report, path, -errno, "cannot be locked");
 		if (!pause_until(until_ms))
-			return report_busy(fd, path, getpid(), report); /* has one, too */
+			return report_busy(fd, path, getpid(), report); /* we have a flock, too */
 	}
 	return 0;
 }
@@ -131,10 +132,10 @@ static bool is_disk(int fd)
 }
 
 /*
- * udev takes a shared flock on a disk before it looks at it, and puts off all that it does about
- * the disk while another program holds an exclusive one. That is right while the disk is formatted,
- * and wrong for as long as it is mounted: so a mount shares its flock, once it has had it for
- * itself. Other programs of zfuse are then held off by the lock of take_own_lock().
+ * udev takes a shared flock on a disk before it looks at it, and postpones all its work on the disk
+ * while another program holds an exclusive flock. That is right while the disk is formatted, but
+ * wrong as long as it is mounted. So a mount takes the flock exclusively first, and then makes it
+ * shared. The lock of take_own_lock() then keeps off other programs of zfuse.
  */
 static int lock_file(int fd, const char *path, enum zf_image_file_mode mode, uint64_t until_ms,
 		     const struct zf_report *report)
@@ -164,7 +165,7 @@ static int open_flags(const char *path, enum zf_image_file_mode mode)
 	int flags = O_CLOEXEC | O_NONBLOCK; /* a FIFO may be in the place of the file */
 
 	flags |= mode == ZF_IMAGE_FILE_READ ? O_RDONLY : O_RDWR;
-	/* Without O_CREAT, O_EXCL on a block device means: nobody else's, and not mounted. */
+	/* Without O_CREAT, O_EXCL on a block device fails if the device is claimed or mounted. */
 	if (stat(path, &st) == 0 && S_ISBLK(st.st_mode) &&
 	    (mode == ZF_IMAGE_FILE_WRITE || mode == ZF_IMAGE_FILE_CREATE))
 		flags |= O_EXCL;
@@ -199,7 +200,10 @@ static int open_path(const char *path, enum zf_image_file_mode mode, uint64_t un
 	}
 }
 
-/* Under our lock, so that those who keep to it do not come between this and the mount. */
+/*
+ * Called under our lock, so that no program that respects the lock comes between this check and the
+ * mount.
+ */
 static int check_unclaimed(const char *path, uint64_t until_ms, const struct zf_report *report)
 {
 	bool created;
@@ -244,7 +248,7 @@ static bool direct_io_suits(int fd)
 	return true;
 }
 
-/* It was for opening only: what the file is has been looked at. */
+/* O_NONBLOCK was for opening only; by now the file is known to be no FIFO. */
 static int set_blocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -252,7 +256,7 @@ static int set_blocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* Refused by the host's filesystem, or in larger units than a block: then the page cache serves. */
+/* I/O stays buffered if the host refuses O_DIRECT, or needs units larger than a block. */
 static void set_direct(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -311,7 +315,7 @@ void zf_image_file_note_size(const struct zf_image_file *file, uint64_t size)
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%" PRIu64, size);
 
-	/* Only a better message hangs on it. */
+	/* May fail: then the trailer of a file that became longer has to be searched for. */
 	(void)!fsetxattr(file->fd, SIZE_XATTR, text, (size_t)n, 0);
 }
 

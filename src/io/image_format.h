@@ -6,11 +6,11 @@
  *     | zone 0 | zone 1 | ...    | zone table, 32 B a zone | 4 KiB | ... | 4 KiB |
  *                                zone_size * zone_count                          image_size
  *
- * The header is the last block, where it is found without knowing anything, and is written anew
- * only to make the image larger (io/image_grow.c), which may leave a gap before the table. In a
- * file the state block lies directly before it; on a block device that is larger than needed a gap
- * remains. Table and state change while the image is in use, through a shared mapping: the kernel
- * keeps what was stored when the process is killed, at whichever instruction that was. So every
+ * The header is the last block, so a reader finds it without further information. It is written
+ * anew only to make the image larger (io/image_grow.c), which may leave a gap before the table. In
+ * a file the state block lies directly before the header; on a block device that is larger than
+ * needed a gap remains. Table and state change while the image is in use, through a shared mapping:
+ * if the process is killed, at any instruction, the kernel keeps all bytes stored before. So every
  * change that must be atomic ends in one aligned 8-byte store.
  *
  * A zone has two slots, and its slot in use is the valid one with the higher reset count:
@@ -18,14 +18,15 @@
  *     slot 0: reset_count (even) | word        slot 1: reset_count (odd) | word
  *     word:   bits 0-31 pointer in blocks, 32-39 condition + 1, 40-63 check of all the rest
  *
- * Moving the pointer is one store of the word. A reset makes the *other* slot: word := 0, then the
- * count, then the new word, which is the instant at which the zone is empty.
+ * Moving the pointer is one store of the word. A reset writes the *other* slot: word := 0, then the
+ * count, then the new word. With this last store the zone is empty.
  *
- * A word of 0 is a slot that does not count (yet). Any other word whose check fails is damage:
- * whether that slot was the newer one is unknown, so the zone's state is too: it is *lost*. Both
- * words become 0, the zone is shown as empty with a count that it never had, and every pointer of
- * the device is treated as a lower bound. What is stored next counts: by whoever knows from the
- * zone's contents what it was (zf_alloc_start()), or by whoever writes there, as to an empty zone.
+ * A slot with word 0 is not valid (yet). Any other word whose check fails is damage. The damaged
+ * slot may have been the newer one, so the zone's state is unknown: the zone is *lost*. Both words
+ * become 0, the zone is shown as empty with a count that it never had, and every pointer of the
+ * device is treated as a lower bound. The next state stored is valid: a mount stores the state that
+ * it derives from the zone's contents (zf_alloc_start()), or a write to the zone stores the state
+ * after it, as for an empty zone.
  */
 #ifndef ZF_IO_IMAGE_FORMAT_H
 #define ZF_IO_IMAGE_FORMAT_H
@@ -40,12 +41,12 @@
 #define ZF_IMAGE_ROTATIONAL  1u
 
 struct zf_image_header {
-	uint8_t magic[8];	 /* not an image at all */
-	struct zf_le64 checksum; /* damage: XXH3 of the block from `version` on */
-	struct zf_le32 version;	 /* a later layout */
+	uint8_t magic[8];	 /* detects: no image at all */
+	struct zf_le64 checksum; /* detects damage: XXH3 of the block from `version` on */
+	struct zf_le32 version;	 /* detects a later layout */
 	struct zf_le32 flags;	 /* ZF_IMAGE_ROTATIONAL */
-	uint8_t uuid[16]; /* seeds the other checks: an older image's table in the same place */
-	struct zf_le64 image_size; /* truncated, or grown: bytes from 0 to the end of this block */
+	uint8_t uuid[16]; /* seeds the other checks: detects an older image's table in this place */
+	struct zf_le64 image_size;   /* bytes, this block included: detects another file size */
 	struct zf_le64 table_offset; /* bytes, at least zone_size * zone_count */
 	struct zf_le64 zone_size;
 	struct zf_le64 zone_capacity;
@@ -59,15 +60,15 @@ struct zf_image_header {
 
 enum zf_image_use {
 	ZF_IMAGE_CLEAN = 1,   /* closed; every pointer is exact */
-	ZF_IMAGE_IN_USE = 2,  /* exact as long as the host has not restarted since */
-	ZF_IMAGE_UNKNOWN = 3, /* the host has restarted, and nobody raised the pointers since */
+	ZF_IMAGE_IN_USE = 2,  /* pointers are exact as long as the host has not restarted since */
+	ZF_IMAGE_UNKNOWN = 3, /* the host has restarted, and pointers were not raised since */
 };
 
 struct zf_image_state {
 	uint8_t magic[8];
-	struct zf_le64 checksum;     /* torn: XXH3 of the block from `boot_id` on, seeded. A bad one
-					counts as UNKNOWN */
-	uint8_t boot_id[16];	     /* of the host that uses it; zero when it is clean */
+	struct zf_le64 checksum;     /* detects a torn block: XXH3 from `boot_id` on, seeded. If it
+					is wrong, the use is UNKNOWN */
+	uint8_t boot_id[16];	     /* of the host that uses the image; zero if it is clean */
 	struct zf_le32 use;	     /* enum zf_image_use */
 	uint8_t reserved[4096 - 36]; /* zero */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image becomes larger, while it is in use.
+ * Makes an image larger while it is in use.
  *
- * The trailer has to move, and the header, which says where it is, is found as the last block of
- * the file. So the last block is a header that is true at every step:
+ * The trailer has to move. Its header, which says where the table is, is the last block of the
+ * file. So at every step the last block is a header that is true:
  *
  *     | zones            | table | state | header |
  *  1. | zones            | table | state | header |                            | header |
@@ -11,16 +11,16 @@
  *  3. | zones            | table | state |                  | table' | state' | header' |
  *  4. | zones            |                 new zones        | table' | state' | header' |
  *
- *  1. The file is made longer by writing a header at its new end, which names the table where it
- * is.
- *  2. The new table and state are written behind the new zones, and clear of the former ones.
- *  3. They take over what the former ones say, and the header is replaced by one that names them:
- *     *** the image has its new size ***. What differs between the two headers lies in one sector,
- * so there is none in between.
+ *  1. The file is made longer by writing a header at its new end, which names the present table.
+ *  2. The new table and state are written behind the new zones; they overlap neither the former
+ *     table nor the former state.
+ *  3. The contents of the former table and state are copied to the new ones, and the header is
+ *     replaced by one that names them: *** the image has its new size ***. The two headers differ
+ *     within one sector only, so a torn write leaves one of the two.
  *  4. The former trailer is punched out: it lies in new zones, which are empty.
  *
- * Step 3 is under the image's lock: no pointer moves between what the new table takes over and the
- * instant at which it counts. A command that has begun is in both.
+ * Step 3 is under the image's lock: no pointer moves between the copying of the table and the
+ * instant at which the new table is valid. A command that has begun is in both tables.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ struct growth {
 	struct zf_image_trailer trailer; /* the new one; after the switch the former one */
 	struct zf_image_zone_busy *busy;
 	struct zf_zone_state *zones;
-	uint64_t host_size; /* bytes, when it began */
+	uint64_t host_size; /* bytes, when the growth began */
 };
 
 static void tell(const struct zf_image *image, int error, const char *what)
@@ -76,7 +76,7 @@ static int check_count(const struct zf_image *image, uint32_t zone_count)
 	return zf_geometry_check(&geometry, &image->dev.report);
 }
 
-/* What a trailer for so many zones needs, wherever the image ends. */
+/* Lays out a trailer for so many zones in a file of sufficient size. */
 static int lay_out_file(const struct zf_image *image, uint32_t zone_count, uint64_t host_size,
 			struct zf_image_trailer *ret_trailer)
 {
@@ -102,7 +102,7 @@ static int lay_out_device(const struct zf_image *image, uint32_t zone_count, uin
 	return r;
 }
 
-/* As many zones as fit, at least those there are. */
+/* The number of zones that fit, at least the present number. */
 static uint32_t largest_count(const struct zf_image *image, uint64_t host_size)
 {
 	const struct zf_geometry *g = &image->dev.geometry;
@@ -145,9 +145,9 @@ static void note_size(const struct zf_image *image, uint64_t size)
 }
 
 /*
- * On a block device the former header could be taken for the image's when that is looked for
- * (struct zf_open_options): so it goes while it is still true. Of a file only the end counts, and
- * the noted size; and what stands at the former end is what a failed growth goes back to.
+ * On a block device a search for the header (struct zf_open_options) could find the former one, so
+ * the former header is erased while it is still true. In a file only the header at the end or at
+ * the noted size is used; the former header stays, because a failed growth returns to it.
  */
 static int leave_former_end(const struct zf_image *image, uint64_t new_size)
 {
@@ -185,8 +185,8 @@ static bool shorten(const struct zf_image *image, const struct growth *growth)
 }
 
 /*
- * The former header still stands at the former end, unless the new table lies on it: then the one
- * at the new end stays, which is as good.
+ * The former header still stands at the former end, unless the new table lies on it. In that case
+ * the header at the new end stays; it is just as true.
  */
 static void move_header_back(struct zf_image *image, const struct growth *growth)
 {
@@ -198,7 +198,7 @@ static void move_header_back(struct zf_image *image, const struct growth *growth
 		image->trailer.image_size = t->image_size;
 }
 
-/* Step 3's memory. What is in flight finds its zone in the new tables as it was in the old ones. */
+/* Step 3 in memory. Commands in flight find their zones in the new tables as in the old ones. */
 static void take_over_locked(struct zf_image *image, struct growth *growth)
 {
 	struct zf_image_trailer former = image->trailer;
@@ -224,8 +224,8 @@ static int switch_over(struct zf_image *image, struct growth *growth)
 	if (r == 0) {
 		r = zf_image_trailer_write_header(&growth->trailer, image->fd);
 		/*
-		 * Nobody knows which header is there. Both are true as long as no pointer moves: so
-		 * none does.
+		 * Which of the two headers is on disk is unknown. Both are true as long as no
+		 * pointer moves, so the image becomes read-only.
 		 */
 		if (r < 0)
 			image->read_only = true;
@@ -242,8 +242,7 @@ static void punch(const struct zf_image *image, uint64_t from, uint64_t to)
 			 (off_t)(to - from));
 }
 
-/* Step 4. Of no consequence but for the space: a cut before it leaves an empty zone with old bytes.
- */
+/* Step 4. It only gives back space: a crash before it leaves an empty zone with old bytes. */
 static void remove_former(const struct zf_image *image, const struct zf_image_trailer *former)
 {
 	punch(image, former->table_offset, former->state_offset + ZF_BLOCK_SIZE);
@@ -251,7 +250,10 @@ static void remove_former(const struct zf_image *image, const struct zf_image_tr
 		punch(image, former->image_size - ZF_BLOCK_SIZE, former->image_size);
 }
 
-/* No zone more; but of a block device that is larger by less, the header is to be found. */
+/*
+ * There is no room for another zone. But if the block device is larger by less than a zone, the
+ * header moves to its new end, where it will be found.
+ */
 static int stay(struct zf_image *image, struct growth *growth)
 {
 	int r;
@@ -321,7 +323,7 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	if (r < 0)
 		return r;
 	r = grow(image, &growth);
-	/* The host has told it here, and will not tell the next flush. */
+	/* The host reports a failed flush only once: it was here, and the next flush succeeds. */
 	if (r == -EIO)
 		zf_image_sync_error(image, "growing", growth.trailer.table_offset, r);
 	if (r < 0 && !image->read_only)

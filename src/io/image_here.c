@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to an image carried out on the calling thread: no ring, nobody else to wake. Not on
- * block devices, where the kernel makes two commands of a synchronous durable write: FUA, and a
- * flush.
+ * Carries out requests to an image on the calling thread, without the ring, so that no other thread
+ * has to be woken. Not on block devices, where the kernel makes two commands of a synchronous
+ * durable write: FUA, and a flush.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ int zf_image_run(struct zf_dev *dev, struct zf_io *io)
 		return ZF_DEV_NOT_HERE;
 	zf_mutex_lock(&image->lock);
 	zf_image_await_piece_locked(image, io);
-	/* Writes at the pointer must not overtake those that wait. */
+	/* Writes at the pointer must not overtake the waiting requests. */
 	if (!STAILQ_EMPTY(&image->pool.waiting)) {
 		zf_mutex_unlock(&image->lock);
 		return ZF_DEV_NOT_HERE;

@@ -2,11 +2,11 @@
 /*
  * Requests to an image become io_uring operations.
  *
- * A request takes a command from a pool (io/command.h), or waits until one is free. It begins under
- * the lock (image_zones.c), which says what its first step is. Most requests are one
- * operation; a reset is two (make the trailer durable, punch the zone out), zeroes and short
- * transfers are as many as it takes. What is decided already travels as a no-op, so that it comes
- * back the same way as everything else.
+ * A request takes a command from a pool (io/command.h), or waits until one is free. image_zones.c
+ * begins it under the lock, and sets its first step. Most requests are one operation; a reset is
+ * two (make the trailer durable, punch the zone out); zeroes and short transfers are as many as
+ * needed. A request whose result is already known is sent as a no-op, so that it completes in the
+ * same way as all others.
  *
  * Any thread submits (under the lock); one at a time reaps (under the framework's poll lock).
  */
@@ -102,8 +102,8 @@ static struct zf_image_command *start_locked(struct zf_image *image, struct zf_i
 }
 
 /*
- * Where the host cannot do I/O without blocking (tmpfs), the kernel would wake a worker for each
- * request, which takes many times longer than the copying that it then does.
+ * If the host has no non-blocking I/O (tmpfs), the request is carried out here if possible: the
+ * kernel would wake a worker for each request, which takes many times longer than the copying.
  */
 static void submit_locked(struct zf_image *image, struct zf_io *io)
 {
@@ -136,7 +136,7 @@ static void start_waiting_locked(struct zf_dev *dev)
 	struct zf_io *io;
 
 	while ((io = zf_command_first_waiting(&image->pool))) {
-		/* While it is the first in the queue, so that none overtakes it. */
+		/* The request stays first in the queue meanwhile, so that none overtakes it. */
 		zf_image_await_piece_locked(image, io);
 		STAILQ_REMOVE_HEAD(&image->pool.waiting, link);
 		launch_locked(image, start_locked(image, io));
@@ -171,7 +171,7 @@ static int advance_locked(struct zf_image *image, struct zf_image_command *comma
 	case ZF_IMAGE_STEP_RESET_SYNC:
 		return zf_image_reset_synced_locked(image, command, res);
 	case ZF_IMAGE_STEP_RESET_PUNCH:
-		return 0; /* a host that cannot punch keeps the space, and nothing else is lost */
+		return 0; /* on a host that cannot punch, the space stays allocated: no error */
 	case ZF_IMAGE_STEP_DONE:
 	case ZF_IMAGE_STEP_REFUSED:
 		return command->result;
@@ -188,7 +188,7 @@ static void finish_locked(struct zf_image *image, struct zf_image_command *comma
 	zf_dev_complete(&image->dev, io, result);
 }
 
-/* Every step may be repeated; then it belongs to the poller. */
+/* Any step may have to be submitted again; the poller does it. */
 static void reaped_locked(struct zf_dev *dev, const struct io_uring_cqe *cqe)
 {
 	struct zf_image *image = zf_image_of(dev);

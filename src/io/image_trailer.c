@@ -17,9 +17,9 @@
 #include "base/hash.h"
 #include "base/mapped.h"
 
-/* No zone is reset this often, so a count raised by it is one that the zone never had. */
+/* No zone is reset this often, so a count increased by this is one that the zone never had. */
 #define RESETS_NEVER_REACHED ((uint64_t)1 << 32)
-/* Nor so often that a superblock could not note it (ZF_SUPER_COUNTER_MAX): half of that, to go on. */
+/* Half of what a superblock can note (ZF_SUPER_COUNTER_MAX), so that counting can go on. */
 #define RESETS_MAX	 ((uint64_t)1 << 61)
 
 #define SEARCH_CHUNK	 ((uint64_t)1 << 20)
@@ -71,7 +71,7 @@ static void read_boot_id(uint8_t *ret_boot_id)
 	uuid_t parsed;
 	_zf_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-	/* All zeroes is no boot's id: such an image is exact only after it was closed cleanly. */
+	/* Zeroes mean an unknown boot: then an image is exact only after it was closed cleanly. */
 	memset(ret_boot_id, 0, sizeof(parsed));
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) != sizeof(text) - 1)
 		return;
@@ -107,8 +107,7 @@ int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_ge
 	return trailer->image_size < needed ? -ENOSPC : 0;
 }
 
-/* The header's former place is left alone too where it lies behind the state, as it does in a file.
- */
+/* The former header is spared too if it lies directly behind the state, as it does in a file. */
 static uint64_t former_end(const struct zf_image_trailer *former)
 {
 	uint64_t end = former->state_offset + ZF_BLOCK_SIZE;
@@ -155,7 +154,7 @@ static uint64_t word_of(const struct zf_image_trailer *trailer, uint32_t zone_no
 	return word | check_of(trailer, zone_no, zone->reset_count, word);
 }
 
-/* One aligned store: neither a kill nor the kernel writing the page back sees half of it. */
+/* One aligned store: neither a kill nor the kernel's writeback of the page sees half of it. */
 static void store(struct zf_le64 *le, uint64_t v)
 {
 	atomic_store_explicit((_Atomic uint64_t *)(void *)le, htole64(v), memory_order_release);
@@ -178,7 +177,7 @@ static void blank_slot(struct zf_image_trailer *trailer, uint32_t zone_no, uint6
 	store(&trailer->table[zone_no].slots[reset_count & 1].word, 0);
 }
 
-/* What touches the mapping, as arguments of zf_mapped_touch(). */
+/* The arguments of functions that touch the mapping: zf_mapped_touch(). */
 struct change {
 	struct zf_image_trailer *trailer;
 	uint32_t zone_no;
@@ -255,7 +254,7 @@ static bool zone_is_plausible(const struct zf_geometry *g, uint32_t zone_no,
 }
 
 enum slot_is {
-	SLOT_BLANK, /* never used, or killed in the middle of a reset: the other one counts */
+	SLOT_BLANK, /* never used, or killed in the middle of a reset: the other slot is valid */
 	SLOT_VALID,
 	SLOT_DAMAGED,
 };
@@ -282,7 +281,7 @@ static enum slot_is load_slot(const struct zf_image_trailer *trailer, uint32_t z
 	return SLOT_VALID;
 }
 
-/* A damaged slot may have been the newer one, so the other one is not to be trusted either. */
+/* A damaged slot may have been the newer one, so the other slot cannot be trusted either. */
 static bool load_zone(const struct zf_image_trailer *trailer, uint32_t zone_no,
 		      struct zf_zone_state *ret_zone)
 {
@@ -316,11 +315,10 @@ static void put_use(struct zf_image_trailer *trailer, enum zf_image_use use)
 {
 	struct zf_image_state *state = trailer->state;
 
-	/* Killed in between, it has a bad checksum, which counts as UNKNOWN: slower, never wrong.
-	 */
+	/* A kill in between leaves a bad checksum, which counts as UNKNOWN: slower, never wrong. */
 	memset(state, 0, sizeof(*state));
 	memcpy(state->magic, ZF_IMAGE_STATE_MAGIC, sizeof(state->magic));
-	/* A clean image is exact on every host. */
+	/* The pointers of a clean image are exact on every host. */
 	if (use != ZF_IMAGE_CLEAN)
 		memcpy(state->boot_id, trailer->boot_id, sizeof(state->boot_id));
 	state->use = zf_le32_from(use);
@@ -362,8 +360,8 @@ static bool pointers_are_exact(const struct zf_image_trailer *trailer)
 }
 
 /*
- * A zone without a valid slot: see the end of the comment in io/image_format.h. Two blank slots are
- * one that is lost still: what is stored next counts, whatever it is.
+ * A zone whose entry does not verify: see the end of the comment in io/image_format.h. Two blank
+ * slots mean that the zone is lost, until a state is stored again; whatever it is, it is valid.
  */
 static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_state *zone,
 		      uint32_t zone_no, uint64_t highest_count)
@@ -383,7 +381,7 @@ static void lose_zone(struct zf_image_trailer *trailer, struct zf_zone_state *zo
 	};
 }
 
-/* Of a conventional zone the table says nothing that is not known without it. */
+/* The entry of a conventional zone holds no information of its own, so it can be made anew. */
 static void tell_lost(const struct zf_image_trailer *trailer, const struct zf_report *report,
 		      uint32_t zone_no)
 {
@@ -447,7 +445,7 @@ uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uin
 
 static int map_shared(struct zf_image_trailer *trailer, int fd)
 {
-	/* A page may be larger than a block: the mapping begins where a page does. */
+	/* A page may be larger than a block, and the mapping must begin at a page. */
 	uint64_t from = zf_align_down(trailer->table_offset, (uint64_t)sysconf(_SC_PAGESIZE));
 	void *map;
 
@@ -470,7 +468,7 @@ int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable
 
 	if (!buf)
 		return -ENOMEM;
-	/* Read first even if it is to be mapped: a bad sector must be an error and not a signal. */
+	/* Read first even if it is to be mapped: a bad sector must give an error, not a signal. */
 	r = read_blocks(fd, buf, size, trailer->table_offset);
 	if (r < 0)
 		return r;
@@ -536,7 +534,7 @@ static void header_decode(const struct zf_image_header *header, struct zf_image_
 {
 	trailer->geometry = ZF_GEOMETRY_OF(header);
 	trailer->geometry.rotational = zf_le32_get(header->flags) & ZF_IMAGE_ROTATIONAL;
-	/* The host's page cache and its disk's cache: a flush always means something. */
+	/* The host's page cache and its disk's cache are volatile. */
 	trailer->geometry.volatile_cache = true;
 	trailer->image_size = zf_le64_get(header->image_size);
 	memcpy(trailer->uuid, header->uuid, sizeof(trailer->uuid));
@@ -609,7 +607,7 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 	return 0;
 }
 
-/* What only looks like one has another size in it than its place says: no message. */
+/* A block that only looks like a header has the wrong image_size for its place: no message. */
 static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t len,
 			struct zf_image_trailer *ret_trailer)
 {
@@ -621,7 +619,10 @@ static int search_chunk(int fd, const uint8_t *chunk, uint64_t from, uint64_t le
 	return -ENODEV;
 }
 
-/* By which a file was made longer is mostly a hole. Where nobody knows, all is data. */
+/*
+ * Skips holes: the part by which a file was made longer is mostly a hole. If the host does not tell
+ * holes from data, all is data.
+ */
 static uint64_t next_data(int fd, uint64_t at, uint64_t end)
 {
 	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
@@ -687,8 +688,8 @@ static void store_empty_zones(struct zf_image_trailer *trailer, uint32_t first)
 }
 
 /*
- * Writes table and state, with entries of empty zones from `first` on, durably. Written and not
- * only allocated: when the host is full, it says so now, and not when the first zone is written.
+ * Writes table and state, with entries of empty zones from `first` on, durably. The bytes are
+ * written, not only allocated, so that a full host fails now, and not when a zone is first written.
  */
 static int write_empty(const struct zf_image_trailer *trailer, uint32_t first, int fd)
 {
@@ -737,7 +738,7 @@ struct takeover {
 	const struct zf_image_trailer *from;
 };
 
-/* The same zones, the same seed: the same bytes. */
+/* Both tables have the same zone numbers and seed, so the entries are the same bytes. */
 static void copy_table(void *arg)
 {
 	const struct takeover *takeover = arg;

@@ -3,9 +3,9 @@
  * The trailer of an image in memory: the checked header, and the mapped zone table and state.
  * Format and reasons: io/image_format.h. Not thread-safe; the image calls it under its lock.
  *
- * The mapping is of a file of the host, which may be full or truncated: whatever touches it may
- * return -EIO (base/mapped.h). What was to be stored then is not, or not wholly, which is what a
- * kill leaves too.
+ * The mapping is of a file, and the host's filesystem may be full or the file truncated: so every
+ * function that touches the mapping may return -EIO (base/mapped.h). Then the change was stored in
+ * part or not at all, as after a kill.
  */
 #ifndef ZF_IO_IMAGE_TRAILER_H
 #define ZF_IO_IMAGE_TRAILER_H
@@ -17,7 +17,7 @@ struct zf_image_trailer {
 	struct zf_geometry geometry;
 	uint64_t image_size, table_offset, table_size, state_offset;
 	uint8_t uuid[16];
-	uint64_t seed; /* of the uuid */
+	uint64_t seed; /* made from the uuid */
 	uint8_t boot_id[16];
 
 	/* Mapped shared when writable, private memory when read-only. */
@@ -27,7 +27,7 @@ struct zf_image_trailer {
 	struct zf_image_state *state;
 };
 
-/* Lays out a trailer for a file (image_size 0: as small as possible) or a device of that size. */
+/* Lays out a trailer for a file or device of image_size bytes; 0: a file, as small as possible. */
 int zf_image_trailer_layout(struct zf_image_trailer *trailer, const struct zf_geometry *geometry,
 			    uint64_t image_size);
 
@@ -36,33 +36,33 @@ int zf_image_trailer_write_new(const struct zf_image_trailer *trailer, const uin
 
 /*
  * Lays out the trailer of the same image with more zones, in a file or device of `image_size`
- * bytes. Its table and state share no byte with the former ones. -ENOSPC: no room for it there.
+ * bytes. The new table and state share no byte with the former ones. -ENOSPC: no room for them.
  */
 int zf_image_trailer_layout_grown(const struct zf_image_trailer *former, uint32_t zone_count,
 				  uint64_t image_size, struct zf_image_trailer *ret_trailer);
 
 /*
- * Writes the table and state of such a trailer, durably, and maps them: entries of the new zones,
- * and blank ones of those that zf_image_trailer_take_over() will fill.
+ * Writes the table and state of such a trailer, durably, and maps them. The table has entries of
+ * the new zones; the entries of the former zones are blank, until zf_image_trailer_take_over().
  */
 int zf_image_trailer_prepare(struct zf_image_trailer *trailer, uint32_t former_count, int fd);
-/* Makes durable there what the former one says of its zones, and of its use. */
+/* Copies the entries of the former zones, and the use, from the former trailer, durably. */
 int zf_image_trailer_take_over(struct zf_image_trailer *trailer,
 			       const struct zf_image_trailer *former);
 
-/* The header alone, durably: from then on its table is the one that counts. */
+/* Writes the header alone, durably: from then on this trailer's table is the valid one. */
 int zf_image_trailer_write_header(const struct zf_image_trailer *trailer, int fd);
 
 /*
  * Reads and checks the header in the last block of the file. -ENODEV: no header there (no message);
- * -EUCLEAN: one that does not verify.
+ * -EUCLEAN: the header does not verify.
  */
 int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *report,
 			  struct zf_image_trailer *ret_trailer);
 
 /*
- * Looks for one in [from, to): the first, or the last, which in a file is the one that counts, for
- * growing may leave the former one before it. -ENODEV: none there.
+ * Searches [from, to) for a header: the first one, or the last. In a file the last header is the
+ * valid one, because growing may leave the former one before it. -ENODEV: none found.
  */
 int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer);
@@ -72,7 +72,7 @@ void zf_image_trailer_unmap(struct zf_image_trailer *trailer);
 
 /*
  * Fills the rules' zones from the table and decides whether pointers are lower bounds only. Zones
- * with no valid slot are reported as warnings, and are lost.
+ * whose state cannot be read from the table are lost, and reported as warnings.
  */
 int zf_image_trailer_load(struct zf_image_trailer *trailer, struct zf_zone_rules *rules,
 			  const struct zf_report *report, bool *ret_lower_bounds);
@@ -82,13 +82,13 @@ int zf_image_trailer_store_zone(struct zf_image_trailer *trailer, uint32_t zone_
 				const struct zf_zone_state *zone);
 
 /*
- * The same whatever the slots say now, be it a higher count. A kill in between leaves an entry that
- * does not verify at worst.
+ * The same, even if the other slot has a higher count. At worst, a kill in between leaves an entry
+ * that does not verify.
  */
 int zf_image_trailer_replace_zone(struct zf_image_trailer *trailer, uint32_t zone_no,
 				  const struct zf_zone_state *zone);
 
-/* Takes a reset back that could not be made durable: the slot of before is in use again. */
+/* Undoes a reset that could not be made durable: the former slot is in use again. */
 int zf_image_trailer_revoke_reset(struct zf_image_trailer *trailer, uint32_t zone_no,
 				  uint64_t reset_count);
 

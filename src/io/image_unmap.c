@@ -2,11 +2,11 @@
 /*
  * Zeroing in a conventional zone of an image, without writing the zeroes.
  *
- * What is wanted afterwards is space that is there, so that a durable overwrite costs the host one
- * write and no journal commit. Of what a host offers only FALLOC_FL_WRITE_ZEROES gives that:
- * PUNCH_HOLE gives the space back, ZERO_RANGE leaves it unwritten, and either costs the first
- * overwrite of each block about as much again as the write. The host has it where the device below
- * zeroes by unmapping; everywhere else the zeroes are written.
+ * Afterwards the space must be allocated and written, so that a durable overwrite costs the host
+ * one write and no journal commit. Only FALLOC_FL_WRITE_ZEROES of the host gives such space:
+ * PUNCH_HOLE frees it, ZERO_RANGE leaves it unwritten, and both make the first overwrite of each
+ * block cost about twice as much. The host has it if the device below zeroes by unmapping;
+ * otherwise the zeroes are written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "io/image_device.h"
 #include "io/sysfs.h"
 
-/* Of a partition, the disk has it. */
+/* For a partition, the attribute is in the directory of the disk. */
 bool zf_image_host_unmaps(int fd)
 {
 	char directory[64];
@@ -45,7 +45,7 @@ int zf_image_unmapped_locked(struct zf_image *image, struct zf_image_command *co
 		return 0;
 	if (res != -EOPNOTSUPP && res != -EINVAL && res != -ENOSYS)
 		return zf_image_host_error(image, "zeroing", command->base.io->addr, res);
-	/* Its device could, but the host's kernel or filesystem cannot ask for it. */
+	/* The host's device can unmap, but the host's kernel or filesystem cannot ask it to. */
 	image->unmapping_refused = true;
 	command->step = ZF_IMAGE_STEP_TRANSFER;
 	return ZF_COMMAND_AGAIN;

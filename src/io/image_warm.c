@@ -3,26 +3,26 @@
  * Writing ahead of the pointer, so that durable writes find written space.
  *
  * A durable write into a hole of the file, or into space that is only allocated, changes the
- * host's metadata: its filesystem commits its journal, which costs about half as much again as the
- * write. So a thread writes zeroes ahead of the pointer, where small durable writes come: when
- * zf_dev_warm() says that they will, and when they have come and little written space is left. Only
- * a few MiB ahead, because all of it is written twice, and only for small writes, because for a
- * large one that would cost more than the journal does.
+ * host's metadata: the host's filesystem commits its journal, which costs about half as much again
+ * as the write. So a thread writes zeroes ahead of the pointer, where small durable writes come:
+ * when zf_dev_warm() announces them, and when they have come and little written space is left. The
+ * thread stays only a few MiB ahead, because this space is written twice. It serves only small
+ * writes, because for a large write the zeroes would cost more than the journal commit.
  *
  *     start        wp           piece in flight   warm_end         capacity
  *     |############|............|0000000000000000|.................|
  *       data         written       being written    hole
  *
- * Nothing of this is a write to the zone: its pointer stays. Nothing is recorded either: whatever
- * ended the last owner, the host knows what is written (SEEK_HOLE). Each piece is durable when it
- * completes, or else the next durable write would pay for it.
+ * These zeroes are no write to the zone: its pointer stays. They are not recorded either: even
+ * after a crash, the host knows which space is written (SEEK_HOLE). Each piece is durable when it
+ * completes; otherwise the next durable write would pay for it.
  *
  * THE DANGER is a piece of zeroes that lands on data. So a write whose range reaches the piece in
- * flight waits until that has landed, and so does a reset; a piece begins at or behind the pointer,
- * under the lock; and while pointers are lower bounds, nothing is written ahead at all.
+ * flight waits until the piece has landed, and so does a reset; a piece begins at or behind the
+ * pointer, under the lock; and while pointers are lower bounds, nothing is written ahead at all.
  *
- * It never does harm: one small piece at a time with a pause after it, none where the host is short
- * of space, and after an error never again. Without the device's thread there is none.
+ * Limits: the thread writes one small piece at a time and pauses after it. It writes none while the
+ * host is short of space, and never again after an error. It runs only if the device has a thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,22 +35,22 @@
 #include "base/spawn.h"
 #include "io/image_device.h"
 
-/* How far ahead of the pointer, and how large a durable write may be that calls for it. */
+/* How far ahead of the pointer zeroes are written, and the largest durable write that starts it. */
 #define AHEAD	    ((uint64_t)8 << 20)
 #define SMALL_WRITE ((uint64_t)64 << 10)
 
 #define PIECE	    ((uint64_t)256 << 10)
 #define PAUSE_MS    2
 
-/* Where the pointer moves, a piece begins well ahead of it, so that nobody has to wait for it. */
+/* In a zone in use, a piece begins this far ahead of the pointer, so that writes need not wait. */
 #define DISTANCE PIECE
 
-/* Free space that is left to others: this part of the host's filesystem. */
+/* One part in this many of the host's filesystem must stay free. */
 #define LEAVE_ONE_IN 16
 
 /* ---- what the host says ---- */
 
-/* In memory nothing is gained, and where the host copies on write, written space is no better. */
+/* Nothing is gained in memory, nor on a copy-on-write host, where written space is no better. */
 static bool host_gains(int fd)
 {
 	struct statfs fs;
@@ -85,8 +85,8 @@ struct warm_piece {
 };
 
 /*
- * How far one round goes. Fixed when it begins: it is not to run after a pointer that other writes
- * move fast.
+ * How far one round goes. The end is fixed when the round begins, so that it does not chase a
+ * pointer that other writes move fast.
  */
 static uint64_t target_locked(const struct zf_image *image, uint32_t zone_no)
 {
@@ -103,7 +103,7 @@ static uint64_t target_locked(const struct zf_image *image, uint32_t zone_no)
 	}
 }
 
-/* The next piece of the zone, which counts as in flight; false if the round is over. */
+/* Takes the next piece of the zone, which is in flight from now on; false: the round is over. */
 static bool next_piece_locked(struct zf_image *image, uint32_t zone_no, uint64_t to,
 			      struct warm_piece *ret)
 {
@@ -151,7 +151,7 @@ static int write_piece(struct zf_image *image, uint32_t zone_no, const struct wa
 	return n == (ssize_t)len ? 0 : -EIO;
 }
 
-/* So that it becomes one extent there. Data in the range stay as they are. */
+/* Allocates the range as a whole, so that it becomes one extent on the host. Its data stay. */
 static void allocate_on_host(struct zf_image *image, uint32_t zone_no, uint64_t from, uint64_t to)
 {
 	uint64_t start = zone_no * image->dev.geometry.zone_size;

@@ -3,11 +3,11 @@
  * What a request means for the zones of an image: beginning and ending it, under the lock.
  *
  * When a request begins, the zone rules decide, an append gets its address, and the new pointer is
- * stored in the mapped trailer: so the pointer on record is never behind what may have been
- * written, also when the process is killed with the I/O in flight.
+ * stored in the mapped trailer: so the recorded pointer is never below bytes that may have been
+ * written, even if the process is killed with the I/O in flight.
  *
- * A few zones are kept when they are reset: not punched out, so that they stay written. A durable
- * write into a hole costs the host's filesystem a journal commit (image_warm.c).
+ * A few zones are *kept* when they are reset: they are not punched out, so that they stay written.
+ * A durable write into a hole costs the host's filesystem a journal commit (image_warm.c).
  */
 #include <errno.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ static void set_warm_end_locked(struct zf_image *image, uint32_t zone_no, uint64
 	image->busy[zone_no].warm_end = warm_end;
 }
 
-/* Little would be left to gain from a zone that was hardly written. */
+/* Keeping a zone that was hardly written would gain little. */
 static bool is_worth_keeping(const struct zf_image *image, const struct zf_zone_state *before)
 {
 	return image->kept_count < ZF_IMAGE_KEPT_MAX &&
@@ -66,7 +66,7 @@ void zf_image_find_kept(struct zf_image *image)
 		if (data == from)
 			keep_locked(image, (uint32_t)zone_no,
 				    zf_image_warm_end(image, (uint32_t)zone_no, 0));
-		/* It may lie within this zone, behind a hole at its start. */
+		/* The data may lie within this zone, behind a hole at its start. */
 		zone_no = zf_max_u64(zone_no + 1, (uint64_t)data / g->zone_size);
 	}
 }
@@ -86,8 +86,8 @@ static int begin_read(struct zf_image *image, struct zf_image_command *command)
 }
 
 /*
- * A device leaves open which of two commands on one zone goes first. Here a reset punches the zone
- * out while later writes could already be on their way, so the later one fails.
+ * A device may carry out two commands on one zone in either order. Here a reset punches the zone
+ * out, which could destroy the data of a later write, so the later of the two commands fails.
  */
 static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
 {
@@ -96,7 +96,7 @@ static bool is_in_the_way(const struct zf_image *image, const struct zf_io *io)
 	return busy->resetting || (!is_write(io) && busy->writes > 0);
 }
 
-/* Whoever writes has raised the pointers: from now on those in the trailer are exact. */
+/* The first write comes after all pointers were raised: from then on the trailer's are exact. */
 static int store_locked(struct zf_image *image, uint32_t zone_no)
 {
 	int r = 0;

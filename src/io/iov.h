@@ -7,8 +7,8 @@
 #include <sys/uio.h>
 
 /*
- * The segments of the bytes [from, from + len) of a vector that holds them all. `ret_iov` has room
- * for as many as the vector has. Returns how many there are.
+ * Sets ret_iov to the segments of bytes [from, from + len) of a vector that holds all of them.
+ * `ret_iov` has room for as many segments as the vector has. Returns the number of segments.
  */
 unsigned int zf_iov_slice(const struct iovec *iov, uint64_t from, uint64_t len,
 			  struct iovec *ret_iov);
@@ -27,9 +27,9 @@ static inline uint64_t zf_iov_len(const struct iovec *iov, unsigned int iovcnt)
 typedef ssize_t zf_iov_call(int fd, const struct iovec *iov, int iovcnt, off_t offset, int flags);
 
 /*
- * For a transfer that was interrupted, short or failed: once more, segment by segment, the first
- * one from or to *address. Returns 0, or -errno with *address where the error was; -EIO if the file
- * ends there.
+ * Repeats a transfer that was interrupted, short or failed, segment by segment; the first segment
+ * is read from or written to *address. Returns 0, or -errno with *address where the error was; -EIO
+ * if the file ends there.
  */
 int zf_iov_transfer_again(zf_iov_call *call, int fd, const struct iovec *iov, unsigned int iovcnt,
 			  int flags, uint64_t *address);

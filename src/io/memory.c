@@ -16,7 +16,7 @@
 struct zf_memory {
 	struct zf_zone_rules rules; /* protected by the open device's lock */
 	uint8_t *bytes;
-	uint64_t size, reserved; /* bytes that are there; that can be, at this place */
+	uint64_t size, reserved; /* bytes accessible; bytes of reserved address space */
 	bool open;
 };
 
@@ -38,13 +38,13 @@ static struct memory_dev *memory_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct memory_dev, dev);
 }
 
-/* Address space to grow into: so many times the first size, if that is not too much. */
+/* Reserved address space to grow into: so many times the first size, at most RESERVED_MAX. */
 #define GROWTH	     16
 #define RESERVED_MAX ((uint64_t)1 << 40)
 
 /* ---- contents ---- */
 
-/* Bytes that are there already stay. */
+/* Makes the first `size` bytes accessible. Present bytes stay as they are. */
 static int make_bytes(struct zf_memory *memory, uint64_t size)
 {
 	if (mprotect(memory->bytes, size, PROT_READ | PROT_WRITE) < 0)
@@ -120,7 +120,7 @@ static int copy_out(struct zf_memory *memory, uint64_t addr, const struct iovec 
 	return 0;
 }
 
-/* Only there are bytes written that somebody may be reading. */
+/* Only in conventional zones may bytes be overwritten that another thread is reading. */
 static bool is_conventional(const struct zf_memory *memory, uint64_t addr)
 {
 	return addr / memory->rules.geometry.zone_size < memory->rules.geometry.conventional;
@@ -167,7 +167,7 @@ static int execute_change(struct memory_dev *md, struct zf_io *io)
 	if (r < 0)
 		return r;
 	io->addr = addr;
-	if (io->op == ZF_IO_RESET) /* gives zeroes from now on, and the memory back */
+	if (io->op == ZF_IO_RESET) /* reads as zeroes from now on, and frees the memory */
 		madvise(memory->bytes + addr, zone_size, MADV_DONTNEED);
 	else if (io->op != ZF_IO_FINISH)
 		change_bytes(md, addr, io);
@@ -224,7 +224,7 @@ static bool is_write_at_pointer(const struct zf_io *io)
 	return io->op == ZF_IO_WRITE || io->op == ZF_IO_ZEROES;
 }
 
-/* Writes at the pointer of one zone keep their order: in place of a later one comes the first. */
+/* Writes at the pointer of one zone keep their order: if a later one was picked, the first is. */
 static struct zf_io *first_of_zone(struct memory_dev *md, struct zf_io *picked)
 {
 	uint64_t zone_size = md->dev.geometry.zone_size;
@@ -247,7 +247,7 @@ static struct zf_io *pick_random_locked(struct memory_dev *md)
 	return first_of_zone(md, io);
 }
 
-/* All that is queued; or one of them, drawn, where completions are to come in any order. */
+/* Takes all queued requests; or, with a seed, one that is picked at random. */
 static void take_locked(struct memory_dev *md, struct zf_io_list *taken)
 {
 	struct zf_io *io;

@@ -4,8 +4,8 @@
  *
  * With a seed, every poll delivers one request picked at random among those in flight, and an
  * append gets its address when it is picked: so appends land, and complete, in any order, and the
- * same seed gives the same order. Without a seed requests complete in the order of submission. The
- * contents outlive the device in a struct zf_memory, so that tests can reopen them.
+ * same seed gives the same order. Without a seed requests complete in the order of submission. A
+ * struct zf_memory keeps the contents after the device is closed, so that tests can reopen them.
  */
 #ifndef ZF_IO_MEMORY_H
 #define ZF_IO_MEMORY_H
@@ -24,7 +24,7 @@ struct zf_memory_options {
 int zf_memory_open(struct zf_memory *memory, const struct zf_memory_options *options,
 		   const struct zf_report *report, struct zf_dev **ret_dev);
 
-/* For tests that damage what is stored: the zone's bytes, zone_size long. */
+/* The zone's bytes, zone_size long, for tests that damage them. */
 void *zf_memory_zone(struct zf_memory *memory, uint32_t zone_no);
 
 #endif

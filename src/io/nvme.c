@@ -55,8 +55,9 @@ static void nvme_close(struct zf_dev *dev)
 }
 
 /*
- * The block layer splits what is too large for the drive, and needs no ring with larger entries. It
- * has no part in appends and resets, but reads have no order among these.
+ * Reads through the block device: the block layer splits reads that are too large for the drive,
+ * and needs no ring with larger entries. It does not see appends and resets, but reads have no
+ * order relative to these.
  */
 static int nvme_read_fd(struct zf_dev *dev)
 {

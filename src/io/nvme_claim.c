@@ -45,7 +45,7 @@ static bool is_hidden(const char *block_name)
 	return zf_sysfs_read_number(directory, "hidden", has_sysfs) != 0;
 }
 
-/* First the block device: whoever uses either path holds that one. */
+/* The block device comes first: users of either path hold it. */
 static int claim_block(const char *block_path, const struct zf_open_options *options,
 		       const struct zf_report *report, struct zf_nvme_claim *claim)
 {

@@ -16,11 +16,11 @@ struct zf_nvme {
 	struct zf_nvme_drive drive;
 
 	struct zf_mutex
-		lock; /* ZF_RANK_DEV: all that follows, but of the ring the submission side only */
+		lock; /* ZF_RANK_DEV: all fields below, but of the ring only the submission side */
 	struct zf_ring ring;
 	struct zf_nvme_queue queue;
-	STAILQ_HEAD(, zf_nvme_command) ready; /* for the device's thread to send */
-	bool poller_sleeps;		      /* and nobody has woken it yet */
+	STAILQ_HEAD(, zf_nvme_command) ready; /* the device's thread has to send them */
+	bool poller_sleeps;		      /* and no thread has woken it yet */
 };
 
 static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
@@ -28,7 +28,7 @@ static inline struct zf_nvme *zf_nvme_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct zf_nvme, dev);
 }
 
-/* Of a request that failed with this status: says so in words. */
+/* Reports in words that a request failed with this status. */
 void zf_nvme_report_failure(struct zf_nvme *nvme, const struct zf_nvme_piece *piece, int status);
 
 /* ---- nvme_ring.c ---- */
@@ -49,16 +49,16 @@ int zf_nvme_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, uns
 /* ---- nvme_identify.c ---- */
 
 /*
- * Fills nsid, drive and a report of all zones, to be freed; asks `fd`, the character device at
- * `path`, and the kernel about the block device called `block_name`. -EOPNOTSUPP: not a zoned
- * namespace. All is reported.
+ * Fills nsid, drive and a report of all zones, which the caller frees. The sources are `fd`, the
+ * character device at `path`, and the kernel's data about the block device `block_name`.
+ * -EOPNOTSUPP: not a zoned namespace. Every error is reported.
  */
 int zf_nvme_identify(int fd, const char *path, const char *block_name,
 		     const struct zf_report *report, uint32_t *ret_nsid,
 		     struct zf_nvme_drive *ret_drive, struct zf_zone_info **ret_zones);
 
 /*
- * Like zf_dev_report(). -EIO when the drive contradicts itself.
+ * Like zf_dev_report(). -EIO: the drive's answers contradict each other.
  */
 int zf_nvme_report_zones(int fd, const char *path, uint32_t nsid, const struct zf_nvme_drive *drive,
 			 uint32_t first, uint32_t count, const struct zf_report *report,

@@ -13,8 +13,9 @@
 #define NO_LIMIT	 UINT32_MAX
 
 /*
- * Limits are powers of two of the smallest page that the controller takes. That is 4 KiB on all
- * that are known, and never less, so this is at most the truth. The kernel knows it exactly.
+ * Limits count in powers of two of the smallest page that the controller supports. That page is
+ * 4 KiB on all known controllers, and never smaller, so the limits found here are never too high.
+ * The kernel knows the page exactly.
  */
 #define PAGE_SHIFT_MIN 12
 
@@ -23,7 +24,7 @@ static uint64_t limit_of(uint8_t power, uint64_t none)
 	return power == 0 || power > 31 ? none : (uint64_t)1 << (power + PAGE_SHIFT_MIN);
 }
 
-/* Limits count from 0, and all bits set is none. */
+/* A limit is stored less one; all bits set: no limit. */
 static uint32_t zones_of(uint32_t limit)
 {
 	return limit == NO_LIMIT ? 0 : limit + 1;
@@ -121,7 +122,7 @@ static enum zf_zone_cond cond_of(const struct nvme_zns_desc *desc)
 		return ZF_ZONE_FULL;
 	case NVME_ZNS_ZS_READ_ONLY:
 		return ZF_ZONE_READONLY;
-	default: /* offline, and what no specification has: not to be touched either */
+	default: /* offline, or an unknown condition: such a zone must not be used either */
 		return ZF_ZONE_OFFLINE;
 	}
 }
@@ -151,7 +152,7 @@ void zf_nvme_geometry_zone_info(const struct nvme_zns_desc *desc, struct zf_zone
 	*ret_info = info;
 }
 
-/* Each as long as it says, so that none need be aligned. */
+/* Each descriptor holds its own length, so descriptors need not be aligned. */
 bool zf_nvme_geometry_is_zoned(const void *descriptors)
 {
 	const uint8_t *bytes = descriptors;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests carried out on the calling thread, one ioctl(2) a command: no ring, nobody else to wake.
- * Not writes at the pointer, which have an order among those of other threads.
+ * Carries out requests on the calling thread, one ioctl(2) per command, without the ring, so that
+ * no other thread has to be woken. Not for writes at the pointer, which must keep their order with
+ * the writes of other threads.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 #include "io/nvme_device.h"
 #include "io/nvme_piece.h"
 
-/* The ioctl's struct is that of io_uring and a result behind it. */
+/* The ioctl's struct is that of io_uring, followed by a result. */
 _Static_assert(offsetof(struct nvme_passthru_cmd64, result) == sizeof(struct nvme_uring_cmd),
 	       "one begins with the other");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked of the drive and of the kernel: at open, and zone reports at any time. */
+/* Queries of the drive and of the kernel: at open, and zone reports at any time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,10 +12,10 @@
 #include "io/nvme_status.h"
 #include "io/sysfs.h"
 
-/* Of one report: 1023 zones. */
+/* Bytes of one report: 1023 zones. */
 #define REPORT_SIZE ((uint64_t)64 * 1024)
 
-/* Of Linux's driver, which has taken so many in every version. */
+/* Every version of Linux's driver has accepted so many segments. */
 #define SEGMENTS_DEFAULT 127
 
 /* libnvme gives a status, or -1 and errno. */
@@ -58,8 +58,7 @@ static void ask_kernel(const char *block_name, struct zf_nvme_kernel_limits *ret
 
 /* ---- the drive ---- */
 
-/* The list of descriptors is one of the answers that the kernel keeps for root; its own is as good.
- */
+/* The kernel lets only root read the list of descriptors; its own answer is as good. */
 static bool kernel_says_zoned(const char *block_name)
 {
 	char queue[PATH_MAX], model[32];
@@ -112,7 +111,7 @@ static int ask_drive(int fd, const char *path, uint32_t nsid, const struct zf_re
 
 /* ---- zones ---- */
 
-/* Everything above relies on these, so a drive that lies must not get past here. */
+/* All layers above rely on the zones' data, so wrong data of a drive must be refused here. */
 static bool is_sound(const struct zf_zone_info *info, const struct zf_geometry *geometry,
 		     uint32_t zone_no)
 {
@@ -121,7 +120,7 @@ static bool is_sound(const struct zf_zone_info *info, const struct zf_geometry *
 	       info->wp <= info->start + info->capacity;
 }
 
-/* Of zones from zone_no on, as many as are in `report_data`, at most `count`. Returns how many. */
+/* Fills `zones`, from zone_no on, from the report in `data`; at most `count`. Returns how many. */
 static int take_zones(const struct nvme_zone_report *data, uint32_t room, const char *path,
 		      const struct zf_geometry *geometry, uint32_t zone_no, uint32_t count,
 		      const struct zf_report *report, struct zf_zone_info *zones)

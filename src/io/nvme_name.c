@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits from *text on, at least one. Moves it behind them. */
+/* Moves *text behind its leading digits. False: there are none. */
 static bool skip_number(const char **text)
 {
 	size_t digits = strspn(*text, "0123456789");
@@ -15,7 +15,7 @@ static bool skip_number(const char **text)
 	return digits > 0;
 }
 
-/* "0n1": no path to it alone (nvme0c0n1), and no partition (nvme0n1p1). */
+/* "0n1": not one path of a multipath namespace (nvme0c0n1), and no partition (nvme0n1p1). */
 static bool is_namespace(const char *numbers)
 {
 	return skip_number(&numbers) && *numbers++ == 'n' && skip_number(&numbers) &&

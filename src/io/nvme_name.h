@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * The other name, in the same directory. Only names are looked at, not what is there: resolve
- * symbolic links first. -EINVAL: not such a name. -ENAMETOOLONG.
+ * Derives the other name, in the same directory, from the name alone; no file is looked at, so
+ * resolve symbolic links first. -EINVAL: not such a name. -ENAMETOOLONG.
  */
 int zf_nvme_block_name(const char *ng_path, char *buf, size_t size);
 int zf_nvme_char_name(const char *block_path, char *buf, size_t size);

@@ -7,7 +7,7 @@
 #include "io/nvme_status.h"
 #include "io/zone_rules.h"
 
-/* What stands for zeroes where the drive has no command for them. */
+/* The source of zeroes for a drive that has no Write Zeroes. */
 static _Alignas(ZF_BLOCK_SIZE) uint8_t zero_bytes[64 * 1024];
 
 /* ---- what is refused before it is sent ---- */
@@ -21,7 +21,7 @@ static int check_data(const struct zf_io *io)
 	return zf_zone_rules_check_iov(io->iov, io->iovcnt, io->len);
 }
 
-/* The drive knows each zone's own capacity. Whole requests are held to the largest. */
+/* The drive checks each zone's own capacity. This checks requests against the largest capacity. */
 static int check(const struct zf_nvme_drive *drive, const struct zf_io *io)
 {
 	const struct zf_geometry *geometry = &drive->geometry;
@@ -52,7 +52,7 @@ static uint64_t piece_len(const struct zf_nvme_drive *drive, const struct zf_io 
 	uint64_t left = io->len - done, zone_size = drive->geometry.zone_size;
 
 	switch (io->op) {
-	case ZF_IO_READ: /* over a zone's end, not every drive reads */
+	case ZF_IO_READ: /* not every drive reads across a zone's end */
 		left = zf_min_u64(left, zone_size - (io->addr + done) % zone_size);
 		return zf_min_u64(left, drive->transfer_max);
 	case ZF_IO_WRITE:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One request, in pieces that the drive takes: see io/nvme_queue.h. Needs no lock. */
+/* Splits one request into pieces that the drive accepts: see io/nvme_queue.h. Needs no lock. */
 #ifndef ZF_IO_NVME_PIECE_H
 #define ZF_IO_NVME_PIECE_H
 
 #include "io/nvme_queue.h"
 
 /*
- * For whoever carries a request out himself, command by command, with a command of his own, whose
- * base is that of the request: begin sets its first piece, step is as above. A write at the pointer
- * must have the zone to itself.
+ * For a caller that carries a request out by itself, command by command, with a command struct of
+ * its own, whose base was initialised with the request. begin sets the first piece; step is like
+ * zf_nvme_queue_step(). During a write at the pointer no other write may be under way in the zone.
  */
 void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command);
 int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,

@@ -33,9 +33,9 @@ static struct zf_nvme_command *find_writer(const struct zf_nvme_queue *queue,
 	return NULL;
 }
 
-/* ---- ways of a request ---- */
+/* ---- requests ---- */
 
-/* Returns NULL if it waits behind another. There is a free command. */
+/* Returns NULL if the request waits behind another write. The pool has a free command. */
 static struct zf_nvme_command *start(struct zf_nvme_queue *queue, struct zf_io *io)
 {
 	struct zf_nvme_command *command = writes_at_pointer(io) ? find_writer(queue, io) : NULL;
@@ -63,7 +63,7 @@ int zf_nvme_queue_step(struct zf_nvme_queue *queue, struct zf_nvme_command *comm
 	return zf_nvme_piece_step(queue->drive, command, status, lba);
 }
 
-/* The command goes on with a request that waited behind its own. */
+/* The command is reused for the first request that waited behind its own. */
 static struct zf_nvme_command *start_behind(struct zf_nvme_queue *queue,
 					    struct zf_nvme_command *command)
 {

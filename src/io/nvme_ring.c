@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Commands travel by io_uring command passthrough: entries of 128 bytes hold the command, and
- * completions of 32 bytes what it gives back, the address where an append has landed.
+ * completions of 32 bytes hold its result, the address where an append has landed.
  *
- * The kernel finishes a command on the thread that has sent it, whatever that is doing, and only
- * then is there a completion to be reaped. So, if the device has a thread, that one sends
- * everything, and many commands at a time: others leave theirs in a list, and wake it if it sleeps.
- * Without such a thread whoever submits sends.
+ * The kernel finishes a command on the thread that has sent it, whatever that thread is doing, and
+ * only then is there a completion to be reaped. So, if the device has a thread, that thread sends
+ * all commands, many at a time: other threads put theirs in a list, and wake it if it sleeps.
+ * Without such a thread the submitting thread sends.
  *
- * What was refused travels as a no-op, so that it comes back the same way as everything else.
+ * A refused request is sent as a no-op, so that it completes in the same way as all others.
  */
 #include <errno.h>
 

@@ -71,7 +71,7 @@ int zf_nvme_status_error(int status)
 	case -EPERM:
 		return status;
 	case -ENODEV:
-	case -ENXIO: /* of the kernel: no such device; of io/dev.h: an offline zone */
+	case -ENXIO: /* the kernel means: no such device; in io/dev.h it means: an offline zone */
 	case -ENOTTY:
 		return -ENODEV;
 	default:

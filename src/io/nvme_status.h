@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * What a command has come back with: 0, a status (positive; the bits above its type and code do not
- * matter), or -errno of the kernel. The result is 0 or an error of io/dev.h.
+ * `status` of a completed command is 0, a status of the drive (positive; the bits above its type
+ * and code do not matter), or -errno of the kernel. Returns 0 or an error of io/dev.h.
  */
 int zf_nvme_status_error(int status);
 
@@ -16,12 +16,12 @@ int zf_nvme_status_error(int status);
 const char *zf_nvme_status_text(int status, char buf[ZF_NVME_STATUS_TEXT_MAX]);
 
 /*
- * Has a read failed in a way that may pass? Only reads are sent again: of anything that changes the
- * drive nobody knows whether it was carried out.
+ * Has a read failed with an error that may be transient? Only reads are sent again: a failed
+ * command that changes the drive may have been carried out.
  */
 bool zf_nvme_status_may_pass(int status);
 
-/* Was it never begun? Then it may be sent again, whatever it is. */
+/* Was the command never begun? Then it may be sent again, whatever its operation. */
 bool zf_nvme_status_is_to_be_repeated(int status);
 
 #endif

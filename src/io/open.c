@@ -17,7 +17,7 @@
 
 /* ---- zoned disks ---- */
 
-/* Is there a character device, and is it ours to use? 0 or -errno. */
+/* Is there a character device, and may this process use it? 0 or -errno. */
 static int try_nvme_path(const struct zf_disk *disk, const struct zf_open_options *options)
 {
 	_zf_close_ int fd = -1;
@@ -43,7 +43,7 @@ static int refuse_native(const struct zf_disk *disk, int error, const struct zf_
 	return error;
 }
 
-/* Who only reads does not care. */
+/* No message for a read-only open, which needs no appends. */
 static void tell_out_of_reach(const struct zf_disk *disk, int error,
 			      const struct zf_open_options *options, const struct zf_report *report)
 {
@@ -75,7 +75,7 @@ static int open_emulated(const struct zf_disk *disk, const struct zf_open_option
 	return r;
 }
 
-/* Whatever keeps native appends from us, the disk can be written without them. */
+/* If native appends fail for any reason, the disk can be written without them. */
 static int open_best(const struct zf_disk *disk, const struct zf_open_options *options,
 		     const struct zf_report *report, struct zf_dev **ret_dev)
 {

@@ -15,8 +15,8 @@
 #define REPORT_CHUNK 1024u
 
 /*
- * A block that was written. Most of what is written here is metadata, which LZ4 makes a fifth to a
- * half of: so as much memory lets more be tried out.
+ * A block that was written. Most written blocks are metadata, which LZ4 compresses to between a
+ * fifth and a half: so the same memory holds more changes.
  */
 struct block {
 	uint16_t len; /* of `bytes`; ZF_BLOCK_SIZE: as it is; 0: zeroes */
@@ -24,8 +24,8 @@ struct block {
 };
 
 struct zone {
-	struct block **blocks; /* what was written here; NULL: nothing in the zone */
-	bool reset;	       /* here: what lies below does not count */
+	struct block **blocks; /* blocks written in the overlay; NULL: none in the zone */
+	bool reset;	       /* in the overlay: the base's bytes are not shown */
 };
 
 struct overlay {
@@ -113,7 +113,7 @@ static bool is_below(struct overlay *overlay, uint64_t addr)
 	return !zone_at(overlay, addr, &block)->reset && !block_here(overlay, addr);
 }
 
-/* NULL: nothing was written there since the zone was reset. */
+/* `block` NULL: the block was not written since the zone was reset. */
 static void unpack(const struct block *block, uint8_t *buf)
 {
 	if (!block || block->len == 0)
@@ -125,7 +125,7 @@ static void unpack(const struct block *block, uint8_t *buf)
 					  ZF_BLOCK_SIZE);
 }
 
-/* One segment, in pieces that lie below and blocks that lie here. */
+/* Reads one segment: runs of blocks of the base, and single blocks of the overlay. */
 static int read_segment(struct overlay *overlay, uint64_t addr, uint8_t *buf, uint64_t len)
 {
 	for (uint64_t at = 0; at < len;) {
@@ -163,7 +163,7 @@ static int overlay_read(struct zf_dev *dev, uint64_t addr, const struct iovec *i
 
 /* ---- changing ---- */
 
-/* `bytes`: a block, or NULL for zeroes. NULL: there is no memory. */
+/* `bytes`: a block, or NULL for zeroes. Returns NULL if there is no memory. */
 static struct block *pack(struct overlay *overlay, const uint8_t *bytes)
 {
 	int len = 0;
@@ -235,7 +235,7 @@ static int reset_zone(struct overlay *overlay, uint64_t addr)
 	return 0;
 }
 
-/* Who changes a zone, or tells what is known of a zone ends the guessing, as on the device below. */
+/* A change of a zone, or of its known state, ends `guessed`, as on the base device. */
 static int note_told(struct overlay *overlay, uint32_t zone_no, int r)
 {
 	if (r == 0)
@@ -291,7 +291,7 @@ static void overlay_poll(struct zf_dev *dev, bool wait)
 	}
 }
 
-/* Nobody sleeps in poll(). */
+/* No thread sleeps in poll(). */
 static void overlay_wake(struct zf_dev *dev)
 {
 }
@@ -340,7 +340,7 @@ static struct zf_zone_state state_of(const struct zf_zone_info *info)
 	case ZF_ZONE_CLOSED:
 		state.wp = info->wp - info->start;
 		break;
-	default: /* it has no pointer */
+	default: /* the zone has no pointer */
 		break;
 	}
 	return state;
@@ -376,7 +376,7 @@ static void overlay_close(struct zf_dev *dev)
 	zf_zone_rules_deinit(&overlay->rules);
 	zf_dev_deinit(dev);
 	free(overlay);
-	/* They were many small pieces, and whoever closes it has other uses for the memory. */
+	/* The blocks were many small pieces; this gives their memory back to the system. */
 	malloc_trim(0);
 }
 

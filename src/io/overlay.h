@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An overlay: a device whose changes stay in memory, over another one, which is only read.
+ * An overlay: a device whose changes stay in memory, over a base device, which is only read.
  *
- * It begins as what the device below is when it is opened: its geometry, zones and bytes. Every
- * write, reset and finish obeys the same rules and is kept here: a block that was written is copied,
- * a zone that was reset shows nothing of what lies below any more. So whoever checks can try out
- * what a mount would do, on a device that he may not write to.
+ * When it is opened, the overlay has the geometry, zones and bytes of the base device. Every write,
+ * reset and finish obeys the same rules as on a device, and changes the overlay only: a written
+ * block is kept in memory, and a zone that was reset shows no bytes of the base any more. So a
+ * checker can try out what a mount would do on a device that it must not write to.
  *
- * For one thread: nothing here is locked, and it has no thread of its own.
+ * For one thread: the overlay has no locks, and no thread of its own.
  */
 #ifndef ZF_IO_OVERLAY_H
 #define ZF_IO_OVERLAY_H
@@ -15,13 +15,14 @@
 #include "io/dev.h"
 
 /*
- * `base` stays the caller's, outlives the overlay, and is not written to by anybody meanwhile.
- * `bytes_max`: of memory for what is written, which is kept compressed. -ENOMEM, or -errno of the zone report.
+ * `base` stays the caller's, must outlive the overlay, and must not be written meanwhile.
+ * `bytes_max`: the most memory for written blocks, which are kept compressed. -ENOMEM, or -errno of
+ * the zone report.
  */
 int zf_overlay_open(struct zf_dev *base, uint64_t bytes_max, const struct zf_report *report,
 		    struct zf_dev **ret_dev);
 
-/* A write has failed with -ENOMEM, because bytes_max were in use or there was no memory. */
+/* True if a write has failed with -ENOMEM: bytes_max were in use, or there was no memory. */
 bool zf_overlay_is_full(struct zf_dev *dev);
 
 #endif

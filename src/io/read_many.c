@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads that the thread that wants them carries out itself: several in flight together, or one on a
- * ring of the caller's.
+ * Reads that the calling thread carries out itself: several in flight together, or one on a ring of
+ * the caller.
  *
- * Each thread that reads several has an io_uring of its own: no lock is shared, and no other thread is
- * woken. What comes back as an error, or short, is read once more by the backend alone, which knows
- * how to go on and what to report.
+ * Each thread that calls zf_dev_read_many() has an io_uring of its own: no lock is shared, and no
+ * other thread is woken. If a read fails or is short, the backend alone repeats it, because the
+ * backend knows how to continue and what to report.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,7 @@
 #include "io/iov.h"
 #include "io/zone_rules.h"
 
-/* In flight at once, of one caller. NVMe drives read single blocks at their full rate from some 64
- * on. */
+/* Reads of one caller in flight. NVMe drives read single blocks at full rate from some 64 on. */
 #define DEPTH 64u
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -57,7 +56,7 @@ static struct io_uring *make_ring(void)
 	return ring;
 }
 
-/* The calling thread's; NULL: the system gives none. */
+/* The calling thread's ring; NULL: the system gives none. */
 static struct io_uring *get_ring(void)
 {
 	struct io_uring *ring;
@@ -71,7 +70,7 @@ static struct io_uring *get_ring(void)
 
 /* ---- one read ---- */
 
-/* A read that breaks a rule is left to the backend, which says what is wrong with it. */
+/* False: the read breaks a rule, and is left to the backend, which reports the error. */
 static bool is_sound(const struct zf_geometry *geometry, const struct zf_read *read)
 {
 	uint64_t size = geometry->zone_size * geometry->zone_count;
@@ -120,7 +119,7 @@ struct batch {
 	unsigned int count, begun, in_flight;
 	zf_read_done_fn *done;
 	void *arg;
-	/* Reads that have come back and that nobody has looked at. */
+	/* Completed reads that were not handed over yet. */
 	struct zf_read *came[DEPTH];
 	unsigned int came_count;
 };
@@ -133,7 +132,7 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 	if (fd < 0)
 		return;
 	sqe = io_uring_get_sqe(ring);
-	/* The ring has as many entries as are in flight at most. */
+	/* The ring has DEPTH entries, and at most DEPTH reads are in flight. */
 	assert(sqe);
 	io_uring_prep_readv(sqe, fd, read->iov, read->iovcnt, read->addr);
 	io_uring_sqe_set_data(sqe, read);
@@ -141,8 +140,8 @@ static void begin(struct batch *batch, struct io_uring *ring, struct zf_read *re
 }
 
 /*
- * Half of the ring at once: a system call for each read that comes back would cost more than a ring
- * that is not always full.
+ * Begins half a ring of reads at a time: a system call for each completed read would cost more than
+ * a ring that is not always full.
  */
 static void begin_more(struct batch *batch, struct io_uring *ring)
 {
@@ -152,7 +151,7 @@ static void begin_more(struct batch *batch, struct io_uring *ring)
 		begin(batch, ring, &batch->reads[batch->begun++]);
 }
 
-/* Submits what has begun. Returns when so many have come back, or before. */
+/* Submits the reads that have begun. Returns when wait_count have completed, or earlier. */
 static void enter(struct io_uring *ring, unsigned int wait_count)
 {
 	int r;
@@ -160,7 +159,7 @@ static void enter(struct io_uring *ring, unsigned int wait_count)
 	if (wait_count == 0 && io_uring_sq_ready(ring) == 0)
 		return;
 	r = io_uring_submit_and_wait(ring, wait_count);
-	/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
+	/* EAGAIN: the kernel is short of memory. The caller will try again. */
 	assert(r >= 0 || r == -EAGAIN || r == -EBUSY || r == -EINTR);
 	if (r == -EAGAIN)
 		sched_yield();
@@ -186,16 +185,16 @@ static void hand_over(const struct batch *batch)
 		struct zf_read *read = batch->came[i];
 
 		if (read->result != 0)
-			continue; /* is read again */
+			continue; /* zf_dev_read_many() reads it again */
 		zf_dev_count_read(batch->dev, zf_iov_len(read->iov, read->iovcnt));
 		batch->done(batch->arg, read);
 	}
 }
 
 /*
- * What comes next is on its way before what has come is handed over; then half of it is waited for,
- * so that there are few system calls and the other half is in flight while the first is looked at.
- * Returns when nothing is in flight, whatever happened: until then the buffers are the kernel's.
+ * Submits the next reads before it hands over the completed ones. Then it waits for half of those
+ * in flight: so there are few system calls, and the other half is in flight while done() works on
+ * the first. Returns only when no read is in flight: until then the kernel uses the buffers.
  */
 static void run_on_ring(struct batch *batch, struct io_uring *ring)
 {
@@ -209,7 +208,7 @@ static void run_on_ring(struct batch *batch, struct io_uring *ring)
 	}
 }
 
-/* The calling thread's, where it helps; or NULL. */
+/* The calling thread's ring, if it helps; or NULL. */
 static struct io_uring *ring_for(struct zf_dev *dev, unsigned int count)
 {
 	bool helps = count >= 2 && dev->ops->read_fd && dev->ops->read_fd(dev) >= 0;

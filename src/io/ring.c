@@ -38,13 +38,13 @@ struct io_uring_sqe *zf_ring_entry_locked(struct zf_ring *ring, void *data)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 
-	/* There are more than there can be operations, and no push leaves one behind. */
+	/* The ring has more entries than operations can be under way, and a push empties it. */
 	assert(sqe);
 	io_uring_sqe_set_data(sqe, data);
 	return sqe;
 }
 
-/* Short of memory the kernel says EAGAIN: nothing better to do than to ask again. */
+/* EAGAIN means that the kernel is short of memory: the only remedy is to try again. */
 void zf_ring_push_locked(struct zf_ring *ring)
 {
 	while (io_uring_sq_ready(&ring->uring) > 0) {

@@ -2,16 +2,15 @@
 /*
  * The io_uring of a device, as the image, zbd and NVMe backends use it.
  *
- *     zf_ring_entry_locked -> zf_ring_push_locked -> the kernel -> zf_ring_poll ->
- * ops->reaped_locked
+ *     zf_ring_entry_locked -> zf_ring_push_locked -> kernel -> zf_ring_poll -> ops->reaped_locked
  *
- * Order. Any thread prepares entries and pushes them, under the device's lock, which it holds from
- * the one to the other: so the kernel gets them in the order in which they were prepared. That is
- * what keeps writes to a zone in the order of its pointer. One thread at a time polls (the
- * framework's poll lock); it takes the device's lock for each batch that has come back.
+ * Order. Any thread prepares entries and pushes them, and holds the device's lock from the first
+ * entry to the push: so the kernel gets entries in the order in which they were prepared. This
+ * keeps writes to a zone in the order of its pointer. One thread at a time polls (the framework's
+ * poll lock); it takes the device's lock for each batch of completions.
  *
  * Bounds. A backend has fewer operations under way than the ring has entries, and there is at most
- * one no-op that wakes the poller: so an entry is always there.
+ * one no-op that wakes the poller: so a free entry always exists.
  */
 #ifndef ZF_IO_RING_H
 #define ZF_IO_RING_H
@@ -23,9 +22,12 @@
 #define ZF_RING_ENTRIES 512
 
 struct zf_ring_ops {
-	/* An operation has come back. May prepare others. */
+	/* An operation has completed. May prepare others. */
 	void (*reaped_locked)(struct zf_dev *dev, const struct io_uring_cqe *cqe);
-	/* All of a batch have; what is prepared until it returns is pushed. May be NULL. */
+	/*
+	 * All completions of a batch were given to reaped_locked. Entries prepared until this
+	 * returns are pushed. May be NULL.
+	 */
 	void (*settled_locked)(struct zf_dev *dev);
 };
 
@@ -38,36 +40,36 @@ struct zf_ring {
 };
 
 /*
- * `flags` as for io_uring_setup(2). -EINVAL: a kernel without them. Any other error is reported
- * in words.
+ * `flags` as for io_uring_setup(2). -EINVAL: the kernel does not have these flags. Any other error
+ * is reported in words.
  */
 int zf_ring_init(struct zf_ring *ring, unsigned int flags, const struct zf_ring_ops *ops,
 		 struct zf_dev *dev, struct zf_mutex *lock);
-void zf_ring_deinit(struct zf_ring *ring); /* nothing is under way */
+void zf_ring_deinit(struct zf_ring *ring); /* no operation is under way */
 
 /*
- * An entry, to be prepared by one of liburing's io_uring_prep_*(). `data`, not NULL, is what the
- * completion has.
+ * Returns an entry, which the caller prepares with one of liburing's io_uring_prep_*(). `data`, not
+ * NULL, is the user data of the completion.
  */
 struct io_uring_sqe *zf_ring_entry_locked(struct zf_ring *ring, void *data);
-/* Submits all that is prepared. */
+/* Submits all prepared entries. */
 void zf_ring_push_locked(struct zf_ring *ring);
-/* Prepares the no-op that makes a poller who waits, or the next one, return. */
+/* Prepares the no-op that makes the waiting poller, or the next one, return. */
 void zf_ring_wake_locked(struct zf_ring *ring);
 
 /*
- * When a thread ends, the kernel cancels what it has submitted and not begun; and it may be
- * interrupted, or short of memory. Nothing has happened then.
+ * Whether the operation must be submitted again, because nothing has happened: when a thread ends,
+ * the kernel cancels operations that the thread has submitted and that have not begun; and the
+ * kernel may be interrupted, or short of memory.
  */
 static inline bool zf_ring_is_to_be_repeated(int res)
 {
 	return res == -ECANCELED || res == -EINTR || res == -EAGAIN;
 }
 
-/* Takes what has come back. True: something was completed, or somebody wants the poller to return.
- */
+/* Takes the completions. True: a request was completed, or a wake-up asks the poller to return. */
 bool zf_ring_reap(struct zf_ring *ring);
-/* Returns when there is something to reap. */
+/* Waits until there is a completion to reap. */
 void zf_ring_wait(struct zf_ring *ring);
 
 /* The two together are zf_dev_ops.poll. */

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without its newline. Returns false where the kernel has no attribute of that name. */
+/* Reads an attribute, without its newline. False: the kernel has no attribute of that name. */
 bool zf_sysfs_read(const char *directory, const char *name, char *buf, size_t size);
 
-/* `otherwise` where there is none, or it is no number. */
+/* Returns `otherwise` if there is no such attribute, or if it is no number. */
 uint64_t zf_sysfs_read_number(const char *directory, const char *name, uint64_t otherwise);
 
 #endif

@@ -17,8 +17,9 @@
 #include "io/zbd_device.h"
 
 /*
- * In a zone, where the kernel keeps their order: one at the device, the others on their way to it.
- * It carries out one at a time, so that what comes meanwhile had better be merged.
+ * Writes in flight in a zone if the kernel keeps their order: one at the device, the others on
+ * their way to it. The device carries out one at a time, so further requests had better wait, and
+ * be merged.
  */
 #define DEPTH 4
 
@@ -111,7 +112,7 @@ static const struct zf_dev_ops zbd_ops = {
 
 /* ---- opening ---- */
 
-/* libzbd knows only what it has opened by itself: a second descriptor of the same disk. */
+/* libzbd works only on descriptors that it has opened: so this is a second one of the same disk. */
 static int open_zones(struct zf_zbd *zbd, struct zbd_info *ret_info)
 {
 	struct stat data, zones;
@@ -174,7 +175,7 @@ static int read_zones(struct zf_zbd *zbd)
 	return r;
 }
 
-/* Zones that cannot be written keep an unknown pointer: whoever tries is told why by a report. */
+/* Zones that cannot be written keep an unknown pointer: a write then gets the error of a report. */
 static void set_pointers(struct zf_zbd *zbd)
 {
 	for (uint32_t z = zbd->dev.geometry.conventional; z < zbd->dev.geometry.zone_count; z++) {

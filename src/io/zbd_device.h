@@ -12,13 +12,13 @@
 
 #define ZF_ZBD_IN_FLIGHT_MAX 256
 
-/* Reads, flushes, and what changes conventional zones. Writes at pointers are the queue's. */
+/* Reads, flushes, and changes of conventional zones. The queue has the writes at pointers. */
 struct zf_zbd_command {
 	struct zf_command base;
-	bool unmaps; /* zeroes, as asked for last */
+	bool unmaps; /* ZEROES: the last attempt was by unmapping */
 };
 
-/* What takes an ioctl, and so a thread of its own. */
+/* A job that takes an ioctl, and so runs on a thread of its own. */
 struct zf_zbd_job {
 	struct zf_io *io; /* RESET or FINISH; NULL: a report for the queue */
 	uint32_t zone_no;
@@ -29,18 +29,18 @@ STAILQ_HEAD(zf_zbd_jobs, zf_zbd_job);
 
 struct zf_zbd {
 	struct zf_dev dev;
-	int fd;	     /* for data, and locked */
+	int fd;	     /* for data; the lock is on it */
 	int zone_fd; /* libzbd's, for zones */
 	bool read_only;
-	bool has_fua;	    /* or nothing to flush: a FUA write is one command */
-	bool kernel_orders; /* it keeps writes to a zone in order, by a pointer of its own */
+	bool has_fua;	    /* or has no cache to flush: a FUA write is one command */
+	bool kernel_orders; /* it keeps the writes to a zone in order, by a pointer of its own */
 
-	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all that follows */
+	struct zf_mutex lock; /* ZF_RANK_DEV: submission side of the ring, and all fields below */
 	struct zf_ring ring;
 	struct zf_append_queue *queue; /* NULL if read-only */
 	struct zf_zbd_command commands[ZF_ZBD_IN_FLIGHT_MAX];
 	struct zf_command_pool pool;
-	struct zf_io_list done; /* answered, and still to be handed back */
+	struct zf_io_list done; /* answered requests that the poller has to hand back */
 	bool unmapping_refused; /* by the kernel */
 
 	/* zbd_zones.c */
@@ -61,21 +61,21 @@ static inline uint32_t zf_zbd_zone_of(const struct zf_zbd *zbd, const struct zf_
 	return (uint32_t)(io->addr / zbd->dev.geometry.zone_size);
 }
 
-/* Makes an error of the kernel one of those that dev.h names, and says what it was. */
+/* Converts an error of the kernel to one that dev.h names, and reports it. */
 int zf_zbd_error(struct zf_zbd *zbd, const char *what, uint64_t address, int error);
 
 /*
- * A FUA write has failed, and it may be stored: where the disk has no FUA, the error may be that of
- * the flush which the kernel put behind the write.
+ * A FUA write has failed, but its data may be stored: if the disk has no FUA, the error may be that
+ * of the flush which the kernel sent after the write.
  */
 void zf_zbd_durable_write_failed(struct zf_zbd *zbd);
 
 /* ---- zbd_ring.c ---- */
 
 int zf_zbd_ring_init(struct zf_zbd *zbd);
-/* The request is answered: the poller hands it back. */
+/* Sets the request's result; the poller will hand the request back. */
 void zf_zbd_answer_locked(struct zf_zbd *zbd, struct zf_io *io, int result);
-/* Submits what has been prepared, and wakes the poller for what has been answered. */
+/* Submits prepared entries, and wakes the poller if there are answered requests. */
 void zf_zbd_push_locked(struct zf_zbd *zbd);
 
 /* struct zf_append_queue_ops */
@@ -91,16 +91,16 @@ int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 /* ---- zbd_resync.c ---- */
 
 /*
- * After a write that failed, nothing of the zone being in flight: has the kernel take the disk's
- * pointer for its own, with the next report. Waits.
+ * After a failed write, while nothing of the zone is in flight: makes the kernel take over the
+ * disk's pointer with the next report. Waits.
  */
 void zf_zbd_resync(struct zf_zbd *zbd, const struct zf_zone_info *info);
 
-/* ---- zbd_zones.c: a thread for what takes an ioctl ---- */
+/* ---- zbd_zones.c: a thread for requests that take an ioctl ---- */
 
 void zf_zbd_zones_init(struct zf_zbd *zbd);
 int zf_zbd_zones_start(struct zf_zbd *zbd);
-void zf_zbd_zones_stop(struct zf_zbd *zbd); /* nothing in flight; whether started or not */
+void zf_zbd_zones_stop(struct zf_zbd *zbd); /* nothing in flight; also if never started */
 
 /* struct zf_append_queue_ops */
 void zf_zbd_report_locked(void *arg, uint32_t zone_no);

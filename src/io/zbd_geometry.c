@@ -12,7 +12,7 @@
 
 /* ---- the queue's limits ---- */
 
-/* 0: this kernel does not say. */
+/* 0: this kernel does not tell. */
 static uint64_t read_number(const char *directory, const char *name)
 {
 	return zf_sysfs_read_number(directory, name, 0);
@@ -149,12 +149,12 @@ static enum zf_zone_cond cond_of(unsigned int cond)
 		return ZF_ZONE_FULL;
 	case ZBD_ZONE_COND_READONLY:
 		return ZF_ZONE_READONLY;
-	default: /* a condition of a later standard is nothing to write to */
+	default: /* a condition of a later standard: the zone must not be written */
 		return ZF_ZONE_OFFLINE;
 	}
 }
 
-/* Full, read-only and offline zones have no pointer: disks report one at random. */
+/* Full, read-only and offline zones have no pointer: disks report arbitrary ones. */
 static uint64_t pointer_of(const struct zf_zone_info *info, uint64_t wp)
 {
 	switch (info->cond) {
@@ -164,7 +164,7 @@ static uint64_t pointer_of(const struct zf_zone_info *info, uint64_t wp)
 	case ZF_ZONE_FULL:
 		return info->start + info->capacity;
 	default:
-		/* Whoever wrote part of a block: what is left of it cannot be written. */
+		/* Another program wrote a part of a block: zfuse cannot write the rest of it. */
 		wp = zf_align_up(wp, ZF_BLOCK_SIZE);
 		return wp < info->start || wp > info->start + info->capacity
 			       ? info->start + info->capacity

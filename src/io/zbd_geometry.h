@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a zoned block device is like: from libzbd, its queue in /sys, and a report of its zones. */
+/* The geometry of a zoned block device: from libzbd, /sys, and a report of its zones. */
 #ifndef ZF_IO_ZBD_GEOMETRY_H
 #define ZF_IO_ZBD_GEOMETRY_H
 
@@ -7,7 +7,7 @@
 
 #include "io/dev.h"
 
-/* Of /sys/dev/block/MAJOR:MINOR/queue. What an older kernel does not say is 0. */
+/* From /sys/dev/block/MAJOR:MINOR/queue. 0: the (older) kernel does not tell. */
 struct zf_zbd_limits {
 	uint32_t max_sectors_kb;
 	uint32_t max_segments;
@@ -18,28 +18,29 @@ struct zf_zbd_limits {
 	bool rotational;
 };
 
-/* `directory` is the queue's. -ENOENT: no whole disk; the report says so. */
+/* `directory` is that queue directory. -ENOENT: not a whole disk, which is reported. */
 int zf_zbd_geometry_read_limits(const char *directory, const char *path,
 				const struct zf_report *report, struct zf_zbd_limits *ret_limits);
 
 /*
- * Bytes that one request takes without the kernel cutting it, which would let the parts overtake
- * each other: so the most of one append.
+ * The most bytes of one append: the kernel does not split a request of this size. Parts of a split
+ * request could overtake each other.
  */
 uint32_t zf_zbd_geometry_append_limit(const struct zf_zbd_limits *limits);
 
 /*
- * The geometry, the zones that there are left to find out about; zone_count is that of whole zones:
- * a last, smaller one is not used. -ENOTSUP, reported: blocks or zones that zfuse cannot use.
+ * Fills the geometry, except for what zf_zbd_geometry_add_zones() adds. zone_count is the number of
+ * whole zones: a last, smaller one is not used. -ENOTSUP, reported: blocks or zones that zfuse
+ * cannot use.
  */
 int zf_zbd_geometry(const struct zbd_info *info, const struct zf_zbd_limits *limits,
 		    const char *path, const struct zf_report *report,
 		    struct zf_geometry *ret_geometry);
 
 /*
- * Conventional zones and capacity, from a report of all zones. Conventional zones must come first,
- * and sequential ones have one capacity: -ENOTSUP, reported. What a conventional zone has above
- * that is not used, so that all zones are alike.
+ * Adds the number of conventional zones and the capacity, from a report of all zones. -ENOTSUP,
+ * reported: conventional zones do not come first, or sequential zones differ in capacity. Bytes of
+ * a conventional zone above this capacity are not used, so that all zones are alike.
  */
 int zf_zbd_geometry_add_zones(const struct zbd_zone *zones, const char *path,
 			      const struct zf_report *report, struct zf_geometry *geometry);

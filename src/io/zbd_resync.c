@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel has a pointer of its own for each zone that is being written, and since Linux 6.10
- * refuses what is not at it, without asking the disk. Commands that went past the block layer,
- * native appends above all, leave it behind, and a report puts it right only after a write that the
- * disk itself has refused. So when a write has failed without a trace:
+ * The kernel has a pointer of its own for each zone that is being written. Since Linux 6.10 it
+ * refuses writes at other places, without asking the disk. Commands past the block layer, native
+ * appends above all, do not move the kernel's pointer. A report corrects it only after a write that
+ * the disk itself has refused. So when a write has failed and nothing of it has landed:
  *
  *  - an empty zone is reset: nothing changes but the kernel's pointer;
- *  - of a zone in use, the kernel tells its own pointer (since 6.19). If that is another one than
- *    the disk's, a write there passes the kernel, and the disk refuses it: the next report counts.
+ *  - for a zone in use, the kernel tells its own pointer (since 6.19). If it differs from the
+ *    disk's, a write there passes the kernel, and the disk refuses it: so the next report corrects
+ *    the kernel's pointer.
  *
- * On kernels in between, a zone in use stays closed to this path until the machine is restarted.
+ * On kernels from 6.10 to 6.18, this backend cannot write to such a zone in use until the machine
+ * is restarted.
  */
 #include <inttypes.h>
 #include <linux/blkzoned.h>
@@ -26,7 +28,7 @@
 #define REPORT_CACHED (1u << 31)
 #define REPORT_ZONES  _IOWR(0x12, 142, struct blk_zone_report)
 
-/* Bytes; false if the kernel does not tell. */
+/* In bytes. False: the kernel does not tell. */
 static bool kernel_pointer(const struct zf_zbd *zbd, uint64_t start, uint64_t *ret_wp)
 {
 	struct {
@@ -48,8 +50,9 @@ static bool is_in_use(const struct zf_zone_info *info)
 }
 
 /*
- * It fails: the disk's pointer is elsewhere, and nobody else writes to this disk. (A pointer within
- * a block may be the disk's own, as info->wp is rounded up: the caller leaves that alone.)
+ * A write that fails: the disk's pointer is elsewhere, and no other program writes to this disk. (A
+ * kernel's pointer within a block may equal the disk's, because info->wp is rounded up: then the
+ * caller does not call this.)
  */
 static void write_in_vain(struct zf_zbd *zbd, uint64_t address)
 {

@@ -2,13 +2,13 @@
 /*
  * Requests to a zoned block device become io_uring operations.
  *
- * What goes to a pointer takes its way through the queue (io/append_queue.h), which decides when
- * and where it is written; resets, finishes and reports take an ioctl, on a thread of their own
- * (zbd_zones.c). Everything else takes a command from a pool (io/command.h), or waits until one
- * is free.
+ * Writes at a pointer go through the queue (io/append_queue.h), which decides when and where they
+ * are written. Resets, finishes and reports take an ioctl, on a thread of their own (zbd_zones.c).
+ * All other requests take a command from a pool (io/command.h), or wait until one is free.
  *
- * An operation's data is its command, or its write with bit 0 set. Answers are collected in `done`,
- * and only the poller hands them back; whoever else has put one there wakes it.
+ * An operation's user data is its command, or its write with bit 0 set. Answered requests are
+ * collected in `done`, and only the poller hands them back; any other thread that puts one there
+ * wakes the poller.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ void zf_zbd_write_locked(void *arg, struct zf_zone_write *write)
 			      write->iovcnt, write->addr, write_flags(write->fua));
 }
 
-/* Zeroes in a conventional zone: by unmapping, or as the kernel does it best. */
+/* Zeroes in a conventional zone: by unmapping, or in the way that the kernel chooses. */
 static void prepare_zeroes_locked(struct zf_zbd *zbd, struct zf_zbd_command *command,
 				  struct io_uring_sqe *sqe)
 {
@@ -195,7 +195,7 @@ static int advance_locked(struct zf_zbd *zbd, struct zf_zbd_command *command, in
 		return ZF_COMMAND_AGAIN;
 	if (io->op == ZF_IO_ZEROES && command->unmaps &&
 	    (res == -EOPNOTSUPP || res == -EINVAL || res == -ENOSYS)) {
-		/* The disk could, but this kernel cannot ask for it. */
+		/* The disk can unmap, but this kernel cannot ask it to. */
 		zbd->unmapping_refused = true;
 		return ZF_COMMAND_AGAIN;
 	}
@@ -287,7 +287,8 @@ int zf_zbd_read(struct zf_dev *dev, uint64_t addr, const struct iovec *iov, unsi
 }
 
 /*
- * Writes all go through the ring: a synchronous durable one would be two commands, FUA and a flush.
+ * All writes go through the ring: a synchronous durable write would be two commands, FUA and a
+ * flush.
  */
 int zf_zbd_run(struct zf_dev *dev, struct zf_io *io)
 {

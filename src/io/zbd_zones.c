@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports, resets and finishes of a zoned block device. The kernel takes them as ioctls, which
- * last: milliseconds for a reset, up to a second for a finish. So a thread carries them out, one
- * after the other, and neither who submits nor who polls waits.
+ * Reports, resets and finishes of a zoned block device. The kernel takes them as ioctls, which are
+ * slow: milliseconds for a reset, up to a second for a finish. So a thread carries them out, one
+ * after the other, and neither submitters nor the poller wait.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/spawn.h"
 #include "io/zbd_device.h"
 
-/* As many as libzbd asks the kernel for at once. */
+/* Zones: as many as libzbd requests from the kernel at once. */
 #define REPORT_CHUNK 8192
 
 /* ---- reports ---- */
@@ -55,7 +55,7 @@ int zf_zbd_report(struct zf_dev *dev, uint32_t first, uint32_t count, struct zf_
 	return report_zones(zf_zbd_of(dev), first, count, zones);
 }
 
-/* Where can the zone be written, after an error? 0 or the errors that dev.h lists. */
+/* Finds the zone's pointer after an error. 0 or the errors that dev.h lists. */
 static int find_pointer(struct zf_zbd *zbd, uint32_t zone_no, uint32_t *ret_pointer)
 {
 	struct zf_zone_info info;
@@ -79,8 +79,7 @@ static int find_pointer(struct zf_zbd *zbd, uint32_t zone_no, uint32_t *ret_poin
 /* ---- jobs ---- */
 
 /*
- * After an error it is the zone's condition that tells what was wrong, and how far its pointer
- * came.
+ * After an error, a report of the zone tells the cause, by the zone's condition, and the pointer.
  */
 static int manage(struct zf_zbd *zbd, const struct zf_io *io, uint32_t *ret_pointer)
 {

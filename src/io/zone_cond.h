@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In which condition a zone is. */
+/* The condition of a zone. */
 #ifndef ZF_IO_ZONE_COND_H
 #define ZF_IO_ZONE_COND_H
 

@@ -81,7 +81,7 @@ static void set_cond(struct zf_zone_rules *rules, struct zf_zone_state *zone,
 	rules->active_count += is_active(zone);
 }
 
-/* As devices do at max_open: the search goes round, so that no zone is closed time and again. */
+/* As devices do at max_open. The search goes round, so that the same zone is not always closed. */
 static bool close_another(struct zf_zone_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->geometry.zone_count; i++) {
@@ -110,7 +110,7 @@ static int open_zone(struct zf_zone_rules *rules, struct zf_zone_state *zone)
 	return 0;
 }
 
-/* What every zone command needs whatever the zone's pointer: a zone that is there and usable. */
+/* For every zone command: checks that the zone exists and is usable, whatever its pointer. */
 static int check_zone(const struct zf_zone_rules *rules, uint64_t addr, uint32_t *ret_zone_no)
 {
 	uint64_t zone_no = addr / rules->geometry.zone_size;
@@ -206,8 +206,8 @@ static int apply_management(struct zf_zone_rules *rules, const struct zf_io *io,
 		return 0;
 	}
 	/*
-	 * An empty zone counts its reset too: when its pointer is only a lower bound, it may well
-	 * hold something, and what comes next must be another generation.
+	 * A reset of an empty zone is counted too: if its pointer is only a lower bound, the zone
+	 * may hold data, and data written later must differ from it by the reset count.
 	 */
 	zone->wp = 0;
 	zone->reset_count++;
@@ -290,8 +290,8 @@ void zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,
 }
 
 /*
- * Ignores the limits: the recorded conditions are as old as the recorded pointers, so zones that
- * were full in truth still count as active until their own pointer is raised.
+ * Ignores the limits: the recorded conditions are as old as the recorded pointers, so a zone that
+ * is really full still counts as active until its own pointer is raised.
  */
 int zf_zone_rules_raise(struct zf_zone_rules *rules, uint32_t zone_no, uint64_t wp)
 {

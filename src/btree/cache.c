@@ -11,7 +11,7 @@
 #define SHARD_NODES_MIN                                                                            \
 	64u /* below this many nodes, more shards would only make the bound uneven */
 #define BUCKETS_MIN 64u
-/* One node in so many may always be a clean one: the upper levels of the trees. */
+/* One node in this many may always be clean: room for the upper levels of the trees. */
 #define CLEAN_SHARE 4u
 #define BUCKETS_MAX (UINT64_C(1) << 16)
 
@@ -133,8 +133,8 @@ static struct zf_cnode *find_locked(struct zf_cache *cache, struct zf_cache_shar
 }
 
 /*
- * New references are taken under the shard's lock, or from somebody who holds another one: so one
- * reference means, only the cache's.
+ * New references are taken under the shard's lock, or by a holder of another reference. So a count
+ * of one means that only the cache refers to the node.
  */
 static bool is_unreferenced_locked(struct zf_cnode *node)
 {
@@ -149,8 +149,10 @@ static bool has_too_many_locked(const struct zf_cache *cache, const struct zf_ca
 
 static void evict_locked(struct zf_cache *cache, struct zf_cache_shard *shard)
 {
-	/* Twice round: once to clear `accessed`, once to take. If all are referenced, there are
-	 * more. */
+	/*
+	 * Two rounds: the first clears `accessed`, the second evicts. If all nodes are referenced,
+	 * the cache exceeds its bound.
+	 */
 	size_t steps = 2 * shard->clean;
 
 	while (has_too_many_locked(cache, shard) && steps-- > 0) {
@@ -240,7 +242,7 @@ void zf_cache_insert_dirty(struct zf_cache *cache, struct zf_cnode *node)
 	zf_mutex_unlock(&shard->lock);
 }
 
-/* The second index knows dirty nodes only: it serves zf_cache_find_dirty() and nothing else. */
+/* The second index holds dirty nodes only, for zf_cache_find_dirty(). */
 static void forget_second(struct zf_cache *cache, struct zf_cnode *node)
 {
 	struct zf_cache_shard *shard = shard_of(cache, hash_address(node->address[1]));

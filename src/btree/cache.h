@@ -26,7 +26,7 @@
 #include "btree/node_pool.h"
 
 struct zf_cnode {
-	struct zf_node_pool *pool;  /* where it came from and goes to */
+	struct zf_node_pool *pool;  /* the pool that owns the node */
 	void *data;		    /* node_size bytes, block-aligned; always the same */
 	struct zf_cnode *next_free; /* in the pool */
 
@@ -56,8 +56,9 @@ struct zf_cnode {
 	uint64_t csum; /* 0 until sealed; of dirty nodes only */
 
 	/*
-	 * The tree's write lock. Of a leaf: the item inserted last, and how many in a row went
-	 * behind the one before (btree/redistribute.h). A guess: other edits leave it as it is.
+	 * The tree's write lock. Leaves only: the key inserted last, and how many items were
+	 * inserted in one run, each directly behind the one before (btree/redistribute.h). Only a
+	 * guess, because other edits do not update it.
 	 */
 	struct zf_key run_end;
 	uint32_t run;
@@ -87,14 +88,14 @@ struct zf_cache {
 };
 
 int zf_cache_init(struct zf_cache *cache, uint32_t node_size, uint64_t bytes);
-void zf_cache_deinit(struct zf_cache *cache); /* nobody holds references any more */
+void zf_cache_deinit(struct zf_cache *cache); /* only the cache itself holds references */
 
 /* A node with bytes not yet set, outside the cache, with one reference. NULL: no memory. */
 struct zf_cnode *zf_cnode_new(struct zf_cache *cache);
 void zf_cnode_put(struct zf_cnode *node); /* takes NULL */
 /*
- * Takes one more reference of a node to which another reference than the cache's exists during this
- * call. References from the cache itself are taken under the shard's lock.
+ * Takes one more reference to a node. During this call there must be a reference other than the
+ * cache's own. (A first reference is taken under the shard's lock: zf_cache_get().)
  */
 struct zf_cnode *zf_cnode_ref(struct zf_cnode *node);
 

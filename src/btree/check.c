@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker: after it, nothing about a node's bytes needs to be doubted again. Everything else
- * in this directory relies on it for staying within a node's bounds.
+ * The checker: after it, the bytes of a node are trusted. All other code in this directory relies
+ * on it to stay within a node's bounds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -80,7 +80,7 @@ static int check_csum(const struct check *c)
 	return 0;
 }
 
-/* The columns: with them, the rows and what is behind them are within the node. */
+/* Checks the sizes and columns of a packing, on which the place of the rows depends. */
 static int check_packing(const struct check *c)
 {
 	const struct zf_disk_packing *packing = (const void *)(c->header + 1);
@@ -116,7 +116,7 @@ static uint32_t rows_start(const struct zf_disk_node_header *header)
 	       packing->value_size + packing->width;
 }
 
-/* So many as a leaf may have that is edited: it counts more than narrow rows take. */
+/* At most the items that an edited leaf may have, for which narrow rows count as wider ones. */
 static int check_packed_count(const struct check *c)
 {
 	uint32_t count = zf_le32_get(c->header->count), max = 1;
@@ -274,7 +274,7 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 	bool packed = zf_node_is_packed(node);
 	int r;
 
-	/* The csum after the identity: "wrong node" tells more than "wrong bytes". */
+	/* The checksum comes after the identity: "wrong node" tells more than "wrong bytes". */
 	r = check_identity(&c);
 	if (r == 0 && with_csum)
 		r = check_csum(&c);
@@ -294,7 +294,7 @@ int zf_node_check(const struct zf_node_shape *shape, const void *node,
 	return r;
 }
 
-/* What only the node itself says of its place, its tree and its generation. */
+/* Checks the fields that a parent would tell: place, tree and generation. */
 static int check_origin(const struct zf_node_shape *shape, const struct zf_disk_node_header *h,
 			uint64_t address, unsigned int copy, const struct zf_report *report)
 {

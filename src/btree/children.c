@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the nodes of one level are to be, as their parents say. */
+/* Lists the nodes of one level, with the properties that their parents require. */
 #include <errno.h>
 
 #include "btree/forest.h"
@@ -46,7 +46,7 @@ static int tell_children(const struct zf_path *path, enum zf_tree_id id,
 	return r < 0 ? r : 0;
 }
 
-/* 1: there are more behind *from. */
+/* 1: there is a next parent, whose range begins at *from. */
 static int list_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
 		       void *arg)
 {
@@ -62,7 +62,7 @@ static int list_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 				&path);
 	if (r == 0)
 		r = tell_children(&path, id, listing);
-	/* The cursor goes one way only, and so comes to an end on any image. */
+	/* The cursor moves in one direction only, so the listing ends on any image. */
 	if (r == 0 && path.has_next[path.bottom] &&
 	    zf_key_cmp(&path.next[path.bottom], listing->from) > 0) {
 		*listing->from = path.next[path.bottom];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways down a tree, through cached nodes only. */
+/* Descends a tree, through cached nodes only. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "btree/forest.h"
 
-/* A cached node was verified for some pointer; that it was for this one is known only if they
- * agree. */
+/*
+ * A cached node was verified against some pointer, perhaps not the present one. So its tree and
+ * level are compared with those that are expected here.
+ */
 static int check_kind(struct zf_forest *forest, const struct zf_cnode *node, enum zf_tree_id id,
 		      uint8_t level)
 {
@@ -55,7 +57,7 @@ int zf_forest_descend_root_locked(struct zf_forest *forest, enum zf_tree_id id,
 	return r;
 }
 
-/* What the parent says of its child in `slot`, to be read by zf_fetch_run(). */
+/* Notes the properties of the parent's child in `slot`, which zf_fetch_run() will read. */
 static void want_child(struct zf_fetch *fetch, enum zf_tree_id id, const struct zf_cnode *parent,
 		       unsigned int slot, const struct zf_key *next)
 {
@@ -72,7 +74,7 @@ static void want_child(struct zf_fetch *fetch, enum zf_tree_id id, const struct 
 	fetch->dispensable = false;
 }
 
-/* next: bound of the parent's keys, or NULL. */
+/* next: every key of the parent is below it; NULL: no bound. */
 static int get_child(struct zf_forest *forest, enum zf_tree_id id, const struct zf_cnode *parent,
 		     unsigned int slot, const struct zf_key *next, struct zf_fetch *fetch,
 		     struct zf_cnode **ret_node)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every modification is made of: retry, reserve, copy the path, free. */
+/* The steps that all modifications share: retry, reserve, copy the path, free. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static int check_root_generation(struct zf_edit *edit)
 	assert(generation >= tree->changed);
 	if (tree->root.generation < generation || tree->root.generation <= tree->changed)
 		return 0;
-	/* A forged root from the future would be taken for one of ours, and edited in place. */
+	/* A forged root of a later generation would pass for the writer's, and be edited in place. */
 	return zf_report_corrupt(&edit->forest->report, "root of tree", tree->root.address[0],
 				 "generation has %" PRIu64 ", expected below %" PRIu64,
 				 tree->root.generation, generation);
@@ -85,7 +85,7 @@ int zf_edit_reserve(struct zf_edit *edit, unsigned int n)
 		if (r < 0) {
 			zf_cnode_put(node);
 			drop_spare(edit);
-			return r == -ENOMEM ? r : -ENOSPC; /* -EAGAIN has a meaning here */
+			return r == -ENOMEM ? r : -ENOSPC; /* not -EAGAIN: it would restart */
 		}
 		node->generation = edit->writer->generation;
 		node->owner = edit->id;
@@ -130,7 +130,7 @@ void zf_edit_touch_child(struct zf_edit *edit, struct zf_cnode *node, unsigned i
 	zf_node_set_child(edit->path.node[node->level + 1]->data, slot, &ptr);
 }
 
-/* The node at `level` of the path may have a new address; its checksum is pending in any case. */
+/* Updates the pointer to the path's node at `level`: a new address perhaps, a pending checksum. */
 static void point_to(struct zf_edit *edit, uint8_t level)
 {
 	struct zf_path *path = &edit->path;
@@ -171,7 +171,7 @@ void zf_edit_free_node(struct zf_edit *edit, const struct zf_node_ptr *ptr)
 	edit->tree->shape++;
 	edit->writer->free(edit->writer, ptr->address, ptr->generation, edit->id);
 	if (ptr->generation != edit->writer->generation)
-		return; /* frozen: still to be written; clean: ages out of the cache */
+		return; /* a frozen node will still be written; a clean one is evicted in time */
 	node = zf_cache_get(cache, ptr->address[0], ptr->generation);
 	assert(node && node->dirty);
 	TAILQ_REMOVE(dirty_queue(edit->tree, node->generation, node->level), node, dirty_link);

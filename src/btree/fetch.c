@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading nodes: copy by copy, verified, and with patience for pointers that became stale. */
+/* Reads nodes: tries each copy, verifies, and retries because a pointer may have become stale. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static int read_copy(struct zf_forest *forest, const struct zf_node_expect *expe
 	return -EIO;
 }
 
-/* reports[i] hears about copy i. */
+/* reports[i] gets the messages about copy i. */
 static int read_copies(struct zf_forest *forest, const struct zf_node_expect *expect, void *buf,
 		       const struct zf_report *const reports[ZF_COPIES_MAX])
 {
@@ -160,7 +160,7 @@ int zf_fetch_run(struct zf_forest *forest, struct zf_fetch *fetch)
 		fetch->failures++;
 		return 0;
 	}
-	/* Read after all, from another copy: worth knowing. */
+	/* If a copy failed and another one was read, this warns of the failed copy. */
 	report_captured(forest, fetch, ZF_REPORT_WARNING);
 	hold(fetch, zf_cache_insert_clean(&forest->cache, node));
 	fetch->failures = 0;

@@ -92,19 +92,19 @@ void zf_tree_get_root(struct zf_forest *forest, enum zf_tree_id id, struct zf_no
 }
 
 /*
- * An item operation copies at most the path, one node a level (h). It creates one node for each
- * level that splits and a new root: 2h + 1. A neighbour that a full leaf shares its items with is
- * the writer's already (btree/redistribute.h), and three leaves made of two are one new one. If a
- * packed leaf becomes three, the one leaf more does not split what is above again: 2h + 2.
- * Deleting copies at most the path (a merge absorbs the neighbour into the node on the path, so the
- * neighbour is only freed) and creates at most an empty root. All of that is reserved before the
- * first change (of three leaves, each of the two new ones before it is made), so a restart costs
- * nothing.
+ * An item operation copies at most the path, one node per level (h levels). It creates one node for
+ * each level that splits, and a new root: 2h + 1. A neighbour that shares the items of a full leaf
+ * is the writer's already (btree/redistribute.h), and making three leaves of two creates only one.
+ * If a packed leaf becomes three, the second new leaf does not split the levels above again:
+ * 2h + 2. Deleting copies at most the path (a merge absorbs the neighbour into the node on the
+ * path, so the neighbour is only freed) and creates at most an empty root. All these nodes are
+ * reserved before the first change (the two new leaves of a packed one are reserved one after the
+ * other, each before it is made), so a restart costs nothing.
  *
- * Between this call and the operation others may make the tree higher. h counts one level more than
- * there is, and four at the least: to outgrow that, a root of at least three levels has to fill and
- * split, and the new one to fill, which takes more than (children_max / 2)^2 > 1000 other
- * insertions in between.
+ * Between this call and the operation, other operations may make the tree higher. So h is one level
+ * more than the tree has, and at least four. To outgrow h, a root of at least three levels has to
+ * fill and split, and the new root has to fill. That takes more than (children_max / 2)^2 > 1000
+ * other insertions in between.
  */
 unsigned int zf_forest_worst_nodes(struct zf_forest *forest)
 {

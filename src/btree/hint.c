@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints: which leaf an edit came to last, so that the next one near it need not descend. */
+/* Hints: recently edited leaves, so that the next edit near one of them need not descend. */
 #include "btree/forest.h"
 
 /*
- * Keys that lie together mostly belong to one inode or, in the summary tree, to one zone; those of
- * inodes made one after the other lie together too.
+ * Neighbouring keys mostly belong to one inode or, in the summary tree, to one zone. Inodes that
+ * were made one after the other have neighbouring keys too, and share a slot.
  */
 static unsigned int slot_of(const struct zf_key *key)
 {
@@ -62,14 +62,13 @@ struct zf_cnode *zf_edit_hinted_leaf(const struct zf_edit *edit, const struct zf
 	const struct zf_leaf *leaf;
 	struct zf_key lowest;
 
-	/* The root and zone trees are sealed while they change: those edits touch the whole path.
-	 */
+	/* The root and zone trees may be edited after sealing: such edits touch the whole path. */
 	if (edit->writer->generation <= edit->tree->frozen)
 		return NULL;
 	leaf = zf_hint_find_locked(edit->tree, key);
 	if (!leaf || !zf_edit_owns(edit, leaf->node) || zf_node_count(leaf->node->data) == 0)
 		return NULL;
-	/* Not below what the nodes above say is the lowest. */
+	/* A key below the leaf's first one might have to lower keys of the nodes above. */
 	lowest = zf_node_key(leaf->node->data, 0);
 	return zf_key_cmp(key, &lowest) < 0 ? NULL : leaf->node;
 }

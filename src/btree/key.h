@@ -43,7 +43,7 @@ static inline struct zf_key zf_key_prev(struct zf_key key)
 
 /* The trees. Written as `owner` into every node. */
 enum zf_tree_id {
-	ZF_TREE_ROOT = 1,    /* where the other trees' roots are */
+	ZF_TREE_ROOT = 1,    /* pointers to the other trees' roots */
 	ZF_TREE_FS = 2,	     /* inodes, names, extents: what users see */
 	ZF_TREE_SUMMARY = 3, /* device address -> what was written there, and its checksums */
 	ZF_TREE_SHARE = 4,   /* address -> each extent that names it, for shared extents only */

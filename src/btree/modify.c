@@ -83,7 +83,10 @@ static void grow_root(struct zf_edit *edit, const struct zf_key *key,
 	zf_cnode_put(root);
 }
 
-/* Tells the levels above of the right half of a split, splitting them in turn. NULL: no split. */
+/*
+ * Inserts the right half of a split into the level above, and splits further levels if they are
+ * full. right NULL: nothing was split.
+ */
 static void insert_upwards(struct zf_edit *edit, struct zf_cnode *right)
 {
 	unsigned int max = zf_node_children_max(edit->forest->shape.node_size);
@@ -106,7 +109,7 @@ static void insert_upwards(struct zf_edit *edit, struct zf_cnode *right)
 	}
 }
 
-/* A key below all others lowers the bounds on its way: no key is below its parent's. */
+/* For a key below all others: lowers keys on the path, as no key may be below its parent's. */
 static void lower_keys(struct zf_edit *edit, const struct zf_key *key)
 {
 	for (uint8_t level = edit->path.top; level > 0; level--) {
@@ -119,8 +122,8 @@ static void lower_keys(struct zf_edit *edit, const struct zf_key *key)
 }
 
 /*
- * How many nodes have to split if the leaf does, which is included; one more than there are levels:
- * a new root.
+ * How many nodes a split of the leaf creates: one for the leaf, one for each full node above that
+ * has to split too, and a new root if all levels split.
  */
 static unsigned int count_splits(const struct zf_edit *edit)
 {
@@ -144,7 +147,7 @@ static int find_slot(const struct zf_cnode *leaf, struct put *put)
 	return !item->found && put->mode == PUT_UPDATE ? -ENOENT : 0;
 }
 
-/* 1: take the long way. */
+/* 1: the hint does not help; put by the path. */
 static int put_by_hint(struct zf_edit *edit, struct put *put)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
@@ -159,8 +162,7 @@ static int put_by_hint(struct zf_edit *edit, struct put *put)
 	return 0;
 }
 
-/* Makes the path the writer's, its bounds wide enough for the item, with so many more nodes ready.
- */
+/* Reserves nodes for copies and `splits`, copies the path, and lowers its keys for the item. */
 static int take_path(struct zf_edit *edit, const struct zf_put *item, unsigned int splits)
 {
 	int r;
@@ -175,7 +177,7 @@ static int take_path(struct zf_edit *edit, const struct zf_put *item, unsigned i
 	return 0;
 }
 
-/* 1: there is more room now where the item belongs; try again. */
+/* 1: the item is not put yet, but its leaf has more room now; try again. */
 static int put_into_full_leaf(struct zf_edit *edit, const struct zf_put *item)
 {
 	struct zf_leaf_plan plan;

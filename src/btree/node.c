@@ -269,7 +269,7 @@ static void set_plain(void *node, uint32_t node_size, unsigned int slot, const s
 
 /* ---- the form that a leaf takes for an item ---- */
 
-/* Bytes of the leaf's items if it is, or were, plain. */
+/* Bytes of the leaf's items in plain form, whichever form the leaf has. */
 static uint32_t used_plain(const void *leaf, uint32_t node_size)
 {
 	struct zf_packing packing;
@@ -280,7 +280,7 @@ static uint32_t used_plain(const void *leaf, uint32_t node_size)
 	return zf_node_count(leaf) * (uint32_t)(sizeof(struct zf_disk_item) + packing.value_size);
 }
 
-/* Of the value there is in this slot. */
+/* Bytes of the present value in this slot. */
 static uint32_t value_size(const void *leaf, unsigned int slot)
 {
 	char scratch[ZF_PACKED_VALUE_MAX];
@@ -315,19 +315,19 @@ static bool fits_packed(const void *leaf, uint32_t node_size, bool found, const 
 		if (zf_packing_bytes(packing, count + !found) <= capacity)
 			return true;
 	}
-	/* Less may differ by now than when the columns were made. */
+	/* Fewer bytes may differ now than when the columns were chosen. */
 	return zf_packing_scan(leaf, 0, count, packing) &&
 	       zf_packing_add(packing, key, value, len) &&
 	       zf_packing_bytes(packing, count + !found) <= capacity;
 }
 
 enum form {
-	FORM_NONE, /* no room in any */
+	FORM_NONE, /* no room in either form */
 	FORM_PLAIN,
 	FORM_PACKED,
 };
 
-/* What the leaf is, if it can stay so. */
+/* The form in which the leaf has room for the item; its present form, if that has room. */
 static enum form form_for(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
 			  const struct zf_key *key, const void *value, size_t len,
 			  struct zf_packing *ret_packing)
@@ -351,7 +351,7 @@ bool zf_node_has_room(const void *leaf, uint32_t node_size, unsigned int slot, b
 	return form_for(leaf, node_size, slot, found, key, value, len, &packing) != FORM_NONE;
 }
 
-/* Gives the leaf the form in which there is room for the item. Returns whether that is packed. */
+/* Gives the leaf a form that has room for the item. Returns whether this is the packed form. */
 static bool take_form(void *leaf, uint32_t node_size, unsigned int slot, bool found,
 		      const struct zf_key *key, const void *value, size_t len)
 {
@@ -464,7 +464,7 @@ static void absorb_plain(void *node, const void *src, uint32_t node_size, unsign
 	set_count(node, count + n);
 }
 
-/* Is there a packing that `left` of the node's items and those of src have room in? */
+/* Do `left` of the node's items fit one packed leaf with items [first, first + n) of src? */
 static bool pack_together(const void *node, unsigned int left, const void *src, uint32_t node_size,
 			  unsigned int first, unsigned int n, struct zf_packing *ret_packing)
 {
@@ -479,7 +479,7 @@ static bool pack_together(const void *node, unsigned int left, const void *src, 
 	return zf_packing_bytes(ret_packing, left + n) <= zf_node_capacity(node_size);
 }
 
-/* Bytes of the items if they are, or were, plain. */
+/* Bytes of items [first, first + n) in plain form, whichever form the leaf has. */
 static uint32_t used_plain_by(const void *leaf, uint32_t node_size, unsigned int first,
 			      unsigned int n)
 {
@@ -504,7 +504,7 @@ uint32_t zf_node_used_together(const void *node, uint32_t node_size, unsigned in
 	       used_plain(other, node_size);
 }
 
-/* One by one, into a leaf that is plain, of one that is packed perhaps. */
+/* Inserts items one by one. The node is a plain leaf; src may be packed. */
 static void absorb_items(void *node, const void *src, uint32_t node_size, unsigned int first,
 			 unsigned int n, unsigned int at)
 {

@@ -2,8 +2,8 @@
 /*
  * Access to the bytes of one node, and the one checker that guards every node read and written.
  *
- * A node is worked on as it lies on disk (node_format.h); these functions are the only ones that
- * know offsets. They do no I/O and no locking: the caller holds what protects the buffer.
+ * Nodes in memory have the format on disk (node_format.h); only these functions know the offsets in
+ * it. They do no I/O and no locking: the caller holds the lock that protects the buffer.
  */
 #ifndef ZF_BTREE_NODE_H
 #define ZF_BTREE_NODE_H
@@ -35,11 +35,11 @@ struct zf_node_shape {
 	uint8_t fsid[16];
 };
 
-/* What a pointer in a node or superblock of generation_max may say. */
+/* Limits of the pointers in a node or superblock of generation_max. */
 void zf_node_shape_limits(const struct zf_node_shape *shape, uint64_t generation_max,
 			  struct zf_node_ptr_limits *ret_limits);
 
-/* What the parent, or the superblock, says that the node must be. */
+/* The properties that the parent, or the superblock, requires of the node. */
 struct zf_node_expect {
 	struct zf_node_ptr ptr;
 	enum zf_tree_id owner;
@@ -61,7 +61,7 @@ static inline uint32_t zf_node_value_max(uint32_t node_size)
 /*
  * Checks every field: magic, filesystem, own addresses, owner, level, generation, count, key order,
  * item bounds and order, zero bytes, and (with check_csum) the checksum against header and pointer.
- * Every node passes here after it was read and before it is written. 0 or -EUCLEAN, reported.
+ * Every node is checked after it was read and before it is written. 0 or -EUCLEAN, reported.
  */
 int zf_node_check(const struct zf_node_shape *shape, const void *node,
 		  const struct zf_node_expect *expect, bool check_csum,
@@ -72,8 +72,8 @@ int zf_node_check_bounds(const void *node, const struct zf_node_expect *expect,
 			 const struct zf_report *report);
 
 /*
- * Like zf_node_check() for a block that no parent tells of, as found by scanning a zone: is this a
- * whole, valid node at `address`, of this copy? 0 or -EUCLEAN, reported.
+ * Like zf_node_check() for a block without a parent, found by scanning a zone: is it a whole, valid
+ * node at `address`, of this copy? 0 or -EUCLEAN, reported.
  */
 int zf_node_check_at(const struct zf_node_shape *shape, const void *node, uint64_t address,
 		     unsigned int copy, const struct zf_report *report);
@@ -110,7 +110,7 @@ static inline uint64_t zf_node_owner(const void *node)
 	return zf_le64_get(zf_node_header(node)->owner);
 }
 
-/* A leaf of another form than all others (btree/packed.h)? */
+/* Is the node a packed leaf (btree/packed.h)? */
 static inline bool zf_node_is_packed(const void *node)
 {
 	return zf_node_header(node)->packed != 0;
@@ -131,32 +131,32 @@ unsigned int zf_node_search_child(const void *node, const struct zf_key *key);
 const void *zf_node_value(const void *node, unsigned int slot, size_t *ret_len, void *scratch);
 
 struct zf_node_ptr zf_node_child(const void *node, unsigned int slot);
-/* What the child in `slot` must be, of a node above the leaves that is as `expect` says. */
+/* The properties required of the child in `slot` of an internal node; `expect` are the node's. */
 struct zf_node_expect zf_node_expect_child(const struct zf_node_expect *expect, const void *node,
 					   unsigned int slot);
 
 /* Bytes of a node that entries can use, and bytes that they do use: headers and values. */
 uint32_t zf_node_capacity(uint32_t node_size);
 uint32_t zf_node_used(const void *node, uint32_t node_size);
-/* Of the entries [first, first + n): all of them are less than the whole in a packed leaf. */
+/* The same for entries [first, first + n). In a packed leaf, all entries use less than the whole. */
 uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n);
 /*
- * Bytes that the entries of both will use in one node, as zf_node_absorb() puts them there, when
- * [first, first + n) of the node have gone.
+ * Bytes that the entries of both nodes will use in one node, after zf_node_absorb(), if the node's
+ * entries [first, first + n) are removed.
  */
 uint32_t zf_node_used_together(const void *node, uint32_t node_size, unsigned int first,
 			       unsigned int n, const void *other);
 unsigned int zf_node_children_max(uint32_t node_size);
 
-/* May a leaf get this item in this slot: a new one, or (found) in the place of what is there? */
+/* Has a leaf room for this item in this slot: a new item, or (found) one that replaces its item? */
 bool zf_node_has_room(const void *leaf, uint32_t node_size, unsigned int slot, bool found,
 		      const struct zf_key *key, const void *value, size_t len);
 
-/* ---- editing; the caller has made sure of room; a leaf takes the form that is needed ---- */
+/* ---- editing; the caller has made sure of room; a leaf changes its form if necessary ---- */
 
 void zf_node_init(void *node, const struct zf_node_shape *shape, enum zf_tree_id owner,
 		  uint8_t level, const uint64_t address[ZF_COPIES_MAX], uint64_t generation);
-/* Makes dst the same node as src elsewhere, later. src's csum field is not read. */
+/* Makes dst a copy of src with another address and generation. src's csum field is not read. */
 void zf_node_copy(void *dst, const void *src, const struct zf_node_shape *shape,
 		  const uint64_t address[ZF_COPIES_MAX], uint64_t generation);
 void zf_node_set_csum(void *node, uint64_t csum);
@@ -174,7 +174,7 @@ void zf_node_remove(void *node, uint32_t node_size, unsigned int first, unsigned
 /* Copies the entries [first, first + n) of src into the node, before or behind its own. */
 void zf_node_absorb(void *node, const void *src, uint32_t node_size, unsigned int first,
 		    unsigned int n, bool before);
-/* The same, and they are removed from src. */
+/* The same, and removes the entries from src. */
 void zf_node_move(void *node, void *src, uint32_t node_size, unsigned int first, unsigned int n,
 		  bool before);
 

@@ -7,13 +7,13 @@
  *      internal     | header | child 0 | child 1 | ...                    free          |
  *
  * Item headers grow up, values grow down from the end, in the same order and without gaps: value i
- * ends where value i-1 begins. Free bytes are zero. A child's key is the first key of that child
- * (child 0 of the leftmost path: ZF_KEY_MIN not required; keys only bound from below).
+ * ends where value i-1 begins. Free bytes are zero. A child's key is a lower bound of the keys in
+ * that child. (On the leftmost path it need not be ZF_KEY_MIN.)
  *
  * A packed leaf holds items of one objectid and type, with values of one size, which differ in few
- * of their bytes. Key and value are a record; a byte of it that is the same in all of them stands
- * in the base. The columns are those that are not, ascending; they are zero in the base, and a row
- * is what one record has there.
+ * of their bytes. A record is a key and its value. The base holds the bytes that are the same in
+ * all records. The columns are the positions of the other bytes, ascending; these bytes are zero in
+ * the base. A row holds the bytes of one record at the columns.
  */
 #ifndef ZF_BTREE_NODE_FORMAT_H
 #define ZF_BTREE_NODE_FORMAT_H
@@ -31,15 +31,15 @@ struct zf_disk_key {
 };
 
 struct zf_disk_node_header {
-	struct zf_le64 csum; /* XXH3 of bytes 8..node_size: torn or rotten node */
-	uint8_t magic[4];    /* not a node */
-	uint8_t level;	     /* 0: leaf; pointer into another level */
+	struct zf_le64 csum; /* XXH3 of bytes 8..node_size; detects a torn or rotten node */
+	uint8_t magic[4];    /* detects: not a node */
+	uint8_t level;	     /* 0: leaf; detects a pointer into another level */
 	uint8_t packed;	     /* 1: a packed leaf */
 	uint8_t reserved_a[2];
-	uint8_t fsid[16];	   /* node of another filesystem */
-	struct zf_le64 address[2]; /* own addresses: misdirected write or read */
-	struct zf_le64 generation; /* of the transaction that wrote it: stale node */
-	struct zf_le64 owner;	   /* tree id: pointer into another tree */
+	uint8_t fsid[16];	   /* detects a node of another filesystem */
+	struct zf_le64 address[2]; /* own addresses; detects a misdirected write or read */
+	struct zf_le64 generation; /* of the transaction that wrote it; detects a stale node */
+	struct zf_le64 owner;	   /* tree id; detects a pointer into another tree */
 	struct zf_le32 count;	   /* items or children */
 	uint8_t reserved_b[4];
 };
@@ -56,13 +56,13 @@ struct zf_disk_item {
 	struct zf_le16 size;   /* bytes */
 };
 
-/* Of a packed leaf; the base (key and value) and `width` columns, a byte each, follow. */
+/* In a packed leaf; the base (key and value) and `width` columns, a byte each, follow. */
 struct zf_disk_packing {
 	uint8_t value_size; /* bytes of each value, at most ZF_PACKED_VALUE_MAX */
 	uint8_t width;	    /* columns: bytes of a row */
 };
 
-/* Of an extent: no other items are worth it, and those with names come in all sizes. */
+/* The size of an extent: no other items are worth packing, and items with names vary in size. */
 #define ZF_PACKED_VALUE_MAX 24u
 
 #define ZF_DISK_NODE_HEADER_FIELDS(F, T)                                                           \

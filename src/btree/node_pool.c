@@ -37,7 +37,7 @@ void zf_node_pool_deinit(struct zf_node_pool *pool)
 	zf_mutex_deinit(&pool->lock);
 }
 
-/* The pages cost nothing before they are touched. */
+/* The pages take no memory before they are touched. */
 static struct zf_node_region *map_region(uint32_t node_size, size_t count)
 {
 	struct zf_node_region *region =

@@ -10,16 +10,16 @@
 #define HEADER_SIZE ((uint32_t)sizeof(struct zf_disk_node_header))
 #define KEY_SIZE    ((uint32_t)sizeof(struct zf_disk_key))
 
-/* Columns of the key are of its offset only. */
+/* In the key, only bytes of the offset can be columns. */
 #define FIRST_COLUMN ((unsigned int)offsetof(struct zf_disk_key, offset))
 
 /*
- * A row counts as so many bytes at least. So one more column, or two, never make a full leaf into
- * several; the extents of a file differ in 5 to 12 bytes.
+ * A row counts as at least this many bytes. So one or two more columns never turn a full leaf into
+ * several leaves. The extents of a file differ in 5 to 12 bytes.
  */
 #define ROW_MIN 8u
 
-/* Where things are in a packed leaf. */
+/* The parts of a packed leaf. */
 struct layout {
 	unsigned int record; /* bytes of a record */
 	unsigned int width;
@@ -261,7 +261,7 @@ static void set_count(void *leaf, unsigned int count)
 	((struct zf_disk_node_header *)leaf)->count = zf_le32_from(count);
 }
 
-/* Leaves no item. */
+/* Removes all items. */
 static void clear(void *leaf, uint32_t used)
 {
 	((struct zf_disk_node_header *)leaf)->packed = 0;
@@ -280,7 +280,7 @@ static void put_row(uint8_t *row, const struct layout *layout, const uint8_t *re
 		row[c] = record[layout->columns[c]];
 }
 
-/* Sets out an empty leaf. */
+/* Writes the packing into an empty leaf. */
 static void lay_out(void *leaf, const struct zf_packing *packing)
 {
 	struct zf_disk_node_header *header = leaf;
@@ -352,7 +352,7 @@ static void put_record(uint8_t *row, const struct layout *layout, const struct z
 	put_row(row, layout, record);
 }
 
-/* Makes n rows, which are still to be filled. */
+/* Inserts n rows, which the caller fills. */
 static uint8_t *open_gap(void *leaf, const struct layout *layout, unsigned int slot, unsigned int n)
 {
 	unsigned int count = zf_node_count(leaf);
@@ -382,7 +382,7 @@ static void fill_from_plain(uint8_t *row, const struct layout *layout, const voi
 	}
 }
 
-/* Column by column: each is one of src, or the same in all of its rows. */
+/* Column by column: a column is one of src too, or all records of src have the same byte there. */
 static void fill_from_packed(uint8_t *row, const struct layout *to, const void *src,
 			     unsigned int first, unsigned int n)
 {

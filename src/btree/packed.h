@@ -43,9 +43,9 @@ bool zf_packing_add(struct zf_packing *packing, const struct zf_key *key, const 
 		    size_t len);
 bool zf_packing_join(struct zf_packing *packing, const struct zf_packing *other);
 
-/* Bytes of a node, behind its header, that so many records take. */
+/* Bytes of a node, behind its header, that `count` records take. */
 uint32_t zf_packing_bytes(const struct zf_packing *packing, unsigned int count);
-/* How many of the records a leaf holds. */
+/* How many such records fit one leaf. */
 unsigned int zf_packing_records_max(const struct zf_packing *packing, uint32_t node_size);
 
 /* The packing of a packed leaf, from its header, without reading its records. */
@@ -55,21 +55,21 @@ uint32_t zf_packed_used_by(const void *leaf, unsigned int n);
 
 struct zf_key zf_packed_key(const void *leaf, unsigned int slot);
 bool zf_packed_search(const void *leaf, const struct zf_key *key, unsigned int *ret_slot);
-/* scratch: ZF_PACKED_VALUE_MAX bytes, where the value will be. */
+/* The value is put into scratch, which has ZF_PACKED_VALUE_MAX bytes. */
 const void *zf_packed_value(const void *leaf, unsigned int slot, size_t *ret_len, void *scratch);
 
-/* Turns the leaf into a packed one. The packing covers at least its items. */
+/* Turns the leaf into a packed one. The packing covers at least the leaf's items. */
 void zf_packed_form(void *leaf, uint32_t node_size, const struct zf_packing *packing);
-/* Makes it plain; there is room. */
+/* Makes the leaf plain; the items fit a plain leaf. */
 void zf_packed_undo(void *leaf, uint32_t node_size);
 
-/* The record fits the leaf's packing, and the leaf has room. */
+/* Requires that the record fits the leaf's packing, and that the leaf has room. */
 void zf_packed_insert(void *leaf, unsigned int slot, const struct zf_key *key, const void *value);
 void zf_packed_set(void *leaf, unsigned int slot, const void *value);
 /* Inserts copies of the items [first, first + n) of src, another leaf, in either form. */
 void zf_packed_absorb(void *leaf, unsigned int slot, const void *src, unsigned int first,
 		      unsigned int n);
-/* A leaf without items is plain. */
+/* If no item is left, the leaf becomes plain. */
 void zf_packed_remove(void *leaf, unsigned int first, unsigned int n);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 
-/* A leaf is a stream's when one in so many of its items came in a row, each behind the one before.
+/*
+ * A leaf belongs to a stream if one in this many of its items was inserted in one run, each item
+ * directly behind the one before.
  */
 #define STREAM_PART 2u
 
@@ -43,7 +45,7 @@ void zf_put_item(struct zf_cnode *leaf, uint32_t node_size, const struct zf_put 
 
 /* ---- the plan ---- */
 
-/* How many of the first n items of the plan are in the leaves by now. */
+/* How many of the plan's first n items are in the leaves already. */
 static unsigned int present(const struct zf_leaf_plan *plan, const struct zf_put *put,
 			    unsigned int n)
 {
@@ -79,7 +81,7 @@ static uint32_t bytes_of(const struct zf_leaf_plan *plan, uint32_t node_size,
 	return bytes;
 }
 
-/* How many of the first items come nearest to so many bytes. */
+/* The number of first items whose size is nearest to `bytes`. */
 static unsigned int cut_at(const struct zf_leaf_plan *plan, uint32_t node_size,
 			   const struct zf_put *put, uint32_t bytes)
 {
@@ -99,7 +101,7 @@ static unsigned int cut_at(const struct zf_leaf_plan *plan, uint32_t node_size,
 	return below < above ? low : high;
 }
 
-/* Is the item the next one of a stream? The last of a leaf is taken for it. */
+/* Is the item the next one of a stream? An item behind all others of the leaf counts as one. */
 static bool is_stream(const struct zf_cnode *leaf, const struct zf_put *put)
 {
 	unsigned int count = zf_node_count(leaf->data);
@@ -110,7 +112,10 @@ static bool is_stream(const struct zf_cnode *leaf, const struct zf_put *put)
 	       (continues_run(leaf, put->slot) && leaf->run >= count / STREAM_PART);
 }
 
-/* The stream's items stay; the next one of it comes last, and finds the room of those that go. */
+/*
+ * Cuts behind the new item if it fits the left leaf, else before it. So the stream's items stay,
+ * and its next item finds the room of the items that move away.
+ */
 static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t node_size,
 				      const struct zf_put *put)
 {
@@ -120,8 +125,8 @@ static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t 
 }
 
 /*
- * The leaf in this slot of the parent, if it costs nothing to change it and it has the form of the
- * path's; or NULL. Others are not even looked at: whatever is wrong with them is no reason to fail.
+ * The leaf in this slot of the parent, if changing it needs no copy and no read, and it has the
+ * form of the path's leaf; or NULL. No other leaf is looked at: its damage is no reason to fail.
  */
 static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **ret_node)
 {
@@ -145,7 +150,7 @@ static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **
 	return 0;
 }
 
-/* Such a neighbour, the emptier one of two; NULL: none. */
+/* Finds a neighbour of this kind, the emptier of two; NULL: none. */
 static int find_neighbour(struct zf_edit *edit, struct zf_cnode **ret_node, bool *ret_is_left)
 {
 	uint32_t node_size = edit->forest->shape.node_size;
@@ -168,7 +173,7 @@ static int find_neighbour(struct zf_edit *edit, struct zf_cnode **ret_node, bool
 	return 0;
 }
 
-/* Do both halves keep some room? */
+/* Would both leaves keep some room? */
 static bool may_share(const struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 		      uint32_t total)
 {
@@ -188,8 +193,8 @@ void zf_leaf_plan_add(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, boo
 }
 
 /*
- * Three leaves. The last one gets items of leaf[1] only: its own, if long values would have it
- * otherwise.
+ * Cuts into three leaves. The last one gets items of leaf[1] only: if long values put the second
+ * cut into leaf[0], it moves to the end of leaf[0].
  */
 static void cut_in_three(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 			 uint32_t total)
@@ -203,10 +208,10 @@ static void cut_in_three(struct zf_leaf_plan *plan, uint32_t node_size, const st
 }
 
 /*
- * Everything fits where it goes. No item is larger than a quarter of a leaf, so a cut is off by an
- * eighth at most. All is less than two leaves and a quarter: a third of that and two eighths is a
- * leaf. What two cannot share is more than 13/8: so the first cut is at 5/12 at least, and if the
- * second is moved to where the full leaf ends, at 5/4 at most, 5/6 are between them.
+ * Proof that every part fits a leaf, in units of a leaf. No item is larger than 1/4, so a cut is
+ * off by at most 1/8. The total is less than 9/4: a third of it and two eighths are 1. If two
+ * leaves cannot share, the total is more than 13/8, so the first cut is at 5/12 at least. If the
+ * second cut is moved to the end of the full leaf, it is at 5/4 at most, and 5/6 are between them.
  */
 static void plan_plain(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 		       bool stream, struct zf_cnode *neighbour, bool is_left)
@@ -253,9 +258,9 @@ void zf_leaf_plan_release(struct zf_leaf_plan *plan)
 	zf_cnode_put(plan->leaf[!plan->own]);
 }
 
-/* ---- what it says is done ---- */
+/* ---- carrying it out ---- */
 
-/* leaf[0] is to have so many items, of its own and those of leaf[1]. */
+/* Moves items between leaf[0] and leaf[1], so that leaf[0] has n. */
 static void move_between(const struct zf_leaf_plan *plan, uint32_t node_size, unsigned int n)
 {
 	void *left = plan->leaf[0]->data, *right = plan->leaf[1]->data;
@@ -267,7 +272,7 @@ static void move_between(const struct zf_leaf_plan *plan, uint32_t node_size, un
 		zf_node_move(left, right, node_size, 0, n - count, false);
 }
 
-/* The new leaf gets what lies behind the last cut. */
+/* The new leaf gets the items behind the last cut. */
 static struct zf_cnode *move_to_new_leaf(struct zf_edit *edit, const struct zf_leaf_plan *plan,
 					 const struct zf_put *put)
 {
@@ -294,7 +299,7 @@ static void put_where_planned(const struct zf_leaf_plan *plan, uint32_t node_siz
 	put_item(leaves[i], node_size, put, plan->at - (i > 0 ? plan->cut[i - 1] : 0));
 }
 
-/* The parent learns where leaf[1] begins now, and that both have changed. */
+/* Updates the parent: the new first key of leaf[1], and that both leaves have changed. */
 static void tell_parent(struct zf_edit *edit, const struct zf_leaf_plan *plan)
 {
 	struct zf_key key = zf_node_key(plan->leaf[1]->data, 0);

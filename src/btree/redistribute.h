@@ -2,10 +2,10 @@
 /*
  * Redistribution: where the items of a full leaf go when one more is inserted.
  *
- * Splitting a full leaf in half would be enough, but after random insertions leaves are then 69 %
- * full. So there are three cases:
+ * Splitting a full leaf in half would be enough, but after random insertions leaves would then be
+ * 69 % full. So there are three cases:
  *
- *      share       a neighbour with room takes some: both are about equally full, no leaf more
+ *      share       a neighbour with room takes some: both are about equally full; no new leaf
  *      2 into 3    the neighbour is full too: three leaves, each two thirds full
  *      split       there is no such neighbour
  *
@@ -40,42 +40,41 @@ struct zf_put {
 	const struct zf_key *key;
 	const void *value;
 	size_t len;
-	unsigned int slot; /* in the leaf: where it is, or will be */
-	bool found;	   /* it is there, with another value */
+	unsigned int slot; /* the item's present or future slot in the leaf */
+	bool found;	   /* the leaf has the key already, and gets a new value */
 };
 
 bool zf_put_fits(const struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put);
-/* The item fits the leaf, and may be put there: the leaf is the writer's. */
+/* Requires that the item fits the leaf, and that the writer owns the leaf. */
 void zf_put_item(struct zf_cnode *leaf, uint32_t node_size, const struct zf_put *put);
 
 /*
- * Indices count the items of leaf[0] and leaf[1] as one sequence, with the new one as if it were
- * there.
+ * Indices count the items of leaf[0] and leaf[1] as one sequence that includes the new item.
  */
 struct zf_leaf_plan {
-	struct zf_cnode *leaf[2]; /* by key: the path's and its neighbour, if one takes part */
-	unsigned int own;	  /* which of them is the path's */
+	struct zf_cnode *leaf[2]; /* by key: the path's leaf, and its neighbour if it takes part */
+	unsigned int own;	  /* index of the path's leaf in leaf[] */
 	unsigned int at;	  /* index of the new item */
-	unsigned int cut[2];	  /* where the second leaf begins, and the third */
-	bool adds_leaf;		  /* the last one is new */
-	bool puts;		  /* false: the item is to be tried again afterwards */
+	unsigned int cut[2];	  /* indices at which the second and the third leaf begin */
+	bool adds_leaf;		  /* the last leaf is new */
+	bool puts;		  /* false: the caller tries the item again afterwards */
 };
 
-/* For the path's leaf, into which the item does not fit. Changes nothing. */
+/* Makes a plan for the path's leaf, into which the item does not fit. Changes nothing. */
 int zf_leaf_plan_make_locked(struct zf_edit *edit, const struct zf_put *put,
 			     struct zf_leaf_plan *ret_plan);
 /*
- * The part of it for a packed leaf, alone in *plan. The neighbour, if it takes part, is the plan's;
- * NULL: there is none.
+ * Makes the plan for a packed leaf, which is the only leaf in *plan yet. If the neighbour takes
+ * part, the plan takes over the caller's reference to it. neighbour NULL: there is none.
  */
 void zf_leaf_plan_packed(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 			 bool stream, struct zf_cnode *neighbour, bool is_left);
-/* Makes the neighbour a part of the plan. */
+/* Adds the neighbour to the plan. */
 void zf_leaf_plan_add(struct zf_leaf_plan *plan, struct zf_cnode *neighbour, bool is_left);
 /*
- * Puts the item, if the plan says so. The path is the writer's by now. It leads to the last of the
- * old leaves afterwards; behind that belongs the new one, which is returned with a reference, or
- * NULL.
+ * Carries the plan out, and puts the item if plan->puts. The writer owns all nodes of the path by
+ * now. Afterwards the path leads to the last of the old leaves. Returns the new leaf, which belongs
+ * behind that one, with a reference; or NULL.
  */
 struct zf_cnode *zf_leaf_plan_apply_locked(struct zf_edit *edit, const struct zf_put *put,
 					   struct zf_leaf_plan *plan);

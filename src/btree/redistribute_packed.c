@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan for a packed leaf. All records are of one size, so that what fits can be counted. */
+/* The plan for a packed leaf. All records have one size, so the plan counts items, not bytes. */
 #include "btree/packed.h"
 #include "btree/redistribute.h"
 
@@ -9,8 +9,8 @@ static unsigned int first_of_second(const struct zf_leaf_plan *plan, const struc
 }
 
 /*
- * Two leaves, or three: the last one gets items of leaf[1] only. False: some leaf would be too
- * large, as all are counted with the columns of all.
+ * Cuts into two leaves, or three, of which the last gets items of leaf[1] only. False: a leaf would
+ * be too large, because each is counted with the columns of all items.
  */
 static bool cut_evenly(struct zf_leaf_plan *plan, const struct zf_put *put, unsigned int all,
 		       unsigned int max)
@@ -28,7 +28,7 @@ static bool cut_evenly(struct zf_leaf_plan *plan, const struct zf_put *put, unsi
 	       all - plan->cut[1] <= max;
 }
 
-/* With the neighbour, if that helps; the packing is of the leaf and the new item. */
+/* A plan with the neighbour, if that helps; the packing covers the leaf and the new item. */
 static bool plan_together(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 			  const struct zf_packing *packing, struct zf_cnode *neighbour,
 			  bool is_left)
@@ -47,13 +47,13 @@ static bool plan_together(struct zf_leaf_plan *plan, uint32_t node_size, const s
 	return true;
 }
 
-/* The most items of the leaf, the new one among them, that a leaf holds in either form. */
+/* The most items of the leaf, the new one included, that fit one leaf in either form. */
 static unsigned int items_max(uint32_t node_size, const struct zf_put *put,
 			      const struct zf_packing *packing, bool one_kind)
 {
 	uint32_t plain = (uint32_t)sizeof(struct zf_disk_item) + packing->value_size;
 	uint32_t own = (uint32_t)(sizeof(struct zf_disk_item) + put->len);
-	/* What it replaces goes only when the leaf is plain. */
+	/* A replaced item is removed only after the leaf was made plain, so it needs room too. */
 	unsigned int max = (zf_node_capacity(node_size) - own) / plain + !put->found;
 	unsigned int packed_max = one_kind ? zf_packing_records_max(packing, node_size) : 0;
 
@@ -61,8 +61,9 @@ static unsigned int items_max(uint32_t node_size, const struct zf_put *put,
 }
 
 /*
- * The leaf alone. The part without the new item is a part of what fits there now; the other gets as
- * many items as it may have, or passing over a leaf with such items would leave a leaf for each.
+ * A plan without a neighbour. The part without the new item fits a leaf, because it is a part of
+ * the present leaf. The other part gets as many items as fit (`max`), if it cannot have half of
+ * them; with fewer, a pass of such insertions over the leaf would make one new leaf for each.
  */
 static void plan_alone(struct zf_leaf_plan *plan, const struct zf_put *put, bool stream,
 		       unsigned int max)
@@ -81,7 +82,9 @@ static void plan_alone(struct zf_leaf_plan *plan, const struct zf_put *put, bool
 		plan->cut[0] = at;
 }
 
-/* Behind all items of its object and type it is the next of a stream; within them only by chance.
+/*
+ * Does the key lie among the leaf's items of its object and type? Then an item of another kind is
+ * no stream's next one, unlike behind all of them.
  */
 static bool is_among(const struct zf_cnode *leaf, const struct zf_key *key)
 {

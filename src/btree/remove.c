@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* Delete and delete_range: take entries out of one node, then put right what is above it. */
+/* Delete and delete_range: remove entries from one node, then adjust the nodes above it. */
 #include <assert.h>
 #include <errno.h>
 
 #include "btree/forest.h"
 
-/* What becomes of a node of the path when entries were taken out of it. */
+/* What happens to a node of the path from which entries were removed. */
 enum fate {
 	FATE_KEEP,
-	FATE_UNLINK,	 /* nothing is left in it */
+	FATE_UNLINK,	 /* no entry is left in it */
 	FATE_MERGE_LEFT, /* it absorbs its left neighbour */
 	FATE_MERGE_RIGHT,
 };
 
 struct removal {
-	uint8_t level; /* entries [first, first + n) of this level's node go */
+	uint8_t level; /* entries [first, first + n) of this level's node are removed */
 	unsigned int first, n;
-	uint8_t low;  /* the lowest node of the path that stays */
-	uint8_t last; /* the highest one that loses entries */
+	uint8_t low;  /* the level of the lowest node of the path that stays */
+	uint8_t last; /* the level of the highest node that loses entries */
 	bool empties_root;
 	enum fate fate[ZF_TREE_LEVEL_MAX];
 	struct zf_cnode *sibling[ZF_TREE_LEVEL_MAX];
 	unsigned int touched; /* nodes allocated and freed */
 };
 
-/* Merge below a quarter, and only up to three quarters, so that the next insertion does not split.
+/*
+ * Nodes below a quarter are merged, if the result is at most three quarters full: so the next
+ * insertion does not split it.
  */
 static bool is_underfull(const struct zf_edit *edit, uint32_t used)
 {
 	return used < zf_node_capacity(edit->forest->shape.node_size) / 4;
 }
 
-/* `used`: bytes of the node when [first, first + n) have gone. */
+/* `used`: bytes of the node without entries [first, first + n). */
 static bool may_merge(const struct zf_edit *edit, const struct zf_cnode *node, unsigned int first,
 		      unsigned int n, uint32_t used, const struct zf_cnode *sibling)
 {
@@ -44,8 +46,8 @@ static bool may_merge(const struct zf_edit *edit, const struct zf_cnode *node, u
 }
 
 /*
- * Looks for a neighbour to merge with: a cached one if any neighbour is, for merging is only
- * tidiness and should not cost reads; but if neither is, then one read.
+ * Looks for a neighbour to merge with. If a neighbour is in the cache, only cached ones are tried,
+ * because merging is only tidiness and should not cost reads. If none is, one neighbour is read.
  */
 static int plan_merge(struct zf_edit *edit, struct removal *removal, uint8_t level,
 		      unsigned int first, unsigned int n, uint32_t used)
@@ -121,7 +123,7 @@ static void free_node(struct zf_edit *edit, struct removal *removal, const struc
 	removal->touched++;
 }
 
-/* Frees what leaves the tree unread and unlinked: the children cut off and emptied nodes above. */
+/* Frees the children that are cut off, unread, and the emptied nodes above them. */
 static void free_unlinked(struct zf_edit *edit, struct removal *removal, unsigned int up_to)
 {
 	const struct zf_path *path = &edit->path;
@@ -169,7 +171,7 @@ static unsigned int merge(struct zf_edit *edit, struct removal *removal, uint8_t
 	return slot - 1;
 }
 
-/* A root with a single child is one level too many. Stops at a root that is not in the cache. */
+/* Replaces a root with a single child by the child. Stops at a root that is not in the cache. */
 static void collapse_root(struct zf_edit *edit)
 {
 	struct zf_tree *tree = edit->tree;
@@ -246,7 +248,7 @@ static int remove_locked(struct zf_edit *edit, unsigned int first, unsigned int 
 	return r;
 }
 
-/* 1: take the long way. */
+/* 1: the hint does not help; delete by the path. */
 static int delete_by_hint(struct zf_edit *edit, const struct zf_key *key)
 {
 	uint32_t node_size = edit->forest->shape.node_size, left;
@@ -290,10 +292,10 @@ int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
 }
 
 struct range {
-	struct zf_key cursor; /* nothing of the range is left below */
+	struct zf_key cursor; /* no key of the range is left below it */
 	struct zf_key to;
 	unsigned int touched, max;
-	bool any; /* something is gone */
+	bool any; /* at least one entry was removed */
 	bool done;
 };
 
@@ -306,7 +308,10 @@ static int remove_of_range(struct zf_edit *edit, struct range *range, unsigned i
 	return r;
 }
 
-/* Are all keys that child `slot` of the path's level 1 may hold in the range? From below it is. */
+/*
+ * Do the keys that child `slot` of the path's level-1 node may hold end within the range? The
+ * caller has made sure that they begin there.
+ */
 static bool ends_in_range(const struct zf_path *path, unsigned int slot, const struct zf_key *to)
 {
 	const void *parent = path->node[1]->data;
@@ -322,7 +327,7 @@ static bool ends_in_range(const struct zf_path *path, unsigned int slot, const s
 	return zf_key_cmp(&next, to) <= 0;
 }
 
-/* The leaves that a level-1 node says are wholly in the range go unread. */
+/* Unlinks, unread, the leaves that lie wholly in the range by the keys of the level-1 node. */
 static int unlink_leaves(struct zf_edit *edit, struct range *range, bool *ret_any)
 {
 	const struct zf_path *path = &edit->path;
@@ -341,7 +346,7 @@ static int unlink_leaves(struct zf_edit *edit, struct range *range, bool *ret_an
 	return end > first ? remove_of_range(edit, range, first, end - first) : 0;
 }
 
-/* Of the leaf at the cursor, which reaches out of the range, only items go. */
+/* Removes only items from the leaf at the cursor, because it reaches beyond the range. */
 static int remove_items(struct zf_edit *edit, struct range *range)
 {
 	const struct zf_path *path = &edit->path;
@@ -402,6 +407,6 @@ int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enu
 	if (zf_key_cmp(from, to) > 0)
 		return 0;
 	r = zf_edit_run(forest, writer, tree, range_step, &range);
-	/* Whoever heard of an error would take it that all is there still. */
+	/* For the caller, an error means that nothing was deleted. */
 	return r < 0 && range.any ? 1 : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a commit needs. Called by one thread, the committing one.
+ * The functions for a commit. Only the committing thread calls them.
  *
  *      freeze(N)   running dirty nodes -> freezing. Writers of N + 1 copy them from now on.
  *      seal(N)     bottom-up: checksum into the node, then into the parents' pointers
@@ -8,10 +8,11 @@
  *      clean(N)    the nodes may leave the cache
  *
  * A node of N can have two parents: the frozen one and, if that was copied meanwhile, its running
- * copy. Copied after the frozen parent was filled in, the copy has the checksum; copied before, it
- * has 0 and is patched at the end of seal(). Both happen under the tree's write lock, as copying
- * does, so there is no third case; a split or merge only moves the pointer to another running node.
- * So when clean() lets a node go, every pointer to it can verify what will be read back.
+ * copy. If the parent was copied after it was filled in, the copy has the checksum. If it was
+ * copied before, the copy has 0, and is patched at the end of seal(). Filling in, patching and
+ * copying all happen under the tree's write lock, so there is no third case; a split or merge only
+ * moves the pointer to another running node. So when clean() makes a node evictable, every pointer
+ * to the node has the checksum, which verifies the node when it is read back.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ uint64_t zf_forest_dirty_bytes(struct zf_forest *forest)
 	return forest->cache.nodes_dirty * forest->shape.node_size;
 }
 
-/* While frozen nodes become clean one by one, this is a little less. */
+/* The result is a little too low while zf_forest_clean() makes frozen nodes clean one by one. */
 uint64_t zf_forest_running_bytes(struct zf_forest *forest)
 {
 	uint64_t dirty = forest->cache.nodes_dirty, frozen = forest->nodes_frozen;
@@ -48,7 +49,7 @@ void zf_forest_freeze(struct zf_forest *forest, uint64_t generation)
 	}
 }
 
-/* With the tree's write lock held. Pending pointers are to dirty nodes, and those are cached. */
+/* The tree's write lock is held. Pointers without a checksum lead to dirty, so cached, nodes. */
 static void fill_in(struct zf_forest *forest, struct zf_node_ptr *ptr, uint64_t generation)
 {
 	struct zf_cnode *node;
@@ -130,7 +131,7 @@ int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id id, uint64_t genera
 		}
 	}
 	zf_rwlock_wrlock(&tree->lock);
-	/* The commit's own edits come after the freeze and belong to it all the same. */
+	/* The commit's own edits come after the freeze, but belong to the frozen generation. */
 	if (tree->changed <= generation) {
 		tree->frozen_root = tree->root;
 		tree->frozen_level = tree->level;

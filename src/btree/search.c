@@ -5,13 +5,16 @@
 #include "base/bits.h"
 #include "btree/forest.h"
 
-/* One item is wanted: at, from or up to *key, where the last two say which one it is. */
+/*
+ * Looks up one item: at *key, the first from *key on, or the last up to *key. The last two set *key
+ * to the key found.
+ */
 struct lookup {
 	struct zf_key *key;
 	void *buf;
 	size_t size;
 	size_t *ret_len;
-	bool below; /* from or up to the key: which neighbour is wanted? */
+	bool below; /* true: the last item up to *key; false: the first from it on */
 };
 
 static void copy_value(const struct zf_cnode *leaf, unsigned int slot, const struct lookup *lookup)
@@ -45,7 +48,7 @@ static int lookup_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf
 	return r;
 }
 
-/* Takes the item in that slot, if there is one, and gives up the leaf. */
+/* Takes the item in that slot, if there is one, and puts the leaf. */
 static bool take_item(const struct zf_leaf *leaf, unsigned int slot, const struct lookup *lookup)
 {
 	bool found = slot < zf_node_count(leaf->node->data);
@@ -58,7 +61,7 @@ static bool take_item(const struct zf_leaf *leaf, unsigned int slot, const struc
 	return found;
 }
 
-/* Behind the last slot if the neighbour is not in the leaf. */
+/* Returns a slot behind the last one if the neighbour is not in the leaf. */
 static unsigned int neighbour_slot(const struct zf_leaf *leaf, const struct zf_key *cursor,
 				   bool below)
 {
@@ -69,7 +72,7 @@ static unsigned int neighbour_slot(const struct zf_leaf *leaf, const struct zf_k
 	return slot;
 }
 
-/* To the neighbouring leaf; false: there is none. */
+/* Moves the cursor to the neighbouring leaf; false: there is none. */
 static bool move_cursor(const struct zf_leaf *leaf, struct zf_key *cursor, bool below)
 {
 	if (below) {
@@ -85,8 +88,8 @@ static bool move_cursor(const struct zf_leaf *leaf, struct zf_key *cursor, bool 
 }
 
 /*
- * Leaves other than an empty root hold at least one item, so the neighbour has the answer. The
- * loop makes no use of that: its cursor goes one way only, and so ends on any image.
+ * Every leaf but an empty root holds at least one item, so the neighbouring leaf has the answer.
+ * The loop does not rely on this: its cursor moves in one direction only, so it ends on any image.
  */
 static int lookup_neighbour_locked(struct zf_forest *forest, enum zf_tree_id id,
 				   struct zf_fetch *fetch, void *arg)
@@ -133,16 +136,19 @@ int zf_tree_lookup_le(struct zf_forest *forest, enum zf_tree_id tree, struct zf_
 }
 
 struct scan {
-	struct zf_key cursor; /* items below were seen */
-	bool back;	      /* and the last one of them is wanted too */
+	struct zf_key cursor; /* items below it were seen */
+	bool back;	      /* the last item below the cursor is wanted too */
 	const struct zf_key *to;
 	zf_tree_scan_fn *fn;
 	void *arg;
 	bool done;
-	int result; /* of fn, which may well return -EAGAIN */
+	int result; /* of fn; may be -EAGAIN */
 };
 
-/* False: what is wanted ends a leaf further to the left, and so does the cursor now. */
+/*
+ * False: the first wanted item lies further to the left, and the cursor has moved to the end of the
+ * leaf there.
+ */
 static bool begins_here(const struct zf_leaf *leaf, struct scan *scan, unsigned int *ret_slot)
 {
 	bool exact = zf_node_search(leaf->node->data, &scan->cursor, ret_slot);
@@ -158,7 +164,7 @@ static bool begins_here(const struct zf_leaf *leaf, struct scan *scan, unsigned 
 	return true;
 }
 
-/* One leaf. */
+/* Scans one leaf. */
 static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_fetch *fetch,
 		       struct scan *scan)
 {
@@ -174,7 +180,7 @@ static int scan_locked(struct zf_forest *forest, enum zf_tree_id id, struct zf_f
 		return 0;
 	}
 	end = zf_node_count(leaf.node->data);
-	if (leaf.has_next) /* in order, even if a forged leaf reaches beyond */
+	if (leaf.has_next) /* keeps the order even if a forged leaf reaches beyond its range */
 		zf_node_search(leaf.node->data, &leaf.next, &end);
 	for (; slot < end && !scan->done; slot++) {
 		struct zf_key key = zf_node_key(leaf.node->data, slot);

@@ -4,9 +4,9 @@
  *
  * A forest is the set of trees of one filesystem with the node cache that they share. Operations
  * edit the trees directly, in memory. A node whose generation is older than the writer's is
- * copied to a new address before it is changed, so freezing a transaction is nothing but starting
- * a new generation: from then on nobody changes the frozen nodes, and the commit writes them at
- * leisure.
+ * copied to a new address before it is changed. So freezing a transaction only means starting a new
+ * generation: from then on no operation changes the frozen nodes, and the commit writes them while
+ * operations go on.
  *
  * Locking. Each tree has a reader-writer lock (ZF_RANK_TREE), taken inside these calls and never
  * held across I/O: when a node is missing from the cache the lock is dropped, the node read and
@@ -16,9 +16,9 @@
  * of several calls atomic (txn/txn.h).
  *
  * Errors. -EUCLEAN, -EIO: a node could not be read or verified, in any copy. -ENOSPC: the writer
- * has no address left. A failed modification has changed nothing (a delete_range: a part). A forged
- * image never crashes or hangs a call. But it may name a node twice, and then the node is freed
- * twice, so a writer's free() checks its arguments.
+ * has no address left. A failed modification has changed nothing. A forged image never crashes or
+ * hangs a call. But it may name a node twice, and then the node is freed twice, so a writer's
+ * free() checks its arguments.
  *
  * Read next: btree/node_format.h, btree/node.h, btree/cache.h.
  */
@@ -64,7 +64,7 @@ const struct zf_node_shape *zf_forest_shape(const struct zf_forest *forest);
 
 /* ---- roots ---- */
 
-/* Makes a tree known, as found on disk. */
+/* Makes a tree known to the forest, with its root on disk. */
 void zf_tree_set_root(struct zf_forest *forest, enum zf_tree_id tree, const struct zf_node_ptr *ptr,
 		      uint8_t level);
 /* A new tree: one empty leaf. */
@@ -105,7 +105,7 @@ int zf_tree_scan_le(struct zf_forest *forest, enum zf_tree_id tree, const struct
 /* -EEXIST if the key is there; -EINVAL if len > zf_node_value_max(). */
 int zf_tree_insert(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		   const struct zf_key *key, const void *value, size_t len);
-/* Sets the value, of whatever length, inserting the key if it is missing. */
+/* Sets the value, of any length, and inserts the key if it is missing. */
 int zf_tree_set(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		const struct zf_key *key, const void *value, size_t len);
 /* Sets the value of a key that exists. -ENOENT. */
@@ -115,10 +115,10 @@ int zf_tree_update(struct zf_forest *forest, struct zf_writer *writer, enum zf_t
 int zf_tree_delete(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 		   const struct zf_key *key);
 /*
- * Deletes the keys in [from, to]. Whole leaves are unlinked from their parents, and not read if the
- * parent tells enough. The call stops once it has allocated or freed `max_nodes` nodes; it
- * allocates at most max_nodes + zf_forest_worst_nodes(). Returns 0 when all are gone, 1 when there
- * may be more: call again. An error has deleted nothing.
+ * Deletes the keys in [from, to]. Whole leaves are unlinked from their parents, and are not read if
+ * the parent's keys suffice. The call stops once it has allocated or freed `max_nodes` nodes; it
+ * allocates at most max_nodes + zf_forest_worst_nodes(). Returns 0 when all keys are deleted, 1
+ * when there may be more: call again. If the call fails, it has deleted nothing.
  */
 int zf_tree_delete_range(struct zf_forest *forest, struct zf_writer *writer, enum zf_tree_id tree,
 			 const struct zf_key *from, const struct zf_key *to,
@@ -142,7 +142,7 @@ unsigned int zf_forest_worst_nodes(struct zf_forest *forest);
 
 /* Bytes of nodes that are not on the device yet. */
 uint64_t zf_forest_dirty_bytes(struct zf_forest *forest);
-/* Of these, what was changed since the last freeze. */
+/* The part of these bytes that was changed since the last freeze. */
 uint64_t zf_forest_running_bytes(struct zf_forest *forest);
 
 /*
@@ -159,8 +159,8 @@ int zf_forest_seal(struct zf_forest *forest, enum zf_tree_id tree, uint64_t gene
 		   struct zf_node_ptr *ret_root, uint8_t *ret_level);
 
 /*
- * The sealed dirty node that lies at `address` in copy `copy`: its bytes, unchanging until
- * zf_forest_clean(); or NULL where the stream has a hole.
+ * The bytes of the sealed dirty node that lies at `address` in copy `copy`; they do not change
+ * until zf_forest_clean(). NULL: the stream has a hole there.
  */
 const void *zf_forest_dirty_node(struct zf_forest *forest, uint64_t address, unsigned int copy,
 				 uint64_t generation);
@@ -199,7 +199,7 @@ int zf_tree_children(struct zf_forest *forest, enum zf_tree_id tree, uint8_t lev
 /* Cache counters since the forest was made. */
 struct zf_forest_stats {
 	uint64_t cache_hits, cache_misses, nodes_cached, nodes_dirty, nodes_copied;
-	uint64_t nodes_max; /* that are kept */
+	uint64_t nodes_max; /* the bound of the cache */
 	uint64_t splits, merges;
 	uint64_t
 		damaged; /* copies of nodes that could not be read, or were not what was expected */

@@ -11,8 +11,7 @@ struct walk {
 	void *buf[ZF_TREE_LEVEL_MAX]; /* allocated when a level first needs one */
 };
 
-/* The cached node if there is one (it may be dirty, and then is nowhere else), or a private copy.
- */
+/* The cached node if there is one (a dirty node exists only there), or a private copy. */
 static int load(struct walk *walk, const struct zf_node_expect *expect, struct zf_cnode **ret_node,
 		const void **ret_data)
 {
@@ -46,8 +45,8 @@ static int load(struct walk *walk, const struct zf_node_expect *expect, struct z
 }
 
 /*
- * Recursion ends: the level falls with each call. And it ends soon, even if a forged tree names a
- * node from many places: siblings' bounds are disjoint, so the node fits only one of them.
+ * The recursion ends, because the level falls with each call. Even if a forged tree names a node in
+ * many places, it ends soon: siblings' bounds are disjoint, so the node fits only one place.
  */
 static int visit(struct walk *walk, const struct zf_node_expect *expect)
 {

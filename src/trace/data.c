@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int data_fd = -1; /* under it */
+static int data_fd = -1; /* under `lock` */
 atomic_bool zf_trace_data_switch;
 
 int zf_trace_data_begin(int fd, const struct zf_disk_trace_data_header *header,

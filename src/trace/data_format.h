@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of a trace: what each write of it brought, in a file of its own. A header, the state of
- * each zone, then pieces until the end. Integers little-endian (docs/trace.md).
+ * The data of a trace: the bytes of each of its writes, in a file of its own. A header, the state
+ * of each zone, then pieces until the end. Integers little-endian (docs/trace.md).
  */
 #ifndef ZF_TRACE_DATA_FORMAT_H
 #define ZF_TRACE_DATA_FORMAT_H
@@ -62,7 +62,7 @@ ZF_FIELDS_ASSERT(struct zf_disk_trace_data_zone, ZF_DISK_TRACE_DATA_ZONE_FIELDS)
 
 /* `bytes` bytes follow. */
 struct zf_disk_trace_data_piece {
-	struct zf_le64 submitted; /* the sequence of command_submitted; 0: it lay there before */
+	struct zf_le64 submitted; /* sequence of command_submitted; 0: there before the trace */
 	struct zf_le64 address;
 	struct zf_le64 bytes; /* a multiple of the block size, at most ZF_TRACE_DATA_PIECE_MAX */
 };
@@ -73,7 +73,7 @@ struct zf_disk_trace_data_piece {
 	F(T, bytes, 16, 8, U64)
 ZF_FIELDS_ASSERT(struct zf_disk_trace_data_piece, ZF_DISK_TRACE_DATA_PIECE_FIELDS);
 
-/* More than any command has: a damaged file must not make a reader allocate without end. */
+/* More than any command has. It bounds what a reader allocates for a damaged file. */
 #define ZF_TRACE_DATA_PIECE_MAX (UINT64_C(1) << 30)
 
 extern const struct zf_fields zf_trace_data_header_fields, zf_trace_data_zone_fields,

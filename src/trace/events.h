@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a trace: one table, read wherever something has to be known of each event.
+ * The events of a trace: one table, included wherever code needs all events.
  *
- * Who includes this defines three macros before, and this file undefines them:
+ * A file that includes this defines three macros before, and this file undefines them:
  *
  *      ZF_TRACE_EVENT(number, name, text)   an event begins; `number` is its number in the file
  *      ZF_TRACE_FIELD(kind, name)           one field of it, in the order of the bytes in the file
  *      ZF_TRACE_END                         the event ends
  *
- * `kind` is one of enum zf_trace_kind, without its prefix. Fields stand one behind the other without
+ * `kind` is one of enum zf_trace_kind, without its prefix. Fields lie one behind the other without
  * padding, and take at most ZF_TRACE_PAYLOAD bytes together. docs/trace.md shows this table; a test
- * compares the two. A number is never used again for something else; whoever changes the fields of
- * an event raises ZF_TRACE_VERSION.
+ * compares the two. The number of an event is never reused for another event. A change of an
+ * event's fields must raise ZF_TRACE_VERSION.
  */
 /* clang-format off */
 

@@ -14,7 +14,7 @@
 
 enum zf_trace_clock {
 	ZF_TRACE_MONOTONIC, /* nanoseconds of CLOCK_MONOTONIC */
-	ZF_TRACE_LOGICAL,   /* counts events: a run without threads repeats its trace exactly */
+	ZF_TRACE_LOGICAL, /* counts events: repeating a run without threads gives the same trace */
 };
 
 struct zf_disk_trace_header {
@@ -66,10 +66,10 @@ struct zf_disk_trace_header {
 ZF_FIELDS_ASSERT(struct zf_disk_trace_header, ZF_DISK_TRACE_HEADER_FIELDS);
 
 struct zf_disk_trace_record {
-	struct zf_le64 sequence; /* 1, 2, ...: the order of all events; a gap is a dropped one */
+	struct zf_le64 sequence; /* 1, 2, ...: the order of all events; a gap is a dropped event */
 	struct zf_le64 time;	 /* by the header's clock */
-	struct zf_le32 thread;	 /* 0: of a run without threads */
-	struct zf_le16 event;	 /* its number in events.h */
+	struct zf_le32 thread;	 /* 0: a run without threads */
+	struct zf_le16 event;	 /* the event's number in events.h */
 	struct zf_le16 reserved;
 	uint8_t payload[ZF_TRACE_PAYLOAD]; /* the event's fields, then zeroes */
 };
@@ -95,7 +95,7 @@ enum zf_trace_kind {
 	ZF_TRACE_ADDRESS,   /* le64: bytes from the start of the device */
 	ZF_TRACE_FLAG,	    /* u8: 0 or 1 */
 	ZF_TRACE_TEXT,	    /* 16 bytes, zeroes behind the text */
-	ZF_TRACE_OPERATION, /* u8, as the next ones: enum zf_trace_operation */
+	ZF_TRACE_OPERATION, /* u8, like the kinds below: enum zf_trace_operation */
 	ZF_TRACE_COMMAND,   /* enum zf_io_op */
 	ZF_TRACE_PURPOSE,   /* enum zf_trace_purpose */
 	ZF_TRACE_ROLE,	    /* enum zf_role */
@@ -122,11 +122,11 @@ struct zf_trace_event {
 
 extern const struct zf_trace_event zf_trace_events[ZF_TRACE_EVENT_MAX];
 
-/* Bytes in the payload. */
+/* The bytes that a field of this kind takes in the payload. */
 unsigned int zf_trace_kind_size(enum zf_trace_kind kind);
-/* "number", "address", ... as docs/trace.md calls it. */
+/* "number", "address", ...: the name of the kind in docs/trace.md. */
 const char *zf_trace_kind_name(enum zf_trace_kind kind);
-/* The number at `at`, of any kind but TEXT; a SIGNED one as it lies there. */
+/* The number at `at`, of any kind but TEXT; a SIGNED one in two's complement. */
 uint64_t zf_trace_value(enum zf_trace_kind kind, const uint8_t *at);
 
 #endif

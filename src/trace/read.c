@@ -11,7 +11,7 @@
 
 #define FIRST_RECORDS ((size_t)1024)
 
-/* Returns how many bytes there were, at most `len`; or -errno. */
+/* Returns how many bytes were read, at most `len`; or -errno. */
 static ssize_t read_up_to(int fd, void *buf, size_t len)
 {
 	size_t done = 0;
@@ -69,14 +69,14 @@ static int read_header(int fd, const char *name, const struct zf_report *report,
 
 	if (n < 0)
 		return fail(report, name, (int)n);
-	/* What is missing of a short file is no magic. */
+	/* A file shorter than the header counts as one without the magic. */
 	memset((uint8_t *)ret_header + n, 0, sizeof(*ret_header) - (size_t)n);
 	if ((size_t)n < sizeof(*ret_header))
 		memset(ret_header->magic, 0, sizeof(ret_header->magic));
 	return check_header(ret_header, name, report);
 }
 
-/* A part of a record at the end is one that was not written as a whole: it is left out. */
+/* A partial record at the end was not written completely: it is left out. */
 static int read_records(int fd, const char *name, const struct zf_report *report,
 			struct zf_trace_file *file)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a trace. Everything in the file is checked: it may be anybody's.
+ * Reading a trace. Every field is checked, because the file may come from any source.
  *
- * Records lie in the file as threads' rings were drained; here they are in the order in which the
- * events happened. A trace that still grows, or whose writer was killed, can be read as far as it
- * goes: it has no event `ended`.
+ * Records lie in the file in the order in which threads' rings were drained; the reader sorts them
+ * into the order in which the events happened. A trace that still grows, or whose writer was
+ * killed, can be read as far as it goes: it has no event `ended`.
  */
 #ifndef ZF_TRACE_READ_H
 #define ZF_TRACE_READ_H
@@ -21,15 +21,15 @@ struct zf_trace_file {
 };
 
 /*
- * Reads all of it into memory. `name` is for messages. Each error but -ENOMEM is reported in words.
- * -EUCLEAN: it is no trace, or a damaged one. -EPROTONOSUPPORT: of a version that this one does not
- * know. -errno of the file. zf_trace_file_free() after success only.
+ * Reads the whole trace into memory. `name` is for messages. Each error but -ENOMEM is reported in
+ * words. -EUCLEAN: the file is no trace, or a damaged one. -EPROTONOSUPPORT: this program does not
+ * know the trace's version. -errno of the file. zf_trace_file_free() after success only.
  */
 int zf_trace_read(int fd, const char *name, const struct zf_report *report,
 		  struct zf_trace_file *ret_file);
 void zf_trace_file_free(struct zf_trace_file *file);
 
-/* The event of a record; NULL: its number is none that this version knows. */
+/* The event of a record; NULL: this version does not know the event's number. */
 const struct zf_trace_event *zf_trace_event_of(const struct zf_disk_trace_record *record);
 
 #endif

@@ -32,7 +32,7 @@ static void make_key(void)
 	have_key = pthread_key_create(&key, leave) == 0;
 }
 
-/* One that another thread has left, or a new one. */
+/* Takes a ring that another thread has left, or makes a new one. */
 static struct zf_trace_ring *take(void)
 {
 	struct zf_trace_ring *ring;
@@ -79,7 +79,7 @@ int zf_trace_rings_each(int (*each)(struct zf_trace_ring *ring, void *arg), void
 	pthread_mutex_lock(&rings_lock);
 	ring = SLIST_FIRST(&rings);
 	pthread_mutex_unlock(&rings_lock);
-	/* None leaves the list, and new ones come in front. */
+	/* No ring leaves the list, and new rings are inserted at its head. */
 	for (; ring && r == 0; ring = SLIST_NEXT(ring, link))
 		r = each(ring, arg);
 	return r;

@@ -14,8 +14,10 @@
 #include "trace/data.h"
 #include "trace/ring.h"
 
-/* How long events may stay in a ring: a thread that tells more than the ring holds in that time
- * loses some. */
+/*
+ * How long events may stay in a ring: a thread that has more events in that time than its ring
+ * holds loses some.
+ */
 #define DRAIN_MS 5u
 
 _Static_assert(ZF_TRACE_PAYLOAD == sizeof(((struct zf_disk_trace_record *)0)->payload), "payload");
@@ -24,23 +26,23 @@ atomic_bool zf_trace_switch;
 
 static struct {
 	pthread_mutex_t control; /* one start or stop at a time */
-	bool running;		 /* under it */
+	bool running;		 /* under `control` */
 	pthread_t drainer;
 
-	/* Change only while the switch is off and nobody puts. */
+	/* These change only while the switch is off and no hook is putting. */
 	int fd;
-	uint64_t number; /* of this trace in the process */
+	uint64_t number; /* traces of this process so far, this one included */
 	_Atomic enum zf_trace_clock clock;
 
-	_Atomic uint64_t sequence; /* the newest */
+	_Atomic uint64_t sequence; /* the newest one given out */
 	_Atomic uint64_t ringless; /* events of threads for which there was no memory */
 	atomic_int error;	   /* of the file */
-	atomic_bool stopping;	   /* the drainer is to end */
+	atomic_bool stopping;	   /* the drainer has to end */
 } trace = {.control = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- records ---- */
 
-/* Where integers do not lie as the file has them. */
+/* Converts the fields on a big-endian machine. */
 static void swap_fields(enum zf_trace_number number, uint8_t *at)
 {
 	const struct zf_trace_field *field = zf_trace_events[number].field;
@@ -92,7 +94,7 @@ static uint64_t stamp(struct zf_disk_trace_record *record)
 	return sequence;
 }
 
-/* The trace has lost what it should hold: better none than one with a hole that nothing tells of. */
+/* The trace has lost records: it ends here, because a reader would not see a hole in it. */
 void zf_trace_give_up(int error)
 {
 	int none = 0;
@@ -165,7 +167,7 @@ uint64_t zf_trace_put(enum zf_trace_number number, const void *event, size_t len
 
 /* ---- the drainer ---- */
 
-/* A record of the drainer's own, in the name of a thread. */
+/* Writes a record of the drainer's own, with the id of a thread. */
 static int write_own(enum zf_trace_number number, const void *event, size_t len, uint32_t thread)
 {
 	struct zf_disk_trace_record record;
@@ -299,7 +301,7 @@ static int add_dropped(struct zf_trace_ring *ring, void *arg)
 	return 0;
 }
 
-/* Nobody puts, and the drainer has ended. */
+/* Called when no hook is putting, and the drainer has ended. */
 static void finish(struct zf_trace_totals *totals)
 {
 	struct zf_trace_ended event;

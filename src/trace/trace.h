@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace of a run: what happened, in its order, in a file that others can read.
+ * A trace of a run: its events, in order, in a file for other programs.
  *
- * Every layer above tells its events here, at the place where they happen:
+ * Every layer above reports its events here, at the place where they happen:
  *
  *      ZF_TRACE(extent_fixed, .inode = ino, .offset = offset, ...);
  *
- * trace/events.h is the table of the events and their fields, trace/format.h the file, and
- * docs/trace.md both for who reads traces. As a tracepoint of a kernel has one switch, a process has
- * one trace: so the hooks need no handle, and a hook costs one load and a branch while nothing is
- * traced. The fields of an event are evaluated only if it is.
+ * trace/events.h is the table of the events and their fields; trace/format.h describes the file;
+ * docs/trace.md describes both for readers of traces. A process has at most one trace, as a
+ * tracepoint of a kernel has one switch. So the hooks need no handle, and a hook costs one load and
+ * a branch while nothing is traced. The fields of an event are evaluated only while a trace runs.
  *
  *      hook --> ring of the thread --> drainer --> file         ZF_TRACE_MONOTONIC
  *      hook ---------------------------------------> file       ZF_TRACE_LOGICAL
  *
  * Invariants.
- *   - An event's sequence is taken where it happens. So the order of sequences is the order of any
- *     two events of which one came before the other: of one thread, or under one lock.
- *   - A hook never waits, whatever lock its thread holds (only the data does: trace/data.h). What finds the thread's ring full is
- *     dropped; its sequence is missing in the file, and an event `dropped` counts it.
+ *   - An event's sequence is taken where the event happens. So if one event came before another, in
+ *     one thread or under one lock, its sequence is lower.
+ *   - A hook never waits, whatever lock its thread holds (only the data waits: trace/data.h). If
+ *     the thread's ring is full, the event is dropped; its sequence is missing in the file, and an
+ *     event `dropped` counts it.
  *   - After zf_trace_stop() no hook writes to that trace any more.
- *   - A command, operation, ... is known by the sequence of the event that it began with; that is
- *     0 for what began before the trace.
+ *   - A command, operation, ... is identified by the sequence of its first event; 0: it began
+ *     before the trace.
  *
- * Locking: any thread, any locks held. Only a thread's first event takes a lock, for no longer than
- * it takes to make a ring, and nothing is taken under it. With the logical clock only one thread of
- * the process may tell events.
+ * Locking: any thread, any locks held. Only a thread's first event takes a lock, only while a ring
+ * is made, and no other lock is taken under it. With the logical clock only one thread of the
+ * process may have events.
  *
  * Read next: trace/events.h, trace/ring.h; trace/read.h for the other end.
  */
@@ -38,7 +39,7 @@
 
 #include "trace/format.h"
 
-/* ---- what the events' fields say ---- */
+/* ---- values of the events' fields ---- */
 
 /* Operations of fs/core/fs.h. */
 #define ZF_TRACE_OPERATIONS(F)                                                                     \
@@ -73,12 +74,12 @@ enum zf_trace_operation {
 		ZF_TRACE_OPERATION_COUNT,
 };
 
-/* For what a command goes to the device. */
+/* The purpose of a command. */
 enum zf_trace_purpose {
-	ZF_FOR_ITS_ZONE, /* what the role of its zone says: reads, resets, ... */
+	ZF_FOR_ITS_ZONE, /* follows from the role of its zone: reads, resets, ... */
 	ZF_FOR_DATA,
-	ZF_FOR_NODES, /* and holes between them, each told by an event of its own */
-	ZF_FOR_HOLES, /* nothing else */
+	ZF_FOR_NODES, /* nodes, and holes between them; each hole has an event of its own */
+	ZF_FOR_HOLES, /* holes only */
 	ZF_FOR_LOG,
 	ZF_FOR_SUPER,
 	ZF_FOR_RECLAIM,
@@ -109,7 +110,7 @@ struct zf_trace_text {
 	char text[16];
 };
 
-/* struct zf_trace_extent_fixed, ...: what a hook fills in. */
+/* struct zf_trace_extent_fixed, ...: the fields that a hook fills in. */
 #define ZF_TRACE_EVENT(number, event, sentence) struct zf_trace_##event {
 #define ZF_TRACE_FIELD(kind, field)		ZF_TRACE_TYPE_##kind field;
 #define ZF_TRACE_END                                                                               \
@@ -117,7 +118,7 @@ struct zf_trace_text {
 	__attribute__((packed));
 #include "trace/events.h"
 
-/* ZF_TRACE_extent_fixed, ...: their numbers. */
+/* ZF_TRACE_extent_fixed, ...: the numbers of the events. */
 enum zf_trace_number {
 #define ZF_TRACE_EVENT(number, event, sentence) ZF_TRACE_##event = (number),
 #define ZF_TRACE_FIELD(kind, field)
@@ -152,8 +153,8 @@ uint64_t zf_trace_put(enum zf_trace_number number, const void *event, size_t len
 #define ZF_TRACE(event, ...) ((void)ZF_TRACE_SEQUENCE(event, __VA_ARGS__))
 
 /*
- * An operation: what the first returns goes to the second, which returns `result`. `ino` of the
- * second: of what it found or made, else the same.
+ * The two events of an operation. The result of the first function is `began` of the second, which
+ * returns `result`. `ino` of the second: the inode that the operation found or made, else the same.
  */
 static inline uint64_t zf_trace_began(enum zf_trace_operation operation, uint64_t ino,
 				      uint64_t offset, uint64_t bytes)
@@ -172,12 +173,12 @@ static inline int64_t zf_trace_ended(uint64_t began, enum zf_trace_operation ope
 
 /* ---- the trace ---- */
 
-/* What is known of the run and the filesystem. Text is cut to what the header has room for. */
+/* A description of the run and the filesystem. Text is cut to its room in the header. */
 struct zf_trace_about {
 	enum zf_trace_clock clock;
 	const char *program;  /* the version of zfuse */
-	const char *workload; /* NULL: it is not known how to repeat the run ... */
-	uint64_t seed;	      /* ... by these two */
+	const char *workload; /* workload and seed say how to repeat the run; NULL: unknown */
+	uint64_t seed;
 
 	uint8_t fsid[16];
 	uint64_t zone_size, zone_capacity;	       /* bytes */
@@ -185,33 +186,37 @@ struct zf_trace_about {
 	uint32_t block_size, node_size;		       /* bytes */
 	uint8_t copies;
 
-	/* The file of its data (trace/data.h), begun already; or none. */
-	bool has_data;
+	/* The file of the trace's data (trace/data.h), which the caller has begun. */
+	bool has_data; /* false: there is none */
 	int data_fd;
 };
 
 /*
- * Makes a trace in the file `fd`, which it writes from the descriptor's place on, and closes when
- * the trace ends; data_fd too. With the monotonic clock it starts a thread. -EBUSY: there is one,
- * -errno: the header could not be written; then both stay the caller's.
+ * Makes a trace in the file `fd`, from the descriptor's position on. The end of the trace closes
+ * `fd` and data_fd. With the monotonic clock this starts a thread. -EBUSY: a trace exists already.
+ * -errno: the header could not be written, or the thread not started. After an error both
+ * descriptors stay the caller's.
  */
 int zf_trace_start(int fd, const struct zf_trace_about *about);
-/* From now on events are told: under the locks of what the first ones describe. Once, after that. */
+/*
+ * Turns the hooks on. Called once after zf_trace_start(), under the locks of the objects that the
+ * first events describe.
+ */
 void zf_trace_begin(void);
 
 struct zf_trace_totals {
-	uint64_t events;  /* that happened */
-	uint64_t dropped; /* of them: not in the file */
+	uint64_t events;  /* events that happened */
+	uint64_t dropped; /* of these: not in the file */
 };
 
 /*
- * Ends it: what was told before is in the file, but not made durable. -ESRCH: there is none.
- * Another error is the file's: what happened after it is not traced, and the file has no `ended`.
- * ret_totals may be NULL, and is set but for -ESRCH.
+ * Ends the trace: all earlier events are in the file, but not made durable. -ESRCH: there is no
+ * trace. Any other error is the file's: events after it are not traced, and the file has no
+ * `ended`. ret_totals may be NULL; it is set unless the result is -ESRCH.
  */
 int zf_trace_stop(struct zf_trace_totals *ret_totals);
 
-/* For the data: what it should hold could not be written, so the trace ends early. */
+/* Ends the trace early; also called if the file of the data could not be written. */
 void zf_trace_give_up(int error);
 
 #endif

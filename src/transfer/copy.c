@@ -16,7 +16,7 @@
 
 #define REPORT_CHUNK 256u
 
-/* Of one zone what is to be copied. */
+/* The part of one zone that is to be copied. */
 struct zone_plan {
 	uint64_t len; /* bytes from its start */
 	uint64_t resets;
@@ -28,13 +28,13 @@ struct copy {
 	const struct zf_progress *progress;
 	const struct zf_report *report;
 	struct zf_super super;
-	bool has_log;		/* something was made durable after the last commit */
+	bool has_log;		/* the log has records from after the last commit */
 	struct zone_plan *plan; /* super.zone_count of them */
 	struct zf_copy_bytes *bytes;
 	uint64_t done, total;
 };
 
-/* ---- what there is ---- */
+/* ---- the source ---- */
 
 static void forward_errors(void *arg, enum zf_report_level level, const char *message)
 {
@@ -43,8 +43,8 @@ static void forward_errors(void *arg, enum zf_report_level level, const char *me
 }
 
 /*
- * All of a conventional zone that may matter. Its pointer is known only as of the last commit: what
- * the log holds, and names, may lie behind it.
+ * The part of a conventional zone that may be in use. Its pointer is known only as of the last
+ * commit: log records, and data that they name, may lie behind it.
  */
 static uint64_t conventional_len(const struct copy *copy, uint32_t zone_no, uint64_t capacity,
 				 const struct zf_zone *zone)
@@ -64,14 +64,14 @@ static void plan_zone(struct copy *copy, uint32_t zone_no, const struct zf_zone_
 	case ZF_ZONE_NOT_WP:
 		plan->len = conventional_len(copy, zone_no, info->capacity, zone);
 		break;
-	case ZF_ZONE_OFFLINE: /* full of what cannot be read: it must not pass for empty */
+	case ZF_ZONE_OFFLINE: /* it cannot be read, but its copy must not pass for an empty zone */
 		zf_report(copy->report, ZF_REPORT_WARNING,
 			  "%s: zone %" PRIu32 " is offline: what was in it is lost",
 			  zf_dev_path(copy->from), zone_no);
 		plan->finish = true;
 		break;
 	case ZF_ZONE_FULL:
-	case ZF_ZONE_READONLY: /* its pointer says nothing any more */
+	case ZF_ZONE_READONLY: /* its pointer is not valid any more */
 		plan->len = info->capacity;
 		plan->finish = true;
 		break;
@@ -82,8 +82,8 @@ static void plan_zone(struct copy *copy, uint32_t zone_no, const struct zf_zone_
 }
 
 /*
- * A device that counts resets knows better than the filesystem, which has the counts of its last
- * commit; but most do not count.
+ * If the device counts resets, its counts are used: they are newer than those of the filesystem,
+ * which are as of its last commit. But most devices do not count.
  */
 static void take_reset_counts(struct copy *copy, struct zf_alloc *alloc)
 {
@@ -125,8 +125,8 @@ static int plan_zones(struct copy *copy, struct zf_alloc *alloc)
 }
 
 /*
- * The superblock does not tell: that of a clean unmount is the newest one until the next mount has
- * committed something. What cannot be read is copied.
+ * The superblock alone does not tell this: the superblock of a clean unmount stays the newest one
+ * until the next mount commits. If the log cannot be read, assume that it has records.
  */
 static bool has_log(struct zf_dev *from, const struct zf_super *super)
 {
@@ -137,7 +137,7 @@ static bool has_log(struct zf_dev *from, const struct zf_super *super)
 	return more;
 }
 
-/* By mounting it, which verifies that it can be. */
+/* Mounts the source, which verifies that it can be mounted. */
 static int look_at_source(struct copy *copy)
 {
 	const struct zf_report errors = {.fn = forward_errors, .arg = (void *)copy->report};
@@ -166,7 +166,7 @@ static int look_at_source(struct copy *copy)
 	return r;
 }
 
-/* ---- does it fit ---- */
+/* ---- does the target fit? ---- */
 
 static int mismatch(const struct copy *copy, const char *what, uint64_t has, uint64_t needed,
 		    const char *advice)
@@ -205,8 +205,8 @@ static bool is_root_zone(const struct copy *copy, uint32_t zone_no)
 }
 
 /*
- * Zones that stay partly written, and are active from then on; and those that are finished when all
- * of these are.
+ * Zones that stay partly written are active from then on. The root nodes' zones count even if they
+ * will be finished, because this happens last.
  */
 static uint32_t count_active(const struct copy *copy)
 {
@@ -237,7 +237,7 @@ static int check_active(const struct copy *copy)
 	return r;
 }
 
-/* Of each zone on the target. */
+/* Called for each zone of the target. */
 static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
 	const struct zone_plan *plan = &copy->plan[zone_no];
@@ -263,8 +263,9 @@ static int check_zone(const struct copy *copy, uint32_t zone_no, const struct zf
 /* ---- the target's zones ---- */
 
 /*
- * What nothing is copied over. If the target holds what became of this very filesystem, its log
- * records of after the copy was taken lie there, as good as those that are to come.
+ * Zeroes the part of a conventional zone over which nothing is copied. If the target holds a later
+ * state of this very filesystem, that part may have log records that would pass for records of the
+ * copy.
  */
 static int zero_rest(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
@@ -280,13 +281,13 @@ static int empty_zone(const struct copy *copy, uint32_t zone_no, const struct zf
 		return 0;
 	if (info->type == ZF_ZONE_SEQUENTIAL)
 		return zf_dev_reset(copy->to, zone_no);
-	/* A superblock zone is emptied by whoever formats the ring. */
+	/* zf_ring_format() has emptied the superblock zones. */
 	return zone_no < ZF_SUPER_ZONES ? 0 : zero_rest(copy, zone_no, info);
 }
 
 /*
- * Where resets are counted, a zone says how often the filesystem has reset it; elsewhere a mount
- * would take it for one that was reset since.
+ * If the target counts resets, each zone gets the count of the source; with another count, a mount
+ * would take the zone for one that was reset since the last commit.
  */
 static int set_resets(const struct copy *copy, uint32_t zone_no, const struct zf_zone_info *info)
 {
@@ -388,7 +389,7 @@ static int flush(struct copy *copy)
 	return r;
 }
 
-/* Those that will be full first: while such a zone is written it is one more that is active. */
+/* Called for `finished` zones first: while such a zone is written, it is active in addition. */
 static int copy_most(struct copy *copy, bool finished)
 {
 	int r = 0;
@@ -400,14 +401,14 @@ static int copy_most(struct copy *copy, bool finished)
 	return r;
 }
 
-/* Up to the root node, or from there on, in each copy. */
+/* In each copy of the metadata, copies the root node's zone up to the root node, or from it on. */
 static int copy_root_zones(struct copy *copy, bool behind)
 {
 	int r = 0;
 
 	for (unsigned int c = 0; c < copy->super.metadata_copies && r == 0; c++) {
 		uint32_t zone_no = (uint32_t)(copy->super.root.address[c] / copy->super.zone_size);
-		uint64_t len = copy->plan[zone_no].len; /* 0 if it is offline */
+		uint64_t len = copy->plan[zone_no].len; /* 0 if the zone is offline */
 		uint64_t root =
 			zf_min_u64(copy->super.root.address[c] % copy->super.zone_size, len);
 

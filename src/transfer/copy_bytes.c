@@ -60,7 +60,7 @@ static void chunk_done(struct zf_io *io)
 	ZF_CONTAINER_OF(io, struct chunk, io)->busy = false;
 }
 
-/* The result of its last write. */
+/* Waits for the chunk's last write, and returns its result. */
 static int await(struct zf_copy_bytes *bytes, struct chunk *chunk, const struct zf_report *report)
 {
 	int r;

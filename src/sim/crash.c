@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cut: which of the states that the fault model in sim.h allows is found afterwards. */
+/* The cut: draws one of the states that the fault model in sim.h allows afterwards. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #define SECTOR 512
 
 /*
- * Left to chance block by block, the extremes would never be seen: a long zone that is wholly
- * there, or wholly gone. So each zone first draws how it is treated.
+ * If each block were drawn by itself, the extremes would never occur: a long zone that survives
+ * completely, or not at all. So a mood is drawn for each zone first.
  */
 enum mood {
-	MOOD_ALL,  /* everything made it */
-	MOOD_NONE, /* only what had to */
+	MOOD_ALL,  /* everything survives */
+	MOOD_NONE, /* only durable parts survive */
 	MOOD_DICE,
 	MOOD_COUNT,
 };
@@ -55,7 +55,7 @@ static void execute_some(struct zf_sim *sim, struct zf_rng *rng)
 
 /* ---- one block ---- */
 
-/* The same at every time, so that two states that differ by garbage alone are not two. */
+/* Always the same bytes, so that two states that differ only in garbage count as one. */
 struct zf_sim_block *zf_sim_block_garbage(void)
 {
 	static struct zf_sim_block *block;
@@ -70,7 +70,7 @@ struct zf_sim_block *zf_sim_block_garbage(void)
 	return zf_sim_block_ref(block);
 }
 
-/* A reference; what a block below the pointer may hold when it was not durable. */
+/* Draws what a non-durable block below the pointer may hold. Returns a reference. */
 static struct zf_sim_block *draw_loss(struct zf_rng *rng, struct zf_sim_block *written,
 				      struct zf_sim_block *old)
 {
@@ -112,7 +112,6 @@ static struct zf_sim_block *draw_block(struct zf_rng *rng, const struct zf_sim_s
 
 /* ---- a sequential zone ---- */
 
-/* In blocks: where the pointer survives at least. */
 uint32_t zf_sim_lowest_pointer(const struct zf_sim *sim, const struct zf_sim_zone *zone,
 			       uint32_t wp)
 {
@@ -152,7 +151,7 @@ static void settle_slot(const struct zf_sim *sim, struct zf_rng *rng, enum mood 
 	zf_sim_block_unref(block);
 }
 
-/* Above the pointer: what was lost may still be seen there, or what was there before it. */
+/* For a slot above the pointer: reads may still show the lost block, or the former contents. */
 static void lose_slot(struct zf_rng *rng, struct zf_sim_slot *slot)
 {
 	if (slot->now && zf_rng_chance(rng, 50))
@@ -161,8 +160,8 @@ static void lose_slot(struct zf_rng *rng, struct zf_sim_slot *slot)
 }
 
 /*
- * In blocks: where writing has come to. After a cut of the host the pointer in the rules is only a
- * bound of it, until somebody writes.
+ * In blocks: the end of what was written. After a cut of the host, until the first change, the
+ * pointer in the rules is only a lower bound of it.
  */
 static uint32_t highest_pointer(const struct zf_sim *sim, uint32_t zone_no)
 {
@@ -185,7 +184,7 @@ static bool is_settled(const struct zf_sim *sim, const struct zf_sim_zone *zone,
 	return true;
 }
 
-/* Returns what is left below the pointer, in blocks. */
+/* Returns the surviving pointer, in blocks. */
 static uint32_t settle_zone(struct zf_sim *sim, struct zf_rng *rng, uint32_t zone_no, uint32_t wp,
 			    bool may_shrink)
 {
@@ -222,7 +221,7 @@ void zf_sim_set_pointer(struct zf_sim *sim, uint32_t zone_no, uint32_t pointer)
 	zf_zone_rules_recount(&sim->rules);
 }
 
-/* No device comes back with more active zones than it allows. */
+/* A full zone whose pointer shrinks becomes active; a device never has too many active zones. */
 bool zf_sim_may_shrink(const struct zf_sim *sim, uint32_t zone_no)
 {
 	const struct zf_zone_rules *rules = &sim->rules;
@@ -320,7 +319,7 @@ static bool is_cached(const struct zf_sim *sim, const struct zf_sim_slot *slot)
 	return slot->now && slot->now->stamp > sim->flushed && slot->now->stamp != SIM_STAMP_FLIGHT;
 }
 
-/* In a conventional zone (clause 7) what is read stays, and an older version comes with the cut. */
+/* In a conventional zone (clause 7) reads stay the same; a cut may bring an older version back. */
 static void lose_cached(struct zf_sim *sim, uint32_t zone_no, uint32_t i, enum mood mood)
 {
 	struct zf_sim_slot *slot = &zf_sim_zone_own(&sim->zones[zone_no])->slots[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cut, outcome by outcome: which commands in flight were carried out, and what became of each
- * write that was not durable. The writes are taken as wholes, so there are few of them; sectors and
- * single blocks in all combinations are for zf_sim_crash() to draw.
+ * The cut, outcome by outcome: which commands in flight were carried out, and the fate of each
+ * write that was not durable. Each write is taken as a whole, so there are few outcomes.
+ * zf_sim_crash() draws combinations of single blocks and sectors.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ enum fate {
 	FATE_WHOLE,
 	FATE_ZEROES,
 	FATE_TORN,  /* half of the sectors of its last block are missing */
-	FATE_LOST,  /* the pointer stands before it, if nothing behind it survived */
-	FATE_OLD,   /* the zone's former life is seen again */
-	FATE_FIRST, /* its first block alone made it */
+	FATE_LOST,  /* the pointer stands before the write, if nothing behind it survived */
+	FATE_OLD,   /* the zone's former life is read again */
+	FATE_FIRST, /* only its first block survived */
 	FATE_COUNT,
 };
 
@@ -29,7 +29,8 @@ enum fate {
 struct unit {
 	uint32_t zone_no, first, count;
 	unsigned int fate_count;
-	enum fate fates[FATE_COUNT]; /* sequential; else which version: the last is a torn one */
+	enum fate fates[FATE_COUNT]; /* sequential zones; in others a choice is a version's index,
+					the last a torn one */
 };
 
 struct units {
@@ -87,7 +88,7 @@ static bool begins_command(const struct zf_sim *sim, uint64_t addr)
 	return false;
 }
 
-/* Completions are counted, so blocks of one stamp are of one command. */
+/* Each completion has its own stamp, so blocks with the same stamp are of one command. */
 static uint32_t unit_end(const struct zf_sim *sim, uint32_t zone_no, uint32_t first, uint32_t wp)
 {
 	const struct zf_sim_slot *slots = sim->zones[zone_no]->slots;
@@ -107,7 +108,7 @@ static void find_sequential(const struct zf_sim *sim, uint32_t zone_no, struct u
 
 	for (uint32_t i = 0; i < wp; i = end) {
 		end = i + 1;
-		/* What was never written stays as it is: the zone was finished, say. */
+		/* Blocks never written stay as they are (the zone may have been finished). */
 		if (!zone->slots[i].now || zf_sim_is_durable(sim, &zone->slots[i]))
 			continue;
 		end = unit_end(sim, zone_no, i, wp);
@@ -142,7 +143,7 @@ static struct units find_units(const struct zf_sim *sim)
 	return units;
 }
 
-/* ---- and what it decides ---- */
+/* ---- the fates of these writes ---- */
 
 static struct zf_sim_block *half(struct zf_sim_block *written, struct zf_sim_block *other)
 {
@@ -211,7 +212,7 @@ static void settle_version(struct zf_sim *sim, const struct unit *unit, unsigned
 	zf_sim_block_unref(zero);
 }
 
-/* From the last to the first: only the end of a zone can be lost with the pointer. */
+/* From the last write to the first: only writes at the zone's end can be lost with the pointer. */
 static void settle(struct zf_sim *sim, const struct units *units, const unsigned int *choices)
 {
 	for (uint32_t i = units->count; i-- > 0;) {
@@ -230,15 +231,15 @@ static void settle(struct zf_sim *sim, const struct units *units, const unsigned
 
 /* ---- which commands were carried out, and in which order ---- */
 
-#define FLIGHT_MAX  5u	/* undecided commands whose subsets are all looked at */
-#define FLIGHT_ROOM 32u /* of which some are drawn */
+#define FLIGHT_MAX  5u	/* most undecided commands for which all subsets are listed */
+#define FLIGHT_ROOM 32u /* most undecided commands from which a subset is drawn */
 
 struct order {
-	uint32_t mask; /* of the undecided ones in flight */
+	uint32_t mask; /* the undecided commands in flight that are carried out */
 	bool backwards;
 };
 
-/* Indices of the commands in flight that a cut decides on: not yet carried out, and no reads. */
+/* Indices of the commands that a cut decides on: not yet carried out, no reads, no flushes. */
 static uint32_t undecided(const struct zf_sim *sim, uint32_t *ret_index, uint32_t room)
 {
 	uint32_t n = 0;
@@ -255,7 +256,7 @@ static uint32_t undecided(const struct zf_sim *sim, uint32_t *ret_index, uint32_
 	return n;
 }
 
-/* Only appends can change places. */
+/* Only appends can change places, so the opposite order needs two of them to differ. */
 static bool has_two_appends(const struct zf_sim *sim, const uint32_t *index, uint32_t n,
 			    uint32_t mask)
 {
@@ -280,7 +281,7 @@ static void carry_out(struct zf_sim *sim, struct order order)
 	}
 }
 
-/* *n: how many outcomes come before; false when it is among those of this order. */
+/* Subtracts the outcomes of this order from *n. False: the nth outcome is one of this order. */
 static bool skip_order(const struct zf_sim *sim, struct order order, uint64_t *n)
 {
 	struct zf_sim *clone = zf_sim_clone(sim);
@@ -299,7 +300,7 @@ static bool skip_order(const struct zf_sim *sim, struct order order, uint64_t *n
 	return true;
 }
 
-/* The order of the nth outcome; *n becomes its number among those of the order. False: none. */
+/* The order of the nth outcome; *n becomes its number within that order. False: there is none. */
 static bool find_order(const struct zf_sim *sim, uint64_t *n, struct order *ret_order)
 {
 	uint32_t index[FLIGHT_MAX];
@@ -318,7 +319,7 @@ static bool find_order(const struct zf_sim *sim, uint64_t *n, struct order *ret_
 	return false;
 }
 
-/* ---- one of them ---- */
+/* ---- one outcome ---- */
 
 uint64_t zf_sim_outcomes(const struct zf_sim *sim, uint64_t most)
 {

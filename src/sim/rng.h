@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small generator that gives the same numbers everywhere: a failing random test replays. */
+/* A small generator with the same numbers on every machine, so a failing random test can replay. */
 #ifndef ZF_SIM_RNG_H
 #define ZF_SIM_RNG_H
 

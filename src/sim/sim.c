@@ -216,8 +216,7 @@ uint64_t zf_sim_digest(const struct zf_sim *sim)
 	return digest;
 }
 
-/* Takes the first fault that strikes now out of the list. Every one that matches is counted down.
- */
+/* Removes the first fault that strikes now from the list. Every matching fault counts down. */
 static bool strike(struct zf_sim *sim, enum zf_io_op op, uint64_t addr,
 		   struct zf_sim_fault *ret_fault)
 {
@@ -251,8 +250,7 @@ void zf_sim_command_unref(struct zf_sim_command *command)
 	free(command);
 }
 
-/* Zeroes are one block of the command's own, so that versions tell commands apart by their blocks.
- */
+/* Zeroes are one new block per command, so that versions of two commands have different blocks. */
 static void take_blocks(struct zf_sim_command *command, const struct zf_io *io)
 {
 	static const uint8_t zeroes[ZF_BLOCK_SIZE];
@@ -376,7 +374,7 @@ static void add_dead(struct zf_sim *sim, struct zf_io *io)
 	STAILQ_INSERT_TAIL(&sim->dead, io, link);
 }
 
-/* What is in flight stays, for zf_sim_crash() to decide on; who waits for it is told -EIO. */
+/* Commands in flight stay, for zf_sim_crash() to decide on; their submitters get an error. */
 static void cut(struct zf_sim *sim)
 {
 	sim->is_cut = true;
@@ -430,7 +428,7 @@ void zf_sim_land(struct zf_sim *sim, uint64_t addr, const struct zf_sim_command 
 		land_block(sim, addr + i * (uint64_t)ZF_BLOCK_SIZE, command->blocks[i]);
 }
 
-/* The pointer has moved, the write has failed: garbage, which no flush will ever make durable. */
+/* The write has failed but moved the pointer: it leaves garbage that no flush makes durable. */
 static void land_garbage(struct zf_sim *sim, uint64_t addr, const struct zf_sim_command *command)
 {
 	for (uint32_t i = 0; i < command->block_count; i++) {
@@ -451,7 +449,7 @@ static void forget_slot(struct zf_sim_slot *slot)
 	zf_sim_slot_settle(slot, NULL);
 }
 
-/* What is read below a pointer that was raised has survived the cut: another one finds it too. */
+/* A block below a raised pointer has survived the cut, so it survives another cut too. */
 static void keep_slot(struct zf_sim_slot *slot)
 {
 	if (!slot->now)
@@ -459,8 +457,8 @@ static void keep_slot(struct zf_sim_slot *slot)
 }
 
 /*
- * The first change after a cut of the host: whoever makes it has raised the pointers as far as
- * it needs, and what lies above them is from now on as good as a former life's.
+ * Called at the first change after a cut of the host: all pointers that had to be raised were
+ * raised before, so blocks above the pointers belong to a former life from now on.
  */
 static void accept_pointers(struct zf_sim *sim)
 {
@@ -491,7 +489,7 @@ void zf_sim_begin_new_life(struct zf_sim *sim, uint32_t zone_no)
 static void execute_change(struct zf_sim *sim, struct zf_sim_flight *f)
 {
 	const struct zf_sim_command *command = f->command;
-	/* The segments were checked at submission and may be gone by now. */
+	/* The segments were checked at submission, and their memory may be freed by now. */
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)ZF_BLOCK_SIZE, .iov_len = command->len};
 	struct zf_io io = {
 		.op = command->op,
@@ -556,7 +554,7 @@ void zf_sim_execute(struct zf_sim *sim, uint32_t i)
 
 /* ---- completing ---- */
 
-/* The device may fetch the data at any time until it completes: it must not have changed. */
+/* A device may read the buffers at any time until completion: they must not have changed. */
 static void check_buffers(const struct zf_sim_flight *f)
 {
 	const struct zf_io *io = f->io;
@@ -638,7 +636,7 @@ static void tell_dead(struct zf_sim *sim, struct zf_dev *dev)
 	}
 }
 
-/* Index of the command that completes next; flight_count: none. Late ones only for who waits. */
+/* Index of the command that completes next; flight_count: none. Late commands only with `wait`. */
 static uint32_t draw_next(struct zf_sim *sim, bool wait)
 {
 	uint32_t punctual = 0, n;
@@ -682,7 +680,7 @@ static void sim_poll(struct zf_dev *dev, bool wait)
 
 /* ---- the other operations ---- */
 
-/* Its thread looks for itself. */
+/* The device's thread polls by itself. */
 static void sim_wake(struct zf_dev *dev)
 {
 }

@@ -96,7 +96,7 @@ const struct zf_sim_block *zf_sim_slot_read(const struct zf_sim_slot *slot)
 	return slot->now ? slot->now->block : slot->old;
 }
 
-/* Nothing behind a durable version can come back. */
+/* Versions before a durable one cannot come back. */
 static void forget_before_durable(struct zf_sim_slot *slot, uint64_t flushed)
 {
 	struct zf_sim_version **link = &slot->now;

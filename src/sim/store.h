@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the simulator's zones hold: blocks with reference counts, copied when a clone shares them.
+ * The contents of the simulator's zones: blocks with reference counts; zones are copied on a change
+ * if a clone shares them.
  *
  * A slot is one block of a zone. `now` is what was written in this life of the zone: one version in
- * a sequential zone; in a conventional one the newest, with those behind it that a cut may bring
- * back. `old` is what a sequential zone's former life left there.
+ * a sequential zone; in a conventional zone the newest version, and behind it the versions that a
+ * cut may bring back. `old` is what a sequential zone's former life left there.
  */
 #ifndef ZF_SIM_STORE_H
 #define ZF_SIM_STORE_H
@@ -37,9 +38,10 @@ struct zf_sim_slot {
 struct zf_sim_zone {
 	uint32_t refs;
 	uint32_t slot_count;
-	uint32_t digest_count; /* `digest` is of so many slots; 0: not known */
+	uint32_t digest_count; /* `digest` covers so many slots; 0: not known */
 	uint64_t digest;
-	uint64_t floor; /* bytes: the pointer does not survive below it, durable blocks aside */
+	uint64_t
+		floor; /* bytes: a cut does not lower the pointer below; nor below durable blocks */
 	struct zf_sim_slot slots[];
 };
 
@@ -54,18 +56,18 @@ struct zf_sim_zone *zf_sim_zone_new(uint32_t slot_count);
 struct zf_sim_zone *zf_sim_zone_ref(struct zf_sim_zone *zone);
 void zf_sim_zone_unref(struct zf_sim_zone *zone);
 
-/* Makes *zone its holder's own, by a copy if it is shared, and returns it. */
+/* Makes *zone unshared, by a copy if it is shared, and returns it. */
 struct zf_sim_zone *zf_sim_zone_own(struct zf_sim_zone **zone);
 
-/* Of what reads of the first `slot_count` slots find. */
+/* A digest of the bytes that reads of the first `slot_count` slots give. */
 uint64_t zf_sim_zone_digest(struct zf_sim_zone *zone, uint32_t slot_count);
 
-/* What a read finds; NULL: never written. */
+/* The block that a read gives; NULL: never written. */
 const struct zf_sim_block *zf_sim_slot_read(const struct zf_sim_slot *slot);
 
 /*
- * A write lands. With `keep`, versions down to the first that is durable at `flushed` stay behind
- * it.
+ * A write lands in the slot. With `keep`, the former versions stay behind it, down to the first
+ * that is durable at `flushed`.
  */
 void zf_sim_slot_write(struct zf_sim_slot *slot, struct zf_sim_block *block, bool keep,
 		       uint64_t flushed);
@@ -75,12 +77,12 @@ void zf_sim_slot_complete(struct zf_sim_slot *slot, const struct zf_sim_block *b
 			  uint64_t stamp);
 
 /*
- * No version that has completed since `flushed` ever becomes durable. The newest reads as `block`
- * from now on; NULL: as before.
+ * Versions that have completed since `flushed` will never become durable. The newest version reads
+ * as `block` from now on; NULL: as before.
  */
 void zf_sim_slot_lose(struct zf_sim_slot *slot, uint64_t flushed, struct zf_sim_block *block);
 
-/* The slot's only and durable content is from now on this; NULL: unwritten in this life. */
+/* Makes `block` the slot's only content, and durable; NULL: unwritten in this life. */
 void zf_sim_slot_settle(struct zf_sim_slot *slot, struct zf_sim_block *block);
 void zf_sim_slot_set_old(struct zf_sim_slot *slot, struct zf_sim_block *block);
 

@@ -287,7 +287,7 @@ static bool host_blocks(int fd)
 	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP;
 }
 
-/* The group's bits include access control lists: they hold the list's mask. */
+/* With an access control list, the group's bits are the mask of the list. */
 static bool others_can_write(int fd)
 {
 	struct stat st;
@@ -339,7 +339,7 @@ static int image_new(const char *path, const struct zf_image_file *file, bool re
 /*
  * The trailer is at the end of the file. If the file has become longer, the trailer is at the noted
  * former end; a copy of the file lacks this note, so the trailer is searched for behind the zones.
- * Growing begins by making the file longer: if the host crashes then, only that may remain.
+ * Growing begins by making the file longer: a crash of the host may leave this change alone.
  */
 static int find_trailer(const struct zf_image_file *file, uint64_t search_from,
 			const struct zf_report *report, struct zf_image_trailer *ret_trailer)

@@ -54,7 +54,7 @@ struct zf_image_zone_busy {
 struct zf_image_warmer {
 	pthread_t thread;
 	bool started, stopping;
-	bool off;	       /* this image has no warming, or has no more */
+	bool off;	       /* nothing is written ahead, or not any more */
 	struct zf_cond wanted; /* signalled for a new zone in the queue, and for stopping */
 	struct zf_cond landed; /* signalled when the piece in flight has landed */
 	uint32_t zone_no;      /* the zone of that piece */

@@ -18,8 +18,8 @@ enum zf_image_file_mode {
 	ZF_IMAGE_FILE_CREATE, /* the same; makes the file if there is none */
 	/*
 	 * Exclusive lock that still lets udev look at a block device. Only checks that no other
-	 * program has claimed the block device: this is for a fuseblk mount, whose mount claims the
-	 * device itself, as O_EXCL would.
+	 * program has claimed the block device. For a fuseblk mount, which claims the device
+	 * itself, as O_EXCL would.
 	 */
 	ZF_IMAGE_FILE_WRITE_UNCLAIMED,
 };

@@ -323,7 +323,7 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	if (r < 0)
 		return r;
 	r = grow(image, &growth);
-	/* The host reports a failed flush only once: it was here, and the next flush succeeds. */
+	/* The host has reported this error here, and will not report it to the next flush. */
 	if (r == -EIO)
 		zf_image_sync_error(image, "growing", growth.trailer.table_offset, r);
 	if (r < 0 && !image->read_only)

@@ -61,8 +61,8 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 			  struct zf_image_trailer *ret_trailer);
 
 /*
- * Searches [from, to) for a header: the first one, or the last. In a file the last header is the
- * valid one, because growing may leave the former one before it. -ENODEV: none found.
+ * Searches [from, to) for a header: the first found, or the last of all. In a file the last header
+ * is the valid one, because growing may leave the former one before it. -ENODEV: none found.
  */
 int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer);

@@ -38,7 +38,7 @@ static struct memory_dev *memory_of(struct zf_dev *dev)
 	return ZF_CONTAINER_OF(dev, struct memory_dev, dev);
 }
 
-/* Reserved address space to grow into: so many times the first size, at most RESERVED_MAX. */
+/* Address space to grow into: so many times the first size, if that is at most RESERVED_MAX. */
 #define GROWTH	     16
 #define RESERVED_MAX ((uint64_t)1 << 40)
 

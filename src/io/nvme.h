@@ -8,8 +8,8 @@
  *
  * A request that exceeds the drive's transfer size is sent in pieces. An append never is, because
  * geometry.append_limit bounds it. Writes at the pointer are sent one at a time in each zone:
- * drives keep no order. A read, append, reset, finish or flush of zf_dev_run() is one ioctl on the
- * calling thread.
+ * drives keep no order. If the calling thread waits for a read, append, reset, finish or flush, it
+ * is one ioctl on that thread.
  *
  * A status of the drive is returned as an errno that io/dev.h names, and reported in the words of
  * the specification (zone full, too many active zones, zone is read-only, ...). -ENODEV: the drive

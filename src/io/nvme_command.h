@@ -9,7 +9,7 @@
 #ifndef ZF_IO_NVME_COMMAND_H
 #define ZF_IO_NVME_COMMAND_H
 
-#include <libnvme.h> /* conflicts with <linux/nvme_ioctl.h>, and defines the same */
+#include <libnvme.h> /* in place of <linux/nvme_ioctl.h>: the two conflict */
 
 #include "io/dev.h"
 

@@ -40,8 +40,7 @@ struct zf_sim_zone {
 	uint32_t slot_count;
 	uint32_t digest_count; /* `digest` covers so many slots; 0: not known */
 	uint64_t digest;
-	uint64_t
-		floor; /* bytes: a cut does not lower the pointer below; nor below durable blocks */
+	uint64_t floor; /* bytes: a cut lowers the pointer no further, nor below durable blocks */
 	struct zf_sim_slot slots[];
 };
 

@@ -4,8 +4,8 @@
  * common.
  *
  * A file that is overwritten at random has an extent for each block, and nearly all of its leaves
- * change between two commits. Such an extent takes 45 bytes in a plain leaf. About ten of them
- * differ from those of its neighbours.
+ * change between two commits. Such an extent takes 45 bytes in a plain leaf. About ten of these
+ * bytes differ from those of the neighbouring extents.
  *
  * A plain leaf becomes packed when it is full and its items are of one kind: one objectid, one
  * type, values of one size. It becomes plain again for an item of another kind, if few are left.

@@ -16,7 +16,7 @@ static int check_root_generation(struct zf_edit *edit)
 	assert(generation >= tree->changed);
 	if (tree->root.generation < generation || tree->root.generation <= tree->changed)
 		return 0;
-	/* A forged root of a later generation would pass for the writer's and be edited in place. */
+	/* A forged root of a later generation would count as owned, and be edited in place. */
 	return zf_report_corrupt(&edit->forest->report, "root of tree", tree->root.address[0],
 				 "generation has %" PRIu64 ", expected below %" PRIu64,
 				 tree->root.generation, generation);

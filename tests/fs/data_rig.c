@@ -66,6 +66,7 @@ int data_rig_mount_opened(struct data_rig *rig)
 		.cache_bytes = rig->options.cache_bytes,
 		.commit_ms = rig->options.commit_ms,
 		.abandon_log = rig->options.abandon_log,
+		.lazy_time = rig->options.lazy_time,
 		.now_ns = rig->options.threads ? NULL : now,
 		.now_arg = rig,
 	};

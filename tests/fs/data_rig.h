@@ -37,6 +37,7 @@ struct data_rig_options {
 	uint32_t conventional;
 	bool rotational;
 	bool abandon_log;
+	bool lazy_time;
 };
 
 struct data_rig {

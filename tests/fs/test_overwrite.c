@@ -271,6 +271,31 @@ static void fsync_after_writes_without_fua_is_a_flush(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Lazytime leaves only access times in memory: a flush stores what a write in place has changed. */
+static void a_write_in_place_is_not_as_lazy_as_a_read(void **state)
+{
+	const struct data_rig_options options = {.seed = 7, .conventional = 6, .lazy_time = true};
+	struct data_rig rig;
+	struct zf_attr attr;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = make_zeroed(&rig, BLOCK);
+	set_mode(&rig, ino, 06777);
+	data_rig_sync(&rig);
+	rig.now_ns += INT64_C(10000000000);
+	assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, buf, BLOCK), BLOCK);
+	write_seed(&rig, ino, 1, 0, BLOCK, ZF_WRITE_KILL_SUIDGID);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(zf_fs_step(rig.fs), 0);
+	data_rig_crash(&rig);
+	assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &attr), 0);
+	assert_int_equal(attr.mode & 07777, 0777);
+	assert_int_equal(attr.mtime.seconds, attr.atime.seconds);
+	data_rig_deinit(&rig);
+}
+
 static void expect_name(struct data_rig *rig, const char *name)
 {
 	struct zf_attr attr;
@@ -957,6 +982,7 @@ int main(void)
 		cmocka_unit_test(a_durable_overwrite_is_one_fua_write_where_it_was),
 		cmocka_unit_test(part_of_a_block_is_overwritten_in_place_too),
 		cmocka_unit_test(fsync_after_writes_without_fua_is_a_flush),
+		cmocka_unit_test(a_write_in_place_is_not_as_lazy_as_a_read),
 		cmocka_unit_test(what_was_done_before_is_durable_with_a_write_in_place),
 		cmocka_unit_test(what_was_done_before_is_durable_with_an_fsync_of_nothing),
 		cmocka_unit_test(what_is_not_durable_of_the_file_itself_takes_a_commit),

@@ -8,7 +8,7 @@
  *
  * The time is set in memory and marks the item dirty, so it is stored with whatever stores the item
  * next, at the latest by the next flush. With lazytime that flush skips, for a day, an inode whose
- * item became dirty by an access time alone. A sync and the unmount store it. Such inodes stay in
+ * item has changed only in its access time. A sync and the unmount store it. Such inodes stay in
  * memory until then, so their number is bounded.
  *
  * Locking. A read decides whether it moves the access time while it holds the inode's lock shared,

@@ -509,12 +509,26 @@ bool zf_inode_leave_dirty_list(struct zf_inode *inode)
 	return was;
 }
 
-void zf_inode_mark_clean(struct zf_inode *inode)
+static void end_lazy(struct zf_inode *inode)
 {
-	inode->item_dirty = false;
 	if (inode->lazy)
 		atomic_fetch_sub(&inode->fs->lazy_count, 1);
 	inode->lazy = false;
+}
+
+void zf_inode_note_change(struct zf_inode *inode, bool essential)
+{
+	inode->item_dirty = true;
+	inode->essential_dirty |= essential;
+	end_lazy(inode);
+	if (!inode->on_dirty_list)
+		zf_inode_mark_dirty(inode);
+}
+
+void zf_inode_mark_clean(struct zf_inode *inode)
+{
+	inode->item_dirty = false;
+	end_lazy(inode);
 }
 
 /* Sorts the inodes by ino, each once, without NULL. Returns how many. */

@@ -87,7 +87,7 @@ struct zf_inode {
 	uint64_t disk_size;
 	bool item_dirty;      /* item differs from what the tree holds (times, size) */
 	bool essential_dirty; /* item_dirty, and more than times differs */
-	bool lazy;	      /* item_dirty, at first by an access time only: fs/core/access.h */
+	bool lazy;	      /* item_dirty, by an access time only: fs/core/access.h */
 	int64_t lazy_since_s; /* when it became lazy */
 	uint64_t
 		essential; /* not older than the transaction that last stored more than the times */
@@ -285,6 +285,11 @@ void zf_inode_mark_dirty(struct zf_inode *inode);
  * use.
  */
 bool zf_inode_leave_dirty_list(struct zf_inode *inode);
+/*
+ * Notes that the item differs from the tree's, by more than an access time, so that the next flush
+ * stores it. `essential`: by more than times. The caller holds inode->lock.
+ */
+void zf_inode_note_change(struct zf_inode *inode, bool essential);
 /*
  * Notes that the tree has the same item, or that the item need not be stored. The next flush takes
  * the inode off the list.

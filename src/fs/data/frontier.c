@@ -38,9 +38,7 @@ void zf_frontier_advance(struct zf_inode *inode)
 	zf_mutex_unlock(&inode->data.lock);
 	if (inode->disk_size == before)
 		return;
-	inode->item_dirty = inode->essential_dirty = true;
-	if (!inode->on_dirty_list)
-		zf_inode_mark_dirty(inode);
+	zf_inode_note_change(inode, true);
 }
 
 bool zf_frontier_may_land_locked(struct zf_inode *inode, uint64_t index)

@@ -224,9 +224,7 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	zf_mutex_lock(&data->lock);
 	zf_frontier_shrink_locked(inode, end);
 	zf_mutex_unlock(&data->lock);
-	inode->item_dirty = inode->essential_dirty = true;
-	if (!inode->on_dirty_list)
-		zf_inode_mark_dirty(inode);
+	zf_inode_note_change(inode, true);
 	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
 		  "inode %" PRIu64 " ends at offset %" PRIu64
 		  " again: what was written behind it is lost",

@@ -279,21 +279,20 @@ static void update_item(struct write *write)
 {
 	struct zf_inode *inode = write->inode;
 	uint64_t end = write->offset + write->len;
+	bool essential = false;
 
 	if (end > inode->item.size) {
 		inode->item.size = end;
-		inode->essential_dirty = true;
 		inode->data.tail_is_zero = true;
+		essential = true;
 	}
 	if (!(write->flags & ZF_WRITE_CACHE)) {
 		inode->item.mtime = zf_fs_now(inode->fs);
 		inode->item.ctime = inode->item.mtime;
 	}
 	if (write->flags & ZF_WRITE_KILL_SUIDGID)
-		inode->essential_dirty |= zf_inode_kill_suidgid(inode, write->ctx);
-	inode->item_dirty = true;
-	if (!inode->on_dirty_list)
-		zf_inode_mark_dirty(inode);
+		essential |= zf_inode_kill_suidgid(inode, write->ctx);
+	zf_inode_note_change(inode, essential);
 }
 
 /* Returns whether sequential writes have filled one more append. */

@@ -52,13 +52,49 @@ static void write_bytes(uint64_t address, const void *bytes, size_t size)
 	assert_int_equal(pwrite(disk, bytes, size, (off_t)address), size);
 }
 
+static unsigned int slot_count(void)
+{
+	return (unsigned int)(trailer.geometry.zone_size / ZF_SUPER_SIZE);
+}
+
+static void write_super(unsigned int zone, unsigned int slot, const struct zf_super *super)
+{
+	struct zf_super here = *super;
+	struct zf_disk_super record;
+
+	here.address = slot_address(zone, slot);
+	zf_super_encode(&here, &record);
+	write_bytes(here.address, &record, sizeof(record));
+}
+
+static struct zf_super make_super(uint64_t generation, const char *label)
+{
+	struct zf_super super = sample_super(generation);
+
+	memcpy(super.fsid, fsid, sizeof(fsid));
+	memset(super.label, 0, sizeof(super.label));
+	memcpy(super.label, label, strlen(label));
+	return super;
+}
+
+/* Records of ascending generations; the last one has another label. */
+static void write_records(unsigned int zone, unsigned int count, uint64_t generation,
+			  const char *last_label)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct zf_super super =
+			make_super(generation + i, i + 1 < count ? "old" : last_label);
+
+		write_super(zone, i, &super);
+	}
+}
+
 static struct zf_disk_super record_at(uint64_t address)
 {
-	struct zf_super super = sample_super(5);
+	struct zf_super super = make_super(5, "sample");
 	struct zf_disk_super record;
 
 	super.address = address;
-	memcpy(super.fsid, fsid, sizeof(fsid));
 	zf_super_encode(&super, &record);
 	return record;
 }
@@ -78,11 +114,54 @@ static void assert_found(const char *label)
 	assert_string_equal(found.label, label);
 }
 
-static void test_the_first_record_tells(void **state)
+static void test_one_record_tells(void **state)
 {
 	(void)state;
 	write_record(0, 0);
 	assert_found("sample");
+}
+
+static void test_the_newest_record_tells(void **state)
+{
+	(void)state;
+	for (unsigned int count = 1; count <= slot_count(); count++) {
+		write_records(0, count, 10 * count, "new");
+		assert_found("new");
+	}
+	write_records(1, 3, 100000, "newer");
+	assert_found("newer");
+	write_records(0, 2, 200000, "newest");
+	assert_found("newest");
+}
+
+/* A zone that was reset may keep the bytes of its former life in an image. */
+static void test_what_a_reset_has_left_is_older(void **state)
+{
+	(void)state;
+	write_records(0, slot_count(), 10, "old");
+	write_records(0, slot_count() / 3, 1000, "new");
+	assert_found("new");
+}
+
+static void test_a_torn_record_is_passed_over(void **state)
+{
+	(void)state;
+	write_records(0, slot_count() - 1, 10, "new");
+	write_bytes(slot_address(0, slot_count() / 2) + 2048, "torn", 4);
+	write_bytes(slot_address(0, slot_count() - 1), "torn", 4);
+	assert_found("new");
+}
+
+static void test_of_another_filesystem_nothing_is_newer(void **state)
+{
+	struct zf_super other = make_super(99, "other");
+
+	(void)state;
+	other.fsid[0] ^= 1;
+	write_records(0, 3, 10, "new");
+	write_super(0, 3, &other);
+	write_super(1, 0, &other);
+	assert_found("new");
 }
 
 static void test_behind_a_torn_record_is_another(void **state)
@@ -169,7 +248,13 @@ static void test_no_byte_is_trusted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_the_first_record_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_record_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_newest_record_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_a_reset_has_left_is_older, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_torn_record_is_passed_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_of_another_filesystem_nothing_is_newer, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_behind_a_torn_record_is_another, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_zone_leaves_the_other, setup,

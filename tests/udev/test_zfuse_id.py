@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What zfuse_id tells udev of a disk: the lines that libblkid would make, whatever the label is.
 
-usage: test_zfuse_id.py ZFUSE_ID MKFS [UNITTEST-ARGUMENT...]
+usage: test_zfuse_id.py ZFUSE_ID MKFS ZFUSECTL [UNITTEST-ARGUMENT...]
 """
 import fcntl
 import os
@@ -13,6 +13,7 @@ import unittest
 
 ZFUSE_ID = ""
 MKFS = ""
+ZFUSECTL = ""
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 HEAD = ["ID_FS_TYPE=zfuse", "ID_FS_USAGE=filesystem", f"ID_FS_UUID={UUID}", f"ID_FS_UUID_ENC={UUID}"]
 
@@ -45,6 +46,13 @@ class ZfuseIdTest(unittest.TestCase):
         self.check_label("../../etc", r"..\x2f..\x2fetc")
         self.check_label("Größe", "Größe")
         self.check_label("\\" * 63, r"\x5c" * 63)
+
+    def test_a_changed_label_is_told(self):
+        self.make("--label", "old")
+        for label in ("new", "newer", ""):
+            subprocess.run([ZFUSECTL, "label", self.path, label], check=True, stdout=subprocess.DEVNULL)
+            lines = [f"ID_FS_LABEL={label}", f"ID_FS_LABEL_ENC={label}"] if label else []
+            self.assertEqual(self.ask(), (0, HEAD + lines, ""))
 
     def test_no_label_is_taken_for_more_than_a_value(self):
         for label in ('"', "'", "$env{X}", "%k", "a\\x0aID_FS_TYPE=ext4", "`id`", ";=", "\u2028" * 21, "\\" * 63):
@@ -82,5 +90,5 @@ class ZfuseIdTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    ZFUSE_ID, MKFS = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    ZFUSE_ID, MKFS, ZFUSECTL = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

@@ -3,7 +3,8 @@
  * Finds the UUID and label of a zfuse filesystem on a disk, for udev.
  *
  * udev asks for every disk, in use or not. So the search takes no lock, because a mount would wait
- * for it; it reads at most ten blocks and no zone report; and it writes nothing.
+ * for it, and writes nothing. It reads at most ten blocks of a disk without a superblock, and some
+ * thirty of another one. Of a zoned disk it gets the report of two zones.
  */
 #ifndef ZF_TOOLS_UDEV_FIND_H
 #define ZF_TOOLS_UDEV_FIND_H

@@ -26,7 +26,10 @@
 
 #define NO_ZONE UINT32_MAX
 
-/* Empty zones that data never opens. KEPT_FOR_LOG is less each zone of the log that has room. */
+/*
+ * Empty zones that data never opens. Each log zone that still has room is subtracted from
+ * KEPT_FOR_LOG: zf_alloc_kept_for_log_locked().
+ */
 #define KEPT_FOR_LOG	 2u
 #define KEPT_FOR_RECLAIM 3u
 
@@ -46,7 +49,7 @@ struct zf_freed {
 	STAILQ_ENTRY(zf_freed) link;
 	uint64_t address, len;
 	uint64_t generation; /* the transaction that freed them */
-	uint64_t era;	     /* in which that transaction was found durable; 0: not yet */
+	uint64_t era; /* in which the wait for a commit ended: ..._release_locked(); 0: not yet */
 };
 
 /* See alloc/overwrite.h. */
@@ -200,7 +203,10 @@ static inline uint64_t kept_unlent(const struct zf_alloc *alloc)
 
 /* Is this the open zone of a stream of metadata or data? */
 bool zf_alloc_is_stream_locked(const struct zf_alloc *alloc, uint32_t zone_no);
-/* Does a superblock that a mount may find, or the one being written, name this zone of the log? */
+/*
+ * Is this zone the log's: does a superblock that a mount may find, or the one being written, name it
+ * as a log zone?
+ */
 bool zf_alloc_is_log_locked(const struct zf_alloc *alloc, uint32_t zone_no);
 /*
  * The metadata zone that holds the node at `address`. NULL: no node can be there, although an image
@@ -373,7 +379,10 @@ void zf_alloc_overwrite_deinit(struct zf_alloc *alloc);
 void zf_alloc_overwrite_freed_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
 /* A replay makes bytes live that it may have freed before. */
 void zf_alloc_overwrite_live_again_locked(struct zf_alloc *alloc, uint64_t address, uint64_t len);
-/* Makes freed bytes free if their transaction is durable and the holds of before have ended. */
+/*
+ * Makes freed bytes free once the transaction after theirs is durable (`urgent`: once theirs is),
+ * and the holds that were taken before that was found have ended.
+ */
 void zf_alloc_overwrite_release_locked(struct zf_alloc *alloc, bool urgent);
 /* Is anything in this zone not free? */
 bool zf_alloc_overwrite_in_use_locked(const struct zf_alloc *alloc, uint32_t zone_no);
@@ -425,7 +434,10 @@ uint32_t zf_alloc_best_gain_locked(const struct zf_alloc *alloc);
 
 /* ---- stream.c ---- */
 
-/* Closes the open zones of metadata if zf_alloc_can_close_streams_locked(), and returns that. */
+/*
+ * Closes the open zones of metadata if zf_alloc_can_close_streams_locked() and each copy can be
+ * prepared. Returns whether it has closed them.
+ */
 bool zf_alloc_close_streams_locked(struct zf_alloc *alloc, uint64_t garbage_min);
 
 #endif

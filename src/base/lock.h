@@ -3,9 +3,9 @@
  * Ranked locks: the locking order is code.
  *
  * Every lock has a rank, and a thread takes locks in ascending rank only. Debug builds
- * (-Ddebug_locks) keep the ranks that a thread holds. They abort, naming both locks, when the order
- * is broken, when a lock is released that is not held, and when zf_lock_assert_outside() finds a
- * lock held where none may be. Several inode locks may be held at once (ZF_RANK_INODE), taken in
+ * (-Ddebug_locks) keep the ranks that a thread holds. They abort, naming the locks, when the order is
+ * broken, when zf_lock_assert_outside() finds a lock held where none may be, and when a lock is
+ * released that is not held. Several inode locks may be held at once (ZF_RANK_INODE), taken in
  * ascending inode number.
  */
 #ifndef ZF_BASE_LOCK_H

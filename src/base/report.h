@@ -20,7 +20,10 @@ enum zf_report_level {
 
 struct zf_report_limit;
 
-/* A sink. fn may be called from any thread, with locks held: it must not call the library. */
+/*
+ * A sink. fn may be called from any thread, with locks held: it must not call back into the
+ * filesystem or device that reports. (zf_report() to another sink is fine.)
+ */
 struct zf_report {
 	void (*fn)(void *arg, enum zf_report_level level, const char *message);
 	void *arg;

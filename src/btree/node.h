@@ -138,7 +138,10 @@ struct zf_node_expect zf_node_expect_child(const struct zf_node_expect *expect, 
 /* Bytes of a node that entries can use, and bytes that they do use: headers and values. */
 uint32_t zf_node_capacity(uint32_t node_size);
 uint32_t zf_node_used(const void *node, uint32_t node_size);
-/* The same for entries [first, first + n). In a packed leaf, all use less than the whole. */
+/*
+ * The same for entries [first, first + n). In a packed leaf this counts only their rows, so that all
+ * entries together use less than zf_node_used().
+ */
 uint32_t zf_node_used_by(const void *node, uint32_t node_size, unsigned int first, unsigned int n);
 /*
  * Bytes that the entries of both nodes will use in one node, after zf_node_absorb(), if the node's

@@ -83,8 +83,8 @@ static void plan_alone(struct zf_leaf_plan *plan, const struct zf_put *put, bool
 }
 
 /*
- * Does the key lie among the leaf's items of its object and type? Then an item of another kind is
- * no stream's next one, unlike behind all of them.
+ * Has the key the object and type of the leaf's items? If such an item does not fit their packing,
+ * it counts as no stream's next one. An item of another object or type may be a stream's next one.
  */
 static bool is_among(const struct zf_cnode *leaf, const struct zf_key *key)
 {

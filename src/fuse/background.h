@@ -2,8 +2,8 @@
 /*
  * Going into the background: the process that the user started waits until its child says that the
  * mount is served, sends the mount one request, and exits with a status that tells whether the
- * mount answered. If it did not, nothing stays mounted. The child keeps stderr until then, so its
- * messages reach the user.
+ * mount answered. If it did not, nothing stays mounted. The child keeps stderr until it says that the
+ * mount is served, so its messages up to then reach the user.
  */
 #ifndef ZF_FUSE_BACKGROUND_H
 #define ZF_FUSE_BACKGROUND_H

@@ -52,7 +52,7 @@ struct zf_call {
 	fuse_req_t req;
 	enum zf_request kind;
 	/*
-	 * 0: it has replied. -EINPROGRESS: the call is replied to later, on this thread or by a
+	 * 0: it has replied, or a dropper will (drop_pages.h). -EINPROGRESS: the call is replied to later, on this thread or by a
 	 * worker (ring_read.h). Any other -errno: it has not replied, and the caller sends this
 	 * error as the reply.
 	 */
@@ -73,7 +73,7 @@ struct zf_call {
 	bool may_be_write; /* a SETATTR that must not fail (ops_attr.c) */
 	struct fuse_file_info fi;
 	/*
-	 * Set for a write, unless it writes pages of a mapping; for a direct read under the
+	 * Set for a write, unless it writes pages of the kernel's cache (fi->writepage); for a direct read under the
 	 * writeback cache; for a request that changes a range. Else NULL.
 	 */
 	struct zf_open_inode *inode;

@@ -25,7 +25,7 @@ const char *const zf_filter_allowed[] = {
 	"get_mempolicy",
 	"mbind",
 	"set_mempolicy",
-	/* processes that run sync(1); the end of this process */
+	/* threads; processes that run sync(1); the end of this process */
 	"arch_prctl",
 	"clone",
 	"clone3",

@@ -9,7 +9,7 @@
 struct zf_daemon;
 
 /*
- * Sets daemon->fs. Its root directory has been read by then: the kernel asks for that first, and a
+ * Sets daemon->fs. The inode of its root directory has been read by then: the kernel asks for that first, and a
  * mount that cannot answer is useless. Errors are reported; an error of damage with the newest
  * older state that can be mounted.
  */

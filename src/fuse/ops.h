@@ -3,9 +3,10 @@
  * The handlers, one for each kind of request, and what they share.
  *
  * Only this kernel changes the disk, so the kernel may keep for ever what it was told: names (also
- * those that do not exist), attributes, contents of directories and targets of links. Only the
- * number of a file's blocks changes without the kernel's knowledge: while new data replaces old
- * data on the device, and when the kernel writes back its cached pages.
+ * those that do not exist), attributes, contents of directories and targets of links. Two attributes
+ * change without the kernel's knowledge: the number of a file's blocks, while new data replaces old
+ * data on the device, and when the kernel writes back its cached pages; and the size of a file that
+ * has lost data (attr_timeout_s()).
  *
  * These requests have no handler, on purpose, because libfuse or the kernel then does what we want:
  *

@@ -10,7 +10,7 @@
  * Does what needs the privileges that are given up later; to be called before any thread starts.
  * Raises the limits of open files and locked memory as far as is allowed, asks the kernel to kill
  * other processes first when memory runs out, and keeps programs that the daemon starts from
- * gaining privileges. A limit that the system does not allow to change stays as it is.
+ * gaining privileges. If the system does not allow one of these, that is no error.
  */
 void zf_privileges_prepare(void);
 

@@ -8,7 +8,10 @@
 #include "base/lock.h"
 #include "base/undumped.h"
 
-/* Each struct zf_thread starts at a cache line, because only its own thread writes to it. */
+/*
+ * Each struct zf_thread starts at a cache line, because in most cases only its own thread writes to
+ * it. (Others write `parked`.)
+ */
 #define CACHE_LINE 64
 
 const char *const zf_request_names[ZF_REQUEST_COUNT] = {

@@ -6,7 +6,7 @@
 
 /*
  * Unmounts as a user would: by umount2(2), or by fusermount3 if that is not permitted. -EBUSY: the
- * mount is in use; never with `detach`.
+ * mount is in use (not with `detach`), or fusermount3 failed.
  */
 int zf_unmount(const char *mountpoint, bool detach);
 

@@ -41,7 +41,7 @@ struct zf_image_command {
 struct zf_image_zone_busy {
 	uint32_t writes; /* in flight: a reset must not begin meanwhile */
 	bool resetting;
-	bool kept;	   /* the last reset did not punch the zone out: image_zones.c */
+	bool kept;	   /* empty, but still has bytes on the host: image_zones.c */
 	bool looked;	   /* warm_end is known */
 	bool warming;	   /* in the queue of the warmer */
 	bool again;	   /* requested again since the warmer's round of it began */

@@ -8,7 +8,8 @@
 /*
  * For a caller that carries a request out by itself, command by command, with a command struct of
  * its own, whose base was initialised with the request. begin sets the first piece; step is like
- * zf_nvme_queue_step(). During a write at the pointer no other write may be under way in the zone.
+ * zf_nvme_queue_step(). During a write at the pointer no other write, append, reset or finish may be
+ * under way in the zone.
  */
 void zf_nvme_piece_begin(const struct zf_nvme_drive *drive, struct zf_nvme_command *command);
 int zf_nvme_piece_step(const struct zf_nvme_drive *drive, struct zf_nvme_command *command,

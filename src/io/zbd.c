@@ -18,8 +18,8 @@
 
 /*
  * Writes in flight in a zone if the kernel keeps their order: one at the device, the others on
- * their way to it. The device carries out one at a time, so further requests had better wait, and
- * be merged.
+ * their way to it. The kernel gives the device one write to a zone at a time, so further requests had
+ * better wait, and be merged.
  */
 #define DEPTH 4
 

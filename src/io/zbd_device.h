@@ -18,7 +18,7 @@ struct zf_zbd_command {
 	bool unmaps; /* ZEROES: the last attempt was by unmapping */
 };
 
-/* A job that takes an ioctl, and so runs on a thread of its own. */
+/* A job that takes an ioctl, so the zones thread runs it, after the jobs before it: zbd_zones.c */
 struct zf_zbd_job {
 	struct zf_io *io; /* RESET or FINISH; NULL: a report for the queue */
 	uint32_t zone_no;

@@ -57,7 +57,7 @@ enum zf_log_body_type {
 
 struct zf_disk_log_body {
 	uint8_t type;
-	uint8_t version; /* ZF_LOG_BODY_VERSION; a mount refuses a higher one */
+	uint8_t version; /* ZF_LOG_BODY_VERSION; no mount replays another */
 	uint8_t reserved_a[2];
 	struct zf_le32 bytes;  /* of the body, this header included */
 	struct zf_le64 number; /* in the order of all bodies; never twice within an epoch */

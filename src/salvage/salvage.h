@@ -41,10 +41,10 @@ struct zf_salvage_options {
 };
 
 /*
- * `dev` outlives the salvage. 0, or an error: -ENODEV: neither a superblock nor a node was found;
- * -ENOENT: no superblock and no root has that generation; -EPROTONOSUPPORT: a format that this
- * version does not know; -EUCLEAN: no pointer to a leaf of the fs tree is left and no leaf was
- * found; -ENOMEM; -errno of the device.
+ * `dev` outlives the salvage. Returns 0 or an error. Reported: -ENODEV: neither a superblock nor a
+ * node was found; -ENOENT: no superblock and no root has that generation; -EPROTONOSUPPORT: a format
+ * that this version does not know; -EUCLEAN: no pointer to a leaf of the fs tree is left and no leaf
+ * was found. Not reported: -ENOMEM, and some errors of the device (-errno).
  */
 int zf_salvage_open(struct zf_dev *dev, const struct zf_salvage_options *options,
 		    const struct zf_report *report, struct zf_salvage **ret_salvage);

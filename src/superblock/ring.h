@@ -19,9 +19,10 @@
  *      in use   in use    the greater of the last ones    behind it *)
  *
  *      *) never made by zfuse, which resets a zone only when the other is full.
- *      A full zone with the greatest generation beside a zone in use: only a device that finishes a
- *      zone by itself makes this. The full zone's last record wins, and the other zone is reset for
- *      the next record.
+ *      A full zone with the greatest generation beside a zone in use: a device that finishes a zone
+ *      by itself makes this, or a power cut that tore the first record after a switch. The full
+ *      zone's last record wins. The next record goes behind the torn one if the other zone has no
+ *      whole record; else the other zone is reset for it.
  *
  * A conventional zone has no pointer and needs no reset. Its first ZF_RING_CONVENTIONAL_SLOTS
  * blocks are the slots; the record of the greatest generation tells where the pointer would be, and

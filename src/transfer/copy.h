@@ -28,9 +28,10 @@ int zf_transfer_check(struct zf_dev *from, const struct zf_report *report);
  * this returns 0.
  *
  * Checked before anything is written, and reported with numbers: -ENODEV: no filesystem on `from`;
- * -EUCLEAN: a damaged filesystem; -EINVAL: zones of `to` have another size or capacity, or are too
- * few, or too few may be active; -EUCLEAN also: pointers of `from` are lower bounds, and a mount
- * has to find the true ones first.
+ * -EUCLEAN: a damaged filesystem; -EINVAL: zones of `to` have another size or capacity, are too
+ * few, too few of them may be active, another number of them is conventional, or a zone that is to
+ * be written is read-only, offline or too small; -EUCLEAN also: pointers of `from` are lower bounds,
+ * and a mount has to find the true ones first.
  */
 int zf_transfer_copy(struct zf_dev *from, struct zf_dev *to, const struct zf_progress *progress,
 		     const struct zf_report *report);

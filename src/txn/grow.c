@@ -3,8 +3,9 @@
  * The commit that makes a filesystem larger: its zone tree gets an item for each new zone, and its
  * superblock their number.
  *
- * Other commits change the items of the zone and root trees only in place, so the size of these
- * trees bounds the tail of a commit. This commit makes the zone tree larger. So the bound is raised
+ * Other commits change the items of the zone and root trees only in place, and insert at most the two
+ * health items into the root tree's only leaf. So the size of these trees bounds the tail of a
+ * commit. This commit makes the zone tree larger. So the bound is raised
  * before the commit, and set to the new size of the trees after it.
  */
 #include <assert.h>

@@ -14,7 +14,8 @@ struct zf_alloc;
 
 /*
  * Walks both trees and tells the allocator how many nodes they have, which is the longest tail that
- * a commit can need (their items change only in place). With `loaded`, for trees that were read
+ * a commit can need. (Their items change only in place, except in zf_txn_grow(), and except for the
+ * two health items, which fit the root tree's only leaf.) With `loaded`, for trees that were read
  * from disk and not just made, each node is also counted in its zone. Returns 0, or the error of
  * the walk.
  */

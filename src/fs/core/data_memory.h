@@ -81,7 +81,7 @@ struct zf_flush {
 	atomic_uint zones_begun;       /* how often zone_no has changed */
 
 	struct zf_mutex lock;	 /* ZF_RANK_DEV; protects the fields below */
-	struct zf_cond progress; /* signalled when `events` grows */
+	struct zf_cond progress; /* goes with `events`; see zf_append_event_for_askers() */
 	uint64_t
 		events; /* counts all that a thread may wait for: completions, landings, requests */
 	unsigned int askers;	       /* threads that wait for an event, without the flusher */
@@ -114,7 +114,10 @@ uint64_t zf_data_memory_bytes(struct zf_inode *inode, bool *ret_settling);
 /* For zf_append_wait() (fs/data/append.h). Read it before checking the condition to wait for. */
 uint64_t zf_flush_events(struct zf_fs *fs);
 void zf_flush_event(struct zf_fs *fs);
-/* Wakes the flusher to start appends of all dirty blocks. */
+/*
+ * Wakes the flusher to flush all dirty inodes: it starts writing their blocks, and stores the items
+ * of inodes without blocks in memory, except lazy ones.
+ */
 void zf_flush_want_all(struct zf_fs *fs);
 
 #endif

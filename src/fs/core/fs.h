@@ -167,7 +167,8 @@ int zf_fs_rmdir(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, con
 /*
  * flags: RENAME_NOREPLACE, RENAME_WHITEOUT, both, or RENAME_EXCHANGE; others -EINVAL. A whiteout is
  * a character device 0:0 that takes the old name in the same step. ret_moved (may be NULL; set on
- * success): the inodes whose names and change times have changed; 0: no inode.
+ * success): the inodes that have moved to another name, and whose change times are new: the source,
+ * and with RENAME_EXCHANGE the target; 0: none. A replaced inode is not among them.
  */
 int zf_fs_rename(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t parent, const char *name,
 		 uint64_t new_parent, const char *new_name, unsigned int flags,
@@ -272,9 +273,9 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
 void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
 
 /*
- * Returns the number of bytes read: less than asked for only at the end of the file. In that case
- * the rest of `buf` is undefined, because the whole last block of the file may have been read into
- * it.
+ * Returns the number of bytes read: less than asked for at the end of the file, or if an error came
+ * after more than 1 MiB. In both cases the rest of `buf` is undefined, because the whole last block
+ * of the file may have been read into it.
  */
 ssize_t zf_fs_read(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, uint64_t offset,
 		   void *buf, size_t len);
@@ -326,9 +327,11 @@ ssize_t zf_fs_write(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, ui
 /*
  * copy_file_range(2): copies at most `len` bytes, up to the end of the source, into another file or
  * the same one. Whole blocks are shared instead of copied if both offsets have the same remainder
- * modulo the block size, and the source is neither guaranteed nor written in place. Holes and
- * extents of zeroes become holes. Returns how many bytes were copied: fewer than asked for if an
- * error came in between, 0 at the end of the source. -EINVAL: the ranges overlap in one file.
+ * modulo the block size, neither range is guaranteed, and the source is neither inline nor written
+ * in place. (A source that is written all the time is copied.) Where blocks are shared, holes and
+ * extents of zeroes become holes; where bytes are copied, they become data. Returns how many bytes
+ * were copied: fewer than asked for if an error came in between, 0 at the end of the source.
+ * -EINVAL: the ranges overlap in one file.
  */
 ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino_in,
 			 uint64_t offset_in, uint64_t ino_out, uint64_t offset_out, uint64_t len);

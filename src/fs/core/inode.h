@@ -153,7 +153,10 @@ struct zf_scrubbed {
 	_Atomic uint64_t data_bytes, node_bytes, skipped;
 	_Atomic uint64_t errors;   /* damaged places that were not repaired */
 	_Atomic uint64_t repaired; /* nodes */
-	/* When the last scrub ended, in this or an earlier mount: seconds since 1970; 0: none. */
+	/*
+	 * When a scrub last came to its end (not: was cancelled), in this or an earlier mount:
+	 * seconds since 1970; 0: never.
+	 */
 	_Atomic uint64_t finished_at;
 };
 

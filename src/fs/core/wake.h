@@ -22,8 +22,8 @@ struct zf_fs;
 struct zf_wake {
 	struct zf_mutex lock; /* ZF_RANK_DEV */
 	struct zf_cond committer, reclaimer, scrubber;
-	bool commit, reclaim, scrub; /* requested, and not served yet; under the lock */
-	atomic_bool deletion;	     /* a deletion is requested, and not served yet */
+	bool commit, reclaim, scrub; /* requested; cleared when work begins; under the lock */
+	atomic_bool deletion;	     /* a deletion is requested; cleared likewise */
 	atomic_bool idle;	     /* the committer sleeps for longer than a deletion may wait */
 	/*
 	 * Deletes the inodes on fs->doomed, in a filesystem that was mounted without threads. The

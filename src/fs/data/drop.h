@@ -4,10 +4,10 @@
  *
  * The first transaction drops some extents, makes the change in memory and stores the item. From
  * then on the range reads as zeroes. If extents are left, the first transaction also records an
- * intent, and further transactions drop the rest; after a crash the next mount does. The inode
- * stays locked during all of them. If one of them fails, data->dropping is set: until the rest is
- * dropped, nothing may be written to the file, its extents may not be shared, and readers take the
- * range for a hole.
+ * intent and sets data->dropping, and further transactions drop the rest; after a crash the next
+ * mount does. The inode stays locked during all of them. If one of them fails, data->dropping stays
+ * set: until the rest is dropped, nothing may be written to the file, its extents may not be shared,
+ * and readers take the range for a hole.
  */
 #ifndef ZF_FS_DROP_H
 #define ZF_FS_DROP_H

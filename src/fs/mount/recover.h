@@ -7,7 +7,7 @@
  *      (the allocator and the transactions begin)
  *      zf_recover: the intents of that state are finished, the log is replayed, the holds are
  *                  released, inodes without a name are deleted, and a commit begins the log's new
- *                  epoch, if a record lies behind S
+ *                  epoch, if there is a record that the superblock does not cover (log/log.h)
  *
  * The order matters. The bytes that the log names are held (zf_alloc_hold()) before any zone may be
  * reset. The intents of the committed state come before the log's operations, because they were

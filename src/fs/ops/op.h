@@ -15,8 +15,8 @@
  *      } while (zf_op_again(&op, &r));
  *
  * So an operation waits for a commit without any inode's lock, and a lookup by another thread waits
- * only for edits in memory. The exception: a try that has waited WAITS_MAX times (op.c) waits with
- * its locks held.
+ * only for edits in memory. The exception: an operation that has waited for room WAITS_MAX times
+ * (op.c) waits in zf_op_join(), with its locks held.
  *
  * The log. Every edit goes through the functions below, which also collect the edits of a try. The
  * collected edits are what the intent log keeps of the operation until it is durable.
@@ -70,8 +70,12 @@ struct zf_op {
 	struct zf_room_search room_search;
 	bool slowed; /* has waited for its turn */
 	uint64_t flush_ino, flushed_ino;
-	uint64_t unlinked_ino; /* it lost its last name: zf_op_again() discards its data */
-	bool durable;	       /* an inode's flags ask for a commit before the answer */
+	/*
+	 * It lost its last name: zf_op_again() discards its dirty data if the kernel has no
+	 * reference to it.
+	 */
+	uint64_t unlinked_ino;
+	bool durable; /* it has to be durable when it is answered: flags, or sync_names */
 };
 
 #define ZF_OP(filesystem, context) {.fs = (filesystem), .ctx = (context)}

@@ -15,7 +15,7 @@
 #define ROUND_BLOCKS (ROUND_BYTES / ZF_BLOCK_SIZE + 1)
 
 /* Results of a round that lends, besides 0 and -errno. */
-#define ROUND_NOT_PROMISED 1 /* it has to reserve room: nothing is kept or guaranteed */
+#define ROUND_NOT_PROMISED 1 /* it has to reserve room: no promised block can be used now */
 #define ROUND_NO_SLACK	   2 /* it has to wait for write->overwrites_wanted blocks of slack */
 
 struct write {

@@ -9,7 +9,8 @@
  *
  * Locking. The caller has locked the inodes: shared for functions that read; exclusively, and
  * joined, for functions that edit. The *_find and *_check_room functions are called before the
- * join, so that afterwards only damaged items can make an edit fail.
+ * join, so that afterwards no edit fails because of the items, unless these are damaged. (It may
+ * still fail for want of memory, or because a node cannot be read.)
  */
 #ifndef ZF_FS_DIR_H
 #define ZF_FS_DIR_H

@@ -80,6 +80,7 @@ static void op_destroy(void *userdata)
 	zf_daemon_close(daemon);
 }
 
+/* There is no bmap, on purpose: the kernel would accept swap files, and write to the blocks that bmap names. */
 const struct fuse_lowlevel_ops zf_ops = {
 	.init = op_init,
 	.destroy = op_destroy,

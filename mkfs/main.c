@@ -292,7 +292,8 @@ static int compute_size(struct mkfs_job *job)
 		return r;
 	zones = mkfs_zones_for(&job->content, &job->geometry, &plan);
 	if (zones > ZF_ZONE_COUNT_MAX) {
-		mkfs_error("%s needs %" PRIu64 " zones, of %u at most: choose a larger zone-size",
+		mkfs_error("%s needs %" PRIu64
+			   " zones, but at most %u are possible: choose a larger zone-size",
 			   job->args->rootdir, zones, ZF_ZONE_COUNT_MAX);
 		return -EINVAL;
 	}

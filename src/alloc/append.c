@@ -131,8 +131,9 @@ int zf_alloc_check_extent(struct zf_alloc *alloc, uint64_t address, uint64_t len
 	zf_mutex_unlock(&alloc->lock);
 	if (role == ZF_ROLE_META || role == ZF_ROLE_NONE || (role == ZF_ROLE_OVERWRITE) != in_place)
 		return zf_report_corrupt(alloc->report, "extent", address,
-					 "zone has role %u, expected one for data %s", role,
-					 in_place ? "in place" : "by appends");
+					 "zone has role %s, expected one for data that is %s",
+					 zf_zone_role_name(role),
+					 in_place ? "written in place" : "appended");
 	if (offset >= pointer || len > pointer - offset)
 		return zf_report_corrupt(alloc->report, "extent", address,
 					 "end has %" PRIu64

@@ -117,8 +117,8 @@ static void tell_short(const struct zf_alloc *alloc)
 	if (alloc->kept_short > 0)
 		zf_report(alloc->report, ZF_REPORT_WARNING,
 			  "%" PRIu64
-			  " bytes that fallocate has allocated cannot be written until zones come "
-			  "back: a crash, or a zone that failed, has taken their place",
+			  " bytes that fallocate has allocated cannot be written until garbage is "
+			  "reclaimed: a crash or a failed zone has taken their space",
 			  alloc->kept_short << ZF_BLOCK_SHIFT);
 }
 

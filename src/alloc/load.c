@@ -21,8 +21,9 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 	live = zf_le64_get(disk->live);
 	if (disk->role >= ZF_ROLE_COUNT || (disk->role == ZF_ROLE_SUPER) != (zone_no < 2))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
-					 "role has %u, expected %s", disk->role,
-					 zone_no < 2 ? "the superblock's" : "another one");
+					 "role has %u (%s), expected %s", disk->role,
+					 zf_zone_role_name(disk->role),
+					 zone_no < 2 ? "1 (super)" : "0 or 2 to 6");
 	if (pointer > capacity || !zf_is_aligned(pointer, ZF_BLOCK_SIZE))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
 					 "pointer has %" PRIu64 ", expected at most %" PRIu64,
@@ -33,19 +34,21 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 					 pointer);
 	if (disk->role == ZF_ROLE_NONE && (live || pointer))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
-					 "role has none, expected one for %" PRIu64 " bytes",
+					 "role has 0 (none), expected another one for %" PRIu64
+					 " written bytes",
 					 pointer);
 	if (disk->role == ZF_ROLE_OVERWRITE &&
 	    (!zone_is_conventional(alloc, zone_no) || pointer != capacity))
 		return zf_report_corrupt(
 			alloc->report, "zone item", zone_no,
-			"role has %u, expected another one for pointer %" PRIu64 " of a %s zone",
+			"role has %u (overwrite), expected another one for pointer %" PRIu64
+			" of a %s zone",
 			disk->role, pointer,
 			zone_is_conventional(alloc, zone_no) ? "conventional" : "sequential");
 	if (!zf_is_zero(disk->reserved_a, sizeof(disk->reserved_a)) ||
 	    !zf_is_zero(disk->reserved_b, sizeof(disk->reserved_b)))
 		return zf_report_corrupt(alloc->report, "zone item", zone_no,
-					 "reserved has other bytes, expected 0");
+					 "reserved has bits set, expected 0");
 	return 0;
 }
 
@@ -57,7 +60,8 @@ static int check_item(struct zf_alloc *alloc, uint32_t zone_no, const struct zf_
 static void note_missing_copy(struct zf_alloc *alloc, uint32_t zone_no)
 {
 	zf_report(alloc->report, ZF_REPORT_WARNING,
-		  "zone %u lacks a part of its metadata: only the other copy has it", zone_no);
+		  "zone %u lacks part of one metadata copy: only the other copy can be read",
+		  zone_no);
 	alloc->zones[zone_no].pointer = alloc->zones[zone_no].capacity;
 	alloc->zones[zone_no].damaged = true;
 }
@@ -106,7 +110,7 @@ static int load_pointer(struct zf_alloc *alloc, uint32_t zone_no, uint32_t point
 			return 0;
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "reset count has %" PRIu64 ", expected %" PRIu64
-					 ": it was reset since",
+					 ": the zone was reset after this commit",
 					 zone->reset_count, resets);
 	}
 	if (zone->pointer >= pointer)
@@ -193,8 +197,8 @@ int zf_alloc_load_system_node(struct zf_alloc *alloc, const uint64_t address[ZF_
 			zone->system_live += alloc->node_blocks;
 		else
 			r = zf_report_corrupt(alloc->report, "node", address[c],
-					      "address has another place, expected one below the "
-					      "pointer of a metadata zone");
+					      "address has no metadata, expected one below the "
+					      "write pointer of a metadata zone");
 	}
 	zf_mutex_unlock(&alloc->lock);
 	return r;

@@ -272,15 +272,15 @@ static int load_zone(struct zf_alloc *alloc, const struct zf_super *super, unsig
 
 	if (zone->role != ZF_ROLE_LOG)
 		return zf_report_corrupt(alloc->report, "zone", start,
-					 "role has %u, expected %u, the log's, for log_zone[%u]",
-					 zone->role, ZF_ROLE_LOG, which);
+					 "role has %u (%s), expected 3 (log) for log_zone[%u]",
+					 zone->role, zf_zone_role_name(zone->role), which);
 	/* No zone is reset while a superblock names it. */
 	if (zone->lost)
 		zone->reset_count = super->log_zone_resets[which];
 	if (zone->reset_count != super->log_zone_resets[which])
 		return zf_report_corrupt(alloc->report, "zone", start,
 					 "reset count has %" PRIu64 ", expected %" PRIu64
-					 ": the log's zone was reset since",
+					 ": the log's zone was reset after this commit",
 					 zone->reset_count, super->log_zone_resets[which]);
 	if (!raise_pointer(alloc, zone_no, super->log_pointer[which] >> ZF_BLOCK_SHIFT))
 		return zf_report_corrupt(
@@ -344,7 +344,8 @@ int zf_alloc_hold(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	zone = &alloc->zones[zone_no];
 	if (!can_hold_data(zone)) {
 		r = zf_report_corrupt(alloc->report, "log record's range", address,
-				      "zone has role %u, expected one for data", zone->role);
+				      "zone has role %s, expected one for data",
+				      zf_zone_role_name(zone->role));
 	} else if (!raise_pointer(alloc, (uint32_t)zone_no, (offset + len) >> ZF_BLOCK_SHIFT)) {
 		r = zf_report_corrupt(alloc->report, "log record's range", address,
 				      "end has %" PRIu64 ", expected at most the pointer, %" PRIu64,

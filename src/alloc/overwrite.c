@@ -211,8 +211,9 @@ int zf_alloc_overwrite_load(struct zf_alloc *alloc, uint64_t address, uint64_t l
 	zf_mutex_lock(&alloc->lock);
 	if (zone_no >= alloc->zone_count || !has_role(alloc, (uint32_t)zone_no) ||
 	    end > alloc->zones[zone_no].capacity)
-		r = zf_report_corrupt(alloc->report, "summary of address", address,
-				      "flags has OVERWRITE, expected a place in a zone for that");
+		r = zf_report_corrupt(
+			alloc->report, "summary of address", address,
+			"flags has OVERWRITE, expected an address in a zone of role overwrite");
 	else if (!map_of(alloc, (uint32_t)zone_no))
 		r = -ENOMEM;
 	else
@@ -257,11 +258,11 @@ int zf_alloc_overwrite_claim(struct zf_alloc *alloc, uint64_t address, uint64_t 
 	if (!zf_is_aligned(address | len, ZF_BLOCK_SIZE) || len == 0 ||
 	    !can_have_role(alloc, zone_no) || len > alloc->geometry->zone_size ||
 	    end > alloc->zones[zone_no].capacity) {
-		r = zf_report_corrupt(alloc->report, "log record's range", address,
-				      "length has %" PRIu64
-				      ", expected whole blocks of a zone for what is written in "
-				      "place",
-				      len);
+		r = zf_report_corrupt(
+			alloc->report, "log record's range", address,
+			"length has %" PRIu64
+			", expected whole blocks in a conventional zone for data written in place",
+			len);
 	} else if (!map_of(alloc, (uint32_t)zone_no)) {
 		r = -ENOMEM;
 	} else {

@@ -46,7 +46,7 @@ static void take_health(struct zf_check *check, const struct zf_key *key, const 
 	if (!(check->super->compat & ZF_COMPAT_HEALTH))
 		zf_check_corrupt(check, "superblock", check->super->address,
 				 "compat has 0x%" PRIx64 ", expected bit 0x%" PRIx64
-				 ", for the root tree has item %u",
+				 ", because the root tree has item %u",
 				 check->super->compat, ZF_COMPAT_HEALTH, key->type);
 }
 

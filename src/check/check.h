@@ -16,7 +16,7 @@
  *      inode.c    every item's fields (fs/core/item_check.h); size, bytes, extents, orphans,
  *                 intents
  *      xattr.c    attributes' long values
- *      dir.c      a directory's entries by name and by age agree; its link count
+ *      dir.c      a directory's entries by name and by cookie agree; its link count
  *      names.c    entries and references agree; all directories hang below the root
  *      space.c    no byte is named twice unless shared; the summary covers every extent
  *      verify.c   on request: all data against its checksums

@@ -56,8 +56,8 @@ static void lacks_cookie(struct zf_check *check, const struct zf_check_file *fil
 	if (!zf_check_file_is_whole(check, file))
 		return;
 	zf_check_corrupt(check, "directory", name->parent,
-			 "entry of inode %" PRIu64 " has no entry by age, expected one at cookie "
-			 "%" PRIu64,
+			 "entry by name of inode %" PRIu64
+			 " has no entry by cookie, expected one at cookie %" PRIu64,
 			 name->ino, name->cookie);
 }
 
@@ -68,38 +68,39 @@ static void sort_entries(struct zf_check *check, struct zf_check_file *file)
 	file->entries_sorted = true;
 }
 
-/* Merges the entries by age, which come in the order of their cookies, with those by name. */
+/* Merges the entries by cookie, which come in the order of their cookies, with those by name. */
 void zf_check_dir_cookie(struct zf_check *check, struct zf_check_file *file, const char *value)
 {
 	size_t size;
-	struct zf_check_name age = decode_dirent(file, value, &size);
+	struct zf_check_name by_cookie = decode_dirent(file, value, &size);
 	const struct zf_check_name *name = NULL;
 
 	sort_entries(check, file);
 	while (file->next_entry < check->entries.count) {
 		name = zf_vector_at(&check->entries, file->next_entry);
-		if (name->cookie >= age.cookie)
+		if (name->cookie >= by_cookie.cookie)
 			break;
 		lacks_cookie(check, file, name);
 		file->next_entry++;
 		name = NULL;
 	}
-	if (!name || name->cookie != age.cookie) {
+	if (!name || name->cookie != by_cookie.cookie) {
 		if (!zf_check_file_is_whole(check, file))
 			return;
 		zf_check_corrupt(check, "directory", file->ino,
-				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
-				 ", expected an entry by name with it",
-				 age.cookie, age.ino);
+				 "entry by cookie %" PRIu64 " has inode %" PRIu64
+				 ", expected an entry by name with this cookie",
+				 by_cookie.cookie, by_cookie.ino);
 		return;
 	}
 	file->next_entry++;
-	if (name->ino != age.ino || name->type != age.type || name->name_hash != age.name_hash)
-		zf_check_corrupt(check, "directory", file->ino,
-				 "entry by age at cookie %" PRIu64 " has inode %" PRIu64
-				 ", expected inode, type and name of the entry by name, inode "
-				 "%" PRIu64,
-				 age.cookie, age.ino, name->ino);
+	if (name->ino != by_cookie.ino || name->type != by_cookie.type ||
+	    name->name_hash != by_cookie.name_hash)
+		zf_check_corrupt(
+			check, "directory", file->ino,
+			"entry by cookie %" PRIu64 " has inode %" PRIu64
+			", expected inode, type and name of the entry by name, inode %" PRIu64,
+			by_cookie.cookie, by_cookie.ino, name->ino);
 }
 
 /* Checks the fields of the directory's inode item against its entries. */
@@ -139,6 +140,6 @@ void zf_check_dir_end(struct zf_check *check, struct zf_check_file *file)
 				 "nlink has 0, expected at least 2 for its %zu entries", entries);
 	if (file->refs != (file->nlink ? 1u : 0u))
 		zf_check_corrupt(check, "directory", file->ino,
-				 "names has %u, expected %u by its nlink", file->refs,
+				 "it has %u names, expected %u by its nlink", file->refs,
 				 file->nlink ? 1u : 0u);
 }

@@ -19,7 +19,7 @@ struct zf_check_file {
 	uint32_t refs, subdirs;
 	uint64_t parent;
 
-	/* Directories: entries by name are pushed to check->entries; those by age are compared. */
+	/* Directories: entries by name are pushed to check->entries; those by cookie are compared. */
 	size_t first_entry, next_entry;
 	uint64_t highest_cookie;
 	uint64_t entry_bytes; /* recount of a directory's `size` */
@@ -48,7 +48,7 @@ static inline uint32_t zf_check_name_hash(const void *name, size_t len)
 	return (uint32_t)zf_hash64(name, len);
 }
 
-/* dir.c: called for all entries by name, then for all entries by age, then once at the end. */
+/* dir.c: called for all entries by name, then for all entries by cookie, then once at the end. */
 int zf_check_dir_names(struct zf_check *check, struct zf_check_file *file, const char *value,
 		       size_t len);
 void zf_check_dir_cookie(struct zf_check *check, struct zf_check_file *file, const char *value);

@@ -263,7 +263,7 @@ static int end_file(struct zf_check *check, struct zf_check_file *file)
 	zf_check_xattr_end(check, &file->xattrs);
 	if (!file->has_inode) {
 		zf_check_corrupt(check, "inode", file->ino,
-				 "items are there, expected its inode item too");
+				 "it has items, but no inode item, expected one");
 		return 0;
 	}
 	end_extents(check, file);

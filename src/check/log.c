@@ -20,7 +20,8 @@ int zf_check_log(struct zf_check *check)
 	}
 	if (found.unreadable > 0)
 		zf_check_corrupt(check, "log", check->super->address,
-				 "%" PRIu64 " blocks cannot be read, expected all: what was made "
+				 "%" PRIu64
+				 " blocks cannot be read, expected all: changes that became "
 				 "durable after this superblock may be lost",
 				 found.unreadable);
 	zf_log_found_free(&found);

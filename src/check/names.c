@@ -29,8 +29,8 @@ static void check_entry(struct zf_check *check, const struct zf_check_name *entr
 	}
 	if (!has_ref)
 		zf_check_corrupt(check, "inode", entry->ino,
-				 "names lack the entry at cookie %" PRIu64 " of directory %" PRIu64
-				 ", expected a reference to it",
+				 "references lack the entry at cookie %" PRIu64
+				 " of directory %" PRIu64 ", expected a reference to it",
 				 entry->cookie, entry->parent);
 	if (entry->type != IFTODT(inode->mode))
 		zf_check_corrupt(check, "directory", entry->parent,

@@ -54,14 +54,13 @@ static int judge(struct zf_check *check, int r)
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EFBIG)
-		zf_report(
-			&check->report, ZF_REPORT_WARNING,
-			"what a mount makes of the log was not checked: it needs more than %" PRIu64
-			" MiB of memory",
-			(uint64_t)(ZF_RECOVERED_BYTES_MAX >> 20));
+		zf_report(&check->report, ZF_REPORT_WARNING,
+			  "the filesystem after a replay of the log was not checked: the check "
+			  "needs more than %" PRIu64 " MiB of memory",
+			  (uint64_t)(ZF_RECOVERED_BYTES_MAX >> 20));
 	else if (r < 0)
-		zf_report(&check->report, ZF_REPORT_ERROR, "it cannot be mounted read-write: %s",
-			  strerror(-r));
+		zf_report(&check->report, ZF_REPORT_ERROR,
+			  "the filesystem cannot be mounted read-write: %s", strerror(-r));
 	return 0;
 }
 

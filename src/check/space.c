@@ -232,7 +232,7 @@ static int take_summary(struct zf_check *check, void *arg, const struct zf_key *
 	    !check->trees[ZF_TREE_FS].lost)
 		zf_check_corrupt(check, "summary of address", start,
 				 "flags has OVERWRITE, expected an extent of inode %" PRIu64
-				 " that is as long",
+				 " with the same length",
 				 zf_le64_get(summary.ino));
 	return r;
 }
@@ -313,7 +313,7 @@ static void compare_shares(struct zf_check *check, struct merge *merge)
 			share++;
 		else
 			zf_check_corrupt(check, "extent of inode", claim->ino,
-					 "flags have SHARED, expected an item of the share tree "
+					 "flags has SHARED, expected an item of the share tree "
 					 "(key offset %" PRIu64 ")",
 					 claim->offset);
 	}

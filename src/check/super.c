@@ -88,8 +88,8 @@ static void check_slot(struct zf_check *check, uint64_t address, const struct zf
 
 	if (is_sealed(disk) && zf_super_decode_head(disk, address, NULL, &head) < 0)
 		zf_check_corrupt(check, "superblock", address,
-				 "magic, address or generation has another value, expected those "
-				 "of a record here: its checksum is right");
+				 "magic, address or generation has a wrong value, although the "
+				 "record's checksum is right");
 }
 
 /*

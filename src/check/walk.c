@@ -51,8 +51,8 @@ static int claim_copy(struct walk *walk, uint64_t address)
 	for (uint64_t b = first; b < first + (size >> ZF_BLOCK_SHIFT); b++) {
 		if (test_map(zone, b)) {
 			zf_check_corrupt(check, "node", address,
-					 "address has a place of another node or parent, expected "
-					 "one parent for each node");
+					 "address has blocks of another node, or of a node with "
+					 "another parent, expected one parent for each node");
 			return 1;
 		}
 	}

@@ -93,8 +93,9 @@ static void check_item(struct zf_check *check, uint64_t zone_no, const struct zf
 				 field->name);
 	if (zone->role >= ZF_ROLE_COUNT ||
 	    (zone->role == ZF_ROLE_SUPER) != (zone_no < ZF_SUPER_ZONES))
-		zf_check_corrupt(check, "zone", zone_no, "role has %u, expected %s", zone->role,
-				 zone_no < ZF_SUPER_ZONES ? "1 (superblock)" : "0 or 2 to 6");
+		zf_check_corrupt(check, "zone", zone_no, "role has %u (%s), expected %s",
+				 zone->role, zf_zone_role_name(zone->role),
+				 zone_no < ZF_SUPER_ZONES ? "1 (super)" : "0 or 2 to 6");
 	if (zone->pointer > zone->capacity || !zf_is_aligned(zone->pointer, ZF_BLOCK_SIZE))
 		zf_check_corrupt(check, "zone", zone_no,
 				 "pointer has %" PRIu64 ", expected whole blocks up to %" PRIu64,
@@ -106,15 +107,17 @@ static void check_item(struct zf_check *check, uint64_t zone_no, const struct zf
 				 zone->live, zone->pointer);
 	if (zone->role == ZF_ROLE_NONE && (zone->pointer || zone->live))
 		zf_check_corrupt(check, "zone", zone_no,
-				 "role has 0, expected one for %" PRIu64 " written bytes",
+				 "role has 0 (none), expected another one for %" PRIu64
+				 " written bytes",
 				 zone->pointer);
 	if (zone->role == ZF_ROLE_OVERWRITE &&
 	    (!zone->conventional || zone->pointer != zone->capacity))
-		zf_check_corrupt(check, "zone", zone_no,
-				 "role has %u, expected another one for pointer %" PRIu64
-				 " of a %s zone",
-				 zone->role, zone->pointer,
-				 zone->conventional ? "conventional" : "sequential");
+		zf_check_corrupt(
+			check, "zone", zone_no,
+			"role has %u (overwrite), expected another one for pointer %" PRIu64
+			" of a %s zone",
+			zone->role, zone->pointer,
+			zone->conventional ? "conventional" : "sequential");
 	check_item_generations(check, zone_no, disk);
 }
 
@@ -326,10 +329,9 @@ static void check_device(struct zf_check *check, uint32_t zone_no, const struct 
 static void check_known(struct zf_check *check, uint32_t zone_no)
 {
 	if (check->zones[zone_no].guessed)
-		zf_check_corrupt(
-			check, "zone", zone_no,
-			"the device's entry has a checksum that is wrong, expected one that "
-			"verifies: the next mount makes it anew");
+		zf_check_corrupt(check, "zone", zone_no,
+				 "the device's entry has a wrong checksum, expected one that "
+				 "verifies: the next writable mount restores it");
 }
 
 void zf_check_zones(struct zf_check *check)

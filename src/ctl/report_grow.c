@@ -18,8 +18,8 @@ static int choose_zones(const struct zf_report_source *source, uint64_t size, ui
 
 	if (size % zone_size != 0)
 		return zf_json_fail(ret_result, -EINVAL,
-				    "%" PRIu64 " bytes are no whole zones of %" PRIu64 "; %" PRIu64
-				    " or %" PRIu64 " would be",
+				    "%" PRIu64 " is not a multiple of the zone size %" PRIu64
+				    "; use %" PRIu64 " or %" PRIu64,
 				    size, zone_size, size - size % zone_size,
 				    size - size % zone_size + zone_size);
 	if (size < now)
@@ -29,7 +29,8 @@ static int choose_zones(const struct zf_report_source *source, uint64_t size, ui
 				    now);
 	if (size / zone_size >= UINT32_MAX)
 		return zf_json_fail(ret_result, -EINVAL,
-				    "%" PRIu64 " bytes are more zones than there can be", size);
+				    "%" PRIu64 " bytes are more zones than a filesystem can have",
+				    size);
 	*ret_zones = (uint32_t)(size / zone_size);
 	return 0;
 }
@@ -50,16 +51,17 @@ static int explain(const struct zf_report_source *source, uint32_t zones, int er
 	case -ENOSPC:
 		if (device_is_larger)
 			return zf_json_fail(ret_result, error,
-					    "there is no room to write down a single new zone: "
+					    "there is no space for the metadata of a new zone: "
 					    "delete something first");
 		return zf_json_fail(ret_result, error,
-				    "there is no room for it where %s lies: make room there, or "
-				    "the block device larger",
+				    "the filesystem or block device that holds %s is full: free "
+				    "space there, or enlarge it",
 				    zf_dev_path(source->dev));
 	case -EINVAL:
 		return zf_json_fail(ret_result, error, "a device cannot have so many zones");
 	default:
-		return zf_json_fail(ret_result, error, "it could not be made larger: %s",
+		return zf_json_fail(ret_result, error,
+				    "the filesystem could not be made larger: %s",
 				    strerror(-error));
 	}
 }

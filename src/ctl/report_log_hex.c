@@ -70,9 +70,9 @@ static const char *fault_of(const struct damaged *damaged, const struct zf_log_r
 	case -ESTALE:
 		return "of another filesystem, zone or epoch, or from before the zone's reset";
 	case -EPROTONOSUPPORT:
-		return "it has a body of an unknown kind";
+		return "the record has a body of an unknown kind";
 	default:
-		return "its hash is right, but fields have values that no record has";
+		return "some fields have impossible values, although the record's hash is right";
 	}
 }
 

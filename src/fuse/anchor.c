@@ -129,7 +129,7 @@ static int check_anchor(struct task *task)
 
 	/* AT_STATX_DONT_SYNC asks the kernel only, because no thread answers requests yet. */
 	if (statx(task->tree, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) < 0)
-		return fail(task, "the mount cannot be looked at");
+		return fail(task, "statx of the new mount failed");
 	if (makedev(stx.stx_dev_major, stx.stx_dev_minor) == task->anchor_dev)
 		return 0;
 	errno = ESTALE;
@@ -140,7 +140,7 @@ static int mount_here(struct task *task)
 {
 	if (fuse_session_mount(task->session, task->mountpoint) != 0) {
 		errno = EPERM; /* libfuse has reported the real error */
-		return fail(task, "the kernel does not mount it");
+		return fail(task, "the kernel refused the fuseblk mount");
 	}
 	task->tree = open_tree(AT_FDCWD, task->mountpoint, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (task->tree < 0)

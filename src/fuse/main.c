@@ -227,7 +227,7 @@ void zf_daemon_close(struct zf_daemon *daemon)
 	/* This function runs again when libfuse ends the session; `fs` is NULL then. */
 	if (fs && daemon->fs_error < 0)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,
-			  "%s: unmounted, but not all of it is safe: %s", daemon->device,
+			  "%s: unmounted, but recent changes may be lost: %s", daemon->device,
 			  strerror(-daemon->fs_error));
 	zf_log_end(&daemon->report);
 	zf_control_finish(daemon->control, daemon->fs_error);
@@ -335,11 +335,10 @@ static bool sends_syncfs(void)
 
 static void warn_of_syncfs(struct zf_daemon *daemon, const char *why)
 {
-	zf_report(
-		&daemon->report, ZF_REPORT_WARNING,
-		"%s: sync(2) and syncfs(2) store nothing here (%s); fsync(2), 'zfusectl sync' and "
-		"umount(8) do",
-		daemon->mountpoint, why);
+	zf_report(&daemon->report, ZF_REPORT_WARNING,
+		  "%s: sync(2) and syncfs(2) do not make data durable here (%s); fsync(2), "
+		  "'zfusectl sync' and umount(8) do",
+		  daemon->mountpoint, why);
 }
 
 /*
@@ -354,7 +353,7 @@ static int mount_image(struct zf_daemon *daemon)
 	int status = ZF_EXIT_MOUNT;
 
 	if (geteuid() != 0)
-		why = "only root's mounts are told of them";
+		why = "the kernel sends SYNCFS only to mounts made by root";
 	else if (!sends_syncfs())
 		why = KERNEL_IS_OLD;
 	else if (daemon->options.source_named)

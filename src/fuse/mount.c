@@ -135,14 +135,14 @@ static void suggest_older(struct zf_daemon *daemon)
 	if (generation)
 		zf_report(&daemon->report, ZF_REPORT_ERROR,
 			  "an older state can be mounted: -o ro,generation=%" PRIu64
-			  " ('zfusectl super %s' lists all there are)",
+			  " ('zfusectl super %s' lists the existing ones)",
 			  generation, daemon->device);
 	else
-		zf_report(
-			&daemon->report, ZF_REPORT_ERROR,
-			"no older state was found that can be mounted ('zfusectl super %s' lists "
-			"all there are, for -o ro,generation=N; 'zfusectl check' tells the damage)",
-			daemon->device);
+		zf_report(&daemon->report, ZF_REPORT_ERROR,
+			  "no older state was found that can be mounted ('zfusectl super %s' lists "
+			  "the existing ones, for -o ro,generation=N; 'zfusectl check' shows the "
+			  "damage)",
+			  daemon->device);
 }
 
 int zf_daemon_mount(struct zf_daemon *daemon)

@@ -125,8 +125,8 @@ static const struct {
 	{"compress", "zfuse does not compress data"},
 	{"data=",
 	 "zfuse has one way to write data: it is never overwritten, and fsync(2) makes it durable"},
-	{"nobarrier", "what fsync(2) answers for is always durable"},
-	{"barrier=0", "what fsync(2) answers for is always durable"},
+	{"nobarrier", "fsync(2) always makes data durable"},
+	{"barrier=0", "fsync(2) always makes data durable"},
 	{"noacl", "access control lists are always there"},
 	{"nouser_xattr", "extended attributes are always there"},
 	{"nodiscard", "a zone without live data is always reset"},
@@ -347,11 +347,12 @@ int zf_options_parse(int argc, char **argv, struct zf_options *ret_options)
 		return -EINVAL;
 	if (ret_options->trace_data && !ret_options->trace) {
 		fprintf(stderr,
-			"zfuse: trace-data= records what a trace writes: give trace=FILE, too\n");
+			"zfuse: trace-data= works only with a trace: give trace=FILE, too\n");
 		return -EINVAL;
 	}
 	if (ret_options->no_effect)
-		fprintf(stderr, "zfuse: always so, and not to be asked for: %s\n",
+		fprintf(stderr,
+			"zfuse: options without effect, because zfuse always does this: %s\n",
 			ret_options->no_effect);
 	if (ret_options->debug)
 		ret_options->foreground = 1;
@@ -388,7 +389,7 @@ void zf_options_usage(void)
 	       "  -o ro                 read-only\n"
 	       "  -o generation=N       an older superblock record, read-only\n"
 	       "  -o abandon_log        mount although part of the log cannot be read, and lose\n"
-	       "                        what it made durable\n"
+	       "                        the changes that only that part of the log holds\n"
 	       "  -o commit=SECONDS     between commits (default 5)\n"
 	       "  -o cache=SIZE         of metadata that is kept in memory (default: a 32nd\n"
 	       "                        of the machine's memory, 64M to 512M)\n"
@@ -402,7 +403,7 @@ void zf_options_usage(void)
 	       "  -o append=best|native|emulated|locked\n"
 	       "                        how data reaches a zoned disk (default best: native\n"
 	       "                        appends where the disk has them and root mounts it)\n"
-	       "  -o gc_target=N|N%%     zones to get ready ahead of writers, besides the least\n"
+	       "  -o gc_target=N|N%%     empty zones to keep ready, in addition to the minimum\n"
 	       "  -o gc=on|off          reclaim in the background (default on)\n"
 	       "  -o trace=FILE         record what happens; 'zfusectl trace print FILE' shows it\n"
 	       "  -o trace-data=FILE    with it, record what is written, for 'zfusectl lab crash'\n"

@@ -35,7 +35,7 @@ static void shut_down(struct zf_daemon *daemon, uint32_t signal_no)
 
 	if (r < 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,
-			  "%s is not to be synced before the unmount: %s", daemon->mountpoint,
+			  "%s could not be synced before the unmount: %s", daemon->mountpoint,
 			  strerror(-r));
 	if (r == -EINVAL)
 		return;

@@ -83,9 +83,10 @@ int zf_daemon_trace_stop(struct json_object **ret_result)
 	if (r == -ESRCH)
 		return zf_json_fail(ret_result, r, "no trace is running");
 	if (r < 0)
-		return zf_json_fail(ret_result, r,
-				    "the trace ended early, for its file could not be written: %s",
-				    strerror(-r));
+		return zf_json_fail(
+			ret_result, r,
+			"the trace ended early, because its file could not be written: %s",
+			strerror(-r));
 	*ret_result = json_object_new_object();
 	zf_json_add_u64(*ret_result, "events", totals.events);
 	zf_json_add_u64(*ret_result, "dropped", totals.dropped);
@@ -101,12 +102,12 @@ void zf_daemon_trace_end(struct zf_daemon *daemon)
 		return;
 	if (r < 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,
-			  "the trace ended early, for its file could not be written: %s",
+			  "the trace ended early, because its file could not be written: %s",
 			  strerror(-r));
 	else if (totals.dropped > 0)
 		zf_report(&daemon->report, ZF_REPORT_WARNING,
-			  "of %" PRIu64 " events %" PRIu64
-			  " are not in the trace: they came faster "
-			  "than they could be written",
-			  totals.events, totals.dropped);
+			  "%" PRIu64 " of %" PRIu64
+			  " events are missing from the trace: they came faster than they could be "
+			  "written",
+			  totals.dropped, totals.events);
 }

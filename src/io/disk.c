@@ -222,8 +222,7 @@ static bool find_holder(const struct zf_disk *disk, char *buf, size_t size)
 	while (!found && (entry = readdir(holders))) {
 		found = entry->d_name[0] != '.';
 		if (found)
-			snprintf(buf, size, "a part of %s, which has to let go of it first",
-				 entry->d_name);
+			snprintf(buf, size, "used by %s: release it there first", entry->d_name);
 	}
 	closedir(holders);
 	return found;

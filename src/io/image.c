@@ -50,8 +50,8 @@ int zf_image_give_up_locked(struct zf_image *image, const char *why)
 {
 	image->warmer.off = true;
 	if (!atomic_exchange(&image->read_only, true))
-		zf_report(&image->dev.report, ZF_REPORT_ERROR, "%s: %s: no more is written to it",
-			  image->dev.path, why);
+		zf_report(&image->dev.report, ZF_REPORT_ERROR,
+			  "%s: %s: the image is read-only from now on", image->dev.path, why);
 	return -EIO;
 }
 

@@ -289,7 +289,7 @@ static int grow(struct zf_image *image, struct growth *growth)
 		return 0;
 	}
 	if (image->read_only)
-		tell(image, r, "its header cannot be written, and no more is written to it");
+		tell(image, r, "its header cannot be written; the image is read-only from now on");
 	else
 		move_header_back(image, growth);
 	return r;
@@ -302,7 +302,7 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	int r;
 
 	if (image->read_only) {
-		tell(image, -EROFS, "it cannot become larger");
+		tell(image, -EROFS, "it cannot be grown");
 		return -EROFS;
 	}
 	r = read_host_size(image, &growth.host_size);
@@ -327,7 +327,7 @@ int zf_image_grow(struct zf_dev *dev, uint32_t zone_count)
 	if (r == -EIO)
 		zf_image_sync_error(image, "growing", growth.trailer.table_offset, r);
 	if (r < 0 && !image->read_only)
-		tell(image, r, "it cannot become larger");
+		tell(image, r, "it cannot be grown");
 	release(&growth);
 	return r;
 }

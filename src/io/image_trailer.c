@@ -387,8 +387,8 @@ static void tell_lost(const struct zf_image_trailer *trailer, const struct zf_re
 {
 	zf_report(report, ZF_REPORT_WARNING,
 		  "image: the table's entry of zone %" PRIu32 " does not verify; %s", zone_no,
-		  zone_no < trailer->geometry.conventional ? "it is made anew"
-							   : "what it said has to be found again");
+		  zone_no < trailer->geometry.conventional ? "the entry is rewritten"
+							   : "the next writable mount restores it");
 }
 
 struct loading {
@@ -565,7 +565,7 @@ static int header_check(const struct zf_image_header *header, uint64_t address, 
 	if (zf_le64_get(header->image_size) != file_size)
 		return zf_report_corrupt(report, what, address,
 					 "image size has %" PRIu64 ", expected %" PRIu64
-					 ", as the file is long",
+					 ", the size of the file",
 					 zf_le64_get(header->image_size), file_size);
 	return 0;
 }

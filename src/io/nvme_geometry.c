@@ -63,8 +63,9 @@ static int refuse_blocks(const struct nvme_lbaf *format, const char *path,
 			  path, le16toh(format->ms));
 	else
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: its blocks have %" PRIu64 " bytes; zfuse needs 4096 (nvme id-ns -H "
-			  "lists the formats that it has, nvme format --lbaf=N loses all data)",
+			  "%s: its blocks have %" PRIu64
+			  " bytes; zfuse needs 4096 (nvme id-ns -H lists its formats, nvme format "
+			  "--lbaf=N loses all data)",
 			  path, format->ds < 32 ? (uint64_t)1 << format->ds : 0);
 	return -ENOTSUP;
 }

@@ -37,8 +37,8 @@ static int refuse_native(const struct zf_disk *disk, int error, const struct zf_
 			  disk->path);
 	else
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: %s: native appends go through it (docs/devices.md: Permissions); or "
-			  "choose append=emulated",
+			  "%s cannot be opened for native appends: %s (docs/devices.md: "
+			  "Permissions); or choose append=emulated",
 			  disk->nvme_path, strerror(-error));
 	return error;
 }
@@ -49,9 +49,8 @@ static void tell_out_of_reach(const struct zf_disk *disk, int error,
 {
 	if (disk->nvme_path[0] == '\0' || options->read_only)
 		return;
-	zf_report(report, ZF_REPORT_INFO,
-		  "%s: %s: so appends are emulated; native ones go through it", disk->nvme_path,
-		  strerror(-error));
+	zf_report(report, ZF_REPORT_INFO, "%s cannot be opened (%s), so appends are emulated",
+		  disk->nvme_path, strerror(-error));
 }
 
 static int open_native(const struct zf_disk *disk, const struct zf_open_options *options,

@@ -124,7 +124,7 @@ static int open_zones(struct zf_zbd *zbd, struct zbd_info *ret_info)
 	if (zbd->zone_fd < 0)
 		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path,
 					  errno ? -errno : -ENOTSUP,
-					  "not a zoned block device that can be opened");
+					  "cannot be opened as a zoned block device");
 	if (fstat(zbd->fd, &data) < 0 || fstat(zbd->zone_fd, &zones) < 0 ||
 	    data.st_rdev != zones.st_rdev)
 		return zf_image_file_fail(&zbd->dev.report, zbd->dev.path, -ENODEV,

@@ -33,8 +33,8 @@ int zf_zbd_geometry_read_limits(const char *directory, const char *path,
 	};
 	if (ret_limits->max_sectors_kb == 0) {
 		zf_report(report, ZF_REPORT_ERROR,
-			  "%s: %s tells nothing of it: a partition, or /sys is not mounted; zfuse "
-			  "takes whole disks",
+			  "%s: %s has no data about it: it is a partition, or /sys is not mounted; "
+			  "zfuse takes whole disks",
 			  path, directory);
 		return -ENOENT;
 	}

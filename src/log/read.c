@@ -170,7 +170,7 @@ static bool is_one_record(const struct reading *reading, const struct zf_log_fou
 			continue;
 		zf_report(reading->report, ZF_REPORT_ERROR,
 			  "log: two records have the sequence number %" PRIu64 ", at %" PRIu64
-			  " and %" PRIu64 ": neither counts",
+			  " and %" PRIu64 ": both are ignored, and so are all later records",
 			  items[0].record.sequence, items[0].address, items[i].address);
 		return false;
 	}
@@ -247,7 +247,8 @@ static void end_at_double_number(struct reading *reading)
 		if (found->bodies[i].number != found->bodies[i - 1].number)
 			continue;
 		zf_report(reading->report, ZF_REPORT_ERROR,
-			  "log: two bodies have the number %" PRIu64 ": the log ends before them",
+			  "log: two bodies have the number %" PRIu64
+			  ": both are ignored, and so are all later bodies",
 			  found->bodies[i].number);
 		found->body_count = i - 1;
 		return;

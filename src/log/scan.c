@@ -110,9 +110,9 @@ static int note_malformed(const struct zf_log_scan *scan, uint64_t pos,
 	if (record->sequence <= scan->sequence)
 		return 0;
 	*scan->unreadable += zf_log_header_blocks(record->bytes);
-	zf_report_corrupt(scan->report, "log record", scan->place.zone_address + pos,
-			  "fields have impossible values, expected those of a record, because the "
-			  "hash is right");
+	zf_report_corrupt(
+		scan->report, "log record", scan->place.zone_address + pos,
+		"some fields have impossible values, although the record's hash is right");
 	return 0;
 }
 

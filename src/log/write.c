@@ -332,8 +332,8 @@ static void complete_locked(struct writing *writing)
 	give_places_locked(writing);
 	if (r < 0) {
 		zf_report(log->report, ZF_REPORT_WARNING,
-			  "a record of the intent log could not be written (%s): until the "
-			  "next commit each fsync commits",
+			  "a record of the intent log could not be written (%s): until the next "
+			  "commit, each fsync makes a full commit",
 			  strerror(-r));
 		log->stats.failures++;
 		if (!log->failed || record->sequence < log->failed)

@@ -76,8 +76,8 @@ static void tell_dropped(struct zf_repair *repair, const struct zf_repair_name *
 	const struct zf_repair_inode *inode = zf_repair_find_inode(repair, name->ino);
 	char text[ZF_ESCAPE_SIZE(ZF_NAME_MAX)];
 
-	/* No lookup finds a name that has only its entry by age, so its loss is not reported. */
-	if (inode && inode->kept && name->sources == ZF_REPAIR_BY_AGE)
+	/* No lookup finds a name that has only its entry by cookie, so its loss is not reported. */
+	if (inode && inode->kept && name->sources == ZF_REPAIR_BY_COOKIE)
 		return;
 	zf_escape(entry->name, entry->len, text);
 	zf_repair_tell_of(repair, name->dir, "dropped its entry '%s': %s inode %" PRIu64, text,

@@ -101,8 +101,7 @@ static int take_inode(struct files *files, const struct zf_key *key, const void 
 		if (!zf_repair_mend_inode(files->repair, key, value, len, &mended))
 			return 0;
 		value = &mended;
-		zf_repair_tell_of(files->repair, key->objectid,
-				  "values that cannot be are corrected");
+		zf_repair_tell_of(files->repair, key->objectid, "impossible values were corrected");
 	}
 	zf_item_decode_inode(value, &item);
 	before = item;
@@ -173,7 +172,7 @@ static void tell_broken(struct files *files, const char *name, size_t len)
 
 	zf_escape(name, zf_min_u64(len, ZF_NAME_MAX), text);
 	zf_repair_tell_of(files->repair, files->ino,
-			  "attribute '%s' is lost: its value is not whole", text);
+			  "attribute '%s' is lost: its value is incomplete", text);
 }
 
 static int take_xattrs(struct files *files, const char *value, size_t len)
@@ -274,7 +273,7 @@ static int take_extent(struct files *files, uint64_t offset, const void *value, 
 	if (!fits || !type_allows(inode, &piece.disk)) {
 		zf_repair_tell_of(files->repair, files->ino,
 				  "%" PRIu64 " bytes at offset %" PRIu64
-				  " are lost: their extent cannot be",
+				  " are lost: their extent is impossible",
 				  zf_item_extent_len(&piece.disk), offset);
 		return 0;
 	}
@@ -304,7 +303,7 @@ static int take_intent(struct zf_repair *repair, const struct zf_key *key, const
 	if (!inode || !inode->kept || !S_ISREG(inode->mode) ||
 	    key->offset >= ZF_REPAIR_NUMBER_MAX) {
 		zf_repair_tell_of(repair, zf_le64_get(intent->ino),
-				  "dropped the intent to cut it: it is no file");
+				  "dropped an unfinished truncation: no such regular file");
 		return 0;
 	}
 	counters = zf_txn_counters(repair->txn);

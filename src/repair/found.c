@@ -29,12 +29,12 @@ static void count_name(struct zf_repair *repair, uint64_t dir, uint64_t ino, siz
 
 static void tell_incomplete(struct zf_repair *repair, const struct zf_repair_name *name)
 {
-	const uint8_t all = ZF_REPAIR_BY_REF | ZF_REPAIR_BY_NAME | ZF_REPAIR_BY_AGE;
+	const uint8_t all = ZF_REPAIR_BY_REF | ZF_REPAIR_BY_NAME | ZF_REPAIR_BY_COOKIE;
 
 	if (name->sources != all || name->cookie != name->new_cookie)
 		zf_repair_tell_of(repair, name->ino,
 				  "its name in the directory of inode %" PRIu64
-				  " is made whole from what is left of it",
+				  " was rebuilt from its remaining items",
 				  name->dir);
 }
 
@@ -140,7 +140,7 @@ static int give_name(struct zf_repair *repair, uint64_t folder, uint64_t ino)
 
 	snprintf(text, sizeof(text), "#%" PRIu64, ino);
 	repair->counts.lost_and_found++;
-	zf_repair_tell_of(repair, ino, "it has no name any more, and is found in /" FOLDER " now");
+	zf_repair_tell_of(repair, ino, "it has no name any more: it is in /" FOLDER " now");
 	return add_name(repair, folder, ino, text);
 }
 

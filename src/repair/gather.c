@@ -83,7 +83,7 @@ static int take_entries(struct gather *gather, uint8_t source, const char *value
 		name.len = zf_le16_get(disk.name_len);
 		name.hash = zf_hash64(value + at + sizeof(disk), name.len);
 		name.type_by_name = source == ZF_REPAIR_BY_NAME ? disk.type : 0;
-		name.type_by_age = source == ZF_REPAIR_BY_AGE ? disk.type : 0;
+		name.type_by_cookie = source == ZF_REPAIR_BY_COOKIE ? disk.type : 0;
 		r = zf_repair_add_name(gather->repair, &name);
 		if (r < 0)
 			return r;
@@ -212,7 +212,7 @@ static int end_inode(struct gather *gather)
 
 	if (gather->unsound)
 		zf_repair_tell_of(gather->repair, gather->inode.ino,
-				  "dropped %zu items whose values cannot be", gather->unsound);
+				  "dropped %zu items with impossible values", gather->unsound);
 	gather->unsound = 0;
 	if (r < 0 || gather->inode.ino == 0 || gather->inode.ino == ZF_INO_ORPHANS ||
 	    gather->inode.ino == ZF_INO_INTENTS)
@@ -236,7 +236,7 @@ static int take_sound(struct gather *gather, const struct zf_key *key, const voi
 	case ZF_KEY_DIR_NAME:
 		return take_entries(gather, ZF_REPAIR_BY_NAME, value, len);
 	case ZF_KEY_DIR_COOKIE:
-		return take_entries(gather, ZF_REPAIR_BY_AGE, value, len);
+		return take_entries(gather, ZF_REPAIR_BY_COOKIE, value, len);
 	case ZF_KEY_EXTENT:
 		return take_extent(gather, key->offset, value);
 	case ZF_KEY_ORPHAN:

@@ -2,7 +2,7 @@
 /*
  * Decides which inodes and names are kept.
  *
- * Three items contain a name: the directory's entry by name, its entry by age, and the inode's
+ * Three items contain a name: the directory's entry by name, its entry by cookie, and the inode's
  * reference. Items that agree in directory, name, inode and cookie are one candidate. Of several
  * candidates for one name in a directory, the one with the most items is kept, if its inode is
  * kept.
@@ -69,7 +69,7 @@ static void merge_same(struct zf_vector *names)
 		if (before && cmp_name(before, name) == 0) {
 			before->sources |= name->sources;
 			before->type_by_name |= name->type_by_name;
-			before->type_by_age |= name->type_by_age;
+			before->type_by_cookie |= name->type_by_cookie;
 		} else {
 			*(struct zf_repair_name *)zf_vector_at(names, kept++) = *name;
 		}
@@ -155,7 +155,7 @@ static uint8_t count_votes(const struct zf_repair_inode *inode, struct zf_repair
 	votes[best]++;
 	for (size_t i = 0; i < count; i++) {
 		votes[names[i]->type_by_name % DT_COUNT]++;
-		votes[names[i]->type_by_age % DT_COUNT]++;
+		votes[names[i]->type_by_cookie % DT_COUNT]++;
 	}
 	votes[0] = 0; /* no type */
 	for (uint8_t type = 1; type < DT_COUNT; type++)
@@ -212,7 +212,7 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 	uint8_t type = decide_type(inode, names, count);
 
 	if (inode->has_item && type != IFTODT(inode->mode)) {
-		zf_repair_tell_of(repair, inode->ino, "its type is set right (%#o to %#o)",
+		zf_repair_tell_of(repair, inode->ino, "its type was corrected (%#o to %#o)",
 				  inode->mode & S_IFMT, DTTOIF(type));
 		inode->mode = (inode->mode & 07777) | DTTOIF(type);
 	}
@@ -225,9 +225,10 @@ static void decide_inode(struct zf_repair *repair, struct zf_repair_inode *inode
 		zf_repair_tell_of(repair, inode->ino, "it is lost: its %s cannot be read",
 				  inode->has_item ? "target" : "attributes");
 	else if (!inode->has_item)
-		zf_repair_tell_of(repair, inode->ino,
-				  "its owner, mode and times are lost; it is made root's, %#o",
-				  inode->mode);
+		zf_repair_tell_of(
+			repair, inode->ino,
+			"its owner, mode and times are lost: it belongs to root now, with mode %#o",
+			inode->mode);
 }
 
 static int decide_inodes(struct zf_repair *repair)
@@ -359,7 +360,8 @@ static void fit_cookies(struct zf_repair *repair)
 
 static void cut_cycle(struct zf_repair *repair, struct zf_repair_inode *inode)
 {
-	zf_repair_tell_of(repair, inode->ino, "it is in a cycle of directories: cut there");
+	zf_repair_tell_of(repair, inode->ino,
+			  "it is in a cycle of directories: the name was dropped");
 	inode->name->kept = false;
 	inode->name = NULL;
 }

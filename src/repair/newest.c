@@ -272,9 +272,8 @@ static void correct(struct zf_repair *repair, struct zf_super *super)
 	if (has_a && find_before(repair, &a, &b))
 		outvote(super, &a, &b);
 	if (memcmp(super, &as_read, sizeof(as_read)) != 0)
-		zf_repair_tell(repair,
-			       "superblock: what cannot be, or contradicts the device or the "
-			       "record before, is corrected");
+		zf_repair_tell(repair, "superblock: corrected values that were impossible or "
+				       "contradicted the device or the record before");
 }
 
 int zf_repair_newest(struct zf_repair *repair, struct zf_super *ret_super)

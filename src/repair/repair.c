@@ -219,14 +219,13 @@ static int give_up(struct zf_dev *dev, int r, const struct first_error *first,
 	if (first->text[0] != '\0')
 		zf_report(report, ZF_REPORT_ERROR, "%s", first->text);
 	else if (r < 0)
-		zf_report(report, ZF_REPORT_ERROR, "%s: it cannot be repaired: %s",
-			  zf_dev_path(dev), strerror(-r));
+		zf_report(report, ZF_REPORT_ERROR, "%s: cannot be repaired: %s", zf_dev_path(dev),
+			  strerror(-r));
 	if (r < 0)
 		return r;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "%s: what a repair would make of it has errors; nothing was changed. Copy the "
-		  "files "
-		  "out with 'zfusectl restore'",
+		  "%s: the repaired filesystem would still have errors; nothing was changed. Copy "
+		  "the files out with 'zfusectl restore'",
 		  zf_dev_path(dev));
 	return -EUCLEAN;
 }

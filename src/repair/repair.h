@@ -12,7 +12,7 @@
  *
  * What is derived, and from what:
  *   - inodes' link counts, sizes of directories, counts of bytes: from the names and extents kept;
- *   - a name: from any of its three items (entry by name, entry by age, reference); if the items
+ *   - a name: from any of its three items (entry by name, entry by cookie, reference); if the items
  *     contradict each other, from those that agree;
  *   - the summary tree: from the extents, with the checksums of the old summary tree; for blocks
  *     that it does not cover, with checksums of the data as it is now. Such data is *unverified*;

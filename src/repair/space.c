@@ -97,9 +97,9 @@ static void set_in_place(struct zf_repair *repair)
 		if (in_place == !!(claim->flags & ZF_EXTENT_OVERWRITE))
 			continue;
 		claim->flags = in_place ? ZF_EXTENT_OVERWRITE : 0;
-		zf_repair_tell_of(repair, claim->ino, "the extent at offset %" PRIu64 " is %s",
-				  claim->offset,
-				  in_place ? "one that is written in place" : "an ordinary one");
+		zf_repair_tell_of(
+			repair, claim->ino, "the extent at offset %" PRIu64 " is %s", claim->offset,
+			in_place ? "one for data that is written in place" : "an ordinary one");
 	}
 }
 
@@ -151,7 +151,7 @@ static void settle(struct zf_repair *repair, const struct zf_vector *shares, siz
 	for (size_t i = first; i < end; i++)
 		if ((confirmed && !is_confirmed(repair, shares, claims[i])) ||
 		    (in_place && !confirmed && i > first))
-			drop(repair, claims[i], "their place is another file's");
+			drop(repair, claims[i], "another extent owns these bytes");
 	for (size_t i = first; i < end; i++) {
 		bool shared = claims[i]->flags & ZF_EXTENT_SHARED;
 

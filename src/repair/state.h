@@ -61,7 +61,7 @@ struct zf_repair_inode {
 enum {
 	ZF_REPAIR_BY_REF = 1,
 	ZF_REPAIR_BY_NAME = 2,
-	ZF_REPAIR_BY_AGE = 4,
+	ZF_REPAIR_BY_COOKIE = 4,
 };
 
 struct zf_repair_name {
@@ -69,7 +69,7 @@ struct zf_repair_name {
 	uint64_t new_cookie;
 	uint16_t len;
 	uint8_t sources;
-	uint8_t type_by_name, type_by_age; /* DT_* in these entries; 0: there is none */
+	uint8_t type_by_name, type_by_cookie; /* DT_* in these entries; 0: there is none */
 	bool kept;
 	bool seen; /* the second pass has met its text, and has written it or reported its loss */
 };

@@ -209,10 +209,12 @@ int zf_repair_put(struct zf_repair *repair, enum zf_tree_id tree, const struct z
 static void tell_full(struct zf_repair *repair, enum zf_tree_id tree, const struct zf_key *key)
 {
 	if (tree == ZF_TREE_FS)
-		zf_repair_tell_of(repair, key->objectid, "a name or attribute has no room");
+		zf_repair_tell_of(repair, key->objectid,
+				  "a name or attribute was dropped: its item is full");
 	else
 		zf_repair_tell(repair,
-			       "address %" PRIu64 ": one of those that share it has no room",
+			       "address %" PRIu64
+			       ": an owner of these shared bytes was dropped: their item is full",
 			       key->objectid);
 }
 

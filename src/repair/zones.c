@@ -183,7 +183,7 @@ static void find_zone(struct zf_repair *repair, unsigned int which)
 	for (uint32_t z = ZF_SUPER_ZONES; z < repair->zones.count; z++) {
 		if (!has_role(repair, z) || super->log_zone[1 - which] == z)
 			continue;
-		zf_repair_tell(repair, "superblock: a zone of the log is %u, and not %u", z,
+		zf_repair_tell(repair, "superblock: a zone of the log is %u, not %u", z,
 			       super->log_zone[which]);
 		super->log_zone[which] = z;
 		super->log_pointer[which] = 0;
@@ -253,8 +253,8 @@ void zf_repair_decide_log(struct zf_repair *repair)
 		return;
 	}
 	zf_repair_tell(repair,
-		       "the log is given up: what was made durable after generation %" PRIu64
-		       ", and is in no tree, is lost",
+		       "the log is discarded: changes after generation %" PRIu64
+		       " that only the log holds are lost",
 		       super->generation);
 	give_up(repair);
 }

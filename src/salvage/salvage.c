@@ -325,7 +325,7 @@ static int check_leaves(const struct zf_salvage *salvage)
 		if (!leaf->lost)
 			return 0;
 	zf_report(salvage->report, ZF_REPORT_ERROR,
-		  "%s: no part of its files' names and places can be read",
+		  "%s: nothing of the fs tree (names, extents) can be read",
 		  zf_dev_path(salvage->dev));
 	return -EUCLEAN;
 }

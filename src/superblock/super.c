@@ -138,8 +138,8 @@ static int check_disk_only(const struct zf_disk_super *disk, uint64_t address,
 	const struct zf_field *field = zf_fields_check_zero(&zf_super_fields, disk);
 
 	if (field)
-		return zf_report_corrupt(report, WHAT, address,
-					 "%s has a bit set, expected zero bytes", field->name);
+		return zf_report_corrupt(report, WHAT, address, "%s has bits set, expected 0",
+					 field->name);
 	if (disk->clean > 1)
 		return zf_report_corrupt(report, WHAT, address, "clean has %u, expected 0 to 1",
 					 disk->clean);

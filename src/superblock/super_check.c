@@ -63,8 +63,8 @@ static int check_identity(const struct zf_super *super, const struct zf_report *
 					 "fsid has no bit set, expected a UUID");
 	if (!zf_super_label_is_valid(super->label))
 		return zf_report_corrupt(report, WHAT, super->address,
-					 "label has bytes that are no text, expected UTF-8 of at "
-					 "most %u bytes without control characters",
+					 "label has invalid bytes, expected UTF-8 of at most %u "
+					 "bytes without control characters",
 					 ZF_SUPER_LABEL_SIZE - 1);
 	r = check_range(super, report, "generation", super->generation, 1, ZF_SUPER_COUNTER_MAX);
 	if (r < 0)
@@ -271,7 +271,8 @@ int zf_super_check_geometry(const struct zf_super *super, const struct zf_geomet
 			continue;
 		zf_report(report, ZF_REPORT_ERROR,
 			  "the filesystem was made on a device with %s %" PRIu64
-			  ", this one has %" PRIu64 ": another or a truncated device",
+			  ", but this one has %" PRIu64
+			  ": it is another device, or it was truncated",
 			  fields[i].field, fields[i].expected, fields[i].here);
 		return -EUCLEAN;
 	}

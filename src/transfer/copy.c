@@ -66,7 +66,7 @@ static void plan_zone(struct copy *copy, uint32_t zone_no, const struct zf_zone_
 		break;
 	case ZF_ZONE_OFFLINE: /* it cannot be read, but its copy must not pass for an empty zone */
 		zf_report(copy->report, ZF_REPORT_WARNING,
-			  "%s: zone %" PRIu32 " is offline: what was in it is lost",
+			  "%s: zone %" PRIu32 " is offline: its data is lost",
 			  zf_dev_path(copy->from), zone_no);
 		plan->finish = true;
 		break;
@@ -154,7 +154,7 @@ static int look_at_source(struct copy *copy)
 	}
 	r = zf_fs_mount(copy->from, &options, &errors, &fs);
 	if (r < 0) {
-		zf_report(copy->report, ZF_REPORT_ERROR, "%s: it cannot be mounted: %s",
+		zf_report(copy->report, ZF_REPORT_ERROR, "%s: cannot be mounted: %s",
 			  zf_dev_path(copy->from),
 			  r == -ENODEV ? "no zfuse filesystem on it" : strerror(-r));
 		return r;

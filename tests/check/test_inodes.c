@@ -31,7 +31,7 @@ static void an_inode_item_that_is_missing(void **state)
 	struct sample *sample = *state;
 
 	forge_delete(&sample->forge, ZF_TREE_FS, inode_key(sample->deep));
-	sample_expect(sample, false, "inode", "expected its inode item too");
+	sample_expect(sample, false, "inode", "it has items, but no inode item, expected one");
 	sample_expect(sample, false, "corrupt directory", "expected one that exists");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: references, entries by name and entries by age, and the tree that directories make. */
+/* Names: references, entries by name and entries by cookie, and the tree that directories make. */
 #include <dirent.h>
 #include <stddef.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void an_entry_that_lacks_its_entry_by_age(void **state)
 
 	forge_delete(&sample->forge, ZF_TREE_FS,
 		     sample_key(sample, sample->dir, ZF_KEY_DIR_COOKIE));
-	sample_expect(sample, false, "corrupt directory", "has no entry by age");
+	sample_expect(sample, false, "corrupt directory", "has no entry by cookie");
 }
 
 static void the_last_entry_that_lacks_its_entry_by_age(void **state)
@@ -58,7 +58,7 @@ static void the_last_entry_that_lacks_its_entry_by_age(void **state)
 
 	forge_delete(&sample->forge, ZF_TREE_FS,
 		     sample_key(sample, sample->sub, ZF_KEY_DIR_COOKIE));
-	sample_expect(sample, false, "corrupt directory", "has no entry by age");
+	sample_expect(sample, false, "corrupt directory", "has no entry by cookie");
 }
 
 static void an_entry_by_age_without_a_name(void **state)
@@ -66,7 +66,8 @@ static void an_entry_by_age_without_a_name(void **state)
 	struct sample *sample = *state;
 
 	forge_delete(&sample->forge, ZF_TREE_FS, entry_key(sample, sample->sub, "deep"));
-	sample_expect(sample, false, "entry by age at cookie", "expected an entry by name with it");
+	sample_expect(sample, false, "entry by cookie",
+		      "expected an entry by name with this cookie");
 	sample_expect(sample, false, "reference has cookie",
 		      "expected an entry with its name there");
 }
@@ -77,7 +78,7 @@ static void an_entry_by_age_that_names_another_inode(void **state)
 
 	forge_field(&sample->forge, ZF_TREE_FS, sample_key(sample, sample->sub, ZF_KEY_DIR_COOKIE),
 		    FIELD(struct zf_disk_dirent, ino), sample->file);
-	sample_expect(sample, false, "entry by age at cookie", "expected inode, type and name");
+	sample_expect(sample, false, "entry by cookie", "expected inode, type and name");
 }
 
 static void an_entry_without_a_reference(void **state)
@@ -86,7 +87,7 @@ static void an_entry_without_a_reference(void **state)
 
 	forge_delete(&sample->forge, ZF_TREE_FS,
 		     ref_key(sample, sample->file, sample->dir, "hard"));
-	sample_expect(sample, false, "names lack the entry", "expected a reference to it");
+	sample_expect(sample, false, "references lack the entry", "expected a reference to it");
 	sample_expect(sample, false, "nlink has 2", "expected 1 by its names");
 }
 
@@ -161,7 +162,7 @@ static void a_directory_with_two_names(void **state)
 
 	forge_insert(&sample->forge, ZF_TREE_FS, ref_key(sample, sample->sub, ZF_INO_ROOT, "again"),
 		     value, len);
-	sample_expect(sample, false, "corrupt directory", "names has 2, expected 1");
+	sample_expect(sample, false, "corrupt directory", "it has 2 names, expected 1");
 }
 
 static void a_directory_that_is_below_itself(void **state)

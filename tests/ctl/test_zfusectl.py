@@ -677,7 +677,7 @@ class Fsck(ImageTest):
         damaged = digest(self.path)
         self.fsck(0, "-y", says=["not read"])
         for option in ("-n", "-p", "-y"):
-            self.fsck(4, "--check-data", option, says=["corrupt data", "which nothing can repair"])
+            self.fsck(4, "--check-data", option, says=["corrupt data", "which no repair restores"])
         found = self.fsck_json(4, "-y", "--check-data")
         self.assertEqual((found["check"]["errors"], found["check"]["data_errors"]), (1, 1))
         self.assertNotIn("repair", found)
@@ -724,10 +724,10 @@ class Fsck(ImageTest):
 
     def test_a_log_that_no_mount_can_replay_is_given_up(self):
         subprocess.run([MAKE_LOG, self.path], check=True, timeout=60)
-        self.fsck(4, "-p", says=["it cannot be mounted read-write"])
+        self.fsck(4, "-p", says=["the filesystem cannot be mounted read-write"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 2)
         shutil.copyfile(self.path, self.path + ".again")
-        self.fsck(1, "-y", says=["the log is given up", "no errors"])
+        self.fsck(1, "-y", says=["the log is discarded", "no errors"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 0)
         self.fsck(0, "-n")
         # What is tried again and again is no reason to go back.

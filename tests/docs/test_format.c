@@ -65,7 +65,7 @@ static const struct row rows[] = {
 	ROW("Keys of the fs tree", ZF_KEY_XATTR, "xattr"),
 	ROW("Keys of the fs tree", ZF_KEY_XATTR_VALUE, "xattr value"),
 	ROW("Keys of the fs tree", ZF_KEY_DIR_NAME, "entry by name"),
-	ROW("Keys of the fs tree", ZF_KEY_DIR_COOKIE, "entry by age"),
+	ROW("Keys of the fs tree", ZF_KEY_DIR_COOKIE, "entry by cookie"),
 	ROW("Keys of the fs tree", ZF_KEY_EXTENT, "extent"),
 	ROW("Keys of the fs tree", ZF_KEY_ORPHAN, "orphan"),
 	ROW("Keys of the fs tree", ZF_KEY_INTENT, "intent"),

@@ -301,7 +301,7 @@ static void a_log_zone_of_another_life_is_an_error(void **state)
 		assert_int_equal(zf_dev_reset(rig.dev, zones.zone[i]), 0);
 		zf_dev_close(rig.dev);
 		assert_int_equal(mount(), -EUCLEAN);
-		assert_non_null(strstr(rig.message, "was reset since"));
+		assert_non_null(strstr(rig.message, "was reset after this commit"));
 		assert_int_equal(open_image(true), 0);
 		assert_true(check_errors() > 0);
 		zf_dev_close(rig.dev);

@@ -298,7 +298,7 @@ static void chains_pass_with_several_entries_but_not_with_one_twice(void **state
 	assert_int_equal(check_sample(&sample), -EUCLEAN);
 	put(&twice, twice.value, len);
 	assert_int_equal(check_sample(&twice), -EUCLEAN);
-	assert_non_null(strstr(message, "a name is there twice"));
+	assert_non_null(strstr(message, "the same name occurs twice"));
 }
 
 /* Where a field stands, and a value that it must not have. */

@@ -254,7 +254,7 @@ static void an_inode_without_names_that_is_no_orphan_is_damage(void **state)
 	rig->errors_expected = true;
 	assert_int_equal(zf_fs_lookup(rig->fs, &rig->ctx, ROOT, "file", &attr), -EUCLEAN);
 	assert_string_equal(rig->message, "corrupt inode at 256: nlink has 0, expected at least "
-					  "1: it is no orphan");
+					  "1, because there is no orphan item");
 	assert_int_equal(unlink_name(rig, ROOT, "file"), -EUCLEAN);
 	assert_int_not_equal(rig_count_items(rig, file), 0);
 }

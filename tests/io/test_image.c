@@ -909,7 +909,7 @@ static void an_image_that_is_truncated_turns_read_only(void **state)
 	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, true), 0);
 	assert_int_equal(truncate(path, ZONE_SIZE + BLOCK), 0);
 	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EIO);
-	assert_non_null(strstr(messages, "truncated: no more is written to it"));
+	assert_non_null(strstr(messages, "truncated: the image is read-only from now on"));
 	assert_int_equal(zone_of(dev, 1).wp, ZONE_SIZE + BLOCK);
 	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EROFS);
 	assert_int_equal(zf_dev_reset(dev, 1), -EROFS);
@@ -942,7 +942,8 @@ static void a_flush_finds_that_the_header_is_cut_off(void **state)
 	assert_int_equal(truncate(path, IMAGE_SIZE - BLOCK), 0);
 	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, false), 0);
 	assert_int_equal(zf_dev_flush(dev), -EIO);
-	assert_non_null(strstr(messages, "the file was truncated: no more is written to it"));
+	assert_non_null(
+		strstr(messages, "the file was truncated: the image is read-only from now on"));
 	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 1, false), -EROFS);
 }
 

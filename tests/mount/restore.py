@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 BLOCK = 4096
-INODE, EXTENT, ENTRY_BY_AGE = 1, 7, 6
+INODE, EXTENT, ENTRY_BY_COOKIE = 1, 7, 6
 
 
 def zfusectl(*args):

@@ -331,7 +331,7 @@ static void a_name_that_one_item_tells(void **state)
 				damaged_delete_first(&sample.forge,
 						     i == 0 ? sample.deep : sample.sub, types[i]);
 		damaged_mend(&damaged);
-		damaged_expect("(/dir/sub/deep): its name", "is made whole");
+		damaged_expect("(/dir/sub/deep): its name", "was rebuilt from its remaining items");
 		assert_int_equal(damaged_lost(&damaged), 0);
 		assert_int_equal(damaged.counts.lost_and_found, 0);
 		damaged_end(&damaged);

@@ -222,7 +222,7 @@ static void a_file_without_its_item(void **state)
 
 	forge_delete(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->file, ZF_KEY_INODE, 0));
 	damaged_mend(&damaged);
-	damaged_expect("(/file)", "it is made root's, 0100600");
+	damaged_expect("(/file)", "it belongs to root now, with mode 0100600");
 	look_up(&damaged, sample->file, &attr);
 	assert_int_equal(attr.mode, S_IFREG | 0600);
 	assert_int_equal(attr.uid, 0);

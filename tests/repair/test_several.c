@@ -70,7 +70,7 @@ static void a_file_with_zero_bytes_that_says_it_is_a_link(void **state)
 	damaged = damaged_begin(&sample->forge);
 	set_type(sample, sample->small, S_IFLNK);
 	mend_at_once(&damaged);
-	damaged_expect("its type is set right", "inode");
+	damaged_expect("its type was corrected", "inode");
 	assert_int_equal(damaged_lost(&damaged), 0);
 	damaged_end(&damaged);
 }
@@ -342,7 +342,7 @@ static void a_log_that_names_a_lost_inode(void **state)
 	lose_inode(sample, sample->sub);
 	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
 	assert_int_equal(fixture_repair(dev, &counts), 0);
-	damaged_expect("the log is given up", "is lost");
+	damaged_expect("the log is discarded", "is lost");
 	assert_true(counts.log_dropped);
 	assert_int_equal(fixture_errors(dev), 0);
 	zf_dev_close(dev);

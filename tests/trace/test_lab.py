@@ -100,7 +100,7 @@ class Lab(unittest.TestCase):
 
     def test_data_that_was_cut_off(self):
         data = self.data.read_bytes()
-        self.refuses("is not in the data", "--at", "1200", data=self.file("part", data[:len(data) // 3]))
+        self.refuses("the data lacks the bytes", "--at", "1200", data=self.file("part", data[:len(data) // 3]))
         self.assertEqual(self.run_lab("--at", "20", "--force", data=self.path / "part").returncode, 0)
 
     def test_a_trace_with_gaps(self):

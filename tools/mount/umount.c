@@ -173,7 +173,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 
 	if (!await_answer(fd, mount->st_dev)) {
 		complain(mount->mountpoint,
-			 "still mounted elsewhere: its daemon goes on, nothing was waited for");
+			 "still mounted elsewhere: its daemon goes on, and umount does not wait");
 		return 0;
 	}
 	r = zf_ctl_receive(fd, NULL, &result, &message);
@@ -183,7 +183,7 @@ static int wait_for_daemon(int fd, const struct zf_mountinfo *mount)
 	}
 	fprintf(stderr, "umount: %s: unmounted, but %s: %s\n", mount->mountpoint,
 		r == -ECONNRESET ? "the daemon died before its last commit"
-				 : "not all of it is safe",
+				 : "recent changes may be lost",
 		message ? message : strerror(-r));
 	return r;
 }

@@ -110,7 +110,7 @@ static int choose_lost_generation(struct fsck *fsck, int error)
 	}
 	zf_report(fsck->report, ZF_REPORT_ERROR,
 		  "%s: there is no superblock of generation %" PRIu64
-		  "; 'zfusectl super' lists those there are",
+		  "; 'zfusectl super' lists the existing ones",
 		  fsck->path, fsck->generation);
 	return error;
 }
@@ -193,7 +193,7 @@ static int replay(struct fsck *fsck)
 		zf_report(fsck->report, ZF_REPORT_ERROR, "%s: replaying the log failed: %s",
 			  fsck->path, strerror(-r));
 	else if (!fsck->json)
-		printf("%s: what the last mount left was recovered\n", fsck->path);
+		printf("%s: the log of the last mount was replayed\n", fsck->path);
 	zf_target_reread(&fsck->target);
 	return r;
 }
@@ -302,8 +302,8 @@ static void tell_what_to_do(const struct fsck *fsck)
 	if (fsck->json)
 		return;
 	if (fsck->errors == fsck->data_errors)
-		printf("what is wrong is the content of files, which nothing can repair: put them "
-		       "back from a copy ('zfusectl path %s INODE' tells which)\n",
+		printf("file contents are damaged, which no repair restores: restore these files "
+		       "from a backup ('zfusectl path %s INODE' tells which)\n",
 		       fsck->path);
 	else
 		printf("'fsck.zfuse -y %s' repairs it; what can be read is copied out by "

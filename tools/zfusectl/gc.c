@@ -185,8 +185,8 @@ static const char *explain_state(struct json_object *status)
 	if (strcmp(state, "off") == 0)
 		return "off: the filesystem is read-only";
 	if (strcmp(state, "working") == 0)
-		return paused ? "paused in the background; somebody waits for room" : "working";
-	return paused ? "paused; who waits for room reclaims all the same" : "idle";
+		return paused ? "paused in the background; a writer waits for space" : "working";
+	return paused ? "paused; a writer that waits for space reclaims all the same" : "idle";
 }
 
 static void add_room(struct zf_table *table, struct json_object *status)

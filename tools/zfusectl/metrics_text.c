@@ -230,7 +230,7 @@ static const struct family families[] = {
 	 .series = {{NULL, "status.lost_bytes"}}, .is_0_when_missing = true},
 
 	/* Space. */
-	{"zfuse_size_bytes", gauge, "All that data and metadata can be in: the sum of the parts.",
+	{"zfuse_size_bytes", gauge, "Space for data and metadata: the sum of the parts.",
 	 .series = {{NULL, "df.total"}}},
 	{"zfuse_space_bytes", gauge, "Where the space is, in parts: see zfusectl df.",
 	 .label = "part",
@@ -274,7 +274,7 @@ static const struct family families[] = {
 	{"zfuse_reclaim_moved_bytes_total", counter, "Live data that reclaim moved.",
 	 .series = {{NULL, "stats.reclaim.moved_bytes"}}},
 	{"zfuse_reclaim_vain_bytes_total", counter,
-	 "Data that reclaim copied in vain, for it changed meanwhile.",
+	 "Data that reclaim copied in vain, because it changed meanwhile.",
 	 .series = {{NULL, "stats.reclaim.changed_bytes"}}},
 	{"zfuse_room_waits_total", counter, "How often a writer waited for room.",
 	 .series = {{NULL, "stats.reclaim.waits"}}},
@@ -317,7 +317,7 @@ static const struct family families[] = {
 		    {"write", "stats.faults.write"},
 		    {"other", "stats.faults.other"}}},
 	{"zfuse_written_bytes_total", counter,
-	 "What was written, by the role of the zone; without superblocks and what is in place.",
+	 "Bytes written, by the role of the zone; without superblocks and writes in place.",
 	 .label = "role", .members = "stats.written"},
 	{"zfuse_checksum_errors_total", counter,
 	 "Blocks of data that did not match their checksums, over all mounts.",
@@ -366,11 +366,11 @@ static const struct family families[] = {
 	 .series = {{NULL, "stats.dirty.bytes"}}},
 	{"zfuse_dirty_flight_bytes", gauge, "Of that, what is on its way to the device.",
 	 .series = {{NULL, "stats.dirty.flight_bytes"}}},
-	{"zfuse_dirty_max_bytes", gauge, "Writers wait when there is more of it.",
+	{"zfuse_dirty_max_bytes", gauge, "Writers wait when more file data than this is in memory.",
 	 .series = {{NULL, "stats.dirty.bytes_max"}}},
 
 	/* Scrubs. */
-	{"zfuse_scrub_bytes_total", counter, "What scrubs have verified.", .label = "kind",
+	{"zfuse_scrub_bytes_total", counter, "Bytes that scrubs have verified.", .label = "kind",
 	 .series = {{"data", "stats.scrub.data_bytes"}, {"metadata", "stats.scrub.node_bytes"}}},
 	{"zfuse_scrub_errors_total", counter,
 	 "Damaged places that scrubs found and did not repair.",

@@ -226,9 +226,9 @@ static void print_text(const struct restore *restore, bool whole)
 	else if (state.files_guessed)
 		puts("the root of the tree of files is lost: files that were deleted may be back");
 	if (!restore->replayed)
-		puts("what was made durable after that commit, by the log, is not in it");
+		puts("operations in the log after that commit are missing");
 	if (restore->unverified > 0)
-		printf("of that, with checksums that are lost: %s\n",
+		printf("of that, unverified (checksums lost): %s\n",
 		       zf_text_size(restore->unverified, unverified));
 	if (restore->refused > 0)
 		printf("owners, modes or times that %s does not take: %" PRIu64 "\n",

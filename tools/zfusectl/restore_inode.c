@@ -42,7 +42,7 @@ static int take_ref(struct restore_inode *inode, const void *value)
 	return inode->name ? 0 : -ENOMEM;
 }
 
-/* Each name has an entry by name and an entry by age: either one is sufficient. */
+/* Each name has an entry by name and an entry by cookie: either one is sufficient. */
 static int take_entries(struct restore_inode *inode, const void *value, size_t len)
 {
 	const uint8_t *bytes = value;
@@ -70,7 +70,7 @@ static int take_entries(struct restore_inode *inode, const void *value, size_t l
 
 static const char *const verdicts[] = {
 	[ZF_SALVAGE_UNREADABLE] = "the device cannot read them",
-	[ZF_SALVAGE_WRONG] = "they are not what their checksums say",
+	[ZF_SALVAGE_WRONG] = "they do not match their checksums",
 };
 
 static bool is_usable(enum zf_salvage_verdict verdict)
@@ -268,8 +268,8 @@ static void tell_losses(struct restore_inode *inode)
 			     "its inode is lost: owner, mode, times and size are not as they were");
 	else if (S_ISREG(item->mode) && inode->bytes != item->bytes)
 		restore_tell(restore, inode->place,
-			     "of %" PRIu64 " bytes the places of %" PRIu64 " are known",
-			     item->bytes, inode->bytes);
+			     "extents of %" PRIu64 " bytes were found, expected %" PRIu64,
+			     inode->bytes, item->bytes);
 	else if (inode->lost)
 		restore_tell(restore, inode->place, "a part of its metadata is lost");
 	if (inode->unverified > 0)

@@ -177,7 +177,7 @@ static void tell_missing(struct restore_inode *inode, uint64_t found)
 
 /*
  * Sorts the entries by name and keeps each name once, because a name has two entries (by name and
- * by age). Of contradicting entries the newer one counts: an older leaf may bring back a deleted
+ * by cookie). Of contradicting entries the newer one counts: an older leaf may bring back a deleted
  * one.
  */
 static void order_entries(struct restore_inode *inode)

@@ -8,7 +8,7 @@
  *     attribute      (ino, XATTR, hash(name))                    one or more struct zf_disk_xattr + name [+ value]
  *     its value      (ino, XATTR_VALUE, id << 16 | chunk)        bytes, when too long to stand in the entry
  *     entry by name  (dir, DIR_NAME, hash(name))                 one or more struct zf_disk_dirent + name
- *     entry by age   (dir, DIR_COOKIE, cookie)                   one struct zf_disk_dirent + name
+ *     entry by cookie (dir, DIR_COOKIE, cookie)                  one struct zf_disk_dirent + name
  *     extent         (ino, EXTENT, file offset)                  struct zf_disk_extent [+ inline bytes]
  *     orphan         (ZF_INO_ORPHANS, ORPHAN, ino)               empty
  *     intent         (ZF_INO_INTENTS, INTENT, number)            struct zf_disk_intent

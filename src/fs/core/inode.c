@@ -363,9 +363,9 @@ int zf_inode_new(struct zf_fs *fs, struct zf_trans *trans, mode_t mode, struct z
 		inode = add_locked(fs, ino, ZF_INODE_LIVE);
 	zf_mutex_unlock(&shard->lock);
 	if (taken)
-		return zf_report_corrupt(&fs->report, "superblock", fs->super.address,
-					 "next_ino has %" PRIu64 ", expected more than any inode's",
-					 ino);
+		return zf_report_corrupt(
+			&fs->report, "superblock", fs->super.address,
+			"next_ino has %" PRIu64 ", expected a number that no inode has", ino);
 	if (!inode)
 		return -ENOMEM;
 	/*

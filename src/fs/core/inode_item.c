@@ -16,8 +16,9 @@ static int check_orphan(struct zf_inode *inode)
 	int r = zf_tree_lookup(inode->fs->forest, ZF_TREE_FS, &key, NULL, 0, NULL);
 
 	if (r == -ENOENT)
-		return zf_report_corrupt(&inode->fs->report, "inode", inode->ino,
-					 "nlink has 0, expected at least 1: it is no orphan");
+		return zf_report_corrupt(
+			&inode->fs->report, "inode", inode->ino,
+			"nlink has 0, expected at least 1, because there is no orphan item");
 	return r;
 }
 
@@ -98,7 +99,8 @@ int zf_inode_store_new(struct zf_inode *inode, struct zf_trans *trans)
 	r = zf_tree_insert(inode->fs->forest, trans->writer, ZF_TREE_FS, &key, &disk, sizeof(disk));
 	if (r == -EEXIST)
 		return zf_report_corrupt(&inode->fs->report, "superblock", inode->fs->super.address,
-					 "next_ino has %" PRIu64 ", expected more than any inode's",
+					 "next_ino has %" PRIu64
+					 ", expected a number that no inode has",
 					 inode->ino);
 	return r;
 }

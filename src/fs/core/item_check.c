@@ -264,7 +264,7 @@ static const struct {
 	{ZF_TREE_FS, ZF_KEY_XATTR, "attribute of inode", zf_item_check_xattr},
 	{ZF_TREE_FS, ZF_KEY_XATTR_VALUE, "attribute value of inode", zf_item_check_xattr_value},
 	{ZF_TREE_FS, ZF_KEY_DIR_NAME, "entry of directory", zf_item_check_dir_name},
-	{ZF_TREE_FS, ZF_KEY_DIR_COOKIE, "entry by age of directory", zf_item_check_dir_cookie},
+	{ZF_TREE_FS, ZF_KEY_DIR_COOKIE, "entry by cookie of directory", zf_item_check_dir_cookie},
 	{ZF_TREE_FS, ZF_KEY_EXTENT, "extent of inode", zf_item_check_extent},
 	{ZF_TREE_FS, ZF_KEY_ORPHAN, "orphan", check_orphan},
 	{ZF_TREE_FS, ZF_KEY_INTENT, "intent", check_intent},

@@ -46,10 +46,10 @@ static int check_name(const struct zf_seen_item *item, const struct chain_type *
 		return r;
 	if (memchr(entry->name, '\0', entry->name_len) ||
 	    (type->is_path && !is_root_ref && !name_is_component(entry->name, entry->name_len)))
-		return zf_report_corrupt(
-			item->check->report, item->what, item->key->objectid,
-			"name has a character that no name has (key offset %" PRIu64 ")",
-			item->key->offset);
+		return zf_report_corrupt(item->check->report, item->what, item->key->objectid,
+					 "name is invalid: it contains NUL or '/', or is '.' or "
+					 "'..' (key offset %" PRIu64 ")",
+					 item->key->offset);
 	hash = type->hash && !item->check->any_seed ? type->hash(item, entry) : item->key->offset;
 	return hash == item->key->offset
 		       ? 0
@@ -116,7 +116,7 @@ static int check_chain(const struct zf_seen_item *item, const struct chain_type 
 			if (r == 0 && entries_are_same(item, &entry, &other))
 				r = zf_report_corrupt(
 					item->check->report, item->what, item->key->objectid,
-					"a name is there twice (key offset %" PRIu64 ")",
+					"the same name occurs twice (key offset %" PRIu64 ")",
 					item->key->offset);
 		}
 	}

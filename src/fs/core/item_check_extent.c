@@ -165,7 +165,8 @@ int zf_item_check_share(const struct zf_seen_item *item)
 				item->check->value_max);
 	if (r < 0)
 		return r;
-	r = zf_item_check_equal(item, "length's rest", item->len % sizeof(struct zf_disk_share), 0);
+	r = zf_item_check_equal(item, "length modulo entry size",
+				item->len % sizeof(struct zf_disk_share), 0);
 	for (size_t at = 0; r == 0 && at < item->len; at += sizeof(struct zf_disk_share)) {
 		const struct zf_disk_share *share = (const void *)(item->value + at);
 

@@ -226,8 +226,8 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	zf_mutex_unlock(&data->lock);
 	zf_inode_note_change(inode, true);
 	zf_report(&inode->fs->report, ZF_REPORT_ERROR,
-		  "inode %" PRIu64 " ends at offset %" PRIu64
-		  " again: what was written behind it is lost",
+		  "inode %" PRIu64 ": the data behind offset %" PRIu64
+		  " is lost, and the file ends there now",
 		  inode->ino, end);
 }
 

@@ -96,9 +96,10 @@ static int load_name(struct zf_extent_editor *editor, const struct zf_extent *ex
 		return r;
 	*ret_name = find(editor, ret_names, extent->offset);
 	if (!*ret_name)
-		return wrong(editor, extent, "no name", "one, for its extent is shared");
+		return wrong(editor, extent, "no share entry", "one, because the extent is shared");
 	if (zf_le64_get((*ret_name)->len) != extent->len)
-		return wrong(editor, extent, "a name of another length", "its extent's");
+		return wrong(editor, extent, "a share entry of another length",
+			     "the length of the extent");
 	return 0;
 }
 
@@ -110,7 +111,7 @@ static int add_locked(struct zf_extent_editor *editor, const struct zf_extent *e
 	if (r < 0)
 		return r;
 	if (find(editor, &names, extent->offset))
-		return wrong(editor, extent, "a name", "none, for its extent is new");
+		return wrong(editor, extent, "a share entry", "none, because the extent is new");
 	if ((names.count + 1) * sizeof(names.at[0]) > editor->reader.check.value_max)
 		return -ENOSPC;
 	names.at[names.count++] = (struct zf_disk_share){

@@ -40,7 +40,7 @@ int zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t ino, ui
 	if (r == -EEXIST)
 		return zf_report_corrupt(
 			&fs->report, "summary", address,
-			"an entry is there, expected none for what was not written");
+			"an entry exists, expected none before the blocks are written");
 	return r;
 }
 
@@ -97,9 +97,10 @@ int zf_summary_fetch(struct zf_extent_reader *reader, uint64_t address, unsigned
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (fetch.address < end)
-		return zf_report_corrupt(&reader->inode->fs->report, "data", fetch.address,
-					 "inode %" PRIu64 " has no checksum for it, expected one",
-					 reader->inode->ino);
+		return zf_report_corrupt(
+			&reader->inode->fs->report, "data", fetch.address,
+			"it has no checksum, expected one for the block of inode %" PRIu64,
+			reader->inode->ino);
 	return 0;
 }
 

@@ -55,16 +55,16 @@ static int check_zones(const struct zf_geometry *g, const struct zf_format_plan 
 	if (g->zone_count < ZF_ZONE_COUNT_MIN || g->zone_count >= ZF_SUPER_NO_ZONE) {
 		zf_report(report, ZF_REPORT_ERROR,
 			  "the device has %" PRIu32
-			  " zones, a filesystem needs %u at least: take a "
-			  "larger device, or make an emulated one with smaller zones",
+			  " zones, but a filesystem needs at least %u: take a larger device, or "
+			  "make an emulated one with smaller zones",
 			  g->zone_count, ZF_ZONE_COUNT_MIN);
 		return -EINVAL;
 	}
 	if (g->zone_capacity < capacity_min) {
 		zf_report(report, ZF_REPORT_ERROR,
-			  "a zone holds %" PRIu64 " bytes, with nodes of %" PRIu32
-			  " bytes it must hold %" PRIu64
-			  " at least (%u nodes): choose a smaller --node-size, or larger zones",
+			  "a zone holds %" PRIu64 " bytes, but with nodes of %" PRIu32
+			  " bytes it must hold at least %" PRIu64
+			  " (%u nodes): choose a smaller --node-size, or larger zones",
 			  g->zone_capacity, plan->node_size, capacity_min,
 			  ZF_FORMAT_ZONE_NODES_MIN);
 		return -EINVAL;
@@ -89,8 +89,8 @@ static int check_active(const struct zf_geometry *g, const struct zf_format_plan
 	if (plan->active_limit == 0 || plan->active_limit >= plan->active_needed)
 		return 0;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "the device allows %" PRIu32 " zones at once (max_open %" PRIu32
-		  ", max_active %" PRIu32 ", 0: no limit), %u metadata %s %" PRIu32 ": %s",
+		  "the device allows %" PRIu32 " open zones at once (max_open %" PRIu32
+		  ", max_active %" PRIu32 ", 0: no limit), but %u metadata %s %" PRIu32 ": %s",
 		  plan->active_limit, g->max_open, g->max_active, plan->metadata_copies,
 		  plan->metadata_copies == 1 ? "copy needs" : "copies need", plan->active_needed,
 		  plan->active_limit >= ACTIVE_BASE + 1 ? "choose --metadata-copies 1"

@@ -115,9 +115,10 @@ static int load_zone_item(void *arg, const struct zf_key *key, const void *value
 	struct zone_loader *loader = arg;
 
 	if (key->objectid != loader->expected || key->type != ZF_KEY_ZONE || key->offset != 0)
-		return zf_report_corrupt(&loader->fs->report, "zone tree", key->objectid,
-					 "key has another form, expected zone %u",
-					 loader->expected);
+		return zf_report_corrupt(
+			&loader->fs->report, "zone tree", key->objectid,
+			"key is not that of a zone item, expected the item of zone %u",
+			loader->expected);
 	return zf_alloc_load(loader->fs->alloc, loader->expected++, value, len);
 }
 
@@ -130,8 +131,9 @@ static int load_zones(struct zf_fs *fs)
 	if (r == 0)
 		r = zf_tree_scan(fs->forest, ZF_TREE_ZONE, &from, &to, load_zone_item, &loader);
 	if (r == 0 && loader.expected != fs->super.zone_count)
-		r = zf_report_corrupt(&fs->report, "zone tree", 0, "items have %u, expected %u",
-				      loader.expected, fs->super.zone_count);
+		r = zf_report_corrupt(&fs->report, "zone tree", 0,
+				      "there are %u zone items, expected %u", loader.expected,
+				      fs->super.zone_count);
 	return r;
 }
 
@@ -176,10 +178,10 @@ static void tell_step_back(struct zf_fs *fs, unsigned int stepped_over)
 {
 	zf_report(&fs->report, ZF_REPORT_WARNING,
 		  "%u superblock record%s newer than generation %" PRIu64
-		  " %s damaged (a power cut while it was written); everything that this one needs "
-		  "is still there",
+		  " %s; everything that this generation needs is still there",
 		  stepped_over, stepped_over == 1 ? "" : "s", fs->super.generation,
-		  stepped_over == 1 ? "is" : "are");
+		  stepped_over == 1 ? "is damaged (a power cut while it was written)"
+				    : "are damaged");
 }
 
 static int visit_node(void *arg, const struct zf_node_expect *expect, const void *node, int error)
@@ -200,12 +202,11 @@ static int check_all_stands(struct zf_fs *fs, unsigned int stepped_over)
 	for (enum zf_tree_id tree = ZF_TREE_ROOT; tree < ZF_TREE_COUNT && r == 0; tree++)
 		r = zf_tree_walk(fs->forest, tree, visit_node, NULL);
 	if (r < 0)
-		zf_report(
-			&fs->report, ZF_REPORT_ERROR,
-			"the newest %u superblock records are damaged, and nodes of the one before "
-			"them are gone: mount read-only (-o ro) or choose one with -o generation=N "
-			"(`zfusectl super` lists them)",
-			stepped_over);
+		zf_report(&fs->report, ZF_REPORT_ERROR,
+			  "the newest %u superblock records are damaged, and nodes of the last "
+			  "good superblock are missing: mount read-only (-o ro), or choose another "
+			  "superblock with -o generation=N (`zfusectl super` lists them)",
+			  stepped_over);
 	return r;
 }
 
@@ -244,7 +245,7 @@ static int choose_super(struct zf_fs *fs, unsigned int *ret_stepped_over)
 	if (r == -ENOENT)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
 			  "there is no superblock of generation %" PRIu64
-			  "; `zfusectl super` lists those there are",
+			  "; `zfusectl super` lists the existing ones",
 			  fs->options.generation);
 	return r;
 }

@@ -40,7 +40,8 @@ static int check_numbers(struct zf_fs *fs, const struct zf_log_found *found)
 	if (found->highest_number <= max && found->highest_sequence <= max)
 		return 0;
 	return zf_report_corrupt(&fs->report, "log", 0,
-				 "the highest numbers have %" PRIu64 " and %" PRIu64
+				 "the highest sequence has %" PRIu64
+				 " and the highest number has %" PRIu64
 				 ", expected at most %" PRIu64,
 				 found->highest_sequence, found->highest_number, max);
 }

@@ -75,7 +75,8 @@ static int check_inode(struct zf_replay *replay, const struct zf_log_edit *edit)
 	int r;
 
 	if (edit->key.objectid >= INO_MAX)
-		return zf_replay_misfit(replay, "inode has number %" PRIu64 ", expected less",
+		return zf_replay_misfit(replay,
+					"inode has number %" PRIu64 ", expected a smaller one",
 					edit->key.objectid);
 	r = make_item(replay, edit, zf_txn_running(replay->fs->txn), &disk, &is_new);
 	return r < 0 ? r : zf_fs_check_item(replay->fs, &edit->key, &disk, sizeof(disk));

@@ -394,7 +394,7 @@ static int make_step(struct zf_fs *fs, const struct zf_scrub_record *record, uin
 	store_step(fs, verified, finished || r < 0);
 	if (r < 0)
 		zf_report(&fs->report, ZF_REPORT_ERROR,
-			  "the scrub has paused: %s; `zfusectl scrub resume` has it go on",
+			  "the scrub has paused: %s; `zfusectl scrub resume` continues it",
 			  strerror(-r));
 	return r;
 }

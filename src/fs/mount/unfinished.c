@@ -37,7 +37,7 @@ static int recover_orphan(struct zf_fs *fs, const struct zf_key *key, const void
 		return r;
 	if (inode->item.nlink != 0)
 		r = zf_report_corrupt(&fs->report, "orphan", inode->ino,
-				      "its inode's nlink has %u, expected 0", inode->item.nlink);
+				      "nlink of its inode has %u, expected 0", inode->item.nlink);
 	/* The inode has no other user, so this dooms it. */
 	zf_inode_put(inode);
 	zf_delete_doomed(fs);

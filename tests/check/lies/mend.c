@@ -70,7 +70,7 @@ static bool is_newer_by_lie(const struct trial *trial)
 
 static enum mend_outcome no_repair(const struct trial *trial)
 {
-	bool nothing_found = strstr(result->text, "no part of its files' names") != NULL;
+	bool nothing_found = strstr(result->text, "nothing of the fs tree (names") != NULL;
 
 	if (is_newer_by_lie(trial))
 		return MEND_GIVEN_UP;

@@ -109,7 +109,8 @@ static int check_zones(const struct zf_lab_run *run, const char *path,
 			return damaged(report, path, "the state of a zone is damaged");
 		if (!is_usable(&run->zones[i]))
 			return damaged(report, path,
-				       "a zone was read-only or offline, which no image can be");
+				       "a zone was read-only or offline, which a zone of an image "
+				       "cannot be");
 	}
 	return 0;
 }
@@ -237,8 +238,7 @@ static int take_pieces(struct zf_lab_run *run, size_t at, size_t len, const char
 		if (r < 0)
 			return r == -ENOMEM ? fail(report, path, r)
 					    : damaged(report, path,
-						      "what it says of a write is not what the "
-						      "trace says");
+						      "it contradicts the trace about a write");
 		at += bytes;
 	}
 	return 0;
@@ -350,7 +350,7 @@ static int take_commands(struct zf_lab_run *run, const char *path, const struct 
 			ok = is_command(run, &run->commands[before]);
 		if (!ok)
 			return damaged(report, path,
-				       "a command of the trace is none that its device has");
+				       "the trace has a command that its device cannot execute");
 	}
 	return 0;
 }
@@ -420,7 +420,7 @@ int zf_lab_run_check(const struct zf_lab_run *run, uint64_t at, const struct zf_
 		if (command->data || command->op == ZF_IO_ZEROES || !is_write(command->op))
 			continue;
 		zf_report(report, ZF_REPORT_ERROR,
-			  "what the write of event %" PRIu64 " brought is not in the data",
+			  "the data lacks the bytes that the write of event %" PRIu64 " wrote",
 			  command->submitted);
 		return -ENODATA;
 	}

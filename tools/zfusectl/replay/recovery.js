@@ -229,7 +229,7 @@ function promised(state) {
  */
 function cutHere(trace, state, position, seed) {
 	const device = new Device(trace).play(position), before = promised(state);
-	if (device.lacking) throw new Error(`What the write of event ${device.lacking} brought is not in the data.`);
+	if (device.lacking) throw new Error(`The data lacks the bytes that the write of event ${device.lacking} wrote.`);
 	const fates = device.crash(seed), mounted = mount(device);
 	const last = mounted ? mounted.superblock.log_sequence + mounted.records.length : 0;
 	const kept = mounted !== null && mounted.superblock.generation >= before.generation && last >= before.log_sequence;

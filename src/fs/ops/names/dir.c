@@ -136,8 +136,9 @@ static int insert_by_cookie(struct zf_op *op, const struct zf_dir_place *place)
 	encode(&place->entry, &place->name, bytes);
 	r = zf_op_insert(op, &key, bytes, len_of(&place->name));
 	if (r == -EEXIST)
-		return zf_report_corrupt(&op->fs->report, "inode", place->dir->ino,
-					 "next_cookie is an entry's, expected more than any");
+		return zf_report_corrupt(
+			&op->fs->report, "inode", place->dir->ino,
+			"next_cookie is the cookie of an entry, expected a larger one");
 	return r;
 }
 
@@ -148,7 +149,7 @@ static int delete_by_cookie(struct zf_op *op, const struct zf_dir_place *place)
 
 	if (r == -ENOENT)
 		return zf_report_corrupt(&op->fs->report, "entry of directory", place->dir->ino,
-					 "it has no entry by age, expected one");
+					 "it has no entry by cookie, expected one");
 	return r;
 }
 

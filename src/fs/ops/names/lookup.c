@@ -108,8 +108,9 @@ static int list(struct zf_inode *dir, uint64_t cookie, struct zf_dirent *entries
 	if (cookie < 2 && count < max) {
 		r = zf_dir_ref_parent(dir, &parent);
 		if (r == -ENOENT)
-			r = zf_report_corrupt(&dir->fs->report, "inode", dir->ino,
-					      "the directory knows no parent, expected one");
+			r = zf_report_corrupt(
+				&dir->fs->report, "inode", dir->ino,
+				"the directory has no ref to its parent, expected one");
 		if (r < 0)
 			return r;
 		fill_dots(&entries[count++], parent, 2);

@@ -309,7 +309,8 @@ static int find_ref_room(struct zf_inode *dir, struct zf_inode *inode, const str
 	int r = zf_dir_ref_find(inode, dir->ino, name, ref);
 
 	if (r == 0 && ref->exists)
-		return zf_names_corrupt(inode->fs, dir, "an inode knows a name that is not there");
+		return zf_names_corrupt(inode->fs, dir,
+					"an inode has a ref for a name that does not exist");
 	return r < 0 ? r : zf_dir_ref_check_room(ref);
 }
 

@@ -65,7 +65,7 @@ int zf_names_find_same(struct zf_inode *dir, const struct zf_name *name, struct 
 	if (!ret_place->exists || ret_place->entry.ino != child->ino)
 		return ZF_OP_CHANGED;
 	if (ret_place->entry.type != zf_dir_type_of(child->item.mode))
-		return zf_names_corrupt(dir->fs, dir, "type is not that of the inode");
+		return zf_names_corrupt(dir->fs, dir, "its type is not that of its inode");
 	if (child->item.nlink == 0)
 		return zf_names_corrupt(dir->fs, dir, "its inode has nlink 0, expected more");
 	return 0;
@@ -77,7 +77,8 @@ int zf_names_find_ref(struct zf_inode *child, const struct zf_dir_place *place,
 	int r = zf_dir_ref_find(child, place->dir->ino, &place->name, ret_ref);
 
 	if (r == 0 && !ret_ref->exists)
-		return zf_names_corrupt(child->fs, place->dir, "its inode does not know the name");
+		return zf_names_corrupt(child->fs, place->dir,
+					"its inode has no ref for the name, expected one");
 	return r;
 }
 

@@ -190,7 +190,7 @@ static int find_new_ref(struct zf_inode *inode, const struct zf_dir_place *place
 
 	if (r == 0 && ret_ref->exists)
 		return zf_names_corrupt(inode->fs, place->dir,
-					"an inode knows a name that is another's");
+					"an inode has a ref for a name that names another inode");
 	return r < 0 ? r : zf_dir_ref_check_room(ret_ref);
 }
 

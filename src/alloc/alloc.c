@@ -27,8 +27,8 @@ static int check_active(const struct zf_alloc *alloc)
 	if (alloc->active_max >= needed)
 		return 0;
 	zf_report(alloc->report, ZF_REPORT_ERROR,
-		  "the device allows %u active zones, this filesystem needs %u", alloc->active_max,
-		  needed);
+		  "the device allows %u active zones, but this filesystem needs %u",
+		  alloc->active_max, needed);
 	return -EINVAL;
 }
 

@@ -276,7 +276,7 @@ static void an_orphan_that_has_a_name_is_left_alone(void **state)
 	names_rig_remount(rig);
 	assert_int_equal(rig->errors, 1);
 	assert_string_equal(rig->message,
-			    "corrupt orphan at 256: its inode's nlink has 1, expected 0");
+			    "corrupt orphan at 256: nlink of its inode has 1, expected 0");
 	assert_int_equal(rig_find(rig, ROOT, "file"), file);
 	/* The one without an inode is what a deletion leaves that was cut in two. */
 	assert_int_equal(rig_count_items(rig, ZF_INO_ORPHANS), 1);

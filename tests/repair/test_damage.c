@@ -365,7 +365,7 @@ static void bytes_that_two_files_have(void **state)
 	forge_field(&sample->forge, ZF_TREE_FS, of_other, FIELD(struct zf_disk_extent, address),
 		    zf_le64_get(extent.address));
 	damaged_mend(&damaged);
-	damaged_expect("(/other)", "are lost: their place is another file's");
+	damaged_expect("(/other)", "are lost: another extent owns these bytes");
 	assert_int_equal(damaged_lost(&damaged), 1);
 	assert_int_equal(listing_find(&damaged.after, "/file")->digest,
 			 listing_find(&damaged.before, "/file")->digest);

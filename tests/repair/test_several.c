@@ -342,7 +342,7 @@ static void a_log_that_names_a_lost_inode(void **state)
 	lose_inode(sample, sample->sub);
 	assert_int_equal(zf_memory_open(sample->memory, NULL, NULL, &dev), 0);
 	assert_int_equal(fixture_repair(dev, &counts), 0);
-	damaged_expect("the log is discarded", "is lost");
+	damaged_expect("the log is discarded", "are lost");
 	assert_true(counts.log_dropped);
 	assert_int_equal(fixture_errors(dev), 0);
 	zf_dev_close(dev);

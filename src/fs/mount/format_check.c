@@ -89,7 +89,7 @@ static int check_active(const struct zf_geometry *g, const struct zf_format_plan
 	if (plan->active_limit == 0 || plan->active_limit >= plan->active_needed)
 		return 0;
 	zf_report(report, ZF_REPORT_ERROR,
-		  "the device allows %" PRIu32 " open zones at once (max_open %" PRIu32
+		  "the device allows %" PRIu32 " open or active zones (max_open %" PRIu32
 		  ", max_active %" PRIu32 ", 0: no limit), but %u metadata %s %" PRIu32 ": %s",
 		  plan->active_limit, g->max_open, g->max_active, plan->metadata_copies,
 		  plan->metadata_copies == 1 ? "copy needs" : "copies need", plan->active_needed,

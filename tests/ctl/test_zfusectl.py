@@ -886,7 +886,7 @@ class Grow(ImageTest):
         for code, args, says in (
                 (1, ("grow", self.path), f"has all {ZONES} zones of its device"),
                 (2, ("grow", "--size", "10M", self.path), "cannot become smaller"),
-                (2, ("grow", "--size", "67108865", self.path), "67108864 or 69206016 would be"),
+                (2, ("grow", "--size", "67108865", self.path), "use 67108864 or 69206016"),
                 (2, ("grow", "--size", "8E", self.path), "is not a size"),
                 (2, ("grow", "--size", "9E", self.path), "is not a size"),
                 (2, ("grow", "--size", "0", self.path), "is not a size"),

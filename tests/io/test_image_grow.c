@@ -377,7 +377,7 @@ static void what_cannot_be_is_refused_in_words(void **state)
 	close_image();
 	assert_int_equal(open_image(path, &reading), 0);
 	assert_int_equal(zf_dev_grow(dev, GROWN), -EROFS);
-	assert_non_null(strstr(messages, "cannot become larger"));
+	assert_non_null(strstr(messages, "cannot be grown"));
 }
 
 static void the_former_trailer_gives_its_space_back(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device with threads that disappears: from then on whatever is asked of it fails. What was on
- * its way may have been carried out all the same. (The simulator has zf_sim_vanish().)
+ * A device with threads that disappears: after gone_begin() every request, read and report fails.
+ * Requests that were in flight may have been carried out all the same. (The simulator has
+ * zf_sim_vanish().)
  */
 #ifndef ZF_TESTS_GONE_H
 #define ZF_TESTS_GONE_H
@@ -11,11 +12,11 @@
 struct gone {
 	struct zf_dev_ops ops;
 	const struct zf_dev_ops *real;
-	atomic_int error;  /* 0: it is there */
-	atomic_uint asked; /* requests, reads and reports since */
+	atomic_int error;  /* 0: the device is still there */
+	atomic_uint asked; /* requests, reads and reports since gone_begin() */
 };
 
-/* Before anything is submitted; `gone` outlives the device. */
+/* To be called before anything is submitted; `gone` must outlive the device. */
 void gone_init(struct gone *gone, struct zf_dev *dev);
 void gone_begin(struct gone *gone, int error);
 

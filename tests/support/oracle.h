@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The oracle: a whole filesystem as a trivial model in memory, which says what the real one must
- * answer.
+ * The oracle: a whole filesystem as a trivial model in memory, which knows the answers that the
+ * real filesystem must give.
  *
- * It is told every operation (struct zf_op) after the real filesystem carried it out and returns
- * the result that it expects. What tests of crashes need beyond that: *any* earlier state can be
- * made again by applying the first operations of a record to a new oracle.
+ * The test passes every operation (struct zf_op) to the oracle after the real filesystem carried
+ * the operation out, and the oracle returns the expected result. Crash tests need one thing more:
+ * *any* earlier state can be made again by applying the first operations of a record to a new
+ * oracle.
  *
  * Content. A write has a number, and the byte that it puts at a file offset is a function of the
- * two: so each byte read tells which write made it, and zeroes are write number 0. Copied to
- * another offset, bytes stay those of where they were written. A file is a list of spans; what may
- * be read in a span is one of its candidates, the newest last. Without `keep_old` there is always
- * one: the newest. With it, older ones stay until they are settled: data that no sync has
- * acknowledged may or may not have survived a crash, block by block, and anything that is not among
- * the candidates is a stale byte (P3). What fallocate does is content, too. Truncation is not: with
- * the names and attributes it is in the order of operations.
+ * two: so each byte read tells which write made it, and zeroes are write number 0. Bytes that are
+ * copied to another offset remain those of the offset where they were written. A file is a list of
+ * spans; each span has candidates, the newest last, and a read must return the bytes of one of
+ * them. Without `keep_old` a span has one candidate, the newest. With `keep_old`, older candidates
+ * stay until they are settled: data that no sync has acknowledged may or may not have survived a
+ * crash, block by block. A byte that no candidate explains is a stale byte (P3). The effect of
+ * fallocate counts as content, too. Truncation does not: like names and attributes, it keeps the
+ * order of operations.
  *
- * Numbers of inodes are the real filesystem's: it says which number a new file has, and the oracle
- * that none is ever used twice.
+ * The real filesystem chooses the inode number of a new file; the oracle checks that no number is
+ * ever used twice.
  */
 #ifndef ZF_TESTS_ORACLE_H
 #define ZF_TESTS_ORACLE_H
@@ -51,10 +53,10 @@ struct oracle_data {
 	struct oracle_span *spans; /* the first starts at 0, the last goes on forever */
 	unsigned int count, room;
 	uint64_t size;		     /* now */
-	uint64_t size_min, size_max; /* that a crash may leave */
+	uint64_t size_min, size_max; /* the sizes that a crash may leave */
 	/*
-	 * Some of it may be written in place: that is torn in sectors, and needs no record to be
-	 * seen, so it may be newer than names.
+	 * Some of the content may be written in place. Such a write is torn in sectors, and is seen
+	 * without a log record, so it may be newer than the names found.
 	 */
 	bool in_place;
 };
@@ -68,19 +70,19 @@ void oracle_data_init(struct oracle_data *data);
 void oracle_data_deinit(struct oracle_data *data);
 void oracle_data_write(struct oracle_data *data, uint64_t offset, uint64_t len, uint32_t write,
 		       bool keep_old);
-/* The same without an effect on the size; `write`: 0 or ORACLE_ZEROES. */
+/* Like oracle_data_write(), without an effect on the size; `write`: 0 or ORACLE_ZEROES. */
 void oracle_data_zero(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write,
 		      bool keep_old);
-/* What is newest at `from` in `source`, which may be the same file. */
+/* Copies the newest content at `from` in `source`, which may be the same file. */
 void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct oracle_data *source,
 		      uint64_t from, uint64_t len, bool keep_old);
-/* `unsettled`: there may be writes that a crash would lose. */
+/* `unsettled`: the file may have writes that a crash would lose. */
 void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettled);
-/* A write that may have been seen, or not, within the file as it is. */
+/* Adds a candidate: a write that may be seen or not, up to the size that the file may have. */
 void oracle_data_maybe(struct oracle_data *data, uint64_t from, uint64_t to, uint32_t write);
 void oracle_data_maybe_copied(struct oracle_data *data, uint64_t offset,
 			      const struct oracle_data *source, uint64_t from, uint64_t len);
-/* What is newest is from now on the only candidate. */
+/* The newest candidate of each span becomes its only one. */
 void oracle_data_settle(struct oracle_data *data);
 /* The span that holds `offset`; *ret_end: where the next one starts. */
 const struct oracle_span *oracle_data_find(const struct oracle_data *data, uint64_t offset,
@@ -134,18 +136,19 @@ struct oracle_inode {
 	uint64_t rdev;
 	int64_t atime, mtime, ctime, btime; /* ns */
 	/*
-	 * Content was changed since the last settling or change of attributes: times may be older
-	 * than these, as they are stored with the content. But no older than that change.
+	 * Content was changed since the last settling or change of attributes. The times found may
+	 * be older than these, because the filesystem stores them with the content; but ctime is no
+	 * older than that settling or change (ctime_min).
 	 */
 	bool times_loose;
-	bool mtime_loose; /* and mtime may have been older then */
+	bool mtime_loose; /* that change of attributes may have stored an older mtime */
 	bool atime_loose; /* a read, not made durable by an fsync: atime may be older */
 	int64_t ctime_min;
 	/* Changes of content since the last settling; how many of them write data. */
 	unsigned int unsettled, unsettled_data;
-	uint32_t last_content; /* the number of the last one */
+	uint32_t last_content; /* the number of the last change of content */
 
-	/* A write failed: it may have been made, wholly or not. */
+	/* A write failed: it may have taken effect, wholly or in part. */
 	bool content_unknown;
 
 	uint64_t held; /* kernel references */
@@ -166,7 +169,7 @@ LIST_HEAD(oracle_inode_list, oracle_inode);
 #define ORACLE_BUCKETS 256u
 
 struct oracle {
-	bool keep_old; /* see above */
+	bool keep_old; /* see "Content" above */
 	bool in_place; /* the device has zones where write-zeroes allocates */
 	struct oracle_inode_list buckets[ORACLE_BUCKETS];
 	struct oracle_inode **all; /* in no order that matters, but the same in every run */
@@ -188,21 +191,20 @@ const struct oracle_entry *oracle_entry(const struct oracle_inode *dir, const ch
 struct zf_op;
 
 /*
- * What the operation must have answered, and its effect. op->attr.ino is the number that the real
- * filesystem gave, if it made something.
+ * Returns the result that the operation must have had, and applies its effect. op->attr.ino is the
+ * number that the real filesystem gave, if the operation made an inode.
  */
 int64_t oracle_apply(struct oracle *oracle, const struct zf_op *op);
 
-/* An operation that a crash has undone, or that never ended: what it did in place may be seen. */
+/* For an operation that a crash undid, or that never ended: its writes in place may be seen. */
 void oracle_apply_in_place(struct oracle *oracle, const struct zf_op *op);
-/* The same for a copy, whose source was then as `then` has it. */
+/* The same for a copy; `then` has its source as it was at that time. */
 void oracle_copy_in_place(struct oracle *oracle, struct oracle *then, const struct zf_op *op);
 
-/* What a crash or an unmount does: nobody holds a file any more, and those without names are gone.
- */
+/* What a crash or an unmount does: all kernel references go, and with them files without names. */
 void oracle_forget_all(struct oracle *oracle);
 
-/* Everything that is is durable. */
+/* Everything is durable as it is now. */
 void oracle_settle_all(struct oracle *oracle);
 
 #endif

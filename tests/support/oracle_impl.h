@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the oracle share: oracle.c, oracle_acl.c, oracle_names.c,
- * oracle_files.c. */
+/* What the files of the oracle share: oracle.c, oracle_acl.c, oracle_names.c, oracle_files.c. */
 #ifndef ZF_TESTS_ORACLE_IMPL_H
 #define ZF_TESTS_ORACLE_IMPL_H
 
@@ -8,17 +7,17 @@
 #include "support/workload.h"
 
 struct oracle_inode *oracle_add_inode(struct oracle *oracle, uint64_t ino, uint32_t mode);
-/* It is gone if it has neither a name nor anybody who holds it. */
+/* Removes the inode if it has neither a name nor a kernel reference. */
 void oracle_drop_unused(struct oracle *oracle, struct oracle_inode *inode);
-/* All of it is durable. */
+/* All of the inode is durable. */
 void oracle_settle(struct oracle_inode *inode);
-/* The same but for its times. */
+/* All of the inode but its times is durable. */
 void oracle_settle_content(struct oracle_inode *inode);
-/* Its content changes, and with it the times; `data`: there is data to be written for that. */
+/* The content changes, and with it mtime and ctime; `data`: the change has data to be written. */
 void oracle_change_content(struct oracle *oracle, struct oracle_inode *inode,
 			   const struct zf_op *op, bool data);
 
-/* What an operation does to the times of what it changes. */
+/* What an operation does to the times of the inode or directory that it changes. */
 void oracle_change(struct oracle *oracle, struct oracle_inode *inode);
 void oracle_change_dir(struct oracle *oracle, struct oracle_inode *dir);
 
@@ -28,7 +27,7 @@ void oracle_access(struct oracle *oracle, struct oracle_inode *inode);
 /* What flags forbid: 0 or -EPERM. */
 int64_t oracle_check_change(const struct oracle_inode *inode);
 
-/* A new inode gets its directory's default list in place of the umask: lists, and the mode. */
+/* A new inode gets its lists and mode from its directory's default list, in place of the umask. */
 void oracle_acl_inherit(const struct oracle_inode *dir, mode_t umask, struct oracle_inode *inode);
 /* The access list follows the mode. */
 void oracle_acl_chmod(struct oracle_inode *inode);
@@ -38,7 +37,7 @@ int64_t oracle_acl_set(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_acl_get(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_acl_remove(struct oracle *oracle, const struct zf_op *op);
 
-/* One function an operation: the answer, and the effect. */
+/* One function for each operation: it returns the answer and applies the effect. */
 int64_t oracle_lookup(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_forget(struct oracle *oracle, const struct zf_op *op);
 int64_t oracle_make(struct oracle *oracle, const struct zf_op *op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on a filesystem as values: made at random from a seed, run on the real filesystem,
- * told to the oracle, kept in a record, printed.
+ * Operations on a filesystem as values: they are drawn from a seed, run on the real filesystem,
+ * passed to the oracle, kept in a record, printed.
  *
- * Small sets of names, directories and sizes are chosen so that operations meet: names that exist,
+ * The sets of names, directories and sizes are small, so that operations meet: names that exist,
  * directories that are not empty, writes over writes, holes filled, files removed while they are
  * held.
  */
@@ -42,8 +42,8 @@ enum zf_op_kind {
 	OP_FSYNC,
 	OP_SYNCFS,
 	OP_STEP,    /* background work */
-	OP_RECLAIM, /* of the zone that `ino` has at `offset`; without one, of the next victim;
-		     * `flags`: how many of the operations behind it run while data is moved */
+	OP_RECLAIM, /* of the zone that `ino` has at `offset`; without `ino`, of the next victim;
+		     * `flags`: so many of the next operations run while data is moved */
 	OP_FREEZE,  /* the phases of a commit */
 	OP_COMMIT_WRITE,
 	OP_COMMIT_FINISH,
@@ -63,15 +63,15 @@ struct zf_op {
 	uint64_t rdev;
 	const char *target;
 	struct zf_setattr set;
-	struct oracle_acl acl; /* whose first `len` bytes are the value of the attribute `name` */
+	struct oracle_acl acl; /* its first `len` bytes are the value of the attribute `name` */
 	bool hold;
 	bool may_wait; /* at the first try */
-	mode_t umask;  /* of the caller; mode is what is left */
-	bool durable;  /* flags of what it changes ask for that; set before the run */
+	mode_t umask;  /* of the caller; `mode` no longer has these bits */
+	bool durable;  /* a flag of an inode that it changes asks for that; set before the run */
 
 	/* After the run. */
 	int64_t result;
-	/* Of what was looked up, made, linked or set, or the whiteout; attr.ino: its number. */
+	/* Of the inode that was looked up, made, linked or set, or of the whiteout. */
 	struct zf_attr attr;
 };
 
@@ -83,7 +83,7 @@ static inline int64_t workload_time(uint32_t number)
 	return WORKLOAD_EPOCH_NS + number * INT64_C(1000);
 }
 
-/* The operation whose time this is; 0: none's. */
+/* The number of the operation whose time this is; 0: it is no operation's. */
 static inline uint32_t workload_op_of_time(const struct zf_time *time)
 {
 	int64_t ns = time->seconds * 1000000000 + time->nanoseconds - WORKLOAD_EPOCH_NS;
@@ -93,10 +93,10 @@ static inline uint32_t workload_op_of_time(const struct zf_time *time)
 
 struct workload_profile {
 	unsigned int weights[OP_KIND_COUNT];
-	uint64_t size_max;	  /* bytes: where most writes end at most */
-	unsigned int far_percent; /* of writes and truncates, anywhere up to 2^63 - 1 */
+	uint64_t size_max;	  /* bytes: most writes end at or before this */
+	unsigned int far_percent; /* of writes and truncates that go anywhere up to 2^63 - 1 */
 	unsigned int files_max, dirs_max;
-	unsigned int unsettled_max; /* writes to one file until it is synced; 0: no limit */
+	unsigned int unsettled_max; /* writes to one file before it is synced; 0: no limit */
 	bool big_values;	    /* attributes up to 64 KiB */
 	bool nospace;		    /* the device is small: -ENOSPC is an answer too */
 };
@@ -105,7 +105,7 @@ extern const struct workload_profile workload_everything;
 /* Few files of a few blocks: operations meet within one. */
 extern const struct workload_profile workload_close;
 extern const struct workload_profile workload_crash;
-extern const struct workload_profile workload_crowded; /* the same where little room is left */
+extern const struct workload_profile workload_crowded; /* the same on a nearly full device */
 
 #define WORKLOAD_KEPT_MAX 64u
 
@@ -119,21 +119,22 @@ struct workload {
 		COMMIT_NONE,
 		COMMIT_FROZEN,
 		COMMIT_WRITTEN,
-	} commit;		    /* the next step of the one that is being made */
-	uint64_t commit_generation; /* that it makes durable */
+	} commit;		    /* how far the commit under way has got */
+	uint64_t commit_generation; /* the generation that it makes durable */
 	/*
-	 * Held while a commit is being made, so that they are deleted after it: without threads,
-	 * who gives up the last reference deletes, and may need a commit for that.
+	 * Inodes that are held while a commit is under way, so that they are deleted after it.
+	 * Without threads the call that gives up the last reference deletes the inode, and may need
+	 * a commit for that.
 	 */
 	uint64_t kept[WORKLOAD_KEPT_MAX];
 	unsigned int kept_count;
-	void (*beside)(void *arg); /* what a reclaim with flags calls when it has copied */
+	void (*beside)(void *arg); /* a reclaim with flags calls it when it has copied */
 	void *beside_arg;
-	void (*within)(bool in); /* is told when the filesystem is entered, and left; or NULL */
+	void (*within)(bool in); /* called when the filesystem is entered, and left; or NULL */
 	bool verbose;
 	uint8_t *buf, *expected; /* WORKLOAD_IO_MAX each */
 	uint64_t done[OP_KIND_COUNT], failed[OP_KIND_COUNT], nospace;
-	char wrong[160]; /* what was read and is not so */
+	char wrong[160]; /* what was wrong with the data read */
 };
 
 #define WORKLOAD_IO_MAX (UINT64_C(1) << 20)
@@ -149,19 +150,19 @@ int64_t workload_now(void *workload);
 void workload_draw(struct workload *workload, struct zf_op *ret_op);
 
 /*
- * Whether it is made durable by the intent log, also between the steps of a commit. If it needs a
- * commit after all, that ends the one that is being made.
+ * Whether the intent log makes the operation durable, also between the steps of a commit. If the
+ * operation needs a commit after all, this first completes the commit under way.
  */
 bool workload_goes_to_log(const struct zf_op *op);
-/* Whether it cannot come between the steps of a commit, as it may need one itself. */
+/* Whether it cannot come between the steps of a commit, because it may need a commit itself. */
 bool workload_has_to_wait(const struct workload *workload, const struct zf_op *op);
 
-/* A list, and now and then what is not quite one (draw_acl.c). */
+/* An access control list, now and then an invalid one (draw_acl.c). */
 void workload_draw_acl(struct zf_rng *rng, struct oracle_acl *ret_acl);
 
 /*
- * Runs it on the filesystem: sets what the op has for results. What was read is compared with the
- * oracle. Steps of a commit that is being made are taken first if the operation has to wait for it.
+ * Runs the operation on the filesystem, sets its results, and compares the data read with the
+ * oracle. If the operation has to wait for a commit under way, the steps left are taken first.
  */
 void workload_run(struct workload *workload, struct zf_op *op);
 
@@ -169,8 +170,8 @@ void workload_run(struct workload *workload, struct zf_op *op);
 int workload_finish_commit(struct workload *workload);
 
 /*
- * Tells the oracle and compares the answers. False, and a message to stderr, if they differ. With
- * profile->nospace -ENOSPC is right too, and changes nothing.
+ * Passes the operation to the oracle and compares the answers. False, and a message to stderr, if
+ * they differ. With profile->nospace -ENOSPC is right too, and changes nothing.
  */
 bool workload_check(struct workload *workload, const struct zf_op *op);
 
@@ -182,26 +183,26 @@ void workload_print(FILE *out, const struct zf_op *op);
 
 /* ---- comparing everything (compare.c) ---- */
 
-/* What of these attributes is wrong, or NULL. */
+/* The first attribute that is wrong, as a message, or NULL. */
 const char *workload_compare_attr(const struct oracle_inode *inode, const struct zf_attr *attr);
 
 /*
  * The whole tree against the oracle: names, attributes, attributes' values, links' targets, and
- * every byte of every file. False, and messages to stderr, if anything differs. What an oracle with
- * `keep_old` says may have been lost in a crash may be lost.
+ * every byte of every file. False, and messages to stderr, if anything differs. With `keep_old`,
+ * changes that a crash may lose according to the oracle may be missing.
  */
 bool workload_compare(struct zf_fs *fs, struct oracle *oracle);
 
 /*
- * What statfs(2) says of itself and of the number of inodes. `exact`: no inode that has neither
- * name nor holder may be left.
+ * Whether the figures of statfs(2) agree with each other, and its number of inodes with the oracle.
+ * `exact`: no inode that has neither a name nor a reference may be left.
  */
 bool workload_compare_statfs(struct zf_fs *fs, struct oracle *oracle, bool exact);
 
-/* The bytes of every file alone. */
+/* Compares only the size and the bytes of every file. */
 bool workload_compare_content(struct zf_fs *fs, struct oracle *oracle);
 
-/* The greatest change or access time that is to be seen in the tree: how far the operations got. */
+/* The operation with the greatest change or access time in the tree: how far operations got. */
 int workload_newest(struct zf_fs *fs, uint32_t *ret_number);
 
 #endif

@@ -5,8 +5,9 @@
  *      actors [--schedules N] [--minutes N] [--seed S] [--jobs N] [--memory N] [--plant BUG]
  *      actors --repeat SEED [--steps N] [--memory N] [--plant BUG]
  *
- * Schedules have the seeds S, S + 1, ... A failure, an assertion and a deadlock too, prints its
- * seed, and that is all it takes to repeat it; and the least that the actors may do for it.
+ * Schedules have the seeds S, S + 1, ... A failure (an assertion or a deadlock, too) prints its
+ * seed, which is all that a repeat needs, and the smallest number of steps with which it still
+ * fails.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -34,7 +35,7 @@ struct arguments {
 	time_t deadline; /* 0: none */
 };
 
-/* Of a child; shared with it, so that it is there when the child has died. */
+/* The progress of a child, in shared memory, so that it outlives the child. */
 struct progress {
 	uint64_t seed; /* of the schedule that runs */
 	bool failed;
@@ -166,7 +167,7 @@ static uint64_t wall_ms(void)
 
 /* ---- a failure ---- */
 
-/* Does the seed fail too if its actors do no more than so many things? */
+/* Does the seed also fail if no actor takes more than so many steps? */
 static bool fails_within(uint64_t seed, unsigned int steps)
 {
 	struct events events = {0};
@@ -227,7 +228,7 @@ static int run(const struct arguments *arguments)
 	printf("%" PRIu64 " schedules, %" PRIu64 " cuts, %" PRIu64 " schedules a second: %s\n",
 	       sum.schedules, sum.cuts, sum.schedules * 1000 / (wall_ms() - began + 1),
 	       ok ? "all is well" : "FAILED");
-	/* Of few schedules not everything can be asked. */
+	/* A few schedules need not show every event. */
 	if (!tell_events(&sum) && ok && sum.schedules >= 1000) {
 		printf("something never happened: the schedules are too tame\n");
 		ok = false;
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
 	struct events events = {0};
 
 	setlinebuf(stdout);
-	/* What is freed is soon wanted again: not by way of the kernel. */
+	/* Freed memory is soon wanted again, so it is not given back to the kernel. */
 	mallopt(M_MMAP_THRESHOLD, 16 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	parse(argc, argv, &arguments);

@@ -2,25 +2,26 @@
 /*
  * Several actors at once, with cuts and faults, all from one seed.
  *
- * explore.h has one actor, so two records of the log are never in flight at once in it. Here a
- * *schedule* is a threaded mount on the simulator, with two to five actors beside the mount's own
- * threads; support/fibers.h draws from the seed who goes on. At some commands, and at some answers,
- * a clone of the device is kept with what is promised by then; when all is over, each is cut,
- * mounted and judged.
+ * explore.h has one actor, so it never has two log records in flight at once. Here a *schedule* is
+ * a threaded mount on the simulator, with two to five actors beside the mount's own threads;
+ * support/fibers.h draws from the seed which thread goes on. At some commands, and at some answers,
+ * a clone of the device is kept together with what has been promised by then. When the schedule is
+ * over, the power of each clone is cut, and the clone is mounted and judged.
  *
- * What is right is exact, because of each thing one actor alone decides:
+ * The judgement is exact, because each thing is changed by one actor only:
  *
- *  - Files that all share: each block belongs to one actor, who gives it version after version, and
- *    everybody syncs all files. A block that is found has a version that was begun by then, and not
- *    one before that which was made durable.
- *  - Names in one directory: each belongs to one actor, who makes, renames (over others, too) and
- *    removes them. No state of an actor's names comes back. The log numbers operations in the order
- *    in which they took effect (zf_log_add()); what is found is all of them up to one number (P2),
- *    and none that was acknowledged before a sync began is missing (P1).
- *  - Files of those names: each is written once, block by block. What is found is a prefix of it,
- *    at least what was synced; all of it, if it came by a rename over another.
+ *  - Files that all share: each block belongs to one actor, which writes version after version to
+ *    it; every actor syncs all files. After a cut a block has a version that was begun by then, and
+ *    none older than the version that was made durable.
+ *  - Names in one directory: each belongs to one actor, which makes, renames (over others, too) and
+ *    removes its names. No state of an actor's names occurs twice. The log numbers operations in
+ *    the order in which they took effect (zf_log_add()). After a cut the names are the result of
+ *    all operations up to one number (P2), and no operation that was acknowledged before a sync
+ *    began is missing (P1).
+ *  - Files of those names: each is written once, block by block. After a cut a file has a prefix of
+ *    its blocks, at least those that were synced, and all of them if it was renamed over another.
  *
- * A read during the schedule finds each block as it was written last.
+ * A read during the schedule finds the version of each block that was written last.
  */
 #ifndef ZF_TESTS_ACTORS_H
 #define ZF_TESTS_ACTORS_H
@@ -35,7 +36,7 @@
 #define ACTORS_MAX   5u
 #define FILES	     3u	 /* that all share */
 #define FILE_BLOCKS  48u /* of each */
-#define RUN_BLOCKS   4u	 /* so many in a row belong to one actor */
+#define RUN_BLOCKS   4u	 /* so many consecutive blocks belong to one actor */
 #define NAMES_MAX    3u	 /* of one actor */
 #define NAMED_MAX    24u /* files that one actor makes */
 #define NAMED_BLOCKS 3u	 /* of each, at most */
@@ -45,7 +46,7 @@
 
 /* ---- what is known, and copied for each cut ---- */
 
-/* Versions of a block: 0 is a hole; so is the one that the newest punch made. */
+/* Versions of a block. Version 0 is a hole; so is `punched`, the version of the newest punch. */
 struct block_known {
 	uint16_t begun, done, durable, punched;
 };
@@ -59,22 +60,22 @@ struct named_known {
 struct known {
 	struct block_known blocks[FILES][FILE_BLOCKS];
 	struct {
-		unsigned int took_effect; /* states of its history */
+		unsigned int took_effect; /* so many states of its history */
 		unsigned int named_count;
 		struct named_known named[NAMED_MAX];
 	} actors[ACTORS_MAX];
-	uint64_t names_durable; /* all operations up to this number are */
+	uint64_t names_durable; /* all operations up to this number are durable */
 };
 
 struct name {
 	uint32_t seq;
 	uint64_t ino;
-	uint8_t whole; /* blocks that it must have: it came by a rename over another file */
+	uint8_t whole; /* blocks that the file must have, because it was renamed over another */
 };
 
 /* The names of one actor after one of its operations. */
 struct names {
-	uint64_t number; /* of the operation; 0: it has not taken effect */
+	uint64_t number; /* of that operation; 0: it has not taken effect */
 	unsigned int count;
 	struct name names[NAMES_MAX];
 };
@@ -96,18 +97,18 @@ struct actor {
 	unsigned int history_count;
 };
 
-/* How often what happened that is looked for. */
+/* How often each event happened. */
 struct events {
 	uint64_t schedules, cuts, switches;
 	uint64_t stalls;	    /* zf_fibers_stalls() */
-	uint64_t recoveries;	    /* cut, too */
-	uint64_t two_records;	    /* in flight at once, when a command was issued */
+	uint64_t recoveries;	    /* that were cut, too */
+	uint64_t two_records;	    /* two records were in flight at once */
 	uint64_t overtaken;	    /* a record had completed, and not the one before it */
-	uint64_t record_in_commit;  /* in flight while a commit was being written */
-	uint64_t swap_beside_fsync; /* reclaim swapped while somebody was in fsync */
-	uint64_t shared_flush;	    /* a flush served two */
+	uint64_t record_in_commit;  /* a record was in flight while a commit was being written */
+	uint64_t swap_beside_fsync; /* reclaim swapped extents while an actor was in fsync */
+	uint64_t shared_flush;	    /* one flush served two callers */
 	uint64_t faults;	    /* that struck */
-	uint64_t errors;	    /* that an actor was told */
+	uint64_t errors;	    /* that an actor got as an answer */
 };
 
 struct world {
@@ -124,35 +125,37 @@ struct world {
 	struct known known;
 	uint64_t names_done;  /* the highest number of an operation that was answered */
 	bool faulty;	      /* faults strike */
-	bool lossy;	      /* so many that data may be lost before anybody is told */
-	bool hurt;	      /* an actor was told an error */
+	bool lossy;	      /* so many that data may be lost before an actor gets an error */
+	bool hurt;	      /* an actor got an error */
 	unsigned int syncing; /* actors in fsync */
-	struct kept_cut cuts[CUTS_MAX + 1]; /* the last: unmounted */
+	struct kept_cut cuts[CUTS_MAX + 1]; /* one more: after the unmount */
 	unsigned int cut_count;
-	unsigned int candidates; /* for a cut, so far */
+	unsigned int candidates; /* moments so far that might be kept */
 	bool running;		 /* cuts are kept */
 	bool failed;
 	struct events *events;
 };
 
 extern bool actors_verbose;
-/* No actor does more than so many things; 0: drawn alone. */
+/* The most steps of an actor; 0: no limit but the drawn one. */
 extern unsigned int actors_steps_max;
-/* Of so many times that data is to land, it finds no memory once; 0: never. Then ENOMEM is right.
+/*
+ * Landing (putting written data into the extent tree) fails for want of memory once in so many
+ * times; 0: never. With it, ENOMEM is a right answer.
  */
 extern unsigned int actors_memory;
 
-/* One schedule, its cuts judged. False: a promise is broken, told on stderr. */
+/* Runs one schedule and judges its cuts. False, and a message to stderr: a promise is broken. */
 bool actors_run(uint64_t seed, struct events *events);
-/* What schedules begin with is kept from one to the next; until this. */
+/* Drops the bases, which are otherwise kept from one schedule to the next. */
 void actors_forget(void);
 
-/* ---- shared by its files ---- */
+/* ---- shared by the files of actors ---- */
 
 extern const struct zf_report actors_report; /* prints if actors_verbose */
 
 #define BASES		8u
-#define FILE_BLOCKS_MIN 8u /* of the first file that all share; of each other 16 more */
+#define FILE_BLOCKS_MIN 8u /* of the first file that all share; each next file has 16 more */
 
 struct base {
 	struct zf_sim *sim;
@@ -165,16 +168,16 @@ void actors_must(int64_t r); /* the preparations cannot fail */
 /* What actors do differs from schedule to schedule. */
 #define PROFILES 4u
 
-/* One thing that an actor does; false: it gives up. */
+/* One step of an actor; false: the actor gives up. */
 bool actors_step(struct actor *actor);
-/* This moment counts, and may be kept to be cut. */
+/* Counts the events of this moment, and may keep a clone of the device to be cut. */
 void actors_moment(struct world *world);
 
-/* What a block holds: `id` says whose. */
+/* The bytes of a block in this version; `id` names the block. */
 void actors_fill(uint32_t id, uint32_t version, uint8_t *ret_block);
 /*
- * May a block be found like this, if it is to have version `least` or a later one? *ret_version:
- * the one that it has, 0 for zeroes, -1: none.
+ * Whether a block with these bytes has version `least` or a later one. *ret_version: the version
+ * found, 0 for zeroes, -1: none.
  */
 bool actors_is_right(const struct block_known *known, uint16_t least, uint32_t id,
 		     const uint8_t *block, int *ret_version);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What schedules begin with: a few devices that differ, each with a filesystem and its files. */
+/* The bases from which schedules begin: different devices, each with a filesystem and its files. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void fill_base(struct base *base, struct zf_fs *fs)
 	actors_must(zf_fs_syncfs(fs, &waiting));
 }
 
-/* A base is the same, whatever ran before it was made. */
+/* A constant clock: a base is the same, whatever ran before it was made. */
 static int64_t no_time(void *arg)
 {
 	return INT64_C(1500000000) * 1000000000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cut of several actors left: mounted, and compared with what is known. actors.h says how.
- */
+/* Mounts the device that a cut of several actors left, and compares it with what is known, as
+ * actors.h says. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define KIB		  UINT64_C(1024)
 
-#define RECOVERY_COMMANDS 12u /* of which one is cut; most have fewer */
+#define RECOVERY_COMMANDS 12u /* a recovery is cut at one of the first 12; most have fewer */
 
 static const struct zf_ctx ctx = {.may_wait = true, .no_atime = true};
 
@@ -138,7 +138,7 @@ bool actors_same_names(const struct names *a, const struct names *b)
 	return true;
 }
 
-/* Which state of the actor's history it is; -1: none. */
+/* Which state of the actor's history the names found are; -1: none. */
 static int find_state(const struct found *found, unsigned int no)
 {
 	const struct actor *actor = &found->world->actors[no];
@@ -193,7 +193,7 @@ static bool judge_named(const struct found *found, unsigned int no, const struct
 	for (unsigned int b = 0; b < blocks; b++) {
 		int version = version_of(actors_named_id(name->ino, b), bytes + b * ZF_BLOCK_SIZE);
 
-		/* What could not be written is a hole; somebody is told. */
+		/* Blocks that a fault kept from being written are a hole; an actor gets the error. */
 		if (version != 1 && (version != 0 || b < least || !found->world->faulty))
 			return complain("a file of a name has a wrong block", b);
 	}
@@ -288,9 +288,9 @@ static void crash(struct zf_sim *sim, uint64_t seed)
 		zf_sim_crash(sim, seed, ZF_SIM_CUT_DEVICE);
 }
 
-/* A command of the recovery at which it is cut. */
+/* The command at which the recovery is cut. */
 struct recovery {
-	uint64_t commands; /* until then */
+	uint64_t commands; /* left until that one */
 	struct zf_sim *sim;
 };
 

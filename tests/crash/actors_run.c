@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A schedule of several actors: its mount, its faults, and the moments of it that are cut. */
+/* A schedule of several actors: its mount, its faults, and the moments at which it is cut. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static struct actor *this_actor(void)
 
 /* ---- moments that are kept ---- */
 
-/* Of all candidates each is kept with the same chance. */
+/* Each candidate is kept with the same chance. */
 static void offer_cut(struct world *world)
 {
 	unsigned int at = world->cut_count;
@@ -90,7 +90,7 @@ static void observe(void *arg, const struct zf_sim *sim)
 	actors_moment(arg);
 }
 
-/* As soon as it is numbered it may be found after a cut. */
+/* As soon as the log has numbered an operation, a cut may show it. */
 static void took_effect(struct actor *actor, uint64_t number)
 {
 	actor->history[actor->history_count - 1].number = number;
@@ -118,7 +118,7 @@ int __wrap_zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *io
 uint64_t __real_zf_dev_write_mark(struct zf_dev *dev);
 uint64_t __wrap_zf_dev_write_mark(struct zf_dev *dev);
 
-/* The number is given with the log's lock held: nobody comes in between here. */
+/* The log's lock is held when the number is given, so no other fiber may go on in between here. */
 void __wrap_zf_log_add(struct zf_log *log, struct zf_log_body *body, uint64_t mark)
 {
 	struct actor *actor = this_actor();
@@ -148,7 +148,7 @@ int __wrap_zf_dev_read(struct zf_dev *dev, uint64_t addr, const struct iovec *io
 	return __real_zf_dev_read(dev, addr, iov, iovcnt);
 }
 
-/* Which flush has begun is told without a lock. */
+/* The mark is read without a lock, so another fiber may go on here. */
 uint64_t __wrap_zf_dev_write_mark(struct zf_dev *dev)
 {
 	zf_fibers_point();
@@ -159,9 +159,9 @@ uint64_t __wrap_zf_dev_write_mark(struct zf_dev *dev)
 
 unsigned int actors_memory;
 
-static struct zf_rng memory_rng; /* one of its own: the schedule is what it is without that */
+static struct zf_rng memory_rng; /* separate, so that missing memory does not change the draws */
 
-/* An unmount, alone, would try again and again. */
+/* Not without background threads: an unmount, which is then alone, would try again and again. */
 static bool is_short(struct zf_extent_editor *editor)
 {
 	return actors_memory > 0 && zf_extent_editor_inode(editor)->fs->background &&
@@ -175,7 +175,7 @@ int __wrap_zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent
 int __real_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 int __wrap_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *bytes, size_t len);
 
-/* Only what lands has loans to end. */
+/* take_lent is set only when data lands. */
 int __wrap_zf_extent_put(struct zf_extent_editor *editor, const struct zf_extent *extent,
 			 uint64_t *ret_len)
 {
@@ -240,7 +240,7 @@ static uint64_t draw_nth(struct world *world)
 	return 1 + zf_rng_below(&world->rng, 20);
 }
 
-/* One append that fails is made up for by another: nothing of it is lost. */
+/* One append that fails is repeated elsewhere, so no data is lost. */
 static void add_mild_faults(struct world *world)
 {
 	unsigned int others = (unsigned int)zf_rng_below(&world->rng, 3);
@@ -251,7 +251,7 @@ static void add_mild_faults(struct world *world)
 			  draw_nth(world));
 }
 
-/* Some commands in a row, or all from then on. */
+/* Some commands in a row fail, or all from one on. */
 static void add_severe_faults(struct world *world)
 {
 	static const enum zf_io_op ops[] = {ZF_IO_APPEND, ZF_IO_APPEND, ZF_IO_WRITE, ZF_IO_FLUSH};
@@ -298,7 +298,7 @@ static int mount(struct world *world)
 
 	actors_must(zf_sim_open(world->sim, &actors_report, &world->dev));
 	actors_must(zf_dev_start_thread(world->dev));
-	/* Much is in flight where the device is slow. */
+	/* A slow device has many commands in flight. */
 	if (zf_rng_chance(&world->rng, 50))
 		zf_fibers_set_weight((unsigned int)world->dev->thread, 1);
 	r = zf_fs_mount(world->dev, &options, &actors_report, &world->fs);
@@ -341,7 +341,7 @@ static void run_actors(struct world *world)
 		zf_fibers_join(fibers[i]);
 }
 
-/* All that was done is durable now. */
+/* All that was done is durable now; keeps the last cut. */
 static void promise_all(struct world *world)
 {
 	struct known *known = &world->known;

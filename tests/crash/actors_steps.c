@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an actor does, and what it knows afterwards. */
+/* The steps of an actor, and what is known after each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static const struct zf_ctx waiting = {.may_wait = true};
 		}                                                                                  \
 	} while (0)
 
-/* Something is promised from now on: a cut right here, too. */
+/* A new promise holds from now on, so this moment may be cut, too. */
 static void promised(struct actor *actor)
 {
 	actors_moment(actor->world);
@@ -37,7 +37,7 @@ static bool fail(struct actor *actor, const char *what, int64_t value)
 	return false;
 }
 
-/* False: the actor gives up. Without faults no error is right but for want of room. */
+/* False: the actor gives up. Without faults the only right error is -ENOSPC. */
 static bool went_well(struct actor *actor, const char *what, int64_t r)
 {
 	struct world *world = actor->world;
@@ -48,7 +48,7 @@ static bool went_well(struct actor *actor, const char *what, int64_t r)
 	if (r == -ENOSPC)
 		return false;
 	world->events->errors++;
-	/* Nothing is lost by that, and nothing was promised. */
+	/* ENOMEM loses nothing, and promised nothing. */
 	if (r == -ENOMEM && actors_memory > 0)
 		return true;
 	world->hurt = true;
@@ -64,7 +64,7 @@ static bool owns(const struct actor *actor, unsigned int block)
 	return block / RUN_BLOCKS % actor->world->actor_count == actor->no;
 }
 
-/* A run of blocks that is the actor's. */
+/* Draws a run of blocks that belongs to the actor. */
 static unsigned int draw_run(struct actor *actor)
 {
 	unsigned int runs = FILE_BLOCKS / RUN_BLOCKS, run;
@@ -191,7 +191,7 @@ static void promise_names(struct world *world, const struct promise *promise)
 	world->known.names_durable = zf_max_u64(world->known.names_durable, promise->names_done);
 }
 
-/* As the daemon does it: by a record on the spot, or by who may wait. */
+/* As the daemon syncs: first a call that may only wait for a log record, then one that may wait. */
 static int sync_ino(struct actor *actor, uint64_t ino, bool data_only)
 {
 	const struct zf_ctx on_the_spot = {.may_wait_record = true};
@@ -264,7 +264,7 @@ static bool sync_all(struct actor *actor)
 	return went_well(actor, "syncfs", r);
 }
 
-/* What is in the trees. */
+/* Syncs the trees alone: names become durable, data of files need not. */
 static bool sync_trees(struct actor *actor)
 {
 	struct world *world = actor->world;
@@ -342,7 +342,7 @@ static bool make_one(struct actor *actor)
 
 	name_of(actor, seq, name);
 	SAY(actor, "make %s", name);
-	/* Its number is known when it is made, but a cut may find it before. */
+	/* The inode number is known when the call returns, but a cut may find the file before. */
 	names->names[names->count++] = (struct name){.seq = seq, .ino = 0};
 	r = zf_fs_make(world->fs, &waiting, world->dir, name, S_IFREG | 0600, 0, NULL, &attr);
 	if (r == 0) {
@@ -390,7 +390,7 @@ static bool sync_named(struct actor *actor, uint64_t ino)
 	return went_well(actor, "fsync of a file with a name", r);
 }
 
-/* Under a new name, or over another file. */
+/* Renames to a new name, or over another file. */
 static bool rename_one(struct actor *actor, unsigned int from, int over)
 {
 	struct world *world = actor->world;
@@ -414,7 +414,7 @@ static bool rename_one(struct actor *actor, unsigned int from, int over)
 	return end_names(actor, "rename", r);
 }
 
-/* It would lead to a state that there was: what is found could not be told from that. */
+/* Does the unlink lead back to an earlier state? After a cut the two would look the same. */
 static bool leads_back(const struct actor *actor, unsigned int i)
 {
 	struct names names = actor->history[actor->history_count - 1];
@@ -495,7 +495,7 @@ static bool reclaim(struct actor *actor)
 	uint32_t zone_no = (uint32_t)zf_rng_below(&actor->rng, zones);
 	int r = -EBUSY;
 
-	/* Most cannot be victims; errors of the device are for those whose data it is. */
+	/* Most zones cannot be victims; errors of the device reach the owners of the data. */
 	for (uint32_t i = 0; i < zones && r == -EBUSY; i++)
 		r = zf_reclaim_zone(world->fs, (zone_no + i) % zones);
 	SAY(actor, "reclaim from zone %u on: %d", zone_no, r);

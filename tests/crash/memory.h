@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory runs out in the library. Its calls of malloc(3) and the like, and of its own pools, pass
- * through here, by the linker; those of the tests, which are compiled to call the C library's by
- * other names (meson.build), do not.
+ * Memory runs out in the library. The linker leads the library's calls of malloc(3) and the like,
+ * and of its own pools, through memory.c. Calls of the tests do not come here, because the tests
+ * are compiled to call the C library's functions by other names (meson.build).
  */
 #ifndef ZF_TESTS_MEMORY_H
 #define ZF_TESTS_MEMORY_H
@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The nth allocation within fails, from 1 on; 0: none does. `lasting`: so do all after it. */
+/* The nth allocation inside the library fails, from 1 on; 0: none. `lasting`: all after it, too. */
 void memory_begin(uint64_t nth, bool lasting);
 /*
- * The library is entered, or left. Only within does anything fail; and what lasts ends when it is
- * left.
+ * To be called when the library is entered, and left. Allocations fail only between the two, and
+ * lasting failures end when the library is left.
  */
 void memory_within(bool in);
-/* Whether one has failed. */
+/* Ends it. Returns whether an allocation has failed. */
 bool memory_end(void);
 
-/* Pieces that the library has not given back. */
+/* Number of allocations that the library has not freed. */
 int64_t memory_held(void);
 
 #endif

@@ -193,7 +193,7 @@ static bool judge_named(const struct found *found, unsigned int no, const struct
 	for (unsigned int b = 0; b < blocks; b++) {
 		int version = version_of(actors_named_id(name->ino, b), bytes + b * ZF_BLOCK_SIZE);
 
-		/* Blocks that a fault kept from being written are a hole; an actor gets the error. */
+		/* A block that could not be written is a hole, and an actor got the error. */
 		if (version != 1 && (version != 0 || b < least || !found->world->faulty))
 			return complain("a file of a name has a wrong block", b);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exploring in a process of its own: an assertion that fails is a finding, not the end. */
+/* Explores in a child process, so that a failed assertion is a finding, and not the end. */
 #include <assert.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -101,7 +101,7 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 	}
 	if (arguments->jobs < 1 || arguments->jobs > JOBS_MAX)
 		arguments->jobs = 1;
-	/* Who says how long wants no other end. */
+	/* A given time limit is the only limit. */
 	if (arguments->minutes)
 		arguments->cuts = UINT64_MAX / 2;
 }
@@ -126,9 +126,9 @@ static uint64_t power(uint64_t base, unsigned int exponent)
 }
 
 /*
- * Record i of a run: half of them each sequence of one operation in turn, as long as there are any;
- * longer sequences, half of them with a reclaim in it; and operations at random: few, many, and now
- * and then so many that zones are emptied and written again.
+ * Chooses record i of a run. Half of the records are the sequences of one operation in turn, until
+ * all had their turn. The others are longer sequences, half of them with a reclaim, and operations
+ * at random: few, many, and now and then so many that zones are emptied and written again.
  */
 static void choose_mixed(uint64_t i, struct record_options *options)
 {
@@ -204,7 +204,7 @@ static void work(const void *arg, struct verdict *verdict)
 		verdict->ok = explore(&options, &limits, &verdict->tally, &verdict->failed);
 }
 
-/* The options that a record's own name does not tell. */
+/* Finds the options that a record's name does not contain. */
 static void find_options(const struct arguments *arguments, const struct cut_name *failed,
 			 struct record_options *options)
 {
@@ -259,7 +259,7 @@ static int run(struct arguments *arguments)
 	return ok ? 0 : 1;
 }
 
-/* ---- one again ---- */
+/* ---- repeating one ---- */
 
 static bool open_file(const char *path, int *ret_fd)
 {
@@ -269,7 +269,7 @@ static bool open_file(const char *path, int *ret_fd)
 	return *ret_fd >= 0;
 }
 
-/* The seed is that of the record; its name says all. */
+/* The trace notes the seed of the record, and the arguments that repeat it. */
 static bool open_trace(const struct arguments *arguments, const struct cut_name *name,
 		       struct zf_trace_about *trace, struct record_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every cut of a record, in all its outcomes or some, and cuts during the recovery from them. */
+/* Explores every cut of a record, all or some of its outcomes, and cuts during their recovery. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,16 @@
 #include "explore.h"
 
 /*
- * The variants of a cut. Below OUTCOMES_MAX they are its outcomes, if there are no more than that,
- * and else some that are drawn; then those drawn block by block, and of the host's cut.
+ * The variants of a cut. Numbers below VARIANT_BLOCKS are its outcomes if it has at most
+ * OUTCOMES_MAX, and else some outcomes that are drawn. From VARIANT_BLOCKS on the outcome is drawn
+ * block by block; from VARIANT_HOST on the power of the host is cut.
  */
 #define OUTCOMES_MAX   64u
 #define VARIANT_BLOCKS 1000u
 #define VARIANT_HOST   2000u
 
 #define NESTED_MAX     512u
-/* Cuts of one recovery that are explored, by depth; and of how many of the first recoveries. */
+/* How many cuts of one recovery are explored, by depth; NESTED_PERCENT of the first recoveries. */
 static const unsigned int nested_each[CUT_DEPTH] = {2, 1, 0};
 #define NESTED_PERCENT 40u
 
@@ -40,7 +41,7 @@ void cut_name_format(const struct cut_name *name, char *ret_text)
 			      name->at[i].cut, name->at[i].variant);
 }
 
-/* A number, and what it ends with. */
+/* Parses a number and moves *text behind it. */
 static bool take_number(const char **text, uint64_t *ret_number)
 {
 	char *end;
@@ -103,8 +104,8 @@ struct explorer {
 	const struct explore_limits *limits;
 	struct tally *tally;
 	struct seen seen;
-	const struct record_options *trace; /* of the recovery from a state ... */
-	unsigned int trace_depth;	    /* ... after so many cuts; NULL: none */
+	const struct record_options *trace; /* traces the recovery from a state ...; NULL: none */
+	unsigned int trace_depth;	    /* ... after so many cuts */
 };
 
 /* The commands of one recovery. */
@@ -163,7 +164,7 @@ static void crash(struct zf_sim *sim, uint32_t variant, struct zf_rng *rng)
 		zf_sim_crash_some(sim, seed);
 }
 
-/* Not again what has been judged, unless more had been promised by now. */
+/* Not if the state has been judged already, unless more has been promised by now. */
 static bool is_worth_it(struct explorer *explorer, const struct cut_name *name,
 			const struct zf_sim *sim)
 {
@@ -183,7 +184,7 @@ static bool is_worth_it(struct explorer *explorer, const struct cut_name *name,
 	return true;
 }
 
-/* Consumes nothing: crashes a clone of `before`. */
+/* Leaves `before` as it is, and crashes a clone of it. */
 static bool judge_state(struct explorer *explorer, const struct cut_name *name,
 			const struct zf_sim *before, struct nest *nest)
 {
@@ -241,7 +242,7 @@ static bool explore_nest(struct explorer *explorer, const struct cut_name *name,
 	return ok;
 }
 
-/* The state, and some of those of cuts of its recovery. */
+/* Explores the state, and some states after cuts of its recovery. */
 static bool explore_state(struct explorer *explorer, const struct cut_name *name,
 			  const struct zf_sim *before, struct cut_name *ret_failed)
 {
@@ -314,7 +315,7 @@ bool explore(const struct record_options *options, const struct explore_limits *
 	return ok;
 }
 
-/* ---- one of them again ---- */
+/* ---- repeating one of them ---- */
 
 static bool find_again(struct explorer *explorer, const struct cut_name *name, unsigned int depth,
 		       const struct zf_sim *before)

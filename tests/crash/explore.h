@@ -180,7 +180,7 @@ void record_free(struct record *record);
 
 struct judgement {
 	bool host; /* the host's power was cut: the device's write pointers are lower bounds */
-	bool degraded; /* a copy of metadata is missing: the checker, which would say so, is not run */
+	bool degraded; /* a copy of metadata is missing: the checker, which reports that, not run */
 	bool full;     /* the checker compares all data with its checksums */
 	bool go_on;    /* write, unmount and mount again afterwards */
 	uint64_t second_cut; /* the seed of a power cut in place of that unmount; 0: none */

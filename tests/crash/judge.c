@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may be found after a cut, and what may not. */
+/* Judges what is found after a cut. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool is_acknowledgement(const struct zf_op *op)
 	return is_sync(op) || op->kind == OP_COMMIT_FINISH;
 }
 
-/* Changes names or attributes, the size by truncation too: what P2 orders. */
+/* An operation that P2 orders: it changes names or attributes, or the size by truncation. */
 static bool is_change(const struct zf_op *op)
 {
 	switch (op->kind) {
@@ -53,9 +53,9 @@ static bool was_answered(const struct record *record, uint32_t index, uint32_t c
 }
 
 /*
- * Up to which operation a sync makes names durable. A sync writes all operations until then; but
- * where data may be written in place, one of a file that has no other changes is a flush: then only
- * the file's own are sure to be there.
+ * Up to which operation a sync makes names durable. A sync writes all operations before it. But if
+ * data may be written in place, an fsync of a file without other changes is only a flush: then only
+ * the file's own operations are sure to be durable.
  */
 static uint32_t made_durable(const struct record *record, uint32_t index)
 {
@@ -133,7 +133,7 @@ static void apply_if_seen(const struct record *record, struct oracle *oracle, ui
 	oracle_apply(oracle, &op);
 }
 
-/* What was copied then is what the source held then, seen or not. */
+/* A copy took the content that the source had at that time, whether that is seen or not. */
 static void copy_in_place(const struct record *record, struct oracle *oracle, uint32_t copy)
 {
 	struct oracle *then;
@@ -148,7 +148,7 @@ static void copy_in_place(const struct record *record, struct oracle *oracle, ui
 	oracle_free(then);
 }
 
-/* The state after the operations up to number `seen`, and writes up to the next change. */
+/* The state after the operations up to number `seen`, with the writes up to the next change. */
 static struct oracle *oracle_after(const struct record *record, uint32_t cut_op, uint32_t seen)
 {
 	struct oracle *oracle = oracle_new(true, WORKLOAD_EPOCH_NS);
@@ -240,7 +240,7 @@ static struct oracle *oracle_of(const struct record *record, uint32_t cut_op, st
 	return oracle_after(record, cut_op, seen > durable ? seen : durable);
 }
 
-/* ---- and after it, life goes on ---- */
+/* ---- writing after the recovery ---- */
 
 #define LATER_NAME  "after the crash"
 #define LATER_FILES 4u
@@ -270,7 +270,10 @@ static int write_later(struct zf_fs *fs, const char *name, uint32_t number)
 	return r;
 }
 
-/* Writes over and over, so that what should still stand would be hit; the last one is synced. */
+/*
+ * Writes over and over, so that a block that is wrongly taken for free is overwritten; the last
+ * write is synced.
+ */
 static int live_on(struct zf_fs *fs)
 {
 	const struct zf_set_flags none = {.mask = UINT32_MAX};
@@ -300,7 +303,7 @@ static bool check_later(struct zf_fs *fs)
 	return r == 0 || complain("what was synced after the recovery is lost", r);
 }
 
-/* After an unmount or a second cut: all that stood before still does. */
+/* After an unmount or a second cut everything that was there before must still be there. */
 static bool judge_again(const struct record *record, struct zf_sim *sim, struct oracle *oracle,
 			const struct judgement *judgement, bool written)
 {
@@ -353,7 +356,7 @@ static bool judge_mounted(const struct record *record, uint32_t cut_op, struct z
 
 	if (!oracle)
 		complain("the tree cannot be read", 0);
-	/* What had no name is gone. */
+	/* Inodes that had no name must be gone. */
 	ok = oracle && workload_compare(fs, oracle) && workload_compare_statfs(fs, oracle, true);
 	if (ok && judgement->go_on) {
 		ok = second_life(record, sim, dev, fs, oracle, judgement);
@@ -376,7 +379,7 @@ bool judge(const struct record *record, uint32_t op, struct zf_sim *sim,
 
 	if (zf_sim_open(sim, &explore_report, &dev) < 0)
 		return complain("the device cannot be opened", 0);
-	/* With pointers that may lie below what is written, a check must wait for the mount. */
+	/* If write pointers may be below written data, the check must wait for the mount. */
 	if (!judgement->host && !check(dev, judgement)) {
 		zf_dev_close(dev);
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device that lies: the bugs that a filesystem could have, planted below it. */
+/* A device that lies: it imitates bugs of a filesystem from below. */
 #include <stdlib.h>
 
 #include "explore.h"
@@ -9,7 +9,7 @@
 static const struct zf_dev_ops *honest;
 static struct zf_dev_ops lying;
 
-/* Reads a block nobody wants, and takes as long as a flush. */
+/* Reads a block that is not used, in place of a flush: it completes later, like a flush. */
 static void submit_nothing(struct zf_dev *dev, struct zf_io *io)
 {
 	static uint8_t scratch[ZF_BLOCK_SIZE] __attribute__((aligned(ZF_BLOCK_SIZE)));

@@ -11,7 +11,7 @@
 #include "btree/node_pool.h"
 #include "fs/data/block.h"
 
-static uint64_t left; /* allocations until one fails, with it; 0: none does */
+static uint64_t left; /* allocations up to and with the one that fails; 0: none fails */
 static bool lasts, is_within, struck, is_over;
 static int64_t held;
 
@@ -61,7 +61,7 @@ static void *counted(void *p)
 	return p;
 }
 
-/* ---- what the linker calls in place of the C library's ---- */
+/* ---- functions that the linker calls in place of the C library's ---- */
 
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
@@ -128,7 +128,7 @@ int __wrap_munmap(void *at, size_t len)
 	return __real_munmap(at, len);
 }
 
-/* ---- pools, which seldom ask the C library: any of them may have been empty ---- */
+/* ---- pools, which seldom call the C library: a failure stands for an empty pool ---- */
 
 struct zf_block *__real_zf_block_pool_take(struct zf_flush *flush, unsigned int count);
 struct zf_block *__wrap_zf_block_pool_take(struct zf_flush *flush, unsigned int count);

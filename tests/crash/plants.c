@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bugs that the explorer must find, each with where to look and how far. A row whose bug is in the
- * code (base/plant.h) needs a build that has it: crash_planted, test_bite.
+ * Bugs that the explorer must find. Each row says where to look, and how far. A bug in the code
+ * (base/plant.h) is only found by programs built with it: crash_planted, test_bite.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 const struct plant plants[] = {
 	/* Nothing is wrong, and nothing may be found. */
 	{.name = "none", .seed = 1, .ops = 150, .cuts = 2000},
-	/* The device does not what it is told, or an answer comes too early. */
+	/* The device ignores flushes or FUA, or an answer counts too early. */
 	{.name = "flush", .lie = LIE_FLUSH, .seed = 1, .ops = 150, .cuts = 2000},
 	{.name = "fua", .lie = LIE_FUA, .seed = 1, .ops = 150, .cuts = 2000},
 	{.name = "ack", .lie = LIE_ACK, .seed = 1, .ops = 150, .cuts = 2000},
-	/* The code itself. */
+	/* Bugs in the code. */
 	{.name = "super-before-nodes",
 	 .bug = ZF_BUG_SUPER_BEFORE_NODES,
 	 .seed = 1,
@@ -166,7 +166,7 @@ const unsigned int plant_count = ZF_ARRAY_SIZE(plants);
 #ifdef ZF_PLANT
 enum zf_bug zf_planted_bug;
 
-/* For tests that know nothing of plants: ZF_PLANT=name in the environment. */
+/* For tests without an option for plants: ZF_PLANT=name in the environment. */
 __attribute__((constructor)) static void plant_from_environment(void)
 {
 	const char *name = getenv("ZF_PLANT");

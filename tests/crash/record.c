@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A workload on the simulator, with the state at each command kept. */
+/* Runs a workload on the simulator, and keeps the state at each command. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #define KIB UINT64_C(1024)
 
-/* Of records with operations at random; and what is free in the end. */
+/* The share of crowded records among those at random; and the most that filling leaves free. */
 #define CROWDED_PERCENT	 15u
 #define CROWDED_LEFT_MAX (384 * KIB)
 
@@ -30,7 +30,7 @@ static void print_if_verbose(void *arg, enum zf_report_level level, const char *
 
 const struct zf_report explore_report = {print_if_verbose, (void *)(uintptr_t)"crash"};
 
-/* What goes before a sequence is common to all, and need not be cut again and again. */
+/* The preparation is the same for all sequences; it, and filling a device, is not cut each time. */
 static bool is_prelude(const struct record *record)
 {
 	if (record->options.script)
@@ -54,7 +54,7 @@ static void keep_cut(void *arg, const struct zf_sim *sim)
 		(struct cut){.sim = zf_sim_clone(sim), .op = record->count};
 }
 
-/* Geometries differ from run to run, as far as the smallest devices go. */
+/* Draws a geometry among the smallest devices. */
 static struct zf_geometry draw_geometry(struct zf_rng *rng)
 {
 	struct zf_geometry geometry = {
@@ -65,7 +65,7 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 		.volatile_cache = zf_rng_chance(rng, 90),
 	};
 
-	/* The least that holds 16 nodes: zones are soon full, and soon empty again. */
+	/* The smallest zone that holds 16 nodes: zones are soon full, and soon empty again. */
 	if (zf_rng_chance(rng, 30))
 		geometry.zone_size = geometry.zone_capacity = 64 * KIB;
 	if (zf_rng_chance(rng, 50))
@@ -75,7 +75,7 @@ static struct zf_geometry draw_geometry(struct zf_rng *rng)
 	return geometry;
 }
 
-/* So little that what is written soon finds no empty zone. */
+/* So few zones that writes soon find no empty one. */
 static struct zf_geometry draw_crowded(struct zf_rng *rng)
 {
 	struct zf_geometry geometry = {
@@ -138,11 +138,11 @@ struct source {
 	uint32_t at; /* in the script */
 	struct {
 		uint64_t was, is;
-	} *inos; /* of what the script's operations made */
+	} *inos; /* of the inodes that the script's operations made */
 	uint32_t ino_count;
 };
 
-/* Until the next one. One more is always there, for the unmount. */
+/* Valid until the next call. There is always room for one more, the unmount. */
 static struct zf_op *next_room(struct record *record)
 {
 	uint32_t had = record->room;
@@ -162,7 +162,7 @@ static bool makes_inode(const struct zf_op *op)
 				   (op->kind == OP_RENAME && (op->flags & RENAME_WHITEOUT)));
 }
 
-/* False: who made it is left out. */
+/* Replaces *ino by its number in this run. False: the operation that made it is left out. */
 static bool find_ino(const struct script *script, const struct source *source, uint64_t *ino)
 {
 	for (uint32_t i = 0; i < source->ino_count; i++) {
@@ -175,10 +175,10 @@ static bool find_ino(const struct script *script, const struct source *source, u
 		if (makes_inode(&script->ops[i]) && script->ops[i].attr.ino == *ino)
 			return false;
 	}
-	return true; /* the root, or what never was */
+	return true; /* the root, or a number that never existed */
 }
 
-/* What the operation needs of those that were left out. */
+/* False: the operation needs one of those that were left out. */
 static bool still_makes_sense(struct workload *w, struct zf_op *op)
 {
 	const struct oracle_inode *inode = oracle_find(w->oracle, op->ino);
@@ -232,7 +232,7 @@ static bool is_full_enough(const struct record *record)
 	return space.available <= record->fill_left;
 }
 
-/* Files, each of some writes; and all of it durable. */
+/* Fills the device with files of some writes each; at last a syncfs makes them durable. */
 static void next_fill(struct record *record, struct zf_op *ret_op)
 {
 	static const char *const names[] = {"fill 0", "fill 1", "fill 2", "fill 3",
@@ -307,7 +307,7 @@ static bool may_fail(const struct record *record)
 	return record->options.fault || record->options.within;
 }
 
-/* What was answered so may have been done in part: of files' content nobody promises more. */
+/* Such an operation may have been done in part, because content of files is not atomic. */
 static bool may_be_half_done(const struct zf_op *op)
 {
 	switch (op->kind) {
@@ -323,7 +323,7 @@ static bool may_be_half_done(const struct zf_op *op)
 	}
 }
 
-/* It may have run out in the middle of a transaction, whoever made that. */
+/* Memory may have run out in the middle of a transaction, not only in this operation. */
 static bool memory_hurt(const struct record *record, const struct zf_op *op)
 {
 	return (op->result == -ENOMEM && may_be_half_done(op)) ||
@@ -331,8 +331,8 @@ static bool memory_hurt(const struct record *record, const struct zf_op *op)
 }
 
 /*
- * It was done, and memory ran out when it should have become durable: that is an error too. Then it
- * has left its time.
+ * The operation took effect, and memory ran out when it was made durable: its answer is an error,
+ * too. The operation's time in ctime shows that it took effect.
  */
 static bool was_done(const struct record *record, const struct zf_op *op)
 {
@@ -343,7 +343,7 @@ static bool was_done(const struct record *record, const struct zf_op *op)
 	       workload_op_of_time(&attr.ctime) == op->number;
 }
 
-/* As if it had been answered, but nothing was promised, and nobody holds what it made. */
+/* Counts the operation as a success without a promise, and without a reference to its inode. */
 static void note_done(struct record *record, struct zf_op *op)
 {
 	struct zf_fs *fs = record->workload.fs;
@@ -356,7 +356,7 @@ static void note_done(struct record *record, struct zf_op *op)
 		zf_fs_forget(fs, op->attr.ino, 1);
 }
 
-/* Memory ran out: all is as it was before. */
+/* Memory ran out: checks that everything is as it was before. */
 static bool check_unchanged(struct record *record, const struct zf_op *op)
 {
 	struct workload *workload = &record->workload;
@@ -368,8 +368,8 @@ static bool check_unchanged(struct record *record, const struct zf_op *op)
 	return false;
 }
 
-/* True: go on. After an error of the device the oracle no longer knows: what the calls answer is
- * written down. */
+/* True: go on. After an error of the device the oracle cannot predict the answers any more: then
+ * each success is only applied to it. */
 static bool run_op(struct record *record, struct zf_op *op, bool *ret_ok)
 {
 	workload_run(&record->workload, op);
@@ -399,7 +399,7 @@ struct runner {
 	bool ok;
 };
 
-/* ops[count], unless it is there. False: there is none. */
+/* Draws ops[count], unless it has been drawn. False: no operation is left. */
 static bool draw_next(struct runner *runner)
 {
 	struct record *record = runner->record;
@@ -410,7 +410,7 @@ static bool draw_next(struct runner *runner)
 	return record->drawn;
 }
 
-/* False: that was the last. */
+/* False: that was the last operation. */
 static bool run_next(struct runner *runner)
 {
 	struct record *record = runner->record;
@@ -426,7 +426,7 @@ static bool run_next(struct runner *runner)
 	ok = run_op(record, &op, &runner->ok);
 	record->ops[index] = op;
 	op_ran(record, runner->source, &op);
-	/* Unless others ran beside it. */
+	/* Not after a reclaim beside which others ran: run_beside() has counted it. */
 	if (record->count == index)
 		record->count++;
 	runner->left -= record->hurt != 0 && runner->left > 0;
@@ -439,14 +439,14 @@ static void tell_within(const struct record *record, bool in)
 		record->options.within(in);
 }
 
-/* Copied, and not swapped yet. The reclaim counts as over: nobody sees anything of it. */
+/* Runs when a reclaim has copied, but not swapped yet. It counts as over, as nothing shows it. */
 static void run_beside(void *arg)
 {
 	struct runner *runner = arg;
 	struct record *record = runner->record;
 	struct zf_reclaim *reclaim = record->workload.fs->reclaim;
 
-	/* Some make room by a reclaim of their own. */
+	/* Some operations make room by a reclaim of their own. */
 	reclaim->copied = NULL;
 	tell_within(record, false);
 	if (record->count == runner->reclaim)
@@ -501,7 +501,7 @@ static void keep_cut_after_fault(void *arg, const struct zf_sim *sim)
 		keep_cut(record, sim);
 }
 
-/* One command meets one of them at most, so those that repeat meet those that follow. */
+/* A command meets at most one fault, so each repeated fault strikes a later command. */
 static void add_faults(struct record *record, struct zf_sim *sim)
 {
 	const struct record_options *options = &record->options;
@@ -537,7 +537,7 @@ static bool run_mounted(struct record *record, struct source *source, struct zf_
 	return ok;
 }
 
-/* Neither of two runs of one seed that differ in what they do. */
+/* Different runs of one seed get different seeds. */
 static void seed_of_record(const struct record_name *name, struct zf_rng *rng)
 {
 	zf_rng_seed(rng, name->seed);
@@ -545,7 +545,7 @@ static void seed_of_record(const struct record_name *name, struct zf_rng *rng)
 		zf_rng_seed(rng, zf_rng_next(rng) ^ name->number ^ (uint64_t)name->length << 56);
 }
 
-/* Of a seed, so that none is changed by there being such records. */
+/* Draws from a seed of its own, so that records that are not crowded stay the same. */
 static void draw_crowd(struct record *record)
 {
 	const struct record_name *name = &record->options.name;

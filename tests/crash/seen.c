@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of states, so that none is judged twice, or counted. */
+/* A set of states, so that no state is judged or counted twice. */
 #include <assert.h>
 #include <stdlib.h>
 

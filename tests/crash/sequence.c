@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences of a few operations on a small tree, by number: every operation in every way that makes
- * a difference, each followed or not by something that makes it durable. Most crash bugs need no
- * more than two or three operations ("Finding Crash-Consistency Bugs with Bounded Black-Box Crash
- * Testing", Mohan et al., 2018).
+ * Sequences of a few operations on a small tree, by number: every operation in every form that
+ * makes a difference, each with or without a following operation that makes it durable. Most crash
+ * bugs need no more than two or three operations ("Finding Crash-Consistency Bugs with Bounded
+ * Black-Box Crash Testing", Mohan et al., 2018).
  *
- * The digits of the number, in base sequence_base(), are the operations; the least one comes first.
+ * The digits of the number, in base sequence_base(), are the operations; the lowest digit is first.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -22,19 +22,19 @@
 #define BLOCK	  ZF_BLOCK_SIZE
 #define ANY	  UINT64_MAX
 
-/* What a step is about: an inode of the tree, wherever its names are by then. */
+/* The inodes of the tree that steps are about, wherever their names are by then. */
 enum thing {
 	NOTHING,
 	ROOT,
 	D,   /* an empty directory */
 	E,   /* a directory with x, and another name of f */
 	F,   /* a small file, inline, with an attribute; held */
-	G,   /* several blocks and a part of one; two names; one block is written over since */
+	G,   /* several blocks and a part of one; two names; later one block is overwritten */
 	H,   /* a hole between data */
 	N,   /* new, written, not committed; held */
 	X,   /* in E; held */
 	S,   /* a symbolic link */
-	Z,   /* gone again: its garbage lies where the others' data is, and behind that */
+	Z,   /* removed again: its garbage lies where the others' data is, and after that */
 	NEW, /* made by a step of the sequence */
 	THINGS
 };
@@ -47,7 +47,7 @@ struct step {
 	const char *name2;
 	enum thing on;	    /* what an operation by inode works on; what OP_MAKE makes */
 	enum thing from;    /* of a copy */
-	enum thing subject; /* what an fsync after it is of, if not `on` */
+	enum thing subject; /* the inode of an fsync after it, if not `on` */
 	uint64_t offset, len, from_offset;
 	unsigned int flags;
 	uint32_t mode;
@@ -73,7 +73,7 @@ static const struct step preparation[] = {
 	{OP_MAKE, E, "x", .on = X, .mode = FILE_MODE, .hold = true},
 	{OP_WRITE, .on = X, .offset = 0, .len = 5000},
 	{OP_MAKE, ROOT, "s", .on = S, .mode = S_IFLNK | 0777, .target = "e/x"},
-	/* More than is left of the zone: it is full then, and reclaim may have it. */
+	/* More than the zone has left: so the zone is full, and can be a victim of reclaim. */
 	{OP_MAKE, ROOT, "z", .on = Z, .mode = FILE_MODE},
 	{OP_WRITE, .on = Z, .offset = 0, .len = 32 * BLOCK},
 	{OP_SYNCFS},
@@ -179,7 +179,7 @@ static const struct step forms[] = {
 	{OP_SETFLAGS, .on = N, .flags = ZF_INODE_SYNC},
 	{OP_SETFLAGS, .on = D, .flags = ZF_INODE_DIRSYNC},
 
-	/* At the end: RECLAIM_FORMS of them. */
+	/* The last RECLAIM_FORMS forms. */
 	{OP_RECLAIM, .subject = G},
 	{OP_RECLAIM, .on = G},
 	{OP_RECLAIM, .on = H},
@@ -188,15 +188,15 @@ static const struct step forms[] = {
 };
 #define RECLAIM_FORMS 5u
 
-/* What comes after an operation. */
+/* What follows an operation. */
 enum suffix {
 	AND_NOTHING,
 	AND_FSYNC,
 	AND_FDATASYNC,
-	AND_DSYNC, /* the write itself; after anything else, an fsync of another file */
+	AND_DSYNC, /* of the write itself; after another operation, an fsync of another file */
 	AND_FSYNC_DIR,
 	AND_SYNCFS,
-	AND_STEP,   /* of the background's work */
+	AND_STEP,   /* of background work */
 	AND_COMMIT, /* in its three phases */
 	SUFFIXES
 };
@@ -277,7 +277,7 @@ static enum thing parent_of(const struct step *step)
 	return step->dir2 ? step->dir2 : step->dir ? step->dir : ROOT;
 }
 
-/* The operation numbered `part` behind a form. False: there are no more. */
+/* Makes operation number `part` after a form. False: none is left. */
 static bool make_suffix(const struct sequence *sequence, const struct step *step,
 			enum suffix suffix, unsigned int part, struct zf_op *op)
 {

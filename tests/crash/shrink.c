@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A failure is found in hundreds of operations, most of which have nothing to do with it. Here they
- * are left out: halves of them, quarters, and so on down to single ones, as long as any cut of what
- * is left still fails ("Simplifying and Isolating Failure-Inducing Input", Zeller and Hildebrandt,
- * 2002).
+ * A failure is found after hundreds of operations, most of which have nothing to do with it. This
+ * file leaves such operations out: halves of them, quarters, and so on down to single ones, as long
+ * as any cut of the rest still fails ("Simplifying and Isolating Failure-Inducing Input", Zeller
+ * and Hildebrandt, 2002).
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static time_t now(void)
 	return ts.tv_sec;
 }
 
-/* ---- the list of what is kept ---- */
+/* ---- the list of operations kept ---- */
 
 static void format_keep(const bool *keep, uint32_t count, char *ret_text)
 {
@@ -100,7 +100,7 @@ static bool still_fails(struct shrinker *s)
 	struct verdict verdict;
 
 	child_end(&child, &verdict);
-	/* An operation's wrong answer is another failure than a promise that a cut broke. */
+	/* A wrong answer of an operation and a promise broken by a cut are different failures. */
 	if (verdict.ok || (verdict.failed.depth > 0) != (s->failed.depth > 0))
 		return false;
 	s->failed = verdict.failed;
@@ -121,7 +121,7 @@ static bool is_idle(const struct zf_op *op)
 	}
 }
 
-/* Without the `count` kept operations from the nth kept one on. False: then it does not fail. */
+/* Leaves out `count` kept operations from the nth on. False: the rest does not fail. */
 static bool try_without(struct shrinker *s, uint32_t n, uint32_t count)
 {
 	struct cut_name failed = s->failed;
@@ -156,13 +156,13 @@ static void leave_out(struct shrinker *s)
 			n = n > size ? n - size : 0;
 			smaller |= try_without(s, n, size);
 		}
-		/* Single ones until none can go any more. */
+		/* Single operations are tried until none can be left out any more. */
 		if (size == 1 && smaller && now() < s->deadline)
 			size = 2;
 	}
 }
 
-/* What has no effect can mostly go at once. */
+/* Operations without effect can mostly be left out all at once. */
 static void leave_out_idle(struct shrinker *s)
 {
 	bool *before = calloc(s->script.count + 1, sizeof(*before));
@@ -187,7 +187,7 @@ static void leave_out_idle(struct shrinker *s)
 
 /* ---- telling it ---- */
 
-/* One of its names, if it has any. */
+/* Prints one path of the inode, if it has a name. */
 static bool print_path(struct oracle *oracle, uint64_t ino, unsigned int depth)
 {
 	for (unsigned int i = 0; depth < 8 && i < oracle->count; i++) {
@@ -221,7 +221,7 @@ static void print_ops(const struct record *record, uint32_t count)
 	oracle_free(oracle);
 }
 
-/* Where in the list the power goes. */
+/* Prints at which operation of the list the power is cut. */
 static void print_cut(const struct record *record, const struct cut_name *failed)
 {
 	const struct cut *cut = &record->cuts[failed->at[0].cut];
@@ -247,7 +247,7 @@ static void tell(struct shrinker *s)
 
 	format_keep(s->keep, s->script.count, keep);
 	fprintf(stderr, "of %u operations %u are enough:\n", s->script.count, s->kept);
-	/* The one that was answered wrongly is there, too. */
+	/* The operation with the wrong answer is at ops[count]. */
 	print_ops(&record, ok ? record.count : record.count + 1);
 	print_cut(&record, &s->failed);
 	shrink_say_how_to_repeat(&s->options, &s->failed, keep);
@@ -265,7 +265,7 @@ static void record_only(const void *arg, struct verdict *verdict)
 	verdict->ok = true;
 }
 
-/* Whoever dies before the first cut cannot tell which operations there were. */
+/* A process that dies before the first cut cannot report its operations. */
 static bool can_be_recorded(const struct record_options *options)
 {
 	struct child child = child_start(record_only, options, true);
@@ -279,7 +279,7 @@ static void shrinker_begin(struct shrinker *s, const struct record_options *opti
 			   const struct record *record, bool ok)
 {
 	*s = (struct shrinker){.options = *options};
-	/* Without the unmount, which every record ends with; with what was answered wrongly. */
+	/* Without the final unmount, but with an operation that was answered wrongly. */
 	s->script = (struct script){.ops = record->ops,
 				    .count = ok ? record->count - 1 : record->count + 1};
 	s->keep = calloc(s->script.count + 1, sizeof(*s->keep));

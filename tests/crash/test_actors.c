@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Do several actors bite? They must find the bugs that are planted for them (plants.c). And is
- * their order what support/fibers.h says it is?
+ * The actors must find the bugs that are planted for them (plants.c). And their order must be as
+ * support/fibers.h defines it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 #define QUIET_SEED   7u
 #define QUIET_COUNT  100u
 
-/* In a process of its own, for what is wrong may end it. Without a word. 0: it ended well. */
+/* Runs in a child process, because a failure may end it; it prints nothing. 0: it ended well. */
 static int status_of(void (*run)(const void *arg), const void *arg)
 {
 	pid_t pid = fork();
@@ -62,7 +62,7 @@ static void is_found(void **state)
 	const struct plant *plant = *state;
 	int status = status_of(search, plant);
 
-	/* By a judgement, or by an assertion; but not by hanging. */
+	/* A judgement or an assertion must fail; the child must not hang. */
 	assert_int_not_equal(status, 0);
 	assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
@@ -81,14 +81,14 @@ static void one_seed_is_one_history(void **state)
 
 	for (uint64_t seed = 0; seed < COUNT; seed++)
 		assert_true(actors_run(seed, &first[seed]));
-	/* In another order, so that nothing is as it was before each. */
+	/* In reverse order, so that different schedules ran before each. */
 	actors_forget();
 	for (uint64_t seed = COUNT; seed-- > 0;)
 		assert_true(actors_run(seed, &second[seed]));
 	assert_memory_equal(first, second, sizeof(first));
 }
 
-/* ---- what waits for ever is told ---- */
+/* ---- waits without end are reported ---- */
 
 static struct zf_mutex mutex;
 static struct zf_cond cond, unused;

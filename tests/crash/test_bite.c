@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Does the crash explorer bite? It must find every planted bug (plants.c), and nothing else. */
+/* The crash explorer must find every planted bug (plants.c), and nothing else. */
 #include <assert.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static bool is_found(const struct plant *plant)
 	struct cut_name failed;
 
 	plant_begin(plant);
-	/* What is found is told in full, and here that is no failure. */
+	/* Messages of a failure are not shown, because here a failure is expected. */
 	fflush(stderr);
 	dup2(null, STDERR_FILENO);
 	for (; tally.failures == 0 && tally.cuts < plant->cuts; options.name.seed++) {
@@ -59,7 +59,7 @@ static void is_found_if_it_is_there(void **state)
 	assert_int_equal(is_found(plant), plant->lie != LIE_NONE || plant->bug != ZF_BUG_NONE);
 }
 
-/* A bug without a row would be one that nobody looks for. */
+/* No test would look for a bug without a row. */
 static void every_bug_has_a_row(void **state)
 {
 	for (unsigned int bug = ZF_BUG_NONE + 1; bug < ZF_BUG_COUNT; bug++) {

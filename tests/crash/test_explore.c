@@ -43,7 +43,7 @@ static void a_state_is_new_once_unless_more_was_promised(void **state)
 	seen_clear(&seen);
 }
 
-/* Those that are not have one that cannot be done, such as an fsync of what was removed. */
+/* The others contain an impossible operation, such as an fsync of a removed file. */
 static void most_sequences_of_one_operation_can_be_run(void **state)
 {
 	uint64_t feasible = 0;
@@ -93,7 +93,7 @@ static struct zf_reclaim_stats reclaimed_by(const struct record_options *options
 	return stats;
 }
 
-/* The data of the small tree lies where reclaim may have it. */
+/* The data of the small tree must be in a zone that can be a victim. */
 static void sequences_with_a_reclaim_move_something(void **state)
 {
 	unsigned int moved = 0;
@@ -110,7 +110,7 @@ static void sequences_with_a_reclaim_move_something(void **state)
 	assert_true(moved >= 35);
 }
 
-/* Of what an operation may have left, or removed. */
+/* Such a reclaim also meets data that the operation left or removed. */
 static void a_reclaim_can_follow_any_operation(void **state)
 {
 	for (uint64_t i = 0; i < sequence_base(); i++) {
@@ -125,7 +125,7 @@ static void a_reclaim_can_follow_any_operation(void **state)
 	}
 }
 
-/* Asked for in any record; on crowded devices without that too. */
+/* In any record when the operation is drawn; on crowded devices also to make room. */
 static void operations_at_random_reclaim(void **state)
 {
 	struct record_options options = {.ops = 300};

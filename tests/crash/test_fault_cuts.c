@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands fail, and later the power goes: one fault, one that lasts, or two; and cuts at what the
- * filesystem does from the first of them on, while it makes up for it or turns read-only.
+ * Commands fail, and later the power is cut. A run has one fault, one that lasts, or two. The cuts
+ * are at the commands after the first fault, while the filesystem recovers from the fault or turns
+ * read-only.
  *
  *      test_fault_cuts [--seed S] [--runs N] [--verbose]
  */
@@ -15,7 +16,7 @@
 #include "explore.h"
 
 #define OPS	      150u
-#define COMMANDS_LOG  8u  /* of one kind, one of the first 2^7: of the first few as often */
+#define COMMANDS_LOG  8u  /* the fault strikes one of the first 2^7 of a kind, early ones often */
 #define CUTS_MAX      12u /* that are judged of one run */
 #define CUT_EVERY_MAX 5u
 #define RUNS_DEFAULT  2000u
@@ -47,15 +48,15 @@ static struct zf_sim_fault draw_fault(struct zf_rng *rng)
 }
 
 /*
- * Data whose append fails twice is given up, which fsync will tell; reading finds what was there
- * before. The oracle knows of none of it, so one run has one such fault.
+ * Data whose append fails twice is given up: fsync reports that, and a read finds the former
+ * content. The oracle does not model this, so a run has at most one such fault.
  */
 static bool loses_data(const struct zf_sim_fault *fault)
 {
 	return (fault->op == ZF_IO_APPEND || fault->op == ZF_SIM_ANY_OP) && !fault->kills_zone;
 }
 
-/* A small device whose zones die, or cannot be emptied, has no room: that breaks no promise. */
+/* Few repeats if zones die or cannot be emptied: a small device runs out of room, rightly. */
 static uint32_t repeats_max(const struct zf_sim_fault *fault)
 {
 	if (loses_data(fault))
@@ -76,8 +77,8 @@ static bool judge_cut(const struct record *record, const struct cut *cut, uint64
 }
 
 /*
- * Of several faults, some may take data all the same, and an operation tells so. From then on the
- * oracle, which has it still, knows too much.
+ * Several faults may lose data all the same, and then an operation returns an error. From then on
+ * the oracle, which still has that data, cannot judge.
  */
 static uint32_t last_op_to_judge(const struct record *record)
 {

@@ -23,10 +23,10 @@ static unsigned int ops, cuts = 1;
 /* What a fault may lead to. */
 enum outcome {
 	UNNOTICED,	  /* no operation fails, nothing is lost */
-	READ_ONLY,	  /* or the filesystem turns read-only; what was acknowledged stands */
-	SURELY_READ_ONLY, /* it does, at once: nothing is acknowledged after the first error */
+	READ_ONLY,	  /* or the filesystem turns read-only, and acknowledged data stays */
+	SURELY_READ_ONLY, /* it does so at once: nothing is acknowledged after the first error */
 	AN_ANSWER,	  /* or one operation fails */
-	DATA_IS_LOST	  /* only: nobody crashes, and nothing wrong is read as right */
+	DATA_IS_LOST	  /* but nothing crashes, and no wrong data is read as right */
 };
 
 static bool mark_answers(const struct record *record, enum outcome outcome)
@@ -41,7 +41,7 @@ static bool mark_answers(const struct record *record, enum outcome outcome)
 	return outcome != UNNOTICED && (record->hurt == -EROFS || record->hurt == -EIO);
 }
 
-/* The device after the workload, once with what it holds and once after a cut. */
+/* Judges the device after the workload, once as it is and once after a cut. */
 static bool judge_end(const struct record *record, uint64_t crash_seed)
 {
 	const struct judgement judgement = {
@@ -137,7 +137,7 @@ static void with_two_copies_one_failed_write_loses_nothing(void **state)
 	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE, .error = -EIO}, 2, READ_ONLY);
 }
 
-/* The zone of a write is gone, not only the write: of metadata's stream. */
+/* The fault kills the zone of a write, not only the write; it is a zone of metadata. */
 static void with_two_copies_a_zone_that_fails_loses_nothing(void **state)
 {
 	strike_each((struct zf_sim_fault){.op = ZF_IO_WRITE,
@@ -166,7 +166,7 @@ static void with_one_copy_a_zone_that_turns_read_only_loses_nothing(void **state
 		    1, UNNOTICED);
 }
 
-/* Of what was acknowledged, even if the device has dropped what it could not flush. */
+/* Acknowledged data is safe even if the device drops the data that it could not flush. */
 static void a_flush_that_fails_turns_it_read_only_and_loses_nothing(void **state)
 {
 	struct zf_sim_fault fault = {.op = ZF_IO_FLUSH, .error = -EIO};
@@ -185,7 +185,7 @@ static void a_reset_that_fails_is_no_error(void **state)
 		    UNNOTICED);
 }
 
-/* The superblock has no other zone to go to. */
+/* There is no other zone for the superblock. */
 static void nor_does_a_reset_of_the_superblocks_zone_lose_anything(void **state)
 {
 	strike_each((struct zf_sim_fault){.op = ZF_IO_RESET, .error = -EIO}, 1, READ_ONLY);

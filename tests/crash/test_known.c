@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the explorer has found, as short as it could be made: all cuts of it, on several devices. */
+/* Failures that the explorer has found, made as short as possible: all cuts, on several devices. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void holds(const struct zf_op *ops, uint32_t count)
 	}
 }
 
-/* Only holes were copied: no extent changed, and the log did not hear of it. */
+/* Only holes were copied: no extent changed, so no log record was written for the new size. */
 static void a_size_that_a_copy_of_a_hole_left_is_durable(void **state)
 {
 	static const struct zf_op ops[] = {
@@ -86,7 +86,7 @@ static void a_size_that_grew_over_what_was_allocated_is_durable(void **state)
 	holds(ops, ZF_ARRAY_SIZE(ops));
 }
 
-/* The record of the copy named bytes that its source had written, and no flush had covered. */
+/* The log record of the copy named blocks of the source that no flush had covered. */
 static void bytes_that_a_copy_shares_are_durable_with_it(void **state)
 {
 	static const struct zf_op ops[] = {
@@ -105,7 +105,7 @@ static void bytes_that_a_copy_shares_are_durable_with_it(void **state)
 	holds(ops, ZF_ARRAY_SIZE(ops));
 }
 
-/* The link was of a transaction that the power cut took with the one before it. */
+/* The power cut lost the link's transaction together with the one before it. */
 static void a_link_made_during_a_commit_can_be_replayed(void **state)
 {
 	static const struct zf_op ops[] = {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Nth allocation fails, for every N: once, or with all that follow until the operation ends. In
- * workloads of the explorer, with their unmount, and in the mounts that recover from cuts of them.
+ * The Nth allocation fails, for every N: alone, or with all that follow until the operation ends.
+ * This is done in workloads of the explorer, with their unmount, and in the mounts that recover
+ * from cuts of them.
  *
  *      test_memory [--seed S] [--workloads N] [--step N] [--verbose]
  *      test_memory --seed S [--mount M] --nth N [--lasting] [--verbose]       one of them again
  *
- * What may be answered. ENOMEM: then nothing has changed, but for the content of the file that was
- * to be changed, or a change that was made and did not become durable. EROFS: the filesystem turns
- * read-only when memory runs out in the middle of a transaction, for it cannot be undone there. All
- * that was acknowledged is there in the end, and after a cut; and the library has given back all
- * memory that it got.
+ * Right answers. ENOMEM: nothing has changed, except content of the file that was to be changed, or
+ * a change that was made and did not become durable. EROFS: the filesystem turns read-only when
+ * memory runs out in the middle of a transaction, because a transaction cannot be undone there. All
+ * that was acknowledged is there in the end, and after a cut; and the library has freed all memory
+ * that it allocated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +33,13 @@
 
 #define KIB		 UINT64_C(1024)
 #define OPS		 120u
-#define MOUNTS		 3u  /* of each workload, whose recovery runs out of memory */
+#define MOUNTS		 3u  /* mounts after each workload whose recovery runs out of memory */
 #define PATIENCE_SECONDS 60u /* with a sanitizer, on a busy machine */
 
 static struct {
 	uint64_t seed, nth;
 	bool lasting;
-	uint64_t mount; /* which; 0: the workload */
+	uint64_t mount; /* number of the mount; 0: the workload */
 	uint64_t workloads, step;
 } at = {.seed = 1, .workloads = 4, .step = 1};
 
@@ -47,7 +48,7 @@ static struct tallied {
 	uint64_t runs, told, hurt, mounts, refused;
 } *tally;
 
-/* ---- whoever dies says where ---- */
+/* ---- a process that dies says where ---- */
 
 static void say_where(void)
 {
@@ -86,7 +87,7 @@ static enum outcome say(bool ok, bool struck)
 	return ok ? NOT_STRUCK : WRONG_NOT_STRUCK;
 }
 
-/* In a process of its own: an assertion that fails is a finding, not the end. */
+/* Runs in a child process, so that a failed assertion is a finding, and not the end. */
 static enum outcome in_child(enum outcome (*run)(const void *arg), const void *arg)
 {
 	int status;
@@ -106,7 +107,7 @@ static bool is_right(enum outcome outcome)
 	return outcome == RIGHT || outcome == NOT_STRUCK;
 }
 
-/* Each allocation in turn, or one of `step`: of another seed, another one. */
+/* Each allocation in turn, or every `step`th one: which ones depends on the seed. */
 static bool fail_each(enum outcome (*run)(const void *arg), const void *arg, bool lasting,
 		      uint64_t step)
 {
@@ -121,7 +122,7 @@ static bool fail_each(enum outcome (*run)(const void *arg), const void *arg, boo
 	return ok;
 }
 
-/* ---- what chance seldom makes ---- */
+/* ---- operations that are seldom drawn ---- */
 
 enum {
 	DIR = 1001,
@@ -133,7 +134,7 @@ enum {
 };
 
 #define BLOCK	  UINT64_C(4096)
-#define PIECES	  40u /* of a file: more than one transaction drops, or shares */
+#define PIECES	  40u /* extents of a file: more than one transaction drops or shares */
 #define FILE_MODE (S_IFREG | 0644)
 #define PUNCH	  (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
 #define MADE(n)	  .attr = {.ino = (n)}, .hold = true
@@ -180,7 +181,7 @@ static const struct zf_op listed[] = {
 
 #define LISTED_OPS (3 + PIECES + ZF_ARRAY_SIZE(listed))
 
-/* A file of many pieces; and what is done with it. */
+/* Lists operations that make a file of many pieces and change it. */
 static void list_ops(struct zf_op *op)
 {
 	uint32_t number = 0;
@@ -198,7 +199,7 @@ static void list_ops(struct zf_op *op)
 	}
 }
 
-/* With an even seed; the other ones draw. */
+/* Even seeds run the list; odd seeds draw their operations. */
 static const struct script *script_of(uint64_t seed)
 {
 	static struct zf_op ops[LISTED_OPS];
@@ -212,7 +213,7 @@ static const struct script *script_of(uint64_t seed)
 
 /* ---- a workload ---- */
 
-/* The device after it, as it is or after a cut. */
+/* Judges the device after the workload, as it is or after a cut. */
 static bool judge_end(const struct record *record, uint64_t crash_seed)
 {
 	const struct judgement judgement = {.full = true, .go_on = true, .second_cut = crash_seed};
@@ -235,7 +236,7 @@ static bool has_told(const struct record *record)
 	return false;
 }
 
-/* All that the library has got since then it has given back. */
+/* The library has freed everything that it allocated since `before`. */
 static bool holds_nothing(int64_t before)
 {
 	if (memory_held() != before)
@@ -271,7 +272,7 @@ static int64_t now(void *arg)
 	return workload_time(*(const uint32_t *)arg);
 }
 
-/* 0, or why it was not mounted. */
+/* 0, or the error of the mount. */
 static int mount_once(const struct record *record, struct zf_sim *sim)
 {
 	uint32_t clock = record->workload.number;
@@ -325,7 +326,7 @@ static enum outcome recover(const void *arg)
 	return say(holds_nothing(held) && ok, struck);
 }
 
-/* One of the cuts, by a number from 1 to MOUNTS. */
+/* Mounts after one of the cuts; `number`: 1 to MOUNTS. */
 static bool mount_one(const struct record *record, uint64_t number, bool all)
 {
 	const struct recovery recovery = {record,
@@ -339,7 +340,10 @@ static bool mount_one(const struct record *record, uint64_t number, bool all)
 	return fail_each(recover, &recovery, true, 1) && ok;
 }
 
-/* That one, or all of them: every allocation, for there are few. In haste, of the last one only. */
+/*
+ * Mount number `only`, or (0) all: every allocation fails in turn, because a mount has few. With
+ * --step only the last mount.
+ */
 static bool mounts(uint64_t only)
 {
 	const struct record_options options = {
@@ -393,6 +397,6 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " runs met it, %" PRIu64 " told, %" PRIu64 " were hurt; %" PRIu64
 	       " mounts, %" PRIu64 " refused\n",
 	       tally->runs, tally->told, tally->hurt, tally->mounts, tally->refused);
-	/* Else it tells nothing. */
+	/* Without answers of ENOMEM, hurt runs and refused mounts the test would show nothing. */
 	return !ok || tally->told == 0 || tally->hurt == 0 || tally->refused == 0;
 }

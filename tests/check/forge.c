@@ -86,7 +86,7 @@ static void start_path(struct forge *forge, enum zf_tree_id tree, struct path *p
 	};
 }
 
-/* Down to the leaf, which may be damaged. */
+/* Descends to the leaf, which may be damaged. */
 static void descend(struct forge *forge, enum zf_tree_id tree, struct zf_key key, struct path *path)
 {
 	start_path(forge, tree, path);

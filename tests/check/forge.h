@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forges a filesystem on a memory device: changes items and nodes where they lie and makes every
- * checksum above them right again, up to the superblock. What is left is exactly one lie.
+ * Forges a filesystem on a memory device: it changes items and nodes at their addresses and makes
+ * every checksum above them right again, up to the superblock. So exactly one thing is wrong.
  */
 #ifndef ZF_TESTS_CHECK_FORGE_H
 #define ZF_TESTS_CHECK_FORGE_H
@@ -28,7 +28,7 @@ bool forge_find(struct forge *forge, enum zf_tree_id tree, struct zf_key *key);
 size_t forge_get(struct forge *forge, enum zf_tree_id tree, struct zf_key key, void *buf,
 		 size_t size);
 
-/* These need the key to be there (insert: to fit into its leaf). */
+/* The key must exist (insert: the item must fit into its leaf). */
 void forge_set(struct forge *forge, enum zf_tree_id tree, struct zf_key key, const void *value,
 	       size_t len);
 void forge_delete(struct forge *forge, enum zf_tree_id tree, struct zf_key key);

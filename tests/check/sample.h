@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small filesystem with something of everything, and what the checker says of it. */
+/* A small filesystem with something of everything, and the messages of the checker about it. */
 #ifndef ZF_TESTS_CHECK_SAMPLE_H
 #define ZF_TESTS_CHECK_SAMPLE_H
 
@@ -39,11 +39,11 @@ void sample_unmount(struct sample *sample, struct zf_fs *fs);
 
 /* Checks the newest superblock's state. Messages are kept for sample_said(). */
 void sample_check(struct sample *sample, bool data, struct zf_check_counts *ret_counts);
-/* Did the last check say a line that holds both? */
+/* Did the last check report a line that contains both? */
 bool sample_said(const char *a, const char *b);
 void sample_print_messages(void);
 
-/* Checks, and fails the test unless there are errors and one line holds both. */
+/* Checks, and fails the test unless there are errors and one line contains both. */
 void sample_expect(struct sample *sample, bool data, const char *a, const char *b);
 
 /* For cmocka: a sample of its own for each test, with default options. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in order is found in order, in all its shapes. */
+/* The checker finds no errors in filesystems of all shapes that have none. */
 #include "sample.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void expect_clean(const struct sample_options *options)
 	if (counts.errors)
 		sample_print_messages();
 	assert_int_equal(counts.errors, 0);
-	/* The root, nine more, and the many. */
+	/* The root, nine more inodes, and the files of /many. */
 	assert_int_equal(counts.inodes, 10 + SAMPLE_MANY);
 	assert_int_equal(counts.names, 10 + SAMPLE_MANY);
 	assert_int_equal(counts.data_bytes, (SAMPLE_FILE_BLOCKS + 3) * ZF_BLOCK_SIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device that fails while it is checked: the check goes on, and says what it could not read. */
+/* The device fails during a check: the check goes on, and reports what it could not read. */
 #include <errno.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static void every_read_that_fails_once(void **state)
 		assert_int_equal(check(&rig, &errors), 0);
 		if (zf_sim_faults_left(rig.sim))
 			break;
-		/* A node is lost, and nothing else is said; data is read once more, in less. */
+		/* Only an unread node is an error; data is read again in smaller pieces. */
 		assert_int_equal(errors, rig.node_errors);
 		assert_true(errors <= 1);
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data that is written in place: its extents, their entries and their zones agree, or it is told.
- */
+/* Data that is written in place: the checker reports extents, entries and zones that disagree. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inodes, their attributes and their extents: each lie is told. */
+/* Inodes, their attributes and their extents: the checker reports each lie. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,7 +150,7 @@ static void an_intent_above_next_intent(void **state)
 
 /* ---- the superblock's counters ---- */
 
-/* A mount raises each of them, and refuses a superblock with one that is above its limit. */
+/* A mount raises each counter, and refuses a superblock with a counter above its limit. */
 static void a_counter_that_is_near_its_end(void **state)
 {
 	struct sample *sample = *state;
@@ -275,7 +275,7 @@ static void an_extent_across_the_capacity_of_its_zone(void **state)
 {
 	struct sample *sample = *state;
 
-	/* Zones are 4 MiB with a capacity of 3. */
+	/* Zones are 4 MiB with a capacity of 3 MiB. */
 	set_extent(sample, sample->other, FIELD(struct zf_disk_extent, address),
 		   (27u << 20) - 4096);
 	sample_expect(sample, false, "corrupt extent of inode", "expected a place within one zone");
@@ -309,7 +309,7 @@ static void two_attributes_with_one_value(void **state)
 	uint8_t value[512];
 	size_t len;
 
-	/* One of the two attributes is the long one: both get its value's number. */
+	/* One of the two attributes is the long one: both get the number of its value. */
 	for (int i = 0; i < 2; i++) {
 		struct zf_disk_xattr xattr;
 

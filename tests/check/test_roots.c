@@ -2,10 +2,10 @@
 /*
  * P7, the pointers to nodes: each field of the superblock's root pointer, of every item of the root
  * tree, and of children is set to hostile values, one at a time, with all checksums made right
- * afterwards. Then the device is mounted and written to, grown and checked. A mount may refuse, in
- * words; what it accepts has to be able to commit.
+ * afterwards. Then the device is mounted and written to, grown and checked. A mount may refuse the
+ * device with a message; a device that it accepts must be able to commit.
  *
- * The values at the border come first, then random ones: `--rounds N` says how many for each field,
+ * The values at limits come first, then random ones: `--rounds N` is their number for each field,
  * `--seed N` repeats a run.
  */
 #include <inttypes.h>
@@ -24,13 +24,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#define ZONE (UINT64_C(4) << 20) /* the sample's, of which 3 MiB can be written */
+#define ZONE (UINT64_C(4) << 20) /* zone size of the sample; its capacity is 3 MiB */
 
 static const struct zf_ctx root = {.may_wait = true};
 static struct zf_rng rng;
 static uint64_t seed;
 static unsigned int rounds = 1;
-static unsigned int errors; /* that a mount told */
+static unsigned int errors; /* reported by a mount */
 
 struct hostile {
 	const char *what;
@@ -60,7 +60,7 @@ static const struct hostile child_fields[] = {
 
 /* ---- values ---- */
 
-/* Borders of some field; of the others they are values like any. */
+/* Values at the limits of some field; for the other fields they are arbitrary values. */
 static uint64_t border(const struct sample *sample, unsigned int i)
 {
 	const struct zf_super *super = &sample->forge.super;
@@ -185,7 +185,7 @@ static void in_the_superblock(struct sample *sample, const struct hostile *field
 	forge_write_super(&sample->forge);
 }
 
-/* The last child of the fs tree's root: by the others the root is found to be sealed. */
+/* Changes the last child of the fs tree's root; forge_seal() finds the root by the first one. */
 static void in_a_child(struct sample *sample, const struct hostile *field, uint64_t value)
 {
 	uint64_t address[ZF_TREE_LEVEL_MAX];
@@ -200,7 +200,7 @@ static void in_a_child(struct sample *sample, const struct hostile *field, uint6
 
 /* ---- the claims ---- */
 
-/* Of small nodes: so that the fs tree has children. */
+/* The nodes are small, so that the root of the fs tree has children. */
 static void make(struct sample *sample)
 {
 	sample_make(sample, &(struct sample_options){.node_size = 4096,
@@ -221,7 +221,7 @@ static void a_wrong_root_item_is_no_assertion(void **state)
 {
 	(void)state;
 	for (size_t f = 0; f < sizeof(root_fields) / sizeof(root_fields[0]); f++) {
-		/* Zero is special to most of them; of the other values each tree gets some. */
+		/* Zero is special in most fields; each other value is tried in one tree, drawn. */
 		for (enum zf_tree_id tree = ZF_TREE_FS; tree < ZF_TREE_COUNT; tree++)
 			try_root_item(&root_fields[f], 0, tree);
 		for (unsigned int i = 1; i < BORDERS + rounds; i++)
@@ -241,8 +241,8 @@ static void a_wrong_root_of_the_superblock_is_no_assertion(void **state)
 
 			make(&sample);
 			in_the_superblock(&sample, &root_fields[f], border(&sample, i));
-			/* The checker needs a superblock that can be read; a mount may use an
-			 * older. */
+			/* Without a check: it needs a readable superblock; a mount may use an
+			 * older one. */
 			mount_and_change(&sample);
 			sample_free(&sample);
 		}

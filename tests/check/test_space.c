@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data, summary, shares and zones: each lie about space is told. */
+/* Data, summary, shares and zones: the checker reports each lie about space. */
 #include <stddef.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ static void summary_entries_that_overlap(void **state)
 	sample_expect(sample, false, "corrupt summary of address", "where the entry before ends");
 }
 
-/* A superset of the truth: that is no error. */
+/* The summary may have more entries than extents need: that is no error. */
 static void a_summary_entry_that_no_extent_needs(void **state)
 {
 	struct sample *sample = *state;
@@ -242,7 +242,7 @@ static void a_share_that_stands_twice(void **state)
 	sample_expect(sample, false, "corrupt share of address", "expected a shared extent");
 }
 
-/* Both must say that they share, or one would free the other's bytes. */
+/* Both extents must be marked as shared, or freeing one would free the other's bytes. */
 static void an_overlap_of_which_one_knows_nothing(void **state)
 {
 	struct sample *sample = *state;
@@ -401,7 +401,7 @@ static void reserved_bytes_of_a_zone_item(void **state)
 
 /* ---- the log's zones ---- */
 
-/* Makes the zone of data the log's only one, as after a freeze that found it so. */
+/* Makes the data zone the only log zone, as if a freeze had found it to be the log's. */
 static uint32_t name_log_zone(struct sample *sample)
 {
 	struct zf_super *super = &sample->forge.super;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes, roots and the superblock: what is wrong below the items. */
+/* Nodes, roots and the superblock: errors below the level of items. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void a_flipped_bit_in_a_leaf(void **state)
 
 	node_at(sample, 0)[200] ^= 4;
 	sample_expect(sample, false, "corrupt node", "csum has");
-	/* What is known of a part only is not judged. */
+	/* Names and link counts that are known only in part are not judged. */
 	assert_true(sample_said("names and link counts were not compared", "fs tree"));
 	assert_false(sample_said("nlink", "expected"));
 }
@@ -96,7 +96,7 @@ static void a_node_outside_the_device(void **state)
 {
 	struct sample *sample = *state;
 	uint8_t *parent = node_at(sample, 1);
-	/* The last one: /file's inode, by which the node is found again, is below another. */
+	/* The last child: node_at() finds the node by /file's inode, below another child. */
 	unsigned int last = zf_node_count(parent) - 1;
 	struct zf_node_ptr ptr = zf_node_child(parent, last);
 
@@ -121,7 +121,7 @@ static void a_damaged_second_copy(void **state)
 	sample_expect(&sample, true, "corrupt node", "copy 1 has other bytes");
 	sample_check(&sample, true, &counts);
 	assert_int_equal(counts.errors, 1);
-	/* With the first copy damaged too nothing is left. */
+	/* If the first copy is damaged, too, the node is lost. */
 	node[300] ^= 1;
 	sample_expect(&sample, true, "names and link counts were not compared", "cannot be read");
 	sample_free(&sample);

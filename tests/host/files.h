@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of numbered cells, and what of them was promised to be there.
+ * Files of numbered cells, and which of their contents were promised.
  *
  * A file has one writer. Every write to it has a number, the version, and each cell (a sector) that
- * it covers names its file, its place and that version. So after a cut, one look at a cell tells
- * which write it is of: not an older one than the newest that was acknowledged as durable, and not
- * one that was never made.
+ * it covers contains its file, its place and that version. So after a cut a cell shows which write
+ * made it. That write must not be older than the newest that was acknowledged as durable, and it
+ * must have been made.
  */
 #ifndef ZF_TESTS_HOST_FILES_H
 #define ZF_TESTS_HOST_FILES_H
@@ -20,13 +20,13 @@
 
 enum note_type {
 	NOTE_READY,    /* the filesystem has been made: cuts count from here */
-	NOTE_WRITES,   /* file, version, cell, cells: it is about to */
-	NOTE_WRITTEN,  /* file, version: answered */
-	NOTE_DURABLE,  /* file, version: and all before it were acknowledged as durable */
-	NOTE_DURABLE1, /* file, version: that write was, and nothing is said of those before it */
-	NOTE_SYNCS,    /* version: the number of a sync of all that begins */
-	NOTE_SYNCED,   /* version: it has ended */
-	NOTE_GIVEN_UP, /* the session ends here: what was not durable may be lost */
+	NOTE_WRITES,   /* file, version, cell, cells: the write is about to begin */
+	NOTE_WRITTEN,  /* file, version: the write was answered */
+	NOTE_DURABLE,  /* file, version: all writes up to this one were acknowledged as durable */
+	NOTE_DURABLE1, /* file, version: this write alone was acknowledged as durable */
+	NOTE_SYNCS,    /* version: the number of a syncfs that begins */
+	NOTE_SYNCED,   /* version: that syncfs has ended */
+	NOTE_GIVEN_UP, /* the session ends without an unmount: what was not durable may be lost */
 };
 
 struct note {
@@ -39,7 +39,7 @@ struct note {
 
 void cells_fill(void *buf, uint32_t file, uint32_t cell, uint32_t cells, uint64_t version);
 
-/* The version, 0 if it is all zeroes. Returns false if it is no cell of that place. */
+/* Reads the version: 0 if the cell is all zeroes. Returns false if it is no cell of that place. */
 bool cell_read(const void *bytes, uint32_t file, uint32_t cell, uint64_t *ret_version);
 
 static inline void file_name(char name[8], uint32_t file)
@@ -53,14 +53,14 @@ static inline void file_name(char name[8], uint32_t file)
 
 struct promises {
 	struct {
-		uint64_t written;	 /* answered */
-		uint64_t begun;		 /* about to be */
-		uint64_t given_up;	 /* up to this one nobody promises any more */
-		uint64_t last[CELLS];	 /* that covers the cell */
-		uint64_t durable[CELLS]; /* at least */
+		uint64_t written;	 /* the newest version that was answered */
+		uint64_t begun;		 /* the newest version that was begun */
+		uint64_t given_up;	 /* later syncs promise no versions up to this one */
+		uint64_t last[CELLS];	 /* the newest version that covers the cell */
+		uint64_t durable[CELLS]; /* the cell must have this version or a later one */
 		bool exists;
 	} files[FILES];
-	/* When the sync under way began. */
+	/* `written` of each file when the sync under way began. */
 	uint64_t syncing[FILES];
 };
 
@@ -68,7 +68,7 @@ struct cell_write {
 	uint32_t cell, cells;
 };
 
-/* `writes[version]` is filled from NOTE_WRITES by the caller's memory: one array a file. */
+/* `writes[file][version]` is filled from NOTE_WRITES. */
 #define VERSIONS_MAX 65536u
 struct history {
 	struct promises promises;

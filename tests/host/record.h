@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an image asks of its host, in the order in which it asks: writes, syncs, holes, and stores
- * to memory that is mapped to the file.
+ * Records the requests of an image to its host, in their order: writes, syncs, holes, and stores to
+ * memory that is mapped to the file.
  *
- * The library's calls are wrapped by the linker (host.c, and link_args in meson.build), so nothing
- * of the backend knows of it. One recording has one image. A command is two events: it begins
- * before the call and is done after it; what happens in between may be in the file or not. Stores
- * to mapped memory are no calls: the mapping is compared with what it was before each event, so a
- * store is recorded before whatever the image asks for after it.
+ * The linker wraps the library's calls (host.c, and link_args in meson.build), so the backend does
+ * not know of the recording. One recording has one image. A command is two events: it begins before
+ * the call and is done after the call; a change that is under way in between may be in the file or
+ * not. Stores to mapped memory are no calls: before each event the mapping is compared with its
+ * former contents, so a store is recorded before any later request of the image.
  *
- * The workload's own notes stand among them (EVENT_NOTE): what it was told, when it was told.
+ * The workload's own notes are among the events (EVENT_NOTE): each at the instant when the workload
+ * made it, such as when it got an answer.
  *
  * A recording is one run of bytes, the same in memory and in the file that a failure leaves.
  */
@@ -22,7 +23,7 @@
 
 enum event_type {
 	EVENT_WRITE,	 /* id, offset, len, durable; the bytes follow */
-	EVENT_HOLE,	 /* id, offset, len: reads as zeroes from then on */
+	EVENT_HOLE,	 /* id, offset, len: the range reads as zeroes from then on */
 	EVENT_SYNC,	 /* id, offset, len; len 0: of the whole file, its size and its attribute */
 	EVENT_SIZE,	 /* id, offset: the size of the file */
 	EVENT_DONE,	 /* id, result: a byte count or 0, or -errno */
@@ -33,7 +34,7 @@ enum event_type {
 
 struct event {
 	uint32_t type;
-	uint32_t durable; /* WRITE: when it is done, these bytes are */
+	uint32_t durable; /* WRITE: the bytes are durable when the write is done */
 	uint64_t id;
 	uint64_t offset, len;
 	int64_t result;
@@ -41,13 +42,13 @@ struct event {
 
 /* ---- recording: host.c ---- */
 
-/* From here on, and until record_end(), every call of this kind is one of the image. */
+/* From here on, and until record_end(), every wrapped call counts as one of the image. */
 void record_begin(void);
 void record_end(void);
-/* The instant is that of the call. */
+/* Records a note at the instant of the call. */
 void record_note(const void *note, size_t len);
 
-/* What a host says that has started anew since, or not; and what it has as the file's attribute. */
+/* Sets whether the host has started anew since the recording, and the file's attribute. */
 void host_set(bool restarted, const char *attribute);
 
 /* ---- recordings ---- */
@@ -59,7 +60,7 @@ struct recording {
 	uint64_t count;
 };
 
-/* What has been recorded until now: its bytes live until the next record_begin(). */
+/* Returns the recording until now; its bytes live until the next record_begin(). */
 void recording_take(struct recording *ret_recording);
 /* Finds the events among the bytes. */
 void recording_index(struct recording *recording);
@@ -71,7 +72,7 @@ static inline const struct event *recording_event(const struct recording *record
 	return (const void *)(recording->bytes + recording->events[i]);
 }
 
-/* Whether `len` bytes follow the event, and where. */
+/* Whether `len` bytes follow the event, and their address. */
 bool event_has_bytes(const struct event *event);
 static inline const char *event_bytes(const struct event *event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One damage: what there was before, the repair, and what there is after it. */
+/* One damage: the files before it, the repair, and the files after it. */
 #ifndef ZF_TESTS_REPAIR_DAMAGED_H
 #define ZF_TESTS_REPAIR_DAMAGED_H
 
@@ -18,22 +18,22 @@ struct damaged {
 	struct zf_repair_counts counts;
 };
 
-/* What there is before the damage. Whoever calls it does the damage then. */
+/* Lists the files before the damage. The caller does the damage after that. */
 struct damaged damaged_begin(struct forge *forge);
-/* There are errors; repairs them. */
+/* Fails unless the check finds errors; then repairs them. */
 void damaged_mend(struct damaged *damaged);
-/* How many files are others, or gone. The messages are still those of the repair. */
+/* How many files are different, or gone. The messages are still those of the repair. */
 unsigned int damaged_lost(struct damaged *damaged);
-/* No errors are left. */
+/* Fails if errors are left. */
 void damaged_end(struct damaged *damaged);
 
-/* Fails unless the repair said a line that holds both. */
+/* Fails unless the repair printed a line that contains both. */
 void damaged_expect(const char *a, const char *b);
 
 /* The bytes of the node of this level on the way to the key, or of the root if there is none. */
 uint8_t *damaged_node(struct forge *forge, enum zf_tree_id tree, struct zf_key key,
 		      unsigned int level);
-/* The first item of this type that the inode has. */
+/* Deletes the first item of this type that the inode has. */
 void damaged_delete_first(struct forge *forge, uint64_t ino, uint8_t type);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that users see of a filesystem, file by file, to compare it before and after. */
+/* Everything that users see of a filesystem, file by file, to compare it before and after. */
 #ifndef ZF_TESTS_REPAIR_LISTING_H
 #define ZF_TESTS_REPAIR_LISTING_H
 
@@ -11,17 +11,17 @@ struct listed {
 	uint64_t ino;
 	uint64_t digest; /* of attributes, content, target and extended attributes; not of a
 			  * directory's own times, size and counts */
-	int error;	 /* of reading some of it; 0: none */
+	int error;	 /* of reading the file; 0: none */
 };
 
-/* What a mount makes of the device, which is only read. 0, or the error of the mount. */
+/* Lists the files that a mount shows. The device is only read. 0, or the error of the mount. */
 int listing_make(struct zf_dev *dev, struct zf_vector *ret_list); /* struct listed, by path */
 
 const struct listed *listing_find(const struct zf_vector *list, const char *path);
 
 /*
- * How many files of `before` are not there in `after`, or are others. Prints each, and those that
- * are new, if `verbose`.
+ * How many files of `before` are missing in `after`, or differ. If `verbose`, prints each of them,
+ * and the new ones.
  */
 unsigned int listing_compare(const struct zf_vector *before, const struct zf_vector *after,
 			     bool verbose);

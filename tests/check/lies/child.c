@@ -15,7 +15,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-#define SECONDS_MAX 10u /* of processor; six times as many on a machine that has others to serve */
+#define SECONDS_MAX 10u /* of CPU time; six times as many of real time, for a busy machine */
 #define MEMORY_MAX  (UINT64_C(2) << 30)
 
 static void set_limits(void)
@@ -26,14 +26,14 @@ static void set_limits(void)
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = SECONDS_MAX, .rlim_max = SECONDS_MAX});
 	alarm(6 * SECONDS_MAX);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow is larger than any limit */
-	/* So high that what takes too much is seen by child_run(), and not only refused. */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory is larger than any limit */
+	/* Above MEMORY_MAX, so that child_run() sees too much use, before allocations fail. */
 	setrlimit(RLIMIT_AS,
 		  &(struct rlimit){.rlim_cur = 2 * MEMORY_MAX, .rlim_max = RLIM_INFINITY});
 #endif
 }
 
-/* What exit() would do, which must not end the parent's work. */
+/* Flushes and checks for leaks like exit(), but runs no exit handlers of the parent. */
 static void end_child(void)
 {
 	int status = 0;
@@ -51,7 +51,7 @@ bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
 	int status;
 	pid_t pid;
 
-	fflush(NULL); /* else the child prints it again */
+	fflush(NULL); /* otherwise the child prints it again */
 	pid = fork();
 	assert(pid >= 0);
 	if (pid == 0) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs fn() in a child. False: it died, or there was no end to it; ret_text says how. */
+/* Runs fn() in a child. False: the child died or exceeded a limit; ret_text says how. */
 bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size);
 
 #endif

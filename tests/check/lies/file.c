@@ -121,7 +121,7 @@ void file_write_own(struct file *file)
 	r = ftruncate(fd, (off_t)file->size);
 	assert(r == 0);
 	for (uint64_t at = 0; at < file->size; at += ZF_BLOCK_SIZE) {
-		/* Most of it is a hole. */
+		/* Most of the file is a hole. */
 		if (zf_is_zero(file->bytes + at, ZF_BLOCK_SIZE))
 			continue;
 		n = pwrite(fd, file->bytes + at, ZF_BLOCK_SIZE, (off_t)at);

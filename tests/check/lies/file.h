@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same filesystem in the file of an image, for lies about its trailer. The bytes of the file are
- * mapped privately: who changes them is alone with that, until he writes a file of his own.
+ * The same filesystem in the file of an image, for lies about its trailer. The bytes of the file
+ * are mapped privately: changes stay in the process that makes them, until it writes them to a
+ * file of its own.
  */
 #ifndef ZF_TESTS_LIES_FILE_H
 #define ZF_TESTS_LIES_FILE_H
@@ -17,15 +18,15 @@ struct file {
 	struct zf_zone_rules rules;	 /* what the table says */
 };
 
-/* An image, closed cleanly, with all that is in the forge's device. */
+/* Makes an image, closed cleanly, with all contents of the forge's device. */
 void file_make(struct forge *forge, struct file *ret_file);
 void file_free(struct file *file);
 
-/* Checksums of header and state. */
+/* Make the checksum of the header or of the state right. */
 void file_seal_header(struct file *file);
 void file_seal_state(struct file *file);
 
-/* Writes the bytes to a new file, whose name *file has from then on. */
+/* Writes the bytes to a new file; file->path is its name from then on. */
 void file_write_own(struct file *file);
 
 #endif

@@ -61,7 +61,7 @@ static void fill(struct maker *maker, uint64_t ino, uint64_t offset, size_t len)
 	free(bytes);
 }
 
-/* Content that a record of the log does not carry: nothing in it repeats. */
+/* Writes content that cannot be packed into a log record, because nothing in it repeats. */
 static void fill_densely(struct maker *maker, uint64_t ino, uint64_t offset, size_t len)
 {
 	uint8_t *bytes = malloc(len);
@@ -178,7 +178,7 @@ static void make_orphans(struct maker *maker)
 	sync_all(maker);
 }
 
-/* A scrub that was paused on its way, and a fault. */
+/* Leaves a scrub that was paused half-way, and a counted fault. */
 static void leave_health(struct maker *maker)
 {
 	uint64_t wait_ms;
@@ -192,7 +192,7 @@ static void leave_health(struct maker *maker)
 	assert(r == 0);
 }
 
-/* So that the device has reset a zone, and counts. */
+/* Makes the device reset a zone, so that its reset count is not 0. */
 static void reset_a_zone(struct maker *maker)
 {
 	uint64_t file = make(maker, ZF_INO_ROOT, "gone", S_IFREG | 0600, NULL);
@@ -208,7 +208,10 @@ static void reset_a_zone(struct maker *maker)
 	}
 }
 
-/* What was made durable since, without a commit: operations, and data that rides, or does not. */
+/*
+ * Makes changes that are durable in the log, without a commit: operations, and data in the record
+ * or outside it.
+ */
 static void make_log(struct maker *maker, const struct made *made)
 {
 	uint64_t file = make(maker, made->dir, "logged", S_IFREG | 0644, NULL);
@@ -260,7 +263,7 @@ static void format(enum image_kind kind, struct zf_memory **ret_memory, struct z
 	assert(r == 0);
 }
 
-/* No operation of this size is cut into several: the item that one would leave is made by hand. */
+/* No operation here is large enough to need several transactions, so its intent is made by hand. */
 static void add_intent(struct forge *forge, const struct made *made)
 {
 	const struct zf_disk_intent intent = {

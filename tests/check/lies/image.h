@@ -10,14 +10,14 @@
 enum image_kind {
 	IMAGE_SEQUENTIAL, /* two copies of metadata */
 	IMAGE_IN_PLACE,	  /* conventional zones, and extents that are overwritten in place */
-	IMAGE_KINDS,	  /* of which every field is tried */
+	IMAGE_KINDS,	  /* every field is tried on the kinds before this one */
 	IMAGE_LARGE_NODES = IMAGE_KINDS, /* as mkfs.zfuse makes them */
 	IMAGE_ALL_KINDS,
 };
 
 /*
- * A filesystem whose daemon was killed: with orphans, an intent, and a log to be replayed. Nothing
- * is wrong with it. The forge has its newest superblock.
+ * Makes a filesystem whose daemon was killed: it has orphans, an intent, and a log to be replayed,
+ * and nothing is wrong with it. The forge has its newest superblock.
  */
 void image_make(enum image_kind kind, struct forge *ret_forge);
 void image_free(struct forge *forge);

@@ -20,7 +20,7 @@ static void fail(const char *path, const char *what)
 	exit(2);
 }
 
-/* Without the blanks and the signs of code around it. */
+/* Removes blanks and backquotes around the text. */
 static char *strip(char *text)
 {
 	size_t len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a checker cannot know: the table of docs/format.md under the heading of that name, whose
- * rows are
+ * The fields whose errors no checker can know: the table of docs/format.md under the heading "What
+ * a checker cannot know", whose rows are
  *
  *      | structure | `field`, `field` | why |
  */
@@ -13,10 +13,10 @@
 /* Reads the table. Ends the program if there is none. */
 void known_read(const char *path);
 
-/* Is it said there of this field that it cannot be known? Notes that it was needed. */
+/* Does the table list this field? Notes that its row was needed. */
 bool known_has(const char *structure, const char *field);
 
-/* Prints what nothing has needed. Returns how much. */
+/* Prints the rows that nothing has needed. Returns their number. */
 unsigned int known_tell_unneeded(void);
 
 #endif

@@ -55,7 +55,7 @@ static bool is_new(const uint64_t *values, unsigned int count, uint64_t value)
 	return true;
 }
 
-/* values[0] is the right one. Returns how many there are, with that. */
+/* values[0] is the right value. Returns the number of values, with the right one. */
 static unsigned int choose_numbers(const struct places *places, uint64_t right, size_t width,
 				   struct zf_rng *rng, uint64_t values[LIES_MAX])
 {
@@ -206,7 +206,7 @@ unsigned int lie_make(const struct places *places, const struct place *place,
 		     : make_bytes(places, &what, rng, ret_lies);
 }
 
-/* The checksum of the very bytes in which it stands: to make it right would take the lie back. */
+/* Is the field the checksum of its own structure? Making it right would undo the lie. */
 static bool is_own_checksum(const struct lie *lie)
 {
 	static const struct {
@@ -232,8 +232,8 @@ static void tell(const struct places *places, const struct lie *lie)
 }
 
 /*
- * Packed values are written by code of the filesystem, which wants their leaf to be in order. Rotten
- * bytes come last, or else another lie would make their checksum right.
+ * Packed values come first, because code of the filesystem writes them, and needs an intact leaf.
+ * Rotten bytes come last, because otherwise another lie would make their checksum right.
  */
 static unsigned int turn_of(const struct lie *lie)
 {
@@ -248,7 +248,7 @@ void lie_tell(const struct places *places, const struct lie *lies, unsigned int 
 				tell(places, &lies[i]);
 }
 
-/* ---- what may be expected ---- */
+/* ---- expectations ---- */
 
 bool lie_is_wide(const struct lie *lie)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of one field: which wrong values, and how one is put there. */
+/* Lies: wrong values of one field, and how they are written to the image. */
 #ifndef ZF_TESTS_LIES_LIE_H
 #define ZF_TESTS_LIES_LIE_H
 
@@ -13,32 +13,35 @@ struct lie {
 	const struct zf_field *field;
 	size_t offset;	/* of the element, in the place */
 	size_t len;	/* bytes */
-	uint8_t *bytes; /* what is put there */
-	bool rotten;	/* no checksum is made right, and of a node one copy is changed */
+	uint8_t *bytes; /* the wrong bytes */
+	bool rotten;	/* no checksum is made right, and only one copy of a node is changed */
 	char text[96];	/* for people: "has 3, says 4" */
 };
 
-/* How many elements the field has: numbers of an array, else one. */
+/* How many elements the field has: the numbers of an array; other fields have one. */
 unsigned int lie_elements(const struct zf_field *field);
 
 /*
- * The wrong values of one element: borders of what fields may have, neighbours of the right one,
- * and some that are drawn. Returns how many; each has bytes to be freed.
+ * Makes the wrong values of one element: limits of fields, neighbours of the right value, and some
+ * that are drawn. Returns how many; the bytes of each are to be freed.
  */
 unsigned int lie_make(const struct places *places, const struct place *place,
 		      const struct zf_field *field, unsigned int element, struct zf_rng *rng,
 		      struct lie ret_lies[LIES_MAX]);
 
-/* Tells them: with all checksums right, but for one that is the lie itself. */
+/* Writes the lies, with all checksums right except a checksum that is itself the lie. */
 void lie_tell(const struct places *places, const struct lie *lies, unsigned int count);
 
-/* It is about bytes of a structure, and not about one of its fields. */
+/* Is the lie about bytes of a structure, and not about one of its fields? */
 bool lie_is_wide(const struct lie *lie);
 
-/* It is about the zone table: of a zone whose pointer is too low no node is found by a search. */
+/* Is the lie about the zone table? A search finds no nodes in a zone whose pointer is too low. */
 bool lie_hides_nodes(const struct lie *lie);
 
-/* What a newer version may have written is left alone; without its header an image is none. */
+/*
+ * May a repair leave the lie alone? So with fields that make a structure look like that of a newer
+ * version, and with the header of an image, without which the file is no image.
+ */
 bool lie_may_be_given_up(const struct lie *lie);
 
 #endif

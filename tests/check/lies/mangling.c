@@ -14,7 +14,7 @@
 
 #define TRIES_MAX 64u
 
-/* What is drawn now: lie and place are the mangling's. */
+/* The lie that is drawn now; `lie` and `place` are parts of the mangling. */
 struct draw {
 	const struct places *places;
 	struct zf_rng rng;
@@ -32,7 +32,7 @@ static const struct place *draw_place(struct draw *draw)
 	return &draw->places->place[below(draw, draw->places->count)];
 }
 
-/* Bytes of draw->place, as they are; who calls it changes them. */
+/* Reads bytes of draw->place into the lie; the caller changes them. */
 static void begin_bytes(struct draw *draw, const char *name, size_t offset, size_t len)
 {
 	struct lie *lie = draw->lie;
@@ -108,7 +108,7 @@ static void draw_bytes(struct draw *draw)
 	change_bytes(draw);
 }
 
-/* Another one of its kind, as if a block had gone astray. */
+/* Copies another place of the same kind over this one, like a misdirected write. */
 static void draw_copy(struct draw *draw)
 {
 	const struct place *from;
@@ -126,7 +126,7 @@ static void draw_copy(struct draw *draw)
 	}
 }
 
-/* Positions that hold something: the first bytes (header, keys), or the values at the end. */
+/* Draws an offset that is in use: in the first bytes (header, keys), or in values at the end. */
 static size_t draw_offset(struct draw *draw, size_t size)
 {
 	switch (below(draw, 3)) {
@@ -139,7 +139,7 @@ static size_t draw_offset(struct draw *draw, size_t size)
 	}
 }
 
-/* draw->place is a node, or one copy of it. */
+/* Sets draw->place to a node, or to one copy of it. */
 static void place_node(struct draw *draw, unsigned int copies)
 {
 	uint32_t number = (uint32_t)below(draw, draw->places->node_count);
@@ -171,7 +171,7 @@ static bool is_written(struct draw *draw, uint64_t address)
 	return !zf_is_zero(places_bytes(draw->places, address), ZF_BLOCK_SIZE);
 }
 
-/* A written block of [from, to), or any at last. */
+/* Draws a written block of [from, to), or after some tries any block. */
 static uint64_t draw_block(struct draw *draw, uint64_t from, uint64_t to)
 {
 	uint64_t address = from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several lies at once, drawn from a seed: wrong values of fields (lie.h), bytes of a structure or
- * a node that are changed, a structure with the bytes of another one, all with checksums made
- * right; and rotten bytes anywhere, whose checksums are left as they were.
+ * Several lies at once, drawn from a seed. Some have all checksums made right: wrong values of
+ * fields (lie.h), changed bytes of a structure or a node, a structure with the bytes of another
+ * one. Others are rotten bytes anywhere, whose checksums stay as they were.
  */
 #ifndef ZF_TESTS_LIES_MANGLING_H
 #define ZF_TESTS_LIES_MANGLING_H
@@ -19,11 +19,11 @@ struct mangling {
 		place[MANGLING_LIES_MAX]; /* of lies about bytes that have no place of their own */
 };
 
-/* The same places and seed make the same mangling. It must not be moved. */
+/* The same places and seed make the same mangling. The struct must not be moved in memory. */
 void mangling_make(const struct places *places, uint64_t seed, struct mangling *ret_mangling);
 void mangling_free(struct mangling *mangling);
 
-/* What the lies are, a line each. */
+/* Prints the lies, one line each. */
 void mangling_print(const struct mangling *mangling);
 
 #endif

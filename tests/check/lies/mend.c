@@ -15,12 +15,12 @@
 #include "io/memory.h"
 #include "repair/fixture.h"
 
-/* A leaf has so many: a lie about it may cost what it holds, and no more. */
+/* Files of one leaf: a lie about a leaf may cost what the leaf has, and no more. */
 #define TOUCHED_MAX_LEAF 90u
-/* Who is named by an item, and who else it says it is. */
+/* Files of one item: the file that it is about, and others that the lie makes it name. */
 #define TOUCHED_MAX 3u
 
-static struct mend_result *result; /* shared with who waits for the process */
+static struct mend_result *result; /* shared with the parent process */
 static struct zf_vector truth;	   /* struct listed */
 
 static int open_device(const struct places *places, struct zf_dev **ret_dev)
@@ -56,7 +56,7 @@ struct trial {
 	unsigned int count;
 };
 
-/* Bytes of the log that a lie made a record of a newer version, which a repair leaves alone. */
+/* A lie about bytes of the log made them a record of a newer version, which a repair leaves. */
 static bool is_newer_by_lie(const struct trial *trial)
 {
 	if (!strstr(result->text, "of a kind that this version of zfuse does not know"))
@@ -83,14 +83,14 @@ static enum mend_outcome no_repair(const struct trial *trial)
 	return MEND_REPAIR_FAILED;
 }
 
-/* How many files may be others. The log is one: without it, files are as the commit left them. */
+/* How many files may differ. The log counts as one leaf: without it, files are as of the commit. */
 static unsigned int touched_max(const struct lie *lie)
 {
 	const char *structure = lie->place->structure, *field = lie->field->name;
 
 	if (lie->rotten)
 		return TOUCHED_MAX_LEAF;
-	/* Where the log begins, or in which life of its zone it is, nothing else tells. */
+	/* Nothing else tells where the log begins, or after which reset of its zone. */
 	if (strncmp(field, "log_", 4) == 0 || strcmp(field, "op_number") == 0 ||
 	    strstr(structure, "zone table"))
 		return TOUCHED_MAX_LEAF;
@@ -119,7 +119,7 @@ static enum mend_outcome compare(struct zf_dev *dev, const struct trial *trial)
 	return result->touched <= allowed ? MEND_TOUCHED : MEND_LOST;
 }
 
-/* A zone that a lie made offline: no repair brings its data back, and readers are to meet the error. */
+/* A lie made a zone offline: no repair brings its data back, and reading it must fail. */
 static bool is_lost_by_lie(const struct trial *trial, uint64_t errors)
 {
 	if (fixture_count_said("expected one that is not offline") < errors)
@@ -135,8 +135,8 @@ static bool is_lost_by_lie(const struct trial *trial, uint64_t errors)
 }
 
 /*
- * All else is repaired: the log waits for who knows what is in it, and an image whose header lies
- * stays another device than the filesystem was made for.
+ * Two kinds of errors may be left. A log of a newer version waits for a program that knows it. And
+ * an image whose header lies stays another device than the filesystem was made for.
  */
 static enum mend_outcome errors_are_left(const struct trial *trial, uint64_t errors)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a repair makes of lies: a filesystem that the checker finds in order and that mounts, in
- * which all files are as they were but for those that the lies are about. All in a process of its own,
- * with limits of time and memory.
+ * Repairs an image with lies. Afterwards the checker must find the filesystem in order, it must
+ * mount, and all files must be as they were except those that the lies are about. Each repair runs
+ * in a process of its own, with limits of time and memory.
  */
 #ifndef ZF_TESTS_LIES_MEND_H
 #define ZF_TESTS_LIES_MEND_H
@@ -12,24 +12,25 @@
 enum mend_outcome {
 	MEND_NOTHING, /* the checker finds nothing to repair */
 	MEND_WHOLE,   /* repaired, and every file is as it was */
-	MEND_TOUCHED, /* repaired, and few files are not */
-	MEND_GIVEN_UP, /* what no repair can know: another version's, or an image that has no header */
-	/* What must not be. */
-	MEND_REPAIR_FAILED, /* it says that it cannot be repaired */
+	MEND_TOUCHED, /* repaired, and few files are not as they were */
+	/* No repair can know: a structure of another version, or an image without a header. */
+	MEND_GIVEN_UP,
+	/* Outcomes that must not happen. */
+	MEND_REPAIR_FAILED, /* the repair says that it is not possible */
 	MEND_LOST,	    /* repaired, and files are lost that the lie was not about */
 	MEND_ERRORS,	    /* repaired, and errors are left */
 	MEND_REFUSED,	    /* repaired, and a mount fails */
-	MEND_CRASHED,	    /* the process died, or there was no end to it */
+	MEND_CRASHED,	    /* the process died, or exceeded a limit */
 	MEND_OUTCOMES,
 };
 
 struct mend_result {
 	enum mend_outcome outcome;
-	unsigned int touched; /* files that are others, or gone */
-	char text[512];	      /* what was said first */
+	unsigned int touched; /* files that are different, or gone */
+	char text[512];	      /* the first message */
 };
 
-/* Notes what the image is without a lie. */
+/* Lists the files of the image without a lie. */
 void mend_begin(const struct places *places);
 void mend_end(void);
 

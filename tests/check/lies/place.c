@@ -20,14 +20,14 @@
 #include "support/log_record.h"
 #include "txn/root_format.h"
 
-#define OF_A_KIND 2u /* so many are taken */
+#define OF_A_KIND 2u /* so many places of a kind are taken */
 
-/* What is being looked at: everything that is found there is in this node, or in this record. */
+/* The node or log record that is searched now: the places found are in it. */
 struct finder {
 	struct places *places;
 	uint32_t node;
 	uint64_t record;
-	char kind[64]; /* of what is found next */
+	char kind[64]; /* of the places found next */
 };
 
 /* Byte N of an image's file is byte N of its device. */
@@ -83,7 +83,7 @@ static struct place *add_table(struct finder *finder, const struct zf_fields *fi
 	return place;
 }
 
-/* Bytes without a table. `name`: of the field. */
+/* Adds bytes without a table. `name`: of the field. */
 static void add_bytes(struct finder *finder, const char *structure, const char *name,
 		      uint64_t address, size_t len)
 {
@@ -131,7 +131,7 @@ struct value {
 	size_t len;
 };
 
-/* Chains: a struct, a name, and sometimes more, as often as there is room. */
+/* A chain of entries up to the end of the value: a struct, a name, and for attributes a value. */
 static void find_chain(struct finder *finder, const struct value *value,
 		       const struct zf_fields *fields, size_t name_len_offset)
 {
@@ -277,7 +277,7 @@ static void find_value(struct finder *finder, const struct value *value)
 static void find_node(struct finder *finder, enum zf_tree_id tree, const struct zf_node_ptr *ptr,
 		      uint64_t csum_at);
 
-/* The root of another tree than the root tree: an item of that tells where it is. */
+/* A tree whose root an item of the root tree names. */
 static void find_tree(struct finder *finder, const struct zf_key *key, uint64_t address,
 		      const void *value)
 {
@@ -517,7 +517,7 @@ void places_find(struct places *places, struct forge *forge)
 	{#name, offsetof(struct zf_zone_state, name), sizeof(((struct zf_zone_state *)0)->name),   \
 	 field_kind}
 
-/* What a slot of the table says, with its check made right. */
+/* The fields of a slot of the table, whose check is made right. */
 static const struct zf_field entry_fields[] = {
 	ENTRY_FIELD(wp, ZF_FIELD_U64),
 	ENTRY_FIELD(reset_count, ZF_FIELD_U64),
@@ -619,7 +619,7 @@ static void seal_super(const struct places *places)
 	disk->csum = zf_le64_from(zf_hash64(sealed, sizeof(*disk) - sizeof(disk->csum)));
 }
 
-/* The second copy follows, and the checksum that the parent has, and its, and so on. */
+/* Makes right the node's second copy, the checksum in its parent, and so on up the tree. */
 static void seal_node(const struct places *places, uint32_t node_no)
 {
 	uint32_t size = places->forge->super.node_size;
@@ -644,7 +644,7 @@ static void seal_record(const struct places *places, uint64_t address)
 
 	uint32_t bytes = zf_le32_get(header->bytes);
 
-	/* No record is so short, or so long: nothing can be right of one that says so. */
+	/* A record cannot have another length, and then no hash can be made right. */
 	if (bytes >= sizeof(*header) && bytes <= ZF_LOG_RECORD_MAX)
 		log_record_seal_again(&places->forge->super, places_bytes(places, address));
 }

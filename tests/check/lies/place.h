@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the structures of an image are, each with its table of fields.
+ * The places of the structures of an image, each with its table of fields.
  *
- * Of a kind (an inode of a directory, an extent of zeroes in a record of the log, ...) the first
- * few are taken: the others would tell the same. What has no table, such as the bytes of a name, is
- * a structure of one field here.
+ * Only the first few places of a kind (an inode of a directory, an extent of zeroes in a record of
+ * the log, ...) are taken, because the others would show the same. Bytes without a table of fields,
+ * such as those of a name, are a structure of one field here.
  */
 #ifndef ZF_TESTS_LIES_PLACE_H
 #define ZF_TESTS_LIES_PLACE_H
@@ -29,14 +29,14 @@ struct place {
 	char where[112];    /* for people; the same for all of its kind */
 	const struct zf_field *fields;
 	unsigned int field_count;
-	struct zf_field field; /* of what has no table */
+	struct zf_field field; /* of bytes without a table */
 
 	uint64_t address; /* on the device, of its first copy */
-	uint32_t node;	  /* in which it is, or NO_NODE */
-	uint32_t slot;	  /* of a packed leaf: it is that item's value, and has no address */
+	uint32_t node;	  /* that contains the place, or NO_NODE */
+	uint32_t slot;	  /* in a packed leaf: the place is that item's value, without an address */
 	bool packed;
-	uint64_t record; /* of the log, in which it is; 0: none */
-	bool in_trailer; /* of an image: file.h; the address is the file's */
+	uint64_t record; /* of the log, that contains the place; 0: none */
+	bool in_trailer; /* of an image: file.h; the address is one in the file */
 	bool is_entry;	 /* of zone `slot`, as a struct zf_zone_state */
 };
 
@@ -49,16 +49,16 @@ struct places {
 	uint32_t node_count;
 };
 
-/* Finds all of the filesystem. */
+/* Finds the places of the whole filesystem. */
 void places_find(struct places *places, struct forge *forge);
 
-/* Adds all of the trailer. From then on all bytes are those of the file. */
+/* Adds the places of the whole trailer. From then on all bytes are those of the file. */
 void places_find_trailer(struct places *places, struct file *file);
 
 /* The bytes at a device address. */
 uint8_t *places_bytes(const struct places *places, uint64_t address);
 
-/* Reads and writes bytes of a place; what is written is in all copies, and no checksum is right. */
+/* Reads and writes bytes of a place. A write changes all copies, and leaves checksums wrong. */
 void place_read(const struct places *places, const struct place *place, size_t offset, void *buf,
 		size_t len);
 void place_write(const struct places *places, const struct place *place, size_t offset,

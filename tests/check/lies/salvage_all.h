@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads all that src/salvage finds on a device: every item of every inode, and every block of data. */
+/* Reads everything that src/salvage finds on a device: all items of all inodes, and all data. */
 #ifndef ZF_TESTS_LIES_SALVAGE_ALL_H
 #define ZF_TESTS_LIES_SALVAGE_ALL_H
 

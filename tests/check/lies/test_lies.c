@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every lie that contradicts another byte of the disk is found by the checker, and no lie at all
- * crashes, hangs or surprises a mount.
+ * The checker finds every lie that contradicts another byte of the disk, and no lie at all crashes,
+ * hangs or surprises a mount.
  *
- * Each field of each structure on the images of image.h (the tables of fields tell which there are)
- * is set wrong in every way that lie.h knows, one at a time, with all checksums made right up to
- * the superblock; trial.h tells what is done with it. What the checker finds in order must mount
- * and work. It must also stand in the list of what cannot be known, in docs/format.md.
+ * Each field of each structure on the images of image.h (as the tables of fields list them) is set
+ * wrong in every way that lie.h knows, one at a time, with all checksums made right up to the
+ * superblock; trial.h describes the trial. An image that the checker finds in order must mount and
+ * work, and the field must be listed in docs/format.md among those that a checker cannot know.
  *
  *      test_lies [--repair] [--all] [--seed N] [--one-in N] [--only TEXT] [--failures N]
  *      test_lies --manglings N [--seed N] [--failures N]
  *
- * With --repair each lie that is found is repaired instead, and mend.h tells what must come of it.
+ * With --repair each lie that is found is repaired instead; mend.h describes the right outcomes.
  *
- * With --manglings that many are drawn (mangling.h), each from a seed of its own, and tried in both ways.
+ * With --manglings N manglings are drawn (mangling.h), each from a seed of its own, and tried in
+ * both ways.
  *
- * Without --all one lie in 20 is drawn (of the address sanitizer's build, one in 100). --only: all of
- * those whose description contains TEXT.
+ * Without --all one lie in 20 is drawn (with the address sanitizer, one in 100). --only: all lies
+ * whose description contains TEXT.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -177,7 +178,7 @@ static void mend_mangling(const struct places *places, const struct mangling *ma
 		      mended.outcome >= MEND_REPAIR_FAILED);
 }
 
-/* What is found in order has been mounted and used, and there is nothing to repair. */
+/* Repairs only what the checker finds; otherwise the trial has mounted and used the image. */
 static void try_mangling(const struct places *places, uint64_t seed)
 {
 	struct trial_result result;
@@ -194,7 +195,7 @@ static void try_mangling(const struct places *places, uint64_t seed)
 	mangling_free(&mangling);
 }
 
-/* The seed tells which image it is about. An image in a file is slower, and one in four. */
+/* The seed determines the kind of image. One in four is in a file, because that is slower. */
 static void try_manglings(enum image_kind kind, const struct places *places)
 {
 	for (uint64_t i = 0; i < options.manglings; i++) {
@@ -208,7 +209,7 @@ static void try_manglings(enum image_kind kind, const struct places *places)
 
 /* ---- images ---- */
 
-/* Else nothing that is found of a lie would mean anything. */
+/* The image without a lie must be in order, or no finding would mean anything. */
 static bool is_in_order(enum image_kind kind, const struct places *places)
 {
 	struct trial_result result;
@@ -222,7 +223,7 @@ static bool is_in_order(enum image_kind kind, const struct places *places)
 	return false;
 }
 
-/* Places from the `first` on. */
+/* Tries the places from the `first` on. */
 static void try_places(enum image_kind kind, const struct places *places, unsigned int first)
 {
 	if (!is_in_order(kind, places))

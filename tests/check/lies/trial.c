@@ -24,9 +24,9 @@
 #define READ_MAX  (UINT64_C(1) << 20) /* of one file */
 
 static const struct zf_ctx ctx = {.may_wait = true};
-static struct trial_result *result; /* shared with who waits for this process */
+static struct trial_result *result; /* shared with the parent process */
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static void note_message(void *arg, enum zf_report_level level, const char *message)
 {
@@ -70,16 +70,16 @@ static bool is_clean(const struct places *places, bool data)
 	return r == 0 && counts.errors == 0;
 }
 
-/* ---- using what is mounted ---- */
+/* ---- using the mounted filesystem ---- */
 
 struct user {
 	struct zf_fs *fs;
 	bool failed;
-	bool added;	/* add_something() has */
-	bool forbidden; /* something cannot be removed, by its flags: nor can directories above it */
+	bool added;	/* add_something() has added its file */
+	bool forbidden; /* flags forbid to remove a file, so directories above it stay, too */
 };
 
-/* Errors of the device, of which there is none here, and what the filesystem finds damaged. */
+/* Counts errors of the device, which never fails here, and of damage that the filesystem finds. */
 static void judge(struct user *user, const char *what, uint64_t ino, ssize_t r)
 {
 	bool failed = r == -EIO || r == -EUCLEAN || r == -ESTALE || r == -ENOENT;
@@ -146,7 +146,7 @@ static void use_entry(struct user *user, uint64_t dir, const struct zf_dirent *e
 	zf_fs_forget(user->fs, attr.ino, 1);
 }
 
-/* Reads all that is in it, and removes it. */
+/* Reads everything in the directory, and removes it. */
 static void use_directory(struct user *user, uint64_t dir, unsigned int depth)
 {
 	struct zf_dirent entries[16];
@@ -240,7 +240,7 @@ static int use_to_the_end(const struct places *places, struct user *user)
 	return r;
 }
 
-/* Returns 0, or the error with which it could not be mounted. */
+/* Returns 0, or the error of the mount. */
 static int use(const struct places *places, bool *ret_failed)
 {
 	struct user user = {0};
@@ -252,7 +252,7 @@ static int use(const struct places *places, bool *ret_failed)
 	return r;
 }
 
-/* What comes out is of no interest: it has to come out. */
+/* Only has to end: its output is not judged. */
 static void salvage(const struct places *places)
 {
 	struct zf_dev *dev = NULL;
@@ -289,7 +289,7 @@ static enum trial_outcome try_it(const struct places *places)
 			return judge_use(places);
 		found = TRIAL_FOUND_DATA;
 	}
-	/* It may be refused, or fail, but in words. */
+	/* The mount may be refused, or fail, but must not crash or hang. */
 	memcpy(said, result->text, sizeof(said));
 	salvage(places);
 	(void)use(places, &failed);

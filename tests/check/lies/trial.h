@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of lies: the checker looks, what can be read is salvaged, then the image is mounted,
- * whatever the checker said, and written to; the power fails; it is mounted again, must have what
- * was written, is read, emptied and closed; then the checker looks again. All in a process of its
- * own, with limits of time and memory.
+ * Tries an image with lies: the checker runs, everything readable is salvaged, then the image is
+ * mounted, whatever the checker found, and written to; the power fails; the image is mounted again,
+ * must have what was written, is read, emptied and closed; then the checker runs again. Each trial
+ * runs in a process of its own, with limits of time and memory.
  */
 #ifndef ZF_TESTS_LIES_TRIAL_H
 #define ZF_TESTS_LIES_TRIAL_H
@@ -11,22 +11,22 @@
 #include "lie.h"
 
 enum trial_outcome {
-	TRIAL_FOUND,	  /* the checker has found it */
-	TRIAL_FOUND_DATA, /* only when it reads all data */
-	TRIAL_UNKNOWN,	  /* all is well with it: nothing on the disk contradicts it */
-	/* What must not be. */
-	TRIAL_REFUSED, /* found in order, and a mount fails */
-	TRIAL_BROKEN,  /* found in order, and what was mounted fails, or leaves errors */
-	TRIAL_CRASHED, /* the process died, or there was no end to it */
+	TRIAL_FOUND,	  /* the checker found the lie */
+	TRIAL_FOUND_DATA, /* the checker found it only when it read all data */
+	TRIAL_UNKNOWN,	  /* everything works: nothing on the disk contradicts the lie */
+	/* Outcomes that must not happen. */
+	TRIAL_REFUSED, /* found in order, but a mount fails */
+	TRIAL_BROKEN,  /* found in order, but the mounted filesystem fails, or leaves errors */
+	TRIAL_CRASHED, /* the process died, or exceeded a limit */
 	TRIAL_OUTCOMES,
 };
 
 struct trial_result {
 	enum trial_outcome outcome;
-	char text[512]; /* what was said first */
+	char text[512]; /* the first message */
 };
 
-/* Without lies: the image as it is. */
+/* With count 0 the image is tried as it is. */
 void trial_run(const struct places *places, const struct lie *lies, unsigned int count,
 	       struct trial_result *ret_result);
 

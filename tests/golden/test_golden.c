@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same operations make the same bytes: a small filesystem with something of everything, made
- * with a fixed uuid, clock and order, against the checksums of its zones in image.txt.
+ * The same operations make the same bytes: a small filesystem with something of everything is made
+ * with a fixed uuid, clock and order, and compared with the checksums of its zones in image.txt.
  *
- * A difference means that the format has changed, or what is written in it, or that something which
- * is no part of it (an address in memory, the real time) got in. If the change was meant:
+ * A difference means that the format or the contents have changed, or that a value which must not
+ * influence them (an address in memory, the real time) was written. If the change was intended:
  *
  *      ZF_GOLDEN=tests/golden/image.txt build/NAME/tests/golden/test_golden --write
  */
@@ -122,7 +122,7 @@ static void make_names(struct image *image, uint64_t dir)
 	assert_int_equal(zf_fs_rename(image->fs, &ctx, sub, "name-1", dir, "renamed", 0, NULL), 0);
 }
 
-/* Into the log, with the operations before it. */
+/* Writes a record to the log, with the operations before it. */
 static void sync_file(struct image *image, uint64_t dir)
 {
 	uint64_t file = make(image, dir, "synced", S_IFREG | 0644, 0, NULL);
@@ -172,7 +172,7 @@ static void free_image(struct image *image)
 
 /* ---- its checksums ---- */
 
-/* One line a zone that was written: number, pointer, checksum. To be freed. */
+/* One line for each zone that was written: number, pointer, checksum. To be freed. */
 static char *describe(struct image *image)
 {
 	char *text = NULL;

@@ -22,7 +22,7 @@ struct version {
 	const char *bytes;
 	char *owned;   /* to be freed, else NULL */
 	uint64_t id;   /* of its command; 0: of a store */
-	uint64_t done; /* since this event; 0: not yet */
+	uint64_t done; /* the event since which it is done; 0: not yet */
 };
 
 /* versions[0] is durable. A block without versions is as in `base`. */
@@ -33,7 +33,7 @@ struct block {
 
 struct command {
 	const struct event *event;
-	uint64_t begun; /* at this event */
+	uint64_t begun; /* the event at which it began */
 	struct command *next;
 };
 
@@ -42,7 +42,7 @@ struct cuts {
 	uint64_t at;
 	char *base; /* the file, as far as it is durable */
 	struct block blocks[BLOCKS];
-	uint32_t pending[BLOCKS]; /* those that have versions */
+	uint32_t pending[BLOCKS]; /* the blocks that have versions */
 	unsigned int pending_count;
 	struct command *commands; /* that are not done */
 	uint64_t size, size_done, size_durable;
@@ -88,7 +88,7 @@ static const char *last_bytes(const struct cuts *cuts, uint64_t block_no)
 				: cuts->base + block_no * BLOCK;
 }
 
-/* versions[n] is durable, so those before it are never found again. */
+/* versions[n] is durable, so the versions before it are never found again. */
 static void settle(struct cuts *cuts, uint64_t block_no, unsigned int n)
 {
 	struct block *block = &cuts->blocks[block_no];
@@ -104,7 +104,7 @@ static void settle(struct cuts *cuts, uint64_t block_no, unsigned int n)
 	block->count -= n;
 }
 
-/* Blocks that have nothing left but what is durable. */
+/* Drops the blocks that have only the durable version left. */
 static void sweep(struct cuts *cuts)
 {
 	unsigned int kept = 0;
@@ -179,7 +179,7 @@ static void store(struct cuts *cuts, const struct event *event)
 
 struct completion {
 	const struct command *command;
-	uint64_t len; /* how much of it */
+	uint64_t len; /* how many bytes are done */
 	uint64_t now;
 };
 

@@ -9,7 +9,7 @@
 #define MAGIC	   UINT64_C(0x5a46434c4c000000)
 #define CELL_WORDS (CELL_BYTES / sizeof(uint64_t))
 
-/* Every second version of noise, the others of what can be packed: the log takes both. */
+/* Every second version is noise; the others can be packed into a log record. */
 static void fill(uint64_t words[CELL_WORDS], uint32_t file, uint32_t cell, uint64_t version)
 {
 	uint64_t noise = version * 0x9e3779b97f4a7c15u + cell;
@@ -46,7 +46,7 @@ bool cell_read(const void *bytes, uint32_t file, uint32_t cell, uint64_t *ret_ve
 
 /* ---- what was promised ---- */
 
-/* The writes of these versions. Of a cell the last of them counts. */
+/* The writes of these versions are durable. In each cell the last of them counts. */
 static void promise(struct history *history, uint32_t file, uint64_t from, uint64_t to)
 {
 	uint64_t *durable = history->promises.files[file].durable;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of the image backend, wrapped. In memory (/dev/shm), where many images are judged
- * quickly, the host is made to look like one with a disk: I/O that does not block, and room to
- * write ahead in.
+ * Wraps the calls of the image backend. Images are in memory (/dev/shm), so that many are judged
+ * quickly; there the host is made to look like one with a disk: I/O that does not block, and room
+ * to write ahead.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define BOOT_ID	      "/proc/sys/kernel/random/boot_id"
 
 struct mapping {
-	char *at, *was; /* what it held at the last event; at NULL: unused */
+	char *at, *was; /* `was`: the contents at the last event; `at` NULL: unused */
 	size_t len;
 	uint64_t offset; /* in the file */
 };
@@ -243,7 +243,7 @@ ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t off
 	return n;
 }
 
-/* tmpfs would say that it cannot. */
+/* tmpfs refuses RWF_NOWAIT. */
 ssize_t __wrap_preadv64v2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
 	return __real_preadv64v2(fd, iov, count, offset, flags & ~RWF_NOWAIT);
@@ -391,7 +391,7 @@ static void submitted_locked(const struct io_uring_sqe *sqe)
 		event.len = sqe->len;
 		put_event_locked(&event);
 		break;
-	case IORING_OP_FALLOCATE: /* its length is where others have an address */
+	case IORING_OP_FALLOCATE: /* `addr` has its length */
 		event.type = EVENT_HOLE;
 		event.len = sqe->addr;
 		put_event_locked(&event);
@@ -442,7 +442,7 @@ unsigned int __wrap_io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uri
 	return n;
 }
 
-/* ---- what the host says of itself ---- */
+/* ---- the host's boot id and filesystem ---- */
 
 /* A host that has started anew since the recording has another boot id. */
 static int open_other_boot_id(void)

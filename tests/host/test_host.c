@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real image file: what it asks of its host is recorded, and at cuts of the recording the file
- * becomes one of those that may be found then. What was acknowledged must be in it.
+ * The real image file: its requests to the host are recorded, and for each cut of the recording one
+ * of the files that may be found then is made. Acknowledged data must be in it.
  *
  *      test_host [--seed N] [--cuts N]                 records and judges; prints its seed. Twice:
  *                                                      without and with conventional zones
  *      test_host --replay FILE --cut N [--seed N]      judges one cut of a recording; if that
- * fails, the file that was found stays
+ *                                                      fails, the file made for the cut stays
  *
- * Threads make each recording another one, so a failure leaves the recording itself, unless it is
- * expected (--keep-nothing): in $ZFUSE_TEST_EVIDENCE, or here.
+ * Threads make each recording different, so a failure leaves the recording itself, unless the
+ * failure is expected (--keep-nothing): in $ZFUSE_TEST_EVIDENCE, or in the current directory.
  */
 #include <assert.h>
 #include <getopt.h>
@@ -45,7 +45,7 @@ struct run {
 
 /* ---- the promises at a cut ---- */
 
-/* Forward from event `from` to `to`. */
+/* Reads the notes of the events [from, to). */
 static void read_notes(const struct recording *recording, uint64_t from, uint64_t to)
 {
 	for (; from < to; from++) {
@@ -70,7 +70,7 @@ static uint64_t first_cut(const struct recording *recording)
 
 /* ---- one cut ---- */
 
-/* In a child, which may crash or hang. */
+/* Judges in a child, which may crash or hang. */
 static bool is_right(const struct run *run, bool restarted)
 {
 	int status;
@@ -90,7 +90,7 @@ static bool is_right(const struct run *run, bool restarted)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The same file for the same recording, seed and event. */
+/* Makes the file of a cut: the same one for the same recording, seed and event. */
 static enum cut_kind draw_cut(struct run *run, const struct cuts *cuts, uint64_t at)
 {
 	enum cut_kind kind;
@@ -108,7 +108,7 @@ static bool judge_cut(struct run *run, const struct cuts *cuts, uint64_t at)
 
 	if (is_right(run, kind == CUT_HOST))
 		return true;
-	draw_cut(run, cuts, at); /* the one that was judged was mounted, too */
+	draw_cut(run, cuts, at); /* anew, because judging has mounted and changed the file */
 	fprintf(stderr, "wrong after %s before event %" PRIu64 " of %" PRIu64 "\n",
 		kind == CUT_KILL ? "a kill" : "a stop of the host", at, run->recording.count);
 	return false;
@@ -158,7 +158,7 @@ static uint64_t judge_all(struct run *run)
 
 /* ---- */
 
-/* What is never asked for is not tested. */
+/* A kind of request that does not occur would not be tested. */
 static void count_events(const struct recording *recording)
 {
 	uint64_t writes[2] = {}, syncs = 0, holes = 0, stores = 0;

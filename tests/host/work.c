@@ -38,7 +38,7 @@ struct worker {
 	struct session *session;
 	struct zf_rng rng;
 	uint32_t number;
-	uint64_t *versions; /* of all files; each worker has its own ones */
+	uint64_t *versions; /* of all files; each worker has files of its own */
 };
 
 static const struct zf_ctx ctx = {.may_wait = true};
@@ -111,7 +111,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Beside the workers: syncs of all, and the image becomes larger half-way. */
+/* Runs beside the workers: calls syncfs, and grows the image half-way. */
 static void watch(struct session *session, uint32_t grown)
 {
 	unsigned int next = SYNC_EVERY;

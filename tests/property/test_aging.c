@@ -2,9 +2,9 @@
 /*
  * A day in the life of a small device: files like those of a home directory are made, appended to,
  * overwritten, replaced, renamed, synced and deleted for so many simulated hours, with a commit
- * every five seconds of them. All the time they fill most of the device, and what is written is
- * many times its size. In the end all data is what was written, the checker finds no error, and
- * what it has cost is bounded.
+ * every five simulated seconds. The files fill most of the device all the time, and the bytes
+ * written are many times its size. In the end all data must be as written, the checker must find no
+ * error, and the write amplification must be bounded.
  *
  *      test_aging [--seed S] [--hours N] [--full PERCENT]
  */
@@ -34,7 +34,7 @@
 #define COMMIT_NS    (5 * SECOND_NS)
 #define PAUSE_MAX_NS (SECOND_NS) /* between two operations */
 
-/* Generous: of data, nodes and records together, for each byte that was written. */
+/* A generous limit: bytes of data, nodes and records together, for each byte that was written. */
 #define AMPLIFICATION_MAX 12.0
 
 static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"aging"};
@@ -50,7 +50,7 @@ struct day {
 	struct age_load *load;
 	struct age_plan plan;
 	struct age_random pauses;
-	int64_t now_ns, commit_ns; /* the latter: when the next one is due */
+	int64_t now_ns, commit_ns; /* commit_ns: when the next commit is due */
 };
 
 static int64_t now(void *arg)

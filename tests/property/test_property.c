@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on the filesystem against the oracle, over the memory device with completions
- * in any order: with a tiny node cache, background steps, commits in phases with operations between
- * them, remounts, and stops without an unmount after everything was synced file by file: what the
- * superblock does not have the intent log has. Now and then the whole tree is compared, and the
- * checker has its say.
+ * Compares random operations on the filesystem with the oracle, over the memory device with
+ * completions in any order. The runs have a tiny node cache, background steps, commits in phases
+ * with operations between them, remounts, and stops without an unmount. Before a stop every file is
+ * synced by itself, so changes that are not in the superblock's state are in the intent log. Now
+ * and then the whole tree is compared, and the checker runs.
  *
  *      test_property [--seed S] [--ops N] [--setup K] [--verbose]
  */
@@ -78,7 +78,7 @@ struct test {
 	struct zf_dev *dev;
 	struct zf_fs *fs;
 	uint64_t done;
-	uint64_t stops, replays; /* and those after which there was something to replay */
+	uint64_t stops, replays; /* replays: stops after which there was something to replay */
 };
 
 static const struct zf_report report = {zf_report_stderr, (void *)(uintptr_t)"property"};
@@ -169,13 +169,13 @@ static void check(struct test *t, bool data)
 static void compare(struct test *t)
 {
 	expect(t, workload_compare(t->fs, t->workload.oracle), "the tree is not the oracle's");
-	/* What was removed stays until its data have landed, and until a commit is made. */
+	/* A removed inode is counted until its data have landed, and until a commit is made. */
 	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, false), "statfs is wrong");
 }
 
 /*
- * Nothing is on its way, and what was removed is gone: in a few steps, as what is on its way when
- * its file is removed holds that until it has completed.
+ * Runs until nothing is in flight and removed files are gone. That takes a few steps, because data
+ * that is in flight when its file is removed holds the file until the write has completed.
  */
 static void come_to_rest(struct test *t)
 {
@@ -202,7 +202,7 @@ static void remount(struct test *t)
 	expect(t, workload_compare_statfs(t->fs, t->workload.oracle, true), "statfs is wrong");
 }
 
-/* Every file by its own fsync, and with the last of them all names (P1). */
+/* Syncs every file by its own fsync; the last one also makes all names durable (P1). */
 static void sync_files(struct test *t)
 {
 	const struct zf_ctx ctx = {.may_wait = true};
@@ -216,7 +216,7 @@ static void sync_files(struct test *t)
 	}
 }
 
-/* Reading makes nothing that an fsync has to keep: whatever is there, if it is not newer. */
+/* An fsync need not keep access times: the oracle takes those found, if they are not newer. */
 static void take_access_times(struct test *t)
 {
 	const struct zf_ctx ctx = {.may_wait = true};
@@ -315,7 +315,7 @@ static void run(const struct setup *setup, uint64_t run_seed, uint64_t count)
 	free(t);
 }
 
-/* Several seeds a setup, so that young filesystems are seen too. */
+/* Long runs use several seeds for each setup, so that young filesystems are tested, too. */
 static void random_operations_match_the_oracle(void **state)
 {
 	const uint64_t rounds = ops > 40000 ? 4 : 1;

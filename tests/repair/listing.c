@@ -70,7 +70,7 @@ static void read_attributes(struct lister *lister, uint64_t ino, struct listed *
 
 		if (n < 0)
 			listed->error = (int)n;
-		else /* their order is that of a hash, which a repair may choose anew */
+		else /* summed up, as their order depends on a hash that a repair may change */
 			sum += mix(zf_hash64(names + at, strlen(names + at)), lister->buf,
 				   (size_t)n);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A repair that is cut at each of its commands: what a second repair leaves is in order, and nothing
- * more is gone than after one that was not cut.
+ * A repair is cut at each of its commands, and then a second repair runs. After it the filesystem
+ * must be in order, and no more files may be lost than after a repair that was not cut.
  *
  *      test_repair_cuts [all]
  *
- * Without `all` at some of them, with fewer of the states that may be found after it.
+ * Without `all` it is cut at some commands only, with fewer of the states that may be found then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +26,12 @@
 
 #define NODE_SIZE 4096u
 
-/* So little that transactions are committed, and withheld, all the time. */
+/* So few bytes that transactions are committed, and withheld, all the time. */
 #define DIRTY_BYTES (32u << 10)
 
 static struct {
-	uint64_t every;	   /* so many commands there is a cut */
-	uint64_t outcomes; /* of one cut */
+	uint64_t every;	   /* one in so many commands is cut */
+	uint64_t outcomes; /* states tried of one cut */
 } plan = {.every = 7, .outcomes = 3};
 
 static const struct zf_ctx ctx = {.may_wait = true};
@@ -55,7 +55,7 @@ static struct zf_fs *mount(struct zf_dev *dev)
 	return fs;
 }
 
-/* The newest two superblocks name nearly the same. */
+/* Makes a filesystem whose newest two superblocks have nearly the same state. */
 static struct zf_sim *make(void)
 {
 	const struct zf_geometry geometry = {
@@ -166,7 +166,7 @@ static void the_summary_tree(struct zf_sim *sim)
 	spoil(sim, root_of(sim, ZF_TREE_SUMMARY).address[0]);
 }
 
-/* The record of the last commit, and a node of what the one before it names. */
+/* Spoils the superblock of the last commit, and a leaf of the state of the one before it. */
 static void the_newest_record(struct zf_sim *sim)
 {
 	spoil(sim, newest(sim).address);
@@ -182,7 +182,7 @@ static void all_records(struct zf_sim *sim)
 	}
 }
 
-/* Neither a record nor a root: what there is are trees that nothing names. */
+/* Spoils all superblocks and root trees: only trees that nothing names are left. */
 static void all_records_and_root_trees(struct zf_sim *sim)
 {
 	const uint64_t zone_size = 1u << 20;
@@ -209,7 +209,7 @@ static int repair(struct zf_dev *dev)
 	return fixture_repair_with(dev, &options, &counts);
 }
 
-/* Repairs what has errors, and lists what there is then. */
+/* Repairs the filesystem if it has errors, and lists its files. */
 static void finish(struct zf_sim *sim, struct zf_vector *ret_list)
 {
 	struct zf_dev *dev = open_sim(sim);
@@ -231,7 +231,7 @@ static void judge(struct zf_sim *sim, const struct zf_vector *whole, uint64_t cu
 	struct zf_vector list;
 
 	finish(sim, &list);
-	/* What was deleted last may be back, where the host's crash has taken the newest pointers. */
+	/* Deleted files may be back, if the host's crash lost the newest pointers: not counted. */
 	if (listing_compare(whole, &list, true) > 0) {
 		print_error("cut at command %ju: %zu files, expected %zu\n", (uintmax_t)cut,
 			    list.count, whole->count);
@@ -240,14 +240,14 @@ static void judge(struct zf_sim *sim, const struct zf_vector *whole, uint64_t cu
 	zf_vector_deinit(&list);
 }
 
-/* The state at the cut, with what is in flight; then some of what may be found after it. */
+/* Cuts a repair at command n, and judges some of the states that may be found after the cut. */
 static void cut_at(const struct zf_sim *damaged, uint64_t n, const struct zf_vector *whole)
 {
 	struct zf_sim *sim = zf_sim_clone(damaged);
 	struct zf_dev *dev = open_sim(sim);
 
 	zf_sim_set_cut(sim, zf_sim_commands(sim) + n);
-	/* Names that are hashed anew are in another order each time: there may be a command less. */
+	/* Names hashed anew have another order each time: the repair may have one command less. */
 	if (repair(dev) == 0)
 		assert_false(zf_sim_is_cut(sim));
 	zf_dev_close(dev);
@@ -292,7 +292,7 @@ static void cut_everywhere(void (*damage)(struct zf_sim *sim))
 	zf_sim_free(sim);
 }
 
-/* The first zone that has data. */
+/* Takes the first zone that has data offline. */
 static void take_offline(struct zf_sim *sim, const struct zf_super *super, struct zf_dev *dev)
 {
 	for (uint32_t z = 2; z < super->zone_count; z++) {
@@ -307,7 +307,7 @@ static void take_offline(struct zf_sim *sim, const struct zf_super *super, struc
 	fail();
 }
 
-/* A zone is offline, and a leaf is damaged: the leaf is repaired, and the zone's data stays lost. */
+/* A zone is offline, and a leaf is damaged: the leaf is repaired, the zone's data stays lost. */
 static void a_zone_that_is_offline(void **state)
 {
 	struct zf_sim *sim = make();
@@ -330,7 +330,7 @@ static void a_zone_that_is_offline(void **state)
 	zf_sim_free(sim);
 }
 
-/* Where nothing else is wrong nothing is written, and a line says so. */
+/* If nothing else is wrong, the repair writes nothing, and a message says so. */
 static void nothing_but_a_zone_that_is_offline(void **state)
 {
 	struct zf_sim *sim = make();
@@ -349,7 +349,7 @@ static void nothing_but_a_zone_that_is_offline(void **state)
 	zf_sim_free(sim);
 }
 
-/* Zones that look empty have nodes in them, and no item tells that. */
+/* Zones that look empty have nodes, and no zone item shows that. */
 static void pointers_that_are_lower_bounds(void **state)
 {
 	struct zf_sim *sim = make();
@@ -369,7 +369,7 @@ static void pointers_that_are_lower_bounds(void **state)
 	zf_sim_free(sim);
 }
 
-/* Each of them has written to zones that were empty. */
+/* Each of the repairs that are cut has written to empty zones. */
 static void again_and_again(void **state)
 {
 	struct zf_sim *sim = make();

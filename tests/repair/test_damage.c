@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One kind of damage after the other: what is left of it, and what is said. */
+/* Kinds of damage, one at a time: what a repair leaves, and its messages. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static void the_counters_of_faults_stay(void **state)
 	damaged_end(&damaged);
 }
 
-/* Its data is read, and its files are named. */
+/* The data without checksums stays readable, and the repair names its files. */
 static void lost_checksums(void **state)
 {
 	struct sample *sample = *state;
@@ -98,7 +98,7 @@ static void lost_checksums(void **state)
 	damaged_end(&damaged);
 }
 
-/* Both copies of the tree's first leaf. */
+/* Flips a bit in both copies of the tree's first leaf. */
 static void spoil_copies(struct forge *forge, enum zf_tree_id tree)
 {
 	uint8_t *node = damaged_node(forge, tree, ZF_KEY_MIN, 0);
@@ -108,7 +108,7 @@ static void spoil_copies(struct forge *forge, enum zf_tree_id tree)
 	forge_bytes(forge, zf_le64_get(header->address[1]))[200] ^= 4;
 }
 
-/* Each of the files that share bytes is named. */
+/* The repair names each of the files that share the bytes. */
 static void lost_checksums_of_shared_bytes(void **state)
 {
 	struct damaged damaged;
@@ -141,7 +141,7 @@ static void the_share_tree(void **state)
 	image_free(&forge);
 }
 
-/* What it held is lost; names of it that other leaves tell are not. */
+/* The items of the leaf are lost, but not names that items of other leaves repeat. */
 static void a_leaf_of_files(void **state)
 {
 	struct sample *sample = *state;
@@ -156,7 +156,7 @@ static void a_leaf_of_files(void **state)
 	damaged_end(&damaged);
 }
 
-/* Address and checksum of a pointer are wrong: generation and keys tell which leaf it means. */
+/* Address and checksum of a pointer are wrong: its generation and keys identify the leaf. */
 static void a_pointer_that_is_wrong_twice(void **state)
 {
 	struct sample *sample = *state;
@@ -177,7 +177,10 @@ static void a_pointer_that_is_wrong_twice(void **state)
 	damaged_end(&damaged);
 }
 
-/* A leaf of the same generation was deleted behind it: that may be taken in its place, but not in silence. */
+/*
+ * The next leaf has the same generation, and was deleted: the repair may take it in place of the
+ * damaged one, but must report that.
+ */
 static void a_leaf_before_a_deleted_one(void **state)
 {
 	struct sample *sample = *state;
@@ -254,7 +257,7 @@ static void wrong_counts_of_a_file(void **state)
 	damaged_end(&damaged);
 }
 
-/* The kernel lets nobody write to a directory of such an owner; the sample's files are root's. */
+/* The kernel refuses writes to a directory of such an owner; the sample's files are root's. */
 static void an_owner_that_nobody_is(void **state)
 {
 	struct sample *sample = *state;
@@ -269,7 +272,7 @@ static void an_owner_that_nobody_is(void **state)
 	damaged_end(&damaged);
 }
 
-/* A file's name may hold anything: a line stays one line. */
+/* A file's name may contain any bytes: a message stays one line. */
 static void a_name_that_is_no_text(void **state)
 {
 	struct sample *sample = *state;
@@ -291,7 +294,7 @@ static void a_name_that_is_no_text(void **state)
 	damaged_end(&damaged);
 }
 
-/* All three items that tell of its name are gone. */
+/* All three items of its name are gone. */
 static void an_inode_that_nothing_names(void **state)
 {
 	struct sample *sample = *state;
@@ -314,7 +317,7 @@ static void an_inode_that_nothing_names(void **state)
 	damaged_end(&damaged);
 }
 
-/* Each of the three is enough. */
+/* Each of the three items of a name is enough to restore it. */
 static void a_name_that_one_item_tells(void **state)
 {
 	static const uint8_t types[] = {ZF_KEY_REF, ZF_KEY_DIR_NAME, ZF_KEY_DIR_COOKIE};
@@ -347,12 +350,12 @@ static void a_directory_without_its_item(void **state)
 	forge_delete(&sample->forge, ZF_TREE_FS, ZF_KEY(sample->many, ZF_KEY_INODE, 0));
 	damaged_mend(&damaged);
 	damaged_expect("(/many): its owner, mode and times are lost", "inode");
-	assert_int_equal(damaged_lost(&damaged), 1); /* itself: it has another owner and mode */
+	assert_int_equal(damaged_lost(&damaged), 1); /* the directory: its owner and mode differ */
 	assert_non_null(listing_find(&damaged.after, "/many/299"));
 	damaged_end(&damaged);
 }
 
-/* An extent that says that it is another file's: that one's is the right one. */
+/* One file's extent has the address of another file's: the other file keeps the bytes. */
 static void bytes_that_two_files_have(void **state)
 {
 	struct sample *sample = *state;
@@ -372,7 +375,7 @@ static void bytes_that_two_files_have(void **state)
 	damaged_end(&damaged);
 }
 
-/* Two items tell of another inode than the third. */
+/* Two items of a name have another inode than the third. */
 static void a_name_of_two_inodes(void **state)
 {
 	struct sample *sample = *state;
@@ -389,7 +392,7 @@ static void a_name_of_two_inodes(void **state)
 	damaged_end(&damaged);
 }
 
-/* The share tree knows that an extent shares its bytes, though its flags say nothing. */
+/* The share tree has the bytes of an extent whose flags do not mark it as shared. */
 static void an_extent_that_does_not_say_that_it_shares(void **state)
 {
 	struct damaged damaged;
@@ -409,7 +412,7 @@ static void an_extent_that_does_not_say_that_it_shares(void **state)
 	image_free(&forge);
 }
 
-/* The zone tree says of zones with nodes that they are empty: they are not reset. */
+/* The zone tree says that zones with nodes are empty: the repair does not reset them. */
 static void zones_that_are_said_to_be_empty(void **state)
 {
 	struct sample *sample = *state;
@@ -439,7 +442,7 @@ static void an_attribute_that_is_not_whole(void **state)
 	damaged_delete_first(&sample->forge, sample->file, ZF_KEY_XATTR_VALUE);
 	damaged_mend(&damaged);
 	damaged_expect("attribute 'user.long' is lost", "inode");
-	assert_int_equal(damaged_lost(&damaged), 2); /* by both of its names */
+	assert_int_equal(damaged_lost(&damaged), 2); /* the file has two names */
 	damaged_end(&damaged);
 }
 
@@ -459,7 +462,7 @@ static void both_zones_of_superblocks(void **state)
 	damaged_end(&damaged);
 }
 
-/* A generation that no counting has come to must not stay the newest. */
+/* A generation that commits cannot have reached must not stay the newest. */
 static void a_generation_near_the_end(void **state)
 {
 	struct sample *sample = *state;
@@ -495,7 +498,7 @@ static void fill_empty_zones(struct zf_dev *dev)
 	free(bytes);
 }
 
-/* Zones that are full of something which is not ours, because the zone tree cannot be read. */
+/* No zone is empty: all are full of foreign bytes, and the zone tree cannot be read. */
 static void no_empty_zone(void **state)
 {
 	struct sample *sample = *state;
@@ -510,7 +513,7 @@ static void no_empty_zone(void **state)
 	zf_dev_close(dev);
 }
 
-/* What takes more memory than a try may is repaired without one. */
+/* A repair that needs more memory than a try may use runs without a try. */
 static void without_a_try(void **state)
 {
 	const struct zf_repair_options options = {.try_bytes = ZF_BLOCK_SIZE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What has lost its place: files without names, trees without roots. */
+/* Things that have lost their place: files without names, trees without roots. */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const struct zf_ctx ctx = {.may_wait = true};
 
 /* ---- names ---- */
 
-/* The item under which the directory has that name, or those. */
+/* Deletes both items of the name in the directory. */
 static void delete_name(struct forge *forge, uint64_t dir, const char *name)
 {
 	const uint64_t seed = forge->super.dir_hash_seed;
@@ -53,7 +53,7 @@ static void expect_in(const struct damaged *damaged, const char *folder, uint64_
 	fail();
 }
 
-/* Files in it stay where they are. */
+/* Files in the directory stay there. */
 static void a_directory_that_nothing_names(void **state)
 {
 	struct sample *sample = *state;
@@ -79,7 +79,7 @@ static void rename_other(struct sample *sample, const char *name)
 	forge_open(&sample->forge, sample->memory);
 }
 
-/* Somebody has a file of that name: it stays, and the folder gets another one. */
+/* A file has the name lost+found: it stays, and the folder gets another name. */
 static void a_file_that_is_called_lost_and_found(void **state)
 {
 	struct sample *sample = *state;
@@ -94,7 +94,7 @@ static void a_file_that_is_called_lost_and_found(void **state)
 	damaged_end(&damaged);
 }
 
-/* What an earlier repair has put there stays, too. */
+/* Files that an earlier repair has put there stay, too. */
 static void a_folder_that_is_there_already(void **state)
 {
 	struct sample *sample = *state;
@@ -114,7 +114,7 @@ static void a_folder_that_is_there_already(void **state)
 	damaged_end(&damaged);
 }
 
-/* All three items that tell of it. */
+/* Inserts all three items of a name. */
 static void add_name(struct forge *forge, uint64_t dir, uint64_t ino, const char *name)
 {
 	const uint64_t seed = forge->super.dir_hash_seed, cookie = 1000;
@@ -147,7 +147,7 @@ static void add_name(struct forge *forge, uint64_t dir, uint64_t ino, const char
 		     sizeof(disk_ref) + len);
 }
 
-/* A directory hangs in one place. */
+/* A directory has one parent: one of its two names goes. */
 static void a_directory_with_two_names(void **state)
 {
 	struct sample *sample = *state;
@@ -161,7 +161,7 @@ static void a_directory_with_two_names(void **state)
 	damaged_end(&damaged);
 }
 
-/* Below the root it is found again. */
+/* The directories of the cycle are found in lost+found. */
 static void a_cycle_of_directories(void **state)
 {
 	struct sample *sample = *state;
@@ -179,7 +179,7 @@ static void a_cycle_of_directories(void **state)
 	damaged_end(&damaged);
 }
 
-/* Its item says that it was deleted, whatever its count says: nobody wants it back. */
+/* The orphan's item shows that the file was deleted, so it is not restored, despite its count. */
 static void an_orphan_whose_count_is_wrong(void **state)
 {
 	struct zf_key key = ZF_KEY(ZF_INO_ORPHANS, ZF_KEY_ORPHAN, 0);
@@ -213,7 +213,7 @@ static void look_up(struct damaged *damaged, uint64_t ino, struct zf_attr *ret_a
 	assert_int_equal(zf_fs_unmount(fs), 0);
 }
 
-/* Who owned it nobody knows: so none but root may read it. */
+/* The owner is unknown, so only root may read the file. */
 static void a_file_without_its_item(void **state)
 {
 	struct sample *sample = *state;
@@ -233,7 +233,7 @@ static void a_file_without_its_item(void **state)
 
 /* ---- checksums ---- */
 
-/* The block that a record of the log carries is stored otherwise than it is checked. */
+/* A block that was packed into a log record is stored in another form than it is checked. */
 static void checksums_of_what_a_record_carries(void **state)
 {
 	struct sample *sample = *state;
@@ -260,7 +260,7 @@ static void checksums_of_what_a_record_carries(void **state)
 
 /* ---- roots ---- */
 
-/* Bits of each node for which `choose` says so are flipped, of whatever commit it is. */
+/* Flips a bit of each node that `choose` selects, of all commits. */
 static void spoil_nodes(struct sample *sample, bool (*choose)(const struct zf_disk_node_header *))
 {
 	const uint64_t blocks_a_zone = sample->forge.zone_size / ZF_BLOCK_SIZE;
@@ -325,7 +325,7 @@ static void neither_superblocks_nor_root_trees(void **state)
 	nothing_is_lost(*state, is_root_tree, false);
 }
 
-/* The newest leaves are all that there is. */
+/* Only leaves are left; the newest ones are taken. */
 static void nothing_but_leaves(void **state)
 {
 	nothing_is_lost(*state, is_above_leaves, false);
@@ -336,7 +336,7 @@ static bool is_high(const struct zf_disk_node_header *header)
 	return header->level > 1 || is_root_tree(header);
 }
 
-/* A node that is left below them is not the whole tree. */
+/* A node that is left below the upper ones must not be taken for the whole tree. */
 static void the_upper_ones_of_three_levels(void **state)
 {
 	const struct sample_options options = {.node_size = 4096};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Damage that only shows where several places of a filesystem are wrong, or one contradicts many. */
+/* Damage that matters only if several places are wrong, or if one place contradicts many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void set_type(struct sample *sample, uint64_t ino, uint32_t type)
 		    FIELD(struct zf_disk_inode, mode), type | 0644);
 }
 
-/* Writes a zero byte into the middle of what the inode has inline. */
+/* Writes a zero byte into the middle of the inode's inline content. */
 static void set_zero_byte(struct sample *sample, uint64_t ino)
 {
 	const struct zf_key key = sample_key(sample, ino, ZF_KEY_EXTENT);
@@ -36,7 +36,7 @@ static void set_zero_byte(struct sample *sample, uint64_t ino)
 	forge_set(&sample->forge, ZF_TREE_FS, key, item, len);
 }
 
-/* Without a try: what one pass leaves, another one would find. */
+/* Repairs without a try, because a second pass would find errors that the first one leaves. */
 static void mend_at_once(struct damaged *damaged)
 {
 	const struct zf_repair_options options = {.try_bytes = 2 * ZF_BLOCK_SIZE};
@@ -45,7 +45,7 @@ static void mend_at_once(struct damaged *damaged)
 	assert_int_equal(fixture_repair_with(damaged->dev, &options, &damaged->counts), 0);
 }
 
-/* Its names tell that it is a link, and no target has a zero byte. */
+/* The names show that the inode is a link, and no target may have a zero byte. */
 static void a_link_of_another_type_whose_target_has_a_zero_byte(void **state)
 {
 	struct sample *sample = *state;
@@ -60,7 +60,7 @@ static void a_link_of_another_type_whose_target_has_a_zero_byte(void **state)
 	damaged_end(&damaged);
 }
 
-/* Its names tell that it is a file: zero bytes in it are in order. */
+/* The names show that the inode is a file, so zero bytes in it are in order. */
 static void a_file_with_zero_bytes_that_says_it_is_a_link(void **state)
 {
 	struct sample *sample = *state;
@@ -75,7 +75,7 @@ static void a_file_with_zero_bytes_that_says_it_is_a_link(void **state)
 	damaged_end(&damaged);
 }
 
-/* The root tree says that the tree of files begins where another tree does. */
+/* The root tree has the root of another tree as that of the tree of files. */
 static void the_root_of_another_tree(void **state)
 {
 	static const enum zf_tree_id others[] = {ZF_TREE_SHARE, ZF_TREE_SUMMARY, ZF_TREE_ZONE};
@@ -102,8 +102,8 @@ static void the_root_of_another_tree(void **state)
 }
 
 /*
- * The zone tree says of the zones with nodes that they have data, and the root of files cannot be
- * read: its leaves are looked for there all the same.
+ * The zone tree says that the zones with nodes have data, and the root of the tree of files cannot
+ * be read: the repair looks for leaves in these zones all the same.
  */
 static void zones_with_nodes_that_are_said_to_have_data(void **state)
 {
@@ -125,7 +125,8 @@ static void zones_with_nodes_that_are_said_to_have_data(void **state)
 	damaged_end(&damaged);
 }
 
-/* The newest record has the fsid of another filesystem, and the root that would contradict it is gone. */
+/* The newest superblock has the fsid of another filesystem, and the root node that has the right
+ * fsid is gone. */
 static void another_fsid_and_no_root(void **state)
 {
 	struct sample *sample = *state;
@@ -154,8 +155,8 @@ static void delete_items(struct sample *sample, struct zf_key from, const struct
 }
 
 /*
- * A leaf begins with a key that belongs into an earlier leaf, and the numbers before it are not in
- * use, so that who asks for the next inode comes from the leaf before.
+ * A leaf begins with a key that belongs into an earlier leaf. The inode number before its former
+ * first key is made unused, so that a search for the next inode comes from the leaf before.
  */
 static void make_a_leaf_of_lower_keys(struct sample *sample)
 {
@@ -170,7 +171,7 @@ static void make_a_leaf_of_lower_keys(struct sample *sample)
 	forge_seal(&sample->forge, ZF_TREE_FS, in_leaf, 0);
 }
 
-/* Returns the highest number of an inode that can be read; each one is higher than that before. */
+/* Returns the highest inode number that can be read; asserts that the numbers ascend. */
 static uint64_t walk_inodes(struct sample *sample)
 {
 	const struct zf_salvage_options options = {0};
@@ -199,7 +200,7 @@ static void inodes_that_are_out_of_order(void **state)
 	sample_free(&sample);
 }
 
-/* The number after UINT64_MAX is 0. */
+/* The search must not wrap around: the number after UINT64_MAX is 0. */
 static void an_inode_of_the_highest_number(void **state)
 {
 	const struct zf_key key = ZF_KEY(UINT64_MAX, ZF_KEY_INODE, 0);
@@ -218,7 +219,7 @@ static void an_inode_of_the_highest_number(void **state)
 
 static const struct zf_ctx ctx = {.may_wait = true};
 
-/* The power fails: without an unmount. */
+/* The power fails, without an unmount. */
 static void cut(struct sample *sample, struct zf_fs *fs)
 {
 	struct zf_dev *dev = zf_fs_dev(fs);
@@ -228,7 +229,7 @@ static void cut(struct sample *sample, struct zf_fs *fs)
 	forge_open(&sample->forge, sample->memory);
 }
 
-/* A commit that removes half of the files, and whose record is torn. */
+/* Makes a commit that removes half of the files, and erases its superblock, as if torn. */
 static void leave_leaves_of_no_record(struct sample *sample)
 {
 	struct zf_fs *fs = sample_mount(sample);
@@ -244,8 +245,8 @@ static void leave_leaves_of_no_record(struct sample *sample)
 }
 
 /*
- * The tree of files is older than the superblock, and between the two there are leaves that were never
- * durable. A repair without the root takes those of the tree.
+ * The tree of files is older than the superblock, and between the two there are leaves of a commit
+ * that never became durable. A repair without the root takes the leaves of the tree.
  */
 static void leaves_of_a_commit_that_was_cut(void **state)
 {
@@ -260,7 +261,7 @@ static void leaves_of_a_commit_that_was_cut(void **state)
 	damaged_end(&damaged);
 }
 
-/* The root of files has one child at no address, so that it cannot be used. Its checksum is right. */
+/* Gives one child of the root of files an invalid address: the root is unusable, but sealed. */
 static void spoil_root(struct sample *sample, uint64_t generation)
 {
 	uint8_t *root = damaged_node(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
@@ -273,7 +274,7 @@ static void spoil_root(struct sample *sample, uint64_t generation)
 	forge_seal(&sample->forge, ZF_TREE_FS, ZF_KEY_MIN, 1);
 }
 
-/* The root tree says that the root of files is as old as mkfs; the root itself tells its generation. */
+/* The root tree gives the root of files the generation of mkfs; the root node has the right one. */
 static void a_root_that_is_said_to_be_older(void **state)
 {
 	struct sample *sample = *state;
@@ -287,7 +288,7 @@ static void a_root_that_is_said_to_be_older(void **state)
 	damaged_end(&damaged);
 }
 
-/* The other way round. */
+/* The other way round: the root node has the wrong generation. */
 static void a_root_that_says_it_is_older(void **state)
 {
 	struct sample *sample = *state;
@@ -306,7 +307,7 @@ static void lose_inode(struct sample *sample, uint64_t ino)
 	delete_items(sample, ZF_KEY(ino, 0, 0), &end);
 }
 
-/* /dir/sub/new gets its data and then the name /other, both by the log. Returns its number. */
+/* /dir/sub/new gets data and then the name /other, both in the log. Returns its inode number. */
 static uint64_t leave_a_log(struct sample *sample)
 {
 	struct zf_fs *fs = sample_mount(sample);
@@ -326,8 +327,8 @@ static uint64_t leave_a_log(struct sample *sample)
 }
 
 /*
- * The log is replayed in whole or given up. If only the data of a lost file were left out, its rename would
- * put an empty file in the place of a sound one.
+ * The log is replayed as a whole or given up. If replay left out only the data of a lost file, its
+ * rename would replace a sound file by an empty one.
  */
 static void a_log_that_names_a_lost_inode(void **state)
 {
@@ -354,7 +355,7 @@ static void a_log_that_names_a_lost_inode(void **state)
 	sample_unmount(sample, fs);
 }
 
-/* Real disks do not count resets: then the zones' items are all that tells of them. */
+/* Real disks do not count resets: then only the zones' items have reset counts. */
 static bool device_counts = true;
 
 void __real_zf_zone_rules_report(const struct zf_zone_rules *rules, uint32_t zone_no,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A filesystem in order, written anew: nothing is lost, and nothing is wrong with it. */
+/* A repair writes a sound filesystem anew: nothing is lost, and there are no errors. */
 #include <stdlib.h>
 
 #include "fixture.h"

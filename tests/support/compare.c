@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole tree against the oracle. */
+/* Compares the whole tree with the oracle. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static bool is_before(const struct zf_time *time, int64_t ns)
 
 static bool has_size(const struct oracle_inode *inode, uint64_t size)
 {
-	/* What a directory calls its size is its own business. */
+	/* The size of a directory is not defined. */
 	if (S_ISDIR(inode->mode) || inode->content_unknown)
 		return true;
 	return size >= inode->data.size_min && size <= inode->data.size_max;
@@ -174,7 +174,7 @@ static void compare_range(struct compare *c, const struct oracle_inode *file, ui
 	}
 }
 
-/* What lies in a hole is zero without being read: so that must be right. */
+/* A hole is not read, so at least one candidate of each span must be a hole. */
 static void compare_hole(struct compare *c, const struct oracle_inode *file, uint64_t from,
 			 uint64_t to)
 {
@@ -354,8 +354,7 @@ static int newest_below(struct zf_fs *fs, uint64_t ino, unsigned int depth, uint
 	int n, r = zf_fs_getattr(fs, &ctx, ino, &attr);
 	uint32_t number = 0;
 
-	/* A read's time is stored by no transaction before those of the changes that it came after.
-	 */
+	/* A read's time is never stored in a transaction before those of earlier changes. */
 	if (r == 0)
 		number = (uint32_t)zf_max_u64(workload_op_of_time(&attr.ctime),
 					      workload_op_of_time(&attr.atime));

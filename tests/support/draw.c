@@ -20,7 +20,7 @@
 static const char *const names[] = {
 	"a", "b", "c", "d", "e", "f", "g", "Grüße aus Köln", "a name with spaces", BYTES_255,
 };
-/* More of them, for large directories and deep trees. */
+/* More names, for large directories and deep trees. */
 #define MANY_NAMES 150u
 static char many_names[MANY_NAMES][16];
 
@@ -49,7 +49,7 @@ const struct workload_profile workload_everything = {
 	.big_values = true,
 };
 
-/* Few and small files: a crash test looks at all of them after every cut. */
+/* Few and small files, because a crash test compares all of them after every cut. */
 const struct workload_profile workload_crash = {
 	.weights =
 		{[OP_LOOKUP] = 15,    [OP_FORGET] = 15,	     [OP_MAKE] = 130,	 [OP_LINK] = 30,
@@ -108,7 +108,7 @@ const struct workload_profile workload_close = {
 	.dirs_max = 2,
 };
 
-/* ---- picking what there is ---- */
+/* ---- picking existing inodes and names ---- */
 
 static uint64_t below(struct workload *w, uint64_t limit)
 {
@@ -145,7 +145,7 @@ static bool is_anything(const struct oracle_inode *inode)
 	return true;
 }
 
-/* One that fits, or NULL. */
+/* Picks an inode that fits, or NULL. */
 static const struct oracle_inode *pick(struct workload *w,
 				       bool (*fits)(const struct oracle_inode *inode))
 {
@@ -170,7 +170,7 @@ static unsigned int count(const struct oracle *oracle, bool (*fits)(const struct
 	return n;
 }
 
-/* An inode of the kind wanted; now and then of another, or none. */
+/* An inode of the kind wanted; now and then one of another kind, or none. */
 static uint64_t pick_ino(struct workload *w, bool (*fits)(const struct oracle_inode *inode))
 {
 	const struct oracle_inode *inode;
@@ -291,7 +291,7 @@ static void draw_rename(struct workload *w, struct zf_op *op)
 		op->flags = RENAME_WHITEOUT | (chance(w, 30) ? RENAME_NOREPLACE : 0);
 }
 
-/* Where files may end, at the far end of what is possible too. */
+/* Draws where a write begins or a file ends, now and then up to the greatest possible offset. */
 static uint64_t draw_offset(struct workload *w, const struct oracle_inode *file)
 {
 	uint64_t size = file ? file->data.size : 0, dice = below(w, 100);
@@ -369,7 +369,7 @@ static void draw_data(struct workload *w, struct zf_op *op)
 		op->flags |= ZF_WRITE_KILL_SUIDGID;
 }
 
-/* Mostly of what lies alike within its blocks: that is what can be shared. */
+/* Source and target mostly have the same offset within their blocks: such data can be shared. */
 static void draw_copy(struct workload *w, struct zf_op *op)
 {
 	const struct oracle_inode *from, *to;
@@ -436,7 +436,7 @@ static bool is_protected(const struct oracle_inode *inode)
 	return (inode->flags & (ZF_INODE_IMMUTABLE | ZF_INODE_APPEND)) != 0;
 }
 
-/* What is protected does not stay so for long: else soon nothing else would happen. */
+/* Flags that forbid changes do not stay for long, or soon most operations would fail. */
 static void draw_flags(struct workload *w, struct zf_op *op)
 {
 	static const uint32_t flags[] = {
@@ -466,7 +466,8 @@ static void draw_acl(struct workload *w, struct zf_op *op)
 		return;
 	op->uid = chance(w, 50) ? 0 : 1000;
 	op->gid = chance(w, 50) ? 0 : 100;
-	/* For lists setxattr(2) does not look at the flags; the kernel's own says who is outside the group. */
+	/* setxattr(2) ignores its flags for lists. The kernel's own flag says that the caller is
+	 * not in the group. */
 	op->flags = op->uid != 0 && op->gid != 0 ? ZF_XATTR_KILL_SGID : 0;
 	workload_draw_acl(&w->rng, &op->acl);
 	op->len = oracle_acl_len(&op->acl);
@@ -493,7 +494,7 @@ static void draw_xattr(struct workload *w, struct zf_op *op)
 		draw_acl(w, op);
 }
 
-/* Of the worst zone, or of one that has data of a file, whatever else is in it. */
+/* Reclaims the worst zone, or one with data of a file, whatever else is in it. */
 static void draw_reclaim(struct workload *w, struct zf_op *op)
 {
 	const struct oracle_inode *file = pick(w, is_file);
@@ -599,7 +600,7 @@ static enum zf_op_kind draw_kind(struct workload *w)
 	return kind;
 }
 
-/* Ebb and flow: trees grow deep, and become shallow again. */
+/* The limit rises and falls, so that trees grow deep, and become shallow again. */
 static unsigned int files_max(const struct workload *w)
 {
 	unsigned int phase = w->number / 3000 % 4;
@@ -608,7 +609,7 @@ static unsigned int files_max(const struct workload *w)
 			  : w->profile->files_max * phase / 3;
 }
 
-/* Keeps the population within bounds, and forgets only what is held. */
+/* Keeps the number of files and directories within bounds, and forgets only held inodes. */
 static void adjust(struct workload *w, struct zf_op *op)
 {
 	if (op->kind == OP_WRITE && op->ino == ZF_INO_ROOT && !pick(w, is_file)) {
@@ -655,7 +656,7 @@ void workload_draw(struct workload *workload, struct zf_op *ret_op)
 	};
 	fill_op(workload, ret_op);
 	adjust(workload, ret_op);
-	/* What has to wait for a commit cannot come between its steps. */
+	/* An operation that has to wait for a commit cannot come between its steps. */
 	if (workload->commit != COMMIT_NONE) {
 		ret_op->may_wait = workload_goes_to_log(ret_op);
 		if (workload_has_to_wait(workload, ret_op))

@@ -16,7 +16,7 @@ static void add_entries(struct zf_rng *rng, struct oracle_acl *acl, uint16_t tag
 			.id = named ? 100 * (uint32_t)(i + 1) : (uint32_t)ACL_UNDEFINED_ID};
 }
 
-/* Most changes make it invalid: the oracle says which. */
+/* Most of these changes make the list invalid; the oracle decides which. */
 static void spoil(struct zf_rng *rng, struct oracle_acl *acl)
 {
 	struct oracle_acl_entry *entry = &acl->entries[zf_rng_below(rng, acl->count)], other;
@@ -44,7 +44,7 @@ static void spoil(struct zf_rng *rng, struct oracle_acl *acl)
 	}
 }
 
-/* Some say no more than a mode does, or only that there is a mask. */
+/* Some lists say no more than a mode does, or add only a mask. */
 void workload_draw_acl(struct zf_rng *rng, struct oracle_acl *ret_acl)
 {
 	uint64_t users = zf_rng_chance(rng, 50) ? zf_rng_below(rng, 3) : 0;

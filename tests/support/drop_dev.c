@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request's way:
+ * The path of a request:
  *
- *     submit -> begin: what goes to the image instead -> the image -> end: what becomes of the
- *     right bytes -> the queue of the finished -> poll
+ *     submit -> begin: makes the bytes for the image -> the image -> end: keeps the right bytes, or
+ *     writes them to the file -> the queue `finished` -> poll
  *
- * A block that waits for a flush is in two places: `pending`, in the order of completion, which is
- * how a flush finds what it covers; and `blocks`, by address, which is how a read finds it.
+ * A block that waits for a flush is in two places: `pending`, in the order of completion, where a
+ * flush finds the blocks that it covers; and `blocks`, by address, where a read finds it.
  *
- * A read takes what is pending before it asks the image: a flush in between may bring blocks to the
- * file and forget them here, and either way the right bytes are seen.
+ * A read copies the pending blocks before it reads the image. A flush in between may write blocks
+ * to the file and drop them here, but the read has the right bytes either way.
  */
 #include "support/drop_dev.h"
 
@@ -39,7 +39,7 @@ struct pending {
 struct drop_dev {
 	struct zf_dev dev;
 	struct zf_dev *image;
-	int fd; /* the image's file, past the image */
+	int fd; /* the image's file, opened a second time, to bypass the image device */
 	unsigned int right_percent;
 	uint64_t die_at;
 
@@ -53,7 +53,7 @@ struct drop_dev {
 	STAILQ_HEAD(, command) finished;
 };
 
-/* From begin to end. `inner` is what the image is asked; `cover` is what it writes, or has read. */
+/* Lives from begin to end. `inner`: the image's request; `cover`: the bytes that it writes. */
 struct command {
 	struct zf_io inner;
 	struct zf_io *io;
@@ -79,7 +79,7 @@ static void *must(void *p)
 
 /* ---- buffers ---- */
 
-/* Where the nth block of a request is in memory: no segment ends within a block. */
+/* The memory of the nth block of a request; no segment ends within a block. */
 static uint8_t *block_of(const struct iovec *iov, uint64_t n)
 {
 	uint64_t at = n * ZF_BLOCK_SIZE;
@@ -119,7 +119,7 @@ static void add_pending_locked(struct drop_dev *drop, uint64_t block, const uint
 	drop->pending_count++;
 }
 
-/* What completed up to then goes to the file, unless nobody may see it any more. */
+/* Writes blocks that completed up to `covered` to the file, unless they were dropped. */
 static void settle_locked(struct drop_dev *drop, uint64_t covered)
 {
 	struct pending *pending;
@@ -134,7 +134,7 @@ static void settle_locked(struct drop_dev *drop, uint64_t covered)
 	}
 }
 
-/* One array entry for each block: NULL where the image is right. NULL: everywhere. */
+/* Copies pending blocks: an entry is NULL where the image is right. NULL: right everywhere. */
 static uint8_t **see_locked(struct drop_dev *drop, uint64_t addr, uint64_t len)
 {
 	uint64_t first = addr / ZF_BLOCK_SIZE, count = len / ZF_BLOCK_SIZE;
@@ -152,7 +152,7 @@ static uint8_t **see_locked(struct drop_dev *drop, uint64_t addr, uint64_t len)
 	return seen;
 }
 
-/* Puts them into what was read, if that worked. */
+/* Puts the copies into the bytes read, if the read succeeded, and frees them. */
 static void show(uint8_t **seen, const struct iovec *iov, uint64_t len, int result)
 {
 	for (uint64_t i = 0; seen && i < len / ZF_BLOCK_SIZE; i++) {
@@ -163,7 +163,7 @@ static void show(uint8_t **seen, const struct iovec *iov, uint64_t len, int resu
 	free(seen);
 }
 
-/* ---- what the image gets instead ---- */
+/* ---- the bytes that the image gets ---- */
 
 static void cover_block_locked(struct drop_dev *drop, const uint8_t *right, uint8_t *ret_cover)
 {
@@ -186,7 +186,7 @@ static void cover_block_locked(struct drop_dev *drop, const uint8_t *right, uint
 	}
 }
 
-/* In place: until it is durable, a block may be what it was. */
+/* Written in place: until the write is durable, the block may have its former bytes. */
 static void cover_conventional_locked(struct drop_dev *drop, uint64_t addr, const uint8_t *right,
 				      uint8_t *ret_cover)
 {
@@ -218,7 +218,7 @@ static void cover_locked(struct drop_dev *drop, struct command *command)
 
 /* ---- beginning and ending ---- */
 
-/* What breaks the rules goes to the image as it is, which says what is wrong with it. */
+/* A request that breaks the rules goes unchanged to the image, which returns the error. */
 static bool is_covered(const struct zf_io *io)
 {
 	uint64_t len = 0;
@@ -261,7 +261,7 @@ static void begin(struct drop_dev *drop, struct zf_io *io, struct command *ret_c
 	zf_mutex_unlock(&drop->lock);
 }
 
-/* Some of its blocks are durable, as when the power goes in the middle of it. */
+/* Makes some blocks of the write durable, as in a power cut, and kills the process. */
 static void die_locked(struct drop_dev *drop, const struct zf_io *io)
 {
 	for (uint64_t at = 0; at < io->len; at += ZF_BLOCK_SIZE)
@@ -319,7 +319,7 @@ static void end(struct command *command)
 
 /* ---- the device ---- */
 
-/* On the image's thread. */
+/* Runs on the image's thread. */
 static void image_done(struct zf_io *inner)
 {
 	struct command *command = ZF_CONTAINER_OF(inner, struct command, inner);

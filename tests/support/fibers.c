@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* _longjmp() to another stack is what this file is for: no check of it is wanted. */
+/* This file uses _longjmp() to change stacks, which the fortified version would refuse. */
 #undef _FORTIFY_SOURCE
 #include "support/fibers.h"
 
@@ -50,15 +50,14 @@ struct fiber {
 	const void *on;
 	const char *what;
 	uint64_t until_ns;
-	void *trail[TRAIL_MAX]; /* of calls that led to the wait, if they are traced */
+	void *trail[TRAIL_MAX]; /* backtrace of the wait, with zf_fibers_trace() */
 	int trail_len;
 	bool (*is_over)(void *arg);
 	void *is_over_arg;
 	void *(*fn)(void *arg);
 	void *arg;
 	unsigned int held[ZF_RANK_COUNT];
-	uint8_t *stack; /* kept for the next fiber of this number; of the first: where it was found
-			 */
+	uint8_t *stack; /* kept for the next fiber of this number; fiber 0: as the sanitizer says */
 	size_t stack_bytes;
 	void *fake_stack; /* the address sanitizer's */
 	ucontext_t start;
@@ -71,7 +70,7 @@ static struct {
 	bool active, traces;
 	struct zf_rng rng;
 	uint64_t now_ns, switches, stalls;
-	unsigned int interval, left; /* of points until somebody else may go on */
+	unsigned int interval, left; /* number of points until another fiber may go on */
 } sched = {.count = 1, .now_ns = EPOCH_NS};
 
 static struct fiber *current(void)
@@ -89,7 +88,7 @@ unsigned int *fibers_held(void)
 	return current()->held;
 }
 
-/* ---- nobody goes on ---- */
+/* ---- no fiber can go on ---- */
 
 static void tell_fiber(const struct fiber *fiber)
 {
@@ -120,7 +119,7 @@ static _Noreturn void give_up(const char *why)
 	abort();
 }
 
-/* ---- who goes on ---- */
+/* ---- which fiber goes on ---- */
 
 static unsigned int weight_of(const struct fiber *fiber)
 {
@@ -134,7 +133,7 @@ static unsigned int weight_of(const struct fiber *fiber)
 	}
 }
 
-/* The wait whose time is over first. FIBERS_MAX: nobody has a timeout. */
+/* The fiber whose timeout ends first. FIBERS_MAX: no fiber has a timeout. */
 static unsigned int first_timeout(void)
 {
 	unsigned int first = FIBERS_MAX;
@@ -159,7 +158,7 @@ static unsigned int end_by_timeout(unsigned int i)
 	return i;
 }
 
-/* The program's own fibers, and after them the first, are to get somewhere. */
+/* Does one of the program's own fibers wait, or, when all those have ended, the first fiber? */
 static bool somebody_stalls(void)
 {
 	bool all_over = true;
@@ -371,13 +370,13 @@ static uint8_t *stack_new(void)
 	void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 
-	/* Its lowest page is there to be hit. */
+	/* The lowest page is a guard page. */
 	if (stack == MAP_FAILED || mprotect(stack, 4096, PROT_NONE) < 0)
 		abort();
 	return stack;
 }
 
-/* Some are quick, some are slow. */
+/* Makes some fibers quick and some slow. */
 static unsigned int draw_weight(void)
 {
 	static const unsigned int weights[] = {1, 4, 16, 64};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interface of base/lock.h for the fibers of fibers.h: linked in place of base/lock.c. One
- * fiber runs at a time, so a lock is a few plain fields, which lie where the real one has its own.
+ * Implements base/lock.h for the fibers of fibers.h; linked in place of base/lock.c. One fiber runs
+ * at a time, so a lock is a few plain fields, in the memory of the real lock's fields.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -112,17 +112,17 @@ void zf_mutex_unlock(struct zf_mutex *mutex)
 	assert(owned(mutex)->owner == fibers_self());
 	zf_rank_leave(mutex->rank);
 	disown(owned(mutex));
-	/* Whoever gets it next may free it: nothing of it is touched from here on. */
+	/* The next owner may free the mutex, so it must not be touched from here on. */
 	zf_fibers_point();
 }
 
 /* ---- read-write locks ---- */
 
 struct shared {
-	struct owned writer;   /* who has it exclusively, or keeps it */
-	const void *exclusive; /* who has it exclusively, or beside */
+	struct owned writer;   /* the fiber that has it exclusively, or keeps it */
+	const void *exclusive; /* the fiber that has it exclusively, or beside */
 	unsigned int readers;
-	unsigned int writers_waiting; /* before them no reader comes in */
+	unsigned int writers_waiting; /* new readers wait for them */
 	unsigned int waiting;
 };
 

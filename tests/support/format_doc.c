@@ -28,7 +28,7 @@ static bool next_line(struct doc *doc)
 	return true;
 }
 
-/* Goes to the line behind the heading that has `text` in it. */
+/* Goes to the line after the heading that contains `text`. */
 static void open_section(struct doc *doc, const char *path, const char *text)
 {
 	*doc = (struct doc){.path = path, .file = fopen(path, "r")};

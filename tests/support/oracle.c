@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle: its inodes, and who carries out which operation. */
+/* The oracle: its inodes, and the table of functions for the operations. */
 #include "support/oracle_impl.h"
 
 #include <assert.h>

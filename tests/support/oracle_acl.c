@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Access control lists: acl(5), and what Linux' filesystems make of them and the mode. */
+/* Access control lists: acl(5), and how Linux filesystems combine them with the mode. */
 #include "support/oracle_impl.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static bool is_valid(const struct oracle_acl *acl)
 	       count(acl, ACL_OTHER) == 1 && mask <= 1 && known + 3 == acl->count;
 }
 
-/* The list that the first op->len bytes say. Count 0: none. */
+/* Parses the list in the first op->len bytes. Count 0: none. */
 static int64_t parse(const struct zf_op *op, struct oracle_acl *ret_acl)
 {
 	*ret_acl = op->acl;
@@ -108,7 +108,7 @@ static int64_t parse(const struct zf_op *op, struct oracle_acl *ret_acl)
 
 /* ---- lists and modes ---- */
 
-/* The entry that three bits of the mode are: the group's are the mask, if there is one. */
+/* The entry for three bits of the mode. The group's bits are the mask, if the list has one. */
 static struct oracle_acl_entry *class_of(struct oracle_acl *acl, unsigned int shift)
 {
 	struct oracle_acl_entry *mask = find(acl, ACL_MASK);
@@ -118,7 +118,7 @@ static struct oracle_acl_entry *class_of(struct oracle_acl *acl, unsigned int sh
 	return find(acl, shift == 6 ? ACL_USER_OBJ : ACL_OTHER);
 }
 
-/* The mode becomes what the list says, and a list that says no more than that is none. */
+/* Sets the mode from the list. A list that says no more than the mode is dropped. */
 static void apply_access(struct oracle_inode *inode, const struct oracle_acl *acl)
 {
 	inode->access = *acl;
@@ -178,7 +178,7 @@ int64_t oracle_acl_set(struct oracle *oracle, const struct zf_op *op)
 		*list = acl;
 		return 0;
 	}
-	/* As by chmod: nobody gives files to a group that is not theirs. */
+	/* As with chmod(2): a caller that is not in the group cannot keep S_ISGID. */
 	if (op->flags & ZF_XATTR_KILL_SGID)
 		inode->mode &= ~(uint32_t)S_ISGID;
 	apply_access(inode, &acl);
@@ -200,7 +200,7 @@ int64_t oracle_acl_get(struct oracle *oracle, const struct zf_op *op)
 	return (int64_t)oracle_acl_len(acl);
 }
 
-/* To remove what is not there is no error, and no change. */
+/* Removing a list that does not exist is no error, and no change. */
 int64_t oracle_acl_remove(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *inode = oracle_find(oracle, op->ino);

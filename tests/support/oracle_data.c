@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file may contain: spans, and for each the writes that may be seen there. */
+/* The possible content of a file: spans, each with the writes that may be seen there. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void oracle_fill(uint32_t write, uint64_t offset, void *buf, size_t len)
 		return;
 	}
 	while (len > 0) {
-		/* Every other write can be packed (log/carry.h). */
+		/* Writes with even numbers can be packed (log/carry.h). */
 		uint64_t index = offset / sizeof(uint64_t);
 		uint64_t word = word_of(write, write % 2 ? index : index & ~UINT64_C(7));
 		size_t skip = offset % sizeof(word), n = sizeof(word) - skip;
@@ -106,7 +106,7 @@ static bool are_equal(const struct oracle_span *a, const struct oracle_span *b)
 	       memcmp(a->candidate, b->candidate, a->count * sizeof(*a->candidate)) == 0;
 }
 
-/* Joins neighbours that say the same, so that the list stays as short as the file is simple. */
+/* Joins neighbours with equal candidates, so that a simple file has a short list. */
 static void join_equal(struct oracle_data *data)
 {
 	unsigned int n = 1;
@@ -182,7 +182,7 @@ void oracle_data_copy(struct oracle_data *data, uint64_t offset, const struct or
 		struct oracle_bytes bytes = newest(oracle_data_find(source, from + at, &end));
 
 		end = zf_min_u64(end - from, len);
-		/* What is shared leaves a hole there. */
+		/* Sharing copies written zeroes as a hole. */
 		if (bytes.write == ORACLE_ZEROES)
 			bytes.write = 0;
 		if (bytes.write != 0)
@@ -199,8 +199,8 @@ void oracle_data_truncate(struct oracle_data *data, uint64_t size, bool unsettle
 	unsigned int first = split(data, size);
 
 	replace(data, first, data->count, (struct oracle_bytes){0});
-	/* The size on disk goes as far as no data is missing: with data on its way, it may be less.
-	 */
+	/* The size on disk reaches only up to data that has landed, so it may be smaller while data
+	 * is in flight. */
 	data->size_min = unsettled ? zf_min_u64(data->size_min, size) : size;
 	data->size_max = size;
 	data->size = size;
@@ -263,7 +263,7 @@ uint64_t oracle_data_next(const struct oracle_data *data, uint64_t from)
 
 /* ---- what was read ---- */
 
-/* What reaches the device as a whole shows one candidate only: a block, or in place a sector. */
+/* One candidate must explain the whole range: within a block, or for data in place a sector. */
 static bool is_explained(const struct oracle_span *span, uint64_t offset, const uint8_t *buf,
 			 size_t len)
 {

@@ -43,7 +43,7 @@ static void truncate_file(struct oracle *oracle, struct oracle_inode *inode, uin
 {
 	uint64_t old = inode->data.size;
 
-	/* To grow, a file writes the zeroes behind its end into its last block: data on its way. */
+	/* A file that grows writes zeroes after its old end into the last block: unsettled data. */
 	if (oracle->keep_old && size > old && old % ZF_BLOCK_SIZE != 0) {
 		inode->unsettled++;
 		inode->unsettled_data++;
@@ -230,21 +230,21 @@ int64_t oracle_write(struct oracle *oracle, const struct zf_op *op)
 	if (r < 0 || len == 0)
 		return r;
 	offset = op->flags & ZF_WRITE_APPEND ? inode->data.size : op->offset;
-	/* The kernel looks at the end first; where appends end it does not know. */
+	/* The kernel checks the end first, except of appends, whose end it does not know. */
 	if (offset >= ZF_FILE_SIZE_MAX ||
 	    ((op->flags & ZF_WRITE_APPEND) && len > ZF_FILE_SIZE_MAX - offset))
 		return -EFBIG;
 	if (check_write(inode, offset) < 0)
 		return -EPERM;
 	len = zf_min_u64(len, ZF_FILE_SIZE_MAX - offset);
-	/* Out of room in the middle of a write: what was written counts. */
+	/* The write ran out of room in the middle: the bytes written count. */
 	if (op->result > 0 && (uint64_t)op->result < len)
 		len = (uint64_t)op->result;
 	oracle_data_write(&inode->data, offset, len, op->number, oracle->keep_old);
 	oracle_change_content(oracle, inode, op, true);
 	if (op->flags & ZF_WRITE_KILL_SUIDGID)
 		kill_suidgid(inode, op);
-	/* What is written in place leaves the times for later. */
+	/* A durable write in place does not make the times durable. */
 	if (op->durable && !inode->data.in_place)
 		oracle_settle(inode);
 	else if (op->durable || (op->flags & ZF_WRITE_DSYNC))
@@ -282,7 +282,7 @@ int64_t oracle_copy(struct oracle *oracle, const struct zf_op *op)
 	oracle_data_copy(&to->data, op->offset, &from->data, op->from_offset, len,
 			 oracle->keep_old);
 	end = op->offset + len;
-	/* The last block may be shared whole: what was allocated behind the end of it goes. */
+	/* The last block may be shared whole: what was allocated after the end in it is lost. */
 	if (end == to->data.size)
 		oracle_data_zero(&to->data, end, zf_align_up(end, ZF_BLOCK_SIZE), 0,
 				 oracle->keep_old);
@@ -317,20 +317,20 @@ static int64_t check_fallocate(struct oracle *oracle, const struct zf_op *op,
 		return -EISDIR;
 	if (!S_ISREG((*ret_inode)->mode))
 		return -ENODEV;
-	/* More room does not change what is there. */
+	/* Allocation alone does not change content. */
 	if (mode != 0)
 		return oracle_check_change(*ret_inode);
 	return check_write(*ret_inode, (*ret_inode)->data.size);
 }
 
-/* In the blocks at the edges zeroes are written, like any data. */
+/* In partial blocks at the edges zeroes are written like other data. */
 static bool writes_edges(const struct zf_op *op)
 {
 	return !zf_is_aligned(op->offset | (op->offset + op->len), ZF_BLOCK_SIZE);
 }
 
-/* A punch that reaches the end of the file may take all of its last block: zeroes written behind
- * it, too. */
+/* A punch that reaches the end of the file may free all of its last block, with zeroes written
+ * after the end. */
 static void zero(struct oracle *oracle, struct oracle_inode *inode, const struct zf_op *op)
 {
 	uint32_t write = op->flags & WRITES_ZEROES ? ORACLE_ZEROES : 0;
@@ -351,7 +351,7 @@ static void grow(struct oracle *oracle, struct oracle_inode *inode, uint64_t siz
 		data->size_min = size;
 }
 
-/* It zeroes at an edge, or, like a truncation, behind the old end. */
+/* The operation writes zeroes at an edge, or, like a truncation, after the old end. */
 static bool has_data(const struct oracle_inode *inode, const struct zf_op *op)
 {
 	return writes_edges(op) || inode->data.size % ZF_BLOCK_SIZE != 0;
@@ -405,7 +405,7 @@ void oracle_copy_in_place(struct oracle *oracle, struct oracle *then, const stru
 	oracle_data_maybe_copied(&to->data, op->offset, &from->data, op->from_offset, len);
 }
 
-/* Where data is may be said in units of blocks; but no data may be called a hole. */
+/* A seek may report data in units of blocks, but must not report data as a hole. */
 static bool seek_is_right(const struct oracle_data *data, const struct zf_op *op)
 {
 	uint64_t found = (uint64_t)op->result;
@@ -460,7 +460,7 @@ int64_t oracle_freeze(struct oracle *oracle, const struct zf_op *op)
 	return 0;
 }
 
-/* What needed no data was in the transaction at once. Of data nobody knows when it was written. */
+/* A change without data was in the transaction at once. It is not known when data landed. */
 int64_t oracle_commit(struct oracle *oracle, const struct zf_op *op)
 {
 	for (unsigned int i = 0; i < oracle->count; i++) {

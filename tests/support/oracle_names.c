@@ -50,7 +50,7 @@ static int64_t find_dir(struct oracle *oracle, uint64_t ino, struct oracle_inode
 	return S_ISDIR((*ret_dir)->mode) ? 0 : -ENOTDIR;
 }
 
-/* A directory and the inode that a name in it names: NULL if none. */
+/* Finds a directory and the inode of a name in it: NULL if the name does not exist. */
 static int64_t find_child(struct oracle *oracle, uint64_t dir_ino, const char *name,
 			  struct oracle_inode **ret_dir, struct oracle_inode **ret_child)
 {
@@ -142,7 +142,7 @@ int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
 		return -ENOENT;
 	if (check_add(dir) < 0)
 		return -EPERM;
-	/* Never used twice. What went wrong is plain from a number that is not above all others. */
+	/* No number is used twice: each new one must be above all others. */
 	if (op->result == 0 && op->attr.ino <= oracle->highest_ino)
 		return -EUCLEAN;
 	inode = oracle_add_inode(oracle, op->attr.ino, op->mode);
@@ -159,7 +159,7 @@ int64_t oracle_make(struct oracle *oracle, const struct zf_op *op)
 	return 0;
 }
 
-/* No entry: nothing happens to the directory. */
+/* The file gets no entry, so the directory does not change. */
 int64_t oracle_tmpfile(struct oracle *oracle, const struct zf_op *op)
 {
 	struct oracle_inode *dir, *inode;
@@ -200,7 +200,7 @@ int64_t oracle_link(struct oracle *oracle, const struct zf_op *op)
 		return -EEXIST;
 	if (check_add(dir) < 0 || oracle_check_change(inode) < 0)
 		return -EPERM;
-	/* From no name at all, too: that of a file that was removed, or made without one. */
+	/* The count may have been 0: of a file that was removed, or made without a name. */
 	inode->nlink++;
 	oracle_change(oracle, inode);
 	inode->held += op->hold;
@@ -250,7 +250,7 @@ int64_t oracle_rmdir(struct oracle *oracle, const struct zf_op *op)
 	return 0;
 }
 
-/* Is `below` the directory `above`, or anywhere below it? A removed directory hangs nowhere. */
+/* Is `below` the directory `above`, or anywhere below it? A removed directory has no parent. */
 static bool is_below(struct oracle *oracle, const struct oracle_inode *below,
 		     const struct oracle_inode *above)
 {
@@ -277,7 +277,7 @@ static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
 			    const struct oracle_inode *dir, const struct oracle_inode *source,
 			    const struct oracle_inode *dir2, const struct oracle_inode *target)
 {
-	/* A directory that was removed is below no other any more. */
+	/* This comes before the check for loops: a removed directory is not below any other. */
 	if (dir2->nlink == 0)
 		return -ENOENT;
 	if (makes_loop(oracle, op, dir, source, dir2, target))
@@ -300,7 +300,7 @@ static int64_t check_rename(struct oracle *oracle, const struct zf_op *op,
 	return target->entry_count > 0 ? -ENOTEMPTY : 0;
 }
 
-/* The directories first, then what is in them: that is the order of the errors. */
+/* Finds the directories first, then their children, because errors have this order. */
 static int64_t find_both(struct oracle *oracle, const struct zf_op *op, struct oracle_inode **dir,
 			 struct oracle_inode **source, struct oracle_inode **dir2,
 			 struct oracle_inode **target)
@@ -338,7 +338,7 @@ static void exchange(const struct zf_op *op, struct oracle_inode *dir, struct or
 	move_dir(target, dir2, dir);
 }
 
-/* The old name goes, or names a whiteout. False: that is no new inode. */
+/* The old name goes, or names a whiteout. False: the whiteout's number is not new. */
 static bool leave_name(struct oracle *oracle, const struct zf_op *op, struct oracle_inode *dir)
 {
 	struct oracle_inode *whiteout;

@@ -98,7 +98,10 @@ static bool is_known_entry(struct workload *w, const struct oracle_inode *dir,
 	       dirent->type == IFTODT(oracle_find(w->oracle, entry->ino)->mode);
 }
 
-/* In pieces; entries that are right, and as many as there are, are all of them: cookies ascend. */
+/*
+ * Reads in pieces. Cookies ascend, so no entry comes twice: if each entry is right, and the number
+ * of entries too, none is missing.
+ */
 static int64_t run_readdir(struct workload *w, const struct zf_ctx *ctx, const struct zf_op *op)
 {
 	const struct oracle_inode *dir = oracle_find(w->oracle, op->ino);
@@ -184,7 +187,7 @@ static void keep(struct workload *w, uint64_t dir, const char *name)
 		w->kept[w->kept_count++] = attr.ino;
 }
 
-/* What the operation may remove. */
+/* Holds the inodes that the operation may remove. */
 static void keep_victims(struct workload *w, const struct zf_op *op)
 {
 	if (op->kind != OP_UNLINK && op->kind != OP_RMDIR && op->kind != OP_RENAME)
@@ -241,7 +244,7 @@ static int64_t release(struct workload *w, const struct zf_op *op, int r)
 	return r;
 }
 
-/* Which number the whiteout got is the filesystem's to say. */
+/* Asks the filesystem for the number of the whiteout. */
 static int64_t run_rename(struct workload *w, const struct zf_ctx *ctx, struct zf_op *op)
 {
 	int r = zf_fs_rename(w->fs, ctx, op->dir, op->name, op->dir2, op->name2, op->flags, NULL);
@@ -283,7 +286,7 @@ static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t
 	return r;
 }
 
-/* No file any more, no victim, not this one, and nowhere to move it to are answers too. */
+/* Right answers, too: the file is gone, no victim, a zone that cannot be one, no room to move. */
 static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 {
 	struct zf_reclaim *reclaim = w->fs->reclaim;
@@ -443,7 +446,7 @@ static bool is_durable(struct workload *w, const struct zf_op *op)
 	       wants_sync(oracle_find(oracle, op->dir2)) || wants_sync(child) || wants_sync(child2);
 }
 
-/* The operation may have needed one, and ended the one that was being made, well or badly. */
+/* The operation may have needed a commit, and so ended the one under way, with or without error. */
 static void note_commit(struct workload *w)
 {
 	struct zf_txn *txn = zf_fs_txn(w->fs);
@@ -490,7 +493,7 @@ static bool has_attr(const struct zf_op *op)
 	       op->kind == OP_LINK || op->kind == OP_SETATTR;
 }
 
-/* The attributes that the operation returned; and of what it touched, those of now. */
+/* Checks the attributes that the operation returned, and the present ones of its inode. */
 static const char *check_attrs(struct workload *w, const struct zf_op *op)
 {
 	const struct zf_ctx ctx = ctx_of(op, true);
@@ -502,7 +505,7 @@ static const char *check_attrs(struct workload *w, const struct zf_op *op)
 		return NULL;
 	if (has_attr(op)) {
 		inode = oracle_find(w->oracle, op->attr.ino);
-		/* A lookup's or link's own reference may have been the last one. */
+		/* NULL: the reference of the lookup or link itself was the last one. */
 		if (inode)
 			what = workload_compare_attr(inode, &op->attr);
 	}
@@ -527,7 +530,7 @@ static bool may_lack_space(const struct workload *w, const struct zf_op *op)
 	case OP_COPY:
 		return w->profile->nospace;
 	case OP_SETATTR:
-		return w->profile->nospace && op->set.size > 0; /* P5: to nothing, always */
+		return w->profile->nospace && op->set.size > 0; /* P5: size 0 always succeeds */
 	default:
 		return false;
 	}

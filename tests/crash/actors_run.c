@@ -240,7 +240,7 @@ static uint64_t draw_nth(struct world *world)
 	return 1 + zf_rng_below(&world->rng, 20);
 }
 
-/* One append that fails is repeated elsewhere, so no data is lost. */
+/* Another append makes up for one that fails, so no data is lost. */
 static void add_mild_faults(struct world *world)
 {
 	unsigned int others = (unsigned int)zf_rng_below(&world->rng, 3);

@@ -39,8 +39,8 @@ bool lie_is_wide(const struct lie *lie);
 bool lie_hides_nodes(const struct lie *lie);
 
 /*
- * May a repair leave the lie alone? So with fields that make a structure look like that of a newer
- * version, and with the header of an image, without which the file is no image.
+ * May a repair leave the lie alone? True if the field can make a structure look like one of a newer
+ * version, and for the header of an image, without which the file is no image.
  */
 bool lie_may_be_given_up(const struct lie *lie);
 

@@ -66,8 +66,8 @@ struct plant {
 	uint64_t number;     /* of the sequence; 0: drawn */
 	bool elsewhere;	     /* the explorer does not find it, as it takes threads or a rare state:
 			      * meson.build names the test that finds it */
-	uint64_t schedules; /* of several actors (actors.h), from the seed on; 0: not by actors */
-	uint64_t cuts;	    /* the bug must be found within so many cuts */
+	uint64_t schedules;  /* of several actors (actors.h), from the seed on; 0: not by actors */
+	uint64_t cuts;	     /* the bug must be found within so many cuts */
 };
 
 extern const struct plant plants[];
@@ -179,7 +179,7 @@ void record_free(struct record *record);
 /* ---- judging (judge.c) ---- */
 
 struct judgement {
-	bool host; /* the host's power was cut: the device's write pointers are lower bounds */
+	bool host;     /* the host's power was cut: the device's write pointers are lower bounds */
 	bool degraded; /* a copy of metadata is missing: the checker, which reports that, not run */
 	bool full;     /* the checker compares all data with its checksums */
 	bool go_on;    /* write, unmount and mount again afterwards */

@@ -329,7 +329,7 @@ static void no_permission_for_native_appends_is_told(void **state)
 {
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_NATIVE), -EACCES);
-	assert_said("/dev/ng0n1: Permission denied");
+	assert_said("/dev/ng0n1 cannot be opened for native appends: Permission denied");
 	assert_said("docs/devices.md: Permissions");
 	assert_said("append=emulated");
 	assert_string_equal(backends.nvme, "");
@@ -341,7 +341,7 @@ static void no_permission_for_them_leaves_the_emulated_ones(void **state)
 	forbid_native();
 	assert_int_equal(open_as_user(ZF_APPEND_BEST), 0);
 	assert_opened(backends.zbd, "/dev/disk");
-	assert_said("/dev/ng0n1: Permission denied: so appends are emulated");
+	assert_said("/dev/ng0n1 cannot be opened (Permission denied), so appends are emulated");
 }
 
 /* Who only reads does not hear of it. */

@@ -464,7 +464,7 @@ static void a_disk_that_is_a_part_of_another_is_told(void **state)
 	put("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw");
 	put("sys/devices/sdb/holders/dm-0", "");
 	assert_int_equal(open_disk(S_IFBLK, 8, 16, ZF_APPEND_BEST), -EBUSY);
-	assert_said("/dev/disk is a part of dm-0");
+	assert_said("/dev/disk is used by dm-0: release it there first");
 }
 
 static void nobody_is_blamed_without_reason(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the loads draw: numbers, ranks of a Zipf distribution, and where on a file a rank lies. The
- * same seed gives the same history.
+ * Random draws of the loads: numbers, ranks of a Zipf distribution, and the place in a file that
+ * belongs to a rank. The same seed gives the same history.
  */
 #ifndef ZF_BENCH_AGE_DRAW_H
 #define ZF_BENCH_AGE_DRAW_H
@@ -19,8 +19,9 @@ uint64_t age_below(struct age_random *random, uint64_t limit); /* 0 <= result < 
 double age_unit(struct age_random *random);		       /* 0 <= result < 1 */
 
 /*
- * Ranks 1 to n, rank k with a probability in proportion to k^-theta, theta > 0. By
- * rejection-inversion (Hörmann, Derflinger, 1996), which is exact, and takes as long for any n.
+ * Ranks 1 to n, rank k with a probability in proportion to k^-theta, theta > 0. Drawn by
+ * rejection-inversion (Hörmann, Derflinger, 1996), which is exact and takes the same time for any
+ * n.
  */
 struct age_zipf {
 	uint64_t n;
@@ -31,7 +32,7 @@ struct age_zipf {
 void age_zipf_init(struct age_zipf *zipf, uint64_t n, double theta);
 uint64_t age_zipf_draw(const struct age_zipf *zipf, struct age_random *random);
 
-/* One of the permutations of 0 to n - 1: spreads the ranks, and with them what is hot. */
+/* A permutation of 0 to n - 1: spreads the ranks, and with them the hot blocks, over the file. */
 struct age_permutation {
 	uint64_t n, seed;
 	unsigned int half_bits;

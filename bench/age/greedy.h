@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What greedy cleaning costs under uniform overwrites, in theory: of zones of which the part u is
- * live, the emptiest still has the part v live, where u = (v - 1) / ln v (Menon, 1995; Desnoyers,
- * 2012: many zones, large ones). Emptying it moves v to get 1 - v back, so each write costs 1 / (1
- * - v).
+ * The theoretical cost of greedy cleaning under uniform overwrites. If the fraction u of all zones
+ * is live, the fraction v of the emptiest zone is live, where u = (v - 1) / ln v (Menon, 1995;
+ * Desnoyers, 2012: for many large zones). Emptying that zone moves v to get 1 - v back, so each
+ * write costs 1 / (1 - v).
  */
 #ifndef ZF_BENCH_AGE_GREEDY_H
 #define ZF_BENCH_AGE_GREEDY_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Latencies by the million: counted in buckets, each at most a 32nd wide of what is in it. */
+/* Millions of latencies, counted in buckets. A bucket is at most 1/32 as wide as its values. */
 #ifndef ZF_BENCH_AGE_HISTOGRAM_H
 #define ZF_BENCH_AGE_HISTOGRAM_H
 
 #include <stdint.h>
 
 #define AGE_BUCKETS_OF_A_POWER 32u
-#define AGE_POWERS	       40u /* of two: up to some 18 minutes in ns, what is longer counts as that */
+#define AGE_POWERS	       40u /* of two, ns: up to 18 minutes; longer ones count as that */
 
 struct age_histogram {
 	uint64_t count, max, over; /* `over`: how many above AGE_STALL_NS */
@@ -17,8 +17,8 @@ struct age_histogram {
 
 void age_histogram_note(struct age_histogram *histogram, uint64_t ns);
 void age_histogram_add(struct age_histogram *histogram, const struct age_histogram *more);
-/* That so much of 1 is not above: the bucket's upper end, and never more than the longest. 0: none
- * noted. */
+/* The latency that the fraction `part` of all latencies does not exceed: the upper end of its
+ * bucket, but at most the longest latency. 0: no latency was noted. */
 uint64_t age_histogram_quantile(const struct age_histogram *histogram, double part);
 
 #endif

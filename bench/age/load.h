@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a user does to a filesystem until it is old, and what is left of it at the end. */
+/* Loads: what a user does to age a filesystem, and how the result is verified. */
 #ifndef ZF_BENCH_AGE_LOAD_H
 #define ZF_BENCH_AGE_LOAD_H
 
@@ -24,13 +24,13 @@ struct age_load {
 	struct age_user *user;
 };
 
-/* Blocks of one file of `bytes`, in order once, and then as drawn. theta 0: uniformly; `in_order`:
- * again in order. */
+/* Writes the blocks of one file of `bytes` once in order, and then at drawn places. theta 0: drawn
+ * uniformly; `in_order`: not drawn, but again in order. */
 struct age_blocks_options {
 	uint64_t bytes;
 	double theta;
 	bool in_order;
-	uint64_t step_bytes; /* of one write; AGE_BLOCK where places are drawn */
+	uint64_t step_bytes; /* of one write; AGE_BLOCK if places are drawn */
 };
 struct age_load *age_blocks_new(struct age_user *user, const struct age_blocks_options *options);
 
@@ -43,7 +43,7 @@ struct age_tree_options {
 	uint64_t size_max; /* of one file */
 };
 struct age_load *age_tree_new(struct age_user *user, const struct age_tree_options *options);
-/* How often it did what, since it was made: for tests. */
+/* How often each operation was done since the load was made: for tests. */
 enum age_tree_op {
 	AGE_CREATE,
 	AGE_APPEND,

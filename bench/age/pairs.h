@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What writers pay for reclaim: the same work beside it and without it, in turn. */
+/* What reclaim costs writers: the same work with reclaim and without it, in turn. */
 #ifndef ZF_BENCH_AGE_PAIRS_H
 #define ZF_BENCH_AGE_PAIRS_H
 
@@ -10,10 +10,10 @@ struct age_pair {
 };
 
 /*
- * Does the load's steps until `bytes` are written with reclaim paused, and again with it at work,
- * each time from where reclaim has nothing left to do. `on_first`: the other way round. The
- * filesystem has threads, and room for what is written while reclaim is paused. 0 or -errno of the
- * load.
+ * Does the load's steps until `bytes` are written with reclaim paused, and then the same with
+ * reclaim running. Each half starts when reclaim has nothing left to do. `on_first`: the half with
+ * reclaim comes first. The filesystem needs threads, and room for what is written while reclaim is
+ * paused. Returns 0 or -errno of the load.
  */
 int age_pair_run(struct age_load *load, uint64_t bytes, bool on_first, struct age_pair *ret_pair);
 

@@ -14,7 +14,7 @@ struct age_period {
 };
 
 void age_report_head(bool json);
-/* `uniform`: greedy cleaning is what to compare it with. */
+/* `uniform`: the report compares the period with greedy cleaning. */
 void age_report_period(const struct age_period *period, bool uniform, bool json);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is counted while a filesystem ages: totals so far, of which two make a period; and what it
- * looks like. */
+/* Measurements of an ageing filesystem: totals so far (the difference of two totals is a period),
+ * and looks at its zones. */
 #ifndef ZF_BENCH_AGE_SAMPLE_H
 #define ZF_BENCH_AGE_SAMPLE_H
 
@@ -9,7 +9,7 @@
 #include "age/user.h"
 #include "fs/space/reclaim.h"
 
-/* Of a period, or since the start: the same. */
+/* Totals of a period, or since the start. */
 struct age_totals {
 	uint64_t user_bytes, calls;
 	uint64_t bytes[AGE_KINDS];
@@ -20,11 +20,11 @@ struct age_totals {
 	struct age_histogram latency;
 };
 
-/* What was seen now and then in a period. */
+/* What the looks of a period have seen. */
 struct age_sight {
 	uint64_t looks;
 	uint32_t empty_low; /* zones */
-	uint32_t room_low;  /* of these, those that nobody claims */
+	uint32_t room_low;  /* of the empty zones, those that nothing has claimed */
 	double live;	    /* sums over the looks: see age_utilisation() */
 	double written, spare;
 	uint32_t meta_zones_max;
@@ -33,8 +33,8 @@ struct age_sight {
 
 void age_totals_get(struct zf_fs *fs, const struct age_user *user,
 		    const struct age_traffic *traffic, struct age_totals *ret_totals);
-/* later - earlier; the longest latency is that of `later`'s histogram, which is begun anew for each
- * period. */
+/* later - earlier. The longest latency is that of `later`'s histogram, because each period begins a
+ * new histogram. */
 void age_totals_since(const struct age_totals *later, const struct age_totals *earlier,
 		      struct age_totals *ret_totals);
 
@@ -42,8 +42,8 @@ void age_sight_init(struct age_sight *sight);
 void age_look(struct zf_fs *fs, struct age_sight *sight);
 void age_sight_add(struct age_sight *sight, const struct age_sight *more);
 
-/* The part of the zones that hold data which is live. With `spare` those that data could have
- * count, too. */
+/* The live fraction of the zones that hold data. With `spare` the zones that data could get count,
+ * too. */
 double age_utilisation(const struct age_sight *sight, bool spare);
 
 #endif

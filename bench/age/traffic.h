@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reaches the device, by what it is for: counted by a recorder (io/dev.h), as it completes. */
+/* Bytes that reach the device, by purpose: a recorder (io/dev.h) counts them as they complete. */
 #ifndef ZF_BENCH_AGE_TRAFFIC_H
 #define ZF_BENCH_AGE_TRAFFIC_H
 
@@ -8,7 +8,7 @@
 #include "fs/core/fs.h"
 
 enum age_kind {
-	AGE_DATA, /* as it comes */
+	AGE_DATA, /* written by the user */
 	AGE_COLD, /* moved by reclaim */
 	AGE_META, /* nodes, and the zeroes that fill their stream's gaps */
 	AGE_SUPER,
@@ -24,7 +24,7 @@ struct age_traffic {
 	_Atomic uint64_t bytes[AGE_KINDS];
 };
 
-/* From now on, until the device is told otherwise; nothing is in flight. */
+/* Counts from now on, until the device gets another recorder. Nothing may be in flight. */
 void age_traffic_start(struct age_traffic *traffic, struct zf_fs *fs);
 void age_traffic_stop(struct age_traffic *traffic);
 

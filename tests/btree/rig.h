@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A forest on a memory device with the least that a commit needs: a node stream a copy, a reserved
- * tail for the root tree, and a map of live addresses that no node may leak from or be freed from
- * twice.
+ * A forest on a memory device with the least that a commit needs: one node stream for each copy, a
+ * reserved tail for the root tree, and a map of live addresses, which finds nodes that leak or are
+ * freed twice.
  */
 #ifndef ZF_TESTS_BTREE_RIG_H
 #define ZF_TESTS_BTREE_RIG_H
@@ -73,10 +73,10 @@ struct rig_options {
 void rig_init(struct rig *rig, const struct rig_options *options);
 void rig_deinit(struct rig *rig);
 
-/* The running transaction's. */
+/* The writer of the running transaction. */
 struct zf_writer *rig_writer(struct rig *rig);
 
-/* The commit in steps, in this order. Between them anything may be done with the running writer. */
+/* The steps of a commit, in this order. Between them the test may use the running writer freely. */
 void rig_freeze(struct rig *rig);
 void rig_seal(struct rig *rig, enum zf_tree_id tree);
 void rig_seal_root(struct rig *rig);
@@ -90,7 +90,7 @@ void rig_reopen(struct rig *rig);
 /* Makes the committed trees known to a new forest. */
 void rig_set_roots(struct rig *rig);
 
-/* Walks all trees: exactly the live addresses are found. */
+/* Walks all trees and asserts that their nodes lie at exactly the live addresses. */
 void rig_check(struct rig *rig);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * A filesystem on a device of the tests, for file data: mounted, unmounted, cut off and checked.
  *
- * On the simulator (one thread, faults, crashes) or, with threads, on the memory device. Whatever
- * is reported as an error fails the test unless it was announced.
+ * The device is the simulator (one thread, faults, crashes) or, with threads, the memory device. A
+ * message of level ERROR fails the test unless `errors_expected` is set.
  */
 #ifndef ZF_TESTS_FS_DATA_RIG_H
 #define ZF_TESTS_FS_DATA_RIG_H
@@ -22,7 +22,7 @@
 
 struct data_rig_options {
 	bool threads;
-	bool memory; /* the memory device without threads, too: it is quicker */
+	bool memory; /* the memory device without threads, too: it is quicker than the simulator */
 	uint64_t seed;
 	uint32_t zone_count;	/* 0: 64 */
 	uint64_t zone_size;	/* bytes, 0: 1 MiB */
@@ -59,27 +59,28 @@ void data_rig_init(struct data_rig *rig, const struct data_rig_options *options)
 void data_rig_deinit(struct data_rig *rig);
 /* Unmounts, checks the whole device with its data, and mounts again. */
 void data_rig_remount(struct data_rig *rig);
-/* After the filesystem was unmounted, or given up, and the device closed. */
+/* Opens the device and mounts: for after an unmount or a zf_fs_abandon() and a close of the device.
+ */
 void data_rig_mount(struct data_rig *rig);
-/* The same, where it may fail: then the device is closed again. */
+/* The same, but the mount may fail: it then closes the device again. */
 int data_rig_try_mount(struct data_rig *rig);
-/* The device is still open. */
+/* Mounts on the device, which is still open. */
 int data_rig_mount_opened(struct data_rig *rig);
-/* The power goes: without unmounting; then mounts again. What is durable is checked before that. */
+/* Cuts the power without an unmount, checks the durable state, and mounts again. */
 void data_rig_crash(struct data_rig *rig);
-/* After a fault nothing more can be said: drops everything. */
+/* Frees everything without a check, for use after a fault. */
 void data_rig_drop(struct data_rig *rig);
-/* The checker on the durable state. No file may have an error. */
+/* Runs the checker on the durable state, which must have no error. */
 void data_rig_check(struct data_rig *rig);
 
 /* A new empty file in the root directory. */
 uint64_t data_rig_make(struct data_rig *rig, const char *name);
 void data_rig_unlink(struct data_rig *rig, const char *name, uint64_t ino);
 
-/* All of it, or the test fails. */
+/* Writes all of it, or fails the test. */
 void data_rig_write(struct data_rig *rig, uint64_t ino, uint64_t offset, const void *buf,
 		    size_t len);
-/* Bytes as data_rig_fill() makes them. Of a seed with this bit they can be packed (log/carry.h). */
+/* If a seed has this bit, the bytes of data_rig_fill() can be packed (log/carry.h). */
 #define DATA_RIG_PACKS (UINT64_C(1) << 40)
 
 void data_rig_write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset,
@@ -87,14 +88,14 @@ void data_rig_write_pattern(struct data_rig *rig, uint64_t ino, uint64_t seed, u
 void data_rig_allocate(struct data_rig *rig, uint64_t ino, int mode, uint64_t offset, uint64_t len);
 void data_rig_truncate(struct data_rig *rig, uint64_t ino, uint64_t size);
 uint64_t data_rig_size(struct data_rig *rig, uint64_t ino);
-/* What the file has, and what is kept for all files; in blocks. */
+/* Blocks that the file has, and blocks that are kept for all files. */
 uint64_t data_rig_blocks(struct data_rig *rig, uint64_t ino);
 uint64_t data_rig_kept(struct data_rig *rig);
 uint64_t data_rig_guaranteed(struct data_rig *rig); /* blocks */
-/* Blocks of data on the device that somebody names. */
+/* Live blocks in the HOT and COLD zones. */
 uint64_t data_rig_live_blocks(struct data_rig *rig);
 void data_rig_sync(struct data_rig *rig);
-/* fsync by an open file: zf_fs_begin_errors() has filled in the cursor. */
+/* fsync of an open file, whose error cursor zf_fs_begin_errors() has filled in. */
 int data_rig_fsync(struct data_rig *rig, uint64_t ino, struct zf_error_cursor *errors);
 
 /* Bytes that depend on seed and file offset. */

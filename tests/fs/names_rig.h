@@ -21,7 +21,7 @@ struct names_rig {
 	int64_t now_ns;
 	struct zf_mount_options mount; /* of the next mount */
 	struct zf_report report;
-	bool errors_expected; /* else an error that is reported fails the test */
+	bool errors_expected; /* if false, a message of level ERROR fails the test */
 	unsigned int errors;
 	char message[512]; /* the last error */
 };
@@ -35,19 +35,19 @@ struct names_rig_options {
 void names_rig_init(struct names_rig *rig, const struct names_rig_options *options);
 void names_rig_deinit(struct names_rig *rig); /* unmounts: must succeed */
 void names_rig_remount(struct names_rig *rig);
-/* A test's, with the smallest nodes: *state is a struct names_rig. */
+/* The setup function of a test, with the smallest nodes: *state is a struct names_rig. */
 int names_rig_setup(void **state);
 int names_rig_teardown(void **state);
-/* What was not committed is gone. */
+/* Mounts again without an unmount: uncommitted changes are lost. */
 void names_rig_crash(struct names_rig *rig);
 
 /* ---- short forms for tests: each fails the test on an error ---- */
 
 uint64_t rig_make(struct names_rig *rig, uint64_t parent, const char *name, mode_t mode);
-/* Without a reference of the kernel. */
+/* The kernel has no reference to the new inode. */
 uint64_t rig_make_forgotten(struct names_rig *rig, uint64_t parent, const char *name, mode_t mode);
 struct zf_attr rig_attr(struct names_rig *rig, uint64_t ino);
-/* The number that a name has, or 0. No reference is kept. */
+/* The inode number that a name leads to, or 0. No reference is kept. */
 uint64_t rig_find(struct names_rig *rig, uint64_t parent, const char *name);
 bool rig_inode_exists(struct names_rig *rig, uint64_t ino);
 uint64_t rig_inode_count(struct names_rig *rig);

@@ -7,13 +7,14 @@
 
 #include "io/dev.h"
 
-/* Block-aligned; free() it. Every 8 bytes differ, and differ from those of another tag. */
+/* Block-aligned memory; the caller frees it. Every 8 bytes differ, also from those of another tag.
+ */
 void *blocks_new(uint64_t len, uint64_t tag);
 void blocks_fill(void *buf, uint64_t len, uint64_t tag);
 bool blocks_are(const void *buf, uint64_t len, uint64_t tag);
 bool blocks_are_zero(const void *buf, uint64_t len);
 
-/* One request, waited for: `len` bytes of blocks_fill(tag). Returns its result. */
+/* Writes `len` bytes of blocks_fill(tag) in one request, waits for it, and returns its result. */
 int run_write(struct zf_dev *dev, uint64_t addr, uint64_t len, uint64_t tag, bool fua);
 int run_append(struct zf_dev *dev, uint64_t zone_addr, uint64_t len, uint64_t tag,
 	       uint64_t *ret_addr);

@@ -34,7 +34,7 @@ void sample_put_garbage(struct sample_disk *disk, unsigned int zone_no, uint32_t
 uint8_t *sample_slot(struct sample_disk *disk, unsigned int zone_no, uint32_t slot);
 uint64_t sample_address(const struct sample_disk *disk, unsigned int zone_no, uint32_t slot);
 
-/* Closes and opens the ring (and with it what it remembers). Returns zf_ring_open()'s result. */
+/* Closes and opens the ring, which forgets what it knew. Returns zf_ring_open()'s result. */
 int sample_reopen(struct sample_disk *disk);
 
 /* Asserts that the ring opens and what it finds. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small mounted filesystem whose share tree, which nothing else uses yet, is a table of numbered
- * items: what transactions do is seen without inodes and data in between. And a model of that
- * table, as it is and as the last commit left it.
+ * A small mounted filesystem whose share tree holds a table of numbered items, so that transactions
+ * can be tested without inodes and data. The rig also has a model of that table: the current state,
+ * and the state of the last commit.
  */
 #ifndef ZF_TESTS_TXN_RIG_H
 #define ZF_TESTS_TXN_RIG_H
@@ -37,19 +37,18 @@ void rig_open_copies(struct rig *rig, const struct zf_geometry *geometry, uint64
 		     uint8_t copies);
 void rig_close(struct rig *rig);
 
-/* Without a commit: what a kill of the daemon does. The model is the caller's to set back. */
+/* Abandons the mount without a commit, like a kill of the daemon. The caller resets the model. */
 void rig_abandon(struct rig *rig);
 void rig_mount(struct rig *rig);
 int rig_try_mount(struct rig *rig);
 
-/* One transaction's edits; -ENOSPC and the like leave the model alone. */
+/* An edit in a transaction of its own. An error, such as -ENOSPC, leaves the model unchanged. */
 int rig_put(struct rig *rig, unsigned int n, size_t len);
 int rig_delete(struct rig *rig, unsigned int n);
 /* Within a join that the caller holds. */
 int rig_put_in(struct rig *rig, struct zf_trans *trans, unsigned int n, size_t len);
 
-/* Asserts that the tree holds what the table says; and that zones count the nodes that there are.
- */
+/* Asserts that the tree holds the table's items, and that the zones' counts match the nodes. */
 void rig_assert_holds(struct rig *rig, const struct rig_table *table);
 void rig_assert_sound(struct rig *rig);
 

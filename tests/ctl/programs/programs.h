@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that are run on an image, and what they must not do. In one process for each image, but
- * for the state that is shared: who tries the next image reads of it what became of the last.
+ * Programs that are run on an image, and what they must not do. Each image is tried in a process of
+ * its own; these processes share only programs_shared, where a process leaves its results.
  */
 #ifndef ZF_TESTS_PROGRAMS_H
 #define ZF_TESTS_PROGRAMS_H
@@ -21,10 +21,10 @@ extern struct programs_options {
 	uint64_t seed, manglings, mounts, traces;
 } programs_options;
 
-/* Of this process and of those that try something. */
+/* Shared by this process and its children, which try the images. */
 extern struct programs_shared {
 	uint64_t manglings, programs, mounts, traces, clean, repaired, left;
-	bool failed;	 /* what is tried now */
+	bool failed;	 /* the current try has failed */
 	char text[2048]; /* why */
 } *programs_shared;
 
@@ -36,14 +36,15 @@ extern char programs_said[4096]; /* the first bytes that the last program printe
 
 void programs_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* args[0]: from the directory of the build. */
+/* args[0]: a path relative to the directory of the build. */
 pid_t programs_start(const char *const *args, int *ret_fd);
-/* The exit status, or -1: it died, and the test has failed. */
+/* The exit status. -1: the program died, and the test has failed. */
 int programs_end(const char *const *args, pid_t pid, int fd);
 int programs_run(const char *const *args);
 int programs_fsck(const char *mode);
 
-/* False: it has failed, and is told of. `option`: of which there was one. */
+/* False: the try has failed; a message is printed. `option`: the option whose count of 1 repeats
+ * the try. */
 bool programs_report(const char *option, uint64_t seed, bool ended, const char *how);
 
 /* ---- look.c ---- */
@@ -52,14 +53,15 @@ void programs_look(struct zf_rng *rng);
 void programs_look_at_something(const struct places *places, struct zf_rng *rng);
 void programs_restore(struct zf_rng *rng);
 
-/* What writes to an image that is not mounted. What was in order must be so afterwards. */
+/* Runs a program that changes an unmounted image. An image that was in order (`sound`) must be in
+ * order afterwards. */
 void programs_change(struct zf_rng *rng, bool sound);
-/* What is made anew is in order, whatever was there before. */
+/* Formats the image anew: it must then be in order, whatever was on it before. */
 void programs_make_anew(void);
 
 /* ---- mount.c ---- */
 
-/* `sound`: it must be mounted, and written to. */
+/* `sound`: mounting it and writing to it must succeed. */
 void programs_mount(bool sound);
 
 /* ---- traces.c ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * appends DEVICE native|emulated|locked WRITERS MILLISECONDS: so many writers append 4 KiB to one
- * zone, each again as soon as it is answered; when that zone is full, to the next. No filesystem:
- * this is the device alone. All zones that it comes to must be empty.
+ * appends DEVICE native|emulated|locked WRITERS MILLISECONDS: each writer appends 4 KiB to one zone
+ * that all writers share, and again as soon as its append completes. When the zone is full, the
+ * writers go on to the next. There is no filesystem, only the device. All zones that are used must
+ * be empty beforehand.
  *
  * Prints how many appends took how many seconds.
  */

@@ -2,10 +2,11 @@
 /*
  * What a commit of many dirty items does to the operations beside it.
  *
- * Below FUSE, on the memory device or an image: four threads look up, make, write 4 KiB and read
- * 4 KiB, each at a fixed pace, while the transaction with the dirty items is committed; and again
- * while it is not. The two kinds of runs take turns. A latency counts from the moment at which the
- * operation was due, so that one that waits also delays, and is seen to delay, those behind it.
+ * Runs below FUSE, on the memory device or an image: four threads look up, make, write 4 KiB and
+ * read 4 KiB, each at a fixed pace, while the transaction with the dirty items is committed, and in
+ * other runs without that commit. The two kinds of runs alternate. A latency counts from the moment
+ * at which the operation was due, so the latencies of the operations behind a waiting one include
+ * that wait.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -4,14 +4,14 @@
  *                                           append 4 KiB and fsync, each client to a file of its own
  * durable create DIR CLIENTS MILLISECONDS [histogram]
  *                                           create a file, write 2 KiB, fsync it
- * durable zero FILE MIB                     one fallocate(FALLOC_FL_WRITE_ZEROES) of so much
- * durable zeroes FILE MIB MILLISECONDS      the same every so many milliseconds, until it is ended;
- *                                           each time from an empty file
+ * durable zero FILE MIB                     one fallocate(FALLOC_FL_WRITE_ZEROES) of MIB
+ * durable zeroes FILE MIB MILLISECONDS      the same every MILLISECONDS, until the program is
+ *                                           killed; each time from an empty file
  *
- * The first three print how many operations took how many seconds; the first two also the mean, the
- * 99th and the 99.9th percentile of their latencies in microseconds; with `histogram` lines of a
- * latency in microseconds, up to which so many operations took that are in no line before. Exit status
- * 95: the file system has no write-zeroes.
+ * The first three print the number of operations and the seconds that they took; the first two also
+ * the mean, the 99th and the 99.9th percentile of the latencies in microseconds. With `histogram`
+ * each further line is a bucket: its upper limit in microseconds, and the number of operations in
+ * it. Exit status 95: the file system has no write-zeroes.
  */
 #include <errno.h>
 #include <fcntl.h>

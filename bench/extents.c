@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extents FILE MIB: a file with as many extents as it has blocks. Writes FILE in order, then every
- * block of it once more, each far from the one before, then reads them all in that order and
- * compares. Prints what each tenth of the blocks took, as thousands a second: with the number of
- * extents growing from none to all of them, the numbers of a row should be alike.
+ * extents FILE MIB: makes a file with as many extents as it has blocks. Writes FILE in order, then
+ * writes every block once more, each far from the one before, and then reads and compares all
+ * blocks in that second order. Prints the speed of each tenth of the blocks, in thousands of blocks
+ * a second. The number of extents grows during a row, and the numbers of the row should be alike
+ * all the same.
  */
 #include <errno.h>
 #include <fcntl.h>

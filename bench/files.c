@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files create|stat|read|unlink DIR COUNT SIZE: does it to COUNT files of SIZE bytes in DIR, in the
- * order of their making, and prints COUNT and the seconds that it took.
+ * files create|stat|read|unlink DIR COUNT SIZE: does one of these to COUNT files of SIZE bytes in
+ * DIR, in the order in which they were created, and prints COUNT and the seconds that it took.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * instructions OPERATION | --list: does one kind of operation of the library many times, for
- * scripts/instructions, which has callgrind count what the function counted() and its callees
- * execute. Prints by how many that is to be divided, and what they are; then, in a line of its own,
- * compiler and libraries.
+ * scripts/instructions, which has callgrind count the instructions of the function counted() and of
+ * its callees. Prints the number to divide that count by, and its unit; then, in a line of its own,
+ * the compiler and the libraries.
  *
- * Without FUSE, without threads, on the memory device, with a clock and contents of its own: the
- * same program does the same each time. What an operation needs beforehand is not counted.
+ * Runs without FUSE and without threads, on the memory device, with a clock and contents of its
+ * own, so the same program does the same each time. The preparation of an operation is not counted.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -17,8 +17,8 @@
  *	and fsync; read a third from start to end.
  *
  * "fill" makes FILES files, divided between the threads, each of which has a directory and a seed
- * of its own; "run" works on those for so long. It prints the operations done (each of the above
- * is one, the fsync belongs to its write) and the seconds that they took.
+ * of its own; "run" works on these files for MILLISECONDS. It prints the number of operations (each
+ * of the above is one; an fsync belongs to its write) and the seconds that they took.
  */
 #include <errno.h>
 #include <fcntl.h>

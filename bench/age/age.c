@@ -2,10 +2,10 @@
 /*
  * Ages a filesystem and says what that costs.
  *
- * Below FUSE, on the memory device or an image: fills it to a level, writes on as a load does until
- * what was written comes to so many times the device ("turnovers"), verifies all that was written,
- * and has the checker look at what is left. Without threads, as is the default, the same seed gives
- * the same history, and this program commits after so many bytes; with --threads it runs as
+ * Runs below FUSE, on the memory device or an image: fills the device to a level, lets a load write
+ * until the written bytes are a given multiple of the device's size ("turnovers"), verifies all
+ * data, and runs the checker. By default there are no threads: the same seed gives the same
+ * history, and this program commits after so many bytes. With --threads the filesystem runs as when
  * mounted, and latencies mean something.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones that are written in place: giving out, taking back, and when. */
+/* Zones that are written in place: how and when space in them is given out and taken back. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

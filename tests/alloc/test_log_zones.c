@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The intent log's zones on a memory device: chosen, named, filled, left, found again. */
+/* The intent log's zones on a memory device: how they are chosen, named in the superblock, filled,
+ * left, and found again. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator's part in reclaim: which zone is next, room to move to, and what could come back.
- * The tests move "data" themselves, by counting it live elsewhere.
+ * The allocator's part in reclaim: which zone is the next victim, the room to move data to, and how
+ * much space could come back. The tests move "data" themselves, by counting it live elsewhere.
  *
  *      test_reclaim [SEED [ROUNDS]]
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread, everything cached: what the trees themselves cost. Not a test; run by hand. */
+/* Measures what the trees themselves cost: one thread, all nodes cached. Not a test; run by hand.
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How full the leaves are that different orders of insertion make, with commits between. From fixed
- * seeds: the numbers are the same in every run, and printed.
+ * How full leaves become under different orders of insertion, with commits in between. The seeds
+ * are fixed, so each run prints the same numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trees forged by somebody who can compute checksums: only the checker stands in the way. Whatever
- * they hold, every call returns, with success or -EUCLEAN. `--seed N` replays, `--rounds N`
- * lengthens.
+ * Forged trees with valid checksums, so that only the checker can reject them. Whatever the trees
+ * hold, every call returns, with success or -EUCLEAN. `--seed N` replays, `--rounds N` lengthens.
  */
 #include <errno.h>
 #include <inttypes.h>

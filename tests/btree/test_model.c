@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on a tree, with a cache far too small, commits in steps between them, and
- * reopening with and without loss, against a sorted array. `--seed N` replays, `--rounds N`
- * lengthens.
+ * Random operations on a tree are compared with a sorted array. The cache is far too small; commits
+ * come in steps between the operations; the tree is reopened with and without a loss of uncommitted
+ * changes. `--seed N` replays, `--rounds N` lengthens.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Editing nodes, and the checker: each field's fault is found, and said in the one message form. */
+/* Editing nodes, and the checker: it finds a fault in each field, and all its messages have one
+ * form. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

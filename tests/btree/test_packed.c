@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One packed leaf: which form it takes when, what it holds then, and what its checker finds. */
+/* A packed leaf: when it takes which form, what it then holds, and which faults its checker finds.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of the leaf that an item does not fit into, and of its neighbours: in small trees of
- * leaves that are full to different degrees with values of any length, some of them the running
- * transaction's and some not, and against a list of what was put. `--seed N` replays.
+ * What happens to a leaf that an item does not fit into, and to its neighbours. The trees are
+ * small; their leaves are full to different degrees with values of any length, and only some of the
+ * leaves belong to the running transaction. The result is compared with a list of the items that
+ * were put. `--seed N` replays.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers, writers and a committing thread at once, with a cache that is too small: for the thread
- * sanitizer, and for what it cannot see: that no reader ever gets a false error or a wrong value.
+ * Readers, writers and a committing thread at once, with a cache that is too small. The test is for
+ * the thread sanitizer; it also checks that no reader gets a false error or a wrong value.
  */
 #include <errno.h>
 #include <pthread.h>

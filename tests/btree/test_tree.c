@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the random tests do not pin down: reading under damage and change, bounds, and costs. */
+/* Cases that the random tests do not pin down: reading under damage and change, bounds, costs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes an image with something of everything in it (check/sample.h), for tests that look at it
- * from outside.
+ * Makes an image that holds one of every kind of thing (check/sample.h), for tests that look at the
+ * image from outside.
  *
  * usage: make_image PATH
  */

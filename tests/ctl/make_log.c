@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Appends records to the log of an image that is not mounted, as a cut would leave them: one with
- * an operation, one with an inode's state and its data, and one behind a gap.
+ * Appends log records to an image that is not mounted, as a power cut would leave them: a record
+ * with an operation, a record with an inode's state and its data, and a record behind a gap.
  *
  * usage: make_log PATH
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints as metrics what is on standard input: an array of filesystems as `zfusectl metrics` gathers them. */
+/* Reads an array of filesystems, as `zfusectl metrics` gathers them, and prints it as metrics. */
 #include <json-c/json.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Annotated dumps: each byte of a structure is named exactly once, whatever the bytes are, and by
- * the names of docs/format.md. What a dump looks like, that document shows, and its own tests hold it
- * to the dump; here are the forms that it has no example of.
+ * Annotated dumps: each byte of a structure is named exactly once, whatever its value, and by the
+ * names of docs/format.md. That document shows what a dump looks like, and the document's own tests
+ * compare its examples with dumps. This test covers the forms that have no example there.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hostile devices (P7): of each mangling (check/lies/mangling.h) all files are read, every command of
- * zfusectl is run on it, it is checked, what can be read of it is salvaged, it is mounted and
- * changed, and at last salvaged without its superblock. What comes out is of no interest: it has to
- * come out, without a crash, a leak or a hang.
+ * Hostile devices (P7): for each mangling (check/lies/mangling.h) the test reads all files, runs
+ * every command of zfusectl, runs the checker, salvages what can be read, mounts and changes the
+ * filesystem, and at last salvages it without its superblock. Results do not matter: only a crash,
+ * a leak or a hang fails the test.
  *
  * `--seed N` replays, `--rounds N` says how long.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the filesystem itself costs: file data on the memory device, with threads. Prints a table;
- * bench_data [MiB].
+ * bench_data [MiB]: measures what the filesystem itself costs for file data, on the memory device
+ * and with threads. Prints a table.
  */
 #include <stdio.h>
 #include <stdlib.h>

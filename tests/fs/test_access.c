@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Access times: which reads move them, and when they are stored. */
+/* Access times: which reads change them, and when they are stored. */
 #include "fs/names_rig.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log has every change of names and attributes: random operations, and what the records say of
- * them is applied to the items that the tree had when they began. That is the tree as it is, but
- * for what is no operation: content, access times, and the deletion of what has no name.
+ * The log has every change of names and attributes. The test does random operations, and applies
+ * their log records to the items that the tree had before them. The result must equal the tree,
+ * except for what is not logged as an operation: content, access times, and the deletion of inodes
+ * without a name.
  *
  * ZF_SEED repeats one run; ZF_OPS sets its length.
  */

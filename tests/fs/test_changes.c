@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a file has changed and is not durable (fs/core/changes.h): against one generation a
- * block. */
+/* The ranges of a file that have changed and are not durable (fs/core/changes.h), compared with a
+ * model that has one generation for each block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A filesystem is copied to another device: what arrives, what is refused, and what an interrupted
- * copy leaves. Linked with --wrap=zf_zone_rules_report, so that a device may count its resets, as
- * the emulated ones do, or not, as disks.
+ * copy leaves. Linked with --wrap=zf_zone_rules_report, so that a device may or may not count its
+ * resets: emulated devices do, disks do not.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File data at every cut: each workload runs once for every command that it gives the device, which
- * is where the power goes. Then the device is checked, mounted, and judged.
+ * File data at every power cut: each workload runs once for every command that it sends to the
+ * device, and the power goes at that command. Then the device is checked and mounted, and the file
+ * data is judged.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random reads, writes, truncations, syncs, steps, remounts and crashes of a few files against
- * their bytes in an array. Some who ask may not wait, and where they are refused nothing has changed: on
- * a device with little room that is often so. Replay: ZF_SEED=N, and ZF_ROUNDS=1.
+ * Random reads, writes, truncations, syncs, steps, remounts and crashes of a few files are compared
+ * with their bytes in an array. Some calls may not wait. If such a call is refused, it must have
+ * changed nothing; on a device with little room that happens often. Replay: ZF_SEED=N, and
+ * ZF_ROUNDS=1.
  */
 #include <errno.h>
 #include <linux/falloc.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads on a mounted filesystem with its own: each owns a region of a shared file and a file
- * of its own, and finds there what it wrote; others sync, list and truncate meanwhile.
+ * Many threads on a filesystem with its background threads. Each writer owns a region of a shared
+ * file and a file of its own, and must find there what it wrote. Other threads sync, list and
+ * truncate meanwhile.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's state as the log describes it (fs/data/describe.h): applied to the map that the file had
- * when it was last described, it gives the map that it has.
+ * A file's state as the log describes it (fs/data/describe.h). Applied to the map that the file had
+ * at its last description, a description must give the file's current map.
  */
 #include <errno.h>
 #include <linux/falloc.h>

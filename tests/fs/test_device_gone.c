@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device disappears, at each command of a workload and under threads: nobody hangs, nothing is
- * tried without end, what is asked fails, and what was acknowledged is there when the device is.
+ * The device disappears, at each command of a workload and under threads. No thread hangs, nothing
+ * is retried without end, and requests fail. When the device is back, all acknowledged data is
+ * there.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories: listings that others change, names that share a hash, and very many entries. */
+/* Directories: listings during changes, names that share a hash, and very many entries. */
 #include "fs/names_rig.h"
 
 #include <errno.h>

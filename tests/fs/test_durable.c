@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fsync through the intent log where something comes in between. */
+/* fsync through the intent log, when other events come in between. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer waits for room in memory that another one has been let in for, who does not get on yet.
- * Nobody else moves: the next commit is ten minutes away.
+ * A writer waits for room in memory that has been granted to another writer, which cannot go on
+ * yet. Nothing else happens meanwhile: the next commit is ten minutes away.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A transaction does not freeze while a record of the log is under way. */
+/* A transaction does not freeze while a log record is being written. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

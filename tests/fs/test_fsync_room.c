@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fsync when the intent log has no room: it commits instead, and comes back. */
+/* fsync when the intent log has no room: fsync commits instead, and returns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

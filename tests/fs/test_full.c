@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A filesystem that is full of data, on devices of several shapes: what is done there all the same.
- */
+/* A filesystem that is full of data, on devices of several shapes: which operations still work. */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/falloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A filesystem that becomes larger, full or in use. Its device grows at once: what an image does is
- * in tests/io/test_image_grow.c.
+ * A full filesystem, or one in use, is grown. Its device grows at once here;
+ * tests/io/test_image_grow.c tests how an image grows.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A filesystem that becomes larger, cut off at every command that its device gets meanwhile. */
+/* The growth of a filesystem, with a power cut at every command that the device gets meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P7, the operations' part: on a filesystem whose items were damaged behind valid nodes, whatever
- * is asked is answered, with an error or not, and nothing crashes or hangs.
+ * P7, for operations: the nodes of the filesystem are valid, but their items are damaged. Every
+ * operation returns, with an error or without, and nothing crashes or hangs.
  *
  * ZF_SEED repeats a run.
  */

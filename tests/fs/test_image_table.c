@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A filesystem on an image whose zone table is damaged (P1, P7): whatever byte of whichever entry
- * it is, what fsync acknowledged is there, or the mount says an error; and the same again after the
- * next files and the next kill.
+ * A filesystem on an image whose zone table is damaged (P1, P7). Whichever byte of an entry is
+ * damaged, either all that fsync acknowledged is there, or the mount reports an error. The same
+ * holds again after more files and another kill.
  */
 #include <setjmp.h>
 #include <stdarg.h>

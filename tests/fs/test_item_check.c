@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* P7: what the checker of items lets pass, and that nothing else passes. */
+/* P7: which items the checker accepts, and that it rejects all others. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The promise of fallocate (P5): the first write to each block of kept space finds room, however
- * full the filesystem is, and in whatever order and size the writes come. And that of write-zeroes:
- * so does each that follows.
+ * full the filesystem is, and in whatever order and size the writes come. The promise of
+ * write-zeroes: each later write finds room, too.
  *
  *      test_kept [SEED [TURNS]]
  *
- * TURNS: how often most of a disk is overwritten after it was written for the first time; 1 if none
- * are given.
+ * TURNS: how often most of a disk is overwritten after it was written for the first time; default
+ * 1.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As few zones may be active as will do (P6), and a zone is in the way: what was answered waits
- * until it is not, and is written (P5).
+ * The limit of active zones is as low as zfuse accepts (P6), and a zone stays active when another
+ * is needed. Data that was answered waits until that zone is no longer active, and is written (P5).
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making, finding and removing names: what each operation does, and every error that it may give.
- */
+/* Making, finding and removing names: the effect and every possible error of each operation. */
 #include "fs/names_rig.h"
 
 #include <dirent.h>

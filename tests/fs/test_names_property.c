@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The namespace alone, against the oracle: names, links, attributes and kernel references at
- * random, with commits in steps, remounts and crashes between them, a tiny node cache, and the
- * checker after every one. (tests/property adds file data; without it, far more happens to names in
- * the same time.)
+ * The namespace alone is compared with the oracle: random operations on names, links, attributes
+ * and kernel references, a tiny node cache, and commits in steps, remounts and crashes in between.
+ * The checker runs after every remount and crash. (tests/property adds file data; without file data
+ * far more happens to names in the same time.)
  *
  * ZF_SEED repeats one run; ZF_OPS sets its length.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random overwrites of single blocks on a device that is 95 to 99 % full, as statfs sees it: each
- * is taken as long as statfs says that there is a block, and what that costs is bounded, in blocks
- * moved and commits made for each block written. So it is slow, and comes to an end: nobody moves
- * the same blocks round and round.
+ * Random overwrites of single blocks on a device that is 95 to 99 % full, as statfs sees it. A
+ * write is accepted as long as statfs reports a free block, and its cost is bounded, in moved
+ * blocks and in commits for each written block. So writes are slow, but they end: reclaim does not
+ * move the same blocks round and round.
  *
  *      test_nearly_full [TIMES]
  */

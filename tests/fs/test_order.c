@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs rely on that replace files without syncing them (P2): a name that is moved over a
- * file, and a file that is truncated and written again, have their new content as soon as the log,
- * on behalf of whoever, has that the old one is gone. The power goes at every command.
+ * The order that programs rely on that replace files without syncing them (P2). A file is replaced
+ * by a rename over it, or by a truncation and new writes. As soon as the log has the loss of the
+ * old content, whoever caused that record, the new content is durable. The power goes at every
+ * command.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inodes without a name: how long they live, and who deletes them. Inodes in memory: how many stay.
- */
+/* Inodes without a name: how long they live, and what deletes them. Inodes in memory: how many
+ * stay. */
 #include "fs/names_rig.h"
 
 #include <errno.h>

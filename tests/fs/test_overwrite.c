@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What FALLOC_FL_WRITE_ZEROES allocates in conventional zones, and overwriting it in place. */
+/* Space that FALLOC_FL_WRITE_ZEROES allocates in conventional zones, and overwrites in place. */
 #include <errno.h>
 #include <linux/falloc.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data that is written in place, at every cut: two files in very few conventional zones, so that
- * what one gives up the other soon has. Every sector that is ever written says by whom, where and
- * when. After the cut each sector of a file is zero, or of that file, at its place; and as new as
- * what was durable, or newer (P1, P3). Sectors of one block may differ: that is what they do.
+ * Data that is written in place, at every power cut. Two files share very few conventional zones,
+ * so that space that one file gives up soon belongs to the other. Every sector that is written
+ * names its file, its place and its version. After the cut each sector of a file is zero, or
+ * belongs to that file and place and is at least as new as the durable version (P1, P3). Sectors of
+ * one block may have different versions: a block in place is not written atomically.
  */
 #include <errno.h>
 #include <linux/falloc.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data that is written in place, under threads: durable writers on blocks of their own, readers of
- * all of them, and somebody who allocates and gives up beside them, so that room changes hands
- * while reads and writes are under way.
+ * Data that is written in place, under threads: durable writers, each with blocks of its own,
+ * readers of all blocks, and a thread that allocates and frees space, so that space changes its
+ * owner while reads and writes are in flight.
  */
 #include <linux/falloc.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data that could not land for want of memory is dirty again: and what that means for whom it
- * concerns. */
+/* Data that could not land for lack of memory is dirty again: the effects on flush, fsync and
+ * other callers. */
 #include <errno.h>
 #include <linux/falloc.h>
 #include <string.h>

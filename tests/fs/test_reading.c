@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads in two steps (zf_fs_read_begin()), on an image in the folder that the test runs in: the test
- * reads the image's file itself, as the queue of a mount does by its ring.
+ * Reads in two steps (zf_fs_read_begin()), on an image in the current directory: the test itself
+ * reads the image's file, as a queue of a mount does with its ring.
  */
 #include <setjmp.h>
 #include <stdarg.h>

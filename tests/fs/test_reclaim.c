@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Zones whose live data is moved out, case by case. Every test ends with the checker on the device.
- */
+/* Zones whose live data is moved out, case by case. Every test ends with a run of the checker. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>

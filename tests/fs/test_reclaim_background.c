@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gets space back when nobody asks: the threads, or a step. */
+/* Reclaim in the background, by the threads or by a step, when no caller asks for space. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reclaim on a device that fails, and over blocks that are not what was written (P4). */
+/* Reclaim on a device that fails, and of blocks that differ from what was written (P4). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

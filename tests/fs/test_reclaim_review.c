@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reclaim against a model: others work between copying and swapping, and the power goes. */
+/* Reclaim against a model: other operations run between its copying and its swapping of extents,
+ * and the power goes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Zones are reclaimed, one after the other and whatever is in them, while threads write, truncate,
- * punch, copy, sync and remove: each finds in its files what it did, then, and after a remount.
+ * punch, copy, sync and remove. Each thread finds in its files what it did, at once and after a
+ * remount.
  */
 #include <errno.h>
 #include <linux/falloc.h>

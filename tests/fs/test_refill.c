@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filled to the last block, emptied, and filled again, a hundred times: the same fits each time.
- * `test_refill ROUNDS` for fewer.
+ * A filesystem is filled to the last block, emptied, and filled again, a hundred times: the same
+ * amount fits each time. `test_refill ROUNDS` for fewer rounds.
  */
 #include <errno.h>
 #include <inttypes.h>

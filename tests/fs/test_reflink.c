@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies that share extents, case by case. Every test ends with the checker on the device. */
+/* Copies that share extents, case by case. Every test ends with a run of the checker. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share extents, and give them up, at once. The checker counts afterwards what is
- * live. */
+/* Several threads share extents and give them up at the same time. Afterwards the checker counts
+ * the live blocks. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

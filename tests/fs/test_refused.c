@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that meets ENOSPC and tries again costs no commits: what was tried in vain is known. It
- * is tried again as soon as something was freed (alloc/vain.h).
+ * A program that gets ENOSPC and tries again costs no commits, because zfuse remembers which
+ * efforts were in vain. They are made again as soon as something was freed (alloc/vain.h).
  *
  *      test_refused [SEED [ROUNDS]]
  */

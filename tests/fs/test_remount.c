@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read-only while it is mounted, and writable again: zf_fs_remount(). */
+/* A mounted filesystem becomes read-only, and writable again: zf_fs_remount(). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Replaying the log, case by case: fs/replay_rig.h. The checker follows every mount. */
+/* Replaying the log, case by case (fs/replay_rig.h). The checker runs after every mount. */
 #include <errno.h>
 #include <linux/falloc.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records whose hash is right and whose content is not (P7): a mount refuses them, or takes what
- * can be in a tree; it does not crash, hang, or come to harm that a read-only mount would not show.
+ * Log records with a valid hash and invalid content (P7): a mount refuses them, or accepts what can
+ * be in a tree. It does not crash or hang, nor come to harm that a read-only mount would not show.
  */
 #include <errno.h>
 #include <stdio.h>

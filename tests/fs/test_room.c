@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room, with little of it: what is accepted is never lost for want of space, nothing is refused
- * while there is any, and giving back always works (P5).
+ * Operations with little free space (P5): accepted data is never lost for lack of space, no request
+ * is refused while there is space, and operations that free space always work.
  *
  *      test_room [SEED [ROUNDS [FILTER]]]
  */

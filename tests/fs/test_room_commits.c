@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer who never pauses, faster than reclaim: how many commits it takes to give him room. Each
- * writes nearly all leaves again when files are overwritten at random, so one for each zone that
- * comes back would write more than the user (docs/decisions/0016).
+ * A writer that never pauses and is faster than reclaim: the test counts the commits that it takes
+ * to give the writer room. When files are overwritten at random, each commit writes nearly all
+ * leaves again, so a commit for each zone that comes back would write more than the user
+ * (docs/decisions/0016).
  */
 #include <inttypes.h>
 

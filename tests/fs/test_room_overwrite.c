@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest device, nearly full, overwritten at random: nobody is refused, and nothing that was
- * answered is lost (P5), also where no more zones may be active than it takes.
+ * The smallest device is nearly full and overwritten at random: no write is refused, and no
+ * answered write is lost (P5), even with the lowest limit of active zones that zfuse accepts.
  */
 #include <errno.h>
 #include <inttypes.h>

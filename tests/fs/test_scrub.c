@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a scrub reads, finds and repairs (fs/space/scrub.h), and whom it does not hold up. */
+/* What a scrub reads, finds and repairs (fs/space/scrub.h), and which operations it does not delay.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

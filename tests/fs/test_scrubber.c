@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The scrub of a mount over remounts (fs/mount/scrubber.h), and the counters of faults (fs/space/faults.h). */
+/* A mount's scrub across remounts (fs/mount/scrubber.h), and the fault counters
+ * (fs/space/faults.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

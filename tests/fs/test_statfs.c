@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What statfs() calls available can be set aside by fallocate(), in any state of the filesystem,
- * and what it calls free can be written.
+ * In any state of the filesystem fallocate() can reserve all space that statfs() reports as
+ * available, and all space that statfs() reports as free can be written.
  */
 #include <inttypes.h>
 #include <stdio.h>

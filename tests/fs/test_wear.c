@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that fail at random while files are written, read, deleted and synced, between remounts and
- * power cuts. Whatever was acknowledged and does not lie in an offline zone is there; what is read
- * is right or EIO.
+ * Zones fail at random while files are written, read, deleted and synced, between remounts and
+ * power cuts. Acknowledged data that does not lie in an offline zone is there; a read returns the
+ * right bytes or EIO.
  *
- * Where both copies of a node are in offline zones, a mount may fail: other seeds than those of the
- * default can come to that, and then fail here.
+ * If both copies of a node are in offline zones, a mount may fail. The default seeds do not lead to
+ * that; another seed can, and then fails this test.
  *
  *      test_wear [--seed S] [--rounds N]
  */

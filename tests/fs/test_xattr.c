@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extended attributes, of every size, and the access control lists among them. */
+/* Extended attributes of every size, and access control lists. */
 #include "fs/names_rig.h"
 
 #include <errno.h>

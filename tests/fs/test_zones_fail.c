@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that turn read-only or offline under the filesystem, and are so when it is mounted. What
- * must hold is in docs/space.md, "Zones that fail".
+ * Zones that turn read-only or offline while the filesystem is mounted, or before a mount.
+ * docs/space.md, "Zones that fail", says what must hold.
  */
 #include <errno.h>
 #include <linux/falloc.h>

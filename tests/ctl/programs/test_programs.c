@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hostile images, through the programs (P7): manglings (check/lies/mangling.h) are written to a file,
- * and every program that reads images is run on it. None may crash, or find no end; what fsck.zfuse
- * calls clean, or has repaired, must be clean for a second run, and be mounted and written to.
+ * Hostile images, through the programs (P7): manglings (check/lies/mangling.h) are written to a
+ * file, and every program that reads images is run on it. No program may crash or hang. If
+ * fsck.zfuse calls an image clean, or has repaired it, a second fsck.zfuse must find it clean, and
+ * a mount must be able to write to it.
  *
  *      test_programs BINDIR [--seed N] [--manglings N] [--mounts N] [--traces N]
  *
- * BINDIR: the directory of the build. --mounts N: one mangling in N is mounted (0, which is the default:
- * none). --traces N: so many times a trace and its data are damaged, and what reads them is run.
+ * BINDIR: the directory of the build. --mounts N: one mangling in N is mounted (default 0: none).
+ * --traces N: N times a trace and its data are damaged, and the programs that read them are run.
  */
 #include <assert.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers of large reads become huge pages, and keep what is in them. */
+/* Buffers of large reads become huge pages, and keep their content. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

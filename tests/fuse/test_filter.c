@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's filter of system calls, in a process of its own: there is no way out of one. */
+/* The daemon's filter of system calls, in a process of its own: a filter cannot be removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,8 @@
 
 #ifdef ZF_FILTER
 
-/* Arguments are such that an allowed call would fail with something else than ENOSYS, or do no harm. */
+/* The arguments are chosen so that an allowed call fails with an error other than ENOSYS, or does
+ * no harm. */
 #define REFUSED(name) {#name, SYS_##name}
 
 static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads count of requests, each for itself, and what comes out as the sum. */
+/* The requests that each thread counts for itself, and the sum over all threads. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits of control groups, of a hierarchy that the test makes in a directory. */
+/* The memory limits of control groups, in a hierarchy that the test makes in a directory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which requests wait for the device on the thread that brought them. Times are made up. */
+/* Which requests wait for the device on the thread that received them. The test invents the times.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Appends over writes at the pointer, on a scripted device: what is merged, what is in flight, and
- * what becomes of everybody when a write fails, with the pointer moved or not.
+ * Appends as writes at the write pointer, on a scripted device: which appends are merged, how many
+ * are in flight, and what happens to each of them when a write fails, with the pointer moved or
+ * not.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands of a pool: who gets one, and what a request has left after a part of it. */
+/* Commands of a pool: which request gets one, and what is left of a request after a part of it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache that a kill loses (support/drop_dev.h). Closing the device loses as much as a kill
- * does, so most tests close it and look at the image.
+ * The cache whose content a kill loses (support/drop_dev.h). Closing the device loses as much as a
+ * kill does, so most tests close the device and look at the image.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Flushes are shared: whom one serves, how few there are, and that nobody is served early. */
+/* Flushes are shared: which requests a flush serves, how few flushes there are, and that no request
+ * is answered too early. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory,
- * there also with a recorder: then nothing is carried out on the calling thread, all goes through
- * the ring.
+ * The image backend. Every test runs in memory (tmpfs) and on the disk of the build directory, and
+ * there also with a recorder: with a recorder no request is carried out on the calling thread, and
+ * all go through the ring.
  */
 #include <errno.h>
 #include <fcntl.h>

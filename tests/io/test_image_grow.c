@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image becomes larger: in use, cut off at every call that it makes to the host, and with each
- * of them failing. The calls are those of the library, wrapped by the linker.
+ * An image becomes larger: in use, with a power cut at every call to the host, and with a failure
+ * of every such call. The calls are library calls that the linker wraps.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A host that cannot make an image durable says so once, and to whoever asks first. */
+/* A host that cannot make an image durable says so once, to the first caller that asks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of every command, and what each status becomes. */
+/* The bytes of every command, and the errno of each status. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

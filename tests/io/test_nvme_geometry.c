@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From what a drive and the kernel say to numbers that zfuse uses: bytes as the specification has
- * them. */
+/* The geometry that zfuse computes from the answers of a drive (bytes as in the specification) and
+ * of the kernel. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A drive that cannot be used is given back, and the user told why; one that can be is asked for
- * its zones once, and again after an error. The drive, and the kernel's ring, are wrapped by the
- * linker.
+ * A drive that cannot be used is closed, and the user is told why. A usable drive is asked for its
+ * zones once, and again after an error. The calls to the drive and to the kernel's ring are wrapped
+ * by the linker.
  */
 #include <errno.h>
 #include <setjmp.h>

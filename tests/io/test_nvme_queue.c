@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests become commands, without a drive: one that this test plays takes them in bytes, carries
- * them out in any order and by the rules of zones, and fails where it is told to.
+ * Requests become commands. This test plays the drive: it takes the bytes of the commands, carries
+ * the commands out in any order and by the rules of zones, and fails those that the test chooses.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which backend a disk gets, and what is said of those that zfuse cannot use. The disks are trees
- * of files as the kernel shows them in /sys; the backends only note that they were called (linked
- * with --wrap).
+ * Which backend a disk gets, and which message the user gets for a disk that zfuse cannot use. The
+ * disks are trees of files as the kernel shows them in /sys; the backends only note that they were
+ * called (linked with --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>

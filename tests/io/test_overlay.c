@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An overlay: what is below shows through until it is changed, and is never changed itself. */
+/* An overlay: the device below shows through until a block is changed, and is never changed itself.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads that are in flight together: of a device in memory, one by one, and of an image on the disk
- * of the build directory, by a ring.
+ * Reads that are in flight together: the memory device carries them out one by one, an image on the
+ * disk of the build directory with a ring.
  */
 #include <errno.h>
 #include <liburing.h>

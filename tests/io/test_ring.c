@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring of a device, with operations that do nothing. Skipped (77) where none can be had. */
+/* The ring of a device, with operations that do nothing. Skipped (77) where io_uring is not
+ * available. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator against its own fault model (sim/sim.h): for each clause, what it allows is
- * seen to happen, each way, and what it forbids never is.
+ * The simulator against its own fault model (sim/sim.h): for each clause, every outcome that the
+ * clause allows occurs, and no outcome that it forbids occurs.
  */
 #include <errno.h>
 #include <setjmp.h>

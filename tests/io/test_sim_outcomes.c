@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulator's cuts one outcome after the other, its digest, and completions that come late. */
+/* The simulator: all outcomes of a power cut in turn, the digest, and completions that come late.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

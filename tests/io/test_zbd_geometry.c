@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a zoned block device is taken for: its queue's limits, its zones, the kernel over it. */
+/* The geometry of a zoned block device: from its queue's limits, its zones and the kernel. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After a write that was refused, the kernel is made to take the disk's pointer for its own. The
- * calls to the kernel are those of the libraries, wrapped by the linker.
+ * After a refused write, zfuse makes the kernel take over the disk's write pointer. The calls to
+ * the kernel are library calls that the linker wraps.
  */
 #include <errno.h>
 #include <linux/blkzoned.h>

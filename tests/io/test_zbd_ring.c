@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests to a disk become operations on a ring; a file takes the disk's place. Skipped (77) where
- * no io_uring can be had.
+ * io_uring is not available.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  *
  *	zbd_exercise DEVICE
  *
- * Appends emulated, then locked; of an NVMe disk with native commands in between. Exits 1 at the
- * first thing that is wrong, and names it.
+ * It uses emulated appends, then locked ones, and on an NVMe disk native commands in between. Names
+ * the first error and exits with 1.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies of log records: what goes in comes out, and nothing that is wrong gets past the check
- * (P7). */
+/* Bodies of log records: reading gives what was written, and the check rejects everything that is
+ * wrong (P7). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

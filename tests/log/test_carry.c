@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A block packed into its record's header: what goes in comes out, and nothing else does. */
+/* A block packed into its record's header: unpacking gives the packed bytes, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the log: which records count, in which order, and that nothing else does (P1, P2, P7). */
+/* Reading the log: which records count, in which order, and that no others count (P1, P2, P7). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing the log, through the filesystem whose fsyncs it serves (P1): what a device is asked to do
- * for them, what the records say when they are read back, and what happens when one cannot be
+ * Writing the log, through fsyncs of a filesystem (P1): which commands an fsync sends to the
+ * device, what the records say when they are read back, and what happens when a record cannot be
  * written.
  */
 #include <errno.h>

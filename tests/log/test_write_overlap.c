@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of the log that overlap, and what happens between two steps of one: without threads, by
- * doing it where the log has let go of its lock to wait for the device.
+ * Log records whose writes overlap, and events between two steps of a record's write. There are no
+ * threads: the test acts when the log has dropped its lock to wait for the device.
  */
 #include <errno.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads that sync what they write, files of their own and one that they share, while commits
- * are made: they share records of the log, and nothing that was answered is lost (P1).
+ * Many threads write and sync files of their own and one that they share, while commits are made.
+ * The threads share log records, and no answered fsync is lost (P1).
  */
 #include <pthread.h>
 #include <stdatomic.h>

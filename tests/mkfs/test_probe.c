@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is found on a disk that cannot be opened as what it was. The disks are files, and opening
- * them ends as the test says (linked with --wrap).
+ * What mkfs finds on a disk that can no longer be opened as the device that it was. The disks are
+ * files; the test decides the result of opening them (linked with --wrap).
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon on a device that loses what was not made durable, when it is killed: linked with
- * --wrap=zf_image_open, so that it opens its image through here (support/drop_dev.h).
+ * The daemon on a device that loses data that is not durable when the daemon is killed: linked with
+ * --wrap=zf_image_open, so that the daemon opens its image through this file (support/drop_dev.h).
  *
- *      ZFUSE_DROP_SEED=N       what is lost of what was not durable; another loss for each seed
- *      ZFUSE_DROP_DIE=N        it kills itself in the middle of the Nth durable write; 0: never
+ *      ZFUSE_DROP_SEED=N       draws which data is lost of what was not durable
+ *      ZFUSE_DROP_DIE=N        the daemon kills itself in the middle of the Nth durable write; 0: never
  */
 #include <stdlib.h>
 

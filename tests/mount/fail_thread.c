@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into a daemon, fails its start of the thread of number ZF_FAIL_THREAD, counted from 1; or
- * kills it there, with ZF_FAIL_HOW=kill; or lets the thread begin a second later, with
- * ZF_FAIL_HOW=late.
+ * Linked into a daemon, makes the start of its thread number ZF_FAIL_THREAD (counted from 1) fail;
+ * with ZF_FAIL_HOW=kill kills the daemon at that start; with ZF_FAIL_HOW=late lets the thread begin
+ * a second later.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the superblock records of an image look like those of a zfuse to come, or of one that did not
- * know ZF_INCOMPAT_GUARANTEE: for the tests of what this one makes of them.
+ * Makes the superblock records of an image look like those of a later zfuse, or of an earlier one
+ * without ZF_INCOMPAT_GUARANTEE: for tests of how this zfuse treats them.
  *
  *      forge_super IMAGE version|incompat|compat-ro VALUE
  *      forge_super IMAGE without-guarantee SPENT
@@ -15,7 +15,8 @@
 #include "base/hash.h"
 #include "superblock/super_format.h"
 
-/* Guaranteed space was kept, too. What there was garbage for stood where guaranteed_bytes is now. */
+/* In that format guaranteed space counted as kept, and the number of bytes that there was garbage
+ * for stood where guaranteed_bytes is now. */
 static void forget_guarantee(struct zf_disk_super *super, uint64_t spent)
 {
 	uint64_t kept = zf_le64_get(super->kept_bytes);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into a daemon, makes each read of an image that a thread waits for take 100 us longer: so
- * the device does not look like one that has everything in memory, and reads behind each other do
- * not wait where they came (src/fuse/wait_here.h).
+ * Linked into a daemon, makes each read of an image that a thread waits for take 100 us longer. So
+ * the device does not look as if it had all data in memory, and successive reads do not wait on the
+ * thread that received them (src/fuse/wait_here.h).
  *
  * With ZFUSE_READS_FAIL in the environment, reads on the rings of queues fail.
  *
- * If the environment names a FIFO in ZFUSE_READS_HELD, reads on the rings of queues are of that FIFO:
- * they end, with no bytes, when nobody has it open for writing any more.
+ * If the environment names a FIFO in ZFUSE_READS_HELD, reads on the rings of queues read that FIFO:
+ * they end, with no bytes, when no process has the FIFO open for writing any more.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,7 +42,8 @@ int __wrap_fuse_req_uring_readv(fuse_req_t req, int fd, const struct iovec *iov,
 	if (getenv("ZFUSE_READS_FAIL"))
 		fd = -1;
 	if (fifo) {
-		/* To open it waits for nobody, to read it does. It stays open: the daemon does not live long. */
+		/* The open does not wait for a writer, the read does. The FIFO is never closed: the
+		 * daemon is short-lived. */
 		fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		fcntl(fd, F_SETFL, 0);
 	}

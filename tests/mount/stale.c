@@ -2,12 +2,12 @@
 /*
  * stale DIR ROUNDS CHANGE: does the kernel ever keep attributes from before a change?
  *
- * Some threads ask all the time for the attributes of DIR, or of a file in it, while another makes
- * changes that alter them: it sets the file's extended attributes (xattr), writes to it through a
- * mapping (mmap), renames it (rename), gives it a second name and takes that away (link), gives it
- * space and takes that away (fallocate), or makes and removes directories in DIR (mkdir). When all
- * have stopped, what the kernel has cached must be what the filesystem says. Prints how many rounds
- * it was not; status 1 if any.
+ * Some threads ask all the time for the attributes of DIR, or of a file in it, while another thread
+ * makes changes that alter them: it sets the file's extended attributes (xattr), writes to the file
+ * through a mapping (mmap), renames it (rename), adds and removes a second name (link), allocates
+ * and frees space (fallocate), or makes and removes directories in DIR (mkdir). When all threads
+ * have stopped, the attributes in the kernel's cache must be those of the filesystem. Prints in how
+ * many rounds they were not; status 1 if in any.
  */
 #include <errno.h>
 #include <fcntl.h>

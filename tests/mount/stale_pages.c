@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stale_pages DIR SECONDS FILES WRITES [wild|buffered|later]: does the page cache ever show what direct
- * writes have replaced?
+ * stale_pages DIR SECONDS FILES WRITES [wild|buffered|later]: does the page cache ever show bytes
+ * that direct writes have replaced?
  *
- * Of each of FILES files, the first 640 KiB are rewritten again and again with WRITES direct writes
- * that are under way at the same time, while two threads read them through the page cache. When all
- * of the writes are answered they are read through the page cache, and must be new.
+ * The first 640 KiB of each of FILES files are rewritten again and again with WRITES concurrent
+ * direct writes, while two threads read these bytes through the page cache. When all writes are
+ * answered, a read through the page cache must return the new bytes.
  *
- * buffered: besides, each round writes the same bytes through the page cache while the direct
- * writes are under way. Who wins nobody can know; soon after both, cache and direct read have to
- * agree.
+ * buffered: in addition each round writes the same bytes through the page cache while the direct
+ * writes are in flight. Either write may win; soon after both, the page cache and a direct read
+ * have to agree.
  *
- * wild: behind those bytes lie as many more, which others change meanwhile: through a shared
- * mapping, by holes, by direct writes, and by truncation; and the file is synced all the time. What
- * these leave behind nobody can know, but in the end the page cache and a direct read have to agree
+ * wild: behind those bytes lie as many more, which other threads change meanwhile: through a shared
+ * mapping, by holes, by direct writes, and by truncation; and the file is synced all the time.
+ * Their final content is unknown, but in the end the page cache and a direct read have to agree
  * about it.
  *
  * later: O_DIRECT is set after the file was opened (F_SETFL), as some databases do it.
  *
- * Prints how often either was not so; status 1 if ever.
+ * Prints how often a check failed; status 1 if one did.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -152,7 +152,7 @@ static void *rewrite(void *arg)
 	return NULL;
 }
 
-/* Both can be read again and again: nobody writes. */
+/* No thread writes meanwhile, so both can be read repeatedly. */
 static bool cache_differs(const struct file *file, size_t size)
 {
 	static __thread char *cached, *direct;

@@ -3,9 +3,9 @@
  * tree make|list|check|remove DIR DIRECTORIES FILES: a tree of DIRECTORIES directories with FILES
  * small files each, whose bytes say which file it is.
  *
- * list reads every directory and compares the names; check also reads every file. Both fail, and
- * say what, when a name is missing, twice, or not one of ours. Prints what it did and how long it
- * took: "make 1000000 files 21.3 s".
+ * list reads every directory and compares the names; check also reads every file. Both fail with a
+ * message if a name is missing, appears twice, or was not made by this program. Prints the action
+ * and its time: "make 1000000 files 21.3 s".
  */
 #include <dirent.h>
 #include <errno.h>

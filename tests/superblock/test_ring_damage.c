@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Power cuts, failed writes, pointers that are lower bounds, newer formats, hostile bytes. */
+/* A damaged ring: power cuts, failed writes, pointers that are lower bounds, newer formats, hostile
+ * bytes. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A zone of the ring turns read-only or offline: at every commit, and with the power cut behind it.
+/* A zone of the ring turns read-only or offline: at every commit, also with a power cut afterwards.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring in use: going round, mkfs over an old filesystem, older candidates, little reading. */
+/* A ring in use: its zones alternate, mkfs over an old filesystem, older candidates, and that
+ * opening reads little. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One record: its bytes, its documentation, and what each wrong field is answered with. */
+/* One record: its bytes, its documentation, and the error for each wrong field. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mount finds: for each name of an image on standard input a line of JSON on standard output,
+ * Prints what a mount finds: for each image name on standard input a line of JSON on standard
+ * output,
  *
  *      {"wp": [bytes], "generation", "records": [sequence], "paths": [{"path", "mode", "size", "extents": [[type, offset,
  *       bytes, address]], "sums": {offset: CRC-32 of a whole block as it is read}}]}
  *
- * The mount recovers, and is then given up without an unmount.
+ * The mount recovers, and is then abandoned without an unmount.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short runs, each of which shows one thing: what scripts/replays makes traces and pages of.
+ * Short runs, each of which shows one thing: scripts/replays makes traces and pages of them.
  *
  *      scenes                               the scenes, one a line: name, title, what it shows
  *      scenes NAME[:VARIANT] TRACE [DATA]   plays one, and writes its trace (docs/trace.md) and what it wrote
  *
- * A variant does the same operations in another way, to be compared with. Everything runs on the simulator without
- * threads, so that a scene has the same trace each time.
+ * A variant does the same operations in another way, for comparison. Everything runs on the
+ * simulator without threads, so that a scene has the same trace each time.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces: rings, what is dropped, start and stop beside threads that tell events, and reading. */
+/* Traces: rings, dropped events, start and stop while threads record events, and reading. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

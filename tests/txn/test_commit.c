@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The phases of a commit, what is written in which order, and what failures leave. */
+/* The phases of a commit, the order of its writes, and the state that failures leave. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

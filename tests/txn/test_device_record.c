@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a filesystem's life looks like to the device: from its own record of commands, completions
- * out of order, through some hundred commits.
+ * What the device sees of a filesystem during some hundred commits: the test checks the device's
+ * own record of its commands, which complete out of order.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thousands of transactions on the smallest device that can be formatted, with as few active zones:
- * none may lack room while little is live, the device's rules are its own to enforce, and whenever
- * the daemon dies or the power fails the last commit is there.
+ * Thousands of transactions on the smallest device that can be formatted, with the lowest limit of
+ * active zones. No transaction may lack room while little is live, the device enforces its rules
+ * itself, and whenever the daemon dies or the power fails the last commit is there.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several threads want room at once on the smallest device: all of them empty metadata zones, and
- * reset what the others have emptied. Every zone can be read, so none of them may be left out for
- * good.
+ * Several threads want room at once on the smallest device: each thread empties metadata zones, and
+ * resets zones that the others have emptied. Every zone is readable, so reclaim may exclude none
+ * for good.
  *
  *      test_marks [SEED [ROUNDS]]
  */

@@ -3,8 +3,8 @@
  * coherent [-n ROUNDS] [-s SEED] [-l LENGTH] FILE
  *
  * Two processes take turns: one changes a part of the file, by write, by a shared mapping or by
- * direct I/O, then the other looks at it, by read, mapping or direct I/O, and must see exactly
- * that. Then the other way round.
+ * direct I/O; the other then reads that part, by read, mapping or direct I/O, and must see exactly
+ * the new bytes. Then they swap roles.
  */
 #include "common.h"
 

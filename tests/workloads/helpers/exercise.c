@@ -3,10 +3,10 @@
  * exercise [-s SEED] [-n OPERATIONS] [-l LENGTH] [-o OP,...] [-x OP,...] [-u] [-v] FILE
  *
  * Does random operations on one file, through three descriptors and mappings, and the same on a
- * copy in memory; what is read, and the size, must agree at every step. -l: how long the file may
- * become (256k). -o, -x: only these operations, or all but these. -u: leave out operations that the
- * filesystem answers with EOPNOTSUPP. -v: print each operation. The same seed and options do the
- * same. At a difference it prints the last operations, and ends with status 1.
+ * copy in memory; the bytes read and the size must agree at every step. -l: the maximum length of
+ * the file (256k). -o, -x: only these operations, or all but these. -u: leave out operations that
+ * the filesystem answers with EOPNOTSUPP. -v: print each operation. The same seed and options give
+ * the same run. At a difference the program prints the last operations, and ends with status 1.
  */
 #include "common.h"
 

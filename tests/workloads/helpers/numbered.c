@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* numbered BYTES [FROM]: lines of 16 bytes that count from FROM, so that one out of place shows. */
+/* numbered BYTES [FROM]: prints lines of 16 bytes that count from FROM, so that a misplaced line
+ * shows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,11 @@
  * stress [-s SEED] [-p PROCESSES] [-n OPERATIONS | -t SECONDS] [-w NAMES] [-x OP,...] [-e] [-v] DIR
  *
  * Several processes do random operations on names, attributes and small files in one tree below
- * DIR, of which few names are possible (-w, 12 in a directory), so that they meet. A call may fail
- * only for a reason that another process can have made. Files hold bytes that follow from inode
- * number and offset, so that a foreign byte shows. In the end the tree is walked: link counts,
- * types and contents must fit. -e: running out of space is no error. Prints a line that is the same
- * every time; -v also what was done how often.
+ * DIR. Only few names are possible (-w, 12 in a directory), so that the processes meet. A call may
+ * fail only for a reason that another process can have caused. Files hold bytes that follow from
+ * inode number and offset, so that a foreign byte shows. In the end the tree is walked: link
+ * counts, types and contents must fit. -e: running out of space is no error. Prints a line that is
+ * the same every time; with -v also how often each operation was done.
  */
 #include "common.h"
 

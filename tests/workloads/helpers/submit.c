@@ -3,9 +3,9 @@
  * submit [-d] [-D] [-q DEPTH] [-b BLOCK] [-c COUNT] [-n OPERATIONS] [-s SEED] aio|io_uring FILE
  *
  * Keeps DEPTH reads and writes of BLOCK bytes in flight at random places of a file of COUNT blocks,
- * never two at one place, and checks everything that is read: first all blocks are written in
- * random order, then there are OPERATIONS reads and writes with a sync now and then, then all
- * blocks are read. -d: direct I/O. -D: O_DSYNC.
+ * never two at one place, and checks all bytes that it reads. First it writes all blocks in random
+ * order, then it does OPERATIONS reads and writes with a sync now and then, then it reads all
+ * blocks. -d: direct I/O. -D: O_DSYNC.
  */
 #include "common.h"
 #include "submit.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernel's older asynchronous I/O, by its system calls: libaio has nothing else. */
+/* The kernel's older asynchronous I/O, by its system calls: libaio only wraps these. */
 #include "common.h"
 #include "submit.h"
 

@@ -7,7 +7,7 @@
  * without repetitions and escapes. -u, -g, -G, -m: as that user, group, with those further groups,
  * with that umask. "child" before a call: in a child process. %0, %1, ... are the descriptors that
  * the first, second, ... open or dup of this command line gave. Exit status 0 if every call worked,
- * 1 if one failed; 2 for nonsense. docs/workloads.md lists the calls.
+ * 1 if a call failed, 2 for a usage error. docs/workloads.md lists the calls.
  */
 #include "sys.h"
 

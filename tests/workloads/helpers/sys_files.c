@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening, reading, writing, and the room that a file takes. */
+/* Opening, reading, writing, and the space that a file takes. */
 #include "sys.h"
 
 #include <errno.h>

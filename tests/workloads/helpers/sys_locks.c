@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Locks. Those of fcntl belong to a process: "child" asks for them from another. */
+/* Locks. A lock of fcntl belongs to a process: "child" asks for it from another process. */
 #include "sys.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Vectors, pipes, and bytes that go from descriptor to descriptor within the kernel. */
+/* Vectors, pipes, and calls that move bytes between descriptors within the kernel. */
 #include "sys.h"
 
 #include <fcntl.h>

@@ -222,7 +222,8 @@ static void a_reader_keeps_its_zone_from_being_reset(void **state)
 	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), -ENOENT);
 	zf_alloc_read_end(w.alloc, addresses[3]);
 	assert_int_equal(zf_alloc_next_unsummarise(w.alloc, &found), 0);
-	/* One that reads all of a zone may begin when it is empty: a scrub of metadata. */
+	/* A reader of the whole zone, such as a scrub of metadata, may begin after the zone is
+	 * empty. */
 	zf_alloc_read_begin(w.alloc, addresses[3]);
 	zf_alloc_summary_dropped(w.alloc, found, 0);
 	commit(&w);
@@ -262,7 +263,7 @@ static void an_append_is_cut_at_the_append_limit_and_at_the_capacity(void **stat
 	close_world(&w);
 }
 
-/* Each zone more that is written at once is a seek more, back and forth. */
+/* Each additional zone that is written at the same time costs seeks back and forth. */
 static void data_of_a_rotational_device_is_one_stream(void **state)
 {
 	const struct zf_geometry geometry = {
@@ -379,7 +380,7 @@ static void what_is_kept_is_left_alone_and_can_be_lent_when_nothing_is_left(void
 	assert_int_equal(space.available, 0);
 	while (zf_alloc_node(w.alloc, false, address) == 0)
 		;
-	/* More than is kept cannot be lent; what is, is there. */
+	/* No more can be lent than is kept, and all that is kept can be lent. */
 	assert_int_equal(zf_alloc_lend(w.alloc, 101, 0), -ENOSPC);
 	for (unsigned int i = 0; i < 100; i++) {
 		assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), 0);
@@ -414,7 +415,8 @@ static void what_was_lent_and_not_used_is_kept_again(void **state)
 	close_world(&w);
 }
 
-/* There is garbage in its place, until a zone comes back or there is room for others, too. */
+/* Garbage takes the place of this space until a zone comes back or there is room for others, too.
+ */
 static void what_was_lent_and_used_but_is_still_kept_is_short(void **state)
 {
 	const struct zf_kept_change landed = {.lent = 10};
@@ -433,10 +435,10 @@ static void what_was_lent_and_used_but_is_still_kept_is_short(void **state)
 	}
 	assert_int_equal(zf_alloc_kept_change(w.alloc, &landed), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
-	/* That there is room for items is no sign that it is there again. */
+	/* Room for items does not mean that the space for blocks is there again. */
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 0, 0, 0), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 6, 0), -ENOSPC);
-	/* No more is short than is kept. */
+	/* The shortage is never more than what is kept. */
 	keep_no_more(&w, 12, 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, 1, 0), -ENOSPC);
 	keep(&w, 4, 0);
@@ -447,7 +449,7 @@ static void what_was_lent_and_used_but_is_still_kept_is_short(void **state)
 	close_world(&w);
 }
 
-/* Two zones, and room for the items of each block: for whoever overwrites, and nobody else. */
+/* The slack is two zones and room for the items of each block: only overwriters may use it. */
 static void normal_reservations_leave_the_slack_alone(void **state)
 {
 	const struct zf_kept_change added = {.added = {.guaranteed = 100}};
@@ -499,7 +501,7 @@ static void kept_space_is_in_the_snapshot_of_a_freeze(void **state)
 	close_world(&w);
 }
 
-/* As after a crash that took of it. */
+/* The state is as after a crash that has taken some of the kept space. */
 static void kept_space_that_is_not_there_leaves_room_to_free(void **state)
 {
 	struct world w;
@@ -509,10 +511,10 @@ static void kept_space_that_is_not_there_leaves_room_to_free(void **state)
 	assert_int_equal(reserve_all(&w), 0);
 	assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
 	assert_true(zf_alloc_can_freeze(w.alloc));
-	/* Part of it is there, part not. */
+	/* A part of the kept space is there, a part is not. */
 	assert_int_equal(zf_alloc_lend(w.alloc, 14, 0), 0);
 	assert_int_equal(zf_alloc_lend(w.alloc, (ZONES - 3) * 14, 0), -ENOSPC);
-	/* And all of it gives way, zone by zone, before freeing fails. */
+	/* All of the kept space gives way, zone by zone, before a freeing operation fails. */
 	while (zf_alloc_kept_give_way(w.alloc))
 		;
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_FREEING, 0, 1, 0), 0);
@@ -562,7 +564,7 @@ static void a_failed_append_moves_the_stream_to_another_zone(void **state)
 	close_world(&w);
 }
 
-/* Nobody drops its summary entries while the device is asked: it may be written again by then. */
+/* Its summary entries stay while the device is asked: the zone may be written again by then. */
 static void a_zone_with_an_unknown_pointer_keeps_its_summary(void **state)
 {
 	static _Alignas(ZF_BLOCK_SIZE) const uint8_t block[ZF_BLOCK_SIZE];
@@ -580,7 +582,7 @@ static void a_zone_with_an_unknown_pointer_keeps_its_summary(void **state)
 	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
 	zf_alloc_pointer_known(w.alloc, found, &info);
 	assert_int_equal(zone(&w, found).summary, ZF_SUMMARY_NONE);
-	/* If the pointer has moved, they are dropped once that is known. */
+	/* If the pointer has moved, the summary entries are dropped as soon as that is known. */
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &landed), 0);
 	assert_int_equal(zf_dev_write_sync(w.dev, landed.zone_start, block, ZF_BLOCK_SIZE, false),
 			 0);
@@ -639,7 +641,7 @@ static void a_damaged_zone_item_is_refused(void **state)
 	item.live = zf_le64_from(2 * ZF_BLOCK_SIZE);
 	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
 	item.live = zf_le64_from(ZF_BLOCK_SIZE);
-	/* The device's pointer is behind live bytes: they are gone. */
+	/* The device's pointer lies before the live bytes: these bytes are gone. */
 	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), -EUCLEAN);
 	item.live = zf_le64_from(0);
 	item.reserved_b[7] = 1;
@@ -711,7 +713,7 @@ static void a_zone_is_active_until_its_last_append_has_ended(void **state)
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 15, 0, 0), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, 16384, &grants[i]), 0);
-	/* All of the zone is promised, but the device has not seen the end of it. */
+	/* The whole zone is granted, but the device has not written its end. */
 	for (unsigned int i = 0; i < 4; i++) {
 		assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &next),
 				 -EAGAIN);
@@ -721,7 +723,8 @@ static void a_zone_is_active_until_its_last_append_has_ended(void **state)
 	close_world(&w);
 }
 
-/* Or two files could wait for each other: one for a zone, the other to land behind the first. */
+/* Otherwise two files could wait for each other: one for a zone, the other to land behind the
+ * first. */
 static void a_zone_whose_extents_have_to_wait_is_not_active(void **state)
 {
 	struct world w;
@@ -781,7 +784,7 @@ static void write_blocks(struct world *world, uint32_t zone_no, uint64_t from, u
 			 0);
 }
 
-/* The allocator anew, as a mount makes it, with items for some zones. */
+/* Makes a new allocator, as a mount does; the test then loads items for some zones. */
 static void reload(struct world *world)
 {
 	struct zf_super super = {.zone_count = ZONES, .node_size = NODE_SIZE, .metadata_copies = 1};
@@ -820,11 +823,12 @@ static void zones_that_a_crash_left_partly_written_are_finished_when_in_the_way(
 	assert_int_equal(found, 9);
 	assert_int_equal(zf_dev_finish(w.dev, found), 0);
 	zf_alloc_finish_done(w.alloc, found, 0);
-	/* One slot is free now, for data that moves; and one more for the other kind. */
+	/* One active zone is free now, for data that moves. The other kind of data needs one more.
+	 */
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
 	assert_int_equal(found, 7);
 	zf_alloc_finish_done(w.alloc, found, 0);
-	/* The stream of zone 4 goes on: that is enough. */
+	/* No more is needed, because the stream of zone 4 goes on. */
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), -ENOENT);
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 2, 0, 0), 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &grant), 0);
@@ -851,8 +855,7 @@ static void a_mount_goes_on_in_the_metadata_zone_that_is_partly_written(void **s
 	close_world(&w);
 }
 
-/* The device takes its time for it, and without a lock; what a stream wrote meanwhile would fail.
- */
+/* Finishing takes a while, without a lock; a write of a stream to the zone would fail meanwhile. */
 static void a_zone_that_is_being_finished_is_no_streams(void **state)
 {
 	struct zf_disk_zone item = item_of(ZF_ROLE_HOT, 3, 3);
@@ -921,7 +924,7 @@ static void pointers_that_are_lower_bounds_are_raised_to_the_items(void **state)
 	assert_int_equal(zf_memory_new(&geometry, &w.memory), 0);
 	assert_int_equal(zf_memory_open(w.memory, &options, NULL, &w.dev), 0);
 	assert_int_equal(zf_alloc_new(w.dev, &super, NULL, &w.alloc), 0);
-	/* No live byte is counted: there are nodes of the zone tree only. */
+	/* The item counts no live byte, because the zone holds only nodes of the zone tree. */
 	assert_int_equal(zf_alloc_load(w.alloc, 5, &item, sizeof(item)), 0);
 	assert_int_equal(zf_alloc_load_system_node(w.alloc, outside), -EUCLEAN);
 	assert_int_equal(zf_alloc_load_system_node(w.alloc, inside), 0);
@@ -950,7 +953,8 @@ static void a_failed_reset_is_not_offered_again(void **state)
 	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), 0);
 	zf_alloc_reset_done(w.alloc, found, -EIO);
 	assert_int_equal(zf_alloc_next_reset(w.alloc, true, &found), -ENOENT);
-	/* The device says why not; that the zone is as usable as others does not bring it back. */
+	/* The device is asked about the zone. The zone does not come back even if the report is
+	 * normal. */
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
 	assert_int_equal(zf_dev_report(w.dev, found, 1, &info), 0);
 	zf_alloc_pointer_known(w.alloc, found, &info);
@@ -984,7 +988,7 @@ static void an_empty_zone_that_failed_is_no_longer_room(void **state)
 	assert_int_equal(after.free, before.free - 2 * CAPACITY);
 	assert_int_equal(after.retired, 2 * CAPACITY);
 	assert_int_equal(zone(&w, 7).offline, true);
-	/* Whatever is opened, it is none of these. */
+	/* None of these zones is ever opened. */
 	while (append_block(&w) / ZONE_SIZE != 8) {
 		zf_alloc_get_space(w.alloc, &after);
 		assert_true(after.free > 0);
@@ -994,7 +998,7 @@ static void an_empty_zone_that_failed_is_no_longer_room(void **state)
 	close_world(&w);
 }
 
-/* The zone is asked about because a read failed; meanwhile what is in flight to it ends. */
+/* The zone is reported because an append failed; another append to it ends meanwhile. */
 static void a_report_from_before_the_last_write_does_not_tell_the_pointer(void **state)
 {
 	struct zf_append_grant good, bad;
@@ -1012,7 +1016,7 @@ static void a_report_from_before_the_last_write_does_not_tell_the_pointer(void *
 	zf_alloc_append_end(w.alloc, &bad, -EIO);
 	zf_alloc_append_written(w.alloc, &good);
 	zf_alloc_pointer_known(w.alloc, found, &info);
-	/* So it lands where there is something. */
+	/* So the append still lands in a zone that holds data. */
 	zf_alloc_live_add(w.alloc, good.zone_start, ZF_BLOCK_SIZE);
 	zf_alloc_append_end(w.alloc, &good, 0);
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &found), 0);
@@ -1062,7 +1066,7 @@ static void a_reset_tells_the_pointer_as_well_as_a_report(void **state)
 	close_world(&w);
 }
 
-/* Its nodes are to be had from the other copy only: who looks for them here finds it stuck. */
+/* Its nodes can only be read from the other copy: a zone that lacks them here counts as stuck. */
 static void metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed(void **state)
 {
 	uint64_t first[ZF_COPIES_MAX], last[ZF_COPIES_MAX], next[ZF_COPIES_MAX];
@@ -1091,7 +1095,8 @@ static void metadata_that_lacks_nodes_is_no_victim_before_it_is_scrubbed(void **
 	close_world(&w);
 }
 
-/* Moving a zone's nodes writes four more and the tail, which is garbage too: less is no gain. */
+/* Moving a zone's nodes writes four more nodes and the tail, which all become garbage, too: a zone
+ * with no more garbage than that is no gain. */
 static void a_move_costs_four_nodes_and_the_tail(void **state)
 {
 	struct world w;

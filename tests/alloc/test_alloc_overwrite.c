@@ -86,7 +86,7 @@ static int take(struct world *world, uint64_t want, bool urgent, uint64_t *ret_a
 	return r;
 }
 
-/* Named by extents in the running transaction. */
+/* Takes space, which extents of the running transaction then name. */
 static uint64_t take_live(struct world *world, uint64_t len)
 {
 	uint64_t address;
@@ -186,7 +186,8 @@ static void holds_keep_what_was_freed_after_they_were_taken(void **state)
 	assert_int_equal(take(&w, BLOCK, true, &b), -EAGAIN);
 	young = zf_alloc_overwrite_hold(w.alloc);
 	zf_alloc_overwrite_let_go(w.alloc, old);
-	/* The young one began after the bytes were gone, and keeps nobody waiting for ever. */
+	/* The young hold began after the bytes were gone: young holds cannot delay their reuse for
+	 * ever. */
 	for (unsigned int i = 0; i < 3; i++) {
 		old = young;
 		young = zf_alloc_overwrite_hold(w.alloc);
@@ -199,7 +200,7 @@ static void holds_keep_what_was_freed_after_they_were_taken(void **state)
 	close_world(&w);
 }
 
-/* Resets what may be. Was this zone among them? */
+/* Resets all zones that may be reset. Returns whether `wanted` was among them. */
 static bool is_reset(struct world *world, uint32_t wanted)
 {
 	bool found = false;
@@ -225,7 +226,7 @@ static void an_emptied_zone_is_anybodys_again(void **state)
 	zf_alloc_live_sub(w.alloc, a, 14 * BLOCK);
 	commit(&w);
 	commit(&w);
-	/* Not while somebody is about to use it. */
+	/* The zone is not reset while a caller has taken space in it. */
 	assert_int_equal(take(&w, BLOCK, true, &b), 0);
 	assert_false(is_reset(&w, 2));
 	zf_alloc_overwrite_give(w.alloc, b, BLOCK);
@@ -236,7 +237,7 @@ static void an_emptied_zone_is_anybodys_again(void **state)
 	close_world(&w);
 }
 
-/* Where what was given out of it ends. */
+/* The end of the space that was given out of the zone. */
 static uint64_t zone_end(struct world *world, uint32_t zone_no)
 {
 	struct zf_zone zone;
@@ -261,7 +262,7 @@ static void zones_that_others_were_promised_stay_theirs(void **state)
 	assert_int_equal(n, 1);
 	zf_alloc_get_space(w.alloc, &space);
 	assert_int_equal(space.in_place, CAPACITY);
-	/* What was promised is there. */
+	/* All that was reserved is there. */
 	for (reserved -= CAPACITY / BLOCK; reserved > 0;) {
 		struct zf_append_grant grant;
 
@@ -288,7 +289,7 @@ static void a_replay_claims_what_records_name(void **state)
 	assert_int_equal(role_of(&w, a), ZF_ROLE_OVERWRITE);
 	zf_alloc_live_add(w.alloc, a, 6 * BLOCK);
 	zf_alloc_live_sub(w.alloc, a, 6 * BLOCK);
-	/* The middle is named once more. */
+	/* An extent names the middle again. */
 	zf_alloc_live_add(w.alloc, a + 2 * BLOCK, 2 * BLOCK);
 	zf_alloc_let_go(w.alloc);
 	commit(&w);

@@ -203,7 +203,7 @@ static void a_zone_that_is_not_full_stays_and_its_pointer_is_told(void **state)
 	/* The headers count as written though no extent names them. */
 	assert_int_equal(zf_le64_get(item_in(frozen, first.zone[0])->pointer), 3 * ZF_BLOCK_SIZE);
 	assert_int_equal(zf_le64_get(item_in(frozen, first.zone[0])->live), ZF_BLOCK_SIZE);
-	/* And between freeze and superblock records go on there. */
+	/* Between the freeze and the superblock, records still go to that zone. */
 	assert_int_equal(put_in(&w, 1, 0), first.zone[0]);
 	durable(&w, frozen, &second);
 	close_world(&w);
@@ -227,7 +227,7 @@ static void a_record_that_does_not_fit_switches_for_good(void **state)
 	assert_int_equal(put(&w, 1, 1, 0, &zone_no, &switched), 0);
 	assert_int_equal(zone_no, first.zone[1]);
 	assert_false(switched);
-	/* Both too full: nothing changes. */
+	/* Both zones are too full: nothing changes. */
 	assert_int_equal(put_in(&w, BLOCKS, 0), NONE);
 	assert_int_equal(put_in(&w, 1, 1), first.zone[1]);
 	second = commit(&w);
@@ -264,7 +264,8 @@ static void until_it_is_durable_records_keep_to_what_both_superblocks_name(void 
 	frozen = freeze(&w, &second);
 	assert_int_equal(second.zone[0], first.zone[1]);
 	assert_int_equal(put_in(&w, BLOCKS - 1, 1), second.zone[0]);
-	/* The new next zone: recovery from the old superblock would not look there. */
+	/* The new next zone gets no record yet: recovery from the old superblock would not look
+	 * there. */
 	assert_int_equal(put_in(&w, 1, 1), NONE);
 	durable(&w, frozen, &second);
 	assert_int_equal(put_in(&w, 1, 1), second.zone[1]);
@@ -401,7 +402,7 @@ static void a_left_zone_that_is_emptied_before_it_is_let_out_comes_back_too(void
 	close_world(&w);
 }
 
-/* Fills up what the HOT stream has, and begins its next zone. */
+/* Fills up the zone of the HOT stream, which begins its next zone. */
 static void next_hot_zone(struct world *w)
 {
 	struct zf_append_grant grant;
@@ -451,7 +452,8 @@ static void a_failed_zone_takes_no_more_records_and_is_replaced(void **state)
 	assert_int_equal(put(&w, 2, 0, -EIO, &zone_no, &switched), 0);
 	assert_int_equal(zone_no, first.zone[0]);
 	assert_int_equal(put_in(&w, 1, 0), first.zone[1]);
-	/* Known again, and even found empty, it is still the log's, but not for records. */
+	/* Its pointer is known again and the zone is empty: it still belongs to the log, but gets
+	 * no records. */
 	assert_int_equal(zf_alloc_next_unknown(w.alloc, &unknown), 0);
 	assert_int_equal(unknown, first.zone[0]);
 	assert_int_equal(zf_dev_report(w.dev, unknown, 1, &info), 0);
@@ -462,7 +464,7 @@ static void a_failed_zone_takes_no_more_records_and_is_replaced(void **state)
 	assert_int_equal(second.zone[0], first.zone[1]);
 	assert_int_not_equal(second.zone[1], first.zone[0]);
 	assert_int_not_equal(second.zone[1], NONE);
-	/* Nothing was written to it: it is empty as before. */
+	/* Nothing was written to the zone: it is empty as before. */
 	assert_int_equal(zone(&w, unknown).role, ZF_ROLE_NONE);
 	assert_false(zone(&w, unknown).log_closed); /* and may be the log's again */
 	close_world(&w);
@@ -495,7 +497,7 @@ static void know_pointer(struct world *w, uint32_t zone_no)
 	zf_alloc_pointer_known(w->alloc, unknown, &info);
 }
 
-/* The data of a record that failed waits for room elsewhere. Its zone comes back once. */
+/* The data of a failed record waits for room elsewhere. The record's zone comes back once. */
 static void a_failed_zone_is_no_empty_one_while_an_append_to_it_has_not_ended(void **state)
 {
 	struct zf_append_grant header, data;
@@ -545,10 +547,10 @@ static void what_data_may_use_is_the_same_with_and_without_log_zones(void **stat
 	assert_int_equal(before.available, (ZONES - 2 - 6) * ZONE_SIZE);
 	commit(&w);
 	zf_alloc_get_space(w.alloc, &after);
-	/* But for the zone that the commit's own nodes opened. */
+	/* The difference is the zone that the commit's own nodes opened. */
 	assert_int_equal(after.available, before.available - ZONE_SIZE);
 	assert_int_equal(after.total, before.total);
-	/* Which has room for more of them. */
+	/* That zone has room for more nodes. */
 	assert_int_equal(after.reserved, before.reserved + ZONE_SIZE - 2 * NODE_SIZE);
 	close_world(&w);
 }
@@ -562,7 +564,7 @@ static void a_full_log_zone_is_made_up_for_from_what_data_leaves(void **state)
 	first = commit(&w);
 	reserve_all(&w);
 	assert_int_equal(put_in(&w, BLOCKS, 1), first.zone[0]);
-	/* All that data did not reserve is metadata's and reclaim's: the log has one zone only. */
+	/* Metadata and reclaim hold all that data did not reserve, so the log has only one zone. */
 	second = commit(&w);
 	assert_int_equal(second.zone[0], first.zone[1]);
 	assert_int_equal(second.zone[1], NONE);
@@ -627,8 +629,8 @@ static void the_log_takes_no_zone_of_the_nodes_that_are_kept(void **state)
 	zf_alloc_set_nodes_kept(w.alloc, (ZONES - 2) * per_zone - 2);
 	zones = commit(&w);
 	assert_int_equal(zones.zone[0], NONE);
-	/* The tail has opened a zone: what is left of it, and all empty ones but reclaim's and one.
-	 */
+	/* Now nodes keep the rest of the zone that the tail has opened, and all empty zones but
+	 * reclaim's and one. */
 	zf_alloc_set_nodes_kept(w.alloc, (ZONES - 2) * per_zone - 2 - 2 * per_zone - 2);
 	zones = commit(&w);
 	assert_int_not_equal(zones.zone[0], NONE);
@@ -652,7 +654,7 @@ static void two_active_zones_are_the_logs(void **state)
 			 -EAGAIN);
 	assert_int_equal(put_in(&w, BLOCKS - 1, 1), zones.zone[0]);
 	assert_int_equal(put_in(&w, 2, 1), zones.zone[1]);
-	/* Nor do the log's count among the others. */
+	/* The log's zones do not count among the others either. */
 	zf_alloc_append_end(w.alloc, &hot, 0);
 	assert_int_equal(zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, ZF_BLOCK_SIZE, &hot), 0);
 	close_world(&w);
@@ -673,8 +675,8 @@ static void the_log_waits_while_the_zone_it_left_is_active(void **state)
 	assert_int_equal(put_in(&w, 2, 1), first.zone[1]);
 	second = commit(&w);
 	assert_int_equal(put_in(&w, BLOCKS - 3, 1), second.zone[0]);
-	/* The ring's, metadata's, one that data that moves may want, and three partly written ones.
-	 */
+	/* Active: a zone of the ring, one of metadata, one that moved data may want, three partly
+	 * written ones. */
 	assert_int_equal(put_in(&w, 2, 1), NONE);
 	assert_int_equal(zf_alloc_next_finish(w.alloc, &found), 0);
 	assert_int_equal(found, first.zone[0]);
@@ -876,7 +878,7 @@ static void the_log_goes_on_behind_its_records_on_conventional_zones(void **stat
 	close_world(&w);
 }
 
-/* The device counts resets of sequential zones only: of this one the filesystem does. */
+/* The device counts only resets of sequential zones; the filesystem counts those of this zone. */
 static void a_conventional_zone_was_reset_as_often_as_its_item_says(void **state)
 {
 	const struct zf_disk_zone item = {.role = ZF_ROLE_LOG, .reset_count = zf_le64_from(3)};
@@ -904,7 +906,7 @@ static void held_bytes_are_an_extents_and_stay_until_let_go(void **state)
 	write_blocks(&w, 10, 4);
 	zf_alloc_free(w.alloc);
 	assert_int_equal(zf_alloc_new(w.dev, &w.super, NULL, &w.alloc), 0);
-	/* One that the committed state does not know, one whose nodes of a former life are gone. */
+	/* A zone that the committed state does not know, and a zone whose former nodes are dead. */
 	assert_int_equal(load(&w, 9, ZF_ROLE_NONE, 0, 0), 0);
 	assert_int_equal(load(&w, 10, ZF_ROLE_META, 0, 0), 0);
 	assert_int_equal(zf_alloc_hold(w.alloc, held, 2 * ZF_BLOCK_SIZE), 0);
@@ -919,11 +921,11 @@ static void held_bytes_are_an_extents_and_stay_until_let_go(void **state)
 		drop_summaries(&w);
 		commit(&w);
 		assert_int_equal(resets_until_none(&w, true, 9), 0);
-		/* Replay may drop again what it has put there. */
+		/* Replay may drop data again that it has put there. */
 		zf_alloc_live_add(w.alloc, held, ZF_BLOCK_SIZE);
 		zf_alloc_live_sub(w.alloc, held, ZF_BLOCK_SIZE);
 	}
-	/* One of the two becomes an extent's, the other does not. */
+	/* An extent comes to name one of the two held blocks, but not the other. */
 	zf_alloc_live_add(w.alloc, held, ZF_BLOCK_SIZE);
 	zf_alloc_let_go(w.alloc);
 	drop_summaries(&w);

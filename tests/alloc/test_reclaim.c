@@ -124,7 +124,7 @@ static void commit(struct world *w)
 	zf_alloc_frozen_free(frozen);
 }
 
-/* As the transaction's housekeeping does: nodes move out of a zone, and it is empty. */
+/* Moves all nodes out of a zone, as the transaction's housekeeping does. */
 static void move_nodes(struct world *w)
 {
 	uint32_t z;
@@ -134,7 +134,7 @@ static void move_nodes(struct world *w)
 		commit(w);
 		r = zf_alloc_meta_victim(w->alloc, true, &z);
 	}
-	/* There is one thread: nobody resets the zone meanwhile. */
+	/* There is only this thread, so the zone is not reset meanwhile. */
 	if (r == 0)
 		zf_alloc_read_end(w->alloc, z * (uint64_t)w->shape.blocks * BLOCK);
 	for (unsigned int i = 0; r == 0 && i < w->node_count; i++) {
@@ -152,7 +152,7 @@ static void move_nodes(struct world *w)
 	commit(w);
 }
 
-/* All that needs no moving of data. */
+/* Gets back all zones that need no moving of data. */
 static void collect(struct world *w)
 {
 	uint32_t z;
@@ -186,7 +186,7 @@ static int begin_append(struct world *w, enum zf_role role, uint64_t blocks,
 	return zf_alloc_append_begin(w->alloc, role, blocks * BLOCK, ret_grant);
 }
 
-/* What was reserved in the stream of the role is written, and live. */
+/* Writes reserved blocks in the stream of the role, and counts them live. */
 static uint32_t append(struct world *w, enum zf_role role, uint64_t blocks)
 {
 	struct zf_append_grant grant = {0};
@@ -299,7 +299,7 @@ static void in_peace_old_garbage_is_worth_more_than_young(void **state)
 	drop(&w, young, 40);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), young);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_IN_PEACE), old);
-	/* When both have been left alone for long, garbage decides again. */
+	/* When both zones have been unchanged for long, the amount of garbage decides again. */
 	for (unsigned int i = 0; i < 1000; i++)
 		collect(&w);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_IN_PEACE), young);
@@ -317,16 +317,16 @@ static void a_zone_is_no_victim_while_something_is_about_it(void **state)
 	drop(&w, a, 30);
 	assert_int_equal(zf_alloc_reclaim_begin(w.alloc, ZF_RECLAIM_URGENT, &z), 0);
 	assert_int_equal(z, a);
-	/* Already. */
+	/* The zone is already being reclaimed. */
 	assert_int_equal(zf_alloc_reclaim_begin(w.alloc, ZF_RECLAIM_URGENT, &z), -ENOENT);
 	assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, a), -EBUSY);
 	zf_alloc_reclaim_end(w.alloc, a, false);
-	/* Something was left of it. */
+	/* Some data was left in the zone. */
 	assert_int_equal(zf_alloc_reclaim_begin(w.alloc, ZF_RECLAIM_URGENT, &z), -ENOENT);
 	commit(&w);
 	assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, a), 0);
 	assert_int_equal(room(&w).reclaimable, 30 * BLOCK);
-	/* It cannot be read: that ends with its reset. */
+	/* The zone cannot be read, and counts as stuck until its reset. */
 	zf_alloc_reclaim_end(w.alloc, a, true);
 	commit(&w);
 	assert_int_equal(zf_alloc_reclaim_begin(w.alloc, ZF_RECLAIM_URGENT, &z), -ENOENT);
@@ -335,7 +335,7 @@ static void a_zone_is_no_victim_while_something_is_about_it(void **state)
 	drop(&w, a, 34);
 	collect(&w);
 	assert_false(zone(&w, a).stuck);
-	/* An append is in flight, then it has failed. */
+	/* An append to the zone is in flight, and then fails. */
 	assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 64, 0, 0), 0);
 	a = append(&w, ZF_ROLE_HOT, 60);
 	assert_int_equal(begin_append(&w, ZF_ROLE_HOT, 4, &grant), 0);
@@ -374,7 +374,7 @@ static void the_logs_zones_are_no_victims_until_it_has_left_them(void **state)
 	close_world(&w);
 }
 
-/* When what was written last, and removed again, is all the garbage that there is. */
+/* The only garbage left is what was written last and removed again. */
 static void a_stream_is_closed_when_nothing_else_gives_anything(void **state)
 {
 	struct world w;
@@ -390,7 +390,8 @@ static void a_stream_is_closed_when_nothing_else_gives_anything(void **state)
 	drop(&w, open, 1);
 	drop(&w, full, 59);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), open);
-	/* It is filled up all the same if that came to nothing, but not while it is moved out. */
+	/* The stream fills the zone up all the same if reclaim did not succeed, but not during
+	 * reclaim. */
 	assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, open), 0);
 	assert_int_not_equal(write_data(&w, 1), open);
 	zf_alloc_reclaim_end(w.alloc, open, false);
@@ -413,7 +414,7 @@ static void a_stream_of_garbage_only_comes_back(void **state)
 	close_world(&w);
 }
 
-/* Whether its zone can be reclaimed depends on the last pending append: until then no effort helps. */
+/* The zone cannot be reclaimed before its last pending append ends; until then no effort helps. */
 static void the_end_of_an_append_that_leaves_garbage_is_worth_a_new_effort(void **state)
 {
 	struct zf_append_grant grant = {0};
@@ -443,7 +444,7 @@ static bool put_node(struct world *w)
 {
 	uint64_t address[ZF_COPIES_MAX];
 
-	/* Others keep as much for those who free. */
+	/* Other callers leave NODES_KEPT nodes to operations that free space. */
 	if (w->node_count == NODES_MAX ||
 	    zf_alloc_promise_nodes(w->alloc, ZF_RESERVE_NORMAL, 1, NODES_KEPT) < 0)
 		return false;
@@ -462,7 +463,7 @@ static const struct shape shapes[] = {
 	{.zones = 32, .blocks = 64, .capacity = 64, .copies = 1, .conventional = 5},
 };
 
-/* Data, then nodes, take all that they can get: and yet a zone can be moved, again and again. */
+/* Data and then nodes take all that they can get, and yet zone after zone can be moved. */
 static void reclaim_always_has_room_to_move_to(void **state)
 {
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(shapes); i++) {
@@ -481,7 +482,7 @@ static void reclaim_always_has_room_to_move_to(void **state)
 			drop(&w, victims[v], 1);
 			assert_int_equal(reclaim_one(&w), 0);
 			assert_int_equal(zone(&w, victims[v]).live, 0);
-			/* What comes back is reclaim's first. */
+			/* A zone that comes back first fills up reclaim's reserve. */
 			while (put_node(&w))
 				;
 		}
@@ -503,7 +504,7 @@ static void what_metadata_was_promised_is_there_when_reclaim_has_its_zone(void *
 			promised++;
 		assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, victim), 0);
 		assert_int_equal(move_out(&w, victim), 0);
-		/* A second zone is not to be had. */
+		/* Reclaim gets no second zone. */
 		assert_int_equal(zf_alloc_reserve_cold(w.alloc, shapes[i].capacity), -ENOSPC);
 		for (uint64_t n = 0; n < promised; n++)
 			assert_int_equal(zf_alloc_node(w.alloc, false, address), 0);
@@ -514,7 +515,7 @@ static void what_metadata_was_promised_is_there_when_reclaim_has_its_zone(void *
 	}
 }
 
-/* The three zones of the reserve count by the block. */
+/* The three zones of reclaim's reserve count in blocks. */
 static void moving_changes_what_is_available_by_nothing_but_the_garbage(void **state)
 {
 	for (size_t i = 0; i < ZF_ARRAY_SIZE(shapes); i++) {
@@ -554,7 +555,8 @@ static void cold_data_has_an_active_zone_of_its_own(void **state)
 		shape.max_active = max;
 		open_world(&w, &shape);
 		commit(&w);
-		/* Nothing of it completes: every zone is still active when its room is used up. */
+		/* None of the appends completes: every zone is still active when its room is used
+		 * up. */
 		assert_int_equal(zf_alloc_reserve(w.alloc, ZF_RESERVE_NORMAL, 20 * 64, 0, 0), 0);
 		for (unsigned int i = 0; i < 20 * 64 / APPEND_LIMIT && r == 0; i++)
 			r = zf_alloc_append_begin(w.alloc, ZF_ROLE_HOT, APPEND_LIMIT * BLOCK,
@@ -601,7 +603,7 @@ static void expect_sums(struct world *w)
 
 	assert_int_equal(s.total, s.live + s.in_place + s.unusable + s.reclaimable + s.free);
 	assert_int_equal(s.free + s.reclaimable, s.reserved + s.available);
-	/* Nothing is held: only counts anew. */
+	/* Nothing is held, so this call only recounts. */
 	zf_alloc_let_go(w->alloc);
 	anew = room(w);
 	assert_int_equal(counted.zones, anew.zones);
@@ -688,7 +690,7 @@ static void do_something(struct world *w, bool metadata)
 	}
 }
 
-/* As zf_txn_reserve(): what needs no moving has come back before anybody is refused. */
+/* Reserves as zf_txn_reserve() does: before it refuses, all zones that need no moving come back. */
 static bool reserve(struct world *w, uint64_t blocks, uint64_t items)
 {
 	for (unsigned int i = 0;; i++) {
@@ -701,10 +703,10 @@ static bool reserve(struct world *w, uint64_t blocks, uint64_t items)
 }
 
 /*
- * Somebody was refused. Whether that is for good is known when everything has been moved that can
- * be: this does it. What the moving costs metadata is an estimate: that may be a zone too many, or
- * too few; and in these small ones what stays as garbage in the open zone of each copy is a
- * zone more (here moving costs no parents and no tail).
+ * A reservation was refused. Moving all data that can be moved shows whether the refusal is final;
+ * this function does that and compares the forecast. The forecast only estimates what moving costs
+ * metadata, and may be wrong by a zone either way. With these small zones the garbage that stays in
+ * the open zone of each copy is another zone (here moving costs no parents and no tail).
  */
 static void expect_prophecy(struct world *w, uint64_t blocks, uint64_t items)
 {
@@ -772,7 +774,7 @@ static void who_is_told_that_reclaim_would_help_gets_his_room_and_nobody_else(vo
 	seed = first;
 }
 
-/* Whoever frees gets no less, and whoever reserves gets what he reserved and no more. */
+/* Freeing gives back exactly what it frees, and a reservation takes exactly what it reserves. */
 static void what_is_available_follows_what_is_done(void **state)
 {
 	struct world *w = malloc(sizeof(*w));
@@ -814,7 +816,7 @@ static void the_target_is_counted_in_zones_beyond_what_others_need(void **state)
 
 	open_world(&w, &plain);
 	r = room(&w);
-	/* Metadata's one, the log's two. */
+	/* One zone is metadata's, and two are the log's. */
 	assert_int_equal(r.empty, plain.zones - 2 - 3);
 	assert_int_equal(r.zones, plain.zones - 2);
 	assert_true(r.low >= 3 && r.target > r.low);
@@ -827,7 +829,8 @@ static void the_target_is_counted_in_zones_beyond_what_others_need(void **state)
 	zf_alloc_unreserve(w.alloc, 65, 0);
 	drop(&w, a, 64);
 	assert_int_equal(room(&w).coming, 1);
-	/* The zone that reclaim has opened is one of its reserve as long as it has room. */
+	/* The zone that reclaim has opened counts as part of its reserve while the zone has room.
+	 */
 	assert_int_equal(zf_alloc_reserve_cold(w.alloc, 64), 0);
 	append(&w, ZF_ROLE_COLD, 63);
 	assert_int_equal(room(&w).empty, r.empty - 1);
@@ -836,7 +839,7 @@ static void the_target_is_counted_in_zones_beyond_what_others_need(void **state)
 	close_world(&w);
 }
 
-/* A commit of so many nodes, which are garbage at once. */
+/* Commits so many nodes, which are garbage at once. */
 static void commit_nodes(struct world *w, unsigned int nodes)
 {
 	uint64_t address[ZF_COPIES_MAX];
@@ -869,28 +872,30 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 	victim = write_zone(&w);
 	for (unsigned int i = 0; i < 20; i++)
 		commit_nodes(&w, 1);
-	/* It is the victims taken that count, not what somebody might take. */
+	/* Only victims that were taken count, not zones that could be taken. */
 	drop(&w, victim, 32);
 	assert_int_equal(above_low(&w), 0);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);
 	small = above_low(&w);
 	assert_true(small > 0);
-	/* Larger commits want more for them: ten times as large, about the root of that. */
+	/* Larger commits raise the target: the target grows with about the square root of their
+	 * size. */
 	for (unsigned int i = 0; i < 20; i++)
 		commit_nodes(&w, 32);
 	half = above_low(&w);
 	assert_in_range(half, 2 * small, 5 * small + 5);
-	/* The root of: blocks of a commit, zones of data for each of a zone's, and a fourth, as
-	 * there is as much garbage as there is live. */
+	/* The square root of: blocks of a commit zones of data / blocks of a zone / 4, the last
+	 * because half of the victims is garbage. */
 	square = room(&w).commit_bytes / BLOCK * room(&w).zones / many.blocks / 4;
 	assert_true(half * half <= square && square < (half + 1) * (half + 1));
-	/* What is moved out of a victim does not make it a better one. */
+	/* Data that is moved out of a victim does not count as garbage of the victim. */
 	assert_int_equal(zf_alloc_reclaim_begin_zone(w.alloc, victim), 0);
 	drop(&w, victim, 20);
 	assert_int_equal(above_low(&w), half);
 	zf_alloc_reclaim_end(w.alloc, victim, false);
 	commit(&w);
-	/* The more of the victims is garbage, the less it costs to let zones wait; not from one. */
+	/* The more garbage the victims have, the higher is the target. One victim does not change
+	 * it fully. */
 	drop(&w, victim, 11);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);
 	for (unsigned int i = 0; i < 20; i++)
@@ -901,7 +906,7 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 	for (unsigned int i = 0; i < 20; i++)
 		commit_nodes(&w, 128);
 	assert_int_equal(above_low(&w), many.zones / 8);
-	/* What the mount says is the least. */
+	/* The mount's target is a lower bound. */
 	zf_alloc_set_reclaim_target(w.alloc, 100);
 	assert_int_equal(above_low(&w), 100);
 	close_world(&w);

@@ -130,8 +130,8 @@ static void free_node(struct zf_writer *writer, const uint64_t address[ZF_COPIES
 		assert(*live == generation); /* else: freed twice, or by a wrong pointer */
 		*live = 0;
 		zone->live--;
-		/* Not only of the last: the commit's tail frees for an older generation than
-		 * others. */
+		/* The maximum, because the commit's tail frees for an older generation than others.
+		 */
 		zone->emptied = zf_max_u64(zone->emptied, writer->generation);
 	}
 	rig->live_nodes--;

@@ -66,7 +66,7 @@ static int add_leaf(void *arg, const struct zf_node_expect *expect, const void *
 
 static struct leaves leaves; /* of the last call of fill() */
 
-/* The average fill in percent; the tree is whole and what its nodes say of each other is true. */
+/* Returns the average fill in percent. Commits, and checks that the tree is consistent. */
 static unsigned int fill(const char *what)
 {
 	unsigned int percent;
@@ -80,7 +80,8 @@ static unsigned int fill(const char *what)
 	return percent;
 }
 
-/* A file's blocks in random order, each an extent: what it has of its own is where it lies. */
+/* A file's blocks in random order, each an extent: the extents differ in little but their address.
+ */
 static void extents_in_random_places(void **state)
 {
 	static unsigned int order[ITEMS];
@@ -105,7 +106,7 @@ static void extents_in_random_places(void **state)
 			rig_commit(&rig);
 	}
 	assert_in_range(fill("extents in random places"), 75, 100);
-	/* Some ten bytes for each, in place of 45 of a plain leaf. */
+	/* An extent takes about ten bytes here, and 45 in a plain leaf. */
 	assert_true(leaves.count * NODE_SIZE < ITEMS * 13);
 }
 
@@ -150,7 +151,7 @@ static void random_insertions_with_few_leaves_dirty(void **state)
 	assert_in_range(fill("random, few leaves dirty"), 66, 100);
 }
 
-/* Each object is appended to; all in turn, or whichever comes. */
+/* Appends items to all objects, in turn or in random order. */
 static void append_to_streams(unsigned int items, bool in_turn, unsigned int batch)
 {
 	uint64_t next[STREAMS] = {0};
@@ -177,7 +178,8 @@ static void streams_at_random(void **state)
 	assert_in_range(fill("streams at random"), 95, 100);
 }
 
-/* The stream's keys lie between those of a leaf: it is in the middle until it has its own. */
+/* The stream's keys lie between those of a leaf: the stream grows in the middle of that leaf until
+ * it has leaves of its own. */
 static void a_stream_among_others(void **state)
 {
 	for (unsigned int i = 0; i < 400; i++) {
@@ -195,7 +197,7 @@ static void a_stream_among_others(void **state)
 	assert_in_range(fill("streams among other items"), 95, 100);
 }
 
-/* One after the other in short bursts, each at the end of one of many objects. */
+/* Items come in short bursts, each at the end of one of many objects. */
 static void short_bursts(void **state)
 {
 	static unsigned int next[2000];
@@ -251,7 +253,8 @@ static uint64_t count_leaves(void)
 	return leaves.count;
 }
 
-/* A value of another length behind every third one, in the order of the keys or against it. */
+/* Puts a value of another length behind every third item, in ascending or descending order of keys.
+ */
 static void others_among_packed_items(void **state)
 {
 	for (unsigned int backwards = 0; backwards < 2; backwards++) {
@@ -268,7 +271,7 @@ static void others_among_packed_items(void **state)
 	}
 }
 
-/* Values that have nothing in common replace those that were alike. */
+/* Values that have nothing in common replace similar values. */
 static void packed_items_that_become_unlike(void **state)
 {
 	for (unsigned int backwards = 0; backwards < 2; backwards++) {
@@ -288,7 +291,7 @@ static void packed_items_that_become_unlike(void **state)
 	}
 }
 
-/* What is left of a leaf that most was cut out of goes with a neighbour that two thirds fill. */
+/* A leaf that most items were cut out of is merged with a neighbour that is two thirds full. */
 static void a_range_cut_out_of_packed_items(void **state)
 {
 	struct zf_key from = row_key(10), to = row_key(470);

@@ -158,8 +158,8 @@ static unsigned int random_packed(struct zf_rng *rng)
 	return i;
 }
 
-/* Other columns, as many rows as there is room for or fewer, and keys in order: some of it passes.
- */
+/* Forges other columns, at most as many rows as there is room for, and keys in order: the checker
+ * accepts some of these leaves. */
 static void forge_packing(struct zf_rng *rng, struct place *place)
 {
 	uint64_t offset = zf_node_key(place->original, 0).offset; /* of two bytes */
@@ -188,14 +188,14 @@ static void forge_packing(struct zf_rng *rng, struct place *place)
 
 static void flip_bytes(struct zf_rng *rng, unsigned int i)
 {
-	/* Mostly in the headers, where it hurts. */
+	/* Most changes are in the headers, where they do most harm. */
 	uint64_t limit = zf_rng_chance(rng, 80) ? 400 : NODE_SIZE;
 
 	for (unsigned int n = 1 + (unsigned int)zf_rng_below(rng, 3); n > 0; n--)
 		image.places[i].bytes[zf_rng_below(rng, limit)] ^= (uint8_t)zf_rng_next(rng);
 }
 
-/* A pointer to some other node, or to this node's child twice, or a node to its own ancestor. */
+/* Makes a pointer lead to some other node, to another child of this node, or to an ancestor. */
 static void cross_link(struct zf_rng *rng, unsigned int i)
 {
 	struct place *place = &image.places[i];
@@ -247,7 +247,7 @@ static void forge(struct zf_rng *rng)
 	}
 }
 
-/* A writer that is told to free nodes twice, but never any outside the device. */
+/* The writer may be told to free a node twice, but never one outside the device. */
 static uint64_t next_address;
 
 static int alloc_anywhere(struct zf_writer *writer, uint64_t ret_address[ZF_COPIES_MAX])
@@ -365,7 +365,8 @@ static void use_forged_tree(struct zf_rng *rng)
 	unsigned int i;
 
 	next_address = device_size / 2; /* far above the image's nodes */
-	/* Nothing dirty is written and read again here, so it has to stay. */
+	/* This test never writes dirty nodes to read them again, so they have to stay in the cache.
+	 */
 	options.cache_bytes = (uint64_t)NODE_SIZE * (zf_rng_chance(rng, 50) ? 1 : 1000) * 8;
 	assert_int_equal(zf_forest_new(image.rig.dev, &options, NULL, &forest), 0);
 	zf_tree_set_root(forest, ZF_TREE_FS, &image.places[0].ptr, image.level);

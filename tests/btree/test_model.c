@@ -38,7 +38,7 @@ struct model {
 	unsigned int count;
 };
 
-/* What most items are. */
+/* The kind of most items. */
 enum items {
 	ITEMS_ANY,
 	ITEMS_ALIKE,	/* of one kind: leaves are packed */
@@ -82,7 +82,7 @@ static void make_value(const struct item *item, uint8_t *buf)
 			buf[i] = 0x5a;
 }
 
-/* The first item that is not below. */
+/* The index of the first item whose key is not less. */
 static unsigned int find(const struct model *model, const struct zf_key *key, bool *ret_equal)
 {
 	unsigned int low = 0, high = model->count;
@@ -131,7 +131,7 @@ static struct zf_key random_key(struct test *t)
 		return ZF_KEY(zf_rng_below(&t->rng, 2) * (UINT64_MAX / 11),
 			      (uint8_t)(zf_rng_chance(&t->rng, 2)),
 			      zf_rng_below(&t->rng, 4000) << (zf_rng_chance(&t->rng, 1) ? 50 : 12));
-	/* Few objects with many items, at the ends of the number ranges too. */
+	/* Few objects with many items, also at the ends of the number ranges. */
 	return ZF_KEY(zf_rng_below(&t->rng, 12) * (UINT64_MAX / 11),
 		      (uint8_t)(zf_rng_below(&t->rng, 3) * 127), zf_rng_below(&t->rng, 200));
 }
@@ -183,7 +183,7 @@ static void check_value(const struct item *item, const uint8_t *buf, size_t size
 	assert_memory_equal(buf, expected, zf_min_u64(size, len));
 }
 
-/* Some operations find that the writer has no address left, and must not have changed anything. */
+/* In some operations the writer has no address left: these operations must not change anything. */
 static void maybe_fail_allocation(struct test *t)
 {
 	t->rig.fail_after =
@@ -433,7 +433,7 @@ static void do_commit_step(struct test *t)
 	t->next = (t->next + 1) % STEP_COUNT;
 }
 
-/* Between two commits; in the middle of one the rig would not know which state is committed. */
+/* Reopens between two commits: during a commit the rig would not know which state is committed. */
 static void do_reopen(struct test *t)
 {
 	while (t->next != STEP_FREEZE)
@@ -457,7 +457,7 @@ static void do_modification(struct test *t)
 		do_delete(t);
 }
 
-/* Up to a tree of three levels and down again, now and then to nothing. */
+/* The tree grows to three levels and shrinks again, now and then to nothing. */
 static void set_mood(struct test *t)
 {
 	if (t->model.count >= t->high) {

@@ -69,7 +69,7 @@ static bool put(void *leaf, unsigned int n)
 	return put_value(leaf, &key, value, LEN);
 }
 
-/* As many as fit, from n on. Returns the first that does not. */
+/* Puts as many extents as fit, from number n on. Returns the first that does not fit. */
 static unsigned int fill(void *leaf, unsigned int n)
 {
 	zf_node_init(leaf, &shape, ZF_TREE_FS, 0, address, 7);
@@ -148,7 +148,7 @@ static void keys_are_found_in_a_packed_leaf(void **state)
 	assert_int_equal(slot, end - 10);
 }
 
-/* A byte that was the same in all becomes a column, if there is room for it in each row. */
+/* A byte that was the same in all items becomes a column, if each row has room for it. */
 static void another_column_is_added(void **state)
 {
 	unsigned int end = fill(node, 0);
@@ -169,7 +169,7 @@ static void another_column_is_added(void **state)
 	assert_int_equal(check(node), 0);
 }
 
-/* And goes again when room is needed. */
+/* A column whose bytes have become equal is removed when room is needed. */
 static void a_column_that_is_the_same_by_now_makes_room(void **state)
 {
 	unsigned int end, full = fill(node, 0);
@@ -203,7 +203,7 @@ static void an_item_of_another_kind_makes_it_plain_if_few_are_left(void **state)
 	assert_false(zf_node_is_packed(node));
 	expect_items(node, 1, 0, 50);
 	assert_int_equal(check(node), 0);
-	/* The same for one of the kind with a longer value. */
+	/* The same for an item of the same kind with a longer value. */
 	fill(node, 0);
 	zf_node_remove(node, NODE_SIZE, 50, zf_node_count(node) - 50);
 	inode = key_of(7);
@@ -241,7 +241,7 @@ static void packed_leaves_are_cut_and_joined(void **state)
 	assert_int_equal(check(other), 0);
 }
 
-/* Where one of them has items of another kind the leaf is plain, and so much larger. */
+/* If one leaf has items of another kind, the joined leaf is plain, and so much larger. */
 static void leaves_of_different_kinds_are_joined_as_plain_ones(void **state)
 {
 	unsigned int end = fill(node, 0);
@@ -327,7 +327,7 @@ static void every_field_of_a_packing_is_checked(void **state)
 	assert_int_equal(check(node), -EUCLEAN);
 }
 
-/* Rows of two bytes would fit by the thousand, but a leaf of them could be neither cut nor moved.
+/* Thousands of two-byte rows would fit into a leaf, but such a leaf could be neither cut nor moved.
  */
 static void a_leaf_of_more_narrow_rows_than_it_may_have_is_corrupt(void **state)
 {
@@ -354,8 +354,8 @@ static void a_leaf_of_more_narrow_rows_than_it_may_have_is_corrupt(void **state)
 	assert_true(zf_node_used(node, NODE_SIZE) <= zf_node_capacity(NODE_SIZE));
 }
 
-/* Whatever the bytes are, the checker stays within the node, and so do readers of what it passes.
- */
+/* Whatever the bytes are, the checker reads only within the node, and so do readers of a leaf that
+ * the checker accepts. */
 static void no_byte_of_a_packing_leads_out_of_the_node(void **state)
 {
 	fill(node, 0);

@@ -64,7 +64,7 @@ static void make_value(const struct item *item, uint8_t *buf)
 	zf_rng_fill(&bytes, buf, item->len);
 }
 
-/* Each of an object of its own, so that no leaf is packed. */
+/* Each item belongs to an object of its own, so that no leaf is packed. */
 static struct zf_key key_of(const struct item *item)
 {
 	return ZF_KEY(item->key * OBJECT, 1, 0);
@@ -163,7 +163,7 @@ static void check_tree(void)
 	rig_check(&rig);
 }
 
-/* What the tree has to do with an item. */
+/* What the tree is expected to do with an item. */
 struct outlook {
 	unsigned int leaf; /* where it belongs */
 	bool fits, found;
@@ -171,7 +171,8 @@ struct outlook {
 	int neighbour; /* the emptier one that is owned; -1: none */
 };
 
-/* The last of a leaf is one of a stream, and what has another before it may be. */
+/* The last item of a leaf belongs to a stream; an item with another one before it may belong to
+ * one. */
 static void look_for_stream(const struct leaves *leaves, unsigned int at, struct outlook *o)
 {
 	uint64_t from = o->leaf > 0 ? leaves->leaf[o->leaf].key : 0;
@@ -219,8 +220,8 @@ struct change {
 };
 
 /*
- * The `n` leaves from `first` on came of `n_before` there, and are the transaction's; the others
- * are as they were.
+ * The `n` leaves from `first` on replace `n_before` leaves and belong to the transaction; the other
+ * leaves are unchanged.
  */
 static struct change compare(const struct leaves *before, const struct leaves *after,
 			     unsigned int first, unsigned int n, unsigned int n_before)
@@ -262,7 +263,7 @@ static void check_thirds(const struct leaves *before, const struct leaves *after
 {
 	struct change change = compare(before, after, first, 3, 2);
 
-	/* Not if two could have shared it. */
+	/* Three leaves are wrong if two could have shared the bytes. */
 	assert_true(change.total / 2 + change.largest / 2 + 1 > MOST_SHARED);
 	for (unsigned int i = first; i < first + 3; i++)
 		assert_about(after->leaf[i].used, change.total / 3, change.largest * 5 / 4 + 2);
@@ -321,7 +322,7 @@ static uint32_t random_len(unsigned int style)
 	}
 }
 
-/* Ascending, and mostly so far apart that others fit between them. */
+/* Adds items in ascending order, mostly so far apart that others fit between them. */
 static void grow(unsigned int style, unsigned int leaves)
 {
 	do {
@@ -334,7 +335,7 @@ static void grow(unsigned int style, unsigned int leaves)
 	} while (look().count < leaves);
 }
 
-/* Between others, before all of them, or one of them with another value. */
+/* An item between others, before all others, or in place of one with another value. */
 static struct item random_item(unsigned int style)
 {
 	uint64_t key = items[zf_rng_below(&rng, item_count)].key;
@@ -356,8 +357,8 @@ static void delete_some(void)
 	}
 }
 
-/* A put that finds no address for one of its nodes, the first, the second and so on, changes
- * nothing. */
+/* Puts the item; before that, the put fails to get an address for its first node, its second node
+ * and so on, and must change nothing. */
 static uint64_t put_at_last(const struct item *item, const struct leaves *before)
 {
 	uint64_t allocated;

@@ -56,7 +56,7 @@ static int set(unsigned int writer, uint64_t n, uint64_t version)
 {
 	struct zf_key key = key_of(writer, n);
 	struct value value = {.key = n, .version = version, .sum = n + version};
-	/* Of one length in one of the trees: its leaves are packed. */
+	/* In one of the trees all values have the same length, so its leaves are packed. */
 	size_t len = tree_of(writer) == ZF_TREE_FS
 			     ? offsetof(struct value, padding)
 			     : sizeof(value) - (version * 7) % sizeof(value.padding);

@@ -327,7 +327,7 @@ static unsigned int count_left(void)
 	return n;
 }
 
-/* Whoever hears of an error takes it that nothing is gone. */
+/* The caller of a function that returns an error assumes that nothing was removed. */
 static void deleting_a_range_fails_only_before_it_begins(void **state)
 {
 	struct zf_key from = key_of(100), to = key_of(1900);
@@ -390,7 +390,7 @@ static void dirty_nodes_are_found_by_both_addresses_until_clean(void **state)
 	assert_int_equal(sealed.address[0], root.address[0]);
 	assert_int_not_equal(sealed.csum, 0);
 
-	/* Copied by the next transaction, the frozen node is still there to be written. */
+	/* The next transaction copies the frozen node, which is still there to be written. */
 	assert_int_equal(put(5, 6), 0);
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		const void *node =
@@ -475,7 +475,8 @@ static void a_cache_of_one_node_suffices(void **state)
 	rig_check(&rig);
 }
 
-/* What is dirty takes the place of clean nodes, all but the quarter that is theirs. */
+/* Dirty nodes displace clean ones, except for the quarter of the cache that is reserved for them.
+ */
 static void the_bound_of_the_cache_includes_dirty_nodes(void **state)
 {
 	const uint64_t bound = 48;
@@ -524,7 +525,7 @@ static void what_is_near_the_last_edit_is_found_without_descending(void **state)
 	assert_int_equal(nodes_on_the_way(delete, 500), 0);
 	assert_int_equal(get(501), 1);
 	assert_int_equal(get(500), -ENOENT);
-	/* Another leaf; and the copy that a new transaction has to make. */
+	/* Edits another leaf, and makes the copy that a new transaction needs. */
 	assert_true(nodes_on_the_way(put_1, 900) > 1);
 	rig_commit(&rig);
 	assert_true(nodes_on_the_way(put_1, 900) > 1);
@@ -541,8 +542,8 @@ static int put_in_root_tree(uint64_t n)
 			      sizeof(value));
 }
 
-/* The commit edits the trees that it seals; what the parent knew of the neighbour is no longer
- * true. */
+/* The commit edits the trees that it seals, and the parent's knowledge of the neighbour becomes
+ * outdated. */
 static void a_sealed_leaf_that_takes_items_is_sealed_anew(void **state)
 {
 	struct zf_forest_stats before, after;

@@ -998,7 +998,7 @@ static void an_empty_zone_that_failed_is_no_longer_room(void **state)
 	close_world(&w);
 }
 
-/* The zone is reported because an append failed; another append to it ends meanwhile. */
+/* The zone is reported because a read failed; meanwhile the appends in flight to it end. */
 static void a_report_from_before_the_last_write_does_not_tell_the_pointer(void **state)
 {
 	struct zf_append_grant good, bad;

@@ -894,7 +894,7 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 	assert_int_equal(above_low(&w), half);
 	zf_alloc_reclaim_end(w.alloc, victim, false);
 	commit(&w);
-	/* The more garbage the victims have, the higher is the target. One victim does not change
+	/* The more garbage the victims have, the higher is the target; one victim does not change
 	 * it fully. */
 	drop(&w, victim, 11);
 	assert_int_equal(next_victim(&w, ZF_RECLAIM_URGENT), victim);

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts share. Source it; it changes nothing by itself.
+# Functions that the scripts share. Sourcing this file changes nothing by itself.
 
 zf_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 zf_name=$(basename "$0")
@@ -7,7 +7,7 @@ zf_name=$(basename "$0")
 say() { echo "$zf_name: $*"; }
 die() { say "error: $*" >&2; exit 1; }
 
-# as_root COMMAND...: run it as root, through sudo if we are not.
+# as_root COMMAND...: runs it as root, through sudo if the script does not run as root.
 as_root() {
 	if [[ $(id -u) -eq 0 ]]; then
 		"$@"
@@ -18,11 +18,11 @@ as_root() {
 	fi
 }
 
-# can_root: whether as_root works without asking anybody.
+# can_root: whether as_root works without a password prompt.
 can_root() { [[ $(id -u) -eq 0 ]] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; }
 
-# enable_uring: FUSE over io_uring is off by default in Debian's kernels. Tries to turn it on, says so
-# when that is impossible, and never fails: zfuse then uses /dev/fuse, tests of io_uring skip.
+# enable_uring: FUSE over io_uring is off by default in Debian's kernels. Tries to turn it on; if that
+# is impossible, says so and does not fail: zfuse then uses /dev/fuse, and tests of io_uring skip.
 enable_uring() {
 	local param=/sys/module/fuse/parameters/enable_uring
 	can_root || { say "not root: FUSE over io_uring stays as it is"; return 0; }
@@ -71,7 +71,7 @@ debian_mirror() {
 	done < <(apt-get indextargets --no-release-info --format "$format" 2>/dev/null)
 }
 
-# debian_source TYPE SUITE: the line by which apt has that suite of Debian (TYPE: deb, deb-src).
+# debian_source TYPE SUITE: the line of apt's sources for that suite of Debian (TYPE: deb, deb-src).
 debian_source() {
 	local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	[[ -r $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
@@ -80,8 +80,8 @@ debian_source() {
 	echo "$1 [signed-by=$keyring] $mirror $2 main"
 }
 
-# private_apt DIR TYPE SUITE: makes DIR/apt.conf, with which apt sees nothing but that suite of Debian
-# and keeps all its state in DIR: nothing on the system changes, and root is not needed.
+# private_apt DIR TYPE SUITE: makes DIR/apt.conf. With it apt sees only that suite of Debian and keeps
+# all its state in DIR: nothing on the system changes, and root is not needed.
 private_apt() {
 	local dir=$1
 	command -v apt-get >/dev/null || die "no apt-get here"
@@ -104,7 +104,7 @@ private_apt() {
 		{ cat "$dir/log" >&2; die "apt-get update failed for $3 (is the network up?)"; }
 }
 
-# make_debian SUITE TARGET OPTION...: that Debian, as TARGET and the options of mmdebstrap say, from this machine's mirror.
+# make_debian SUITE TARGET OPTION...: makes that Debian with mmdebstrap TARGET OPTION..., from this machine's mirror.
 make_debian() {
 	local suite=$1 target=$2 source
 	shift 2

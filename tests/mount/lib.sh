@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of mounted filesystems share: a directory of their own, images, mounts, results in TAP, and
-# leaving nothing behind, however they end. Source it:
+# Functions that the tests of mounted filesystems share: a directory of their own, images, mounts, results in TAP, and
+# a cleanup that runs however a test ends. Source it:
 #
 #     . "$(dirname "$0")/lib.sh"
 #     says_hello() { echo hello >"$mnt/a" && [[ $(<"$mnt/a") == hello ]]; }
@@ -17,21 +17,21 @@
 #     ZFUSE_TEST_OPTIONS   mount options, besides the test's own
 #     ZFUSE_TEST_SLOWNESS  how many times slower the machine is than others (1): files are smaller, kills come later
 #     ZFUSE_TEST_ONLY      a pattern (bash's =~): checks whose claims do not match are left out
-#     ZFUSE_TEST_INSIDE    yes: nobody else makes mount namespaces meanwhile
+#     ZFUSE_TEST_INSIDE    yes: no other process makes mount namespaces meanwhile
 #     ZFUSE_TEST_EVIDENCE  a directory for what a check that failed leaves: the image and the daemon's log
 set -uo pipefail
 export LC_ALL=C
 
 : "${ZFUSE:?}" "${MKFS_ZFUSE:?}" "${UMOUNT_ZFUSE:?}" "${ZFUSECTL:?}"
 
-# (In TAP that is all there is to say: to meson another exit status would be an error.)
+# (A TAP test exits with 0 here: meson would take another exit status for an error.)
 skip_all() { echo "1..0 # SKIP $*"; exit; }
 
 [[ $(id -u) -eq 0 ]] || skip_all "mounting needs root"
 [[ -c /dev/fuse ]] || skip_all "there is no /dev/fuse"
 
-# In a mount namespace of our own: one that somebody else makes meanwhile would hold copies of our mounts, and an unmount
-# would not be one.
+# The test runs in a mount namespace of its own. Otherwise a namespace that another process makes meanwhile would hold copies of
+# our mounts, and an unmount here would not end the mount.
 if [[ ${ZFUSE_TEST_INSIDE:-} != yes ]]; then
 	export ZFUSE_TEST_INSIDE=yes
 	exec unshare -m --propagation private "$0" "$@"
@@ -47,17 +47,17 @@ tests=0
 failures=0
 daemons=() # their process ids; ours to kill
 
-# What a sanitizer says of a daemon in the background would go to /dev/null.
+# The sanitizers' reports about a daemon in the background would otherwise go to /dev/null.
 for sanitizer in ASAN UBSAN TSAN; do
 	declare -x "${sanitizer}_OPTIONS=$(printenv ${sanitizer}_OPTIONS):log_path=$top/sanitizer"
 done
 
 # ---- results ----
 
-# After a check that failed, the next one starts from nothing. Scripts whose checks share a mount have their own.
+# After a check that failed, the next check starts without mounts. Scripts whose checks share a mount have their own recover().
 recover() { clear_mounts; }
 
-# What is there when a check fails, before anything is cleared away: of the first three.
+# Keeps the files of a check that failed, before they are removed; only for the first three failures.
 keep_evidence() {
 	local to=${ZFUSE_TEST_EVIDENCE:-}/check-$tests file
 	[[ -n ${ZFUSE_TEST_EVIDENCE:-} && $failures -le 3 ]] && mkdir -p "$to" || return 0
@@ -100,7 +100,7 @@ finish() {
 
 sanitizers_are_silent() { ! grep . "$top"/sanitizer.* /dev/null; }
 
-# Of a whole script: nothing after it would mean anything.
+# Ends the whole script: no later check would mean anything.
 bail() {
 	echo "Bail out! $*"
 	exit 1
@@ -126,12 +126,12 @@ within() {
 	done
 }
 
-# eventually COMMAND...: the same with a limit that is there for what hangs. A busy disk may stall for a minute.
+# eventually COMMAND...: the same; its limit only ends a test that hangs. A busy disk may stall for a minute.
 eventually() { within 120 "$@"; }
 
 # ---- images and mounts ----
 
-# new_image [GEOMETRY]: makes $img anew. A disk has the geometry that it has.
+# new_image [GEOMETRY]: makes $img anew. A disk keeps its own geometry.
 new_image() {
 	local how=(--image "${1:-size=1G,zone-size=16M}")
 	[[ -z ${ZFUSE_TEST_DISK:-} ]] || how=(--force)
@@ -163,13 +163,13 @@ start_foreground() {
 # Its control socket is the last thing that a mount sets up.
 answers() { mountpoint -q "$1" && ask "$1" daemon; }
 
-# note_daemon MOUNTPOINT: sets pid. Every mount needs it, so not by ask(): starting Python takes long on a slow machine.
+# note_daemon MOUNTPOINT: sets pid. It does not use ask(), because every mount needs it and Python starts slowly on a slow machine.
 note_daemon() {
 	pid=$("$ZFUSECTL" status --format json "$1" | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
 	[[ -n $pid ]] && daemons+=("$pid")
 }
 
-# ask PATH COMMAND [ARGS]: a raw request to the daemon of the mount that PATH is in, or by the socket that it is; prints the
+# ask PATH COMMAND [ARGS]: sends a raw request to the daemon whose mount contains PATH, or whose socket PATH is, and prints the
 # answer.
 ask() {
 	python3 - "$@" <<'PYTHON'
@@ -193,7 +193,7 @@ print(answer.decode(), end="")
 PYTHON
 }
 
-# jq_get KEY: that of the result in an answer on stdin.
+# jq_get KEY: prints the member KEY of the result in an answer on stdin.
 jq_get() { python3 -c 'import json, sys; print(json.load(sys.stdin)["result"][sys.argv[1]])' "$1"; }
 
 # A kernel that tells fuseblk mounts of sync(2), and how root's mount of an image then appears (decision 0031).
@@ -203,11 +203,12 @@ type_of_images() { if kernel_sends_syncfs; then echo fuseblk.zfuse; else echo fu
 # stop: unmounts $mnt as umount(8) would, and says whether the last commit worked.
 stop() { "$UMOUNT_ZFUSE" "$mnt"; }
 
-# is_gone PID: it has ended with all its threads, reaped or not.
+# is_gone PID: the process has ended with all its threads, reaped or not.
 is_gone() { [[ ! -e /proc/$1 ]] || { grep -q '^State:[[:space:]]*Z' "/proc/$1/status" && has_one_thread "$1"; }; }
 has_one_thread() { local threads=("/proc/$1/task/"*); [[ ${#threads[@]} -eq 1 ]]; }
 
-# ended PID: waits until it has. What was killed may have to wait for a disk that stalls: what it waits for is shown.
+# ended PID: waits until the process has ended. A killed process may have to wait for a disk that stalls; if the wait fails, the
+# kernel stacks of its threads are shown.
 ended() {
 	eventually is_gone "$1" && return
 	grep -H . "/proc/$1"/task/*/{comm,wchan,stack} >&2 2>/dev/null
@@ -253,7 +254,7 @@ clear_mounts() {
 	exec 8>&- 9>&-
 	detach ' - fuse'
 	for p in ${daemons[@]+"${daemons[@]}"}; do
-		# Numbers are used again: only one that still runs the daemon is ours.
+		# Process numbers are reused: a process is ours only if it still runs the daemon.
 		[[ $(readlink "/proc/$p/exe" 2>/dev/null) == "$(realpath "$ZFUSE")" ]] || continue
 		eventually is_gone "$p" 2>/dev/null || kill -KILL "$p" 2>/dev/null
 	done

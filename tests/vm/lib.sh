@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests in a virtual machine share, besides what tests/mount/lib.sh gives. They run as root inside (scripts/vm),
-# where nothing that they need can be missing: a check that would be skipped has failed.
+# Functions that the tests in a virtual machine share, besides those of tests/mount/lib.sh. The tests run as root inside
+# (scripts/vm), where all that they need must be there: a check that would be skipped counts as failed.
 [[ -n ${VM_BOOT:-} && -e /run/vm/command ]] || { echo "Bail out! run it with scripts/vm: it resets the machine" && exit 1; }
 export ZFUSE_TEST_INSIDE=yes
 . "$(dirname "${BASH_SOURCE[0]}")/../mount/lib.sh"
@@ -14,7 +14,7 @@ exec 2> >(sed -u 's/^/# /')
 transport=io_uring
 [[ -e /sys/module/fuse/parameters/enable_uring ]] || transport=dev-fuse
 
-# use_disk NAME[=APPEND]: the disk that scripts/vm calls so, from now on: for checks here and in suites.
+# use_disk NAME[=APPEND]: from now on checks here and in suites use the disk that scripts/vm calls NAME.
 use_disk() {
 	local variable=ZF_${1%%=*}
 	variable=${variable//-/_}

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What workload scripts share. A script starts with
+# Functions that workload scripts share. A script starts with
 #
 #     . "$(dirname "$0")/lib.sh"
 #
@@ -10,7 +10,7 @@
 #
 #     KIND	zfuse, ext4, btrfs or other
 #     TMP	a directory on another filesystem, emptied afterwards
-#     FULL	a file for whatever helps to find out why a script failed
+#     FULL	a file for output that helps to find out why a script failed
 # shellcheck disable=SC2034 # what scripts use
 set -u
 export LC_ALL=C TZ=UTC
@@ -117,7 +117,7 @@ filter_paths() { sed -e "s#$TMP#TMP#g" -e "s#$PWD#DIR#g"; }
 # Every number.
 filter_numbers() { sed -E 's/[0-9]+/N/g'; }
 
-# between WHAT LOW HIGH VALUE: says whether it is, so that a value that differs among filesystems can be judged.
+# between WHAT LOW HIGH VALUE: says whether VALUE is in this range, to judge a value that differs among filesystems.
 between() {
 	if (($4 >= $2 && $4 <= $3)); then
 		echo "$1: as expected"
@@ -126,7 +126,7 @@ between() {
 	fi
 }
 
-# eventually COMMAND...: tries until it works. The limit is for what hangs: a busy disk may stall for a minute.
+# eventually COMMAND...: tries until it works. The limit only ends a test that hangs: a busy disk may stall for a minute.
 eventually() {
 	local until=$((SECONDS + 120))
 	until "$@"; do

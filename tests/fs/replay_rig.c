@@ -69,7 +69,7 @@ static bool is_link(const struct replay_items *items, uint64_t ino)
 	return false;
 }
 
-/* Is it an operation's business? */
+/* Whether operations log changes of this item. */
 static bool counts(const struct replay_items *items, const struct zf_key *key)
 {
 	if (key->type == ZF_KEY_INTENT)
@@ -317,7 +317,8 @@ static void restore(struct replay_rig *rig)
 	rig->rig.sim = zf_sim_clone(rig->at_cut);
 }
 
-/* A recovery that was cut has left the log as it was, and at most counted on; or it was over. */
+/* A recovery that was cut leaves the log unchanged and at most raises the counters, or was
+ * complete. */
 static void check_log_stays(struct replay_rig *rig)
 {
 	struct zf_super was = rig->super, *is = &rig->super;
@@ -336,7 +337,7 @@ static void check_log_stays(struct replay_rig *rig)
 	rig->super = was;
 }
 
-/* False: the mount was over before that. */
+/* False: the mount was complete before that command. */
 static bool cut_at(struct replay_rig *rig, uint64_t command)
 {
 	struct data_rig *data = &rig->rig;

@@ -76,7 +76,7 @@ static void the_first_read_after_a_change_counts(void **state)
 		assert_int_equal(atime_after(rig, ino, 13), 13);
 		assert_int_equal(atime_after(rig, ino, 14), 13);
 		change(rig, ino, 15, ZF_SET_MODE);
-		/* In the very second of the change, too. */
+		/* The same in the very second of the change. */
 		assert_int_equal(atime_after(rig, ino, 15), 15);
 		assert_int_equal(atime_after(rig, ino, 16), 16);
 		assert_int_equal(atime_after(rig, ino, 17), 16);
@@ -126,7 +126,8 @@ static void mount_options_are_obeyed(void **state)
 	assert_int_equal(atime_after(rig, dir, 14), 14);
 }
 
-/* By a flush, which does not come for it alone; and with what else is stored. */
+/* A flush stores access times, but they alone do not trigger one; any other store of the inode
+ * stores them, too. */
 static void access_times_are_stored(void **state)
 {
 	struct names_rig *rig = *state;
@@ -150,7 +151,7 @@ static void access_times_are_stored(void **state)
 	assert_false(zf_txn_is_dirty(zf_fs_txn(rig->fs)));
 }
 
-/* Else such inodes would stay in memory, and never be deleted. */
+/* Otherwise such inodes would stay in memory, and would never be deleted. */
 static void an_inode_leaves_the_list_of_dirty_ones(void **state)
 {
 	struct names_rig *rig = *state;

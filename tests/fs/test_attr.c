@@ -163,7 +163,7 @@ static void setuid_is_dropped_for_the_owner_and_root_only(void **state)
 	assert_int_equal(set_attr(rig, file, same), -EPERM);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 06777);
 	assert_int_not_equal(rig_attr(rig, file).ctime.seconds, 9);
-	/* As on Linux' filesystems, anybody may where nothing is lost. */
+	/* As on Linux' filesystems, any user may do this if nothing is lost. */
 	assert_int_equal(mode_after(rig, file, 0777, same), 0777);
 	assert_int_equal(mode_after(rig, file, 02767, same), 02767);
 	rig->ctx.uid = 0;

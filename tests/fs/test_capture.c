@@ -28,7 +28,7 @@
 #include "superblock/ring.h"
 #include "support/workload.h"
 
-/* Commits are made by the test alone. */
+/* Only the test makes commits. */
 static const struct workload_profile no_content = {
 	.weights = {[OP_LOOKUP] = 40,
 		    [OP_FORGET] = 40,
@@ -149,7 +149,7 @@ static const struct zf_disk_inode *inode_of(const struct item_map *map, uint64_t
 	return item ? (const struct zf_disk_inode *)item->value : NULL;
 }
 
-/* Without a name: deleted whenever there is time for that. */
+/* An inode without a name: it is deleted at some later time. */
 static bool is_doomed(const struct item_map *map, uint64_t ino)
 {
 	const struct zf_disk_inode *inode = inode_of(map, ino);
@@ -157,7 +157,7 @@ static bool is_doomed(const struct item_map *map, uint64_t ino)
 	return inode && zf_le32_get(inode->nlink) == 0;
 }
 
-/* Whether an item is an operation's business. `map`: where it is. */
+/* Whether operations log changes of the item, which is in `map`. */
 static bool counts(const struct item_map *map, const struct zf_key *key)
 {
 	const struct zf_disk_inode *inode = inode_of(map, key->objectid);
@@ -193,7 +193,7 @@ static bool is_same(const struct item *a, const struct item *b)
 	return memcmp(a->value, b->value, a->len) == 0;
 }
 
-/* Every item of `map` that counts is in `other`, as it is there if `other` has it. */
+/* Compares every item of `map` that counts with the item in `other`. */
 static void compare(struct run *run, const struct item_map *map, const struct item_map *other,
 		    const char *what)
 {
@@ -230,7 +230,7 @@ static void check(struct run *run)
 
 	expect(run, zf_durable_names(run->fs) == 0, "fsync failed");
 	if (count_commits(run) != run->commits) {
-		/* Somebody else had made one: nobody knows when. */
+		/* Something else has made a commit, at an unknown time. */
 		commit(run);
 		return;
 	}

@@ -104,7 +104,7 @@ static void too_many_are_lost_until_they_are_durable(void **state)
 	for (unsigned int i = 0; i < ZF_CHANGES_MAX; i++)
 		add(&changes, 2 * i, 2 * i + 1, i + 1);
 	assert_false(zf_changes_are_lost(&changes));
-	/* One that is among them already takes no room. */
+	/* A range that is already listed takes no room. */
 	add(&changes, 10, 11, 70);
 	assert_false(zf_changes_are_lost(&changes));
 	add(&changes, 2 * ZF_CHANGES_MAX, 2 * ZF_CHANGES_MAX + 1, 71);
@@ -130,7 +130,7 @@ struct model {
 	uint64_t generation, durable;
 };
 
-/* All that the model has is listed, and the list has nothing that was never changed. */
+/* The list has all changes of the model, and nothing that was never changed. */
 static void compare(const struct model *model, const struct zf_changes *changes)
 {
 	bool listed[BLOCKS] = {0};
@@ -171,7 +171,7 @@ static void random_changes_are_all_listed(void **state)
 		model.generation += zf_rng_chance(&rng, 5);
 		if (zf_rng_chance(&rng, 2)) {
 			model.generation++;
-			/* The running transaction is not. */
+			/* The changes of the running transaction are not durable. */
 			model.durable = zf_max_u64(model.durable,
 						   model.generation - 1 - zf_rng_below(&rng, 2));
 			zf_changes_prune(&changes, model.durable);

@@ -82,7 +82,7 @@ static void churn(struct data_rig *rig, unsigned int rounds)
 	}
 }
 
-/* A filesystem in use; then unmounted, or left with something for the next mount to replay. */
+/* Uses a filesystem and then unmounts it, or leaves a log for the next mount to replay. */
 static void make_source(struct pair *pair, const struct data_rig_options *options, bool clean)
 {
 	struct data_rig *rig = &pair->rig;
@@ -130,7 +130,7 @@ static void make_target(struct pair *pair, const struct data_rig_options *option
 	pair->target = zf_sim_new(&geometry, 99);
 }
 
-/* The target held a filesystem before, all over. */
+/* The target held a filesystem before, in all its zones. */
 static void use_target(struct pair *pair)
 {
 	const struct zf_format_options format = {
@@ -310,7 +310,7 @@ static void what_is_written_in_place_arrives(void **state)
 	data_rig_deinit(&pair.rig);
 }
 
-/* Of zones that were finished early too. */
+/* Also for zones that were finished early. */
 static void finished_zones_are_finished(void **state)
 {
 	struct pair pair;
@@ -332,7 +332,7 @@ static void finished_zones_are_finished(void **state)
 	drop(&pair);
 }
 
-/* A disk does not count resets, an image does: the filesystem's own counts are what it goes by. */
+/* A disk does not count resets, an image does: the copy uses the filesystem's own counts. */
 static void from_a_disk_that_does_not_count_resets(void **state)
 {
 	(void)state;
@@ -378,7 +378,7 @@ static void an_offline_zone_is_told_and_does_not_pass_for_empty(void **state)
 
 	(void)state;
 	make_source(&pair, &plain, true);
-	/* One with nothing in it: the source can still be mounted. */
+	/* An empty zone is offline: the source can still be mounted. */
 	zf_sim_set_zone_cond(pair.rig.sim, plain.zone_count - 1, ZF_ZONE_OFFLINE);
 	make_target(&pair, &plain);
 	assert_int_equal(copy(&pair), 0);
@@ -409,7 +409,7 @@ static uint32_t newest_root_zone(struct pair *pair, unsigned int copy_no)
 
 static void expect_readable(struct pair *pair);
 
-/* Whichever copy of the metadata is lost, the other one arrives. */
+/* If one copy of the metadata is lost, the other one is copied. */
 static void a_copy_of_the_metadata_may_be_offline(void **state)
 {
 	struct data_rig_options options = plain;
@@ -456,8 +456,8 @@ static void so_does_the_log_of_a_mount_without_a_commit(void **state)
 }
 
 /*
- * A backup is played back over what the filesystem became since: nothing of that is left, above all
- * no log record, which is as good as one of the backup's own future.
+ * A backup is copied back over a later state of the same filesystem. Nothing of that state may be
+ * left, above all no log record: replay could not tell such a record from one of the backup.
  */
 static void a_target_that_went_on_forgets_it(void **state)
 {
@@ -484,7 +484,7 @@ static void a_target_that_went_on_forgets_it(void **state)
 	}
 }
 
-/* An image keeps its holes, and a large disk is not written for nothing. */
+/* An image keeps its holes, and a large disk is not written needlessly. */
 static void only_what_is_not_zero_is_zeroed(void **state)
 {
 	static uint8_t block[BLOCK] __attribute__((aligned(4096)));
@@ -667,7 +667,7 @@ static void pointers_that_may_be_too_low_are_refused(void **state)
 
 /* ---- interrupted ---- */
 
-/* Mounts, in whichever way. Returns whether it was possible. */
+/* Tries to mount. Returns whether that was possible. */
 static bool mounts(struct pair *pair, bool read_only)
 {
 	const struct zf_mount_options options = {.read_only = read_only};
@@ -683,7 +683,7 @@ static bool mounts(struct pair *pair, bool read_only)
 	return mounted;
 }
 
-/* All of it arrived, and only the last flush has not: what a mount takes is the whole. */
+/* All data arrived, and only the last flush failed: if the target mounts, it holds everything. */
 static void expect_whole(struct pair *pair)
 {
 	struct pair whole = *pair;
@@ -696,8 +696,8 @@ static void expect_whole(struct pair *pair)
 }
 
 /*
- * The same, but for the second copy of the newest nodes, which is written last: then the first one
- * serves.
+ * The same, but the second copy of the newest nodes, which is written last, may be missing: the
+ * first copy serves then.
  */
 static void expect_readable(struct pair *pair)
 {
@@ -764,7 +764,7 @@ static void what_an_interrupted_copy_leaves_cannot_be_mounted(void **state)
 	cut_everywhere(&options, false);
 }
 
-/* What use_target() has left. */
+/* The state that use_target() has left. */
 static void expect_untouched(struct zf_dev *dev)
 {
 	for (uint32_t z = 18; z < 24; z++) {
@@ -795,7 +795,7 @@ static void expect_old_or_whole(struct pair *pair)
 		expect_whole(pair);
 }
 
-/* Nor can what was there before, once anything of it is gone. */
+/* The former filesystem cannot be mounted either, once any part of it is gone. */
 static void nor_can_what_was_there(void **state)
 {
 	struct pair pair;

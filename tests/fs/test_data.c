@@ -241,13 +241,15 @@ static void an_extent_tells_when_its_bytes_came_to_their_place(void **state)
 	first = extents.at[0].generation;
 	data_rig_write_pattern(&rig, ino, 2, 4 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
-	/* What is left of an extent keeps it; what took its place has another. */
+	/* The rest of an extent keeps its generation; the extent that replaced a part has another.
+	 */
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(extents.count, 3);
 	assert_int_equal(extents.at[0].generation, first);
 	assert_true(extents.at[1].generation > first);
 	assert_int_equal(extents.at[2].generation, first);
-	/* A clone's bytes come to their place when it is made, the source's stay in theirs. */
+	/* A clone's extents get the generation in which the clone is made; the source's extents
+	 * keep theirs. */
 	clone = data_rig_make(&rig, "clone");
 	data_rig_sync(&rig);
 	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, ino, 0, clone, 0, 4 * BLOCK),
@@ -443,14 +445,14 @@ static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 16 * BLOCK, buf, BLOCK, 0), -EAGAIN);
 	assert_int_equal(data_rig_size(&rig, ino), 16 * BLOCK);
 	data_rig_expect(&rig, ino, 2, 0, 16 * BLOCK);
-	/* Who may wait writes on, beyond the bound and more than the bound at once. */
+	/* A writer that may wait writes beyond the bound, also more than the bound at once. */
 	data_rig_write_pattern(&rig, ino, 2, 16 * BLOCK, 100 * BLOCK);
 	data_rig_remount(&rig);
 	data_rig_expect(&rig, ino, 2, 0, 116 * BLOCK);
 	data_rig_deinit(&rig);
 }
 
-/* All room is taken, or is garbage until the next commit. */
+/* All space is taken, or is garbage until the next commit. */
 static void leave_no_room_before_a_commit(struct data_rig *rig)
 {
 	uint64_t fill = data_rig_make(rig, "fill"), at = 0;
@@ -464,8 +466,8 @@ static void leave_no_room_before_a_commit(struct data_rig *rig)
 }
 
 /*
- * The first block of the write has room that is kept for it, or is dirty, and the second one has to
- * wait for room. A short answer would reach the program as a short write.
+ * The first block of the write has kept space, or is dirty, and the second block has to wait for
+ * space. A short answer would reach the program as a short write.
  */
 static void who_may_not_wait_writes_all_or_nothing(void **state)
 {
@@ -556,7 +558,7 @@ static void damaged_data_is_never_returned(void **state)
 		snprintf(wanted, sizeof(wanted), "at %lu: inode %lu at offset %u", address,
 			 (unsigned long)ino, 3 * BLOCK);
 		assert_non_null(strstr(rig.message, wanted));
-		/* Nor may a part of it be built upon. */
+		/* A write to a part of the block fails, too. */
 		assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 3 * BLOCK + 5, "x", 1, 0),
 				 -EIO);
 		data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
@@ -650,7 +652,7 @@ static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
 		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &after), 0);
 		assert_false(after.settling);
 		assert_int_equal(before.blocks, after.blocks);
-		/* Now some of what is written takes the place of what has one. */
+		/* Now some of the writes replace blocks that have a place on the device. */
 		data_rig_write_pattern(&rig, ino, 2, 0, sizes[i]);
 		assert_int_equal(zf_fs_getattr(rig.fs, &rig.ctx, ino, &before), 0);
 		assert_int_equal(before.settling, sizes[i] > 2048);
@@ -666,7 +668,7 @@ static uint64_t reads(struct data_rig *rig)
 	return stats.reads;
 }
 
-/* Who makes a file longer step by step has its last block read once. */
+/* If a file grows step by step, its last block is read only once. */
 static void a_tail_that_is_zero_is_not_read_again(void **state)
 {
 	const struct data_rig_options options = {.seed = 40};

@@ -28,7 +28,7 @@ struct run {
 	uint64_t begun;	 /* what it has begun */
 };
 
-/* Fills the file as it is before the power is in danger; then works until something fails. */
+/* Fills the file before power cuts are armed; then works until something fails. */
 struct workload {
 	void (*prepare)(struct run *run);
 	void (*work)(struct run *run);
@@ -51,8 +51,8 @@ static int truncate_to(struct run *run, uint64_t size)
 }
 
 /*
- * Without threads a step does part of what there is to do: every order of things comes up, also
- * that of a commit before any data.
+ * Without threads a step does a part of the pending work: every order occurs, also a commit before
+ * any data.
  */
 static int maybe_step(struct run *run)
 {
@@ -297,7 +297,7 @@ static bool is_clean_behind(uint64_t cut, uint64_t size)
 	return true;
 }
 
-/* Of a file that grew again, nothing is to be seen of what was cut off. */
+/* A file that grew again shows none of the bytes that were cut off. */
 static void shows_no_stale_bytes(struct run *run)
 {
 	uint64_t size = data_rig_size(&run->rig, run->ino);
@@ -316,7 +316,7 @@ static void shows_no_stale_bytes(struct run *run)
 		if (size == turn->grown || (size % BLOCK == 0 && size < turn->grown))
 			clean |= is_clean_behind(turn->cut, size);
 	}
-	/* Or one that was being written from its start. */
+	/* Or a file that was being written from its start. */
 	if (!clean) {
 		assert_int_equal(size % BLOCK, 0);
 		data_rig_expect(&run->rig, run->ino, 1, 0, size);

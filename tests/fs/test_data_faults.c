@@ -53,7 +53,7 @@ static void a_failed_append_is_retried_in_another_zone(void **state)
 	}
 }
 
-/* Both tries of an append of the file fail, in the background. */
+/* Both tries of an append to the file fail, in the background. */
 static void lose(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t offset, size_t len)
 {
 	data_rig_write_pattern(rig, ino, seed, offset, len);
@@ -65,8 +65,9 @@ static void lose(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t off
 }
 
 /*
- * A file in many pieces is read by as many reads at once. Whichever fails, the whole read does, with
- * one message that names the piece; the zones are let go, and the next read gets all of it.
+ * A file in many pieces is read by as many reads at once. If any of them fails, the whole read
+ * fails, with one message that names the piece. The zones are released, and the next read gets all
+ * bytes.
  */
 static void one_piece_that_cannot_be_read_fails_the_read(void **state)
 {
@@ -80,7 +81,7 @@ static void one_piece_that_cannot_be_read_fails_the_read(void **state)
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "pieces");
 	other = data_rig_make(&rig, "between");
-	/* The blocks of the two alternate on the device. */
+	/* The blocks of the two files alternate on the device. */
 	for (unsigned int i = 0; i < PIECES; i++) {
 		data_rig_write_pattern(&rig, ino, 1, i * BLOCK, BLOCK);
 		data_rig_sync(&rig);
@@ -107,7 +108,7 @@ static void one_piece_that_cannot_be_read_fails_the_read(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Written from its end to its start, a file lies on the device the other way round. */
+/* A file that is written from its end to its start lies in reverse order on the device. */
 static void a_rotational_device_is_read_in_order_of_address(void **state)
 {
 	enum { PIECES = 8 };
@@ -216,8 +217,8 @@ static int grow(struct data_rig *rig, uint64_t ino, enum growth growth, uint64_t
 }
 
 /*
- * P3. The zeroes over what was cut off are lost: the file does not grow over those bytes, now or
- * later, before there are zeroes.
+ * P3. The write of zeroes over bytes that were cut off is lost. The file does not grow over those
+ * bytes, now or later, before zeroes have been written.
  */
 static void bytes_that_were_cut_off_stay_away_when_zeroes_are_lost(void **state)
 {
@@ -262,9 +263,9 @@ static void bytes_that_were_cut_off_stay_away_when_zeroes_are_lost(void **state)
 }
 
 /*
- * What fallocate() let a file grow to was answered, and is in the trees: the file keeps that size,
- * and what has landed behind, when the zeroes over the head of its old last block are lost. In what
- * order things land depends on the seed.
+ * The size that fallocate() gave the file was answered, and is in the trees. The file keeps that
+ * size, and data that has landed behind, when the zeroes over a part of its old last block are
+ * lost. The order of landing depends on the seed.
  */
 static void what_was_allocated_stays_when_zeroes_before_it_are_lost(void **state)
 {
@@ -333,7 +334,8 @@ static void every_open_file_is_told_of_lost_data_once(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* syncfs, a look at the extents, a rename over, an fsync of a directory or by nobody. */
+/* syncfs, a query of the extents, a rename over it, an fsync of a directory or without an open
+ * file. */
 static void nobody_takes_the_error_of_an_open_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2};
@@ -350,13 +352,14 @@ static void nobody_takes_the_error_of_an_open_file(void **state)
 	lose(&rig, ino, 1, 0, 20 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ZF_INO_ROOT, false), 0);
-	/* Who has no cursor is told as long as nobody else was. */
+	/* A caller without a cursor gets the error as long as no other caller got it. */
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), -EIO);
 	assert_int_equal(sync_all(&rig, NULL), -EIO);
 	assert_int_equal(sync_all(&rig, &syncer), -EIO);
 	assert_int_equal(sync_all(&rig, &syncer), 0);
-	/* A file that is not whole takes no other's name, or not before somebody knows (P2). */
+	/* A damaged file does not take another file's name before a caller has got the error (P2).
+	 */
 	assert_int_equal(
 		zf_fs_rename(rig.fs, &rig.ctx, ZF_INO_ROOT, "file", ZF_INO_ROOT, "target", 0, NULL),
 		-EIO);
@@ -387,7 +390,7 @@ static void a_durable_write_says_that_data_is_lost(void **state)
 	lose(&rig, ino, 1, 0, 20 * BLOCK);
 	assert_int_equal(zf_fs_write(rig.fs, &ctx, ino, 0, buf, 1, ZF_WRITE_DSYNC), -EIO);
 	assert_int_equal(zf_fs_write(rig.fs, &ctx, ino, 0, buf, 1, ZF_WRITE_DSYNC), 1);
-	/* Of its own data too, without an open file. */
+	/* The same for the file's own data, without an open file. */
 	fail_appends(&rig, 2, false);
 	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, 40 * BLOCK, ZF_WRITE_DSYNC),
 			 -EIO);
@@ -395,7 +398,7 @@ static void a_durable_write_says_that_data_is_lost(void **state)
 	data_rig_drop(&rig);
 }
 
-/* Nobody has it open, and memory is for as few inodes as can be. */
+/* The file is not open, and memory holds as few inodes as possible. */
 static void an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .cache_bytes = 1};
@@ -473,7 +476,7 @@ static void the_last_unmount_says_that_data_was_lost(void **state)
 	}
 }
 
-/* As much as may be dirty at all. */
+/* As much as may be dirty at most. */
 static void what_is_lost_leaves_room_for_what_comes(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .dirty_bytes = 1 << 20};
@@ -490,7 +493,7 @@ static void what_is_lost_leaves_room_for_what_comes(void **state)
 	data_rig_drop(&rig);
 }
 
-/* What is too much for one append is durable by a flush, and the device has dropped it. */
+/* Data that is too large for one append becomes durable by a flush, and the device has lost it. */
 static void after_a_flush_that_failed_nothing_is_acknowledged(void **state)
 {
 	const struct zf_sim_fault fault = {
@@ -524,7 +527,7 @@ static void after_a_flush_that_failed_nothing_is_acknowledged(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* The file was truncated while they were on their way. */
+/* The file was truncated while the blocks were in flight. */
 static void what_could_not_be_written_does_not_bring_back_what_was_truncated(void **state)
 {
 	struct data_rig_options options = {.seed = 4};
@@ -550,7 +553,8 @@ static void what_could_not_be_written_does_not_bring_back_what_was_truncated(voi
 	data_rig_drop(&rig);
 }
 
-/* By the log, with the data of its own and with more than rides along, and by commits. */
+/* Through the log, with the data in the record and with more than fits there, and through commits.
+ */
 static int write_and_sync(struct data_rig *rig, uint64_t ino, unsigned int i, uint64_t blocks)
 {
 	size_t len = (size_t)blocks * BLOCK;
@@ -587,7 +591,7 @@ static bool fail_one(unsigned int n, uint64_t blocks, bool moves_pointer)
 
 		assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, &first, 1), 1);
 		data_rig_fill(synced, 0, &expected, 1);
-		/* Or the next one, which came to the device but was not answered. */
+		/* Or the next version, which reached the device but was not answered. */
 		data_rig_expect(&rig, ino, first == expected ? synced : synced + 1, 0,
 				blocks * BLOCK);
 	}
@@ -631,7 +635,7 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 	unsigned int n, failed = 0, interrupted = 0;
 
 	(void)state;
-	/* The first reads are those before anything is changed. */
+	/* The first reads come before anything is changed. */
 	for (n = 1; struck; n += n < 12 ? 1 : 3) {
 		struct data_rig_options options = {
 			.seed = 7, .node_size = 4096, .cache_bytes = 32 << 10};
@@ -661,7 +665,7 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 		assert_int_equal(data_rig_size(&rig, ino), r < 0 ? (PIECES * 2 - 1) * BLOCK : 100);
 		if (r < 0)
 			data_rig_truncate(&rig, ino, 100);
-		/* What has not struck yet would now. */
+		/* A fault that has not struck yet would strike now. */
 		if (n % 2 == 0 || !struck)
 			data_rig_crash(&rig);
 		else
@@ -674,7 +678,8 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 	assert_true(failed > 0 && interrupted > 3);
 }
 
-/* The same for a punch that was answered with 0: it counts at once, for reading and copying too. */
+/* The same for a punch that was answered with 0: it takes effect at once, also for reads and
+ * copies. */
 static void an_interrupted_punch_counts_at_once(void **state)
 {
 	const uint64_t from = 4 * BLOCK, to = (PIECES - 4) * 2 * BLOCK;
@@ -806,10 +811,10 @@ static void a_full_device_says_so_and_can_be_emptied(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Whatever way blocks go, the reservations that came with them go too. */
+/* However blocks are dropped, their reservations are dropped, too. */
 /*
- * What is promised, without the room that the zones of the log and of metadata have: that shrinks
- * as they are written.
+ * The reserved space, without the room in the zones of the log and of metadata, which shrinks as
+ * these zones are written.
  */
 static uint64_t promised(struct data_rig *rig)
 {
@@ -864,7 +869,7 @@ static void reservations_are_given_back(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Also of what rides with records that carry their first block. */
+/* The same for data that rides with records that carry their first block. */
 static void records_use_up_the_reservations_of_what_rides(void **state)
 {
 	struct data_rig_options options = {.seed = 9};
@@ -912,7 +917,7 @@ static void the_smallest_device_is_filled_and_emptied(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* When nothing may grow an empty file is truncated all the same: to the size that it has. */
+/* When no file may grow, an empty file can still be truncated to the size that it has. */
 static void truncating_an_empty_file_needs_no_room(void **state)
 {
 	struct data_rig_options options = {
@@ -952,7 +957,7 @@ static void overwriting_forever_finds_room(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	/* 100 MiB through a device of 32. */
+	/* Writes 100 MiB to a device of 32 MiB. */
 	for (unsigned int i = 0; i < 100; i++)
 		data_rig_write_pattern(&rig, ino, i, 0, 1 << 20);
 	data_rig_remount(&rig);

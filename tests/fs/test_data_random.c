@@ -43,7 +43,7 @@ static uint64_t below(struct world *world, uint64_t limit)
 	return zf_rng_below(&world->rng, limit);
 }
 
-/* Offsets and lengths as they are found: small, around blocks, large. */
+/* Typical offsets and lengths: small, around blocks, large. */
 static uint64_t draw_offset(struct world *world, const struct shadow *file)
 {
 	switch (below(world, 5)) {
@@ -78,7 +78,8 @@ static const struct zf_ctx hurried = {.may_wait = false};
 
 static void compare(struct world *world, struct shadow *file, uint64_t offset, uint64_t len);
 
-/* Returns whether somebody has to do it who may wait: then it has changed nothing. */
+/* Returns whether a caller that may wait has to repeat the operation, which then changed nothing.
+ */
 static bool must_wait(struct world *world, struct shadow *file, ssize_t r, uint64_t offset,
 		      uint64_t len)
 {
@@ -138,7 +139,7 @@ static void do_write(struct world *world, struct shadow *file)
 	if (zf_rng_chance(&world->rng, 50))
 		r = zf_fs_write(fs, &hurried, file->ino, flags & ZF_WRITE_APPEND ? 12345 : offset,
 				bytes, len, flags);
-	/* Nobody else uses the device: who may not wait is told all or nothing. */
+	/* No other thread uses the device: a caller that may not wait gets all or nothing. */
 	assert_true(r < 0 || r == (ssize_t)len);
 	if (must_wait(world, file, r, offset, len))
 		r = zf_fs_write(fs, &world->rig.ctx, file->ino,
@@ -154,7 +155,7 @@ static void do_write(struct world *world, struct shadow *file)
 		make_room(world, file);
 }
 
-/* Room that is kept for the file and that others must not get. */
+/* Space that is kept for the file, which other files must not get. */
 static void do_keep(struct world *world, struct shadow *file)
 {
 	uint64_t offset = draw_offset(world, file), len = draw_len(world);
@@ -216,7 +217,7 @@ static void compare(struct world *world, struct shadow *file, uint64_t offset, u
 }
 
 /* Data and holes take turns, cover the file, and holes hold nothing but zeroes. */
-/* Any zone, whatever is in it; or the one that is worth it most. */
+/* Reclaims any zone, whatever is in it, or the best victim. */
 static void do_reclaim(struct world *world)
 {
 	struct zf_fs *fs = world->rig.fs;
@@ -226,7 +227,7 @@ static void do_reclaim(struct world *world)
 		r = zf_reclaim_one(fs, below(world, 2) ? ZF_RECLAIM_URGENT : ZF_RECLAIM_IN_PEACE);
 	else
 		r = zf_reclaim_zone(fs, (uint32_t)below(world, zf_alloc_zone_count(fs->alloc)));
-	/* Zones that were emptied come back with commits: until then there may be no room. */
+	/* Emptied zones come back with commits: until then there may be no room. */
 	if (r < 0 && r != -EBUSY && r != -ENOSPC)
 		fail_msg("reclaim: %s", strerror(-r));
 }

@@ -176,7 +176,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Files that come and go, with data that nobody waits for. */
+/* Creates and deletes files, with data that no thread waits for. */
 static void *come_and_go(void *arg)
 {
 	struct shared *shared = arg;

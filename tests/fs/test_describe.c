@@ -143,7 +143,8 @@ static struct zf_inode *get(uint64_t ino)
 	return inode;
 }
 
-/* All is in the trees. `told` follows; -E2BIG: it could not be told, and is what is now. */
+/* All changes are in the trees. `told` follows them; -E2BIG: they could not be described, and
+ * `told` becomes the current state. */
 static int tell(struct zf_inode *inode, struct map *told)
 {
 	struct zf_log_body body;
@@ -216,7 +217,7 @@ static void every_kind_of_extent_is_told(void **state)
 	assert_int_equal(told.at[7].type, ZF_LOG_RANGE_HOLE);
 	assert_int_equal(told.at[14].type, ZF_LOG_RANGE_ZERO);
 	assert_int_equal(told.at[45].flags, ZF_EXTENT_UNWRITTEN);
-	/* That its blocks are shared now is no change of what the file has. */
+	/* Sharing its blocks does not change the file's content. */
 	copy(ino, 20 * BLOCK, other, 0, 10 * BLOCK);
 	copy(other, 0, ino, 60 * BLOCK, 10 * BLOCK);
 	assert_int_equal(zf_data_flush(inode, true), 0);
@@ -250,7 +251,7 @@ static void too_many_ranges_are_committed(void **state)
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	zf_txn_get_stats(rig.fs->txn, &after);
 	assert_int_equal(after.commits, before.commits + 1);
-	/* And then it is told again. */
+	/* Then the file can be described again. */
 	write_pattern(ino, 2, 10 * BLOCK, 2 * BLOCK);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, false), 0);
 	zf_txn_get_stats(rig.fs->txn, &after);
@@ -263,7 +264,7 @@ static void too_many_ranges_are_committed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* With so little memory an inode goes with its last user. */
+/* With so little memory an inode leaves memory with its last user. */
 static void what_left_memory_is_committed(void **state)
 {
 	struct zf_txn_stats before, after;
@@ -304,7 +305,7 @@ static struct zf_attr attr_of(uint64_t ino)
 	return attr;
 }
 
-/* What `change` does to the file is durable after its fdatasync, and that takes no commit. */
+/* The change that `change` makes is durable after an fdatasync, which makes no commit. */
 static void expect_logged(uint64_t ino, uint64_t size)
 {
 	struct zf_attr before = attr_of(ino), after;
@@ -346,12 +347,13 @@ static void changes_without_an_extent_are_told(void **state)
 	data_rig_sync(&rig);
 	fallocate_range(ino, 0, 17 * BLOCK, 10 * BLOCK);
 	expect_logged(ino, 27 * BLOCK);
-	/* There is nothing to be kept, nor to be punched. */
+	/* There is no space to keep or to punch. */
 	fallocate_range(ino, 0, 0, 2 * BLOCK);
 	expect_logged(ino, 27 * BLOCK);
 	fallocate_range(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5 * BLOCK, 3 * BLOCK);
 	expect_logged(ino, 27 * BLOCK);
-	/* What was written behind the end goes before it lands: its size stays. */
+	/* Data written behind the end is dropped before it lands; the size that it gave the file
+	 * stays. */
 	size = 40 * BLOCK;
 	write_pattern(ino, 2, size - BLOCK, BLOCK);
 	fallocate_range(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size - BLOCK, BLOCK);
@@ -393,7 +395,7 @@ static void change_something(struct zf_rng *rng, uint64_t ino, uint64_t other)
 	}
 }
 
-/* A truncation is an operation of its own, and takes what is not told yet along. */
+/* A truncation is an operation of its own, and its record includes changes not described yet. */
 static void random_changes_are_told(void **state)
 {
 	unsigned int told_count = 0, too_big = 0;

@@ -22,8 +22,7 @@
 static const struct data_rig_options tiny = {
 	.seed = 1, .zone_size = 256 << 10, .append_limit = 128 << 10, .node_size = 4096};
 
-/* Of what a workload did until it failed: the number of the content that each file is known to
- * have.
+/* What a workload did until it failed: the number of the content that each file is known to have.
  */
 struct known {
 	uint64_t ino[FILES];
@@ -73,7 +72,7 @@ static void make_files(struct data_rig *rig, struct known *known)
 	data_rig_sync(rig);
 }
 
-/* Every change is refused, and so that one knows why. */
+/* Every change is refused with an error that names the reason. */
 static void expect_read_only(struct data_rig *rig, const struct known *known)
 {
 	struct zf_attr attr;
@@ -89,12 +88,12 @@ static void expect_read_only(struct data_rig *rig, const struct known *known)
 	assert_true(zf_fs_syncfs(rig->fs, &rig->ctx) < 0);
 	assert_true(zf_fs_is_read_only(rig->fs));
 	assert_non_null(zf_txn_failed(zf_fs_txn(rig->fs)));
-	/* What is in memory can be had, the rest is an error. */
+	/* Reads of data in memory work, all others fail. */
 	assert_int_equal(zf_fs_lookup(rig->fs, &rig->ctx, ZF_INO_ROOT, "0", &attr), 0);
 	zf_fs_forget(rig->fs, attr.ino, 1);
 }
 
-/* A block is what was synced last, or a later one, which came to the device and was not answered.
+/* A block has the version that was synced last, or a later one that reached the device unanswered.
  */
 static bool is_known(const struct known *known, unsigned int i, uint64_t offset,
 		     const uint8_t *block)
@@ -123,7 +122,7 @@ static void expect_synced(struct data_rig *rig, const struct known *known)
 	}
 }
 
-/* False: the workload was over before. */
+/* False: the workload ended before that. */
 static bool vanish(uint64_t nth, int error, uint8_t copies)
 {
 	struct data_rig_options options = tiny;
@@ -142,7 +141,7 @@ static bool vanish(uint64_t nth, int error, uint8_t copies)
 	gone = zf_sim_is_cut(rig.sim);
 	assert_true(r == 0 || gone);
 	if (gone) {
-		/* By a commit, if by nothing else. */
+		/* At the latest a commit notices it. */
 		for (unsigned int i = 0; i < 3; i++)
 			(void)zf_fs_step(rig.fs);
 		(void)zf_txn_commit(zf_fs_txn(rig.fs), true);
@@ -189,7 +188,7 @@ struct writer {
 	unsigned int i;
 };
 
-/* Until it fails, which takes as long as it takes; the test's time limit is there for who hangs. */
+/* Works until it fails. There is no limit here: the test's time limit ends a thread that hangs. */
 static void *write_until_it_fails(void *arg)
 {
 	const struct writer *writer = arg;
@@ -266,7 +265,7 @@ static void under_threads_all_come_to_an_end(void **state)
 			pthread_join(threads[i], NULL);
 		assert_true(zf_fs_is_read_only(shared.rig.fs));
 		expect_read_only(&shared.rig, &shared.known);
-		/* Nobody asks it again and again. */
+		/* The device is not asked again and again. */
 		usleep(200000);
 		atomic_store(&gone.asked, 0);
 		usleep(300000);

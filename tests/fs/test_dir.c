@@ -42,7 +42,7 @@ static void a_listing_has_every_entry_once_with_its_type(void **state)
 		assert_int_equal(entries[i + 2].type, modes[i] >> 12);
 		assert_int_equal(entries[i + 2].ino, rig_find(rig, ROOT, name));
 	}
-	/* In pieces of one, from wherever the last one ended. */
+	/* Lists one entry at a time, each from the position where the last one ended. */
 	for (int i = 0; i < 9; i++) {
 		struct zf_dirent one;
 
@@ -213,7 +213,7 @@ static void renames_within_one_hash_lose_nothing(void **state)
 	assert_int_equal(rig_count_items(rig, a), 0);
 }
 
-/* An item as full as it can be, of names that would not really have this hash. */
+/* A completely full item, of names that do not really have this hash. */
 static void fill_chain(struct names_rig *rig, const char *name)
 {
 	struct zf_key key =
@@ -256,7 +256,7 @@ static void entries_under_a_hash_that_is_not_theirs_are_refused(void **state)
 
 /* ---- very many ---- */
 
-/* Of the processor: others who use the machine do not count. */
+/* The processor time of this process, so that other load on the machine does not count. */
 static double seconds(void)
 {
 	struct timespec ts;
@@ -312,7 +312,7 @@ static void two_hundred_thousand_entries_cost_no_more_each_than_a_few(void **sta
 	print_message("µs an entry: make %.1f (the first ones %.1f), find %.1f, list %.2f, remove "
 		      "%.1f\n",
 		      made * 1e6, first * 1e6, found * 1e6, listed * 1e6, removed * 1e6);
-	/* Nothing here grows with the directory. */
+	/* No time grows with the size of the directory. */
 	assert_true(made < 10 * first + 1e-4);
 	assert_int_equal(rig_attr(&rig, dir).size, 0);
 	assert_int_equal(zf_fs_rmdir(rig.fs, &rig.ctx, ROOT, "dir"), 0);

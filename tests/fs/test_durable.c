@@ -20,11 +20,12 @@ static void open_rig(struct data_rig *rig)
 	const struct data_rig_options options = {.seed = 11};
 
 	data_rig_init(rig, &options);
-	/* The log's zones are named by the first commit. */
+	/* The first commit names the log's zones. */
 	assert_int_equal(zf_txn_commit(rig->fs->txn, true), 0);
 }
 
-/* One of another thread's, after the gate: what had been listed before is dropped with it. */
+/* An operation of another thread is lost after the gate: those listed before it are dropped, too.
+ */
 static void operations_lost_behind_the_gate_are_not_durable(void **state)
 {
 	struct zf_log_part part = {0};
@@ -93,7 +94,7 @@ static void a_commit_may_come_before_what_rode_has_landed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Else nobody looks at it again: whoever syncs the file waits for ever. */
+/* Otherwise no thread looks at the record again, and an fsync of the file waits for ever. */
 static void what_was_held_because_of_a_rider_lands_after_it(void **state)
 {
 	struct zf_append *rider;
@@ -172,7 +173,7 @@ static void what_a_truncated_file_got_follows_as_a_whole(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* What everybody sees afterwards is what there is: a file with a hole. */
+/* Afterwards all readers see the actual state: a file with a hole. */
 static void a_file_keeps_its_size_when_its_data_is_lost(void **state)
 {
 	(void)state;
@@ -290,7 +291,7 @@ static void what_takes_more_than_a_record_is_left_to_who_may_wait(void **state)
 	assert_int_equal(after.appends - before.appends, 1);
 	assert_int_equal(after.fua_writes - before.fua_writes, 1);
 	assert_int_equal(after.writes + after.flushes, before.writes + before.flushes);
-	/* More than can ride. */
+	/* More data than fits into a record. */
 	data_rig_write_pattern(&rig, ino, 2, 0, 64 * BLOCK);
 	assert_int_equal(sync_by_record(&rig, ino), -EAGAIN);
 	zf_dev_get_stats(rig.dev, &before);
@@ -319,8 +320,8 @@ static void note(void *arg, const struct zf_io *io)
 }
 
 /*
- * A mount before may have been cut in the middle of a record that names what is reset: so this
- * one's stands in that place first.
+ * An earlier mount may have been cut while it wrote a superblock record that names what is now
+ * reset. So this mount first writes a record of its own to that place.
  */
 static void nothing_is_reset_before_a_record_of_this_mount(void **state)
 {
@@ -343,7 +344,7 @@ static void nothing_is_reset_before_a_record_of_this_mount(void **state)
 	zf_dev_set_recorder(rig.dev, NULL, NULL);
 	assert_true(first.resets > 0);
 	assert_int_equal(first.records, 1);
-	/* It says what the one before it said. */
+	/* The record has the same content as the one before it. */
 	data_rig_crash(&rig);
 	assert_int_equal(data_rig_size(&rig, ino), 0);
 	data_rig_deinit(&rig);
@@ -389,8 +390,9 @@ static int find_oldest_leaf(void *arg, const struct zf_node_expect *expect, cons
 }
 
 /*
- * P4. A power cut tears one record, and what the one before it names stands. If more are damaged
- * the medium may be failing: then every node is read before the mount goes on with an older state.
+ * P4. A power cut tears one superblock record, and the state that the record before it names is
+ * valid. If more records are damaged, the medium may be failing: then every node is read before the
+ * mount goes on with an older state.
  */
 static void several_damaged_superblocks_have_all_nodes_read(void **state)
 {

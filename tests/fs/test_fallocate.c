@@ -75,7 +75,7 @@ static void what_is_allocated_reads_as_zeroes_and_is_a_hole(void **state)
 	assert_int_equal(data_rig_size(&rig, ino), 8 * BLOCK + 1);
 	assert_int_equal(data_rig_blocks(&rig, ino), 4);
 	assert_int_equal(data_rig_kept(&rig), 4);
-	/* What is written takes the place of what was allocated. */
+	/* Written blocks replace allocated ones. */
 	data_rig_write_pattern(&rig, ino, 1, 6 * BLOCK, BLOCK);
 	assert_int_equal(seek(&rig, ino, 0, SEEK_DATA), 6 * BLOCK);
 	assert_int_equal(seek(&rig, ino, 6 * BLOCK, SEEK_HOLE), 7 * BLOCK);
@@ -169,7 +169,7 @@ static void space_behind_the_end_is_kept_until_the_file_is_truncated(void **stat
 	assert_int_equal(data_rig_blocks(&rig, ino), 11);
 	data_rig_remount(&rig);
 	assert_int_equal(data_rig_kept(&rig), 9);
-	/* Growing keeps it, in either way. */
+	/* Growing the file keeps the space, however it grows. */
 	data_rig_truncate(&rig, ino, 3 * BLOCK);
 	assert_int_equal(data_rig_kept(&rig), 9);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK + 100);
@@ -212,7 +212,7 @@ static void a_small_file_can_grow_into_its_space(void **state)
 
 /* ---- punching and zeroing ---- */
 
-/* Landed, in flight, dirty: a block of each, again and again. */
+/* Landed, in flight, dirty: one block of each kind, repeated. */
 static void prepare(struct data_rig *rig, uint64_t ino, uint64_t seed, unsigned int blocks)
 {
 	data_rig_write_pattern(rig, ino, seed, 0, blocks * BLOCK);
@@ -281,8 +281,8 @@ static void what_is_punched_or_zeroed_reads_as_zeroes(void **state)
 }
 
 /*
- * What a truncation left in the last block, landed or in flight, is in the block that zeroing makes
- * dirty: it must not come back when the file grows again, whichever way.
+ * Bytes that a truncation left in the last block, landed or in flight, are in the block that
+ * zeroing makes dirty. They must not come back when the file grows again in any way.
  */
 static void what_was_truncated_does_not_come_back_with_zeroed_blocks(void **state)
 {
@@ -361,7 +361,7 @@ static void what_waits_for_a_punched_block_lands(void **state)
 		data_rig_write_pattern(&rig, ino, 1, 10 * BLOCK, 10 * BLOCK);
 		start_flush(&rig, ino);
 		data_rig_write_pattern(&rig, ino, 1, 0, 10 * BLOCK);
-		/* Nothing of it may land before the first ten. */
+		/* No later block may land before the first ten. */
 		for (unsigned int n = 0; n < 40; n++)
 			zf_dev_poll(rig.dev, true);
 		zf_data_land(rig.fs);
@@ -402,7 +402,7 @@ static void zeroing_makes_data_of_holes_and_of_allocated_space(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* As many extents as are not filled, replaced or dropped by one transaction. */
+/* More extents than one transaction fills, replaces or drops. */
 static void ranges_of_many_extents_are_done_in_several_transactions(void **state)
 {
 	static const int modes[] = {0, PUNCH, ZERO};
@@ -530,7 +530,7 @@ static void more_than_there_is_changes_nothing(void **state)
 		assert_int_equal(data_rig_kept(&rig), 0);
 	}
 	data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
-	/* The metadata for it is set aside too. */
+	/* Space for its metadata is reserved, too. */
 	data_rig_allocate(&rig, ino, 0, 0, room / 8 * 7);
 	assert_int_equal(zf_fs_statfs(rig.fs, &after), 0);
 	assert_true(after.blocks_available * BLOCK < room / 8);

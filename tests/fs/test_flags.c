@@ -101,7 +101,7 @@ static void flags_are_stored(void **state)
 				   .flags = ZF_INODE_NODUMP};
 
 	rig->now_ns = 7000000000;
-	/* What a type of file cannot have is dropped, as on ext4. */
+	/* Flags that a type of file cannot have are dropped, as on ext4. */
 	set_flags(rig, file, ZF_INODE_FLAGS_DIR & ~ZF_INODE_IMMUTABLE);
 	set_flags(rig, dir, ZF_INODE_FLAGS_DIR);
 	set_flags(rig, fifo, ZF_INODE_FLAGS_DIR);
@@ -173,7 +173,8 @@ static void nothing_changes_an_immutable_file(void **state)
 	assert_int_equal(open_file(rig, file, O_RDONLY), 0);
 	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, file, 0, buf, sizeof(buf)), 5);
 	assert_memory_equal(buf, "12345", 5);
-	/* What the kernel collected before is not lost; but a mapping is no way around the flag. */
+	/* Data that the kernel collected before is not lost; but a mapping is no way around the
+	 * flag. */
 	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE), -EPERM);
 	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE | ZF_WRITE_CACHE), 3);
 	set_flags(rig, file, 0);
@@ -234,8 +235,8 @@ static void times_that_the_kernel_kept_are_taken(void **state)
 	assert_int_equal(zf_fs_setattr(rig->fs, &rig->ctx, file, &set, &attr), -EPERM);
 }
 
-/* A write takes a capability away, also where nobody may take it away otherwise; but not in vain.
- */
+/* A write removes a capability, even if no user may remove it otherwise, but not a write that
+ * fails. */
 static void capabilities_go_with_the_writes_that_are_let_through(void **state)
 {
 	struct names_rig *rig = *state;

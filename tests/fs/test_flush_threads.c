@@ -75,8 +75,8 @@ static uint64_t commits(struct data_rig *rig)
 }
 
 /*
- * The first one is let in and has its inode's lock to wait for; the second one waits for room, and
- * the flusher has found nothing to do about it. Then the first one goes on.
+ * The first writer is admitted and waits for its inode's lock. The second writer waits for room,
+ * and the flusher has found nothing to flush. Then the first writer goes on.
  */
 static void run_both(struct data_rig *rig, struct writer *first, struct writer *second)
 {
@@ -146,8 +146,8 @@ static void what_is_given_back_is_there_for_who_waits(void **state)
 }
 
 /*
- * An fsync that may not wait has taken what is dirty for a record, and cannot write the record:
- * there is too much to tell. It leaves; the blocks are on their way all the same.
+ * An fsync that may not wait has taken the dirty blocks for a record, but cannot write the record,
+ * because the description is too long. The fsync returns; the blocks are in flight all the same.
  */
 static void what_an_fsync_leaves_behind_is_written(void **state)
 {
@@ -249,7 +249,7 @@ struct crowd {
 	unsigned int rounds;
 };
 
-/* Writes of all sizes, and with them fsyncs that wait and fsyncs that may not. */
+/* Writes of all sizes, and at the same time fsyncs that may wait and fsyncs that may not. */
 static void *run_crowded(void *arg)
 {
 	struct crowd *crowd = arg;

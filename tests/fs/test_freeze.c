@@ -21,7 +21,7 @@ static void *freeze(void *arg)
 	return NULL;
 }
 
-/* What the record says is put into the trees of the transaction whose S covers it. */
+/* The record's changes are put into the trees of the transaction whose S covers the record. */
 static void a_freeze_waits_for_records(void **state)
 {
 	const struct data_rig_options options = {.seed = 1};

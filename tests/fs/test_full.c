@@ -53,7 +53,7 @@ static void each_shape(void (*test)(struct data_rig *rig))
 	}
 }
 
-/* Until not a block goes in any more. Returns how many bytes do. */
+/* Writes until not one more block fits. Returns how many bytes did. */
 static uint64_t fill(struct data_rig *rig, uint64_t ino, size_t piece)
 {
 	uint64_t at = 0;
@@ -93,7 +93,7 @@ static void a_write_takes_what_there_is(void **state)
 	each_shape(write_to_the_last_block);
 }
 
-/* The kernel does not look how many of its pages were written: an error is all that it sees. */
+/* The kernel does not check how many of its pages were written: it only sees an error. */
 static void write_pages(struct data_rig *rig)
 {
 	uint64_t ino = data_rig_make(rig, "file"), at = 0;
@@ -137,7 +137,7 @@ static int rename_to(struct data_rig *rig, unsigned int from, unsigned int to, u
 	return zf_fs_rename(rig->fs, &rig->ctx, ZF_INO_ROOT, old, ZF_INO_ROOT, new, flags, NULL);
 }
 
-/* None of it needs more than a full filesystem has, however often it is done. */
+/* None of these operations needs more than a full filesystem has, however often they are done. */
 static void change_names(struct data_rig *rig)
 {
 	const struct zf_setattr set = {.valid = ZF_SET_MODE, .mode = 0600};
@@ -210,7 +210,7 @@ static void remove_names(struct data_rig *rig, unsigned int count)
 	}
 }
 
-/* First full of data, then of names too; then all of it goes. */
+/* The filesystem is first full of data, then also of names; then everything is deleted. */
 static void give_back(struct data_rig *rig)
 {
 	uint64_t file = data_rig_make(rig, "file"), len;
@@ -236,7 +236,7 @@ static void what_gives_back_works_when_nothing_else_does(void **state)
 
 /* ---- space that is kept ---- */
 
-/* Takes room of metadata's, until a removal finds none without waiting. Returns how many blocks. */
+/* Takes metadata's room until a removal finds none without waiting. Returns how many blocks. */
 static uint64_t starve_removals(struct data_rig *rig)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);

@@ -162,7 +162,7 @@ static void a_tiny_full_filesystem_becomes_huge(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Until its superblock is durable, somebody might make durable what names bytes in a new zone. */
+/* Before the new superblock is durable, no durable state may name bytes in a new zone. */
 static struct watch {
 	struct data_rig *rig;
 	uint64_t total;
@@ -195,7 +195,7 @@ static void new_zones_are_used_when_they_are_durable(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* What each step sets aside for its own commit is not kept for ever. */
+/* The space that each step reserves for its own commit is released later. */
 static void many_small_steps_leave_as_much_room_as_one(void **state)
 {
 	const struct data_rig_options options = {
@@ -219,7 +219,7 @@ static void many_small_steps_leave_as_much_room_as_one(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* A device that had another life may have written zones where there are none of ours. */
+/* If the device was used before, the new zones may already be written. */
 static void what_is_written_in_new_zones_is_garbage(void **state)
 {
 	const struct data_rig_options options = {.seed = 7, .zone_count = 24};

@@ -200,8 +200,8 @@ static void damage_one(struct names_rig *rig, struct zf_rng *rng, struct zf_tran
 		}
 		break;
 	case 7:
-		/* So does an extent of another length: over the next ones, or of space that nobody
-		 * keeps. */
+		/* An extent of another length passes, too: one that overlaps the next ones, or one
+		 * of space that is not kept. */
 		if (item.key.type == ZF_KEY_EXTENT && item.value[0] != ZF_EXTENT_INLINE) {
 			struct zf_disk_extent disk;
 
@@ -301,7 +301,7 @@ static void change(struct names_rig *rig, struct zf_rng *rng, uint64_t dir, cons
 	}
 }
 
-/* Every directory that can be reached, but not more than there are: there may be rings. */
+/* Visits every directory that can be reached, but only as many as exist: there may be cycles. */
 static void ask_everything(struct names_rig *rig, struct zf_rng *rng)
 {
 	uint64_t dirs[64] = {ROOT};
@@ -336,7 +336,7 @@ static void try_seed(uint64_t seed)
 	build(&rig);
 	rig.errors_expected = true;
 	damage(&rig, &rng);
-	/* A mount may refuse, but only in words. */
+	/* A mount may fail, but only with a message. */
 	zf_fs_abandon(rig.fs);
 	if (zf_fs_mount(rig.dev, &(struct zf_mount_options){0}, &rig.report, &fs) == 0) {
 		rig.fs = fs;

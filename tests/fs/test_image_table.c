@@ -157,7 +157,8 @@ static void flip(uint64_t offset)
 	close(fd);
 }
 
-/* Of each slot: of the count the first byte and the last, pointer, condition, check. */
+/* For each slot: the first and the last byte of the count, the pointer, the condition, the check.
+ */
 static const uint64_t bytes_of_an_entry[] = {0, 7, 8, 12, 15, 16, 23, 24, 28, 31};
 
 static uint64_t offset_of(uint32_t zone_no, size_t i)
@@ -230,7 +231,7 @@ static void a_damaged_entry_of_the_table_loses_no_file(void **state)
 		}
 }
 
-/* All that counts in it is known from elsewhere. */
+/* All important content of the table is known from elsewhere. */
 static void without_any_entry_of_the_table_no_file_is_lost(void **state)
 {
 	(void)state;
@@ -238,7 +239,8 @@ static void without_any_entry_of_the_table_no_file_is_lost(void **state)
 		put_back();
 		for (uint32_t z = 0; z < ZONES; z++)
 			flip(offset_of(z, i));
-		/* Opened, and cut before anything was told: they are lost still. */
+		/* The image is opened, and cut before anything was written: the entries are still
+		 * lost. */
 		if (i % 2) {
 			assert_int_equal(open_image(false), 0);
 			zf_dev_close(rig.dev);
@@ -323,7 +325,7 @@ static void make_large(const char *name, uint64_t pattern, uint64_t len)
 	data_rig_sync(&rig);
 }
 
-/* As much as there is room for. */
+/* Writes as much as there is room for. */
 static void fill_up(void)
 {
 	static uint8_t bytes[64 << 10];
@@ -339,7 +341,7 @@ static void fill_up(void)
 	assert_true(at >= 5 << 20);
 }
 
-/* The summary tree still names what was in the zone, and must be rid of it before others come. */
+/* The summary tree still has entries of the zone, and must drop them before new data comes. */
 static void a_lost_zone_that_was_emptied_can_be_written_again(void **state)
 {
 	struct zf_attr attr;
@@ -366,7 +368,7 @@ static void a_lost_zone_that_was_emptied_can_be_written_again(void **state)
 	}
 }
 
-/* What an older state knows of a lost zone may be less than the newest does. */
+/* An older state may know less about a lost zone than the newest state. */
 static void a_look_at_an_older_state_tells_the_device_nothing(void **state)
 {
 	struct zf_mount_options options = {.read_only = true};

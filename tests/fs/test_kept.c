@@ -144,8 +144,8 @@ static void something_else(struct full *full)
 }
 
 /*
- * Each block once; and again while it is surely still dirty, which takes no room either: where
- * there is room in memory for all of them, nothing starts before it is told to.
+ * Writes each block once, and again while it is surely still dirty, which takes no space either. If
+ * all blocks fit into memory, no writeback starts before a flush is requested.
  */
 static void overwrite_single(struct full *full)
 {
@@ -220,8 +220,8 @@ static const struct data_rig_options shapes[] = {
 	{.seed = 6, .zone_count = 16, .zone_size = 4 << 20, .node_size = 4096},
 };
 
-/* Sanitizers take their time; that of threads has nothing to say of one, and the other the same of
- * each shape. */
+/* Sanitizers are slow. The thread sanitizer finds nothing with one thread, and the address
+ * sanitizer finds the same for each shape. */
 static bool is_worth_it(const struct data_rig_options *options)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -348,7 +348,7 @@ static void start(struct writer *writer, struct full *full, uint64_t writer_seed
 	assert_int_equal(pthread_create(&writer->thread, NULL, overwrite_with_others, writer), 0);
 }
 
-/* Together they want more than the slack, whose zones are small. */
+/* The writers together want more than the slack, whose zones are small. */
 static void writers_who_share_the_slack_are_all_served(void **state)
 {
 	struct writer *writers = calloc(WRITERS, sizeof(*writers));
@@ -368,7 +368,7 @@ static void writers_who_share_the_slack_are_all_served(void **state)
 	free(writers);
 }
 
-/* As a writer who has reserved all of it, and does not come to write for a while. */
+/* Acts as a writer that has reserved the whole slack, and does not write for a while. */
 static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
@@ -394,7 +394,7 @@ static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
 	free(writer);
 }
 
-/* As few zones as can be: what is set aside is a small part of them. */
+/* Many zones: the reserved zones are a small part of them. */
 static const struct data_rig_options wide = {.seed = 9,
 					     .zone_count = 480,
 					     .zone_size = 256 << 10,
@@ -459,7 +459,7 @@ static void kept_space_is_given_back_when_full(void **state)
 		rig = &full->rig;
 		begin(full, &shapes[way], 0);
 		before = available(rig);
-		/* A few are on their way. */
+		/* A few blocks are in flight. */
 		for (unsigned int i = 0; i < 40; i++)
 			write_blocks(full, full->order[i], 1, 0);
 		if (way == 0)
@@ -470,7 +470,8 @@ static void kept_space_is_given_back_when_full(void **state)
 			assert_int_equal(zf_fs_fallocate(rig->fs, &rig->ctx, full->ino, punch, 5,
 							 BLOCKS * BLOCK - 5),
 					 0);
-		/* But for what recording takes, and a zone that metadata has opened for it. */
+		/* All space is back, except for the metadata, and a zone that metadata has opened.
+		 */
 		assert_true(available(rig) + 200 + (shapes[way].zone_size >> ZF_BLOCK_SHIFT) >
 			    before + BLOCKS);
 		full->ino = data_rig_make(rig, "other");
@@ -484,7 +485,7 @@ static void kept_space_is_given_back_when_full(void **state)
 
 #define PUNCHED 500u /* blocks */
 
-/* Between the extents that go and the dirty blocks that go. */
+/* Called after the extents were dropped, and before the dirty blocks are dropped. */
 static void note_and_discard(struct zf_drop *drop)
 {
 	struct zf_space *meanwhile = drop->arg;
@@ -493,7 +494,7 @@ static void note_and_discard(struct zf_drop *drop)
 	zf_discard_blocks(drop->inode, 0, PUNCHED);
 }
 
-/* What dirty blocks have borrowed is theirs until they go: nobody finds room in the meantime. */
+/* Dirty blocks hold the space that they borrowed until they are dropped: no one else gets it. */
 static void what_is_punched_while_it_is_dirty_is_lent_to_nobody_else(void **state)
 {
 	struct full *full = malloc(sizeof(*full));
@@ -527,9 +528,9 @@ static const struct data_rig_options scarce = {
 	.seed = 8, .zone_count = 16, .zone_size = 4 << 20, .node_size = 16384, .copies = 2};
 
 /*
- * What was written but not committed when the power went lies in zones that hold other things: it
- * does not come back soon. Then the promise cannot be kept to the last block; but nothing breaks,
- * and all can be deleted.
+ * Data that was written but not committed when the power went lies in zones that hold other data,
+ * so its space does not come back soon. Then the promise cannot be kept to the last block; but
+ * nothing breaks, and all files can be deleted.
  */
 static void crashes_on_a_full_filesystem_leave_it_usable(void **state)
 {
@@ -571,8 +572,8 @@ static void crashes_on_a_full_filesystem_leave_it_usable(void **state)
 }
 
 /*
- * What a punch writes at its edges takes blocks. On a full filesystem reclaim brings back those
- * that it gives up, though they are few in each zone; and others are not harmed.
+ * The writes of a punch at its edges take blocks. On a full filesystem reclaim brings back the
+ * blocks that the punch gives up, though they are few in each zone, and other files are not harmed.
  */
 static void punching_within_blocks_goes_on_and_leaves_what_is_kept(void **state)
 {

@@ -30,8 +30,9 @@ static void fail_nth(struct data_rig *rig, enum zf_io_op op, uint64_t nth)
 }
 
 /*
- * The first append of a new file fails, and the others land behind it: they wait for the first
- * (fs/data/data.h), and it for their zone, which is active until its pointer is read again.
+ * The first append of a new file fails, and its other appends land behind it. They wait for the
+ * first (fs/data/data.h), and the first waits for their zone, which is active until its pointer is
+ * read again.
  */
 static void a_failed_append_finds_a_zone_though_others_wait_for_it(void **state)
 {
@@ -71,7 +72,7 @@ static void note_stuck(void *arg, enum zf_report_level level, const char *messag
 	*stuck += level == ZF_REPORT_ERROR && strstr(message, "none can be finished");
 }
 
-/* The same, and the device will not finish the zone: then nothing can be done, and that is told. */
+/* The same, but the device refuses to finish the zone: a message says so. */
 static void a_zone_that_cannot_be_finished_is_told_of(void **state)
 {
 	unsigned int stuck = 0;
@@ -96,7 +97,8 @@ static void a_zone_that_cannot_be_finished_is_told_of(void **state)
 
 /* ---- waiting ---- */
 
-/* Room in two zones of COLD, which are active until these are ended: then no other may be. */
+/* Takes room in two COLD zones, which stay active until these appends end: no other zone may be
+ * active then. */
 static void take_cold(struct data_rig *rig, struct zf_append_grant grants[CHUNKS])
 {
 	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);
@@ -142,7 +144,8 @@ static uint64_t commits(struct data_rig *rig)
 	return stats.commits;
 }
 
-/* What reclaim is writing stands in the way: that is waited for, and nothing else is done. */
+/* The zones that reclaim is writing use up the limit: a writer waits for them, and does nothing
+ * else. */
 static void who_finds_too_many_active_waits_for_them(void **state)
 {
 	const struct data_rig_options options = {

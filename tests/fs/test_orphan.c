@@ -175,7 +175,7 @@ static void a_crash_between_these_leaves_the_rest_to_the_mount(void **state)
 	struct zf_trans trans;
 
 	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
-	/* The first of the transactions. */
+	/* The first of the transactions of the deletion. */
 	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
 	zf_rwlock_wrlock(&inode->lock);
 	assert_int_equal(zf_trans_join(rig->fs->txn, ZF_RESERVE_FREEING, 32, true, &trans), 0);
@@ -207,7 +207,7 @@ static void data_that_nobody_can_read_any_more_is_not_written(void **state)
 	assert_int_equal(rig_count_items(rig, file), 0);
 	assert_int_equal(zf_fs_syncfs(rig->fs, &rig->ctx), 0);
 	zf_dev_get_stats(rig->dev, &stats);
-	/* The superblock's, and no more. */
+	/* The only append is the superblock's. */
 	assert_true(stats.appends <= appends + 1);
 }
 
@@ -235,7 +235,8 @@ static void a_temporary_file_may_get_a_name(void **state)
 	assert_int_equal(zf_fs_tmpfile(rig->fs, &rig->ctx, named, 0600, &attr), -ENOTDIR);
 }
 
-/* An entry leads to an inode that says it has no name, and no orphan: not to be deleted. */
+/* A directory entry leads to an inode with a link count of 0 that is no orphan: it is not deleted.
+ */
 static void an_inode_without_names_that_is_no_orphan_is_damage(void **state)
 {
 	struct names_rig *rig = *state;
@@ -278,7 +279,7 @@ static void an_orphan_that_has_a_name_is_left_alone(void **state)
 	assert_string_equal(rig->message,
 			    "corrupt orphan at 256: nlink of its inode has 1, expected 0");
 	assert_int_equal(rig_find(rig, ROOT, "file"), file);
-	/* The one without an inode is what a deletion leaves that was cut in two. */
+	/* The orphan item without an inode is what an interrupted deletion leaves. */
 	assert_int_equal(rig_count_items(rig, ZF_INO_ORPHANS), 1);
 }
 

@@ -260,7 +260,7 @@ static void fsync_after_writes_without_fua_is_a_flush(void **state)
 	expect_commands(&seen, 2, 0, 0, 0);
 	sync_file(&rig, ino);
 	expect_commands(&seen, 2, 0, 0, 1);
-	/* Once is enough, and the other file has nothing to flush. */
+	/* One flush is enough, and the other file has nothing to flush. */
 	sync_file(&rig, ino);
 	sync_file(&rig, other);
 	expect_commands(&seen, 2, 0, 0, 1);
@@ -271,7 +271,8 @@ static void fsync_after_writes_without_fua_is_a_flush(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Lazytime leaves only access times in memory: a flush stores what a write in place has changed. */
+/* With lazytime only access times stay in memory: a flush stores the changes of a write in place.
+ */
 static void a_write_in_place_is_not_as_lazy_as_a_read(void **state)
 {
 	const struct data_rig_options options = {.seed = 7, .conventional = 6, .lazy_time = true};
@@ -304,7 +305,7 @@ static void expect_name(struct data_rig *rig, const char *name)
 	zf_fs_forget(rig->fs, attr.ino, 1);
 }
 
-/* P2: the file itself has nothing that a record would have to tell. */
+/* P2: the file itself has no change that a record would have to describe. */
 static void what_was_done_before_is_durable_with_a_write_in_place(void **state)
 {
 	struct data_rig rig;
@@ -363,7 +364,7 @@ static void what_is_not_durable_of_the_file_itself_takes_a_commit(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* The size is stored by another operation, whose own record does not tell it. */
+/* Another operation stores the size, but its own record does not contain the size. */
 static void growth_in_place_is_told_though_another_operation_stored_it(void **state)
 {
 	struct data_rig rig;
@@ -393,7 +394,8 @@ static void open_forgetful_rig(struct data_rig *rig)
 	soil(rig);
 }
 
-/* Its times are stored, and durable, before the data has landed: then nothing else tells of it. */
+/* The inode's times are durable before its data has landed: then nothing else refers to that data.
+ */
 static void an_inode_that_left_memory_is_flushed_all_the_same(void **state)
 {
 	struct data_rig rig;
@@ -834,7 +836,7 @@ static void a_reader_keeps_what_it_looked_up(void **state)
 	data_rig_truncate(&rig, ino, 0);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(zf_txn_commit(zf_fs_txn(rig.fs), true), 0);
-	/* Those who come later do not keep it. */
+	/* Holds that begin later do not keep the space. */
 	for (unsigned int i = 0; i < 4; i++)
 		zf_alloc_overwrite_let_go(alloc, zf_alloc_overwrite_hold(alloc));
 	write_zeroes(&rig, other, 0, 64 * KIB);

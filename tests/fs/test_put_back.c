@@ -109,7 +109,7 @@ static void write_again(void)
 	data_rig_write_pattern(&rig, ino, 3, 10 * BLOCK, BLOCK);
 }
 
-/* P1. What was on its way gives way to a newer version, which the flush had not meant to wait for.
+/* P1. A newer version replaces data in flight; the flush did not originally wait for that version.
  */
 static void a_flush_waits_for_the_version_over_what_could_not_land(void **state)
 {
@@ -133,7 +133,7 @@ static void a_flush_waits_for_the_version_over_what_could_not_land(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Another may have seen the block on its way, and waits for what becomes of it. */
+/* Another thread may have seen the block in flight, and waits for the result. */
 static void whoever_waits_for_a_small_file_hears_that_it_could_not_be_stored(void **state)
 {
 	const struct data_rig_options options = {.seed = 2};
@@ -165,7 +165,7 @@ static void an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_
 	(void)state;
 	begin(&options, 37 * BLOCK);
 	split_fails = true;
-	/* Until one meets the end of a zone. */
+	/* Writes until an append meets the end of a zone. */
 	while (split_fails && tries++ < 20) {
 		data_rig_write_pattern(&rig, ino, 2 + tries, 0, 37 * BLOCK);
 		if (split_fails)
@@ -179,8 +179,8 @@ static void an_append_that_could_not_be_split_keeps_what_it_had_reserved_and_no_
 }
 
 /*
- * P3. A record of the log has the zeroes over what was cut off, but the trees do not take them: nor
- * do they take the size that goes with them.
+ * P3. A log record has the zeroes over bytes that were cut off, but the trees do not get them: then
+ * the trees do not get the size that goes with them either.
  */
 static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **state)
 {
@@ -212,8 +212,8 @@ static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **s
 }
 
 /*
- * P1. What a durable record of the log says, and the trees never got, may be gone again before it
- * could land. The next fsync says so, though the trees have not changed.
+ * P1. Data of a durable log record that the trees never got may be dropped before it lands. The
+ * next fsync records that, though the trees have not changed.
  */
 static void what_rode_with_a_record_and_is_gone_does_not_come_back(void **state)
 {
@@ -234,7 +234,7 @@ static void what_rode_with_a_record_and_is_gone_does_not_come_back(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Memory is back at once: nobody else comes to flush. */
+/* Memory is available again at once: no other flush comes. */
 static void an_unmount_stores_what_is_dirty_again(void **state)
 {
 	const struct data_rig_options options = {.seed = 5};

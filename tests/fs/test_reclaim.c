@@ -119,7 +119,7 @@ static uint64_t make_scattered(struct data_rig *rig, unsigned int blocks)
 	return ino;
 }
 
-/* Who writes to a file of many pieces does not wait until all have been looked at. */
+/* A writer to a file of many pieces does not wait until reclaim has looked at all pieces. */
 static void a_file_of_many_pieces_is_unlocked_now_and_then(void **state)
 {
 	const struct data_rig_options options = {.seed = 35, .zone_size = 4 << 20};
@@ -194,7 +194,7 @@ static void live_data_moves_and_the_zone_comes_back(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Records of the log that carry data: elsewhere the data stands for itself. */
+/* Log records that carry data: after a move the data is stored as an ordinary block. */
 static void what_records_carry_moves_as_what_it_is(void **state)
 {
 	const uint64_t seed = DATA_RIG_PACKS + 1;
@@ -217,7 +217,7 @@ static void what_records_carry_moves_as_what_it_is(void **state)
 	zone_no = zone_of(&rig, ino);
 	assert_int_equal(get_zone(&rig, zone_no).role, ZF_ROLE_LOG);
 	assert_int_equal(get_zone(&rig, zone_no).live, 20);
-	/* Until the zone is full, and no longer the log's. */
+	/* Writes until the zone is full, and no longer belongs to the log. */
 	for (unsigned int i = 0; get_zone(&rig, zone_no).role == ZF_ROLE_LOG; i++) {
 		data_rig_write_pattern(&rig, ino, i, 20 * BLOCK, 16 * BLOCK);
 		assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
@@ -392,7 +392,7 @@ static void shared_bytes_move_once(void **state)
 	copy(&rig, a, 0, b, 0, 64 * BLOCK);
 	copy(&rig, a, 16 * BLOCK, c, 3 * BLOCK, 32 * BLOCK);
 	copy(&rig, a, 20 * BLOCK, a, 64 * BLOCK, 8 * BLOCK);
-	/* What only the copies have now, and what nobody has. */
+	/* Now some data belongs only to the copies, and some to no file. */
 	data_rig_write_pattern(&rig, a, 3, 18 * BLOCK, 4 * BLOCK);
 	data_rig_truncate(&rig, b, 40 * BLOCK);
 	data_rig_sync(&rig);
@@ -409,7 +409,7 @@ static void shared_bytes_move_once(void **state)
 		expect(&rig, c, 3 * BLOCK, 1, 16 * BLOCK, 32 * BLOCK);
 		data_rig_remount(&rig);
 	}
-	/* And die with their last name. */
+	/* The blocks die with their last file. */
 	data_rig_unlink(&rig, "a", a);
 	data_rig_unlink(&rig, "b", b);
 	data_rig_unlink(&rig, "c", c);
@@ -488,7 +488,8 @@ static void fsync_may_name_the_new_place(void **state)
 		data_rig_write_pattern(&rig, ino, 1, 0, 64 * BLOCK);
 		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
 		close_stream(&rig);
-		/* In one transaction: it changes, it moves, and a record of the log tells. */
+		/* In one transaction the data changes, reclaim moves it, and a log record describes
+		 * it. */
 		data_rig_write_pattern(&rig, ino, 2, 0, 16 * BLOCK);
 		assert_int_equal(zf_data_flush_all(rig.fs, true), 0);
 		for (uint32_t z = 2; z < 64; z++)

@@ -18,7 +18,7 @@
 #define FILE_SIZE (512u << 10)
 #define WAIT_MS	  20000u
 
-/* Of 62 zones: more than there are when the files are made. */
+/* Of 62 zones: more than are empty when the files are made. */
 #define TARGET 48u
 
 static void sleep_ms(unsigned int ms)
@@ -46,7 +46,7 @@ static void make(struct data_rig *rig, uint64_t ino[FILES])
 	}
 }
 
-/* Two files a zone, of which one goes. */
+/* Each zone has two files, of which one is deleted. */
 static void make_garbage(struct data_rig *rig, uint64_t ino[FILES])
 {
 	char name[16];
@@ -85,7 +85,7 @@ static void the_thread_gets_room_ready(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	make_garbage(&rig, ino);
-	/* Woken by a commit, which something has to be there for. */
+	/* A commit wakes reclaim; this change makes that commit happen. */
 	data_rig_make(&rig, "more");
 	assert_true(empties_within_time(&rig, 5));
 	expect_the_rest(&rig, ino);
@@ -148,7 +148,7 @@ static void a_step_takes_one_victim_at_most(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* A zone in which nothing is live any more takes two commits, unless the one that is due is told.
+/* A zone without live data comes back after two commits, unless the commit that is due knows of it.
  */
 static void a_commit_in_time_brings_what_is_coming(void **state)
 {
@@ -169,7 +169,7 @@ static void a_commit_in_time_brings_what_is_coming(void **state)
 	zf_delete_doomed(rig.fs);
 	zf_alloc_reclaim_room(rig.fs->alloc, &before);
 	assert_true(before.coming >= 3);
-	/* There are enough: they come in their own time. */
+	/* There are enough zones: further zones come back without an extra commit. */
 	zf_alloc_set_reclaim_target(rig.fs->alloc, 0);
 	assert_int_equal(zf_reclaim_commit(rig.fs), 0);
 	zf_alloc_reclaim_room(rig.fs->alloc, &after);
@@ -267,7 +267,7 @@ static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Only what is at a new place can have been copied for nothing. */
+/* Only data that got a new place can have been copied in vain. */
 static void what_cannot_be_read_does_not_count_as_changed(void **state)
 {
 	const struct data_rig_options options = {.seed = 7};

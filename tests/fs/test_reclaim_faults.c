@@ -167,7 +167,7 @@ int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t 
 	return __real_zf_summary_insert(fs, trans, ino, offset, address, csums, count);
 }
 
-/* Of data at its new place the summary tree tells, or it is not committed there. */
+/* The summary tree has an entry for data at its new place, or the data is not committed there. */
 static void what_is_moved_by_half_is_not_committed(void **state)
 {
 	(void)state;
@@ -310,7 +310,7 @@ static void expect_told(struct data_rig *rig, uint64_t ino, uint64_t block, uint
 	assert_non_null(strstr(rig->message, text));
 }
 
-/* Whatever is asked for, its zone is left alone from now on. */
+/* From now on its zone is left alone, whatever reclaim is asked to do. */
 static void expect_stuck(struct victim *victim, uint32_t live)
 {
 	struct data_rig *rig = &victim->rig;
@@ -408,7 +408,7 @@ static void a_block_that_cannot_be_read_stays_and_its_neighbours_move(void **sta
 	expect_told(rig, victim.plain, 0, victim.address);
 	assert_int_equal(get_zone(rig, victim.zone_no).live, 1);
 	assert_true(get_zone(rig, victim.zone_no).stuck);
-	/* It was the device's mood. */
+	/* The device's error was temporary. */
 	expect_all(&victim);
 	rig->errors = 0;
 	rig->errors_expected = false;

@@ -58,7 +58,7 @@ static uint64_t commits(struct data_rig *rig)
 	return stats.commits;
 }
 
-/* As if something had been freed: whatever was tried in vain is tried again. */
+/* Pretends that something was freed: efforts that were in vain are made again. */
 static void forget(struct data_rig *rig)
 {
 	zf_fs_alloc(rig->fs)->freed++;
@@ -66,7 +66,7 @@ static void forget(struct data_rig *rig)
 
 /* ---- full ---- */
 
-/* What each test has: a file, and an empty one; both in the root directory. */
+/* The files of each test: a file with data and an empty one, both in the root directory. */
 struct full {
 	struct data_rig rig;
 	uint64_t file, empty;
@@ -364,7 +364,7 @@ static void remove_names(struct full *full)
 		remove_numbered(&full->rig, --full->names);
 }
 
-/* What has no name, and is open, goes when it is closed. */
+/* Closes an open file without a name, which is then deleted. */
 static void close_removed(struct full *full)
 {
 	struct data_rig *rig = &full->rig;
@@ -457,7 +457,7 @@ struct known {
 	uint64_t file;
 };
 
-/* An effort of which nothing came. */
+/* Records an effort that was in vain. */
 static void known_again(struct known *known)
 {
 	struct zf_vain_trial trial;
@@ -505,7 +505,7 @@ static void each_reason_is_one(void **state)
 	for (unsigned int i = 0; i < 1000; i++)
 		remove_numbered(&known.rig, i);
 	expect_forgotten(&known);
-	/* As if there had been one less. */
+	/* Pretends that there had been one zone less. */
 	data_rig_truncate(&known.rig, known.file, 0);
 	known_again(&known);
 	assert_true(known.vain.trial.coming > 0);

@@ -30,7 +30,7 @@ static void init(struct data_rig *rig, bool threads)
 		      &(struct data_rig_options){.threads = threads, .commit_ms = 20, .seed = 5});
 }
 
-/* What it may still be asked, and what would write on a filesystem that is writable. */
+/* Operations that a read-only filesystem allows, and some that would write on a writable one. */
 static void use(struct data_rig *rig, uint64_t ino)
 {
 	static const struct timespec pause = {.tv_nsec = 30000000};
@@ -144,7 +144,7 @@ static bool is_marked_clean(struct data_rig *rig)
 	return clean;
 }
 
-/* The state on the disk is marked as left in order only as long as nothing was written behind it.
+/* The state on the disk is marked as cleanly unmounted only until something is written behind it.
  */
 static void commits_behind_it_are_not_marked_as_its_end(void **state)
 {
@@ -251,7 +251,7 @@ static void *turn(void *arg)
 	return NULL;
 }
 
-/* Two turn it to and fro, one asks for room, and readers read. */
+/* Two threads remount it to and fro, one asks for room, and readers read. */
 static void it_turns_beside_readers(void **state)
 {
 	pthread_t turners[2];

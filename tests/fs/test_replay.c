@@ -120,7 +120,7 @@ int __wrap_zf_trans_join(struct zf_txn *txn, enum zf_reserve_class class, unsign
 	return __real_zf_trans_join(txn, class, items, may_wait, ret_trans);
 }
 
-/* Nobody else can wait for what is set aside for reclaim, or give way to it. */
+/* During a replay no other thread can wait for reclaim's reserve, or give way to it. */
 static void a_replay_uses_what_is_set_aside_and_waits_for_it(void **state)
 {
 	struct zf_attr attr;
@@ -673,7 +673,8 @@ static void a_second_mount_replays_nothing(void **state)
 	write_pattern(ino, 1, 0, 5 * BLOCK);
 	replay_rig_state(&rig, ino);
 	crash();
-	/* Not by unmounting: the recovery's own commit has it, and begins another epoch. */
+	/* Without an unmount: the recovery's own commit contains all that, and begins another
+	 * epoch. */
 	was = rig.super;
 	replay_rig_read_super(&rig);
 	assert_true(rig.super.generation > was.generation);
@@ -735,7 +736,7 @@ static void a_log_that_is_gone_can_be_done_without_when_reading(void **state)
 	replay_rig_commit(&rig);
 	log_file("other");
 	replay_rig_crash(&rig, 1);
-	/* As after a superblock that newer ones had followed, all of them damaged. */
+	/* The state is as if all superblocks newer than this one were damaged. */
 	assert_int_equal(zf_sim_open(rig.rig.sim, &rig.rig.report, &rig.rig.dev), 0);
 	io.addr = rig.super.log_zone[0] * zf_dev_geometry(rig.rig.dev)->zone_size;
 	assert_int_equal(zf_dev_run(rig.rig.dev, &io), 0);
@@ -855,8 +856,8 @@ static void write_junk(uint64_t ino, uint64_t i)
 }
 
 /*
- * What the lost transaction wrote takes most of the device, and what the log names lies in between:
- * none of that may be reset or written over, however often recovery is cut.
+ * The data of the lost transaction takes most of the device, and the data that the log names lies
+ * in between. None of the latter may be reset or overwritten, however often recovery is cut.
  */
 static void data_comes_back_among_garbage(void **state)
 {
@@ -919,7 +920,7 @@ static void a_file_grows_where_nothing_else_could(void **state)
 	replay_rig_deinit(&rig);
 }
 
-/* By hand: a live filesystem would not have promised it. */
+/* The test makes this record: a live filesystem would not have promised the space. */
 static void log_zeroes(uint64_t ino, uint64_t len)
 {
 	struct zf_key key = ZF_KEY(ino, ZF_KEY_INODE, 0);

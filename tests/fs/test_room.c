@@ -81,7 +81,7 @@ static size_t number_of(const struct model *model, const struct file *file)
 	return (size_t)(file - model->files);
 }
 
-/* Writes until there is no room. Returns how many bytes. */
+/* Writes until there is no room. Returns the number of bytes. */
 static uint64_t fill(struct data_rig *rig, uint64_t ino, size_t piece)
 {
 	uint64_t at = 0;
@@ -172,9 +172,8 @@ static uint64_t zone_blocks(const struct data_rig_options *options)
 }
 
 /*
- * An aged device takes as much as a new one did, but for what garbage there may be in the zones
- * that data is being written to, hot and cold, and in one of metadata's: it is not worth the
- * moving.
+ * An aged device takes as much as a new one, except for garbage in the zones that hot and cold data
+ * is being written to, and in one metadata zone: that garbage is not worth moving data.
  */
 static uint64_t blocks_lost_by_age(const struct data_rig_options *options)
 {
@@ -196,7 +195,7 @@ static void expect_no_block(struct model *model)
 			 model->rig.options.seed, space.available >> 10);
 }
 
-/* Somebody was refused `blocks` more: then the device is full, garbage and all. */
+/* A request for `blocks` more was refused: then the device is full, including its garbage. */
 static void expect_full(struct model *model, const char *what, uint64_t blocks)
 {
 	const struct data_rig_options *options = &model->rig.options;
@@ -212,7 +211,7 @@ static void expect_full(struct model *model, const char *what, uint64_t blocks)
 	}
 	if (++model->refused % REFUSED_IN_A_ROW == 0)
 		model->giving = GIVING;
-	/* Recording each block that is kept, or wanted, by itself takes room, too. */
+	/* An extent item for each single block that is kept or wanted takes room, too. */
 	if (data + (kept + blocks) / 8 * 9 + 2 * metadata + blocks_lost_by_age(options) <
 	    model->blocks_when_new)
 		fail_msg("seed %" PRIu64 ": %s of %" PRIu64 " blocks was refused, with %" PRIu64
@@ -844,9 +843,9 @@ static void write_again(struct data_rig *rig, uint64_t ino, uint64_t len)
 }
 
 /*
- * Data that is truncated on its way to the device leaves garbage in the zone that is written. That
- * zone is reclaimed only when nothing is on its way there any more: whoever needs the room waits for
- * that.
+ * Data that is truncated while it is in flight leaves garbage in the zone that is written. That
+ * zone is reclaimed only when no append to it is in flight any more, and a writer that needs the
+ * room waits for that.
  */
 static void what_was_truncated_in_flight_comes_back(void **state)
 {
@@ -876,7 +875,7 @@ static void what_was_truncated_in_flight_comes_back(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Those who wait for room land what others have written; whose error it is remains so. */
+/* A writer that waits for room lands the data of other files; errors stay with those files. */
 static void an_error_is_told_to_whose_data_it_was(void **state)
 {
 	struct data_rig_options options = smallest;

@@ -91,8 +91,7 @@ static void a_write_waits_a_tenth_of_a_second_at_most(void **state)
 	zf_reclaim_pause(rig.fs, false);
 	want_much(&rig);
 	assert_true(rig.fs->room->cost_ns > 0);
-	/* Who may not wait is let through as long as it is for less than a millisecond, and then
-	 * not. */
+	/* A caller that may not wait is let through as long as the delay is below a millisecond. */
 	atomic_store(&rig.fs->room->cost_ns, 100000);
 	atomic_store(&rig.fs->room->looked_ns, UINT64_MAX / 2);
 	for (unsigned int i = 0; i < 9; i++)
@@ -354,8 +353,8 @@ static void others_have_their_turn_while_one_waits_for_a_close(void **state)
 }
 
 /*
- * A write that finds no room is tried by halves, down to a block. If each of the nine tries waited by
- * itself, no write took less than 900 ms, on whatever machine.
+ * A write that finds no room is halved again and again, down to a block. If each of the nine tries
+ * waited by itself, every write would take at least 900 ms on any machine.
  */
 static void a_write_waits_for_a_close_once(void **state)
 {

@@ -228,7 +228,8 @@ static void all_who_share_damaged_data_are_told_of(void **state)
 	data_rig_drop(&rig);
 }
 
-/* Shared bytes are found by their names; others by who wrote them, which is known no more. */
+/* The files of shared bytes are found by their names; of others only the writer was recorded, which
+ * is no longer known. */
 static void bytes_without_a_checksum_are_damaged(void **state)
 {
 	struct data_rig rig;
@@ -448,7 +449,7 @@ static void steps_and_commits_take_turns(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* A place comes from outside: none does harm, and each ends. */
+/* A scrub's position comes from outside: no value does harm, and each scrub ends. */
 static void any_place_ends(void **state)
 {
 	struct found found = {0};
